@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+#
+# Embeds the Lua scripts as bytes: expands their includes, checks them, and writes lua_scripts.c and lua_scripts.h.
+#
+# At configure time this file gives muster_embed_lua(). At build time it runs itself as a script (cmake -P), so that an
+# edit to a script, an include, the list of errors or the list of keys embeds anew.
+#
+# Checked: every include exists, each once, none in a circle; the KEYS[n] and ARGV[n] that a script uses are those that
+# its header declares (ARGV[n...] declares the rest); includes use neither; every key literal `P .. 'name:'` is in the
+# list of src/lib/keys.h; every E_NAME is in the list of include/muster/error.h, whose number takes its place.
+
+set(MUSTER_LUA_CMAKE ${CMAKE_CURRENT_LIST_FILE})
+
+function(muster_embed_lua lua_dir out_dir)
+  set(errors ${CMAKE_CURRENT_SOURCE_DIR}/include/muster/error.h)
+  set(keys ${CMAKE_CURRENT_SOURCE_DIR}/src/lib/keys.h)
+  file(GLOB inputs CONFIGURE_DEPENDS ${lua_dir}/*.lua ${lua_dir}/include/*.lua)
+  add_custom_command(
+    OUTPUT ${out_dir}/lua_scripts.c ${out_dir}/lua_scripts.h
+    COMMAND ${CMAKE_COMMAND} -DLUA_DIR=${lua_dir} -DOUT_DIR=${out_dir} -DERRORS=${errors} -DKEYS=${keys}
+      -P ${MUSTER_LUA_CMAKE}
+    DEPENDS ${inputs} ${errors} ${keys} ${MUSTER_LUA_CMAKE}
+    COMMENT "Embedding the Lua scripts"
+    VERBATIM)
+  set(MUSTER_LUA_SOURCE ${out_dir}/lua_scripts.c ${out_dir}/lua_scripts.h PARENT_SCOPE)
+endfunction()
+
+if(NOT CMAKE_SCRIPT_MODE_FILE)
+  return()
+endif()
+
+cmake_policy(VERSION 3.25)
+file(READ ${ERRORS} error_list)
+file(READ ${KEYS} key_list)
+
+# Lua text holds what CMake lists cannot: keep brackets and semicolons out of the way while working on it.
+function(read_lua out file)
+  file(READ ${file} text)
+  string(REPLACE "[" "<LB>" text "${text}")
+  string(REPLACE "]" "<RB>" text "${text}")
+  string(REPLACE ";" "<SC>" text "${text}")
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+# Puts each included piece in place of its first mention. `open` is the path from the script to here, against circles.
+function(expand out file open)
+  read_lua(text ${file})
+  get_filename_component(name ${file} NAME)
+  string(REGEX MATCHALL "\n--- @include \"[a-z_]+\"" mentions "\n${text}")
+  foreach(mention ${mentions})
+    string(REGEX REPLACE ".*\"([a-z_]+)\"" "\\1" piece "${mention}")
+    set(piece_file ${LUA_DIR}/include/${piece}.lua)
+    if(NOT EXISTS ${piece_file})
+      message(FATAL_ERROR "lua/${name}: there is no lua/include/${piece}.lua")
+    endif()
+    if(";${open};" MATCHES ";${piece};")
+      message(FATAL_ERROR "lua/${name}: includes go in a circle: ${open};${piece}")
+    endif()
+    get_property(seen GLOBAL PROPERTY seen_pieces)
+    set(piece_text "")
+    if(NOT "${piece}" IN_LIST seen)
+      set_property(GLOBAL APPEND PROPERTY seen_pieces ${piece})
+      expand(piece_text ${piece_file} "${open};${piece}")
+      if(piece_text MATCHES "(KEYS|ARGV)<LB>")
+        message(FATAL_ERROR "lua/include/${piece}.lua: an include gets what it needs as arguments, not from ${CMAKE_MATCH_1}")
+      endif()
+    endif()
+    string(REPLACE "--- @include \"${piece}\"\n" "${piece_text}" text "${text}")
+  endforeach()
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+# The indexes of KEYS or ARGV in a text, sorted; `rest` is where "ARGV[n...]" or a computed index begins, if there is one.
+function(indexes out text what)
+  string(REGEX MATCHALL "${what}<LB>[0-9]+<RB>" found "${text}")
+  set(numbers "")
+  foreach(one ${found})
+    string(REGEX REPLACE "[^0-9]" "" number "${one}")
+    list(APPEND numbers ${number})
+  endforeach()
+  list(REMOVE_DUPLICATES numbers)
+  list(SORT numbers COMPARE NATURAL)
+  set(${out} "${numbers}" PARENT_SCOPE)
+endfunction()
+
+function(check_contract name text)
+  string(FIND "${text}" "--<LB><LB>" head_start)
+  string(FIND "${text}" "<RB><RB>" head_end)
+  if(NOT head_start EQUAL 0 OR head_end LESS 0)
+    message(FATAL_ERROR "lua/${name}: begins with no contract block")
+  endif()
+  string(SUBSTRING "${text}" 0 ${head_end} head)
+  string(SUBSTRING "${text}" ${head_end} -1 body)
+  foreach(what KEYS ARGV)
+    indexes(declared "${head}" ${what})
+    indexes(used "${body}" ${what})
+    if(NOT declared STREQUAL used)
+      message(FATAL_ERROR "lua/${name}: its header declares ${what} ${declared}, its body uses ${used}")
+    endif()
+    set(declares_rest NO)
+    if(head MATCHES "${what}<LB>[0-9]+\\.\\.\\.<RB>")
+      set(declares_rest YES)
+    endif()
+    set(uses_rest NO)
+    if(body MATCHES "${what}<LB>[^0-9]" OR body MATCHES "[^#A-Z]${what}[^<A-Z]")
+      set(uses_rest YES)
+    endif()
+    if(NOT declares_rest STREQUAL uses_rest)
+      message(FATAL_ERROR "lua/${name}: the rest of ${what}: declared ${declares_rest}, used ${uses_rest}")
+    endif()
+  endforeach()
+endfunction()
+
+function(check_keys name text)
+  string(REGEX MATCHALL "P \\.\\. '[^']*'" literals "${text}")
+  list(REMOVE_DUPLICATES literals)
+  foreach(literal ${literals})
+    string(REGEX REPLACE "P \\.\\. '([^']*)'" "\\1" key "${literal}")
+    string(FIND "${key_list}" ", \"${key}\")" at)
+    if(at LESS 0)
+      message(FATAL_ERROR "lua/${name}: the key '${key}' is not in the list of src/lib/keys.h")
+    endif()
+  endforeach()
+endfunction()
+
+function(number_errors out name text)
+  string(REGEX MATCHALL "[^A-Z_]E_[A-Z_]+" names "${text}")
+  list(REMOVE_DUPLICATES names)
+  foreach(one ${names})
+    string(REGEX REPLACE "^[^A-Z_]" "" one "${one}")
+    if(NOT error_list MATCHES "X\\(${one}, (-[0-9]+),")
+      message(FATAL_ERROR "lua/${name}: ${one} is not in the list of include/muster/error.h")
+    endif()
+    string(REGEX REPLACE "([^A-Z_])${one}([^A-Z_])" "\\1${CMAKE_MATCH_1}\\2" text "${text}")
+  endforeach()
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+file(GLOB scripts ${LUA_DIR}/*.lua)
+set(list_of_scripts "")
+set(bodies "")
+set(rows "")
+foreach(script ${scripts})
+  get_filename_component(name ${script} NAME_WE)
+  read_lua(own ${script})
+  check_contract(${name}.lua "${own}")
+  set_property(GLOBAL PROPERTY seen_pieces "")
+  expand(text ${script} "")
+  check_keys(${name}.lua "${text}")
+  number_errors(text ${name}.lua "${text}")
+  string(REPLACE "<LB>" "[" text "${text}")
+  string(REPLACE "<RB>" "]" text "${text}")
+  string(REPLACE "<SC>" ";" text "${text}")
+  file(WRITE ${OUT_DIR}/${name}.lua "${text}")
+  file(SHA1 ${OUT_DIR}/${name}.lua sha1)
+  file(SIZE ${OUT_DIR}/${name}.lua size)
+  file(READ ${OUT_DIR}/${name}.lua hex HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," hex "${hex}")
+  string(TOUPPER ${name} upper)
+  string(APPEND list_of_scripts "    SCRIPT_${upper},\n")
+  string(APPEND bodies "static const unsigned char ${name}_body[] = {${hex}};\n")
+  string(APPEND rows "    [SCRIPT_${upper}] = {\"${name}\", \"${sha1}\", ${name}_body, ${size}},\n")
+endforeach()
+
+file(WRITE ${OUT_DIR}/lua_scripts.h.new "/* Made from lua/ by cmake/lua.cmake. */
+#ifndef LUA_SCRIPTS_H
+#define LUA_SCRIPTS_H
+
+#include <stddef.h>
+
+enum script_id {
+${list_of_scripts}    SCRIPT_COUNT
+};
+
+struct lua_script {
+    const char *name, *sha1;
+    const unsigned char *body;
+    size_t len;
+};
+
+extern const struct lua_script lua_scripts[SCRIPT_COUNT];
+
+#endif
+")
+file(WRITE ${OUT_DIR}/lua_scripts.c.new "/* Made from lua/ by cmake/lua.cmake. */
+#include \"lua_scripts.h\"
+
+${bodies}
+const struct lua_script lua_scripts[SCRIPT_COUNT] = {
+${rows}};
+")
+foreach(file lua_scripts.h lua_scripts.c)
+  file(RENAME ${OUT_DIR}/${file}.new ${OUT_DIR}/${file})
+endforeach()

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The blocking client: enqueue tasks, and look at queues, workers and processes.
+ *
+ * A client holds one connection to Redis. One thread per client at a time; different clients are independent. Every
+ * call blocks for its round trips, none of which waits longer than the client's `timeout_ms` without a byte moving.
+ * After E_CONN or E_TIMEOUT the next call connects again by itself (not with a connection that was handed in).
+ *
+ * The library installs no signal handlers, and a dead connection raises no SIGPIPE in the program.
+ *
+ * Names. A queue's name is 1 to 200 bytes without control characters (bytes below 0x20, and 0x7f). A worker's id is 1
+ * to 64 of [A-Za-z0-9._-] and does not begin with a dot. A prefix is the same with `{` and `}` allowed.
+ *
+ * Rows. Lists are handed out a row at a time: the row and all it points to are borrowed until the callback returns;
+ * non-zero from it ends the listing, which then returns MUSTER_OK. A callback must not use the same client.
+ *
+ * Any call that talks to Redis may answer MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_REDIS or
+ * _E_FORMAT with the meaning given in error.h; below, a call lists those errors that say something more.
+ */
+#ifndef MUSTER_CLIENT_H
+#define MUSTER_CLIENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct redisContext;
+struct muster_client;
+
+#define MUSTER_QUEUE_MAX 200
+#define MUSTER_WORKER_ID_MAX 64
+#define MUSTER_PREFIX_MAX 64
+#define MUSTER_TASK_MAX_DEFAULT ((size_t)64 * 1024 * 1024)
+#define MUSTER_TASK_MAX ((size_t)512 * 1024 * 1024)
+
+/* Bytes of any value and length; `data` may be NULL when `len` is 0. */
+struct muster_bytes {
+    const void *data;
+    size_t len;
+};
+
+/*
+ * Zero means default. All strings are copied.
+ *
+ *   size          sizeof(struct muster_client_options)
+ *   url           `redis://[user][:password]@host:port/db` or `unix:///path/to.sock?db=n`; `%XX` in user, password and
+ *                 path. Default: redis://127.0.0.1:6379. No TLS: `rediss://` is refused.
+ *   prefix        what all keys of the namespace begin with; default "muster". `{mail}` keeps all of it in one slot
+ *                 of a cluster.
+ *   timeout_ms    how long connecting may take, and how long an answer may keep the caller waiting; default 5000
+ *   max_task_len  larger tasks are refused with E_TOO_BIG; default 64 MiB, at most 512 MiB (what Redis takes)
+ *   redis         a connected hiredis context, authenticated and with its database selected, instead of `url`. It
+ *                 stays the caller's, who frees it after the client and must not use it during a call. Once broken,
+ *                 each call answers E_CONN.
+ */
+struct muster_client_options {
+    size_t size;
+    const char *url;
+    const char *prefix;
+    int timeout_ms;
+    size_t max_task_len;
+    struct redisContext *redis;
+};
+
+/*
+ * Make a client. Nothing is sent: the first call connects. `o` may be NULL for all defaults.
+ *
+ * On success `*out` is the caller's, to be freed with muster_client_free(); on failure it is NULL.
+ *
+ * Returns MUSTER_OK, MUSTER_E_NOMEM, or
+ *   MUSTER_E_INVALID  the URL, the prefix or a number is not allowed. Why: muster_url_check(), muster_prefix_check().
+ */
+MUSTER_API int muster_client_new(struct muster_client **out, const struct muster_client_options *o) MUSTER_MUST_CHECK;
+
+/* Close the connection and free the client. NULL is allowed. */
+MUSTER_API void muster_client_free(struct muster_client *c);
+
+/* What the last failed call of this client met, in words for people: what happened, to what. "" before the first
+ * failure. Valid until the next call on the client. */
+MUSTER_API const char *muster_client_error(const struct muster_client *c);
+
+/*
+ * Is this name allowed? NULL if so, else a static string that says what is wrong with it. `name` may be NULL (wrong).
+ * Nothing is sent. Any thread.
+ */
+MUSTER_API const char *muster_queue_check(const char *name);
+MUSTER_API const char *muster_worker_id_check(const char *id);
+MUSTER_API const char *muster_prefix_check(const char *prefix);
+MUSTER_API const char *muster_url_check(const char *url);
+
+/*
+ * Enqueue one task: at once into the hands of an idle worker of the queue, else to the end of the queue.
+ *
+ * The bytes go as they are; the empty task is allowed. One script, one round trip. `waiting`, if not NULL, gets how
+ * many tasks wait in the queue afterwards (0 when a worker got it). What is in the queue is the plain bytes in a Redis
+ * list, so `LPUSH <prefix>:queues:<queue> <task>` by any program does the same, only without the hand-over.
+ *
+ * Returns MUSTER_OK, or
+ *   MUSTER_E_INVALID  the queue's name; nothing was sent
+ *   MUSTER_E_TOO_BIG  the task is longer than `max_task_len`; nothing was sent
+ *   MUSTER_E_FULL     nothing was enqueued
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  the task may or may not be enqueued; enqueueing it again may do so twice
+ */
+MUSTER_API int muster_task_enqueue(struct muster_client *c, const char *queue, const void *task, size_t len,
+                                   uint64_t *waiting) MUSTER_MUST_CHECK;
+
+/*
+ *   size      sizeof(struct muster_enqueue_options)
+ *   at_front  the tasks are the next out, tasks[0] first
+ */
+struct muster_enqueue_options {
+    size_t size;
+    int at_front;
+};
+
+/* Up to so many tasks of together so many bytes are enqueued atomically, by one script. */
+#define MUSTER_ENQUEUE_ATOMIC_TASKS 1000
+#define MUSTER_ENQUEUE_ATOMIC_BYTES ((size_t)1024 * 1024)
+
+/*
+ * Enqueue `n` tasks, in their order. `o` may be NULL. With `n` 0 nothing is enqueued and `*waiting` tells the length.
+ *
+ * Up to MUSTER_ENQUEUE_ATOMIC_TASKS tasks and _BYTES bytes go in one script: all or none. More go in pipelined chunks:
+ * workers begin with the first chunk while the rest is on its way, and a failure in between leaves a part enqueued
+ * (in order: the first ones, or with `at_front` the last ones).
+ *
+ * Returns as muster_task_enqueue(); names and lengths of all tasks are checked before anything is sent.
+ */
+MUSTER_API int muster_task_enqueue_many(struct muster_client *c, const char *queue, const struct muster_bytes *tasks,
+                                        size_t n, const struct muster_enqueue_options *o,
+                                        uint64_t *waiting) MUSTER_MUST_CHECK;
+
+/* One waiting task. `position` 0 is the next out. */
+struct muster_task {
+    uint64_t position;
+    const void *data;
+    size_t len;
+};
+typedef int muster_task_fn(const struct muster_task *task, void *arg);
+
+/*
+ * Look at up to `n` waiting tasks from position `from` on, in the order in which they will come out; nothing is taken.
+ * Read in pages (LRANGE), so under a moving queue a task may be seen twice or not at all. A queue that does not exist
+ * is an empty one.
+ */
+MUSTER_API int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, uint64_t n,
+                                muster_task_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+/* How many tasks wait in the queue (LLEN); 0 for one that does not exist. */
+MUSTER_API int muster_queue_length(struct muster_client *c, const char *queue, uint64_t *waiting) MUSTER_MUST_CHECK;
+
+/*
+ *   name       valid until the callback returns
+ *   waiting    tasks in the queue
+ *   running    processes: tasks in the hands of workers
+ *   delayed    tasks that wait for a retry's delay to pass
+ *   failed     tasks on the queue's failed list
+ *   idle       workers that wait for a task of this queue
+ *   paused     nothing is handed out
+ */
+struct muster_queue_info {
+    const char *name;
+    uint64_t waiting, running, delayed, failed, idle;
+    int paused;
+};
+typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
+
+/* The queues of the namespace, oldest name first: those that hold something, and those that workers serve. */
+MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+/*
+ *   id              the worker's
+ *   epoch           which life of that id: larger is later
+ *   host, version   as the worker stated them; "" if it did not
+ *   pid             of its process on that host
+ *   alive           its liveness key is there
+ *   heard_ms        how long ago it was last heard; -1: unknown (not alive)
+ *   ttl_ms          after so long without a heartbeat it counts as failed
+ *   started_at_ms   Unix time by Redis' clock
+ *   hands, held     how many processes it can hold at once, and how many it holds
+ *   queues          n_queues names: what it has served in this life
+ */
+struct muster_worker_info {
+    const char *id;
+    uint64_t epoch;
+    const char *host, *version;
+    int64_t pid;
+    int alive;
+    int64_t heard_ms, ttl_ms, started_at_ms;
+    uint64_t hands, held;
+    const char *const *queues;
+    size_t n_queues;
+};
+typedef int muster_worker_fn(const struct muster_worker_info *worker, void *arg);
+
+/* The registered workers, by when their life ends without another heartbeat. */
+MUSTER_API int muster_worker_list(struct muster_client *c, muster_worker_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+/*
+ *   id             `<worker>:<token>:<queue>`
+ *   worker, queue  whose hands, and from where
+ *   token          rises with every take in the namespace: the fencing token
+ *   started_at_ms  when it was taken, Unix time by Redis' clock
+ *   task, len      the task's bytes
+ */
+struct muster_process_info {
+    const char *id, *worker, *queue;
+    uint64_t token;
+    int64_t started_at_ms;
+    const void *task;
+    size_t len;
+};
+typedef int muster_process_row_fn(const struct muster_process_info *process, void *arg);
+
+/*
+ * Which processes to list; a NULL member does not restrict.
+ *
+ *   size    sizeof(struct muster_process_filter)
+ *   queue   only of this queue
+ *   worker  only of this worker
+ *   task    only with exactly these bytes
+ */
+struct muster_process_filter {
+    size_t size;
+    const char *queue, *worker;
+    const struct muster_bytes *task;
+};
+
+/*
+ * The processes: tasks in the hands of registered workers, worker by worker and queue by queue, in no order within
+ * one. `f` may be NULL. Read in pages (HSCAN): one that ends or begins meanwhile may or may not be seen, or be seen
+ * twice.
+ */
+MUSTER_API int muster_process_list(struct muster_client *c, const struct muster_process_filter *f,
+                                   muster_process_row_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

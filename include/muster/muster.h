@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All of muster: a worker-registry task queue on Redis.
+ *
+ * client.h is for programs that enqueue and look, worker.h for programs that do the work, error.h is shared by both.
+ */
+#ifndef MUSTER_H
+#define MUSTER_H
+
+#include "client.h"
+#include "error.h"
+#include "version.h"
+#include "worker.h"
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The worker: registers under an id with a liveness key that expires, takes tasks into its own in-process sets, is
+ * woken by messages instead of polling, runs a handler per task, and gives back what it cannot finish.
+ *
+ * What a worker may rely on
+ *   - A task is in one worker's hands at a time. Each time it is taken it gets a new token, and tokens only rise:
+ *     show it to whatever the handler writes to, and let that refuse an older one than it has seen.
+ *   - A task whose worker dies, stops or is lost goes back to the front of its queue. So a task can run more than
+ *     once (at least once); to have at most once, end the process with MUSTER_FINISH before doing the work.
+ *   - The end of a process counts once. Who no longer owns it gets MUSTER_E_LOST, and nothing is changed.
+ *
+ * Threads and the loop. A worker lives on one libevent loop: one that it makes and runs itself (muster_worker_run()),
+ * or the caller's. All calls are for that loop's thread, except those marked "any thread". None of them blocks but
+ * muster_worker_run(). Handlers and callbacks run inside the loop; while an inline handler runs, the worker's
+ * heartbeat waits, so such a handler must be much shorter than the ttl: a third of it or less. A longer one answers
+ * MUSTER_LATER and works elsewhere, or is a command (muster_worker_serve_command()).
+ *
+ * Every call but _free, _run and _new may be made from inside a handler or callback; _free there is deferred until the
+ * callback has returned.
+ *
+ * The library installs no signal handlers and starts no threads. It needs a Linux kernel of 5.3 or later. After a
+ * fork the child must leave a worker that it inherited alone.
+ */
+#ifndef MUSTER_WORKER_H
+#define MUSTER_WORKER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct event_base;
+struct redisAsyncContext;
+struct muster_worker;
+struct muster_process;
+
+#define MUSTER_TTL_MIN_MS 100
+#define MUSTER_TTL_DEFAULT_MS 3000
+#define MUSTER_HANDS_MAX 10000
+#define MUSTER_WORKER_QUEUES_MAX 1000
+#define MUSTER_DRAIN_DEFAULT_MS 30000
+
+/* How a handler ends its process. */
+enum muster_outcome {
+    MUSTER_FINISH,     /* done: the task is gone for good */
+    MUSTER_GIVE_BACK,  /* not done: back to the front of the queue, for whoever is idle, at once */
+    MUSTER_RETRY,      /* not done: to the end of the queue, after a delay (muster_process_set_retry) */
+    MUSTER_FAIL,       /* out of the queue, onto its failed list (muster_process_set_failure) */
+    MUSTER_LATER       /* still running: muster_process_end() will tell */
+};
+
+/* What a running handler is told. Only MUSTER_GO_ON can still change, and only once. */
+enum muster_stop_reason {
+    MUSTER_GO_ON,
+    MUSTER_STOP_CANCELLED,  /* the task was cancelled */
+    MUSTER_STOP_LOST,       /* the ttl ran out without a confirmed heartbeat, or the worker was failed by its peers: the
+                               task may be in other hands. Stop; still end the process, Redis decides whether it counts */
+    MUSTER_STOP_LIMIT,      /* the process is over its time limit */
+    MUSTER_STOP_DRAIN       /* the worker stops and its drain time is over: the task was, or will be, given back */
+};
+
+/*
+ * Runs one task, in the loop's thread. `p` is the worker's and valid until the handler returns; after MUSTER_LATER
+ * until muster_process_end(). A process gets exactly one end.
+ */
+typedef enum muster_outcome muster_handler_fn(struct muster_process *p, void *arg);
+
+enum muster_event_type {
+    MUSTER_EVENT_STARTED,   /* registered, for the first time or anew (after it was lost); takes tasks from now on */
+    MUSTER_EVENT_DOUBT,     /* the ttl passed without a confirmed heartbeat: nothing starts until one is confirmed */
+    MUSTER_EVENT_LOST,      /* the registration is gone: its tasks are or will be in other hands; it registers anew */
+    MUSTER_EVENT_DOWN,      /* a connection to Redis broke or could not be made; `err` and `text` say why. It goes on
+                               trying by itself. Once per outage and connection, not once per attempt */
+    MUSTER_EVENT_UP,        /* both connections work again */
+    MUSTER_EVENT_STOP,      /* `process` is told to stop; muster_process_stop_reason() says why */
+    MUSTER_EVENT_UNCOUNTED, /* the end of `process` did not count (`err`, mostly MUSTER_E_LOST) */
+    MUSTER_EVENT_SWEPT,     /* it gave the tasks of a failed worker back to their queues; `text` tells whose, how many */
+    MUSTER_EVENT_REFUSED,   /* Redis refused a call; `err`, `text`. The worker goes on and will try again */
+    MUSTER_EVENT_STOPPED    /* deregistered, or given up (`err`): the last event. The worker may be freed */
+};
+
+/*
+ * What happened, borrowed until the callback returns. `err` is MUSTER_OK and `text` "" where the event has none;
+ * `process` is NULL except where stated above.
+ */
+struct muster_event {
+    enum muster_event_type type;
+    int err;
+    const char *text;
+    struct muster_process *process;
+};
+typedef void muster_event_fn(struct muster_worker *w, const struct muster_event *e, void *arg);
+
+/*
+ * Zero means default. All strings are copied.
+ *
+ *   size          sizeof(struct muster_worker_options)
+ *   url, prefix   as in struct muster_client_options
+ *   id            the worker's id; default: made from host name, pid and random digits. Only one live worker can have
+ *                 an id
+ *   base          the loop to live on; stays the caller's, must outlive the worker. Default: one of its own, for
+ *                 muster_worker_run()
+ *   data, subscription
+ *                 two separate connected hiredis contexts, authenticated, database selected, not attached to a loop,
+ *                 without replies outstanding: used instead of connecting. They are the worker's from
+ *                 muster_worker_new()'s success on. Both or none. When one breaks, the worker connects by `url`, or,
+ *                 if none was given, stops with E_CONN.
+ *   ttl_ms        the worker counts as failed after so long without a heartbeat: default 3000, at least 100, at most
+ *                 a day. The heartbeat comes every third of the shortest ttl in the namespace
+ *   hands         how many handlers run at once, over all queues; default 1
+ *   prefetch      how many tasks more are taken in advance; hands + prefetch at most 10 000. They are given back first
+ *                 when the worker stops. For many tasks shorter than a round trip
+ *   drain_ms      how long muster_worker_stop(w, -1) lets handlers run on; default 30 000
+ *   on_event, arg called on each event; may be NULL
+ */
+struct muster_worker_options {
+    size_t size;
+    const char *url, *prefix, *id;
+    struct event_base *base;
+    struct redisAsyncContext *data, *subscription;
+    int ttl_ms, hands, prefetch, drain_ms;
+    muster_event_fn *on_event;
+    void *arg;
+};
+
+/*
+ * Make a worker. Nothing is sent. `o` may be NULL for all defaults.
+ *
+ * On success `*out` is the caller's, to be freed with muster_worker_free(); on failure it is NULL, and contexts that
+ * were handed in are still the caller's.
+ *
+ * Returns MUSTER_OK, MUSTER_E_NOMEM, or MUSTER_E_INVALID: a URL, name or number is not allowed.
+ */
+MUSTER_API int muster_worker_new(struct muster_worker **out, const struct muster_worker_options *o) MUSTER_MUST_CHECK;
+
+/*
+ * Free the worker at once, without telling Redis: what it holds is given back by its peers when its ttl has passed. To
+ * leave politely, stop first and free after MUSTER_EVENT_STOPPED. Commands that it runs are killed. Processes that
+ * answered MUSTER_LATER end with it: their pointers are dead. NULL is allowed.
+ */
+MUSTER_API void muster_worker_free(struct muster_worker *w);
+
+/*
+ * Begin: connect, subscribe, register. Returns at once; MUSTER_EVENT_STARTED tells when it is done. As long as there
+ * is no Redis, the worker goes on trying.
+ *
+ * If a live worker has this id, or the namespace has another format, or access is denied at this first attempt, the
+ * worker ends with MUSTER_EVENT_STOPPED and E_EXISTS, E_FORMAT or E_DENIED. (A permission lost later is an outage: it
+ * goes on trying.)
+ *
+ * Returns MUSTER_OK, or MUSTER_E_STATE: it was started before.
+ */
+MUSTER_API int muster_worker_start(struct muster_worker *w) MUSTER_MUST_CHECK;
+
+/*
+ * Serve a queue: take its tasks and run `fn` for each. Several queues are looked at in the order in which they were
+ * served. At most `hands` of its processes at once; 0: as many as the worker has hands.
+ *
+ * Returns MUSTER_OK, MUSTER_E_NOMEM, or
+ *   MUSTER_E_NOT_STARTED  muster_worker_start() comes first
+ *   MUSTER_E_INVALID      the queue's name, or `hands`
+ *   MUSTER_E_EXISTS       it serves this queue already
+ *   MUSTER_E_STATE        the worker stops, or serves MUSTER_WORKER_QUEUES_MAX queues
+ */
+MUSTER_API int muster_worker_serve(struct muster_worker *w, const char *queue, int hands, muster_handler_fn *fn,
+                                   void *arg) MUSTER_MUST_CHECK;
+
+/*
+ * A command to run for each task, copied by muster_worker_serve_command().
+ *
+ *   size             sizeof(struct muster_command)
+ *   argv             the program and its arguments, NULL at the end. The program is looked up in PATH when the queue
+ *                    is served
+ *   replace          if not NULL: each occurrence of this string in the arguments is replaced by the task's bytes. A
+ *                    task that holds a NUL then fails, group "bad-argument"
+ *   hands            as in muster_worker_serve()
+ *   retry_delay_ms   delay after exit status 75; default 1000
+ *   grace_ms         from SIGTERM to SIGKILL when a child is told to stop; default 5000
+ *
+ * The child gets the task on standard input, its output goes where the program's goes, and it runs in a process group
+ * of its own. Its environment has MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN and MUSTER_WORKER. If the program dies,
+ * the kernel sends the child SIGTERM.
+ *
+ * Exit status 0 finishes the task; 75 (EX_TEMPFAIL) retries it; 126 and 127 (cannot be run, not found) give it back
+ * and stop the worker with E_NOT_FOUND; any other fails it, group "exit-N"; death by a signal fails it, group
+ * "signal-N". A child that was told to stop and did not exit with 0 has its task given back.
+ */
+struct muster_command {
+    size_t size;
+    const char *const *argv;
+    const char *replace;
+    int hands, retry_delay_ms, grace_ms;
+};
+
+/* As muster_worker_serve(), and MUSTER_E_NOT_FOUND if the program is not found or cannot be executed. */
+MUSTER_API int muster_worker_serve_command(struct muster_worker *w, const char *queue,
+                                           const struct muster_command *command) MUSTER_MUST_CHECK;
+
+/*
+ * Run the worker's own loop until the worker has stopped; only without a `base` of the caller's.
+ *
+ * Returns MUSTER_OK after a stop that was asked for, MUSTER_E_STATE if it has no loop of its own or was not started,
+ * else what ended it: see muster_worker_start(), struct muster_command, and muster_worker_error().
+ */
+MUSTER_API int muster_worker_run(struct muster_worker *w) MUSTER_MUST_CHECK;
+
+/*
+ * Stop: take nothing more, give back what has not started, let running handlers end for up to `drain_ms`, then give
+ * back the rest and deregister, in one script. -1: the worker's `drain_ms` option; 0: give back at once. A second call
+ * with a shorter time shortens it. Handlers that are still running then are told MUSTER_STOP_DRAIN and their outcome no
+ * longer counts. If Redis cannot be reached the worker waits for it until the drain time and one ttl are over, and then
+ * ends with E_CONN: its peers give back what it held.
+ *
+ * Any thread, and from a signal handler: it only leaves a note for the loop. MUSTER_EVENT_STOPPED tells the end.
+ *
+ * Returns MUSTER_OK, also when it has stopped already.
+ */
+MUSTER_API int muster_worker_stop(struct muster_worker *w, int drain_ms);
+
+/* The worker's id, and what it last met, in words for people ("" if nothing). Valid until the worker is freed, the
+ * error until the next call or event. */
+MUSTER_API const char *muster_worker_id(const struct muster_worker *w);
+MUSTER_API const char *muster_worker_error(const struct muster_worker *w);
+
+/* The process: its id `<worker>:<token>:<queue>`, its queue, its token. Strings live as long as the process. */
+MUSTER_API const char *muster_process_id(struct muster_process *p);
+MUSTER_API const char *muster_process_queue(const struct muster_process *p);
+MUSTER_API uint64_t muster_process_token(const struct muster_process *p);
+
+/* The task's bytes, borrowed as long as the process lives; followed by a NUL that does not count. `len` may be NULL. */
+MUSTER_API const void *muster_process_task(const struct muster_process *p, size_t *len);
+
+/* The worker that runs it. */
+MUSTER_API struct muster_worker *muster_process_worker(const struct muster_process *p);
+
+/* Shall the handler stop? Any thread, as often as liked. */
+MUSTER_API enum muster_stop_reason muster_process_stop_reason(const struct muster_process *p);
+
+/* For an end with MUSTER_RETRY: after so many ms, counted by Redis. 0 (the default): at once. E_INVALID if negative. */
+MUSTER_API int muster_process_set_retry(struct muster_process *p, int64_t delay_ms);
+
+/*
+ * For an end with MUSTER_FAIL: a group (1 to 200 bytes without control characters; default "failed"), and a message (up to 64 KiB;
+ * default none). Both are copied. E_INVALID, E_TOO_BIG or E_NOMEM: the old ones stay.
+ */
+MUSTER_API int muster_process_set_failure(struct muster_process *p, const char *group, const char *message);
+
+/*
+ * End a process whose handler answered MUSTER_LATER, once; `p` is dead afterwards. The loop's thread. `o` must not be
+ * MUSTER_LATER. If the end does not count, MUSTER_EVENT_UNCOUNTED tells.
+ *
+ * Returns MUSTER_OK, or MUSTER_E_STATE: its handler has not answered MUSTER_LATER; nothing was changed.
+ */
+MUSTER_API int muster_process_end(struct muster_process *p, enum muster_outcome o);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

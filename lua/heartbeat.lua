@@ -1,0 +1,94 @@
+--[[
+  heartbeat: a worker shows that it lives, and learns what it missed.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands
+    ARGV[5] from which place in the registry to look for dead workers     ARGV[6] place of a queue name to tidy
+    ARGV[7...] for each queue it serves: the queue, and the worker's limit of hands on it (0: none)
+  Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ms to the next heartbeat, processes held, last
+  token N, "1" when work waits for it, how many workers past their end it looked at (at most 10), was there a queue name at
+  that place, the name of a damaged key or 0, workers to sweep...}. The processes held have tokens up to N, for N was read
+  in the same script. Publishes the echo of N on the worker's own channel. O(queues).
+]]
+--- @include "owner"
+--- @include "token"
+--- @include "silence"
+--- @include "clock"
+
+local P, worker = KEYS[1], ARGV[1]
+local BATCH = 10
+local status, record = owner(P, worker, ARGV[2], ARGV[3])
+if status ~= 0 then
+  return {status}
+end
+local epoch, ttl = ARGV[2], tonumber(record[5])
+local now = now_ms()
+local damaged = 0
+
+local function try(command, key, ...)
+  local answer = redis.pcall(command, key, ...)
+  if type(answer) == 'table' and answer.err then
+    damaged = key
+    return nil
+  end
+  return answer
+end
+
+-- First a write that needs no memory: then a full Redis allows the others too.
+if redis.call('PEXPIRE', P .. 'alive:' .. worker, ttl) == 0 then
+  redis.call('SET', P .. 'alive:' .. worker, epoch, 'PX', ttl)
+end
+local shortest, longest = ttl_bounds(P)
+shortest = shortest or ttl
+note_beat(P, now, shortest, longest or ttl)
+redis.call('ZADD', P .. 'registry', now + ttl, worker)
+state_hands(P, worker, record, ARGV[4])
+
+-- Idle entries that are missing come back, but only where nothing waits; where something does, a take is due.
+local free = tonumber(ARGV[4]) - record[4]
+local work = '0'
+for i = 7, #ARGV, 2 do
+  local queue, limit = ARGV[i], tonumber(ARGV[i + 1])
+  local room = free
+  if limit > 0 then
+    room = math.min(free, limit - (try('HLEN', P .. 'processing:' .. worker .. ':' .. queue) or limit))
+  end
+  local settings = room > 0 and try('HMGET', P .. 'queue:' .. queue, 'paused', 'due')
+  local waiting = settings and try('LLEN', P .. 'queues:' .. queue)
+  if waiting then
+    local due = tonumber(settings[2])
+    if (waiting > 0 and not settings[1]) or (due and due <= now) then
+      work = '1'
+    else
+      try('ZADD', P .. 'idle:' .. queue, 'NX', now, worker)
+    end
+  end
+end
+
+-- One queue name per heartbeat is looked at, and dropped when nothing of the queue is left.
+local name = (try('ZRANGE', P .. 'names', ARGV[6], ARGV[6]) or {})[1]
+if name then
+  local settings = redis.pcall('HGETALL', P .. 'queue:' .. name)
+  local rests = #settings == 0 or (#settings == 2 and settings[1] == 'running' and settings[2] == '0')
+  if not settings.err and rests and redis.call('EXISTS', P .. 'queues:' .. name, P .. 'idle:' .. name,
+      P .. 'delayed:' .. name, P .. 'failed:' .. name) == 0 then
+    redis.call('DEL', P .. 'queue:' .. name)
+    redis.call('ZREM', P .. 'names', name)
+  end
+end
+
+local result = {0, math.floor(shortest / 3), tonumber(record[4]), last_token(P), work, 0, name and 1 or 0, 0}
+redis.call('PUBLISH', P .. 'wake:' .. worker, 'E' .. epoch .. result[4])
+
+-- Dead workers whose grace is over, ten at a time; those in grace are passed over next time, until the list ends.
+local past = redis.call('ZRANGEBYSCORE', P .. 'registry', '-inf', now, 'WITHSCORES', 'LIMIT', ARGV[5], BATCH)
+for i = 1, #past, 2 do
+  local dead = past[i]
+  if dead ~= worker and redis.call('EXISTS', P .. 'alive:' .. dead) == 0 then
+    local its_ttl = tonumber(redis.call('ZSCORE', P .. 'ttls', dead) or 0)
+    if not in_grace(P, now, tonumber(past[i + 1]), its_ttl) then
+      result[#result + 1] = dead
+    end
+  end
+end
+result[6], result[8] = #past / 2, damaged
+return result

@@ -1,0 +1,132 @@
+--[[
+  Ends: what becomes of the processes that a worker's handlers have ended. Each group of ends is a kind, a queue and the
+  kind's own arguments; turn.lua's header has their forms.
+]]
+--- @include "token"
+--- @include "due"
+
+-- The failed list of a queue keeps so many entries, the newest.
+local FAILED_MAX = 10000
+
+-- How many arguments follow the queue in the group at args[at].
+local function group_len(args, at)
+  local kind = args[at]
+  if kind == 'retry' then
+    return 2
+  end
+  return kind == 'fail' and 3 or 1 + tonumber(args[at + 2])
+end
+
+-- Raises for a key of the wrong type: a WRONGTYPE after the first write would lose a task.
+local function check_types(P, worker, queue)
+  redis.call('HLEN', P .. 'processing:' .. worker .. ':' .. queue)
+  redis.call('LLEN', P .. 'queues:' .. queue)
+  redis.call('ZCARD', P .. 'delayed:' .. queue)
+  redis.call('ZCARD', P .. 'failed:' .. queue)
+  redis.call('ZCARD', P .. 'idle:' .. queue)
+  redis.call('HLEN', P .. 'queue:' .. queue)
+end
+
+-- Notes what n ends came to: a status for each, and how many processes the queue has lost.
+local function note(e, queue, n, counted, status)
+  for _ = 1, n do
+    e.statuses[#e.statuses + 1] = status
+  end
+  if status ~= 0 then
+    e.all_counted = false
+  end
+  e.ended[queue] = (e.ended[queue] or 0) + counted
+end
+
+-- Removes one process and returns its task; nil, noted as E_LOST, if it is not the worker's.
+local function remove(e, queue, token)
+  local set = e.sets .. queue
+  local task = redis.call('HGET', set, token)
+  if not task then
+    note(e, queue, 1, 0, E_LOST)
+    return nil
+  end
+  redis.call('HDEL', set, token)
+  note(e, queue, 1, 1, 0)
+  return task
+end
+
+local function finish(e, queue, args, first, n)
+  if e.one_by_one then
+    for i = first, first + n - 1 do
+      local counted = redis.call('HDEL', e.sets .. queue, args[i])
+      note(e, queue, 1, counted, counted == 1 and 0 or E_LOST)
+    end
+    return
+  end
+  local counted = redis.call('HDEL', e.sets .. queue, unpack(args, first, first + n - 1))
+  -- If some did not count, which ones cannot be told any more: then none is claimed.
+  note(e, queue, n, counted, counted == n and 0 or E_LOST)
+end
+
+local function give_back(P, e, queue, args, first, n)
+  local numbers, tasks = {}, {}
+  for i = first, first + n - 1 do
+    local task = remove(e, queue, args[i])
+    if task then
+      local number = token_number(args[i])
+      numbers[#numbers + 1] = number
+      tasks[number] = task
+    end
+  end
+  table.sort(numbers)
+  for i = #numbers, 1, -1 do -- newest first, so that the oldest is the next out
+    redis.call('RPUSH', P .. 'queues:' .. queue, tasks[numbers[i]])
+  end
+  e.touched[queue] = true
+end
+
+local function retry(P, e, queue, token, at_ms)
+  local task = remove(e, queue, token)
+  if task and at_ms > e.now then
+    delay_task(P, queue, at_ms, token, task)
+  elseif task then
+    redis.call('LPUSH', P .. 'queues:' .. queue, task)
+    e.touched[queue] = true
+  end
+end
+
+-- A member of the failed list: "<token>:<length of worker>:<of group>:<of message>:", then these three and the task.
+local function fail(P, e, queue, token, group, message)
+  local task = remove(e, queue, token)
+  if task then
+    local key = P .. 'failed:' .. queue
+    redis.call('ZADD', key, e.now, token .. ':' .. #e.worker .. ':' .. #group .. ':' .. #message .. ':' .. e.worker
+      .. group .. message .. task)
+    redis.call('ZREMRANGEBYRANK', key, 0, -FAILED_MAX - 1)
+  end
+end
+
+-- Carries out the ends in args[first...]: all checks first, then the writes.
+-- Returns {statuses, all_counted, ended = {queue -> n}, touched = {queue -> true where work came back}}.
+local function carry_out_ends(P, worker, args, first, one_by_one, now)
+  local e = {worker = worker, sets = P .. 'processing:' .. worker .. ':', one_by_one = one_by_one, now = now,
+    statuses = {}, all_counted = true, ended = {}, touched = {}}
+  local at = first
+  while at <= #args do
+    if args[at] ~= 'finish' then
+      check_types(P, worker, args[at + 1])
+    end
+    at = at + 2 + group_len(args, at)
+  end
+  at = first
+  while at <= #args do
+    local kind, queue = args[at], args[at + 1]
+    if kind == 'finish' then
+      finish(e, queue, args, at + 3, tonumber(args[at + 2]))
+    elseif kind == 'back' then
+      give_back(P, e, queue, args, at + 3, tonumber(args[at + 2]))
+    elseif kind == 'retry' then
+      retry(P, e, queue, args[at + 2], now + tonumber(args[at + 3]))
+    else
+      fail(P, e, queue, args[at + 2], args[at + 3], args[at + 4])
+    end
+    at = at + 2 + group_len(args, at)
+  end
+  return e
+end

@@ -1,0 +1,102 @@
+--[[
+  Hand-over: tasks go straight into the in-process sets of idle workers, each of which is told by a message on its own
+  channel. Keeps the invariant: afterwards the queue has no work, or no fresh idle worker with free hands.
+]]
+--- @include "token"
+
+-- A larger task is announced by its token alone, and its worker fetches it: a message is copied once per reader.
+local INLINE_MAX = 16384
+
+-- The fresh worker with free hands that became idle last, with its epoch and its free hands; nil when there is none.
+-- Whoever else is met leaves the idle set (its next take or heartbeat puts it back), so each stale entry costs once.
+local function idle_worker(P, queue)
+  local idle = P .. 'idle:' .. queue
+  while true do
+    local worker = redis.call('ZREVRANGE', idle, 0, 0)[1]
+    if not worker then
+      return nil
+    end
+    local left = redis.call('PTTL', P .. 'alive:' .. worker)
+    if left > 0 then
+      local w = redis.pcall('HMGET', P .. 'worker:' .. worker, 'epoch', 'ttl', 'hands', 'held', 'q:' .. queue)
+      if w[1] and w[2] and w[3] and w[4] and w[5] and left * 2 >= tonumber(w[2]) then
+        local free = w[3] - w[4]
+        local limit = tonumber(w[5])
+        if free > 0 and limit > 0 then
+          local held = redis.pcall('HLEN', P .. 'processing:' .. worker .. ':' .. queue)
+          free = type(held) == 'number' and math.min(free, limit - held) or 0
+        end
+        if free > 0 then
+          return worker, w[1], free
+        end
+      end
+    end
+    redis.call('ZREM', idle, worker)
+  end
+end
+
+-- Puts one task into a worker's hands. False, with nothing changed, if its message reached nobody or its set is
+-- damaged. The undo after a publish is safe: a message that reached nobody was read by nobody.
+local function hand(P, queue, worker, epoch, token, task)
+  local set = P .. 'processing:' .. worker .. ':' .. queue
+  local stored = redis.pcall('HSET', set, token, task)
+  if type(stored) ~= 'number' then
+    return false
+  end
+  local head = epoch .. token .. string.format('%03d', #queue) .. queue
+  local message = #task > INLINE_MAX and 'F' .. head or 'T' .. head .. task
+  if redis.call('PUBLISH', P .. 'wake:' .. worker, message) > 0 then
+    return true
+  end
+  redis.call('HDEL', set, token)
+  return false
+end
+
+-- Hands over up to n tasks and returns how many it did: the given ones in their order, or, without `tasks`, those at
+-- the front of the queue. The caller has checked that the queue's keys have their types and that it is not paused.
+local function hand_over(P, queue, n, tasks)
+  local list = P .. 'queues:' .. queue
+  local given = 0
+  while given < n do
+    local worker, epoch, free = idle_worker(P, queue)
+    if not worker then
+      break
+    end
+    local count = math.min(free, n - given)
+    local first = draw_tokens(P, count)
+    local done = 0
+    while done < count do
+      local task = tasks and tasks[given + 1] or redis.call('RPOP', list)
+      if not task then
+        n = given
+        break
+      end
+      if not hand(P, queue, worker, epoch, token_text(first + done), task) then
+        if not tasks then
+          redis.call('RPUSH', list, task)
+        end
+        break
+      end
+      done = done + 1
+      given = given + 1
+    end
+    if done > 0 then
+      redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', done)
+    end
+    if done == free or done < count then
+      redis.call('ZREM', P .. 'idle:' .. queue, worker)
+    end
+  end
+  if given > 0 then
+    redis.call('HINCRBY', P .. 'queue:' .. queue, 'running', given)
+  end
+  return given
+end
+
+-- Hands over what waits in a queue, unless it is paused.
+local function hand_over_waiting(P, queue)
+  local waiting = redis.call('LLEN', P .. 'queues:' .. queue)
+  if waiting > 0 and not redis.call('HGET', P .. 'queue:' .. queue, 'paused') then
+    hand_over(P, queue, waiting)
+  end
+end

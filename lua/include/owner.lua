@@ -1,0 +1,23 @@
+--[[
+  Who calls: every call of a worker carries its epoch and the number of its data connection, and is refused when that
+  life is over (E_GONE) or when a later connection has already taken over (E_STATE: a late request of a dead one).
+]]
+
+-- 0, and the worker's record {epoch, conn, hands, held, ttl}, or the error to answer.
+local function owner(P, worker, epoch, conn)
+  local w = redis.call('HMGET', P .. 'worker:' .. worker, 'epoch', 'conn', 'hands', 'held', 'ttl')
+  if w[1] ~= epoch then
+    return E_GONE
+  end
+  if w[2] ~= conn then
+    return E_STATE
+  end
+  return 0, w
+end
+
+-- States the worker's capacity: written only when it changed.
+local function state_hands(P, worker, w, hands)
+  if w[3] ~= hands then
+    redis.call('HSET', P .. 'worker:' .. worker, 'hands', hands)
+  end
+end

@@ -1,0 +1,36 @@
+--[[
+  Silences: a stall of Redis is not a death of its workers. Whoever writes the registry first measures how long nobody
+  did (P:beat). After a silence longer than half the shortest ttl, dead workers are given time to show that they live.
+]]
+
+-- The shortest and the longest ttl in the namespace, ms; nil when nobody is registered.
+local function ttl_bounds(P)
+  local first = redis.call('ZRANGE', P .. 'ttls', 0, 0, 'WITHSCORES')
+  local last = redis.call('ZRANGE', P .. 'ttls', -1, -1, 'WITHSCORES')
+  return tonumber(first[2]), tonumber(last[2])
+end
+
+-- Notes a heartbeat now, and the silence before it if there was one. Of two silences that lie close together the
+-- later end and the greater length count, never their sum: else a slow lone survivor could put a sweep off for ever.
+local function note_beat(P, now, shortest, longest)
+  local key = P .. 'beat'
+  local beat = redis.call('HMGET', key, 'at', 'ended', 'length')
+  local length = beat[1] and now - beat[1] or 0
+  if shortest and length > shortest / 2 then
+    if beat[2] and now - beat[2] < longest + length then
+      length = math.max(length, tonumber(beat[3]))
+    end
+    redis.call('HSET', key, 'at', now, 'ended', now, 'length', length)
+  else
+    redis.call('HSET', key, 'at', now)
+  end
+end
+
+-- Does a worker whose life of ttl ms ended at `ended` still wait for the end of a grace?
+local function in_grace(P, now, ended, ttl)
+  local beat = redis.call('HMGET', P .. 'beat', 'ended', 'length')
+  if not beat[1] or now - beat[1] >= ttl then
+    return false
+  end
+  return now < ended + beat[2] + ttl -- ended is the last heartbeat + ttl, so this is that heartbeat + silence + 2 ttl
+end

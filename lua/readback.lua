@@ -1,0 +1,36 @@
+--[[
+  readback: a worker learns which processes are its own: after each new data connection (whose number this stores, which
+  shuts out late requests of older ones), after each confirmed subscription, and in doubt.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number
+  Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, last token N, then per queue with processes two
+  elements: its name, its tokens}. Only tokens: the worker fetches the tasks that it does not know. Publishes nothing.
+  O(processes held).
+]]
+--- @include "token"
+
+local P, worker, conn = KEYS[1], ARGV[1], ARGV[3]
+local key = P .. 'worker:' .. worker
+local record = redis.call('HMGET', key, 'epoch', 'conn')
+if record[1] ~= ARGV[2] then
+  return {E_GONE}
+end
+if tonumber(conn) < tonumber(record[2]) then
+  return {E_STATE}
+end
+if conn ~= record[2] then
+  redis.call('HDEL', key, '-') -- a write that needs no memory, so that a full Redis allows the next one
+  redis.call('HSET', key, 'conn', conn)
+end
+local result = {0, last_token(P)}
+for _, field in ipairs(redis.call('HKEYS', key)) do
+  if string.sub(field, 1, 2) == 'q:' then
+    local queue = string.sub(field, 3)
+    local tokens = redis.pcall('HKEYS', P .. 'processing:' .. worker .. ':' .. queue)
+    if not tokens.err and #tokens > 0 then
+      result[#result + 1] = queue
+      result[#result + 1] = tokens
+    end
+  end
+end
+return result

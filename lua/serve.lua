@@ -1,0 +1,18 @@
+--[[
+  serve: a worker says that it serves a queue from now on. The take that follows makes it idle there.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number
+    ARGV[4] queue     ARGV[5] the worker's limit of hands on it, 0: none
+  Returns 0, E_GONE or E_STATE. O(1).
+]]
+--- @include "owner"
+--- @include "clock"
+
+local P = KEYS[1]
+local status = owner(P, ARGV[1], ARGV[2], ARGV[3])
+if status ~= 0 then
+  return status
+end
+redis.call('HSET', P .. 'worker:' .. ARGV[1], 'q:' .. ARGV[4], ARGV[5])
+redis.call('ZADD', P .. 'names', 'NX', now_ms(), ARGV[4])
+return 0

@@ -1,0 +1,49 @@
+--[[
+  start: register a worker, and begin a new life of its id.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] worker     ARGV[2] nonce of this start     ARGV[3] ttl, ms     ARGV[4] hands
+    ARGV[5] host     ARGV[6] pid     ARGV[7] version     ARGV[8] the layout's version
+  Returns {0, epoch, ms to the next heartbeat}; sent again with the same nonce, the same epoch. {E_EXISTS} when this id
+  is alive under another nonce, {E_FORMAT} for another layout, {E_REDIS, key} when a key of its former life has a wrong
+  type: nothing was written. What a former life left behind goes back to the front of its queues first.
+  Publishes to the workers that get a task of those. O(what the former life held).
+]]
+--- @include "retire"
+--- @include "silence"
+--- @include "clock"
+
+local P, worker, nonce, ttl = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
+local record, alive = P .. 'worker:' .. worker, P .. 'alive:' .. worker
+local now = now_ms()
+
+local format = redis.call('GET', P .. 'format')
+if format and format ~= ARGV[8] then
+  return {E_FORMAT}
+end
+local old = redis.call('HMGET', record, 'nonce', 'epoch')
+local again = old[1] == nonce
+if old[1] and not again then
+  local ends = redis.call('ZSCORE', P .. 'registry', worker)
+  if redis.call('EXISTS', alive) == 1 or (ends and tonumber(ends) > now) then
+    return {E_EXISTS}
+  end
+  local _, damaged = retire(P, worker)
+  if damaged then
+    return {E_REDIS, damaged}
+  end
+end
+
+if not format then
+  redis.call('SET', P .. 'format', ARGV[8])
+end
+local epoch = again and old[2] or token_text(draw_tokens(P, 1))
+if not again then
+  redis.call('HSET', record, 'nonce', nonce, 'epoch', epoch, 'conn', '0', 'ttl', ARGV[3], 'hands', ARGV[4], 'held', '0',
+    'host', ARGV[5], 'pid', ARGV[6], 'version', ARGV[7], 'started', now)
+end
+redis.call('SET', alive, epoch, 'PX', ttl)
+redis.call('ZADD', P .. 'ttls', ttl, worker)
+local shortest, longest = ttl_bounds(P)
+note_beat(P, now, shortest, longest)
+redis.call('ZADD', P .. 'registry', now + ttl, worker)
+return {0, epoch, math.floor(shortest / 3)}

@@ -1,0 +1,152 @@
+--[[
+  turn: what a worker has to say at the end of a turn of its loop: which processes ended, and how many it can take.
+  Ends come first, so that the hands they free are filled in the same call.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands: as many as it can hold
+    ARGV[5] how many to take at most     ARGV[6] "1": some ends were sent before, without an answer
+    ARGV[7] how many queues it serves, n
+    ARGV[8...] n times: a queue, in the wanted order, and the worker's limit of hands on it (0: none);
+      then the ends, in groups: "finish" queue k token*k, "back" queue k token*k, "retry" queue token delay_ms,
+      "fail" queue token group message
+  Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ends, next due, damaged, takes...}: ends is 0 when
+  all of them counted, else a status for each in order (E_LOST: it was not the worker's, nothing was changed); ms until
+  the next delayed task of these queues is due, -1: none; the name of a key of the wrong type, whose queue was passed
+  over, or 0; per queue with tasks three elements: its place in the list (from 1), the first token, the tasks, whose
+  tokens follow each other. When it got fewer than asked for, the worker is idle now.
+  Publishes to the workers that get what was given back, retried or due. O(ends + tasks + queues).
+]]
+--- @include "owner"
+--- @include "ends"
+--- @include "hand_over"
+--- @include "clock"
+
+local P, worker = KEYS[1], ARGV[1]
+local status, record = owner(P, worker, ARGV[2], ARGV[3])
+if status ~= 0 then
+  return {status}
+end
+local n_queues = tonumber(ARGV[7])
+local first_end = 8 + 2 * n_queues
+local now = now_ms()
+local damaged, next_due
+
+-- A call that must not end the turn: a damaged key costs its own queue only.
+local function try(command, key, ...)
+  local answer = redis.pcall(command, key, ...)
+  if type(answer) == 'table' and answer.err then
+    damaged = key
+    return nil
+  end
+  return answer
+end
+
+-- A write that needs no memory comes first: then a full Redis allows the others too. Ends begin with one by themselves.
+if first_end > #ARGV then
+  redis.call('HDEL', P .. 'worker:' .. worker, '-')
+end
+local e = carry_out_ends(P, worker, ARGV, first_end, ARGV[6] == '1', now)
+state_hands(P, worker, record, ARGV[4])
+
+-- The queues that can be taken from: place, name, limit, tasks waiting. Due work joins its queue first.
+local open, served = {}, {}
+for i = 1, n_queues do
+  local queue, limit = ARGV[6 + 2 * i], tonumber(ARGV[7 + 2 * i])
+  local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'due')
+  local waiting = settings and try('LLEN', P .. 'queues:' .. queue)
+  local due = waiting and tonumber(settings[2])
+  if due and due <= now and try('ZCARD', P .. 'delayed:' .. queue) then
+    due = move_due(P, queue, now)
+    e.touched[queue] = true
+  end
+  if due and (not next_due or due < next_due) then
+    next_due = due
+  end
+  if waiting then
+    served[#served + 1] = {name = queue, limit = limit}
+    if not settings[1] then
+      open[#open + 1] = {place = i, name = queue, limit = limit}
+    end
+  end
+end
+
+-- What came back goes to other idle workers first: a worker that gives a task back would take it again at once.
+for queue in pairs(e.touched) do
+  redis.call('ZREM', P .. 'idle:' .. queue, worker)
+  hand_over_waiting(P, queue)
+end
+
+local held = tonumber(record[4])
+for _, n in pairs(e.ended) do
+  held = held - n
+end
+local result = {0, e.all_counted and 0 or e.statuses, -1, 0}
+local want = math.min(tonumber(ARGV[5]), tonumber(ARGV[4]) - held)
+
+-- How many more of a queue the worker may hold; 0 as well when its set there is damaged.
+local function room(queue)
+  if queue.limit == 0 then
+    return want
+  end
+  local mine = try('HLEN', e.sets .. queue.name)
+  return mine and math.max(0, math.min(want, queue.limit - mine)) or 0
+end
+
+-- Every check comes before the pop: the set, the list and the counter have their types, or nothing is popped.
+local function take(queue)
+  local set, list = e.sets .. queue.name, P .. 'queues:' .. queue.name
+  local n = math.min(room(queue), redis.call('LLEN', list))
+  if n <= 0 or not try('HLEN', set) then
+    return 0
+  end
+  local first = draw_tokens(P, n)
+  local tasks = redis.call('RPOP', list, n)
+  local head, fields = token_head(first), {}
+  for k = 1, n do
+    local number = first + k - 1
+    if number % 1024 == 0 then
+      head = token_head(number)
+    end
+    fields[#fields + 1] = head .. token_tail(number)
+    fields[#fields + 1] = tasks[k]
+    if #fields == 2000 or k == n then -- far below the limit of unpack(), about 8 000
+      redis.call('HSET', set, unpack(fields))
+      fields = {}
+    end
+  end
+  result[#result + 1] = queue.place
+  result[#result + 1] = token_text(first)
+  result[#result + 1] = tasks
+  return n
+end
+
+for _, queue in ipairs(open) do
+  if want <= 0 then
+    break
+  end
+  local n = take(queue)
+  want = want - n
+  held = held + n
+  e.ended[queue.name] = (e.ended[queue.name] or 0) - n
+end
+
+-- Counters are written once, by what really changed; a finish and a take in one call often change nothing.
+if held ~= tonumber(record[4]) then
+  redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', held - tonumber(record[4]))
+end
+for queue, n in pairs(e.ended) do
+  if n ~= 0 then
+    redis.call('HINCRBY', P .. 'queue:' .. queue, 'running', -n)
+  end
+end
+if want > 0 then
+  for _, queue in ipairs(served) do
+    if room(queue) > 0 then
+      try('ZADD', P .. 'idle:' .. queue.name, 'NX', now, worker)
+    end
+  end
+end
+if next_due then
+  result[3] = math.max(0, next_due - now)
+end
+result[4] = damaged or 0
+return result

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One Redis command being built: arguments by pointer and length, never by format string. Bytes are borrowed until the
+ * command was sent; numbers are kept by the command. Running out of memory is remembered and reported when it is sent.
+ */
+#ifndef COMMAND_H
+#define COMMAND_H
+
+#include <muster/client.h>
+
+struct command_numbers;
+
+struct command {
+    const char **argv;
+    size_t *lens;
+    size_t n, cap;
+    struct command_numbers *numbers;
+    int failed;
+};
+
+#define COMMAND_EMPTY {0}
+
+void command_clear(struct command *c);
+void command_bytes(struct command *c, const void *data, size_t len);
+void command_text(struct command *c, const char *text);
+void command_number(struct command *c, int64_t number);
+
+#endif

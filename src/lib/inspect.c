@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking: tasks, queues, workers, processes. Plain reading commands in pages; nothing here writes, and no listing
+ * costs more than its rows. A key of the wrong type costs its own row's figures, said in the log, not the listing.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "log.h"
+
+#define PAGE 100
+/* Tasks can be large: fewer of them at once. */
+#define TASK_PAGE 16
+
+int muster_queue_length(struct muster_client *c, const char *queue, uint64_t *waiting)
+{
+    char key[KEY_MAX];
+    struct redisReply *reply;
+    *waiting = 0;
+    int err = client_check_queue(c, queue);
+    if (err != MUSTER_OK)
+        return err;
+    key_of(key, c->prefix, KEY_QUEUES, queue);
+    err = client_ask(c, &reply, (const char *const[]){"LLEN", key, NULL});
+    *waiting = (uint64_t)reply_integer(reply);
+    redis_reply_free(reply);
+    return err;
+}
+
+/* One page in the order of coming out, which is from the list's end. */
+static int peek_page(struct muster_client *c, const char *key, uint64_t from, uint64_t n, struct redisReply **page)
+{
+    char first[24], last[24];
+    snprintf(first, sizeof first, "-%llu", (unsigned long long)(from + n));
+    snprintf(last, sizeof last, "-%llu", (unsigned long long)(from + 1));
+    return client_ask(c, page, (const char *const[]){"LRANGE", key, first, last, NULL});
+}
+
+int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, uint64_t n, muster_task_fn *fn,
+                     void *arg)
+{
+    char key[KEY_MAX];
+    int err = client_check_queue(c, queue), stop = 0;
+    if (err != MUSTER_OK)
+        return err;
+    if (from > INT64_MAX / 2)
+        return MUSTER_OK;
+    key_of(key, c->prefix, KEY_QUEUES, queue);
+    while (err == MUSTER_OK && n > 0 && !stop) {
+        struct redisReply *page;
+        uint64_t want = n < TASK_PAGE ? n : TASK_PAGE;
+        err = peek_page(c, key, from, want, &page);
+        size_t got = reply_len(page);
+        for (size_t i = 0; i < got && !stop; i++) {
+            struct muster_bytes task = reply_bytes(reply_at(page, got - 1 - i));
+            stop = fn(&(struct muster_task){from + i, task.data, task.len}, arg);
+        }
+        redis_reply_free(page);
+        from += got;
+        n -= got;
+        stop |= got < want;
+    }
+    return err;
+}
+
+/* ---- queues ---- */
+
+static int append_words(struct muster_client *c, const char *const *words)
+{
+    struct command command = COMMAND_EMPTY;
+    for (; *words; words++)
+        command_text(&command, *words);
+    int err = redis_append(c->redis, &command);
+    command_clear(&command);
+    return err;
+}
+
+/* A pipelined answer of one row; NULL for a refused one (a damaged key), which is only said. */
+static int read_row_part(struct muster_client *c, const char *of, struct redisReply **reply)
+{
+    int err = redis_read(c->redis, reply);
+    if (err == MUSTER_E_REDIS && *reply == NULL && redis_error(c->redis)[0]) {
+        log_line(MUSTER_LOG_WARN, "%s: %s", of, redis_error(c->redis));
+        return MUSTER_OK;
+    }
+    return err;
+}
+
+enum { PART_WAITING, PART_SETTINGS, PART_DELAYED, PART_FAILED, PART_IDLE, PARTS };
+
+static int append_queue_parts(struct muster_client *c, const char *name)
+{
+    static const struct {
+        const char *command;
+        enum key key;
+        const char *field1, *field2;
+    } parts[PARTS] = {
+        [PART_WAITING] = {"LLEN", KEY_QUEUES, NULL, NULL},
+        [PART_SETTINGS] = {"HMGET", KEY_QUEUE, "running", "paused"},
+        [PART_DELAYED] = {"ZCARD", KEY_DELAYED, NULL, NULL},
+        [PART_FAILED] = {"ZCARD", KEY_FAILED, NULL, NULL},
+        [PART_IDLE] = {"ZCARD", KEY_IDLE, NULL, NULL},
+    };
+    int err = MUSTER_OK;
+    for (int i = 0; i < PARTS && err == MUSTER_OK; i++) {
+        char key[KEY_MAX];
+        key_of(key, c->prefix, parts[i].key, name);
+        err = append_words(c, (const char *const[]){parts[i].command, key, parts[i].field1, parts[i].field2, NULL});
+    }
+    return err;
+}
+
+static int read_queue(struct muster_client *c, const char *name, struct muster_queue_info *info)
+{
+    struct redisReply *parts[PARTS] = {NULL};
+    int err = append_queue_parts(c, name);
+    for (int i = 0; i < PARTS && err == MUSTER_OK; i++)
+        err = read_row_part(c, name, &parts[i]);
+    long long running = reply_number(reply_at(parts[PART_SETTINGS], 0), 0);
+    *info = (struct muster_queue_info){
+        .name = name,
+        .waiting = (uint64_t)reply_integer(parts[PART_WAITING]),
+        .running = running > 0 ? (uint64_t)running : 0,
+        .delayed = (uint64_t)reply_integer(parts[PART_DELAYED]),
+        .failed = (uint64_t)reply_integer(parts[PART_FAILED]),
+        .idle = (uint64_t)reply_integer(parts[PART_IDLE]),
+        .paused = reply_kind(reply_at(parts[PART_SETTINGS], 1)) == REPLY_TEXT,
+    };
+    for (int i = 0; i < PARTS; i++)
+        redis_reply_free(parts[i]);
+    return err;
+}
+
+/* Calls fn for each member of a zset in its order, in pages; a member is text with its NUL. */
+typedef int member_fn(struct muster_client *c, const char *member, void *arg, int *stop);
+
+static int each_member(struct muster_client *c, enum key zset, member_fn *fn, void *arg)
+{
+    char key[KEY_MAX];
+    int err = MUSTER_OK, stop = 0;
+    key_of(key, c->prefix, zset, "");
+    for (uint64_t from = 0; err == MUSTER_OK && !stop; from += PAGE) {
+        char first[24], last[24];
+        struct redisReply *page;
+        snprintf(first, sizeof first, "%llu", (unsigned long long)from);
+        snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE - 1);
+        err = client_ask(c, &page, (const char *const[]){"ZRANGE", key, first, last, NULL});
+        size_t n = reply_len(page);
+        for (size_t i = 0; i < n && err == MUSTER_OK && !stop; i++) {
+            const char *member = reply_text(reply_at(page, i));
+            if (member)
+                err = fn(c, member, arg, &stop);
+        }
+        redis_reply_free(page);
+        stop |= n < PAGE;
+    }
+    return err;
+}
+
+struct queue_rows {
+    muster_queue_fn *fn;
+    void *arg;
+};
+
+static int queue_row(struct muster_client *c, const char *name, void *arg, int *stop)
+{
+    struct queue_rows *rows = arg;
+    struct muster_queue_info info;
+    if (muster_queue_check(name))
+        return MUSTER_OK; /* not written by muster */
+    int err = read_queue(c, name, &info);
+    if (err == MUSTER_OK)
+        *stop = rows->fn(&info, rows->arg) != 0;
+    return err;
+}
+
+int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg)
+{
+    struct queue_rows rows = {fn, arg};
+    return each_member(c, KEY_NAMES, queue_row, &rows);
+}
+
+/* ---- workers ---- */
+
+static const struct redisReply *field_of(const struct redisReply *record, const char *field)
+{
+    for (size_t i = 0; i + 1 < reply_len(record); i += 2)
+        if (reply_is(reply_at(record, i), field))
+            return reply_at(record, i + 1);
+    return NULL;
+}
+
+static const char *text_field(const struct redisReply *record, const char *field)
+{
+    const char *text = reply_text(field_of(record, field));
+    return text ? text : "";
+}
+
+/* The queue that field i of a worker's record names, or NULL. */
+static const char *queue_field(const struct redisReply *record, size_t i)
+{
+    const char *field = reply_text(reply_at(record, i));
+    return field && strncmp(field, "q:", 2) == 0 ? field + 2 : NULL;
+}
+
+static int read_worker(struct muster_client *c, const char *id, struct redisReply **record, long long *pttl)
+{
+    char key[KEY_MAX];
+    struct redisReply *alive = NULL;
+    *record = NULL;
+    key_of(key, c->prefix, KEY_WORKER, id);
+    int err = append_words(c, (const char *const[]){"HGETALL", key, NULL});
+    key_of(key, c->prefix, KEY_ALIVE, id);
+    if (err == MUSTER_OK)
+        err = append_words(c, (const char *const[]){"PTTL", key, NULL});
+    if (err == MUSTER_OK)
+        err = read_row_part(c, id, record);
+    if (err == MUSTER_OK)
+        err = read_row_part(c, id, &alive);
+    *pttl = reply_number(alive, -2);
+    redis_reply_free(alive);
+    return err;
+}
+
+struct worker_rows {
+    muster_worker_fn *fn;
+    void *arg;
+};
+
+static int give_worker(const char *id, const struct redisReply *record, long long pttl, struct worker_rows *rows,
+                       int *stop)
+{
+    const char **queues = calloc(reply_len(record) / 2 + 1, sizeof *queues);
+    uint64_t epoch = 0;
+    size_t n = 0;
+    if (!queues)
+        return MUSTER_E_NOMEM;
+    for (size_t i = 0; i + 1 < reply_len(record); i += 2)
+        if (queue_field(record, i))
+            queues[n++] = queue_field(record, i);
+    const char *epoch_text = text_field(record, "epoch");
+    token_parse(epoch_text, strlen(epoch_text), &epoch);
+    int64_t ttl_ms = reply_number(field_of(record, "ttl"), 0);
+    struct muster_worker_info info = {
+        .id = id,
+        .epoch = epoch,
+        .host = text_field(record, "host"),
+        .version = text_field(record, "version"),
+        .pid = reply_number(field_of(record, "pid"), 0),
+        .alive = pttl > 0,
+        .heard_ms = pttl > 0 && pttl <= ttl_ms ? ttl_ms - pttl : -1,
+        .ttl_ms = ttl_ms,
+        .started_at_ms = reply_number(field_of(record, "started"), 0),
+        .hands = (uint64_t)reply_number(field_of(record, "hands"), 0),
+        .held = (uint64_t)reply_number(field_of(record, "held"), 0),
+        .queues = queues,
+        .n_queues = n,
+    };
+    *stop = rows->fn(&info, rows->arg) != 0;
+    free(queues);
+    return MUSTER_OK;
+}
+
+static int worker_row(struct muster_client *c, const char *id, void *arg, int *stop)
+{
+    struct redisReply *record;
+    long long pttl;
+    int err = read_worker(c, id, &record, &pttl);
+    if (err == MUSTER_OK && reply_len(record) > 0) /* else it left meanwhile */
+        err = give_worker(id, record, pttl, arg, stop);
+    redis_reply_free(record);
+    return err;
+}
+
+int muster_worker_list(struct muster_client *c, muster_worker_fn *fn, void *arg)
+{
+    struct worker_rows rows = {fn, arg};
+    return each_member(c, KEY_REGISTRY, worker_row, &rows);
+}
+
+/* ---- processes ---- */
+
+struct process_rows {
+    struct muster_process_filter filter;
+    muster_process_row_fn *fn;
+    void *arg;
+};
+
+static int give_process(const struct process_rows *rows, const char *worker, const char *queue,
+                        struct muster_bytes token_text, struct muster_bytes task)
+{
+    const struct muster_bytes *wanted = rows->filter.task;
+    char id[PROCESS_ID_MAX];
+    uint64_t token;
+    if (!token_text.data || token_parse(token_text.data, token_text.len, &token) != MUSTER_OK)
+        return 0;
+    if (wanted && (wanted->len != task.len || memcmp(wanted->data ? wanted->data : "", task.data, task.len) != 0))
+        return 0;
+    process_id_format(id, worker, token_text.data, queue);
+    const struct muster_process_info info = {
+        .id = id,
+        .worker = worker,
+        .queue = queue,
+        .token = token,
+        .started_at_ms = token_at_ms(token),
+        .task = task.data,
+        .len = task.len,
+    };
+    return rows->fn(&info, rows->arg);
+}
+
+static int set_rows(struct muster_client *c, const char *worker, const char *queue, const struct process_rows *rows,
+                    int *stop)
+{
+    char key[KEY_MAX], cursor[32] = "0";
+    int err;
+    key_processing(key, c->prefix, worker, queue);
+    do {
+        struct redisReply *reply;
+        char count[8];
+        snprintf(count, sizeof count, "%d", TASK_PAGE);
+        err = client_ask(c, &reply, (const char *const[]){"HSCAN", key, cursor, "COUNT", count, NULL});
+        const struct redisReply *page = reply_at(reply, 1);
+        const char *next = reply_text(reply_at(reply, 0));
+        snprintf(cursor, sizeof cursor, "%s", next ? next : "0");
+        for (size_t i = 0; i + 1 < reply_len(page) && !*stop; i += 2)
+            *stop = give_process(rows, worker, queue, reply_bytes(reply_at(page, i)), reply_bytes(reply_at(page, i + 1)));
+        redis_reply_free(reply);
+    } while (err == MUSTER_OK && !*stop && strcmp(cursor, "0") != 0);
+    return err;
+}
+
+static int process_worker(struct muster_client *c, const char *worker, void *arg, int *stop)
+{
+    const struct process_rows *rows = arg;
+    char key[KEY_MAX];
+    struct redisReply *fields;
+    if (rows->filter.worker && strcmp(rows->filter.worker, worker) != 0)
+        return MUSTER_OK;
+    key_of(key, c->prefix, KEY_WORKER, worker);
+    int err = client_ask(c, &fields, (const char *const[]){"HKEYS", key, NULL});
+    for (size_t i = 0; i < reply_len(fields) && err == MUSTER_OK && !*stop; i++) {
+        const char *queue = queue_field(fields, i);
+        if (queue && (!rows->filter.queue || strcmp(rows->filter.queue, queue) == 0))
+            err = set_rows(c, worker, queue, rows, stop);
+    }
+    redis_reply_free(fields);
+    return err;
+}
+
+int muster_process_list(struct muster_client *c, const struct muster_process_filter *f, muster_process_row_fn *fn,
+                        void *arg)
+{
+    struct process_rows rows = {.fn = fn, .arg = arg};
+    if (f)
+        memcpy(&rows.filter, f, f->size < sizeof rows.filter ? f->size : sizeof rows.filter);
+    const char *why = rows.filter.queue ? muster_queue_check(rows.filter.queue) : NULL;
+    if (!why && rows.filter.worker)
+        why = muster_worker_id_check(rows.filter.worker);
+    if (why) {
+        redis_error_set(c->redis, "%s", why);
+        return MUSTER_E_INVALID;
+    }
+    return each_member(c, KEY_REGISTRY, process_worker, &rows);
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Processes: the table by token, the lists by state, starting handlers, and what they end with. Nothing here talks to
+ * Redis: what is to be said is put onto the list of ended ones, and turn.c says it.
+ *
+ * A process stays in the table until its end is confirmed. So a token that is in the table is never started again,
+ * whichever way it comes once more: by a late message, or by a read-back.
+ */
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "log.h"
+#include "worker.h"
+
+#define BUCKETS_FIRST 64
+#define GROUP_DEFAULT "failed"
+#define GROUP_MAX 200
+#define MESSAGE_MAX ((size_t)64 * 1024)
+/* Inline handlers run for so long at a stretch; then the loop looks at its sockets and timers, the heartbeat's too. */
+#define STRETCH_US 5000
+
+/* ---- the table ---- */
+
+static struct muster_process **bucket(const struct muster_worker *w, uint64_t token)
+{
+    return &w->buckets[token * 0x9e3779b97f4a7c15u >> 32 & (w->n_buckets - 1)];
+}
+
+struct muster_process *process_find(struct muster_worker *w, uint64_t token)
+{
+    struct muster_process *p = *bucket(w, token);
+    while (p && p->token != token)
+        p = p->next_in_bucket;
+    return p;
+}
+
+/* Twice as many buckets; without memory the chains just grow. */
+static void grow(struct muster_worker *w)
+{
+    size_t n_old = w->n_buckets;
+    struct muster_process **old = w->buckets, **wider = calloc(n_old * 2, sizeof *wider);
+    if (!wider)
+        return;
+    w->buckets = wider;
+    w->n_buckets = n_old * 2;
+    for (size_t i = 0; i < n_old; i++)
+        while (old[i]) {
+            struct muster_process *p = old[i];
+            old[i] = p->next_in_bucket;
+            p->next_in_bucket = *bucket(w, p->token);
+            *bucket(w, p->token) = p;
+        }
+    free(old);
+}
+
+static void into_table(struct muster_process *p)
+{
+    struct muster_worker *w = p->worker;
+    if (w->n_known == w->n_buckets)
+        grow(w);
+    p->next_in_bucket = *bucket(w, p->token);
+    *bucket(w, p->token) = p;
+    w->n_known++;
+}
+
+static void out_of_table(struct muster_process *p)
+{
+    struct muster_process **at = bucket(p->worker, p->token);
+    while (*at && *at != p)
+        at = &(*at)->next_in_bucket;
+    if (!*at)
+        return;
+    *at = p->next_in_bucket;
+    p->worker->n_known--;
+}
+
+size_t process_known_upto(const struct muster_worker *w, uint64_t token)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->n_buckets; i++)
+        for (const struct muster_process *p = w->buckets[i]; p; p = p->next_in_bucket)
+            n += p->token <= token;
+    return n;
+}
+
+struct served *process_served(struct muster_worker *w, const char *queue, size_t len)
+{
+    for (size_t i = 0; i < w->n_served; i++)
+        if (strlen(w->served[i]->name) == len && memcmp(w->served[i]->name, queue, len) == 0)
+            return w->served[i];
+    return NULL;
+}
+
+/* ---- life ---- */
+
+static const char *const state_names[] = {
+#define STATE_NAME(name, text) [name] = (text),
+    PROCESS_STATES(STATE_NAME)
+#undef STATE_NAME
+};
+
+struct muster_process *process_add(struct muster_worker *w, struct served *s, uint64_t token)
+{
+    struct muster_process *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->worker = w;
+    p->served = s;
+    p->token = token;
+    token_format(p->token_text, token);
+    atomic_init(&p->stop_reason, MUSTER_GO_ON);
+    p->state = PROCESS_FETCHING;
+    TAILQ_INSERT_TAIL(&w->lists[p->state], p, in_list);
+    w->counts[p->state]++;
+    into_table(p);
+    return p;
+}
+
+int process_set_task(struct muster_process *p, struct muster_bytes task)
+{
+    p->task = malloc(task.len + 1);
+    if (!p->task)
+        return MUSTER_E_NOMEM;
+    memcpy(p->task, task.data, task.len);
+    p->task[task.len] = '\0';
+    p->len = task.len;
+    return MUSTER_OK;
+}
+
+void process_move(struct muster_process *p, enum process_state state)
+{
+    struct muster_worker *w = p->worker;
+    TAILQ_REMOVE(&w->lists[p->state], p, in_list);
+    w->counts[p->state]--;
+    if (p->state == PROCESS_RUNNING && state != PROCESS_RUNNING)
+        p->served->running--;
+    if (state == PROCESS_RUNNING && p->state != PROCESS_RUNNING)
+        p->served->running++;
+    if (p->state != state)
+        trace_line(TRACE_STATE, "process %s of %s: %s -> %s", p->token_text, p->served->name, state_names[p->state],
+                   state_names[state]);
+    p->state = state;
+    TAILQ_INSERT_TAIL(&w->lists[state], p, in_list);
+    w->counts[state]++;
+}
+
+void process_free(struct muster_process *p)
+{
+    struct muster_worker *w = p->worker;
+    TAILQ_REMOVE(&w->lists[p->state], p, in_list);
+    w->counts[p->state]--;
+    if (p->state == PROCESS_RUNNING)
+        p->served->running--;
+    if (p->is_foreign)
+        w->foreign--;
+    else
+        out_of_table(p);
+    free(p->task);
+    free(p->id);
+    free(p->group);
+    free(p->message);
+    free(p);
+}
+
+/* ---- starting ---- */
+
+static int has_hand(const struct muster_worker *w, const struct muster_process *p)
+{
+    return w->counts[PROCESS_RUNNING] < (size_t)w->hands && (p->served->limit == 0 || p->served->running < p->served->limit);
+}
+
+static struct muster_process *next_to_start(struct muster_worker *w)
+{
+    struct muster_process *p;
+    if (w->state != WORKER_WORKING || w->free_due || w->counts[PROCESS_RUNNING] >= (size_t)w->hands)
+        return NULL;
+    TAILQ_FOREACH(p, &w->lists[PROCESS_READY], in_list)
+        if (has_hand(w, p))
+            return heartbeat_is_fenced(w) ? NULL : p;
+    return NULL;
+}
+
+/* Never from within itself: a handler may end another process, which frees a hand. */
+void process_dispatch(struct muster_worker *w)
+{
+    if (!w->dispatch_due && !w->dispatching) {
+        w->dispatch_due = 1;
+        event_active(w->dispatcher, EV_TIMEOUT, 1);
+    }
+}
+
+static void on_dispatcher(evutil_socket_t fd, short what, void *arg)
+{
+    struct muster_worker *w = arg;
+    struct muster_process *p;
+    int64_t until_us = clock_us() + STRETCH_US;
+    (void)fd, (void)what;
+    w->dispatch_due = 0;
+    w->dispatching = 1;
+    while ((p = next_to_start(w)) != NULL) {
+        if (clock_us() >= until_us) {
+            w->dispatch_due = 1;
+            worker_after_ms(w->dispatcher, 0); /* a timer, so that sockets are looked at first */
+            break;
+        }
+        process_move(p, PROCESS_RUNNING);
+        p->served->executor->start(p);
+    }
+    w->dispatching = 0;
+}
+
+int process_new_table(struct muster_worker *w)
+{
+    for (int i = 0; i < PROCESS_STATES_COUNT; i++)
+        TAILQ_INIT(&w->lists[i]);
+    w->n_buckets = BUCKETS_FIRST;
+    w->buckets = calloc(w->n_buckets, sizeof *w->buckets);
+    w->dispatcher = event_new(w->base, -1, 0, on_dispatcher, w);
+    return w->buckets && w->dispatcher ? MUSTER_OK : MUSTER_E_NOMEM;
+}
+
+void process_free_table(struct muster_worker *w)
+{
+    if (!w->buckets)
+        return;
+    for (int i = 0; i < PROCESS_STATES_COUNT; i++)
+        while (!TAILQ_EMPTY(&w->lists[i])) {
+            struct muster_process *p = TAILQ_FIRST(&w->lists[i]);
+            if (p->state == PROCESS_RUNNING && p->served->executor->abandon)
+                p->served->executor->abandon(p);
+            process_free(p);
+        }
+    free(w->buckets);
+}
+
+/* ---- ending ---- */
+
+void process_ended(struct muster_process *p, enum muster_outcome outcome)
+{
+    struct muster_worker *w = p->worker;
+    int is_drained = w->state == WORKER_STOPPED;
+    if (p->is_foreign || is_drained) {
+        process_uncounted(p, is_drained ? MUSTER_E_STATE : MUSTER_E_LOST);
+    } else {
+        p->outcome = outcome;
+        process_move(p, PROCESS_ENDED);
+        turn_due(w);
+    }
+    process_dispatch(w);
+    worker_check_drained(w);
+}
+
+void process_uncounted(struct muster_process *p, int err)
+{
+    worker_tell(p->worker, MUSTER_EVENT_UNCOUNTED, err, muster_err_text(err), p);
+    process_free(p);
+}
+
+void process_tell_stop(struct muster_process *p, enum muster_stop_reason reason)
+{
+    int go_on = MUSTER_GO_ON;
+    if (!atomic_compare_exchange_strong(&p->stop_reason, &go_on, (int)reason))
+        return;
+    if (p->served->executor->tell_stop)
+        p->served->executor->tell_stop(p);
+    worker_tell(p->worker, MUSTER_EVENT_STOP, MUSTER_OK, NULL, p);
+}
+
+/* The program may end any of them while it is told: so always the first one, which is put at the end before. */
+void process_tell_all_stop(struct muster_worker *w, enum muster_stop_reason reason)
+{
+    for (size_t n = w->counts[PROCESS_RUNNING]; n > 0 && !TAILQ_EMPTY(&w->lists[PROCESS_RUNNING]); n--) {
+        struct muster_process *p = TAILQ_FIRST(&w->lists[PROCESS_RUNNING]);
+        process_move(p, PROCESS_RUNNING);
+        process_tell_stop(p, reason);
+    }
+}
+
+void process_lose_all(struct muster_worker *w)
+{
+    struct muster_process *p;
+    for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)
+        while ((p = TAILQ_FIRST(&w->lists[state])) != NULL)
+            process_free(p);
+    TAILQ_FOREACH(p, &w->lists[PROCESS_RUNNING], in_list)
+        if (!p->is_foreign) {
+            out_of_table(p);
+            p->is_foreign = 1;
+            w->foreign++;
+        }
+    for (int state = PROCESS_ENDED; state <= PROCESS_SENT; state++)
+        while ((p = TAILQ_FIRST(&w->lists[state])) != NULL)
+            process_uncounted(p, MUSTER_E_LOST);
+    process_tell_all_stop(w, MUSTER_STOP_LOST);
+}
+
+/* ---- the program's view ---- */
+
+const char *muster_process_id(struct muster_process *p)
+{
+    if (!p->id) {
+        p->id = malloc(PROCESS_ID_MAX);
+        if (!p->id)
+            return "";
+        process_id_format(p->id, p->worker->id, p->token_text, p->served->name);
+    }
+    return p->id;
+}
+
+const char *muster_process_queue(const struct muster_process *p)
+{
+    return p->served->name;
+}
+
+uint64_t muster_process_token(const struct muster_process *p)
+{
+    return p->token;
+}
+
+const void *muster_process_task(const struct muster_process *p, size_t *len)
+{
+    if (len)
+        *len = p->len;
+    return p->task;
+}
+
+struct muster_worker *muster_process_worker(const struct muster_process *p)
+{
+    return p->worker;
+}
+
+enum muster_stop_reason muster_process_stop_reason(const struct muster_process *p)
+{
+    return (enum muster_stop_reason)atomic_load(&p->stop_reason);
+}
+
+int muster_process_set_retry(struct muster_process *p, int64_t delay_ms)
+{
+    if (delay_ms < 0 || delay_ms > INT64_MAX / 4096)
+        return MUSTER_E_INVALID;
+    p->retry_delay_ms = delay_ms;
+    return MUSTER_OK;
+}
+
+int muster_process_set_failure(struct muster_process *p, const char *group, const char *message)
+{
+    if (group && muster_queue_check(group)) /* the same rule as for names of queues */
+        return strlen(group) > GROUP_MAX ? MUSTER_E_TOO_BIG : MUSTER_E_INVALID;
+    if (message && strlen(message) > MESSAGE_MAX)
+        return MUSTER_E_TOO_BIG;
+    char *new_group = strdup(group ? group : GROUP_DEFAULT);
+    char *new_message = strdup(message ? message : "");
+    if (!new_group || !new_message) {
+        free(new_group);
+        free(new_message);
+        return MUSTER_E_NOMEM;
+    }
+    free(p->group);
+    free(p->message);
+    p->group = new_group;
+    p->message = new_message;
+    return MUSTER_OK;
+}
+
+int muster_process_end(struct muster_process *p, enum muster_outcome outcome)
+{
+    if (!p->is_later || p->state != PROCESS_RUNNING || outcome >= MUSTER_LATER)
+        return MUSTER_E_STATE;
+    process_ended(p, outcome);
+    return MUSTER_OK;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The blocking connection; with redis_async.c the only place where hiredis is called.
+ *
+ * hiredis knows a context as good until it fails once; from then on every call on it fails. So a failed context is
+ * dropped at once, and the next use connects anew. Before a command goes out on a connection that was idle, a look at
+ * the socket tells whether the server has closed it meanwhile: then nothing is in doubt yet, and connecting again
+ * spares the caller an E_CONN.
+ */
+#include "redis_blocking.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <muster/version.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "keys.h"
+#include "log.h"
+#include "sigpipe.h"
+
+struct redis {
+    redisContext *context; /* NULL: not connected */
+    int is_given;
+    struct url url;
+    char prefix[MUSTER_PREFIX_MAX + 1];
+    int timeout_ms;
+    size_t unread; /* answers that were asked for and not read */
+    int greeted, format_known;
+    char error[256];
+};
+
+int redis_new(struct redis **out, const struct url *url, struct redisContext *given, const char *prefix, int timeout_ms)
+{
+    struct redis *r = calloc(1, sizeof *r);
+    *out = NULL;
+    if (!r)
+        return MUSTER_E_NOMEM;
+    if (!given && url_copy(&r->url, url) != MUSTER_OK) {
+        free(r);
+        return MUSTER_E_NOMEM;
+    }
+    r->context = given;
+    r->is_given = given != NULL;
+    r->timeout_ms = timeout_ms;
+    snprintf(r->prefix, sizeof r->prefix, "%s", prefix);
+    *out = r;
+    return MUSTER_OK;
+}
+
+void redis_free(struct redis *r)
+{
+    if (!r)
+        return;
+    if (r->context && !r->is_given)
+        redisFree(r->context);
+    url_clear(&r->url);
+    free(r);
+}
+
+const char *redis_error(const struct redis *r)
+{
+    return r->error;
+}
+
+void redis_error_set(struct redis *r, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r->error, sizeof r->error, format, args);
+    va_end(args);
+}
+
+static void place(const struct redis *r, char *out, size_t size)
+{
+    if (r->is_given)
+        snprintf(out, size, "the given connection");
+    else
+        url_place(&r->url, out, size);
+}
+
+static void drop(struct redis *r)
+{
+    if (r->context && !r->is_given) {
+        redisFree(r->context);
+        r->context = NULL;
+    }
+    r->unread = 0;
+    r->greeted = r->format_known = 0;
+}
+
+/* What a failed context means; drops it. */
+static int broken(struct redis *r)
+{
+    char where[160], what[128];
+    place(r, where, sizeof where);
+    int timed_out = r->context->err == REDIS_ERR_IO && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ETIMEDOUT);
+    int protocol = r->context->err == REDIS_ERR_PROTOCOL;
+    snprintf(what, sizeof what, "%s", r->context->errstr);
+    if (timed_out)
+        redis_error_set(r, "%s: no answer within %d ms", where, r->timeout_ms);
+    else if (protocol)
+        redis_error_set(r, "%s: this is not a Redis: %s", where, what);
+    else
+        redis_error_set(r, "%s: %s", where, what);
+    drop(r);
+    return timed_out ? MUSTER_E_TIMEOUT : protocol ? MUSTER_E_REDIS : MUSTER_E_CONN;
+}
+
+static int send_now(struct redis *r, struct command *c)
+{
+    if (c->failed || redisAppendCommandArgv(r->context, (int)c->n, c->argv, c->lens) != REDIS_OK) {
+        redis_error_set(r, "out of memory");
+        return MUSTER_E_NOMEM;
+    }
+    r->unread++;
+    return MUSTER_OK;
+}
+
+int redis_read(struct redis *r, struct redisReply **reply)
+{
+    void *answer = NULL;
+    struct sigpipe hold;
+    *reply = NULL;
+    if (!r->context)
+        return MUSTER_E_CONN;
+    errno = 0;
+    sigpipe_hold(&hold);
+    int failed = redisGetReply(r->context, &answer) != REDIS_OK;
+    sigpipe_release(&hold, failed);
+    if (failed)
+        return broken(r);
+    r->unread--;
+    int err = reply_err(answer);
+    if (err != MUSTER_OK) {
+        char where[160];
+        place(r, where, sizeof where);
+        redis_error_set(r, "%s: %s", where, reply_text(answer));
+        freeReplyObject(answer);
+        return err;
+    }
+    *reply = answer;
+    return MUSTER_OK;
+}
+
+void redis_reply_free(struct redisReply *reply)
+{
+    if (reply)
+        freeReplyObject(reply);
+}
+
+static int call_now(struct redis *r, struct command *c, struct redisReply **reply)
+{
+    *reply = NULL;
+    int err = send_now(r, c);
+    return err == MUSTER_OK ? redis_read(r, reply) : err;
+}
+
+/* One command of fixed words while greeting; a failure to greet leaves no connection behind. */
+static int say(struct redis *r, const char *const *words, struct redisReply **reply)
+{
+    struct command c = COMMAND_EMPTY;
+    for (; *words; words++)
+        command_text(&c, *words);
+    int err = call_now(r, &c, reply);
+    command_clear(&c);
+    if (err != MUSTER_OK)
+        drop(r);
+    return err;
+}
+
+static int login(struct redis *r)
+{
+    struct redisReply *reply;
+    int err = MUSTER_OK;
+    if (r->url.password) {
+        const char *const with_user[] = {"AUTH", r->url.user, r->url.password, NULL};
+        const char *const without[] = {"AUTH", r->url.password, NULL};
+        err = say(r, r->url.user ? with_user : without, &reply);
+        redis_reply_free(reply);
+    }
+    if (err == MUSTER_OK && r->url.db > 0) {
+        char db[16];
+        snprintf(db, sizeof db, "%d", r->url.db);
+        err = say(r, (const char *const[]){"SELECT", db, NULL}, &reply);
+        redis_reply_free(reply);
+    }
+    return err;
+}
+
+static int check_format(struct redis *r)
+{
+    char key[KEY_MAX];
+    struct redisReply *reply;
+    key_of(key, r->prefix, KEY_FORMAT, "");
+    int err = say(r, (const char *const[]){"GET", key, NULL}, &reply);
+    if (err != MUSTER_OK)
+        return err;
+    if (reply_kind(reply) == REPLY_TEXT && !reply_is(reply, FORMAT_VERSION)) {
+        redis_error_set(r, "the namespace '%s' is laid out in format %.20s, this is muster %s for format %s", r->prefix,
+                        reply_text(reply), MUSTER_VERSION, FORMAT_VERSION);
+        err = MUSTER_E_FORMAT;
+        drop(r);
+    } else if (reply_kind(reply) != REPLY_TEXT && reply_kind(reply) != REPLY_NIL) {
+        redis_error_set(r, "%s: this is not a Redis", r->url.host ? r->url.host : "the server");
+        err = MUSTER_E_REDIS;
+        drop(r);
+    } else {
+        r->format_known = reply_kind(reply) == REPLY_TEXT;
+    }
+    redis_reply_free(reply);
+    return err;
+}
+
+static int connect_now(struct redis *r)
+{
+    struct timeval timeout = {r->timeout_ms / 1000, r->timeout_ms % 1000 * 1000};
+    errno = 0;
+    r->context = r->url.path ? redisConnectUnixWithTimeout(r->url.path, timeout)
+                             : redisConnectWithTimeout(r->url.host, r->url.port, timeout);
+    if (!r->context) {
+        redis_error_set(r, "out of memory");
+        return MUSTER_E_NOMEM;
+    }
+    if (r->context->err)
+        return broken(r);
+    redisSetTimeout(r->context, timeout);
+    if (!r->url.path)
+        redisEnableKeepAlive(r->context);
+    return MUSTER_OK;
+}
+
+/* Has the server closed the connection while nothing was outstanding? It never speaks unasked. */
+static int closed_while_idle(struct redis *r)
+{
+    struct pollfd p = {.fd = r->context->fd, .events = POLLIN};
+    return r->unread == 0 && poll(&p, 1, 0) > 0;
+}
+
+static int be_connected(struct redis *r)
+{
+    if (r->context && !r->is_given && closed_while_idle(r))
+        drop(r);
+    if (r->context && r->context->err) {
+        redis_error_set(r, "the given connection is broken: %s", r->context->errstr);
+        return MUSTER_E_CONN;
+    }
+    int err = r->context ? MUSTER_OK : connect_now(r);
+    if (err == MUSTER_OK && !r->greeted) {
+        if (!r->is_given)
+            err = login(r);
+        if (err == MUSTER_OK)
+            err = check_format(r);
+        r->greeted = err == MUSTER_OK;
+    }
+    return err;
+}
+
+int redis_claim_format(struct redis *r)
+{
+    char key[KEY_MAX];
+    struct redisReply *reply;
+    int err = be_connected(r);
+    if (err != MUSTER_OK || r->format_known)
+        return err;
+    key_of(key, r->prefix, KEY_FORMAT, "");
+    struct command c = COMMAND_EMPTY;
+    command_text(&c, "SET");
+    command_text(&c, key);
+    command_text(&c, FORMAT_VERSION);
+    command_text(&c, "NX");
+    err = call_now(r, &c, &reply);
+    command_clear(&c);
+    redis_reply_free(reply);
+    /* Somebody else may have been first, with another format. */
+    return err == MUSTER_OK ? check_format(r) : err;
+}
+
+int redis_append(struct redis *r, struct command *c)
+{
+    int err = be_connected(r);
+    return err == MUSTER_OK ? send_now(r, c) : err;
+}
+
+int redis_call(struct redis *r, struct command *c, struct redisReply **reply)
+{
+    *reply = NULL;
+    int err = be_connected(r);
+    return err == MUSTER_OK ? call_now(r, c, reply) : err;
+}
+
+static int is_noscript(const struct redis *r, int err)
+{
+    return err == MUSTER_E_REDIS && strstr(r->error, "NOSCRIPT ") != NULL;
+}
+
+int redis_script(struct redis *r, enum script_id id, struct command *c, struct redisReply **reply)
+{
+    const struct lua_script *script = &lua_scripts[id];
+    int err = redis_call(r, c, reply);
+    if (is_noscript(r, err)) {
+        trace_line(TRACE_SCRIPT, "%s: Redis does not know it yet, sent whole", script->name);
+        c->argv[0] = "EVAL";
+        c->lens[0] = strlen("EVAL");
+        c->argv[1] = (const char *)script->body;
+        c->lens[1] = script->len;
+        err = redis_call(r, c, reply);
+    }
+    if (err == MUSTER_OK && (err = reply_status(*reply)) != MUSTER_OK) {
+        redis_error_set(r, "%s: %s", script->name, muster_err_text(err));
+        redis_reply_free(*reply);
+        *reply = NULL;
+    }
+    trace_line(TRACE_SCRIPT, "%s: %s", script->name, muster_err_text(err));
+    return err;
+}

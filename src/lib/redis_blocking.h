@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One blocking connection to Redis: connects when it is first used and again after it broke, logs in, selects the
+ * database, checks the namespace's format, sends commands and scripts. Knows nothing of what they mean.
+ */
+#ifndef REDIS_BLOCKING_H
+#define REDIS_BLOCKING_H
+
+#include "command.h"
+#include "lua_scripts.h"
+#include "reply.h"
+#include "url.h"
+
+struct redis;
+struct redisContext;
+
+/* `url` is copied; or `given`, which stays the caller's. Nothing is sent. */
+int redis_new(struct redis **out, const struct url *url, struct redisContext *given, const char *prefix, int timeout_ms);
+void redis_free(struct redis *r);
+
+/* What the last failure was, for people. */
+const char *redis_error(const struct redis *r);
+void redis_error_set(struct redis *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Before the first write to a namespace without a format: names it, so that a later version knows what it meets.
+ * Costs nothing once that is known on this connection.
+ */
+int redis_claim_format(struct redis *r);
+
+/*
+ * Send one command and wait. On MUSTER_OK `*reply` is the caller's to free, and is no error. The connection is dropped
+ * after E_CONN, E_TIMEOUT and a broken protocol.
+ */
+int redis_call(struct redis *r, struct command *c, struct redisReply **reply);
+/* The same for a script, whose command was built by scripts.c: EVALSHA, and EVAL once if Redis does not know it. A
+ * status of the script's own is an error too. */
+int redis_script(struct redis *r, enum script_id id, struct command *c, struct redisReply **reply);
+
+/* Pipelining: send without waiting, then read the answers in order. After an error the connection is unusable until
+ * the next redis_call() or redis_append() connects again; what was sent is unknown. */
+int redis_append(struct redis *r, struct command *c);
+int redis_read(struct redis *r, struct redisReply **reply);
+void redis_reply_free(struct redisReply *reply);
+
+#endif

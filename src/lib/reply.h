@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What Redis answered: a view of hiredis' reply for those who must not know hiredis. All pointers live as long as the
+ * reply. Asking a reply for what it is not gives 0, NULL or an empty view, so a malformed answer reads as nothing.
+ */
+#ifndef REPLY_H
+#define REPLY_H
+
+#include <muster/client.h>
+
+struct redisReply;
+
+enum reply_kind {
+    REPLY_NONE, /* no reply: the connection broke */
+    REPLY_NIL,
+    REPLY_INTEGER,
+    REPLY_TEXT, /* a string or a status */
+    REPLY_LIST,
+    REPLY_ERROR
+};
+
+enum reply_kind reply_kind(const struct redisReply *r);
+long long reply_integer(const struct redisReply *r);
+struct muster_bytes reply_bytes(const struct redisReply *r);
+size_t reply_len(const struct redisReply *r);
+const struct redisReply *reply_at(const struct redisReply *r, size_t i);
+
+/* The text with its NUL, or NULL; a text may hold NULs, then this is its beginning. */
+const char *reply_text(const struct redisReply *r);
+int reply_is(const struct redisReply *r, const char *text);
+/* A number that came as text or as integer; `otherwise` if it is neither. */
+long long reply_number(const struct redisReply *r, long long otherwise);
+
+/* MUSTER_OK, or what an error reply means; MUSTER_E_CONN without a reply. */
+int reply_err(const struct redisReply *r);
+/* The same, also for a script's own status: an integer below 0, or such a one in first place. */
+int reply_status(const struct redisReply *r);
+
+/* What the beginning of an error text ("OOM command not allowed...") means. */
+int reply_err_of_text(const char *text);
+
+#endif

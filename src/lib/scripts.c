@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Builds the scripts' commands and reads their answers; each function stands beside the contract that heads its .lua
+ * file. An answer that does not have the promised form is MUSTER_E_REDIS.
+ */
+#include "scripts.h"
+
+#include <muster/version.h>
+#include <string.h>
+
+void script_root_init(struct script_root *root, const char *prefix)
+{
+    root->len = key_root(root->text, prefix);
+}
+
+static void begin(struct command *c, enum script_id id, const struct script_root *root)
+{
+    command_text(c, "EVALSHA");
+    command_text(c, lua_scripts[id].sha1);
+    command_text(c, "1");
+    command_bytes(c, root->text, root->len);
+}
+
+static void begin_as(struct command *c, enum script_id id, const struct script_root *root,
+                     const struct script_caller *who)
+{
+    begin(c, id, root);
+    command_text(c, who->worker);
+    command_bytes(c, who->epoch, TOKEN_LEN);
+    command_number(c, (int64_t)who->conn);
+}
+
+static void add_queues(struct command *c, const struct script_queue *queues, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        command_text(c, queues[i].name);
+        command_number(c, queues[i].limit);
+    }
+}
+
+static const char *name_or_null(const struct redisReply *r)
+{
+    return reply_kind(r) == REPLY_TEXT ? reply_text(r) : NULL;
+}
+
+static int read_token(const struct redisReply *r, uint64_t *token)
+{
+    struct muster_bytes text = reply_bytes(r);
+    return text.data && token_parse(text.data, text.len, token) == MUSTER_OK ? MUSTER_OK : MUSTER_E_REDIS;
+}
+
+void script_enqueue(struct command *c, const struct script_root *root, const char *queue, int front,
+                    const struct muster_bytes *tasks, size_t n)
+{
+    begin(c, SCRIPT_ENQUEUE, root);
+    command_text(c, queue);
+    command_text(c, front ? "1" : "0");
+    for (size_t i = 0; i < n; i++)
+        command_bytes(c, tasks[i].data, tasks[i].len);
+}
+
+void script_start(struct command *c, const struct script_root *root, const struct script_start *start)
+{
+    begin(c, SCRIPT_START, root);
+    command_text(c, start->worker);
+    command_text(c, start->nonce);
+    command_number(c, start->ttl_ms);
+    command_number(c, start->hands);
+    command_text(c, start->host);
+    command_number(c, start->pid);
+    command_text(c, MUSTER_VERSION);
+    command_text(c, FORMAT_VERSION);
+}
+
+int script_started(const struct redisReply *r, struct script_started *out)
+{
+    int err = reply_status(r);
+    if (err != MUSTER_OK)
+        return err;
+    struct muster_bytes epoch = reply_bytes(reply_at(r, 1));
+    if (epoch.len != TOKEN_LEN)
+        return MUSTER_E_REDIS;
+    memcpy(out->epoch, epoch.data, TOKEN_LEN + 1);
+    out->interval_ms = reply_integer(reply_at(r, 2));
+    return out->interval_ms > 0 ? MUSTER_OK : MUSTER_E_REDIS;
+}
+
+void script_serve(struct command *c, const struct script_root *root, const struct script_caller *who,
+                  const struct script_queue *queue)
+{
+    begin_as(c, SCRIPT_SERVE, root, who);
+    add_queues(c, queue, 1);
+}
+
+void script_turn(struct command *c, const struct script_root *root, const struct script_caller *who, int want,
+                 int sent_before, const struct script_queue *queues, size_t n)
+{
+    begin_as(c, SCRIPT_TURN, root, who);
+    command_number(c, who->hands);
+    command_number(c, want);
+    command_text(c, sent_before ? "1" : "0");
+    command_number(c, (int64_t)n);
+    add_queues(c, queues, n);
+}
+
+void script_turn_group(struct command *c, const char *kind, const char *queue, size_t n)
+{
+    command_text(c, kind);
+    command_text(c, queue);
+    command_number(c, (int64_t)n);
+}
+
+void script_turn_retry(struct command *c, const char *queue, const char *token, int64_t delay_ms)
+{
+    command_text(c, "retry");
+    command_text(c, queue);
+    command_text(c, token);
+    command_number(c, delay_ms);
+}
+
+void script_turn_fail(struct command *c, const char *queue, const char *token, const char *group, const char *message)
+{
+    command_text(c, "fail");
+    command_text(c, queue);
+    command_text(c, token);
+    command_text(c, group);
+    command_text(c, message);
+}
+
+#define TURN_HEAD 4
+#define TURN_TAKE 3
+
+int script_turned(const struct redisReply *r, struct script_turned *out)
+{
+    int err = reply_status(r);
+    if (err != MUSTER_OK)
+        return err;
+    if (reply_len(r) < TURN_HEAD)
+        return MUSTER_E_REDIS;
+    out->ends = reply_kind(reply_at(r, 1)) == REPLY_LIST ? reply_at(r, 1) : NULL;
+    out->next_due_ms = reply_integer(reply_at(r, 2));
+    out->damaged = name_or_null(reply_at(r, 3));
+    out->n_takes = (reply_len(r) - TURN_HEAD) / TURN_TAKE;
+    return MUSTER_OK;
+}
+
+int script_turned_take(const struct redisReply *r, size_t i, struct script_take *out)
+{
+    size_t at = TURN_HEAD + i * TURN_TAKE;
+    long long place = reply_integer(reply_at(r, at));
+    out->place = (size_t)(place - 1);
+    out->tasks = reply_at(r, at + 2);
+    if (place < 1 || reply_kind(out->tasks) != REPLY_LIST)
+        return MUSTER_E_REDIS;
+    return read_token(reply_at(r, at + 1), &out->first_token);
+}
+
+void script_heartbeat(struct command *c, const struct script_root *root, const struct script_caller *who,
+                      uint64_t registry_from, uint64_t name_at, const struct script_queue *queues, size_t n)
+{
+    begin_as(c, SCRIPT_HEARTBEAT, root, who);
+    command_number(c, who->hands);
+    command_number(c, (int64_t)registry_from);
+    command_number(c, (int64_t)name_at);
+    add_queues(c, queues, n);
+}
+
+#define HEARD_HEAD 8
+
+int script_heard(const struct redisReply *r, struct script_heard *out)
+{
+    int err = reply_status(r);
+    if (err != MUSTER_OK)
+        return err;
+    if (reply_len(r) < HEARD_HEAD)
+        return MUSTER_E_REDIS;
+    out->interval_ms = reply_integer(reply_at(r, 1));
+    out->held = (uint64_t)reply_integer(reply_at(r, 2));
+    out->work = reply_is(reply_at(r, 4), "1");
+    out->looked_at = (uint64_t)reply_integer(reply_at(r, 5));
+    out->name_found = reply_integer(reply_at(r, 6)) == 1;
+    out->damaged = name_or_null(reply_at(r, 7));
+    out->n_dead = reply_len(r) - HEARD_HEAD;
+    if (out->interval_ms <= 0)
+        return MUSTER_E_REDIS;
+    return read_token(reply_at(r, 3), &out->last_token);
+}
+
+const char *script_heard_dead(const struct redisReply *r, size_t i)
+{
+    return name_or_null(reply_at(r, HEARD_HEAD + i));
+}
+
+void script_readback(struct command *c, const struct script_root *root, const struct script_caller *who)
+{
+    begin_as(c, SCRIPT_READBACK, root, who);
+}
+
+#define READ_HEAD 2
+#define READ_QUEUE 2
+
+int script_read(const struct redisReply *r, struct script_read *out)
+{
+    int err = reply_status(r);
+    if (err != MUSTER_OK)
+        return err;
+    if (reply_len(r) < READ_HEAD)
+        return MUSTER_E_REDIS;
+    out->n_queues = (reply_len(r) - READ_HEAD) / READ_QUEUE;
+    return read_token(reply_at(r, 1), &out->last_token);
+}
+
+const char *script_read_queue(const struct redisReply *r, size_t i, const struct redisReply **tokens)
+{
+    *tokens = reply_at(r, READ_HEAD + i * READ_QUEUE + 1);
+    return name_or_null(reply_at(r, READ_HEAD + i * READ_QUEUE));
+}
+
+void script_sweep(struct command *c, const struct script_root *root, const char *worker)
+{
+    begin(c, SCRIPT_SWEEP, root);
+    command_text(c, worker);
+}
+
+void script_stop(struct command *c, const struct script_root *root, const struct script_caller *who)
+{
+    begin_as(c, SCRIPT_STOP, root, who);
+}
+
+int script_given_back(const struct redisReply *r, uint64_t *n, const char **damaged)
+{
+    *n = (uint64_t)reply_integer(reply_at(r, 1));
+    *damaged = name_or_null(reply_at(r, 1));
+    return reply_status(r);
+}

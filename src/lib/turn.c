@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The turn: what has ended and what can be taken goes to Redis together, in one script call at the end of a turn of the
+ * loop, at most TURN_MAX of each per call and TURNS_IN_FLIGHT calls at once.
+ *
+ * A take is asked for only with a reason: hands that ends have just freed, or hunger (a start, a new queue, a read-back,
+ * work that the heartbeat or a foreign producer announced, a due time). It asks for all free hands; when Redis has
+ * fewer tasks than that, the worker is idle there, in the same script, and is handed what comes.
+ *
+ * An end without an answer is unknown: it is sent again, marked so, when the next connection has been read back. What is
+ * refused (loading, busy, full) is sent again after a pause.
+ */
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "worker.h"
+
+#define TURN_MAX 100
+#define TURNS_IN_FLIGHT 4
+#define REFUSED_PAUSE_MS 200
+
+struct turn {
+    struct muster_worker *worker;
+    char epoch[TOKEN_LEN + 1];
+    int want;
+    struct served **served; /* by place in the call */
+    size_t n_served, n_ends;
+    struct muster_process *ends[TURN_MAX]; /* in the order of the call */
+};
+
+void turn_due(struct muster_worker *w)
+{
+    if (!w->turner_due) {
+        w->turner_due = 1;
+        event_active(w->turner, EV_TIMEOUT, 1);
+    }
+}
+
+void turn_hungry(struct muster_worker *w)
+{
+    w->hungry = 1;
+    turn_due(w);
+}
+
+static void turn_free(struct turn *t)
+{
+    free(t->served);
+    free(t);
+}
+
+/* ---- the answer ---- */
+
+static void send_again(struct turn *t)
+{
+    for (size_t i = 0; i < t->n_ends; i++) {
+        t->ends[i]->sent_before = 1;
+        process_move(t->ends[i], PROCESS_ENDED);
+    }
+}
+
+static void settle_ends(struct turn *t, const struct redisReply *statuses)
+{
+    for (size_t i = 0; i < t->n_ends; i++) {
+        struct muster_process *p = t->ends[i];
+        int status = statuses ? (int)reply_integer(reply_at(statuses, i)) : MUSTER_OK;
+        heartbeat_count_ended(t->worker, p->token);
+        trace_line(TRACE_STATE, "process %s of %s: end %s", p->token_text, p->served->name,
+                   status == MUSTER_OK ? "counted" : muster_err_text(status));
+        if (status == MUSTER_OK)
+            process_free(p);
+        else
+            process_uncounted(p, status);
+    }
+}
+
+static void taken(struct muster_worker *w, struct served *s, uint64_t token, struct muster_bytes task)
+{
+    if (process_find(w, token))
+        return;
+    struct muster_process *p = process_add(w, s, token);
+    if (!p)
+        return; /* the next heartbeat's count brings it back */
+    if (w->state != WORKER_WORKING) {
+        p->outcome = MUSTER_GIVE_BACK; /* it was asked for before the stop */
+        process_move(p, PROCESS_ENDED);
+    } else if (process_set_task(p, task) != MUSTER_OK) {
+        process_free(p);
+    } else {
+        process_move(p, PROCESS_READY);
+    }
+}
+
+static size_t take_up(struct turn *t, const struct redisReply *reply, const struct script_turned *turned)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < turned->n_takes; i++) {
+        struct script_take take;
+        if (script_turned_take(reply, i, &take) != MUSTER_OK || take.place >= t->n_served)
+            continue;
+        struct served *s = t->served[take.place];
+        trace_line(TRACE_WAKE, "took %zu of %s", reply_len(take.tasks), s->name);
+        for (size_t k = 0; k < reply_len(take.tasks); k++)
+            taken(t->worker, s, take.first_token + k, reply_bytes(reply_at(take.tasks, k)));
+        n += reply_len(take.tasks);
+    }
+    return n;
+}
+
+static void turned(struct turn *t, const struct redisReply *reply, const struct script_turned *turned)
+{
+    struct muster_worker *w = t->worker;
+    w->refused_told = 0;
+    settle_ends(t, turned->ends);
+    size_t n = take_up(t, reply, turned);
+    if (t->want > 0 && n == (size_t)t->want)
+        w->hungry = 1; /* there may be more, if hands are left */
+    if (turned->next_due_ms >= 0)
+        worker_after_ms(w->due_timer, turned->next_due_ms);
+    if (turned->damaged)
+        worker_damaged(w, turned->damaged);
+    process_dispatch(w);
+}
+
+static void on_turned(const struct redisReply *reply, void *arg)
+{
+    struct turn *t = arg;
+    struct muster_worker *w = t->worker;
+    struct script_turned answer;
+    w->turns--;
+    w->asked -= t->want;
+    if (memcmp(t->epoch, w->who.epoch, sizeof t->epoch) != 0) {
+        turn_free(t); /* of a former life: its processes are gone */
+        return;
+    }
+    int err = script_turned(reply, &answer);
+    if (err == MUSTER_OK) {
+        turned(t, reply, &answer);
+    } else if (err == MUSTER_E_GONE) {
+        heartbeat_gone(w); /* forgets the ends too */
+    } else {
+        send_again(t);
+        w->hungry = 1;
+        if (reply) {
+            worker_refused(w, err, "a turn", reply_text(reply));
+            worker_after_ms(w->retry_timer, REFUSED_PAUSE_MS);
+        }
+    }
+    turn_free(t);
+    turn_due(w);
+    worker_check_drained(w);
+}
+
+/* ---- the call ---- */
+
+/* How many of the turn's ends from `from` on go into one group with the first of them; brings them together. */
+static size_t group_ends(struct turn *t, size_t from)
+{
+    struct muster_process *first = t->ends[from];
+    size_t to = from + 1;
+    if (first->outcome != MUSTER_FINISH && first->outcome != MUSTER_GIVE_BACK)
+        return 1;
+    for (size_t i = to; i < t->n_ends; i++)
+        if (t->ends[i]->outcome == first->outcome && t->ends[i]->served == first->served) {
+            struct muster_process *p = t->ends[i];
+            t->ends[i] = t->ends[to];
+            t->ends[to++] = p;
+        }
+    return to - from;
+}
+
+static void say_ends(struct turn *t, struct command *c)
+{
+    for (size_t from = 0; from < t->n_ends;) {
+        struct muster_process *p = t->ends[from];
+        size_t n = group_ends(t, from);
+        if (p->outcome == MUSTER_RETRY)
+            script_turn_retry(c, p->served->name, p->token_text, p->retry_delay_ms);
+        else if (p->outcome == MUSTER_FAIL)
+            script_turn_fail(c, p->served->name, p->token_text, p->group ? p->group : "failed",
+                             p->message ? p->message : "");
+        else
+            script_turn_group(c, p->outcome == MUSTER_FINISH ? "finish" : "back", p->served->name, n);
+        for (size_t i = from; i < from + n && (p->outcome == MUSTER_FINISH || p->outcome == MUSTER_GIVE_BACK); i++)
+            command_bytes(c, t->ends[i]->token_text, TOKEN_LEN);
+        from += n;
+    }
+}
+
+/* Free hands as Redis will count them once these ends are in. */
+static int free_hands(const struct muster_worker *w, size_t ends)
+{
+    size_t held = w->n_known - ends - w->counts[PROCESS_SENT];
+    return worker_capacity(w) - (int)held - w->asked;
+}
+
+/* The ends to say now, at most TURN_MAX of them. */
+static int pick_ends(struct muster_worker *w, struct turn *t)
+{
+    int sent_before = 0;
+    struct muster_process *p;
+    TAILQ_FOREACH(p, &w->lists[PROCESS_ENDED], in_list)
+    {
+        if (t->n_ends == TURN_MAX)
+            break;
+        t->ends[t->n_ends++] = p;
+        sent_before |= p->sent_before;
+    }
+    return sent_before;
+}
+
+/* One call, if there is a reason for one. */
+static int send_turn(struct muster_worker *w)
+{
+    struct turn *t = calloc(1, sizeof *t);
+    if (!t)
+        return 0;
+    int sent_before = pick_ends(w, t);
+    int want = w->hungry || t->n_ends > 0 ? free_hands(w, t->n_ends) : 0;
+    t->want = want <= 0 || w->fenced ? 0 : want > TURN_MAX ? TURN_MAX : want;
+    w->hungry = want > t->want && !w->fenced;
+    if (t->n_ends == 0 && t->want == 0 && !w->state_hands_due) {
+        turn_free(t);
+        return 0;
+    }
+    struct command c = COMMAND_EMPTY;
+    struct script_queue *queues = worker_queues(w, &t->served, &t->n_served);
+    int err = MUSTER_E_NOMEM;
+    if (queues) {
+        memcpy(t->epoch, w->who.epoch, sizeof t->epoch);
+        t->worker = w;
+        w->who.hands = worker_capacity(w);
+        script_turn(&c, &w->root, &w->who, t->want, sent_before, queues, t->n_served);
+        say_ends(t, &c);
+        err = link_script(w->data, SCRIPT_TURN, &c, on_turned, t);
+    }
+    command_clear(&c);
+    free(queues);
+    if (err != MUSTER_OK) {
+        turn_free(t);
+        w->hungry = 1;
+        worker_after_ms(w->retry_timer, REFUSED_PAUSE_MS);
+        return 0;
+    }
+    for (size_t i = 0; i < t->n_ends; i++)
+        process_move(t->ends[i], PROCESS_SENT);
+    w->asked += t->want;
+    w->turns++;
+    w->state_hands_due = 0;
+    return 1;
+}
+
+static void on_turner(evutil_socket_t fd, short what, void *arg)
+{
+    struct muster_worker *w = arg;
+    (void)fd, (void)what;
+    w->turner_due = 0;
+    while (worker_can_call(w) && w->turns < TURNS_IN_FLIGHT && !evtimer_pending(w->retry_timer, NULL) && send_turn(w))
+        ;
+    worker_check_drained(w);
+}
+
+static void on_due(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    turn_hungry(arg);
+}
+
+int turn_new_events(struct muster_worker *w)
+{
+    w->turner = event_new(w->base, -1, 0, on_turner, w);
+    w->retry_timer = evtimer_new(w->base, on_due, w);
+    w->due_timer = evtimer_new(w->base, on_due, w);
+    return w->turner && w->retry_timer && w->due_timer ? MUSTER_OK : MUSTER_E_NOMEM;
+}

@@ -1,0 +1,710 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The worker's life: its states, its two connections, serving, and stopping. What it says to Redis in between is in
+ * heartbeat.c, wake.c and turn.c; what it does with tasks in process.c.
+ *
+ * Design notes
+ *
+ *   new -> connecting -> registering -> working -> draining -> leaving -> stopped
+ *                            ^             |
+ *                            +--- gone ----+
+ *
+ * A life of the id (an epoch) begins with `start` and ends with `stop`, or with E_GONE to any call. Connections come
+ * and go within it without a change of state:
+ *   - On each new data connection the first call is the read-back under a new connection number (`synced` from then
+ *     on), so that nothing a dead connection still delivers can count. Then what ended is sent again, and a take.
+ *   - On each confirmed subscription: a read-back, for hand-overs may have been missed, and a take.
+ *   - Registration waits for the confirmed subscription: from its first moment on, hand-overs reach the worker.
+ * No timer polls for work. Whoever loses a message is put right by the heartbeat (heartbeat.c).
+ */
+#include "worker.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+
+#define TTL_MAX_MS (24 * 3600 * 1000)
+#define NO_WISH (-1)
+/* The longest pause between attempts to connect: a sixth of the ttl, so that everybody is back in time after an
+ * outage, and never so long that work would wait for it. */
+#define DELAY_MAX_MS 1000
+/* With an answer outstanding, so long without a byte is a dead connection: half-open ones never say so. */
+#define SILENCE_MIN_MS 500
+#define SILENCE_MAX_MS 5000
+
+static const char *const state_names[] = {
+#define STATE_NAME(name, text) [name] = (text),
+    WORKER_STATES(STATE_NAME)
+#undef STATE_NAME
+};
+
+void worker_after_ms(struct event *timer, int64_t ms)
+{
+    const struct timeval tv = {ms / 1000, ms % 1000 * 1000};
+    event_add(timer, &tv);
+}
+
+/* ---- telling the program ---- */
+
+void worker_enter_callback(struct muster_worker *w)
+{
+    w->depth++;
+}
+
+void worker_leave_callback(struct muster_worker *w)
+{
+    if (--w->depth == 0 && w->free_due)
+        event_active(w->reaper, EV_TIMEOUT, 1);
+}
+
+void worker_tell(struct muster_worker *w, enum muster_event_type type, int err, const char *text,
+                 struct muster_process *process)
+{
+    const struct muster_event e = {type, err, text ? text : "", process};
+    if (text && err != MUSTER_OK)
+        snprintf(w->error, sizeof w->error, "%s", text);
+    if (!w->on_event || w->free_due)
+        return;
+    worker_enter_callback(w);
+    w->on_event(w, &e, w->arg);
+    worker_leave_callback(w);
+}
+
+void worker_refused(struct muster_worker *w, int err, const char *what, const char *text)
+{
+    char line[400];
+    if (w->refused_told)
+        return;
+    w->refused_told = 1;
+    snprintf(line, sizeof line, "%s was refused: %s", what, text ? text : muster_err_text(err));
+    worker_tell(w, MUSTER_EVENT_REFUSED, err, line, NULL);
+}
+
+void worker_damaged(struct muster_worker *w, const char *key)
+{
+    char line[KEY_MAX + 80];
+    if (!key || w->damaged_told) {
+        w->damaged_told &= key != NULL;
+        return;
+    }
+    w->damaged_told = 1;
+    snprintf(line, sizeof line, "the key '%s' has a wrong type; its queue or worker is passed over", key);
+    worker_tell(w, MUSTER_EVENT_REFUSED, MUSTER_E_REDIS, line, NULL);
+}
+
+/* ---- states ---- */
+
+int worker_is_registered(const struct muster_worker *w)
+{
+    return w->who.epoch[0] != '\0';
+}
+
+int worker_can_call(const struct muster_worker *w)
+{
+    return worker_is_registered(w) && w->synced && link_is_up(w->data) && !w->free_due &&
+           (w->state == WORKER_WORKING || w->state == WORKER_DRAINING);
+}
+
+int worker_capacity(const struct muster_worker *w)
+{
+    int capacity = w->hands + w->prefetch - (int)w->foreign;
+    return w->state == WORKER_WORKING && capacity > 0 ? capacity : 0;
+}
+
+/* All entry actions are here. */
+void worker_enter(struct muster_worker *w, enum worker_state state)
+{
+    if (w->state == state)
+        return;
+    trace_line(TRACE_STATE, "worker %s: %s -> %s", w->id, state_names[w->state], state_names[state]);
+    w->state = state;
+    switch (state) {
+    case WORKER_CONNECTING:
+        link_connect(w->subscription);
+        link_connect(w->data);
+        break;
+    case WORKER_REGISTERING:
+        heartbeat_register(w);
+        break;
+    case WORKER_WORKING:
+        w->was_started = 1;
+        worker_tell(w, MUSTER_EVENT_STARTED, MUSTER_OK, NULL, NULL);
+        if (atomic_load(&w->stop_wish_ms) == NO_WISH)
+            worker_announce(w);
+        else
+            worker_begin_drain(w);
+        break;
+    case WORKER_LEAVING:
+        heartbeat_stop(w);
+        heartbeat_leave(w);
+        break;
+    case WORKER_STOPPED:
+        heartbeat_stop(w);
+        event_del(w->drain_timer);
+        event_del(w->waker);
+        link_close(w->data);
+        link_close(w->subscription);
+        break;
+    case WORKER_NEW:
+    case WORKER_DRAINING:
+        break;
+    }
+}
+
+void worker_stopped(struct muster_worker *w, int err)
+{
+    if (w->state == WORKER_STOPPED)
+        return;
+    w->result = err;
+    worker_enter(w, WORKER_STOPPED);
+    worker_tell(w, MUSTER_EVENT_STOPPED, err, err == MUSTER_OK ? NULL : w->error, NULL);
+    if (w->own_base)
+        event_base_loopbreak(w->base);
+}
+
+/* ---- connections ---- */
+
+static void tell_up(struct muster_worker *w)
+{
+    if ((w->data_down || w->subscription_down) && link_is_up(w->data) && w->subscribed) {
+        w->data_down = w->subscription_down = 0;
+        worker_tell(w, MUSTER_EVENT_UP, MUSTER_OK, NULL, NULL);
+    }
+}
+
+/* Before the first registration a refusal is final: a wrong password does not mend itself. */
+static int is_final(const struct muster_worker *w, int err)
+{
+    return !w->was_started && (err == MUSTER_E_DENIED || err == MUSTER_E_FORMAT || err == MUSTER_E_EXISTS);
+}
+
+static void went_down(struct muster_worker *w, const struct link *link, int *told, int err, const char *text)
+{
+    if (w->state == WORKER_STOPPED || w->free_due)
+        return;
+    if (!*told) {
+        *told = 1;
+        worker_tell(w, MUSTER_EVENT_DOWN, err, text, NULL);
+    }
+    snprintf(w->error, sizeof w->error, "%s", text);
+    if (is_final(w, err))
+        worker_stopped(w, err);
+    else if (!link_can_reconnect(link))
+        worker_stopped(w, MUSTER_E_CONN);
+}
+
+static void on_data_down(void *arg, int err, const char *text)
+{
+    struct muster_worker *w = arg;
+    w->synced = 0;
+    went_down(w, w->data, &w->data_down, err, text);
+}
+
+static void on_subscription_down(void *arg, int err, const char *text)
+{
+    struct muster_worker *w = arg;
+    w->subscribed = 0;
+    went_down(w, w->subscription, &w->subscription_down, err, text);
+}
+
+static void on_data_up(void *arg)
+{
+    struct muster_worker *w = arg;
+    tell_up(w);
+    if (worker_is_registered(w)) {
+        w->who.conn++;
+        wake_read_back(w);
+    } else if (w->state == WORKER_REGISTERING) {
+        heartbeat_register(w);
+    } else if (w->state == WORKER_CONNECTING && w->subscribed) {
+        worker_enter(w, WORKER_REGISTERING);
+    }
+}
+
+static void on_subscription_up(void *arg)
+{
+    struct muster_worker *w = arg;
+    if (wake_subscribe(w) != MUSTER_OK)
+        link_break(w->subscription, MUSTER_E_NOMEM, "cannot subscribe");
+}
+
+/* Also after a further queue's channel was confirmed. */
+static void on_subscribed(void *arg)
+{
+    struct muster_worker *w = arg;
+    w->subscribed = 1;
+    tell_up(w);
+    if (worker_is_registered(w))
+        wake_read_back(w);
+    else if (w->state == WORKER_REGISTERING)
+        heartbeat_register(w);
+    else if (w->state == WORKER_CONNECTING && link_is_up(w->data))
+        worker_enter(w, WORKER_REGISTERING);
+}
+
+static void on_message(void *arg, const char *channel, struct muster_bytes message)
+{
+    wake_message(arg, channel, message);
+}
+
+/* ---- serving ---- */
+
+int worker_add_served(struct muster_worker *w, const char *queue, int limit, struct served **out)
+{
+    if (w->state == WORKER_NEW)
+        return MUSTER_E_NOT_STARTED;
+    if (muster_queue_check(queue) || limit < 0 || limit > MUSTER_HANDS_MAX)
+        return MUSTER_E_INVALID;
+    if (process_served(w, queue, strlen(queue)))
+        return MUSTER_E_EXISTS;
+    if (w->state > WORKER_WORKING || w->n_served == MUSTER_WORKER_QUEUES_MAX)
+        return MUSTER_E_STATE;
+    struct served **list = realloc(w->served, (w->n_served + 1) * sizeof *list);
+    if (!list)
+        return MUSTER_E_NOMEM;
+    w->served = list;
+    struct served *s = calloc(1, sizeof *s);
+    if (!s)
+        return MUSTER_E_NOMEM;
+    snprintf(s->name, sizeof s->name, "%s", queue);
+    s->limit = limit;
+    w->served[w->n_served++] = s;
+    *out = s;
+    return MUSTER_OK;
+}
+
+struct announcement {
+    struct muster_worker *worker;
+    struct served *served;
+    char epoch[TOKEN_LEN + 1];
+};
+
+static void on_announced(const struct redisReply *reply, void *arg)
+{
+    struct announcement *a = arg;
+    struct muster_worker *w = a->worker;
+    int is_old = memcmp(a->epoch, w->who.epoch, sizeof a->epoch) != 0;
+    struct served *s = a->served;
+    free(a);
+    if (is_old)
+        return;
+    s->announcing = 0;
+    int err = reply_status(reply);
+    if (err == MUSTER_E_GONE) {
+        heartbeat_gone(w);
+    } else if (err == MUSTER_OK) {
+        s->announced = 1;
+        trace_line(TRACE_STATE, "worker %s serves %s", w->id, s->name);
+        turn_hungry(w);
+    } else if (reply) {
+        worker_tell(w, MUSTER_EVENT_REFUSED, err, reply_text(reply), NULL); /* the next heartbeat tries again */
+    }
+}
+
+static void announce(struct muster_worker *w, struct served *s)
+{
+    struct announcement *a = malloc(sizeof *a);
+    struct command c = COMMAND_EMPTY;
+    if (!a)
+        return;
+    a->worker = w;
+    a->served = s;
+    memcpy(a->epoch, w->who.epoch, sizeof a->epoch);
+    script_serve(&c, &w->root, &w->who, &(struct script_queue){s->name, s->limit});
+    s->announcing = link_script(w->data, SCRIPT_SERVE, &c, on_announced, a) == MUSTER_OK;
+    command_clear(&c);
+    if (!s->announcing)
+        free(a);
+}
+
+void worker_announce(struct muster_worker *w)
+{
+    for (size_t i = 0; worker_can_call(w) && w->state == WORKER_WORKING && i < w->n_served; i++)
+        if (!w->served[i]->announced && !w->served[i]->announcing)
+            announce(w, w->served[i]);
+}
+
+/* The rest of serving a queue, once it can be run. */
+static void begin_serving(struct muster_worker *w, const struct served *s)
+{
+    char channel[KEY_MAX];
+    channel_work(channel, w->prefix, s->name);
+    if (link_is_up(w->subscription))
+        link_subscribe(w->subscription, channel); /* else with the others, when it is up */
+    worker_announce(w);
+}
+
+static enum muster_outcome run_handler(struct muster_process *p)
+{
+    struct muster_worker *w = p->worker;
+    worker_enter_callback(w);
+    enum muster_outcome outcome = p->served->handler(p, p->served->handler_arg);
+    worker_leave_callback(w);
+    return outcome;
+}
+
+static void start_inline(struct muster_process *p)
+{
+    enum muster_outcome outcome = run_handler(p);
+    if (outcome == MUSTER_LATER)
+        p->is_later = 1;
+    else
+        process_ended(p, outcome);
+}
+
+static const struct executor executor_inline = {.start = start_inline};
+
+int muster_worker_serve(struct muster_worker *w, const char *queue, int hands, muster_handler_fn *fn, void *arg)
+{
+    struct served *s;
+    int err = fn ? worker_add_served(w, queue, hands, &s) : MUSTER_E_INVALID;
+    if (err != MUSTER_OK)
+        return err;
+    s->executor = &executor_inline;
+    s->handler = fn;
+    s->handler_arg = arg;
+    begin_serving(w, s);
+    return MUSTER_OK;
+}
+
+int muster_worker_serve_command(struct muster_worker *w, const char *queue, const struct muster_command *command)
+{
+    struct served *s;
+    struct muster_command copy = {0};
+    memcpy(&copy, command, command->size < sizeof copy ? command->size : sizeof copy);
+    int err = worker_add_served(w, queue, copy.hands, &s);
+    if (err != MUSTER_OK)
+        return err;
+    err = command_setup(s, &copy, w->error, sizeof w->error);
+    if (err != MUSTER_OK) {
+        free(w->served[--w->n_served]);
+        return err;
+    }
+    begin_serving(w, s);
+    return MUSTER_OK;
+}
+
+struct script_queue *worker_queues(const struct muster_worker *w, struct served ***served, size_t *n)
+{
+    struct script_queue *queues = calloc(w->n_served + 1, sizeof *queues);
+    *n = 0;
+    *served = calloc(w->n_served + 1, sizeof **served);
+    if (!queues || !*served) {
+        free(queues);
+        free(*served);
+        *served = NULL;
+        return NULL;
+    }
+    for (size_t i = 0; i < w->n_served; i++)
+        if (w->served[i]->announced) {
+            (*served)[*n] = w->served[i];
+            queues[(*n)++] = (struct script_queue){w->served[i]->name, w->served[i]->limit};
+        }
+    return queues;
+}
+
+/* ---- stopping ---- */
+
+void worker_give_up(struct muster_worker *w, int err, const char *text)
+{
+    snprintf(w->error, sizeof w->error, "%s", text);
+    w->result = err;
+    muster_worker_stop(w, NO_WISH);
+}
+
+int muster_worker_stop(struct muster_worker *w, int drain_ms)
+{
+    long long wish = drain_ms < 0 ? w->drain_ms : drain_ms;
+    long long old = atomic_load(&w->stop_wish_ms);
+    while ((old == NO_WISH || wish < old) && !atomic_compare_exchange_weak(&w->stop_wish_ms, &old, wish))
+        ;
+    const uint64_t one = 1;
+    ssize_t written = write(w->wake_fd, &one, sizeof one); /* fails only when a note is there already */
+    (void)written;
+    return MUSTER_OK;
+}
+
+/*
+ * Leave once nothing runs and nothing is to be said any more; the rest is Redis' to give back. When the drain time is
+ * over, handlers that do not end are left behind, but never a child process: its task must not start elsewhere while
+ * it still runs here.
+ */
+void worker_check_drained(struct muster_worker *w)
+{
+    if (w->state < WORKER_REGISTERING || w->state == WORKER_STOPPED || w->children > 0)
+        return;
+    if (w->drain_over && clock_ms() >= w->leave_before_ms) {
+        snprintf(w->error, sizeof w->error, "could not deregister in time; what it held is given back by its peers");
+        worker_stopped(w, MUSTER_E_CONN);
+    } else if (w->state == WORKER_DRAINING && w->counts[PROCESS_ENDED] == 0 && w->counts[PROCESS_SENT] == 0 &&
+               w->turns == 0 && !w->state_hands_due && (w->counts[PROCESS_RUNNING] == 0 || w->drain_over)) {
+        worker_enter(w, WORKER_LEAVING);
+    }
+}
+
+static void give_back_unstarted(struct muster_worker *w)
+{
+    for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)
+        while (!TAILQ_EMPTY(&w->lists[state])) {
+            struct muster_process *p = TAILQ_FIRST(&w->lists[state]);
+            p->outcome = MUSTER_GIVE_BACK;
+            process_move(p, PROCESS_ENDED);
+        }
+}
+
+/* Comes twice: when the drain time is over, and when the time to deregister is over as well. */
+static void on_drain_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct muster_worker *w = arg;
+    (void)fd, (void)what;
+    if (!w->drain_over) {
+        trace_line(TRACE_STATE, "worker %s: drain time is over, %zu still running", w->id, w->counts[PROCESS_RUNNING]);
+        w->drain_over = 1;
+        int64_t left_ms = w->leave_before_ms - clock_ms();
+        worker_after_ms(w->drain_timer, left_ms > 0 ? left_ms : 0);
+        process_tell_all_stop(w, MUSTER_STOP_DRAIN);
+    }
+    worker_check_drained(w);
+}
+
+static void drain_for(struct muster_worker *w, int64_t drain_ms)
+{
+    int64_t leave_before = clock_ms() + drain_ms + w->ttl_ms;
+    if (w->leave_before_ms != 0 && leave_before >= w->leave_before_ms)
+        return;
+    w->leave_before_ms = leave_before;
+    worker_after_ms(w->drain_timer, drain_ms);
+}
+
+void worker_begin_drain(struct muster_worker *w)
+{
+    worker_enter(w, WORKER_DRAINING);
+    w->state_hands_due = 1;
+    give_back_unstarted(w);
+    turn_due(w);
+}
+
+/* The note of muster_worker_stop() has reached the loop. */
+static void on_waker(evutil_socket_t fd, short what, void *arg)
+{
+    struct muster_worker *w = arg;
+    uint64_t notes;
+    (void)what;
+    ssize_t got = read(fd, &notes, sizeof notes);
+    int64_t wish = atomic_load(&w->stop_wish_ms);
+    if (got < 0 || wish == NO_WISH || w->state >= WORKER_LEAVING)
+        return;
+    if (!worker_is_registered(w) && !w->starting) {
+        worker_stopped(w, w->result);
+        return;
+    }
+    drain_for(w, wish);
+    if (w->state == WORKER_WORKING) /* while registering: as soon as that is done */
+        worker_begin_drain(w);
+}
+
+/* ---- life ---- */
+
+static void on_reaper(evutil_socket_t fd, short what, void *arg);
+
+static int new_events(struct muster_worker *w)
+{
+    w->waker = event_new(w->base, w->wake_fd, EV_READ | EV_PERSIST, on_waker, w);
+    w->drain_timer = evtimer_new(w->base, on_drain_timer, w);
+    w->reaper = event_new(w->base, -1, 0, on_reaper, w);
+    if (!w->waker || !w->drain_timer || !w->reaper || event_add(w->waker, NULL) != 0)
+        return MUSTER_E_NOMEM;
+    if (heartbeat_new_events(w) || wake_new_events(w) || turn_new_events(w))
+        return MUSTER_E_NOMEM;
+    return process_new_table(w);
+}
+
+static int new_links(struct muster_worker *w, const struct muster_worker_options *o, const struct url *url)
+{
+    int silence = w->ttl_ms * 2 / 3;
+    struct link_options lo = {
+        .base = w->base,
+        .url = o->data && !o->url ? NULL : url,
+        .given = o->data,
+        .name = "data",
+        .delay_max_ms = w->ttl_ms / 6 < DELAY_MAX_MS ? w->ttl_ms / 6 : DELAY_MAX_MS,
+        .silence_ms = silence < SILENCE_MIN_MS ? SILENCE_MIN_MS : silence > SILENCE_MAX_MS ? SILENCE_MAX_MS : silence,
+        .callbacks = {.up = on_data_up, .down = on_data_down},
+        .arg = w,
+    };
+    int err = link_new(&w->data, &lo);
+    if (err != MUSTER_OK)
+        return err;
+    lo.given = o->subscription;
+    lo.name = "subscription";
+    lo.callbacks = (struct link_callbacks){on_subscription_up, on_subscription_down, on_subscribed, on_message};
+    err = link_new(&w->subscription, &lo);
+    if (err != MUSTER_OK)
+        link_forget_given(w->data);
+    return err;
+}
+
+/* host-pid-random, in the alphabet of ids. */
+static void make_id(char out[MUSTER_WORKER_ID_MAX + 1])
+{
+    char host[40] = "";
+    if (gethostname(host, sizeof host - 1) != 0 || !host[0])
+        snprintf(host, sizeof host, "host");
+    for (char *c = host; *c; c++) {
+        const char one[2] = {*c, '\0'};
+        if (muster_worker_id_check(one) && *c != '.')
+            *c = '-';
+    }
+    if (host[0] == '.')
+        host[0] = '-';
+    snprintf(out, MUSTER_WORKER_ID_MAX + 1, "%s-%ld-%08x", host, (long)getpid(), arc4random());
+}
+
+static int options_are_wrong(const struct muster_worker_options *o)
+{
+    if ((o->prefix && muster_prefix_check(o->prefix)) || (o->id && muster_worker_id_check(o->id)))
+        return 1;
+    if (!o->data != !o->subscription || (o->data && o->data == o->subscription))
+        return 1;
+    if (o->data && (!link_can_take(o->data) || !link_can_take(o->subscription)))
+        return 1;
+    if (o->ttl_ms != 0 && (o->ttl_ms < MUSTER_TTL_MIN_MS || o->ttl_ms > TTL_MAX_MS))
+        return 1;
+    if (o->hands < 0 || o->prefetch < 0 || o->drain_ms < 0)
+        return 1;
+    return o->hands > MUSTER_HANDS_MAX || o->prefetch > MUSTER_HANDS_MAX - (o->hands ? o->hands : 1);
+}
+
+static void set_options(struct muster_worker *w, const struct muster_worker_options *o)
+{
+    snprintf(w->prefix, sizeof w->prefix, "%s", o->prefix ? o->prefix : "muster");
+    script_root_init(&w->root, w->prefix);
+    if (o->id)
+        snprintf(w->id, sizeof w->id, "%s", o->id);
+    else
+        make_id(w->id);
+    w->who.worker = w->id;
+    w->ttl_ms = o->ttl_ms ? o->ttl_ms : MUSTER_TTL_DEFAULT_MS;
+    w->hands = o->hands ? o->hands : 1;
+    w->prefetch = o->prefetch;
+    w->drain_ms = o->drain_ms ? o->drain_ms : MUSTER_DRAIN_DEFAULT_MS;
+    w->on_event = o->on_event;
+    w->arg = o->arg;
+}
+
+int muster_worker_new(struct muster_worker **out, const struct muster_worker_options *options)
+{
+    struct muster_worker_options o = {0};
+    struct url url;
+    const char *why;
+    *out = NULL;
+    if (options)
+        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    if (options_are_wrong(&o) || url_parse(&url, o.url, &why) != MUSTER_OK)
+        return MUSTER_E_INVALID;
+    struct muster_worker *w = calloc(1, sizeof *w);
+    int err = w ? MUSTER_OK : MUSTER_E_NOMEM;
+    if (w) {
+        set_options(w, &o);
+        atomic_init(&w->stop_wish_ms, NO_WISH);
+        w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        w->own_base = o.base == NULL;
+        w->base = o.base ? o.base : event_base_new();
+        err = w->wake_fd < 0 || !w->base ? MUSTER_E_NOMEM : new_events(w);
+        if (err == MUSTER_OK)
+            err = new_links(w, &o, &url);
+    }
+    url_clear(&url);
+    if (err != MUSTER_OK) {
+        muster_worker_free(w);
+        return err;
+    }
+    *out = w;
+    return MUSTER_OK;
+}
+
+static void free_now(struct muster_worker *w)
+{
+    struct event **events[] = {&w->beat_timer, &w->fence_timer, &w->work_timer,  &w->turner, &w->retry_timer,
+                               &w->due_timer,  &w->dispatcher,  &w->drain_timer, &w->waker,  &w->reaper};
+    link_free(w->subscription);
+    link_free(w->data);
+    process_free_table(w);
+    for (size_t i = 0; i < w->n_served; i++) {
+        if (w->served[i]->executor && w->served[i]->executor->clear)
+            w->served[i]->executor->clear(w->served[i]);
+        free(w->served[i]);
+    }
+    free(w->served);
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+        if (*events[i])
+            event_free(*events[i]);
+    if (w->own_base && w->base)
+        event_base_free(w->base);
+    if (w->wake_fd >= 0)
+        close(w->wake_fd);
+    free(w);
+}
+
+static void on_reaper(evutil_socket_t fd, short what, void *arg)
+{
+    struct muster_worker *w = arg;
+    (void)fd, (void)what;
+    if (w->running_loop)
+        event_base_loopbreak(w->base); /* muster_worker_run() frees it: a loop cannot free itself */
+    else
+        free_now(w);
+}
+
+void muster_worker_free(struct muster_worker *w)
+{
+    if (!w)
+        return;
+    if (w->depth == 0 && !w->running_loop) {
+        w->free_due = 1;
+        free_now(w);
+    } else if (!w->free_due) {
+        w->free_due = 1;
+        if (w->depth == 0)
+            event_active(w->reaper, EV_TIMEOUT, 1);
+    }
+}
+
+int muster_worker_start(struct muster_worker *w)
+{
+    if (w->state != WORKER_NEW)
+        return MUSTER_E_STATE;
+    worker_enter(w, WORKER_CONNECTING);
+    return MUSTER_OK;
+}
+
+int muster_worker_run(struct muster_worker *w)
+{
+    if (!w->own_base || w->state == WORKER_NEW || w->running_loop)
+        return MUSTER_E_STATE;
+    w->running_loop = 1;
+    while (w->state != WORKER_STOPPED && !w->free_due)
+        if (event_base_loop(w->base, EVLOOP_NO_EXIT_ON_EMPTY) < 0)
+            break;
+    w->running_loop = 0;
+    int result = w->result;
+    if (w->free_due)
+        free_now(w);
+    return result;
+}
+
+const char *muster_worker_id(const struct muster_worker *w)
+{
+    return w->id;
+}
+
+const char *muster_worker_error(const struct muster_worker *w)
+{
+    return w->error;
+}

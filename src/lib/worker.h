@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the worker runtime share: its structures, and which file answers for what.
+ *
+ *   worker.c            the worker's life: states, connections, serve, stop
+ *   heartbeat.c         registration, heartbeat, fence, sweep, leaving
+ *   wake.c              the subscription's messages, and the read-back
+ *   turn.c              what ended and what can be taken, one script call at the end of a turn of the loop
+ *   process.c           the table of processes, starting handlers, their outcomes
+ *   executor_command.c  child processes as handlers
+ */
+#ifndef WORKER_H
+#define WORKER_H
+
+#include <muster/worker.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "keys.h"
+#include "redis_async.h"
+#include "scripts.h"
+
+struct event;
+
+/* X(state, name) in the order of a life. */
+#define WORKER_STATES(X)               \
+    X(WORKER_NEW, "new")               \
+    X(WORKER_CONNECTING, "connecting") \
+    X(WORKER_REGISTERING, "registering") \
+    X(WORKER_WORKING, "working")       \
+    X(WORKER_DRAINING, "draining")     \
+    X(WORKER_LEAVING, "leaving")       \
+    X(WORKER_STOPPED, "stopped")
+
+enum worker_state {
+#define STATE_ENUM(name, text) name,
+    WORKER_STATES(STATE_ENUM)
+#undef STATE_ENUM
+};
+
+/* The life of a process here. Each state has a list of its own, in the order of arrival. */
+#define PROCESS_STATES(X)          \
+    X(PROCESS_FETCHING, "fetching") /* its token is known, its bytes are on the way */ \
+    X(PROCESS_READY, "ready")       /* waits for a hand, or for the end of a doubt */ \
+    X(PROCESS_RUNNING, "running")   /* its handler has it */ \
+    X(PROCESS_ENDED, "ended")       /* its outcome is to be sent */ \
+    X(PROCESS_SENT, "sent")         /* its outcome is on the way */
+
+enum process_state {
+#define PROCESS_ENUM(name, text) name,
+    PROCESS_STATES(PROCESS_ENUM)
+#undef PROCESS_ENUM
+    PROCESS_STATES_COUNT
+};
+
+struct served;
+struct command_setup;
+struct child;
+
+/* How handlers of a queue are run. `start` ends with process_ended(), at once or later. */
+struct executor {
+    void (*start)(struct muster_process *p);
+    void (*tell_stop)(struct muster_process *p); /* its stop reason was set; may be NULL */
+    void (*abandon)(struct muster_process *p);   /* the worker is freed under it; may be NULL */
+    void (*clear)(struct served *s);             /* frees what serve made; may be NULL */
+};
+
+/* A queue that the worker serves. */
+struct served {
+    char name[MUSTER_QUEUE_MAX + 1];
+    int limit, running;
+    int announced, announcing; /* Redis knows, in this epoch; has been asked to */
+    const struct executor *executor;
+    muster_handler_fn *handler;
+    void *handler_arg;
+    struct command_setup *command;
+};
+
+struct muster_process {
+    struct muster_worker *worker;
+    struct served *served;
+    enum process_state state;
+    uint64_t token;
+    char token_text[TOKEN_LEN + 1];
+    char *task;
+    size_t len;
+    char *id;       /* made when asked for */
+    int is_later;   /* its handler answered LATER */
+    int is_foreign; /* of a former epoch: its end is nobody's business any more */
+    int sent_before;
+    uint64_t seen; /* the last read-back that named it */
+    enum muster_outcome outcome;
+    int64_t retry_delay_ms;
+    char *group, *message;
+    atomic_int stop_reason;
+    struct child *child;
+    TAILQ_ENTRY(muster_process) in_list;
+    struct muster_process *next_in_bucket;
+};
+TAILQ_HEAD(process_list, muster_process);
+
+struct muster_worker {
+    char prefix[MUSTER_PREFIX_MAX + 1];
+    char id[MUSTER_WORKER_ID_MAX + 1];
+    struct script_root root;
+    int ttl_ms, hands, prefetch, drain_ms;
+    muster_event_fn *on_event;
+    void *arg;
+
+    struct event_base *base;
+    int own_base;
+    enum worker_state state;
+    char error[512];
+    int result; /* what muster_worker_run() returns */
+
+    /* connections */
+    struct link *data, *subscription;
+    int subscribed;           /* all channels are confirmed */
+    int data_down, subscription_down; /* told as an event */
+
+    /* registration */
+    struct script_caller who; /* who.epoch is empty: not registered */
+    char nonce[17];
+    int starting;             /* start is on the way */
+    int synced;               /* this data connection was announced by a read-back */
+    int was_started;          /* once, successfully */
+
+    /* heartbeat.c */
+    struct event *beat_timer, *fence_timer;
+    int64_t interval_ms, confirmed_at_ms, beat_sent_ms;
+    int beating, fenced;
+    uint64_t registry_from, name_at;
+    struct {
+        int waits; /* for its echo */
+        uint64_t token, held, ended_since;
+    } heard;
+    uint64_t echo_token;
+    int64_t last_message_ms;
+
+    /* wake.c */
+    int reading, read_again, unfence_after;
+    uint64_t read_count, dropped_upto;
+    struct event *work_timer;
+    int64_t last_hint_ms;
+
+    /* turn.c */
+    struct event *turner, *retry_timer, *due_timer;
+    int hungry, turns, asked, turner_due;
+    int refused_told, damaged_told; /* once per outage, not once per attempt */
+    int state_hands_due; /* Redis must learn of a lower capacity */
+
+    /* process.c */
+    struct process_list lists[PROCESS_STATES_COUNT];
+    size_t counts[PROCESS_STATES_COUNT];
+    size_t foreign; /* running, of a former epoch */
+    struct muster_process **buckets;
+    size_t n_buckets, n_known;
+    struct event *dispatcher;
+    int dispatch_due, dispatching;
+    size_t children;
+
+    /* serving */
+    struct served **served;
+    size_t n_served;
+
+    /* stopping */
+    int wake_fd; /* eventfd: the note of muster_worker_stop() */
+    struct event *waker, *drain_timer;
+    atomic_llong stop_wish_ms; /* the shortest drain time asked for, -1: none */
+    int64_t leave_before_ms;
+    int leave_sent, drain_over;
+
+    /* freeing inside a callback */
+    int depth, free_due, running_loop;
+    struct event *reaper;
+};
+
+/* ---- worker.c ---- */
+void worker_enter(struct muster_worker *w, enum worker_state state);
+/* Tell the program. `text` and `process` may be NULL. */
+void worker_tell(struct muster_worker *w, enum muster_event_type type, int err, const char *text,
+                 struct muster_process *process);
+/* Around every callback of the program. */
+void worker_enter_callback(struct muster_worker *w);
+void worker_leave_callback(struct muster_worker *w);
+void worker_stopped(struct muster_worker *w, int err);
+/* Stop after an error that no waiting mends; `text` says what. */
+void worker_give_up(struct muster_worker *w, int err, const char *text);
+int worker_is_registered(const struct muster_worker *w);
+/* Registered, working or draining, and this data connection may be used for all calls. */
+int worker_can_call(const struct muster_worker *w);
+/* How many processes Redis may put into its hands. */
+int worker_capacity(const struct muster_worker *w);
+int worker_add_served(struct muster_worker *w, const char *queue, int limit, struct served **out);
+void worker_announce(struct muster_worker *w);
+/* Announced queues in the wanted order; the caller frees. NULL: none, or out of memory. */
+struct script_queue *worker_queues(const struct muster_worker *w, struct served ***served, size_t *n);
+void worker_begin_drain(struct muster_worker *w);
+void worker_check_drained(struct muster_worker *w);
+/* Redis refused something, or a key is damaged: told once, until it is well again. `key` NULL: all is well. */
+void worker_refused(struct muster_worker *w, int err, const char *what, const char *text);
+void worker_damaged(struct muster_worker *w, const char *key);
+void worker_after_ms(struct event *timer, int64_t ms);
+
+/* ---- heartbeat.c ---- */
+void heartbeat_register(struct muster_worker *w);
+void heartbeat_now(struct muster_worker *w);
+/* Soon again: something was refused. */
+void heartbeat_retry(struct muster_worker *w);
+void heartbeat_stop(struct muster_worker *w);
+/* A refused or unanswered call says that the registration is gone: all is lost, register anew. */
+void heartbeat_gone(struct muster_worker *w);
+/* The echo of a heartbeat came over the subscription. */
+void heartbeat_echo(struct muster_worker *w, uint64_t token);
+void heartbeat_count_ended(struct muster_worker *w, uint64_t token);
+/* May a handler start? Compared at every start, not left to a timer. */
+int heartbeat_is_fenced(struct muster_worker *w);
+void heartbeat_unfence(struct muster_worker *w);
+void heartbeat_leave(struct muster_worker *w);
+int heartbeat_new_events(struct muster_worker *w);
+
+/* ---- wake.c ---- */
+int wake_subscribe(struct muster_worker *w);
+void wake_message(struct muster_worker *w, const char *channel, struct muster_bytes message);
+void wake_read_back(struct muster_worker *w);
+int wake_new_events(struct muster_worker *w);
+
+/* ---- turn.c ---- */
+/* There is something to say, or to take: at the end of this turn of the loop. */
+void turn_due(struct muster_worker *w);
+void turn_hungry(struct muster_worker *w);
+int turn_new_events(struct muster_worker *w);
+
+/* ---- process.c ---- */
+struct muster_process *process_find(struct muster_worker *w, uint64_t token);
+/* A new process, in state FETCHING without bytes; NULL if memory ran out. */
+struct muster_process *process_add(struct muster_worker *w, struct served *s, uint64_t token);
+int process_set_task(struct muster_process *p, struct muster_bytes task);
+void process_move(struct muster_process *p, enum process_state state);
+void process_free(struct muster_process *p);
+/* Its handler has ended. */
+void process_ended(struct muster_process *p, enum muster_outcome outcome);
+void process_tell_stop(struct muster_process *p, enum muster_stop_reason reason);
+void process_tell_all_stop(struct muster_worker *w, enum muster_stop_reason reason);
+/* Its end was refused: told, and forgotten. */
+void process_uncounted(struct muster_process *p, int err);
+void process_dispatch(struct muster_worker *w);
+/* The registration is gone: none of them is this worker's any more. */
+void process_lose_all(struct muster_worker *w);
+size_t process_known_upto(const struct muster_worker *w, uint64_t token);
+int process_new_table(struct muster_worker *w);
+void process_free_table(struct muster_worker *w);
+struct served *process_served(struct muster_worker *w, const char *queue, size_t len);
+
+/* ---- executor_command.c ---- */
+/* Looks the program up and copies the command; the served queue runs it from then on. `why` gets words on an error. */
+int command_setup(struct served *s, const struct muster_command *command, char *why, size_t size);
+
+#endif
