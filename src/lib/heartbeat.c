@@ -267,6 +267,8 @@ static void on_heard(const struct redisReply *reply, void *arg)
         heard(w, reply, &h);
     } else if (err == MUSTER_E_GONE) {
         heartbeat_gone(w);
+    } else if (err == MUSTER_E_STATE) {
+        worker_out_of_step(w);
     } else {
         worker_refused(w, err, "the heartbeat", reply_text(reply));
         beat_after_refusal(w);

@@ -241,9 +241,9 @@ void process_free_table(struct muster_worker *w)
 void process_ended(struct muster_process *p, enum muster_outcome outcome)
 {
     struct muster_worker *w = p->worker;
-    int is_drained = w->state == WORKER_STOPPED;
-    if (p->is_foreign || is_drained) {
-        process_uncounted(p, is_drained ? MUSTER_E_STATE : MUSTER_E_LOST);
+    if (p->is_foreign || w->state == WORKER_STOPPED) {
+        process_uncounted(p, MUSTER_E_LOST);
+        turn_hungry(w); /* a hand is free again, of which Redis does not know yet */
     } else {
         p->outcome = outcome;
         process_move(p, PROCESS_ENDED);

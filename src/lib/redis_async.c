@@ -183,12 +183,13 @@ static int is_waiting(const struct link *l)
     return l->outstanding > 0 || l->unconfirmed > 0 || (l->state > LINK_DOWN && l->state < LINK_UP);
 }
 
+/* Before something is added to what is waited for. Silence counts from here, if nothing was outstanding. */
 static void begin_waiting(struct link *l)
 {
-    if (evtimer_pending(l->watch, NULL))
-        return;
-    l->last_byte_ms = clock_ms();
-    after_ms(l->watch, l->silence_ms);
+    if (!is_waiting(l))
+        l->last_byte_ms = clock_ms();
+    if (!evtimer_pending(l->watch, NULL))
+        after_ms(l->watch, l->silence_ms);
 }
 
 static void on_watch(evutil_socket_t fd, short what, void *arg)
@@ -374,6 +375,7 @@ static int send_call(struct link *l, const struct lua_script *script, struct com
         call->traced = script->name;
         call->sent_us = clock_us();
     }
+    begin_waiting(l);
     if (redisAsyncFormattedCommand(l->context, on_reply, call, call->formatted, call->len) != REDIS_OK) {
         call_free(call);
         return MUSTER_E_CONN;
@@ -383,7 +385,6 @@ static int send_call(struct link *l, const struct lua_script *script, struct com
         call->formatted = NULL;
     }
     l->outstanding++;
-    begin_waiting(l);
     return MUSTER_OK;
 }
 
@@ -514,8 +515,8 @@ static int attach(struct link *l, redisAsyncContext *context)
 
 static void use_context(struct link *l, redisAsyncContext *context)
 {
-    enter(l, LINK_CONNECTING);
     begin_waiting(l);
+    enter(l, LINK_CONNECTING);
     if (!context || attach(l, context) != MUSTER_OK) {
         if (context)
             redisAsyncFree(context);
@@ -580,8 +581,8 @@ static void on_resolved(int result, struct evutil_addrinfo *list, void *arg)
 static void resolve(struct link *l)
 {
     struct evutil_addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
-    enter(l, LINK_RESOLVING);
     begin_waiting(l);
+    enter(l, LINK_RESOLVING);
     if (!l->dns)
         l->dns = evdns_base_new(l->base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
     if (!l->dns) {
@@ -650,10 +651,10 @@ int link_subscribe(struct link *l, const char *channel)
         return MUSTER_E_CONN;
     const char *argv[] = {"SUBSCRIBE", channel};
     const size_t lens[] = {strlen("SUBSCRIBE"), strlen(channel)};
+    begin_waiting(l);
     if (redisAsyncCommandArgv(l->context, on_message, l, 2, argv, lens) != REDIS_OK)
         return MUSTER_E_CONN;
     l->unconfirmed++;
-    begin_waiting(l);
     return MUSTER_OK;
 }
 

@@ -142,7 +142,9 @@ static void on_turned(const struct redisReply *reply, void *arg)
     } else {
         send_again(t);
         w->hungry = 1;
-        if (reply) {
+        if (err == MUSTER_E_STATE) {
+            worker_out_of_step(w);
+        } else if (reply) {
             worker_refused(w, err, "a turn", reply_text(reply));
             worker_after_ms(w->retry_timer, REFUSED_PAUSE_MS);
         }

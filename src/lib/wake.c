@@ -306,6 +306,8 @@ static void on_read_back(const struct redisReply *reply, void *arg)
         read_back(w, reply, &read);
     } else if (err == MUSTER_E_GONE) {
         heartbeat_gone(w);
+    } else if (err == MUSTER_E_STATE) {
+        worker_out_of_step(w);
     } else {
         worker_refused(w, err, "the read-back", reply_text(reply));
         heartbeat_retry(w);

@@ -213,13 +213,19 @@ static void on_subscription_down(void *arg, int err, const char *text)
     went_down(w, w->subscription, &w->subscription_down, err, text);
 }
 
+void worker_out_of_step(struct muster_worker *w)
+{
+    w->synced = 0;
+    w->who.conn++;
+    wake_read_back(w);
+}
+
 static void on_data_up(void *arg)
 {
     struct muster_worker *w = arg;
     tell_up(w);
     if (worker_is_registered(w)) {
-        w->who.conn++;
-        wake_read_back(w);
+        worker_out_of_step(w);
     } else if (w->state == WORKER_REGISTERING) {
         heartbeat_register(w);
     } else if (w->state == WORKER_CONNECTING && w->subscribed) {

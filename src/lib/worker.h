@@ -40,7 +40,7 @@ enum worker_state {
 
 /* The life of a process here. Each state has a list of its own, in the order of arrival. */
 #define PROCESS_STATES(X)          \
-    X(PROCESS_FETCHING, "fetching") /* its token is known, its bytes are on the way */ \
+    X(PROCESS_FETCHING, "known")   /* its token is known, its bytes may still be on the way */ \
     X(PROCESS_READY, "ready")       /* waits for a hand, or for the end of a doubt */ \
     X(PROCESS_RUNNING, "running")   /* its handler has it */ \
     X(PROCESS_ENDED, "ended")       /* its outcome is to be sent */ \
@@ -197,6 +197,8 @@ void worker_announce(struct muster_worker *w);
 struct script_queue *worker_queues(const struct muster_worker *w, struct served ***served, size_t *n);
 void worker_begin_drain(struct muster_worker *w);
 void worker_check_drained(struct muster_worker *w);
+/* Redis knows another connection number than this one: begin like a new connection, with a higher one. */
+void worker_out_of_step(struct muster_worker *w);
 /* Redis refused something, or a key is damaged: told once, until it is well again. `key` NULL: all is well. */
 void worker_refused(struct muster_worker *w, int err, const char *what, const char *text);
 void worker_damaged(struct muster_worker *w, const char *key);
