@@ -160,7 +160,7 @@ static enum muster_outcome outcome_of(struct muster_process *p, int status, int 
         char line[300];
         snprintf(line, sizeof line, "%.200s %s (exit status %d): the task was given back, the worker stops",
                  p->served->command->path, code == EXIT_NOT_FOUND ? "was not found" : "cannot be run", code);
-        worker_give_up(p->worker, MUSTER_E_NOT_FOUND, line);
+        stop_give_up(p->worker, MUSTER_E_NOT_FOUND, line);
         return MUSTER_GIVE_BACK;
     }
     return code > 0 ? failed(p, "exit", code) : failed(p, "signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
@@ -179,7 +179,7 @@ static void on_exited(evutil_socket_t fd, short what, void *arg)
         kill(-child->pid, SIGKILL); /* what it started and left behind */
     child_free(child);
     if (reaped < 0) {
-        worker_give_up(p->worker, MUSTER_E_STATE, "cannot learn how children end: the program ignores SIGCHLD");
+        stop_give_up(p->worker, MUSTER_E_STATE, "cannot learn how children end: the program ignores SIGCHLD");
         process_ended(p, MUSTER_GIVE_BACK);
         return;
     }

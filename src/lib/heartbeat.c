@@ -245,7 +245,7 @@ static void heard(struct muster_worker *w, const struct redisReply *reply, const
     w->name_at = h->name_found ? w->name_at + 1 : 0;
     worker_damaged(w, h->damaged);
     sweep_all(w, reply, h);
-    worker_announce(w);
+    serve_announce(w);
     if (h->work)
         turn_hungry(w);
     if (w->fenced) {
@@ -290,7 +290,7 @@ void heartbeat_now(struct muster_worker *w)
         return;
     if (is_subscription_silent(w))
         link_break(w->subscription, MUSTER_E_TIMEOUT, "open, but silent");
-    struct script_queue *queues = worker_queues(w, &served, &n);
+    struct script_queue *queues = serve_queues(w, &served, &n);
     if (queues) {
         w->who.hands = worker_capacity(w);
         w->beat_sent_ms = clock_ms();

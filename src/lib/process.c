@@ -86,14 +86,6 @@ size_t process_known_upto(const struct muster_worker *w, uint64_t token)
     return n;
 }
 
-struct served *process_served(struct muster_worker *w, const char *queue, size_t len)
-{
-    for (size_t i = 0; i < w->n_served; i++)
-        if (strlen(w->served[i]->name) == len && memcmp(w->served[i]->name, queue, len) == 0)
-            return w->served[i];
-    return NULL;
-}
-
 /* ---- life ---- */
 
 static const char *const state_names[] = {
@@ -250,7 +242,7 @@ void process_ended(struct muster_process *p, enum muster_outcome outcome)
         turn_due(w);
     }
     process_dispatch(w);
-    worker_check_drained(w);
+    stop_check_drained(w);
 }
 
 void process_uncounted(struct muster_process *p, int err)

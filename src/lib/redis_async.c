@@ -15,14 +15,11 @@
  *     the first SUBSCRIBE; one channel per SUBSCRIBE, and nothing else ever, also no UNSUBSCRIBE.
  *   - Its libevent adapter waits for writability before every write. Here all that was appended during a turn of the
  *     loop is written at its end, by `flusher`, and writability is waited for only when the socket was full.
- *   - getaddrinfo() would block the loop in it: names are resolved by libevent first, it gets addresses.
+ *   - getaddrinfo() would block the loop in it: it is only given addresses (resolve.c).
  */
 #include "redis_async.h"
 
-#include <arpa/inet.h>
-#include <event2/dns.h>
 #include <event2/event.h>
-#include <event2/util.h>
 #include <hiredis/async.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -32,6 +29,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "resolve.h"
 #include "sigpipe.h"
 
 #define DELAY_FIRST_MS 50
@@ -65,9 +63,8 @@ struct link {
     int64_t up_since_ms;
     unsigned attempts;
 
-    struct evdns_base *dns;
-    struct evdns_getaddrinfo_request *lookup;
-    char address[64];
+    struct resolver *resolver;
+    char address[ADDRESS_MAX];
 };
 
 /* A command on its way. A script's formatted command is kept, in case Redis does not know the script. */
@@ -81,8 +78,6 @@ struct call {
     const char *traced; /* the script's name, if its answer shall be traced */
     int64_t sent_us;
 };
-
-static void try_connect(struct link *l);
 
 static void after_ms(struct event *event, int64_t ms)
 {
@@ -148,11 +143,8 @@ static void drop_context(struct link *l)
 {
     redisAsyncContext *context = l->context;
     l->context = NULL;
-    if (l->lookup) {
-        struct evdns_getaddrinfo_request *lookup = l->lookup;
-        l->lookup = NULL;
-        evdns_getaddrinfo_cancel(lookup);
-    }
+    if (l->resolver)
+        resolver_cancel(l->resolver);
     if (context)
         redisAsyncFree(context);
 }
@@ -536,74 +528,28 @@ static void connect_to_address(struct link *l)
     use_context(l, l->url.path ? redisAsyncConnectUnix(l->url.path) : redisAsyncConnect(l->address, l->url.port));
 }
 
-static int is_address(const char *host)
-{
-    unsigned char bytes[16];
-    return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
-}
-
-/* Several addresses are tried in turn, one per attempt. */
-static void pick_address(struct link *l, const struct evutil_addrinfo *list)
-{
-    unsigned n = 0;
-    for (const struct evutil_addrinfo *a = list; a; a = a->ai_next)
-        n++;
-    const struct evutil_addrinfo *a = list;
-    for (unsigned i = n ? l->attempts % n : 0; i > 0; i--)
-        a = a->ai_next;
-    l->address[0] = '\0';
-    if (a && a->ai_family == AF_INET)
-        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)a->ai_addr)->sin_addr, l->address,
-                  sizeof l->address);
-    else if (a && a->ai_family == AF_INET6)
-        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)a->ai_addr)->sin6_addr, l->address,
-                  sizeof l->address);
-}
-
-static void on_resolved(int result, struct evutil_addrinfo *list, void *arg)
+static void on_resolved(const char *address, const char *why, void *arg)
 {
     struct link *l = arg;
-    if (result == EVUTIL_EAI_CANCEL)
-        return;
-    l->lookup = NULL;
-    if (result != 0) {
-        note_break(l, MUSTER_E_CONN, evutil_gai_strerror(result));
+    if (!address) {
+        note_break(l, MUSTER_E_CONN, why);
         return;
     }
-    pick_address(l, list);
-    evutil_freeaddrinfo(list);
-    if (l->address[0])
-        connect_to_address(l);
-    else
-        note_break(l, MUSTER_E_CONN, "the host has no address");
-}
-
-static void resolve(struct link *l)
-{
-    struct evutil_addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
-    begin_waiting(l);
-    enter(l, LINK_RESOLVING);
-    if (!l->dns)
-        l->dns = evdns_base_new(l->base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
-    if (!l->dns) {
-        note_break(l, MUSTER_E_NOMEM, "out of memory");
-        return;
-    }
-    if (evdns_base_count_nameservers(l->dns) == 0)
-        evdns_base_resolv_conf_parse(l->dns, DNS_OPTIONS_ALL, "/etc/resolv.conf");
-    /* It may answer before it returns; then it returns NULL. */
-    struct evdns_getaddrinfo_request *lookup = evdns_getaddrinfo(l->dns, l->url.host, NULL, &hints, on_resolved, l);
-    if (lookup)
-        l->lookup = lookup;
+    snprintf(l->address, sizeof l->address, "%s", address);
+    connect_to_address(l);
 }
 
 static void try_connect(struct link *l)
 {
-    if (l->url.path || is_address(l->url.host)) {
-        snprintf(l->address, sizeof l->address, "%s", l->url.host ? l->url.host : "");
+    if (l->url.path) {
+        connect_to_address(l);
+    } else if (resolve_is_address(l->url.host)) {
+        snprintf(l->address, sizeof l->address, "%s", l->url.host);
         connect_to_address(l);
     } else {
-        resolve(l);
+        begin_waiting(l);
+        enter(l, LINK_RESOLVING);
+        resolver_start(l->resolver, l->url.host, l->attempts);
     }
 }
 
@@ -705,7 +651,10 @@ int link_new(struct link **out, const struct link_options *o)
     l->breaker = event_new(l->base, -1, 0, on_breaker, l);
     l->watch = evtimer_new(l->base, on_watch, l);
     l->connector = evtimer_new(l->base, on_connector, l);
-    if (!l->flusher || !l->breaker || !l->watch || !l->connector || (o->url && url_copy(&l->url, o->url) != MUSTER_OK)) {
+    int err = resolver_new(&l->resolver, l->base, on_resolved, l);
+    if (err == MUSTER_OK && o->url)
+        err = url_copy(&l->url, o->url);
+    if (err != MUSTER_OK || !l->flusher || !l->breaker || !l->watch || !l->connector) {
         link_free(l);
         return MUSTER_E_NOMEM;
     }
@@ -726,8 +675,7 @@ void link_free(struct link *l)
     l->callbacks = (struct link_callbacks){.down = ignore_down};
     enter(l, LINK_DOWN); /* nothing is accepted from those who get their NULL now */
     drop_context(l);
-    if (l->dns)
-        evdns_base_free(l->dns, 0);
+    resolver_free(l->resolver);
     free_event(&l->flusher);
     free_event(&l->breaker);
     free_event(&l->watch);

@@ -151,7 +151,7 @@ static void on_turned(const struct redisReply *reply, void *arg)
     }
     turn_free(t);
     turn_due(w);
-    worker_check_drained(w);
+    stop_check_drained(w);
 }
 
 /* ---- the call ---- */
@@ -227,7 +227,7 @@ static int send_turn(struct muster_worker *w)
         return 0;
     }
     struct command c = COMMAND_EMPTY;
-    struct script_queue *queues = worker_queues(w, &t->served, &t->n_served);
+    struct script_queue *queues = serve_queues(w, &t->served, &t->n_served);
     int err = MUSTER_E_NOMEM;
     if (queues) {
         memcpy(t->epoch, w->who.epoch, sizeof t->epoch);
@@ -260,7 +260,7 @@ static void on_turner(evutil_socket_t fd, short what, void *arg)
     w->turner_due = 0;
     while (worker_can_call(w) && w->turns < TURNS_IN_FLIGHT && !evtimer_pending(w->retry_timer, NULL) && send_turn(w))
         ;
-    worker_check_drained(w);
+    stop_check_drained(w);
 }
 
 static void on_due(evutil_socket_t fd, short what, void *arg)

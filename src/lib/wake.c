@@ -113,7 +113,7 @@ static int parse(struct muster_worker *w, const char *text, size_t len, struct h
     size_t head = MESSAGE_HEAD + NAME_LEN_LEN + name_len;
     if (len < head)
         return 0;
-    out->served = process_served(w, text + MESSAGE_HEAD + NAME_LEN_LEN, name_len);
+    out->served = serve_find(w, text + MESSAGE_HEAD + NAME_LEN_LEN, name_len);
     out->task = (struct muster_bytes){text + head, len - head};
     return out->served != NULL;
 }
@@ -216,7 +216,7 @@ static struct found *list_found(struct muster_worker *w, const struct redisReply
     *n = 0;
     for (size_t i = 0; found && i < n_queues; i++) {
         const char *queue = script_read_queue(reply, i, &tokens);
-        struct served *s = queue ? process_served(w, queue, strlen(queue)) : NULL;
+        struct served *s = queue ? serve_find(w, queue, strlen(queue)) : NULL;
         for (size_t k = 0; s && k < reply_len(tokens); k++) {
             struct muster_bytes text = reply_bytes(reply_at(tokens, k));
             if (text.data && token_parse(text.data, text.len, &found[*n].token) == MUSTER_OK)
@@ -285,7 +285,7 @@ static void read_back(struct muster_worker *w, const struct redisReply *reply, c
         w->unfence_after = 0;
         heartbeat_unfence(w);
     }
-    worker_announce(w);
+    serve_announce(w);
     turn_hungry(w);
     if (is_new_connection)
         heartbeat_now(w);

@@ -23,14 +23,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "log.h"
 
 #define TTL_MAX_MS (24 * 3600 * 1000)
-#define NO_WISH (-1)
 /* The longest pause between attempts to connect: a sixth of the ttl, so that everybody is back in time after an
  * outage, and never so long that work would wait for it. */
 #define DELAY_MAX_MS 1000
@@ -135,10 +133,10 @@ void worker_enter(struct muster_worker *w, enum worker_state state)
     case WORKER_WORKING:
         w->was_started = 1;
         worker_tell(w, MUSTER_EVENT_STARTED, MUSTER_OK, NULL, NULL);
-        if (atomic_load(&w->stop_wish_ms) == NO_WISH)
-            worker_announce(w);
+        if (stop_is_wished(w))
+            stop_begin_drain(w);
         else
-            worker_begin_drain(w);
+            serve_announce(w);
         break;
     case WORKER_LEAVING:
         heartbeat_stop(w);
@@ -259,274 +257,14 @@ static void on_message(void *arg, const char *channel, struct muster_bytes messa
     wake_message(arg, channel, message);
 }
 
-/* ---- serving ---- */
-
-int worker_add_served(struct muster_worker *w, const char *queue, int limit, struct served **out)
-{
-    if (w->state == WORKER_NEW)
-        return MUSTER_E_NOT_STARTED;
-    if (muster_queue_check(queue) || limit < 0 || limit > MUSTER_HANDS_MAX)
-        return MUSTER_E_INVALID;
-    if (process_served(w, queue, strlen(queue)))
-        return MUSTER_E_EXISTS;
-    if (w->state > WORKER_WORKING || w->n_served == MUSTER_WORKER_QUEUES_MAX)
-        return MUSTER_E_STATE;
-    struct served **list = realloc(w->served, (w->n_served + 1) * sizeof *list);
-    if (!list)
-        return MUSTER_E_NOMEM;
-    w->served = list;
-    struct served *s = calloc(1, sizeof *s);
-    if (!s)
-        return MUSTER_E_NOMEM;
-    snprintf(s->name, sizeof s->name, "%s", queue);
-    s->limit = limit;
-    w->served[w->n_served++] = s;
-    *out = s;
-    return MUSTER_OK;
-}
-
-struct announcement {
-    struct muster_worker *worker;
-    struct served *served;
-    char epoch[TOKEN_LEN + 1];
-};
-
-static void on_announced(const struct redisReply *reply, void *arg)
-{
-    struct announcement *a = arg;
-    struct muster_worker *w = a->worker;
-    int is_old = memcmp(a->epoch, w->who.epoch, sizeof a->epoch) != 0;
-    struct served *s = a->served;
-    free(a);
-    if (is_old)
-        return;
-    s->announcing = 0;
-    int err = reply_status(reply);
-    if (err == MUSTER_E_GONE) {
-        heartbeat_gone(w);
-    } else if (err == MUSTER_OK) {
-        s->announced = 1;
-        trace_line(TRACE_STATE, "worker %s serves %s", w->id, s->name);
-        turn_hungry(w);
-    } else if (reply) {
-        worker_tell(w, MUSTER_EVENT_REFUSED, err, reply_text(reply), NULL); /* the next heartbeat tries again */
-    }
-}
-
-static void announce(struct muster_worker *w, struct served *s)
-{
-    struct announcement *a = malloc(sizeof *a);
-    struct command c = COMMAND_EMPTY;
-    if (!a)
-        return;
-    a->worker = w;
-    a->served = s;
-    memcpy(a->epoch, w->who.epoch, sizeof a->epoch);
-    script_serve(&c, &w->root, &w->who, &(struct script_queue){s->name, s->limit});
-    s->announcing = link_script(w->data, SCRIPT_SERVE, &c, on_announced, a) == MUSTER_OK;
-    command_clear(&c);
-    if (!s->announcing)
-        free(a);
-}
-
-void worker_announce(struct muster_worker *w)
-{
-    for (size_t i = 0; worker_can_call(w) && w->state == WORKER_WORKING && i < w->n_served; i++)
-        if (!w->served[i]->announced && !w->served[i]->announcing)
-            announce(w, w->served[i]);
-}
-
-/* The rest of serving a queue, once it can be run. */
-static void begin_serving(struct muster_worker *w, const struct served *s)
-{
-    char channel[KEY_MAX];
-    channel_work(channel, w->prefix, s->name);
-    if (link_is_up(w->subscription))
-        link_subscribe(w->subscription, channel); /* else with the others, when it is up */
-    worker_announce(w);
-}
-
-static enum muster_outcome run_handler(struct muster_process *p)
-{
-    struct muster_worker *w = p->worker;
-    worker_enter_callback(w);
-    enum muster_outcome outcome = p->served->handler(p, p->served->handler_arg);
-    worker_leave_callback(w);
-    return outcome;
-}
-
-static void start_inline(struct muster_process *p)
-{
-    enum muster_outcome outcome = run_handler(p);
-    if (outcome == MUSTER_LATER)
-        p->is_later = 1;
-    else
-        process_ended(p, outcome);
-}
-
-static const struct executor executor_inline = {.start = start_inline};
-
-int muster_worker_serve(struct muster_worker *w, const char *queue, int hands, muster_handler_fn *fn, void *arg)
-{
-    struct served *s;
-    int err = fn ? worker_add_served(w, queue, hands, &s) : MUSTER_E_INVALID;
-    if (err != MUSTER_OK)
-        return err;
-    s->executor = &executor_inline;
-    s->handler = fn;
-    s->handler_arg = arg;
-    begin_serving(w, s);
-    return MUSTER_OK;
-}
-
-int muster_worker_serve_command(struct muster_worker *w, const char *queue, const struct muster_command *command)
-{
-    struct served *s;
-    struct muster_command copy = {0};
-    memcpy(&copy, command, command->size < sizeof copy ? command->size : sizeof copy);
-    int err = worker_add_served(w, queue, copy.hands, &s);
-    if (err != MUSTER_OK)
-        return err;
-    err = command_setup(s, &copy, w->error, sizeof w->error);
-    if (err != MUSTER_OK) {
-        free(w->served[--w->n_served]);
-        return err;
-    }
-    begin_serving(w, s);
-    return MUSTER_OK;
-}
-
-struct script_queue *worker_queues(const struct muster_worker *w, struct served ***served, size_t *n)
-{
-    struct script_queue *queues = calloc(w->n_served + 1, sizeof *queues);
-    *n = 0;
-    *served = calloc(w->n_served + 1, sizeof **served);
-    if (!queues || !*served) {
-        free(queues);
-        free(*served);
-        *served = NULL;
-        return NULL;
-    }
-    for (size_t i = 0; i < w->n_served; i++)
-        if (w->served[i]->announced) {
-            (*served)[*n] = w->served[i];
-            queues[(*n)++] = (struct script_queue){w->served[i]->name, w->served[i]->limit};
-        }
-    return queues;
-}
-
-/* ---- stopping ---- */
-
-void worker_give_up(struct muster_worker *w, int err, const char *text)
-{
-    snprintf(w->error, sizeof w->error, "%s", text);
-    w->result = err;
-    muster_worker_stop(w, NO_WISH);
-}
-
-int muster_worker_stop(struct muster_worker *w, int drain_ms)
-{
-    long long wish = drain_ms < 0 ? w->drain_ms : drain_ms;
-    long long old = atomic_load(&w->stop_wish_ms);
-    while ((old == NO_WISH || wish < old) && !atomic_compare_exchange_weak(&w->stop_wish_ms, &old, wish))
-        ;
-    const uint64_t one = 1;
-    ssize_t written = write(w->wake_fd, &one, sizeof one); /* fails only when a note is there already */
-    (void)written;
-    return MUSTER_OK;
-}
-
-/*
- * Leave once nothing runs and nothing is to be said any more; the rest is Redis' to give back. When the drain time is
- * over, handlers that do not end are left behind, but never a child process: its task must not start elsewhere while
- * it still runs here.
- */
-void worker_check_drained(struct muster_worker *w)
-{
-    if (w->state < WORKER_REGISTERING || w->state == WORKER_STOPPED || w->children > 0)
-        return;
-    if (w->drain_over && clock_ms() >= w->leave_before_ms) {
-        snprintf(w->error, sizeof w->error, "could not deregister in time; what it held is given back by its peers");
-        worker_stopped(w, MUSTER_E_CONN);
-    } else if (w->state == WORKER_DRAINING && w->counts[PROCESS_ENDED] == 0 && w->counts[PROCESS_SENT] == 0 &&
-               w->turns == 0 && !w->state_hands_due && (w->counts[PROCESS_RUNNING] == 0 || w->drain_over)) {
-        worker_enter(w, WORKER_LEAVING);
-    }
-}
-
-static void give_back_unstarted(struct muster_worker *w)
-{
-    for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)
-        while (!TAILQ_EMPTY(&w->lists[state])) {
-            struct muster_process *p = TAILQ_FIRST(&w->lists[state]);
-            p->outcome = MUSTER_GIVE_BACK;
-            process_move(p, PROCESS_ENDED);
-        }
-}
-
-/* Comes twice: when the drain time is over, and when the time to deregister is over as well. */
-static void on_drain_timer(evutil_socket_t fd, short what, void *arg)
-{
-    struct muster_worker *w = arg;
-    (void)fd, (void)what;
-    if (!w->drain_over) {
-        trace_line(TRACE_STATE, "worker %s: drain time is over, %zu still running", w->id, w->counts[PROCESS_RUNNING]);
-        w->drain_over = 1;
-        int64_t left_ms = w->leave_before_ms - clock_ms();
-        worker_after_ms(w->drain_timer, left_ms > 0 ? left_ms : 0);
-        process_tell_all_stop(w, MUSTER_STOP_DRAIN);
-    }
-    worker_check_drained(w);
-}
-
-static void drain_for(struct muster_worker *w, int64_t drain_ms)
-{
-    int64_t leave_before = clock_ms() + drain_ms + w->ttl_ms;
-    if (w->leave_before_ms != 0 && leave_before >= w->leave_before_ms)
-        return;
-    w->leave_before_ms = leave_before;
-    worker_after_ms(w->drain_timer, drain_ms);
-}
-
-void worker_begin_drain(struct muster_worker *w)
-{
-    worker_enter(w, WORKER_DRAINING);
-    w->state_hands_due = 1;
-    give_back_unstarted(w);
-    turn_due(w);
-}
-
-/* The note of muster_worker_stop() has reached the loop. */
-static void on_waker(evutil_socket_t fd, short what, void *arg)
-{
-    struct muster_worker *w = arg;
-    uint64_t notes;
-    (void)what;
-    ssize_t got = read(fd, &notes, sizeof notes);
-    int64_t wish = atomic_load(&w->stop_wish_ms);
-    if (got < 0 || wish == NO_WISH || w->state >= WORKER_LEAVING)
-        return;
-    if (!worker_is_registered(w) && !w->starting) {
-        worker_stopped(w, w->result);
-        return;
-    }
-    drain_for(w, wish);
-    if (w->state == WORKER_WORKING) /* while registering: as soon as that is done */
-        worker_begin_drain(w);
-}
-
 /* ---- life ---- */
 
 static void on_reaper(evutil_socket_t fd, short what, void *arg);
 
 static int new_events(struct muster_worker *w)
 {
-    w->waker = event_new(w->base, w->wake_fd, EV_READ | EV_PERSIST, on_waker, w);
-    w->drain_timer = evtimer_new(w->base, on_drain_timer, w);
     w->reaper = event_new(w->base, -1, 0, on_reaper, w);
-    if (!w->waker || !w->drain_timer || !w->reaper || event_add(w->waker, NULL) != 0)
-        return MUSTER_E_NOMEM;
-    if (heartbeat_new_events(w) || wake_new_events(w) || turn_new_events(w))
+    if (!w->reaper || stop_new_events(w) || heartbeat_new_events(w) || wake_new_events(w) || turn_new_events(w))
         return MUSTER_E_NOMEM;
     return process_new_table(w);
 }
@@ -618,11 +356,10 @@ int muster_worker_new(struct muster_worker **out, const struct muster_worker_opt
     int err = w ? MUSTER_OK : MUSTER_E_NOMEM;
     if (w) {
         set_options(w, &o);
-        atomic_init(&w->stop_wish_ms, NO_WISH);
-        w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        w->wake_fd = -1;
         w->own_base = o.base == NULL;
         w->base = o.base ? o.base : event_base_new();
-        err = w->wake_fd < 0 || !w->base ? MUSTER_E_NOMEM : new_events(w);
+        err = w->base ? new_events(w) : MUSTER_E_NOMEM;
         if (err == MUSTER_OK)
             err = new_links(w, &o, &url);
     }

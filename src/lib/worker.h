@@ -2,7 +2,9 @@
  *
  * What the files of the worker runtime share: its structures, and which file answers for what.
  *
- *   worker.c            the worker's life: states, connections, serve, stop
+ *   worker.c            the worker's life: states, connections, new and free
+ *   serve.c             the queues it serves, and the inline executor
+ *   stop.c              stopping: drain, and the moment to leave
  *   heartbeat.c         registration, heartbeat, fence, sweep, leaving
  *   wake.c              the subscription's messages, and the read-back
  *   turn.c              what ended and what can be taken, one script call at the end of a turn of the loop
@@ -184,25 +186,34 @@ void worker_tell(struct muster_worker *w, enum muster_event_type type, int err, 
 void worker_enter_callback(struct muster_worker *w);
 void worker_leave_callback(struct muster_worker *w);
 void worker_stopped(struct muster_worker *w, int err);
-/* Stop after an error that no waiting mends; `text` says what. */
-void worker_give_up(struct muster_worker *w, int err, const char *text);
 int worker_is_registered(const struct muster_worker *w);
 /* Registered, working or draining, and this data connection may be used for all calls. */
 int worker_can_call(const struct muster_worker *w);
 /* How many processes Redis may put into its hands. */
 int worker_capacity(const struct muster_worker *w);
-int worker_add_served(struct muster_worker *w, const char *queue, int limit, struct served **out);
-void worker_announce(struct muster_worker *w);
-/* Announced queues in the wanted order; the caller frees. NULL: none, or out of memory. */
-struct script_queue *worker_queues(const struct muster_worker *w, struct served ***served, size_t *n);
-void worker_begin_drain(struct muster_worker *w);
-void worker_check_drained(struct muster_worker *w);
 /* Redis knows another connection number than this one: begin like a new connection, with a higher one. */
 void worker_out_of_step(struct muster_worker *w);
 /* Redis refused something, or a key is damaged: told once, until it is well again. `key` NULL: all is well. */
 void worker_refused(struct muster_worker *w, int err, const char *what, const char *text);
 void worker_damaged(struct muster_worker *w, const char *key);
 void worker_after_ms(struct event *timer, int64_t ms);
+
+/* ---- serve.c ---- */
+int serve_add(struct muster_worker *w, const char *queue, int limit, struct served **out);
+struct served *serve_find(struct muster_worker *w, const char *queue, size_t len);
+/* Tell Redis of those queues that it does not know of yet, in this epoch. */
+void serve_announce(struct muster_worker *w);
+/* Announced queues in the wanted order; the caller frees. NULL: out of memory. */
+struct script_queue *serve_queues(const struct muster_worker *w, struct served ***served, size_t *n);
+
+/* ---- stop.c ---- */
+int stop_is_wished(const struct muster_worker *w);
+/* Stop after an error that no waiting mends; `text` says what. */
+void stop_give_up(struct muster_worker *w, int err, const char *text);
+void stop_begin_drain(struct muster_worker *w);
+/* Something ended: is it time to leave? */
+void stop_check_drained(struct muster_worker *w);
+int stop_new_events(struct muster_worker *w);
 
 /* ---- heartbeat.c ---- */
 void heartbeat_register(struct muster_worker *w);
@@ -252,7 +263,6 @@ void process_lose_all(struct muster_worker *w);
 size_t process_known_upto(const struct muster_worker *w, uint64_t token);
 int process_new_table(struct muster_worker *w);
 void process_free_table(struct muster_worker *w);
-struct served *process_served(struct muster_worker *w, const char *queue, size_t len);
 
 /* ---- executor_command.c ---- */
 /* Looks the program up and copies the command; the served queue runs it from then on. `why` gets words on an error. */

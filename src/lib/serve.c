@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Serving: which queues the worker takes from and who runs their tasks, the inline executor, and telling Redis of a
+ * queue once per epoch.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "worker.h"
+
+struct served *serve_find(struct muster_worker *w, const char *queue, size_t len)
+{
+    for (size_t i = 0; i < w->n_served; i++)
+        if (strlen(w->served[i]->name) == len && memcmp(w->served[i]->name, queue, len) == 0)
+            return w->served[i];
+    return NULL;
+}
+
+int serve_add(struct muster_worker *w, const char *queue, int limit, struct served **out)
+{
+    if (w->state == WORKER_NEW)
+        return MUSTER_E_NOT_STARTED;
+    if (muster_queue_check(queue) || limit < 0 || limit > MUSTER_HANDS_MAX)
+        return MUSTER_E_INVALID;
+    if (serve_find(w, queue, strlen(queue)))
+        return MUSTER_E_EXISTS;
+    if (w->state > WORKER_WORKING || w->n_served == MUSTER_WORKER_QUEUES_MAX)
+        return MUSTER_E_STATE;
+    struct served **list = realloc(w->served, (w->n_served + 1) * sizeof *list);
+    if (!list)
+        return MUSTER_E_NOMEM;
+    w->served = list;
+    struct served *s = calloc(1, sizeof *s);
+    if (!s)
+        return MUSTER_E_NOMEM;
+    snprintf(s->name, sizeof s->name, "%s", queue);
+    s->limit = limit;
+    w->served[w->n_served++] = s;
+    *out = s;
+    return MUSTER_OK;
+}
+
+struct announcement {
+    struct muster_worker *worker;
+    struct served *served;
+    char epoch[TOKEN_LEN + 1];
+};
+
+static void on_announced(const struct redisReply *reply, void *arg)
+{
+    struct announcement *a = arg;
+    struct muster_worker *w = a->worker;
+    int is_old = memcmp(a->epoch, w->who.epoch, sizeof a->epoch) != 0;
+    struct served *s = a->served;
+    free(a);
+    if (is_old)
+        return;
+    s->announcing = 0;
+    int err = reply_status(reply);
+    if (err == MUSTER_E_GONE) {
+        heartbeat_gone(w);
+    } else if (err == MUSTER_OK) {
+        s->announced = 1;
+        trace_line(TRACE_STATE, "worker %s serves %s", w->id, s->name);
+        turn_hungry(w);
+    } else if (reply) {
+        worker_tell(w, MUSTER_EVENT_REFUSED, err, reply_text(reply), NULL); /* the next heartbeat tries again */
+    }
+}
+
+static void announce(struct muster_worker *w, struct served *s)
+{
+    struct announcement *a = malloc(sizeof *a);
+    struct command c = COMMAND_EMPTY;
+    if (!a)
+        return;
+    a->worker = w;
+    a->served = s;
+    memcpy(a->epoch, w->who.epoch, sizeof a->epoch);
+    script_serve(&c, &w->root, &w->who, &(struct script_queue){s->name, s->limit});
+    s->announcing = link_script(w->data, SCRIPT_SERVE, &c, on_announced, a) == MUSTER_OK;
+    command_clear(&c);
+    if (!s->announcing)
+        free(a);
+}
+
+void serve_announce(struct muster_worker *w)
+{
+    for (size_t i = 0; worker_can_call(w) && w->state == WORKER_WORKING && i < w->n_served; i++)
+        if (!w->served[i]->announced && !w->served[i]->announcing)
+            announce(w, w->served[i]);
+}
+
+/* The rest of serving a queue, once it can be run. */
+static void begin_serving(struct muster_worker *w, const struct served *s)
+{
+    char channel[KEY_MAX];
+    channel_work(channel, w->prefix, s->name);
+    if (link_is_up(w->subscription))
+        link_subscribe(w->subscription, channel); /* else with the others, when it is up */
+    serve_announce(w);
+}
+
+static enum muster_outcome run_handler(struct muster_process *p)
+{
+    struct muster_worker *w = p->worker;
+    worker_enter_callback(w);
+    enum muster_outcome outcome = p->served->handler(p, p->served->handler_arg);
+    worker_leave_callback(w);
+    return outcome;
+}
+
+static void start_inline(struct muster_process *p)
+{
+    enum muster_outcome outcome = run_handler(p);
+    if (outcome == MUSTER_LATER)
+        p->is_later = 1;
+    else
+        process_ended(p, outcome);
+}
+
+static const struct executor executor_inline = {.start = start_inline};
+
+int muster_worker_serve(struct muster_worker *w, const char *queue, int hands, muster_handler_fn *fn, void *arg)
+{
+    struct served *s;
+    int err = fn ? serve_add(w, queue, hands, &s) : MUSTER_E_INVALID;
+    if (err != MUSTER_OK)
+        return err;
+    s->executor = &executor_inline;
+    s->handler = fn;
+    s->handler_arg = arg;
+    begin_serving(w, s);
+    return MUSTER_OK;
+}
+
+int muster_worker_serve_command(struct muster_worker *w, const char *queue, const struct muster_command *command)
+{
+    struct served *s;
+    struct muster_command copy = {0};
+    memcpy(&copy, command, command->size < sizeof copy ? command->size : sizeof copy);
+    int err = serve_add(w, queue, copy.hands, &s);
+    if (err != MUSTER_OK)
+        return err;
+    err = command_setup(s, &copy, w->error, sizeof w->error);
+    if (err != MUSTER_OK) {
+        free(w->served[--w->n_served]);
+        return err;
+    }
+    begin_serving(w, s);
+    return MUSTER_OK;
+}
+
+struct script_queue *serve_queues(const struct muster_worker *w, struct served ***served, size_t *n)
+{
+    struct script_queue *queues = calloc(w->n_served + 1, sizeof *queues);
+    *n = 0;
+    *served = calloc(w->n_served + 1, sizeof **served);
+    if (!queues || !*served) {
+        free(queues);
+        free(*served);
+        *served = NULL;
+        return NULL;
+    }
+    for (size_t i = 0; i < w->n_served; i++)
+        if (w->served[i]->announced) {
+            (*served)[*n] = w->served[i];
+            queues[(*n)++] = (struct script_queue){w->served[i]->name, w->served[i]->limit};
+        }
+    return queues;
+}
