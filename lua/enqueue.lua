@@ -3,10 +3,11 @@
   hands over what waits, which is how pipelined LPUSHes end.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] "1": at the front, else at the end     ARGV[3...] the tasks
-  Returns how many wait afterwards. Refused by a full Redis before anything is changed. Publishes to the workers that
-  get a task. O(tasks).
+  Returns how many wait afterwards; {E_REDIS, key} when a key has a wrong type: nothing was changed. Refused by a full
+  Redis before anything is changed. Publishes to the workers that get a task. O(tasks).
 ]]
 --- @include "hand_over"
+--- @include "try"
 --- @include "clock"
 
 local P, queue, front = KEYS[1], ARGV[1], ARGV[2] == '1'
@@ -30,9 +31,13 @@ for i = 3, #ARGV do
   tasks[#tasks + 1] = ARGV[i]
 end
 
-local waiting = redis.call('LLEN', list)
-local paused = redis.call('HGET', P .. 'queue:' .. queue, 'paused')
-local idle = redis.call('ZCARD', P .. 'idle:' .. queue) > 0 and not paused
+local waiting = try('LLEN', list)
+local paused = try('HGET', P .. 'queue:' .. queue, 'paused')
+local idle = try('ZCARD', P .. 'idle:' .. queue)
+if damaged then
+  return {E_REDIS, damaged}
+end
+idle = idle > 0 and not paused
 
 -- The first write is one that a full Redis refuses, so that it refuses all of it.
 if waiting == 0 or #tasks == 0 then

@@ -12,6 +12,7 @@
 --- @include "owner"
 --- @include "token"
 --- @include "silence"
+--- @include "try"
 --- @include "clock"
 
 local P, worker = KEYS[1], ARGV[1]
@@ -22,16 +23,6 @@ if status ~= 0 then
 end
 local epoch, ttl = ARGV[2], tonumber(record[5])
 local now = now_ms()
-local damaged = 0
-
-local function try(command, key, ...)
-  local answer = redis.pcall(command, key, ...)
-  if type(answer) == 'table' and answer.err then
-    damaged = key
-    return nil
-  end
-  return answer
-end
 
 -- First a write that needs no memory: then a full Redis allows the others too.
 if redis.call('PEXPIRE', P .. 'alive:' .. worker, ttl) == 0 then
@@ -90,5 +81,5 @@ for i = 1, #past, 2 do
     end
   end
 end
-result[6], result[8] = #past / 2, damaged
+result[6], result[8] = #past / 2, damaged or 0
 return result

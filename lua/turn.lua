@@ -18,6 +18,7 @@
 --- @include "owner"
 --- @include "ends"
 --- @include "hand_over"
+--- @include "try"
 --- @include "clock"
 
 local P, worker = KEYS[1], ARGV[1]
@@ -28,17 +29,7 @@ end
 local n_queues = tonumber(ARGV[7])
 local first_end = 8 + 2 * n_queues
 local now = now_ms()
-local damaged, next_due
-
--- A call that must not end the turn: a damaged key costs its own queue only.
-local function try(command, key, ...)
-  local answer = redis.pcall(command, key, ...)
-  if type(answer) == 'table' and answer.err then
-    damaged = key
-    return nil
-  end
-  return answer
-end
+local next_due
 
 -- A write that needs no memory comes first: then a full Redis allows the others too. Ends begin with one by themselves.
 if first_end > #ARGV then

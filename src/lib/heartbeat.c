@@ -41,6 +41,11 @@ static void beat_after_refusal(struct muster_worker *w)
 
 /* ---- the fence ---- */
 
+static int64_t fence_left_ms(const struct muster_worker *w)
+{
+    return w->confirmed_at_ms + w->ttl_ms - clock_ms();
+}
+
 static void enter_doubt(struct muster_worker *w)
 {
     w->fenced = 1;
@@ -51,15 +56,18 @@ static void enter_doubt(struct muster_worker *w)
 
 int heartbeat_is_fenced(struct muster_worker *w)
 {
-    if (!w->fenced && worker_is_registered(w) && clock_ms() >= w->confirmed_at_ms + w->ttl_ms)
+    if (!w->fenced && worker_is_registered(w) && fence_left_ms(w) <= 0)
         enter_doubt(w);
     return w->fenced;
 }
 
 static void on_fence_timer(evutil_socket_t fd, short what, void *arg)
 {
+    struct muster_worker *w = arg;
     (void)fd, (void)what;
-    heartbeat_is_fenced(arg);
+    /* The loop's clock is another one and coarser: a timer may come a little early. */
+    if (worker_is_registered(w) && !heartbeat_is_fenced(w))
+        worker_after_ms(w->fence_timer, fence_left_ms(w));
 }
 
 void heartbeat_unfence(struct muster_worker *w)
@@ -75,7 +83,7 @@ void heartbeat_unfence(struct muster_worker *w)
 static void confirmed(struct muster_worker *w, int64_t sent_ms)
 {
     w->confirmed_at_ms = sent_ms;
-    int64_t left_ms = sent_ms + w->ttl_ms - clock_ms();
+    int64_t left_ms = fence_left_ms(w);
     worker_after_ms(w->fence_timer, left_ms > 0 ? left_ms : 0);
 }
 

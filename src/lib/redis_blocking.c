@@ -311,7 +311,11 @@ int redis_script(struct redis *r, enum script_id id, struct command *c, struct r
         err = redis_call(r, c, reply);
     }
     if (err == MUSTER_OK && (err = reply_status(*reply)) != MUSTER_OK) {
-        redis_error_set(r, "%s: %s", script->name, muster_err_text(err));
+        const char *key = reply_text(reply_at(*reply, 1));
+        if (err == MUSTER_E_REDIS && key)
+            redis_error_set(r, "the key '%s' has a wrong type: another program wrote it", key);
+        else
+            redis_error_set(r, "%s: %s", script->name, muster_err_text(err));
         redis_reply_free(*reply);
         *reply = NULL;
     }

@@ -62,7 +62,7 @@ static void give_back_unstarted(struct muster_worker *w)
         }
 }
 
-/* Comes twice: when the drain time is over, and when the time to deregister is over as well. */
+/* Comes when the drain time is over, and again when the time to deregister is over as well. */
 static void on_drain_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_worker *w = arg;
@@ -70,10 +70,11 @@ static void on_drain_timer(evutil_socket_t fd, short what, void *arg)
     if (!w->drain_over) {
         trace_line(TRACE_STATE, "worker %s: drain time is over, %zu still running", w->id, w->counts[PROCESS_RUNNING]);
         w->drain_over = 1;
-        int64_t left_ms = w->leave_before_ms - clock_ms();
-        worker_after_ms(w->drain_timer, left_ms > 0 ? left_ms : 0);
         process_tell_all_stop(w, MUSTER_STOP_DRAIN);
     }
+    int64_t left_ms = w->leave_before_ms - clock_ms();
+    if (left_ms > 0) /* also when this came a little early: the loop's clock is coarser */
+        worker_after_ms(w->drain_timer, left_ms);
     stop_check_drained(w);
 }
 

@@ -24,6 +24,8 @@
 
 /* For foreign producers' announcements the worker takes at most once per so many ms. */
 #define HINT_PAUSE_MS 10
+/* What muster itself publishes there: its workers are handed their work. */
+#define OWN_HINT "muster"
 /* "T" or "F", epoch, token, three digits for the length of the queue's name, the name, and after "T" the task. */
 #define NAME_LEN_LEN 3
 #define MESSAGE_HEAD (1 + 2 * TOKEN_LEN)
@@ -186,7 +188,7 @@ void wake_message(struct muster_worker *w, const char *channel, struct muster_by
     key_of(own, w->prefix, KEY_WAKE, w->id);
     if (strcmp(channel, own) == 0)
         own_message(w, message.data, message.len);
-    else
+    else if (message.len != strlen(OWN_HINT) || memcmp(message.data, OWN_HINT, message.len) != 0)
         hint(w, channel);
 }
 

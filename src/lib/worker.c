@@ -65,7 +65,7 @@ void worker_tell(struct muster_worker *w, enum muster_event_type type, int err, 
                  struct muster_process *process)
 {
     const struct muster_event e = {type, err, text ? text : "", process};
-    if (text && err != MUSTER_OK)
+    if (text && text != w->error && err != MUSTER_OK)
         snprintf(w->error, sizeof w->error, "%s", text);
     if (!w->on_event || w->free_due)
         return;
