@@ -40,6 +40,7 @@ local work = '0'
 for i = 7, #ARGV, 2 do
   local queue, limit = ARGV[i], tonumber(ARGV[i + 1])
   local room = free
+  try('ZADD', P .. 'names', 'NX', now, queue) -- whoever does not serve it may have tidied it away
   if limit > 0 then
     room = math.min(free, limit - (try('HLEN', P .. 'processing:' .. worker .. ':' .. queue) or limit))
   end

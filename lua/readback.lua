@@ -3,6 +3,7 @@
   shuts out late requests of older ones), after each confirmed subscription, and in doubt.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number
+  The count of processes held is put right, should it differ.
   Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, last token N, then per queue with processes two
   elements: its name, its tokens}. Only tokens: the worker fetches the tasks that it does not know. Publishes nothing.
   O(processes held).
@@ -11,18 +12,18 @@
 
 local P, worker, conn = KEYS[1], ARGV[1], ARGV[3]
 local key = P .. 'worker:' .. worker
-local record = redis.call('HMGET', key, 'epoch', 'conn')
+local record = redis.call('HMGET', key, 'epoch', 'conn', 'held')
 if record[1] ~= ARGV[2] then
   return {E_GONE}
 end
 if tonumber(conn) < tonumber(record[2]) then
   return {E_STATE}
 end
+redis.call('HDEL', key, '-') -- a write that needs no memory, so that a full Redis allows the others
 if conn ~= record[2] then
-  redis.call('HDEL', key, '-') -- a write that needs no memory, so that a full Redis allows the next one
   redis.call('HSET', key, 'conn', conn)
 end
-local result = {0, last_token(P)}
+local result, held = {0, last_token(P)}, 0
 for _, field in ipairs(redis.call('HKEYS', key)) do
   if string.sub(field, 1, 2) == 'q:' then
     local queue = string.sub(field, 3)
@@ -30,7 +31,11 @@ for _, field in ipairs(redis.call('HKEYS', key)) do
     if not tokens.err and #tokens > 0 then
       result[#result + 1] = queue
       result[#result + 1] = tokens
+      held = held + #tokens
     end
   end
+end
+if held ~= tonumber(record[3]) then
+  redis.call('HSET', key, 'held', held) -- after damage; else each hand too many would be lost for the whole epoch
 end
 return result

@@ -13,6 +13,7 @@ local status = owner(P, ARGV[1], ARGV[2], ARGV[3])
 if status ~= 0 then
   return status
 end
+redis.call('HDEL', P .. 'worker:' .. ARGV[1], '-') -- needs no memory, so that a full Redis allows the others
 redis.call('HSET', P .. 'worker:' .. ARGV[1], 'q:' .. ARGV[4], ARGV[5])
 redis.call('ZADD', P .. 'names', 'NX', now_ms(), ARGV[4])
 return 0

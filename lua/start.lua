@@ -33,6 +33,7 @@ if old[1] and not again then
   end
 end
 
+redis.call('HDEL', record, '-') -- a write that needs no memory, so that a full Redis allows the others: workers drain it
 if not format then
   redis.call('SET', P .. 'format', ARGV[8])
 end

@@ -9,10 +9,10 @@
       then the ends, in groups: "finish" queue k token*k, "back" queue k token*k, "retry" queue token delay_ms,
       "fail" queue token group message
   Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ends, next due, damaged, takes...}: ends is 0 when
-  all of them counted, else a status for each in order (E_LOST: it was not the worker's, nothing was changed); ms until
-  the next delayed task of these queues is due, -1: none; the name of a key of the wrong type, whose queue was passed
-  over, or 0; per queue with tasks three elements: its place in the list (from 1), the first token, the tasks, whose
-  tokens follow each other. When it got fewer than asked for, the worker is idle now.
+  all of them counted, else a status for each in order (E_LOST: it was not the worker's; E_REDIS: its queue is damaged;
+  nothing was changed); ms until the next delayed task of these queues is due, -1: none; the name of a key of the wrong
+  type, whose queue was passed over, or 0; per queue with tasks three elements: its place in the list (from 1), the
+  first token, the tasks, whose tokens follow each other. Where nothing is left waiting, a worker with free hands is idle.
   Publishes to the workers that get what was given back, retried or due. O(ends + tasks + queues).
 ]]
 --- @include "owner"
@@ -31,38 +31,34 @@ local first_end = 8 + 2 * n_queues
 local now = now_ms()
 local next_due
 
--- A write that needs no memory comes first: then a full Redis allows the others too. Ends begin with one by themselves.
-if first_end > #ARGV then
+-- A write that needs no memory comes first: then a full Redis allows the others too. A plain finish is one itself.
+if ARGV[first_end] ~= 'finish' or ARGV[6] == '1' then
   redis.call('HDEL', P .. 'worker:' .. worker, '-')
 end
 local e = carry_out_ends(P, worker, ARGV, first_end, ARGV[6] == '1', now)
 state_hands(P, worker, record, ARGV[4])
 
--- The queues that can be taken from: place, name, limit, tasks waiting. Due work joins its queue first.
-local open, served = {}, {}
+-- The queues served: place, name, limit, paused. Due work joins its queue first.
+local served = {}
 for i = 1, n_queues do
   local queue, limit = ARGV[6 + 2 * i], tonumber(ARGV[7 + 2 * i])
   local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'due')
-  local waiting = settings and try('LLEN', P .. 'queues:' .. queue)
-  local due = waiting and tonumber(settings[2])
-  if due and due <= now and try('ZCARD', P .. 'delayed:' .. queue) then
+  local due = settings and tonumber(settings[2])
+  if due and due <= now and try('ZCARD', P .. 'delayed:' .. queue) and try('LLEN', P .. 'queues:' .. queue) then
     due = move_due(P, queue, now)
     e.touched[queue] = true
   end
   if due and (not next_due or due < next_due) then
     next_due = due
   end
-  if waiting then
-    served[#served + 1] = {name = queue, limit = limit}
-    if not settings[1] then
-      open[#open + 1] = {place = i, name = queue, limit = limit}
-    end
+  if settings then
+    served[#served + 1] = {place = i, name = queue, limit = limit, paused = settings[1]}
   end
 end
 
 -- What came back goes to other idle workers first: a worker that gives a task back would take it again at once.
 for queue in pairs(e.touched) do
-  redis.call('ZREM', P .. 'idle:' .. queue, worker)
+  try('ZREM', P .. 'idle:' .. queue, worker)
   hand_over_waiting(P, queue)
 end
 
@@ -74,19 +70,21 @@ local result = {0, e.all_counted and 0 or e.statuses, -1, 0}
 local want = math.min(tonumber(ARGV[5]), tonumber(ARGV[4]) - held)
 
 -- How many more of a queue the worker may hold; 0 as well when its set there is damaged.
-local function room(queue)
+local function room(queue, hands)
   if queue.limit == 0 then
-    return want
+    return hands
   end
   local mine = try('HLEN', e.sets .. queue.name)
-  return mine and math.max(0, math.min(want, queue.limit - mine)) or 0
+  return mine and math.max(0, math.min(hands, queue.limit - mine)) or 0
 end
 
 -- Every check comes before the pop: the set, the list and the counter have their types, or nothing is popped.
 local function take(queue)
   local set, list = e.sets .. queue.name, P .. 'queues:' .. queue.name
-  local n = math.min(room(queue), redis.call('LLEN', list))
-  if n <= 0 or not try('HLEN', set) then
+  local waiting = try('HLEN', set) and try('LLEN', list)
+  local n = waiting and math.min(room(queue, want), waiting) or 0
+  queue.left = waiting and waiting - n
+  if n <= 0 then
     return 0
   end
   local first = draw_tokens(P, n)
@@ -110,14 +108,13 @@ local function take(queue)
   return n
 end
 
-for _, queue in ipairs(open) do
-  if want <= 0 then
-    break
+for _, queue in ipairs(served) do
+  if want > 0 and not queue.paused then
+    local n = take(queue)
+    want = want - n
+    held = held + n
+    e.ended[queue.name] = (e.ended[queue.name] or 0) - n
   end
-  local n = take(queue)
-  want = want - n
-  held = held + n
-  e.ended[queue.name] = (e.ended[queue.name] or 0) - n
 end
 
 -- Counters are written once, by what really changed; a finish and a take in one call often change nothing.
@@ -126,12 +123,15 @@ if held ~= tonumber(record[4]) then
 end
 for queue, n in pairs(e.ended) do
   if n ~= 0 then
-    redis.call('HINCRBY', P .. 'queue:' .. queue, 'running', -n)
+    try('HINCRBY', P .. 'queue:' .. queue, 'running', -n)
   end
 end
-if want > 0 then
+
+-- Hands are left: idle wherever nothing is left, or nothing may be taken now.
+local free = tonumber(ARGV[4]) - held
+if free > 0 then
   for _, queue in ipairs(served) do
-    if room(queue) > 0 then
+    if (queue.paused or queue.left == 0) and room(queue, free) > 0 then
       try('ZADD', P .. 'idle:' .. queue.name, 'NX', now, worker)
     end
   end

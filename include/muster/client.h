@@ -127,8 +127,8 @@ struct muster_enqueue_options {
  * Enqueue `n` tasks, in their order. `o` may be NULL. With `n` 0 nothing is enqueued and `*waiting` tells the length.
  *
  * Up to MUSTER_ENQUEUE_ATOMIC_TASKS tasks and _BYTES bytes go in one script: all or none. More go in pipelined chunks:
- * workers begin with the first chunk while the rest is on its way, and a failure in between leaves a part enqueued
- * (in order: the first ones, or with `at_front` the last ones).
+ * workers begin with the first chunk while the rest is on its way, and a failure in between leaves a part enqueued, of
+ * which a heartbeat tells the workers.
  *
  * Returns as muster_task_enqueue(); names and lengths of all tasks are checked before anything is sent.
  */

@@ -58,11 +58,9 @@ enum muster_outcome {
 /* What a running handler is told. Only MUSTER_GO_ON can still change, and only once. */
 enum muster_stop_reason {
     MUSTER_GO_ON,
-    MUSTER_STOP_CANCELLED,  /* the task was cancelled */
-    MUSTER_STOP_LOST,       /* the ttl ran out without a confirmed heartbeat, or the worker was failed by its peers: the
+    MUSTER_STOP_LOST, /* the ttl ran out without a confirmed heartbeat, or the worker was failed by its peers: the
                                task may be in other hands. Stop; still end the process, Redis decides whether it counts */
-    MUSTER_STOP_LIMIT,      /* the process is over its time limit */
-    MUSTER_STOP_DRAIN       /* the worker stops and its drain time is over: the task was, or will be, given back */
+    MUSTER_STOP_DRAIN /* the worker stops and its drain time is over: the task was, or will be, given back */
 };
 
 /*

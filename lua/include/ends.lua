@@ -4,9 +4,13 @@
 ]]
 --- @include "token"
 --- @include "due"
+--- @include "try"
 
 -- The failed list of a queue keeps so many entries, the newest.
 local FAILED_MAX = 10000
+
+-- At most so many values in one unpack(), far below Lua's limit of about 8 000.
+local CHUNK = 1000
 
 -- How many arguments follow the queue in the group at args[at].
 local function group_len(args, at)
@@ -17,14 +21,14 @@ local function group_len(args, at)
   return kind == 'fail' and 3 or 1 + tonumber(args[at + 2])
 end
 
--- Raises for a key of the wrong type: a WRONGTYPE after the first write would lose a task.
-local function check_types(P, worker, queue)
-  redis.call('HLEN', P .. 'processing:' .. worker .. ':' .. queue)
-  redis.call('LLEN', P .. 'queues:' .. queue)
-  redis.call('ZCARD', P .. 'delayed:' .. queue)
-  redis.call('ZCARD', P .. 'failed:' .. queue)
-  redis.call('ZCARD', P .. 'idle:' .. queue)
-  redis.call('HLEN', P .. 'queue:' .. queue)
+-- May a queue's ends be carried out? Not where a key that they write has a wrong type: a WRONGTYPE after the first write
+-- would lose a task. A finish writes the set alone.
+local function is_sound(P, e, kind, queue)
+  if kind == 'finish' then
+    return try('HLEN', e.sets .. queue) ~= nil
+  end
+  return try('HLEN', e.sets .. queue) and try('LLEN', P .. 'queues:' .. queue) and try('ZCARD', P .. 'delayed:' .. queue)
+    and try('ZCARD', P .. 'failed:' .. queue) and try('HLEN', P .. 'queue:' .. queue)
 end
 
 -- Notes what n ends came to: a status for each, and how many processes the queue has lost.
@@ -59,9 +63,12 @@ local function finish(e, queue, args, first, n)
     end
     return
   end
-  local counted = redis.call('HDEL', e.sets .. queue, unpack(args, first, first + n - 1))
-  -- If some did not count, which ones cannot be told any more: then none is claimed.
-  note(e, queue, n, counted, counted == n and 0 or E_LOST)
+  for from = first, first + n - 1, CHUNK do
+    local to = math.min(from + CHUNK, first + n) - 1
+    local counted = redis.call('HDEL', e.sets .. queue, unpack(args, from, to))
+    -- If some did not count, which ones cannot be told any more: then none is claimed.
+    note(e, queue, to - from + 1, counted, counted == to - from + 1 and 0 or E_LOST)
+  end
 end
 
 local function give_back(P, e, queue, args, first, n)
@@ -102,31 +109,26 @@ local function fail(P, e, queue, token, group, message)
   end
 end
 
--- Carries out the ends in args[first...]: all checks first, then the writes.
+-- Carries out the ends in args[first...]; those of a queue with a damaged key are not, and noted as E_REDIS.
 -- Returns {statuses, all_counted, ended = {queue -> n}, touched = {queue -> true where work came back}}.
 local function carry_out_ends(P, worker, args, first, one_by_one, now)
   local e = {worker = worker, sets = P .. 'processing:' .. worker .. ':', one_by_one = one_by_one, now = now,
     statuses = {}, all_counted = true, ended = {}, touched = {}}
   local at = first
   while at <= #args do
-    if args[at] ~= 'finish' then
-      check_types(P, worker, args[at + 1])
-    end
-    at = at + 2 + group_len(args, at)
-  end
-  at = first
-  while at <= #args do
-    local kind, queue = args[at], args[at + 1]
-    if kind == 'finish' then
-      finish(e, queue, args, at + 3, tonumber(args[at + 2]))
+    local kind, queue, len = args[at], args[at + 1], group_len(args, at)
+    if not is_sound(P, e, kind, queue) then
+      note(e, queue, (kind == 'finish' or kind == 'back') and len - 1 or 1, 0, E_REDIS)
+    elseif kind == 'finish' then
+      finish(e, queue, args, at + 3, len - 1)
     elseif kind == 'back' then
-      give_back(P, e, queue, args, at + 3, tonumber(args[at + 2]))
+      give_back(P, e, queue, args, at + 3, len - 1)
     elseif kind == 'retry' then
       retry(P, e, queue, args[at + 2], now + tonumber(args[at + 3]))
     else
       fail(P, e, queue, args[at + 2], args[at + 3], args[at + 4])
     end
-    at = at + 2 + group_len(args, at)
+    at = at + 2 + len
   end
   return e
 end

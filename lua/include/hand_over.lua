@@ -3,6 +3,7 @@
   channel. Keeps the invariant: afterwards the queue has no work, or no fresh idle worker with free hands.
 ]]
 --- @include "token"
+--- @include "try"
 
 -- A larger task is announced by its token alone, and its worker fetches it: a message is copied once per reader.
 local INLINE_MAX = 16384
@@ -19,12 +20,12 @@ local function idle_worker(P, queue)
     local left = redis.call('PTTL', P .. 'alive:' .. worker)
     if left > 0 then
       local w = redis.pcall('HMGET', P .. 'worker:' .. worker, 'epoch', 'ttl', 'hands', 'held', 'q:' .. queue)
-      if w[1] and w[2] and w[3] and w[4] and w[5] and left * 2 >= tonumber(w[2]) then
-        local free = w[3] - w[4]
-        local limit = tonumber(w[5])
+      local ttl, hands, held, limit = tonumber(w[2]), tonumber(w[3]), tonumber(w[4]), tonumber(w[5])
+      if w[1] and ttl and hands and held and limit and left * 2 >= ttl then
+        local free = hands - held
         if free > 0 and limit > 0 then
-          local held = redis.pcall('HLEN', P .. 'processing:' .. worker .. ':' .. queue)
-          free = type(held) == 'number' and math.min(free, limit - held) or 0
+          local mine = redis.pcall('HLEN', P .. 'processing:' .. worker .. ':' .. queue)
+          free = type(mine) == 'number' and math.min(free, limit - mine) or 0
         end
         if free > 0 then
           return worker, w[1], free
@@ -35,8 +36,8 @@ local function idle_worker(P, queue)
   end
 end
 
--- Puts one task into a worker's hands. False, with nothing changed, if its message reached nobody or its set is
--- damaged. The undo after a publish is safe: a message that reached nobody was read by nobody.
+-- Puts one task into a worker's hands. False, with nothing changed, if its message reached nobody, if the caller may not
+-- publish, or if the set is damaged. The undo after a publish is safe: what reached nobody was read by nobody.
 local function hand(P, queue, worker, epoch, token, task)
   local set = P .. 'processing:' .. worker .. ':' .. queue
   local stored = redis.pcall('HSET', set, token, task)
@@ -45,15 +46,17 @@ local function hand(P, queue, worker, epoch, token, task)
   end
   local head = epoch .. token .. string.format('%03d', #queue) .. queue
   local message = #task > INLINE_MAX and 'F' .. head or 'T' .. head .. task
-  if redis.call('PUBLISH', P .. 'wake:' .. worker, message) > 0 then
+  local readers = redis.pcall('PUBLISH', P .. 'wake:' .. worker, message)
+  if type(readers) == 'number' and readers > 0 then
     return true
   end
   redis.call('HDEL', set, token)
   return false
 end
 
--- Hands over up to n tasks and returns how many it did: the given ones in their order, or, without `tasks`, those at
--- the front of the queue. The caller has checked that the queue's keys have their types and that it is not paused.
+-- Hands over up to n tasks and returns how many it did: the given ones in their order, or, without `tasks`, the first n
+-- that wait. The caller has checked that the list, the idle set and the token have their types, that n tasks are there,
+-- and that the queue is not paused.
 local function hand_over(P, queue, n, tasks)
   local list = P .. 'queues:' .. queue
   local given = 0
@@ -67,10 +70,6 @@ local function hand_over(P, queue, n, tasks)
     local done = 0
     while done < count do
       local task = tasks and tasks[given + 1] or redis.call('RPOP', list)
-      if not task then
-        n = given
-        break
-      end
       if not hand(P, queue, worker, epoch, token_text(first + done), task) then
         if not tasks then
           redis.call('RPUSH', list, task)
@@ -88,15 +87,16 @@ local function hand_over(P, queue, n, tasks)
     end
   end
   if given > 0 then
-    redis.call('HINCRBY', P .. 'queue:' .. queue, 'running', given)
+    try('HINCRBY', P .. 'queue:' .. queue, 'running', given)
   end
   return given
 end
 
 -- Hands over what waits in a queue, unless it is paused.
 local function hand_over_waiting(P, queue)
-  local waiting = redis.call('LLEN', P .. 'queues:' .. queue)
-  if waiting > 0 and not redis.call('HGET', P .. 'queue:' .. queue, 'paused') then
+  local waiting = try('LLEN', P .. 'queues:' .. queue)
+  local idle = waiting and waiting > 0 and try('ZCARD', P .. 'idle:' .. queue)
+  if idle and idle > 0 and try('HGET', P .. 'queue:' .. queue, 'paused') == false then
     hand_over(P, queue, waiting)
   end
 end

@@ -23,9 +23,15 @@ local function type_is(key, wanted)
   return found == wanted or found == 'none'
 end
 
--- The first key of the worker that has another type than it should have, or nil: checked before anything is written,
--- for a WRONGTYPE halfway would lose tasks.
+-- The first key that retiring the worker writes and that has another type than it should have, or nil: checked before
+-- anything is written, for a WRONGTYPE halfway would lose tasks.
 local function damaged_key(P, worker, queues)
+  local shared = {registry = 'zset', ttls = 'zset', token = 'string'}
+  for name, kind in pairs(shared) do
+    if not type_is(P .. name, kind) then
+      return P .. name
+    end
+  end
   for _, queue in ipairs(queues) do
     local wanted = {
       [P .. 'processing:' .. worker .. ':' .. queue] = 'hash',
@@ -66,7 +72,7 @@ local function give_back_set(P, worker, queue)
     end
   end
   if #numbers > 0 then
-    redis.call('HINCRBY', P .. 'queue:' .. queue, 'running', -#numbers)
+    try('HINCRBY', P .. 'queue:' .. queue, 'running', -#numbers)
   end
   return #numbers
 end
@@ -92,6 +98,8 @@ local function retire(P, worker)
   end
   for _, queue in ipairs(queues) do
     given_back = given_back + give_back_set(P, worker, queue)
+  end
+  for _, queue in ipairs(queues) do -- when nothing more can be lost
     hand_over_waiting(P, queue)
   end
   return given_back

@@ -3,12 +3,14 @@
 ]]
 local damaged -- the last such key that was met
 
--- What Redis answered, or nil for a key of the wrong type.
+-- What Redis answered, or nil for a key of the wrong type or a counter that is no number.
 local function try(command, key, ...)
   local answer = redis.pcall(command, key, ...)
-  if type(answer) == 'table' and answer.err then
-    damaged = key
-    return nil
+  if type(answer) ~= 'table' or not answer.err then
+    return answer
   end
-  return answer
+  if string.sub(answer.err, 1, 9) ~= 'WRONGTYPE' and not string.find(answer.err, 'not an integer', 1, true) then
+    error(answer) -- denied, or full: that is another matter
+  end
+  damaged = key
 end

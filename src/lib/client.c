@@ -77,8 +77,7 @@ int client_check_queue(struct muster_client *c, const char *queue)
 int client_ask(struct muster_client *c, struct redisReply **reply, const char *const *words)
 {
     struct command command = COMMAND_EMPTY;
-    for (; *words; words++)
-        command_text(&command, *words);
+    command_words(&command, words);
     int err = redis_call(c->redis, &command, reply);
     command_clear(&command);
     return err;

@@ -76,3 +76,9 @@ void command_number(struct command *c, int64_t number)
     int len = snprintf(text, NUMBER_LEN, "%" PRId64, number);
     command_bytes(c, text, (size_t)len);
 }
+
+void command_words(struct command *c, const char *const *words)
+{
+    for (; *words; words++)
+        command_text(c, *words);
+}

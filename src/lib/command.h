@@ -24,5 +24,7 @@ void command_clear(struct command *c);
 void command_bytes(struct command *c, const void *data, size_t len);
 void command_text(struct command *c, const char *text);
 void command_number(struct command *c, int64_t number);
+/* Words up to NULL. */
+void command_words(struct command *c, const char *const *words);
 
 #endif

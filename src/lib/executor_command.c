@@ -9,7 +9,7 @@
  */
 #include <errno.h>
 #include <event2/event.h>
-#include <limits.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "timer.h"
 #include "worker.h"
 
 #define RETRY_DELAY_DEFAULT_MS 1000
@@ -29,6 +30,9 @@
 #define EXIT_RETRY 75 /* EX_TEMPFAIL of sysexits.h */
 #define EXIT_CANNOT_RUN 126
 #define EXIT_NOT_FOUND 127
+/* Linux takes 32 pages per argument, and some room of the whole is its own. */
+#define ARG_LEN_MAX ((size_t)128 * 1024)
+#define EXEC_SLACK 8192
 
 extern char **environ;
 
@@ -98,7 +102,7 @@ static char **environment(struct muster_process *p)
     const char *const values[] = {p->served->name, muster_process_id(p), p->token_text, p->worker->id};
     const size_t ours = sizeof names / sizeof *names;
     size_t n = 0, to = 0;
-    while (environ[n])
+    while (environ && environ[n])
         n++;
     char **env = calloc(n + ours + 1, sizeof *env);
     int failed = !env;
@@ -172,11 +176,11 @@ static void on_exited(evutil_socket_t fd, short what, void *arg)
     struct muster_process *p = child->process;
     int status = 0, told = child->told;
     (void)fd, (void)what;
+    if (told)
+        kill(-child->pid, SIGKILL); /* what it started and left behind; before its pid can be anybody else's */
     pid_t reaped = waitpid(child->pid, &status, WNOHANG);
     if (reaped == 0)
         return;
-    if (told)
-        kill(-child->pid, SIGKILL); /* what it started and left behind */
     child_free(child);
     if (reaped < 0) {
         stop_give_up(p->worker, MUSTER_E_STATE, "cannot learn how children end: the program ignores SIGCHLD");
@@ -201,7 +205,7 @@ static void tell_stop(struct muster_process *p)
         return;
     p->child->told = 1;
     kill(-p->child->pid, SIGTERM);
-    worker_after_ms(p->child->killer, p->served->command->grace_ms);
+    timer_after_ms(p->child->killer, p->served->command->grace_ms);
 }
 
 static void abandon(struct muster_process *p)
@@ -226,7 +230,8 @@ static _Noreturn void become(const char *path, char **argv, char **env, int inpu
         _exit(EXIT_CANNOT_RUN); /* the worker died before it could be watched */
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (dup2(input, STDIN_FILENO) >= 0)
+    int is_stdin = input == STDIN_FILENO ? fcntl(input, F_SETFD, 0) : dup2(input, STDIN_FILENO);
+    if (is_stdin >= 0)
         execve(path, argv, env);
     _exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 }
@@ -249,12 +254,30 @@ static int task_file(const struct muster_process *p)
     return fd;
 }
 
+/* Would exec take these? The kernel limits each text, and all of them together with their pointers. */
+static int fits(char *const *argv, char *const *env)
+{
+    size_t total = 0, most = (size_t)sysconf(_SC_ARG_MAX);
+    char *const *const lists[] = {argv, env};
+    for (size_t i = 0; i < 2; i++)
+        for (char *const *text = lists[i]; *text; text++) {
+            size_t len = strlen(*text) + 1;
+            if (len > ARG_LEN_MAX)
+                return 0;
+            total += len + sizeof *text;
+        }
+    return total + EXEC_SLACK < most;
+}
+
+/* The child's pid; -1 with errno, E2BIG when the task is too long for an argument. */
 static pid_t spawn(struct muster_process *p)
 {
     int input = task_file(p);
     char **argv = arguments(p), **env = environment(p);
     pid_t parent = getpid(), pid = -1;
-    if (input >= 0 && argv && env)
+    if (argv && env && !fits(argv, env))
+        errno = E2BIG;
+    else if (input >= 0 && argv && env)
         pid = fork();
     if (pid == 0)
         become(p->served->command->path, argv, env, input, parent);
@@ -292,11 +315,16 @@ static int watch(struct muster_process *p, pid_t pid)
     return MUSTER_E_NOMEM;
 }
 
+static void bad_argument(struct muster_process *p, const char *why)
+{
+    muster_process_set_failure(p, "bad-argument", why);
+    process_ended(p, MUSTER_FAIL);
+}
+
 static void start(struct muster_process *p)
 {
     if (p->served->command->replace && memchr(p->task, '\0', p->len)) {
-        muster_process_set_failure(p, "bad-argument", "the task holds a NUL byte, which no argument can");
-        process_ended(p, MUSTER_FAIL);
+        bad_argument(p, "the task holds a NUL byte, which no argument can");
         return;
     }
     pid_t pid = spawn(p);
@@ -305,6 +333,10 @@ static void start(struct muster_process *p)
         return;
     }
     int saved = errno;
+    if (pid < 0 && saved == E2BIG) {
+        bad_argument(p, "the task is too long for an argument");
+        return;
+    }
     if (pid > 0) { /* a child that cannot be watched must not run */
         kill(-pid, SIGKILL);
         waitpid(pid, NULL, 0);

@@ -12,7 +12,8 @@
  *
  * The echo. Each heartbeat makes Redis publish its last token N on the worker's own channel. Messages of one channel
  * keep their order, so when the echo is here, all hand-overs up to N are here too, if none was lost. Then the worker
- * counts what it knows up to N; fewer than Redis said it holds means that a hand-over was lost: a read-back. The answer
+ * counts what it knows up to N. Fewer than Redis said it holds: a hand-over was lost. More: somebody else has ended one.
+ * Either way a read-back, which also puts Redis' count right, should that be what is wrong. The answer
  * and the echo come on two connections, in any order; what was confirmed as ended in between counts as known. No echo
  * until the next heartbeat, and nothing else on the subscription either: it is open but dead, and is made anew.
  */
@@ -24,6 +25,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "timer.h"
 #include "worker.h"
 
 /* After a refusal (loading, busy, full) the next try comes after so long, or an interval if that is shorter. */
@@ -31,7 +33,7 @@
 
 static void beat_after(struct muster_worker *w, int64_t ms)
 {
-    worker_after_ms(w->beat_timer, ms > 0 ? ms : 0);
+    timer_after_ms(w->beat_timer, ms > 0 ? ms : 0);
 }
 
 static void beat_after_refusal(struct muster_worker *w)
@@ -67,7 +69,7 @@ static void on_fence_timer(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     /* The loop's clock is another one and coarser: a timer may come a little early. */
     if (worker_is_registered(w) && !heartbeat_is_fenced(w))
-        worker_after_ms(w->fence_timer, fence_left_ms(w));
+        timer_after_ms(w->fence_timer, fence_left_ms(w));
 }
 
 void heartbeat_unfence(struct muster_worker *w)
@@ -84,7 +86,7 @@ static void confirmed(struct muster_worker *w, int64_t sent_ms)
 {
     w->confirmed_at_ms = sent_ms;
     int64_t left_ms = fence_left_ms(w);
-    worker_after_ms(w->fence_timer, left_ms > 0 ? left_ms : 0);
+    timer_after_ms(w->fence_timer, left_ms > 0 ? left_ms : 0);
 }
 
 /* ---- registering ---- */
@@ -94,20 +96,25 @@ static void on_started(const struct redisReply *reply, void *arg)
     struct muster_worker *w = arg;
     struct script_started started;
     w->starting = 0;
-    if (!reply || w->state != WORKER_REGISTERING)
-        return; /* no answer: asked again, under the same nonce, when the connection is back */
+    if (w->state != WORKER_REGISTERING)
+        return;
+    if (!reply) { /* asked again, under the same nonce, when the connection is back */
+        if (stop_is_wished(w))
+            worker_stopped(w, w->result); /* if it was registered after all, that ends with its ttl: it holds nothing */
+        return;
+    }
     int err = script_started(reply, &started);
-    if (err == MUSTER_E_EXISTS || err == MUSTER_E_FORMAT || (err == MUSTER_E_DENIED && !w->was_started)) {
+    if (!w->was_started && (err == MUSTER_E_EXISTS || err == MUSTER_E_FORMAT || err == MUSTER_E_DENIED)) {
         snprintf(w->error, sizeof w->error, "worker %s: %s", w->id,
                  err == MUSTER_E_EXISTS ? "a live worker has this id" : muster_err_text(err));
         worker_stopped(w, err);
     } else if (err != MUSTER_OK) {
         const char *key = reply_text(reply_at(reply, 1));
-        worker_refused(w, err, "registering", reply_text(reply) ? reply_text(reply) : key);
+        worker_refused(w, SAID_START, err, reply_text(reply) ? reply_text(reply) : key);
         beat_after_refusal(w);
     } else {
         w->nonce[0] = '\0';
-        w->refused_told = 0;
+        worker_accepted(w, SAID_START);
         memcpy(w->who.epoch, started.epoch, sizeof w->who.epoch);
         w->who.conn = 0;
         w->synced = 1;
@@ -175,12 +182,16 @@ static void on_swept(const struct redisReply *reply, void *arg)
     int err = reply ? script_given_back(reply, &n, &damaged) : MUSTER_E_CONN;
     if (err == MUSTER_OK) {
         char line[160];
+        worker_accepted(w, SAID_SWEEP);
         snprintf(line, sizeof line, "worker %s failed: gave %llu of its tasks back", s->victim, (unsigned long long)n);
         trace_line(TRACE_STATE, "%s", line);
         worker_tell(w, MUSTER_EVENT_SWEPT, MUSTER_OK, line, NULL);
     } else if (reply && err != MUSTER_E_STATE) {
         w->registry_from++; /* it stays where it is: look behind it next time */
-        worker_damaged(w, damaged ? damaged : reply_text(reply));
+        if (damaged)
+            worker_damaged(w, damaged);
+        else
+            worker_refused(w, SAID_SWEEP, err, reply_text(reply));
     }
     free(s);
 }
@@ -218,9 +229,9 @@ static void compare(struct muster_worker *w)
 {
     w->heard.waits = 0;
     uint64_t known = process_known_upto(w, w->heard.token) + w->heard.ended_since;
-    if (known >= w->heard.held)
+    if (known == w->heard.held)
         return;
-    trace_line(TRACE_WAKE, "worker %s holds %llu, knows %llu: a hand-over was lost", w->id,
+    trace_line(TRACE_WAKE, "worker %s holds %llu, knows %llu: reads back", w->id,
                (unsigned long long)w->heard.held, (unsigned long long)known);
     wake_read_back(w);
 }
@@ -241,7 +252,7 @@ void heartbeat_count_ended(struct muster_worker *w, uint64_t token)
 
 static void heard(struct muster_worker *w, const struct redisReply *reply, const struct script_heard *h)
 {
-    w->refused_told = 0;
+    worker_accepted(w, SAID_HEARTBEAT);
     w->interval_ms = h->interval_ms;
     confirmed(w, w->beat_sent_ms);
     w->heard.waits = 1;
@@ -254,6 +265,10 @@ static void heard(struct muster_worker *w, const struct redisReply *reply, const
     worker_damaged(w, h->damaged);
     sweep_all(w, reply, h);
     serve_announce(w);
+    while (!TAILQ_EMPTY(&w->lists[PROCESS_REFUSED])) {
+        process_move(TAILQ_FIRST(&w->lists[PROCESS_REFUSED]), PROCESS_ENDED);
+        turn_due(w);
+    }
     if (h->work)
         turn_hungry(w);
     if (w->fenced) {
@@ -278,7 +293,7 @@ static void on_heard(const struct redisReply *reply, void *arg)
     } else if (err == MUSTER_E_STATE) {
         worker_out_of_step(w);
     } else {
-        worker_refused(w, err, "the heartbeat", reply_text(reply));
+        worker_refused(w, SAID_HEARTBEAT, err, reply_text(reply));
         beat_after_refusal(w);
     }
 }
@@ -349,11 +364,13 @@ static void on_left(const struct redisReply *reply, void *arg)
     if (!reply || w->state != WORKER_LEAVING)
         return; /* no answer: said again after the read-back of the next connection */
     int err = script_given_back(reply, &n, &damaged);
-    if (err == MUSTER_OK || err == MUSTER_E_GONE) {
+    if (err == MUSTER_E_STATE) {
+        worker_out_of_step(w);
+    } else if (err == MUSTER_OK || err == MUSTER_E_GONE) {
         memset(w->who.epoch, 0, sizeof w->who.epoch);
         worker_stopped(w, w->result);
     } else {
-        worker_refused(w, err, "leaving", damaged ? damaged : reply_text(reply));
+        worker_refused(w, SAID_STOP, err, damaged ? damaged : reply_text(reply));
         beat_after_refusal(w);
     }
 }

@@ -70,8 +70,7 @@ int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, 
 static int append_words(struct muster_client *c, const char *const *words)
 {
     struct command command = COMMAND_EMPTY;
-    for (; *words; words++)
-        command_text(&command, *words);
+    command_words(&command, words);
     int err = redis_append(c->redis, &command);
     command_clear(&command);
     return err;

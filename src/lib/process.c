@@ -13,10 +13,10 @@
 
 #include "clock.h"
 #include "log.h"
+#include "timer.h"
 #include "worker.h"
 
 #define BUCKETS_FIRST 64
-#define GROUP_DEFAULT "failed"
 #define GROUP_MAX 200
 #define MESSAGE_MAX ((size_t)64 * 1024)
 /* Inline handlers run for so long at a stretch; then the loop looks at its sockets and timers, the heartbeat's too. */
@@ -195,7 +195,7 @@ static void on_dispatcher(evutil_socket_t fd, short what, void *arg)
     while ((p = next_to_start(w)) != NULL) {
         if (clock_us() >= until_us) {
             w->dispatch_due = 1;
-            worker_after_ms(w->dispatcher, 0); /* a timer, so that sockets are looked at first */
+            timer_after_ms(w->dispatcher, 0); /* a timer, so that sockets are looked at first */
             break;
         }
         process_move(p, PROCESS_RUNNING);
@@ -236,6 +236,8 @@ void process_ended(struct muster_process *p, enum muster_outcome outcome)
     if (p->is_foreign || w->state == WORKER_STOPPED) {
         process_uncounted(p, MUSTER_E_LOST);
         turn_hungry(w); /* a hand is free again, of which Redis does not know yet */
+    } else if (outcome == MUSTER_GIVE_BACK && w->drain_over) {
+        process_free(p); /* it goes back with all the rest, in its place, when the worker leaves */
     } else {
         p->outcome = outcome;
         process_move(p, PROCESS_ENDED);
@@ -283,7 +285,7 @@ void process_lose_all(struct muster_worker *w)
             p->is_foreign = 1;
             w->foreign++;
         }
-    for (int state = PROCESS_ENDED; state <= PROCESS_SENT; state++)
+    for (int state = PROCESS_ENDED; state <= PROCESS_REFUSED; state++)
         while ((p = TAILQ_FIRST(&w->lists[state])) != NULL)
             process_uncounted(p, MUSTER_E_LOST);
     process_tell_all_stop(w, MUSTER_STOP_LOST);
@@ -343,7 +345,7 @@ int muster_process_set_failure(struct muster_process *p, const char *group, cons
         return strlen(group) > GROUP_MAX ? MUSTER_E_TOO_BIG : MUSTER_E_INVALID;
     if (message && strlen(message) > MESSAGE_MAX)
         return MUSTER_E_TOO_BIG;
-    char *new_group = strdup(group ? group : GROUP_DEFAULT);
+    char *new_group = strdup(group ? group : PROCESS_GROUP_DEFAULT);
     char *new_message = strdup(message ? message : "");
     if (!new_group || !new_message) {
         free(new_group);

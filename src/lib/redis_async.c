@@ -9,7 +9,7 @@
  *     inside the connect callback. So a break is only noted where it is noticed, and carried out by `breaker`, an event
  *     that runs outside hiredis; `context` is NULL from the moment on in which hiredis is about to free it.
  *   - At teardown it answers every outstanding command with NULL, before the disconnect callback. Nothing new is accepted
- *     then, because `state` is LINK_DOWN before.
+ *     then: by `break_due` when the breaker does it, by hiredis' own flags when hiredis does.
  *   - It has no timeouts: `watch` looks at the time of the last byte while anything is outstanding.
  *   - It asserts on strange answers on a subscribed connection. So the server has to answer a PING properly before
  *     the first SUBSCRIBE; one channel per SUBSCRIBE, and nothing else ever, also no UNSUBSCRIBE.
@@ -20,17 +20,18 @@
 #include "redis_async.h"
 
 #include <event2/event.h>
+#include <fcntl.h>
 #include <hiredis/async.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 
 #include "clock.h"
 #include "log.h"
 #include "resolve.h"
 #include "sigpipe.h"
+#include "timer.h"
 
 #define DELAY_FIRST_MS 50
 /* A link that held so long has recovered: the next break begins with short delays again. */
@@ -79,12 +80,6 @@ struct call {
     int64_t sent_us;
 };
 
-static void after_ms(struct event *event, int64_t ms)
-{
-    const struct timeval tv = {ms / 1000, ms % 1000 * 1000};
-    event_add(event, &tv);
-}
-
 static void enter(struct link *l, enum link_state state)
 {
     if (l->state != state)
@@ -131,7 +126,7 @@ static void went_down(struct link *l, int err, const char *why)
         return;
     if (l->has_url) {
         url_place(&l->url, where, sizeof where);
-        after_ms(l->connector, next_delay_ms(l));
+        timer_after_ms(l->connector, next_delay_ms(l));
     }
     snprintf(text, sizeof text, "%s: %s", where, why);
     trace_line(TRACE_STATE, "%s link: %s", l->name, text);
@@ -181,7 +176,7 @@ static void begin_waiting(struct link *l)
     if (!is_waiting(l))
         l->last_byte_ms = clock_ms();
     if (!evtimer_pending(l->watch, NULL))
-        after_ms(l->watch, l->silence_ms);
+        timer_after_ms(l->watch, l->silence_ms);
 }
 
 static void on_watch(evutil_socket_t fd, short what, void *arg)
@@ -192,7 +187,7 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
         return;
     int64_t silent_ms = clock_ms() - l->last_byte_ms;
     if (silent_ms < l->silence_ms) {
-        after_ms(l->watch, l->silence_ms - silent_ms);
+        timer_after_ms(l->watch, l->silence_ms - silent_ms);
         return;
     }
     char why[64];
@@ -346,8 +341,11 @@ static void on_reply(redisAsyncContext *context, void *reply, void *arg)
     if (call->traced)
         trace_line(TRACE_SCRIPT, "%s: %s, after %lld us", call->traced, muster_err_text(reply_status(r)),
                    (long long)(clock_us() - call->sent_us));
+    int is_demoted = r && r->type == REDIS_REPLY_ERROR && strncmp(r->str, "READONLY", 8) == 0;
     call->fn(r, call->arg);
     call_free(call);
+    if (is_demoted) /* a replica now: the name may lead to the new master */
+        note_break(l, MUSTER_E_BUSY, "READONLY: this is a replica");
 }
 
 static int send_call(struct link *l, const struct lua_script *script, struct command *c, link_reply_fn *fn, void *arg)
@@ -424,8 +422,7 @@ static void on_pong(const struct redisReply *reply, void *arg)
 static int say(struct link *l, link_reply_fn *fn, const char *const *words)
 {
     struct command c = COMMAND_EMPTY;
-    for (; *words; words++)
-        command_text(&c, *words);
+    command_words(&c, words);
     int err = send_call(l, NULL, &c, fn, l);
     command_clear(&c);
     return err;
@@ -490,6 +487,7 @@ static int attach(struct link *l, redisAsyncContext *context)
         hook_cleanup(l);
         return MUSTER_E_NOMEM;
     }
+    fcntl(context->c.fd, F_SETFD, FD_CLOEXEC); /* a child of the program must not keep the connection open */
     context->data = l;
     context->ev.data = l;
     context->ev.addRead = hook_add_read;

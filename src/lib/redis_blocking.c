@@ -10,6 +10,7 @@
 #include "redis_blocking.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <muster/version.h>
 #include <poll.h>
@@ -113,7 +114,12 @@ static int broken(struct redis *r)
 
 static int send_now(struct redis *r, struct command *c)
 {
-    if (c->failed || redisAppendCommandArgv(r->context, (int)c->n, c->argv, c->lens) != REDIS_OK) {
+    int failed = c->failed;
+    if (!failed && redisAppendCommandArgv(r->context, (int)c->n, c->argv, c->lens) != REDIS_OK) {
+        drop(r); /* a part of it may stand in the buffer */
+        failed = 1;
+    }
+    if (failed) {
         redis_error_set(r, "out of memory");
         return MUSTER_E_NOMEM;
     }
@@ -140,6 +146,8 @@ int redis_read(struct redis *r, struct redisReply **reply)
         char where[160];
         place(r, where, sizeof where);
         redis_error_set(r, "%s: %s", where, reply_text(answer));
+        if (strncmp(reply_text(answer), "READONLY", 8) == 0)
+            drop(r); /* a replica now: the name may lead to the new master */
         freeReplyObject(answer);
         return err;
     }
@@ -164,8 +172,7 @@ static int call_now(struct redis *r, struct command *c, struct redisReply **repl
 static int say(struct redis *r, const char *const *words, struct redisReply **reply)
 {
     struct command c = COMMAND_EMPTY;
-    for (; *words; words++)
-        command_text(&c, *words);
+    command_words(&c, words);
     int err = call_now(r, &c, reply);
     command_clear(&c);
     if (err != MUSTER_OK)
@@ -229,6 +236,7 @@ static int connect_now(struct redis *r)
     if (r->context->err)
         return broken(r);
     redisSetTimeout(r->context, timeout);
+    fcntl(r->context->fd, F_SETFD, FD_CLOEXEC); /* a child of the program must not keep the connection open */
     if (!r->url.path)
         redisEnableKeepAlive(r->context);
     return MUSTER_OK;

@@ -100,8 +100,11 @@ int reply_err_of_text(const char *text)
     if (strstr(text, "max number of clients"))
         return MUSTER_E_BUSY;
     /* Before 6.0 a wrong password has no code; a script may not do what its user may not. */
-    if (strstr(text, "invalid password") || strstr(text, "can't run this command") || strstr(text, "without any password"))
-        return MUSTER_E_DENIED;
+    static const char *const denials[] = {"invalid password", "can't run this command", "without any password",
+                                          "can't publish to the channel", "can't access at least one of the keys"};
+    for (size_t i = 0; i < sizeof denials / sizeof *denials; i++)
+        if (strstr(text, denials[i]))
+            return MUSTER_E_DENIED;
     return MUSTER_E_REDIS;
 }
 

@@ -38,12 +38,21 @@ int resolver_new(struct resolver **out, struct event_base *base, resolve_fn *fn,
     return MUSTER_OK;
 }
 
+static void free_dns(evutil_socket_t fd, short what, void *dns)
+{
+    (void)fd, (void)what;
+    evdns_base_free(dns, 0);
+}
+
 void resolver_free(struct resolver *r)
 {
+    const struct timeval now = {0, 0};
     if (!r)
         return;
+    /* A cancelled lookup leaves a deferred callback behind that still looks at the resolver: it goes after that. */
+    int was_pending = r->lookup != NULL;
     resolver_cancel(r);
-    if (r->dns)
+    if (r->dns && (!was_pending || event_base_once(r->base, -1, EV_TIMEOUT, free_dns, r->dns, &now) != 0))
         evdns_base_free(r->dns, 0);
     free(r);
 }

@@ -63,10 +63,11 @@ static void on_announced(const struct redisReply *reply, void *arg)
         heartbeat_gone(w);
     } else if (err == MUSTER_OK) {
         s->announced = 1;
+        worker_accepted(w, SAID_SERVE);
         trace_line(TRACE_STATE, "worker %s serves %s", w->id, s->name);
         turn_hungry(w);
     } else if (reply) {
-        worker_tell(w, MUSTER_EVENT_REFUSED, err, reply_text(reply), NULL); /* the next heartbeat tries again */
+        worker_refused(w, SAID_SERVE, err, reply_text(reply)); /* the next heartbeat tries again */
     }
 }
 

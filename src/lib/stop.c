@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "timer.h"
 #include "worker.h"
 
 #define NO_WISH (-1)
@@ -34,6 +35,17 @@ int muster_worker_stop(struct muster_worker *w, int drain_ms)
     return MUSTER_OK;
 }
 
+/* The time to deregister does not run while a child takes its time to end. */
+static int children_are_gone(struct muster_worker *w)
+{
+    if (w->children == 0 && w->had_children && w->drain_over) {
+        w->leave_before_ms = clock_ms() + w->ttl_ms;
+        timer_after_ms(w->drain_timer, w->ttl_ms);
+    }
+    w->had_children = w->children > 0;
+    return !w->had_children;
+}
+
 /*
  * Leave once nothing runs and nothing is to be said any more; the rest is Redis' to give back. When the drain time is
  * over, handlers that do not end are left behind, but never a child process: its task must not start elsewhere while
@@ -41,7 +53,7 @@ int muster_worker_stop(struct muster_worker *w, int drain_ms)
  */
 void stop_check_drained(struct muster_worker *w)
 {
-    if (w->state < WORKER_REGISTERING || w->state == WORKER_STOPPED || w->children > 0)
+    if (w->state < WORKER_REGISTERING || w->state == WORKER_STOPPED || !children_are_gone(w))
         return;
     if (w->drain_over && clock_ms() >= w->leave_before_ms) {
         snprintf(w->error, sizeof w->error, "could not deregister in time; what it held is given back by its peers");
@@ -74,7 +86,7 @@ static void on_drain_timer(evutil_socket_t fd, short what, void *arg)
     }
     int64_t left_ms = w->leave_before_ms - clock_ms();
     if (left_ms > 0) /* also when this came a little early: the loop's clock is coarser */
-        worker_after_ms(w->drain_timer, left_ms);
+        timer_after_ms(w->drain_timer, left_ms);
     stop_check_drained(w);
 }
 
@@ -84,7 +96,7 @@ static void drain_for(struct muster_worker *w, int64_t drain_ms)
     if (w->leave_before_ms != 0 && leave_before >= w->leave_before_ms)
         return;
     w->leave_before_ms = leave_before;
-    worker_after_ms(w->drain_timer, drain_ms);
+    timer_after_ms(w->drain_timer, drain_ms);
 }
 
 void stop_begin_drain(struct muster_worker *w)

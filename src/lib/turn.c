@@ -4,17 +4,22 @@
  * loop, at most TURN_MAX of each per call and TURNS_IN_FLIGHT calls at once.
  *
  * A take is asked for only with a reason: hands that ends have just freed, or hunger (a start, a new queue, a read-back,
- * work that the heartbeat or a foreign producer announced, a due time). It asks for all free hands; when Redis has
- * fewer tasks than that, the worker is idle there, in the same script, and is handed what comes.
+ * work that the heartbeat or a foreign producer announced, a due time). It asks for all free hands; when nothing is left
+ * waiting, the worker is idle there, in the same script, and is handed what comes.
+ *
+ * A call that carries ends asks for all hands that are free after them, whatever calls on their way have asked for: one of
+ * those may have found nothing and made the worker idle, a hand-over may have come and ended since. Asking for too much
+ * does no harm, for the script counts the hands itself.
  *
  * An end without an answer is unknown: it is sent again, marked so, when the next connection has been read back. What is
- * refused (loading, busy, full) is sent again after a pause.
+ * refused (loading, busy, full) is sent again after a pause; an end whose queue is damaged, after the next heartbeat.
  */
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
+#include "timer.h"
 #include "worker.h"
 
 #define TURN_MAX 100
@@ -27,7 +32,7 @@ struct turn {
     int want;
     struct served **served; /* by place in the call */
     size_t n_served, n_ends;
-    struct muster_process *ends[TURN_MAX]; /* in the order of the call */
+    struct muster_process *ends[]; /* in the order of the call */
 };
 
 void turn_due(struct muster_worker *w)
@@ -65,11 +70,14 @@ static void settle_ends(struct turn *t, const struct redisReply *statuses)
     for (size_t i = 0; i < t->n_ends; i++) {
         struct muster_process *p = t->ends[i];
         int status = statuses ? (int)reply_integer(reply_at(statuses, i)) : MUSTER_OK;
-        heartbeat_count_ended(t->worker, p->token);
+        if (status != MUSTER_E_REDIS)
+            heartbeat_count_ended(t->worker, p->token);
         trace_line(TRACE_STATE, "process %s of %s: end %s", p->token_text, p->served->name,
                    status == MUSTER_OK ? "counted" : muster_err_text(status));
         if (status == MUSTER_OK)
             process_free(p);
+        else if (status == MUSTER_E_REDIS)
+            process_move(p, PROCESS_REFUSED);
         else
             process_uncounted(p, status);
     }
@@ -111,13 +119,13 @@ static size_t take_up(struct turn *t, const struct redisReply *reply, const stru
 static void turned(struct turn *t, const struct redisReply *reply, const struct script_turned *turned)
 {
     struct muster_worker *w = t->worker;
-    w->refused_told = 0;
+    worker_accepted(w, SAID_TURN);
     settle_ends(t, turned->ends);
     size_t n = take_up(t, reply, turned);
     if (t->want > 0 && n == (size_t)t->want)
         w->hungry = 1; /* there may be more, if hands are left */
     if (turned->next_due_ms >= 0)
-        worker_after_ms(w->due_timer, turned->next_due_ms);
+        timer_after_ms(w->due_timer, turned->next_due_ms);
     if (turned->damaged)
         worker_damaged(w, turned->damaged);
     process_dispatch(w);
@@ -145,8 +153,8 @@ static void on_turned(const struct redisReply *reply, void *arg)
         if (err == MUSTER_E_STATE) {
             worker_out_of_step(w);
         } else if (reply) {
-            worker_refused(w, err, "a turn", reply_text(reply));
-            worker_after_ms(w->retry_timer, REFUSED_PAUSE_MS);
+            worker_refused(w, SAID_TURN, err, reply_text(reply));
+            timer_after_ms(w->retry_timer, REFUSED_PAUSE_MS);
         }
     }
     turn_free(t);
@@ -180,7 +188,7 @@ static void say_ends(struct turn *t, struct command *c)
         if (p->outcome == MUSTER_RETRY)
             script_turn_retry(c, p->served->name, p->token_text, p->retry_delay_ms);
         else if (p->outcome == MUSTER_FAIL)
-            script_turn_fail(c, p->served->name, p->token_text, p->group ? p->group : "failed",
+            script_turn_fail(c, p->served->name, p->token_text, p->group ? p->group : PROCESS_GROUP_DEFAULT,
                              p->message ? p->message : "");
         else
             script_turn_group(c, p->outcome == MUSTER_FINISH ? "finish" : "back", p->served->name, n);
@@ -190,38 +198,48 @@ static void say_ends(struct turn *t, struct command *c)
     }
 }
 
-/* Free hands as Redis will count them once these ends are in. */
+/* Free hands as Redis will count them once these ends, and those on their way, are in. */
 static int free_hands(const struct muster_worker *w, size_t ends)
 {
-    size_t held = w->n_known - ends - w->counts[PROCESS_SENT];
-    return worker_capacity(w) - (int)held - w->asked;
+    return worker_capacity(w) - (int)(w->n_known - ends - w->counts[PROCESS_SENT]);
 }
 
-/* The ends to say now, at most TURN_MAX of them. */
-static int pick_ends(struct muster_worker *w, struct turn *t)
+/* A turn with the ends to say now. While draining all at once: what a stopping worker gives back must go to the front in
+ * its order, in one script. */
+static struct turn *new_turn(struct muster_worker *w, int *sent_before)
 {
-    int sent_before = 0;
-    struct muster_process *p;
-    TAILQ_FOREACH(p, &w->lists[PROCESS_ENDED], in_list)
-    {
-        if (t->n_ends == TURN_MAX)
-            break;
+    size_t n = w->counts[PROCESS_ENDED];
+    if (n > TURN_MAX && w->state != WORKER_DRAINING)
+        n = TURN_MAX;
+    struct turn *t = calloc(1, sizeof *t + n * sizeof *t->ends);
+    struct muster_process *p = TAILQ_FIRST(&w->lists[PROCESS_ENDED]);
+    *sent_before = 0;
+    for (; t && t->n_ends < n; p = TAILQ_NEXT(p, in_list)) {
         t->ends[t->n_ends++] = p;
-        sent_before |= p->sent_before;
+        *sent_before |= p->sent_before;
     }
-    return sent_before;
+    return t;
+}
+
+/* How many to take with this turn. What stays free, or is free but for what calls on their way have asked for, keeps the
+ * worker hungry: it looks again when they are answered. */
+static int want_of(struct muster_worker *w, size_t n_ends)
+{
+    int all = w->fenced || (!w->hungry && n_ends == 0) ? 0 : free_hands(w, n_ends);
+    int want = n_ends > 0 ? all : all - w->asked;
+    want = want < 0 ? 0 : want > TURN_MAX ? TURN_MAX : want;
+    w->hungry = all > want;
+    return want;
 }
 
 /* One call, if there is a reason for one. */
 static int send_turn(struct muster_worker *w)
 {
-    struct turn *t = calloc(1, sizeof *t);
+    int sent_before;
+    struct turn *t = new_turn(w, &sent_before);
     if (!t)
         return 0;
-    int sent_before = pick_ends(w, t);
-    int want = w->hungry || t->n_ends > 0 ? free_hands(w, t->n_ends) : 0;
-    t->want = want <= 0 || w->fenced ? 0 : want > TURN_MAX ? TURN_MAX : want;
-    w->hungry = want > t->want && !w->fenced;
+    t->want = want_of(w, t->n_ends);
     if (t->n_ends == 0 && t->want == 0 && !w->state_hands_due) {
         turn_free(t);
         return 0;
@@ -242,7 +260,7 @@ static int send_turn(struct muster_worker *w)
     if (err != MUSTER_OK) {
         turn_free(t);
         w->hungry = 1;
-        worker_after_ms(w->retry_timer, REFUSED_PAUSE_MS);
+        timer_after_ms(w->retry_timer, REFUSED_PAUSE_MS);
         return 0;
     }
     for (size_t i = 0; i < t->n_ends; i++)
@@ -267,6 +285,12 @@ static void on_due(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what;
     turn_hungry(arg);
+}
+
+void turn_forget(struct muster_worker *w)
+{
+    event_del(w->retry_timer);
+    event_del(w->due_timer);
 }
 
 int turn_new_events(struct muster_worker *w)

@@ -20,6 +20,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "timer.h"
 #include "worker.h"
 
 /* For foreign producers' announcements the worker takes at most once per so many ms. */
@@ -66,9 +67,10 @@ static void on_fetched(const struct redisReply *reply, void *arg)
     if (reply_kind(reply) == REPLY_NIL) {
         process_free(p); /* it was taken back meanwhile */
     } else if (reply_kind(reply) != REPLY_TEXT || process_set_task(p, reply_bytes(reply)) != MUSTER_OK) {
-        worker_refused(w, reply_err(reply), "fetching a task", reply_text(reply));
+        worker_refused(w, SAID_FETCH, reply_err(reply), reply_text(reply));
         process_free(p); /* the next heartbeat's count brings it back */
     } else {
+        worker_accepted(w, SAID_FETCH);
         make_ready(p);
     }
 }
@@ -130,8 +132,9 @@ static void give_back_unseen(struct muster_process *p)
 static void handed_over(struct muster_worker *w, const char *text, size_t len)
 {
     struct hand_over h;
-    if (!parse(w, text, len, &h) || h.token <= w->dropped_upto || process_find(w, h.token) || w->fenced)
-        return; /* while in doubt nothing is taken up; the read-back after it will */
+    if (!parse(w, text, len, &h) || h.token <= w->dropped_upto || process_find(w, h.token) || w->fenced ||
+        w->drain_over)
+        return; /* in doubt the read-back after it takes it up; at the end of a drain it goes back with the rest */
     struct muster_process *p = process_add(w, h.served, h.token);
     if (!p)
         return;
@@ -166,7 +169,7 @@ static void hint(struct muster_worker *w, const char *channel)
     trace_line(TRACE_WAKE, "a foreign producer announces work on %s", channel);
     if (wait_ms > 0) {
         if (!evtimer_pending(w->work_timer, NULL))
-            worker_after_ms(w->work_timer, wait_ms);
+            timer_after_ms(w->work_timer, wait_ms);
         return;
     }
     w->last_hint_ms = clock_ms();
@@ -234,7 +237,7 @@ static void take_up(struct muster_worker *w, const struct found *found)
 {
     struct muster_process *p = process_find(w, found->token);
     int is_new = p == NULL;
-    if (!p && !(p = process_add(w, found->served, found->token)))
+    if (!p && (w->drain_over || !(p = process_add(w, found->served, found->token))))
         return;
     p->seen = w->read_count;
     if (is_new)
@@ -275,7 +278,10 @@ static void read_back(struct muster_worker *w, const struct redisReply *reply, c
     }
     trace_line(TRACE_WAKE, "read back: %zu processes, last token known to Redis is %llu", n,
                (unsigned long long)read->last_token);
+    worker_accepted(w, SAID_READBACK);
     w->synced = 1;
+    if (w->heard.token <= read->last_token)
+        w->heard.waits = 0; /* this settles it; its echo may have been published before the subscription */
     w->read_count++;
     if (read->last_token > w->dropped_upto)
         w->dropped_upto = read->last_token;
@@ -304,18 +310,19 @@ static void on_read_back(const struct redisReply *reply, void *arg)
     if (!reply || !worker_is_registered(w) || w->state == WORKER_STOPPED)
         return;
     int err = script_read(reply, &read);
-    if (err == MUSTER_OK) {
-        read_back(w, reply, &read);
-    } else if (err == MUSTER_E_GONE) {
+    if (err == MUSTER_E_GONE) {
         heartbeat_gone(w);
     } else if (err == MUSTER_E_STATE) {
-        worker_out_of_step(w);
+        w->who.conn++; /* a later connection is known: go beyond it */
+        wake_read_back(w);
+    } else if (again) {
+        wake_read_back(w); /* asked for since, maybe under a new connection number: only that answer counts */
+    } else if (err == MUSTER_OK) {
+        read_back(w, reply, &read);
     } else {
-        worker_refused(w, err, "the read-back", reply_text(reply));
+        worker_refused(w, SAID_READBACK, err, reply_text(reply));
         heartbeat_retry(w);
     }
-    if (again)
-        wake_read_back(w);
 }
 
 void wake_read_back(struct muster_worker *w)
@@ -327,10 +334,11 @@ void wake_read_back(struct muster_worker *w)
         w->read_again = 1;
         return;
     }
-    w->heard.waits = 0; /* this settles it */
     script_readback(&c, &w->root, &w->who);
     w->reading = link_script(w->data, SCRIPT_READBACK, &c, on_read_back, w) == MUSTER_OK;
     command_clear(&c);
+    if (!w->reading)
+        heartbeat_retry(w);
 }
 
 int wake_new_events(struct muster_worker *w)

@@ -17,6 +17,7 @@
  *   - Registration waits for the confirmed subscription: from its first moment on, hand-overs reach the worker.
  * No timer polls for work. Whoever loses a message is put right by the heartbeat (heartbeat.c).
  */
+#include "timer.h"
 #include "worker.h"
 
 #include <event2/event.h>
@@ -41,12 +42,6 @@ static const char *const state_names[] = {
     WORKER_STATES(STATE_NAME)
 #undef STATE_NAME
 };
-
-void worker_after_ms(struct event *timer, int64_t ms)
-{
-    const struct timeval tv = {ms / 1000, ms % 1000 * 1000};
-    event_add(timer, &tv);
-}
 
 /* ---- telling the program ---- */
 
@@ -74,14 +69,25 @@ void worker_tell(struct muster_worker *w, enum muster_event_type type, int err, 
     worker_leave_callback(w);
 }
 
-void worker_refused(struct muster_worker *w, int err, const char *what, const char *text)
+static const char *const saying_names[] = {
+#define SAYING_NAME(name, text) [name] = (text),
+    SAYINGS(SAYING_NAME)
+#undef SAYING_NAME
+};
+
+void worker_refused(struct muster_worker *w, enum saying what, int err, const char *text)
 {
     char line[400];
-    if (w->refused_told)
+    if (w->refused_told & 1u << what)
         return;
-    w->refused_told = 1;
-    snprintf(line, sizeof line, "%s was refused: %s", what, text ? text : muster_err_text(err));
+    w->refused_told |= 1u << what;
+    snprintf(line, sizeof line, "%s was refused: %s", saying_names[what], text ? text : muster_err_text(err));
     worker_tell(w, MUSTER_EVENT_REFUSED, err, line, NULL);
+}
+
+void worker_accepted(struct muster_worker *w, enum saying what)
+{
+    w->refused_told &= ~(1u << what);
 }
 
 void worker_damaged(struct muster_worker *w, const char *key)
@@ -144,6 +150,8 @@ void worker_enter(struct muster_worker *w, enum worker_state state)
         break;
     case WORKER_STOPPED:
         heartbeat_stop(w);
+        turn_forget(w);
+        event_del(w->work_timer);
         event_del(w->drain_timer);
         event_del(w->waker);
         link_close(w->data);
@@ -211,11 +219,17 @@ static void on_subscription_down(void *arg, int err, const char *text)
     went_down(w, w->subscription, &w->subscription_down, err, text);
 }
 
-void worker_out_of_step(struct muster_worker *w)
+static void begin_connection(struct muster_worker *w)
 {
     w->synced = 0;
     w->who.conn++;
     wake_read_back(w);
+}
+
+void worker_out_of_step(struct muster_worker *w)
+{
+    if (w->synced)
+        begin_connection(w);
 }
 
 static void on_data_up(void *arg)
@@ -223,7 +237,7 @@ static void on_data_up(void *arg)
     struct muster_worker *w = arg;
     tell_up(w);
     if (worker_is_registered(w)) {
-        worker_out_of_step(w);
+        begin_connection(w);
     } else if (w->state == WORKER_REGISTERING) {
         heartbeat_register(w);
     } else if (w->state == WORKER_CONNECTING && w->subscribed) {
@@ -376,6 +390,7 @@ static void free_now(struct muster_worker *w)
 {
     struct event **events[] = {&w->beat_timer, &w->fence_timer, &w->work_timer,  &w->turner, &w->retry_timer,
                                &w->due_timer,  &w->dispatcher,  &w->drain_timer, &w->waker,  &w->reaper};
+    w->state = WORKER_STOPPED; /* for those whose outstanding calls are answered NULL now */
     link_free(w->subscription);
     link_free(w->data);
     process_free_table(w);
@@ -388,8 +403,10 @@ static void free_now(struct muster_worker *w)
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (*events[i])
             event_free(*events[i]);
-    if (w->own_base && w->base)
+    if (w->own_base && w->base) {
+        event_base_loop(w->base, EVLOOP_NONBLOCK); /* for what the resolver has deferred */
         event_base_free(w->base);
+    }
     if (w->wake_fd >= 0)
         close(w->wake_fd);
     free(w);

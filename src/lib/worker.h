@@ -46,7 +46,28 @@ enum worker_state {
     X(PROCESS_READY, "ready")       /* waits for a hand, or for the end of a doubt */ \
     X(PROCESS_RUNNING, "running")   /* its handler has it */ \
     X(PROCESS_ENDED, "ended")       /* its outcome is to be sent */ \
-    X(PROCESS_SENT, "sent")         /* its outcome is on the way */
+    X(PROCESS_SENT, "sent")         /* its outcome is on the way */ \
+    X(PROCESS_REFUSED, "refused")   /* a damaged key refuses its outcome; sent again after the next heartbeat */
+
+/* What a worker says to Redis, X(what, text): a refusal is told once, until the same is accepted again. */
+#define SAYINGS(X)                  \
+    X(SAID_START, "registering")    \
+    X(SAID_SERVE, "serving a queue") \
+    X(SAID_HEARTBEAT, "the heartbeat") \
+    X(SAID_READBACK, "the read-back") \
+    X(SAID_FETCH, "fetching a task") \
+    X(SAID_TURN, "a turn")          \
+    X(SAID_SWEEP, "a sweep")        \
+    X(SAID_STOP, "leaving")
+
+enum saying {
+#define SAYING_ENUM(name, text) name,
+    SAYINGS(SAYING_ENUM)
+#undef SAYING_ENUM
+};
+
+/* The group of a failure that names none. */
+#define PROCESS_GROUP_DEFAULT "failed"
 
 enum process_state {
 #define PROCESS_ENUM(name, text) name,
@@ -148,7 +169,8 @@ struct muster_worker {
     /* turn.c */
     struct event *turner, *retry_timer, *due_timer;
     int hungry, turns, asked, turner_due;
-    int refused_told, damaged_told; /* once per outage, not once per attempt */
+    unsigned refused_told; /* a bit per saying */
+    int damaged_told;
     int state_hands_due; /* Redis must learn of a lower capacity */
 
     /* process.c */
@@ -170,7 +192,7 @@ struct muster_worker {
     struct event *waker, *drain_timer;
     atomic_llong stop_wish_ms; /* the shortest drain time asked for, -1: none */
     int64_t leave_before_ms;
-    int leave_sent, drain_over;
+    int leave_sent, drain_over, had_children;
 
     /* freeing inside a callback */
     int depth, free_due, running_loop;
@@ -191,12 +213,13 @@ int worker_is_registered(const struct muster_worker *w);
 int worker_can_call(const struct muster_worker *w);
 /* How many processes Redis may put into its hands. */
 int worker_capacity(const struct muster_worker *w);
-/* Redis knows another connection number than this one: begin like a new connection, with a higher one. */
+/* Redis knows another connection number than this one: begin like a new connection, with a higher one. Several calls of
+ * the old number may be refused; only the first one counts. */
 void worker_out_of_step(struct muster_worker *w);
 /* Redis refused something, or a key is damaged: told once, until it is well again. `key` NULL: all is well. */
-void worker_refused(struct muster_worker *w, int err, const char *what, const char *text);
+void worker_refused(struct muster_worker *w, enum saying what, int err, const char *text);
+void worker_accepted(struct muster_worker *w, enum saying what);
 void worker_damaged(struct muster_worker *w, const char *key);
-void worker_after_ms(struct event *timer, int64_t ms);
 
 /* ---- serve.c ---- */
 int serve_add(struct muster_worker *w, const char *queue, int limit, struct served **out);
@@ -242,6 +265,8 @@ int wake_new_events(struct muster_worker *w);
 /* There is something to say, or to take: at the end of this turn of the loop. */
 void turn_due(struct muster_worker *w);
 void turn_hungry(struct muster_worker *w);
+/* No timer of it is to come any more. */
+void turn_forget(struct muster_worker *w);
 int turn_new_events(struct muster_worker *w);
 
 /* ---- process.c ---- */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Setting a timer of the loop in milliseconds. libevent's clock is coarser than clock.h's: a timer may come a little early.
+ */
+#ifndef TIMER_H
+#define TIMER_H
+
+#include <event2/event.h>
+#include <stdint.h>
+
+static inline void timer_after_ms(struct event *timer, int64_t ms)
+{
+    const struct timeval tv = {ms > 0 ? ms / 1000 : 0, ms > 0 ? ms % 1000 * 1000 : 0};
+    event_add(timer, &tv);
+}
+
+#endif
