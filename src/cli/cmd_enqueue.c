@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster enqueue: tasks from the command line or from standard input. They go in batches that the library enqueues all
+ * or none, so that after a failure it is known how many went before. The input is input.c's.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "connect.h"
+#include "input.h"
+#include "out.h"
+#include "text.h"
+
+#define PROGRESS_SIZE 128
+
+/* An enqueueing under way: where to, and how far it came. */
+struct flow {
+    const struct call *call;
+    struct muster_client *client;
+    const char *queue;
+    struct muster_enqueue_options options;
+    uint64_t enqueued, unsure, waiting;
+};
+
+/* How many of the first, or for the front of the last, of the tasks go in one batch. */
+static size_t batch_size(const struct muster_bytes *tasks, size_t n, int from_end)
+{
+    size_t count = 0, bytes = 0;
+    while (count < n && count < MUSTER_ENQUEUE_ATOMIC_TASKS) {
+        size_t len = tasks[from_end ? n - 1 - count : count].len;
+        if (count > 0 && bytes + len > MUSTER_ENQUEUE_ATOMIC_BYTES)
+            break;
+        bytes += len;
+        count++;
+    }
+    return count;
+}
+
+static int enqueue_batch(struct flow *f, const struct muster_bytes *tasks, size_t n)
+{
+    int err = muster_task_enqueue_many(f->client, f->queue, tasks, n, &f->options, &f->waiting);
+    if (err == MUSTER_OK)
+        f->enqueued += n;
+    else if (err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT)
+        f->unsure = n;
+    return err;
+}
+
+/* To the front the last batch goes first: so each comes to lie before the one behind it. */
+static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t n)
+{
+    int err = MUSTER_OK;
+    while (n > 0 && err == MUSTER_OK) {
+        size_t count = batch_size(tasks, n, f->options.at_front);
+        err = enqueue_batch(f, f->options.at_front ? tasks + n - count : tasks, count);
+        n -= count;
+        if (!f->options.at_front)
+            tasks += count;
+    }
+    return err;
+}
+
+/* How far it came, for the end of a message. */
+static const char *progress(const struct flow *f, char out[PROGRESS_SIZE])
+{
+    int len = snprintf(out, PROGRESS_SIZE, "%s%" PRIu64 " tasks were enqueued", f->options.at_front ? "the last " : "",
+                       f->enqueued);
+    if (f->unsure)
+        snprintf(out + len, PROGRESS_SIZE - (size_t)len, ", the %" PRIu64 " %s them perhaps", f->unsure,
+                 f->options.at_front ? "before" : "after");
+    return out;
+}
+
+static int report_flow(const struct flow *f, int err)
+{
+    char text[PROGRESS_SIZE], detail[PROGRESS_SIZE + 256];
+    snprintf(detail, sizeof detail, "%s; %s", muster_client_error(f->client), progress(f, text));
+    return report_error(f->call, err, detail);
+}
+
+static int enqueue_operands(struct flow *f)
+{
+    size_t n = f->call->n_operands - 1;
+    struct muster_bytes *tasks = need(calloc(n, sizeof *tasks));
+    for (size_t i = 0; i < n; i++) {
+        const char *text = f->call->operands[i + 1];
+        tasks[i] = (struct muster_bytes){text, strlen(text)};
+    }
+    int err = enqueue_all(f, tasks, n);
+    free(tasks);
+    return report_flow(f, err);
+}
+
+static int report_input(const struct flow *f, const struct input *in, enum input_state state)
+{
+    char text[PROGRESS_SIZE];
+    if (state == INPUT_FAILED)
+        complain(f->call, "cannot read standard input: %s; %s", strerror(errno), progress(f, text));
+    else
+        complain(f->call,
+                 "task %" PRIu64 " is longer than %zu MiB; %s; store the data elsewhere and make its place the task",
+                 f->enqueued + in->n + 1, MUSTER_TASK_MAX_DEFAULT >> 20, progress(f, text));
+    return EXIT_FAILED;
+}
+
+static int enqueue_input(struct flow *f, struct input *in)
+{
+    enum input_state state = INPUT_MORE;
+    int code = EXIT_DONE;
+    while (state == INPUT_MORE && !code) {
+        state = input_next(in);
+        code = state <= INPUT_END ? report_flow(f, enqueue_all(f, in->tasks, in->n)) : report_input(f, in, state);
+    }
+    input_clear(in);
+    return code;
+}
+
+static void print_result(const struct flow *f)
+{
+    static const struct out_column columns[] = {
+        {NULL, "queue", OUT_TEXT},
+        {NULL, "enqueued", OUT_COUNT},
+        {NULL, "waiting", OUT_COUNT},
+        {NULL, NULL, OUT_TEXT},
+    };
+    const struct out_cell cells[] = {
+        {.text = f->queue},
+        {.number = (int64_t)f->enqueued},
+        {.number = (int64_t)f->waiting},
+    };
+    if (f->call->common[OPT_JSON].set)
+        out_json(columns, cells);
+    else
+        out_text("%" PRIu64 " enqueued, %" PRIu64 " waiting\n", f->enqueued, f->waiting);
+}
+
+enum { NUL, WHOLE, FRONT };
+
+static const struct opt options[] = {
+    [NUL] = {.letter = '0', .help = "tasks on standard input end with a NUL byte, not with a newline"},
+    [WHOLE] = {.name = "whole", .help = "all of standard input is one task"},
+    [FRONT] = {.name = "front", .help = "the tasks are the next out, the first one first"},
+    {.help = NULL},
+};
+
+/* Asking for the length first finds out whether there is a Redis before anything is read or in doubt. */
+static int enqueue(struct flow *f)
+{
+    const struct opt_value *own = f->call->own;
+    struct input in = {
+        .delimiter = own[WHOLE].set ? INPUT_WHOLE
+                     : own[NUL].set ? '\0'
+                                    : '\n',
+        .at_once = own[FRONT].set,
+    };
+    int err = muster_queue_length(f->client, f->queue, &f->waiting);
+    if (err != MUSTER_OK)
+        return report_error(f->call, err, muster_client_error(f->client));
+    return f->call->n_operands > 1 ? enqueue_operands(f) : enqueue_input(f, &in);
+}
+
+static int run(const struct call *call)
+{
+    struct flow f = {.call = call, .queue = call->operands[0]};
+    f.options = (struct muster_enqueue_options){.size = sizeof f.options, .at_front = call->own[FRONT].set};
+    if (call->own[NUL].set && call->own[WHOLE].set)
+        return usage_error(call, "-0 and --whole exclude each other");
+    if (call->n_operands > 1 && (call->own[NUL].set || call->own[WHOLE].set))
+        return usage_error(call, "-0 and --whole are for tasks on standard input, but there are TASK operands");
+    int code = client_open(call, &f.client);
+    if (!code)
+        code = enqueue(&f);
+    muster_client_free(f.client);
+    if (!code)
+        print_result(&f);
+    return code;
+}
+
+const struct command cmd_enqueue = {
+    .name = "enqueue",
+    .operands = "QUEUE [TASK...]",
+    .summary = "Add tasks to a queue: the TASKs, or the lines of standard input",
+    .about =
+        "A task is any bytes. One that begins with '-' stands behind `--`. Input is sent as it comes, except with\n"
+        "--front and --whole, which read all of it first.\n",
+    .examples = "muster enqueue mail alice@example.org bob@example.org\n"
+                "find . -name '*.jpg' -print0 | muster enqueue -0 images\n"
+                "muster enqueue photos --whole <picture.jpg\n"
+                "muster enqueue mail --front -- -urgent-\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = SIZE_MAX,
+    .n_queues = 1,
+    .run = run,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster queues: the queues of the namespace with what is in them, a row each.
+ */
+#include "command.h"
+#include "connect.h"
+#include "out.h"
+
+static const struct out_column columns[] = {
+    {"NAME", "queue", OUT_TEXT},       {"WAITING", "waiting", OUT_COUNT},
+    {"RUNNING", "running", OUT_COUNT}, {"DELAYED", "delayed", OUT_COUNT},
+    {"FAILED", "failed", OUT_COUNT},   {"IDLE", "idle", OUT_COUNT},
+    {"PAUSED", "paused", OUT_YES},     {NULL, NULL, OUT_TEXT},
+};
+
+static int print_queue(const struct muster_queue_info *queue, void *arg)
+{
+    const struct out_cell cells[] = {
+        {.text = queue->name},
+        {.number = (int64_t)queue->waiting},
+        {.number = (int64_t)queue->running},
+        {.number = (int64_t)queue->delayed},
+        {.number = (int64_t)queue->failed},
+        {.number = (int64_t)queue->idle},
+        {.number = queue->paused},
+    };
+    return out_row(arg, cells);
+}
+
+static int run(const struct call *call)
+{
+    struct muster_client *client;
+    struct out_table table = {.columns = columns, .json = call->common[OPT_JSON].set};
+    int code = client_open(call, &client);
+    if (code)
+        return code;
+    int err = muster_queue_list(client, print_queue, &table);
+    out_table_end(&table, err == MUSTER_OK);
+    return client_close(call, client, err);
+}
+
+static const struct opt options[] = {{.help = NULL}};
+
+const struct command cmd_queues = {
+    .name = "queues",
+    .operands = "",
+    .summary = "List the queues: tasks waiting, running, delayed, failed, and idle workers",
+    .examples = "muster queues\nmuster queues --json\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster work: a worker that runs a command for each task, or prints the tasks. Here are its options, its life and the
+ * signals that end it; how a command is run and what its exit status means is the library's, printing is work_print.c's.
+ */
+#include <muster/worker.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "command.h"
+#include "connect.h"
+#include "work.h"
+
+/* ---- signals: what a handler can reach ---- */
+
+static struct muster_worker *worker;
+static int drain_ms;
+static volatile sig_atomic_t stops_asked, too_late;
+
+static void on_stop_signal(int signo)
+{
+    (void)signo;
+    muster_worker_stop(worker, stops_asked ? 0 : drain_ms);
+    stops_asked = 1;
+}
+
+static void on_alarm(int signo)
+{
+    (void)signo;
+    too_late = 1;
+    muster_worker_stop(worker, 0);
+}
+
+static void set_signal(int signo, void (*handler)(int))
+{
+    const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigaction(signo, &action, NULL);
+}
+
+/* Under nohup(1) a hang-up stays ignored. */
+static void set_signals(void (*on_stop)(int), void (*on_time)(int))
+{
+    struct sigaction hang_up;
+    sigaction(SIGHUP, NULL, &hang_up);
+    if (hang_up.sa_handler != SIG_IGN)
+        set_signal(SIGHUP, on_stop);
+    set_signal(SIGTERM, on_stop);
+    set_signal(SIGINT, on_stop);
+    set_signal(SIGALRM, on_time);
+}
+
+static void set_timer(int64_t ms)
+{
+    const struct itimerval timer = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* ---- events ---- */
+
+/* What standard error gets to read; an event without words here is not mentioned. */
+static const char *const event_texts[] = {
+    [MUSTER_EVENT_STARTED] = "takes tasks",
+    [MUSTER_EVENT_DOUBT] = "no heartbeat was confirmed within the ttl, starts nothing until one is",
+    [MUSTER_EVENT_LOST] = "was lost, registers anew",
+    [MUSTER_EVENT_DOWN] = "no Redis, goes on trying (`muster serve` starts one)",
+    [MUSTER_EVENT_UP] = "Redis is there again",
+    [MUSTER_EVENT_UNCOUNTED] = "an end did not count",
+    [MUSTER_EVENT_SWEPT] = "tidied up",
+    [MUSTER_EVENT_REFUSED] = "Redis refuses, goes on trying",
+    [MUSTER_EVENT_STOPPED] = NULL,
+};
+
+/* Both connections break in one outage, which is told once. */
+struct story {
+    const struct call *call;
+    int was_started, is_down;
+};
+
+static void on_event(struct muster_worker *w, const struct muster_event *e, void *arg)
+{
+    struct story *s = arg;
+    const char *text = e->type < sizeof event_texts / sizeof *event_texts ? event_texts[e->type] : NULL;
+    if (e->type == MUSTER_EVENT_STARTED && !s->was_started) {
+        s->was_started = 1;
+        set_timer(0);
+    }
+    int is_news = e->type != MUSTER_EVENT_DOWN || !s->is_down;
+    /* Denied from the beginning is the end, which run() reports. */
+    if (e->type == MUSTER_EVENT_DOWN && e->err == MUSTER_E_DENIED && !s->was_started)
+        is_news = 0;
+    if (e->type == MUSTER_EVENT_DOWN || e->type == MUSTER_EVENT_UP)
+        s->is_down = e->type == MUSTER_EVENT_DOWN;
+    if (text && is_news)
+        complain(s->call, "%s: %s%s%s%s%s", muster_worker_id(w), text, *e->text ? ": " : "", e->text,
+                 e->process ? ": " : "", e->process ? muster_process_id(e->process) : "");
+}
+
+/* ---- options ---- */
+
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+
+enum { HANDS, ID, TTL, DRAIN, PREFETCH, RETRY_DELAY, REPLACE };
+
+static const struct opt options[] = {
+    [HANDS] = {.letter = 'c',
+               .kind = OPT_COUNT,
+               .argument = "N",
+               .help = "hands: so many tasks at once, over all queues",
+               .fallback = "1",
+               .min = 1,
+               .max = MUSTER_HANDS_MAX},
+    [ID] = {.name = "id",
+            .kind = OPT_STRING,
+            .argument = "ID",
+            .help = "the worker's id (host name, pid and random digits)",
+            .check = muster_worker_id_check},
+    [TTL] = {.name = "ttl",
+             .kind = OPT_DURATION,
+             .argument = "TIME",
+             .help = "after so long without a heartbeat it counts as failed",
+             .fallback = "3s",
+             .min = MUSTER_TTL_MIN_MS,
+             .max = DAY_MS},
+    [DRAIN] = {.name = "drain",
+               .kind = OPT_DURATION,
+               .argument = "TIME",
+               .help = "how long running tasks may go on after a signal to stop",
+               .fallback = "30s",
+               .max = 7 * DAY_MS},
+    [PREFETCH] = {.name = "prefetch",
+                  .kind = OPT_COUNT,
+                  .argument = "N",
+                  .help = "so many tasks more are taken in advance",
+                  .fallback = "0",
+                  .max = MUSTER_HANDS_MAX},
+    [RETRY_DELAY] = {.name = "retry-delay",
+                     .kind = OPT_DURATION,
+                     .argument = "TIME",
+                     .help = "when a task whose COMMAND exits with 75 comes back",
+                     .fallback = "1s",
+                     .min = 1,
+                     .max = 7 * DAY_MS},
+    [REPLACE] = {.letter = 'I',
+                 .kind = OPT_STRING,
+                 .argument = "STR",
+                 .help = "put the task in place of each STR in COMMAND's arguments"},
+    {.help = NULL},
+};
+
+static int check_options(const struct call *call)
+{
+    const struct opt_value *own = call->own;
+    if (own[HANDS].number + own[PREFETCH].number > MUSTER_HANDS_MAX)
+        return usage_error(call, "-c and --prefetch are more than %d together", MUSTER_HANDS_MAX);
+    if (own[REPLACE].set && !*own[REPLACE].text)
+        return usage_error(call, "-I: there is nothing to replace");
+    if (!call->rest && (own[REPLACE].set || own[RETRY_DELAY].set))
+        return usage_error(call, "-I and --retry-delay are for a command: muster work QUEUE -- COMMAND");
+    for (size_t i = 0; i < call->n_operands; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(call->operands[i], call->operands[j]) == 0)
+                return usage_error(call, "the queue '%s' is there twice", call->operands[i]);
+    return EXIT_DONE;
+}
+
+/* ---- the worker's life ---- */
+
+static int make_worker(const struct call *call, struct story *story)
+{
+    const struct muster_worker_options o = {
+        .size = sizeof o,
+        .url = call->common[OPT_URL].text,
+        .prefix = call->common[OPT_PREFIX].text,
+        .id = call->own[ID].text,
+        .ttl_ms = (int)call->own[TTL].number,
+        .hands = (int)call->own[HANDS].number,
+        .prefetch = (int)call->own[PREFETCH].number,
+        .drain_ms = drain_ms,
+        .on_event = on_event,
+        .arg = story,
+    };
+    return muster_worker_new(&worker, &o);
+}
+
+static int serve_queues(const struct call *call, struct printer *printer)
+{
+    const struct muster_command command = {
+        .size = sizeof command,
+        .argv = (const char *const *)call->rest,
+        .replace = call->own[REPLACE].text,
+        .retry_delay_ms = (int)call->own[RETRY_DELAY].number,
+    };
+    int err = muster_worker_start(worker);
+    for (size_t i = 0; i < call->n_operands && err == MUSTER_OK; i++)
+        err = call->rest ? muster_worker_serve_command(worker, call->operands[i], &command)
+                         : muster_worker_serve(worker, call->operands[i], 0, print_task, printer);
+    return err;
+}
+
+/* The words for an end that was not asked for. */
+static int report_end(const struct call *call, int err, int was_serving)
+{
+    if (too_late) {
+        const char *why = muster_worker_error(worker);
+        complain(call, "%s: not registered within --timeout %s: %s", muster_worker_id(worker),
+                 call->common[OPT_TIMEOUT].text, *why ? why : "no answer");
+        return EXIT_TIMEOUT;
+    }
+    if (err == MUSTER_E_NOT_FOUND && !was_serving) {
+        complain(call, "the command '%s' is not found or cannot be executed", call->rest[0]);
+        return EXIT_NOT_FOUND;
+    }
+    if (err == MUSTER_E_EXISTS) {
+        complain(
+            call,
+            "another live worker has the id '%s'; take another --id, or if that one has crashed, try again when its "
+            "ttl is over",
+            muster_worker_id(worker));
+        return EXIT_FAILED;
+    }
+    return report_error(call, err, muster_worker_error(worker));
+}
+
+static int run(const struct call *call)
+{
+    struct story story = {.call = call};
+    struct printer printer = {.json = call->common[OPT_JSON].set, .patience_ms = (int)call->own[TTL].number / 6};
+    int code = check_options(call);
+    if (code)
+        return code;
+    drain_ms = (int)call->own[DRAIN].number;
+    int err = make_worker(call, &story);
+    if (err != MUSTER_OK)
+        return report_error(call, err, "");
+    set_signals(on_stop_signal, on_alarm);
+    if (call->common[OPT_TIMEOUT].set)
+        set_timer(call->common[OPT_TIMEOUT].number);
+    err = serve_queues(call, &printer);
+    int was_serving = err == MUSTER_OK;
+    if (was_serving)
+        err = muster_worker_run(worker);
+    set_timer(0);
+    set_signals(SIG_IGN, SIG_IGN); /* a late signal must not find a worker that is gone */
+    code = report_end(call, err, was_serving);
+    muster_worker_free(worker);
+    return code;
+}
+
+const struct command cmd_work = {
+    .name = "work",
+    .operands = "QUEUE... [-- COMMAND [ARGUMENT...]]",
+    .summary = "Work: run COMMAND for each task, or print each task as a line",
+    .about =
+        "COMMAND gets the task on standard input, and MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN and MUSTER_WORKER in\n"
+        "its environment. Its exit status decides: 0 finishes the task, 75 retries it after --retry-delay, 126 and "
+        "127\n"
+        "give it back and stop the worker, any other, or a signal, puts it on the failed list.\n"
+        "\n"
+        "SIGTERM and SIGINT let the running tasks end and give back what has not started; a second one gives back "
+        "all.\n"
+        "Without Redis it goes on trying; with --timeout only so long until it is registered.\n",
+    .examples = "muster work mail -- ./send-mail\n"
+                "muster work images -c 4 -I {} -- convert {} -resize 50% {}.small.jpg\n"
+                "muster work mail images | tee tasks\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = OPERANDS_ALL,
+    .n_queues = OPERANDS_ALL,
+    .takes_command = 1,
+    .run = run,
+};

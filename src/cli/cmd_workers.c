@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster workers: the registered workers, a row each. A time since is printed, not the time at which: only Redis' clock
+ * is the same for all of them.
+ */
+#include "command.h"
+#include "connect.h"
+#include "out.h"
+
+static const struct out_column columns[] = {
+    {"ID", "worker", OUT_TEXT},    {"ALIVE", "alive", OUT_YES},       {"HEARD", "heard_ms", OUT_SPAN},
+    {"HANDS", "hands", OUT_COUNT}, {"HELD", "held", OUT_COUNT},       {"TTL", "ttl_ms", OUT_SPAN},
+    {"HOST", "host", OUT_TEXT},    {"PID", "pid", OUT_COUNT},         {"QUEUES", "queues", OUT_NAMES},
+    {NULL, "version", OUT_TEXT},   {NULL, "started_at_ms", OUT_TIME}, {NULL, NULL, OUT_TEXT},
+};
+
+static int print_worker(const struct muster_worker_info *worker, void *arg)
+{
+    const struct out_cell cells[] = {
+        {.text = worker->id},
+        {.number = worker->alive},
+        {.number = worker->heard_ms},
+        {.number = (int64_t)worker->hands},
+        {.number = (int64_t)worker->held},
+        {.number = worker->ttl_ms},
+        {.text = worker->host},
+        {.number = worker->pid},
+        {.names = worker->queues, .number = (int64_t)worker->n_queues},
+        {.text = worker->version},
+        {.number = worker->started_at_ms},
+    };
+    return out_row(arg, cells);
+}
+
+static int run(const struct call *call)
+{
+    struct muster_client *client;
+    struct out_table table = {.columns = columns, .json = call->common[OPT_JSON].set};
+    int code = client_open(call, &client);
+    if (code)
+        return code;
+    int err = muster_worker_list(client, print_worker, &table);
+    out_table_end(&table, err == MUSTER_OK);
+    return client_close(call, client, err);
+}
+
+static const struct opt options[] = {{.help = NULL}};
+
+const struct command cmd_workers = {
+    .name = "workers",
+    .operands = "",
+    .summary = "List the workers: who is alive, since when unheard, with how many tasks in hand",
+    .examples = "muster workers\nmuster workers --json\n",
+    .options = options,
+    .run = run,
+};

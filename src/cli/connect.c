@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One table turns the library's errors into exit codes and advice. The place of the Redis comes from the library's own
+ * words, which hold no password; the URL, which may, is never printed.
+ */
+#include "connect.h"
+
+/*
+ *   what    said before the library's words, where they do not say it; NULL: nothing
+ *   advice  what to do next; NULL: nothing helps but another wish
+ */
+struct meaning {
+    int exit;
+    const char *what, *advice;
+};
+
+/* By the error's number with its sign turned. */
+static const struct meaning meanings[] = {
+    [-MUSTER_OK] = {EXIT_DONE, NULL, NULL},
+    [-MUSTER_E_NOMEM] = {EXIT_FAILED, NULL, "free some memory and try again"},
+    [-MUSTER_E_INVALID] = {EXIT_USAGE, NULL, NULL},
+    [-MUSTER_E_TOO_BIG] = {EXIT_FAILED, NULL, "store the data elsewhere and make its place the task"},
+    [-MUSTER_E_CONN] = {EXIT_NO_REDIS, "no Redis",
+                        "start one with `muster serve`, or name another with --url or MUSTER_URL"},
+    [-MUSTER_E_TIMEOUT] = {EXIT_TIMEOUT, NULL, "wait longer with --timeout"},
+    [-MUSTER_E_FULL] = {EXIT_BUSY, "Redis is full", "raise its maxmemory, or let workers take what waits"},
+    [-MUSTER_E_BUSY] = {EXIT_BUSY, "Redis is busy", "try again later"},
+    [-MUSTER_E_DENIED] = {EXIT_DENIED, "denied", "put a user who may into the URL: redis://user:password@host"},
+    [-MUSTER_E_REDIS] = {EXIT_FAILED, NULL, NULL},
+    [-MUSTER_E_FORMAT] = {EXIT_FAILED, NULL, "use a release of muster that knows it, or another --prefix"},
+    [-MUSTER_E_NOT_FOUND] = {EXIT_NOT_FOUND, NULL, NULL},
+    [-MUSTER_E_EXISTS] = {EXIT_FAILED, NULL, NULL},
+    [-MUSTER_E_STATE] = {EXIT_FAILED, NULL, NULL},
+    [-MUSTER_E_LOST] = {EXIT_FAILED, NULL, NULL},
+    [-MUSTER_E_GONE] = {EXIT_FAILED, NULL, NULL},
+    [-MUSTER_E_NOT_STARTED] = {EXIT_FAILED, NULL, NULL},
+};
+
+#define COUNT_ERROR(name, number, text) +1
+_Static_assert(sizeof meanings / sizeof *meanings == 0 MUSTER_ERRORS(COUNT_ERROR), "every error has a meaning here");
+#undef COUNT_ERROR
+
+int report_error(const struct call *call, int err, const char *detail)
+{
+    const struct meaning *m = &meanings[-err];
+    if (err != MUSTER_OK)
+        complain(call, "%s%s%s%s%s", m->what ? m->what : "", m->what ? ": " : "",
+                 *detail ? detail : muster_err_text(err), m->advice ? "; " : "", m->advice ? m->advice : "");
+    return m->exit;
+}
+
+int client_open(const struct call *call, struct muster_client **out)
+{
+    const struct muster_client_options options = {
+        .size = sizeof options,
+        .url = call->common[OPT_URL].text,
+        .prefix = call->common[OPT_PREFIX].text,
+        .timeout_ms = (int)call->common[OPT_TIMEOUT].number,
+    };
+    return report_error(call, muster_client_new(out, &options), "");
+}
+
+int client_close(const struct call *call, struct muster_client *client, int err)
+{
+    int code = report_error(call, err, muster_client_error(client));
+    muster_client_free(client);
+    return code;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lays out help. It knows no verb and no option: what it prints is in their tables.
+ */
+#include "help.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "out.h"
+
+#define LABEL_SIZE 32
+#define LABEL_WIDTH 24
+
+static void print_option(const struct opt *o)
+{
+    char label[LABEL_SIZE] = "    ";
+    size_t len = 4;
+    if (o->letter)
+        len = (size_t)snprintf(label, sizeof label, "-%c%s", o->letter, o->name ? ", " : "");
+    if (o->name)
+        len += (size_t)snprintf(label + len, sizeof label - len, "--%s", o->name);
+    if (o->argument)
+        snprintf(label + len, sizeof label - len, " %s", o->argument);
+    out_text("  %-*s %s", LABEL_WIDTH, label, o->help);
+    if (o->env)
+        out_text("\n  %-*s (%s, else %s)\n", LABEL_WIDTH, "", o->env, o->fallback);
+    else if (o->fallback)
+        out_text(" (%s)\n", o->fallback);
+    else
+        out_text("\n");
+}
+
+static void print_options(const char *title, const struct opt *o)
+{
+    if (!o->help)
+        return;
+    out_text("\n%s:\n", title);
+    for (; o->help; o++)
+        print_option(o);
+}
+
+/* Each line of the text, indented. */
+static void print_lines(const char *title, const char *text)
+{
+    out_text("\n%s:\n", title);
+    for (size_t len; *text; text += len) {
+        len = strcspn(text, "\n") + 1;
+        out_text("  %.*s", (int)len, text);
+    }
+}
+
+void help_command(const struct command *command)
+{
+    out_text("Usage: muster %s [OPTION...]%s%s\n\n%s.\n", command->name, *command->operands ? " " : "",
+             command->operands, command->summary);
+    if (command->about)
+        out_text("\n%s", command->about);
+    print_options("Options", command->options);
+    print_options("Common options", opt_common);
+    print_lines("Examples", command->examples);
+}
+
+void help_overview(const struct command *const *commands)
+{
+    out_text("Usage: muster COMMAND [OPTION...] [OPERAND...]\n\nA worker-registry task queue on Redis.\n\nCommands:\n");
+    for (; *commands; commands++)
+        out_text("  %-*s %s\n", LABEL_WIDTH, (*commands)->name, (*commands)->summary);
+    print_options("Common options", opt_common);
+    out_text("\nExit codes:\n");
+#define EXIT_LINE(name, number, text) out_text("  %-*d %s\n", LABEL_WIDTH, number, text);
+    EXITS(EXIT_LINE)
+#undef EXIT_LINE
+    out_text("\n`muster help COMMAND` tells more about one of them.\n");
+}

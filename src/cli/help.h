@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Help, printed from the tables of commands, options and exit codes.
+ */
+#ifndef CLI_HELP_H
+#define CLI_HELP_H
+
+#include "command.h"
+
+/* One verb's help; the overview. `commands` ends with NULL. */
+void help_command(const struct command *command);
+void help_overview(const struct command *const *commands);
+
+#endif

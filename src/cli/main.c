@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The command `muster`: the table of its verbs, and what is the same for all of them: finding the verb, help, messages,
+ * and whether standard output could be written. What a verb does is in its own file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <muster/version.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "help.h"
+#include "out.h"
+
+static const struct command cmd_help;
+
+static const struct command *const commands[] = {
+    &cmd_serve, &cmd_enqueue, &cmd_work, &cmd_queues, &cmd_workers, &cmd_ps, &cmd_peek, &cmd_help, NULL,
+};
+
+/* ---- messages ---- */
+
+__attribute__((format(printf, 2, 0))) static void print_message(const struct call *call, const char *format,
+                                                                va_list args)
+{
+    fprintf(stderr, "muster %s: ", call->command->name);
+    vfprintf(stderr, format, args);
+}
+
+void complain(const struct call *call, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_message(call, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+int usage_error(const struct call *call, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_message(call, format, args);
+    va_end(args);
+    fprintf(stderr, "; see `muster %s --help`\n", call->command->name);
+    return EXIT_USAGE;
+}
+
+/* ---- verbs ---- */
+
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; commands[i]; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    fprintf(stderr, "muster: there is no command '%s'; see `muster help`\n", name);
+    return NULL;
+}
+
+static int run_help(const struct call *call)
+{
+    if (call->n_operands == 0) {
+        help_overview(commands);
+        return EXIT_DONE;
+    }
+    const struct command *command = find_command(call->operands[0]);
+    if (command)
+        help_command(command);
+    return command ? EXIT_DONE : EXIT_USAGE;
+}
+
+static const struct opt no_options[] = {{.help = NULL}};
+
+static const struct command cmd_help = {
+    .name = "help",
+    .operands = "[COMMAND]",
+    .summary = "Say how muster, or one of its commands, is used",
+    .examples = "muster help\nmuster help work\n",
+    .options = no_options,
+    .max_operands = 1,
+    .run = run_help,
+};
+
+static int print_version(void)
+{
+    out_text("muster %s\n", muster_version());
+    return EXIT_DONE;
+}
+
+static int run_command(const struct command *command, int argc, char **argv)
+{
+    struct call call = {.command = command};
+    int err = opt_parse(&call, argc, argv);
+    if (err)
+        return err;
+    if (call.common[OPT_VERSION].set)
+        return print_version();
+    if (call.common[OPT_HELP].set) {
+        help_command(command);
+        return EXIT_DONE;
+    }
+    return command->run(&call);
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        fputs("muster: a command is missing; see `muster help`\n", stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0)
+        return print_version();
+    if (strcmp(argv[1], "--help") == 0) {
+        help_overview(commands);
+        return EXIT_DONE;
+    }
+    if (argv[1][0] == '-') {
+        fputs("muster: options come behind the command: muster COMMAND [OPTION...]; see `muster help`\n", stderr);
+        return EXIT_USAGE;
+    }
+    const struct command *command = find_command(argv[1]);
+    return command ? run_command(command, argc - 1, argv + 1) : EXIT_USAGE;
+}
+
+/* ---- the process ---- */
+
+/* A file or connection that is opened later must not get the number of a standard stream that was closed, for then
+ * output would go there. Opened the wrong way round, the stream still fails as a closed one does. */
+static void hold_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* A closed pipe is to be an error of the write; and children are to be waited for, whatever this process inherited. */
+static void set_signals(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+}
+
+/* A reader that has gone away knows why; any other failure is worth a line. */
+static int check_output(void)
+{
+    if (out_flush() == 0)
+        return EXIT_DONE;
+    if (out_error() != EPIPE)
+        fprintf(stderr, "muster: cannot write standard output: %s\n", strerror(out_error()));
+    return EXIT_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    /* Lines of several processes must not mix. */
+    setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
+    hold_standard_streams();
+    set_signals();
+    int code = dispatch(argc, argv);
+    int written = check_output();
+    return code ? code : written;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Options: one table per verb and one for what every verb takes. Parsing, checking, help and the messages about wrong
+ * use are all made from these tables.
+ */
+#ifndef CLI_OPT_H
+#define CLI_OPT_H
+
+#include <stdint.h>
+
+/* No table is longer than this, its end included. */
+#define OPT_LIMIT 16
+
+enum opt_kind {
+    OPT_FLAG,
+    OPT_COUNT,
+    OPT_DURATION, /* ms */
+    OPT_STRING
+};
+
+/*
+ *   name, letter  `--name` and `-letter`; one of them may be missing
+ *   argument      what help calls the argument; NULL for a flag
+ *   help          one line; NULL marks the table's end
+ *   fallback      what holds when the option is not given; NULL: nothing
+ *   env           an environment variable that stands in for the option; NULL: none
+ *   min, max      of counts and durations
+ *   check         of strings: what is wrong with one, NULL if nothing is
+ */
+struct opt {
+    const char *name;
+    char letter;
+    enum opt_kind kind;
+    const char *argument, *help, *fallback, *env;
+    int64_t min, max;
+    const char *(*check)(const char *text);
+};
+
+/* `set`: it was given, as an option or in the environment. Without that the fallback's value is here, or 0 and NULL. */
+struct opt_value {
+    int set;
+    int64_t number;
+    const char *text;
+};
+
+enum opt_common { OPT_URL, OPT_PREFIX, OPT_JSON, OPT_TIMEOUT, OPT_HELP, OPT_VERSION };
+extern const struct opt opt_common[];
+
+struct call;
+
+/*
+ * Take the words behind the verb apart. `argv[0]` is the verb; argv's memory is used for the operands. With --help or
+ * --version nothing else is checked. Returns 0, or after a line about it EXIT_USAGE.
+ */
+int opt_parse(struct call *call, int argc, char **argv);
+
+#endif

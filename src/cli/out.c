@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes standard output. A table is held back a block of rows at a time, so that its columns are as wide as they need
+ * to be while memory stays bounded; JSON goes out row by row.
+ */
+#include "out.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "text.h"
+
+#define BLOCK_ROWS 1000
+#define COLUMNS_MAX 16
+#define GAP 2
+/* How much of a task a table shows where there is no terminal to fit it into, and at least in a narrow one. */
+#define BYTES_COLUMNS 60
+#define BYTES_COLUMNS_MIN 20
+
+static int write_error;
+
+static int remember(int failed)
+{
+    if (failed && !write_error)
+        write_error = errno;
+    return write_error;
+}
+
+int out_error(void)
+{
+    return write_error;
+}
+
+int out_bytes(const void *data, size_t len)
+{
+    return write_error || len == 0 ? write_error : remember(fwrite(data, 1, len, stdout) != len);
+}
+
+int out_text(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int failed = !write_error && vprintf(format, args) < 0;
+    va_end(args);
+    return remember(failed);
+}
+
+int out_flush(void)
+{
+    return remember(!write_error && fflush(stdout) != 0);
+}
+
+/* ---- JSON ---- */
+
+/* Ends the program if memory ran out. */
+static void add(cJSON *object, const char *key, cJSON *item)
+{
+    need(item);
+    if (!cJSON_AddItemToObject(object, key, item))
+        need(NULL);
+}
+
+/* cJSON wants a NUL at the end, which a task need not have. */
+static cJSON *json_string(const char *text, size_t len, int is_base64)
+{
+    char *copy = is_base64 ? text_base64(text, len) : need(strndup(text, len));
+    cJSON *item = need(cJSON_CreateString(copy));
+    free(copy);
+    return item;
+}
+
+static const char *json_key(char out[40], const char *key, int is_base64)
+{
+    snprintf(out, 40, "%s%s", key, is_base64 ? "_base64" : "");
+    return out;
+}
+
+static void add_bytes(cJSON *object, const char *key, const char *text, size_t len)
+{
+    char name[40];
+    int is_base64 = !text_is_utf8(text, len);
+    add(object, json_key(name, key, is_base64), json_string(text, len, is_base64));
+}
+
+static void add_names(cJSON *object, const char *key, const struct out_cell *cell)
+{
+    char name[40];
+    int is_base64 = 0;
+    cJSON *array = need(cJSON_CreateArray());
+    for (int64_t i = 0; i < cell->number; i++)
+        is_base64 |= !text_is_utf8(cell->names[i], strlen(cell->names[i]));
+    for (int64_t i = 0; i < cell->number; i++)
+        if (!cJSON_AddItemToArray(array, json_string(cell->names[i], strlen(cell->names[i]), is_base64)))
+            need(NULL);
+    add(object, json_key(name, key, is_base64), array);
+}
+
+static void add_cell(cJSON *object, const struct out_column *column, const struct out_cell *cell)
+{
+    switch (column->kind) {
+    case OUT_TEXT:
+        add_bytes(object, column->key, cell->text, strlen(cell->text));
+        break;
+    case OUT_BYTES:
+        add_bytes(object, column->key, cell->text, cell->len);
+        break;
+    case OUT_NAMES:
+        add_names(object, column->key, cell);
+        break;
+    case OUT_YES:
+        add(object, column->key, cJSON_CreateBool(cell->number != 0));
+        break;
+    case OUT_COUNT:
+    case OUT_SPAN:
+    case OUT_TIME:
+        add(object, column->key, cell->number < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)cell->number));
+        break;
+    }
+}
+
+int out_json(const struct out_column *columns, const struct out_cell *cells)
+{
+    cJSON *object = need(cJSON_CreateObject());
+    for (; columns->heading || columns->key; columns++, cells++)
+        if (columns->key)
+            add_cell(object, columns, cells);
+    char *line = need(cJSON_PrintUnformatted(object));
+    out_bytes(line, strlen(line));
+    cJSON_free(line);
+    cJSON_Delete(object);
+    return out_bytes("\n", 1);
+}
+
+/* ---- tables ---- */
+
+static size_t terminal_columns(void)
+{
+    struct winsize size;
+    return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static char *names_text(const struct out_cell *cell)
+{
+    char *joined = NULL;
+    size_t len = 0;
+    FILE *stream = need(open_memstream(&joined, &len));
+    for (int64_t i = 0; i < cell->number; i++)
+        fprintf(stream, "%s%s", i ? "," : "", cell->names[i]);
+    fclose(stream);
+    char *text = text_printable(need(joined), len, SIZE_MAX);
+    free(joined);
+    return text;
+}
+
+static char *cell_text(const struct out_column *column, const struct out_cell *cell)
+{
+    char text[TEXT_TIME_SIZE] = "-";
+    switch (column->kind) {
+    case OUT_TEXT:
+        return text_printable(cell->text, strlen(cell->text), SIZE_MAX);
+    case OUT_BYTES:
+        return text_printable(cell->text, cell->len, terminal_columns() ? terminal_columns() : BYTES_COLUMNS);
+    case OUT_NAMES:
+        return names_text(cell);
+    case OUT_YES:
+        return need(strdup(cell->number ? "yes" : "no"));
+    case OUT_COUNT:
+        snprintf(text, sizeof text, "%" PRId64, cell->number);
+        break;
+    case OUT_SPAN:
+        if (cell->number >= 0)
+            text_span(text, cell->number);
+        break;
+    case OUT_TIME:
+        text_time(text, cell->number);
+        break;
+    }
+    return need(strdup(text));
+}
+
+static size_t width_of(const struct out_table *t, size_t column, size_t n_columns, const char *heading)
+{
+    size_t width = strlen(heading);
+    for (size_t row = 0; row < t->n_rows; row++) {
+        size_t columns = text_columns(t->texts[row * n_columns + column]);
+        width = columns > width ? columns : width;
+    }
+    return width;
+}
+
+static void print_cell(const struct out_column *column, const char *text, size_t width, int is_last)
+{
+    int pad = (int)(width - text_columns(text));
+    int before = column->kind == OUT_COUNT ? pad : 0;
+    int behind = is_last ? 0 : pad - before + GAP;
+    out_text("%*s%s%*s%s", before, "", text, behind, "", is_last ? "\n" : "");
+}
+
+static void print_row(const struct out_column *const *shown, char *const *texts, const size_t *widths, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        print_cell(shown[i], texts ? texts[i] : shown[i]->heading, widths[i], i + 1 == n);
+}
+
+/* The columns with a heading, in `shown`. */
+static size_t columns_shown(const struct out_table *t, const struct out_column *shown[COLUMNS_MAX])
+{
+    size_t n = 0;
+    for (const struct out_column *c = t->columns; c->heading || c->key; c++)
+        if (c->heading)
+            shown[n++] = c;
+    return n;
+}
+
+/* The last column gets what the others leave of the terminal. */
+static void fit_last(struct out_table *t, const size_t *widths, size_t n)
+{
+    size_t room = terminal_columns(), used = 0;
+    if (room == 0)
+        return;
+    for (size_t i = 0; i + 1 < n; i++)
+        used += widths[i] + GAP;
+    for (size_t row = 0; row < t->n_rows; row++)
+        text_cut(t->texts[row * n + n - 1], used + BYTES_COLUMNS_MIN < room ? room - used : BYTES_COLUMNS_MIN);
+}
+
+static void print_block(struct out_table *t)
+{
+    const struct out_column *shown[COLUMNS_MAX];
+    size_t widths[COLUMNS_MAX], n = columns_shown(t, shown);
+    for (size_t i = 0; i < n; i++)
+        widths[i] = width_of(t, i, n, shown[i]->heading);
+    if (shown[n - 1]->kind == OUT_BYTES)
+        fit_last(t, widths, n);
+    if (!t->has_heading)
+        print_row(shown, NULL, widths, n);
+    t->has_heading = 1;
+    for (size_t row = 0; row < t->n_rows; row++)
+        print_row(shown, &t->texts[row * n], widths, n);
+    for (size_t i = 0; i < t->n_rows * n; i++)
+        free(t->texts[i]);
+    t->n_rows = 0;
+}
+
+int out_row(struct out_table *t, const struct out_cell *cells)
+{
+    const struct out_column *shown[COLUMNS_MAX];
+    if (t->json)
+        return out_json(t->columns, cells);
+    size_t n = columns_shown(t, shown);
+    if (!t->texts)
+        t->texts = need(calloc(BLOCK_ROWS * n, sizeof *t->texts));
+    for (size_t i = 0; i < n; i++)
+        t->texts[t->n_rows * n + i] = cell_text(shown[i], &cells[shown[i] - t->columns]);
+    if (++t->n_rows == BLOCK_ROWS)
+        print_block(t);
+    return out_error();
+}
+
+void out_table_end(struct out_table *t, int is_complete)
+{
+    if (!t->json && (t->n_rows > 0 || (is_complete && !t->has_heading)))
+        print_block(t);
+    free(t->texts);
+    t->texts = NULL;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Standard output: rows as a table for people or as JSON lines, both from one list of columns, and raw bytes.
+ *
+ * The first failure to write is remembered, and nothing is written after it; main() turns it into the exit code.
+ */
+#ifndef CLI_OUT_H
+#define CLI_OUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Raw output. Returns non-zero once standard output cannot be written any more. */
+int out_bytes(const void *data, size_t len);
+int out_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Have everything written now. Returns as out_bytes(). */
+int out_flush(void);
+
+/* Why standard output cannot be written: an errno; 0: it can. */
+int out_error(void);
+
+enum out_kind {
+    OUT_TEXT,  /* `text` */
+    OUT_BYTES, /* `text` and `len`: any bytes; the table has the beginning of them */
+    OUT_COUNT, /* `number` */
+    OUT_YES,   /* `number`: yes or no */
+    OUT_SPAN,  /* `number`: ms; -1 is unknown */
+    OUT_TIME,  /* `number`: Unix time in ms */
+    OUT_NAMES  /* `number` strings at `names` */
+};
+
+/* A column is in the table if it has a heading, and in JSON if it has a key. The last one of a list has neither. Text
+ * that is not UTF-8 comes in JSON as base64, under the key with "_base64" behind it. */
+struct out_column {
+    const char *heading, *key;
+    enum out_kind kind;
+};
+
+struct out_cell {
+    const char *text;
+    size_t len;
+    int64_t number;
+    const char *const *names;
+};
+
+/* One row as a JSON object on a line of its own. Returns as out_bytes(). */
+int out_json(const struct out_column *columns, const struct out_cell *cells);
+
+/* A list under way. `json`: no table, an object per row. */
+struct out_table {
+    const struct out_column *columns;
+    int json;
+    size_t n_rows, has_heading;
+    char **texts;
+};
+
+/* Add a row with a cell for each column, borrowed until it returns. Returns as out_bytes(). */
+int out_row(struct out_table *t, const struct out_cell *cells);
+
+/* Print what is left; of a list that is complete and empty the headings. */
+void out_table_end(struct out_table *t, int is_complete);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Prepares and clears the place of a Redis. Two of them on one directory would ruin each other's data, so the log is
+ * locked, by a lock that the Redis inherits with its output: it holds as long as either lives. A Redis takes the path
+ * of its socket without looking what is there; so that is looked at here.
+ */
+#include "serve_place.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+_Static_assert(sizeof((struct sockaddr_un *)NULL)->sun_path == PLACE_SOCKET_SIZE, "a socket's path fits");
+
+/* ---- the directory ---- */
+
+/* Like `mkdir -p -m 700`. Changes and restores `path`. */
+static int make_directories(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        int failed = mkdir(path, 0700) != 0 && errno != EEXIST;
+        *slash = '/';
+        if (failed)
+            return -1;
+    }
+    return mkdir(path, 0700) != 0 && errno != EEXIST ? -1 : 0;
+}
+
+static int cannot_use(const struct call *call, const char *path)
+{
+    complain(call, "cannot use '%s': %s; name another directory with --dir", path, strerror(errno));
+    return EXIT_FAILED;
+}
+
+static int set_directory(const struct call *call, struct place *place, char *path)
+{
+    if (make_directories(path) == 0 && realpath(path, place->dir))
+        return EXIT_DONE;
+    place->dir[0] = '\0';
+    return cannot_use(call, path);
+}
+
+static int named_directory(const struct call *call, struct place *place, const char *dir)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s", dir) < (int)sizeof path)
+        return set_directory(call, place, path);
+    errno = ENAMETOOLONG;
+    return cannot_use(call, dir);
+}
+
+/* A relative XDG_DATA_HOME does not count, says the specification. */
+static int default_directory(const struct call *call, struct place *place)
+{
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    char path[PATH_MAX];
+    if (data && *data == '/')
+        snprintf(path, sizeof path, "%s/muster", data);
+    else if (home && *home)
+        snprintf(path, sizeof path, "%s/.local/share/muster", home);
+    else {
+        complain(call, "HOME is not set; name a directory for the data with --dir, or take --temporary");
+        return EXIT_FAILED;
+    }
+    return set_directory(call, place, path);
+}
+
+static int temporary_directory(const struct call *call, struct place *place)
+{
+    const char *parent = getenv("TMPDIR");
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/muster-XXXXXX", parent && *parent ? parent : "/tmp");
+    if (mkdtemp(path) && realpath(path, place->dir))
+        return EXIT_DONE;
+    complain(call, "cannot make '%s': %s; set TMPDIR to a directory that is there", path, strerror(errno));
+    place->dir[0] = '\0';
+    return EXIT_FAILED;
+}
+
+static int open_log(const struct call *call, struct place *place)
+{
+    char path[PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s/redis.log", place->dir);
+    place->log = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (place->log < 0)
+        return cannot_use(call, path);
+    if (flock(place->log, LOCK_EX | LOCK_NB) == 0)
+        return EXIT_DONE;
+    complain(call, "'%s' is in use by another `muster serve`; name another directory with --dir", place->dir);
+    return EXIT_FAILED;
+}
+
+/* ---- where it listens ---- */
+
+static int check_port(const struct call *call, int port)
+{
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_port = htons((uint16_t)port),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int is_free = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) == 0 &&
+                  bind(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    if (is_free)
+        return EXIT_DONE;
+    if (why == EADDRINUSE)
+        complain(call, "port %d is taken, maybe by a Redis that can be used; take another with --port", port);
+    else
+        complain(call, "cannot listen on port %d: %s; take another with --port", port, strerror(why));
+    return EXIT_FAILED;
+}
+
+static int check_socket(const struct call *call, const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat info;
+    if (lstat(path, &info) != 0)
+        return EXIT_DONE;
+    if (!S_ISSOCK(info.st_mode)) {
+        complain(call, "'%s' is there and is not a socket; name another with --socket", path);
+        return EXIT_FAILED;
+    }
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int is_taken = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    if (fd >= 0)
+        close(fd);
+    if (is_taken)
+        complain(call, "the socket '%s' is taken; name another with --socket", path);
+    return is_taken ? EXIT_FAILED : EXIT_DONE;
+}
+
+/* The path as it is seen from everywhere: its directory must be there already. */
+static int set_socket(const struct call *call, struct place *place, const char *path)
+{
+    char parent[PATH_MAX] = ".", real[PATH_MAX];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (slash)
+        snprintf(parent, sizeof parent, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    if (!*name || !realpath(parent, real)) {
+        complain(call, "cannot make a socket at '%s': %s", path, *name ? strerror(errno) : "it is a directory");
+        return EXIT_FAILED;
+    }
+    int len = snprintf(place->socket, sizeof place->socket, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
+    if (len < PLACE_SOCKET_SIZE)
+        return check_socket(call, place->socket);
+    complain(call, "'%s/%s' is %d bytes too long for a socket; name a shorter one with --socket", real, name,
+             len + 1 - PLACE_SOCKET_SIZE);
+    return EXIT_FAILED;
+}
+
+/* What a shell or a URL might take for something else is escaped. */
+static void set_url(struct place *place)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-";
+    if (place->port) {
+        snprintf(place->url, sizeof place->url, "redis://127.0.0.1:%d", place->port);
+        return;
+    }
+    size_t len = (size_t)snprintf(place->url, sizeof place->url, "unix://");
+    for (const char *c = place->socket; *c; c++)
+        len += (size_t)snprintf(place->url + len, sizeof place->url - len, strchr(plain, *c) ? "%c" : "%%%02X",
+                                (unsigned char)*c);
+}
+
+/* ---- all of it ---- */
+
+int place_open(const struct call *call, struct place *place, const char *dir, const char *socket)
+{
+    char inside[PATH_MAX + 16];
+    int code = place->is_temporary ? temporary_directory(call, place)
+               : dir               ? named_directory(call, place, dir)
+                                   : default_directory(call, place);
+    if (!code && place->port)
+        code = check_port(call, place->port);
+    if (!code && !socket && !place->port) {
+        snprintf(inside, sizeof inside, "%s/redis.sock", place->dir);
+        socket = inside;
+    }
+    if (!code && socket)
+        code = set_socket(call, place, socket);
+    if (!code)
+        code = open_log(call, place);
+    set_url(place);
+    return code;
+}
+
+static int remove_one(const char *path, const struct stat *info, int type, struct FTW *walk)
+{
+    (void)info;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+void place_close(struct place *place)
+{
+    if (place->is_temporary && place->dir[0])
+        nftw(place->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    if (place->log >= 0)
+        close(place->log);
+}
+
+void place_last_line(const struct place *place, char *out, size_t size)
+{
+    char text[2048];
+    off_t end = lseek(place->log, 0, SEEK_END);
+    off_t from = end > (off_t)sizeof text ? end - (off_t)sizeof text : 0;
+    ssize_t len = pread(place->log, text, sizeof text, from);
+    while (len > 0 && strchr(" \t\r\n", text[len - 1]))
+        len--;
+    const char *newline = len > 0 ? memrchr(text, '\n', (size_t)len) : NULL;
+    const char *line = newline ? newline + 1 : text;
+    snprintf(out, size, "%.*s", len > 0 ? (int)(text + len - line) : 0, line);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Turns bytes and times into text for people and for JSON. Tasks and names come from anywhere, so what a terminal
+ * would obey is escaped here; which of the forms is wanted is the caller's choice.
+ */
+#include "text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "command.h"
+
+#define ELLIPSIS "\xe2\x80\xa6"
+
+void *need(void *memory)
+{
+    if (memory)
+        return memory;
+    fputs("muster: out of memory\n", stderr);
+    exit(EXIT_FAILED);
+}
+
+/* ---- UTF-8 ---- */
+
+/* The length of the character at `s`, or 0 if that is none: cut off, overlong, a surrogate, beyond U+10FFFF. */
+static size_t utf8_len(const unsigned char *s, size_t left)
+{
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t len = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
+    if (len < 2 || len > left)
+        return len == 1;
+    uint32_t point = s[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++) {
+        if (s[i] >> 6 != 2)
+            return 0;
+        point = point << 6 | (s[i] & 0x3f);
+    }
+    return point < smallest[len] || point > 0x10ffff || point >> 11 == 0x1b ? 0 : len;
+}
+
+int text_is_utf8(const void *data, size_t len)
+{
+    const unsigned char *s = data;
+    for (size_t i = 0; i < len;) {
+        size_t step = s[i] ? utf8_len(s + i, len - i) : 0;
+        if (step == 0)
+            return 0;
+        i += step;
+    }
+    return 1;
+}
+
+size_t text_columns(const char *text)
+{
+    size_t columns = 0;
+    for (; *text; text++)
+        columns += ((unsigned char)*text >> 6) != 2;
+    return columns;
+}
+
+void text_cut(char *text, size_t columns)
+{
+    char *last = text;
+    if (columns == 0 || text_columns(text) <= columns)
+        return;
+    for (size_t n = 0; n < columns; n++) {
+        last = text;
+        text += utf8_len((const unsigned char *)text, strlen(text));
+    }
+    memcpy(last, ELLIPSIS, sizeof ELLIPSIS);
+}
+
+/* ---- what a terminal may get ---- */
+
+/* U+0080 to U+009F are controls, too: 8-bit terminals obey them. */
+static int is_plain(const unsigned char *s, size_t len)
+{
+    if (len == 1)
+        return s[0] >= 0x20 && s[0] != 0x7f && s[0] != '\\';
+    return len > 2 || (len == 2 && !(s[0] == 0xc2 && s[1] < 0xa0));
+}
+
+static size_t escape(char out[5], unsigned char byte)
+{
+    static const char shorts[] = "\\\\\nn\tt\rr";
+    for (const char *c = shorts; *c; c += 2)
+        if (*c == byte)
+            return (size_t)snprintf(out, 5, "\\%c", c[1]);
+    return (size_t)snprintf(out, 5, "\\x%02x", byte);
+}
+
+char *text_printable(const void *data, size_t len, size_t columns)
+{
+    const unsigned char *s = data;
+    /* A column is at most 4 bytes, an escape has as many columns as bytes. */
+    size_t room = len < columns ? len : columns;
+    char *out = need(malloc(room * 4 + 4 + sizeof ELLIPSIS)), *end = out;
+    size_t used = 0;
+    for (size_t i = 0; i < len && used <= columns;) {
+        size_t step = utf8_len(s + i, len - i);
+        int plain = is_plain(s + i, step);
+        if (plain)
+            memcpy(end, s + i, step);
+        size_t wrote = plain ? step : escape(end, s[i]);
+        end += wrote;
+        used += plain ? 1 : wrote;
+        i += plain ? step : 1;
+    }
+    *end = '\0';
+    text_cut(out, columns);
+    return out;
+}
+
+char *text_base64(const void *data, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *s = data;
+    char *out = need(malloc(len / 3 * 4 + 5)), *end = out;
+    for (size_t i = 0; i < len; i += 3) {
+        size_t left = len - i;
+        uint32_t bits = (uint32_t)s[i] << 16 | (left > 1 ? (uint32_t)s[i + 1] << 8 : 0) | (left > 2 ? s[i + 2] : 0);
+        *end++ = digits[bits >> 18];
+        *end++ = digits[bits >> 12 & 63];
+        *end++ = left > 1 ? digits[bits >> 6 & 63] : '=';
+        *end++ = left > 2 ? digits[bits & 63] : '=';
+    }
+    *end = '\0';
+    return out;
+}
+
+/* ---- time ---- */
+
+const struct text_unit text_units[] = {{"ms", 1},      {"s", 1000},     {"m", 60000},
+                                       {"h", 3600000}, {"d", 86400000}, {NULL, 0}};
+
+const char *text_span(char out[TEXT_SPAN_SIZE], int64_t ms)
+{
+    const struct text_unit *unit = text_units;
+    while (unit[1].name && ms && ms % unit[1].ms == 0)
+        unit++;
+    snprintf(out, TEXT_SPAN_SIZE, "%" PRId64 "%s", ms / unit->ms, unit->name);
+    return out;
+}
+
+const char *text_time(char out[TEXT_TIME_SIZE], int64_t at_ms)
+{
+    struct tm tm;
+    time_t seconds = at_ms / 1000;
+    size_t len = gmtime_r(&seconds, &tm) ? strftime(out, TEXT_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &tm) : 0;
+    snprintf(out + len, TEXT_TIME_SIZE - len, ".%03dZ", (int)(at_ms % 1000));
+    return out;
+}

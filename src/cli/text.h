@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bytes, spans of time and points in time as text. Strings without another owner named are the caller's to free; when
+ * memory runs out the program ends.
+ */
+#ifndef CLI_TEXT_H
+#define CLI_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Memory that was just allocated, or, if it is NULL, the end of the program. */
+void *need(void *memory);
+
+/* Valid UTF-8 without NUL? */
+int text_is_utf8(const void *data, size_t len);
+
+char *text_base64(const void *data, size_t len);
+
+/*
+ * One line that a terminal shows as it is, in UTF-8: control characters, what is not UTF-8, and backslashes are
+ * escaped. If it would take more than `columns` columns (one for each character) it ends in an ellipsis.
+ */
+char *text_printable(const void *data, size_t len, size_t columns);
+
+/* How many columns a printable text takes; and cutting one that text_printable() made, which left room for it. */
+size_t text_columns(const char *text);
+void text_cut(char *text, size_t columns);
+
+/* The units of durations, the shortest first; ends with a NULL name. */
+struct text_unit {
+    const char *name;
+    int64_t ms;
+};
+extern const struct text_unit text_units[];
+
+/* A duration as options take it, in the longest unit that makes it a whole number. Returns `out`. */
+#define TEXT_SPAN_SIZE 24
+const char *text_span(char out[TEXT_SPAN_SIZE], int64_t ms);
+
+/* Unix time in ms as ISO 8601, UTC. Returns `out`. */
+#define TEXT_TIME_SIZE 40
+const char *text_time(char out[TEXT_TIME_SIZE], int64_t at_ms);
+
+#endif
