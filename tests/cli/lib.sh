@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2120
+#
+# What the tests of the command share: a directory of their own in $tmp, removed at the end; a private Redis on a Unix
+# socket in it; processes in the background that never outlive the test; checks that say what they got; waiting for a
+# condition. Conditions are commands that succeed.
+#
+# Sourced. Needs MUSTER, the path of the command.
+: "${MUSTER:?is to be the path of the command}"
+
+export LC_ALL=C
+unset MUSTER_URL MUSTER_PREFIX MUSTER_TRACE POSIXLY_CORRECT
+
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/muster-cli.XXXXXX")
+socket=$tmp/redis.sock
+deadline_s=20
+exec {messages}>&2
+declare -A pids=()
+
+clean_up() {
+    local status=$? pid
+    trap '' INT TERM HUP
+    for pid in "${pids[@]}"; do
+        kill -KILL "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    rm -rf "$tmp"
+    exit "$status"
+}
+trap clean_up EXIT
+trap 'exit 1' INT TERM HUP
+
+# ---- processes
+
+# start NAME COMMAND...: in the background, its output in $tmp/NAME.out and NAME.err. If the test is killed, so is it.
+start() {
+    local name=$1
+    shift
+    rm -f "$tmp/$name.out" "$tmp/$name.err" # what an earlier one said must not be taken for its words
+    setpriv --pdeathsig KILL "$@" >"$tmp/$name.out" 2>"$tmp/$name.err" </dev/null {messages}>&- &
+    pids[$name]=$!
+}
+
+runs() { kill -0 "${pids[$1]}" 2>/dev/null; }
+has_ended() { ! runs "$1"; }
+
+# check_end NAME CODE: it ends by itself, with this exit status
+check_end() {
+    local name=$1 code=0
+    wait_for has_ended "$name"
+    wait "${pids[$name]}" || code=$?
+    unset "pids[$name]"
+    ((code == $2)) || fail "$name ended with status $code, not $2; standard error: $(cat "$tmp/$name.err")"
+} 2>/dev/null # where the shell would say how a job ended
+
+# end NAME SIGNAL CODE: it ends by this signal, with this exit status
+end() {
+    kill "-$2" "${pids[$1]}"
+    check_end "$1" "$3"
+} 2>/dev/null
+
+# ---- Redis
+
+# start_redis [ARGUMENT...]: MUSTER_URL and redis() lead to it
+start_redis() {
+    start redis redis-server --port 0 --unixsocket "$socket" --dir "$tmp" --save '' --appendonly no "$@"
+    wait_for redis_answers
+    export MUSTER_URL=unix://$socket
+}
+
+redis() { redis-cli -s "$socket" "$@"; }
+redis_answers() { redis PING 2>/dev/null | grep -qE 'PONG|NOAUTH'; }
+
+# redis_is VALUE COMMAND...: what redis-cli prints
+redis_is() { [[ $(redis "${@:2}") == "$1" ]]; }
+check_redis() { redis_is "$@" || fail "redis ${*:2}: $(redis "${@:2}"), not $1"; }
+
+# ---- checks
+
+fail() {
+    printf '%s:%s: %s\n' "${0##*/}" "$(caller_line)" "$*" >&"$messages"
+    exit 1
+}
+
+# The line of the test that led here.
+caller_line() {
+    local i
+    for ((i = 1; i < ${#BASH_SOURCE[@]}; i++)); do
+        if [[ ${BASH_SOURCE[i]} == "$0" ]]; then
+            echo "${BASH_LINENO[i - 1]}"
+            return
+        fi
+    done
+}
+
+# wait_for CONDITION...
+wait_for() {
+    local end=$((SECONDS + deadline_s))
+    until "$@"; do
+        ((SECONDS < end)) || fail "waited too long for: $*; standard errors: $(tail -n 5 "$tmp"/*.err)"
+        sleep 0.02
+    done
+}
+
+# check_exit CODE PROGRAM...: its output is in $tmp/out and $tmp/err afterwards
+check_exit() {
+    local want=$1 code=0
+    shift
+    timeout --foreground -s KILL 60 "$@" >"$tmp/out" 2>"$tmp/err" || code=$?
+    ((code == want)) || fail "'$*' ended with status $code, not $want; standard error: $(cat "$tmp/err")"
+}
+
+# check_usage VERB...: wrong use, told in one line that names the verb's help; nothing on standard output
+check_usage() {
+    check_exit 2 "$MUSTER" "$@"
+    check_out ''
+    check_err "see \`muster $1 --help\`"
+}
+
+# check_out TEXT: all that came on standard output, but for the last newline
+check_out() {
+    [[ $(cat "$tmp/out") == "$1" ]] || fail "standard output differs (- wanted, + got):
+$(diff <(printf '%s\n' "$1") "$tmp/out" | tail -n +2)"
+}
+
+# check_err TEXT: exactly one line on standard error, and this is in it
+check_err() {
+    (($(wc -l <"$tmp/err") == 1)) || fail "not one line on standard error: $(cat "$tmp/err")"
+    grep -qF -- "$1" "$tmp/err" || fail "standard error lacks '$1': $(cat "$tmp/err")"
+}
+
+# says NAME TEXT: a process in the background has said so on standard error
+says() { grep -qsF -- "$2" "$tmp/$1.err"; }

@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# What goes wrong outside of the command. Proves, for the verbs that ask Redis:
+#  1. no Redis: status 69 and one line that names `muster serve`; one that does not answer: status 124 after --timeout
+#  2. a wrong password, a missing one, a command that is not allowed: status 77
+#  3. a full, read-only or loading Redis: status 75, nothing changed
+#  4. a key of another type, another format: status 1, nothing changed
+#  5. standard output that cannot be written: status 1, with a line for a full disk and none for a closed pipe
+#  6. no password is shown in any of this, also in what MUSTER_TRACE adds
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+asking=(queues workers ps 'peek q' 'enqueue q task')
+all_said=$tmp/all-said
+
+# check_all CODE TEXT ENVIRONMENT...: each verb ends so, with one line that says so, and nothing else
+check_all() {
+    local code=$1 text=$2 verb
+    shift 2
+    for verb in "${asking[@]}"; do
+        # shellcheck disable=SC2086
+        check_exit "$code" env "$@" "$MUSTER" $verb
+        check_err "$text"
+        check_err "muster ${verb%% *}: "
+        check_out ''
+        cat "$tmp/err" >>"$all_said"
+    done
+}
+
+# ---- 1
+no_redis="start one with \`muster serve\`"
+check_all 69 "$no_redis" MUSTER_URL="unix://user:hidden@$tmp/nobody"
+# A file that is there and is no socket
+check_all 69 "$no_redis" MUSTER_URL="unix://$tmp/out"
+start_redis
+for verb in "${asking[@]}"; do
+    # shellcheck disable=SC2086
+    check_exit 0 "$MUSTER" $verb
+done
+check_exit 0 "$MUSTER" enqueue q task
+kill -STOP "${pids[redis]}"
+for verb in "${asking[@]}"; do
+    # shellcheck disable=SC2086
+    check_exit 124 "$MUSTER" $verb --timeout 50ms
+    check_err 'no answer within 50 ms'
+done
+kill -CONT "${pids[redis]}"
+wait_for redis_answers
+
+# ---- 2
+redis CONFIG SET requirepass hidden >"$tmp/out"
+check_all 77 'denied' MUSTER_URL="unix://:hidden-wrong@$socket"
+check_all 77 'denied' MUSTER_URL="unix://nobody:hidden@$socket"
+check_all 77 'denied'
+check_exit 0 "$MUSTER" queues --url "unix://:hidden@$socket"
+check_exit 0 "$MUSTER" queues --url "unix://default:%68idden@$socket"
+export REDISCLI_AUTH=hidden
+redis ACL SETUSER reader on '>hidden-reader' '~*' +@read +@connection >"$tmp/out"
+check_exit 0 "$MUSTER" peek q --url "unix://reader:hidden-reader@$socket"
+check_exit 77 "$MUSTER" enqueue q task --url "unix://reader:hidden-reader@$socket"
+check_err 'denied'
+cat "$tmp/err" >>"$all_said"
+
+# ---- 6
+for trace in state script wake state,script,wake; do
+    for url in "unix://:hidden@$socket" "unix://:hidden-wrong@$socket" "unix://reader:hidden-reader@$socket"; do
+        MUSTER_TRACE=$trace MUSTER_URL=$url "$MUSTER" enqueue q task >>"$all_said" 2>&1 || true
+    done
+done
+start worker env MUSTER_TRACE=state,script,wake MUSTER_URL="unix://:hidden@$socket" "$MUSTER" work traced
+wait_for says worker 'takes tasks'
+check_exit 0 "$MUSTER" enqueue traced task --url "unix://:hidden@$socket"
+wait_for grep -q task "$tmp/worker.out"
+end worker TERM 0
+cat "$tmp/worker.err" >>"$all_said"
+grep -q 'script' "$all_said" || fail "there is no trace: $(cat "$all_said")"
+! grep -q 'hid' "$all_said" || fail "a password was shown: $(grep hid "$all_said")"
+
+# ---- 3
+redis CONFIG SET requirepass '' >"$tmp/out"
+unset REDISCLI_AUTH
+length=$(redis LLEN muster:queues:q)
+redis CONFIG SET maxmemory 1 >"$tmp/out"
+check_exit 75 "$MUSTER" enqueue q a b
+check_err 'Redis is full'
+check_err '0 tasks were enqueued'
+check_exit 0 "$MUSTER" queues
+redis CONFIG SET maxmemory 0 >"$tmp/out"
+check_redis "$length" LLEN muster:queues:q
+redis REPLICAOF 127.0.0.1 1 >"$tmp/out"
+check_exit 75 "$MUSTER" enqueue q a b
+check_err 'Redis is busy'
+redis REPLICAOF NO ONE >"$tmp/out"
+check_redis "$length" LLEN muster:queues:q
+
+# ---- 4
+redis SET muster:queues:wrong text >"$tmp/out"
+check_exit 1 "$MUSTER" enqueue wrong a b
+check_err WRONGTYPE
+check_exit 1 "$MUSTER" peek wrong
+check_redis text GET muster:queues:wrong
+redis SET other:format 2 >"$tmp/out"
+check_exit 1 "$MUSTER" enqueue q task --prefix other
+check_err 'another --prefix'
+check_redis 1 EXISTS other:format other:queues:q other:names
+
+# ---- 5: more rows than any buffer holds
+seq 100000 | "$MUSTER" enqueue many >"$tmp/out"
+redis EVAL "for i = 1, 5000 do redis.call('ZADD', 'muster:names', i, 'queue' .. i) end" 0 >"$tmp/out"
+for verb in "${asking[@]}" 'peek many -n 100000' 'peek many -n 100000 --json' 'queues --json' help 'help work' --version; do
+    # shellcheck disable=SC2086
+    code=0 && "$MUSTER" $verb >/dev/full 2>"$tmp/err" || code=$?
+    ((code == 1)) || fail "'$verb' ended with $code on a full disk"
+    check_err 'cannot write standard output: No space left on device'
+done
+mkfifo "$tmp/pipe"
+for verb in 'peek many -n 100000' 'peek many -n 100000 --json' queues 'queues --json'; do
+    head -n 1 <"$tmp/pipe" >"$tmp/head" &
+    # shellcheck disable=SC2086
+    code=0 && "$MUSTER" $verb >"$tmp/pipe" 2>"$tmp/err" || code=$?
+    wait $!
+    ((code == 1)) || fail "'$verb' ended with $code on a closed pipe"
+    [[ ! -s $tmp/err ]] || fail "'$verb' is not quiet: $(cat "$tmp/err")"
+    [[ -s $tmp/head ]] || fail "'$verb' printed nothing"
+done
+code=0 && "$MUSTER" queues >&- 2>"$tmp/err" || code=$?
+((code == 1)) || fail "status $code without standard output"
+check_err 'cannot write standard output: Bad file descriptor'

@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# muster serve. Proves:
+#  1. it prints the URL and the line for a shell once Redis takes connections, as JSON its pid and directory, too; what
+#     it says works
+#  2. Redis is set for a queue: AOF, no eviction, no snapshots, loopback only, the socket for its owner alone
+#  3. SIGINT, SIGTERM and SIGHUP end it with status 0 and its Redis with it; what was enqueued is there at the next start
+#  4. --temporary leaves nothing behind, however it ends: by a signal, by the death of its Redis, or by a closed output;
+#     killed itself, at least its Redis ends; a second signal ends a Redis that hangs
+#  5. a port or socket that is taken, a file that is in the way, a directory in use or not usable, a path that is too
+#     long, no redis-server: status 1 and one line, nothing touched
+#  6. the place of the data without --dir; paths with odd characters
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$tmp"
+mkdir temporary
+export TMPDIR=$tmp/temporary
+
+# serve ARGUMENT...: in the background; $url and $redis_pid when it is ready
+serve() {
+    start serve "$MUSTER" serve "$@"
+    wait_for eval 'says serve "Redis runs" || has_ended serve'
+    runs serve || return 1
+    url=$(sed -n 's/^export MUSTER_URL=//p' serve.out)
+    redis_pid=$(pgrep -P "${pids[serve]}" || true)
+}
+redis_gone() { [[ ! -e /proc/$redis_pid ]]; }
+check_nothing_left() {
+    redis_gone || fail "its Redis $redis_pid runs still"
+    [[ -z $(ls temporary) ]] || fail "left behind: $(find temporary)"
+}
+# setting NAME: of the Redis at $url
+setting() { redis-cli -s "$(printf '%b' "${url//%/\\x}" | sed 's|^unix://||')" CONFIG GET "$1" | tail -n +2; }
+
+# ---- 1
+serve --socket ./here.sock --dir data
+[[ $(cat serve.out) == "unix://$tmp/here.sock
+export MUSTER_URL=unix://$tmp/here.sock" ]] || fail "it printed: $(cat serve.out)"
+check_exit 0 env MUSTER_URL="$url" "$MUSTER" enqueue q kept
+check_out '1 enqueued, 1 waiting'
+
+# ---- 2
+for wanted in 'appendonly yes' 'appendfsync everysec' 'save ' 'maxmemory-policy noeviction' 'protected-mode yes' \
+    'bind 127.0.0.1' 'port 0' "dir $tmp/data"; do
+    [[ $(setting "${wanted%% *}") == "${wanted#* }" ]] || fail "not $wanted: $(setting "${wanted%% *}")"
+done
+[[ $(stat -c %a here.sock) == 700 && $(stat -c %a data) == 700 ]] || fail "others may: $(ls -l)"
+[[ -s data/redis.log ]]
+
+# ---- 3
+for signal in TERM INT HUP; do
+    end serve $signal 0
+    redis_gone || fail "its Redis runs still after SIG$signal"
+    [[ ! -e here.sock ]] || fail "the socket is there still after SIG$signal"
+    serve --socket here.sock --dir data
+    check_exit 0 env MUSTER_URL="$url" "$MUSTER" peek q
+    check_out kept
+done
+
+# ---- 5: on the directory and socket of the one that runs
+check_exit 1 "$MUSTER" serve --socket here.sock --dir other
+check_err "the socket '$tmp/here.sock' is taken; name another with --socket"
+check_exit 1 "$MUSTER" serve --socket there.sock --dir data
+check_err "'$tmp/data' is in use by another"
+[[ ! -e there.sock ]]
+check_exit 0 env MUSTER_URL="$url" "$MUSTER" peek q
+end serve TERM 0
+: >file
+check_exit 1 "$MUSTER" serve --socket file --dir data
+check_err "'$tmp/file' is there and is not a socket"
+[[ -f file ]]
+check_exit 1 "$MUSTER" serve --socket s --dir file/data
+check_err "cannot use 'file/data': Not a directory"
+check_exit 1 "$MUSTER" serve --socket not-there/s --dir data
+check_err "cannot make a socket at 'not-there/s': No such file"
+long=$(printf 'x%.0s' {1..120})
+check_exit 1 "$MUSTER" serve --socket "$long" --dir data
+check_err 'bytes too long for a socket'
+check_exit 1 env PATH="$tmp" "$MUSTER" serve --socket s --dir data
+check_err 'apt-get install redis-server'
+TMPDIR=$tmp/not-there check_exit 1 "$MUSTER" serve --temporary
+check_err "set TMPDIR"
+env -u HOME -u XDG_DATA_HOME "$MUSTER" serve --socket s 2>err || true
+check_err 'HOME is not set'
+
+# ---- 1 and 5: a port. One that is free is found by trying.
+any_port() {
+    port=$((RANDOM % 20000 + 20000))
+    serve --port "$port" --dir data --json
+}
+wait_for any_port
+[[ $(cat serve.out) == "{\"url\":\"redis://127.0.0.1:$port\",\"pid\":$redis_pid,\"dir\":\"$tmp/data\"}" ]] ||
+    fail "it printed: $(cat serve.out)"
+check_exit 0 "$MUSTER" peek q --url "redis://127.0.0.1:$port"
+check_out kept
+check_exit 1 "$MUSTER" serve --port "$port" --dir other
+check_err "port $port is taken"
+end serve TERM 0
+
+# ---- 3 and 4: Redis dies by itself
+serve --socket here.sock --dir data
+kill -KILL "$redis_pid"
+check_end serve 1
+says serve 'Redis was ended by signal 9' || fail "no reason: $(cat serve.err)"
+serve --socket here.sock --dir data || fail "the socket of a dead Redis is in the way: $(cat serve.err)"
+end serve TERM 0
+
+# ---- 4
+for signal in TERM INT HUP; do
+    serve --temporary
+    [[ $url == unix://$tmp/temporary/muster-*/redis.sock ]] || fail "it printed: $(cat serve.out)"
+    check_exit 0 env MUSTER_URL="$url" "$MUSTER" enqueue q x
+    end serve $signal 0
+    check_nothing_left
+done
+serve --temporary
+kill -KILL "$redis_pid"
+check_end serve 1
+check_nothing_left
+serve --temporary
+redis-cli -s "${url#unix://}" SHUTDOWN NOSAVE
+check_end serve 1
+says serve 'Redis ended by itself' || fail "no reason: $(cat serve.err)"
+check_nothing_left
+serve --temporary
+kill -STOP "$redis_pid" # one that cannot end when it is asked to
+is_stopped() { grep -q '^State:.T' "/proc/$redis_pid/status"; }
+wait_for is_stopped
+kill -TERM "${pids[serve]}"
+was_asked() { grep -q '^ShdPnd:.*4...$' "/proc/$redis_pid/status"; } # SIGTERM is pending
+wait_for was_asked
+end serve TERM 0
+check_nothing_left
+for output in /dev/full closed; do
+    code=0
+    if [[ $output == closed ]]; then
+        "$MUSTER" serve --temporary >&- 2>err || code=$?
+    else
+        "$MUSTER" serve --temporary >$output 2>err || code=$?
+    fi
+    ((code == 1)) || fail "status $code with output $output"
+    check_err 'cannot write standard output'
+    check_nothing_left
+done
+serve --temporary
+pids[orphan]=$redis_pid
+end serve KILL 137
+wait_for redis_gone
+unset "pids[orphan]"
+
+# ---- 6
+export HOME="$tmp/a home" XDG_DATA_HOME=
+serve --socket "odd %20 \"name\" ü;\$(x)"
+[[ $url =~ ^unix:///[A-Za-z0-9/._%-]+$ ]] || fail "a shell may misread $url"
+check_exit 0 env MUSTER_URL="$url" "$MUSTER" enqueue q x
+[[ $(setting dir) == "$HOME/.local/share/muster" ]] || fail "its data is in $(setting dir)"
+end serve TERM 0
+export XDG_DATA_HOME=$tmp/xdg
+serve --socket s
+[[ $(setting dir) == "$tmp/xdg/muster" ]] || fail "its data is in $(setting dir)"
+end serve TERM 0

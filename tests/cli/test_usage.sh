@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Wrong use, and help. Proves:
+#  1. every verb has help with usage and examples on standard output, by --help and by `muster help VERB`; the overview
+#     lists every verb and the exit codes; --version prints the version
+#  2. unknown verbs and options, missing and surplus operands, and wrong numbers, durations, URLs, names and prefixes end
+#     with status 2 and one line that names the help, before anything is connected to
+#  3. options may follow operands; behind `--` all is operand; of an environment variable and an option the option counts
+#  4. a URL that is refused is not repeated, for it may hold a password
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+verbs=(serve enqueue work queues workers ps peek help)
+
+# Whoever connects here gets status 69, not 2.
+export MUSTER_URL=unix://$tmp/nobody
+
+# ---- 1
+check_exit 0 "$MUSTER" --help
+cp "$tmp/out" "$tmp/overview"
+check_exit 0 "$MUSTER" help
+cmp "$tmp/out" "$tmp/overview"
+for verb in "${verbs[@]}"; do
+    grep -qE "^  $verb  +[A-Z]" "$tmp/overview" || fail "the overview lacks $verb"
+    check_exit 0 "$MUSTER" "$verb" --help
+    head -n 1 "$tmp/out" | grep -q "^Usage: muster $verb " || fail "$verb: no usage"
+    grep -qE "^  .*muster $verb" "$tmp/out" || fail "$verb: no example"
+    grep -qE -- '--json +print JSON' "$tmp/out" || fail "$verb: no common options"
+    awk -v verb="$verb" 'length > 120 { print verb ": too wide: " $0; bad = 1 } END { exit bad }' "$tmp/out"
+    cp "$tmp/out" "$tmp/help"
+    check_exit 0 "$MUSTER" help "$verb"
+    cmp "$tmp/out" "$tmp/help"
+    check_exit 0 "$MUSTER" "$verb" --version
+    grep -qE '^muster [0-9]+\.[0-9]+\.[0-9]+$' "$tmp/out" || fail "$verb: no version"
+done
+for code in 0 1 2 3 69 75 77 124; do
+    grep -qE "^  $code +" "$tmp/overview" || fail "the overview lacks exit code $code"
+done
+check_exit 0 "$MUSTER" --version
+grep -qE '^muster [0-9]+\.[0-9]+\.[0-9]+$' "$tmp/out" || fail "no version"
+
+# ---- 2: verbs
+check_exit 2 "$MUSTER"
+check_err 'a command is missing'
+check_exit 2 "$MUSTER" frobnicate
+check_err "no command 'frobnicate'"
+check_exit 2 "$MUSTER" help frobnicate
+check_err "no command 'frobnicate'"
+check_exit 2 "$MUSTER" --json queues
+check_err 'options come behind the command'
+
+# ---- 2: options
+for verb in "${verbs[@]}"; do
+    check_usage "$verb" --frobnicate
+    check_err 'unknown option --frobnicate;'
+    check_usage "$verb" -Z
+    check_err 'unknown option -Z;'
+    check_usage "$verb" --url
+    check_err '--url needs URL'
+    check_usage "$verb" --json=yes
+    check_err '--json takes no value'
+done
+check_usage work q --pre 3
+check_err 'ambiguous option --pre;'
+check_usage peek q -n
+check_err '-n needs N'
+
+# ---- 2: operands
+for verb in enqueue work peek; do
+    check_usage "$verb"
+    check_err 'QUEUE is missing'
+done
+for verb in queues workers ps serve; do
+    check_usage "$verb" word
+    check_err "'word' is one word too many"
+done
+check_usage peek q word
+check_usage help work word
+check_usage work q --
+check_err 'no command behind --'
+check_usage work one two one
+check_err "the queue 'one' is there twice"
+
+# ---- 2: numbers and durations
+for number in '' x 1x x1 ' 1' +1 -1 0x10 1.5 99999999999999999999; do
+    check_usage peek q -n "$number"
+    check_err 'is not a number'
+done
+check_usage peek q -n 0
+check_err '0 is not from 1 to'
+check_usage work q -c 10001
+check_err '10001 is not from 1 to 10000'
+check_usage work q -c 9000 --prefetch 1001
+check_err 'more than 10000 together'
+check_usage serve --port 65536
+check_err '65536 is not from 0 to 65535'
+for duration in '' 5 s 5x '5 s' 1.5s -5s 5ss 99999999999999999999s 9223372036854775807d; do
+    check_usage queues --timeout "$duration"
+    check_err 'is not a duration'
+done
+check_usage work q --ttl 99ms
+check_err '99ms is not from 100ms to 1d'
+check_usage work q --ttl 25h
+check_usage queues --timeout 0s
+
+# ---- 2: names
+long=$(printf 'q%.0s' {1..201})
+for name in '' "$long" $'a\nb' $'a\x7fb'; do
+    check_usage enqueue "$name" task
+    check_err "QUEUE: a queue's name"
+    check_usage work good "$name"
+    check_usage peek "$name"
+    check_usage ps --queue "$name"
+    check_err "--queue: a queue's name"
+done
+for id in '' .hidden 'a b' a:b "${long:0:65}"; do
+    check_usage work q --id "$id"
+    check_err "--id: a worker's id"
+    check_usage ps --worker "$id"
+done
+for prefix in '' .hidden 'a b' a:b "${long:0:65}"; do
+    check_usage queues --prefix "$prefix"
+    check_err '--prefix: a prefix'
+done
+MUSTER_PREFIX='a b' check_usage queues
+check_err 'MUSTER_PREFIX: a prefix'
+
+# ---- 2: what options mean together
+check_usage enqueue q -0 --whole
+check_usage enqueue q -0 task
+check_usage enqueue q task --whole
+check_usage work q -I ''
+check_usage work q -I '{}'
+check_usage work q --retry-delay 1s
+check_usage work q --retry-delay 0s -- true
+check_usage serve --port 0
+check_usage serve --temporary --dir "$tmp"
+
+# ---- 3: a name that is refused shows where an operand or option was taken from
+long_ok=${long:0:200}
+check_exit 69 "$MUSTER" peek "$long_ok" --json -n 5
+check_exit 69 "$MUSTER" peek --json -n 5 -- --json
+check_exit 124 "$MUSTER" work q --ttl 100ms --timeout 100ms --id --
+grep -q 'muster work: --: not registered' "$tmp/err" || fail "an option's argument was taken for a separator"
+POSIXLY_CORRECT=1 check_exit 69 "$MUSTER" peek q --offset 3
+MUSTER_URL='no url' check_exit 69 "$MUSTER" queues --url "unix://$tmp/nobody"
+MUSTER_URL='no url' check_exit 0 "$MUSTER" queues --help
+MUSTER_URL='' check_exit 69 "$MUSTER" queues --url "unix://$tmp/nobody"
+
+# ---- 2 and 4: URLs
+for url in '' redis:/x http://hidden@h redis://u:hidden@h:0 redis://:hidden@h:99999 redis://:hid%zzden@h redis://:hidden@ \
+    redis://:hidden@h/db unix://:hidden@relative rediss://:hidden@h; do
+    check_usage queues --url "$url"
+    check_err '--url: '
+    ! grep -q hid "$tmp/err" || fail "the password of '$url' is in: $(cat "$tmp/err")"
+done
+MUSTER_URL=redis://u:hidden@h:0 check_usage queues
+check_err 'MUSTER_URL: '
+! grep -q hidden "$tmp/err" || fail "the password is in: $(cat "$tmp/err")"

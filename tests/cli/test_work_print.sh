@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# muster work without a command. Proves:
+#  1. each task is printed raw as a line, of several queues too, and finished; as JSON with its process and queue
+#  2. a reader that has gone ends it with status 1 quietly, a full disk with status 1 and a line; the task that could not
+#     be printed is the next out again
+#  3. a reader that does not read costs neither the registration nor a task, and each task is printed once
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+start_redis
+
+enqueue() { "$MUSTER" enqueue "$@" >"$tmp/out"; }
+has_printed() { [[ $(cat "$tmp/worker.out") == "$1" ]]; }
+
+# ---- 1
+start worker "$MUSTER" work one two --id w
+enqueue one a '' $'b\nc'
+wait_for redis_is 0 HGET muster:queue:one running
+enqueue two d
+wait_for has_printed $'a\n\nb\nc\nd'
+end worker TERM 0
+check_redis 0 EXISTS muster:queues:one muster:queues:two muster:failed:one muster:failed:two
+start worker "$MUSTER" work one --id w --json
+enqueue one text $'\xff'
+json() { [[ $(sed 's/:[0-9a-v]\{11\}:/:TOKEN:/' "$tmp/worker.out") == "$1" ]]; }
+wait_for json '{"process":"w:TOKEN:one","queue":"one","task":"text"}
+{"process":"w:TOKEN:one","queue":"one","task_base64":"/w=="}'
+end worker TERM 0
+
+# ---- 2
+enqueue closed first second
+mkfifo "$tmp/pipe"
+setpriv --pdeathsig KILL "$MUSTER" work closed >"$tmp/pipe" 2>"$tmp/worker.err" &
+pids[worker]=$!
+head -n 1 <"$tmp/pipe" >"$tmp/head"
+enqueue closed third
+check_end worker 1
+[[ $(cat "$tmp/head") == first ]] || fail "printed: $(cat "$tmp/head")"
+! grep -qi pipe "$tmp/worker.err" || fail "not quiet: $(cat "$tmp/worker.err")"
+# What went into the pipe before its reader left was printed.
+redis LRANGE muster:queues:closed -1 -1 | grep -qE '^(second|third)$' ||
+    fail "the next out: $(redis LRANGE muster:queues:closed -1 -1)"
+enqueue full a b
+code=0
+"$MUSTER" work full >/dev/full 2>"$tmp/err" || code=$?
+((code == 1)) || fail "status $code with a full disk"
+grep -q 'cannot write standard output: No space left' "$tmp/err" || fail "no line: $(cat "$tmp/err")"
+check_exit 0 "$MUSTER" peek full
+check_out $'a\nb'
+
+# ---- 3: more than a pipe holds, and a reader that waits until the worker's ttl has passed three times
+seq -f '%0999.0f' 300 >"$tmp/tasks"
+enqueue slow <"$tmp/tasks"
+exec {pipe}<>"$tmp/pipe"
+setpriv --pdeathsig KILL "$MUSTER" work slow --id w --ttl 400ms >"$tmp/pipe" 2>"$tmp/worker.err" &
+pids[worker]=$!
+now_ms() { redis TIME | { read -r s && read -r us && echo $((s * 1000 + us / 1000)); }; }
+is_stuck() { (($(redis LLEN muster:queues:slow) < 260)); }
+wait_for is_stuck
+end=$(($(now_ms) + 1200))
+beat_after() { (($(redis --raw HGET muster:beat at) >= $1)); }
+wait_for beat_after "$end"
+head -n 300 <&"$pipe" >"$tmp/read"
+cmp "$tmp/tasks" "$tmp/read"
+wait_for redis_is 0 HGET muster:queue:slow running
+[[ $(cat "$tmp/worker.err") == 'muster work: w: takes tasks' ]] || fail "it lost its way: $(cat "$tmp/worker.err")"
+end worker TERM 0

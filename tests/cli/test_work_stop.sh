@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# How muster work ends, and what it says on the way. Proves:
+#  1. SIGTERM, SIGINT or SIGHUP: the running tasks end, what has not started is given back, status 0; under nohup a
+#     hang-up is ignored
+#  2. a second signal, or the drain time's end, gives back what runs, to the front in order, and ends the children
+#  3. an id that lives already is refused with status 1; that of a crashed worker is free after its ttl
+#  4. without Redis it says so once and goes on trying until there is one; with --timeout it ends with status 124
+#  5. a Redis that goes and comes back is told in a line each; one that lost its data makes it register anew
+#  6. a wrong password ends it with status 77, another format with status 1
+#  7. a dead worker's tasks are taken over, which is told
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$tmp"
+start_redis
+
+enqueue() { "$MUSTER" enqueue "$@" >out; }
+# Says its task in a file at-TASK and ends when that is taken away.
+cat >hold <<'SH'
+name=$(cat)
+: >"at-$name"
+while [ -e "at-$name" ]; do sleep 0.02; done
+echo "$name" >>ended
+SH
+process_gone() { ! kill -0 "$1" 2>/dev/null; }
+
+# ---- 1
+for signal in TERM INT HUP; do
+    start worker "$MUSTER" work $signal --id w -c 2 --prefetch 1 -- sh hold
+    enqueue $signal 1 2 3 4
+    wait_for test -e at-1 -a -e at-2
+    wait_for redis_is 3 HLEN "muster:processing:w:$signal"
+    kill -$signal "${pids[worker]}"
+    wait_for redis_is 2 HLEN "muster:processing:w:$signal"
+    runs worker || fail "SIG$signal ended it while tasks ran"
+    rm at-1 at-2
+    check_end worker 0
+    check_exit 0 "$MUSTER" peek $signal
+    check_out $'3\n4'
+    [[ $(sort ended | paste -sd' ') == '1 2' ]] || fail "ended: $(cat ended)"
+    rm ended
+    check_redis 0 EXISTS muster:worker:w "muster:processing:w:$signal" muster:alive:w
+done
+start worker nohup "$MUSTER" work nohup -- sh hold
+wait_for says worker 'takes tasks'
+kill -HUP "${pids[worker]}"
+enqueue nohup 1
+wait_for test -e at-1
+rm at-1
+end worker TERM 0
+
+# ---- 2
+start worker "$MUSTER" work twice --id w -c 3 --ttl 1s -- sh -c 'echo $$ >>children; . ./hold'
+enqueue twice 1 2 3 4
+wait_for test -e at-1 -a -e at-2 -a -e at-3
+kill -TERM "${pids[worker]}"
+enqueue twice 5
+end worker INT 0
+check_exit 0 "$MUSTER" peek twice
+check_out $'1\n2\n3\n4\n5'
+while read -r child; do
+    wait_for process_gone "$child"
+done <children
+rm at-*
+for drain in 0s 100ms; do
+    start worker "$MUSTER" work twice --id w -c 2 --drain $drain -- sh hold
+    wait_for test -e at-1 -a -e at-2
+    end worker TERM 0
+    check_exit 0 "$MUSTER" peek twice
+    check_out $'1\n2\n3\n4\n5'
+    rm at-*
+done
+
+# ---- 3
+start worker "$MUSTER" work q --id w --ttl 2s
+wait_for says worker 'takes tasks'
+check_exit 1 "$MUSTER" work q --id w
+check_err "another live worker has the id 'w'"
+check_exit 0 "$MUSTER" workers --json
+(($(wc -l <out) == 1)) || fail "not one worker: $(cat out)"
+end worker KILL 137
+check_exit 1 "$MUSTER" work q --id w
+wait_for redis_is 0 EXISTS muster:alive:w
+register() {
+    start worker "$MUSTER" work q --id w
+    wait_for eval "says worker 'takes tasks' || has_ended worker"
+    runs worker
+}
+wait_for register
+end worker TERM 0
+
+# ---- 4
+start early "$MUSTER" work q --url "unix://$tmp/late.sock" --ttl 300ms --id early
+wait_for says early 'no Redis, goes on trying'
+start late redis-server --port 0 --unixsocket "$tmp/late.sock" --dir "$tmp" --save '' --appendonly no
+wait_for says early 'takes tasks'
+(($(grep -c 'no Redis' early.err) == 1)) || fail "told more than once: $(cat early.err)"
+end early TERM 0
+check_exit 124 "$MUSTER" work q --url "unix://$tmp/nobody" --ttl 100ms --timeout 200ms
+grep -q 'not registered within --timeout 200ms' err || fail "no reason: $(cat err)"
+
+# ---- 5
+start worker "$MUSTER" work q --id w --ttl 300ms -- cat
+wait_for says worker 'takes tasks'
+end redis TERM 0
+wait_for says worker 'no Redis, goes on trying'
+start_redis
+wait_for says worker 'Redis is there again'
+wait_for says worker 'was lost, registers anew'
+(($(grep -c 'no Redis' worker.err) == 1)) || fail "told more than once: $(cat worker.err)"
+enqueue q $'still there\n'
+wait_for grep -q 'still there' worker.out
+end worker TERM 0
+
+# ---- 6
+redis CONFIG SET requirepass secret >out
+check_exit 77 "$MUSTER" work q --url "unix://:wrong@$socket"
+check_err 'denied: '
+redis -a secret --no-auth-warning CONFIG SET requirepass '' >out
+redis SET other:format 2 >out
+check_exit 1 "$MUSTER" work q --prefix other
+check_err 'another --prefix'
+
+# ---- 7
+start victim "$MUSTER" work shared --id victim --ttl 300ms -- sh hold
+enqueue shared 1
+wait_for test -e at-1
+end victim KILL 137
+rm -f at-1
+start heir "$MUSTER" work shared --id heir --ttl 300ms -- sh hold
+wait_for says heir 'worker victim failed: gave 1 of its tasks back'
+wait_for test -e at-1
+rm at-1
+wait_for redis_is 0 HGET muster:queue:shared running
+end heir TERM 0

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What Redis may refuse, and what is not a Redis: which error each gives, and that nothing was changed by it. The
+ * digest of all data is the same before and after.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake_server.h"
+#include "scene.h"
+
+/* ---- a Redis that refuses ---- */
+
+static struct muster_client *client_of(struct scene *s, const char *url, int timeout_ms)
+{
+    struct muster_client *c;
+    const struct muster_client_options o = {
+        .size = sizeof(o), .url = url, .prefix = s->prefix, .timeout_ms = timeout_ms};
+    assert_ok(muster_client_new(&c, &o));
+    return c;
+}
+
+/* One task, a batch of one script and a batch of several are refused with `err`; the text names `word`. */
+static void assert_refused(struct muster_client *c, int err, const char *word)
+{
+    struct muster_bytes tasks[3000];
+    for (size_t i = 0; i < N_OF(tasks); i++)
+        tasks[i] = (struct muster_bytes){"task", 4};
+    const size_t sizes[] = {1, 10, N_OF(tasks)};
+    const struct muster_enqueue_options front = {.size = sizeof(front), .at_front = 1};
+    assert_err(muster_task_enqueue(c, "q", "x", 1, NULL), err);
+    if (!strstr(muster_client_error(c), word))
+        fail_msg("the error does not say %s: %s", word, muster_client_error(c));
+    for (size_t i = 0; i < N_OF(sizes); i++) {
+        assert_err(muster_task_enqueue_many(c, "q", tasks, sizes[i], NULL, NULL), err);
+        assert_err(muster_task_enqueue_many(c, "q", tasks, sizes[i], &front, NULL), err);
+    }
+}
+
+static void a_full_redis_is_E_FULL_and_nothing_is_changed(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    char before[41], after[41];
+    redis_server_start(&own, NULL);
+    struct muster_client *c = client_of(s, own.url, 0);
+    assert_ok(muster_task_enqueue(c, "q", "first", 5, NULL));
+    raw_do(own.redis, "CONFIG SET maxmemory 1");
+    redis_server_digest(&own, before);
+    assert_refused(c, MUSTER_E_FULL, "");
+    redis_server_digest(&own, after);
+    assert_string_equal(before, after);
+    raw_do(own.redis, "CONFIG SET maxmemory 0");
+    assert_ok(muster_task_enqueue(c, "q", "x", 1, NULL));
+    muster_client_free(c);
+    redis_server_remove(&own);
+}
+
+static void a_fresh_namespace_on_a_full_redis_is_E_FULL(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    redis_server_start(&own, NULL);
+    raw_do(own.redis, "CONFIG SET maxmemory 1");
+    struct muster_client *c = client_of(s, own.url, 0);
+    assert_refused(c, MUSTER_E_FULL, "");
+    assert_int_equal(raw_int(own.redis, "DBSIZE"), 0);
+    muster_client_free(c);
+    redis_server_remove(&own);
+}
+
+static void a_replica_is_E_BUSY_and_nothing_is_changed(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    char before[41], after[41], refusing[64];
+    int fd = fake_server_refuse(refusing);
+    redis_server_start(&own, NULL);
+    struct muster_client *c = client_of(s, own.url, 0);
+    assert_ok(muster_task_enqueue(c, "q", "first", 5, NULL));
+    raw_do(own.redis, "REPLICAOF 127.0.0.1 %s", strrchr(refusing, ':') + 1);
+    redis_server_digest(&own, before);
+    assert_refused(c, MUSTER_E_BUSY, "");
+    redis_server_digest(&own, after);
+    assert_string_equal(before, after);
+    raw_do(own.redis, "REPLICAOF NO ONE");
+    assert_ok(muster_task_enqueue(c, "q", "x", 1, NULL));
+    muster_client_free(c);
+    redis_server_remove(&own);
+    close(fd);
+}
+
+static void assert_denied(struct scene *s, struct redis_server *own, const char *user, const char *password)
+{
+    char before[41], after[41], url[160];
+    snprintf(url, sizeof(url), "redis://%s:%s@127.0.0.1:%d", user, password, own->port);
+    struct muster_client *c = client_of(s, url, 0);
+    redis_server_digest(own, before);
+    assert_refused(c, MUSTER_E_DENIED, "");
+    redis_server_digest(own, after);
+    assert_string_equal(before, after);
+    assert_null(strstr(muster_client_error(c), password));
+    muster_client_free(c);
+}
+
+static void a_user_who_may_not_is_E_DENIED_and_nothing_is_changed(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    redis_server_start(&own, &(struct redis_server_options){.tcp = true});
+    raw_do(own.redis, "ACL SETUSER reader on >secret-word ~* &* +@read +@connection");
+    raw_do(own.redis, "ACL SETUSER stranger on >secret-word ~%s:other:* &* +@all", s->prefix);
+    raw_do(own.redis, "SET other value");
+    assert_denied(s, &own, "reader", "secret-word");
+    assert_denied(s, &own, "stranger", "secret-word");
+    assert_denied(s, &own, "reader", "wrong-word");
+    redis_server_remove(&own);
+}
+
+static void a_key_of_the_wrong_type_is_E_REDIS_and_named(void **state)
+{
+    struct scene *s = *state;
+    char before[41], after[41], key[64];
+    scene_enqueue(s, "other", "x");
+    snprintf(key, sizeof(key), "%s:queues:q", s->prefix);
+    raw_do(s->server->redis, "SET %s text", key);
+    redis_server_digest(s->server, before);
+    assert_refused(s->client, MUSTER_E_REDIS, key);
+    redis_server_digest(s->server, after);
+    assert_string_equal(before, after);
+    scene_enqueue(s, "other", "x");
+}
+
+static void another_format_is_E_FORMAT_and_nothing_is_written(void **state)
+{
+    struct scene *s = *state;
+    char before[41], after[41];
+    raw_do(s->server->redis, "SET %s:format 2", s->prefix);
+    redis_server_digest(s->server, before);
+    assert_refused(s->client, MUSTER_E_FORMAT, "");
+    redis_server_digest(s->server, after);
+    assert_string_equal(before, after);
+}
+
+static void the_first_enqueue_sets_the_format(void **state)
+{
+    struct scene *s = *state;
+    scene_enqueue(s, "q", "x");
+    assert_int_equal(raw_int(s->server->redis, "GET %s:format", s->prefix), 1);
+}
+
+/* ---- not the Redis that was hoped for ---- */
+
+static void servers_that_are_no_use(void **state)
+{
+    struct scene *s = *state;
+    const struct {
+        const char *answer;
+        int err;
+    } cases[] = {
+        {"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", MUSTER_E_REDIS},
+        {"220 mail.example ESMTP\r\n", MUSTER_E_REDIS},
+        {"*1\r\n:1\r\n", MUSTER_E_REDIS},
+        {"*-7\r\n", MUSTER_E_REDIS},
+        {"$99999999999999999999\r\n", MUSTER_E_REDIS},
+        {"-LOADING Redis is loading the dataset in memory\r\n", MUSTER_E_BUSY},
+        {"-BUSY Redis is busy running a script.\r\n", MUSTER_E_BUSY},
+        {"-MISCONF Errors writing to the AOF file\r\n", MUSTER_E_BUSY},
+        {"-READONLY You can't write against a read only replica.\r\n", MUSTER_E_BUSY},
+        {"-OOM command not allowed when used memory > 'maxmemory'.\r\n", MUSTER_E_FULL},
+        {"-NOAUTH Authentication required.\r\n", MUSTER_E_DENIED},
+        {"-NOPERM this user has no permissions\r\n", MUSTER_E_DENIED},
+        {"-ERR unknown command\r\n", MUSTER_E_REDIS},
+        {"-ERR max number of clients reached\r\n", MUSTER_E_BUSY},
+        {"", MUSTER_E_CONN},
+    };
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct fake_server fake;
+        fake_server_start(&fake, cases[i].answer);
+        struct muster_client *c = client_of(s, fake.url, 3000);
+        int err = muster_task_enqueue(c, "q", "x", 1, NULL);
+        if (err != cases[i].err)
+            fail_msg("\"%s\" is %s (%s), not %s", cases[i].answer, muster_err_name(err), muster_client_error(c),
+                     muster_err_name(cases[i].err));
+        assert_string_not_equal(muster_client_error(c), "");
+        muster_client_free(c);
+        fake_server_stop(&fake);
+    }
+}
+
+static void nobody_there_is_E_CONN_at_once(void **state)
+{
+    struct scene *s = *state;
+    char refusing[64], missing[96];
+    int fd = fake_server_refuse(refusing);
+    snprintf(missing, sizeof(missing), "unix://%s/no-such.sock", s->server->dir);
+    const char *urls[] = {refusing, missing};
+    for (size_t i = 0; i < N_OF(urls); i++) {
+        int64_t before = now_ms();
+        struct muster_client *c = client_of(s, urls[i], 60000);
+        assert_err(muster_task_enqueue(c, "q", "x", 1, NULL), MUSTER_E_CONN);
+        assert_string_not_equal(muster_client_error(c), "");
+        muster_client_free(c);
+        assert_in_range(now_ms() - before, 0, 5000);
+    }
+    close(fd);
+}
+
+/* Upper bounds with room for a busy machine: far from the default of 5 s each round trip. */
+static void a_silent_server_is_E_TIMEOUT_within_the_timeout(void **state)
+{
+    struct scene *s = *state;
+    struct fake_server fake;
+    fake_server_start(&fake, NULL);
+    struct muster_client *c = client_of(s, fake.url, 300);
+    int64_t before = now_ms();
+    assert_err(muster_task_enqueue(c, "q", "x", 1, NULL), MUSTER_E_TIMEOUT);
+    int64_t took = now_ms() - before;
+    assert_in_range(took, 250, 2300);
+    assert_string_not_equal(muster_client_error(c), "");
+    muster_client_free(c);
+    fake_server_stop(&fake);
+}
+
+static void a_redis_that_stands_still_is_E_TIMEOUT_and_the_next_call_connects_again(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    redis_server_start(&own, NULL);
+    struct muster_client *c = client_of(s, own.url, 300);
+    assert_ok(muster_task_enqueue(c, "q", "x", 1, NULL));
+    redis_server_freeze(&own);
+    int err = muster_task_enqueue(c, "q", "x", 1, NULL);
+    redis_server_thaw(&own);
+    assert_err(err, MUSTER_E_TIMEOUT);
+    /* The late answer to the first call must not be taken for the answer to this one. */
+    uint64_t waiting = 99;
+    assert_ok(muster_queue_length(c, "nothing", &waiting));
+    assert_int_equal(waiting, 0);
+    muster_client_free(c);
+    redis_server_remove(&own);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(a_full_redis_is_E_FULL_and_nothing_is_changed),
+        live_test(a_fresh_namespace_on_a_full_redis_is_E_FULL),
+        live_test(a_replica_is_E_BUSY_and_nothing_is_changed),
+        live_test(a_user_who_may_not_is_E_DENIED_and_nothing_is_changed),
+        live_test(a_key_of_the_wrong_type_is_E_REDIS_and_named),
+        live_test(another_format_is_E_FORMAT_and_nothing_is_written),
+        live_test(the_first_enqueue_sets_the_format),
+        live_test(servers_that_are_no_use),
+        live_test(nobody_there_is_E_CONN_at_once),
+        live_test(a_silent_server_is_E_TIMEOUT_within_the_timeout),
+        live_test(a_redis_that_stands_still_is_E_TIMEOUT_and_the_next_call_connects_again),
+    };
+    return scene_run(tests);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Commands as handlers: what the child gets, what its exit status means, and that none is left behind.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "live_worker.h"
+
+/* A worker "w1" that serves "q" with `sh -c <script> sh <argument>`. */
+static struct live_worker *serve_shell(struct scene *s, const char *script, const char *argument,
+                                       struct muster_command extra)
+{
+    const char *const argv[] = {"sh", "-c", script, "sh", argument, NULL};
+    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .ttl_ms = 600});
+    extra.size = sizeof(extra);
+    extra.argv = argv;
+    assert_ok(muster_worker_serve_command(w->worker, "q", &extra));
+    return w;
+}
+
+static void await_finished(struct scene *s)
+{
+    raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:q", s->prefix);
+    raw_await(s->server->redis, s->base, 0, "HLEN %s:processing:w1:q", s->prefix);
+    scene_assert_quiet(s);
+}
+
+static int64_t failed(struct scene *s)
+{
+    return raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix);
+}
+
+static bool failed_list_names(struct scene *s, const char *word)
+{
+    char *list = raw_string(s->server->redis, "ZRANGE %s:failed:q 0 -1", s->prefix);
+    bool named = strstr(list, word) != NULL;
+    if (!named)
+        print_error("the failed list does not name %s: %s\n", word, list);
+    free(list);
+    return named;
+}
+
+/* ---- what the child gets ---- */
+
+static void the_child_gets_the_task_and_its_names(void **state)
+{
+    struct scene *s = *state;
+    serve_shell(s,
+                "test \"$MUSTER_QUEUE\" = q && test \"$MUSTER_WORKER\" = w1 && test -n \"$MUSTER_TOKEN\" &&"
+                " test \"$MUSTER_PROCESS\" = \"w1:$MUSTER_TOKEN:q\" && test \"$(cat)\" = 'the task'",
+                NULL, (struct muster_command){0});
+    scene_enqueue(s, "q", "the task");
+    await_finished(s);
+    assert_int_equal(failed(s), 0);
+}
+
+static void tasks_of_any_size_reach_standard_input(void **state)
+{
+    struct scene *s = *state;
+    const size_t len = 1024 * 1024;
+    char *data = calloc(1, len);
+    serve_shell(s, "n=$(wc -c) && { test $n -eq 0 || test $n -eq 1048576; }", NULL, (struct muster_command){0});
+    int err = muster_task_enqueue(s->client, "q", data, len, NULL);
+    free(data);
+    assert_ok(err);
+    assert_ok(muster_task_enqueue(s->client, "q", NULL, 0, NULL));
+    await_finished(s);
+    assert_int_equal(failed(s), 0);
+}
+
+static void a_child_need_not_read_its_input(void **state)
+{
+    struct scene *s = *state;
+    const size_t len = 1024 * 1024;
+    char *data = calloc(1, len);
+    serve_shell(s, "exit 0", NULL, (struct muster_command){0});
+    int err = muster_task_enqueue(s->client, "q", data, len, NULL);
+    free(data);
+    assert_ok(err);
+    await_finished(s);
+    assert_int_equal(failed(s), 0);
+}
+
+static void each_occurrence_of_the_marker_is_replaced_by_the_task(void **state)
+{
+    struct scene *s = *state;
+    serve_shell(s, "test \"$1\" = 'say a $b \"c\" and a $b \"c\"'", "say {} and {}",
+                (struct muster_command){.replace = "{}"});
+    scene_enqueue(s, "q", "a $b \"c\"");
+    await_finished(s);
+    assert_int_equal(failed(s), 0);
+}
+
+static void a_task_with_a_nul_cannot_replace_the_marker(void **state)
+{
+    struct scene *s = *state;
+    serve_shell(s, "exit 0", "{}", (struct muster_command){.replace = "{}"});
+    assert_ok(muster_task_enqueue(s->client, "q", "a\0b", 3, NULL));
+    raw_await(s->server->redis, s->base, 1, "ZCARD %s:failed:q", s->prefix);
+    assert_true(failed_list_names(s, "bad-argument"));
+}
+
+/* ---- what its end means ---- */
+
+static void any_other_exit_status_fails_the_task_in_its_group(void **state)
+{
+    struct scene *s = *state;
+    const struct {
+        const char *task, *group;
+    } cases[] = {
+        {"exit 1", "exit-1"}, {"exit 74", "exit-74"}, {"kill -9 $$", "signal-9"}, {"kill -15 $$", "signal-15"}};
+    serve_shell(s, "eval \"$(cat)\"", NULL, (struct muster_command){0});
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        scene_enqueue(s, "q", cases[i].task);
+        raw_await(s->server->redis, s->base, (int64_t)i + 1, "ZCARD %s:failed:q", s->prefix);
+        assert_true(failed_list_names(s, cases[i].group));
+    }
+    scene_assert_quiet(s);
+}
+
+static void exit_75_retries_the_task_after_the_delay(void **state)
+{
+    struct scene *s = *state;
+    char script[256];
+    snprintf(script, sizeof(script), "test -e %s/seen || { : > %s/seen; exit 75; }", s->server->dir, s->server->dir);
+    serve_shell(s, script, NULL, (struct muster_command){.retry_delay_ms = 300});
+    scene_enqueue(s, "q", "t");
+    raw_await(s->server->redis, s->base, 1, "ZCARD %s:delayed:q", s->prefix);
+    raw_await(s->server->redis, s->base, 0, "ZCARD %s:delayed:q", s->prefix);
+    await_finished(s);
+    assert_int_equal(failed(s), 0);
+}
+
+static void exit_126_and_127_give_the_task_back_and_stop_the_worker(void **state)
+{
+    struct scene *s = *state;
+    const char *scripts[] = {"exit 126", "exit 127"};
+    scene_enqueue(s, "q", "t");
+    for (size_t i = 0; i < N_OF(scripts); i++) {
+        struct live_worker *w = serve_shell(s, scripts[i], NULL, (struct muster_command){0});
+        scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", i + 1);
+        assert_int_equal(w->stop_err, MUSTER_E_NOT_FOUND);
+        assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+        live_worker_free(s, w);
+    }
+    assert_int_equal(failed(s), 0);
+}
+
+static void a_program_that_is_not_there_is_not_served(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1"});
+    const char *programs[] = {"no-such-program-anywhere", "/no/such/program", s->server->dir};
+    for (size_t i = 0; i < N_OF(programs); i++) {
+        const char *const argv[] = {programs[i], NULL};
+        const struct muster_command command = {.size = sizeof(command), .argv = argv};
+        assert_err(muster_worker_serve_command(w->worker, "q", &command), MUSTER_E_NOT_FOUND);
+    }
+}
+
+/* ---- several, and their end ---- */
+
+static void hands_run_commands_side_by_side(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .ttl_ms = 600, .hands = 3});
+    /* Each waits for the two others: with fewer at once none of them would ever end. */
+    char script[240];
+    snprintf(script, sizeof(script),
+             "cd %s && : > side-$$ && until test $(ls | grep -c ^side-) -ge 3; do sleep 0.01; done", s->server->dir);
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    const struct muster_command command = {.size = sizeof(command), .argv = argv};
+    scene_enqueue_n(s, "q", "t", 3);
+    assert_ok(muster_worker_serve_command(w->worker, "q", &command));
+    await_finished(s);
+    assert_int_equal(failed(s), 0);
+}
+
+/* A child that writes its pid to a file of the scene's directory, and stays. */
+struct stayer {
+    char script[512], path[96];
+    pid_t pid;
+};
+
+static void stayer_init(struct scene *s, struct stayer *stayer, const char *before)
+{
+    static int n;
+    snprintf(stayer->path, sizeof(stayer->path), "%s/pid-%d", s->server->dir, n++);
+    snprintf(stayer->script, sizeof(stayer->script),
+             "%s echo $$ > %s.new && mv %s.new %s; while :; do sleep 0.05; done", before, stayer->path, stayer->path,
+             stayer->path);
+    stayer->pid = 0;
+}
+
+static bool stays(void *arg)
+{
+    struct stayer *stayer = arg;
+    FILE *f = fopen(stayer->path, "r");
+    if (f && fscanf(f, "%d", &stayer->pid) != 1)
+        stayer->pid = 0;
+    if (f)
+        fclose(f);
+    return stayer->pid > 0;
+}
+
+static bool is_gone(void *arg)
+{
+    return kill(((struct stayer *)arg)->pid, 0) != 0 && errno == ESRCH;
+}
+
+static void stop_ends_the_child_and_gives_the_task_back(void **state)
+{
+    struct scene *s = *state;
+    struct stayer stayer;
+    stayer_init(s, &stayer, "");
+    struct live_worker *w = serve_shell(s, stayer.script, NULL, (struct muster_command){0});
+    scene_enqueue(s, "q", "t");
+    wait_on(s->base, stays, &stayer, SOON_MS);
+    live_worker_stop(s, w, 0);
+    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    wait_on(s->base, is_gone, &stayer, SOON_MS);
+}
+
+static void a_child_that_ignores_sigterm_is_killed_after_the_grace(void **state)
+{
+    struct scene *s = *state;
+    struct stayer stayer;
+    stayer_init(s, &stayer, "trap '' TERM;");
+    struct live_worker *w = serve_shell(s, stayer.script, NULL, (struct muster_command){.grace_ms = 200});
+    scene_enqueue(s, "q", "t");
+    wait_on(s->base, stays, &stayer, SOON_MS);
+    assert_ok(muster_worker_stop(w->worker, 0));
+    wait_on(s->base, is_gone, &stayer, 200 + 3000);
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
+    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+}
+
+static void free_kills_the_child(void **state)
+{
+    struct scene *s = *state;
+    struct stayer stayer;
+    stayer_init(s, &stayer, "trap '' TERM;");
+    struct live_worker *w = serve_shell(s, stayer.script, NULL, (struct muster_command){0});
+    scene_enqueue(s, "q", "t");
+    wait_on(s->base, stays, &stayer, SOON_MS);
+    live_worker_free(s, w);
+    wait_on(s->base, is_gone, &stayer, SOON_MS);
+}
+
+/* While the child runs, the loop goes on: its worker is heard far beyond its ttl. */
+static void a_long_command_does_not_delay_the_heartbeat(void **state)
+{
+    struct scene *s = *state;
+    struct stayer stayer;
+    stayer_init(s, &stayer, "");
+    serve_shell(s, stayer.script, NULL, (struct muster_command){0});
+    scene_enqueue(s, "q", "t");
+    wait_on(s->base, stays, &stayer, SOON_MS);
+    run_loop(s->base, 1500);
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:alive:w1", s->prefix), 1);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOUBT, NULL, NULL), 0);
+    assert_int_equal(kill(stayer.pid, 0), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(the_child_gets_the_task_and_its_names),
+        live_test(tasks_of_any_size_reach_standard_input),
+        live_test(a_child_need_not_read_its_input),
+        live_test(each_occurrence_of_the_marker_is_replaced_by_the_task),
+        live_test(a_task_with_a_nul_cannot_replace_the_marker),
+        live_test(any_other_exit_status_fails_the_task_in_its_group),
+        live_test(exit_75_retries_the_task_after_the_delay),
+        live_test(exit_126_and_127_give_the_task_back_and_stop_the_worker),
+        live_test(a_program_that_is_not_there_is_not_served),
+        live_test(hands_run_commands_side_by_side),
+        live_test(stop_ends_the_child_and_gives_the_task_back),
+        live_test(a_child_that_ignores_sigterm_is_killed_after_the_grace),
+        live_test(free_kills_the_child),
+        live_test(a_long_command_does_not_delay_the_heartbeat),
+    };
+    return scene_run(tests);
+}

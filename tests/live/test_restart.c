@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Redis restarts, forgets, cuts connections: workers go on by themselves, and nothing is lost. What happens while it
+ * stands still is test_stall.c's.
+ *
+ * The server syncs its append only file on each write, so that what it acknowledged outlives a kill.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hiredis/async.h>
+
+#include "fake_server.h"
+#include "live_worker.h"
+
+/* "By themselves": within 2 s of Redis accepting again, and slack for a busy machine. */
+#define BACK_MS 2000
+#define SLACK_MS 2000
+
+static const struct way {
+    const char *name;
+    void (*end)(struct redis_server *s);
+} ways[] = {{"shut down", redis_server_shutdown}, {"killed", redis_server_kill}};
+
+static struct live_worker *holder(struct scene *s, const char *id, int hands)
+{
+    return live_worker_idle(
+        s,
+        &(struct worker_spec){.id = id, .ttl_ms = 3000, .hands = hands, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+}
+
+static size_t n_events(struct scene *s, enum muster_event_type type)
+{
+    return journal_count(s->journal, JOURNAL_EVENT, (int)type, NULL, NULL);
+}
+
+static void await_nothing_runs(struct scene *s)
+{
+    raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:q", s->prefix);
+    raw_await(s->server->redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
+    scene_assert_quiet(s);
+}
+
+/* The client finds out that its connection broke by a call that fails; a failed call may have enqueued. */
+static void reconnect_client(struct scene *s)
+{
+    uint64_t waiting;
+    if (muster_queue_length(s->client, "q", &waiting) != MUSTER_OK)
+        assert_ok(muster_queue_length(s->client, "q", &waiting));
+}
+
+/* ---- restarts ---- */
+
+static void idle_workers_take_work_again_after_a_restart(void **state)
+{
+    struct scene *s = *state;
+    live_worker_idle(s, &(struct worker_spec){.id = "w1", .ttl_ms = 3000, .queues = {{"q", 0}}});
+    for (size_t i = 0; i < N_OF(ways); i++) {
+        ways[i].end(s->server);
+        redis_server_restart(s->server);
+        int64_t up = now_ms();
+        reconnect_client(s);
+        scene_enqueue(s, "q", "t");
+        scene_await_starts(s, i + 1);
+        print_message("%s: an idle worker took work %d ms after Redis accepted again\n", ways[i].name,
+                      (int)(now_ms() - up));
+        assert_in_range(now_ms() - up, 0, BACK_MS + SLACK_MS);
+        scene_await_idle(s, "q", "w1");
+    }
+    await_nothing_runs(s);
+    assert_int_equal(n_events(s, MUSTER_EVENT_LOST), 0);
+}
+
+static void busy_workers_keep_their_tasks_over_a_restart(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w1 = holder(s, "w1", 3), *w2 = holder(s, "w2", 2);
+    scene_enqueue_n(s, "q", "t", 7);
+    scene_await_starts(s, 5);
+    for (size_t i = 0; i < N_OF(ways); i++) {
+        size_t ups = n_events(s, MUSTER_EVENT_UP);
+        ways[i].end(s->server);
+        redis_server_restart(s->server);
+        int64_t up = now_ms();
+        scene_await_events(s, MUSTER_EVENT_UP, NULL, ups + 2);
+        print_message("%s: both busy workers were back after %d ms\n", ways[i].name, (int)(now_ms() - up));
+        assert_in_range(now_ms() - up, 0, BACK_MS + SLACK_MS);
+    }
+    assert_int_equal(scene_starts(s), 5);
+    live_worker_answer(w1, MUSTER_FINISH);
+    live_worker_answer(w2, MUSTER_FINISH);
+    scene_await_starts(s, 7);
+    await_nothing_runs(s);
+    assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED), 0);
+    assert_int_equal(n_events(s, MUSTER_EVENT_LOST), 0);
+}
+
+static void ends_made_while_redis_is_away_count_when_it_is_back(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = holder(s, "w1", 4);
+    scene_enqueue_n(s, "q", "t", 4);
+    scene_await_starts(s, 4);
+    size_t downs = n_events(s, MUSTER_EVENT_DOWN);
+    redis_server_kill(s->server);
+    scene_await_events(s, MUSTER_EVENT_DOWN, NULL, downs + 2);
+    live_worker_end(w, MUSTER_FINISH);
+    live_worker_end(w, MUSTER_FAIL);
+    live_worker_end(w, MUSTER_RETRY);
+    live_worker_end(w, MUSTER_FINISH);
+    run_loop(s->base, 100);
+    redis_server_restart(s->server);
+    scene_await_starts(s, 5);
+    scene_assert_started(s, 0, (const char *[]){"t0", "t1", "t2", "t3", "t2", NULL});
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), 1);
+    live_worker_answer(w, MUSTER_FINISH);
+    await_nothing_runs(s);
+    assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED), 0);
+}
+
+static void ten_restarts_under_load_lose_nothing(void **state)
+{
+    struct scene *s = *state;
+    enum { RESTARTS = 10, BATCH = 20 };
+    const char *ids[] = {"w1", "w2", "w3"};
+    for (size_t i = 0; i < N_OF(ids); i++)
+        live_worker_idle(s, &(struct worker_spec){.id = ids[i], .ttl_ms = 3000, .hands = 2, .queues = {{"q", 0}}});
+    for (int i = 0; i < RESTARTS; i++) {
+        char stem[16];
+        snprintf(stem, sizeof(stem), "%d-", i);
+        reconnect_client(s);
+        scene_enqueue_n(s, "q", stem, BATCH);
+        for (int turns = 0; turns < i; turns++)
+            event_base_loop(s->base, EVLOOP_NONBLOCK);
+        ways[i % 2].end(s->server);
+        redis_server_restart(s->server);
+    }
+    await_nothing_runs(s);
+    for (int i = 0; i < RESTARTS * BATCH; i++) {
+        char task[32];
+        snprintf(task, sizeof(task), "%d-%d", i / BATCH, i % BATCH);
+        if (!journal_find(s->journal, 0, JOURNAL_END, MUSTER_FINISH, NULL, task))
+            fail_msg("%s was lost", task);
+    }
+    print_message("%d tasks, %zu starts\n", RESTARTS * BATCH, scene_starts(s));
+}
+
+/* ---- what was kept is gone ---- */
+
+static void after_flushall_workers_register_anew(void **state)
+{
+    struct scene *s = *state;
+    holder(s, "w1", 2);
+    live_worker_idle(s, &(struct worker_spec){.id = "w2", .ttl_ms = 900, .queues = {{"other", 0}}});
+    scene_enqueue(s, "q", "held");
+    scene_await_starts(s, 1);
+    raw_do(s->server->redis, "FLUSHALL");
+    scene_await_events(s, MUSTER_EVENT_LOST, "w1", 1);
+    scene_await_events(s, MUSTER_EVENT_LOST, "w2", 1);
+    scene_await_events(s, MUSTER_EVENT_STARTED, "w1", 2);
+    scene_await_events(s, MUSTER_EVENT_STARTED, "w2", 2);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_STOP, "w1", "held"), 1);
+    scene_enqueue(s, "q", "new");
+    scene_enqueue(s, "other", "new");
+    scene_await_starts(s, 3);
+    assert_int_equal(raw_int(s->server->redis, "GET %s:format", s->prefix), 1);
+}
+
+static void scripts_forgotten_under_load_are_sent_again(void **state)
+{
+    struct scene *s = *state;
+    live_worker_idle(s, &(struct worker_spec){.id = "w1", .ttl_ms = 300, .hands = 3, .queues = {{"q", 0}}});
+    live_worker_idle(s, &(struct worker_spec){.id = "w2", .ttl_ms = 300, .hands = 3, .queues = {{"q", 0}}});
+    for (int i = 0; i < 200; i++) {
+        if (i % 5 == 0)
+            raw_do(s->server->redis, "SCRIPT FLUSH");
+        scene_enqueue(s, "q", "t");
+        event_base_loop(s->base, EVLOOP_NONBLOCK);
+    }
+    await_nothing_runs(s);
+    assert_int_equal(scene_starts(s), 200);
+    assert_int_equal(n_events(s, MUSTER_EVENT_DOWN), 0);
+    assert_int_equal(n_events(s, MUSTER_EVENT_LOST), 0);
+}
+
+/* ---- connections cut ---- */
+
+/* No task runs twice: what the lost answers had to say is settled before anything is taken up again. */
+static void ends_in_flight_on_a_killed_connection_are_settled(void **state)
+{
+    struct scene *s = *state;
+    enum { ROUNDS = 20, HANDS = 30 };
+    struct live_worker *w = holder(s, "w1", HANDS);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        w->spec.answer = MUSTER_LATER;
+        reconnect_client(s);
+        scene_enqueue_n(s, "q", "t", HANDS);
+        scene_await_starts(s, (i + 1) * HANDS);
+        live_worker_answer(w, MUSTER_FINISH);
+        for (size_t turns = 0; turns < i % 4; turns++)
+            event_base_loop(s->base, EVLOOP_NONBLOCK);
+        raw_do(s->server->redis, "CLIENT KILL TYPE normal");
+        await_nothing_runs(s);
+    }
+    assert_int_equal(scene_starts(s), ROUNDS * HANDS);
+    print_message("%zu of %d ends could not be confirmed\n", n_events(s, MUSTER_EVENT_UNCOUNTED), ROUNDS * HANDS);
+}
+
+static void tasks_taken_on_a_killed_connection_are_found_again(void **state)
+{
+    struct scene *s = *state;
+    live_worker_idle(s, &(struct worker_spec){.id = "w1", .ttl_ms = 3000, .hands = 3, .queues = {{"q", 0}}});
+    enum { CUTS = 40, BATCH = 10 };
+    for (int i = 0; i < CUTS; i++) {
+        reconnect_client(s);
+        scene_enqueue_n(s, "q", "t", BATCH);
+        for (int turns = 0; turns < i % 5; turns++)
+            event_base_loop(s->base, EVLOOP_NONBLOCK);
+        raw_do(s->server->redis, i % 2 ? "CLIENT KILL TYPE normal" : "CLIENT KILL TYPE pubsub");
+        event_base_loop(s->base, EVLOOP_NONBLOCK);
+    }
+    await_nothing_runs(s);
+    assert_int_equal(scene_starts(s), CUTS * BATCH);
+}
+
+/* Nothing arrives, nothing breaks: only the answers that do not come tell. */
+static void a_half_open_data_connection_is_replaced_within_the_ttl(void **state)
+{
+    struct scene *s = *state;
+    struct fake_server relay;
+    fake_server_relay(&relay, s->server->socket, NULL);
+    struct live_worker *w =
+        live_worker_idle(s, &(struct worker_spec){.id = "w1",
+                                                  .ttl_ms = 900,
+                                                  .answer = MUSTER_LATER,
+                                                  .data = redisAsyncConnect("127.0.0.1", relay.port),
+                                                  .subscription = redisAsyncConnectUnix(s->server->socket),
+                                                  .queues = {{"q", 0}}});
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    size_t ups = n_events(s, MUSTER_EVENT_UP);
+    fake_server_freeze(&relay);
+    int64_t before = now_ms();
+    scene_await_events(s, MUSTER_EVENT_UP, "w1", ups + 1);
+    print_message("ttl 900 ms: a half-open connection was replaced after %d ms\n", (int)(now_ms() - before));
+    assert_in_range(now_ms() - before, 0, 900 + SLACK_MS);
+    live_worker_answer(w, MUSTER_FINISH);
+    scene_enqueue(s, "q", "next");
+    scene_await_starts(s, 2);
+    await_nothing_runs(s);
+    assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED), 0);
+    assert_int_equal(n_events(s, MUSTER_EVENT_LOST), 0);
+    fake_server_stop(&relay);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(idle_workers_take_work_again_after_a_restart),
+        live_test(busy_workers_keep_their_tasks_over_a_restart),
+        live_test(ends_made_while_redis_is_away_count_when_it_is_back),
+        live_test(ten_restarts_under_load_lose_nothing),
+        live_test(after_flushall_workers_register_anew),
+        live_test(scripts_forgotten_under_load_are_sent_again),
+        live_test(ends_in_flight_on_a_killed_connection_are_settled),
+        live_test(tasks_taken_on_a_killed_connection_are_found_again),
+        live_test(a_half_open_data_connection_is_replaced_within_the_ttl),
+    };
+    return scene_run_durable(tests);
+}

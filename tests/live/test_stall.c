@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A stall is not a death: while Redis stands still, for all or for one, workers fall into doubt and start nothing;
+ * when it goes on, they go on with what they hold. And a Redis that refuses for a while does no harm.
+ *
+ * The workers are processes of their own, because looking at a Redis that stands still blocks the test.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "live_worker.h"
+#include "worker_process.h"
+
+#define TTL_MS 600
+#define STALL_MS (3 * TTL_MS)
+
+/* Holds up to three tasks, and goes on with them when told to stop. */
+static struct worker_process *holder(struct scene *s, const char *id)
+{
+    return worker_process_idle(
+        s, &(struct worker_spec){
+               .id = id, .ttl_ms = TTL_MS, .hands = 3, .answer = MUSTER_LATER, .stubborn = true, .queues = {{"q", 0}}});
+}
+
+struct moment {
+    int64_t ms;
+};
+
+static bool is_past(void *arg)
+{
+    return now_ms() >= ((struct moment *)arg)->ms;
+}
+
+static void pause_clients(struct scene *s, struct moment *end)
+{
+    raw_do(s->server->redis, "CLIENT PAUSE %d ALL", STALL_MS);
+    end->ms = now_ms() + STALL_MS;
+    scene_await_events(s, MUSTER_EVENT_DOUBT, "w1", 1);
+    scene_await_events(s, MUSTER_EVENT_DOUBT, "w2", 1);
+    wait_until(is_past, end, SOON_MS);
+}
+
+static void freeze_server(struct scene *s, struct moment *end)
+{
+    redis_server_freeze(s->server);
+    end->ms = now_ms() + STALL_MS;
+    scene_await_events(s, MUSTER_EVENT_DOUBT, "w1", 1);
+    scene_await_events(s, MUSTER_EVENT_DOUBT, "w2", 1);
+    wait_until(is_past, end, SOON_MS);
+    redis_server_thaw(s->server);
+}
+
+/* Two workers hold all there is; a third, idle, would get whatever is wrongly swept. */
+static void assert_nobody_is_robbed(struct scene *s, void (*stall)(struct scene *, struct moment *))
+{
+    struct moment end;
+    struct worker_process *w1 = holder(s, "w1"), *w2 = holder(s, "w2");
+    scene_enqueue_n(s, "q", "t", 6);
+    scene_await_starts(s, 6);
+    worker_process_idle(s, &(struct worker_spec){.id = "idle", .ttl_ms = TTL_MS, .hands = 9, .queues = {{"q", 0}}});
+    stall(s, &end);
+
+    /* Two ttls on, anybody who was to be swept would have been. */
+    end.ms = now_ms() + 2 * TTL_MS;
+    wait_until(is_past, &end, SOON_MS);
+    assert_int_equal(scene_starts(s), 6);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_LOST, NULL, NULL), 0);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_SWEPT, NULL, NULL), 0);
+    worker_process_answer(w1, MUSTER_FINISH);
+    worker_process_answer(w2, MUSTER_FINISH);
+    raw_await(s->server->redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
+    scene_assert_quiet(s);
+    assert_int_equal(scene_starts(s), 6);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL), 0);
+}
+
+static void a_paused_redis_robs_nobody(void **state)
+{
+    assert_nobody_is_robbed(*state, pause_clients);
+}
+
+static void a_frozen_redis_robs_nobody(void **state)
+{
+    assert_nobody_is_robbed(*state, freeze_server);
+}
+
+/* A holder that stays away a little longer than Redis did, and a rival that would take what it holds. */
+struct late {
+    struct worker_process *holder;
+    int64_t thawed_ms;
+};
+
+enum { LATE_TTL_MS = 1500 };
+
+static void stall_with_a_late_holder(struct scene *s, struct late *late)
+{
+    const struct worker_spec spec = {
+        .ttl_ms = LATE_TTL_MS, .hands = 3, .answer = MUSTER_LATER, .stubborn = true, .queues = {{"q", 0}}};
+    struct worker_spec holder_spec = spec, rival_spec = spec;
+    holder_spec.id = "late";
+    rival_spec.id = "rival";
+    late->holder = worker_process_idle(s, &holder_spec);
+    scene_enqueue_n(s, "q", "t", 3);
+    scene_await_starts(s, 3);
+    worker_process_idle(s, &rival_spec);
+    redis_server_freeze(s->server);
+    struct moment end = {now_ms() + LATE_TTL_MS + LATE_TTL_MS / 3};
+    kill(late->holder->pid, SIGSTOP);
+    wait_until(is_past, &end, SOON_MS);
+    redis_server_thaw(s->server);
+    late->thawed_ms = now_ms();
+    raw_await(s->server->redis, NULL, 1, "EXISTS %s:alive:rival", s->prefix);
+}
+
+static void who_comes_back_within_a_ttl_after_a_stall_is_not_robbed(void **state)
+{
+    struct scene *s = *state;
+    struct late late;
+    stall_with_a_late_holder(s, &late);
+    struct moment end = {late.thawed_ms + LATE_TTL_MS / 2};
+    wait_until(is_past, &end, SOON_MS);
+    kill(late.holder->pid, SIGCONT);
+    end.ms = late.thawed_ms + 2 * LATE_TTL_MS;
+    wait_until(is_past, &end, SOON_MS);
+    assert_int_equal(scene_starts(s), 3);
+    worker_process_answer(late.holder, MUSTER_FINISH);
+    raw_await(s->server->redis, NULL, 0, "HGET %s:queue:q running", s->prefix);
+    scene_assert_quiet(s);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL), 0);
+}
+
+static void who_died_in_a_stall_is_swept_when_the_grace_is_over(void **state)
+{
+    struct scene *s = *state;
+    struct late late;
+    stall_with_a_late_holder(s, &late);
+    worker_process_kill(late.holder);
+    scene_await_starts(s, 6);
+    int took = (int)(now_ms() - late.thawed_ms);
+    print_message("ttl %d ms: swept %d ms after the stall\n", LATE_TTL_MS, took);
+    assert_in_range(took, LATE_TTL_MS - 100, LATE_TTL_MS + LATE_TTL_MS / 3 + 2000);
+    scene_assert_started(s, 0, (const char *[]){"t0", "t1", "t2", "t0", "t1", "t2", NULL});
+}
+
+/* In doubt, handlers are told to stop; a stubborn one that goes on and ends well still owns its task. */
+static void an_end_made_in_doubt_counts_if_the_task_is_still_its_own(void **state)
+{
+    struct scene *s = *state;
+    struct worker_process *w = holder(s, "w1");
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    redis_server_freeze(s->server);
+    scene_await_events(s, MUSTER_EVENT_DOUBT, "w1", 1);
+    scene_await_events(s, MUSTER_EVENT_STOP, "w1", 1);
+    worker_process_end(w, MUSTER_FINISH);
+    redis_server_thaw(s->server);
+    raw_await(s->server->redis, s->base, 0, "HLEN %s:processing:w1:q", s->prefix);
+    raw_await(s->server->redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
+    scene_assert_quiet(s);
+    scene_enqueue(s, "q", "next");
+    scene_await_starts(s, 2);
+    scene_assert_started(s, 0, (const char *[]){"t", "next", NULL});
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL), 0);
+}
+
+/* Told before any peer may sweep: counted from when the last confirmed heartbeat was sent. */
+static void doubt_comes_within_the_ttl_and_nothing_starts_in_it(void **state)
+{
+    struct scene *s = *state;
+    worker_process_idle(
+        s, &(struct worker_spec){
+               .id = "w1", .ttl_ms = TTL_MS, .hands = 1, .prefetch = 3, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+    scene_enqueue_n(s, "q", "t", 4);
+    scene_await_starts(s, 1);
+    int64_t before = now_ms();
+    redis_server_freeze(s->server);
+    scene_await_events(s, MUSTER_EVENT_DOUBT, "w1", 1);
+    const struct journal_entry *doubt = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_DOUBT, "w1", NULL);
+    print_message("ttl %d ms: doubt %d ms after Redis froze\n", TTL_MS, (int)(doubt->at_ms - before));
+    assert_in_range(doubt->at_ms - before, 0, TTL_MS + 1000);
+    scene_await_events(s, MUSTER_EVENT_STOP, "w1", 1);
+    /* Its only hand is free again, its peers cannot have the other three: yet it must not begin them now. */
+    struct moment later = {now_ms() + 300};
+    wait_until(is_past, &later, SOON_MS);
+    assert_int_equal(scene_starts(s), 1);
+    redis_server_thaw(s->server);
+    scene_await_starts(s, 2);
+}
+
+/* ---- refusals ---- */
+
+static void on_a_full_redis_workers_live_and_finish(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    redis_server_start(&own, NULL);
+    scene_move(s, &own);
+    struct worker_process *w = holder(s, "w1");
+    scene_enqueue_n(s, "q", "t", 3);
+    scene_await_starts(s, 3);
+    raw_do(own.redis, "CONFIG SET maxmemory 1");
+    struct moment later = {now_ms() + 3 * TTL_MS};
+    worker_process_end(w, MUSTER_FINISH);
+    raw_await(own.redis, NULL, 2, "HLEN %s:processing:w1:q", s->prefix);
+    wait_until(is_past, &later, SOON_MS);
+    assert_int_equal(raw_int(own.redis, "EXISTS %s:alive:w1", s->prefix), 1);
+    worker_process_end(w, MUSTER_FINISH);
+    raw_await(own.redis, NULL, 1, "HLEN %s:processing:w1:q", s->prefix);
+    worker_process_end(w, MUSTER_GIVE_BACK);
+    scene_await_starts(s, 4);
+    raw_do(own.redis, "CONFIG SET maxmemory 0");
+    scene_enqueue(s, "q", "after");
+    scene_await_starts(s, 5);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOUBT, NULL, NULL), 0);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_LOST, NULL, NULL), 0);
+    redis_server_remove(&own);
+}
+
+static void a_redis_that_is_a_replica_for_a_while_is_waited_for(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    redis_server_start(&own, NULL);
+    scene_move(s, &own);
+    struct worker_process *w = worker_process_idle(
+        s, &(struct worker_spec){.id = "w1", .ttl_ms = TTL_MS, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    raw_do(own.redis, "REPLICAOF 127.0.0.1 1");
+    scene_await_events(s, MUSTER_EVENT_DOUBT, "w1", 1);
+    raw_do(own.redis, "REPLICAOF NO ONE");
+    int64_t before = now_ms();
+    scene_await_starts(s, 2);
+    print_message("writable again: the task was taken up after %d ms\n", (int)(now_ms() - before));
+    assert_in_range(now_ms() - before, 0, 2000 + 2000);
+    worker_process_answer(w, MUSTER_FINISH);
+    raw_await(own.redis, NULL, 0, "HGET %s:queue:q running", s->prefix);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_STOPPED, NULL, NULL), 0);
+    redis_server_remove(&own);
+}
+
+static void a_key_of_the_wrong_type_harms_its_own_queue_only(void **state)
+{
+    struct scene *s = *state;
+    raw_do(s->server->redis, "SET %s:queues:bad text", s->prefix);
+    worker_process_start(s, &(struct worker_spec){.id = "w1", .ttl_ms = TTL_MS, .queues = {{"bad", 0}, {"q", 0}}});
+    scene_await_events(s, MUSTER_EVENT_REFUSED, "w1", 1);
+    const struct journal_entry *e = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_REFUSED, "w1", NULL);
+    assert_non_null(strstr(e->text, "queues:bad"));
+    scene_enqueue_n(s, "q", "t", 3);
+    scene_await_starts(s, 3);
+    raw_do(s->server->redis, "DEL %s:queues:bad", s->prefix);
+    scene_enqueue(s, "bad", "good again");
+    scene_await_starts(s, 4);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOUBT, NULL, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(a_paused_redis_robs_nobody),
+        live_test(a_frozen_redis_robs_nobody),
+        live_test(who_comes_back_within_a_ttl_after_a_stall_is_not_robbed),
+        live_test(who_died_in_a_stall_is_swept_when_the_grace_is_over),
+        live_test(an_end_made_in_doubt_counts_if_the_task_is_still_its_own),
+        live_test(doubt_comes_within_the_ttl_and_nothing_starts_in_it),
+        live_test(on_a_full_redis_workers_live_and_finish),
+        live_test(a_redis_that_is_a_replica_for_a_while_is_waited_for),
+        live_test(a_key_of_the_wrong_type_harms_its_own_queue_only),
+    };
+    return scene_run(tests);
+}

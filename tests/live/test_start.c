@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Starting a worker where something is in the way: a live twin, a foreign format, no permission, no Redis.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fake_server.h"
+#include "live_worker.h"
+
+static void a_live_twin_is_refused_and_the_first_is_unaffected(void **state)
+{
+    struct scene *s = *state;
+    live_worker_idle(s, &(struct worker_spec){.id = "twin", .hands = 2, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+    scene_enqueue(s, "q", "mine");
+    scene_await_starts(s, 1);
+    char *epoch = raw_string(s->server->redis, "GET %s:alive:twin", s->prefix);
+
+    struct live_worker *second =
+        live_worker_new(s, &(struct worker_spec){.id = "twin", .hands = 2, .queues = {{"q", 0}, {"other", 0}}});
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "twin", 1);
+    assert_int_equal(second->stop_err, MUSTER_E_EXISTS);
+    assert_string_not_equal(muster_worker_error(second->worker), "");
+    assert_string_not_equal(journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_STOPPED, "twin", NULL)->text, "");
+
+    char *after = raw_string(s->server->redis, "GET %s:alive:twin", s->prefix);
+    bool same = !strcmp(epoch, after);
+    free(epoch);
+    free(after);
+    assert_true(same);
+    assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:twin:q", s->prefix), 1);
+    scene_enqueue(s, "q", "mine too");
+    scene_await_starts(s, 2);
+    scene_enqueue(s, "other", "nobody's");
+    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:other", s->prefix), 1);
+}
+
+static void an_id_is_free_again_after_its_worker_has_stopped(void **state)
+{
+    struct scene *s = *state;
+    const struct worker_spec spec = {.id = "w1", .ttl_ms = 60000, .queues = {{"q", 0}}};
+    for (size_t life = 1; life <= 3; life++) {
+        struct live_worker *w = live_worker_idle(s, &spec);
+        scene_enqueue(s, "q", "t");
+        scene_await_starts(s, life);
+        assert_ok(muster_worker_stop(w->worker, -1));
+        scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", life);
+        assert_int_equal(w->stop_err, MUSTER_OK);
+    }
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_STARTED, "w1", NULL), 3);
+}
+
+static void another_format_stops_the_worker_and_nothing_is_written(void **state)
+{
+    struct scene *s = *state;
+    char before[41], after[41];
+    raw_do(s->server->redis, "SET %s:format 2", s->prefix);
+    redis_server_digest(s->server, before);
+    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .queues = {{"q", 0}}});
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
+    assert_int_equal(w->stop_err, MUSTER_E_FORMAT);
+    redis_server_digest(s->server, after);
+    assert_string_equal(before, after);
+}
+
+static void denied_access_stops_the_worker(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    char urls[3][96];
+    redis_server_start(&own, &(struct redis_server_options){.tcp = true, .password = "word"});
+    raw_do(own.redis, "ACL SETUSER reader on >word ~* &* +@read +@connection +@pubsub");
+    snprintf(urls[0], sizeof(urls[0]), "redis://127.0.0.1:%d", own.port);
+    snprintf(urls[1], sizeof(urls[1]), "redis://:wrong@127.0.0.1:%d", own.port);
+    snprintf(urls[2], sizeof(urls[2]), "redis://reader:word@127.0.0.1:%d", own.port);
+    for (size_t i = 0; i < N_OF(urls); i++) {
+        struct live_worker *w =
+            live_worker_new(s, &(struct worker_spec){.id = "w1", .url = urls[i], .queues = {{"q", 0}}});
+        scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", i + 1);
+        assert_int_equal(w->stop_err, MUSTER_E_DENIED);
+        live_worker_free(s, w);
+    }
+    assert_int_equal(raw_int(own.redis, "DBSIZE"), 0);
+    redis_server_remove(&own);
+}
+
+static void run_tells_what_ended_it(void **state)
+{
+    struct scene *s = *state;
+    struct muster_worker *w;
+    live_worker_idle(s, &(struct worker_spec){.id = "twin", .ttl_ms = 60000, .queues = {{"q", 0}}});
+    const struct muster_worker_options o = {
+        .size = sizeof(o), .url = s->server->url, .prefix = s->prefix, .id = "twin"};
+    assert_ok(muster_worker_new(&w, &o));
+    assert_ok(muster_worker_start(w));
+    assert_err(muster_worker_run(w), MUSTER_E_EXISTS);
+    assert_string_not_equal(muster_worker_error(w), "");
+    muster_worker_free(w);
+}
+
+/* ---- no Redis yet ---- */
+
+static void without_redis_the_worker_goes_on_trying(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    redis_server_start(&own, NULL);
+    redis_server_kill(&own);
+    live_worker_new(s, &(struct worker_spec){.id = "w1", .url = own.url, .ttl_ms = 600, .queues = {{"q", 0}}});
+    scene_await_events(s, MUSTER_EVENT_DOWN, "w1", 1);
+    assert_null(journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_STARTED, "w1", NULL));
+    redis_server_restart(&own);
+    int64_t up = now_ms();
+    scene_await_events(s, MUSTER_EVENT_STARTED, "w1", 1);
+    print_message("started %d ms after Redis came up\n", (int)(now_ms() - up));
+    assert_in_range(now_ms() - up, 0, 2000);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_STOPPED, NULL, NULL), 0);
+    redis_server_remove(&own);
+}
+
+/* Once per outage and connection, however many attempts: there are two connections. */
+static void an_outage_is_told_once(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    redis_server_start(&own, NULL);
+    live_worker_new(s, &(struct worker_spec){.id = "w1", .url = own.url, .ttl_ms = 300, .queues = {{"q", 0}}});
+    scene_await_events(s, MUSTER_EVENT_STARTED, "w1", 1);
+    size_t ups = journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UP, "w1", NULL);
+    redis_server_kill(&own);
+    scene_await_events(s, MUSTER_EVENT_DOWN, "w1", 2);
+    /* At most ttl/6 between attempts: 500 ms are ten and more. */
+    run_loop(s->base, 500);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOWN, "w1", NULL), 2);
+    const struct journal_entry *e = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_DOWN, "w1", NULL);
+    assert_int_equal(e->err, MUSTER_E_CONN);
+    assert_string_not_equal(e->text, "");
+    redis_server_restart(&own);
+    scene_await_events(s, MUSTER_EVENT_UP, "w1", ups + 1);
+    redis_server_remove(&own);
+}
+
+/* Whatever a server says, the worker neither crashes nor ends, and says that something is wrong. */
+static void servers_that_are_no_use_are_told_and_tried_again(void **state)
+{
+    struct scene *s = *state;
+    const char *answers[] = {"HTTP/1.1 400 Bad Request\r\n\r\n",
+                             "*1\r\n:1\r\n",
+                             ":1\r\n",
+                             "*3\r\n:1\r\n:2\r\n:3\r\n",
+                             "*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n",
+                             "*-1\r\n",
+                             "-LOADING Redis is loading the dataset in memory\r\n",
+                             "-ERR max number of clients reached\r\n",
+                             "",
+                             NULL};
+    for (size_t i = 0; i < N_OF(answers); i++) {
+        struct fake_server fake;
+        char id[8];
+        snprintf(id, sizeof(id), "w%zu", i);
+        fake_server_start(&fake, answers[i]);
+        print_message("answer %zu\n", i);
+        struct live_worker *w =
+            live_worker_new(s, &(struct worker_spec){.id = id, .url = fake.url, .ttl_ms = 300, .queues = {{"q", 0}}});
+        scene_await_events(s, MUSTER_EVENT_DOWN, id, 1);
+        run_loop(s->base, 200);
+        assert_false(w->has_stopped);
+        live_worker_free(s, w);
+        fake_server_stop(&fake);
+    }
+    assert_int_equal(scene_starts(s), 0);
+}
+
+static void a_refused_connection_does_not_spin(void **state)
+{
+    struct scene *s = *state;
+    char refusing[64];
+    int fd = fake_server_refuse(refusing);
+    live_worker_new(s, &(struct worker_spec){.id = "w1", .url = refusing, .ttl_ms = 6000, .queues = {{"q", 0}}});
+    scene_await_events(s, MUSTER_EVENT_DOWN, "w1", 1);
+    clock_t before = clock();
+    run_loop(s->base, 500);
+    /* The loop of this test itself wakes every few milliseconds. */
+    assert_in_range((clock() - before) * 1000 / CLOCKS_PER_SEC, 0, 250);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(a_live_twin_is_refused_and_the_first_is_unaffected),
+        live_test(an_id_is_free_again_after_its_worker_has_stopped),
+        live_test(another_format_stops_the_worker_and_nothing_is_written),
+        live_test(denied_access_stops_the_worker),
+        live_test(run_tells_what_ended_it),
+        live_test(without_redis_the_worker_goes_on_trying),
+        live_test(an_outage_is_told_once),
+        live_test(servers_that_are_no_use_are_told_and_tried_again),
+        live_test(a_refused_connection_does_not_spin),
+    };
+    return scene_run(tests);
+}

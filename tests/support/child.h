@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Child processes of a test: each dies with the test program, whatever ends that, and is waited for by its pid.
+ *
+ * What a child does is the caller's. It must leave with _exit(). An assert that fails in it aborts it, instead of
+ * jumping into its copy of the test runner.
+ */
+#ifndef CHILD_H
+#define CHILD_H
+
+#include <sys/types.h>
+
+/* Fork; 0 in the child. */
+pid_t child_fork(void);
+
+/* Wait for the end of the child, at most so long. Returns its wait status. */
+int child_reap(pid_t pid, int deadline_ms);
+
+/* SIGKILL and reap, then set to 0. A child that is 0 already is left alone. */
+void child_kill(pid_t *pid);
+
+#endif

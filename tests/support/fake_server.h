@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Servers on a free port of 127.0.0.1 that are not what the library hopes for.
+ */
+#ifndef FAKE_SERVER_H
+#define FAKE_SERVER_H
+
+#include <sys/types.h>
+
+struct fake_server {
+    pid_t pid;
+    int port;
+    char url[64];
+};
+
+/* Answers `answer` to whatever arrives, each time. NULL: accepts, reads, and says nothing. "": closes at once. */
+void fake_server_start(struct fake_server *f, const char *answer);
+
+/* Passes all bytes on, both ways, between who connects and the server on the Unix socket; but what arrives together
+ * with the text `swallow`, if that is not NULL, gets lost. */
+void fake_server_relay(struct fake_server *f, const char *socket, const char *swallow);
+
+/* Nothing moves through it any more, with all connections open: what a cable pulled out does. */
+void fake_server_freeze(struct fake_server *f);
+void fake_server_thaw(struct fake_server *f);
+
+void fake_server_stop(struct fake_server *f);
+
+/* A URL where nobody listens, for as long as the returned descriptor is open. */
+int fake_server_refuse(char url[64]);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The invariant of the protocol, looked up in the keys of a namespace at one instant (one script):
+ *
+ *   - no queue that is not paused has both a waiting task and a fresh idle worker with free hands on it, fresh being
+ *     heard within the last half of its ttl;
+ *   - each worker's `held` is what its in-process sets hold, each queue's `running` what all sets of that queue hold;
+ *   - no in-process set belongs to a worker that is not registered, or to a queue that its worker does not know.
+ *
+ * Work that a bare LPUSH brought is excepted by the protocol, but not here: do not use it together with this.
+ */
+#ifndef INVARIANT_H
+#define INVARIANT_H
+
+struct redisContext;
+
+/* Fails the test with all that is amiss. */
+void invariant_assert(struct redisContext *redis, const char *prefix);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A worker under test, on the loop of a scene.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "live_worker.h"
+
+static void hold(struct live_worker *w, struct muster_process *p)
+{
+    w->held = realloc(w->held, (w->n_held + 1) * sizeof(struct muster_process *));
+    w->held[w->n_held++] = p;
+}
+
+static void end_at(struct live_worker *w, size_t at, enum muster_outcome outcome)
+{
+    struct muster_process *p = w->held[at];
+    w->n_held--;
+    memmove(w->held + at, w->held + at + 1, (w->n_held - at) * sizeof(struct muster_process *));
+    journal_process(w->journal, JOURNAL_END, (int)outcome, p);
+    if (outcome == MUSTER_RETRY)
+        (void)muster_process_set_retry(p, w->spec.retry_ms);
+    (void)muster_process_end(p, outcome);
+}
+
+void live_worker_end(struct live_worker *w, enum muster_outcome outcome)
+{
+    if (w->n_held)
+        end_at(w, 0, outcome);
+}
+
+void live_worker_answer(struct live_worker *w, enum muster_outcome outcome)
+{
+    w->spec.answer = outcome;
+    while (outcome != MUSTER_LATER && w->n_held)
+        live_worker_end(w, outcome);
+}
+
+enum muster_outcome live_worker_handle(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    if (w->spec.answer == MUSTER_LATER)
+        hold(w, p);
+    else
+        journal_process(w->journal, JOURNAL_END, (int)w->spec.answer, p);
+    if (w->spec.answer == MUSTER_RETRY)
+        (void)muster_process_set_retry(p, w->spec.retry_ms);
+    return w->spec.answer;
+}
+
+static void end_stopped(struct live_worker *w, const struct muster_process *p)
+{
+    for (size_t i = 0; i < w->n_held; i++) {
+        if (w->held[i] == p) {
+            end_at(w, i, MUSTER_GIVE_BACK);
+            return;
+        }
+    }
+}
+
+void live_worker_note(struct muster_worker *worker, const struct muster_event *e, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_event(w->journal, worker, e);
+    if (e->type == MUSTER_EVENT_STOP && !w->spec.stubborn)
+        end_stopped(w, e->process);
+    if (e->type == MUSTER_EVENT_STOPPED) {
+        w->has_stopped = true;
+        w->stop_err = e->err;
+    }
+}
+
+static void serve(struct live_worker *w)
+{
+    for (size_t i = 0; i < SPEC_QUEUES_MAX && w->spec.queues[i].name; i++)
+        assert_ok(
+            muster_worker_serve(w->worker, w->spec.queues[i].name, w->spec.queues[i].hands, live_worker_handle, w));
+}
+
+struct live_worker *live_worker_new(struct scene *s, const struct worker_spec *spec)
+{
+    struct live_worker *w = calloc(1, sizeof(*w));
+    w->next = s->workers;
+    s->workers = w;
+    w->spec = *spec;
+    w->journal = s->journal;
+    const struct muster_worker_options o = {
+        .size = sizeof(o),
+        .url = spec->url ? spec->url : s->server->url,
+        .prefix = s->prefix,
+        .id = spec->id,
+        .base = s->base,
+        .data = spec->data,
+        .subscription = spec->subscription,
+        .ttl_ms = spec->ttl_ms,
+        .hands = spec->hands,
+        .prefetch = spec->prefetch,
+        .drain_ms = spec->drain_ms,
+        .on_event = live_worker_note,
+        .arg = w,
+    };
+    assert_ok(muster_worker_new(&w->worker, &o));
+    assert_ok(muster_worker_start(w->worker));
+    serve(w);
+    return w;
+}
+
+struct live_worker *live_worker_idle(struct scene *s, const struct worker_spec *spec)
+{
+    struct live_worker *w = live_worker_new(s, spec);
+    const char *id = muster_worker_id(w->worker);
+    scene_await_events(s, MUSTER_EVENT_STARTED, id, 1);
+    for (size_t i = 0; i < SPEC_QUEUES_MAX && spec->queues[i].name; i++)
+        scene_await_idle(s, spec->queues[i].name, id);
+    return w;
+}
+
+void live_worker_stop(struct scene *s, struct live_worker *w, int drain_ms)
+{
+    assert_ok(muster_worker_stop(w->worker, drain_ms));
+    scene_await_events(s, MUSTER_EVENT_STOPPED, muster_worker_id(w->worker), 1);
+}
+
+void live_worker_free(struct scene *s, struct live_worker *w)
+{
+    struct live_worker **link = &s->workers;
+    while (*link != w)
+        link = &(*link)->next;
+    *link = w->next;
+    muster_worker_free(w->worker);
+    free(w->held);
+    free(w);
+}

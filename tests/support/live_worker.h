@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A worker under test, on the loop of a scene: it writes down what happens to it, and its handlers answer what it was
+ * told to answer. With MUSTER_LATER it holds its processes until the test ends them.
+ *
+ * Told to stop a process it gives it back, as a good handler does, unless it is `stubborn`.
+ */
+#ifndef LIVE_WORKER_H
+#define LIVE_WORKER_H
+
+#include <muster/worker.h>
+
+#include "scene.h"
+
+#define SPEC_QUEUES_MAX 4
+
+/* What worker to make; zero means the library's default. `url` defaults to the server's. */
+struct worker_spec {
+    const char *id, *url;
+    int ttl_ms, hands, prefetch, drain_ms;
+    enum muster_outcome answer;
+    bool stubborn;
+    int retry_ms;
+    struct {
+        const char *name;
+        int hands;
+    } queues[SPEC_QUEUES_MAX];
+    struct redisAsyncContext *data, *subscription;
+};
+
+struct live_worker {
+    struct live_worker *next;
+    struct worker_spec spec;
+    struct muster_worker *worker;
+    struct journal *journal;
+    struct muster_process **held;
+    size_t n_held;
+    bool has_stopped;
+    int stop_err;
+};
+
+/* Make it, start it, and serve the queues of the spec. Owned by the scene. */
+struct live_worker *live_worker_new(struct scene *s, const struct worker_spec *spec);
+
+/* The same, and wait until it has started and is idle on all its queues. */
+struct live_worker *live_worker_idle(struct scene *s, const struct worker_spec *spec);
+
+/* End the process that it has held longest. */
+void live_worker_end(struct live_worker *w, enum muster_outcome outcome);
+
+/* From now on its handlers answer this; what it holds is ended so too. */
+void live_worker_answer(struct live_worker *w, enum muster_outcome outcome);
+
+/* Stop it, and wait until it has stopped. */
+void live_worker_stop(struct scene *s, struct live_worker *w, int drain_ms);
+
+/* Free it now instead of at the end of the scene. */
+void live_worker_free(struct scene *s, struct live_worker *w);
+
+/* The pieces for a test that makes the worker itself. `arg` is a struct live_worker *. */
+enum muster_outcome live_worker_handle(struct muster_process *p, void *arg);
+void live_worker_note(struct muster_worker *w, const struct muster_event *e, void *arg);
+
+#endif

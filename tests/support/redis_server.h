@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A private redis-server of a test: on a Unix socket in a directory of its own, and on a free TCP port if asked for.
+ * It dies with the test program, and the directory goes with it, however that ends.
+ *
+ * `redis` is a blocking connection for looking at it (raw.h); it is made anew whenever the server comes up again.
+ * All calls fail the test when they fail, with the end of the server's log.
+ */
+#ifndef REDIS_SERVER_H
+#define REDIS_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct redisContext;
+
+/*
+ *   tcp       on a free port of 127.0.0.1 too
+ *   aof       append only file, synced on each write: nothing acknowledged is lost in a restart
+ *   password  of the default user; NULL: none
+ */
+struct redis_server_options {
+    bool tcp, aof;
+    const char *password;
+};
+
+struct redis_server {
+    struct redis_server_options options;
+    pid_t pid, keeper;
+    char dir[64], socket[80], url[96];
+    int port;
+    struct redisContext *redis;
+};
+
+/* Start it, and return when it answers. */
+void redis_server_start(struct redis_server *s, const struct redis_server_options *o);
+
+/* Start it again on the same directory, socket and port. */
+void redis_server_restart(struct redis_server *s);
+
+/* End it: with SIGTERM, upon which it saves what it should, or with SIGKILL. The data stay. */
+void redis_server_shutdown(struct redis_server *s);
+void redis_server_kill(struct redis_server *s);
+
+/* SIGSTOP and SIGCONT: it stands still with its connections open. */
+void redis_server_freeze(struct redis_server *s);
+void redis_server_thaw(struct redis_server *s);
+
+/* Kill it if it runs, and remove its directory. */
+void redis_server_remove(struct redis_server *s);
+
+/* One number of INFO, as "total_commands_processed". */
+int64_t redis_server_info(struct redis_server *s, const char *field);
+
+/* How often a command has been called, within scripts or not; of any command, other than by raw.h: NULL. */
+int64_t redis_server_calls(struct redis_server *s, const char *command);
+
+/* A digest of all data: equal digests, equal data. */
+void redis_server_digest(struct redis_server *s, char digest[41]);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a live test stands on: one server per program; and for each test a namespace, a client, a loop and a journal of
+ * its own. At the end of a test, failed or not, the workers that are left are freed, and the processes killed.
+ *
+ *     int main(void)
+ *     {
+ *         const struct CMUnitTest tests[] = {live_test(a_promise_that_is_kept)};
+ *         return scene_run(tests);
+ *     }
+ *
+ * In a test, `struct scene *s = *state;`.
+ */
+#ifndef SCENE_H
+#define SCENE_H
+
+#include <event2/event.h>
+#include <hiredis/hiredis.h>
+#include <muster/muster.h>
+
+#include "journal.h"
+#include "raw.h"
+#include "redis_server.h"
+#include "testing.h"
+#include "wait.h"
+
+struct live_worker;
+struct worker_process;
+
+struct scene {
+    struct redis_server *server;
+    char prefix[16];
+    struct muster_client *client;
+    struct event_base *base;
+    struct journal *journal;
+    struct live_worker *workers;
+    struct worker_process *processes;
+};
+
+int scene_begin(void **state);
+int scene_end(void **state);
+#define live_test(f) cmocka_unit_test_setup_teardown(f, scene_begin, scene_end)
+
+/* The group's set-up and tear-down: the server of the program. scene_start_durable: with its append only file. */
+int scene_start(void **state);
+int scene_start_durable(void **state);
+int scene_stop(void **state);
+#define scene_run(tests) cmocka_run_group_tests(tests, scene_start, scene_stop)
+#define scene_run_durable(tests) cmocka_run_group_tests(tests, scene_start_durable, scene_stop)
+
+/* A client of the scene's namespace that the caller frees. */
+struct muster_client *scene_client(struct scene *s);
+
+/* From now on the scene plays on another server, which the test starts and removes. */
+void scene_move(struct scene *s, struct redis_server *to);
+
+/* Enqueue a text with the scene's client. */
+void scene_enqueue(struct scene *s, const char *queue, const char *task);
+
+/* Enqueue `n` tasks "<stem>0", "<stem>1", ... in one call. */
+void scene_enqueue_n(struct scene *s, const char *queue, const char *stem, int n);
+
+/* Wait until so many handlers have begun, in all. */
+void scene_await_starts(struct scene *s, size_t n);
+
+/* Wait until the worker, or any for NULL, has had the event `n` times in all. */
+void scene_await_events(struct scene *s, enum muster_event_type type, const char *worker, size_t n);
+
+/* Wait until this worker is known as idle on the queue. */
+void scene_await_idle(struct scene *s, const char *queue, const char *worker);
+
+/* How many handlers have begun. */
+size_t scene_starts(struct scene *s);
+
+/* The tasks begun from a journal position on are these, in this order, NULL at the end. */
+void scene_assert_started(struct scene *s, size_t from, const char *const *tasks);
+
+/* No task waits, no process is left: all queues of the namespace. */
+void scene_assert_quiet(struct scene *s);
+
+#endif

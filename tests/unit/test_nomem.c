@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Memory that runs out: each call is made again and again, and each time one allocation further on fails, until it gets
+ * through. In between it must say so, leave nothing allocated, and leave what it was made on as it was.
+ *
+ * The linker puts the functions below in place of malloc() and its family, in the library too; libevent is told to use
+ * them. hiredis is left out: it ends the program when memory runs out.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <hiredis/async.h>
+#include <muster/client.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "testing.h"
+#include "worker.h"
+
+#define LONG_URL "redis://user:password@[::1]:7000/3"
+#define UNIX_URL "unix://user:password@/a%20path"
+#define NEVER (-1)
+#define ARGUMENTS 200 /* beyond the first arrays and the first block of numbers */
+#define PROCESSES 200 /* beyond the first table */
+
+static struct {
+    long until_failure; /* allocations that go well before one fails */
+    bool stays;         /* all after it fail as well */
+    bool has_failed;
+    bool is_spared; /* what a test needs before the call that it is about */
+    long live;      /* allocations to be freed */
+} memory = {.until_failure = NEVER};
+
+static bool fails(void)
+{
+    if (memory.is_spared || (memory.has_failed && !memory.stays))
+        return false;
+    if (!memory.has_failed && (memory.until_failure == NEVER || memory.until_failure-- > 0))
+        return false;
+    memory.has_failed = true;
+    errno = ENOMEM;
+    return true;
+}
+
+/* ---- in place of the allocator ---- */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void __real_free(void *p);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void __wrap_free(void *p);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t len);
+
+static void *counted(void *p)
+{
+    memory.live += p != NULL;
+    return p;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : counted(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : counted(__real_calloc(n, size));
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    void *p = fails() ? NULL : __real_realloc(old, size);
+    return old ? p : counted(p);
+}
+
+void __wrap_free(void *p)
+{
+    memory.live -= p != NULL;
+    __real_free(p);
+}
+
+char *__wrap_strndup(const char *text, size_t len)
+{
+    size_t kept = strnlen(text, len);
+    char *copy = __wrap_malloc(kept + 1);
+    if (!copy)
+        return NULL;
+    copy[kept] = '\0';
+    return memcpy(copy, text, kept);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return __wrap_strndup(text, strlen(text));
+}
+
+/* ---- the sweep ---- */
+
+static void say_nothing(int severity, const char *text)
+{
+    (void)severity, (void)text;
+}
+
+static int take_over(void **state)
+{
+    (void)state;
+    event_set_mem_functions(__wrap_malloc, __wrap_realloc, __wrap_free);
+    event_set_log_callback(say_nothing); /* it would warn of what is meant to fail */
+    return 0;
+}
+
+static int restore(void **state)
+{
+    (void)state;
+    memory.until_failure = NEVER;
+    memory.stays = memory.has_failed = memory.is_spared = false;
+    return 0;
+}
+
+/* Makes the call once, undoes it, and returns what it answered. */
+typedef int attempt_fn(void);
+
+/*
+ *   attempt   the call
+ *   otherwise a second error that it may answer in place of E_NOMEM; 0: none
+ *   can_do_without
+ *             some of its allocations it does not need to get through
+ */
+struct sweep {
+    attempt_fn *attempt;
+    int otherwise;
+    bool can_do_without;
+};
+
+/* True as long as there was an allocation to fail. */
+static bool fail_at(const struct sweep *s, long n)
+{
+    long before = memory.live;
+    memory.until_failure = n;
+    int err = s->attempt();
+    bool has_failed = memory.has_failed;
+    memory.until_failure = NEVER;
+    memory.has_failed = false;
+    if (memory.live != before)
+        fail_msg("allocation %ld: %ld were not freed", n, memory.live - before);
+    if (!has_failed)
+        assert_ok(err);
+    else if (err != MUSTER_E_NOMEM && (!s->otherwise || err != s->otherwise) && (err || !s->can_do_without))
+        fail_msg("allocation %ld failed: %s", n, muster_err_name(err));
+    return has_failed;
+}
+
+/* Once with one failure, once with all from there on. There must have been `least` allocations, or nothing was seen. */
+static void survive(const struct sweep *s, long least)
+{
+    assert_ok(s->attempt()); /* what is made once and kept is made now */
+    for (int stays = 0; stays <= 1; stays++) {
+        long n = 0;
+        memory.stays = stays;
+        while (fail_at(s, n))
+            n++;
+        assert_true(n >= least);
+    }
+}
+#define assert_survives(least, ...) survive(&(struct sweep){__VA_ARGS__}, least)
+
+/* ---- URLs ---- */
+
+static int parse(const char *text)
+{
+    struct url url = {0};
+    const char *why = NULL;
+    int err = url_parse(&url, text, &why);
+    assert_int_equal(err == MUSTER_OK, why == NULL);
+    assert_int_equal(err == MUSTER_OK, url.user && url.password && (url.host || url.path));
+    url_clear(&url);
+    return err;
+}
+
+static int parse_long_url(void)
+{
+    return parse(LONG_URL);
+}
+
+static int parse_unix_url(void)
+{
+    return parse(UNIX_URL);
+}
+
+static int check_url(void)
+{
+    return muster_url_check(LONG_URL) ? MUSTER_E_NOMEM : MUSTER_OK;
+}
+
+static int copy_url(void)
+{
+    struct url url = {.host = (char[]){"h"}, .user = (char[]){"u"}, .password = (char[]){"p"}}, copy = {0};
+    int err = url_copy(&copy, &url);
+    assert_int_equal(err == MUSTER_OK, copy.host && copy.user && copy.password);
+    url_clear(&copy);
+    return err;
+}
+
+static void urls(void **state)
+{
+    (void)state;
+    assert_survives(3, .attempt = parse_long_url, .otherwise = MUSTER_E_INVALID);
+    assert_survives(3, .attempt = parse_unix_url, .otherwise = MUSTER_E_INVALID);
+    assert_survives(3, .attempt = check_url);
+    assert_survives(3, .attempt = copy_url);
+}
+
+/* ---- commands ---- */
+
+static int build_command(void)
+{
+    struct command c = COMMAND_EMPTY;
+    for (int i = 0; i < ARGUMENTS; i++) {
+        command_text(&c, "text");
+        command_number(&c, i);
+    }
+    int err = c.failed ? MUSTER_E_NOMEM : MUSTER_OK;
+    if (!err)
+        assert_int_equal(c.n, 2 * ARGUMENTS);
+    command_clear(&c);
+    return err;
+}
+
+static void commands(void **state)
+{
+    (void)state;
+    assert_survives(10, .attempt = build_command);
+}
+
+/* ---- clients ---- */
+
+static int make_client(void)
+{
+    const struct muster_client_options o = {.size = sizeof(o), .url = LONG_URL, .prefix = "p"};
+    struct muster_client *c = (struct muster_client *)&o;
+    int err = muster_client_new(&c, &o);
+    assert_int_equal(err == MUSTER_OK, c != NULL);
+    muster_client_free(c);
+    return err;
+}
+
+static void clients(void **state)
+{
+    (void)state;
+    assert_survives(8, .attempt = make_client, .otherwise = MUSTER_E_INVALID);
+}
+
+/* ---- workers ---- */
+
+static int make_worker(struct event_base *base)
+{
+    const struct muster_worker_options o = {.size = sizeof(o), .url = LONG_URL, .base = base};
+    struct muster_worker *w = (struct muster_worker *)&o;
+    int err = muster_worker_new(&w, &o);
+    assert_int_equal(err == MUSTER_OK, w != NULL);
+    muster_worker_free(w);
+    return err;
+}
+
+static int make_worker_with_a_loop(void)
+{
+    return make_worker(NULL);
+}
+
+static int make_worker_on_a_loop(void)
+{
+    memory.is_spared = true;
+    struct event_base *base = event_base_new();
+    memory.is_spared = false;
+    int err = make_worker(base);
+    event_base_free(base);
+    return err;
+}
+
+/* libevent has other ways to wait than the first one that it tries. */
+static void workers(void **state)
+{
+    (void)state;
+    assert_survives(30, .attempt = make_worker_with_a_loop, .otherwise = MUSTER_E_INVALID, .can_do_without = true);
+    assert_survives(20, .attempt = make_worker_on_a_loop, .otherwise = MUSTER_E_INVALID);
+}
+
+static struct sockaddr_in listening;
+
+/* Contexts are the worker's only if it was made: else the caller can go on with them. */
+static int make_worker_of_contexts(void)
+{
+    redisAsyncContext *data = redisAsyncConnect("127.0.0.1", ntohs(listening.sin_port));
+    redisAsyncContext *subscription = redisAsyncConnect("127.0.0.1", ntohs(listening.sin_port));
+    struct muster_worker *w;
+    const struct muster_worker_options o = {.size = sizeof(o), .data = data, .subscription = subscription};
+    int err = muster_worker_new(&w, &o);
+    if (err != MUSTER_OK) {
+        assert_true(link_can_take(data) && link_can_take(subscription));
+        redisAsyncFree(data);
+        redisAsyncFree(subscription);
+    }
+    muster_worker_free(w);
+    return err;
+}
+
+static void workers_of_contexts(void **state)
+{
+    socklen_t len = sizeof(listening);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)state;
+    listening = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    assert_return_code(bind(fd, (struct sockaddr *)&listening, len), 0);
+    assert_return_code(getsockname(fd, (struct sockaddr *)&listening, &len), 0);
+    assert_return_code(listen(fd, 1), 0);
+    assert_survives(20, .attempt = make_worker_of_contexts, .otherwise = MUSTER_E_INVALID, .can_do_without = true);
+    close(fd);
+}
+
+/* ---- serving, and processes ---- */
+
+static enum muster_outcome finish(struct muster_process *p, void *arg)
+{
+    (void)p, (void)arg;
+    return MUSTER_FINISH;
+}
+
+/* A worker in the state in which it can serve, that was never started; serves "first". Spared, up to the return. */
+static struct muster_worker *ready_worker(void)
+{
+    struct muster_worker *w;
+    memory.is_spared = true;
+    assert_ok(muster_worker_new(&w, NULL));
+    w->state = WORKER_WORKING;
+    assert_ok(muster_worker_serve(w, "first", 0, finish, NULL));
+    memory.is_spared = false;
+    return w;
+}
+
+static int free_served(struct muster_worker *w, int err)
+{
+    assert_int_equal(w->n_served, err == MUSTER_OK ? 2 : 1);
+    muster_worker_free(w);
+    return err;
+}
+
+static int serve(void)
+{
+    struct muster_worker *w = ready_worker();
+    return free_served(w, muster_worker_serve(w, "q", 0, finish, NULL));
+}
+
+static int serve_command(void)
+{
+    const char *const argv[] = {"/bin/sh", "-c", "{}", NULL};
+    const struct muster_command command = {.size = sizeof(command), .argv = argv, .replace = "{}"};
+    struct muster_worker *w = ready_worker();
+    return free_served(w, muster_worker_serve_command(w, "q", &command));
+}
+
+static void serving(void **state)
+{
+    (void)state;
+    assert_survives(2, .attempt = serve);
+    assert_survives(8, .attempt = serve_command);
+}
+
+static int add_process(struct muster_worker *w, uint64_t token)
+{
+    struct muster_process *p = process_add(w, w->served[0], token);
+    if (!p)
+        return MUSTER_E_NOMEM;
+    assert_ptr_equal(process_find(w, token), p);
+    int err = process_set_task(p, (struct muster_bytes){"task", 4});
+    return err == MUSTER_OK && !*muster_process_id(p) ? MUSTER_E_NOMEM : err;
+}
+
+static int add_processes(void)
+{
+    struct muster_worker *w = ready_worker();
+    int err = MUSTER_OK;
+    uint64_t token = 0;
+    while (err == MUSTER_OK && ++token <= PROCESSES)
+        err = add_process(w, token);
+    for (uint64_t known = 1; known < token; known++)
+        assert_non_null(process_find(w, known));
+    muster_worker_free(w);
+    return err;
+}
+
+static int set_failure(void)
+{
+    struct muster_worker *w = ready_worker();
+    memory.is_spared = true;
+    struct muster_process *p = process_add(w, w->served[0], 1);
+    assert_ok(muster_process_set_failure(p, "old group", "old message"));
+    memory.is_spared = false;
+    int err = muster_process_set_failure(p, "new group", "new message");
+    assert_string_equal(p->group, err ? "old group" : "new group");
+    assert_string_equal(p->message, err ? "old message" : "new message");
+    muster_worker_free(w);
+    return err;
+}
+
+/* A table that cannot grow only gets slower. */
+static void processes(void **state)
+{
+    (void)state;
+    assert_survives(3 * PROCESSES, .attempt = add_processes, .can_do_without = true);
+    assert_survives(2, .attempt = set_failure);
+}
+
+#define nomem_test(f) cmocka_unit_test_teardown(f, restore)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        nomem_test(urls),
+        nomem_test(commands),
+        nomem_test(clients),
+        nomem_test(workers),
+        nomem_test(workers_of_contexts),
+        nomem_test(serving),
+        nomem_test(processes),
+    };
+    return cmocka_run_group_tests(tests, take_over, NULL);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading the scripts' answers: what the contracts promise, and what they do not. A malformed answer is E_REDIS, a
+ * script's own status is itself, and neither is read beyond its end.
+ */
+#include "scripts.h"
+
+#include <string.h>
+
+#include "made_reply.h"
+
+#define TOKEN_TEXT "0000000000v"
+#define TOKEN_NUMBER 31
+
+/* ---- all of them ---- */
+
+typedef int decode_fn(const redisReply *r);
+
+static int started(const redisReply *r)
+{
+    return script_started(r, &(struct script_started){0});
+}
+
+static int turned(const redisReply *r)
+{
+    return script_turned(r, &(struct script_turned){0});
+}
+
+static int first_take(const redisReply *r)
+{
+    return script_turned_take(r, 0, &(struct script_take){0});
+}
+
+static int heard(const redisReply *r)
+{
+    return script_heard(r, &(struct script_heard){0});
+}
+
+static int read_back(const redisReply *r)
+{
+    return script_read(r, &(struct script_read){0});
+}
+
+static void assert_all_malformed(decode_fn *decode, const redisReply *const *replies, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (decode(replies[i]) != MUSTER_E_REDIS)
+            fail_msg("malformed answer %zu: %s", i, muster_err_name(decode(replies[i])));
+}
+#define assert_malformed(decode, ...)                                 \
+    assert_all_malformed(decode, (const redisReply *[]){__VA_ARGS__}, \
+                         sizeof((const redisReply *[]){__VA_ARGS__}) / sizeof(redisReply *))
+
+static void a_status_or_an_error_is_itself_whoever_reads_it(void **state)
+{
+    decode_fn *const decoders[] = {started, turned, heard, read_back};
+    (void)state;
+    for (size_t i = 0; i < N_OF(decoders); i++) {
+        assert_err(decoders[i](NULL), MUSTER_E_CONN);
+        assert_err(decoders[i](ERROR("OOM no")), MUSTER_E_FULL);
+        assert_err(decoders[i](ERROR("NOPERM no")), MUSTER_E_DENIED);
+        assert_err(decoders[i](LIST(INTEGER(MUSTER_E_GONE))), MUSTER_E_GONE);
+        assert_err(decoders[i](LIST(INTEGER(MUSTER_E_STATE), NIL)), MUSTER_E_STATE);
+        assert_err(decoders[i](LIST(INTEGER(MUSTER_E_REDIS), TEXT("key"))), MUSTER_E_REDIS);
+        assert_err(decoders[i](INTEGER(MUSTER_E_EXISTS)), MUSTER_E_EXISTS);
+        assert_malformed(decoders[i], ERROR("ERR x"), INTEGER(0), NIL, TEXT("0"), STATUS("OK"), EMPTY_LIST,
+                         LIST(INTEGER(0)), LIST(TEXT("0")));
+    }
+}
+
+/* ---- start ---- */
+
+static void started_has_epoch_and_interval(void **state)
+{
+    struct script_started out;
+    (void)state;
+    assert_ok(script_started(LIST(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(1000)), &out));
+    assert_string_equal(out.epoch, TOKEN_TEXT);
+    assert_int_equal(out.interval_ms, 1000);
+}
+
+static void what_is_not_started_is_an_error(void **state)
+{
+    (void)state;
+    assert_malformed(started, LIST(INTEGER(0), TEXT(TOKEN_TEXT)), LIST(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(0)),
+                     LIST(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(-1)), LIST(INTEGER(0), TEXT(TOKEN_TEXT), TEXT("1000")),
+                     LIST(INTEGER(0), TEXT("0000000000"), INTEGER(1000)),
+                     LIST(INTEGER(0), TEXT("000000000000"), INTEGER(1000)), LIST(INTEGER(0), TEXT(""), INTEGER(1000)),
+                     LIST(INTEGER(0), INTEGER(31), INTEGER(1000)), LIST(INTEGER(0), NIL, INTEGER(1000)));
+}
+
+/* ---- turn ---- */
+
+static void turned_may_have_nothing_to_say(void **state)
+{
+    struct script_turned out;
+    (void)state;
+    assert_ok(script_turned(LIST(INTEGER(0), INTEGER(0), INTEGER(-1), INTEGER(0)), &out));
+    assert_null(out.ends);
+    assert_int_equal(out.next_due_ms, -1);
+    assert_null(out.damaged);
+    assert_int_equal(out.n_takes, 0);
+}
+
+static void turned_has_ends_due_damage_and_takes(void **state)
+{
+    const redisReply *r =
+        LIST(INTEGER(0), LIST(INTEGER(0), INTEGER(MUSTER_E_LOST)), INTEGER(250), TEXT("p:queues:q"), INTEGER(1),
+             TEXT("00000000001"), LIST(TEXT("a"), TEXT("b")), INTEGER(3), TEXT(TOKEN_TEXT), LIST(TEXT("c")));
+    struct script_turned out;
+    struct script_take take;
+    (void)state;
+    assert_ok(script_turned(r, &out));
+    assert_int_equal(reply_len(out.ends), 2);
+    assert_int_equal(reply_integer(reply_at(out.ends, 1)), MUSTER_E_LOST);
+    assert_int_equal(out.next_due_ms, 250);
+    assert_string_equal(out.damaged, "p:queues:q");
+    assert_int_equal(out.n_takes, 2);
+
+    assert_ok(script_turned_take(r, 0, &take));
+    assert_int_equal(take.place, 0);
+    assert_int_equal(take.first_token, 1);
+    assert_int_equal(reply_len(take.tasks), 2);
+    assert_ok(script_turned_take(r, 1, &take));
+    assert_int_equal(take.place, 2);
+    assert_int_equal(take.first_token, TOKEN_NUMBER);
+    assert_string_equal(reply_text(reply_at(take.tasks, 0)), "c");
+}
+
+static void what_is_not_turned_is_an_error(void **state)
+{
+    (void)state;
+    assert_malformed(turned, LIST(INTEGER(0), INTEGER(0)), LIST(INTEGER(0), INTEGER(0), INTEGER(-1)));
+}
+
+#define TAKE(...) LIST(INTEGER(0), INTEGER(0), INTEGER(-1), INTEGER(0), __VA_ARGS__)
+
+static void a_malformed_take_is_refused(void **state)
+{
+    (void)state;
+    assert_malformed(first_take, TAKE(INTEGER(0), TEXT(TOKEN_TEXT), LIST(TEXT("a"))),
+                     TAKE(INTEGER(-1), TEXT(TOKEN_TEXT), LIST(TEXT("a"))),
+                     TAKE(TEXT("1"), TEXT(TOKEN_TEXT), LIST(TEXT("a"))), TAKE(NIL, TEXT(TOKEN_TEXT), LIST(TEXT("a"))),
+                     TAKE(INTEGER(1), TEXT("000000000-1"), LIST(TEXT("a"))),
+                     TAKE(INTEGER(1), TEXT("v"), LIST(TEXT("a"))), TAKE(INTEGER(1), INTEGER(31), LIST(TEXT("a"))),
+                     TAKE(INTEGER(1), TEXT(TOKEN_TEXT), TEXT("a")), TAKE(INTEGER(1), TEXT(TOKEN_TEXT), NIL),
+                     TAKE(INTEGER(1), TEXT(TOKEN_TEXT)), TAKE(INTEGER(1)), NIL, NULL);
+}
+
+static void a_take_beyond_the_last_is_refused(void **state)
+{
+    const redisReply *r =
+        LIST(INTEGER(0), INTEGER(0), INTEGER(-1), INTEGER(0), INTEGER(1), TEXT(TOKEN_TEXT), LIST(TEXT("a")));
+    (void)state;
+    assert_ok(script_turned_take(r, 0, &(struct script_take){0}));
+    assert_err(script_turned_take(r, 1, &(struct script_take){0}), MUSTER_E_REDIS);
+    assert_err(script_turned_take(r, 1000, &(struct script_take){0}), MUSTER_E_REDIS);
+}
+
+/* ---- heartbeat ---- */
+
+#define HEARD(interval, token, ...) \
+    LIST(INTEGER(0), interval, INTEGER(2), token, TEXT("1"), INTEGER(10), INTEGER(1), __VA_ARGS__)
+
+static void heard_has_all_its_parts(void **state)
+{
+    const redisReply *r = HEARD(INTEGER(1000), TEXT(TOKEN_TEXT), TEXT("p:ttls"), TEXT("w-2"), TEXT("w-3"), INTEGER(4));
+    struct script_heard out;
+    (void)state;
+    assert_ok(script_heard(r, &out));
+    assert_int_equal(out.interval_ms, 1000);
+    assert_int_equal(out.held, 2);
+    assert_int_equal(out.last_token, TOKEN_NUMBER);
+    assert_true(out.work);
+    assert_int_equal(out.looked_at, 10);
+    assert_true(out.name_found);
+    assert_string_equal(out.damaged, "p:ttls");
+    assert_int_equal(out.n_dead, 3);
+    assert_string_equal(script_heard_dead(r, 0), "w-2");
+    assert_string_equal(script_heard_dead(r, 1), "w-3");
+    assert_null(script_heard_dead(r, 2));
+    assert_null(script_heard_dead(r, 3));
+}
+
+static void heard_may_have_nothing_to_say(void **state)
+{
+    const redisReply *r =
+        LIST(INTEGER(0), INTEGER(33), INTEGER(0), TEXT("00000000000"), TEXT("0"), INTEGER(0), INTEGER(0), INTEGER(0));
+    struct script_heard out;
+    (void)state;
+    assert_ok(script_heard(r, &out));
+    assert_int_equal(out.interval_ms, 33);
+    assert_int_equal(out.held, 0);
+    assert_int_equal(out.last_token, 0);
+    assert_false(out.work);
+    assert_int_equal(out.looked_at, 0);
+    assert_false(out.name_found);
+    assert_null(out.damaged);
+    assert_int_equal(out.n_dead, 0);
+    assert_null(script_heard_dead(r, 0));
+}
+
+static void what_was_not_heard_is_an_error(void **state)
+{
+    (void)state;
+    assert_malformed(
+        heard, LIST(INTEGER(0), INTEGER(1), INTEGER(2), TEXT(TOKEN_TEXT), TEXT("1"), INTEGER(0), INTEGER(0)),
+        HEARD(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(0)), HEARD(INTEGER(-5), TEXT(TOKEN_TEXT), INTEGER(0)),
+        HEARD(TEXT("1000"), TEXT(TOKEN_TEXT), INTEGER(0)), HEARD(INTEGER(1000), TEXT("0000000000w"), INTEGER(0)),
+        HEARD(INTEGER(1000), INTEGER(31), INTEGER(0)), HEARD(INTEGER(1000), NIL, INTEGER(0)));
+}
+
+/* ---- read-back ---- */
+
+static void read_has_queues_with_their_tokens(void **state)
+{
+    const redisReply *r = LIST(INTEGER(0), TEXT(TOKEN_TEXT), TEXT("a"), LIST(TEXT("00000000001")), TEXT("b"),
+                               LIST(TEXT("00000000002"), TEXT("00000000003")));
+    const redisReply *tokens;
+    struct script_read out;
+    (void)state;
+    assert_ok(script_read(r, &out));
+    assert_int_equal(out.last_token, TOKEN_NUMBER);
+    assert_int_equal(out.n_queues, 2);
+    assert_string_equal(script_read_queue(r, 0, &tokens), "a");
+    assert_int_equal(reply_len(tokens), 1);
+    assert_string_equal(script_read_queue(r, 1, &tokens), "b");
+    assert_int_equal(reply_len(tokens), 2);
+    assert_null(script_read_queue(r, 2, &tokens));
+    assert_null(tokens);
+    assert_ok(script_read(LIST(INTEGER(0), TEXT(TOKEN_TEXT)), &out));
+    assert_int_equal(out.n_queues, 0);
+}
+
+static void a_queue_of_the_wrong_form_reads_as_nothing(void **state)
+{
+    const redisReply *r = LIST(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(1), TEXT("no list"), NIL);
+    const redisReply *tokens;
+    (void)state;
+    assert_null(script_read_queue(r, 0, &tokens));
+    assert_int_equal(reply_len(tokens), 0);
+    assert_null(script_read_queue(r, 1, &tokens));
+    assert_int_equal(reply_len(tokens), 0);
+}
+
+static void what_was_not_read_is_an_error(void **state)
+{
+    (void)state;
+    assert_malformed(read_back, LIST(INTEGER(0), TEXT("0000000000")), LIST(INTEGER(0), TEXT("0000000000w")),
+                     LIST(INTEGER(0), INTEGER(31), TEXT("a"), EMPTY_LIST), LIST(INTEGER(0), NIL));
+}
+
+/* ---- sweep and stop ---- */
+
+static void given_back_has_a_number_or_the_damaged_key(void **state)
+{
+    const struct {
+        const redisReply *reply;
+        int err;
+        uint64_t n;
+        const char *damaged;
+    } answers[] = {
+        {LIST(INTEGER(0), INTEGER(12)), MUSTER_OK, 12, NULL},
+        {LIST(INTEGER(0), INTEGER(0)), MUSTER_OK, 0, NULL},
+        {LIST(INTEGER(MUSTER_E_REDIS), TEXT("p:queues:q")), MUSTER_E_REDIS, 0, "p:queues:q"},
+        {LIST(INTEGER(MUSTER_E_REDIS)), MUSTER_E_REDIS, 0, NULL},
+        {LIST(INTEGER(MUSTER_E_STATE)), MUSTER_E_STATE, 0, NULL},
+        {ERROR("READONLY no"), MUSTER_E_BUSY, 0, NULL},
+        {NULL, MUSTER_E_CONN, 0, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < N_OF(answers); i++) {
+        uint64_t n = 99;
+        const char *damaged = "";
+        assert_err(script_given_back(answers[i].reply, &n, &damaged), answers[i].err);
+        assert_int_equal(n, answers[i].n);
+        assert_int_equal(!damaged, !answers[i].damaged);
+        if (damaged)
+            assert_string_equal(damaged, answers[i].damaged);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_status_or_an_error_is_itself_whoever_reads_it),
+        cmocka_unit_test(started_has_epoch_and_interval),
+        cmocka_unit_test(what_is_not_started_is_an_error),
+        cmocka_unit_test(turned_may_have_nothing_to_say),
+        cmocka_unit_test(turned_has_ends_due_damage_and_takes),
+        cmocka_unit_test(what_is_not_turned_is_an_error),
+        cmocka_unit_test(a_malformed_take_is_refused),
+        cmocka_unit_test(a_take_beyond_the_last_is_refused),
+        cmocka_unit_test(heard_has_all_its_parts),
+        cmocka_unit_test(heard_may_have_nothing_to_say),
+        cmocka_unit_test(what_was_not_heard_is_an_error),
+        cmocka_unit_test(read_has_queues_with_their_tokens),
+        cmocka_unit_test(a_queue_of_the_wrong_form_reads_as_nothing),
+        cmocka_unit_test(what_was_not_read_is_an_error),
+        cmocka_unit_test(given_back_has_a_number_or_the_damaged_key),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

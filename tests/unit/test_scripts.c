@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The scripts' commands against the contract that heads each .lua file, which is sent with the script: every argument
+ * stands in the place that the contract gives it, and there are as many as it declares. What comes back is for
+ * test_script_answers.c.
+ */
+#include "scripts.h"
+
+#include <muster/version.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "testing.h"
+
+#define EVALSHA_LEN 4 /* EVALSHA, digest, number of keys, key */
+#define EPOCH "0123456789a"
+
+/* Whose call it is stands first in all that a worker says. */
+#define CALLER "worker", "w-1", "epoch", EPOCH, "connection number", "7"
+
+static struct script_root root;
+static const struct script_caller who = {.worker = "w-1", .epoch = EPOCH, .conn = 7, .hands = 5};
+static const struct script_queue queues[] = {{"a", 0}, {"b:c", 2}};
+
+static int make_root(void **state)
+{
+    (void)state;
+    script_root_init(&root, "p");
+    return 0;
+}
+
+/* The contract: the comment that the script begins with. */
+static void contract_of(enum script_id id, char *out, size_t size)
+{
+    const char *body = (const char *)lua_scripts[id].body;
+    const char *end = memmem(body, lua_scripts[id].len, "]]", 2);
+    assert_non_null(end);
+    assert_true((size_t)(end - body) < size);
+    memcpy(out, body, (size_t)(end - body));
+    out[end - body] = '\0';
+}
+
+static void assert_argument(const struct command *c, size_t i, const char *value)
+{
+    assert_true(i < c->n);
+    if (c->lens[i] != strlen(value) || memcmp(c->argv[i], value, c->lens[i]) != 0)
+        fail_msg("argument %zu is '%.*s', expected '%s'", i, (int)c->lens[i], c->argv[i], value);
+}
+
+static void assert_head(const struct command *c, enum script_id id)
+{
+    assert_false(c->failed);
+    assert_argument(c, 0, "EVALSHA");
+    assert_int_equal(strlen(lua_scripts[id].sha1), 40);
+    assert_argument(c, 1, lua_scripts[id].sha1);
+    assert_argument(c, 2, "1");
+    assert_argument(c, 3, "p:");
+}
+
+/*
+ * `pairs`: for ARGV[1], ARGV[2], ... how the contract's words for it begin, and what the command must hold there; NULL
+ * at the end. `rest`: what follows, with a '|' before each; NULL: the contract must not allow any. Clears the command.
+ */
+static void assert_command(struct command *c, enum script_id id, const char *rest, const char *const *pairs)
+{
+    char contract[4096], words[128], found[256] = "";
+    size_t n = 0;
+    contract_of(id, contract, sizeof(contract));
+    assert_head(c, id);
+    assert_non_null(strstr(contract, "KEYS[1]"));
+    assert_null(strstr(contract, "KEYS[2"));
+    for (; pairs[2 * n]; n++) {
+        snprintf(words, sizeof(words), "ARGV[%zu] %s", n + 1, pairs[2 * n]);
+        if (!strstr(contract, words))
+            fail_msg("%s.lua: no '%s' in its contract", lua_scripts[id].name, words);
+        assert_argument(c, EVALSHA_LEN + n, pairs[2 * n + 1]);
+    }
+    snprintf(words, sizeof(words), rest ? "ARGV[%zu...]" : "ARGV[%zu", n + 1);
+    if (!strstr(contract, words) != !rest)
+        fail_msg("%s.lua: '%s' in its contract", lua_scripts[id].name, words);
+    for (size_t i = EVALSHA_LEN + n; i < c->n; i++)
+        snprintf(found + strlen(found), sizeof(found) - strlen(found), "|%.*s", (int)c->lens[i], c->argv[i]);
+    assert_string_equal(found, rest ? rest : "");
+    command_clear(c);
+}
+#define assert_script(c, id, rest, ...) assert_command(c, id, rest, (const char *const[]){__VA_ARGS__, NULL})
+
+static void enqueue_gives_the_tasks_after_queue_and_end(void **state)
+{
+    const struct muster_bytes tasks[] = {{"one", 3}, {NULL, 0}, {"three", 5}};
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_enqueue(&c, &root, "b:c", 0, tasks, N_OF(tasks));
+    assert_script(&c, SCRIPT_ENQUEUE, "|one||three", "queue", "b:c", "\"1\": at the front", "0");
+    script_enqueue(&c, &root, "q", 1, tasks, 1);
+    assert_script(&c, SCRIPT_ENQUEUE, "|one", "queue", "q", "\"1\": at the front", "1");
+    script_enqueue(&c, &root, "q", 0, NULL, 0);
+    assert_script(&c, SCRIPT_ENQUEUE, "", "queue", "q", "\"1\": at the front", "0");
+}
+
+static void tasks_go_as_the_bytes_that_they_are(void **state)
+{
+    const struct muster_bytes task = {"a\0b", 3};
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_enqueue(&c, &root, "q", 0, &task, 1);
+    assert_ptr_equal(c.argv[c.n - 1], task.data);
+    assert_int_equal(c.lens[c.n - 1], 3);
+    command_clear(&c);
+}
+
+static void start_tells_all_about_the_worker(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_start(
+        &c, &root,
+        &(struct script_start){.worker = "w-1", .nonce = "n1", .host = "h1", .ttl_ms = 3000, .hands = 4, .pid = 77});
+    assert_script(&c, SCRIPT_START, NULL, "worker", "w-1", "nonce", "n1", "ttl", "3000", "hands", "4", "host", "h1",
+                  "pid", "77", "version", MUSTER_VERSION, "the layout's version", FORMAT_VERSION);
+}
+
+static void serve_names_one_queue(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_serve(&c, &root, &who, &queues[1]);
+    assert_script(&c, SCRIPT_SERVE, NULL, CALLER, "queue", "b:c", "the worker's limit of hands", "2");
+}
+
+static void turn_gives_the_queues_and_then_the_ends(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_turn(&c, &root, &who, 3, 0, queues, N_OF(queues));
+    assert_script(&c, SCRIPT_TURN, "|a|0|b:c|2", CALLER, "hands", "5", "how many to take", "3",
+                  "\"1\": some ends were sent before", "0", "how many queues", "2");
+
+    script_turn(&c, &root, &who, 0, 1, NULL, 0);
+    script_turn_group(&c, "finish", "a", 2);
+    command_text(&c, "t1");
+    command_text(&c, "t2");
+    script_turn_retry(&c, "b", "t3", 1500);
+    script_turn_fail(&c, "c", "t4", "group", "");
+    assert_script(&c, SCRIPT_TURN, "|finish|a|2|t1|t2|retry|b|t3|1500|fail|c|t4|group|", CALLER, "hands", "5",
+                  "how many to take", "0", "\"1\": some ends were sent before", "1", "how many queues", "0");
+}
+
+/* The forms of the ends have no ARGV numbers: the contract has them in words. */
+static void the_ends_have_the_forms_of_the_contract(void **state)
+{
+    char contract[4096];
+    (void)state;
+    contract_of(SCRIPT_TURN, contract, sizeof(contract));
+    assert_non_null(strstr(contract, "\"finish\" queue k token*k"));
+    assert_non_null(strstr(contract, "\"back\" queue k token*k"));
+    assert_non_null(strstr(contract, "\"retry\" queue token delay_ms"));
+    assert_non_null(strstr(contract, "\"fail\" queue token group message"));
+}
+
+static void heartbeat_gives_the_queues_after_its_places(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_heartbeat(&c, &root, &who, 20, 3, queues, N_OF(queues));
+    assert_script(&c, SCRIPT_HEARTBEAT, "|a|0|b:c|2", CALLER, "hands", "5", "from which place in the registry", "20",
+                  "place of a queue name", "3");
+}
+
+static void readback_and_stop_say_who_calls(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_readback(&c, &root, &who);
+    assert_script(&c, SCRIPT_READBACK, NULL, CALLER);
+    script_stop(&c, &root, &who);
+    assert_script(&c, SCRIPT_STOP, NULL, CALLER);
+}
+
+static void sweep_names_the_dead(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_sweep(&c, &root, "w-2");
+    assert_script(&c, SCRIPT_SWEEP, NULL, "the worker", "w-2");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(enqueue_gives_the_tasks_after_queue_and_end),
+        cmocka_unit_test(tasks_go_as_the_bytes_that_they_are),
+        cmocka_unit_test(start_tells_all_about_the_worker),
+        cmocka_unit_test(serve_names_one_queue),
+        cmocka_unit_test(turn_gives_the_queues_and_then_the_ends),
+        cmocka_unit_test(the_ends_have_the_forms_of_the_contract),
+        cmocka_unit_test(heartbeat_gives_the_queues_after_its_places),
+        cmocka_unit_test(readback_and_stop_say_who_calls),
+        cmocka_unit_test(sweep_names_the_dead),
+    };
+    return cmocka_run_group_tests(tests, make_root, NULL);
+}

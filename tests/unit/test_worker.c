@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The worker without a Redis: which options it takes, and what its calls answer before it is started, while nobody
+ * listens where it would connect, and after it has stopped. What it does with tasks is for test_process.c and the live
+ * tests.
+ */
+#include "worker.h"
+
+#include <event2/event.h>
+#include <hiredis/async.h>
+#include <hiredis/hiredis.h>
+#include <muster/client.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testing.h"
+#include "wait.h"
+
+#define NOWHERE "unix:///nonexistent/muster.sock"
+#define DAY_MS (24 * 3600 * 1000)
+
+/* What a worker told, and what is done when it tells that there is no Redis. */
+struct story {
+    int down, stopped, last_err;
+    void (*when_down)(struct muster_worker *w);
+};
+
+static void listen_to(struct muster_worker *w, const struct muster_event *e, void *arg)
+{
+    struct story *story = arg;
+    story->down += e->type == MUSTER_EVENT_DOWN;
+    story->stopped += e->type == MUSTER_EVENT_STOPPED;
+    story->last_err = e->err;
+    if (e->type == MUSTER_EVENT_DOWN && story->when_down)
+        story->when_down(w);
+}
+
+static struct muster_worker *new_worker(struct event_base *base, struct story *story)
+{
+    struct muster_worker *w;
+    const struct muster_worker_options o = {
+        .size = sizeof(o), .url = NOWHERE, .base = base, .on_event = story ? listen_to : NULL, .arg = story};
+    assert_ok(muster_worker_new(&w, &o));
+    return w;
+}
+
+static enum muster_outcome finish(struct muster_process *p, void *arg)
+{
+    (void)p, (void)arg;
+    return MUSTER_FINISH;
+}
+
+/* ---- options ---- */
+
+static void bad_options_make_no_worker(void **state)
+{
+    /* Refused by a look at them, so none of these needs to be connected. */
+    redisAsyncContext one = {0}, two = {0}, broken = {.err = REDIS_ERR_EOF}, attached = {.ev = {.addRead = free}};
+    const size_t size = sizeof(struct muster_worker_options);
+    const struct muster_worker_options bad[] = {
+        {.size = size, .url = "http://h"},
+        {.size = size, .url = "unix://h"},
+        {.size = size, .prefix = ""},
+        {.size = size, .prefix = "a:b"},
+        {.size = size, .id = ""},
+        {.size = size, .id = ".lease"},
+        {.size = size, .id = "a:b"},
+        {.size = size, .ttl_ms = -1},
+        {.size = size, .ttl_ms = 1},
+        {.size = size, .ttl_ms = MUSTER_TTL_MIN_MS - 1},
+        {.size = size, .ttl_ms = DAY_MS + 1},
+        {.size = size, .hands = -1},
+        {.size = size, .hands = MUSTER_HANDS_MAX + 1},
+        {.size = size, .prefetch = -1},
+        {.size = size, .prefetch = MUSTER_HANDS_MAX},
+        {.size = size, .hands = 5000, .prefetch = 5001},
+        {.size = size, .hands = INT32_MAX, .prefetch = INT32_MAX},
+        {.size = size, .drain_ms = -1},
+        {.size = size, .data = &one},
+        {.size = size, .subscription = &one},
+        {.size = size, .data = &one, .subscription = &one},
+        {.size = size, .data = &broken, .subscription = &two},
+        {.size = size, .data = &one, .subscription = &broken},
+        {.size = size, .data = &attached, .subscription = &two},
+        {.size = size, .data = &one, .subscription = &attached},
+        {.size = size, .data = &one, .subscription = &two, .hands = -1},
+    };
+    (void)state;
+    for (size_t i = 0; i < N_OF(bad); i++) {
+        struct muster_worker *w = (struct muster_worker *)&bad[i];
+        int err = muster_worker_new(&w, &bad[i]);
+        if (err != MUSTER_E_INVALID || w)
+            fail_msg("options %zu: %s", i, muster_err_name(err));
+    }
+}
+
+static void options_at_their_limits_make_one(void **state)
+{
+    const size_t size = sizeof(struct muster_worker_options);
+    const struct muster_worker_options good[] = {
+        {.size = size, .ttl_ms = MUSTER_TTL_MIN_MS},     {.size = size, .ttl_ms = DAY_MS},
+        {.size = size, .hands = MUSTER_HANDS_MAX},       {.size = size, .prefetch = MUSTER_HANDS_MAX - 1},
+        {.size = size, .hands = 5000, .prefetch = 5000}, {.size = size, .drain_ms = INT32_MAX},
+    };
+    (void)state;
+    for (size_t i = 0; i < N_OF(good); i++) {
+        struct muster_worker *w = NULL;
+        assert_ok(muster_worker_new(&w, &good[i]));
+        assert_non_null(w);
+        muster_worker_free(w);
+    }
+}
+
+static void without_options_all_is_default(void **state)
+{
+    struct muster_worker *w, *other;
+    (void)state;
+    assert_ok(muster_worker_new(&w, NULL));
+    assert_ok(muster_worker_new(&other, NULL));
+    assert_string_equal(w->prefix, "muster");
+    assert_int_equal(w->ttl_ms, MUSTER_TTL_DEFAULT_MS);
+    assert_int_equal(w->hands, 1);
+    assert_int_equal(w->prefetch, 0);
+    assert_int_equal(w->drain_ms, MUSTER_DRAIN_DEFAULT_MS);
+    assert_string_equal(muster_worker_error(w), "");
+    assert_null(muster_worker_id_check(muster_worker_id(w)));
+    assert_string_not_equal(muster_worker_id(w), muster_worker_id(other));
+    muster_worker_free(w);
+    muster_worker_free(other);
+    muster_worker_free(NULL);
+}
+
+static void only_the_options_that_the_caller_knows_are_read(void **state)
+{
+    const struct muster_worker_options o = {.size = offsetof(struct muster_worker_options, ttl_ms),
+                                            .id = "w-1",
+                                            .ttl_ms = -1,
+                                            .hands = -1,
+                                            .on_event = listen_to};
+    struct muster_worker *w;
+    (void)state;
+    assert_ok(muster_worker_new(&w, &o));
+    assert_string_equal(muster_worker_id(w), "w-1");
+    assert_int_equal(w->ttl_ms, MUSTER_TTL_DEFAULT_MS);
+    assert_null(w->on_event);
+    muster_worker_free(w);
+}
+
+static void strings_are_copied(void **state)
+{
+    char id[] = "w-1", prefix[] = "p";
+    const struct muster_worker_options o = {.size = sizeof(o), .id = id, .prefix = prefix};
+    struct muster_worker *w;
+    (void)state;
+    assert_ok(muster_worker_new(&w, &o));
+    memset(id, 'x', sizeof(id));
+    memset(prefix, 'x', sizeof(prefix));
+    assert_string_equal(muster_worker_id(w), "w-1");
+    assert_string_equal(w->prefix, "p");
+    muster_worker_free(w);
+}
+
+/* ---- before the start ---- */
+
+static void a_new_worker_neither_serves_nor_runs(void **state)
+{
+    const char *const argv[] = {"true", NULL};
+    const struct muster_command command = {.size = sizeof(command), .argv = argv};
+    struct muster_worker *w = new_worker(NULL, NULL);
+    (void)state;
+    assert_err(muster_worker_serve(w, "q", 0, finish, NULL), MUSTER_E_NOT_STARTED);
+    assert_err(muster_worker_serve_command(w, "q", &command), MUSTER_E_NOT_STARTED);
+    assert_err(muster_worker_run(w), MUSTER_E_STATE);
+    assert_int_equal(w->n_served, 0);
+    muster_worker_free(w);
+}
+
+static void it_starts_once(void **state)
+{
+    struct muster_worker *w = new_worker(NULL, NULL);
+    (void)state;
+    assert_ok(muster_worker_start(w));
+    assert_err(muster_worker_start(w), MUSTER_E_STATE);
+    muster_worker_free(w);
+}
+
+static void one_on_the_callers_loop_is_not_run(void **state)
+{
+    struct event_base *base = event_base_new();
+    struct muster_worker *w = new_worker(base, NULL);
+    (void)state;
+    assert_ok(muster_worker_start(w));
+    assert_err(muster_worker_run(w), MUSTER_E_STATE);
+    muster_worker_free(w);
+    event_base_free(base);
+}
+
+/* ---- serving ---- */
+
+static void what_cannot_be_served_is_refused(void **state)
+{
+    struct muster_worker *w = new_worker(NULL, NULL);
+    (void)state;
+    assert_ok(muster_worker_start(w));
+    assert_err(muster_worker_serve(w, "", 0, finish, NULL), MUSTER_E_INVALID);
+    assert_err(muster_worker_serve(w, NULL, 0, finish, NULL), MUSTER_E_INVALID);
+    assert_err(muster_worker_serve(w, "a\n", 0, finish, NULL), MUSTER_E_INVALID);
+    assert_err(muster_worker_serve(w, "q", -1, finish, NULL), MUSTER_E_INVALID);
+    assert_err(muster_worker_serve(w, "q", MUSTER_HANDS_MAX + 1, finish, NULL), MUSTER_E_INVALID);
+    assert_err(muster_worker_serve(w, "q", 0, NULL, NULL), MUSTER_E_INVALID);
+    assert_int_equal(w->n_served, 0);
+    assert_ok(muster_worker_serve(w, "q", MUSTER_HANDS_MAX, finish, NULL));
+    assert_err(muster_worker_serve(w, "q", 0, finish, NULL), MUSTER_E_EXISTS);
+    assert_int_equal(w->n_served, 1);
+    muster_worker_free(w);
+}
+
+static void a_worker_serves_up_to_1000_queues(void **state)
+{
+    struct muster_worker *w = new_worker(NULL, NULL);
+    char name[16];
+    (void)state;
+    assert_ok(muster_worker_start(w));
+    for (int i = 0; i < MUSTER_WORKER_QUEUES_MAX; i++) {
+        snprintf(name, sizeof(name), "q%d", i);
+        assert_ok(muster_worker_serve(w, name, 0, finish, NULL));
+    }
+    assert_err(muster_worker_serve(w, "one more", 0, finish, NULL), MUSTER_E_STATE);
+    assert_err(muster_worker_serve(w, "q7", 0, finish, NULL), MUSTER_E_EXISTS);
+    muster_worker_free(w);
+}
+
+static void a_command_that_cannot_be_run_is_refused(void **state)
+{
+    const size_t size = sizeof(struct muster_command);
+    const char *const no_program[] = {NULL}, *const empty[] = {"", NULL}, *const good[] = {"true", "-x", NULL};
+    const char *const unknown[] = {"no-such-program-anywhere", NULL}, *const directory[] = {"/", NULL};
+    const struct {
+        struct muster_command command;
+        int err;
+    } cases[] = {
+        {{.size = size}, MUSTER_E_INVALID},
+        {{.size = size, .argv = no_program}, MUSTER_E_INVALID},
+        {{.size = size, .argv = good, .replace = ""}, MUSTER_E_INVALID},
+        {{.size = size, .argv = good, .retry_delay_ms = -1}, MUSTER_E_INVALID},
+        {{.size = size, .argv = good, .grace_ms = -1}, MUSTER_E_INVALID},
+        {{.size = size, .argv = good, .hands = -1}, MUSTER_E_INVALID},
+        {{.size = size, .argv = empty}, MUSTER_E_NOT_FOUND},
+        {{.size = size, .argv = unknown}, MUSTER_E_NOT_FOUND},
+        {{.size = size, .argv = directory}, MUSTER_E_NOT_FOUND},
+        {{.size = size, .argv = good, .replace = "{}", .retry_delay_ms = 1, .grace_ms = 1, .hands = 1}, MUSTER_OK},
+        {{.size = size, .argv = good}, MUSTER_E_EXISTS},
+    };
+    struct muster_worker *w = new_worker(NULL, NULL);
+    (void)state;
+    assert_ok(muster_worker_start(w));
+    for (size_t i = 0; i < N_OF(cases); i++)
+        assert_err(muster_worker_serve_command(w, "q", &cases[i].command), cases[i].err);
+    assert_int_equal(w->n_served, 1);
+    muster_worker_free(w);
+}
+
+static void a_refused_command_says_which_program(void **state)
+{
+    const char *const argv[] = {"no-such-program-anywhere", NULL};
+    const struct muster_command command = {.size = sizeof(command), .argv = argv};
+    struct muster_worker *w = new_worker(NULL, NULL);
+    (void)state;
+    assert_ok(muster_worker_start(w));
+    assert_err(muster_worker_serve_command(w, "q", &command), MUSTER_E_NOT_FOUND);
+    assert_non_null(strstr(muster_worker_error(w), "no-such-program-anywhere"));
+    muster_worker_free(w);
+}
+
+/* ---- stopping ---- */
+
+static void *stop_now(void *arg)
+{
+    return muster_worker_stop(arg, 0) == MUSTER_OK ? arg : NULL;
+}
+
+static void stop_from_another_thread(struct muster_worker *w)
+{
+    pthread_t thread;
+    void *stopped;
+    assert_int_equal(pthread_create(&thread, NULL, stop_now, w), 0);
+    assert_int_equal(pthread_join(thread, &stopped), 0);
+    assert_ptr_equal(stopped, w);
+}
+
+static void assert_stopped(struct muster_worker *w, const struct story *story)
+{
+    assert_int_equal(story->stopped, 1);
+    assert_int_equal(story->last_err, MUSTER_OK);
+    assert_ok(muster_worker_stop(w, 0));
+    assert_ok(muster_worker_run(w));
+    assert_int_equal(story->stopped, 1);
+    assert_err(muster_worker_serve(w, "q", 0, finish, NULL), MUSTER_E_STATE);
+    assert_err(muster_worker_start(w), MUSTER_E_STATE);
+}
+
+static void a_stop_before_the_start_counts(void **state)
+{
+    struct story story = {0};
+    struct muster_worker *w = new_worker(NULL, &story);
+    (void)state;
+    stop_from_another_thread(w);
+    assert_ok(muster_worker_start(w));
+    assert_ok(muster_worker_run(w));
+    assert_stopped(w, &story);
+    muster_worker_free(w);
+}
+
+static void a_stop_ends_the_waiting_for_redis(void **state)
+{
+    struct story story = {.when_down = stop_from_another_thread};
+    struct muster_worker *w = new_worker(NULL, &story);
+    (void)state;
+    assert_ok(muster_worker_start(w));
+    assert_ok(muster_worker_run(w));
+    assert_true(story.down > 0);
+    assert_non_null(strstr(muster_worker_error(w), "/nonexistent/muster.sock"));
+    assert_stopped(w, &story);
+    muster_worker_free(w);
+}
+
+static bool has_stopped(void *arg)
+{
+    return ((struct story *)arg)->stopped > 0;
+}
+
+static void a_stop_reaches_the_callers_loop(void **state)
+{
+    struct event_base *base = event_base_new();
+    struct story story = {.when_down = stop_from_another_thread};
+    struct muster_worker *w = new_worker(base, &story);
+    (void)state;
+    assert_ok(muster_worker_start(w));
+    wait_on(base, has_stopped, &story, SOON_MS);
+    muster_worker_free(w);
+    event_base_free(base);
+}
+
+/* ---- freeing ---- */
+
+static void it_may_be_freed_inside_its_callback(void **state)
+{
+    struct story story = {.when_down = muster_worker_free};
+    struct muster_worker *w = new_worker(NULL, &story);
+    (void)state;
+    assert_ok(muster_worker_start(w));
+    assert_ok(muster_worker_run(w));
+    assert_int_equal(story.down, 1);
+    assert_int_equal(story.stopped, 0);
+}
+
+static bool was_down(void *arg)
+{
+    return ((struct story *)arg)->down > 0;
+}
+
+/* The loop has nothing left to do for it then: else a step of the loop would not end by itself. */
+static void freed_inside_its_callback_it_leaves_the_callers_loop_empty(void **state)
+{
+    struct event_base *base = event_base_new();
+    struct story story = {.when_down = muster_worker_free};
+    (void)state;
+    assert_ok(muster_worker_start(new_worker(base, &story)));
+    wait_on(base, was_down, &story, SOON_MS);
+    assert_int_equal(event_base_dispatch(base), 1);
+    assert_int_equal(story.down, 1);
+    event_base_free(base);
+}
+
+static void it_may_be_freed_in_any_state(void **state)
+{
+    struct story story = {0};
+    struct muster_worker *w = new_worker(NULL, NULL);
+    (void)state;
+    muster_worker_free(w);
+    w = new_worker(NULL, NULL);
+    assert_ok(muster_worker_start(w));
+    assert_ok(muster_worker_serve(w, "q", 0, finish, NULL));
+    muster_worker_free(w);
+    w = new_worker(NULL, &story);
+    assert_ok(muster_worker_start(w));
+    assert_ok(muster_worker_stop(w, -1));
+    muster_worker_free(w);
+    assert_int_equal(story.stopped, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_options_make_no_worker),
+        cmocka_unit_test(options_at_their_limits_make_one),
+        cmocka_unit_test(without_options_all_is_default),
+        cmocka_unit_test(only_the_options_that_the_caller_knows_are_read),
+        cmocka_unit_test(strings_are_copied),
+        cmocka_unit_test(a_new_worker_neither_serves_nor_runs),
+        cmocka_unit_test(it_starts_once),
+        cmocka_unit_test(one_on_the_callers_loop_is_not_run),
+        cmocka_unit_test(what_cannot_be_served_is_refused),
+        cmocka_unit_test(a_worker_serves_up_to_1000_queues),
+        cmocka_unit_test(a_command_that_cannot_be_run_is_refused),
+        cmocka_unit_test(a_refused_command_says_which_program),
+        cmocka_unit_test(a_stop_before_the_start_counts),
+        cmocka_unit_test(a_stop_ends_the_waiting_for_redis),
+        cmocka_unit_test(a_stop_reaches_the_callers_loop),
+        cmocka_unit_test(it_may_be_freed_inside_its_callback),
+        cmocka_unit_test(freed_inside_its_callback_it_leaves_the_callers_loop_empty),
+        cmocka_unit_test(it_may_be_freed_in_any_state),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
