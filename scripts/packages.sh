@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# packages.sh GROUP...: install those Debian packages of the named groups (build, run, test, clang) that are missing.
+#
+# Decides what muster needs and why; says nothing when all of it is there. What counts is the program or library, not
+# the package: a cmake or a Redis of one's own is as good. Needs root or sudo only if something is missing. Starts no
+# Redis: the service that comes with the package redis-server is kept from starting now and at boot. An installed
+# service stays as it is.
+set -euo pipefail
+
+# group, package, what shows that it is there (a program, a file, or a pkg-config name with .pc), what it is for
+needed() {
+    cat <<'LIST'
+build  gcc             gcc                   compiles muster
+build  libc6-dev       /usr/include/stdio.h  headers of the C library
+build  cmake           cmake                 makes the build
+build  make            make                  runs the build
+build  pkg-config      pkg-config            finds the libraries
+build  libhiredis-dev  hiredis.pc            talks to Redis
+build  libevent-dev    libevent_core.pc      the loop that a worker lives on
+build  libcjson-dev    libcjson.pc           writes the command's JSON
+run    redis-server    redis-server          where queues live
+run    redis-tools     redis-cli             shows what is in Redis
+test   libcmocka-dev   cmocka.pc             runs the C tests
+clang  clang           clang                 a second compiler's opinion
+LIST
+}
+
+is_there() {
+    case $1 in
+    /*) [[ -e $1 ]] ;;
+    *.pc) pkg-config --exists "${1%.pc}" 2>/dev/null ;;
+    *) command -v "$1" >/dev/null ;;
+    esac
+}
+
+find_missing() {
+    local group package sign why
+    while read -r group package sign why; do
+        if [[ " $* " == *" $group "* ]] && ! is_there "$sign"; then
+            missing+=("$package")
+            reasons+=("$(printf '  %-15s %s' "$package" "$why")")
+        fi
+    done < <(needed)
+}
+
+# A package may start its service only if policy-rc.d allows it. One that is there is somebody's decision and stays.
+# Ours speaks of Redis alone, so that one left behind by a power cut keeps nothing else from starting.
+policy=/usr/sbin/policy-rc.d
+install_quietly() {
+    log=$(mktemp)
+    trap 'rm -f "$log"' EXIT
+    if [[ " ${missing[*]} " == *" redis-server "* && ! -e $policy ]]; then
+        trap 'rm -f "$log" "$policy"' EXIT
+        trap 'exit 130' INT
+        trap 'exit 143' TERM HUP
+        printf '#!/bin/sh\ncase "$*" in *redis-server*) exit 101 ;; esac\nexit 0\n' >"$policy"
+        chmod 755 "$policy"
+        echo "The service of redis-server is kept from starting: nobody asked for it."
+    fi
+    # Lists of packages that are empty or old show only when an install fails, so that is when they are fetched.
+    if ! apt_get install "${missing[@]}" >"$log" 2>&1; then
+        if ! { apt_get update && apt_get install "${missing[@]}"; } >"$log" 2>&1; then
+            cat "$log" >&2
+            echo "packages.sh: could not install ${missing[*]}: see apt-get's messages above" >&2
+            return 1
+        fi
+    fi
+    if [[ " ${missing[*]} " == *" redis-server "* ]]; then
+        update-rc.d redis-server disable >/dev/null 2>&1 || true
+    fi
+}
+
+apt_get() {
+    DEBIAN_FRONTEND=noninteractive apt-get -y -q --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
+}
+
+main() {
+    local missing=() reasons=()
+    find_missing "$@"
+    if ((${#missing[@]} == 0)); then
+        return 0
+    fi
+    if ! command -v apt-get >/dev/null; then
+        echo "packages.sh: missing what these Debian packages hold: ${missing[*]}; install it and try again" >&2
+        return 1
+    fi
+    if ((EUID != 0)); then
+        if ! command -v sudo >/dev/null; then
+            echo "packages.sh: missing: ${missing[*]}; as root: apt-get install ${missing[*]}" >&2
+            return 1
+        fi
+        exec sudo "$BASH" "${BASH_SOURCE[0]}" "$@"
+    fi
+    echo "Installing with apt-get:"
+    printf '%s\n' "${reasons[@]}"
+    install_quietly
+}
+
+main "$@"
