@@ -65,7 +65,6 @@ static void become_redis(const struct place *place, int settings, pid_t parent, 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) /* it ended before the line above */
         _exit(0);
-    setpgid(0, 0);
     dup2(settings, STDIN_FILENO);
     dup2(place->log, STDOUT_FILENO);
     dup2(place->log, STDERR_FILENO);

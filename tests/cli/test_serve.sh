@@ -9,7 +9,7 @@
 #  4. --temporary leaves nothing behind, however it ends: by a signal, by the death of its Redis, or by a closed output;
 #     killed itself, at least its Redis ends; a second signal ends a Redis that hangs
 #  5. a port or socket that is taken, a file that is in the way, a directory in use or not usable, a path that is too
-#     long, no redis-server: status 1 and one line, nothing touched
+#     long, no redis-server, one that fails: status 1 and one line, nothing touched; one that does not begin in time: 124
 #  6. the place of the data without --dir; paths with odd characters
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -80,6 +80,19 @@ check_exit 1 "$MUSTER" serve --socket "$long" --dir data
 check_err 'bytes too long for a socket'
 check_exit 1 env PATH="$tmp" "$MUSTER" serve --socket s --dir data
 check_err 'apt-get install redis-server'
+# fake TEXT: what is run as redis-server
+fake() {
+    mkdir -p fake
+    printf '#!/bin/sh\n%s\n' "$1" >fake/redis-server
+    chmod +x fake/redis-server
+}
+fake 'echo its reason; exit 3'
+check_exit 1 env PATH="$tmp/fake:$PATH" "$MUSTER" serve --socket s --dir data
+check_err 'Redis ended by itself; its last words: its reason'
+fake 'echo its reason; exec sleep 1000'
+check_exit 124 env PATH="$tmp/fake:$PATH" "$MUSTER" serve --temporary --timeout 200ms
+check_err 'its last words: its reason; give it longer with --timeout'
+[[ -z $(ls temporary) ]] || fail "left behind: $(find temporary)"
 TMPDIR=$tmp/not-there check_exit 1 "$MUSTER" serve --temporary
 check_err "set TMPDIR"
 env -u HOME -u XDG_DATA_HOME "$MUSTER" serve --socket s 2>err || true
