@@ -3,7 +3,6 @@
  * Building a command: any bytes, any number of arguments, and numbers that keep their texts. What happens when memory
  * runs out meanwhile is for test_nomem.c.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -11,7 +11,6 @@
 #include <event2/event.h>
 #include <hiredis/async.h>
 #include <muster/client.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -3,8 +3,6 @@
  * URLs: every form that is understood and what is read from it, and every form that is refused and why. Where they
  * lead is for the live tests.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "testing.h"
