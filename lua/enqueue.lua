@@ -2,9 +2,12 @@
   enqueue: add tasks to a queue, straight into the hands of idle workers as far as there are any. Without tasks it only
   hands over what waits, which is how pipelined LPUSHes end.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] queue     ARGV[2] "1": at the front, else at the end     ARGV[3...] the tasks
-  Returns how many wait afterwards; {E_REDIS, key} when a key has a wrong type: nothing was changed. Refused by a full
-  Redis before anything is changed. Publishes to the workers that get a task. O(tasks).
+    ARGV[1] queue     ARGV[2] "1": at the front, else at the end
+    ARGV[3] request id, "" for none     ARGV[4] which chunk of the request this is     ARGV[5] of how many tasks it is
+    ARGV[6...] the tasks
+  Returns how many wait afterwards; {E_REDIS, key} when a key has a wrong type, {E_EXISTS} when the request had other
+  content the first time: nothing was changed. A chunk that was enqueued before is not again, and answers as it did then.
+  Refused by a full Redis before anything is changed. Publishes to the workers that get a task. O(tasks).
 ]]
 --- @include "hand_over"
 --- @include "try"
@@ -13,6 +16,7 @@
 local P, queue, front = KEYS[1], ARGV[1], ARGV[2] == '1'
 local list = P .. 'queues:' .. queue
 local CHUNK = 1000
+local REQUEST_KEPT_MS = 3600000
 
 local function push(tasks, from)
   local n = #tasks
@@ -27,7 +31,7 @@ local function push(tasks, from)
 end
 
 local tasks = {}
-for i = 3, #ARGV do
+for i = 6, #ARGV do
   tasks[#tasks + 1] = ARGV[i]
 end
 
@@ -38,6 +42,25 @@ if damaged then
   return {E_REDIS, damaged}
 end
 idle = idle > 0 and not paused
+
+-- Has this chunk of the request been enqueued before? Its record holds the digest of what it was, and the answer.
+local request = P .. 'request:' .. ARGV[3]
+local digest
+if ARGV[3] ~= '' then
+  local lengths = {}
+  for i, task in ipairs(tasks) do
+    lengths[i] = #task
+  end
+  digest = redis.sha1hex(table.concat({#queue, queue, ARGV[2], ARGV[5], table.concat(lengths, ','), ''}, ':')
+    .. table.concat(tasks))
+  local before = redis.call('HGET', request, ARGV[4])
+  if before then
+    if string.sub(before, 1, 40) ~= digest then
+      return {E_EXISTS}
+    end
+    return tonumber(string.sub(before, 41))
+  end
+end
 
 -- The first write is one that a full Redis refuses, so that it refuses all of it.
 if waiting == 0 or #tasks == 0 then
@@ -53,4 +76,9 @@ end
 if waiting > 0 and idle then -- work that came by a bare LPUSH
   hand_over(P, queue, waiting + #tasks)
 end
-return redis.call('LLEN', list)
+waiting = redis.call('LLEN', list)
+if digest then
+  redis.call('HSET', request, ARGV[4], digest .. waiting)
+  redis.call('PEXPIRE', request, REQUEST_KEPT_MS)
+end
+return waiting

@@ -28,10 +28,15 @@ local now = now_ms()
 if redis.call('PEXPIRE', P .. 'alive:' .. worker, ttl) == 0 then
   redis.call('SET', P .. 'alive:' .. worker, epoch, 'PX', ttl)
 end
+drop_silent_permanent(P)
 local shortest, longest = ttl_bounds(P)
 shortest = shortest or ttl
 note_beat(P, now, shortest, longest or ttl)
-redis.call('ZADD', P .. 'registry', now + ttl, worker)
+if record[6] == '1' then
+  redis.call('ZADD', P .. 'ttls', ttl, worker) -- somebody may have dropped it while it was silent
+else
+  redis.call('ZADD', P .. 'registry', now + ttl, worker)
+end
 state_hands(P, worker, record, ARGV[4])
 
 -- Idle entries that are missing come back, but only where nothing waits; where something does, a take is due.

@@ -3,10 +3,12 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] nonce of this start     ARGV[3] ttl, ms     ARGV[4] hands
     ARGV[5] host     ARGV[6] pid     ARGV[7] version     ARGV[8] the layout's version
+    ARGV[9] "1": permanent, its life has no end of its own     ARGV[10] "1": resume what a former life held
   Returns {0, epoch, ms to the next heartbeat}; sent again with the same nonce, the same epoch. {E_EXISTS} when this id
   is alive under another nonce, {E_FORMAT} for another layout, {E_REDIS, key} when a key of its former life has a wrong
-  type: nothing was written. What a former life left behind goes back to the front of its queues first.
-  Publishes to the workers that get a task of those. O(what the former life held).
+  type: nothing was written. What a former life left behind goes back to the front of its queues first, or stays in its
+  hands under new tokens; either way it counts a crash, for a worker that stops in good order leaves nothing.
+  A permanent id whose liveness key ran out is superseded. Publishes to the workers that get a task. O(what it held).
 ]]
 --- @include "retire"
 --- @include "silence"
@@ -22,14 +24,21 @@ if format and format ~= ARGV[8] then
 end
 local old = redis.call('HMGET', record, 'nonce', 'epoch')
 local again = old[1] == nonce
+local permanent, held, queues = ARGV[9] == '1', 0, {}
 if old[1] and not again then
-  local ends = redis.call('ZSCORE', P .. 'registry', worker)
-  if redis.call('EXISTS', alive) == 1 or (ends and tonumber(ends) > now) then
+  local ends = tonumber(redis.call('ZSCORE', P .. 'registry', worker) or 0)
+  if redis.call('EXISTS', alive) == 1 or (ends > now and ends < math.huge) then
     return {E_EXISTS}
   end
-  local _, damaged = retire(P, worker)
-  if damaged then
-    return {E_REDIS, damaged}
+  local left, more
+  if ARGV[10] == '1' then
+    left, more = resume(P, worker, now)
+    held, queues = left, more
+  else
+    left, more = retire(P, worker, now)
+  end
+  if not left then
+    return {E_REDIS, more}
   end
 end
 
@@ -39,12 +48,15 @@ if not format then
 end
 local epoch = again and old[2] or token_text(draw_tokens(P, 1))
 if not again then
-  redis.call('HSET', record, 'nonce', nonce, 'epoch', epoch, 'conn', '0', 'ttl', ARGV[3], 'hands', ARGV[4], 'held', '0',
-    'host', ARGV[5], 'pid', ARGV[6], 'version', ARGV[7], 'started', now)
+  redis.call('HSET', record, 'nonce', nonce, 'epoch', epoch, 'conn', '0', 'ttl', ARGV[3], 'hands', ARGV[4], 'held', held,
+    'host', ARGV[5], 'pid', ARGV[6], 'version', ARGV[7], 'started', now, 'permanent', ARGV[9])
+  for _, queue in ipairs(queues) do
+    redis.call('HSET', record, 'q:' .. queue, '0')
+  end
 end
 redis.call('SET', alive, epoch, 'PX', ttl)
 redis.call('ZADD', P .. 'ttls', ttl, worker)
 local shortest, longest = ttl_bounds(P)
 note_beat(P, now, shortest, longest)
-redis.call('ZADD', P .. 'registry', now + ttl, worker)
+redis.call('ZADD', P .. 'registry', permanent and '+inf' or now + ttl, worker)
 return {0, epoch, math.floor(shortest / 3)}

@@ -1,10 +1,11 @@
 --[[
   sweep: retire one worker that is dead: its life has ended by the registry, its liveness key is gone, and no silence of
-  Redis gives it time.
+  Redis gives it time. Or, forced, one that somebody says is dead.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] the worker
-  Returns {0, tasks given back}; {E_STATE} when it is not dead, or already swept; {E_REDIS, key} when a key of it has a
-  wrong type: nothing was written. Publishes to the workers that get its tasks. O(tasks).
+    ARGV[1] the worker     ARGV[2] "1": forced, whether it is dead or not
+  Returns {0, tasks given back}; {E_NOT_FOUND} when it is not registered; {E_STATE} when it is not dead; {E_REDIS, key}
+  when a key of it has a wrong type: nothing was written. Its tasks count a crash each, unless it was still alive.
+  Publishes to the workers that get them. O(tasks).
 ]]
 --- @include "retire"
 --- @include "silence"
@@ -12,14 +13,18 @@
 
 local P, worker = KEYS[1], ARGV[1]
 local now = now_ms()
-local ends = tonumber(redis.call('ZSCORE', P .. 'registry', worker) or nil)
-if not ends or ends > now or redis.call('EXISTS', P .. 'alive:' .. worker) == 1 then
-  return {E_STATE}
+local ends = redis.call('ZSCORE', P .. 'registry', worker)
+local is_alive = redis.call('EXISTS', P .. 'alive:' .. worker) == 1
+if not ends then
+  return {E_NOT_FOUND}
 end
-if in_grace(P, now, ends, tonumber(redis.call('ZSCORE', P .. 'ttls', worker) or 0)) then
-  return {E_STATE}
+if ARGV[2] ~= '1' then
+  local ttl = tonumber(redis.call('ZSCORE', P .. 'ttls', worker) or 0)
+  if is_alive or tonumber(ends) > now or in_grace(P, now, tonumber(ends), ttl) then
+    return {E_STATE}
+  end
 end
-local given_back, damaged = retire(P, worker)
+local given_back, damaged = retire(P, worker, not is_alive and now or nil)
 if damaged then
   return {E_REDIS, damaged}
 end

@@ -111,12 +111,15 @@ MUSTER_API int muster_task_enqueue(struct muster_client *c, const char *queue, c
                                    uint64_t *waiting) MUSTER_MUST_CHECK;
 
 /*
- *   size      sizeof(struct muster_enqueue_options)
- *   at_front  the tasks are the next out, tasks[0] first
+ *   size        sizeof(struct muster_enqueue_options)
+ *   at_front    the tasks are the next out, tasks[0] first
+ *   request_id  1 to 200 bytes without control characters, copied: sent again under the same id within an hour, as after
+ *               E_CONN, the same call adds nothing and answers as the first did. Costs a record in Redis for that time
  */
 struct muster_enqueue_options {
     size_t size;
     int at_front;
+    const char *request_id;
 };
 
 /* Up to so many tasks of together so many bytes are enqueued atomically, by one script. */
@@ -130,7 +133,11 @@ struct muster_enqueue_options {
  * workers begin with the first chunk while the rest is on its way, and a failure in between leaves a part enqueued, of
  * which a heartbeat tells the workers.
  *
- * Returns as muster_task_enqueue(); names and lengths of all tasks are checked before anything is sent.
+ * With a request id every chunk goes by its own script, one after the other; after a failure in between, the same call
+ * under the same id enqueues what is missing, and only that.
+ *
+ * Returns as muster_task_enqueue(); names and lengths of all tasks are checked before anything is sent. And
+ *   MUSTER_E_EXISTS  the request id was used with another queue or other tasks; nothing was enqueued
  */
 MUSTER_API int muster_task_enqueue_many(struct muster_client *c, const char *queue, const struct muster_bytes *tasks,
                                         size_t n, const struct muster_enqueue_options *o,
@@ -180,6 +187,7 @@ MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, v
  *   host, version   as the worker stated them; "" if it did not
  *   pid             of its process on that host
  *   alive           its liveness key is there
+ *   permanent       it is never swept
  *   heard_ms        how long ago it was last heard; -1: unknown (not alive)
  *   ttl_ms          after so long without a heartbeat it counts as failed
  *   started_at_ms   Unix time by Redis' clock
@@ -191,7 +199,7 @@ struct muster_worker_info {
     uint64_t epoch;
     const char *host, *version;
     int64_t pid;
-    int alive;
+    int alive, permanent;
     int64_t heard_ms, ttl_ms, started_at_ms;
     uint64_t hands, held;
     const char *const *queues;
@@ -239,6 +247,23 @@ struct muster_process_filter {
  */
 MUSTER_API int muster_process_list(struct muster_client *c, const struct muster_process_filter *f,
                                    muster_process_row_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+/*
+ * Declare a worker dead, alive or not: its life of that id ends, its tasks go back to the front of their queues in the
+ * order in which it took them. If it lives, it learns it from its next call and registers anew; ends of what it had in
+ * hand no longer count. `given_back`, if not NULL, gets the number of tasks. The only way, but a new start of its id, to end a
+ * permanent worker that does not come back. (worqr's failWorker.)
+ *
+ * Returns MUSTER_OK, or MUSTER_E_INVALID: the id; MUSTER_E_NOT_FOUND: no such worker; MUSTER_E_REDIS: a key of it has a
+ * wrong type. Then nothing was changed.
+ */
+MUSTER_API int muster_worker_fail(struct muster_client *c, const char *worker, uint64_t *given_back) MUSTER_MUST_CHECK;
+
+/*
+ * Sweep all dead workers now, as every worker's heartbeat does: those whose life has ended and whose grace after a
+ * stall of Redis is over. `workers`, if not NULL, gets how many this call swept. (worqr's cleanupWorkers.)
+ */
+MUSTER_API int muster_client_sweep(struct muster_client *c, uint64_t *workers) MUSTER_MUST_CHECK;
 
 #ifdef __cplusplus
 }

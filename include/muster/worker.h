@@ -7,20 +7,26 @@
  *   - A task is in one worker's hands at a time. Each time it is taken it gets a new token, and tokens only rise:
  *     show it to whatever the handler writes to, and let that refuse an older one than it has seen.
  *   - A task whose worker dies, stops or is lost goes back to the front of its queue. So a task can run more than
- *     once (at least once); to have at most once, end the process with MUSTER_FINISH before doing the work.
+ *     once (at least once). To have it at most once, finish first and work afterwards: with MUSTER_LATER, call
+ *     muster_process_end(p, MUSTER_FINISH), then do the work; if MUSTER_EVENT_UNCOUNTED comes for it, somebody else may
+ *     have the task, too.
  *   - The end of a process counts once. Who no longer owns it gets MUSTER_E_LOST, and nothing is changed.
  *
  * Threads and the loop. A worker lives on one libevent loop: one that it makes and runs itself (muster_worker_run()),
  * or the caller's. All calls are for that loop's thread, except those marked "any thread". None of them blocks but
  * muster_worker_run(). Handlers and callbacks run inside the loop; while an inline handler runs, the worker's
- * heartbeat waits, so such a handler must be much shorter than the ttl: a third of it or less. A longer one answers
- * MUSTER_LATER and works elsewhere, or is a command (muster_worker_serve_command()).
+ * heartbeat waits, so such a handler must be much shorter than the ttl: a third of it or less (a longer one is warned
+ * of in the log). A longer one answers MUSTER_LATER and works elsewhere, or runs on a thread (the option `threads`), or is
+ * a command (muster_worker_serve_command()).
+ *
+ * With `threads`, handlers run on threads of the worker's own, several at once; `arg` is theirs to protect. Events still
+ * come in the loop's thread. A handler may use its process until it returns, and the calls marked "any thread".
  *
  * Every call but _free, _run and _new may be made from inside a handler or callback; _free there is deferred until the
  * callback has returned.
  *
- * The library installs no signal handlers and starts no threads. It needs a Linux kernel of 5.3 or later. After a
- * fork the child must leave a worker that it inherited alone.
+ * The library installs no signal handlers and starts no threads but those asked for. It needs a Linux kernel of 5.3 or
+ * later. After a fork the child must leave a worker that it inherited alone.
  */
 #ifndef MUSTER_WORKER_H
 #define MUSTER_WORKER_H
@@ -64,7 +70,7 @@ enum muster_stop_reason {
 };
 
 /*
- * Runs one task, in the loop's thread. `p` is the worker's and valid until the handler returns; after MUSTER_LATER
+ * Runs one task, in the loop's thread or on one of the worker's. `p` is the worker's and valid until the handler returns; after MUSTER_LATER
  * until muster_process_end(). A process gets exactly one end.
  */
 typedef enum muster_outcome muster_handler_fn(struct muster_process *p, void *arg);
@@ -112,8 +118,14 @@ typedef void muster_event_fn(struct muster_worker *w, const struct muster_event 
  *   ttl_ms        the worker counts as failed after so long without a heartbeat: default 3000, at least 100, at most
  *                 a day. The heartbeat comes every third of the shortest ttl in the namespace
  *   hands         how many handlers run at once, over all queues; default 1
+ *   threads       run the handlers of muster_worker_serve() on so many threads of the worker's own; 0: inline, in the
+ *                 loop. Each hand needs one: hands is at most this, and by default this
  *   prefetch      how many tasks more are taken in advance; hands + prefetch at most 10 000. They are given back first
  *                 when the worker stops. For many tasks shorter than a round trip
+ *   permanent     never counts as failed: it ends only by stop, by muster_worker_fail(), or by its id starting anew. For
+ *                 hosts that come back. Its ttl then only says how long it is handed work without being heard
+ *   resume        a former life of this id that died left tasks in its hands: take them up again, instead of giving them
+ *                 back to the front of their queues. Serve the same queues
  *   drain_ms      how long muster_worker_stop(w, -1) lets handlers run on; default 30 000
  *   on_event, arg called on each event; may be NULL
  */
@@ -122,7 +134,7 @@ struct muster_worker_options {
     const char *url, *prefix, *id;
     struct event_base *base;
     struct redisAsyncContext *data, *subscription;
-    int ttl_ms, hands, prefetch, drain_ms;
+    int ttl_ms, hands, threads, prefetch, permanent, resume, drain_ms;
     muster_event_fn *on_event;
     void *arg;
 };
@@ -140,7 +152,8 @@ MUSTER_API int muster_worker_new(struct muster_worker **out, const struct muster
 /*
  * Free the worker at once, without telling Redis: what it holds is given back by its peers when its ttl has passed. To
  * leave politely, stop first and free after MUSTER_EVENT_STOPPED. Commands that it runs are killed. Processes that
- * answered MUSTER_LATER end with it: their pointers are dead. NULL is allowed.
+ * answered MUSTER_LATER end with it: their pointers are dead. Handlers on threads are told MUSTER_STOP_LOST and waited
+ * for. NULL is allowed.
  */
 MUSTER_API void muster_worker_free(struct muster_worker *w);
 
@@ -250,10 +263,12 @@ MUSTER_API int muster_process_set_retry(struct muster_process *p, int64_t delay_
 MUSTER_API int muster_process_set_failure(struct muster_process *p, const char *group, const char *message);
 
 /*
- * End a process whose handler answered MUSTER_LATER, once; `p` is dead afterwards. The loop's thread. `o` must not be
- * MUSTER_LATER. If the end does not count, MUSTER_EVENT_UNCOUNTED tells.
+ * End a process whose handler answered MUSTER_LATER, once; `p` is dead afterwards. `o` must not be MUSTER_LATER. If the
+ * end does not count, MUSTER_EVENT_UNCOUNTED tells. Any thread, as long as the worker is not freed; from another thread
+ * than the loop's it may also come before the handler has returned, which then must answer MUSTER_LATER.
  *
- * Returns MUSTER_OK, or MUSTER_E_STATE: its handler has not answered MUSTER_LATER; nothing was changed.
+ * Returns MUSTER_OK, or MUSTER_E_STATE: its handler has not answered MUSTER_LATER, or it was ended before; nothing was
+ * changed.
  */
 MUSTER_API int muster_process_end(struct muster_process *p, enum muster_outcome o);
 

@@ -5,9 +5,8 @@
 --- @include "token"
 --- @include "due"
 --- @include "try"
-
--- The failed list of a queue keeps so many entries, the newest.
-local FAILED_MAX = 10000
+--- @include "failed"
+--- @include "crashes"
 
 -- At most so many values in one unpack(), far below Lua's limit of about 8 000.
 local CHUNK = 1000
@@ -55,11 +54,15 @@ local function remove(e, queue, token)
   return task
 end
 
-local function finish(e, queue, args, first, n)
-  if e.one_by_one then
+local function finish(P, e, queue, args, first, n)
+  local crashes = try('HLEN', P .. 'crashes:' .. queue)
+  local forget = crashes and crashes > 0
+  if forget or e.one_by_one then
     for i = first, first + n - 1 do
-      local counted = redis.call('HDEL', e.sets .. queue, args[i])
-      note(e, queue, 1, counted, counted == 1 and 0 or E_LOST)
+      local task = remove(e, queue, args[i])
+      if task and forget then
+        forget_crashes(P, queue, task)
+      end
     end
     return
   end
@@ -98,14 +101,10 @@ local function retry(P, e, queue, token, at_ms)
   end
 end
 
--- A member of the failed list: "<token>:<length of worker>:<of group>:<of message>:", then these three and the task.
 local function fail(P, e, queue, token, group, message)
   local task = remove(e, queue, token)
   if task then
-    local key = P .. 'failed:' .. queue
-    redis.call('ZADD', key, e.now, token .. ':' .. #e.worker .. ':' .. #group .. ':' .. #message .. ':' .. e.worker
-      .. group .. message .. task)
-    redis.call('ZREMRANGEBYRANK', key, 0, -FAILED_MAX - 1)
+    add_failed(P, queue, e.now, token, e.worker, group, message, task)
   end
 end
 
@@ -120,7 +119,7 @@ local function carry_out_ends(P, worker, args, first, one_by_one, now)
     if not is_sound(P, e, kind, queue) then
       note(e, queue, (kind == 'finish' or kind == 'back') and len - 1 or 1, 0, E_REDIS)
     elseif kind == 'finish' then
-      finish(e, queue, args, at + 3, len - 1)
+      finish(P, e, queue, args, at + 3, len - 1)
     elseif kind == 'back' then
       give_back(P, e, queue, args, at + 3, len - 1)
     elseif kind == 'retry' then

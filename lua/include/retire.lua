@@ -3,6 +3,8 @@
   holds goes back to the front of its queues, in the order in which it took it, and idle workers are woken.
 ]]
 --- @include "hand_over"
+--- @include "crashes"
+--- @include "failed"
 
 -- At most this many values in one unpack(), far below Lua's limit of about 8 000.
 local CHUNK = 1000
@@ -38,6 +40,8 @@ local function damaged_key(P, worker, queues)
       [P .. 'queues:' .. queue] = 'list',
       [P .. 'idle:' .. queue] = 'zset',
       [P .. 'queue:' .. queue] = 'hash',
+      [P .. 'crashes:' .. queue] = 'hash',
+      [P .. 'failed:' .. queue] = 'zset',
     }
     for key, kind in pairs(wanted) do
       if not type_is(key, kind) then
@@ -47,10 +51,8 @@ local function damaged_key(P, worker, queues)
   end
 end
 
--- Puts one set back onto the front of its queue and returns how many tasks it held.
-local function give_back_set(P, worker, queue)
-  local set = P .. 'processing:' .. worker .. ':' .. queue
-  local list = P .. 'queues:' .. queue
+-- One set's tasks by token, oldest first: their numbers, and number -> task.
+local function read_set(set)
   local held = redis.call('HGETALL', set)
   local numbers, tasks = {}, {}
   for i = 1, #held, 2 do
@@ -62,7 +64,42 @@ local function give_back_set(P, worker, queue)
     tasks[number] = held[i + 1]
   end
   table.sort(numbers)
+  return numbers, tasks
+end
+
+-- Counts a crash for each task of a dead worker. Those that have killed too many go onto the failed list; answers the
+-- numbers of the others.
+local function stop_poison(P, worker, queue, numbers, tasks, now)
+  local most = max_crashes(P, queue)
+  local kept = {}
+  if most == 0 or #numbers == 0 then
+    return numbers
+  end
+  for _, number in ipairs(numbers) do
+    local task = tasks[number]
+    local crashes = count_crash(P, queue, task)
+    if crashes >= most then
+      add_failed(P, queue, now, token_text(math.floor(number)), worker, 'crashed',
+        'the worker that held it died, ' .. crashes .. ' times', task)
+      forget_crashes(P, queue, task)
+    else
+      kept[#kept + 1] = number
+    end
+  end
+  keep_crashes(P, queue)
+  return kept
+end
+
+-- Puts one set back onto the front of its queue and returns how many tasks went back. `crashed_at`: count crashes.
+local function give_back_set(P, worker, queue, crashed_at)
+  local set = P .. 'processing:' .. worker .. ':' .. queue
+  local list = P .. 'queues:' .. queue
+  local numbers, tasks = read_set(set)
+  local held = #numbers
   redis.call('DEL', set)
+  if crashed_at then
+    numbers = stop_poison(P, worker, queue, numbers, tasks, crashed_at)
+  end
   local chunk = {}
   for i = #numbers, 1, -1 do -- newest first, so that the oldest is the next out
     chunk[#chunk + 1] = tasks[numbers[i]]
@@ -71,14 +108,15 @@ local function give_back_set(P, worker, queue)
       chunk = {}
     end
   end
-  if #numbers > 0 then
-    try('HINCRBY', P .. 'queue:' .. queue, 'running', -#numbers)
+  if held > 0 then
+    try('HINCRBY', P .. 'queue:' .. queue, 'running', -held)
   end
   return #numbers
 end
 
--- Retires a worker: the number of tasks given back, or nil and the name of the damaged key that prevents it.
-local function retire(P, worker)
+-- Retires a worker: the number of tasks given back, or nil and the name of the damaged key that prevents it. With
+-- `crashed_at`, ms, it died holding its tasks, and each counts a crash.
+local function retire(P, worker, crashed_at)
   local key = P .. 'worker:' .. worker
   local record = redis.pcall('HGETALL', key)
   if record.err then
@@ -97,10 +135,43 @@ local function retire(P, worker)
     redis.call('ZREM', P .. 'idle:' .. queue, worker)
   end
   for _, queue in ipairs(queues) do
-    given_back = given_back + give_back_set(P, worker, queue)
+    given_back = given_back + give_back_set(P, worker, queue, crashed_at)
   end
   for _, queue in ipairs(queues) do -- when nothing more can be lost
     hand_over_waiting(P, queue)
   end
   return given_back
+end
+
+-- Hands a dead worker's processes on to the next life of its id, under new tokens. The same checks and crash counts as
+-- retire(). Returns how many there are and the queues; or nil and the name of a damaged key.
+local function resume(P, worker, crashed_at)
+  local key = P .. 'worker:' .. worker
+  local record = redis.pcall('HGETALL', key)
+  if record.err then
+    return nil, key
+  end
+  local queues = queues_of(record)
+  local damaged = damaged_key(P, worker, queues)
+  if damaged then
+    return nil, damaged
+  end
+  redis.call('DEL', key, P .. 'alive:' .. worker)
+  local held = 0
+  for _, queue in ipairs(queues) do
+    local set = P .. 'processing:' .. worker .. ':' .. queue
+    local numbers, tasks = read_set(set)
+    local kept = stop_poison(P, worker, queue, numbers, tasks, crashed_at)
+    redis.call('ZREM', P .. 'idle:' .. queue, worker)
+    redis.call('DEL', set)
+    local first = #kept > 0 and draw_tokens(P, #kept)
+    for i, number in ipairs(kept) do
+      redis.call('HSET', set, token_text(first + i - 1), tasks[number])
+    end
+    if #kept < #numbers then
+      try('HINCRBY', P .. 'queue:' .. queue, 'running', #kept - #numbers)
+    end
+    held = held + #kept
+  end
+  return held, queues
 end

@@ -10,6 +10,15 @@ local function ttl_bounds(P)
   return tonumber(first[2]), tonumber(last[2])
 end
 
+-- A permanent worker that is silent must not set everybody's pace: its own heartbeat puts it back.
+local function drop_silent_permanent(P)
+  local worker = redis.call('ZRANGE', P .. 'ttls', 0, 0)[1]
+  if worker and redis.call('EXISTS', P .. 'alive:' .. worker) == 0
+      and tonumber(redis.call('ZSCORE', P .. 'registry', worker) or 0) == math.huge then
+    redis.call('ZREM', P .. 'ttls', worker)
+  end
+end
+
 -- Notes a heartbeat now, and the silence before it if there was one. Of two silences that lie close together the
 -- later end and the greater length count, never their sum: else a slow lone survivor could put a sweep off for ever.
 local function note_beat(P, now, shortest, longest)

@@ -23,7 +23,9 @@ struct flow {
     struct muster_client *client;
     const char *queue;
     struct muster_enqueue_options options;
-    uint64_t enqueued, unsure, waiting;
+    const char *request;
+    char request_id[MUSTER_QUEUE_MAX + 1];
+    uint64_t batches, enqueued, unsure, waiting;
 };
 
 /* How many of the first, or for the front of the last, of the tasks go in one batch. */
@@ -42,6 +44,10 @@ static size_t batch_size(const struct muster_bytes *tasks, size_t n, int from_en
 
 static int enqueue_batch(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
+    if (f->request) { /* each batch is a request of its own; the same input makes the same batches */
+        snprintf(f->request_id, sizeof f->request_id, "%s/%" PRIu64, f->request, f->batches++);
+        f->options.request_id = f->request_id;
+    }
     int err = muster_task_enqueue_many(f->client, f->queue, tasks, n, &f->options, &f->waiting);
     if (err == MUSTER_OK)
         f->enqueued += n;
@@ -138,12 +144,27 @@ static void print_result(const struct flow *f)
         out_text("%" PRIu64 " enqueued, %" PRIu64 " waiting\n", f->enqueued, f->waiting);
 }
 
-enum { NUL, WHOLE, FRONT };
+/* Room for the number of a batch is left. */
+#define REQUEST_MAX 180
+
+static const char *check_request(const char *id)
+{
+    if (strlen(id) > REQUEST_MAX || muster_queue_check(id))
+        return "a request's id has 1 to 180 bytes and no control characters";
+    return NULL;
+}
+
+enum { NUL, WHOLE, FRONT, REQUEST };
 
 static const struct opt options[] = {
     [NUL] = {.letter = '0', .help = "tasks on standard input end with a NUL byte, not with a newline"},
     [WHOLE] = {.name = "whole", .help = "all of standard input is one task"},
     [FRONT] = {.name = "front", .help = "the tasks are the next out, the first one first"},
+    [REQUEST] = {.name = "request",
+                 .kind = OPT_STRING,
+                 .argument = "ID",
+                 .help = "the same again within an hour under the same ID adds nothing: for trying again",
+                 .check = check_request},
     {.help = NULL},
 };
 
@@ -165,7 +186,7 @@ static int enqueue(struct flow *f)
 
 static int run(const struct call *call)
 {
-    struct flow f = {.call = call, .queue = call->operands[0]};
+    struct flow f = {.call = call, .queue = call->operands[0], .request = call->own[REQUEST].text};
     f.options = (struct muster_enqueue_options){.size = sizeof f.options, .at_front = call->own[FRONT].set};
     if (call->own[NUL].set && call->own[WHOLE].set)
         return usage_error(call, "-0 and --whole exclude each other");
@@ -190,6 +211,7 @@ const struct command cmd_enqueue = {
     .examples = "muster enqueue mail alice@example.org bob@example.org\n"
                 "find . -name '*.jpg' -print0 | muster enqueue -0 images\n"
                 "muster enqueue photos --whole <picture.jpg\n"
+                "muster enqueue mail --request 2026-06-01 <addresses\n"
                 "muster enqueue mail --front -- -urgent-\n",
     .options = options,
     .min_operands = 1,

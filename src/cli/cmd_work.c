@@ -101,7 +101,7 @@ static void on_event(struct muster_worker *w, const struct muster_event *e, void
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 
-enum { HANDS, ID, TTL, DRAIN, PREFETCH, RETRY_DELAY, REPLACE };
+enum { HANDS, ID, TTL, PERMANENT, RESUME, DRAIN, PREFETCH, RETRY_DELAY, REPLACE };
 
 static const struct opt options[] = {
     [HANDS] = {.letter = 'c',
@@ -123,6 +123,8 @@ static const struct opt options[] = {
              .fallback = "3s",
              .min = MUSTER_TTL_MIN_MS,
              .max = DAY_MS},
+    [PERMANENT] = {.name = "permanent", .help = "never counts as failed; ends by a stop or `muster fail-worker`"},
+    [RESUME] = {.name = "resume", .help = "take up again what a former life of --id held when it died"},
     [DRAIN] = {.name = "drain",
                .kind = OPT_DURATION,
                .argument = "TIME",
@@ -154,6 +156,8 @@ static int check_options(const struct call *call)
     const struct opt_value *own = call->own;
     if (own[HANDS].number + own[PREFETCH].number > MUSTER_HANDS_MAX)
         return usage_error(call, "-c and --prefetch are more than %d together", MUSTER_HANDS_MAX);
+    if ((own[PERMANENT].set || own[RESUME].set) && !own[ID].set)
+        return usage_error(call, "--permanent and --resume are for a worker that comes back under its --id");
     if (own[REPLACE].set && !*own[REPLACE].text)
         return usage_error(call, "-I: there is nothing to replace");
     if (!call->rest && (own[REPLACE].set || own[RETRY_DELAY].set))
@@ -177,6 +181,8 @@ static int make_worker(const struct call *call, struct story *story)
         .ttl_ms = (int)call->own[TTL].number,
         .hands = (int)call->own[HANDS].number,
         .prefetch = (int)call->own[PREFETCH].number,
+        .permanent = call->own[PERMANENT].set,
+        .resume = call->own[RESUME].set,
         .drain_ms = drain_ms,
         .on_event = on_event,
         .arg = story,

@@ -8,10 +8,11 @@
 #include "out.h"
 
 static const struct out_column columns[] = {
-    {"ID", "worker", OUT_TEXT},    {"ALIVE", "alive", OUT_YES},       {"HEARD", "heard_ms", OUT_SPAN},
-    {"HANDS", "hands", OUT_COUNT}, {"HELD", "held", OUT_COUNT},       {"TTL", "ttl_ms", OUT_SPAN},
-    {"HOST", "host", OUT_TEXT},    {"PID", "pid", OUT_COUNT},         {"QUEUES", "queues", OUT_NAMES},
-    {NULL, "version", OUT_TEXT},   {NULL, "started_at_ms", OUT_TIME}, {NULL, NULL, OUT_TEXT},
+    {"ID", "worker", OUT_TEXT},    {"ALIVE", "alive", OUT_YES}, {"HEARD", "heard_ms", OUT_SPAN},
+    {"HANDS", "hands", OUT_COUNT}, {"HELD", "held", OUT_COUNT}, {"TTL", "ttl_ms", OUT_SPAN},
+    {"HOST", "host", OUT_TEXT},    {"PID", "pid", OUT_COUNT},   {"QUEUES", "queues", OUT_NAMES},
+    {NULL, "permanent", OUT_YES},  {NULL, "version", OUT_TEXT}, {NULL, "started_at_ms", OUT_TIME},
+    {NULL, NULL, OUT_TEXT},
 };
 
 static int print_worker(const struct muster_worker_info *worker, void *arg)
@@ -26,6 +27,7 @@ static int print_worker(const struct muster_worker_info *worker, void *arg)
         {.text = worker->host},
         {.number = worker->pid},
         {.names = worker->queues, .number = (int64_t)worker->n_queues},
+        {.number = worker->permanent},
         {.text = worker->version},
         {.number = worker->started_at_ms},
     };

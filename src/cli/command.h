@@ -55,7 +55,8 @@ struct call {
     size_t n_operands;
 };
 
-extern const struct command cmd_enqueue, cmd_peek, cmd_ps, cmd_queues, cmd_serve, cmd_work, cmd_workers;
+extern const struct command cmd_enqueue, cmd_fail_worker, cmd_peek, cmd_ps, cmd_queues, cmd_serve, cmd_sweep, cmd_work,
+    cmd_workers;
 
 /* One line on standard error, "muster VERB: ...". */
 void complain(const struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));

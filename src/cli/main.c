@@ -19,7 +19,8 @@
 static const struct command cmd_help;
 
 static const struct command *const commands[] = {
-    &cmd_serve, &cmd_enqueue, &cmd_work, &cmd_queues, &cmd_workers, &cmd_ps, &cmd_peek, &cmd_help, NULL,
+    &cmd_serve, &cmd_enqueue, &cmd_work,        &cmd_queues, &cmd_workers, &cmd_ps,
+    &cmd_peek,  &cmd_sweep,   &cmd_fail_worker, &cmd_help,   NULL,
 };
 
 /* ---- messages ---- */

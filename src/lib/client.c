@@ -85,15 +85,27 @@ int client_ask(struct muster_client *c, struct redisReply **reply, const char *c
 
 /* ---- enqueueing ---- */
 
-static int check_tasks(struct muster_client *c, const char *queue, const struct muster_bytes *tasks, size_t n)
+/* One call to enqueue, as its parts see it. */
+struct request {
+    const char *queue, *id;
+    int front;
+    const struct muster_bytes *tasks;
+    size_t n;
+};
+
+static int check_request(struct muster_client *c, const struct request *r)
 {
-    int err = client_check_queue(c, queue);
-    for (size_t i = 0; err == MUSTER_OK && i < n; i++) {
-        if (tasks[i].len > c->max_task_len) {
-            redis_error_set(c->redis, "a task of %zu bytes is over the limit of %zu; nothing was sent", tasks[i].len,
+    int err = client_check_queue(c, r->queue);
+    if (err == MUSTER_OK && r->id && muster_queue_check(r->id)) {
+        redis_error_set(c->redis, "a request id has 1 to 200 bytes and no control characters");
+        err = MUSTER_E_INVALID;
+    }
+    for (size_t i = 0; err == MUSTER_OK && i < r->n; i++) {
+        if (r->tasks[i].len > c->max_task_len) {
+            redis_error_set(c->redis, "a task of %zu bytes is over the limit of %zu; nothing was sent", r->tasks[i].len,
                             c->max_task_len);
             err = MUSTER_E_TOO_BIG;
-        } else if (!tasks[i].data && tasks[i].len > 0) {
+        } else if (!r->tasks[i].data && r->tasks[i].len > 0) {
             redis_error_set(c->redis, "a task has a length but no bytes; nothing was sent");
             err = MUSTER_E_INVALID;
         }
@@ -101,36 +113,44 @@ static int check_tasks(struct muster_client *c, const char *queue, const struct 
     return err;
 }
 
-static int enqueue_script(struct muster_client *c, const char *queue, int front, const struct muster_bytes *tasks,
-                          size_t n, uint64_t *waiting)
+/* A run of tasks that goes in one call. */
+struct chunk {
+    size_t number, from, to;
+};
+
+static int enqueue_script(struct muster_client *c, const struct request *r, struct chunk chunk, uint64_t *waiting)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
-    script_enqueue(&command, &c->root, queue, front, tasks, n);
+    script_enqueue(&command, &c->root,
+                   &(struct script_enqueue){.queue = r->queue,
+                                            .front = r->front,
+                                            .request_id = r->id,
+                                            .chunk = chunk.number,
+                                            .of = r->n,
+                                            .tasks = r->tasks + chunk.from,
+                                            .n = chunk.to - chunk.from});
     int err = redis_script(c->redis, SCRIPT_ENQUEUE, &command, &reply);
     command_clear(&command);
+    if (err == MUSTER_E_EXISTS)
+        redis_error_set(c->redis, "the request '%s' had other content before; nothing was enqueued", r->id);
     if (err == MUSTER_OK && waiting)
         *waiting = (uint64_t)reply_integer(reply);
     redis_reply_free(reply);
     return err;
 }
 
-/* A run of tasks that goes in one call. */
-struct chunk {
-    size_t from, to;
-};
-
 /* The chunk that begins, or for the front ends, where the one before it stopped. */
-static struct chunk next_chunk(const struct muster_bytes *tasks, size_t n, struct chunk before, int front)
+static struct chunk next_chunk(const struct request *r, struct chunk before)
 {
-    struct chunk chunk = {front ? before.from : before.to, front ? before.from : before.to};
+    struct chunk chunk = {before.number + 1, r->front ? before.from : before.to, r->front ? before.from : before.to};
     size_t bytes = 0;
-    while (chunk.to - chunk.from < CHUNK_TASKS && (front ? chunk.from > 0 : chunk.to < n)) {
-        size_t len = tasks[front ? chunk.from - 1 : chunk.to].len;
+    while (chunk.to - chunk.from < CHUNK_TASKS && (r->front ? chunk.from > 0 : chunk.to < r->n)) {
+        size_t len = r->tasks[r->front ? chunk.from - 1 : chunk.to].len;
         if (bytes > 0 && bytes + len > CHUNK_BYTES)
             break;
         bytes += len;
-        if (front)
+        if (r->front)
             chunk.from--;
         else
             chunk.to++;
@@ -138,15 +158,19 @@ static struct chunk next_chunk(const struct muster_bytes *tasks, size_t n, struc
     return chunk;
 }
 
-static int append_push(struct muster_client *c, const char *key, int front, const struct muster_bytes *tasks,
-                       struct chunk chunk)
+static struct chunk before_first_chunk(const struct request *r)
+{
+    return (struct chunk){0, r->n, 0};
+}
+
+static int append_push(struct muster_client *c, const char *key, const struct request *r, struct chunk chunk)
 {
     struct command command = COMMAND_EMPTY;
     size_t n = chunk.to - chunk.from;
-    command_text(&command, front ? "RPUSH" : "LPUSH");
+    command_text(&command, r->front ? "RPUSH" : "LPUSH");
     command_text(&command, key);
     for (size_t i = 0; i < n; i++) {
-        const struct muster_bytes *task = &tasks[front ? chunk.to - 1 - i : chunk.from + i];
+        const struct muster_bytes *task = &r->tasks[r->front ? chunk.to - 1 - i : chunk.from + i];
         command_bytes(&command, task->data, task->len);
     }
     int err = redis_append(c->redis, &command);
@@ -168,18 +192,17 @@ static void read_down_to(struct muster_client *c, size_t *in_flight, size_t left
 }
 
 /* Plain pushes, pipelined, from `done` on to the other end of the tasks. */
-static int push_rest(struct muster_client *c, const char *queue, int front, const struct muster_bytes *tasks, size_t n,
-                     struct chunk done)
+static int push_rest(struct muster_client *c, const struct request *r, struct chunk done)
 {
     char key[KEY_MAX];
     size_t in_flight = 0;
     int err = MUSTER_OK;
-    key_of(key, c->prefix, KEY_QUEUES, queue);
+    key_of(key, c->prefix, KEY_QUEUES, r->queue);
     for (;;) {
-        struct chunk chunk = next_chunk(tasks, n, done, front);
+        struct chunk chunk = next_chunk(r, done);
         if (err != MUSTER_OK || chunk.from == chunk.to)
             break;
-        err = append_push(c, key, front, tasks, chunk);
+        err = append_push(c, key, r, chunk);
         in_flight += err == MUSTER_OK;
         done = chunk;
         read_down_to(c, &in_flight, CHUNKS_IN_FLIGHT - 1, &err);
@@ -193,18 +216,28 @@ static int push_rest(struct muster_client *c, const char *queue, int front, cons
  * plain pushes, then the script again, which hands over what is left. To the front everything is pushed from the last
  * to the first, and the script at the end hands over.
  */
-static int enqueue_in_chunks(struct muster_client *c, const char *queue, int front, const struct muster_bytes *tasks,
-                             size_t n, uint64_t *waiting)
+static int enqueue_pipelined(struct muster_client *c, const struct request *r, uint64_t *waiting)
 {
-    struct chunk done = {n, 0};
+    struct chunk done = before_first_chunk(r);
     int err = MUSTER_OK;
-    if (!front) {
-        done = next_chunk(tasks, n, done, front);
-        err = enqueue_script(c, queue, front, tasks, done.to, NULL);
+    if (!r->front) {
+        done = next_chunk(r, done);
+        err = enqueue_script(c, r, done, NULL);
     }
     if (err == MUSTER_OK)
-        err = push_rest(c, queue, front, tasks, n, done);
-    return err == MUSTER_OK ? enqueue_script(c, queue, front, NULL, 0, waiting) : err;
+        err = push_rest(c, r, done);
+    return err == MUSTER_OK ? enqueue_script(c, r, (struct chunk){0, 0, 0}, waiting) : err;
+}
+
+/* Under a request id each chunk is a script that knows whether it was there before; what an earlier try enqueued stays
+ * enqueued once. */
+static int enqueue_once(struct muster_client *c, const struct request *r, uint64_t *waiting)
+{
+    int err = MUSTER_OK;
+    for (struct chunk chunk = next_chunk(r, before_first_chunk(r)); err == MUSTER_OK && chunk.from < chunk.to;
+         chunk = next_chunk(r, chunk))
+        err = enqueue_script(c, r, chunk, waiting);
+    return err;
 }
 
 int muster_task_enqueue(struct muster_client *c, const char *queue, const void *task, size_t len, uint64_t *waiting)
@@ -214,13 +247,16 @@ int muster_task_enqueue(struct muster_client *c, const char *queue, const void *
 }
 
 int muster_task_enqueue_many(struct muster_client *c, const char *queue, const struct muster_bytes *tasks, size_t n,
-                             const struct muster_enqueue_options *o, uint64_t *waiting)
+                             const struct muster_enqueue_options *options, uint64_t *waiting)
 {
     size_t bytes = 0;
-    int front = o && o->at_front;
+    struct muster_enqueue_options o = {0};
+    if (options)
+        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    const struct request r = {queue, o.request_id, o.at_front, tasks, n};
     if (waiting)
         *waiting = 0;
-    int err = check_tasks(c, queue, tasks, n);
+    int err = check_request(c, &r);
     if (err == MUSTER_OK && n == 0) {
         uint64_t length;
         return muster_queue_length(c, queue, waiting ? waiting : &length);
@@ -232,6 +268,70 @@ int muster_task_enqueue_many(struct muster_client *c, const char *queue, const s
     for (size_t i = 0; i < n; i++)
         bytes += tasks[i].len;
     if (n == 1 || (n <= MUSTER_ENQUEUE_ATOMIC_TASKS && bytes <= MUSTER_ENQUEUE_ATOMIC_BYTES))
-        return enqueue_script(c, queue, front, tasks, n, waiting);
-    return enqueue_in_chunks(c, queue, front, tasks, n, waiting);
+        return enqueue_script(c, &r, (struct chunk){0, 0, n}, waiting);
+    return r.id ? enqueue_once(c, &r, waiting) : enqueue_pipelined(c, &r, waiting);
+}
+
+/* ---- workers ---- */
+
+static int sweep(struct muster_client *c, const char *worker, int forced, uint64_t *given_back)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    const char *damaged;
+    script_sweep(&command, &c->root, worker, forced);
+    int err = redis_script(c->redis, SCRIPT_SWEEP, &command, &reply);
+    command_clear(&command);
+    if (err == MUSTER_OK)
+        err = script_given_back(reply, given_back, &damaged);
+    redis_reply_free(reply);
+    return err;
+}
+
+int muster_worker_fail(struct muster_client *c, const char *worker, uint64_t *given_back)
+{
+    uint64_t n = 0;
+    const char *why = muster_worker_id_check(worker);
+    int err = MUSTER_E_INVALID;
+    if (why)
+        redis_error_set(c->redis, "%s", why);
+    else
+        err = sweep(c, worker, 1, &n);
+    if (err == MUSTER_E_NOT_FOUND)
+        redis_error_set(c->redis, "no worker '%s' is registered", worker);
+    if (given_back)
+        *given_back = n;
+    return err;
+}
+
+/* Redis' clock, ms, as text. */
+static int server_now(struct muster_client *c, char *out, size_t size)
+{
+    struct redisReply *reply;
+    int err = client_ask(c, &reply, (const char *const[]){"TIME", NULL});
+    snprintf(out, size, "%lld", reply_number(reply_at(reply, 0), 0) * 1000);
+    redis_reply_free(reply);
+    return err;
+}
+
+/* All whose life has ended; whether they may be swept, the script decides. */
+int muster_client_sweep(struct muster_client *c, uint64_t *workers)
+{
+    char key[KEY_MAX], now[24];
+    struct redisReply *past = NULL;
+    uint64_t swept = 0, n;
+    key_of(key, c->prefix, KEY_REGISTRY, "");
+    int err = server_now(c, now, sizeof now);
+    if (err == MUSTER_OK)
+        err = client_ask(c, &past, (const char *const[]){"ZRANGEBYSCORE", key, "-inf", now, NULL});
+    for (size_t i = 0; err == MUSTER_OK && i < reply_len(past); i++) {
+        err = sweep(c, reply_text(reply_at(past, i)), 0, &n);
+        swept += err == MUSTER_OK;
+        if (err == MUSTER_E_STATE || err == MUSTER_E_NOT_FOUND) /* in grace, alive again, or swept by another */
+            err = MUSTER_OK;
+    }
+    redis_reply_free(past);
+    if (workers)
+        *workers = swept;
+    return err;
 }

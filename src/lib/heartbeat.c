@@ -58,7 +58,7 @@ static void enter_doubt(struct muster_worker *w)
 
 int heartbeat_is_fenced(struct muster_worker *w)
 {
-    if (!w->fenced && worker_is_registered(w) && fence_left_ms(w) <= 0)
+    if (!w->fenced && !w->permanent && worker_is_registered(w) && fence_left_ms(w) <= 0)
         enter_doubt(w);
     return w->fenced;
 }
@@ -86,7 +86,8 @@ static void confirmed(struct muster_worker *w, int64_t sent_ms)
 {
     w->confirmed_at_ms = sent_ms;
     int64_t left_ms = fence_left_ms(w);
-    timer_after_ms(w->fence_timer, left_ms > 0 ? left_ms : 0);
+    if (!w->permanent) /* whom its peers never sweep */
+        timer_after_ms(w->fence_timer, left_ms > 0 ? left_ms : 0);
 }
 
 /* ---- registering ---- */
@@ -142,6 +143,8 @@ void heartbeat_register(struct muster_worker *w)
                                         .host = host,
                                         .ttl_ms = w->ttl_ms,
                                         .hands = w->hands + w->prefetch,
+                                        .permanent = w->permanent,
+                                        .resume = w->resume,
                                         .pid = getpid()});
     w->starting = link_script(w->data, SCRIPT_START, &c, on_started, w) == MUSTER_OK;
     command_clear(&c);
@@ -186,7 +189,7 @@ static void on_swept(const struct redisReply *reply, void *arg)
         snprintf(line, sizeof line, "worker %s failed: gave %llu of its tasks back", s->victim, (unsigned long long)n);
         trace_line(TRACE_STATE, "%s", line);
         worker_tell(w, MUSTER_EVENT_SWEPT, MUSTER_OK, line, NULL);
-    } else if (reply && err != MUSTER_E_STATE) {
+    } else if (reply && err != MUSTER_E_STATE && err != MUSTER_E_NOT_FOUND) {
         w->registry_from++; /* it stays where it is: look behind it next time */
         if (damaged)
             worker_damaged(w, damaged);
@@ -204,7 +207,7 @@ static void sweep(struct muster_worker *w, const char *victim)
         return;
     s->worker = w;
     snprintf(s->victim, sizeof s->victim, "%s", victim);
-    script_sweep(&c, &w->root, s->victim);
+    script_sweep(&c, &w->root, s->victim, 0);
     if (link_script(w->data, SCRIPT_SWEEP, &c, on_swept, s) != MUSTER_OK)
         free(s);
     command_clear(&c);

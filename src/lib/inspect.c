@@ -249,6 +249,7 @@ static int give_worker(const char *id, const struct redisReply *record, long lon
         .version = text_field(record, "version"),
         .pid = reply_number(field_of(record, "pid"), 0),
         .alive = pttl > 0,
+        .permanent = reply_is(field_of(record, "permanent"), "1"),
         .heard_ms = pttl > 0 && pttl <= ttl_ms ? ttl_ms - pttl : -1,
         .ttl_ms = ttl_ms,
         .started_at_ms = reply_number(field_of(record, "started"), 0),

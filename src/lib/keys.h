@@ -14,6 +14,7 @@
 #define KEYS(X)                     \
     X(KEY_ALIVE, "alive:")          \
     X(KEY_BEAT, "beat")             \
+    X(KEY_CRASHES, "crashes:")      \
     X(KEY_DELAYED, "delayed:")      \
     X(KEY_FAILED, "failed:")        \
     X(KEY_FORMAT, "format")         \
@@ -23,6 +24,7 @@
     X(KEY_QUEUE, "queue:")          \
     X(KEY_QUEUES, "queues:")        \
     X(KEY_REGISTRY, "registry")     \
+    X(KEY_REQUEST, "request:")      \
     X(KEY_TOKEN, "token")           \
     X(KEY_TTLS, "ttls")             \
     X(KEY_WAKE, "wake:")            \

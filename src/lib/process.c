@@ -104,6 +104,7 @@ struct muster_process *process_add(struct muster_worker *w, struct served *s, ui
     p->token = token;
     token_format(p->token_text, token);
     atomic_init(&p->stop_reason, MUSTER_GO_ON);
+    atomic_init(&p->end_called, 0);
     p->state = PROCESS_FETCHING;
     TAILQ_INSERT_TAIL(&w->lists[p->state], p, in_list);
     w->counts[p->state]++;
@@ -190,6 +191,7 @@ static void on_dispatcher(evutil_socket_t fd, short what, void *arg)
     struct muster_process *p;
     int64_t until_us = clock_us() + STRETCH_US;
     (void)fd, (void)what;
+    w->loop_thread = pthread_self();
     w->dispatch_due = 0;
     w->dispatching = 1;
     while ((p = next_to_start(w)) != NULL) {
@@ -361,8 +363,13 @@ int muster_process_set_failure(struct muster_process *p, const char *group, cons
 
 int muster_process_end(struct muster_process *p, enum muster_outcome outcome)
 {
-    if (!p->is_later || p->state != PROCESS_RUNNING || outcome >= MUSTER_LATER)
+    int in_loop = pthread_equal(p->worker->loop_thread, pthread_self());
+    if (outcome >= MUSTER_LATER || (in_loop && (!p->is_later || p->state != PROCESS_RUNNING)) ||
+        atomic_exchange(&p->end_called, 1))
         return MUSTER_E_STATE;
-    process_ended(p, outcome);
+    if (in_loop)
+        process_ended(p, outcome);
+    else
+        pool_post_end(p, outcome);
     return MUSTER_OK;
 }

@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "failpoint.h"
 #include "log.h"
 #include "resolve.h"
 #include "sigpipe.h"
@@ -76,8 +77,8 @@ struct call {
     const struct lua_script *script; /* NULL: not a script, or sent whole already */
     char *formatted;
     size_t len;
-    const char *traced; /* the script's name, if its answer shall be traced */
-    int64_t sent_us;
+    const char *name; /* the script's; "" of another command */
+    int64_t sent_us;  /* 0: its answer is not traced */
 };
 
 static void enter(struct link *l, enum link_state state)
@@ -338,11 +339,13 @@ static void on_reply(redisAsyncContext *context, void *reply, void *arg)
             return;
         r = NULL;
     }
-    if (call->traced)
-        trace_line(TRACE_SCRIPT, "%s: %s, after %lld us", call->traced, muster_err_text(reply_status(r)),
+    if (call->sent_us)
+        trace_line(TRACE_SCRIPT, "%s: %s, after %lld us", call->name, muster_err_text(reply_status(r)),
                    (long long)(clock_us() - call->sent_us));
+    failpoint_pass(call->name, "before_reply");
     int is_demoted = r && r->type == REDIS_REPLY_ERROR && strncmp(r->str, "READONLY", 8) == 0;
     call->fn(r, call->arg);
+    failpoint_pass(call->name, "after_reply");
     call_free(call);
     if (is_demoted) /* a replica now: the name may lead to the new master */
         note_break(l, MUSTER_E_BUSY, "READONLY: this is a replica");
@@ -361,11 +364,10 @@ static int send_call(struct link *l, const struct lua_script *script, struct com
     call->arg = arg;
     call->script = script;
     call->len = (size_t)len;
-    if (script && trace_on(TRACE_SCRIPT)) {
-        call->traced = script->name;
-        call->sent_us = clock_us();
-    }
+    call->name = script ? script->name : "";
+    call->sent_us = script && trace_on(TRACE_SCRIPT) ? clock_us() : 0;
     begin_waiting(l);
+    failpoint_pass(call->name, "before_send");
     if (redisAsyncFormattedCommand(l->context, on_reply, call, call->formatted, call->len) != REDIS_OK) {
         call_free(call);
         return MUSTER_E_CONN;
@@ -375,6 +377,10 @@ static int send_call(struct link *l, const struct lua_script *script, struct com
         call->formatted = NULL;
     }
     l->outstanding++;
+    if (failpoint_is_set(script ? script->name : "", "after_send")) {
+        write_now(l);
+        failpoint_pass(script->name, "after_send");
+    }
     return MUSTER_OK;
 }
 

@@ -49,14 +49,16 @@ static int read_token(const struct redisReply *r, uint64_t *token)
     return text.data && token_parse(text.data, text.len, token) == MUSTER_OK ? MUSTER_OK : MUSTER_E_REDIS;
 }
 
-void script_enqueue(struct command *c, const struct script_root *root, const char *queue, int front,
-                    const struct muster_bytes *tasks, size_t n)
+void script_enqueue(struct command *c, const struct script_root *root, const struct script_enqueue *e)
 {
     begin(c, SCRIPT_ENQUEUE, root);
-    command_text(c, queue);
-    command_text(c, front ? "1" : "0");
-    for (size_t i = 0; i < n; i++)
-        command_bytes(c, tasks[i].data, tasks[i].len);
+    command_text(c, e->queue);
+    command_text(c, e->front ? "1" : "0");
+    command_text(c, e->request_id ? e->request_id : "");
+    command_number(c, (int64_t)e->chunk);
+    command_number(c, (int64_t)e->of);
+    for (size_t i = 0; i < e->n; i++)
+        command_bytes(c, e->tasks[i].data, e->tasks[i].len);
 }
 
 void script_start(struct command *c, const struct script_root *root, const struct script_start *start)
@@ -70,6 +72,8 @@ void script_start(struct command *c, const struct script_root *root, const struc
     command_number(c, start->pid);
     command_text(c, MUSTER_VERSION);
     command_text(c, FORMAT_VERSION);
+    command_text(c, start->permanent ? "1" : "0");
+    command_text(c, start->resume ? "1" : "0");
 }
 
 int script_started(const struct redisReply *r, struct script_started *out)
@@ -216,10 +220,11 @@ const char *script_read_queue(const struct redisReply *r, size_t i, const struct
     return name_or_null(reply_at(r, READ_HEAD + i * READ_QUEUE));
 }
 
-void script_sweep(struct command *c, const struct script_root *root, const char *worker)
+void script_sweep(struct command *c, const struct script_root *root, const char *worker, int forced)
 {
     begin(c, SCRIPT_SWEEP, root);
     command_text(c, worker);
+    command_text(c, forced ? "1" : "0");
 }
 
 void script_stop(struct command *c, const struct script_root *root, const struct script_caller *who)

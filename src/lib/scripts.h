@@ -33,12 +33,19 @@ struct script_queue {
     int limit;
 };
 
-void script_enqueue(struct command *c, const struct script_root *root, const char *queue, int front,
-                    const struct muster_bytes *tasks, size_t n);
+struct script_enqueue {
+    const char *queue;
+    int front;
+    const char *request_id; /* NULL: none */
+    size_t chunk, of;       /* which chunk of the request, and how many tasks the whole has */
+    const struct muster_bytes *tasks;
+    size_t n;
+};
+void script_enqueue(struct command *c, const struct script_root *root, const struct script_enqueue *e);
 
 struct script_start {
     const char *worker, *nonce, *host;
-    int ttl_ms, hands;
+    int ttl_ms, hands, permanent, resume;
     int64_t pid;
 };
 void script_start(struct command *c, const struct script_root *root, const struct script_start *start);
@@ -97,7 +104,7 @@ int script_read(const struct redisReply *r, struct script_read *out);
 /* The i-th queue's name and its list of tokens. */
 const char *script_read_queue(const struct redisReply *r, size_t i, const struct redisReply **tokens);
 
-void script_sweep(struct command *c, const struct script_root *root, const char *worker);
+void script_sweep(struct command *c, const struct script_root *root, const char *worker, int forced);
 void script_stop(struct command *c, const struct script_root *root, const struct script_caller *who);
 /* The answer of sweep and stop: tasks given back, or the damaged key that prevented it (E_REDIS). */
 int script_given_back(const struct redisReply *r, uint64_t *n, const char **damaged);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "log.h"
 #include "worker.h"
 
@@ -65,6 +66,8 @@ static void on_announced(const struct redisReply *reply, void *arg)
         s->announced = 1;
         worker_accepted(w, SAID_SERVE);
         trace_line(TRACE_STATE, "worker %s serves %s", w->id, s->name);
+        if (w->resume)
+            wake_read_back(w); /* what a former life of the id held of this queue */
         turn_hungry(w);
     } else if (reply) {
         worker_refused(w, SAID_SERVE, err, reply_text(reply)); /* the next heartbeat tries again */
@@ -113,9 +116,22 @@ static enum muster_outcome run_handler(struct muster_process *p)
     return outcome;
 }
 
+/* A handler that holds up the heartbeat for so long is on its way to cost the worker its liveness. */
+static void warn_if_long(const struct muster_process *p, int64_t took_ms)
+{
+    const struct muster_worker *w = p->worker;
+    if (took_ms >= w->ttl_ms / 3)
+        log_line(MUSTER_LOG_WARN,
+                 "worker %s: a handler of '%s' held up the loop for %lld ms, with a ttl of %d ms: past that its tasks go "
+                 "to others; let it answer MUSTER_LATER, use threads, or raise the ttl",
+                 w->id, p->served->name, (long long)took_ms, w->ttl_ms);
+}
+
 static void start_inline(struct muster_process *p)
 {
+    int64_t began_ms = clock_ms();
     enum muster_outcome outcome = run_handler(p);
+    warn_if_long(p, clock_ms() - began_ms);
     if (outcome == MUSTER_LATER)
         p->is_later = 1;
     else
@@ -130,7 +146,7 @@ int muster_worker_serve(struct muster_worker *w, const char *queue, int hands, m
     int err = fn ? serve_add(w, queue, hands, &s) : MUSTER_E_INVALID;
     if (err != MUSTER_OK)
         return err;
-    s->executor = &executor_inline;
+    s->executor = w->threads > 0 ? &executor_threads : &executor_inline;
     s->handler = fn;
     s->handler_arg = arg;
     begin_serving(w, s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stopping: a note that any thread or signal handler can leave, the drain, and the moment to leave. Deregistering itself
+ * Stopping: a note that any thread or signal handler can leave (the loop takes outcomes that threads have posted on the
+ * same occasion), the drain, and the moment to leave. Deregistering itself
  * is in heartbeat.c.
  */
 #include <event2/event.h>
@@ -23,15 +24,20 @@ void stop_give_up(struct muster_worker *w, int err, const char *text)
     muster_worker_stop(w, NO_WISH);
 }
 
+void stop_wake(struct muster_worker *w)
+{
+    const uint64_t one = 1;
+    ssize_t written = write(w->wake_fd, &one, sizeof one); /* fails only when a note is there already */
+    (void)written;
+}
+
 int muster_worker_stop(struct muster_worker *w, int drain_ms)
 {
     long long wish = drain_ms < 0 ? w->drain_ms : drain_ms;
     long long old = atomic_load(&w->stop_wish_ms);
     while ((old == NO_WISH || wish < old) && !atomic_compare_exchange_weak(&w->stop_wish_ms, &old, wish))
         ;
-    const uint64_t one = 1;
-    ssize_t written = write(w->wake_fd, &one, sizeof one); /* fails only when a note is there already */
-    (void)written;
+    stop_wake(w);
     return MUSTER_OK;
 }
 
@@ -114,6 +120,7 @@ static void on_waker(evutil_socket_t fd, short what, void *arg)
     uint64_t notes;
     (void)what;
     ssize_t got = read(fd, &notes, sizeof notes);
+    pool_take_posted(w);
     int64_t wish = atomic_load(&w->stop_wish_ms);
     if (got < 0 || wish == NO_WISH || w->state >= WORKER_LEAVING)
         return;

@@ -280,7 +280,8 @@ static int new_events(struct muster_worker *w)
     w->reaper = event_new(w->base, -1, 0, on_reaper, w);
     if (!w->reaper || stop_new_events(w) || heartbeat_new_events(w) || wake_new_events(w) || turn_new_events(w))
         return MUSTER_E_NOMEM;
-    return process_new_table(w);
+    int err = process_new_table(w);
+    return err == MUSTER_OK ? pool_new(w, w->threads) : err;
 }
 
 static int new_links(struct muster_worker *w, const struct muster_worker_options *o, const struct url *url)
@@ -334,9 +335,12 @@ static int options_are_wrong(const struct muster_worker_options *o)
         return 1;
     if (o->ttl_ms != 0 && (o->ttl_ms < MUSTER_TTL_MIN_MS || o->ttl_ms > TTL_MAX_MS))
         return 1;
-    if (o->hands < 0 || o->prefetch < 0 || o->drain_ms < 0)
+    if (o->hands < 0 || o->prefetch < 0 || o->drain_ms < 0 || o->threads < 0)
         return 1;
-    return o->hands > MUSTER_HANDS_MAX || o->prefetch > MUSTER_HANDS_MAX - (o->hands ? o->hands : 1);
+    if (o->threads > 0 && o->hands > o->threads)
+        return 1;
+    int hands = o->hands ? o->hands : o->threads ? o->threads : 1;
+    return hands > MUSTER_HANDS_MAX || o->prefetch > MUSTER_HANDS_MAX - hands;
 }
 
 static void set_options(struct muster_worker *w, const struct muster_worker_options *o)
@@ -349,8 +353,11 @@ static void set_options(struct muster_worker *w, const struct muster_worker_opti
         make_id(w->id);
     w->who.worker = w->id;
     w->ttl_ms = o->ttl_ms ? o->ttl_ms : MUSTER_TTL_DEFAULT_MS;
-    w->hands = o->hands ? o->hands : 1;
+    w->threads = o->threads;
+    w->hands = o->hands ? o->hands : o->threads ? o->threads : 1;
     w->prefetch = o->prefetch;
+    w->permanent = o->permanent != 0;
+    w->resume = o->resume != 0;
     w->drain_ms = o->drain_ms ? o->drain_ms : MUSTER_DRAIN_DEFAULT_MS;
     w->on_event = o->on_event;
     w->arg = o->arg;
@@ -370,6 +377,7 @@ int muster_worker_new(struct muster_worker **out, const struct muster_worker_opt
     int err = w ? MUSTER_OK : MUSTER_E_NOMEM;
     if (w) {
         set_options(w, &o);
+        w->loop_thread = pthread_self(); /* until a callback of the loop shows another one */
         w->wake_fd = -1;
         w->own_base = o.base == NULL;
         w->base = o.base ? o.base : event_base_new();
@@ -386,11 +394,26 @@ int muster_worker_new(struct muster_worker **out, const struct muster_worker_opt
     return MUSTER_OK;
 }
 
+/* The pool waits for them. */
+static void tell_threads_to_stop(struct muster_worker *w)
+{
+    struct muster_process *p;
+    if (!w->buckets || w->threads == 0)
+        return;
+    TAILQ_FOREACH(p, &w->lists[PROCESS_RUNNING], in_list)
+    {
+        int go_on = MUSTER_GO_ON;
+        atomic_compare_exchange_strong(&p->stop_reason, &go_on, MUSTER_STOP_LOST);
+    }
+}
+
 static void free_now(struct muster_worker *w)
 {
     struct event **events[] = {&w->beat_timer, &w->fence_timer, &w->work_timer,  &w->turner, &w->retry_timer,
                                &w->due_timer,  &w->dispatcher,  &w->drain_timer, &w->waker,  &w->reaper};
     w->state = WORKER_STOPPED; /* for those whose outstanding calls are answered NULL now */
+    tell_threads_to_stop(w);
+    pool_free(w);
     link_free(w->subscription);
     link_free(w->data);
     process_free_table(w);

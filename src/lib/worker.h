@@ -10,11 +10,13 @@
  *   turn.c              what ended and what can be taken, one script call at the end of a turn of the loop
  *   process.c           the table of processes, starting handlers, their outcomes
  *   executor_command.c  child processes as handlers
+ *   executor_threads.c  handlers on a pool of threads, and outcomes that other threads hand back
  */
 #ifndef WORKER_H
 #define WORKER_H
 
 #include <muster/worker.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
 
@@ -79,6 +81,7 @@ enum process_state {
 struct served;
 struct command_setup;
 struct child;
+struct pool;
 
 /* How handlers of a queue are run. `start` ends with process_ended(), at once or later. */
 struct executor {
@@ -99,6 +102,13 @@ struct served {
     struct command_setup *command;
 };
 
+/* What threads have posted of a process, for the loop to see to; bits. */
+enum posted {
+    POSTED_NOTHING = 0,
+    POSTED_RETURNED = 1, /* its handler has returned */
+    POSTED_ENDED = 2     /* muster_process_end() was called */
+};
+
 struct muster_process {
     struct muster_worker *worker;
     struct served *served;
@@ -116,17 +126,24 @@ struct muster_process {
     int64_t retry_delay_ms;
     char *group, *message;
     atomic_int stop_reason;
+    atomic_int end_called; /* muster_process_end(): once */
     struct child *child;
+    /* under the pool's lock, while it is with a thread */
+    int posted;
+    enum muster_outcome handler_outcome, end_outcome;
+    int is_ended;
+    TAILQ_ENTRY(muster_process) in_pool;
     TAILQ_ENTRY(muster_process) in_list;
     struct muster_process *next_in_bucket;
 };
 TAILQ_HEAD(process_list, muster_process);
+TAILQ_HEAD(posted_list, muster_process);
 
 struct muster_worker {
     char prefix[MUSTER_PREFIX_MAX + 1];
     char id[MUSTER_WORKER_ID_MAX + 1];
     struct script_root root;
-    int ttl_ms, hands, prefetch, drain_ms;
+    int ttl_ms, hands, prefetch, permanent, resume, drain_ms;
     muster_event_fn *on_event;
     void *arg;
 
@@ -182,6 +199,9 @@ struct muster_worker {
     struct event *dispatcher;
     int dispatch_due, dispatching;
     size_t children;
+    struct pool *pool;
+    int threads;
+    pthread_t loop_thread; /* known before any handler runs */
 
     /* serving */
     struct served **served;
@@ -236,6 +256,8 @@ void stop_give_up(struct muster_worker *w, int err, const char *text);
 void stop_begin_drain(struct muster_worker *w);
 /* Something ended: is it time to leave? */
 void stop_check_drained(struct muster_worker *w);
+/* Wake the loop, from any thread: something was left for it. */
+void stop_wake(struct muster_worker *w);
 int stop_new_events(struct muster_worker *w);
 
 /* ---- heartbeat.c ---- */
@@ -288,6 +310,15 @@ void process_lose_all(struct muster_worker *w);
 size_t process_known_upto(const struct muster_worker *w, uint64_t token);
 int process_new_table(struct muster_worker *w);
 void process_free_table(struct muster_worker *w);
+
+/* ---- executor_threads.c ---- */
+extern const struct executor executor_threads;
+/* With 0 threads it only carries outcomes that other threads post. */
+int pool_new(struct muster_worker *w, int threads);
+/* Waits for the handlers that run. */
+void pool_free(struct muster_worker *w);
+void pool_post_end(struct muster_process *p, enum muster_outcome outcome);
+void pool_take_posted(struct muster_worker *w);
 
 /* ---- executor_command.c ---- */
 /* Looks the program up and copies the command; the served queue runs it from then on. `why` gets words on an error. */

@@ -35,7 +35,7 @@ now=$(date +%s%3N)
 sed -i 's/"heard_ms":[0-9]*,/"heard_ms":N,/; s/"started_at_ms":[0-9]*/"started_at_ms":N/' "$tmp/out"
 version=$("$MUSTER" --version)
 check_out "{\"worker\":\"w1\",\"alive\":true,\"heard_ms\":N,\"hands\":3,\"held\":1,\"ttl_ms\":60000,\
-\"host\":\"$(hostname)\",\"pid\":${pids[w1]},\"queues\":[\"one\",\"two\"],\"version\":\"${version#muster }\",\"started_at_ms\":N}"
+\"host\":\"$(hostname)\",\"pid\":${pids[w1]},\"queues\":[\"one\",\"two\"],\"permanent\":false,\"version\":\"${version#muster }\",\"started_at_ms\":N}"
 
 # ---- 3
 end w1 KILL 137

@@ -24,13 +24,22 @@ static void each_key_has_its_text(void **state)
         enum key key;
         const char *name, *text;
     } cases[] = {
-        {KEY_ALIVE, "w", "p:alive:w"},     {KEY_BEAT, "", "p:beat"},
-        {KEY_DELAYED, "q", "p:delayed:q"}, {KEY_FAILED, "q", "p:failed:q"},
-        {KEY_FORMAT, "", "p:format"},      {KEY_IDLE, "q", "p:idle:q"},
-        {KEY_NAMES, "", "p:names"},        {KEY_PROCESSING, "w:q", "p:processing:w:q"},
-        {KEY_QUEUE, "q", "p:queue:q"},     {KEY_QUEUES, "a:b*%s", "p:queues:a:b*%s"},
-        {KEY_REGISTRY, "", "p:registry"},  {KEY_TOKEN, "", "p:token"},
-        {KEY_TTLS, "", "p:ttls"},          {KEY_WAKE, "w", "p:wake:w"},
+        {KEY_ALIVE, "w", "p:alive:w"},
+        {KEY_BEAT, "", "p:beat"},
+        {KEY_CRASHES, "q", "p:crashes:q"},
+        {KEY_DELAYED, "q", "p:delayed:q"},
+        {KEY_FAILED, "q", "p:failed:q"},
+        {KEY_FORMAT, "", "p:format"},
+        {KEY_IDLE, "q", "p:idle:q"},
+        {KEY_NAMES, "", "p:names"},
+        {KEY_PROCESSING, "w:q", "p:processing:w:q"},
+        {KEY_QUEUE, "q", "p:queue:q"},
+        {KEY_QUEUES, "a:b*%s", "p:queues:a:b*%s"},
+        {KEY_REGISTRY, "", "p:registry"},
+        {KEY_REQUEST, "r 1", "p:request:r 1"},
+        {KEY_TOKEN, "", "p:token"},
+        {KEY_TTLS, "", "p:ttls"},
+        {KEY_WAKE, "w", "p:wake:w"},
         {KEY_WORKER, "w", "p:worker:w"},
     };
     char key[KEY_MAX];

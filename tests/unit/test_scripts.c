@@ -90,12 +90,15 @@ static void enqueue_gives_the_tasks_after_queue_and_end(void **state)
     const struct muster_bytes tasks[] = {{"one", 3}, {NULL, 0}, {"three", 5}};
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_enqueue(&c, &root, "b:c", 0, tasks, N_OF(tasks));
-    assert_script(&c, SCRIPT_ENQUEUE, "|one||three", "queue", "b:c", "\"1\": at the front", "0");
-    script_enqueue(&c, &root, "q", 1, tasks, 1);
-    assert_script(&c, SCRIPT_ENQUEUE, "|one", "queue", "q", "\"1\": at the front", "1");
-    script_enqueue(&c, &root, "q", 0, NULL, 0);
-    assert_script(&c, SCRIPT_ENQUEUE, "", "queue", "q", "\"1\": at the front", "0");
+    script_enqueue(&c, &root, &(struct script_enqueue){.queue = "b:c", .tasks = tasks, .n = N_OF(tasks)});
+    assert_script(&c, SCRIPT_ENQUEUE, "|one||three", "queue", "b:c", "\"1\": at the front", "0", "request id", "",
+                  "which chunk", "0", "of how many tasks", "0");
+    script_enqueue(&c, &root, &(struct script_enqueue){.queue = "q", .front = 1, .tasks = tasks, .n = 1});
+    assert_script(&c, SCRIPT_ENQUEUE, "|one", "queue", "q", "\"1\": at the front", "1", "request id", "", "which chunk",
+                  "0", "of how many tasks", "0");
+    script_enqueue(&c, &root, &(struct script_enqueue){.queue = "q", .request_id = "r 1", .chunk = 2, .of = 500});
+    assert_script(&c, SCRIPT_ENQUEUE, "", "queue", "q", "\"1\": at the front", "0", "request id", "r 1", "which chunk",
+                  "2", "of how many tasks", "500");
 }
 
 static void tasks_go_as_the_bytes_that_they_are(void **state)
@@ -103,7 +106,7 @@ static void tasks_go_as_the_bytes_that_they_are(void **state)
     const struct muster_bytes task = {"a\0b", 3};
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_enqueue(&c, &root, "q", 0, &task, 1);
+    script_enqueue(&c, &root, &(struct script_enqueue){.queue = "q", .tasks = &task, .n = 1});
     assert_ptr_equal(c.argv[c.n - 1], task.data);
     assert_int_equal(c.lens[c.n - 1], 3);
     command_clear(&c);
@@ -113,11 +116,12 @@ static void start_tells_all_about_the_worker(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_start(
-        &c, &root,
-        &(struct script_start){.worker = "w-1", .nonce = "n1", .host = "h1", .ttl_ms = 3000, .hands = 4, .pid = 77});
+    const struct script_start start = {
+        .worker = "w-1", .nonce = "n1", .host = "h1", .ttl_ms = 3000, .hands = 4, .resume = 1, .pid = 77};
+    script_start(&c, &root, &start);
     assert_script(&c, SCRIPT_START, NULL, "worker", "w-1", "nonce", "n1", "ttl", "3000", "hands", "4", "host", "h1",
-                  "pid", "77", "version", MUSTER_VERSION, "the layout's version", FORMAT_VERSION);
+                  "pid", "77", "version", MUSTER_VERSION, "the layout's version", FORMAT_VERSION, "\"1\": permanent", "0",
+                  "\"1\": resume", "1");
 }
 
 static void serve_names_one_queue(void **state)
@@ -181,8 +185,10 @@ static void sweep_names_the_dead(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_sweep(&c, &root, "w-2");
-    assert_script(&c, SCRIPT_SWEEP, NULL, "the worker", "w-2");
+    script_sweep(&c, &root, "w-2", 0);
+    assert_script(&c, SCRIPT_SWEEP, NULL, "the worker", "w-2", "\"1\": forced", "0");
+    script_sweep(&c, &root, "w-2", 1);
+    assert_script(&c, SCRIPT_SWEEP, NULL, "the worker", "w-2", "\"1\": forced", "1");
 }
 
 int main(void)

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster fail-worker: declare a worker dead, whether it lives or not. For permanent workers that do not come back, and
+ * for one whose handler hangs while its heartbeat goes on.
+ */
+#include <inttypes.h>
+
+#include "command.h"
+#include "connect.h"
+#include "out.h"
+
+static int run(const struct call *call)
+{
+    static const struct out_column columns[] = {
+        {NULL, "worker", OUT_TEXT}, {NULL, "given_back", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
+    const char *worker = call->operands[0], *why = muster_worker_id_check(worker);
+    struct muster_client *client;
+    uint64_t given_back;
+    if (why)
+        return usage_error(call, "%s", why);
+    int code = client_open(call, &client);
+    if (code)
+        return code;
+    code = client_close(call, client, muster_worker_fail(client, worker, &given_back));
+    if (code)
+        return code;
+    if (call->common[OPT_JSON].set)
+        out_json(columns, (const struct out_cell[]){{.text = worker}, {.number = (int64_t)given_back}});
+    else
+        out_text("%s: %" PRIu64 " tasks given back\n", worker, given_back);
+    return EXIT_DONE;
+}
+
+static const struct opt options[] = {{.help = NULL}};
+
+const struct command cmd_fail_worker = {
+    .name = "fail-worker",
+    .operands = "WORKER",
+    .summary = "Declare a worker dead: its tasks go back to the front of their queues",
+    .about =
+        "A worker that lives after all learns it from its next heartbeat, and registers anew; what it had in hand is\n"
+        "no longer its own. See `muster workers` for the ids.\n",
+    .examples = "muster fail-worker mailer-1\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run,
+};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster sweep: give back the tasks of dead workers now. Every worker does so by itself; this is for when none is left.
+ */
+#include <inttypes.h>
+
+#include "command.h"
+#include "connect.h"
+#include "out.h"
+
+static int run(const struct call *call)
+{
+    static const struct out_column columns[] = {{NULL, "workers", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
+    struct muster_client *client;
+    uint64_t workers;
+    int code = client_open(call, &client);
+    if (code)
+        return code;
+    code = client_close(call, client, muster_client_sweep(client, &workers));
+    if (code)
+        return code;
+    if (call->common[OPT_JSON].set)
+        out_json(columns, &(struct out_cell){.number = (int64_t)workers});
+    else
+        out_text("%" PRIu64 " dead workers swept\n", workers);
+    return EXIT_DONE;
+}
+
+static const struct opt options[] = {{.help = NULL}};
+
+const struct command cmd_sweep = {
+    .name = "sweep",
+    .operands = "",
+    .summary = "Give the tasks of dead workers back to their queues, as every worker does by itself",
+    .about = "A worker is dead when its ttl has passed without a heartbeat. After a stall of Redis it has more time.\n",
+    .examples = "muster sweep\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The threads executor: handlers on a pool of threads, as many as the worker has hands. The loop hands a process to the
+ * pool; the thread that ran it posts what came of it, and the loop goes on with it. So everything but the handler stays
+ * in the loop's thread, and a busy handler never delays the heartbeat.
+ *
+ * What passes between threads does so under one lock: a process on its way to a thread (queued), and outcomes on their
+ * way back (posted). An outcome can come before the handler has answered MUSTER_LATER, from a third thread: it waits for
+ * that answer.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "worker.h"
+
+struct pool {
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    struct posted_list queued, posted;
+    pthread_t *threads;
+    int n_threads, closing;
+};
+
+/* ---- what came of it ---- */
+
+static void post(struct muster_process *p, enum posted what, enum muster_outcome outcome)
+{
+    struct muster_worker *w = p->worker;
+    pthread_mutex_lock(&w->pool->lock);
+    if (p->posted == POSTED_NOTHING)
+        TAILQ_INSERT_TAIL(&w->pool->posted, p, in_pool);
+    p->posted |= what;
+    if (what == POSTED_ENDED)
+        p->end_outcome = outcome;
+    else
+        p->handler_outcome = outcome;
+    pthread_mutex_unlock(&w->pool->lock);
+    stop_wake(w);
+}
+
+void pool_post_end(struct muster_process *p, enum muster_outcome outcome)
+{
+    post(p, POSTED_ENDED, outcome);
+}
+
+/* What was posted for one process, and is taken off the list. */
+static struct muster_process *next_posted(struct pool *pool, enum posted *what)
+{
+    pthread_mutex_lock(&pool->lock);
+    struct muster_process *p = TAILQ_FIRST(&pool->posted);
+    if (p) {
+        TAILQ_REMOVE(&pool->posted, p, in_pool);
+        *what = p->posted;
+        p->posted = POSTED_NOTHING;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return p;
+}
+
+void pool_take_posted(struct muster_worker *w)
+{
+    struct muster_process *p;
+    enum posted what;
+    while (w->pool && (p = next_posted(w->pool, &what)) != NULL) {
+        p->is_ended |= (what & POSTED_ENDED) != 0;
+        if (what & POSTED_RETURNED && p->handler_outcome != MUSTER_LATER)
+            process_ended(p, p->handler_outcome);
+        else if ((p->is_later |= (what & POSTED_RETURNED) != 0) && p->is_ended)
+            process_ended(p, p->end_outcome);
+    }
+}
+
+/* ---- the threads ---- */
+
+static struct muster_process *next_queued(struct pool *pool)
+{
+    struct muster_process *p = NULL;
+    pthread_mutex_lock(&pool->lock);
+    while (!pool->closing && TAILQ_EMPTY(&pool->queued))
+        pthread_cond_wait(&pool->work, &pool->lock);
+    if (!pool->closing) {
+        p = TAILQ_FIRST(&pool->queued);
+        TAILQ_REMOVE(&pool->queued, p, in_pool);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return p;
+}
+
+static void *run(void *arg)
+{
+    struct pool *pool = arg;
+    struct muster_process *p;
+    while ((p = next_queued(pool)) != NULL)
+        post(p, POSTED_RETURNED, p->served->handler(p, p->served->handler_arg));
+    return NULL;
+}
+
+static void start(struct muster_process *p)
+{
+    struct pool *pool = p->worker->pool;
+    muster_process_id(p); /* made now: later two threads could make it at once */
+    pthread_mutex_lock(&pool->lock);
+    TAILQ_INSERT_TAIL(&pool->queued, p, in_pool);
+    pthread_cond_signal(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+const struct executor executor_threads = {.start = start};
+
+/* ---- life ---- */
+
+/* The threads take no signals: they are the program's, and one that comes here would only interrupt a handler. */
+static int start_threads(struct pool *pool, int n)
+{
+    sigset_t all, old;
+    int err = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    while (pool->n_threads < n && err == 0) {
+        err = pthread_create(&pool->threads[pool->n_threads], NULL, run, pool);
+        pool->n_threads += err == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return err == 0 ? MUSTER_OK : MUSTER_E_NOMEM;
+}
+
+int pool_new(struct muster_worker *w, int n)
+{
+    struct pool *pool = calloc(1, sizeof *pool);
+    if (!pool)
+        return MUSTER_E_NOMEM;
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->work, NULL);
+    TAILQ_INIT(&pool->queued);
+    TAILQ_INIT(&pool->posted);
+    w->pool = pool;
+    if (n == 0)
+        return MUSTER_OK;
+    pool->threads = calloc((size_t)n, sizeof *pool->threads);
+    return pool->threads ? start_threads(pool, n) : MUSTER_E_NOMEM;
+}
+
+void pool_free(struct muster_worker *w)
+{
+    struct pool *pool = w->pool;
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->closing = 1;
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+    for (int i = 0; i < pool->n_threads; i++)
+        pthread_join(pool->threads[i], NULL);
+    w->pool = NULL;
+    pthread_cond_destroy(&pool->work);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool->threads);
+    free(pool);
+}
