@@ -33,10 +33,11 @@ int muster_client_new(struct muster_client **out, const struct muster_client_opt
         memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
     if (options_are_wrong(&o))
         return MUSTER_E_INVALID;
-    if (!o.redis && url_parse(&url, o.url, &why) != MUSTER_OK)
-        return MUSTER_E_INVALID;
+    int err = o.redis ? MUSTER_OK : url_parse(&url, o.url, &why);
+    if (err != MUSTER_OK)
+        return err;
     struct muster_client *c = calloc(1, sizeof *c);
-    int err = c ? MUSTER_OK : MUSTER_E_NOMEM;
+    err = c ? MUSTER_OK : MUSTER_E_NOMEM;
     if (c) {
         snprintf(c->prefix, sizeof c->prefix, "%s", o.prefix ? o.prefix : "muster");
         script_root_init(&c->root, c->prefix);

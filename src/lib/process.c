@@ -117,7 +117,8 @@ int process_set_task(struct muster_process *p, struct muster_bytes task)
     p->task = malloc(task.len + 1);
     if (!p->task)
         return MUSTER_E_NOMEM;
-    memcpy(p->task, task.data, task.len);
+    if (task.len > 0)
+        memcpy(p->task, task.data, task.len);
     p->task[task.len] = '\0';
     p->len = task.len;
     return MUSTER_OK;
@@ -160,9 +161,9 @@ void process_free(struct muster_process *p)
 
 /* ---- starting ---- */
 
-static int has_hand(const struct muster_worker *w, const struct muster_process *p)
+static int its_queue_has_a_hand(const struct muster_process *p)
 {
-    return w->counts[PROCESS_RUNNING] < (size_t)w->hands && (p->served->limit == 0 || p->served->running < p->served->limit);
+    return p->served->limit == 0 || p->served->running < p->served->limit;
 }
 
 static struct muster_process *next_to_start(struct muster_worker *w)
@@ -171,7 +172,7 @@ static struct muster_process *next_to_start(struct muster_worker *w)
     if (w->state != WORKER_WORKING || w->free_due || w->counts[PROCESS_RUNNING] >= (size_t)w->hands)
         return NULL;
     TAILQ_FOREACH(p, &w->lists[PROCESS_READY], in_list)
-        if (has_hand(w, p))
+        if (its_queue_has_a_hand(p))
             return heartbeat_is_fenced(w) ? NULL : p;
     return NULL;
 }

@@ -6,6 +6,7 @@
 #include "reply.h"
 
 #include <hiredis/hiredis.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +69,8 @@ long long reply_number(const struct redisReply *r, long long otherwise)
         return otherwise;
     char *end;
     long long number = strtoll(r->str, &end, 10);
-    return *end == '\0' || *end == '.' ? number : otherwise;
+    int is_number = end > r->str && (*end == '.' || end == r->str + r->len);
+    return is_number ? number : otherwise;
 }
 
 /* Redis' error codes that say more than "refused". */
@@ -120,6 +122,8 @@ int reply_status(const struct redisReply *r)
     int err = reply_err(r);
     if (err != MUSTER_OK)
         return err;
-    const struct redisReply *first = reply_len(r) > 0 ? reply_at(r, 0) : r;
-    return reply_integer(first) < 0 ? (int)reply_integer(first) : MUSTER_OK;
+    long long first = reply_integer(reply_len(r) > 0 ? reply_at(r, 0) : r);
+    if (first >= 0)
+        return MUSTER_OK;
+    return first >= INT_MIN ? (int)first : MUSTER_E_REDIS;
 }

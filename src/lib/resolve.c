@@ -49,10 +49,9 @@ void resolver_free(struct resolver *r)
     const struct timeval now = {0, 0};
     if (!r)
         return;
-    /* A cancelled lookup leaves a deferred callback behind that still looks at the resolver: it goes after that. */
-    int was_pending = r->lookup != NULL;
     resolver_cancel(r);
-    if (r->dns && (!was_pending || event_base_once(r->base, -1, EV_TIMEOUT, free_dns, r->dns, &now) != 0))
+    /* Cancelled lookups, also earlier ones, leave deferred callbacks behind that still look at it: it goes after them. */
+    if (r->dns && event_base_once(r->base, -1, EV_TIMEOUT, free_dns, r->dns, &now) != 0)
         evdns_base_free(r->dns, 0);
     free(r);
 }

@@ -43,6 +43,13 @@ static const char *name_or_null(const struct redisReply *r)
     return reply_kind(r) == REPLY_TEXT ? reply_text(r) : NULL;
 }
 
+/* A count: an integer that is not negative. */
+static int read_count(const struct redisReply *r, uint64_t *n)
+{
+    *n = (uint64_t)reply_integer(r);
+    return reply_kind(r) == REPLY_INTEGER && reply_integer(r) >= 0 ? MUSTER_OK : MUSTER_E_REDIS;
+}
+
 static int read_token(const struct redisReply *r, uint64_t *token)
 {
     struct muster_bytes text = reply_bytes(r);
@@ -81,10 +88,10 @@ int script_started(const struct redisReply *r, struct script_started *out)
     int err = reply_status(r);
     if (err != MUSTER_OK)
         return err;
-    struct muster_bytes epoch = reply_bytes(reply_at(r, 1));
-    if (epoch.len != TOKEN_LEN)
+    uint64_t epoch;
+    if (read_token(reply_at(r, 1), &epoch) != MUSTER_OK)
         return MUSTER_E_REDIS;
-    memcpy(out->epoch, epoch.data, TOKEN_LEN + 1);
+    token_format(out->epoch, epoch);
     out->interval_ms = reply_integer(reply_at(r, 2));
     return out->interval_ms > 0 ? MUSTER_OK : MUSTER_E_REDIS;
 }
@@ -139,9 +146,12 @@ int script_turned(const struct redisReply *r, struct script_turned *out)
     int err = reply_status(r);
     if (err != MUSTER_OK)
         return err;
-    if (reply_len(r) < TURN_HEAD)
+    if (reply_len(r) < TURN_HEAD || (reply_len(r) - TURN_HEAD) % TURN_TAKE != 0)
         return MUSTER_E_REDIS;
-    out->ends = reply_kind(reply_at(r, 1)) == REPLY_LIST ? reply_at(r, 1) : NULL;
+    const struct redisReply *ends = reply_at(r, 1);
+    if (reply_kind(ends) != REPLY_LIST && (reply_kind(ends) != REPLY_INTEGER || reply_integer(ends) != 0))
+        return MUSTER_E_REDIS;
+    out->ends = reply_kind(ends) == REPLY_LIST ? ends : NULL;
     out->next_due_ms = reply_integer(reply_at(r, 2));
     out->damaged = name_or_null(reply_at(r, 3));
     out->n_takes = (reply_len(r) - TURN_HEAD) / TURN_TAKE;
@@ -179,13 +189,12 @@ int script_heard(const struct redisReply *r, struct script_heard *out)
     if (reply_len(r) < HEARD_HEAD)
         return MUSTER_E_REDIS;
     out->interval_ms = reply_integer(reply_at(r, 1));
-    out->held = (uint64_t)reply_integer(reply_at(r, 2));
     out->work = reply_is(reply_at(r, 4), "1");
     out->looked_at = (uint64_t)reply_integer(reply_at(r, 5));
     out->name_found = reply_integer(reply_at(r, 6)) == 1;
     out->damaged = name_or_null(reply_at(r, 7));
     out->n_dead = reply_len(r) - HEARD_HEAD;
-    if (out->interval_ms <= 0)
+    if (out->interval_ms <= 0 || read_count(reply_at(r, 2), &out->held) != MUSTER_OK)
         return MUSTER_E_REDIS;
     return read_token(reply_at(r, 3), &out->last_token);
 }
@@ -208,7 +217,7 @@ int script_read(const struct redisReply *r, struct script_read *out)
     int err = reply_status(r);
     if (err != MUSTER_OK)
         return err;
-    if (reply_len(r) < READ_HEAD)
+    if (reply_len(r) < READ_HEAD || (reply_len(r) - READ_HEAD) % READ_QUEUE != 0)
         return MUSTER_E_REDIS;
     out->n_queues = (reply_len(r) - READ_HEAD) / READ_QUEUE;
     return read_token(reply_at(r, 1), &out->last_token);
@@ -234,7 +243,8 @@ void script_stop(struct command *c, const struct script_root *root, const struct
 
 int script_given_back(const struct redisReply *r, uint64_t *n, const char **damaged)
 {
-    *n = (uint64_t)reply_integer(reply_at(r, 1));
+    int err = reply_status(r);
+    *n = 0;
     *damaged = name_or_null(reply_at(r, 1));
-    return reply_status(r);
+    return err == MUSTER_OK ? read_count(reply_at(r, 1), n) : err;
 }

@@ -65,11 +65,18 @@ static void send_again(struct turn *t)
     }
 }
 
+/* A status that is missing is none that counted. */
+static int status_at(const struct redisReply *statuses, size_t i)
+{
+    const struct redisReply *status = reply_at(statuses, i);
+    return reply_kind(status) == REPLY_INTEGER ? (int)reply_integer(status) : MUSTER_E_LOST;
+}
+
 static void settle_ends(struct turn *t, const struct redisReply *statuses)
 {
     for (size_t i = 0; i < t->n_ends; i++) {
         struct muster_process *p = t->ends[i];
-        int status = statuses ? (int)reply_integer(reply_at(statuses, i)) : MUSTER_OK;
+        int status = statuses ? status_at(statuses, i) : MUSTER_OK;
         if (status != MUSTER_E_REDIS)
             heartbeat_count_ended(t->worker, p->token);
         trace_line(TRACE_STATE, "process %s of %s: end %s", p->token_text, p->served->name,
@@ -110,7 +117,8 @@ static size_t take_up(struct turn *t, const struct redisReply *reply, const stru
         struct served *s = t->served[take.place];
         trace_line(TRACE_WAKE, "took %zu of %s", reply_len(take.tasks), s->name);
         for (size_t k = 0; k < reply_len(take.tasks); k++)
-            taken(t->worker, s, take.first_token + k, reply_bytes(reply_at(take.tasks, k)));
+            if (reply_kind(reply_at(take.tasks, k)) == REPLY_TEXT)
+                taken(t->worker, s, take.first_token + k, reply_bytes(reply_at(take.tasks, k)));
         n += reply_len(take.tasks);
     }
     return n;

@@ -22,11 +22,14 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A part of the URL with %XX decoded; NULL if a % is wrong, stands for NUL, or memory ran out. */
-static char *decode(const char *text, size_t len)
+static const char out_of_memory[] = "out of memory";
+
+/* A part of the URL with %XX decoded; NULL with the reason in `why`: `wrong` if a % is wrong or stands for NUL. */
+static char *decode(const char *text, size_t len, const char *wrong, const char **why)
 {
     char *out = malloc(len + 1);
     size_t n = 0;
+    *why = out ? NULL : out_of_memory;
     for (size_t i = 0; out && i < len; i++) {
         char c = text[i];
         if (c == '%') {
@@ -34,6 +37,7 @@ static char *decode(const char *text, size_t len)
             int low = i + 2 < len ? hex_digit(text[i + 2]) : -1;
             if (high < 0 || low < 0 || high + low == 0) {
                 free(out);
+                *why = wrong;
                 return NULL;
             }
             c = (char)(high << 4 | low);
@@ -66,10 +70,13 @@ static const char *parse_login(struct url *url, const char *text, size_t len)
 {
     const char *colon = memchr(text, ':', len);
     size_t user_len = colon ? (size_t)(colon - text) : len;
-    if (user_len > 0 && !(url->user = decode(text, user_len)))
-        return "the URL's user has a wrong % escape";
-    if (colon && !(url->password = decode(colon + 1, len - user_len - 1)))
-        return "the URL's password has a wrong % escape";
+    if (len == 0)
+        return "the URL has an '@' but nobody before it";
+    const char *why = NULL;
+    if (user_len > 0 && !(url->user = decode(text, user_len, "the URL's user has a wrong % escape", &why)))
+        return why;
+    if (colon && !(url->password = decode(colon + 1, len - user_len - 1, "the URL's password has a wrong % escape", &why)))
+        return why;
     if (url->user && !url->password)
         return "the URL has a user but no password: redis://user:password@host";
     return NULL;
@@ -103,11 +110,14 @@ static const char *parse_address(struct url *url, const char *text, size_t len)
     }
     size_t rest_len = len - (size_t)(rest - text);
     if (host_len == 0)
-        return "the URL has no host";
+        return len > 1 && text[1] == ':' ? "an IPv6 address in a URL stands in [brackets]" : "the URL has no host";
     if (host_len > HOST_MAX)
         return "the URL's host is too long";
-    if (memchr(host, '%', host_len) || memchr(host, ' ', host_len))
-        return "the URL's host holds a character that no host has";
+    for (size_t i = 0; i < host_len; i++)
+        if ((unsigned char)host[i] <= ' ' || host[i] == 0x7f || strchr("%[]", host[i]))
+            return "the URL's host holds a character that no host has";
+    if (host != text && !memchr(host, ':', host_len))
+        return "in a URL only an IPv6 address stands in [brackets]";
     if (rest_len > 0 && memchr(rest + 1, ':', rest_len - 1))
         return "an IPv6 address in a URL stands in [brackets]";
     url->host = strndup(host, host_len);
@@ -151,8 +161,8 @@ static const char *parse_unix(struct url *url, const char *text)
     if (*text != '/')
         return "a unix URL needs an absolute path: unix:///path/to.sock";
     size_t path_len = strcspn(text, "?#");
-    if (!(url->path = decode(text, path_len)))
-        return "the URL's path has a wrong % escape";
+    if (!(url->path = decode(text, path_len, "the URL's path has a wrong % escape", &why)))
+        return why;
     if (strlen(url->path) > UNIX_PATH_MAX_LEN)
         return "the URL's path is too long for a Unix socket";
     text += path_len;
@@ -174,11 +184,11 @@ int url_parse(struct url *out, const char *text, const char **why)
     else
         *why = "a URL begins with redis:// or unix://";
     if (!*why && !out->host && !out->path)
-        *why = "out of memory";
+        *why = out_of_memory;
     if (!*why)
         return MUSTER_OK;
     url_clear(out);
-    return MUSTER_E_INVALID;
+    return *why == out_of_memory ? MUSTER_E_NOMEM : MUSTER_E_INVALID;
 }
 
 static int copy_text(char **out, const char *from)

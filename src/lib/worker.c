@@ -371,10 +371,11 @@ int muster_worker_new(struct muster_worker **out, const struct muster_worker_opt
     *out = NULL;
     if (options)
         memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    if (options_are_wrong(&o) || url_parse(&url, o.url, &why) != MUSTER_OK)
-        return MUSTER_E_INVALID;
+    int err = options_are_wrong(&o) ? MUSTER_E_INVALID : url_parse(&url, o.url, &why);
+    if (err != MUSTER_OK)
+        return err;
     struct muster_worker *w = calloc(1, sizeof *w);
-    int err = w ? MUSTER_OK : MUSTER_E_NOMEM;
+    err = w ? MUSTER_OK : MUSTER_E_NOMEM;
     if (w) {
         set_options(w, &o);
         w->loop_thread = pthread_self(); /* until a callback of the loop shows another one */

@@ -82,6 +82,7 @@ static void started_has_epoch_and_interval(void **state)
 static void what_is_not_started_is_an_error(void **state)
 {
     (void)state;
+    assert_malformed(started, LIST(INTEGER(0), TEXT("not-a-token"), INTEGER(5)));
     assert_malformed(started, LIST(INTEGER(0), TEXT(TOKEN_TEXT)), LIST(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(0)),
                      LIST(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(-1)), LIST(INTEGER(0), TEXT(TOKEN_TEXT), TEXT("1000")),
                      LIST(INTEGER(0), TEXT("0000000000"), INTEGER(1000)),
@@ -130,6 +131,8 @@ static void turned_has_ends_due_damage_and_takes(void **state)
 static void what_is_not_turned_is_an_error(void **state)
 {
     (void)state;
+    assert_malformed(turned, LIST(INTEGER(0), TEXT("x"), INTEGER(-1), INTEGER(0)),
+                     LIST(INTEGER(0), INTEGER(0), INTEGER(-1), INTEGER(0), INTEGER(1)));
     assert_malformed(turned, LIST(INTEGER(0), INTEGER(0)), LIST(INTEGER(0), INTEGER(0), INTEGER(-1)));
 }
 
@@ -246,6 +249,7 @@ static void a_queue_of_the_wrong_form_reads_as_nothing(void **state)
 static void what_was_not_read_is_an_error(void **state)
 {
     (void)state;
+    assert_malformed(read_back, LIST(INTEGER(0), TEXT(TOKEN_TEXT), TEXT("q")));
     assert_malformed(read_back, LIST(INTEGER(0), TEXT("0000000000")), LIST(INTEGER(0), TEXT("0000000000w")),
                      LIST(INTEGER(0), INTEGER(31), TEXT("a"), EMPTY_LIST), LIST(INTEGER(0), NIL));
 }
@@ -264,6 +268,8 @@ static void given_back_has_a_number_or_the_damaged_key(void **state)
         {LIST(INTEGER(0), INTEGER(0)), MUSTER_OK, 0, NULL},
         {LIST(INTEGER(MUSTER_E_REDIS), TEXT("p:queues:q")), MUSTER_E_REDIS, 0, "p:queues:q"},
         {LIST(INTEGER(MUSTER_E_REDIS)), MUSTER_E_REDIS, 0, NULL},
+        {LIST(INTEGER(0)), MUSTER_E_REDIS, 0, NULL},
+        {NIL, MUSTER_E_REDIS, 0, NULL},
         {LIST(INTEGER(MUSTER_E_STATE)), MUSTER_E_STATE, 0, NULL},
         {ERROR("READONLY no"), MUSTER_E_BUSY, 0, NULL},
         {NULL, MUSTER_E_CONN, 0, NULL},
