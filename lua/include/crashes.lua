@@ -2,17 +2,19 @@
   Crash counts: how often the worker that held a task died, per queue by the task's digest. Innocent neighbours are
   counted too, hence a limit of three, and the forgetting: an hour after the queue's last crash, and at a finish.
 ]]
+--- @include "try"
+
 local CRASHES_KEPT_MS = 3600000
 local MAX_CRASHES = 3
 
 -- The queue's own limit; 0: none, nothing is counted.
 local function max_crashes(P, queue)
-  return tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'max_crashes') or MAX_CRASHES)
+  return tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'max_crashes') or nil) or MAX_CRASHES
 end
 
 -- Counts one more death. Returns how many there were now.
 local function count_crash(P, queue, task)
-  return redis.call('HINCRBY', P .. 'crashes:' .. queue, redis.sha1hex(task), 1)
+  return try('HINCRBY', P .. 'crashes:' .. queue, redis.sha1hex(task), 1) or 1
 end
 
 local function forget_crashes(P, queue, task)

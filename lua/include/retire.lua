@@ -90,33 +90,9 @@ local function stop_poison(P, worker, queue, numbers, tasks, now)
   return kept
 end
 
--- Puts one set back onto the front of its queue and returns how many tasks went back. `crashed_at`: count crashes.
-local function give_back_set(P, worker, queue, crashed_at)
-  local set = P .. 'processing:' .. worker .. ':' .. queue
-  local list = P .. 'queues:' .. queue
-  local numbers, tasks = read_set(set)
-  local held = #numbers
-  redis.call('DEL', set)
-  if crashed_at then
-    numbers = stop_poison(P, worker, queue, numbers, tasks, crashed_at)
-  end
-  local chunk = {}
-  for i = #numbers, 1, -1 do -- newest first, so that the oldest is the next out
-    chunk[#chunk + 1] = tasks[numbers[i]]
-    if #chunk == CHUNK or i == 1 then
-      redis.call('RPUSH', list, unpack(chunk))
-      chunk = {}
-    end
-  end
-  if held > 0 then
-    try('HINCRBY', P .. 'queue:' .. queue, 'running', -held)
-  end
-  return #numbers
-end
-
--- Retires a worker: the number of tasks given back, or nil and the name of the damaged key that prevents it. With
--- `crashed_at`, ms, it died holding its tasks, and each counts a crash.
-local function retire(P, worker, crashed_at)
+-- Ends a life: from here on every call of its epoch is E_GONE. Returns the queues that it served; or nil and the name of
+-- a damaged key, with nothing changed.
+local function end_life(P, worker)
   local key = P .. 'worker:' .. worker
   local record = redis.pcall('HGETALL', key)
   if record.err then
@@ -128,6 +104,40 @@ local function retire(P, worker, crashed_at)
     return nil, damaged
   end
   redis.call('DEL', key, P .. 'alive:' .. worker)
+  return queues
+end
+
+-- Puts one set back onto the front of its queue and returns how many tasks went back. `crashed_at`: count crashes.
+local function give_back_set(P, worker, queue, crashed_at)
+  local set = P .. 'processing:' .. worker .. ':' .. queue
+  local list = P .. 'queues:' .. queue
+  local numbers, tasks = read_set(set)
+  local held = #numbers
+  if crashed_at then
+    numbers = stop_poison(P, worker, queue, numbers, tasks, crashed_at)
+  end
+  local chunk = {}
+  for i = #numbers, 1, -1 do -- newest first, so that the oldest is the next out
+    chunk[#chunk + 1] = tasks[numbers[i]]
+    if #chunk == CHUNK or i == 1 then
+      redis.call('RPUSH', list, unpack(chunk))
+      chunk = {}
+    end
+  end
+  redis.call('DEL', set) -- last: should anything raise after all, tasks are there twice rather than not at all
+  if held > 0 then
+    try('HINCRBY', P .. 'queue:' .. queue, 'running', -held)
+  end
+  return #numbers
+end
+
+-- Retires a worker: the number of tasks given back, or nil and the name of the damaged key that prevents it. With
+-- `crashed_at`, ms, it died holding its tasks, and each counts a crash.
+local function retire(P, worker, crashed_at)
+  local queues, damaged = end_life(P, worker)
+  if not queues then
+    return nil, damaged
+  end
   redis.call('ZREM', P .. 'registry', worker)
   redis.call('ZREM', P .. 'ttls', worker)
   local given_back = 0
@@ -146,17 +156,10 @@ end
 -- Hands a dead worker's processes on to the next life of its id, under new tokens. The same checks and crash counts as
 -- retire(). Returns how many there are and the queues; or nil and the name of a damaged key.
 local function resume(P, worker, crashed_at)
-  local key = P .. 'worker:' .. worker
-  local record = redis.pcall('HGETALL', key)
-  if record.err then
-    return nil, key
-  end
-  local queues = queues_of(record)
-  local damaged = damaged_key(P, worker, queues)
-  if damaged then
+  local queues, damaged = end_life(P, worker)
+  if not queues then
     return nil, damaged
   end
-  redis.call('DEL', key, P .. 'alive:' .. worker)
   local held = 0
   for _, queue in ipairs(queues) do
     local set = P .. 'processing:' .. worker .. ':' .. queue
