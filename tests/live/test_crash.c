@@ -149,6 +149,61 @@ static void several_deaths_at_once_lose_nothing(void **state)
     }
 }
 
+/* Freed without a stop, an in-process worker is as dead to its peers as a killed one. */
+static void a_large_set_comes_back_whole_and_in_order(void **state)
+{
+    struct scene *s = *state;
+    enum { N = 2500 };
+    live_worker_idle(s,
+                     &(struct worker_spec){
+                         .id = "doomed", .ttl_ms = TTL_MS, .hands = N, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+    scene_enqueue_n(s, "q", "t", N);
+    scene_await_starts(s, N);
+    live_worker_free(s, s->workers);
+    live_worker_idle(s, &(struct worker_spec){.id = "heir", .ttl_ms = TTL_MS, .queues = {{"other", 0}}});
+    raw_await(s->server->redis, s->base, N, "LLEN %s:queues:q", s->prefix);
+    size_t mark = journal_size(s->journal);
+    live_worker_new(s, &(struct worker_spec){.id = "next", .ttl_ms = 60000, .hands = 100, .queues = {{"q", 0}}});
+    scene_await_starts(s, 2 * N);
+    int expected = 0;
+    for (size_t i = mark; i < journal_size(s->journal); i++) {
+        const struct journal_entry *e = journal_at(s->journal, i);
+        if (e && e->kind == JOURNAL_START)
+            assert_int_equal(atoi(e->task + 1), expected++);
+    }
+    assert_int_equal(expected, N);
+}
+
+static void damaged_victims_are_passed_over_and_harm_nobody(void **state)
+{
+    struct scene *s = *state;
+    enum { VICTIMS = 25 };
+    for (int i = 0; i < VICTIMS; i++) {
+        char id[16];
+        snprintf(id, sizeof(id), "doomed%d", i);
+        live_worker_idle(
+            s, &(struct worker_spec){.id = id, .ttl_ms = TTL_MS, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+        scene_enqueue(s, "q", "t");
+        scene_await_starts(s, (size_t)i + 1);
+    }
+    while (s->workers)
+        live_worker_free(s, s->workers);
+    /* All but the one that is looked at last, for its life ends last. */
+    for (int i = 0; i < VICTIMS - 1; i++)
+        raw_do(s->server->redis, "SET %s:processing:doomed%d:q damaged", s->prefix, i);
+    raw_do(s->server->redis, "ZADD %s:registry XX INCR 1 doomed%d", s->prefix, VICTIMS - 1);
+    live_worker_idle(s, &(struct worker_spec){.id = "heir", .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
+    scene_await_starts(s, VICTIMS + 1);
+    const struct journal_entry *e = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_REFUSED, "heir", NULL);
+    assert_non_null(e);
+    assert_non_null(strstr(e->text, "processing:doomed"));
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOUBT, "heir", NULL), 0);
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:registry", s->prefix), VICTIMS);
+    for (int i = 0; i < VICTIMS - 1; i++)
+        raw_do(s->server->redis, "DEL %s:processing:doomed%d:q", s->prefix, i);
+    raw_await(s->server->redis, s->base, 1, "ZCARD %s:registry", s->prefix);
+}
+
 /* ---- nobody left ---- */
 
 /* No heartbeat was heard for a while, which looks like a Redis that stood still: one ttl more, then they are swept. */
@@ -243,6 +298,8 @@ int main(void)
         live_test(tasks_not_yet_begun_come_back_too),
         live_test(each_queue_gets_its_own_back),
         live_test(several_deaths_at_once_lose_nothing),
+        live_test(a_large_set_comes_back_whole_and_in_order),
+        live_test(damaged_victims_are_passed_over_and_harm_nobody),
         live_test(after_a_time_without_any_worker_the_next_one_gets_them),
         live_test(an_id_that_comes_back_finds_its_tasks_at_the_front),
         live_test(a_worker_that_stood_still_beyond_its_ttl_loses_its_tasks_and_registers_anew),

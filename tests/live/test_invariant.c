@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random operations on a few queues and workers, with the invariant looked up after each: enqueue of one, many, at the
- * front; workers with different hands, limits and prefetch that start, stop and are killed; handlers that finish, give
- * back, retry and fail. Sweeps happen by themselves meanwhile. At the end all is drained, and the accounts are closed.
+ * Random operations on a few queues and workers, with the invariants looked up after each: enqueue of one, many, at the
+ * front; workers with different hands, limits and prefetch that start, stop, are killed, stand still for a while; all
+ * connections cut; handlers that finish, give back, retry and fail. Sweeps happen by themselves meanwhile. At the end
+ * all is drained, and the accounts are closed.
  *
  * MUSTER_TEST_SEED repeats a run as far as timing lets it, MUSTER_TEST_OPS makes it longer.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,7 @@
 #include "live_worker.h"
 #include "worker_process.h"
 
-enum { OPS = 2000, OPS_MAX = 20000, WORKERS_MAX = 6, QUEUES = 3, TASKS_MAX = 60000, BACKLOG_MAX = 300, TTL_MS = 450 };
+enum { OPS = 4000, OPS_MAX = 20000, WORKERS_MAX = 6, QUEUES = 3, TASKS_MAX = 60000, BACKLOG_MAX = 300, TTL_MS = 450 };
 
 static const char *const queue_names[QUEUES] = {"red", "green:blue", "{white} *"};
 
@@ -22,8 +24,7 @@ static const char *const queue_names[QUEUES] = {"red", "green:blue", "{white} *"
 struct world {
     struct scene *scene;
     unsigned seed;
-    struct worker_process *slots[WORKERS_MAX], *leaving[OPS_MAX];
-    size_t n_leaving;
+    struct worker_process *slots[WORKERS_MAX];
     int n_workers, n_tasks, n_kills;
     bool was_killed[OPS_MAX];
 };
@@ -41,7 +42,9 @@ static void enqueue_some(struct world *w, int n, int at_front)
     char names[20][16];
     const char *queue = queue_names[draw(w, QUEUES)];
     uint64_t waiting;
-    assert_ok(muster_queue_length(w->scene->client, queue, &waiting));
+    /* The connection may have been cut: the next call makes a new one. */
+    if (muster_queue_length(w->scene->client, queue, &waiting) != MUSTER_OK)
+        assert_ok(muster_queue_length(w->scene->client, queue, &waiting));
     if (waiting > BACKLOG_MAX)
         return;
     for (int i = 0; i < n; i++) {
@@ -93,8 +96,8 @@ static void stop_worker(struct world *w)
     int slot = draw(w, WORKERS_MAX);
     if (!w->slots[slot])
         return;
+    kill(w->slots[slot]->pid, SIGCONT);
     worker_process_stop(w->slots[slot], draw(w, 2) * 20);
-    w->leaving[w->n_leaving++] = w->slots[slot];
     w->slots[slot] = NULL;
 }
 
@@ -118,11 +121,31 @@ static void end_something(struct world *w)
             worker_process_end(w->slots[slot], outcomes[draw(w, (int)N_OF(outcomes))]);
 }
 
+static void freeze_worker(struct world *w)
+{
+    int slot = draw(w, WORKERS_MAX);
+    if (w->slots[slot])
+        kill(w->slots[slot]->pid, SIGSTOP);
+}
+
+static void thaw_workers(struct world *w)
+{
+    for (int slot = 0; slot < WORKERS_MAX; slot++)
+        if (w->slots[slot])
+            kill(w->slots[slot]->pid, SIGCONT);
+}
+
+static void cut_connections(struct world *w)
+{
+    raw_do(w->scene->server->redis, draw(w, 2) ? "CLIENT KILL TYPE normal" : "CLIENT KILL TYPE pubsub");
+}
+
 static const struct operation {
     void (*run)(struct world *w);
     int weight;
-} operations[] = {{enqueue_one, 20}, {enqueue_many, 8}, {enqueue_at_front, 6}, {start_worker, 12},
-                  {stop_worker, 4},  {kill_worker, 4},  {end_something, 46}};
+} operations[] = {{enqueue_one, 20},    {enqueue_many, 8},  {enqueue_at_front, 6}, {start_worker, 12},
+                  {stop_worker, 4},     {kill_worker, 4},   {freeze_worker, 1},    {thaw_workers, 2},
+                  {cut_connections, 1}, {end_something, 42}};
 
 static void operate(struct world *w)
 {
@@ -132,6 +155,7 @@ static void operate(struct world *w)
         at -= operations[i++].weight;
     operations[i].run(w);
     invariant_assert(w->scene->server->redis, w->scene->prefix);
+    invariant_assert_one_place(w->scene->server->redis, w->scene->prefix);
 }
 
 /* ---- the end ---- */
@@ -141,6 +165,7 @@ static bool is_drained(void *arg)
     struct world *w = arg;
     uint64_t left = 0;
     invariant_assert(w->scene->server->redis, w->scene->prefix);
+    invariant_assert_one_place(w->scene->server->redis, w->scene->prefix);
     for (int i = 0; i < QUEUES; i++) {
         const char *queue = queue_names[i];
         struct redisContext *redis = w->scene->server->redis;
@@ -157,12 +182,19 @@ static void drain(struct world *w)
     for (int i = 0; i < QUEUES; i++)
         spec.queues[i].name = queue_names[i];
     worker_process_start(w->scene, &spec);
+    thaw_workers(w);
     for (int slot = 0; slot < WORKERS_MAX; slot++)
         if (w->slots[slot])
             worker_process_answer(w->slots[slot], MUSTER_FINISH);
     wait_until(is_drained, w, 60000);
-    for (size_t i = 0; i < w->n_leaving; i++)
-        assert_int_equal(worker_process_reap(w->leaving[i]), 0);
+    /* Only when they have stopped is it certain which of their ends did not count. */
+    for (struct worker_process *p = w->scene->processes; p; p = p->next) {
+        if (p->pid) {
+            kill(p->pid, SIGTERM);
+            assert_int_equal(worker_process_reap(p), 0);
+        }
+    }
+    invariant_assert(w->scene->server->redis, w->scene->prefix);
 }
 
 /* ---- the accounts ---- */

@@ -112,6 +112,23 @@ static void a_queue_shows_what_waits_runs_is_delayed_failed_and_idle(void **stat
     assert_int_equal(rows.last.idle, 1);
 }
 
+static void a_paused_queue_is_shown_as_such_and_hands_nothing_out(void **state)
+{
+    struct scene *s = *state;
+    struct rows rows = {0};
+    live_worker_idle(s, &(struct worker_spec){.id = "w1", .ttl_ms = 300, .queues = {{"q", 0}}});
+    raw_do(s->server->redis, "HSET %s:queue:q paused 1", s->prefix);
+    scene_enqueue(s, "q", "t");
+    run_loop(s->base, 250); /* two heartbeats and more */
+    assert_int_equal(scene_starts(s), 0);
+    assert_ok(muster_queue_list(s->client, collect_queue, &rows));
+    assert_true(rows.last.paused);
+    assert_int_equal(rows.last.waiting, 1);
+    assert_int_equal(rows.last.idle, 1);
+    raw_do(s->server->redis, "HDEL %s:queue:q paused", s->prefix);
+    scene_await_starts(s, 1);
+}
+
 /* ---- workers ---- */
 
 struct workers {
@@ -193,6 +210,19 @@ static void a_later_life_has_a_larger_epoch(void **state)
     assert_true(second.last.epoch > first.last.epoch);
 }
 
+static void a_dead_worker_is_listed_as_not_alive(void **state)
+{
+    struct scene *s = *state;
+    struct workers all = {0};
+    live_worker_idle(s, &(struct worker_spec){.id = "w1", .ttl_ms = 100, .queues = {{"q", 0}}});
+    live_worker_free(s, s->workers);
+    raw_await(s->server->redis, s->base, 0, "EXISTS %s:alive:w1", s->prefix);
+    assert_ok(muster_worker_list(s->client, collect_worker, &all));
+    assert_string_equal(all.ids, "w1 ");
+    assert_false(all.last.alive);
+    assert_int_equal(all.last.heard_ms, -1);
+}
+
 /* ---- processes ---- */
 
 struct processes {
@@ -270,9 +300,11 @@ int main(void)
         live_test(queues_are_listed_oldest_name_first),
         live_test(many_queues_are_listed_once_each),
         live_test(a_queue_shows_what_waits_runs_is_delayed_failed_and_idle),
+        live_test(a_paused_queue_is_shown_as_such_and_hands_nothing_out),
         live_test(a_worker_shows_who_it_is_and_what_it_holds),
         live_test(workers_are_listed_by_when_their_life_ends),
         live_test(a_later_life_has_a_larger_epoch),
+        live_test(a_dead_worker_is_listed_as_not_alive),
         live_test(processes_are_listed_by_queue_worker_and_task),
         live_test(a_large_set_is_listed_whole),
     };

@@ -8,7 +8,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "fake_server.h"
 #include "live_worker.h"
 #include "worker_process.h"
 
@@ -188,6 +190,35 @@ static void doubt_comes_within_the_ttl_and_nothing_starts_in_it(void **state)
     scene_await_starts(s, 2);
 }
 
+/* Cut off alone: nothing it sends arrives, nothing it waits for comes, and a peer is there to sweep it. */
+static void a_worker_knows_before_its_peers_do(void **state)
+{
+    struct scene *s = *state;
+    struct fake_server relay;
+    fake_server_relay(&relay, s->server->socket, NULL);
+    worker_process_idle(s, &(struct worker_spec){.id = "cut",
+                                                 .url = relay.url,
+                                                 .ttl_ms = TTL_MS,
+                                                 .answer = MUSTER_LATER,
+                                                 .stubborn = true,
+                                                 .queues = {{"q", 0}}});
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    worker_process_idle(s, &(struct worker_spec){.id = "heir", .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
+    fake_server_freeze(&relay);
+    scene_await_starts(s, 2);
+    scene_await_events(s, MUSTER_EVENT_STOP, "cut", 1);
+    const struct journal_entry *told = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_STOP, "cut", "t");
+    const struct journal_entry *taken = journal_find(s->journal, 0, JOURNAL_START, -1, "heir", "t");
+    print_message("told %d ms before its peer began\n", (int)(taken->at_ms - told->at_ms));
+    /* A timer may be late on a busy machine. */
+    assert_true(told->at_ms <= taken->at_ms + 50);
+    fake_server_thaw(&relay);
+    scene_await_events(s, MUSTER_EVENT_LOST, "cut", 1);
+    scene_await_events(s, MUSTER_EVENT_STARTED, "cut", 2);
+    fake_server_stop(&relay);
+}
+
 /* ---- refusals ---- */
 
 static void on_a_full_redis_workers_live_and_finish(void **state)
@@ -221,13 +252,15 @@ static void a_redis_that_is_a_replica_for_a_while_is_waited_for(void **state)
 {
     struct scene *s = *state;
     struct redis_server own;
+    char refusing[64];
+    int fd = fake_server_refuse(refusing);
     redis_server_start(&own, NULL);
     scene_move(s, &own);
     struct worker_process *w = worker_process_idle(
         s, &(struct worker_spec){.id = "w1", .ttl_ms = TTL_MS, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
     scene_enqueue(s, "q", "t");
     scene_await_starts(s, 1);
-    raw_do(own.redis, "REPLICAOF 127.0.0.1 1");
+    raw_do(own.redis, "REPLICAOF 127.0.0.1 %s", strrchr(refusing, ':') + 1);
     scene_await_events(s, MUSTER_EVENT_DOUBT, "w1", 1);
     raw_do(own.redis, "REPLICAOF NO ONE");
     int64_t before = now_ms();
@@ -238,6 +271,7 @@ static void a_redis_that_is_a_replica_for_a_while_is_waited_for(void **state)
     raw_await(own.redis, NULL, 0, "HGET %s:queue:q running", s->prefix);
     assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_STOPPED, NULL, NULL), 0);
     redis_server_remove(&own);
+    close(fd);
 }
 
 static void a_key_of_the_wrong_type_harms_its_own_queue_only(void **state)
@@ -265,6 +299,7 @@ int main(void)
         live_test(who_died_in_a_stall_is_swept_when_the_grace_is_over),
         live_test(an_end_made_in_doubt_counts_if_the_task_is_still_its_own),
         live_test(doubt_comes_within_the_ttl_and_nothing_starts_in_it),
+        live_test(a_worker_knows_before_its_peers_do),
         live_test(on_a_full_redis_workers_live_and_finish),
         live_test(a_redis_that_is_a_replica_for_a_while_is_waited_for),
         live_test(a_key_of_the_wrong_type_harms_its_own_queue_only),

@@ -17,4 +17,7 @@ struct redisContext;
 /* Fails the test with all that is amiss. */
 void invariant_assert(struct redisContext *redis, const char *prefix);
 
+/* One owner: no task waits, runs, is delayed or failed in two places at once. For tests whose tasks all differ. */
+void invariant_assert_one_place(struct redisContext *redis, const char *prefix);
+
 #endif
