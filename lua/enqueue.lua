@@ -18,16 +18,18 @@ local list = P .. 'queues:' .. queue
 local CHUNK = 1000
 local REQUEST_KEPT_MS = 3600000
 
+-- Returns how many wait then.
 local function push(tasks, from)
   local n = #tasks
-  local chunk = {}
+  local chunk, waiting = {}, 0
   for i = from, n do
     chunk[#chunk + 1] = front and tasks[n - i + from] or tasks[i]
     if #chunk == CHUNK or i == n then
-      redis.call(front and 'RPUSH' or 'LPUSH', list, unpack(chunk))
+      waiting = redis.call(front and 'RPUSH' or 'LPUSH', list, unpack(chunk))
       chunk = {}
     end
   end
+  return waiting
 end
 
 local tasks = {}
@@ -70,13 +72,13 @@ local given = 0
 if waiting == 0 and idle then
   given = hand_over(P, queue, #tasks, tasks)
 end
+local was_waiting = waiting > 0
 if given < #tasks then
-  push(tasks, given + 1)
+  waiting = push(tasks, given + 1)
 end
-if waiting > 0 and idle then -- work that came by a bare LPUSH
-  hand_over(P, queue, waiting + #tasks)
+if was_waiting and idle then -- work that came by a bare LPUSH
+  waiting = waiting - hand_over(P, queue, waiting)
 end
-waiting = redis.call('LLEN', list)
 if digest then
   redis.call('HSET', request, ARGV[4], digest .. waiting)
   redis.call('PEXPIRE', request, REQUEST_KEPT_MS)

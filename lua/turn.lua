@@ -81,8 +81,11 @@ end
 -- Every check comes before the pop: the set, the list and the counter have their types, or nothing is popped.
 local function take(queue)
   local set, list = e.sets .. queue.name, P .. 'queues:' .. queue.name
-  local waiting = try('HLEN', set) and try('LLEN', list)
+  local waiting = try('LLEN', list)
   local n = waiting and math.min(room(queue, want), waiting) or 0
+  if n > 0 and not try('HLEN', set) then
+    return 0
+  end
   queue.left = waiting and waiting - n
   if n <= 0 then
     return 0

@@ -21,12 +21,9 @@ local function group_len(args, at)
 end
 
 -- May a queue's ends be carried out? Not where a key that they write has a wrong type: a WRONGTYPE after the first write
--- would lose a task. A finish writes the set alone.
+-- would lose a task. A finish writes the set alone, and finds out by itself.
 local function is_sound(P, e, kind, queue)
-  if kind == 'finish' then
-    return try('HLEN', e.sets .. queue) ~= nil
-  end
-  return try('HLEN', e.sets .. queue) and try('LLEN', P .. 'queues:' .. queue) and try('ZCARD', P .. 'delayed:' .. queue)
+  return kind == 'finish' or try('HLEN', e.sets .. queue) and try('LLEN', P .. 'queues:' .. queue) and try('ZCARD', P .. 'delayed:' .. queue)
     and try('ZCARD', P .. 'failed:' .. queue) and try('HLEN', P .. 'queue:' .. queue)
 end
 
@@ -57,7 +54,7 @@ end
 local function finish(P, e, queue, args, first, n)
   local crashes = try('HLEN', P .. 'crashes:' .. queue)
   local forget = crashes and crashes > 0
-  if forget or e.one_by_one then
+  if (forget or e.one_by_one) and try('HLEN', e.sets .. queue) then
     for i = first, first + n - 1 do
       local task = remove(e, queue, args[i])
       if task and forget then
@@ -68,9 +65,10 @@ local function finish(P, e, queue, args, first, n)
   end
   for from = first, first + n - 1, CHUNK do
     local to = math.min(from + CHUNK, first + n) - 1
-    local counted = redis.call('HDEL', e.sets .. queue, unpack(args, from, to))
+    local n_ends = to - from + 1
+    local counted = try('HDEL', e.sets .. queue, unpack(args, from, to))
     -- If some did not count, which ones cannot be told any more: then none is claimed.
-    note(e, queue, to - from + 1, counted, counted == to - from + 1 and 0 or E_LOST)
+    note(e, queue, n_ends, counted or 0, counted == n_ends and 0 or counted and E_LOST or E_REDIS)
   end
 end
 
