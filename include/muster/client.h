@@ -262,6 +262,9 @@ MUSTER_API int muster_worker_fail(struct muster_client *c, const char *worker, u
 /*
  * Sweep all dead workers now, as every worker's heartbeat does: those whose life has ended and whose grace after a
  * stall of Redis is over. `workers`, if not NULL, gets how many this call swept. (worqr's cleanupWorkers.)
+ *
+ * Returns MUSTER_OK, or MUSTER_E_REDIS: a worker with a key of a wrong type was passed over, unchanged, and all others were
+ * swept. muster_client_error() names the last such worker and its key.
  */
 MUSTER_API int muster_client_sweep(struct muster_client *c, uint64_t *workers) MUSTER_MUST_CHECK;
 

@@ -310,9 +310,33 @@ static int server_now(struct muster_client *c, char *out, size_t size)
 {
     struct redisReply *reply;
     int err = client_ask(c, &reply, (const char *const[]){"TIME", NULL});
-    snprintf(out, size, "%lld", reply_number(reply_at(reply, 0), 0) * 1000);
+    snprintf(out, size, "%lld",
+             reply_number(reply_at(reply, 0), 0) * 1000 + reply_number(reply_at(reply, 1), 0) / 1000);
     redis_reply_free(reply);
     return err;
+}
+
+/* One after the other. A damaged one is passed over and answered at the end, in its own words; in grace, alive again
+ * or swept by somebody else is no error. */
+static int sweep_each(struct muster_client *c, const struct redisReply *past, uint64_t *swept)
+{
+    char why[256] = "";
+    uint64_t n;
+    int err = MUSTER_OK, damaged = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < reply_len(past); i++) {
+        const char *worker = reply_text(reply_at(past, i));
+        err = sweep(c, worker, 0, &n);
+        *swept += err == MUSTER_OK;
+        if (err == MUSTER_E_REDIS) {
+            damaged = err;
+            snprintf(why, sizeof why, "worker %s is passed over: %s", worker, redis_error(c->redis));
+        }
+        if (err == MUSTER_E_REDIS || err == MUSTER_E_STATE || err == MUSTER_E_NOT_FOUND)
+            err = MUSTER_OK;
+    }
+    if (err == MUSTER_OK && damaged)
+        redis_error_set(c->redis, "%s", why);
+    return err == MUSTER_OK ? damaged : err;
 }
 
 /* All whose life has ended; whether they may be swept, the script decides. */
@@ -320,17 +344,13 @@ int muster_client_sweep(struct muster_client *c, uint64_t *workers)
 {
     char key[KEY_MAX], now[24];
     struct redisReply *past = NULL;
-    uint64_t swept = 0, n;
+    uint64_t swept = 0;
     key_of(key, c->prefix, KEY_REGISTRY, "");
     int err = server_now(c, now, sizeof now);
     if (err == MUSTER_OK)
         err = client_ask(c, &past, (const char *const[]){"ZRANGEBYSCORE", key, "-inf", now, NULL});
-    for (size_t i = 0; err == MUSTER_OK && i < reply_len(past); i++) {
-        err = sweep(c, reply_text(reply_at(past, i)), 0, &n);
-        swept += err == MUSTER_OK;
-        if (err == MUSTER_E_STATE || err == MUSTER_E_NOT_FOUND) /* in grace, alive again, or swept by another */
-            err = MUSTER_OK;
-    }
+    if (err == MUSTER_OK)
+        err = sweep_each(c, past, &swept);
     redis_reply_free(past);
     if (workers)
         *workers = swept;
