@@ -23,9 +23,7 @@ struct flow {
     struct muster_client *client;
     const char *queue;
     struct muster_enqueue_options options;
-    const char *request;
-    char request_id[MUSTER_QUEUE_MAX + 1];
-    uint64_t batches, enqueued, unsure, waiting;
+    uint64_t enqueued, unsure, waiting;
 };
 
 /* How many of the first, or for the front of the last, of the tasks go in one batch. */
@@ -44,10 +42,6 @@ static size_t batch_size(const struct muster_bytes *tasks, size_t n, int from_en
 
 static int enqueue_batch(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
-    if (f->request) { /* each batch is a request of its own; the same input makes the same batches */
-        snprintf(f->request_id, sizeof f->request_id, "%s/%" PRIu64, f->request, f->batches++);
-        f->options.request_id = f->request_id;
-    }
     int err = muster_task_enqueue_many(f->client, f->queue, tasks, n, &f->options, &f->waiting);
     if (err == MUSTER_OK)
         f->enqueued += n;
@@ -56,10 +50,13 @@ static int enqueue_batch(struct flow *f, const struct muster_bytes *tasks, size_
     return err;
 }
 
-/* To the front the last batch goes first: so each comes to lie before the one behind it. */
+/* To the front the last batch goes first: so each comes to lie before the one behind it. A request goes whole: what is
+ * sent again must be cut as it was, and the library knows how. */
 static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
     int err = MUSTER_OK;
+    if (f->options.request_id)
+        return n > 0 ? enqueue_batch(f, tasks, n) : MUSTER_OK;
     while (n > 0 && err == MUSTER_OK) {
         size_t count = batch_size(tasks, n, f->options.at_front);
         err = enqueue_batch(f, f->options.at_front ? tasks + n - count : tasks, count);
@@ -70,9 +67,11 @@ static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t 
     return err;
 }
 
-/* How far it came, for the end of a message. */
+/* How far it came, for the end of a message. Of a request only Redis knows, and it need not be known. */
 static const char *progress(const struct flow *f, char out[PROGRESS_SIZE])
 {
+    if (f->options.request_id)
+        return "the same again with the same --request adds what is missing, and only that";
     int len = snprintf(out, PROGRESS_SIZE, "%s%" PRIu64 " tasks were enqueued", f->options.at_front ? "the last " : "",
                        f->enqueued);
     if (f->unsure)
@@ -84,6 +83,8 @@ static const char *progress(const struct flow *f, char out[PROGRESS_SIZE])
 static int report_flow(const struct flow *f, int err)
 {
     char text[PROGRESS_SIZE], detail[PROGRESS_SIZE + 256];
+    if (err == MUSTER_E_EXISTS)
+        return report_error(f->call, err, muster_client_error(f->client));
     snprintf(detail, sizeof detail, "%s; %s", muster_client_error(f->client), progress(f, text));
     return report_error(f->call, err, detail);
 }
@@ -144,13 +145,10 @@ static void print_result(const struct flow *f)
         out_text("%" PRIu64 " enqueued, %" PRIu64 " waiting\n", f->enqueued, f->waiting);
 }
 
-/* Room for the number of a batch is left. */
-#define REQUEST_MAX 180
-
 static const char *check_request(const char *id)
 {
-    if (strlen(id) > REQUEST_MAX || muster_queue_check(id))
-        return "a request's id has 1 to 180 bytes and no control characters";
+    if (muster_queue_check(id))
+        return "a request's id has 1 to 200 bytes and no control characters";
     return NULL;
 }
 
@@ -176,7 +174,7 @@ static int enqueue(struct flow *f)
         .delimiter = own[WHOLE].set ? INPUT_WHOLE
                      : own[NUL].set ? '\0'
                                     : '\n',
-        .at_once = own[FRONT].set,
+        .at_once = own[FRONT].set || own[REQUEST].set,
     };
     int err = muster_queue_length(f->client, f->queue, &f->waiting);
     if (err != MUSTER_OK)
@@ -186,8 +184,9 @@ static int enqueue(struct flow *f)
 
 static int run(const struct call *call)
 {
-    struct flow f = {.call = call, .queue = call->operands[0], .request = call->own[REQUEST].text};
-    f.options = (struct muster_enqueue_options){.size = sizeof f.options, .at_front = call->own[FRONT].set};
+    struct flow f = {.call = call, .queue = call->operands[0]};
+    f.options = (struct muster_enqueue_options){
+        .size = sizeof f.options, .at_front = call->own[FRONT].set, .request_id = call->own[REQUEST].text};
     if (call->own[NUL].set && call->own[WHOLE].set)
         return usage_error(call, "-0 and --whole exclude each other");
     if (call->n_operands > 1 && (call->own[NUL].set || call->own[WHOLE].set))

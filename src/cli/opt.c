@@ -247,7 +247,7 @@ static int check_operands(const struct call *call)
 {
     const struct command *command = call->command;
     if (call->n_operands < command->min_operands)
-        return usage_error(call, "QUEUE is missing");
+        return usage_error(call, "%.*s is missing", (int)strcspn(command->operands, " ."), command->operands);
     if (call->n_operands > command->max_operands)
         return usage_error(call, "'%s' is one word too many", call->operands[command->max_operands]);
     for (size_t i = 0; i < call->n_operands && i < command->n_queues; i++) {

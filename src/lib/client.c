@@ -269,7 +269,7 @@ int muster_task_enqueue_many(struct muster_client *c, const char *queue, const s
     for (size_t i = 0; i < n; i++)
         bytes += tasks[i].len;
     if (n == 1 || (n <= MUSTER_ENQUEUE_ATOMIC_TASKS && bytes <= MUSTER_ENQUEUE_ATOMIC_BYTES))
-        return enqueue_script(c, &r, (struct chunk){0, 0, n}, waiting);
+        return enqueue_script(c, &r, (struct chunk){1, 0, n}, waiting);
     return r.id ? enqueue_once(c, &r, waiting) : enqueue_pipelined(c, &r, waiting);
 }
 

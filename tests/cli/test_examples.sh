@@ -2,9 +2,17 @@
 # SPDX-License-Identifier: MIT
 #
 # The example programs do what their heads say:
-#   producer  enqueues its arguments, or lines, in their order; names the error when there is no Redis
-#   worker    works off what a producer enqueued, and what is enqueued while it is idle; puts an empty task onto the
-#             failed list; ends with status 0 on SIGTERM and leaves no key of its own
+#   producer         enqueues its arguments, or lines, in their order; names the error when there is no Redis
+#   worker           works off what a producer enqueued, and what is enqueued while it is idle; puts an empty task onto
+#                    the failed list; ends with status 0 on SIGTERM and leaves no key of its own
+#   worker_own_loop  works in the program's loop, whose timer and signal go on beside it
+#   threads          runs tasks beside a long one, lives on while that takes longer than its ttl, and gives it back when
+#                    it is to stop
+#   persistent       each connection is kept by one worker at a time; when a worker is killed or stops, another one takes
+#                    over what it had, and only that
+#   fencing          a writer that was stopped for longer than its ttl is refused by the file when another one has
+#                    written
+#   retry            tries until there is a Redis; under one id the tasks are there once, and other ones are refused
 set -euo pipefail
 # shellcheck source=tests/cli/lib.sh
 . "$MUSTER_SOURCE/tests/cli/lib.sh"
@@ -46,3 +54,121 @@ says worker "takes tasks" || fail "no word of the start: $(cat "$tmp/worker.err"
 kill -TERM "${pids[worker]}"
 check_end worker 0
 check_redis 0 EXISTS muster:registry muster:ttls muster:idle:words muster:queues:words
+
+# ---- worker_own_loop
+
+check_exit 2 "$MUSTER_EXAMPLES/worker_own_loop"
+check_exit 0 "$producer" guest "one" "two"
+start guest "$MUSTER_EXAMPLES/worker_own_loop" guest
+wait_for says guest "2 so far"
+check_exit 0 "$producer" guest "three"
+wait_for says guest "3 so far"
+end guest TERM 0
+[[ $(cat "$tmp/guest.out") == $'one\ntwo\nthree' ]] || fail "it printed: $(cat "$tmp/guest.out")"
+check_redis 0 EXISTS muster:registry muster:idle:guest
+
+# ---- threads
+
+check_exit 2 "$MUSTER_EXAMPLES/threads" primes
+check_exit 2 "$MUSTER_EXAMPLES/threads" primes 0
+long=1000000000000
+check_exit 0 "$producer" primes $long 10 1000
+start threads "$MUSTER_EXAMPLES/threads" primes 2
+printed() { grep -qxF -- "$2" "$tmp/$1.out"; }
+wait_for printed threads "4 primes below 10"
+wait_for printed threads "168 primes below 1000"
+epoch=$(redis HGET "muster:worker:$(redis ZRANGE muster:registry 0 0)" epoch)
+began=$SECONDS
+ttl_is_over() { ((SECONDS > began + 3)); }
+wait_for ttl_is_over
+check_redis "$epoch" HGET "muster:worker:$(redis ZRANGE muster:registry 0 0)" epoch
+check_redis 1 HGET muster:queue:primes running
+end threads TERM 0
+printed threads "2 tasks done" || fail "it printed: $(cat "$tmp/threads.out")"
+check_redis $long LRANGE muster:queues:primes 0 -1
+
+# ---- persistent: it writes the process' id, `<worker>:<token>:<queue>`, to each connection
+
+check_exit 2 "$MUSTER_EXAMPLES/persistent"
+redis HSET muster:queue:lines max_crashes 0 >"$tmp/out"
+
+# keep NAME: a worker with an id like every other, which is then in ${ids[NAME]}
+declare -A ids=()
+id_of_pid() { "$MUSTER" workers --json | sed -n "s/^{\"worker\":\"\([^\"]*\)\".*\"pid\":$1,.*/\1/p"; }
+is_idle() {
+    ids[$1]=$(id_of_pid "${pids[$1]}")
+    [[ ${ids[$1]} && $(redis ZSCORE muster:idle:lines "${ids[$1]}") ]]
+}
+keep() {
+    start "$1" "$MUSTER_EXAMPLES/persistent" lines
+    wait_for is_idle "$1"
+}
+# kept_by NAME FILE...: the last line in each is this worker's
+kept_by() {
+    local file
+    for file in "${@:2}"; do
+        [[ $(tail -qn 1 "$file" 2>"$tmp/tail.err") == "${ids[$1]}:"*:lines ]] || return 1
+    done
+}
+ids_in() { uniq "$1" | wc -l; }
+
+some=("$tmp"/connection-{1..3})
+others=("$tmp"/connection-{4..6})
+keep k1
+check_exit 0 "$producer" lines "${some[@]}"
+wait_for kept_by k1 "${some[@]}"
+keep k2
+check_exit 0 "$producer" lines "${others[@]}"
+wait_for kept_by k2 "${others[@]}"
+end k2 KILL 137
+wait_for kept_by k1 "${others[@]}"
+for file in "${some[@]}"; do
+    (($(ids_in "$file") == 1)) || fail "$file did not stay open: $(uniq "$file")"
+done
+keep k3
+end k1 TERM 0
+wait_for kept_by k3 "${some[@]}" "${others[@]}"
+end k3 TERM 0
+for file in "${some[@]}" "${others[@]}"; do
+    cut -d: -f2 "$file" | uniq | sort -cu || fail "two workers kept $file at once: $(uniq "$file")"
+done
+check_redis "$(printf '%s\n' "${some[@]}" "${others[@]}" | tac)" LRANGE muster:queues:lines 0 -1
+check_redis 0 HGET muster:queue:lines running
+
+# ---- fencing
+
+check_exit 2 "$MUSTER_EXAMPLES/fencing" ledger
+ledger=$tmp/ledger
+start stale "$MUSTER_EXAMPLES/fencing" ledger "$ledger" 3
+check_exit 0 "$producer" ledger "a line"
+wait_for says stale begins
+kill -STOP "${pids[stale]}"
+start fresh "$MUSTER_EXAMPLES/fencing" ledger "$ledger" 0
+wait_for says fresh written
+kill -CONT "${pids[stale]}"
+wait_for says stale "refused, the file has seen a later token"
+says stale ": written" && fail "the stale one wrote: $(cat "$tmp/stale.err")"
+[[ $(cut -d' ' -f2- "$ledger") == "a line" ]] || fail "the file: $(cat "$ledger")"
+check_exit 0 "$producer" ledger "another"
+two_lines() { (($(wc -l <"$ledger") == 2)); }
+wait_for two_lines
+sort -cn "$ledger" || fail "the tokens do not rise: $(cat "$ledger")"
+end stale TERM 0
+end fresh TERM 0
+check_redis 0 EXISTS muster:queues:ledger muster:failed:ledger muster:registry
+
+# ---- retry
+
+retry=$MUSTER_EXAMPLES/retry
+check_exit 2 "$retry" orders 4711
+end redis TERM 0
+start retry "$retry" orders 4711 "a book" "a pen"
+wait_for says retry E_CONN
+start_redis
+check_end retry 0
+check_exit 0 "$retry" orders 4711 "a book" "a pen"
+check_out "2 waiting"
+check_redis $'a pen\na book' LRANGE muster:queues:orders 0 -1
+check_exit 1 "$retry" orders 4711 "a book"
+check_err E_EXISTS
+check_redis 2 LLEN muster:queues:orders

@@ -11,7 +11,7 @@
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-verbs=(serve enqueue work queues workers ps peek help)
+verbs=(serve enqueue work queues workers ps peek sweep fail-worker help)
 
 # Whoever connects here gets status 69, not 2.
 export MUSTER_URL=unix://$tmp/nobody

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# muster sweep. Proves:
+#  1. nothing to sweep is no error; a worker that lives is left alone, and so is a permanent one that does not
+#  2. when no worker is left, it gives the tasks of the dead ones back to the front, in order, and says how many workers
+#     they were; the second time there is nothing left to do
+#  3. a task whose worker has died three times goes to the failed list, group "crashed"; one that was there for two of
+#     these deaths does not; with a limit of 0 none does
+#  4. it takes no operands, and needs a Redis
+#  5. a damaged worker is named, with status 1; nothing of it is changed, and the others are swept all the same
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+start_redis
+
+sweep() { check_exit 0 "$MUSTER" sweep "$@"; }
+enqueue() { "$MUSTER" enqueue "$@" >"$tmp/out"; }
+# die NAME QUEUE: a worker dies with all that waits in the queue in its hands
+die() {
+    start "$1" "$MUSTER" work "$2" --id "$1" -c 9 --ttl 100ms -- sleep 1000
+    wait_for redis_is 0 LLEN "muster:queues:$2"
+    end "$1" KILL 137
+}
+# swept N: the ttl and what grace there may be are over, and one sweep finds so many
+swept() {
+    [[ $("$MUSTER" sweep --json | tee "$tmp/swept") == "{\"workers\":$1}" ]] && return
+    [[ $(cat "$tmp/swept") == '{"workers":0}' ]] || fail "not $1 at once: $(cat "$tmp/swept")"
+    return 1
+}
+check_waiting() {
+    check_exit 0 "$MUSTER" peek "$1"
+    check_out "$2"
+}
+
+# ---- 1
+sweep
+check_out '0 dead workers swept'
+sweep --json
+check_out '{"workers":0}'
+start alive "$MUSTER" work other --id alive --ttl 1m
+wait_for says alive 'takes tasks'
+start permanent "$MUSTER" work p --id permanent --permanent --ttl 100ms -- sleep 1000
+enqueue p kept
+wait_for redis_is 1 HLEN muster:processing:permanent:p
+end permanent KILL 137
+wait_for redis_is 0 EXISTS muster:alive:permanent
+enqueue p kept
+sweep
+check_out '0 dead workers swept'
+check_redis 1 HLEN muster:processing:permanent:p
+check_redis 2 ZCARD muster:registry
+end alive TERM 0
+
+# ---- 2
+enqueue q one two three
+die w1 q
+enqueue q four
+wait_for swept 1
+check_waiting q $'one\ntwo\nthree\nfour'
+check_redis 0 EXISTS muster:worker:w1 muster:processing:w1:q
+check_redis 0 HGET muster:queue:q running
+sweep
+check_out '0 dead workers swept'
+
+# ---- 3
+enqueue poison bad
+for neighbour in first second; do
+    die w1 poison
+    wait_for swept 1
+    enqueue poison $neighbour
+done
+check_redis 0 EXISTS muster:failed:poison
+die w1 poison
+wait_for swept 1
+check_waiting poison $'first\nsecond'
+check_redis 1 ZCARD muster:failed:poison
+[[ $(redis ZRANGE muster:failed:poison 0 -1) =~ ^[0-9a-v]{11}:2:7:.*:w1crashed.*bad$ ]] ||
+    fail "the failed one: $(redis ZRANGE muster:failed:poison 0 -1)"
+redis HSET muster:queue:never max_crashes 0 >"$tmp/out"
+enqueue never bad
+for _ in 1 2 3 4; do
+    die w1 never
+    wait_for swept 1
+done
+check_waiting never bad
+
+# ---- 4
+check_usage sweep word
+check_err "'word' is one word too many"
+check_exit 69 "$MUSTER" sweep --url "unix://$tmp/nobody"
+
+# ---- 5: the damaged one has been dead for longer, so it is looked at first
+enqueue broken task
+die w1 broken
+redis RENAME muster:processing:w1:broken aside >"$tmp/out"
+redis SET muster:processing:w1:broken 'not a hash' >"$tmp/out"
+enqueue good task
+die w2 good
+refused() { ! "$MUSTER" sweep >"$tmp/out" 2>"$tmp/err"; }
+wait_for refused
+check_err "'muster:processing:w1:broken' has a wrong type"
+swept_in_passing() {
+    check_exit 1 "$MUSTER" sweep
+    redis_is 0 EXISTS muster:worker:w2
+}
+wait_for swept_in_passing
+check_waiting good task
+check_redis 1 EXISTS muster:worker:w1
+redis RENAME aside muster:processing:w1:broken >"$tmp/out"
+sweep
+check_out '1 dead workers swept'
+check_waiting broken task

@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# The life of a muster work that comes back: --permanent and --resume. Proves:
+#  1. both need an --id: status 2
+#  2. --resume takes up what a killed worker of that id held, under new tokens, before anything else; a start without
+#     it gives it back to the front instead
+#  3. a permanent worker that is killed keeps its tasks beyond its ttl and in spite of others that sweep; its id can start
+#     anew when the ttl is over, resuming or not; `muster workers` shows what it is
+#  4. a start anew counts a crash of what it left: with the third the task is on the failed list, resumed or not
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$tmp"
+start_redis
+
+enqueue() { "$MUSTER" enqueue "$@" >out; }
+# Tells which process began with what; ends when there is a file `go`.
+cat >hold <<'SH'
+task=$(cat)
+echo "$MUSTER_WORKER $MUSTER_TOKEN $task" >>begun
+until [ -e go ]; do sleep 0.02; done
+SH
+work() { start "$1" "$MUSTER" work q --id "$1" --ttl 100ms "${@:2}" -- sh hold; }
+lines() { [[ -e $1 ]] && (($(wc -l <"$1") == $2)); }
+begun() { cut -d' ' -f3 begun | paste -sd' '; }
+held() { redis_is "$2" HLEN "muster:processing:$1:q"; }
+tokens() { redis HKEYS "muster:processing:$1:q" | sort; }
+# die NAME: and its ttl is over
+die() {
+    end "$1" KILL 137
+    wait_for redis_is 0 EXISTS "muster:alive:$1"
+}
+# restart NAME OPTION...: refused until the ttl is over by the registry, too
+restart() {
+    work "$@"
+    wait_for eval "says $1 'takes tasks' || has_ended $1"
+    runs "$1"
+}
+# finish_all WORKER...: what waits and runs ends, then they do
+finish_all() {
+    local name
+    : >go
+    wait_for redis_is 0 HGET muster:queue:q running
+    wait_for redis_is 0 LLEN muster:queues:q
+    for name in "$@"; do
+        end "$name" TERM 0
+    done
+}
+
+# ---- 1
+for option in --permanent --resume; do
+    check_usage work q $option
+    check_err '--permanent and --resume are for a worker that comes back under its --id'
+done
+check_usage work q --id w --resume=yes
+
+# ---- 2
+for way in resumed given-back; do
+    rm -f go begun
+    enqueue q 1 2 3
+    work w -c 1 --prefetch 2
+    wait_for lines begun 1
+    wait_for held w 3
+    before=$(tokens w)
+    die w
+    enqueue q --front 0
+    if [[ $way == resumed ]]; then
+        wait_for restart w --resume
+        wait_for lines begun 2
+        held w 3 || fail "it took up: $(tokens w)"
+        [[ $(tokens w | head -n 1) > $(tail -n 1 <<<"$before") ]] || fail "old tokens: $before, now $(tokens w)"
+    else
+        wait_for restart w
+        wait_for lines begun 2
+        held w 1 || fail "it holds: $(tokens w)"
+    fi
+    finish_all w
+    [[ $(begun) == '1 1 2 3 0' ]] || fail "$way: it began $(begun)"
+    check_redis 0 EXISTS muster:worker:w muster:processing:w:q
+done
+
+# ---- 3
+rm go begun
+enqueue q 1 2
+work host --permanent -c 2
+wait_for lines begun 2
+start peer "$MUSTER" work q --id peer --ttl 100ms -c 9 -- sh hold
+wait_for redis_is 1 ZCARD muster:idle:q
+check_exit 0 "$MUSTER" workers --json
+(($(grep -c '"alive":true,.*"permanent":true,' out) == 1)) || fail "not one permanent: $(cat out)"
+die host
+died=$(date +%s%3N)
+outlived() { (($(redis ZSCORE muster:registry peer) > died + 1000)); }
+wait_for outlived
+check_exit 0 "$MUSTER" workers --json
+grep -qE '^\{"worker":"host","alive":false,.*"held":2,.*"permanent":true,' out || fail "not there: $(cat out)"
+held host 2 || fail "it holds no more: $(tokens host)"
+wait_for restart host --permanent --resume -c 2
+wait_for lines begun 4
+! grep -q '^peer ' begun || fail "peer got something: $(cat begun)"
+die host
+wait_for restart host --permanent -c 2
+wait_for lines begun 6
+(($(tail -n 2 begun | grep -c '^peer ') == 2)) || fail "given back to whom? $(cat begun)"
+finish_all host peer
+
+# ---- 4
+for option in --resume --permanent; do
+    rm -f go begun
+    work deadly
+    enqueue q "task$option"
+    wait_for lines begun 1
+    for n in 2 3; do
+        die deadly
+        wait_for restart deadly $option
+        wait_for lines begun $n
+    done
+    die deadly
+    wait_for restart deadly $option
+    wait_for redis_is 0 HGET muster:queue:q running
+    check_redis 0 LLEN muster:queues:q
+    [[ $(redis ZRANGE muster:failed:q -1 -1) == *":deadlycrashed"*"died, 3 timestask$option" ]] ||
+        fail "the failed one: $(redis ZRANGE muster:failed:q -1 -1)"
+    lines begun 3 || fail "it ran: $(cat begun)"
+    end deadly TERM 0
+done
