@@ -192,7 +192,8 @@ static void on_dispatcher(evutil_socket_t fd, short what, void *arg)
     struct muster_process *p;
     int64_t until_us = clock_us() + STRETCH_US;
     (void)fd, (void)what;
-    w->loop_thread = pthread_self();
+    if (!pthread_equal(w->loop_thread, pthread_self()))
+        w->loop_thread = pthread_self(); /* once, before any handler could read it */
     w->dispatch_due = 0;
     w->dispatching = 1;
     while ((p = next_to_start(w)) != NULL) {
