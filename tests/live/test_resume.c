@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Coming back: a worker starts again under the id of a life that died holding tasks, and resumes them, or does not.
+ *
+ * A life ends here by being freed without a stop, which Redis cannot tell from a kill; or it stands still, a process
+ * of its own, and finds out later. Nobody else is there to sweep it.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "invariant.h"
+#include "live_worker.h"
+#include "worker_process.h"
+
+#define TTL_MS 300
+
+/* A worker "phoenix" that resumes; owned by the scene. */
+static struct live_worker *resume(struct scene *s, int hands, const char *const *queues)
+{
+    struct live_worker *w = calloc(1, sizeof(*w));
+    w->next = s->workers;
+    s->workers = w;
+    w->spec.answer = MUSTER_LATER;
+    w->journal = s->journal;
+    const struct muster_worker_options o = {.size = sizeof(o),
+                                            .url = s->server->url,
+                                            .prefix = s->prefix,
+                                            .id = "phoenix",
+                                            .base = s->base,
+                                            .ttl_ms = TTL_MS,
+                                            .hands = hands,
+                                            .resume = 1,
+                                            .on_event = live_worker_note,
+                                            .arg = w};
+    assert_ok(muster_worker_new(&w->worker, &o));
+    assert_ok(muster_worker_start(w->worker));
+    for (; *queues; queues++)
+        assert_ok(muster_worker_serve(w->worker, *queues, 0, live_worker_handle, w));
+    return w;
+}
+
+static const char *const q_only[] = {"q", NULL};
+static const char *const q_and_r[] = {"q", "r", NULL};
+
+static const struct worker_spec first_life = {
+    .id = "phoenix", .ttl_ms = TTL_MS, .hands = 5, .answer = MUSTER_LATER, .queues = {{"q", 0}, {"r", 0}}};
+
+/* Its liveness key is gone and its time in the registry is past: from now on its id may start anew. */
+static void await_end_of_life(struct scene *s)
+{
+    raw_await(
+        s->server->redis, s->base, 1, "EVAL %s 1 %s phoenix",
+        "local t, P, w = redis.call('TIME'), KEYS[1], ARGV[1]\n"
+        "local ends = tonumber(redis.call('ZSCORE', P .. ':registry', w))\n"
+        "return redis.call('EXISTS', P .. ':alive:' .. w) == 0 and ends < t[1] * 1000 + t[2] / 1000 - 1 and 1 or 0",
+        s->prefix);
+}
+
+/* The first life takes `n` tasks "old0", ... of q, and dies. */
+static void die_holding(struct scene *s, int n)
+{
+    struct live_worker *w = live_worker_idle(s, &first_life);
+    scene_enqueue_n(s, "q", "old", n);
+    scene_await_starts(s, (size_t)n);
+    live_worker_free(s, w);
+    await_end_of_life(s);
+}
+
+static uint64_t last_token(struct scene *s)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; i < journal_size(s->journal); i++) {
+        const struct journal_entry *e = journal_at(s->journal, i);
+        if (e && e->kind == JOURNAL_START && e->token > last)
+            last = e->token;
+    }
+    return last;
+}
+
+static int64_t in_hands(struct scene *s, const char *queue)
+{
+    int64_t n = raw_int(s->server->redis, "HLEN %s:processing:phoenix:%s", s->prefix, queue);
+    assert_int_equal(raw_int(s->server->redis, "HGET %s:queue:%s running", s->prefix, queue), n);
+    return n;
+}
+
+static int64_t held(struct scene *s)
+{
+    return raw_int(s->server->redis, "HGET %s:worker:phoenix held", s->prefix);
+}
+
+static void await_quiet(struct scene *s)
+{
+    raw_await(s->server->redis, s->base, 0, "HGET %s:worker:phoenix held", s->prefix);
+    scene_assert_quiet(s);
+    invariant_assert(s->server->redis, s->prefix);
+}
+
+static void leftovers_are_resumed_first_in_order_under_new_higher_tokens(void **state)
+{
+    struct scene *s = *state;
+    die_holding(s, 4);
+    uint64_t token = last_token(s);
+    scene_enqueue(s, "q", "new");
+    size_t mark = journal_size(s->journal);
+
+    /* Fewer hands than leftovers: one after the other, and nothing else before them. */
+    struct live_worker *w = resume(s, 1, q_only);
+    scene_await_starts(s, 5);
+    assert_int_equal(in_hands(s, "q"), 4);
+    assert_int_equal(held(s), 4);
+    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    for (size_t n = 6; n <= 9; n++) {
+        live_worker_end(w, MUSTER_FINISH);
+        scene_await_starts(s, n);
+    }
+    live_worker_end(w, MUSTER_FINISH);
+    await_quiet(s);
+    scene_assert_started(s, mark, (const char *[]){"old0", "old1", "old2", "old3", "new", NULL});
+    for (size_t i = mark; i < journal_size(s->journal); i++) {
+        const struct journal_entry *e = journal_at(s->journal, i);
+        if (!e || e->kind != JOURNAL_START)
+            continue;
+        assert_true(e->token > token);
+        token = e->token;
+    }
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL), 0);
+}
+
+static void each_queue_keeps_its_own(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = live_worker_idle(s, &first_life);
+    scene_enqueue_n(s, "q", "a", 2);
+    scene_enqueue_n(s, "r", "b", 3);
+    scene_await_starts(s, 5);
+    live_worker_free(s, w);
+    await_end_of_life(s);
+    size_t mark = journal_size(s->journal);
+    w = resume(s, 5, q_and_r);
+    scene_await_starts(s, 10);
+    assert_int_equal(in_hands(s, "q"), 2);
+    assert_int_equal(in_hands(s, "r"), 3);
+    assert_int_equal(held(s), 5);
+    for (size_t i = mark; i < journal_size(s->journal); i++) {
+        const struct journal_entry *e = journal_at(s->journal, i);
+        if (e && e->kind == JOURNAL_START)
+            assert_string_equal(e->queue, e->task[0] == 'a' ? "q" : "r");
+    }
+    live_worker_answer(w, MUSTER_FINISH);
+    await_quiet(s);
+}
+
+static void what_a_resumed_life_does_not_serve_goes_back_when_it_stops(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = live_worker_idle(s, &first_life);
+    scene_enqueue(s, "q", "a");
+    scene_enqueue(s, "r", "b");
+    scene_await_starts(s, 2);
+    live_worker_free(s, w);
+    await_end_of_life(s);
+    w = resume(s, 5, q_only);
+    scene_await_starts(s, 3);
+    assert_int_equal(in_hands(s, "r"), 1);
+    live_worker_answer(w, MUSTER_FINISH);
+    raw_await(s->server->redis, s->base, 1, "HGET %s:worker:phoenix held", s->prefix);
+    live_worker_stop(s, w, 0);
+    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:r", s->prefix), 1);
+    assert_int_equal(raw_int(s->server->redis, "HGET %s:queue:r running", s->prefix), 0);
+    invariant_assert(s->server->redis, s->prefix);
+}
+
+static void without_resume_they_go_to_the_front(void **state)
+{
+    struct scene *s = *state;
+    die_holding(s, 3);
+    scene_enqueue(s, "q", "new");
+    struct worker_spec next = {.id = "phoenix", .ttl_ms = TTL_MS, .queues = {{"other", 0}}};
+    live_worker_new(s, &next);
+    scene_await_idle(s, "other", "phoenix");
+    char *waiting = raw_string(s->server->redis, "LRANGE %s:queues:q 0 -1", s->prefix);
+    bool in_order = !strcmp(waiting, "new\nold2\nold1\nold0\n"); /* the right end is the front */
+    free(waiting);
+    assert_true(in_order);
+    assert_int_equal(in_hands(s, "q"), 0);
+    assert_int_equal(held(s), 0);
+    invariant_assert(s->server->redis, s->prefix);
+}
+
+static void while_the_old_life_is_alive_a_start_is_refused(void **state)
+{
+    struct scene *s = *state;
+    live_worker_idle(s, &first_life);
+    scene_enqueue_n(s, "q", "old", 2);
+    scene_await_starts(s, 2);
+    char *before = raw_string(s->server->redis, "HKEYS %s:processing:phoenix:q", s->prefix);
+    struct live_worker *second = resume(s, 5, q_only);
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "phoenix", 1);
+    char *after = raw_string(s->server->redis, "HKEYS %s:processing:phoenix:q", s->prefix);
+    bool same = !strcmp(before, after);
+    free(before);
+    free(after);
+    assert_true(same);
+    assert_int_equal(second->stop_err, MUSTER_E_EXISTS);
+    assert_int_equal(scene_starts(s), 2);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_LOST, NULL, NULL), 0);
+}
+
+/* Its end names a process that is still in the id's hands, but under another token and in another life. */
+static void the_old_life_that_was_only_late_is_gone_and_changes_nothing(void **state)
+{
+    struct scene *s = *state;
+    struct worker_spec spec = first_life;
+    spec.stubborn = true;
+    struct worker_process *late = worker_process_idle(s, &spec);
+    scene_enqueue_n(s, "q", "old", 2);
+    scene_await_starts(s, 2);
+    kill(late->pid, SIGSTOP);
+    await_end_of_life(s);
+    struct live_worker *w = resume(s, 5, q_only);
+    scene_await_starts(s, 4);
+
+    worker_process_end(late, MUSTER_FINISH);
+    kill(late->pid, SIGCONT);
+    scene_await_events(s, MUSTER_EVENT_LOST, "phoenix", 1);
+    worker_process_end(late, MUSTER_FINISH);
+    scene_await_events(s, MUSTER_EVENT_UNCOUNTED, "phoenix", 2);
+    const struct journal_entry *e = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL);
+    assert_int_equal(e->err, MUSTER_E_LOST);
+    assert_int_equal(in_hands(s, "q"), 2);
+    assert_int_equal(held(s), 2);
+    live_worker_answer(w, MUSTER_FINISH);
+    await_quiet(s);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL), 2);
+    assert_int_equal(scene_starts(s), 4);
+}
+
+static void poison_stops_although_it_is_resumed(void **state)
+{
+    struct scene *s = *state;
+    scene_enqueue(s, "q", "bomb");
+    for (size_t life = 1; life <= 3; life++) {
+        struct live_worker *w = resume(s, 2, q_only);
+        scene_await_starts(s, life);
+        live_worker_free(s, w);
+        await_end_of_life(s);
+    }
+    resume(s, 2, q_only);
+    scene_await_events(s, MUSTER_EVENT_STARTED, "phoenix", 4);
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), 1);
+    char *entry = raw_string(s->server->redis, "ZRANGE %s:failed:q 0 -1", s->prefix);
+    bool named = strstr(entry, "phoenixcrashed") != NULL;
+    free(entry);
+    assert_true(named);
+    assert_int_equal(in_hands(s, "q"), 0);
+    await_quiet(s);
+    assert_int_equal(scene_starts(s), 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(leftovers_are_resumed_first_in_order_under_new_higher_tokens),
+        live_test(each_queue_keeps_its_own),
+        live_test(what_a_resumed_life_does_not_serve_goes_back_when_it_stops),
+        live_test(without_resume_they_go_to_the_front),
+        live_test(while_the_old_life_is_alive_a_start_is_refused),
+        live_test(the_old_life_that_was_only_late_is_gone_and_changes_nothing),
+        live_test(poison_stops_although_it_is_resumed),
+    };
+    return scene_run(tests);
+}
