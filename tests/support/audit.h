@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The account of a journal at the end of a test, for tests whose tasks all differ: what was enqueued against what ran.
+ *
+ *   - Each task that is due has finished at least once.
+ *   - No token was started twice.
+ *   - Of a task's runs all but one are explained: its end was told uncounted, it was told to stop, or its worker lost
+ *     its registration, or was swept, after it had begun.
+ */
+#ifndef AUDIT_H
+#define AUDIT_H
+
+#include "scene.h"
+
+struct audit {
+    size_t tasks, starts, again, uncounted;
+};
+
+/* Fails the test with the first task that breaks a law. Due are the tasks "<stem>0", "<stem>1", ... */
+struct audit audit_finished(struct scene *s, const char *stem, size_t n);
+
+#endif

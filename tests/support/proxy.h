@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A proxy on a Unix socket in front of a redis-server, in a process of its own, that breaks connections when told to.
+ *
+ *   - An order is in effect when its call returns.
+ *   - A connection is one for data until it sends its first SUBSCRIBE, from then on it is a subscription.
+ *   - What was passed on to Redis is executed there, also when the connection is cut right afterwards.
+ *   - A swallowed stream has a hole: once begun, it lasts as long as its connection. Lost messages are lost whole.
+ *   - Whoever is gone on one side is gone on the other, after what he had said has been passed on.
+ *   - It forgets nothing over a restart of Redis: while there is none, connections are accepted and closed at once.
+ *
+ * Start it before the processes that use it, and stop it after them. It dies with the test program.
+ */
+#ifndef PROXY_H
+#define PROXY_H
+
+#include <sys/types.h>
+
+enum { PROXY_DATA = 1, PROXY_SUBSCRIPTION = 2, PROXY_BOTH = PROXY_DATA | PROXY_SUBSCRIPTION };
+enum { PROXY_REQUESTS = 1, PROXY_REPLIES = 2 };
+
+struct proxy {
+    pid_t pid;
+    int orders;
+    char socket[96], url[112];
+};
+
+/*
+ *   data, subscriptions  open now
+ *   accepted, cut        connections in all; those that ended by themselves are not cut
+ *   lost                 messages
+ *   trapped              traps that have closed, see proxy_trap()
+ */
+struct proxy_counts {
+    int data, subscriptions, accepted, cut, lost, trapped;
+};
+
+/* In the directory, for the server on the socket. */
+void proxy_start(struct proxy *p, const char *dir, const char *server);
+void proxy_stop(struct proxy *p);
+
+/* Close all connections of these kinds, on both sides. Returns how many. */
+int proxy_cut(struct proxy *p, int kinds);
+
+/* From now on nothing of what goes these ways arrives, on the connections of these kinds that there are now. Returns
+ * how many. */
+int proxy_swallow(struct proxy *p, int kinds, int ways);
+
+/* The next n messages to subscriptions get lost, whichever they are; INT_MAX: all; 0: from now on none. */
+void proxy_lose(struct proxy *p, int n);
+
+/* Whatever is passed on waits for so long first, or up to twice as long in a steady stream; 0: no longer. */
+void proxy_delay(struct proxy *p, int ms);
+
+/* New connections are refused, or again accepted. Those that there are stay. */
+void proxy_refuse(struct proxy *p);
+void proxy_accept(struct proxy *p);
+
+/*
+ * The next connection for data that sends a request with this text in it, a script's SHA-1 for example, is cut, once:
+ * PROXY_REQUESTS: before the request is passed on. PROXY_REPLIES: when Redis answers it, and the answer gets lost.
+ */
+void proxy_trap(struct proxy *p, const char *text, int way);
+
+struct proxy_counts proxy_count(struct proxy *p);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The proxy's own process, on a libevent loop: each connection is a pair of two sides, the caller's and Redis'; what a
+ * side reads goes to the other one, or does not, as ordered.
+ *
+ * Either side may be gone before the pair is: the one that is left then only writes what it still has to.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/listener.h>
+
+#include "proxy_relay.h"
+
+struct pair;
+
+struct side {
+    struct pair *pair;
+    struct bufferevent *be;
+    struct event *delay;
+    int way;
+};
+
+struct pair {
+    struct pair *next;
+    struct relay *relay;
+    int kind, swallows;
+    bool is_trapped, is_closing;
+    struct side caller, redis;
+};
+
+struct relay {
+    struct event_base *base;
+    struct evconnlistener *listener;
+    struct sockaddr_un here, there;
+    struct pair *pairs;
+    struct proxy_counts counts;
+    int lose, delay_ms;
+    struct proxy_order trap;
+};
+
+/* ---- the end of a pair ---- */
+
+static void end_delay(struct side *s)
+{
+    if (s->delay)
+        event_free(s->delay);
+    s->delay = NULL;
+}
+
+static void free_side(struct side *s)
+{
+    end_delay(s);
+    if (s->be)
+        bufferevent_free(s->be);
+    s->be = NULL;
+}
+
+static void free_pair(struct pair *p)
+{
+    struct pair **link = &p->relay->pairs;
+    while (*link != p)
+        link = &(*link)->next;
+    *link = p->next;
+    free_side(&p->caller);
+    free_side(&p->redis);
+    free(p);
+}
+
+static void on_drained(struct bufferevent *be, void *arg)
+{
+    (void)be;
+    struct side *s = arg;
+    free_pair(s->pair);
+}
+
+static void on_last_event(struct bufferevent *be, short what, void *arg)
+{
+    (void)what;
+    on_drained(be, arg);
+}
+
+/* The first side is gone; the other one goes when it has written what it has. */
+static void close_pair(struct side *gone, struct side *left)
+{
+    gone->pair->is_closing = true;
+    free_side(gone);
+    if (!evbuffer_get_length(bufferevent_get_output(left->be))) {
+        free_pair(left->pair);
+        return;
+    }
+    end_delay(left);
+    bufferevent_disable(left->be, EV_READ);
+    bufferevent_setcb(left->be, NULL, on_drained, on_last_event, left);
+}
+
+static void cut(struct pair *p)
+{
+    p->relay->counts.cut++;
+    close_pair(&p->caller, &p->redis);
+}
+
+/* ---- what passes ---- */
+
+static struct side *other(struct side *s)
+{
+    return s == &s->pair->caller ? &s->pair->redis : &s->pair->caller;
+}
+
+static bool holds(struct evbuffer *b, const char *text)
+{
+    return *text && evbuffer_search(b, text, strlen(text), NULL).pos >= 0;
+}
+
+/* The number behind the type byte of the line at `*at`, which is moved behind the line; -1: it is not all there. */
+static long next_line(struct evbuffer *b, size_t *at)
+{
+    struct evbuffer_ptr from, end;
+    char text[32] = "";
+    if (*at >= evbuffer_get_length(b) || evbuffer_ptr_set(b, &from, *at, EVBUFFER_PTR_SET))
+        return -1;
+    end = evbuffer_search(b, "\r\n", 2, &from);
+    if (end.pos < 0)
+        return -1;
+    evbuffer_copyout_from(b, &from, text, sizeof(text) - 1);
+    *at = (size_t)end.pos + 2;
+    return strtol(text + 1, NULL, 10);
+}
+
+/* How long the message is that lies first in the buffer: an array of three strings, the first of them "message". 0:
+ * none, or it is not all there. */
+static size_t message_len(struct evbuffer *b)
+{
+    static const char begin[] = "*3\r\n$7\r\nmessage\r\n";
+    char text[sizeof(begin)] = "";
+    size_t at = 4;
+    if (evbuffer_copyout(b, text, sizeof(begin) - 1) < (ev_ssize_t)sizeof(begin) - 1 || strcmp(text, begin))
+        return 0;
+    for (int i = 0; i < 3; i++) {
+        long len = next_line(b, &at);
+        if (len < 0)
+            return 0;
+        at += (size_t)len + 2;
+    }
+    return at <= evbuffer_get_length(b) ? at : 0;
+}
+
+static void lose_messages(struct relay *r, struct evbuffer *in)
+{
+    size_t len;
+    while (r->lose > 0 && (len = message_len(in)) > 0) {
+        evbuffer_drain(in, len);
+        r->lose--;
+        r->counts.lost++;
+    }
+}
+
+/* Whether the request is not to be passed on: the pair is gone then. */
+static bool traps(struct pair *p, struct evbuffer *in)
+{
+    struct proxy_order *trap = &p->relay->trap;
+    if (p->kind != PROXY_DATA || !holds(in, trap->text))
+        return false;
+    trap->text[0] = '\0';
+    p->relay->counts.trapped++;
+    p->is_trapped = true;
+    if (trap->ways != PROXY_REQUESTS)
+        return false;
+    cut(p);
+    return true;
+}
+
+static void pass_on(struct side *s)
+{
+    struct pair *p = s->pair;
+    struct evbuffer *in = bufferevent_get_input(s->be);
+    bool is_request = s->way == PROXY_REQUESTS;
+    if (is_request && holds(in, "\r\nSUBSCRIBE\r\n"))
+        p->kind = PROXY_SUBSCRIPTION;
+    if (is_request && traps(p, in))
+        return;
+    if (!is_request && p->is_trapped) {
+        cut(p);
+        return;
+    }
+    if (!is_request && p->kind == PROXY_SUBSCRIPTION)
+        lose_messages(p->relay, in);
+    if (p->swallows & s->way)
+        evbuffer_drain(in, evbuffer_get_length(in));
+    else
+        bufferevent_write_buffer(other(s)->be, in);
+}
+
+static void on_delay(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    struct side *s = arg;
+    bufferevent_enable(s->be, EV_READ);
+    pass_on(s);
+}
+
+static void on_read(struct bufferevent *be, void *arg)
+{
+    struct side *s = arg;
+    int ms = s->pair->relay->delay_ms;
+    if (!ms) {
+        pass_on(s);
+        return;
+    }
+    bufferevent_disable(be, EV_READ);
+    event_add(s->delay, &(struct timeval){ms / 1000, ms % 1000 * 1000});
+}
+
+static void on_end(struct bufferevent *be, short what, void *arg)
+{
+    (void)be, (void)what;
+    struct side *s = arg;
+    close_pair(s, other(s));
+}
+
+/* ---- new pairs ---- */
+
+static void init_side(struct side *s, struct pair *p, int fd, int way)
+{
+    evutil_make_socket_nonblocking(fd);
+    s->pair = p;
+    s->way = way;
+    s->be = bufferevent_socket_new(p->relay->base, fd, BEV_OPT_CLOSE_ON_FREE);
+    s->delay = evtimer_new(p->relay->base, on_delay, s);
+    bufferevent_setcb(s->be, on_read, NULL, on_end, s);
+    bufferevent_enable(s->be, EV_READ | EV_WRITE);
+}
+
+static void on_accept(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *from, int len, void *arg)
+{
+    (void)l, (void)from, (void)len;
+    struct relay *r = arg;
+    int there = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (connect(there, (struct sockaddr *)&r->there, sizeof(r->there))) {
+        close(there);
+        close(fd);
+        return;
+    }
+    struct pair *p = calloc(1, sizeof(*p));
+    p->relay = r;
+    p->kind = PROXY_DATA;
+    p->next = r->pairs;
+    r->pairs = p;
+    r->counts.accepted++;
+    init_side(&p->caller, p, fd, PROXY_REQUESTS);
+    init_side(&p->redis, p, there, PROXY_REPLIES);
+}
+
+static void listen_here(struct relay *r)
+{
+    unlink(r->here.sun_path);
+    r->listener = evconnlistener_new_bind(r->base, on_accept, r, LEV_OPT_CLOSE_ON_FREE, 256,
+                                          (struct sockaddr *)&r->here, sizeof(r->here));
+    if (!r->listener)
+        _exit(1);
+}
+
+/* A socket without a listener refuses. */
+static void refuse(struct relay *r)
+{
+    if (r->listener)
+        evconnlistener_free(r->listener);
+    r->listener = NULL;
+}
+
+/* ---- orders ---- */
+
+static int for_kinds(struct relay *r, const struct proxy_order *o)
+{
+    int n = 0;
+    for (struct pair *p = r->pairs, *next; p; p = next) {
+        next = p->next;
+        if (p->is_closing || !(p->kind & o->kinds))
+            continue;
+        n++;
+        if (o->verb == PROXY_CUT)
+            cut(p);
+        else
+            p->swallows |= o->ways;
+    }
+    return n;
+}
+
+static void count_open(struct relay *r)
+{
+    r->counts.data = r->counts.subscriptions = 0;
+    for (struct pair *p = r->pairs; p; p = p->next) {
+        r->counts.data += !p->is_closing && p->kind == PROXY_DATA;
+        r->counts.subscriptions += !p->is_closing && p->kind == PROXY_SUBSCRIPTION;
+    }
+}
+
+static void obey(evutil_socket_t fd, short what, void *arg)
+{
+    (void)what;
+    struct relay *r = arg;
+    struct proxy_order o;
+    struct proxy_answer answer = {0};
+    if (read(fd, &o, sizeof(o)) != sizeof(o))
+        _exit(0);
+    if (o.verb == PROXY_CUT || o.verb == PROXY_SWALLOW)
+        answer.affected = for_kinds(r, &o);
+    else if (o.verb == PROXY_LOSE)
+        r->lose = o.n;
+    else if (o.verb == PROXY_DELAY)
+        r->delay_ms = o.n;
+    else if (o.verb == PROXY_REFUSE)
+        refuse(r);
+    else if (o.verb == PROXY_ACCEPT && !r->listener)
+        listen_here(r);
+    else if (o.verb == PROXY_TRAP)
+        r->trap = o;
+    count_open(r);
+    answer.counts = r->counts;
+    if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
+        _exit(0);
+}
+
+static struct sockaddr_un address(const char *path)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    memcpy(a.sun_path, path, strlen(path) + 1);
+    return a;
+}
+
+void proxy_relay_run(int orders, const char *here, const char *there)
+{
+    struct relay r = {.base = event_base_new(), .here = address(here), .there = address(there)};
+    listen_here(&r);
+    event_add(event_new(r.base, orders, EV_READ | EV_PERSIST, obey, &r), NULL);
+    event_base_dispatch(r.base);
+    _exit(1);
+}
