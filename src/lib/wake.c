@@ -12,7 +12,9 @@
  *   3. A message that is lost is found by the read-back: after each confirmed subscription, each new data connection,
  *      and when the heartbeat's count differs.
  *   4. A read-back brings tokens only; tasks that are not known yet are fetched, as is one too large for a message.
- *   5. Messages of another epoch are of another life of this id: not ours.
+ *   5. In doubt a message is taken up like any other; nothing starts then anyway. Dropping it would lose the one that comes
+ *      between the read-back that ends the doubt and its answer, until the next heartbeat, and with it the order.
+ *   6. Messages of another epoch are of another life of this id: not ours.
  */
 #include <event2/event.h>
 #include <stdlib.h>
@@ -132,9 +134,8 @@ static void give_back_unseen(struct muster_process *p)
 static void handed_over(struct muster_worker *w, const char *text, size_t len)
 {
     struct hand_over h;
-    if (!parse(w, text, len, &h) || h.token <= w->dropped_upto || process_find(w, h.token) || w->fenced ||
-        w->drain_over)
-        return; /* in doubt the read-back after it takes it up; at the end of a drain it goes back with the rest */
+    if (!parse(w, text, len, &h) || h.token <= w->dropped_upto || process_find(w, h.token) || w->drain_over)
+        return; /* at the end of a drain it goes back with the rest */
     struct muster_process *p = process_add(w, h.served, h.token);
     if (!p)
         return;
