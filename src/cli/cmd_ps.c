@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "connect.h"
-#include "out.h"
+#include "list.h"
 
 static const struct out_column columns[] = {
     {"PROCESS", "process", OUT_TEXT},
@@ -64,10 +63,8 @@ static const struct opt options[] = {
     {.help = NULL},
 };
 
-static int run(const struct call *call)
+static int list(const struct call *call, struct muster_client *client, struct out_table *table)
 {
-    struct muster_client *client;
-    struct out_table table = {.columns = columns, .json = call->common[OPT_JSON].set};
     const char *text = call->own[TASK].text;
     const struct muster_bytes task = {text, text ? strlen(text) : 0};
     const struct muster_process_filter filter = {
@@ -76,12 +73,12 @@ static int run(const struct call *call)
         .worker = call->own[WORKER].text,
         .task = text ? &task : NULL,
     };
-    int code = client_open(call, &client);
-    if (code)
-        return code;
-    int err = muster_process_list(client, &filter, print_process, &table);
-    out_table_end(&table, err == MUSTER_OK);
-    return client_close(call, client, err);
+    return muster_process_list(client, &filter, print_process, table);
+}
+
+static int run(const struct call *call)
+{
+    return list_print(call, columns, list);
 }
 
 const struct command cmd_ps = {

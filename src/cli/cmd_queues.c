@@ -3,8 +3,7 @@
  * muster queues: the queues of the namespace with what is in them, a row each.
  */
 #include "command.h"
-#include "connect.h"
-#include "out.h"
+#include "list.h"
 
 static const struct out_column columns[] = {
     {"NAME", "queue", OUT_TEXT},       {"WAITING", "waiting", OUT_COUNT},
@@ -27,16 +26,15 @@ static int print_queue(const struct muster_queue_info *queue, void *arg)
     return out_row(arg, cells);
 }
 
+static int list(const struct call *call, struct muster_client *client, struct out_table *table)
+{
+    (void)call;
+    return muster_queue_list(client, print_queue, table);
+}
+
 static int run(const struct call *call)
 {
-    struct muster_client *client;
-    struct out_table table = {.columns = columns, .json = call->common[OPT_JSON].set};
-    int code = client_open(call, &client);
-    if (code)
-        return code;
-    int err = muster_queue_list(client, print_queue, &table);
-    out_table_end(&table, err == MUSTER_OK);
-    return client_close(call, client, err);
+    return list_print(call, columns, list);
 }
 
 static const struct opt options[] = {{.help = NULL}};

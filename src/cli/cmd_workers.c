@@ -4,8 +4,7 @@
  * is the same for all of them.
  */
 #include "command.h"
-#include "connect.h"
-#include "out.h"
+#include "list.h"
 
 static const struct out_column columns[] = {
     {"ID", "worker", OUT_TEXT},    {"ALIVE", "alive", OUT_YES}, {"HEARD", "heard_ms", OUT_SPAN},
@@ -34,16 +33,15 @@ static int print_worker(const struct muster_worker_info *worker, void *arg)
     return out_row(arg, cells);
 }
 
+static int list(const struct call *call, struct muster_client *client, struct out_table *table)
+{
+    (void)call;
+    return muster_worker_list(client, print_worker, table);
+}
+
 static int run(const struct call *call)
 {
-    struct muster_client *client;
-    struct out_table table = {.columns = columns, .json = call->common[OPT_JSON].set};
-    int code = client_open(call, &client);
-    if (code)
-        return code;
-    int err = muster_worker_list(client, print_worker, &table);
-    out_table_end(&table, err == MUSTER_OK);
-    return client_close(call, client, err);
+    return list_print(call, columns, list);
 }
 
 static const struct opt options[] = {{.help = NULL}};
