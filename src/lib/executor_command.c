@@ -85,8 +85,8 @@ static char **arguments(const struct muster_process *p)
         n++;
     char **argv = calloc(n + 1, sizeof *argv);
     for (size_t i = 0; argv && i < n; i++) {
-        argv[i] = command->replace ? replaced(command->argv[i], command->replace, p->task, p->len)
-                                   : strdup(command->argv[i]);
+        argv[i] =
+            command->replace ? replaced(command->argv[i], command->replace, p->task, p->len) : strdup(command->argv[i]);
         if (!argv[i]) {
             free_texts(argv);
             return NULL;

@@ -234,8 +234,8 @@ static void compare(struct muster_worker *w)
     uint64_t known = process_known_upto(w, w->heard.token) + w->heard.ended_since;
     if (known == w->heard.held)
         return;
-    trace_line(TRACE_WAKE, "worker %s holds %llu, knows %llu: reads back", w->id,
-               (unsigned long long)w->heard.held, (unsigned long long)known);
+    trace_line(TRACE_WAKE, "worker %s holds %llu, knows %llu: reads back", w->id, (unsigned long long)w->heard.held,
+               (unsigned long long)known);
     wake_read_back(w);
 }
 

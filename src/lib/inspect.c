@@ -326,7 +326,8 @@ static int set_rows(struct muster_client *c, const char *worker, const char *que
         const char *next = reply_text(reply_at(reply, 0));
         snprintf(cursor, sizeof cursor, "%s", next ? next : "0");
         for (size_t i = 0; i + 1 < reply_len(page) && !*stop; i += 2)
-            *stop = give_process(rows, worker, queue, reply_bytes(reply_at(page, i)), reply_bytes(reply_at(page, i + 1)));
+            *stop =
+                give_process(rows, worker, queue, reply_bytes(reply_at(page, i)), reply_bytes(reply_at(page, i + 1)));
         redis_reply_free(reply);
     } while (err == MUSTER_OK && !*stop && strcmp(cursor, "0") != 0);
     return err;

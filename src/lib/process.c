@@ -172,8 +172,8 @@ static struct muster_process *next_to_start(struct muster_worker *w)
     if (w->state != WORKER_WORKING || w->free_due || w->counts[PROCESS_RUNNING] >= (size_t)w->hands)
         return NULL;
     TAILQ_FOREACH(p, &w->lists[PROCESS_READY], in_list)
-        if (its_queue_has_a_hand(p))
-            return heartbeat_is_fenced(w) ? NULL : p;
+    if (its_queue_has_a_hand(p))
+        return heartbeat_is_fenced(w) ? NULL : p;
     return NULL;
 }
 
@@ -284,11 +284,11 @@ void process_lose_all(struct muster_worker *w)
         while ((p = TAILQ_FIRST(&w->lists[state])) != NULL)
             process_free(p);
     TAILQ_FOREACH(p, &w->lists[PROCESS_RUNNING], in_list)
-        if (!p->is_foreign) {
-            out_of_table(p);
-            p->is_foreign = 1;
-            w->foreign++;
-        }
+    if (!p->is_foreign) {
+        out_of_table(p);
+        p->is_foreign = 1;
+        w->foreign++;
+    }
     for (int state = PROCESS_ENDED; state <= PROCESS_REFUSED; state++)
         while ((p = TAILQ_FIRST(&w->lists[state])) != NULL)
             process_uncounted(p, MUSTER_E_LOST);

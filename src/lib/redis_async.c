@@ -53,7 +53,7 @@ struct link {
 
     enum link_state state;
     redisAsyncContext *context;
-    struct event *reader, *writer;                     /* on the context's socket */
+    struct event *reader, *writer;                       /* on the context's socket */
     struct event *flusher, *breaker, *watch, *connector; /* timers, or activated by hand */
     int connected, flushing, flush_due;
     int break_due, break_err, closed;
@@ -320,7 +320,8 @@ static int send_whole(struct call *call)
     call->script = NULL; /* once: a second NOSCRIPT is an error like any other */
     if (!whole)
         return MUSTER_E_CONN;
-    int err = redisAsyncFormattedCommand(l->context, on_reply, call, whole, len) == REDIS_OK ? MUSTER_OK : MUSTER_E_CONN;
+    int err =
+        redisAsyncFormattedCommand(l->context, on_reply, call, whole, len) == REDIS_OK ? MUSTER_OK : MUSTER_E_CONN;
     free(whole);
     l->outstanding += err == MUSTER_OK;
     return err;

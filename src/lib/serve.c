@@ -121,10 +121,11 @@ static void warn_if_long(const struct muster_process *p, int64_t took_ms)
 {
     const struct muster_worker *w = p->worker;
     if (took_ms >= w->ttl_ms / 3)
-        log_line(MUSTER_LOG_WARN,
-                 "worker %s: a handler of '%s' held up the loop for %lld ms, with a ttl of %d ms: past that its tasks go "
-                 "to others; let it answer MUSTER_LATER, use threads, or raise the ttl",
-                 w->id, p->served->name, (long long)took_ms, w->ttl_ms);
+        log_line(
+            MUSTER_LOG_WARN,
+            "worker %s: a handler of '%s' held up the loop for %lld ms, with a ttl of %d ms: past that its tasks go "
+            "to others; let it answer MUSTER_LATER, use threads, or raise the ttl",
+            w->id, p->served->name, (long long)took_ms, w->ttl_ms);
 }
 
 static void start_inline(struct muster_process *p)

@@ -75,7 +75,8 @@ static const char *parse_login(struct url *url, const char *text, size_t len)
     const char *why = NULL;
     if (user_len > 0 && !(url->user = decode(text, user_len, "the URL's user has a wrong % escape", &why)))
         return why;
-    if (colon && !(url->password = decode(colon + 1, len - user_len - 1, "the URL's password has a wrong % escape", &why)))
+    if (colon &&
+        !(url->password = decode(colon + 1, len - user_len - 1, "the URL's password has a wrong % escape", &why)))
         return why;
     if (url->user && !url->password)
         return "the URL has a user but no password: redis://user:password@host";
@@ -168,7 +169,8 @@ static const char *parse_unix(struct url *url, const char *text)
     text += path_len;
     if (*text == '\0')
         return NULL;
-    return strncmp(text, "?db=", 4) == 0 ? parse_db(url, text + 4, strlen(text + 4)) : "a unix URL may end in ?db=N only";
+    return strncmp(text, "?db=", 4) == 0 ? parse_db(url, text + 4, strlen(text + 4))
+                                         : "a unix URL may end in ?db=N only";
 }
 
 int url_parse(struct url *out, const char *text, const char **why)

@@ -17,8 +17,8 @@
  *   - Registration waits for the confirmed subscription: from its first moment on, hand-overs reach the worker.
  * No timer polls for work. Whoever loses a message is put right by the heartbeat (heartbeat.c).
  */
-#include "timer.h"
 #include "worker.h"
+#include "timer.h"
 
 #include <event2/event.h>
 #include <stdio.h>
@@ -293,7 +293,9 @@ static int new_links(struct muster_worker *w, const struct muster_worker_options
         .given = o->data,
         .name = "data",
         .delay_max_ms = w->ttl_ms / 6 < DELAY_MAX_MS ? w->ttl_ms / 6 : DELAY_MAX_MS,
-        .silence_ms = silence < SILENCE_MIN_MS ? SILENCE_MIN_MS : silence > SILENCE_MAX_MS ? SILENCE_MAX_MS : silence,
+        .silence_ms = silence < SILENCE_MIN_MS   ? SILENCE_MIN_MS
+                      : silence > SILENCE_MAX_MS ? SILENCE_MAX_MS
+                                                 : silence,
         .callbacks = {.up = on_data_up, .down = on_data_down},
         .arg = w,
     };
