@@ -93,6 +93,9 @@ local function take(queue)
   local first = draw_tokens(P, n)
   local tasks = redis.call('RPOP', list, n)
   local head, fields = token_head(first), {}
+  result[#result + 1] = queue.place
+  result[#result + 1] = head .. token_tail(first)
+  result[#result + 1] = tasks
   for k = 1, n do
     local number = first + k - 1
     if number % 1024 == 0 then
@@ -105,9 +108,6 @@ local function take(queue)
       fields = {}
     end
   end
-  result[#result + 1] = queue.place
-  result[#result + 1] = token_text(first)
-  result[#result + 1] = tasks
   return n
 end
 

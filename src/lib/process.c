@@ -251,6 +251,13 @@ void process_ended(struct muster_process *p, enum muster_outcome outcome)
     stop_check_drained(w);
 }
 
+void process_give_back(struct muster_process *p)
+{
+    p->outcome = MUSTER_GIVE_BACK;
+    process_move(p, PROCESS_ENDED);
+    turn_due(p->worker);
+}
+
 void process_uncounted(struct muster_process *p, int err)
 {
     worker_tell(p->worker, MUSTER_EVENT_UNCOUNTED, err, muster_err_text(err), p);

@@ -73,11 +73,8 @@ void stop_check_drained(struct muster_worker *w)
 static void give_back_unstarted(struct muster_worker *w)
 {
     for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)
-        while (!TAILQ_EMPTY(&w->lists[state])) {
-            struct muster_process *p = TAILQ_FIRST(&w->lists[state]);
-            p->outcome = MUSTER_GIVE_BACK;
-            process_move(p, PROCESS_ENDED);
-        }
+        while (!TAILQ_EMPTY(&w->lists[state]))
+            process_give_back(TAILQ_FIRST(&w->lists[state]));
 }
 
 /* Comes when the drain time is over, and again when the time to deregister is over as well. */

@@ -98,8 +98,7 @@ static void taken(struct muster_worker *w, struct served *s, uint64_t token, str
     if (!p)
         return; /* the next heartbeat's count brings it back */
     if (w->state != WORKER_WORKING) {
-        p->outcome = MUSTER_GIVE_BACK; /* it was asked for before the stop */
-        process_move(p, PROCESS_ENDED);
+        process_give_back(p); /* it was asked for before the stop */
     } else if (process_set_task(p, task) != MUSTER_OK) {
         process_free(p);
     } else {

@@ -124,13 +124,6 @@ static int parse(struct muster_worker *w, const char *text, size_t len, struct h
     return out->served != NULL;
 }
 
-static void give_back_unseen(struct muster_process *p)
-{
-    p->outcome = MUSTER_GIVE_BACK;
-    process_move(p, PROCESS_ENDED);
-    turn_due(p->worker);
-}
-
 static void handed_over(struct muster_worker *w, const char *text, size_t len)
 {
     struct hand_over h;
@@ -142,7 +135,7 @@ static void handed_over(struct muster_worker *w, const char *text, size_t len)
     trace_line(TRACE_WAKE, "handed over: process %s of %s, %zu bytes%s", p->token_text, h.served->name, h.task.len,
                *text == 'F' ? " (to be fetched)" : "");
     if (w->state == WORKER_DRAINING)
-        give_back_unseen(p);
+        process_give_back(p);
     else if (*text == 'F')
         fetch(p);
     else if (process_set_task(p, h.task) != MUSTER_OK)
@@ -244,7 +237,7 @@ static void take_up(struct muster_worker *w, const struct found *found)
     if (is_new)
         trace_line(TRACE_WAKE, "read back: process %s of %s", p->token_text, found->served->name);
     if (p->state == PROCESS_FETCHING && w->state == WORKER_DRAINING)
-        give_back_unseen(p);
+        process_give_back(p);
     else if (p->state == PROCESS_FETCHING)
         fetch(p);
 }

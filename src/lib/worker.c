@@ -18,7 +18,6 @@
  * No timer polls for work. Whoever loses a message is put right by the heartbeat (heartbeat.c).
  */
 #include "worker.h"
-#include "timer.h"
 
 #include <event2/event.h>
 #include <stdio.h>

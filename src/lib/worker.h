@@ -300,6 +300,8 @@ void process_move(struct muster_process *p, enum process_state state);
 void process_free(struct muster_process *p);
 /* Its handler has ended. */
 void process_ended(struct muster_process *p, enum muster_outcome outcome);
+/* One that no handler has had: back with it. */
+void process_give_back(struct muster_process *p);
 void process_tell_stop(struct muster_process *p, enum muster_stop_reason reason);
 void process_tell_all_stop(struct muster_worker *w, enum muster_stop_reason reason);
 /* Its end was refused: told, and forgotten. */
