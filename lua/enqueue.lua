@@ -7,7 +7,7 @@
     ARGV[6...] the tasks
   Returns how many wait afterwards; {E_REDIS, key} when a key has a wrong type, {E_EXISTS} when the request had other
   content the first time: nothing was changed. A chunk that was enqueued before is not again, and answers as it did then.
-  Refused by a full Redis before anything is changed. Publishes to the workers that get a task. O(tasks).
+  Refused by a full Redis before anything is changed. Publishes to the workers that get a task, and to those who listen that work waits. O(tasks).
 ]]
 --- @include "hand_over"
 --- @include "try"
@@ -38,11 +38,12 @@ for i = 6, #ARGV do
 end
 
 local waiting = try('LLEN', list)
-local paused = try('HGET', P .. 'queue:' .. queue, 'paused')
+local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'listen', 'broadcast')
 local idle = try('ZCARD', P .. 'idle:' .. queue)
 if damaged then
   return {E_REDIS, damaged}
 end
+local paused = settings[1]
 idle = idle > 0 and not paused
 
 -- Has this chunk of the request been enqueued before? Its record holds the digest of what it was, and the answer.
@@ -78,6 +79,9 @@ if given < #tasks then
 end
 if was_waiting and idle then -- work that came by a bare LPUSH
   waiting = waiting - hand_over(P, queue, waiting)
+end
+if waiting > 0 and not paused and is_heard(settings[2], settings[3]) then
+  announce(P, queue, 'work', WORK)
 end
 if digest then
   redis.call('HSET', request, ARGV[4], digest .. waiting)

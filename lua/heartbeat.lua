@@ -6,7 +6,7 @@
     ARGV[7...] for each queue it serves: the queue, and the worker's limit of hands on it (0: none)
   Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ms to the next heartbeat, processes held, last
   token N, "1" when work waits for it, how many workers past their end it looked at (at most 10), was there a queue name at
-  that place, the name of a damaged key or 0, workers to sweep...}. The processes held have tokens up to N, for N was read
+  that place, the name of a damaged key or 0, its marks {token, kind, ...}, workers to sweep...}. The processes held have tokens up to N, for N was read
   in the same script. Publishes the echo of N on the worker's own channel. O(queues).
 ]]
 --- @include "owner"
@@ -14,6 +14,8 @@
 --- @include "silence"
 --- @include "try"
 --- @include "clock"
+--- @include "failed"
+--- @include "announce"
 
 local P, worker = KEYS[1], ARGV[1]
 local BATCH = 10
@@ -61,19 +63,35 @@ for i = 7, #ARGV, 2 do
   end
 end
 
+-- Nothing is left of a queue: no key but its counters, and nobody listens.
+local function is_over(name)
+  local settings = redis.pcall('HGETALL', P .. 'queue:' .. name)
+  for i = 1, settings.err and 0 or #settings, 2 do
+    local field, value = settings[i], settings[i + 1]
+    local is_idle = field == 'cancelled' or field == 'due' or (field == 'running' and value == '0')
+      or (field == 'listen' and not is_heard(value))
+    if not is_idle then
+      return false
+    end
+  end
+  return not settings.err and redis.call('EXISTS', P .. 'queues:' .. name, P .. 'idle:' .. name, P .. 'delayed:' .. name,
+    P .. 'failed:' .. name, P .. 'leases:' .. name) == 0
+end
+
 -- One queue name per heartbeat is looked at, and dropped when nothing of the queue is left.
 local name = (try('ZRANGE', P .. 'names', ARGV[6], ARGV[6]) or {})[1]
 if name then
-  local settings = redis.pcall('HGETALL', P .. 'queue:' .. name)
-  local rests = #settings == 0 or (#settings == 2 and settings[1] == 'running' and settings[2] == '0')
-  if not settings.err and rests and redis.call('EXISTS', P .. 'queues:' .. name, P .. 'idle:' .. name,
-      P .. 'delayed:' .. name, P .. 'failed:' .. name) == 0 then
+  if can_fail(P, name) then
+    trim_failed(P, name, now)
+  end
+  if is_over(name) then
     redis.call('DEL', P .. 'queue:' .. name)
     redis.call('ZREM', P .. 'names', name)
   end
 end
 
-local result = {0, math.floor(shortest / 3), tonumber(record[4]), last_token(P), work, 0, name and 1 or 0, 0}
+local result = {0, math.floor(shortest / 3), tonumber(record[4]), last_token(P), work, 0, name and 1 or 0, 0,
+  record[7] and try('HGETALL', P .. 'marks:' .. worker) or {}}
 redis.call('PUBLISH', P .. 'wake:' .. worker, 'E' .. epoch .. result[4])
 
 -- Dead workers whose grace is over, ten at a time; those in grace are passed over next time, until the list ends.

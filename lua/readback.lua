@@ -4,15 +4,16 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number
   The count of processes held is put right, should it differ.
-  Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, last token N, then per queue with processes two
-  elements: its name, its tokens}. Only tokens: the worker fetches the tasks that it does not know. Publishes nothing.
+  Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, last token N, marks {token, kind, ...}, then per
+  queue with processes two elements: its name, its tokens}. Only tokens: the worker fetches the tasks that it does not know. Publishes nothing.
   O(processes held).
 ]]
 --- @include "token"
+--- @include "marks"
 
 local P, worker, conn = KEYS[1], ARGV[1], ARGV[3]
 local key = P .. 'worker:' .. worker
-local record = redis.call('HMGET', key, 'epoch', 'conn', 'held')
+local record = redis.call('HMGET', key, 'epoch', 'conn', 'held', 'flag')
 if record[1] ~= ARGV[2] then
   return {E_GONE}
 end
@@ -23,7 +24,14 @@ redis.call('HDEL', key, '-') -- a write that needs no memory, so that a full Red
 if conn ~= record[2] then
   redis.call('HSET', key, 'conn', conn)
 end
-local result, held = {0, last_token(P)}, 0
+local marks = record[4] and try('HGETALL', P .. 'marks:' .. worker) or {}
+if record[4] == FLAG_ENDED or (record[4] and #marks == 0) then
+  redis.call('HDEL', key, 'flag') -- from now on it knows which processes somebody else has ended
+  if has_marks(P, worker) then
+    set_flag(P, worker, FLAG_MARKS)
+  end
+end
+local result, held = {0, last_token(P), marks}, 0
 for _, field in ipairs(redis.call('HKEYS', key)) do
   if string.sub(field, 1, 2) == 'q:' then
     local queue = string.sub(field, 3)

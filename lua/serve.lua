@@ -14,6 +14,6 @@ if status ~= 0 then
   return status
 end
 redis.call('HDEL', P .. 'worker:' .. ARGV[1], '-') -- needs no memory, so that a full Redis allows the others
-redis.call('HSET', P .. 'worker:' .. ARGV[1], 'q:' .. ARGV[4], ARGV[5])
 redis.call('ZADD', P .. 'names', 'NX', now_ms(), ARGV[4])
+redis.call('HSET', P .. 'worker:' .. ARGV[1], 'q:' .. ARGV[4], ARGV[5])
 return 0

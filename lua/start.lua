@@ -53,6 +53,9 @@ if not again then
   for _, queue in ipairs(queues) do
     redis.call('HSET', record, 'q:' .. queue, '0')
   end
+  if has_marks(P, worker) then
+    set_flag(P, worker, FLAG_MARKS)
+  end
 end
 redis.call('SET', alive, epoch, 'PX', ttl)
 redis.call('ZADD', P .. 'ttls', ttl, worker)

@@ -3,17 +3,16 @@
   Ends come first, so that the hands they free are filled in the same call.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands: as many as it can hold
-    ARGV[5] how many to take at most     ARGV[6] "1": some ends were sent before, without an answer
+    ARGV[5] how many to take at most     ARGV[6] "1": end them one by one, for some may be ended already
     ARGV[7] how many queues it serves, n
     ARGV[8...] n times: a queue, in the wanted order, and the worker's limit of hands on it (0: none);
-      then the ends, in groups: "finish" queue k token*k, "back" queue k token*k, "retry" queue token delay_ms,
-      "fail" queue token group message
+      then the ends, in groups, as include/ends.lua has them
   Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ends, next due, damaged, takes...}: ends is 0 when
   all of them counted, else a status for each in order (E_LOST: it was not the worker's; E_REDIS: its queue is damaged;
   nothing was changed); ms until the next delayed task of these queues is due, -1: none; the name of a key of the wrong
   type, whose queue was passed over, or 0; per queue with tasks three elements: its place in the list (from 1), the
   first token, the tasks, whose tokens follow each other. Where nothing is left waiting, a worker with free hands is idle.
-  Publishes to the workers that get what was given back, retried or due. O(ends + tasks + queues).
+  Publishes to the workers that get what was given back, retried or due, and to those who listen. O(ends + tasks + queues).
 ]]
 --- @include "owner"
 --- @include "ends"
@@ -29,31 +28,43 @@ end
 local n_queues = tonumber(ARGV[7])
 local first_end = 8 + 2 * n_queues
 local now = now_ms()
-local next_due
+local next_due = math.huge
+
+-- The queues served: place, name, limit, and what is set of them.
+local served, heard = {}, {}
+for i = 1, n_queues do
+  local queue = ARGV[6 + 2 * i]
+  local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'listen', 'broadcast')
+  if settings then
+    served[#served + 1] = {place = i, name = queue, limit = tonumber(ARGV[7 + 2 * i]), paused = settings[1],
+      due = tonumber(settings[2] or nil)}
+    heard[queue] = is_heard(settings[3], settings[4]) or false
+  end
+end
 
 -- A write that needs no memory comes first: then a full Redis allows the others too. A plain finish is one itself.
-if ARGV[first_end] ~= 'finish' or ARGV[6] == '1' then
+local flag = record[7]
+local one_by_one = ARGV[6] == '1' or flag
+if ARGV[first_end] ~= 'finish' or one_by_one then
   redis.call('HDEL', P .. 'worker:' .. worker, '-')
 end
-local e = carry_out_ends(P, worker, ARGV, first_end, ARGV[6] == '1', now)
+local e = carry_out_ends(P, worker, ARGV, first_end, one_by_one, now, heard)
 state_hands(P, worker, record, ARGV[4])
+if flag == FLAG_MARKS and not has_marks(P, worker) then
+  redis.call('HDEL', P .. 'worker:' .. worker, 'flag')
+end
 
--- The queues served: place, name, limit, paused. Due work joins its queue first.
-local served = {}
-for i = 1, n_queues do
-  local queue, limit = ARGV[6 + 2 * i], tonumber(ARGV[7 + 2 * i])
-  local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'due')
-  local due = settings and tonumber(settings[2])
-  if due and due <= now and try('ZCARD', P .. 'delayed:' .. queue) and try('LLEN', P .. 'queues:' .. queue) then
-    due = move_due(P, queue, now)
-    e.touched[queue] = true
+-- Due work joins its queue before anything is taken. What cannot be moved waits for a heartbeat.
+for _, queue in ipairs(served) do
+  local due = math.min(queue.due or math.huge, e.due[queue.name] or math.huge)
+  if due <= now then
+    due = math.huge
+    if can_move_due(P, queue.name) then
+      due = move_due(P, queue.name, now) or due
+      e.touched[queue.name] = true
+    end
   end
-  if due and (not next_due or due < next_due) then
-    next_due = due
-  end
-  if settings then
-    served[#served + 1] = {place = i, name = queue, limit = limit, paused = settings[1]}
-  end
+  next_due = math.min(next_due, due)
 end
 
 -- What came back goes to other idle workers first: a worker that gives a task back would take it again at once.
@@ -139,7 +150,7 @@ if free > 0 then
     end
   end
 end
-if next_due then
+if next_due < math.huge then
   result[3] = math.max(0, next_due - now)
 end
 result[4] = damaged or 0

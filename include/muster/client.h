@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The blocking client: enqueue tasks, and look at queues, workers and processes.
+ * The blocking client: enqueue tasks, take them under a lease, cancel, pause and delete, and look at queues, workers,
+ * processes and failures.
  *
  * A client holds one connection to Redis. One thread per client at a time; different clients are independent. Every
  * call blocks for its round trips, none of which waits longer than the client's `timeout_ms` without a byte moving.
@@ -36,6 +37,8 @@ struct muster_client;
 #define MUSTER_QUEUE_MAX 200
 #define MUSTER_WORKER_ID_MAX 64
 #define MUSTER_PREFIX_MAX 64
+#define MUSTER_GROUP_MAX 200
+#define MUSTER_MESSAGE_MAX ((size_t)64 * 1024)
 #define MUSTER_TASK_MAX_DEFAULT ((size_t)64 * 1024 * 1024)
 #define MUSTER_TASK_MAX ((size_t)512 * 1024 * 1024)
 
@@ -93,6 +96,7 @@ MUSTER_API const char *muster_queue_check(const char *name);
 MUSTER_API const char *muster_worker_id_check(const char *id);
 MUSTER_API const char *muster_prefix_check(const char *prefix);
 MUSTER_API const char *muster_url_check(const char *url);
+MUSTER_API const char *muster_process_id_check(const char *process);
 
 /*
  * Enqueue one task: at once into the hands of an idle worker of the queue, else to the end of the queue.
@@ -114,7 +118,8 @@ MUSTER_API int muster_task_enqueue(struct muster_client *c, const char *queue, c
  *   size        sizeof(struct muster_enqueue_options)
  *   at_front    the tasks are the next out, tasks[0] first
  *   request_id  1 to 200 bytes without control characters, copied: sent again under the same id within an hour, as after
- *               E_CONN, the same call adds nothing and answers as the first did. Costs a record in Redis for that time
+ *               E_CONN, the same call adds nothing and answers as the first did. Costs a record in Redis for that time,
+ *               which outlives the queue, should it be deleted
  */
 struct muster_enqueue_options {
     size_t size;
@@ -168,18 +173,42 @@ MUSTER_API int muster_queue_length(struct muster_client *c, const char *queue, u
  *   running    processes: tasks in the hands of workers
  *   delayed    tasks that wait for a retry's delay to pass
  *   failed     tasks on the queue's failed list
+ *   cancelled  tasks that were cancelled, since the queue was last deleted or tidied away
  *   idle       workers that wait for a task of this queue
  *   paused     nothing is handed out
  */
 struct muster_queue_info {
     const char *name;
-    uint64_t waiting, running, delayed, failed, idle;
+    uint64_t waiting, running, delayed, failed, cancelled, idle;
     int paused;
 };
 typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
 
-/* The queues of the namespace, oldest name first: those that hold something, and those that workers serve. */
+/* The queues of the namespace, oldest name first: those that hold something, and those that workers serve. A queue that only
+ * a bare LPUSH has made is among them once a worker serves it or a call of muster has used it. */
 MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+/*
+ * Pause a queue: from now on nothing of it is taken or handed over; what runs goes on, what is enqueued waits. Resume
+ * hands over what waits to whoever is idle. Both are OK when it was so already, and for a queue that does not exist yet.
+ * (qless's pause and unpause.)
+ *
+ * Returns MUSTER_OK or MUSTER_E_INVALID: the queue's name.
+ */
+MUSTER_API int muster_queue_pause(struct muster_client *c, const char *queue) MUSTER_MUST_CHECK;
+MUSTER_API int muster_queue_resume(struct muster_client *c, const char *queue) MUSTER_MUST_CHECK;
+
+/*
+ * Delete a queue: everything of it that waits, is delayed or has failed is gone for good, and so are its settings. What
+ * is in work may finish; its owners are told (MUSTER_EVENT_DELETED), and whatever else becomes of it, it is dropped. Workers
+ * go on serving the name: what is enqueued afterwards is a new queue. `waiting` gets how many waited or were delayed,
+ * `running` how many were in work; either may be NULL. (worqr's deleteQueue, without its resurrection.)
+ *
+ * Returns MUSTER_OK, MUSTER_E_INVALID: the queue's name, or MUSTER_E_REDIS: a key of it has a wrong type, and nothing was
+ * changed.
+ */
+MUSTER_API int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *waiting,
+                                   uint64_t *running) MUSTER_MUST_CHECK;
 
 /*
  *   id              the worker's
@@ -215,12 +244,17 @@ MUSTER_API int muster_worker_list(struct muster_client *c, muster_worker_fn *fn,
  *   worker, queue  whose hands, and from where
  *   token          rises with every take in the namespace: the fencing token
  *   started_at_ms  when it was taken, Unix time by Redis' clock
+ *   ends_at_ms     a lease's end, Unix time by Redis' clock; 0: it is a worker's
+ *   cancelled      it, or its queue, was cancelled or deleted: only a finish still counts
+ *   progress       the last note of muster_process_progress() or muster_lease_extend(); "" if there is none
  *   task, len      the task's bytes
  */
 struct muster_process_info {
     const char *id, *worker, *queue;
     uint64_t token;
-    int64_t started_at_ms;
+    int64_t started_at_ms, ends_at_ms;
+    int cancelled;
+    const char *progress;
     const void *task;
     size_t len;
 };
@@ -240,9 +274,12 @@ struct muster_process_filter {
     const struct muster_bytes *task;
 };
 
+/* The worker's id under which tasks are that somebody holds by a lease. */
+#define MUSTER_LEASE_ID ".lease"
+
 /*
  * The processes: tasks in the hands of registered workers, worker by worker and queue by queue, in no order within
- * one. `f` may be NULL. Read in pages (HSCAN): one that ends or begins meanwhile may or may not be seen, or be seen
+ * one, then those under leases. `f` may be NULL. Read in pages (HSCAN): one that ends or begins meanwhile may or may not be seen, or be seen
  * twice.
  */
 MUSTER_API int muster_process_list(struct muster_client *c, const struct muster_process_filter *f,
@@ -267,6 +304,223 @@ MUSTER_API int muster_worker_fail(struct muster_client *c, const char *worker, u
  * swept. muster_client_error() names the last such worker and its key.
  */
 MUSTER_API int muster_client_sweep(struct muster_client *c, uint64_t *workers) MUSTER_MUST_CHECK;
+
+/*
+ * Cancel a task: all its copies in this queue. Those that wait or are delayed are removed at once and never start;
+ * `waiting` gets how many. Those in work are marked, `running` gets how many: their owners are told, by a message and
+ * by every heartbeat (MUSTER_STOP_CANCELLED), and from now on only a finish still counts: given back, retried, failed or
+ * swept, they are gone. So each ends finished or cancelled. Either pointer may be NULL. Copies on the failed list stay. O(what waits
+ * and runs in the queue). (worqr's cancelTasks.)
+ *
+ * Returns MUSTER_OK, also when there was no copy; MUSTER_E_INVALID: the queue's name; MUSTER_E_REDIS: a key has a wrong
+ * type, and nothing was changed.
+ */
+MUSTER_API int muster_task_cancel(struct muster_client *c, const char *queue, const void *task, size_t len,
+                                  uint64_t *waiting, uint64_t *running) MUSTER_MUST_CHECK;
+
+/* Cancel one process. As muster_task_cancel(); MUSTER_E_LOST: there is no such process (any more). */
+MUSTER_API int muster_process_cancel(struct muster_client *c, const char *process) MUSTER_MUST_CHECK;
+
+/* ---- leases: tasks without a worker ---- */
+
+#define MUSTER_LEASE_MAX_MS ((int64_t)30 * 24 * 3600 * 1000)
+#define MUSTER_LEASE_TAKE_MAX 1000
+
+/*
+ * Take up to `n` tasks (at most MUSTER_LEASE_TAKE_MAX) under a lease of `lease_ms`, counted by Redis' clock. Who knows a
+ * process' id is its owner: any client may end it. When the lease lapses first, the task goes back to the front of the queue and
+ * the process is nobody's; that counts as a crash (three, and the task is on the failed list). Delayed tasks that are
+ * due and leases that have lapsed are moved first. (redis-work-queue's lease.)
+ *
+ * With `wait_ms` over 0 it waits up to so long for the first task: woken by whoever enqueues, never polling, on a second
+ * connection of the client's. Not with a connection that was handed in: MUSTER_E_STATE. Workers that are idle on the queue are
+ * served before those who wait here.
+ *
+ * Once tasks are taken `fn` is called for each, until it returns non-zero; the others are leased all the same.
+ *
+ * Returns MUSTER_OK: at least one was taken; or
+ *   MUSTER_E_NOT_FOUND  there was none (in time), or the queue is paused
+ *   MUSTER_E_INVALID    the queue's name, n, lease_ms (1 to MUSTER_LEASE_MAX_MS) or wait_ms
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  some may have been taken: they come back when the lease lapses
+ */
+MUSTER_API int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms, int64_t wait_ms,
+                                 muster_process_row_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+/*
+ *   size    sizeof(struct muster_finish_options)
+ *   result  bytes for those who listen (muster_queue_listen()); NULL: none, which is not the same as no bytes
+ */
+struct muster_finish_options {
+    size_t size;
+    const struct muster_bytes *result;
+};
+
+/*
+ * End a process by its id: of a lease, or of a worker, who is then told MUSTER_STOP_LOST. The same ends as a handler's:
+ * finish; give back to the front of the queue; retry after `delay_ms` at the end of the queue; fail onto the failed list
+ * with a group (NULL: "failed"; 1 to 200 bytes without control characters) and a message (NULL: none; up to 64 KiB). `o` may be NULL.
+ *
+ * Returns MUSTER_OK, once for each process; or
+ *   MUSTER_E_LOST     it was ended before, its lease lapsed, or there never was one; nothing was changed
+ *   MUSTER_E_INVALID, MUSTER_E_TOO_BIG  the id or another argument; nothing was sent
+ *   MUSTER_E_REDIS    a key of its queue has a wrong type; nothing was changed
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  unknown. Said again, E_LOST may then mean that the first one counted
+ */
+MUSTER_API int muster_lease_finish(struct muster_client *c, const char *process,
+                                   const struct muster_finish_options *o) MUSTER_MUST_CHECK;
+MUSTER_API int muster_lease_give_back(struct muster_client *c, const char *process) MUSTER_MUST_CHECK;
+MUSTER_API int muster_lease_retry(struct muster_client *c, const char *process, int64_t delay_ms) MUSTER_MUST_CHECK;
+MUSTER_API int muster_lease_fail(struct muster_client *c, const char *process, const char *group,
+                                 const char *message) MUSTER_MUST_CHECK;
+
+#define MUSTER_PROGRESS_MAX 4096
+
+/*
+ *   size      sizeof(struct muster_extend_options)
+ *   lease_ms  the lease ends so long from now; 0: as it is
+ *   progress  a note that the list of processes shows, up to MUSTER_PROGRESS_MAX bytes; "": none any more; NULL: as it is
+ */
+struct muster_extend_options {
+    size_t size;
+    int64_t lease_ms;
+    const char *progress;
+};
+
+/*
+ * Extend a lease, or say how far the work is. MUSTER_E_STATE: the process was cancelled (it is still the caller's to
+ * finish or give back), or a lease was asked for on a worker's process, which has none; nothing was changed. Else as muster_lease_finish().
+ */
+MUSTER_API int muster_lease_extend(struct muster_client *c, const char *process,
+                                   const struct muster_extend_options *o) MUSTER_MUST_CHECK;
+
+/* ---- the failed list ---- */
+
+/* The failed list of a queue keeps its newest entries: so many, of so many bytes together, for so long. */
+#define MUSTER_FAILED_MAX 10000
+#define MUSTER_FAILED_BYTES_MAX ((size_t)64 * 1024 * 1024)
+#define MUSTER_FAILED_AGE_MAX_MS ((int64_t)7 * 24 * 3600 * 1000)
+
+/*
+ * A task that failed.
+ *
+ *   entry           names it: for muster_failed_replay() and _drop()
+ *   process         whose end it was; its worker and token are in it
+ *   group, message  why
+ *   failed_at_ms    Unix time by Redis' clock
+ */
+struct muster_failure {
+    const char *entry, *queue, *process, *worker, *group;
+    struct muster_bytes message;
+    int64_t failed_at_ms;
+    const void *task;
+    size_t len;
+};
+typedef int muster_failure_fn(const struct muster_failure *failure, void *arg);
+
+/*
+ * Which failures.
+ *
+ *   size     sizeof(struct muster_failed_filter)
+ *   queue    of this queue; must be given
+ *   group    only of this group; NULL: of all
+ *   entries  n_entries of them, only these; NULL: all. Not together with `group`
+ *   offset   leave out so many first; only for muster_failed_list()
+ *   n        so many at most; 0: all
+ */
+struct muster_failed_filter {
+    size_t size;
+    const char *queue, *group;
+    const char *const *entries;
+    size_t n_entries;
+    uint64_t offset, n;
+};
+
+/* The failures of a queue, newest first. Read in pages: one that comes or goes meanwhile may be missing or seen twice. */
+MUSTER_API int muster_failed_list(struct muster_client *c, const struct muster_failed_filter *f, muster_failure_fn *fn,
+                                  void *arg) MUSTER_MUST_CHECK;
+
+struct muster_failed_group {
+    const char *queue, *group;
+    uint64_t n;
+};
+typedef int muster_failed_group_fn(const struct muster_failed_group *group, void *arg);
+
+/* How many failures each group of a queue has; `queue` NULL: of every queue. (qless's failed.) */
+MUSTER_API int muster_failed_groups(struct muster_client *c, const char *queue, muster_failed_group_fn *fn,
+                                    void *arg) MUSTER_MUST_CHECK;
+
+/*
+ * Replay: put failed tasks back to the end of their queue, the oldest failure first; drop: forget them. `n`, if not NULL,
+ * gets how many. Many go in bounded steps; a failure in between leaves the rest on the list. (qless's unfail.)
+ *
+ * Returns MUSTER_OK; MUSTER_E_INVALID: the filter; MUSTER_E_NOT_FOUND: one of the entries is not (any more) on the list,
+ * the others were seen to; MUSTER_E_REDIS: a key of the queue has a wrong type, nothing was changed.
+ */
+MUSTER_API int muster_failed_replay(struct muster_client *c, const struct muster_failed_filter *f,
+                                    uint64_t *n) MUSTER_MUST_CHECK;
+MUSTER_API int muster_failed_drop(struct muster_client *c, const struct muster_failed_filter *f,
+                                  uint64_t *n) MUSTER_MUST_CHECK;
+
+/* ---- listening ---- */
+
+enum muster_queue_event_type {
+    MUSTER_QUEUE_DONE,     /* a process was finished */
+    MUSTER_QUEUE_CANCELLED,/* a task was cancelled: all its copies */
+    MUSTER_QUEUE_DELETED   /* the queue was deleted */
+};
+
+/*
+ *   process  done: whose end it was; else NULL
+ *   worker   done: its owner; else NULL
+ *   task     done, cancelled: the task's bytes
+ *   result   done: what the finish brought along, NULL if nothing; else NULL
+ */
+struct muster_queue_event {
+    enum muster_queue_event_type type;
+    const char *queue, *process, *worker;
+    const void *task;
+    size_t len;
+    const struct muster_bytes *result;
+};
+typedef int muster_queue_event_fn(const struct muster_queue_event *event, void *arg);
+
+/*
+ * Listen to what happens in a queue, for `wait_ms` or until `fn` returns non-zero. Events are published only while
+ * somebody listens (or the queue's `broadcast` setting is there), on the channels `<prefix>_<queue>_done`, `_cancel` and `_delete`,
+ * and are heard at most once: who must not miss one looks at the queue. `ready`, if not NULL, is called once when listening has
+ * begun: what happens from then on is heard. It may use another client, not this one. (worqr's events.)
+ *
+ * Returns MUSTER_OK when fn or `ready` ended it, MUSTER_E_TIMEOUT when the time is over, MUSTER_E_INVALID: the queue's
+ * name or wait_ms; MUSTER_E_STATE: the client's connection was handed in.
+ */
+MUSTER_API int muster_queue_listen(struct muster_client *c, const char *queue, int64_t wait_ms, int (*ready)(void *arg),
+                                   muster_queue_event_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+/* ---- check ---- */
+
+/*
+ * Something that no rule allows.
+ *
+ *   key       where; the queue's name at its end may hold any byte but control characters
+ *   what      what is wrong with it, and what was done or can be done
+ *   repaired  it was put right
+ */
+struct muster_damage {
+    const char *key, *what;
+    int repaired;
+};
+typedef int muster_damage_fn(const struct muster_damage *damage, void *arg);
+
+/*
+ * Look through all keys of the namespace (SCAN, in bounded steps, on a live system) for what no rule allows: sets without
+ * a registered worker, liveness keys and idle entries of nobody, work beside an idle worker, marks without a process,
+ * counts that do not add up, keys of a wrong type or unknown kind. With `repair` what can be put right without losing
+ * anything is, each in one script; a key of a wrong or unknown type is left to people. `fn` is called for each.
+ *
+ * Returns MUSTER_OK when it looked through all, or `fn` ended it.
+ */
+MUSTER_API int muster_client_check(struct muster_client *c, int repair, muster_damage_fn *fn,
+                                   void *arg) MUSTER_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -64,9 +64,13 @@ enum muster_outcome {
 /* What a running handler is told. Only MUSTER_GO_ON can still change, and only once. */
 enum muster_stop_reason {
     MUSTER_GO_ON,
+    MUSTER_STOP_CANCELLED, /* the task was cancelled: stop, and end the process. Only MUSTER_FINISH still counts as done;
+                               with any other outcome the task is gone */
     MUSTER_STOP_LOST, /* the ttl ran out without a confirmed heartbeat, or the worker was failed by its peers: the
                                task may be in other hands. Stop; still end the process, Redis decides whether it counts */
-    MUSTER_STOP_DRAIN /* the worker stops and its drain time is over: the task was, or will be, given back */
+    MUSTER_STOP_LIMIT, /* it ran longer than it may (`limit_ms`). MUSTER_GIVE_BACK now means what `on_limit` says */
+    MUSTER_STOP_DRAIN /* the worker stops and its drain time is over, or it leaves the queue: the task was, or will be,
+                         given back */
 };
 
 /*
@@ -85,19 +89,29 @@ enum muster_event_type {
     MUSTER_EVENT_STOP,      /* `process` is told to stop; muster_process_stop_reason() says why */
     MUSTER_EVENT_UNCOUNTED, /* the end of `process` did not count (`err`, mostly MUSTER_E_LOST) */
     MUSTER_EVENT_SWEPT,     /* it gave the tasks of a failed worker back to their queues; `text` tells whose, how many */
+    MUSTER_EVENT_CANCEL,    /* somebody announced on `<prefix>_<queue>_cancel` that `task` of `queue` is cancelled: a
+                               foreign program, or muster on a queue to which somebody listens. A process of this worker that was
+                               cancelled by muster is told by MUSTER_EVENT_STOP besides; what a foreign program cancels,
+                               is the program's to find and end */
+    MUSTER_EVENT_DELETED,   /* the queue of `process` was deleted: it may finish; with any other outcome the task is gone */
+    MUSTER_EVENT_NEAR_LIMIT, /* `process` has used nine tenths of its time limit; muster_process_extend() gives it more */
+    MUSTER_EVENT_LEFT,      /* muster_worker_leave() of `queue` is done: its tasks are back, it may be served again */
     MUSTER_EVENT_REFUSED,   /* Redis refused a call; `err`, `text`. The worker goes on and will try again */
     MUSTER_EVENT_STOPPED    /* deregistered, or given up (`err`): the last event. The worker may be freed */
 };
 
 /*
  * What happened, borrowed until the callback returns. `err` is MUSTER_OK and `text` "" where the event has none;
- * `process` is NULL except where stated above.
+ * `process`, `queue` and `task` are NULL except where stated above.
  */
 struct muster_event {
     enum muster_event_type type;
     int err;
     const char *text;
     struct muster_process *process;
+    const char *queue;
+    const void *task;
+    size_t len;
 };
 typedef void muster_event_fn(struct muster_worker *w, const struct muster_event *e, void *arg);
 
@@ -126,6 +140,14 @@ typedef void muster_event_fn(struct muster_worker *w, const struct muster_event 
  *                 hosts that come back. Its ttl then only says how long it is handed work without being heard
  *   resume        a former life of this id that died left tasks in its hands: take them up again, instead of giving them
  *                 back to the front of their queues. Serve the same queues
+ *   burst         stop when the queues hand out nothing and nothing runs. Work that is due is taken first, delayed
+ *                 work is not waited for
+ *   max_tasks     stop when so many tasks were started and have ended; 0: no limit
+ *   in_turn       each take begins with the next queue, instead of always with the first one served (qless's round robin)
+ *   limit_ms      how long a handler may run on one task; past it, it is told MUSTER_STOP_LIMIT; 0: as long as it
+ *                 likes. An inline handler cannot be told while it does not return to the loop
+ *   on_limit      what MUSTER_GIVE_BACK means for a process past its limit: MUSTER_FAIL (group "limit"; the default),
+ *                 MUSTER_RETRY or MUSTER_GIVE_BACK
  *   drain_ms      how long muster_worker_stop(w, -1) lets handlers run on; default 30 000
  *   on_event, arg called on each event; may be NULL
  */
@@ -134,7 +156,10 @@ struct muster_worker_options {
     const char *url, *prefix, *id;
     struct event_base *base;
     struct redisAsyncContext *data, *subscription;
-    int ttl_ms, hands, threads, prefetch, permanent, resume, drain_ms;
+    int ttl_ms, hands, threads, prefetch, permanent, resume, drain_ms, burst, in_turn;
+    uint64_t max_tasks;
+    int64_t limit_ms;
+    enum muster_outcome on_limit;
     muster_event_fn *on_event;
     void *arg;
 };
@@ -171,13 +196,14 @@ MUSTER_API int muster_worker_start(struct muster_worker *w) MUSTER_MUST_CHECK;
 
 /*
  * Serve a queue: take its tasks and run `fn` for each. Several queues are looked at in the order in which they were
- * served. At most `hands` of its processes at once; 0: as many as the worker has hands.
+ * served, or in turn (option `in_turn`). At most `hands` of its processes at once; 0: as many as the worker has hands.
  *
  * Returns MUSTER_OK, MUSTER_E_NOMEM, or
  *   MUSTER_E_NOT_STARTED  muster_worker_start() comes first
  *   MUSTER_E_INVALID      the queue's name, or `hands`
  *   MUSTER_E_EXISTS       it serves this queue already
- *   MUSTER_E_STATE        the worker stops, or serves MUSTER_WORKER_QUEUES_MAX queues
+ *   MUSTER_E_STATE        the worker stops, is just leaving this queue (MUSTER_EVENT_LEFT tells when that is done), or
+ *                         serves MUSTER_WORKER_QUEUES_MAX queues, counting those it left
  */
 MUSTER_API int muster_worker_serve(struct muster_worker *w, const char *queue, int hands, muster_handler_fn *fn,
                                    void *arg) MUSTER_MUST_CHECK;
@@ -200,7 +226,9 @@ MUSTER_API int muster_worker_serve(struct muster_worker *w, const char *queue, i
  *
  * Exit status 0 finishes the task; 75 (EX_TEMPFAIL) retries it; 126 and 127 (cannot be run, not found) give it back
  * and stop the worker with E_NOT_FOUND; any other fails it, group "exit-N"; death by a signal fails it, group
- * "signal-N". A child that was told to stop and did not exit with 0 has its task given back.
+ * "signal-N". A child that is told to stop (cancelled, lost, past its limit, or at the end of a drain) gets SIGTERM, and
+ * SIGKILL after `grace_ms`, with its whole process group; if it does not exit with 0 its task is given back, which for
+ * a cancelled one means that it is gone.
  */
 struct muster_command {
     size_t size;
@@ -212,6 +240,30 @@ struct muster_command {
 /* As muster_worker_serve(), and MUSTER_E_NOT_FOUND if the program is not found or cannot be executed. */
 MUSTER_API int muster_worker_serve_command(struct muster_worker *w, const char *queue,
                                            const struct muster_command *command) MUSTER_MUST_CHECK;
+
+/*
+ * Stop serving a queue: nothing more of it starts, and this worker's own processes of it go back to the front, no other
+ * worker's. Handlers that still run on it are told MUSTER_STOP_DRAIN and their outcome no longer counts; commands are ended first.
+ * MUSTER_EVENT_LEFT tells when it is done; without a connection that is when there is one again. (worqr's stopWork.)
+ *
+ * Returns MUSTER_OK, also when it is leaving already; MUSTER_E_NOT_FOUND: it does not serve this queue; MUSTER_E_STATE:
+ * the worker stops.
+ */
+MUSTER_API int muster_worker_leave(struct muster_worker *w, const char *queue) MUSTER_MUST_CHECK;
+
+/* Told once per muster_worker_enqueue(): `err` as of muster_task_enqueue(), and how many wait. Not after the worker
+ * was freed. */
+typedef void muster_done_fn(struct muster_worker *w, int err, uint64_t waiting, void *arg);
+
+/*
+ * Enqueue a task without blocking, over the worker's own connection, to any queue. The bytes are copied. `fn` (may be NULL)
+ * is called from the loop with the answer: MUSTER_E_CONN when the connection broke before it came, so that it is unknown.
+ *
+ * Returns MUSTER_OK: sent; or, with nothing sent and `fn` not called, MUSTER_E_INVALID: the queue's name;
+ * MUSTER_E_TOO_BIG: over 64 MiB; MUSTER_E_CONN: not connected; MUSTER_E_NOT_STARTED: not registered; MUSTER_E_NOMEM.
+ */
+MUSTER_API int muster_worker_enqueue(struct muster_worker *w, const char *queue, const void *task, size_t len,
+                                     muster_done_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
  * Run the worker's own loop until the worker has stopped; only without a `base` of the caller's.
@@ -261,6 +313,24 @@ MUSTER_API int muster_process_set_retry(struct muster_process *p, int64_t delay_
  * default none). Both are copied. E_INVALID, E_TOO_BIG or E_NOMEM: the old ones stay.
  */
 MUSTER_API int muster_process_set_failure(struct muster_process *p, const char *group, const char *message);
+
+/*
+ * For an end with MUSTER_FINISH: bytes of any kind for those who listen to the queue (muster_queue_listen()); copied, at most
+ * 64 MiB. No bytes are a result too. E_TOO_BIG or E_NOMEM: the old one stays.
+ */
+MUSTER_API int muster_process_set_result(struct muster_process *p, const void *result, size_t len);
+
+/*
+ * Say how far the work is: a note that the list of processes (`muster ps`) shows, copied, at most MUSTER_PROGRESS_MAX bytes
+ * (client.h); a later one takes its place. Any thread. It is sent when the loop comes to it, and lost without a connection.
+ *
+ * Returns MUSTER_OK, MUSTER_E_TOO_BIG or MUSTER_E_NOMEM.
+ */
+MUSTER_API int muster_process_progress(struct muster_process *p, const char *note);
+
+/* Its time limit ends `limit_ms` from now, whether it had one or not; 0: it has none any more. Any thread. E_INVALID if
+ * negative. Once told MUSTER_STOP_LIMIT it stays told. */
+MUSTER_API int muster_process_extend(struct muster_process *p, int64_t limit_ms);
 
 /*
  * End a process whose handler answered MUSTER_LATER, once; `p` is dead afterwards. `o` must not be MUSTER_LATER. If the

@@ -1,36 +1,104 @@
 --[[
-  Delayed tasks: each queue has them in a zset by due time, and the earliest one in the field `due` of its settings, so
-  that a queue without any costs nothing. A member is "<token>:<task>": equal bytes must not collapse.
+  What becomes ready by itself: delayed tasks, each queue's in a zset by due time, and leases that lapse, in another by
+  their end. The earliest of both stands in the field `due` of the queue's settings, so that a queue without any costs nothing.
+  A delayed member is "<token>:<task>": equal bytes must not collapse.
 ]]
+--- @include "put_back"
+--- @include "hand_over"
+--- @include "try"
+--- @include "announce"
 
--- At most this many per call move.
-local DUE_MAX = 100
+-- At most so many delayed tasks move per call; and so many leases, which is what one take can hold: in parts they would
+-- come to lie in front of each other the wrong way round.
+local DUE_MAX, LAPSED_MAX = 100, 1000
 local TOKEN_LEN = 11
 
-local function delay_task(P, queue, at_ms, token, task)
-  redis.call('ZADD', P .. 'delayed:' .. queue, at_ms, token .. ':' .. task)
-  local due = redis.call('HGET', P .. 'queue:' .. queue, 'due')
-  if not due or at_ms < tonumber(due) then
+-- Something becomes ready at this time. Those who wait without being workers sleep until the earliest such time.
+local function note_due(P, queue, at_ms)
+  local settings = redis.call('HMGET', P .. 'queue:' .. queue, 'due', 'listen', 'broadcast')
+  if at_ms < (tonumber(settings[1]) or math.huge) then
     redis.call('HSET', P .. 'queue:' .. queue, 'due', at_ms)
+    if is_heard(settings[2], settings[3]) then
+      announce(P, queue, 'work', WORK)
+    end
   end
 end
 
--- Moves what is due to the end of the queue. Returns when the next one is due, ms, or nil.
-local function move_due(P, queue, now)
+local function delay_task(P, queue, at_ms, token, task)
+  redis.call('ZADD', P .. 'delayed:' .. queue, at_ms, token .. ':' .. task)
+  note_due(P, queue, at_ms)
+end
+
+local function move_delayed(P, queue, now)
   local delayed = P .. 'delayed:' .. queue
   local members = redis.call('ZRANGEBYSCORE', delayed, '-inf', now, 'LIMIT', 0, DUE_MAX)
-  if #members > 0 then
-    local tasks = {}
-    for i, member in ipairs(members) do
-      tasks[i] = string.sub(member, TOKEN_LEN + 2)
-    end
-    redis.call('LPUSH', P .. 'queues:' .. queue, unpack(tasks))
-    redis.call('ZREM', delayed, unpack(members))
+  if #members == 0 then
+    return
   end
-  local next_due = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
-  if next_due then
+  local tasks = {}
+  for i, member in ipairs(members) do
+    tasks[i] = string.sub(member, TOKEN_LEN + 2)
+  end
+  redis.call('LPUSH', P .. 'queues:' .. queue, unpack(tasks))
+  redis.call('ZREM', delayed, unpack(members))
+end
+
+-- Leases that have lapsed: to the front again. Their holders count as dead.
+local function move_lapsed(P, queue, now)
+  local leases, set = P .. 'leases:' .. queue, P .. 'processing:' .. LEASE .. ':' .. queue
+  local tokens = redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, LAPSED_MAX)
+  local numbers, tasks = {}, {}
+  for _, token in ipairs(tokens) do
+    local number, task = token_number(token), redis.call('HGET', set, token)
+    if number and task then
+      numbers[#numbers + 1] = number
+      tasks[number] = task
+    end
+  end
+  if #tokens == 0 then
+    return
+  end
+  table.sort(numbers)
+  local held = #numbers
+  numbers = drop_marked(P, LEASE, queue, numbers)
+  numbers = stop_poison(P, LEASE, queue, numbers, tasks, now, 'its lease lapsed')
+  push_front(P, queue, numbers, tasks)
+  redis.call('HDEL', set, unpack(tokens))
+  redis.call('ZREM', leases, unpack(tokens))
+  try('HINCRBY', P .. 'queue:' .. queue, 'running', -held)
+end
+
+-- Have the keys that due work writes their types?
+local function can_move_due(P, queue)
+  return try('HLEN', P .. 'queue:' .. queue)
+    and try('ZCARD', P .. 'delayed:' .. queue) and try('LLEN', P .. 'queues:' .. queue)
+    and try('ZCARD', P .. 'leases:' .. queue) and try('HLEN', P .. 'processing:' .. LEASE .. ':' .. queue)
+    and try('HLEN', P .. 'marks:' .. LEASE) and try('HLEN', P .. 'notes:' .. LEASE) and try('HLEN', P .. 'crashes:' .. queue)
+    and can_fail(P, queue)
+end
+
+-- Moves what is due into the queue. Returns when the next is due, ms, or nil.
+local function move_due(P, queue, now)
+  move_delayed(P, queue, now)
+  move_lapsed(P, queue, now)
+  local delayed = redis.call('ZRANGE', P .. 'delayed:' .. queue, 0, 0, 'WITHSCORES')[2]
+  local lapses = redis.call('ZRANGE', P .. 'leases:' .. queue, 0, 0, 'WITHSCORES')[2]
+  local next_due = math.min(tonumber(delayed) or math.huge, tonumber(lapses) or math.huge)
+  if next_due < math.huge then
     redis.call('HSET', P .. 'queue:' .. queue, 'due', next_due)
-    return tonumber(next_due)
+    return next_due
   end
   redis.call('HDEL', P .. 'queue:' .. queue, 'due')
+end
+
+-- Is a lease past its end? It and others that are go to whoever is idle first; beyond what one call moves, its own end
+-- decides.
+local function has_lapsed(P, queue, token, now)
+  local due = tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'due'))
+  if due and due <= now then
+    move_due(P, queue, now)
+    hand_over_waiting(P, queue)
+  end
+  local ends = redis.call('ZSCORE', P .. 'leases:' .. queue, token)
+  return not ends or tonumber(ends) <= now
 end

@@ -1,12 +1,99 @@
 --[[
-  The failed list of a queue: a zset by time. A member is "<token>:<length of worker>:<of group>:<of message>:", then
-  these three and the task. It keeps the newest entries.
+  The failed list of a queue: a zset by a token that is drawn for each failure, which is its time, its order and its name
+  in one. A member is "<token>:<length of worker>:<of group>:<of message>:", then these three and the task; that token is
+  the process'. P:failures:<q> counts the entries of each group ("g:" + group) and all their bytes ("bytes").
+  The oldest entries go when there are too many, too many bytes, or when they are too old.
 ]]
+--- @include "token"
+--- @include "try"
+
 local FAILED_MAX = 10000
+local FAILED_BYTES_MAX = 67108864
+local FAILED_AGE_MS = 604800000
+-- At most so many are dropped or looked at per call.
+local TRIM_MAX, FAILED_PAGE = 1000, 100
+
+-- Group and task of an entry; nil when it is malformed.
+local function parse_failed(member)
+  local worker, group, message, at = string.match(member, '^%w+:(%d+):(%d+):(%d+):()')
+  if at then
+    local from = at + worker
+    return string.sub(member, from, from + group - 1), string.sub(member, from + group + message)
+  end
+end
+
+local function remove_failed(P, queue, member)
+  local figures, group = P .. 'failures:' .. queue, parse_failed(member)
+  redis.call('ZREM', P .. 'failed:' .. queue, member)
+  if group and (try('HINCRBY', figures, 'g:' .. group, -1) or 1) <= 0 then
+    redis.call('HDEL', figures, 'g:' .. group)
+  end
+  try('HINCRBY', figures, 'bytes', -#member)
+  if redis.call('EXISTS', P .. 'failed:' .. queue) == 0 then
+    redis.call('DEL', figures)
+  end
+end
+
+-- The newest entry stays, whatever its size.
+local function trim_failed(P, queue, now)
+  local key = P .. 'failed:' .. queue
+  for _ = 1, TRIM_MAX do
+    local oldest = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+    local count = redis.call('ZCARD', key)
+    local bytes = tonumber(redis.call('HGET', P .. 'failures:' .. queue, 'bytes')) or 0
+    if count == 0 or (count <= FAILED_MAX and (bytes <= FAILED_BYTES_MAX or count == 1)
+        and tonumber(oldest[2]) / 1000 > now - FAILED_AGE_MS) then
+      return
+    end
+    remove_failed(P, queue, oldest[1])
+  end
+end
+
+-- Have the keys that a failure writes their types?
+local function can_fail(P, queue)
+  return try('ZCARD', P .. 'failed:' .. queue) and try('HLEN', P .. 'failures:' .. queue)
+    and try('STRLEN', P .. 'token')
+end
 
 local function add_failed(P, queue, now, token, worker, group, message, task)
-  local key = P .. 'failed:' .. queue
-  redis.call('ZADD', key, now, token .. ':' .. #worker .. ':' .. #group .. ':' .. #message .. ':' .. worker .. group
-    .. message .. task)
-  redis.call('ZREMRANGEBYRANK', key, 0, -FAILED_MAX - 1)
+  local member = token .. ':' .. #worker .. ':' .. #group .. ':' .. #message .. ':' .. worker .. group .. message .. task
+  redis.call('ZADD', P .. 'failed:' .. queue, string.format('%.0f', draw_tokens(P, 1)), member)
+  try('HINCRBY', P .. 'failures:' .. queue, 'g:' .. group, 1)
+  try('HINCRBY', P .. 'failures:' .. queue, 'bytes', #member)
+  trim_failed(P, queue, now)
+end
+
+-- Some entries by their names: these, each once, and how many are not there.
+local function named_failed(P, queue, names, first)
+  local members, missing, named = {}, 0, {}
+  for i = first, #names do
+    local number = token_number(names[i])
+    local at = number and string.format('%.0f', number)
+    local member = at and redis.call('ZRANGEBYSCORE', P .. 'failed:' .. queue, at, at)[1]
+    if member and not named[member] then
+      members[#members + 1] = member
+      named[member] = true
+    elseif not member then
+      missing = missing + 1
+    end
+  end
+  return members, missing
+end
+
+-- Up to n entries of a group ("": of all), oldest first, among those from rank `from` on; and from which rank on to look
+-- next once these are removed, -1: there are no more, or enough.
+local function next_failed(P, queue, group, n, from)
+  local page = redis.call('ZRANGE', P .. 'failed:' .. queue, from, from + FAILED_PAGE - 1)
+  local members, passed = {}, 0
+  for _, member in ipairs(page) do
+    if #members == n then
+      break
+    elseif group == '' or parse_failed(member) == group then
+      members[#members + 1] = member
+    else
+      passed = passed + 1
+    end
+  end
+  local is_end = #page < FAILED_PAGE or #members == n
+  return members, is_end and -1 or from + passed
 end

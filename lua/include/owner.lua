@@ -3,9 +3,10 @@
   life is over (E_GONE) or when a later connection has already taken over (E_STATE: a late request of a dead one).
 ]]
 
--- 0, and the worker's record {epoch, conn, hands, held, ttl, permanent}, or the error to answer.
+-- 0, and the worker's record {epoch, conn, hands, held, ttl, permanent, flag}, or the error to answer.
 local function owner(P, worker, epoch, conn)
-  local w = redis.call('HMGET', P .. 'worker:' .. worker, 'epoch', 'conn', 'hands', 'held', 'ttl', 'permanent')
+  local w = redis.call('HMGET', P .. 'worker:' .. worker, 'epoch', 'conn', 'hands', 'held', 'ttl', 'permanent',
+    'flag')
   if w[1] ~= epoch then
     return E_GONE
   end

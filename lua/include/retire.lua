@@ -3,11 +3,7 @@
   holds goes back to the front of its queues, in the order in which it took it, and idle workers are woken.
 ]]
 --- @include "hand_over"
---- @include "crashes"
---- @include "failed"
-
--- At most this many values in one unpack(), far below Lua's limit of about 8 000.
-local CHUNK = 1000
+--- @include "put_back"
 
 -- The queues that the worker has served in this life.
 local function queues_of(record)
@@ -34,6 +30,11 @@ local function damaged_key(P, worker, queues)
       return P .. name
     end
   end
+  for _, name in ipairs({'marks:', 'notes:'}) do
+    if not type_is(P .. name .. worker, 'hash') then
+      return P .. name .. worker
+    end
+  end
   for _, queue in ipairs(queues) do
     local wanted = {
       [P .. 'processing:' .. worker .. ':' .. queue] = 'hash',
@@ -42,6 +43,7 @@ local function damaged_key(P, worker, queues)
       [P .. 'queue:' .. queue] = 'hash',
       [P .. 'crashes:' .. queue] = 'hash',
       [P .. 'failed:' .. queue] = 'zset',
+      [P .. 'failures:' .. queue] = 'hash',
     }
     for key, kind in pairs(wanted) do
       if not type_is(key, kind) then
@@ -51,43 +53,26 @@ local function damaged_key(P, worker, queues)
   end
 end
 
+-- Tokens up to here are exact as numbers; a lower limit would be reached by real ones, 2 ^ 51 in 2041.
+local EXACT = 2 ^ 53
+
 -- One set's tasks by token, oldest first: their numbers, and number -> task.
 local function read_set(set)
   local held = redis.call('HGETALL', set)
-  local numbers, tasks = {}, {}
+  local numbers, tasks, odd = {}, {}, 0
   for i = 1, #held, 2 do
-    local number = token_number(held[i]) or 0
-    while tasks[number] do
-      number = number + 0.25 -- fields that are no tokens: keep their tasks all the same
+    local number = #held[i] == 11 and token_number(held[i])
+    if not number or number > EXACT or tasks[number] then
+      while tasks[odd] do
+        odd = odd + 0.25
+      end
+      number = odd -- fields that are no tokens: keep their tasks all the same
     end
     numbers[#numbers + 1] = number
     tasks[number] = held[i + 1]
   end
   table.sort(numbers)
   return numbers, tasks
-end
-
--- Counts a crash for each task of a dead worker. Those that have killed too many go onto the failed list; answers the
--- numbers of the others.
-local function stop_poison(P, worker, queue, numbers, tasks, now)
-  local most = max_crashes(P, queue)
-  local kept = {}
-  if most == 0 or #numbers == 0 then
-    return numbers
-  end
-  for _, number in ipairs(numbers) do
-    local task = tasks[number]
-    local crashes = count_crash(P, queue, task)
-    if crashes >= most then
-      add_failed(P, queue, now, token_text(math.floor(number)), worker, 'crashed',
-        'the worker that held it died, ' .. crashes .. ' times', task)
-      forget_crashes(P, queue, task)
-    else
-      kept[#kept + 1] = number
-    end
-  end
-  keep_crashes(P, queue)
-  return kept
 end
 
 -- Ends a life: from here on every call of its epoch is E_GONE. Returns the queues that it served; or nil and the name of
@@ -107,28 +92,23 @@ local function end_life(P, worker)
   return queues
 end
 
+local DIED = 'the worker that held it died'
+
 -- Puts one set back onto the front of its queue and returns how many tasks went back. `crashed_at`: count crashes.
 local function give_back_set(P, worker, queue, crashed_at)
   local set = P .. 'processing:' .. worker .. ':' .. queue
-  local list = P .. 'queues:' .. queue
   local numbers, tasks = read_set(set)
   local held = #numbers
+  numbers = drop_marked(P, worker, queue, numbers)
   if crashed_at then
-    numbers = stop_poison(P, worker, queue, numbers, tasks, crashed_at)
+    numbers = stop_poison(P, worker, queue, numbers, tasks, crashed_at, DIED)
   end
-  local chunk = {}
-  for i = #numbers, 1, -1 do -- newest first, so that the oldest is the next out
-    chunk[#chunk + 1] = tasks[numbers[i]]
-    if #chunk == CHUNK or i == 1 then
-      redis.call('RPUSH', list, unpack(chunk))
-      chunk = {}
-    end
-  end
+  push_front(P, queue, numbers, tasks)
   redis.call('DEL', set) -- last: should anything raise after all, tasks are there twice rather than not at all
   if held > 0 then
     try('HINCRBY', P .. 'queue:' .. queue, 'running', -held)
   end
-  return #numbers
+  return #numbers, held
 end
 
 -- Retires a worker: the number of tasks given back, or nil and the name of the damaged key that prevents it. With
@@ -147,29 +127,48 @@ local function retire(P, worker, crashed_at)
   for _, queue in ipairs(queues) do
     given_back = given_back + give_back_set(P, worker, queue, crashed_at)
   end
+  redis.call('DEL', P .. 'marks:' .. worker, P .. 'notes:' .. worker)
   for _, queue in ipairs(queues) do -- when nothing more can be lost
     hand_over_waiting(P, queue)
   end
   return given_back
 end
 
--- Hands a dead worker's processes on to the next life of its id, under new tokens. The same checks and crash counts as
--- retire(). Returns how many there are and the queues; or nil and the name of a damaged key.
+-- Hands a dead worker's processes on to the next life of its id, under new tokens; marks stay with them. The same checks
+-- and crash counts as retire(). Returns how many there are and the queues; or nil and the name of a damaged key.
 local function resume(P, worker, crashed_at)
   local queues, damaged = end_life(P, worker)
   if not queues then
     return nil, damaged
   end
+  local marks = P .. 'marks:' .. worker
+  local kinds = {}
+  local marked = redis.call('HGETALL', marks)
+  for i = 1, #marked, 2 do
+    kinds[token_number(marked[i]) or 0] = marked[i + 1]
+  end
+  redis.call('DEL', marks, P .. 'notes:' .. worker)
   local held = 0
   for _, queue in ipairs(queues) do
     local set = P .. 'processing:' .. worker .. ':' .. queue
     local numbers, tasks = read_set(set)
-    local kept = stop_poison(P, worker, queue, numbers, tasks, crashed_at)
+    local innocent = {}
+    for _, number in ipairs(numbers) do
+      innocent[#innocent + 1] = not kinds[number] and number or nil
+    end
+    local kept = stop_poison(P, worker, queue, innocent, tasks, crashed_at, DIED)
+    for _, number in ipairs(numbers) do
+      kept[#kept + 1] = kinds[number] and number or nil
+    end
+    table.sort(kept)
     redis.call('ZREM', P .. 'idle:' .. queue, worker)
     redis.call('DEL', set)
     local first = #kept > 0 and draw_tokens(P, #kept)
     for i, number in ipairs(kept) do
       redis.call('HSET', set, token_text(first + i - 1), tasks[number])
+      if kinds[number] then
+        redis.call('HSET', marks, token_text(first + i - 1), kinds[number])
+      end
     end
     if #kept < #numbers then
       try('HINCRBY', P .. 'queue:' .. queue, 'running', #kept - #numbers)

@@ -66,13 +66,28 @@ const char *muster_client_error(const struct muster_client *c)
     return redis_error(c->redis);
 }
 
+int client_refuse(struct muster_client *c, const char *why)
+{
+    redis_error_set(c->redis, "%s", why);
+    return MUSTER_E_INVALID;
+}
+
 int client_check_queue(struct muster_client *c, const char *queue)
 {
     const char *why = muster_queue_check(queue);
-    if (!why)
-        return MUSTER_OK;
-    redis_error_set(c->redis, "%s", why);
-    return MUSTER_E_INVALID;
+    return why ? client_refuse(c, why) : MUSTER_OK;
+}
+
+int client_check_task(struct muster_client *c, const struct muster_bytes *task)
+{
+    if (task->len > c->max_task_len) {
+        redis_error_set(c->redis, "a task of %zu bytes is over the limit of %zu; nothing was sent", task->len,
+                        c->max_task_len);
+        return MUSTER_E_TOO_BIG;
+    }
+    if (!task->data && task->len > 0)
+        return client_refuse(c, "a task has a length but no bytes; nothing was sent");
+    return MUSTER_OK;
 }
 
 int client_ask(struct muster_client *c, struct redisReply **reply, const char *const *words)
@@ -81,6 +96,13 @@ int client_ask(struct muster_client *c, struct redisReply **reply, const char *c
     command_words(&command, words);
     int err = redis_call(c->redis, &command, reply);
     command_clear(&command);
+    return err;
+}
+
+int client_run(struct muster_client *c, enum script_id id, struct command *command, struct redisReply **reply)
+{
+    int err = redis_script(c->redis, id, command, reply);
+    command_clear(command);
     return err;
 }
 
@@ -97,20 +119,10 @@ struct request {
 static int check_request(struct muster_client *c, const struct request *r)
 {
     int err = client_check_queue(c, r->queue);
-    if (err == MUSTER_OK && r->id && muster_queue_check(r->id)) {
-        redis_error_set(c->redis, "a request id has 1 to 200 bytes and no control characters");
-        err = MUSTER_E_INVALID;
-    }
-    for (size_t i = 0; err == MUSTER_OK && i < r->n; i++) {
-        if (r->tasks[i].len > c->max_task_len) {
-            redis_error_set(c->redis, "a task of %zu bytes is over the limit of %zu; nothing was sent", r->tasks[i].len,
-                            c->max_task_len);
-            err = MUSTER_E_TOO_BIG;
-        } else if (!r->tasks[i].data && r->tasks[i].len > 0) {
-            redis_error_set(c->redis, "a task has a length but no bytes; nothing was sent");
-            err = MUSTER_E_INVALID;
-        }
-    }
+    if (err == MUSTER_OK && r->id && muster_queue_check(r->id))
+        err = client_refuse(c, "a request id has 1 to 200 bytes and no control characters");
+    for (size_t i = 0; err == MUSTER_OK && i < r->n; i++)
+        err = client_check_task(c, &r->tasks[i]);
     return err;
 }
 
@@ -131,8 +143,7 @@ static int enqueue_script(struct muster_client *c, const struct request *r, stru
                                             .of = r->n,
                                             .tasks = r->tasks + chunk.from,
                                             .n = chunk.to - chunk.from});
-    int err = redis_script(c->redis, SCRIPT_ENQUEUE, &command, &reply);
-    command_clear(&command);
+    int err = client_run(c, SCRIPT_ENQUEUE, &command, &reply);
     if (err == MUSTER_E_EXISTS)
         redis_error_set(c->redis, "the request '%s' had other content before; nothing was enqueued", r->id);
     if (err == MUSTER_OK && waiting)
@@ -281,8 +292,7 @@ static int sweep(struct muster_client *c, const char *worker, int forced, uint64
     struct redisReply *reply;
     const char *damaged;
     script_sweep(&command, &c->root, worker, forced);
-    int err = redis_script(c->redis, SCRIPT_SWEEP, &command, &reply);
-    command_clear(&command);
+    int err = client_run(c, SCRIPT_SWEEP, &command, &reply);
     if (err == MUSTER_OK)
         err = script_given_back(reply, given_back, &damaged);
     redis_reply_free(reply);
@@ -293,11 +303,7 @@ int muster_worker_fail(struct muster_client *c, const char *worker, uint64_t *gi
 {
     uint64_t n = 0;
     const char *why = muster_worker_id_check(worker);
-    int err = MUSTER_E_INVALID;
-    if (why)
-        redis_error_set(c->redis, "%s", why);
-    else
-        err = sweep(c, worker, 1, &n);
+    int err = why ? client_refuse(c, why) : sweep(c, worker, 1, &n);
     if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis, "no worker '%s' is registered", worker);
     if (given_back)
@@ -316,27 +322,49 @@ static int server_now(struct muster_client *c, char *out, size_t size)
     return err;
 }
 
-/* One after the other. A damaged one is passed over and answered at the end, in its own words; in grace, alive again
- * or swept by somebody else is no error. */
-static int sweep_each(struct muster_client *c, const struct redisReply *past, uint64_t *swept)
+/* What a sweep does: a damaged worker or queue is passed over, and answered at the end in its own words. */
+struct sweeping {
+    uint64_t swept;
+    int damaged;
+    char why[256];
+};
+
+static void pass_over(struct muster_client *c, struct sweeping *s, const char *what, const char *name)
 {
-    char why[256] = "";
-    uint64_t n;
-    int err = MUSTER_OK, damaged = MUSTER_OK;
+    s->damaged = 1;
+    snprintf(s->why, sizeof s->why, "%s %s is passed over: %s", what, name, redis_error(c->redis));
+}
+
+/* One after the other; in grace, alive again or swept by somebody else is no error. */
+static int sweep_workers(struct muster_client *c, const struct redisReply *past, struct sweeping *s)
+{
+    int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < reply_len(past); i++) {
         const char *worker = reply_text(reply_at(past, i));
+        uint64_t n;
         err = sweep(c, worker, 0, &n);
-        *swept += err == MUSTER_OK;
-        if (err == MUSTER_E_REDIS) {
-            damaged = err;
-            snprintf(why, sizeof why, "worker %s is passed over: %s", worker, redis_error(c->redis));
-        }
+        s->swept += err == MUSTER_OK;
+        if (err == MUSTER_E_REDIS)
+            pass_over(c, s, "worker", worker);
         if (err == MUSTER_E_REDIS || err == MUSTER_E_STATE || err == MUSTER_E_NOT_FOUND)
             err = MUSTER_OK;
     }
-    if (err == MUSTER_OK && damaged)
-        redis_error_set(c->redis, "%s", why);
-    return err == MUSTER_OK ? damaged : err;
+    return err;
+}
+
+/* Leases that have lapsed, and what is due, of one queue: any take moves them, so one that takes nothing does. */
+static int sweep_leases(struct muster_client *c, const char *queue, void *arg, int *stop)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    (void)stop;
+    script_take(&command, &c->root, &(struct script_take_lease){.queue = queue, .lease_ms = 1});
+    int err = client_run(c, SCRIPT_TAKE, &command, &reply);
+    redis_reply_free(reply);
+    if (err != MUSTER_E_REDIS)
+        return err;
+    pass_over(c, arg, "queue", queue);
+    return MUSTER_OK;
 }
 
 /* All whose life has ended; whether they may be swept, the script decides. */
@@ -344,15 +372,20 @@ int muster_client_sweep(struct muster_client *c, uint64_t *workers)
 {
     char key[KEY_MAX], now[24];
     struct redisReply *past = NULL;
-    uint64_t swept = 0;
+    struct sweeping s = {0};
     key_of(key, c->prefix, KEY_REGISTRY, "");
     int err = server_now(c, now, sizeof now);
     if (err == MUSTER_OK)
         err = client_ask(c, &past, (const char *const[]){"ZRANGEBYSCORE", key, "-inf", now, NULL});
     if (err == MUSTER_OK)
-        err = sweep_each(c, past, &swept);
+        err = sweep_workers(c, past, &s);
     redis_reply_free(past);
+    if (err == MUSTER_OK)
+        err = client_each_member(c, KEY_NAMES, sweep_leases, &s);
     if (workers)
-        *workers = swept;
-    return err;
+        *workers = s.swept;
+    if (err != MUSTER_OK || !s.damaged)
+        return err;
+    redis_error_set(c->redis, "%s", s.why);
+    return MUSTER_E_REDIS;
 }

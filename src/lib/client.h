@@ -15,10 +15,20 @@ struct muster_client {
     size_t max_task_len;
 };
 
-/* MUSTER_OK, or E_INVALID with the reason as the client's error. */
+/* E_INVALID, with the reason as the client's error. */
+int client_refuse(struct muster_client *c, const char *why);
+/* MUSTER_OK, or what is wrong with it, with the reason as the client's error. */
 int client_check_queue(struct muster_client *c, const char *queue);
+int client_check_task(struct muster_client *c, const struct muster_bytes *task);
 
 /* One command of words: the name, a key, and more words up to NULL. */
 int client_ask(struct muster_client *c, struct redisReply **reply, const char *const *words);
+
+/* A script whose command was built; the command is cleared. */
+int client_run(struct muster_client *c, enum script_id id, struct command *command, struct redisReply **reply);
+
+/* Calls fn for each member of a zset in its order, in pages; a member is text with its NUL. */
+typedef int client_member_fn(struct muster_client *c, const char *member, void *arg, int *stop);
+int client_each_member(struct muster_client *c, enum key zset, client_member_fn *fn, void *arg);
 
 #endif

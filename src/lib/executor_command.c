@@ -154,12 +154,11 @@ static enum muster_outcome outcome_of(struct muster_process *p, int status, int 
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (code == 0)
         return MUSTER_FINISH;
+    muster_process_set_retry(p, p->served->command->retry_delay_ms);
     if (told)
-        return MUSTER_GIVE_BACK;
-    if (code == EXIT_RETRY) {
-        muster_process_set_retry(p, p->served->command->retry_delay_ms);
+        return MUSTER_GIVE_BACK; /* which past a time limit may mean a retry */
+    if (code == EXIT_RETRY)
         return MUSTER_RETRY;
-    }
     if (code == EXIT_CANNOT_RUN || code == EXIT_NOT_FOUND) {
         char line[300];
         snprintf(line, sizeof line, "%.200s %s (exit status %d): the task was given back, the worker stops",
@@ -360,7 +359,9 @@ static void setup_free(struct command_setup *setup)
 
 static void clear(struct served *s)
 {
-    setup_free(s->command);
+    if (s->command)
+        setup_free(s->command);
+    s->command = NULL;
 }
 
 static const struct executor executor_command = {start, tell_stop, abandon, clear};

@@ -25,35 +25,83 @@ struct pool {
 
 /* ---- what came of it ---- */
 
-static void post(struct muster_process *p, enum posted what, enum muster_outcome outcome)
+/* Under the lock. */
+static void add_posted(struct muster_process *p, enum posted what)
 {
-    struct muster_worker *w = p->worker;
-    pthread_mutex_lock(&w->pool->lock);
     if (p->posted == POSTED_NOTHING)
-        TAILQ_INSERT_TAIL(&w->pool->posted, p, in_pool);
+        TAILQ_INSERT_TAIL(&p->worker->pool->posted, p, in_pool);
     p->posted |= what;
-    if (what == POSTED_ENDED)
-        p->end_outcome = outcome;
-    else
-        p->handler_outcome = outcome;
+}
+
+static void post_returned(struct muster_process *p, enum muster_outcome outcome)
+{
+    struct muster_worker *w = p->worker; /* once it is posted, the process may be gone */
+    pthread_mutex_lock(&w->pool->lock);
+    p->handler_outcome = outcome;
+    add_posted(p, POSTED_RETURNED);
     pthread_mutex_unlock(&w->pool->lock);
     stop_wake(w);
 }
 
 void pool_post_end(struct muster_process *p, enum muster_outcome outcome)
 {
-    post(p, POSTED_ENDED, outcome);
+    struct muster_worker *w = p->worker;
+    pthread_mutex_lock(&w->pool->lock);
+    p->end_outcome = outcome;
+    add_posted(p, POSTED_ENDED);
+    pthread_mutex_unlock(&w->pool->lock);
+    stop_wake(w);
 }
 
-/* What was posted for one process, and is taken off the list. */
-static struct muster_process *next_posted(struct pool *pool, enum posted *what)
+void pool_post_note(struct muster_process *p, char *note)
+{
+    struct muster_worker *w = p->worker;
+    pthread_mutex_lock(&w->pool->lock);
+    free(p->note);
+    p->note = note;
+    add_posted(p, POSTED_NOTE);
+    pthread_mutex_unlock(&w->pool->lock);
+    stop_wake(w);
+}
+
+void pool_post_extension(struct muster_process *p, int64_t limit_ms)
+{
+    struct muster_worker *w = p->worker;
+    pthread_mutex_lock(&w->pool->lock);
+    p->extend_ms = limit_ms;
+    add_posted(p, POSTED_EXTENDED);
+    pthread_mutex_unlock(&w->pool->lock);
+    stop_wake(w);
+}
+
+void pool_forget(struct muster_process *p)
+{
+    struct pool *pool = p->worker->pool;
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    if (p->posted != POSTED_NOTHING)
+        TAILQ_REMOVE(&pool->posted, p, in_pool);
+    p->posted = POSTED_NOTHING;
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* What was posted for one process, and is taken off the list; a note is the caller's. */
+struct posting {
+    int what;
+    char *note;
+    int64_t extend_ms;
+};
+
+static struct muster_process *next_posted(struct pool *pool, struct posting *posting)
 {
     pthread_mutex_lock(&pool->lock);
     struct muster_process *p = TAILQ_FIRST(&pool->posted);
     if (p) {
         TAILQ_REMOVE(&pool->posted, p, in_pool);
-        *what = p->posted;
+        *posting = (struct posting){p->posted, p->note, p->extend_ms};
         p->posted = POSTED_NOTHING;
+        p->note = NULL;
     }
     pthread_mutex_unlock(&pool->lock);
     return p;
@@ -62,8 +110,14 @@ static struct muster_process *next_posted(struct pool *pool, enum posted *what)
 void pool_take_posted(struct muster_worker *w)
 {
     struct muster_process *p;
-    enum posted what;
-    while (w->pool && (p = next_posted(w->pool, &what)) != NULL) {
+    struct posting posting;
+    while (w->pool && (p = next_posted(w->pool, &posting)) != NULL) {
+        int what = posting.what;
+        if (what & POSTED_NOTE)
+            process_send_note(p, posting.note);
+        free(posting.note);
+        if (what & POSTED_EXTENDED)
+            limit_set(p, posting.extend_ms);
         p->is_ended |= (what & POSTED_ENDED) != 0;
         if (what & POSTED_RETURNED && p->handler_outcome != MUSTER_LATER)
             process_ended(p, p->handler_outcome);
@@ -93,7 +147,7 @@ static void *run(void *arg)
     struct pool *pool = arg;
     struct muster_process *p;
     while ((p = next_queued(pool)) != NULL)
-        post(p, POSTED_RETURNED, p->served->handler(p, p->served->handler_arg));
+        post_returned(p, p->served->handler(p, p->served->handler_arg));
     return NULL;
 }
 

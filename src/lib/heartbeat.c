@@ -159,8 +159,8 @@ void heartbeat_gone(struct muster_worker *w)
     w->fenced = w->heard.waits = w->reading = w->read_again = w->unfence_after = 0;
     w->echo_token = 0;
     event_del(w->fence_timer);
-    for (size_t i = 0; i < w->n_served; i++)
-        w->served[i]->announced = w->served[i]->announcing = 0;
+    leave_gone(w);
+    marks_forget(w, UINT64_MAX);
     worker_tell(w, MUSTER_EVENT_LOST, MUSTER_E_GONE, "the registration is gone: its peers took its tasks back", NULL);
     process_lose_all(w);
     if (w->state == WORKER_WORKING)
@@ -265,6 +265,9 @@ static void heard(struct muster_worker *w, const struct redisReply *reply, const
     if (w->echo_token >= h->last_token)
         compare(w);
     w->name_at = h->name_found ? w->name_at + 1 : 0;
+    marks_forget(
+        w, h->last_token); /* takes up to it were answered on this connection, hand-overs came before their marks */
+    marks_list(w, h->marks);
     worker_damaged(w, h->damaged);
     sweep_all(w, reply, h);
     serve_announce(w);
@@ -274,6 +277,8 @@ static void heard(struct muster_worker *w, const struct redisReply *reply, const
     }
     if (h->work)
         turn_hungry(w);
+    if (w->n_leaving > 0)
+        turn_due(w);
     if (w->fenced) {
         w->unfence_after = 1;
         wake_read_back(w);
@@ -316,7 +321,7 @@ void heartbeat_now(struct muster_worker *w)
         return;
     if (is_subscription_silent(w))
         link_break(w->subscription, MUSTER_E_TIMEOUT, "open, but silent");
-    struct script_queue *queues = serve_queues(w, &served, &n);
+    struct script_queue *queues = serve_queues(w, 0, &served, &n);
     if (queues) {
         w->who.hands = worker_capacity(w);
         w->beat_sent_ms = clock_ms();

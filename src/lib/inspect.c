@@ -87,6 +87,18 @@ static int read_row_part(struct muster_client *c, const char *of, struct redisRe
     return err;
 }
 
+/* All that was asked for, also behind a failure: an answer left unread would be taken for the next call's. */
+static int read_row_parts(struct muster_client *c, const char *of, struct redisReply **replies, size_t n)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < n; i++) {
+        int read = read_row_part(c, of, &replies[i]);
+        if (err == MUSTER_OK)
+            err = read;
+    }
+    return err;
+}
+
 enum { PART_WAITING, PART_SETTINGS, PART_DELAYED, PART_FAILED, PART_IDLE, PARTS };
 
 static int append_queue_parts(struct muster_client *c, const char *name)
@@ -94,19 +106,20 @@ static int append_queue_parts(struct muster_client *c, const char *name)
     static const struct {
         const char *command;
         enum key key;
-        const char *field1, *field2;
+        const char *fields[3];
     } parts[PARTS] = {
-        [PART_WAITING] = {"LLEN", KEY_QUEUES, NULL, NULL},
-        [PART_SETTINGS] = {"HMGET", KEY_QUEUE, "running", "paused"},
-        [PART_DELAYED] = {"ZCARD", KEY_DELAYED, NULL, NULL},
-        [PART_FAILED] = {"ZCARD", KEY_FAILED, NULL, NULL},
-        [PART_IDLE] = {"ZCARD", KEY_IDLE, NULL, NULL},
+        [PART_WAITING] = {"LLEN", KEY_QUEUES, {NULL}},
+        [PART_SETTINGS] = {"HMGET", KEY_QUEUE, {"running", "paused", "cancelled"}},
+        [PART_DELAYED] = {"ZCARD", KEY_DELAYED, {NULL}},
+        [PART_FAILED] = {"ZCARD", KEY_FAILED, {NULL}},
+        [PART_IDLE] = {"ZCARD", KEY_IDLE, {NULL}},
     };
     int err = MUSTER_OK;
     for (int i = 0; i < PARTS && err == MUSTER_OK; i++) {
+        const char *const *fields = parts[i].fields;
         char key[KEY_MAX];
         key_of(key, c->prefix, parts[i].key, name);
-        err = append_words(c, (const char *const[]){parts[i].command, key, parts[i].field1, parts[i].field2, NULL});
+        err = append_words(c, (const char *const[]){parts[i].command, key, fields[0], fields[1], fields[2], NULL});
     }
     return err;
 }
@@ -115,15 +128,17 @@ static int read_queue(struct muster_client *c, const char *name, struct muster_q
 {
     struct redisReply *parts[PARTS] = {NULL};
     int err = append_queue_parts(c, name);
-    for (int i = 0; i < PARTS && err == MUSTER_OK; i++)
-        err = read_row_part(c, name, &parts[i]);
+    if (err == MUSTER_OK)
+        err = read_row_parts(c, name, parts, PARTS);
     long long running = reply_number(reply_at(parts[PART_SETTINGS], 0), 0);
+    long long cancelled = reply_number(reply_at(parts[PART_SETTINGS], 2), 0);
     *info = (struct muster_queue_info){
         .name = name,
         .waiting = (uint64_t)reply_integer(parts[PART_WAITING]),
         .running = running > 0 ? (uint64_t)running : 0,
         .delayed = (uint64_t)reply_integer(parts[PART_DELAYED]),
         .failed = (uint64_t)reply_integer(parts[PART_FAILED]),
+        .cancelled = cancelled > 0 ? (uint64_t)cancelled : 0,
         .idle = (uint64_t)reply_integer(parts[PART_IDLE]),
         .paused = reply_kind(reply_at(parts[PART_SETTINGS], 1)) == REPLY_TEXT,
     };
@@ -132,10 +147,7 @@ static int read_queue(struct muster_client *c, const char *name, struct muster_q
     return err;
 }
 
-/* Calls fn for each member of a zset in its order, in pages; a member is text with its NUL. */
-typedef int member_fn(struct muster_client *c, const char *member, void *arg, int *stop);
-
-static int each_member(struct muster_client *c, enum key zset, member_fn *fn, void *arg)
+int client_each_member(struct muster_client *c, enum key zset, client_member_fn *fn, void *arg)
 {
     char key[KEY_MAX];
     int err = MUSTER_OK, stop = 0;
@@ -178,7 +190,7 @@ static int queue_row(struct muster_client *c, const char *name, void *arg, int *
 int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg)
 {
     struct queue_rows rows = {fn, arg};
-    return each_member(c, KEY_NAMES, queue_row, &rows);
+    return client_each_member(c, KEY_NAMES, queue_row, &rows);
 }
 
 /* ---- workers ---- */
@@ -197,29 +209,27 @@ static const char *text_field(const struct redisReply *record, const char *field
     return text ? text : "";
 }
 
-/* The queue that field i of a worker's record names, or NULL. */
+/* The queue that field i of a worker's record names; NULL if it names none, or one that the worker has left. */
 static const char *queue_field(const struct redisReply *record, size_t i)
 {
     const char *field = reply_text(reply_at(record, i));
-    return field && strncmp(field, "q:", 2) == 0 ? field + 2 : NULL;
+    return field && strncmp(field, "q:", 2) == 0 && !reply_is(reply_at(record, i + 1), "-") ? field + 2 : NULL;
 }
 
 static int read_worker(struct muster_client *c, const char *id, struct redisReply **record, long long *pttl)
 {
     char key[KEY_MAX];
-    struct redisReply *alive = NULL;
-    *record = NULL;
+    struct redisReply *parts[2] = {NULL};
     key_of(key, c->prefix, KEY_WORKER, id);
     int err = append_words(c, (const char *const[]){"HGETALL", key, NULL});
     key_of(key, c->prefix, KEY_ALIVE, id);
     if (err == MUSTER_OK)
         err = append_words(c, (const char *const[]){"PTTL", key, NULL});
     if (err == MUSTER_OK)
-        err = read_row_part(c, id, record);
-    if (err == MUSTER_OK)
-        err = read_row_part(c, id, &alive);
-    *pttl = reply_number(alive, -2);
-    redis_reply_free(alive);
+        err = read_row_parts(c, id, parts, 2);
+    *record = parts[0];
+    *pttl = reply_number(parts[1], -2);
+    redis_reply_free(parts[1]);
     return err;
 }
 
@@ -277,7 +287,7 @@ static int worker_row(struct muster_client *c, const char *id, void *arg, int *s
 int muster_worker_list(struct muster_client *c, muster_worker_fn *fn, void *arg)
 {
     struct worker_rows rows = {fn, arg};
-    return each_member(c, KEY_REGISTRY, worker_row, &rows);
+    return client_each_member(c, KEY_REGISTRY, worker_row, &rows);
 }
 
 /* ---- processes ---- */
@@ -286,33 +296,99 @@ struct process_rows {
     struct muster_process_filter filter;
     muster_process_row_fn *fn;
     void *arg;
+    int stop;
 };
 
-static int give_process(const struct process_rows *rows, const char *worker, const char *queue,
-                        struct muster_bytes token_text, struct muster_bytes task)
+enum { ABOUT_MARK, ABOUT_NOTE, ABOUT_END, ABOUT };
+
+/* One page of a set: token and task in turn; and what is known of each, in the order of the tokens. */
+struct process_page {
+    const char *worker, *queue;
+    const struct redisReply *set;
+    struct redisReply *about[ABOUT];
+};
+
+static int is_wanted(const struct process_rows *rows, struct muster_bytes task)
 {
     const struct muster_bytes *wanted = rows->filter.task;
+    return !wanted || (wanted->len == task.len && memcmp(wanted->data ? wanted->data : "", task.data, task.len) == 0);
+}
+
+static int give_process(const struct process_rows *rows, const struct process_page *page, size_t i)
+{
+    struct muster_bytes token_text = reply_bytes(reply_at(page->set, 2 * i));
+    struct muster_bytes task = reply_bytes(reply_at(page->set, 2 * i + 1));
+    const char *note = reply_text(reply_at(page->about[ABOUT_NOTE], i));
     char id[PROCESS_ID_MAX];
     uint64_t token;
-    if (!token_text.data || token_parse(token_text.data, token_text.len, &token) != MUSTER_OK)
+    if (!token_text.data || token_parse(token_text.data, token_text.len, &token) != MUSTER_OK || !is_wanted(rows, task))
         return 0;
-    if (wanted && (wanted->len != task.len || memcmp(wanted->data ? wanted->data : "", task.data, task.len) != 0))
-        return 0;
-    process_id_format(id, worker, token_text.data, queue);
+    process_id_format(id, page->worker, token_text.data, page->queue);
     const struct muster_process_info info = {
         .id = id,
-        .worker = worker,
-        .queue = queue,
+        .worker = page->worker,
+        .queue = page->queue,
         .token = token,
         .started_at_ms = token_at_ms(token),
+        .ends_at_ms = reply_number(reply_at(page->about[ABOUT_END], i), 0),
+        .cancelled = reply_kind(reply_at(page->about[ABOUT_MARK], i)) == REPLY_TEXT,
+        .progress = note ? note : "",
         .task = task.data,
         .len = task.len,
     };
     return rows->fn(&info, rows->arg);
 }
 
-static int set_rows(struct muster_client *c, const char *worker, const char *queue, const struct process_rows *rows,
-                    int *stop)
+static int append_for_tokens(struct muster_client *c, const char *name, const char *key, const struct redisReply *set)
+{
+    struct command command = COMMAND_EMPTY;
+    command_text(&command, name);
+    command_text(&command, key);
+    for (size_t i = 0; i + 1 < reply_len(set); i += 2) {
+        struct muster_bytes token = reply_bytes(reply_at(set, i));
+        command_bytes(&command, token.data, token.len);
+    }
+    int err = redis_append(c->redis, &command);
+    command_clear(&command);
+    return err;
+}
+
+/* What is known of a page's processes, in one round trip. */
+static int read_about(struct muster_client *c, struct process_page *page)
+{
+    const struct {
+        const char *command;
+        enum key key;
+        const char *name;
+    } parts[ABOUT] = {
+        [ABOUT_MARK] = {"HMGET", KEY_MARKS, page->worker},
+        [ABOUT_NOTE] = {"HMGET", KEY_NOTES, page->worker},
+        [ABOUT_END] = {"ZMSCORE", KEY_LEASES, page->queue},
+    };
+    size_t n = strcmp(page->worker, MUSTER_LEASE_ID) == 0 ? ABOUT : ABOUT_END;
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
+        char key[KEY_MAX];
+        key_of(key, c->prefix, parts[i].key, parts[i].name);
+        err = append_for_tokens(c, parts[i].command, key, page->set);
+    }
+    return err == MUSTER_OK ? read_row_parts(c, page->worker, page->about, n) : err;
+}
+
+static int give_page(struct muster_client *c, struct process_rows *rows, const char *worker, const char *queue,
+                     const struct redisReply *set)
+{
+    struct process_page page = {.worker = worker, .queue = queue, .set = set};
+    size_t n = reply_len(set) / 2;
+    int err = n > 0 ? read_about(c, &page) : MUSTER_OK;
+    for (size_t i = 0; i < n && err == MUSTER_OK && !rows->stop; i++)
+        rows->stop = give_process(rows, &page, i) != 0;
+    for (size_t i = 0; i < ABOUT; i++)
+        redis_reply_free(page.about[i]);
+    return err;
+}
+
+static int set_rows(struct muster_client *c, const char *worker, const char *queue, struct process_rows *rows)
 {
     char key[KEY_MAX], cursor[32] = "0";
     int err;
@@ -322,47 +398,63 @@ static int set_rows(struct muster_client *c, const char *worker, const char *que
         char count[8];
         snprintf(count, sizeof count, "%d", TASK_PAGE);
         err = client_ask(c, &reply, (const char *const[]){"HSCAN", key, cursor, "COUNT", count, NULL});
-        const struct redisReply *page = reply_at(reply, 1);
         const char *next = reply_text(reply_at(reply, 0));
         snprintf(cursor, sizeof cursor, "%s", next ? next : "0");
-        for (size_t i = 0; i + 1 < reply_len(page) && !*stop; i += 2)
-            *stop =
-                give_process(rows, worker, queue, reply_bytes(reply_at(page, i)), reply_bytes(reply_at(page, i + 1)));
+        if (err == MUSTER_OK)
+            err = give_page(c, rows, worker, queue, reply_at(reply, 1));
         redis_reply_free(reply);
-    } while (err == MUSTER_OK && !*stop && strcmp(cursor, "0") != 0);
+    } while (err == MUSTER_OK && !rows->stop && strcmp(cursor, "0") != 0);
     return err;
 }
 
 static int process_worker(struct muster_client *c, const char *worker, void *arg, int *stop)
 {
-    const struct process_rows *rows = arg;
+    struct process_rows *rows = arg;
     char key[KEY_MAX];
-    struct redisReply *fields;
+    struct redisReply *record;
     if (rows->filter.worker && strcmp(rows->filter.worker, worker) != 0)
         return MUSTER_OK;
     key_of(key, c->prefix, KEY_WORKER, worker);
-    int err = client_ask(c, &fields, (const char *const[]){"HKEYS", key, NULL});
-    for (size_t i = 0; i < reply_len(fields) && err == MUSTER_OK && !*stop; i++) {
-        const char *queue = queue_field(fields, i);
+    int err = client_ask(c, &record, (const char *const[]){"HGETALL", key, NULL});
+    for (size_t i = 0; i < reply_len(record) && err == MUSTER_OK && !rows->stop; i += 2) {
+        const char *queue = queue_field(record, i);
         if (queue && (!rows->filter.queue || strcmp(rows->filter.queue, queue) == 0))
-            err = set_rows(c, worker, queue, rows, stop);
+            err = set_rows(c, worker, queue, rows);
     }
-    redis_reply_free(fields);
+    redis_reply_free(record);
+    *stop = rows->stop;
     return err;
+}
+
+static int process_leases(struct muster_client *c, const char *queue, void *arg, int *stop)
+{
+    struct process_rows *rows = arg;
+    int err = muster_queue_check(queue) ? MUSTER_OK : set_rows(c, MUSTER_LEASE_ID, queue, rows);
+    *stop = rows->stop;
+    return err;
+}
+
+static int check_filter(struct muster_client *c, const struct muster_process_filter *f)
+{
+    const char *why = f->queue ? muster_queue_check(f->queue) : NULL;
+    if (!why && f->worker && strcmp(f->worker, MUSTER_LEASE_ID) != 0)
+        why = muster_worker_id_check(f->worker);
+    return why ? client_refuse(c, why) : MUSTER_OK;
 }
 
 int muster_process_list(struct muster_client *c, const struct muster_process_filter *f, muster_process_row_fn *fn,
                         void *arg)
 {
     struct process_rows rows = {.fn = fn, .arg = arg};
+    int ignored;
     if (f)
         memcpy(&rows.filter, f, f->size < sizeof rows.filter ? f->size : sizeof rows.filter);
-    const char *why = rows.filter.queue ? muster_queue_check(rows.filter.queue) : NULL;
-    if (!why && rows.filter.worker)
-        why = muster_worker_id_check(rows.filter.worker);
-    if (why) {
-        redis_error_set(c->redis, "%s", why);
-        return MUSTER_E_INVALID;
-    }
-    return each_member(c, KEY_REGISTRY, process_worker, &rows);
+    const char *queue = rows.filter.queue, *worker = rows.filter.worker;
+    int is_lease = worker && strcmp(worker, MUSTER_LEASE_ID) == 0;
+    int err = check_filter(c, &rows.filter);
+    if (err == MUSTER_OK && !is_lease)
+        err = client_each_member(c, KEY_REGISTRY, process_worker, &rows);
+    if (err != MUSTER_OK || rows.stop || (worker && !is_lease))
+        return err;
+    return queue ? process_leases(c, queue, &rows, &ignored) : client_each_member(c, KEY_NAMES, process_leases, &rows);
 }

@@ -28,9 +28,9 @@ size_t key_processing(char out[KEY_MAX], const char *prefix, const char *worker,
     return (size_t)snprintf(out, KEY_MAX, "%s:%s%s:%s", prefix, key_texts[KEY_PROCESSING], worker, queue);
 }
 
-size_t channel_work(char out[KEY_MAX], const char *prefix, const char *queue)
+size_t channel_of(char out[KEY_MAX], const char *prefix, const char *queue, const char *what)
 {
-    return (size_t)snprintf(out, KEY_MAX, "%s_%s_work", prefix, queue);
+    return (size_t)snprintf(out, KEY_MAX, "%s_%s_%s", prefix, queue, what);
 }
 
 static const char digits[] = "0123456789abcdefghijklmnopqrstuv";

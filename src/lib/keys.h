@@ -17,9 +17,13 @@
     X(KEY_CRASHES, "crashes:")      \
     X(KEY_DELAYED, "delayed:")      \
     X(KEY_FAILED, "failed:")        \
+    X(KEY_FAILURES, "failures:")    \
     X(KEY_FORMAT, "format")         \
     X(KEY_IDLE, "idle:")            \
+    X(KEY_LEASES, "leases:")        \
+    X(KEY_MARKS, "marks:")          \
     X(KEY_NAMES, "names")           \
+    X(KEY_NOTES, "notes:")          \
     X(KEY_PROCESSING, "processing:") \
     X(KEY_QUEUE, "queue:")          \
     X(KEY_QUEUES, "queues:")        \
@@ -48,8 +52,13 @@ size_t key_root(char out[KEY_MAX], const char *prefix);
 size_t key_of(char out[KEY_MAX], const char *prefix, enum key key, const char *name);
 size_t key_processing(char out[KEY_MAX], const char *prefix, const char *worker, const char *queue);
 
-/* The channel on which foreign producers announce work: "<prefix>_<queue>_work". */
-size_t channel_work(char out[KEY_MAX], const char *prefix, const char *queue);
+/* The channels of a queue for announcements, "<prefix>_<queue>_<what>": of work, also by foreign producers, and of what
+ * was cancelled, deleted, done. */
+#define CHANNEL_WORK "work"
+#define CHANNEL_CANCEL "cancel"
+#define CHANNEL_DELETE "delete"
+#define CHANNEL_DONE "done"
+size_t channel_of(char out[KEY_MAX], const char *prefix, const char *queue, const char *what);
 
 /* Tokens: a number and its text of fixed width, base 32, which sorts as it counts. */
 #define TOKEN_LEN 11

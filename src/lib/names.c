@@ -2,7 +2,8 @@
  *
  * Which names are allowed: the public checks, and nothing else decides it.
  */
-#include <muster/client.h>
+#include "names.h"
+
 #include <string.h>
 
 static int is_control(unsigned char c)
@@ -54,4 +55,44 @@ const char *muster_prefix_check(const char *prefix)
         if (!is_id_byte((unsigned char)*c) && *c != '{' && *c != '}')
             return "a prefix may hold letters, digits, '.', '_', '-', '{' and '}' only";
     return NULL;
+}
+
+/* Of these only a queue's name can hold a colon, so the first two end the other parts. */
+const char *process_name_parse(struct process_name *out, const char *text)
+{
+    static const char shape[] = "a process' id has the form <worker>:<token>:<queue>";
+    uint64_t token;
+    const char *worker_end = text ? strchr(text, ':') : NULL;
+    const char *token_end = worker_end ? strchr(worker_end + 1, ':') : NULL;
+    if (!token_end || token_parse(worker_end + 1, (size_t)(token_end - worker_end - 1), &token) != MUSTER_OK)
+        return shape;
+    size_t len = (size_t)(worker_end - text);
+    if (len > MUSTER_WORKER_ID_MAX)
+        return muster_worker_id_check(text);
+    memcpy(out->worker, text, len);
+    out->worker[len] = '\0';
+    token_format(out->token, token);
+    out->queue = token_end + 1;
+    const char *why = strcmp(out->worker, MUSTER_LEASE_ID) == 0 ? NULL : muster_worker_id_check(out->worker);
+    return why ? why : muster_queue_check(out->queue);
+}
+
+const char *muster_process_id_check(const char *process)
+{
+    struct process_name parts;
+    return process_name_parse(&parts, process);
+}
+
+int failure_check(const char *group, const char *message, const char **why)
+{
+    *why = NULL;
+    if (message && strlen(message) > MUSTER_MESSAGE_MAX)
+        *why = "a failure's message has at most 64 KiB";
+    else if (group && strlen(group) > MUSTER_GROUP_MAX)
+        *why = "a failure's group has at most 200 bytes";
+    if (*why)
+        return MUSTER_E_TOO_BIG;
+    if (group && muster_queue_check(group)) /* the same rule as for names of queues */
+        *why = "a failure's group has 1 to 200 bytes and no control characters";
+    return *why ? MUSTER_E_INVALID : MUSTER_OK;
 }

@@ -13,12 +13,11 @@
 
 #include "clock.h"
 #include "log.h"
+#include "names.h"
 #include "timer.h"
 #include "worker.h"
 
 #define BUCKETS_FIRST 64
-#define GROUP_MAX 200
-#define MESSAGE_MAX ((size_t)64 * 1024)
 /* Inline handlers run for so long at a stretch; then the loop looks at its sockets and timers, the heartbeat's too. */
 #define STRETCH_US 5000
 
@@ -105,6 +104,7 @@ struct muster_process *process_add(struct muster_worker *w, struct served *s, ui
     token_format(p->token_text, token);
     atomic_init(&p->stop_reason, MUSTER_GO_ON);
     atomic_init(&p->end_called, 0);
+    p->mark = marks_early(w, token);
     p->state = PROCESS_FETCHING;
     TAILQ_INSERT_TAIL(&w->lists[p->state], p, in_list);
     w->counts[p->state]++;
@@ -152,8 +152,12 @@ void process_free(struct muster_process *p)
         w->foreign--;
     else
         out_of_table(p);
+    pool_forget(p);
+    limit_clear(p);
     free(p->task);
     free(p->id);
+    free(p->result);
+    free(p->note);
     free(p->group);
     free(p->message);
     free(p);
@@ -163,13 +167,16 @@ void process_free(struct muster_process *p)
 
 static int its_queue_has_a_hand(const struct muster_process *p)
 {
+    if (p->served->serving != SERVING)
+        return 0;
     return p->served->limit == 0 || p->served->running < p->served->limit;
 }
 
 static struct muster_process *next_to_start(struct muster_worker *w)
 {
     struct muster_process *p;
-    if (w->state != WORKER_WORKING || w->free_due || w->counts[PROCESS_RUNNING] >= (size_t)w->hands)
+    if (w->state != WORKER_WORKING || w->free_due || w->counts[PROCESS_RUNNING] >= (size_t)w->hands ||
+        process_allowed(w) == w->counts[PROCESS_RUNNING])
         return NULL;
     TAILQ_FOREACH(p, &w->lists[PROCESS_READY], in_list)
     if (its_queue_has_a_hand(p))
@@ -186,6 +193,28 @@ void process_dispatch(struct muster_worker *w)
     }
 }
 
+/* By max_tasks, those that run among them. Redis is told as it shrinks, so that it hands over no more. */
+uint64_t process_allowed(const struct muster_worker *w)
+{
+    if (w->max_tasks == 0)
+        return UINT64_MAX;
+    return (w->n_begun < w->max_tasks ? w->max_tasks - w->n_begun : 0) + w->counts[PROCESS_RUNNING];
+}
+
+static void begin(struct muster_process *p)
+{
+    struct muster_worker *w = p->worker;
+    w->n_begun++;
+    process_move(p, PROCESS_RUNNING);
+    if (process_allowed(w) < (uint64_t)(w->hands + w->prefetch)) {
+        w->state_hands_due = 1;
+        turn_due(w);
+    }
+    if (w->limit_ms > 0)
+        limit_set(p, w->limit_ms);
+    p->served->executor->start(p);
+}
+
 static void on_dispatcher(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_worker *w = arg;
@@ -197,13 +226,16 @@ static void on_dispatcher(evutil_socket_t fd, short what, void *arg)
     w->dispatch_due = 0;
     w->dispatching = 1;
     while ((p = next_to_start(w)) != NULL) {
+        if (p->mark) { /* its mark came before it did */
+            process_give_back(p);
+            continue;
+        }
         if (clock_us() >= until_us) {
             w->dispatch_due = 1;
             timer_after_ms(w->dispatcher, 0); /* a timer, so that sockets are looked at first */
             break;
         }
-        process_move(p, PROCESS_RUNNING);
-        p->served->executor->start(p);
+        begin(p);
     }
     w->dispatching = 0;
 }
@@ -234,20 +266,32 @@ void process_free_table(struct muster_worker *w)
 
 /* ---- ending ---- */
 
+static enum muster_outcome end_at_limit(struct muster_process *p)
+{
+    if (p->worker->on_limit == MUSTER_FAIL && !p->group)
+        muster_process_set_failure(p, "limit", "it ran longer than its time limit");
+    return p->worker->on_limit;
+}
+
 void process_ended(struct muster_process *p, enum muster_outcome outcome)
 {
     struct muster_worker *w = p->worker;
+    limit_clear(p);
+    if (outcome == MUSTER_GIVE_BACK && atomic_load(&p->stop_reason) == MUSTER_STOP_LIMIT)
+        outcome = end_at_limit(p);
     if (p->is_foreign || w->state == WORKER_STOPPED) {
         process_uncounted(p, MUSTER_E_LOST);
         turn_hungry(w); /* a hand is free again, of which Redis does not know yet */
-    } else if (outcome == MUSTER_GIVE_BACK && w->drain_over) {
-        process_free(p); /* it goes back with all the rest, in its place, when the worker leaves */
+    } else if (outcome == MUSTER_GIVE_BACK && (w->drain_over || p->served->serving == LEAVING)) {
+        process_free(p); /* it goes back with all the rest, in its place, when the worker or the queue is left */
+        turn_due(w);
     } else {
         p->outcome = outcome;
         process_move(p, PROCESS_ENDED);
         turn_due(w);
     }
     process_dispatch(w);
+    stop_check_max(w);
     stop_check_drained(w);
 }
 
@@ -284,6 +328,13 @@ void process_tell_all_stop(struct muster_worker *w, enum muster_stop_reason reas
     }
 }
 
+void process_disown(struct muster_process *p)
+{
+    out_of_table(p);
+    p->is_foreign = 1;
+    p->worker->foreign++;
+}
+
 void process_lose_all(struct muster_worker *w)
 {
     struct muster_process *p;
@@ -291,11 +342,8 @@ void process_lose_all(struct muster_worker *w)
         while ((p = TAILQ_FIRST(&w->lists[state])) != NULL)
             process_free(p);
     TAILQ_FOREACH(p, &w->lists[PROCESS_RUNNING], in_list)
-    if (!p->is_foreign) {
-        out_of_table(p);
-        p->is_foreign = 1;
-        w->foreign++;
-    }
+    if (!p->is_foreign)
+        process_disown(p);
     for (int state = PROCESS_ENDED; state <= PROCESS_REFUSED; state++)
         while ((p = TAILQ_FIRST(&w->lists[state])) != NULL)
             process_uncounted(p, MUSTER_E_LOST);
@@ -352,11 +400,11 @@ int muster_process_set_retry(struct muster_process *p, int64_t delay_ms)
 
 int muster_process_set_failure(struct muster_process *p, const char *group, const char *message)
 {
-    if (group && muster_queue_check(group)) /* the same rule as for names of queues */
-        return strlen(group) > GROUP_MAX ? MUSTER_E_TOO_BIG : MUSTER_E_INVALID;
-    if (message && strlen(message) > MESSAGE_MAX)
-        return MUSTER_E_TOO_BIG;
-    char *new_group = strdup(group ? group : PROCESS_GROUP_DEFAULT);
+    const char *why;
+    int err = failure_check(group, message, &why);
+    if (err != MUSTER_OK)
+        return err;
+    char *new_group = strdup(group ? group : FAILURE_GROUP_DEFAULT);
     char *new_message = strdup(message ? message : "");
     if (!new_group || !new_message) {
         free(new_group);
@@ -370,9 +418,77 @@ int muster_process_set_failure(struct muster_process *p, const char *group, cons
     return MUSTER_OK;
 }
 
+int muster_process_set_result(struct muster_process *p, const void *result, size_t len)
+{
+    if (len > MUSTER_TASK_MAX_DEFAULT)
+        return MUSTER_E_TOO_BIG;
+    char *copy = malloc(len + 1); /* a result without bytes is one, too */
+    if (!copy)
+        return MUSTER_E_NOMEM;
+    if (len > 0)
+        memcpy(copy, result, len);
+    free(p->result);
+    p->result = copy;
+    p->result_len = len;
+    return MUSTER_OK;
+}
+
+static void on_noted(const struct redisReply *reply, void *arg)
+{
+    struct muster_worker *w = arg;
+    int err = reply_status(reply);
+    if (err == MUSTER_OK)
+        worker_accepted(w, SAID_NOTE);
+    else if (reply && err != MUSTER_E_LOST && err != MUSTER_E_STATE && w->state != WORKER_STOPPED)
+        worker_refused(w, SAID_NOTE, err, reply_text(reply));
+}
+
+void process_send_note(struct muster_process *p, const char *note)
+{
+    struct muster_worker *w = p->worker;
+    struct command c = COMMAND_EMPTY;
+    if (p->is_foreign || !worker_can_call(w))
+        return;
+    script_extend(&c, &w->root, w->id, p->token_text, p->served->name, 0, note);
+    if (link_script(w->data, SCRIPT_EXTEND, &c, on_noted, w) != MUSTER_OK)
+        trace_line(TRACE_STATE, "process %s: its progress note was not sent", p->token_text);
+    command_clear(&c);
+}
+
+static int is_in_loop(const struct muster_process *p)
+{
+    return pthread_equal(p->worker->loop_thread, pthread_self());
+}
+
+int muster_process_progress(struct muster_process *p, const char *note)
+{
+    if (strlen(note) > MUSTER_PROGRESS_MAX)
+        return MUSTER_E_TOO_BIG;
+    if (is_in_loop(p)) {
+        process_send_note(p, note);
+        return MUSTER_OK;
+    }
+    char *copy = strdup(note);
+    if (!copy)
+        return MUSTER_E_NOMEM;
+    pool_post_note(p, copy);
+    return MUSTER_OK;
+}
+
+int muster_process_extend(struct muster_process *p, int64_t limit_ms)
+{
+    if (limit_ms < 0 || limit_ms > INT64_MAX / 4096)
+        return MUSTER_E_INVALID;
+    if (is_in_loop(p))
+        limit_set(p, limit_ms);
+    else
+        pool_post_extension(p, limit_ms);
+    return MUSTER_OK;
+}
+
 int muster_process_end(struct muster_process *p, enum muster_outcome outcome)
 {
-    int in_loop = pthread_equal(p->worker->loop_thread, pthread_self());
+    int in_loop = is_in_loop(p);
     if (outcome >= MUSTER_LATER || (in_loop && (!p->is_later || p->state != PROCESS_RUNNING)) ||
         atomic_exchange(&p->end_called, 1))
         return MUSTER_E_STATE;

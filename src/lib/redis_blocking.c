@@ -6,6 +6,9 @@
  * dropped at once, and the next use connects anew. Before a command goes out on a connection that was idle, a look at
  * the socket tells whether the server has closed it meanwhile: then nothing is in doubt yet, and connecting again
  * spares the caller an E_CONN.
+ *
+ * Who listens may hear nothing for long, and silence does not tell a quiet channel from a dead connection. So after a
+ * while of it he asks (PING, which a subscribed connection may), and no answer means dead.
  */
 #include "redis_blocking.h"
 
@@ -20,9 +23,13 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "clock.h"
 #include "keys.h"
 #include "log.h"
 #include "sigpipe.h"
+
+/* A listener that has heard nothing for so long asks for a sign of life. */
+#define PING_AFTER_MS 5000
 
 struct redis {
     redisContext *context; /* NULL: not connected */
@@ -33,6 +40,9 @@ struct redis {
     size_t unread; /* answers that were asked for and not read */
     int greeted, format_known;
     char error[256];
+    struct redis *listens_for; /* whose listener this is, NULL: nobody's */
+    int64_t sign_due_ms;       /* when a listener asks for a sign of life or, having asked, gives up */
+    int is_asked;
 };
 
 int redis_new(struct redis **out, const struct url *url, struct redisContext *given, const char *prefix, int timeout_ms)
@@ -71,6 +81,8 @@ const char *redis_error(const struct redis *r)
 void redis_error_set(struct redis *r, const char *format, ...)
 {
     va_list args;
+    if (r->listens_for)
+        r = r->listens_for;
     va_start(args, format);
     vsnprintf(r->error, sizeof r->error, format, args);
     va_end(args);
@@ -329,4 +341,142 @@ int redis_script(struct redis *r, enum script_id id, struct command *c, struct r
     }
     trace_line(TRACE_SCRIPT, "%s: %s", script->name, muster_err_text(err));
     return err;
+}
+
+/* ---- listening ---- */
+
+static void has_heard(struct redis *r)
+{
+    r->is_asked = 0;
+    r->sign_due_ms = clock_ms() + PING_AFTER_MS;
+}
+
+static int subscribe(struct redis *r, const char *const *channels, size_t n)
+{
+    struct command c = COMMAND_EMPTY;
+    command_text(&c, "SUBSCRIBE");
+    for (size_t i = 0; i < n; i++)
+        command_text(&c, channels[i]);
+    int err = send_now(r, &c);
+    command_clear(&c);
+    if (err == MUSTER_OK)
+        r->unread = n; /* each channel is confirmed by itself */
+    while (err == MUSTER_OK && r->unread > 0) {
+        struct redisReply *reply;
+        err = redis_read(r, &reply);
+        redis_reply_free(reply);
+    }
+    return err;
+}
+
+int redis_can_listen(struct redis *r)
+{
+    if (!r->is_given)
+        return MUSTER_OK;
+    redis_error_set(r, "waiting takes a second connection, and this client was handed its only one: give it a URL");
+    return MUSTER_E_STATE;
+}
+
+int redis_listen(struct redis **listener, struct redis *r, const char *const *channels, size_t n)
+{
+    struct redis *l;
+    *listener = NULL;
+    int err = redis_can_listen(r);
+    if (err == MUSTER_OK)
+        err = redis_new(&l, &r->url, NULL, r->prefix, r->timeout_ms);
+    if (err != MUSTER_OK)
+        return err;
+    l->listens_for = r;
+    err = be_connected(l);
+    if (err == MUSTER_OK)
+        err = subscribe(l, channels, n);
+    if (err != MUSTER_OK) {
+        redis_free(l);
+        return err;
+    }
+    has_heard(l);
+    *listener = l;
+    return MUSTER_OK;
+}
+
+/* A dead listener is never E_TIMEOUT, which means that all is well. */
+static int broken_listener(struct redis *r)
+{
+    int err = broken(r);
+    return err == MUSTER_E_TIMEOUT ? MUSTER_E_CONN : err;
+}
+
+static int ask_for_sign(struct redis *r)
+{
+    struct sigpipe hold;
+    int is_sent = 0;
+    if (redisAppendCommand(r->context, "PING") != REDIS_OK) {
+        redis_error_set(r, "out of memory");
+        return MUSTER_E_NOMEM;
+    }
+    errno = 0;
+    sigpipe_hold(&hold);
+    while (!is_sent && redisBufferWrite(r->context, &is_sent) == REDIS_OK)
+        ;
+    sigpipe_release(&hold, !is_sent);
+    if (!is_sent)
+        return broken_listener(r);
+    r->is_asked = 1;
+    r->sign_due_ms = clock_ms() + r->timeout_ms;
+    return MUSTER_OK;
+}
+
+static int give_up(struct redis *r)
+{
+    char where[160];
+    place(r, where, sizeof where);
+    redis_error_set(r, "%s: no sign of life within %d ms while listening", where, r->timeout_ms);
+    return MUSTER_E_CONN;
+}
+
+/* Waits for bytes and reads them. Looks before it judges: the caller may have been away for long. */
+static int hear_more(struct redis *r, int64_t wait_ms, int *is_more)
+{
+    struct pollfd p = {.fd = r->context->fd, .events = POLLIN};
+    int64_t sign_in_ms = r->sign_due_ms - clock_ms();
+    int64_t ms = wait_ms < sign_in_ms ? wait_ms : sign_in_ms;
+    *is_more = poll(&p, 1, ms > 0 ? (int)ms : 0) > 0;
+    if (*is_more) {
+        errno = 0;
+        has_heard(r);
+        return redisBufferRead(r->context) == REDIS_OK ? MUSTER_OK : broken_listener(r);
+    }
+    if (clock_ms() < r->sign_due_ms)
+        return MUSTER_OK;
+    return r->is_asked ? give_up(r) : ask_for_sign(r);
+}
+
+/* Of what was read; NULL when there is none. Answers to PING are passed over. */
+static int next_message(struct redis *r, struct redisReply **message)
+{
+    for (;;) {
+        void *heard = NULL;
+        if (redisGetReplyFromReader(r->context, &heard) != REDIS_OK)
+            return broken_listener(r);
+        *message = heard;
+        if (!heard || (reply_len(heard) == 3 && reply_is(reply_at(heard, 0), "message")))
+            return MUSTER_OK;
+        freeReplyObject(heard);
+    }
+}
+
+int redis_hear(struct redis *listener, int64_t wait_ms, struct redisReply **message)
+{
+    const int64_t began_at_ms = clock_ms();
+    int64_t left_ms;
+    int is_more, err;
+    *message = NULL;
+    do {
+        err = next_message(listener, message);
+        if (err != MUSTER_OK || *message)
+            return err;
+        left_ms = wait_ms - (clock_ms() - began_at_ms);
+        err = hear_more(listener, left_ms > 0 ? left_ms : 0, &is_more);
+    } while (err == MUSTER_OK && (is_more || left_ms > 0));
+    return err == MUSTER_OK ? MUSTER_E_TIMEOUT : err;
 }

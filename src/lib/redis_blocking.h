@@ -43,4 +43,15 @@ int redis_append(struct redis *r, struct command *c);
 int redis_read(struct redis *r, struct redisReply **reply);
 void redis_reply_free(struct redisReply *reply);
 
+/*
+ * Listening: a second connection to the same Redis, subscribed to these channels when this returns. It is freed with
+ * redis_free(), before `r`, which gets the words for whatever fails on it. A connection that was handed in cannot be
+ * made twice: E_STATE.
+ */
+int redis_can_listen(struct redis *r);
+int redis_listen(struct redis **listener, struct redis *r, const char *const *channels, size_t n);
+/* Wait up to so long for the next message: `*message`, the caller's to free, is {"message", channel, bytes}. E_TIMEOUT:
+ * none came, and the connection is sound. Any other error: it is not, or messages were lost; free it. */
+int redis_hear(struct redis *listener, int64_t wait_ms, struct redisReply **message);
+
 #endif

@@ -104,24 +104,32 @@ void script_serve(struct command *c, const struct script_root *root, const struc
 }
 
 void script_turn(struct command *c, const struct script_root *root, const struct script_caller *who, int want,
-                 int sent_before, const struct script_queue *queues, size_t n)
+                 int one_by_one, const struct script_queue *queues, size_t n)
 {
     begin_as(c, SCRIPT_TURN, root, who);
     command_number(c, who->hands);
     command_number(c, want);
-    command_text(c, sent_before ? "1" : "0");
+    command_text(c, one_by_one ? "1" : "0");
     command_number(c, (int64_t)n);
     add_queues(c, queues, n);
 }
 
-void script_turn_group(struct command *c, const char *kind, const char *queue, size_t n)
+void script_end_group(struct command *c, const char *kind, const char *queue, size_t n)
 {
     command_text(c, kind);
     command_text(c, queue);
     command_number(c, (int64_t)n);
 }
 
-void script_turn_retry(struct command *c, const char *queue, const char *token, int64_t delay_ms)
+void script_end_result(struct command *c, const char *queue, const char *token, struct muster_bytes result)
+{
+    command_text(c, "result");
+    command_text(c, queue);
+    command_text(c, token);
+    command_bytes(c, result.data, result.len);
+}
+
+void script_end_retry(struct command *c, const char *queue, const char *token, int64_t delay_ms)
 {
     command_text(c, "retry");
     command_text(c, queue);
@@ -129,13 +137,19 @@ void script_turn_retry(struct command *c, const char *queue, const char *token, 
     command_number(c, delay_ms);
 }
 
-void script_turn_fail(struct command *c, const char *queue, const char *token, const char *group, const char *message)
+void script_end_fail(struct command *c, const char *queue, const char *token, const char *group, const char *message)
 {
     command_text(c, "fail");
     command_text(c, queue);
     command_text(c, token);
     command_text(c, group);
     command_text(c, message);
+}
+
+void script_end(struct command *c, const struct script_root *root, const char *worker)
+{
+    begin(c, SCRIPT_END, root);
+    command_text(c, worker);
 }
 
 #define TURN_HEAD 4
@@ -179,7 +193,19 @@ void script_heartbeat(struct command *c, const struct script_root *root, const s
     add_queues(c, queues, n);
 }
 
-#define HEARD_HEAD 8
+/* Token and kind in turn. */
+size_t script_marks(const struct redisReply *marks)
+{
+    return reply_len(marks) / 2;
+}
+
+int script_marked(const struct redisReply *marks, size_t i, struct script_mark *out)
+{
+    out->is_deleted = reply_is(reply_at(marks, 2 * i + 1), "d");
+    return read_token(reply_at(marks, 2 * i), &out->token);
+}
+
+#define HEARD_HEAD 9
 
 int script_heard(const struct redisReply *r, struct script_heard *out)
 {
@@ -193,6 +219,7 @@ int script_heard(const struct redisReply *r, struct script_heard *out)
     out->looked_at = (uint64_t)reply_integer(reply_at(r, 5));
     out->name_found = reply_integer(reply_at(r, 6)) == 1;
     out->damaged = name_or_null(reply_at(r, 7));
+    out->marks = reply_at(r, 8);
     out->n_dead = reply_len(r) - HEARD_HEAD;
     if (out->interval_ms <= 0 || read_count(reply_at(r, 2), &out->held) != MUSTER_OK)
         return MUSTER_E_REDIS;
@@ -209,7 +236,7 @@ void script_readback(struct command *c, const struct script_root *root, const st
     begin_as(c, SCRIPT_READBACK, root, who);
 }
 
-#define READ_HEAD 2
+#define READ_HEAD 3
 #define READ_QUEUE 2
 
 int script_read(const struct redisReply *r, struct script_read *out)
@@ -219,6 +246,7 @@ int script_read(const struct redisReply *r, struct script_read *out)
         return err;
     if (reply_len(r) < READ_HEAD || (reply_len(r) - READ_HEAD) % READ_QUEUE != 0)
         return MUSTER_E_REDIS;
+    out->marks = reply_at(r, 2);
     out->n_queues = (reply_len(r) - READ_HEAD) / READ_QUEUE;
     return read_token(reply_at(r, 1), &out->last_token);
 }
@@ -247,4 +275,184 @@ int script_given_back(const struct redisReply *r, uint64_t *n, const char **dama
     *n = 0;
     *damaged = name_or_null(reply_at(r, 1));
     return err == MUSTER_OK ? read_count(reply_at(r, 1), n) : err;
+}
+
+void script_leave(struct command *c, const struct script_root *root, const struct script_caller *who, const char *queue)
+{
+    begin_as(c, SCRIPT_LEAVE, root, who);
+    command_number(c, who->hands);
+    command_text(c, queue);
+}
+
+int script_left(const struct redisReply *r, uint64_t *last_token, const char **damaged)
+{
+    int err = reply_status(r);
+    *damaged = name_or_null(reply_at(r, 1));
+    return err == MUSTER_OK ? read_token(reply_at(r, 1), last_token) : err;
+}
+
+void script_take(struct command *c, const struct script_root *root, const struct script_take_lease *take)
+{
+    begin(c, SCRIPT_TAKE, root);
+    command_text(c, take->queue);
+    command_number(c, (int64_t)take->n);
+    command_number(c, take->lease_ms);
+    command_text(c, take->waits ? "1" : "0");
+}
+
+int script_leased(const struct redisReply *r, struct script_leased *out)
+{
+    int err = reply_status(r);
+    if (err != MUSTER_OK)
+        return err;
+    out->next_due_ms = reply_integer(reply_at(r, 1));
+    out->ends_at_ms = reply_integer(reply_at(r, 2));
+    out->tasks = reply_at(r, 4);
+    out->first_token = 0;
+    return reply_len(out->tasks) > 0 ? read_token(reply_at(r, 3), &out->first_token) : MUSTER_OK;
+}
+
+void script_extend(struct command *c, const struct script_root *root, const char *worker, const char *token,
+                   const char *queue, int64_t lease_ms, const char *note)
+{
+    begin(c, SCRIPT_EXTEND, root);
+    command_text(c, worker);
+    command_text(c, token);
+    command_text(c, queue);
+    if (lease_ms > 0)
+        command_number(c, lease_ms);
+    else
+        command_text(c, "");
+    command_text(c, note ? "1" : "0");
+    command_text(c, note ? note : "");
+}
+
+void script_cancel(struct command *c, const struct script_root *root, const char *queue, const char *holder,
+                   struct muster_bytes what)
+{
+    begin(c, SCRIPT_CANCEL, root);
+    command_text(c, queue);
+    command_text(c, holder ? holder : "");
+    command_bytes(c, what.data, what.len);
+}
+
+void script_queue_call(struct command *c, enum script_id id, const struct script_root *root, const char *queue)
+{
+    begin(c, id, root);
+    command_text(c, queue);
+}
+
+int script_cancelled(const struct redisReply *r, uint64_t *waiting, uint64_t *running)
+{
+    int err = reply_status(r);
+    if (err == MUSTER_OK)
+        err = read_count(reply_at(r, 1), waiting);
+    return err == MUSTER_OK ? read_count(reply_at(r, 2), running) : err;
+}
+
+void script_failed(struct command *c, enum script_id id, const struct script_root *root,
+                   const struct script_failed *which)
+{
+    begin(c, id, root);
+    command_text(c, which->queue);
+    command_text(c, which->group);
+    command_number(c, (int64_t)which->n);
+    command_number(c, (int64_t)which->from);
+    for (size_t i = 0; i < which->n_entries; i++)
+        command_text(c, which->entries[i]);
+}
+
+int script_failed_done(const struct redisReply *r, uint64_t *n, int64_t *rest)
+{
+    int err = reply_status(r);
+    *rest = reply_integer(reply_at(r, 2));
+    return err == MUSTER_OK ? read_count(reply_at(r, 1), n) : err;
+}
+
+static void begin_check(struct command *c, enum script_id id, const struct script_root *root, int repair)
+{
+    begin(c, id, root);
+    command_text(c, repair ? "1" : "0");
+}
+
+void script_check_keys(struct command *c, const struct script_root *root, int repair)
+{
+    begin_check(c, SCRIPT_CHECK_KEYS, root, repair);
+}
+
+void script_check_key(struct command *c, struct muster_bytes key, const char *type, int64_t ttl_ms)
+{
+    command_bytes(c, key.data, key.len);
+    command_text(c, type);
+    command_number(c, ttl_ms);
+}
+
+void script_check_set(struct command *c, const struct script_root *root, int repair, const char *worker,
+                      const char *queue)
+{
+    begin_check(c, SCRIPT_CHECK_SET, root, repair);
+    command_text(c, worker);
+    command_text(c, queue);
+}
+
+void script_check_worker(struct command *c, const struct script_root *root, int repair, const char *worker, int counts)
+{
+    begin_check(c, SCRIPT_CHECK_WORKER, root, repair);
+    command_text(c, worker);
+    command_text(c, counts ? "1" : "0");
+}
+
+void script_check_marks(struct command *c, const struct script_root *root, int repair, const char *worker,
+                        size_t n_queues)
+{
+    begin_check(c, SCRIPT_CHECK_MARKS, root, repair);
+    command_text(c, worker);
+    command_number(c, (int64_t)n_queues);
+}
+
+void script_check_token(struct command *c, const struct script_root *root, int repair, uint64_t highest)
+{
+    begin_check(c, SCRIPT_CHECK_TOKEN, root, repair);
+    command_number(c, (int64_t)highest);
+}
+
+void script_check_queue(struct command *c, const struct script_root *root, int repair, const char *queue, int counts)
+{
+    begin_check(c, SCRIPT_CHECK_QUEUE, root, repair);
+    command_text(c, queue);
+    command_text(c, counts ? "1" : "0");
+}
+
+void script_check_page(struct command *c, enum script_id id, const struct script_root *root, int repair,
+                       const char *queue, int64_t from)
+{
+    begin_check(c, id, root, repair);
+    command_text(c, queue);
+    command_number(c, from);
+}
+
+#define CHECKED_HEAD 2
+#define CHECKED_FIND 3
+
+int script_checked(const struct redisReply *r, struct script_checked *out)
+{
+    int err = reply_status(r);
+    if (err != MUSTER_OK)
+        return err;
+    if (reply_len(r) < CHECKED_HEAD || (reply_len(r) - CHECKED_HEAD) % CHECKED_FIND != 0)
+        return MUSTER_E_REDIS;
+    const struct redisReply *besides = reply_at(r, 1);
+    out->next = reply_integer(besides);
+    out->token = 0;
+    out->n_finds = (reply_len(r) - CHECKED_HEAD) / CHECKED_FIND;
+    return reply_kind(besides) == REPLY_TEXT ? read_token(besides, &out->token) : MUSTER_OK;
+}
+
+int script_checked_find(const struct redisReply *r, size_t i, struct script_find *out)
+{
+    size_t at = CHECKED_HEAD + i * CHECKED_FIND;
+    out->key = reply_bytes(reply_at(r, at));
+    out->what = reply_bytes(reply_at(r, at + 1));
+    out->repaired = reply_integer(reply_at(r, at + 2)) == 1;
+    return out->key.data && out->what.data ? MUSTER_OK : MUSTER_E_REDIS;
 }

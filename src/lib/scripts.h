@@ -58,12 +58,9 @@ int script_started(const struct redisReply *r, struct script_started *out);
 void script_serve(struct command *c, const struct script_root *root, const struct script_caller *who,
                   const struct script_queue *queue);
 
-/* The ends are added behind the queues, by script_turn_end*(), before it is sent. */
+/* The ends are added behind the queues, by script_end_*(), before it is sent. */
 void script_turn(struct command *c, const struct script_root *root, const struct script_caller *who, int want,
-                 int sent_before, const struct script_queue *queues, size_t n);
-void script_turn_group(struct command *c, const char *kind, const char *queue, size_t n);
-void script_turn_retry(struct command *c, const char *queue, const char *token, int64_t delay_ms);
-void script_turn_fail(struct command *c, const char *queue, const char *token, const char *group, const char *message);
+                 int one_by_one, const struct script_queue *queues, size_t n);
 struct script_turned {
     const struct redisReply *ends; /* NULL: all counted */
     int64_t next_due_ms;           /* -1: none */
@@ -79,8 +76,20 @@ struct script_take {
 };
 int script_turned_take(const struct redisReply *r, size_t i, struct script_take *out);
 
+/* Ends, behind a turn or one of them behind script_end(). After script_end_group() its n tokens follow. */
+void script_end_group(struct command *c, const char *kind, const char *queue, size_t n);
+void script_end_result(struct command *c, const char *queue, const char *token, struct muster_bytes result);
+void script_end_retry(struct command *c, const char *queue, const char *token, int64_t delay_ms);
+void script_end_fail(struct command *c, const char *queue, const char *token, const char *group, const char *message);
+void script_end(struct command *c, const struct script_root *root, const char *worker);
+
 void script_heartbeat(struct command *c, const struct script_root *root, const struct script_caller *who,
                       uint64_t registry_from, uint64_t name_at, const struct script_queue *queues, size_t n);
+/* A process of the caller's that was cancelled, or whose queue was deleted. */
+struct script_mark {
+    uint64_t token;
+    int is_deleted;
+};
 struct script_heard {
     int64_t interval_ms;
     uint64_t held, last_token;
@@ -88,16 +97,20 @@ struct script_heard {
     uint64_t looked_at; /* workers past their end */
     int name_found;
     const char *damaged;
+    const struct redisReply *marks; /* for script_marked() */
     size_t n_dead;
 };
 int script_heard(const struct redisReply *r, struct script_heard *out);
 const char *script_heard_dead(const struct redisReply *r, size_t i);
+size_t script_marks(const struct redisReply *marks);
+int script_marked(const struct redisReply *marks, size_t i, struct script_mark *out);
 /* How many workers past their end one heartbeat looks at. */
 #define HEARTBEAT_BATCH 10
 
 void script_readback(struct command *c, const struct script_root *root, const struct script_caller *who);
 struct script_read {
     uint64_t last_token;
+    const struct redisReply *marks;
     size_t n_queues;
 };
 int script_read(const struct redisReply *r, struct script_read *out);
@@ -106,7 +119,74 @@ const char *script_read_queue(const struct redisReply *r, size_t i, const struct
 
 void script_sweep(struct command *c, const struct script_root *root, const char *worker, int forced);
 void script_stop(struct command *c, const struct script_root *root, const struct script_caller *who);
+void script_leave(struct command *c, const struct script_root *root, const struct script_caller *who,
+                  const char *queue);
+int script_left(const struct redisReply *r, uint64_t *last_token, const char **damaged);
 /* The answer of sweep and stop: tasks given back, or the damaged key that prevented it (E_REDIS). */
 int script_given_back(const struct redisReply *r, uint64_t *n, const char **damaged);
+
+struct script_take_lease {
+    const char *queue;
+    size_t n;
+    int64_t lease_ms;
+    int waits;
+};
+void script_take(struct command *c, const struct script_root *root, const struct script_take_lease *take);
+struct script_leased {
+    int64_t next_due_ms, ends_at_ms;
+    uint64_t first_token;
+    const struct redisReply *tasks;
+};
+int script_leased(const struct redisReply *r, struct script_leased *out);
+
+/* `lease_ms` 0 and `note` NULL: as it is. */
+void script_extend(struct command *c, const struct script_root *root, const char *worker, const char *token,
+                   const char *queue, int64_t lease_ms, const char *note);
+
+/* `holder` NULL: all copies of the task `what`; else the one process of that holder with the token `what`. */
+void script_cancel(struct command *c, const struct script_root *root, const char *queue, const char *holder,
+                   struct muster_bytes what);
+/* Those whose only argument is a queue: delete, pause, resume, listen. */
+void script_queue_call(struct command *c, enum script_id id, const struct script_root *root, const char *queue);
+/* The answer of cancel and delete. */
+int script_cancelled(const struct redisReply *r, uint64_t *waiting, uint64_t *running);
+
+/* replay and drop: of a group ("": of all) up to n from a place on; or `n_entries` by their names. */
+struct script_failed {
+    const char *queue, *group;
+    uint64_t n, from;
+    const char *const *entries;
+    size_t n_entries;
+};
+void script_failed(struct command *c, enum script_id id, const struct script_root *root,
+                   const struct script_failed *which);
+/* `rest`: by name, how many were missing; else from where to go on, -1: nowhere. */
+int script_failed_done(const struct redisReply *r, uint64_t *n, int64_t *rest);
+
+/* What check is made of; with `repair` what is found is put right. script_check_key() follows check_keys for each key,
+ * the queues' names and then the tokens follow check_marks. */
+void script_check_keys(struct command *c, const struct script_root *root, int repair);
+void script_check_key(struct command *c, struct muster_bytes key, const char *type, int64_t ttl_ms);
+void script_check_set(struct command *c, const struct script_root *root, int repair, const char *worker,
+                      const char *queue);
+void script_check_worker(struct command *c, const struct script_root *root, int repair, const char *worker, int counts);
+void script_check_marks(struct command *c, const struct script_root *root, int repair, const char *worker,
+                        size_t n_queues);
+void script_check_token(struct command *c, const struct script_root *root, int repair, uint64_t highest);
+void script_check_queue(struct command *c, const struct script_root *root, int repair, const char *queue, int counts);
+/* check_idle, and check_leases, behind which it says whether there were finds on the pages before. */
+void script_check_page(struct command *c, enum script_id id, const struct script_root *root, int repair,
+                       const char *queue, int64_t from);
+struct script_checked {
+    int64_t next;   /* a page: from where to go on, -1: nowhere */
+    uint64_t token; /* a set, a worker: the highest that is in use; 0: none */
+    size_t n_finds;
+};
+int script_checked(const struct redisReply *r, struct script_checked *out);
+struct script_find {
+    struct muster_bytes key, what;
+    int repaired;
+};
+int script_checked_find(const struct redisReply *r, size_t i, struct script_find *out);
 
 #endif

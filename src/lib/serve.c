@@ -19,15 +19,9 @@ struct served *serve_find(struct muster_worker *w, const char *queue, size_t len
     return NULL;
 }
 
-int serve_add(struct muster_worker *w, const char *queue, int limit, struct served **out)
+static int serve_new(struct muster_worker *w, const char *queue, int limit, struct served **out)
 {
-    if (w->state == WORKER_NEW)
-        return MUSTER_E_NOT_STARTED;
-    if (muster_queue_check(queue) || limit < 0 || limit > MUSTER_HANDS_MAX)
-        return MUSTER_E_INVALID;
-    if (serve_find(w, queue, strlen(queue)))
-        return MUSTER_E_EXISTS;
-    if (w->state > WORKER_WORKING || w->n_served == MUSTER_WORKER_QUEUES_MAX)
+    if (w->n_served == MUSTER_WORKER_QUEUES_MAX)
         return MUSTER_E_STATE;
     struct served **list = realloc(w->served, (w->n_served + 1) * sizeof *list);
     if (!list)
@@ -41,6 +35,31 @@ int serve_add(struct muster_worker *w, const char *queue, int limit, struct serv
     w->served[w->n_served++] = s;
     *out = s;
     return MUSTER_OK;
+}
+
+/* Once more, after it was left; what a handler of then still runs on keeps its structure. */
+static int serve_anew(struct served *s, int limit, struct served **out)
+{
+    if (s->executor->clear)
+        s->executor->clear(s);
+    s->serving = SERVING;
+    s->limit = limit;
+    *out = s;
+    return MUSTER_OK;
+}
+
+int serve_add(struct muster_worker *w, const char *queue, int limit, struct served **out)
+{
+    if (w->state == WORKER_NEW)
+        return MUSTER_E_NOT_STARTED;
+    if (muster_queue_check(queue) || limit < 0 || limit > MUSTER_HANDS_MAX)
+        return MUSTER_E_INVALID;
+    struct served *known = serve_find(w, queue, strlen(queue));
+    if (known && known->serving == SERVING)
+        return MUSTER_E_EXISTS;
+    if (w->state > WORKER_WORKING || (known && known->serving == LEAVING))
+        return MUSTER_E_STATE;
+    return known ? serve_anew(known, limit, out) : serve_new(w, queue, limit, out);
 }
 
 struct announcement {
@@ -93,17 +112,26 @@ static void announce(struct muster_worker *w, struct served *s)
 void serve_announce(struct muster_worker *w)
 {
     for (size_t i = 0; worker_can_call(w) && w->state == WORKER_WORKING && i < w->n_served; i++)
-        if (!w->served[i]->announced && !w->served[i]->announcing)
+        if (w->served[i]->serving == SERVING && !w->served[i]->announced && !w->served[i]->announcing)
             announce(w, w->served[i]);
+}
+
+int serve_all_announced(const struct muster_worker *w)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->n_served; i++) {
+        if (w->served[i]->serving == LEAVING || (w->served[i]->serving == SERVING && !w->served[i]->announced))
+            return 0;
+        n += w->served[i]->serving == SERVING;
+    }
+    return n > 0;
 }
 
 /* The rest of serving a queue, once it can be run. */
 static void begin_serving(struct muster_worker *w, const struct served *s)
 {
-    char channel[KEY_MAX];
-    channel_work(channel, w->prefix, s->name);
     if (link_is_up(w->subscription))
-        link_subscribe(w->subscription, channel); /* else with the others, when it is up */
+        wake_subscribe_queue(w, s->name); /* else with the others, when it is up */
     serve_announce(w);
 }
 
@@ -158,20 +186,24 @@ int muster_worker_serve_command(struct muster_worker *w, const char *queue, cons
 {
     struct served *s;
     struct muster_command copy = {0};
+    size_t n_before = w->n_served;
     memcpy(&copy, command, command->size < sizeof copy ? command->size : sizeof copy);
     int err = serve_add(w, queue, copy.hands, &s);
     if (err != MUSTER_OK)
         return err;
     err = command_setup(s, &copy, w->error, sizeof w->error);
     if (err != MUSTER_OK) {
-        free(w->served[--w->n_served]);
+        if (w->n_served > n_before)
+            free(w->served[--w->n_served]);
+        else
+            s->serving = LEFT; /* as it was */
         return err;
     }
     begin_serving(w, s);
     return MUSTER_OK;
 }
 
-struct script_queue *serve_queues(const struct muster_worker *w, struct served ***served, size_t *n)
+struct script_queue *serve_queues(const struct muster_worker *w, size_t from, struct served ***served, size_t *n)
 {
     struct script_queue *queues = calloc(w->n_served + 1, sizeof *queues);
     *n = 0;
@@ -182,10 +214,12 @@ struct script_queue *serve_queues(const struct muster_worker *w, struct served *
         *served = NULL;
         return NULL;
     }
-    for (size_t i = 0; i < w->n_served; i++)
-        if (w->served[i]->announced) {
-            (*served)[*n] = w->served[i];
-            queues[(*n)++] = (struct script_queue){w->served[i]->name, w->served[i]->limit};
+    for (size_t i = 0; i < w->n_served; i++) {
+        struct served *s = w->served[(from + i) % w->n_served];
+        if (s->serving == SERVING && s->announced) {
+            (*served)[*n] = s;
+            queues[(*n)++] = (struct script_queue){s->name, s->limit};
         }
+    }
     return queues;
 }

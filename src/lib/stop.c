@@ -70,6 +70,19 @@ void stop_check_drained(struct muster_worker *w)
     }
 }
 
+void stop_check_burst(struct muster_worker *w)
+{
+    if (w->burst && w->state == WORKER_WORKING && w->n_known == 0 && w->foreign == 0 && w->turns == 0 &&
+        serve_all_announced(w))
+        muster_worker_stop(w, NO_WISH);
+}
+
+void stop_check_max(struct muster_worker *w)
+{
+    if (w->max_tasks > 0 && w->n_begun >= w->max_tasks && w->state == WORKER_WORKING && w->counts[PROCESS_RUNNING] == 0)
+        muster_worker_stop(w, NO_WISH);
+}
+
 static void give_back_unstarted(struct muster_worker *w)
 {
     for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)

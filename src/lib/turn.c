@@ -11,7 +11,11 @@
  * those may have found nothing and made the worker idle, a hand-over may have come and ended since. Asking for too much
  * does no harm, for the script counts the hands itself.
  *
- * An end without an answer is unknown: it is sent again, marked so, when the next connection has been read back. What is
+ * An end that may be over already has all of its call's ends told one by one: those sent before without an answer, those of
+ * processes that were lost or whose fate a read-back is just about to tell. For else, of ends said together of which one
+ * does not count, none could be claimed.
+ *
+ * An end without an answer is unknown: it is sent again when the next connection has been read back. What is
  * refused (loading, busy, full) is sent again after a pause; an end whose queue is damaged, after the next heartbeat.
  */
 #include <event2/event.h>
@@ -19,6 +23,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "names.h"
 #include "timer.h"
 #include "worker.h"
 
@@ -92,13 +97,13 @@ static void settle_ends(struct turn *t, const struct redisReply *statuses)
 
 static void taken(struct muster_worker *w, struct served *s, uint64_t token, struct muster_bytes task)
 {
-    if (process_find(w, token))
-        return;
+    if (process_find(w, token) || s->serving != SERVING)
+        return; /* known; or goes back with all that the worker holds of a queue that it leaves */
     struct muster_process *p = process_add(w, s, token);
     if (!p)
         return; /* the next heartbeat's count brings it back */
-    if (w->state != WORKER_WORKING) {
-        process_give_back(p); /* it was asked for before the stop */
+    if (w->state != WORKER_WORKING || p->mark) {
+        process_give_back(p); /* it was asked for before the stop, or is cancelled already */
     } else if (process_set_task(p, task) != MUSTER_OK) {
         process_free(p);
     } else {
@@ -136,6 +141,8 @@ static void turned(struct turn *t, const struct redisReply *reply, const struct 
     if (turned->damaged)
         worker_damaged(w, turned->damaged);
     process_dispatch(w);
+    if (t->want > 0 && n == 0)
+        stop_check_burst(w);
 }
 
 static void on_turned(const struct redisReply *reply, void *arg)
@@ -171,15 +178,21 @@ static void on_turned(const struct redisReply *reply, void *arg)
 
 /* ---- the call ---- */
 
+/* Ends that have nothing to say but their token go together. */
+static int is_grouped(const struct muster_process *p)
+{
+    return p->outcome == MUSTER_GIVE_BACK || (p->outcome == MUSTER_FINISH && !p->result);
+}
+
 /* How many of the turn's ends from `from` on go into one group with the first of them; brings them together. */
 static size_t group_ends(struct turn *t, size_t from)
 {
     struct muster_process *first = t->ends[from];
     size_t to = from + 1;
-    if (first->outcome != MUSTER_FINISH && first->outcome != MUSTER_GIVE_BACK)
+    if (!is_grouped(first))
         return 1;
     for (size_t i = to; i < t->n_ends; i++)
-        if (t->ends[i]->outcome == first->outcome && t->ends[i]->served == first->served) {
+        if (is_grouped(t->ends[i]) && t->ends[i]->outcome == first->outcome && t->ends[i]->served == first->served) {
             struct muster_process *p = t->ends[i];
             t->ends[i] = t->ends[to];
             t->ends[to++] = p;
@@ -193,13 +206,15 @@ static void say_ends(struct turn *t, struct command *c)
         struct muster_process *p = t->ends[from];
         size_t n = group_ends(t, from);
         if (p->outcome == MUSTER_RETRY)
-            script_turn_retry(c, p->served->name, p->token_text, p->retry_delay_ms);
+            script_end_retry(c, p->served->name, p->token_text, p->retry_delay_ms);
         else if (p->outcome == MUSTER_FAIL)
-            script_turn_fail(c, p->served->name, p->token_text, p->group ? p->group : PROCESS_GROUP_DEFAULT,
-                             p->message ? p->message : "");
+            script_end_fail(c, p->served->name, p->token_text, p->group ? p->group : FAILURE_GROUP_DEFAULT,
+                            p->message ? p->message : "");
+        else if (!is_grouped(p))
+            script_end_result(c, p->served->name, p->token_text, (struct muster_bytes){p->result, p->result_len});
         else
-            script_turn_group(c, p->outcome == MUSTER_FINISH ? "finish" : "back", p->served->name, n);
-        for (size_t i = from; i < from + n && (p->outcome == MUSTER_FINISH || p->outcome == MUSTER_GIVE_BACK); i++)
+            script_end_group(c, p->outcome == MUSTER_FINISH ? "finish" : "back", p->served->name, n);
+        for (size_t i = from; i < from + n && is_grouped(p); i++)
             command_bytes(c, t->ends[i]->token_text, TOKEN_LEN);
         from += n;
     }
@@ -213,17 +228,17 @@ static int free_hands(const struct muster_worker *w, size_t ends)
 
 /* A turn with the ends to say now. While draining all at once: what a stopping worker gives back must go to the front in
  * its order, in one script. */
-static struct turn *new_turn(struct muster_worker *w, int *sent_before)
+static struct turn *new_turn(struct muster_worker *w, int *one_by_one)
 {
     size_t n = w->counts[PROCESS_ENDED];
     if (n > TURN_MAX && w->state != WORKER_DRAINING)
         n = TURN_MAX;
     struct turn *t = calloc(1, sizeof *t + n * sizeof *t->ends);
     struct muster_process *p = TAILQ_FIRST(&w->lists[PROCESS_ENDED]);
-    *sent_before = 0;
+    *one_by_one = w->reading;
     for (; t && t->n_ends < n; p = TAILQ_NEXT(p, in_list)) {
         t->ends[t->n_ends++] = p;
-        *sent_before |= p->sent_before;
+        *one_by_one |= p->sent_before || atomic_load(&p->stop_reason) == MUSTER_STOP_LOST;
     }
     return t;
 }
@@ -242,8 +257,8 @@ static int want_of(struct muster_worker *w, size_t n_ends)
 /* One call, if there is a reason for one. */
 static int send_turn(struct muster_worker *w)
 {
-    int sent_before;
-    struct turn *t = new_turn(w, &sent_before);
+    int one_by_one;
+    struct turn *t = new_turn(w, &one_by_one);
     if (!t)
         return 0;
     t->want = want_of(w, t->n_ends);
@@ -252,13 +267,13 @@ static int send_turn(struct muster_worker *w)
         return 0;
     }
     struct command c = COMMAND_EMPTY;
-    struct script_queue *queues = serve_queues(w, &t->served, &t->n_served);
+    struct script_queue *queues = serve_queues(w, w->turn_from, &t->served, &t->n_served);
     int err = MUSTER_E_NOMEM;
     if (queues) {
         memcpy(t->epoch, w->who.epoch, sizeof t->epoch);
         t->worker = w;
         w->who.hands = worker_capacity(w);
-        script_turn(&c, &w->root, &w->who, t->want, sent_before, queues, t->n_served);
+        script_turn(&c, &w->root, &w->who, t->want, one_by_one, queues, t->n_served);
         say_ends(t, &c);
         err = link_script(w->data, SCRIPT_TURN, &c, on_turned, t);
     }
@@ -272,6 +287,8 @@ static int send_turn(struct muster_worker *w)
     }
     for (size_t i = 0; i < t->n_ends; i++)
         process_move(t->ends[i], PROCESS_SENT);
+    if (w->in_turn && t->want > 0)
+        w->turn_from++;
     w->asked += t->want;
     w->turns++;
     w->state_hands_due = 0;
@@ -285,6 +302,7 @@ static void on_turner(evutil_socket_t fd, short what, void *arg)
     w->turner_due = 0;
     while (worker_can_call(w) && w->turns < TURNS_IN_FLIGHT && !evtimer_pending(w->retry_timer, NULL) && send_turn(w))
         ;
+    leave_go_on(w);
     stop_check_drained(w);
 }
 

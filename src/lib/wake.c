@@ -14,7 +14,8 @@
  *   4. A read-back brings tokens only; tasks that are not known yet are fetched, as is one too large for a message.
  *   5. In doubt a message is taken up like any other; nothing starts then anyway. Dropping it would lose the one that comes
  *      between the read-back that ends the doubt and its answer, until the next heartbeat, and with it the order.
- *   6. Messages of another epoch are of another life of this id: not ours.
+ *   6. What was cancelled is told by a message too, and again with every heartbeat and read-back (marks.c).
+ *   7. Messages of another epoch are of another life of this id: not ours.
  */
 #include <event2/event.h>
 #include <stdlib.h>
@@ -32,16 +33,28 @@
 /* "T" or "F", epoch, token, three digits for the length of the queue's name, the name, and after "T" the task. */
 #define NAME_LEN_LEN 3
 #define MESSAGE_HEAD (1 + 2 * TOKEN_LEN)
+#define EPOCH_END (1 + TOKEN_LEN)
+
+int wake_subscribe_queue(struct muster_worker *w, const char *queue)
+{
+    static const char *const heard[] = {CHANNEL_WORK, CHANNEL_CANCEL};
+    char channel[KEY_MAX];
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < sizeof heard / sizeof *heard && err == MUSTER_OK; i++) {
+        channel_of(channel, w->prefix, queue, heard[i]);
+        err = link_subscribe(w->subscription, channel);
+    }
+    return err;
+}
 
 int wake_subscribe(struct muster_worker *w)
 {
     char channel[KEY_MAX];
     key_of(channel, w->prefix, KEY_WAKE, w->id);
     int err = link_subscribe(w->subscription, channel);
-    for (size_t i = 0; err == MUSTER_OK && i < w->n_served; i++) {
-        channel_work(channel, w->prefix, w->served[i]->name);
-        err = link_subscribe(w->subscription, channel);
-    }
+    for (size_t i = 0; err == MUSTER_OK && i < w->n_served; i++)
+        if (w->served[i]->serving != LEFT)
+            err = wake_subscribe_queue(w, w->served[i]->name);
     return err;
 }
 
@@ -121,7 +134,7 @@ static int parse(struct muster_worker *w, const char *text, size_t len, struct h
         return 0;
     out->served = serve_find(w, text + MESSAGE_HEAD + NAME_LEN_LEN, name_len);
     out->task = (struct muster_bytes){text + head, len - head};
-    return out->served != NULL;
+    return out->served != NULL && out->served->serving == SERVING && out->token > out->served->dropped_upto;
 }
 
 static void handed_over(struct muster_worker *w, const char *text, size_t len)
@@ -134,7 +147,7 @@ static void handed_over(struct muster_worker *w, const char *text, size_t len)
         return;
     trace_line(TRACE_WAKE, "handed over: process %s of %s, %zu bytes%s", p->token_text, h.served->name, h.task.len,
                *text == 'F' ? " (to be fetched)" : "");
-    if (w->state == WORKER_DRAINING)
+    if (w->state == WORKER_DRAINING || p->mark)
         process_give_back(p);
     else if (*text == 'F')
         fetch(p);
@@ -144,14 +157,27 @@ static void handed_over(struct muster_worker *w, const char *text, size_t len)
         make_ready(p);
 }
 
+/* Tokens that follow each other without anything between. */
+static void marked(struct muster_worker *w, const char *text, size_t len, enum mark mark)
+{
+    uint64_t token;
+    for (size_t at = EPOCH_END; at + TOKEN_LEN <= len; at += TOKEN_LEN)
+        if (token_parse(text + at, TOKEN_LEN, &token) == MUSTER_OK)
+            marks_note(w, token, mark);
+}
+
 static void own_message(struct muster_worker *w, const char *text, size_t len)
 {
     uint64_t token;
     if (w->state != WORKER_WORKING && w->state != WORKER_DRAINING)
         return;
-    if (len < MESSAGE_HEAD || memcmp(text + 1, w->who.epoch, TOKEN_LEN) != 0)
+    if (len < EPOCH_END || memcmp(text + 1, w->who.epoch, TOKEN_LEN) != 0)
         return;
-    if (*text == 'E' && token_parse(text + 1 + TOKEN_LEN, TOKEN_LEN, &token) == MUSTER_OK)
+    if (*text == 'C' || *text == 'D')
+        marked(w, text, len, *text == 'C' ? MARK_CANCELLED : MARK_DELETED);
+    else if (*text == 'R')
+        wake_read_back(w); /* somebody else has ended one of its processes */
+    else if (*text == 'E' && len >= MESSAGE_HEAD && token_parse(text + 1 + TOKEN_LEN, TOKEN_LEN, &token) == MUSTER_OK)
         heartbeat_echo(w, token);
     else if (*text == 'T' || *text == 'F')
         handed_over(w, text, len);
@@ -170,6 +196,16 @@ static void hint(struct muster_worker *w, const char *channel)
     turn_hungry(w);
 }
 
+/* The queue that a channel is of, if it is one of these announcements, and it is served. */
+static struct served *queue_of(struct muster_worker *w, const char *channel, const char *what)
+{
+    size_t prefix = strlen(w->prefix), len = strlen(channel), tail = strlen(what);
+    if (len <= prefix + tail + 2 || strcmp(channel + len - tail, what) != 0)
+        return NULL;
+    struct served *s = serve_find(w, channel + prefix + 1, len - prefix - tail - 2);
+    return s && s->serving == SERVING ? s : NULL;
+}
+
 static void on_work_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_worker *w = arg;
@@ -182,10 +218,14 @@ void wake_message(struct muster_worker *w, const char *channel, struct muster_by
 {
     char own[KEY_MAX];
     w->last_message_ms = clock_ms();
+    struct served *cancelled_in = queue_of(w, channel, CHANNEL_CANCEL);
     key_of(own, w->prefix, KEY_WAKE, w->id);
     if (strcmp(channel, own) == 0)
         own_message(w, message.data, message.len);
-    else if (message.len != strlen(OWN_HINT) || memcmp(message.data, OWN_HINT, message.len) != 0)
+    else if (cancelled_in)
+        worker_tell_of(w, MUSTER_EVENT_CANCEL, cancelled_in->name, message);
+    else if (queue_of(w, channel, CHANNEL_WORK) &&
+             (message.len != strlen(OWN_HINT) || memcmp(message.data, OWN_HINT, message.len) != 0))
         hint(w, channel);
 }
 
@@ -216,7 +256,7 @@ static struct found *list_found(struct muster_worker *w, const struct redisReply
     for (size_t i = 0; found && i < n_queues; i++) {
         const char *queue = script_read_queue(reply, i, &tokens);
         struct served *s = queue ? serve_find(w, queue, strlen(queue)) : NULL;
-        for (size_t k = 0; s && k < reply_len(tokens); k++) {
+        for (size_t k = 0; s && s->serving == SERVING && k < reply_len(tokens); k++) {
             struct muster_bytes text = reply_bytes(reply_at(tokens, k));
             if (text.data && token_parse(text.data, text.len, &found[*n].token) == MUSTER_OK)
                 found[(*n)++].served = s;
@@ -236,7 +276,7 @@ static void take_up(struct muster_worker *w, const struct found *found)
     p->seen = w->read_count;
     if (is_new)
         trace_line(TRACE_WAKE, "read back: process %s of %s", p->token_text, found->served->name);
-    if (p->state == PROCESS_FETCHING && w->state == WORKER_DRAINING)
+    if (p->state == PROCESS_FETCHING && (w->state == WORKER_DRAINING || p->mark))
         process_give_back(p);
     else if (p->state == PROCESS_FETCHING)
         fetch(p);
@@ -253,6 +293,10 @@ static void let_go(struct muster_worker *w)
                 process_free(p);
         }
     }
+    struct muster_process *ended;
+    TAILQ_FOREACH(ended, &w->lists[PROCESS_ENDED], in_list)
+    if (ended->seen != w->read_count && ended->token <= w->dropped_upto)
+        ended->sent_before = 1; /* somebody else ended it: its end must not spoil those said together with it */
     for (size_t n = w->counts[PROCESS_RUNNING]; n > 0 && !TAILQ_EMPTY(&w->lists[PROCESS_RUNNING]); n--) {
         struct muster_process *p = TAILQ_FIRST(&w->lists[PROCESS_RUNNING]);
         process_move(p, PROCESS_RUNNING); /* to the end: the program may end any of them when it is told */
@@ -276,6 +320,7 @@ static void read_back(struct muster_worker *w, const struct redisReply *reply, c
     w->synced = 1;
     if (w->heard.token <= read->last_token)
         w->heard.waits = 0; /* this settles it; its echo may have been published before the subscription */
+    marks_list(w, read->marks);
     w->read_count++;
     if (read->last_token > w->dropped_upto)
         w->dropped_upto = read->last_token;
@@ -288,7 +333,7 @@ static void read_back(struct muster_worker *w, const struct redisReply *reply, c
         heartbeat_unfence(w);
     }
     serve_announce(w);
-    turn_hungry(w);
+    turn_hungry(w); /* goes on with queues that are being left, too */
     if (is_new_connection)
         heartbeat_now(w);
     if (w->state == WORKER_LEAVING)

@@ -29,6 +29,7 @@
 #include "log.h"
 
 #define TTL_MAX_MS (24 * 3600 * 1000)
+#define LIMIT_MAX_MS ((int64_t)365 * TTL_MAX_MS)
 /* The longest pause between attempts to connect: a sixth of the ttl, so that everybody is back in time after an
  * outage, and never so long that work would wait for it. */
 #define DELAY_MAX_MS 1000
@@ -55,17 +56,26 @@ void worker_leave_callback(struct muster_worker *w)
         event_active(w->reaper, EV_TIMEOUT, 1);
 }
 
-void worker_tell(struct muster_worker *w, enum muster_event_type type, int err, const char *text,
-                 struct muster_process *process)
+static void tell(struct muster_worker *w, const struct muster_event *e)
 {
-    const struct muster_event e = {type, err, text ? text : "", process};
-    if (text && text != w->error && err != MUSTER_OK)
-        snprintf(w->error, sizeof w->error, "%s", text);
     if (!w->on_event || w->free_due)
         return;
     worker_enter_callback(w);
-    w->on_event(w, &e, w->arg);
+    w->on_event(w, e, w->arg);
     worker_leave_callback(w);
+}
+
+void worker_tell(struct muster_worker *w, enum muster_event_type type, int err, const char *text,
+                 struct muster_process *process)
+{
+    if (text && text != w->error && err != MUSTER_OK)
+        snprintf(w->error, sizeof w->error, "%s", text);
+    tell(w, &(struct muster_event){.type = type, .err = err, .text = text ? text : "", .process = process});
+}
+
+void worker_tell_of(struct muster_worker *w, enum muster_event_type type, const char *queue, struct muster_bytes task)
+{
+    tell(w, &(struct muster_event){.type = type, .text = "", .queue = queue, .task = task.data, .len = task.len});
 }
 
 static const char *const saying_names[] = {
@@ -117,7 +127,10 @@ int worker_can_call(const struct muster_worker *w)
 int worker_capacity(const struct muster_worker *w)
 {
     int capacity = w->hands + w->prefetch - (int)w->foreign;
-    return w->state == WORKER_WORKING && capacity > 0 ? capacity : 0;
+    uint64_t allowed = process_allowed(w);
+    if (w->state != WORKER_WORKING || capacity <= 0)
+        return 0;
+    return allowed < (uint64_t)capacity ? (int)allowed : capacity;
 }
 
 /* All entry actions are here. */
@@ -138,6 +151,7 @@ void worker_enter(struct muster_worker *w, enum worker_state state)
     case WORKER_WORKING:
         w->was_started = 1;
         worker_tell(w, MUSTER_EVENT_STARTED, MUSTER_OK, NULL, NULL);
+        stop_check_max(w); /* the last one may have ended while it was not registered */
         if (stop_is_wished(w))
             stop_begin_drain(w);
         else
@@ -340,6 +354,8 @@ static int options_are_wrong(const struct muster_worker_options *o)
         return 1;
     if (o->threads > 0 && o->hands > o->threads)
         return 1;
+    if (o->limit_ms < 0 || o->limit_ms > LIMIT_MAX_MS || o->on_limit >= MUSTER_LATER)
+        return 1;
     int hands = o->hands ? o->hands : o->threads ? o->threads : 1;
     return hands > MUSTER_HANDS_MAX || o->prefetch > MUSTER_HANDS_MAX - hands;
 }
@@ -360,6 +376,11 @@ static void set_options(struct muster_worker *w, const struct muster_worker_opti
     w->permanent = o->permanent != 0;
     w->resume = o->resume != 0;
     w->drain_ms = o->drain_ms ? o->drain_ms : MUSTER_DRAIN_DEFAULT_MS;
+    w->burst = o->burst != 0;
+    w->in_turn = o->in_turn != 0;
+    w->max_tasks = o->max_tasks;
+    w->limit_ms = o->limit_ms;
+    w->on_limit = o->on_limit == MUSTER_FINISH ? MUSTER_FAIL : o->on_limit;
     w->on_event = o->on_event;
     w->arg = o->arg;
 }
@@ -419,6 +440,7 @@ static void free_now(struct muster_worker *w)
     link_free(w->subscription);
     link_free(w->data);
     process_free_table(w);
+    marks_free(w);
     for (size_t i = 0; i < w->n_served; i++) {
         if (w->served[i]->executor && w->served[i]->executor->clear)
             w->served[i]->executor->clear(w->served[i]);

@@ -4,10 +4,14 @@
  *
  *   worker.c            the worker's life: states, connections, new and free
  *   serve.c             the queues it serves, and the inline executor
- *   stop.c              stopping: drain, and the moment to leave
+ *   leave.c             serving a queue no more
+ *   produce.c           enqueueing over the worker's own connection
+ *   stop.c              stopping: drain, and the moment to deregister; of itself, when there is nothing more to do
  *   heartbeat.c         registration, heartbeat, fence, sweep, leaving
  *   wake.c              the subscription's messages, and the read-back
  *   turn.c              what ended and what can be taken, one script call at the end of a turn of the loop
+ *   marks.c             which processes were cancelled, and what is done about it
+ *   limit.c             time limits
  *   process.c           the table of processes, starting handlers, their outcomes
  *   executor_command.c  child processes as handlers
  *   executor_threads.c  handlers on a pool of threads, and outcomes that other threads hand back
@@ -60,16 +64,15 @@ enum worker_state {
     X(SAID_FETCH, "fetching a task") \
     X(SAID_TURN, "a turn")          \
     X(SAID_SWEEP, "a sweep")        \
-    X(SAID_STOP, "leaving")
+    X(SAID_NOTE, "a progress note") \
+    X(SAID_LEAVE, "leaving a queue") \
+    X(SAID_STOP, "deregistering")
 
 enum saying {
 #define SAYING_ENUM(name, text) name,
     SAYINGS(SAYING_ENUM)
 #undef SAYING_ENUM
 };
-
-/* The group of a failure that names none. */
-#define PROCESS_GROUP_DEFAULT "failed"
 
 enum process_state {
 #define PROCESS_ENUM(name, text) name,
@@ -91,11 +94,20 @@ struct executor {
     void (*clear)(struct served *s);             /* frees what serve made; may be NULL */
 };
 
-/* A queue that the worker serves. */
+enum serving {
+    SERVING,
+    LEAVING, /* nothing of it starts any more */
+    LEFT     /* may be served again; the structure stays, for handlers that still run point to it */
+};
+
+/* A queue that the worker serves, or has served. */
 struct served {
     char name[MUSTER_QUEUE_MAX + 1];
+    enum serving serving;
     int limit, running;
     int announced, announcing; /* Redis knows, in this epoch; has been asked to */
+    int told, leave_sent;      /* LEAVING: its handlers were told; the script is on its way */
+    uint64_t dropped_upto;     /* hand-overs up to this token are void: given back when it was left */
     const struct executor *executor;
     muster_handler_fn *handler;
     void *handler_arg;
@@ -106,8 +118,13 @@ struct served {
 enum posted {
     POSTED_NOTHING = 0,
     POSTED_RETURNED = 1, /* its handler has returned */
-    POSTED_ENDED = 2     /* muster_process_end() was called */
+    POSTED_ENDED = 2,    /* muster_process_end() was called */
+    POSTED_NOTE = 4,     /* muster_process_progress() */
+    POSTED_EXTENDED = 8  /* muster_process_extend() */
 };
+
+/* Cancelled, or its queue was deleted: whatever but a finish becomes of it, it is dropped. */
+enum mark { MARK_NONE, MARK_DELETED, MARK_CANCELLED };
 
 struct muster_process {
     struct muster_worker *worker;
@@ -121,16 +138,23 @@ struct muster_process {
     int is_later;   /* its handler answered LATER */
     int is_foreign; /* of a former epoch: its end is nobody's business any more */
     int sent_before;
+    enum mark mark;
     uint64_t seen; /* the last read-back that named it */
     enum muster_outcome outcome;
     int64_t retry_delay_ms;
     char *group, *message;
+    char *result; /* NULL: none */
+    size_t result_len;
+    struct event *limit_timer; /* NULL: no limit yet */
+    int64_t limit_near_ms, limit_at_ms;
     atomic_int stop_reason;
     atomic_int end_called; /* muster_process_end(): once */
     struct child *child;
     /* under the pool's lock, while it is with a thread */
     int posted;
     enum muster_outcome handler_outcome, end_outcome;
+    char *note;
+    int64_t extend_ms;
     int is_ended;
     TAILQ_ENTRY(muster_process) in_pool;
     TAILQ_ENTRY(muster_process) in_list;
@@ -143,7 +167,10 @@ struct muster_worker {
     char prefix[MUSTER_PREFIX_MAX + 1];
     char id[MUSTER_WORKER_ID_MAX + 1];
     struct script_root root;
-    int ttl_ms, hands, prefetch, permanent, resume, drain_ms;
+    int ttl_ms, hands, prefetch, permanent, resume, drain_ms, burst, in_turn;
+    uint64_t max_tasks;
+    int64_t limit_ms;
+    enum muster_outcome on_limit;
     muster_event_fn *on_event;
     void *arg;
 
@@ -189,11 +216,20 @@ struct muster_worker {
     unsigned refused_told; /* a bit per saying */
     int damaged_told;
     int state_hands_due; /* Redis must learn of a lower capacity */
+    size_t turn_from;    /* in_turn: the queue that the next take begins with */
+
+    /* marks.c: of processes that are not known yet */
+    struct early_mark {
+        uint64_t token;
+        enum mark mark;
+    } *early;
+    size_t n_early, early_size;
 
     /* process.c */
     struct process_list lists[PROCESS_STATES_COUNT];
     size_t counts[PROCESS_STATES_COUNT];
-    size_t foreign; /* running, of a former epoch */
+    size_t foreign; /* running, of a former epoch or of a queue that was left */
+    uint64_t n_begun; /* handlers started, ever */
     struct muster_process **buckets;
     size_t n_buckets, n_known;
     struct event *dispatcher;
@@ -205,7 +241,7 @@ struct muster_worker {
 
     /* serving */
     struct served **served;
-    size_t n_served;
+    size_t n_served, n_leaving;
 
     /* stopping */
     int wake_fd; /* eventfd: the note of muster_worker_stop() */
@@ -224,6 +260,8 @@ void worker_enter(struct muster_worker *w, enum worker_state state);
 /* Tell the program. `text` and `process` may be NULL. */
 void worker_tell(struct muster_worker *w, enum muster_event_type type, int err, const char *text,
                  struct muster_process *process);
+/* The same of a queue, and a task's bytes if there are any. */
+void worker_tell_of(struct muster_worker *w, enum muster_event_type type, const char *queue, struct muster_bytes task);
 /* Around every callback of the program. */
 void worker_enter_callback(struct muster_worker *w);
 void worker_leave_callback(struct muster_worker *w);
@@ -246,8 +284,31 @@ int serve_add(struct muster_worker *w, const char *queue, int limit, struct serv
 struct served *serve_find(struct muster_worker *w, const char *queue, size_t len);
 /* Tell Redis of those queues that it does not know of yet, in this epoch. */
 void serve_announce(struct muster_worker *w);
-/* Announced queues in the wanted order; the caller frees. NULL: out of memory. */
-struct script_queue *serve_queues(const struct muster_worker *w, struct served ***served, size_t *n);
+/* Announced queues in the wanted order, beginning with the one at `from`; the caller frees. NULL: out of memory. */
+struct script_queue *serve_queues(const struct muster_worker *w, size_t from, struct served ***served, size_t *n);
+/* Does Redis know of all that it serves? */
+int serve_all_announced(const struct muster_worker *w);
+
+/* ---- leave.c ---- */
+/* Whatever can be done now about queues that are being left. */
+void leave_go_on(struct muster_worker *w);
+/* The registration is gone: there is nothing left to give back. */
+void leave_gone(struct muster_worker *w);
+
+/* ---- marks.c ---- */
+/* As a message of marks or an answer's list has them; tokens that are not known yet are kept for later. */
+void marks_note(struct muster_worker *w, uint64_t token, enum mark mark);
+void marks_list(struct muster_worker *w, const struct redisReply *marks);
+/* The mark that came before the process. */
+enum mark marks_early(struct muster_worker *w, uint64_t token);
+/* Whatever has a token up to this one is known by now, or never will be. */
+void marks_forget(struct muster_worker *w, uint64_t upto);
+void marks_free(struct muster_worker *w);
+
+/* ---- limit.c ---- */
+/* From now on; 0: none any more. */
+void limit_set(struct muster_process *p, int64_t limit_ms);
+void limit_clear(struct muster_process *p);
 
 /* ---- stop.c ---- */
 int stop_is_wished(const struct muster_worker *w);
@@ -256,6 +317,10 @@ void stop_give_up(struct muster_worker *w, int err, const char *text);
 void stop_begin_drain(struct muster_worker *w);
 /* Something ended: is it time to leave? */
 void stop_check_drained(struct muster_worker *w);
+/* burst: a take found nothing. Is there nothing else to do? */
+void stop_check_burst(struct muster_worker *w);
+/* max_tasks: were all started, and have ended? */
+void stop_check_max(struct muster_worker *w);
 /* Wake the loop, from any thread: something was left for it. */
 void stop_wake(struct muster_worker *w);
 int stop_new_events(struct muster_worker *w);
@@ -279,6 +344,8 @@ int heartbeat_new_events(struct muster_worker *w);
 
 /* ---- wake.c ---- */
 int wake_subscribe(struct muster_worker *w);
+/* The announcements of one more queue. */
+int wake_subscribe_queue(struct muster_worker *w, const char *queue);
 void wake_message(struct muster_worker *w, const char *channel, struct muster_bytes message);
 void wake_read_back(struct muster_worker *w);
 int wake_new_events(struct muster_worker *w);
@@ -304,6 +371,12 @@ void process_ended(struct muster_process *p, enum muster_outcome outcome);
 void process_give_back(struct muster_process *p);
 void process_tell_stop(struct muster_process *p, enum muster_stop_reason reason);
 void process_tell_all_stop(struct muster_worker *w, enum muster_stop_reason reason);
+/* It runs on here, but is somebody else's from now on. */
+void process_disown(struct muster_process *p);
+/* Sends its progress note. */
+void process_send_note(struct muster_process *p, const char *note);
+/* How many more may be held, by max_tasks. */
+uint64_t process_allowed(const struct muster_worker *w);
 /* Its end was refused: told, and forgotten. */
 void process_uncounted(struct muster_process *p, int err);
 void process_dispatch(struct muster_worker *w);
@@ -320,6 +393,11 @@ int pool_new(struct muster_worker *w, int threads);
 /* Waits for the handlers that run. */
 void pool_free(struct muster_worker *w);
 void pool_post_end(struct muster_process *p, enum muster_outcome outcome);
+/* `note` is the pool's from now on. */
+void pool_post_note(struct muster_process *p, char *note);
+void pool_post_extension(struct muster_process *p, int64_t limit_ms);
+/* It is freed: forget what was posted of it. */
+void pool_forget(struct muster_process *p);
 void pool_take_posted(struct muster_worker *w);
 
 /* ---- executor_command.c ---- */

@@ -32,12 +32,23 @@ static const char script[] =
     "  if held ~= number(h.held) then say('%s: held is %s, its sets hold %d', w, h.held or 'nil', held) end\n"
     "end\n"
 
+    "for _, q in ipairs(redis.call('ZRANGE', P .. ':names', 0, -1)) do\n"
+    "  local set, leases = P .. ':processing:.lease:' .. q, P .. ':leases:' .. q\n"
+    "  local n, entries = redis.call('HLEN', set), redis.call('ZCARD', leases)\n"
+    "  for _, token in ipairs(redis.call('ZRANGE', leases, 0, -1)) do\n"
+    "    if redis.call('HEXISTS', set, token) == 0 then say('%s: the lease %s is of nothing', q, token) end\n"
+    "  end\n"
+    "  if n ~= entries then say('%s: %d under leases, but %d leases', q, n, entries) end\n"
+    "end\n"
+
     "local cursor = '0'\n"
     "repeat\n"
     "  local page = redis.call('SCAN', cursor, 'MATCH', P .. ':processing:*', 'COUNT', 1000)\n"
     "  cursor = page[1]\n"
     "  for _, key in ipairs(page[2]) do\n"
-    "    if not known[key] then say('%s: nobody knows it', key) end\n"
+    "    local q = string.match(string.sub(key, #P + 2), '^processing:%.lease:(.*)$')\n"
+    "    if q then running[q] = (running[q] or 0) + redis.call('HLEN', key)\n"
+    "    elseif not known[key] then say('%s: nobody knows it', key) end\n"
     "  end\n"
     "until cursor == '0'\n"
 
@@ -45,6 +56,7 @@ static const char script[] =
     "  local h, limit = workers[w], 0\n"
     "  if not h or redis.call('PTTL', P .. ':alive:' .. w) < number(h.ttl) / 2 then return false end\n"
     "  limit = number(h['q:' .. q])\n"
+    "  if not limit then return false end\n"
     "  if limit > 0 and redis.call('HLEN', P .. ':processing:' .. w .. ':' .. q) >= limit then return false end\n"
     "  return number(h.hands) - number(h.held) > 0\n"
     "end\n"
@@ -60,6 +72,12 @@ static const char script[] =
     "    end\n"
     "  end\n"
     "  running[q] = nil\n"
+    "  for _, kind in ipairs({'delayed', 'leases'}) do\n"
+    "    local at = redis.call('ZRANGE', P .. ':' .. kind .. ':' .. q, 0, 0, 'WITHSCORES')[2]\n"
+    "    if at and (not info.due or number(info.due) > number(at)) then\n"
+    "      say('%s: due is %s, the first of %s %s', q, info.due or 'nil', kind, at)\n"
+    "    end\n"
+    "  end\n"
     "end\n"
     "for q, n in pairs(running) do\n"
     "  if n > 0 then say('%s: not in names, but %d run', q, n) end\n"
@@ -98,6 +116,51 @@ static const char places_script[] =
     "end\n"
     "return table.concat(amiss, '; ')\n";
 
+/* A worker with marks or notes carries the flag, and each of them is of a process; for leases too. */
+static const char marks_script[] =
+    "local P, amiss = KEYS[1], {}\n"
+    "local function say(...) amiss[#amiss + 1] = string.format(...) end\n"
+    "local holders = redis.call('ZRANGE', P .. ':registry', 0, -1)\n"
+    "holders[#holders + 1] = '.lease'\n"
+    "for _, w in ipairs(holders) do\n"
+    "  local queues, flag = {}, redis.call('HGET', P .. ':worker:' .. w, 'flag')\n"
+    "  for _, field in ipairs(redis.call('HKEYS', P .. ':worker:' .. w)) do\n"
+    "    queues[#queues + 1] = string.match(field, '^q:(.*)$')\n"
+    "  end\n"
+    "  if w == '.lease' then queues = redis.call('ZRANGE', P .. ':names', 0, -1) end\n"
+    "  for _, kind in ipairs({':marks:', ':notes:'}) do\n"
+    "    for _, token in ipairs(redis.call('HKEYS', P .. kind .. w)) do\n"
+    "      local found = 0\n"
+    "      for _, q in ipairs(queues) do\n"
+    "        found = found + redis.call('HEXISTS', P .. ':processing:' .. w .. ':' .. q, token)\n"
+    "      end\n"
+    "      if found ~= 1 then say('%s%s: %s is of no process', kind, w, token) end\n"
+    "      if not flag and w ~= '.lease' then say('%s%s: no flag', kind, w) end\n"
+    "    end\n"
+    "  end\n"
+    "end\n"
+    "return table.concat(amiss, '; ')\n";
+
+/* P:failures tells what is on the failed list: entries by group, and all their bytes. */
+static const char failures_script[] =
+    "local P, amiss = KEYS[1], {}\n"
+    "for _, q in ipairs(redis.call('ZRANGE', P .. ':names', 0, -1)) do\n"
+    "  local found, said = {}, redis.call('HGETALL', P .. ':failures:' .. q)\n"
+    "  for _, member in ipairs(redis.call('ZRANGE', P .. ':failed:' .. q, 0, -1)) do\n"
+    "    local a, b, at = string.match(member, '^[^:]*:(%d+):(%d+):%d+:()')\n"
+    "    local group = 'g:' .. string.sub(member, at + a, at + a + b - 1)\n"
+    "    found[group], found.bytes = (found[group] or 0) + 1, (found.bytes or 0) + #member\n"
+    "  end\n"
+    "  for i = 1, #said, 2 do\n"
+    "    if (found[said[i]] or 0) ~= tonumber(said[i + 1]) then\n"
+    "      amiss[#amiss + 1] = q .. ': ' .. said[i] .. ' is ' .. said[i + 1] .. ', not ' .. (found[said[i]] or 0)\n"
+    "    end\n"
+    "    found[said[i]] = nil\n"
+    "  end\n"
+    "  for group, n in pairs(found) do amiss[#amiss + 1] = q .. ': ' .. group .. ' is not there, but ' .. n end\n"
+    "end\n"
+    "return table.concat(amiss, '; ')\n";
+
 static void assert_nothing_amiss(struct redisContext *redis, const char *lua, const char *prefix)
 {
     char *amiss = raw_string(redis, "EVAL %s 1 %s", lua, prefix);
@@ -111,6 +174,8 @@ static void assert_nothing_amiss(struct redisContext *redis, const char *lua, co
 void invariant_assert(struct redisContext *redis, const char *prefix)
 {
     assert_nothing_amiss(redis, script, prefix);
+    assert_nothing_amiss(redis, marks_script, prefix);
+    assert_nothing_amiss(redis, failures_script, prefix);
 }
 
 void invariant_assert_one_place(struct redisContext *redis, const char *prefix)

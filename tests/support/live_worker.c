@@ -50,11 +50,11 @@ enum muster_outcome live_worker_handle(struct muster_process *p, void *arg)
     return w->spec.answer;
 }
 
-static void end_stopped(struct live_worker *w, const struct muster_process *p)
+void live_worker_end_one(struct live_worker *w, struct muster_process *p, enum muster_outcome outcome)
 {
     for (size_t i = 0; i < w->n_held; i++) {
         if (w->held[i] == p) {
-            end_at(w, i, MUSTER_GIVE_BACK);
+            end_at(w, i, outcome);
             return;
         }
     }
@@ -64,8 +64,10 @@ void live_worker_note(struct muster_worker *worker, const struct muster_event *e
 {
     struct live_worker *w = arg;
     journal_event(w->journal, worker, e);
-    if (e->type == MUSTER_EVENT_STOP && !w->spec.stubborn)
-        end_stopped(w, e->process);
+    if (w->spec.on_event)
+        w->spec.on_event(w, e);
+    else if (e->type == MUSTER_EVENT_STOP && !w->spec.stubborn)
+        live_worker_end_one(w, e->process, MUSTER_GIVE_BACK);
     if (e->type == MUSTER_EVENT_STOPPED) {
         w->has_stopped = true;
         w->stop_err = e->err;
@@ -75,8 +77,8 @@ void live_worker_note(struct muster_worker *worker, const struct muster_event *e
 static void serve(struct live_worker *w)
 {
     for (size_t i = 0; i < SPEC_QUEUES_MAX && w->spec.queues[i].name; i++)
-        assert_ok(
-            muster_worker_serve(w->worker, w->spec.queues[i].name, w->spec.queues[i].hands, live_worker_handle, w));
+        assert_ok(muster_worker_serve(w->worker, w->spec.queues[i].name, w->spec.queues[i].hands,
+                                      w->spec.handler ? w->spec.handler : live_worker_handle, w));
 }
 
 struct live_worker *live_worker_new(struct scene *s, const struct worker_spec *spec)
@@ -86,21 +88,20 @@ struct live_worker *live_worker_new(struct scene *s, const struct worker_spec *s
     s->workers = w;
     w->spec = *spec;
     w->journal = s->journal;
-    const struct muster_worker_options o = {
-        .size = sizeof(o),
-        .url = spec->url ? spec->url : s->server->url,
-        .prefix = s->prefix,
-        .id = spec->id,
-        .base = s->base,
-        .data = spec->data,
-        .subscription = spec->subscription,
-        .ttl_ms = spec->ttl_ms,
-        .hands = spec->hands,
-        .prefetch = spec->prefetch,
-        .drain_ms = spec->drain_ms,
-        .on_event = live_worker_note,
-        .arg = w,
-    };
+    struct muster_worker_options o = spec->more;
+    o.size = sizeof(o);
+    o.url = spec->url ? spec->url : s->server->url;
+    o.prefix = s->prefix;
+    o.id = spec->id;
+    o.base = s->base;
+    o.data = spec->data;
+    o.subscription = spec->subscription;
+    o.ttl_ms = spec->ttl_ms;
+    o.hands = spec->hands;
+    o.prefetch = spec->prefetch;
+    o.drain_ms = spec->drain_ms;
+    o.on_event = live_worker_note;
+    o.arg = w;
     assert_ok(muster_worker_new(&w->worker, &o));
     assert_ok(muster_worker_start(w->worker));
     serve(w);

@@ -3,7 +3,8 @@
  * A worker under test, on the loop of a scene: it writes down what happens to it, and its handlers answer what it was
  * told to answer. With MUSTER_LATER it holds its processes until the test ends them.
  *
- * Told to stop a process it gives it back, as a good handler does, unless it is `stubborn`.
+ * Told to stop a process it gives it back, as a good handler does, unless it is `stubborn` or the test hears its
+ * events.
  */
 #ifndef LIVE_WORKER_H
 #define LIVE_WORKER_H
@@ -14,7 +15,16 @@
 
 #define SPEC_QUEUES_MAX 4
 
-/* What worker to make; zero means the library's default. `url` defaults to the server's. */
+struct live_worker;
+
+/*
+ * What worker to make; zero means the library's default. `url` defaults to the server's.
+ *
+ *   more      options that have no member of their own here
+ *   handler   instead of live_worker_handle(); its argument is the live worker
+ *   on_event  hears each event once it is written down
+ *   arg       for these two
+ */
 struct worker_spec {
     const char *id, *url;
     int ttl_ms, hands, prefetch, drain_ms;
@@ -26,6 +36,10 @@ struct worker_spec {
         int hands;
     } queues[SPEC_QUEUES_MAX];
     struct redisAsyncContext *data, *subscription;
+    struct muster_worker_options more;
+    muster_handler_fn *handler;
+    void (*on_event)(struct live_worker *w, const struct muster_event *e);
+    void *arg;
 };
 
 struct live_worker {
@@ -47,6 +61,9 @@ struct live_worker *live_worker_idle(struct scene *s, const struct worker_spec *
 
 /* End the process that it has held longest. */
 void live_worker_end(struct live_worker *w, enum muster_outcome outcome);
+
+/* End this one of those that it holds. */
+void live_worker_end_one(struct live_worker *w, struct muster_process *p, enum muster_outcome outcome);
 
 /* From now on its handlers answer this; what it holds is ended so too. */
 void live_worker_answer(struct live_worker *w, enum muster_outcome outcome);

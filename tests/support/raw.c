@@ -12,11 +12,16 @@
 #include "testing.h"
 #include "wait.h"
 
-static uint64_t n_sent;
+static uint64_t n_sent, n_written;
 
 uint64_t raw_sent(void)
 {
     return n_sent;
+}
+
+uint64_t raw_written(void)
+{
+    return n_written;
 }
 
 static struct redisReply *checked(struct redisContext *redis, struct redisReply *reply, const char *what)
@@ -50,6 +55,7 @@ struct redisReply *raw(struct redisContext *redis, const char *format, ...)
 void raw_do(struct redisContext *redis, const char *format, ...)
 {
     va_list args;
+    n_written++;
     va_start(args, format);
     freeReplyObject(vraw(redis, format, args));
     va_end(args);
@@ -144,5 +150,6 @@ void raw_push(struct redisContext *redis, const char *key, const void *data, siz
 {
     const char *argv[] = {"LPUSH", key, data};
     size_t lens[] = {strlen("LPUSH"), strlen(key), len};
+    n_written++;
     freeReplyObject(checked(redis, redisCommandArgv(redis, 3, argv, lens), "LPUSH"));
 }

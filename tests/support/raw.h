@@ -22,7 +22,7 @@ struct redisReply;
 /* Any answer but an error; to be freed with freeReplyObject(). */
 struct redisReply *raw(struct redisContext *redis, const char *format, ...) RAW_FORMAT(2, 3);
 
-/* Whatever the answer is, it is not looked at. */
+/* For what it does: whatever the answer is, it is not looked at. */
 void raw_do(struct redisContext *redis, const char *format, ...) RAW_FORMAT(2, 3);
 
 /* An integer, or a string that is one; nil and the empty list count as 0. */
@@ -38,7 +38,8 @@ void raw_await(struct redisContext *redis, struct event_base *base, int64_t expe
 /* LPUSH of any bytes, as a foreign producer would. */
 void raw_push(struct redisContext *redis, const char *key, const void *data, size_t len);
 
-/* How many commands have been sent by these calls. */
+/* How many commands have been sent by these calls; and by those that do something, raw_do() and raw_push(). */
 uint64_t raw_sent(void);
+uint64_t raw_written(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checked.h"
 #include "live_worker.h"
 #include "scene.h"
 #include "worker_process.h"
@@ -49,6 +50,7 @@ int scene_begin(void **state)
     redis_server_thaw(&server);
     struct scene *s = calloc(1, sizeof(*s));
     s->server = &server;
+    s->written_before = raw_written();
     snprintf(s->prefix, sizeof(s->prefix), "test%d", ++n_scenes);
     s->client = scene_client(s);
     s->base = event_base_new();
@@ -67,17 +69,33 @@ static void free_processes(struct scene *s)
     }
 }
 
+/* Workers that are gone without a word wait for their sweep: that is no damage. A test that has moved has removed its
+ * server by now. */
+static bool is_clean(struct scene *s)
+{
+    if (s->server != &server || server.pid == 0)
+        return true;
+    redis_server_thaw(&server);
+    struct checked found = {.prefix = s->prefix};
+    int err = muster_client_check(s->client, 0, checked_note, &found);
+    if ((err == MUSTER_OK && found.n == 0) || raw_written() > s->written_before)
+        return true;
+    print_error("left amiss: %s\n%s", err ? muster_client_error(s->client) : "", found.what);
+    return false;
+}
+
 int scene_end(void **state)
 {
     struct scene *s = *state;
     free_processes(s);
     while (s->workers)
         live_worker_free(s, s->workers);
+    bool clean = is_clean(s);
     event_base_free(s->base);
     muster_client_free(s->client);
     journal_close(s->journal);
     free(s);
-    return 0;
+    return clean ? 0 : -1;
 }
 
 struct muster_client *scene_client(struct scene *s)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a live test stands on: one server per program; and for each test a namespace, a client, a loop and a journal of
- * its own. At the end of a test, failed or not, the workers that are left are freed, and the processes killed.
+ * its own. At the end of a test, failed or not, the workers that are left are freed, and the processes killed; then
+ * nothing may be amiss in its namespace (muster_client_check()), unless the test has written there past the library.
  *
  *     int main(void)
  *     {
@@ -35,6 +36,7 @@ struct scene {
     struct journal *journal;
     struct live_worker *workers;
     struct worker_process *processes;
+    uint64_t written_before; /* raw_written() at its beginning */
 };
 
 int scene_begin(void **state);

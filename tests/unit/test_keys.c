@@ -29,9 +29,13 @@ static void each_key_has_its_text(void **state)
         {KEY_CRASHES, "q", "p:crashes:q"},
         {KEY_DELAYED, "q", "p:delayed:q"},
         {KEY_FAILED, "q", "p:failed:q"},
+        {KEY_FAILURES, "q", "p:failures:q"},
         {KEY_FORMAT, "", "p:format"},
         {KEY_IDLE, "q", "p:idle:q"},
+        {KEY_LEASES, "q", "p:leases:q"},
+        {KEY_MARKS, "w", "p:marks:w"},
         {KEY_NAMES, "", "p:names"},
+        {KEY_NOTES, "w", "p:notes:w"},
         {KEY_PROCESSING, "w:q", "p:processing:w:q"},
         {KEY_QUEUE, "q", "p:queue:q"},
         {KEY_QUEUES, "a:b*%s", "p:queues:a:b*%s"},
@@ -54,8 +58,10 @@ static void each_key_has_its_text(void **state)
     assert_string_equal(key, "{p}:");
     assert_int_equal(key_processing(key, "p", "w", "a:b"), 18);
     assert_string_equal(key, "p:processing:w:a:b");
-    assert_int_equal(channel_work(key, "p", "q"), 8);
+    assert_int_equal(channel_of(key, "p", "q", CHANNEL_WORK), 8);
     assert_string_equal(key, "p_q_work");
+    assert_int_equal(channel_of(key, "p", "a:b", CHANNEL_DELETE), 12);
+    assert_string_equal(key, "p_a:b_delete");
 }
 
 static void the_longest_names_fit(void **state)
@@ -71,8 +77,11 @@ static void the_longest_names_fit(void **state)
     assert_int_equal(len, 64 + strlen(":processing:") + 64 + 1 + 200);
     assert_int_equal(strlen(key), len);
     assert_true(len < KEY_MAX);
-    assert_int_equal(channel_work(key, prefix, queue), 64 + 1 + 200 + strlen("_work"));
-    assert_string_equal(key + strlen(key) - 6, "q_work");
+    static const char *const whats[] = {CHANNEL_WORK, CHANNEL_CANCEL, CHANNEL_DELETE, CHANNEL_DONE};
+    for (size_t i = 0; i < N_OF(whats); i++) {
+        assert_int_equal(channel_of(key, prefix, queue, whats[i]), 64 + 1 + 200 + 1 + strlen(whats[i]));
+        assert_string_equal(key + strlen(key) - strlen(whats[i]), whats[i]);
+    }
     for (int i = 0; i < KEY_COUNT; i++) {
         len = key_of(key, prefix, (enum key)i, queue);
         assert_int_equal(strlen(key), len);

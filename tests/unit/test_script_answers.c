@@ -167,8 +167,11 @@ static void a_take_beyond_the_last_is_refused(void **state)
 
 static void heard_has_all_its_parts(void **state)
 {
-    const redisReply *r = HEARD(INTEGER(1000), TEXT(TOKEN_TEXT), TEXT("p:ttls"), TEXT("w-2"), TEXT("w-3"), INTEGER(4));
+    const redisReply *r =
+        HEARD(INTEGER(1000), TEXT(TOKEN_TEXT), TEXT("p:ttls"),
+              LIST(TEXT(TOKEN_TEXT), TEXT("c"), TEXT("00000000002"), TEXT("d")), TEXT("w-2"), TEXT("w-3"), INTEGER(4));
     struct script_heard out;
+    struct script_mark mark;
     (void)state;
     assert_ok(script_heard(r, &out));
     assert_int_equal(out.interval_ms, 1000);
@@ -178,6 +181,13 @@ static void heard_has_all_its_parts(void **state)
     assert_int_equal(out.looked_at, 10);
     assert_true(out.name_found);
     assert_string_equal(out.damaged, "p:ttls");
+    assert_int_equal(script_marks(out.marks), 2);
+    assert_ok(script_marked(out.marks, 0, &mark));
+    assert_int_equal(mark.token, TOKEN_NUMBER);
+    assert_false(mark.is_deleted);
+    assert_ok(script_marked(out.marks, 1, &mark));
+    assert_true(mark.is_deleted);
+    assert_err(script_marked(out.marks, 2, &mark), MUSTER_E_REDIS);
     assert_int_equal(out.n_dead, 3);
     assert_string_equal(script_heard_dead(r, 0), "w-2");
     assert_string_equal(script_heard_dead(r, 1), "w-3");
@@ -187,8 +197,8 @@ static void heard_has_all_its_parts(void **state)
 
 static void heard_may_have_nothing_to_say(void **state)
 {
-    const redisReply *r =
-        LIST(INTEGER(0), INTEGER(33), INTEGER(0), TEXT("00000000000"), TEXT("0"), INTEGER(0), INTEGER(0), INTEGER(0));
+    const redisReply *r = LIST(INTEGER(0), INTEGER(33), INTEGER(0), TEXT("00000000000"), TEXT("0"), INTEGER(0),
+                               INTEGER(0), INTEGER(0), EMPTY_LIST);
     struct script_heard out;
     (void)state;
     assert_ok(script_heard(r, &out));
@@ -208,17 +218,18 @@ static void what_was_not_heard_is_an_error(void **state)
     (void)state;
     assert_malformed(
         heard, LIST(INTEGER(0), INTEGER(1), INTEGER(2), TEXT(TOKEN_TEXT), TEXT("1"), INTEGER(0), INTEGER(0)),
-        HEARD(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(0)), HEARD(INTEGER(-5), TEXT(TOKEN_TEXT), INTEGER(0)),
-        HEARD(TEXT("1000"), TEXT(TOKEN_TEXT), INTEGER(0)), HEARD(INTEGER(1000), TEXT("0000000000w"), INTEGER(0)),
-        HEARD(INTEGER(1000), INTEGER(31), INTEGER(0)), HEARD(INTEGER(1000), NIL, INTEGER(0)));
+        HEARD(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(0), EMPTY_LIST), HEARD(INTEGER(-5), TEXT(TOKEN_TEXT), INTEGER(0)),
+        HEARD(TEXT("1000"), TEXT(TOKEN_TEXT), INTEGER(0), EMPTY_LIST),
+        HEARD(INTEGER(1000), TEXT("0000000000w"), INTEGER(0)),
+        HEARD(INTEGER(1000), INTEGER(31), INTEGER(0), EMPTY_LIST), HEARD(INTEGER(1000), NIL, INTEGER(0), EMPTY_LIST));
 }
 
 /* ---- read-back ---- */
 
 static void read_has_queues_with_their_tokens(void **state)
 {
-    const redisReply *r = LIST(INTEGER(0), TEXT(TOKEN_TEXT), TEXT("a"), LIST(TEXT("00000000001")), TEXT("b"),
-                               LIST(TEXT("00000000002"), TEXT("00000000003")));
+    const redisReply *r = LIST(INTEGER(0), TEXT(TOKEN_TEXT), EMPTY_LIST, TEXT("a"), LIST(TEXT("00000000001")),
+                               TEXT("b"), LIST(TEXT("00000000002"), TEXT("00000000003")));
     const redisReply *tokens;
     struct script_read out;
     (void)state;
@@ -231,13 +242,13 @@ static void read_has_queues_with_their_tokens(void **state)
     assert_int_equal(reply_len(tokens), 2);
     assert_null(script_read_queue(r, 2, &tokens));
     assert_null(tokens);
-    assert_ok(script_read(LIST(INTEGER(0), TEXT(TOKEN_TEXT)), &out));
+    assert_ok(script_read(LIST(INTEGER(0), TEXT(TOKEN_TEXT), EMPTY_LIST), &out));
     assert_int_equal(out.n_queues, 0);
 }
 
 static void a_queue_of_the_wrong_form_reads_as_nothing(void **state)
 {
-    const redisReply *r = LIST(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(1), TEXT("no list"), NIL);
+    const redisReply *r = LIST(INTEGER(0), TEXT(TOKEN_TEXT), EMPTY_LIST, INTEGER(1), TEXT("no list"), NIL);
     const redisReply *tokens;
     (void)state;
     assert_null(script_read_queue(r, 0, &tokens));
@@ -249,9 +260,11 @@ static void a_queue_of_the_wrong_form_reads_as_nothing(void **state)
 static void what_was_not_read_is_an_error(void **state)
 {
     (void)state;
-    assert_malformed(read_back, LIST(INTEGER(0), TEXT(TOKEN_TEXT), TEXT("q")));
-    assert_malformed(read_back, LIST(INTEGER(0), TEXT("0000000000")), LIST(INTEGER(0), TEXT("0000000000w")),
-                     LIST(INTEGER(0), INTEGER(31), TEXT("a"), EMPTY_LIST), LIST(INTEGER(0), NIL));
+    assert_malformed(read_back, LIST(INTEGER(0), TEXT(TOKEN_TEXT), EMPTY_LIST, TEXT("q")),
+                     LIST(INTEGER(0), TEXT(TOKEN_TEXT)));
+    assert_malformed(
+        read_back, LIST(INTEGER(0), TEXT("0000000000"), EMPTY_LIST), LIST(INTEGER(0), TEXT("0000000000w"), EMPTY_LIST),
+        LIST(INTEGER(0), INTEGER(31), EMPTY_LIST, TEXT("a"), EMPTY_LIST), LIST(INTEGER(0), NIL, EMPTY_LIST));
 }
 
 /* ---- sweep and stop ---- */

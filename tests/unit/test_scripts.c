@@ -120,8 +120,8 @@ static void start_tells_all_about_the_worker(void **state)
         .worker = "w-1", .nonce = "n1", .host = "h1", .ttl_ms = 3000, .hands = 4, .resume = 1, .pid = 77};
     script_start(&c, &root, &start);
     assert_script(&c, SCRIPT_START, NULL, "worker", "w-1", "nonce", "n1", "ttl", "3000", "hands", "4", "host", "h1",
-                  "pid", "77", "version", MUSTER_VERSION, "the layout's version", FORMAT_VERSION, "\"1\": permanent", "0",
-                  "\"1\": resume", "1");
+                  "pid", "77", "version", MUSTER_VERSION, "the layout's version", FORMAT_VERSION, "\"1\": permanent",
+                  "0", "\"1\": resume", "1");
 }
 
 static void serve_names_one_queue(void **state)
@@ -138,28 +138,44 @@ static void turn_gives_the_queues_and_then_the_ends(void **state)
     (void)state;
     script_turn(&c, &root, &who, 3, 0, queues, N_OF(queues));
     assert_script(&c, SCRIPT_TURN, "|a|0|b:c|2", CALLER, "hands", "5", "how many to take", "3",
-                  "\"1\": some ends were sent before", "0", "how many queues", "2");
+                  "\"1\": end them one by one", "0", "how many queues", "2");
 
     script_turn(&c, &root, &who, 0, 1, NULL, 0);
-    script_turn_group(&c, "finish", "a", 2);
+    script_end_group(&c, "finish", "a", 2);
     command_text(&c, "t1");
     command_text(&c, "t2");
-    script_turn_retry(&c, "b", "t3", 1500);
-    script_turn_fail(&c, "c", "t4", "group", "");
-    assert_script(&c, SCRIPT_TURN, "|finish|a|2|t1|t2|retry|b|t3|1500|fail|c|t4|group|", CALLER, "hands", "5",
-                  "how many to take", "0", "\"1\": some ends were sent before", "1", "how many queues", "0");
+    script_end_result(&c, "b", "t5", (struct muster_bytes){"done", 4});
+    script_end_retry(&c, "b", "t3", 1500);
+    script_end_fail(&c, "c", "t4", "group", "");
+    assert_script(&c, SCRIPT_TURN, "|finish|a|2|t1|t2|result|b|t5|done|retry|b|t3|1500|fail|c|t4|group|", CALLER,
+                  "hands", "5", "how many to take", "0", "\"1\": end them one by one", "1", "how many queues", "0");
 }
 
-/* The forms of the ends have no ARGV numbers: the contract has them in words. */
-static void the_ends_have_the_forms_of_the_contract(void **state)
+/* The forms of the ends have no ARGV numbers: the piece that reads them has them in words. */
+static void the_ends_have_the_forms_that_are_read(void **state)
 {
-    char contract[4096];
+    static const char *const forms[] = {"\"finish\" queue k token*k ", "\"result\" queue token bytes ",
+                                        "\"back\" queue k token*k ", "\"retry\" queue token delay_ms ",
+                                        "\"fail\" queue token group message "};
+    static const enum script_id readers[] = {SCRIPT_TURN, SCRIPT_END};
     (void)state;
-    contract_of(SCRIPT_TURN, contract, sizeof(contract));
-    assert_non_null(strstr(contract, "\"finish\" queue k token*k"));
-    assert_non_null(strstr(contract, "\"back\" queue k token*k"));
-    assert_non_null(strstr(contract, "\"retry\" queue token delay_ms"));
-    assert_non_null(strstr(contract, "\"fail\" queue token group message"));
+    for (size_t r = 0; r < N_OF(readers); r++)
+        for (size_t i = 0; i < N_OF(forms); i++)
+            if (!memmem(lua_scripts[readers[r]].body, lua_scripts[readers[r]].len, forms[i], strlen(forms[i])))
+                fail_msg("%s.lua does not say '%s'", lua_scripts[readers[r]].name, forms[i]);
+}
+
+static void end_says_whose_process_and_then_its_end(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_end(&c, &root, MUSTER_LEASE_ID);
+    script_end_group(&c, "back", "b:c", 1);
+    command_text(&c, "t1");
+    assert_script(&c, SCRIPT_END, "|back|b:c|1|t1", "worker, or \".lease\"", ".lease");
+    script_end(&c, &root, "w-1");
+    script_end_result(&c, "q", "t1", (struct muster_bytes){NULL, 0});
+    assert_script(&c, SCRIPT_END, "|result|q|t1|", "worker, or \".lease\"", "w-1");
 }
 
 static void heartbeat_gives_the_queues_after_its_places(void **state)
@@ -191,6 +207,81 @@ static void sweep_names_the_dead(void **state)
     assert_script(&c, SCRIPT_SWEEP, NULL, "the worker", "w-2", "\"1\": forced", "1");
 }
 
+static void leave_names_one_queue(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_leave(&c, &root, &who, "b:c");
+    assert_script(&c, SCRIPT_LEAVE, NULL, CALLER, "hands", "5", "queue", "b:c");
+}
+
+static void take_says_how_many_and_for_how_long(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_take(&c, &root, &(struct script_take_lease){.queue = "b:c", .n = 3, .lease_ms = 5000000000});
+    assert_script(&c, SCRIPT_TAKE, NULL, "queue", "b:c", "how many at most", "3", "how long the lease is", "5000000000",
+                  "\"1\": the caller waits", "0");
+    script_take(&c, &root, &(struct script_take_lease){.queue = "q", .lease_ms = 1, .waits = 1});
+    assert_script(&c, SCRIPT_TAKE, NULL, "queue", "q", "how many at most", "0", "how long the lease is", "1",
+                  "\"1\": the caller waits", "1");
+}
+
+static void extend_tells_no_note_from_an_empty_one(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_extend(&c, &root, ".lease", "t1", "b:c", 1500, NULL);
+    assert_script(&c, SCRIPT_EXTEND, NULL, "worker", ".lease", "token", "t1", "queue", "b:c", "the lease ends", "1500",
+                  "\"1\": write a note", "0", "the note", "");
+    script_extend(&c, &root, "w-1", "t1", "q", 0, "");
+    assert_script(&c, SCRIPT_EXTEND, NULL, "worker", "w-1", "token", "t1", "queue", "q", "the lease ends", "",
+                  "\"1\": write a note", "1", "the note", "");
+    script_extend(&c, &root, "w-1", "t1", "q", 0, "half");
+    assert_script(&c, SCRIPT_EXTEND, NULL, "worker", "w-1", "token", "t1", "queue", "q", "the lease ends", "",
+                  "\"1\": write a note", "1", "the note", "half");
+}
+
+static void cancel_names_a_task_or_a_process(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_cancel(&c, &root, "b:c", NULL, (struct muster_bytes){"task", 4});
+    assert_script(&c, SCRIPT_CANCEL, NULL, "queue", "b:c", "\"\": every copy of the task", "", "the task, or the token",
+                  "task");
+    script_cancel(&c, &root, "q", "w-1", (struct muster_bytes){"t1", 2});
+    assert_script(&c, SCRIPT_CANCEL, NULL, "queue", "q", "\"\": every copy of the task", "w-1",
+                  "the task, or the token", "t1");
+}
+
+static void what_is_of_a_queue_names_the_queue(void **state)
+{
+    static const enum script_id ids[] = {SCRIPT_DELETE, SCRIPT_PAUSE, SCRIPT_RESUME, SCRIPT_LISTEN};
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    for (size_t i = 0; i < N_OF(ids); i++) {
+        script_queue_call(&c, ids[i], &root, "b:c");
+        assert_script(&c, ids[i], NULL, "queue", "b:c");
+    }
+}
+
+static void replay_and_drop_say_which_failures(void **state)
+{
+    static const enum script_id ids[] = {SCRIPT_REPLAY, SCRIPT_DROP};
+    const char *const names[] = {"e1", "e2"};
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    for (size_t i = 0; i < N_OF(ids); i++) {
+        script_failed(&c, ids[i], &root, &(struct script_failed){.queue = "b:c", .group = "g", .n = 7, .from = 200});
+        assert_script(&c, ids[i], "", "queue", "b:c", "of this group", "g", "how many at most", "7", "from which place",
+                      "200");
+        script_failed(&c, ids[i], &root,
+                      &(struct script_failed){.queue = "q", .group = "", .entries = names, .n_entries = N_OF(names)});
+        assert_script(&c, ids[i], "|e1|e2", "queue", "q", "of this group", "", "how many at most", "0",
+                      "from which place", "0");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,10 +290,17 @@ int main(void)
         cmocka_unit_test(start_tells_all_about_the_worker),
         cmocka_unit_test(serve_names_one_queue),
         cmocka_unit_test(turn_gives_the_queues_and_then_the_ends),
-        cmocka_unit_test(the_ends_have_the_forms_of_the_contract),
+        cmocka_unit_test(the_ends_have_the_forms_that_are_read),
+        cmocka_unit_test(end_says_whose_process_and_then_its_end),
         cmocka_unit_test(heartbeat_gives_the_queues_after_its_places),
         cmocka_unit_test(readback_and_stop_say_who_calls),
         cmocka_unit_test(sweep_names_the_dead),
+        cmocka_unit_test(leave_names_one_queue),
+        cmocka_unit_test(take_says_how_many_and_for_how_long),
+        cmocka_unit_test(extend_tells_no_note_from_an_empty_one),
+        cmocka_unit_test(cancel_names_a_task_or_a_process),
+        cmocka_unit_test(what_is_of_a_queue_names_the_queue),
+        cmocka_unit_test(replay_and_drop_say_which_failures),
     };
     return cmocka_run_group_tests(tests, make_root, NULL);
 }

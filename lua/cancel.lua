@@ -1,0 +1,80 @@
+--[[
+  cancel: all copies of a task, or one process. What waits or is delayed is removed; what is in work is marked, and its
+  holder told: it may finish, else it is dropped.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] queue     ARGV[2] "": every copy of the task; else the holder of the one process     ARGV[3] the task, or the token
+  Returns {0, copies that waited, processes marked}; {E_LOST} when there is no such process, or its lease lapsed; {E_REDIS,
+  key} for a key of the wrong type: nothing was changed. Publishes to the holders, to those who listen, and to the workers
+  that get what lapsed. O(what waits and runs in the queue).
+]]
+--- @include "marks"
+--- @include "due"
+--- @include "announce"
+--- @include "clock"
+
+local P, queue, holder, wanted = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+local list, delayed, key = P .. 'queues:' .. queue, P .. 'delayed:' .. queue, P .. 'queue:' .. queue
+local PAGE = 1000
+
+-- The tokens of one holder's processes that are meant.
+local function find(worker)
+  local set, found = P .. 'processing:' .. worker .. ':' .. queue, {}
+  if holder ~= '' then
+    return try('HEXISTS', set, wanted) == 1 and {wanted} or {}
+  end
+  for _, token in ipairs(try('HKEYS', set) or {}) do
+    if redis.call('HSTRLEN', set, token) == #wanted and redis.call('HGET', set, token) == wanted then
+      found[#found + 1] = token
+    end
+  end
+  return found
+end
+
+local function cancel_delayed()
+  local removed, from = 0, 0
+  repeat
+    local page, members = redis.call('ZRANGE', delayed, from, from + PAGE - 1), {}
+    for _, member in ipairs(page) do
+      members[#members + 1] = string.sub(member, TOKEN_LEN + 2) == wanted and member or nil
+    end
+    if #members > 0 then
+      redis.call('ZREM', delayed, unpack(members))
+    end
+    removed = removed + #members
+    from = from + #page - #members
+  until #page < PAGE
+  return removed
+end
+
+local settings = try('HMGET', key, 'listen', 'broadcast')
+local is_sound = can_move_due(P, queue)
+local meant, running = {}, 0
+for _, worker in ipairs(holder == '' and holders(P) or {holder}) do
+  local tokens = find(worker)
+  is_sound = is_sound and (#tokens == 0 or can_mark(P, worker))
+  meant[worker] = tokens
+  running = running + #tokens
+end
+if not is_sound or damaged then
+  return {E_REDIS, damaged}
+end
+
+redis.call('HDEL', key, '-') -- needs no memory, so that a full Redis allows the others
+if holder == LEASE and has_lapsed(P, queue, wanted, now_ms()) then
+  return {E_LOST}
+end
+if holder ~= '' and running == 0 then
+  return {E_LOST}
+end
+local waiting = 0
+if holder == '' then
+  waiting = redis.call('LREM', list, 0, wanted) + cancel_delayed()
+end
+count_cancelled(P, queue, waiting)
+for worker, tokens in pairs(meant) do
+  mark(P, worker, tokens, CANCELLED)
+end
+if holder == '' and is_heard(settings[1], settings[2]) then
+  announce(P, queue, 'cancel', wanted)
+end
+return {0, waiting, running}

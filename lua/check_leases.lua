@@ -1,0 +1,58 @@
+--[[
+  check_leases: has each lease its process, and each process its lease's end?
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] "1": put right what can be     ARGV[2] queue     ARGV[3] from which place among the leases
+    ARGV[4] "1": something was found on the way to that place
+  Returns {0, from which place to go on, -1: nowhere, then for each find key, what is wrong, 1 if it was put right}.
+  Looks at 100 leases; at the end, if numbers differ, at all processes. Publishes to those who wait. O(leases).
+]]
+--- @include "finds"
+--- @include "due"
+--- @include "drawn"
+--- @include "clock"
+
+local P, queue, from = KEYS[1], ARGV[2], tonumber(ARGV[3])
+local check = new_check(P, ARGV[1])
+local leases, set = P .. 'leases:' .. queue, P .. 'processing:' .. LEASE .. ':' .. queue
+local PAGE = 100
+if not (try('ZCARD', leases) and try('HLEN', set) and try('HLEN', P .. 'queue:' .. queue)) then
+  check.answer[2] = -1
+  return check.answer
+end
+
+local page = redis.call('ZRANGE', leases, from, from + PAGE - 1)
+local empty, kept = {}, #page
+for _, token in ipairs(page) do
+  empty[#empty + 1] = redis.call('HEXISTS', set, token) == 0 and token or nil
+end
+if #empty > 0 then
+  find(check, leases, 'has ' .. some(#empty, 'lease') .. ' of no process', function()
+    redis.call('ZREM', leases, unpack(empty))
+    kept = kept - #empty
+    return 'removed'
+  end)
+end
+check.answer[2] = #page == PAGE and from + kept or -1
+
+-- Every lease has its process, or was found: if there are as many of both, every process has its lease.
+local function look_for_endless()
+  local highest, endless, now = highest_drawn(P), {}, now_ms()
+  for _, token in ipairs(redis.call('HKEYS', set)) do
+    local is_endless = drawn_number(token, highest) and not redis.call('ZSCORE', leases, token)
+    endless[#endless + 1] = is_endless and token or nil
+  end
+  if #endless > 0 then
+    find(check, set, 'holds ' .. some(#endless, 'task') .. ' under a lease without an end', function()
+      for _, token in ipairs(endless) do
+        redis.call('ZADD', leases, now, token)
+      end
+      note_due(P, queue, now)
+      return 'it ends now'
+    end)
+  end
+end
+
+if #page < PAGE and (ARGV[4] == '1' or #empty > 0 or redis.call('HLEN', set) ~= redis.call('ZCARD', leases)) then
+  look_for_endless()
+end
+return check.answer

@@ -1,0 +1,58 @@
+--[[
+  check_marks: are these processes there, that are marked or have a note?
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] "1": put right what can be     ARGV[2] worker, or ".lease"     ARGV[3] how many queues, n
+    ARGV[4...] n queues of which it has a set, known or not to its record; then the tokens
+  Returns {0, 0, then for each find key, what is wrong, 1 if it was put right}. Publishes nothing. O(tokens x queues).
+]]
+--- @include "finds"
+--- @include "marks"
+
+local P, worker, args = KEYS[1], ARGV[2], ARGV
+local check = new_check(P, ARGV[1])
+local first_token = 4 + tonumber(ARGV[3])
+
+-- Where its processes can be: what its record names, or for leases every queue; and where it was seen to have a set.
+local queues = {}
+for i = 4, first_token - 1 do
+  queues[#queues + 1] = args[i]
+end
+if worker == LEASE then
+  for _, queue in ipairs(try('ZRANGE', P .. 'names', 0, -1) or {}) do
+    queues[#queues + 1] = queue
+  end
+else
+  for _, field in ipairs(try('HKEYS', P .. 'worker:' .. worker) or {}) do
+    queues[#queues + 1] = string.match(field, '^q:(.*)$')
+  end
+end
+
+local function is_held(token)
+  for _, queue in ipairs(queues) do
+    if try('HEXISTS', P .. 'processing:' .. worker .. ':' .. queue, token) ~= 0 then
+      return true -- or a set of the wrong type: nobody knows
+    end
+  end
+end
+
+local gone = {}
+for i = first_token, #args do
+  gone[#gone + 1] = not is_held(args[i]) and args[i] or nil
+end
+
+local function look(key, thing)
+  local left = {}
+  for _, token in ipairs(gone) do
+    left[#left + 1] = try('HEXISTS', key, token) == 1 and token or nil
+  end
+  if #left > 0 then
+    find(check, key, 'has ' .. some(#left, thing) .. ' of no process', function()
+      redis.call('HDEL', key, unpack(left))
+      return 'removed'
+    end)
+  end
+end
+
+look(P .. 'marks:' .. worker, 'mark')
+look(P .. 'notes:' .. worker, 'note')
+return check.answer

@@ -1,0 +1,133 @@
+--[[
+  check_queue: do a queue's counters and times agree with what is there, and does nothing wait beside an idle worker?
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] "1": put right what can be     ARGV[2] queue     ARGV[3] "1": count what runs
+  Returns {0, 0, then for each find key, what is wrong, 1 if it was put right}. A queue with a key of the wrong type is
+  passed over: that is a find of its own. Publishes to those who get tasks, and to those who wait.
+  O(registered workers, and failures).
+]]
+--- @include "finds"
+--- @include "counts"
+--- @include "due"
+--- @include "hand_over"
+--- @include "failed"
+
+local P, queue = KEYS[1], ARGV[2]
+local check = new_check(P, ARGV[1])
+local key, list, idle = P .. 'queue:' .. queue, P .. 'queues:' .. queue, P .. 'idle:' .. queue
+local is_sound = can_move_due(P, queue) and try('HLEN', key) and try('ZCARD', idle) and try('ZCARD', P .. 'registry')
+if not is_sound then
+  return check.answer
+end
+local settings = redis.call('HMGET', key, 'running', 'due', 'paused')
+
+local function look_at_count()
+  local running = count_running(P, queue)
+  if running ~= tonumber(settings[1] or 0) then
+    find(check, key, 'says that ' .. (settings[1] or 0) .. ' run, but the sets hold ' .. running, function()
+      set_running(P, queue, running)
+      return 'set it right'
+    end)
+  end
+end
+
+-- Later than the earliest nobody would look for it; earlier does no harm.
+local function look_at_due()
+  local earliest
+  for _, zset in ipairs({P .. 'delayed:' .. queue, P .. 'leases:' .. queue}) do
+    local at = tonumber(redis.call('ZRANGE', zset, 0, 0, 'WITHSCORES')[2])
+    earliest = at and math.min(at, earliest or at) or earliest
+  end
+  local due = tonumber(settings[2] or nil)
+  if earliest and (not due or due > earliest) then
+    local what = "says 'due' " .. (settings[2] or 'never') .. ', but something is due at '
+    find(check, key, what .. string.format('%.0f', earliest), function()
+      redis.call('HDEL', key, 'due')
+      note_due(P, queue, earliest)
+      return 'set it right'
+    end)
+  end
+end
+
+-- Fresh, and with free hands: who would be handed a task.
+local function is_free(worker)
+  local w = redis.pcall('HMGET', P .. 'worker:' .. worker, 'ttl', 'hands', 'held', 'q:' .. queue)
+  local ttl, hands, held, limit = tonumber(w[1]), tonumber(w[2]), tonumber(w[3]), tonumber(w[4])
+  if not (ttl and hands and held and limit) or redis.call('PTTL', P .. 'alive:' .. worker) * 2 < ttl then
+    return false
+  end
+  return hands > held and (limit == 0 or limit > (try('HLEN', P .. 'processing:' .. worker .. ':' .. queue) or limit))
+end
+
+local function look_at_idle()
+  local waiting = redis.call('LLEN', list)
+  if waiting == 0 or settings[3] then
+    return
+  end
+  for _, worker in ipairs(redis.call('ZREVRANGE', idle, 0, -1)) do
+    if is_free(worker) then
+      local what = 'has ' .. some(waiting, 'task') .. " waiting beside the idle worker '" .. worker .. "'"
+      find(check, list, what, function()
+        hand_over_waiting(P, queue)
+        return waiting - redis.call('LLEN', list) .. ' handed over'
+      end)
+      return
+    end
+  end
+end
+
+-- The figures of the failed list, and how many of its entries are malformed.
+local function count_failed()
+  local figures, malformed = {}, 0
+  for from = 0, redis.call('ZCARD', P .. 'failed:' .. queue) - 1, FAILED_PAGE do
+    for _, member in ipairs(redis.call('ZRANGE', P .. 'failed:' .. queue, from, from + FAILED_PAGE - 1)) do
+      local group = parse_failed(member)
+      figures.bytes = (figures.bytes or 0) + #member
+      if group then
+        figures['g:' .. group] = (figures['g:' .. group] or 0) + 1
+      else
+        malformed = malformed + 1
+      end
+    end
+  end
+  return figures, malformed
+end
+
+local function are_equal(figures, flat)
+  for i = 1, #flat, 2 do
+    if figures[flat[i]] ~= tonumber(flat[i + 1]) then
+      return false
+    end
+  end
+  local n = 0
+  for _ in pairs(figures) do
+    n = n + 1
+  end
+  return n * 2 == #flat
+end
+
+local function look_at_failed()
+  local counted, malformed = count_failed()
+  local figures = P .. 'failures:' .. queue
+  if malformed > 0 then
+    find(check, P .. 'failed:' .. queue, 'has ' .. some(malformed, 'member')
+      .. ' of another form; look for them with ZRANGE, and remove them with ZREM')
+  end
+  if not are_equal(counted, redis.call('HGETALL', figures)) then
+    find(check, figures, 'counts otherwise than the failed list', function()
+      redis.call('DEL', figures)
+      for field, n in pairs(counted) do
+        redis.call('HSET', figures, field, n)
+      end
+      return 'counted anew'
+    end)
+  end
+end
+
+if ARGV[3] == '1' then
+  look_at_count()
+end
+look_at_due()
+look_at_idle()
+look_at_failed()
+return check.answer

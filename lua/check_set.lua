@@ -1,0 +1,96 @@
+--[[
+  check_set: may these tasks be in this holder's hands? Else they go back to the front of their queue, in the order in
+  which they were taken; what was cancelled is dropped.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] "1": put right what can be     ARGV[2] worker, or ".lease"     ARGV[3] queue
+  Returns {0, the highest token in it or 0, then for each find key, what is wrong, 1 if it was put right}. Publishes to
+  the worker that loses tasks, and to those who get them. O(tasks in the set, and registered workers).
+]]
+--- @include "retire"
+--- @include "counts"
+--- @include "drawn"
+--- @include "finds"
+
+local P, worker, queue = KEYS[1], ARGV[2], ARGV[3]
+local check = new_check(P, ARGV[1])
+local set = P .. 'processing:' .. worker .. ':' .. queue
+
+-- Gives back the tasks of some fields, whatever these are called.
+local function give_back_fields(fields)
+  local cancelled = 0
+  for from = 1, #fields, CHUNK do
+    local chunk, tasks = {unpack(fields, from, math.min(from + CHUNK - 1, #fields))}, {}
+    for _, field in ipairs(chunk) do
+      local kind = unmark(P, worker, field)
+      tasks[#tasks + 1] = not kind and redis.call('HGET', set, field) or nil
+      cancelled = cancelled + (kind == CANCELLED and 1 or 0)
+    end
+    if #tasks > 0 then
+      redis.call('RPUSH', P .. 'queues:' .. queue, unpack(tasks))
+    end
+    redis.call('HDEL', set, unpack(chunk)) -- last: tasks are there twice rather than not at all
+  end
+  count_cancelled(P, queue, cancelled)
+end
+
+-- Whether what went back was counted before nobody knows, so all is counted anew. Its worker is told, and ends one by
+-- one what it has: some of it may be gone.
+local function settle()
+  local record = redis.call('HGETALL', P .. 'worker:' .. worker)
+  local epoch = set_flag(P, worker, FLAG_ENDED)
+  if epoch then
+    redis.call('HSET', P .. 'worker:' .. worker, 'held', count_held(P, worker, queues_of(record)))
+    tell(P, worker, epoch, 'R', '')
+  end
+  set_running(P, queue, count_running(P, queue))
+  hand_over_waiting(P, queue)
+end
+
+-- `give_back` gets rid of them, unless a key has a wrong type.
+local function find_misplaced(what, give_back)
+  find(check, set, what, function()
+    local obstacle = damaged_key(P, worker, {queue})
+    if obstacle then
+      return nil, obstacle
+    end
+    give_back()
+    settle()
+    return 'given back to the front of the queue'
+  end)
+end
+
+local record = try('HMGET', P .. 'worker:' .. worker, 'epoch', 'q:' .. queue)
+local fields = try('HKEYS', set)
+if not record or not fields then
+  return check.answer
+end
+
+local highest = highest_drawn(P)
+local odd, newest = {}, 0
+for _, field in ipairs(fields) do
+  local number = drawn_number(field, highest)
+  if number then
+    newest = math.max(newest, number)
+  else
+    odd[#odd + 1] = field
+  end
+end
+if newest > 0 then
+  check.answer[2] = token_text(newest)
+end
+if #odd > 0 then
+  find_misplaced('holds ' .. some(#odd, 'task') .. ' under a field that is no token', function()
+    give_back_fields(odd)
+  end)
+end
+
+-- A record without epoch is the worker's own damage, and ends with all that it holds.
+local is_registered = record[1] or redis.call('EXISTS', P .. 'worker:' .. worker) == 1
+local is_served = worker == LEASE or (is_registered and not record[1]) or (record[2] and record[2] ~= '-')
+if #fields > #odd and not is_served then
+  local who = is_registered and 'a worker that does not serve this queue' or 'a worker that is not registered'
+  find_misplaced('holds ' .. some(#fields - #odd, 'task') .. ' for ' .. who, function()
+    give_back_set(P, worker, queue)
+  end)
+end
+return check.answer

@@ -1,0 +1,162 @@
+--[[
+  check_worker: do the keys of one worker agree with each other?
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] "1": put right what can be     ARGV[2] worker     ARGV[3] "1": count what it holds
+  Returns {0, its epoch, 0 if it is not registered, then for each find key, what is wrong, 1 if it was put right}.
+  A worker with a key of the wrong type is passed over: that is a find of its own. Publishes to those who get tasks.
+  O(queues it serves), and of what it holds where that goes back.
+]]
+--- @include "retire"
+--- @include "counts"
+--- @include "drawn"
+--- @include "finds"
+--- @include "clock"
+
+local P, worker = KEYS[1], ARGV[2]
+local check = new_check(P, ARGV[1])
+local key, alive, registry, ttls = P .. 'worker:' .. worker, P .. 'alive:' .. worker, P .. 'registry', P .. 'ttls'
+local is_sound = try('HLEN', key) and try('STRLEN', alive) and try('ZCARD', registry) and try('ZCARD', ttls)
+  and try('HLEN', P .. 'marks:' .. worker) and try('HLEN', P .. 'notes:' .. worker)
+if not is_sound then
+  return check.answer
+end
+local record = redis.call('HGETALL', key)
+local ends, pace = redis.call('ZSCORE', registry, worker), redis.call('ZSCORE', ttls, worker)
+local liveness, left = redis.call('GET', alive), redis.call('PTTL', alive)
+local queues, w = queues_of(record), {}
+for i = 1, #record, 2 do
+  w[record[i]] = record[i + 1]
+end
+
+local function remove_from(zset)
+  find(check, zset, "names the worker '" .. worker .. "', which has no record", function()
+    redis.call('ZREM', zset, worker)
+    return 'removed it'
+  end)
+end
+
+local function look_for_remains()
+  if ends then
+    remove_from(registry)
+  end
+  if pace then
+    remove_from(ttls)
+  end
+  if liveness then
+    find(check, alive, 'is the liveness key of a worker that has no record', function()
+      redis.call('DEL', alive)
+      return 'removed it'
+    end)
+  end
+end
+
+-- The first field that no script can do without and that is not there, or is not what it should be.
+local function bad_field()
+  for _, field in ipairs({'conn', 'ttl', 'hands', 'held'}) do
+    if not tonumber(w[field]) then
+      return field
+    end
+  end
+  if not w.epoch or not drawn_number(w.epoch, highest_drawn(P)) then
+    return 'epoch'
+  end
+  for _, queue in ipairs(queues) do
+    local limit = w['q:' .. queue]
+    if limit ~= '-' and not tonumber(limit) then
+      return 'q:' .. queue
+    end
+  end
+  return not w.nonce and 'nonce' or nil
+end
+
+-- When its life ends without another heartbeat: now, if it is not known to live.
+local function look_at_registry()
+  local permanent = w.permanent == '1'
+  local is_endless = ends and tonumber(ends) == math.huge or false
+  if not ends or is_endless ~= permanent then
+    local what = not ends and 'is a worker that is not in ' .. registry .. ', so that nobody sees it die'
+      or permanent and 'is a permanent worker whose life ends, by ' .. registry
+      or 'is no permanent worker, but its life has no end in ' .. registry
+    find(check, key, what, function()
+      redis.call('ZADD', registry, permanent and '+inf' or now_ms() + math.max(left, 0), worker)
+      return 'put it there'
+    end)
+  end
+  -- A silent permanent worker is taken out of it, not to set everybody's pace.
+  if (not pace and not permanent) or (pace and tonumber(pace) ~= tonumber(w.ttl)) then
+    find(check, key, 'has a ttl that is not the one in ' .. ttls, function()
+      redis.call('ZADD', ttls, w.ttl, worker)
+      return 'put it there'
+    end)
+  end
+end
+
+local function look_at_liveness()
+  if liveness and liveness ~= w.epoch then
+    find(check, alive, 'holds another epoch than the record', function()
+      redis.call('SET', alive, w.epoch, 'KEEPTTL')
+      return "set to the record's"
+    end)
+  end
+  if left == -1 then
+    find(check, alive, 'has no time to live, so that its worker would never die', function()
+      redis.call('PEXPIRE', alive, w.ttl)
+      return 'gave it the ttl'
+    end)
+  end
+end
+
+-- Is one of these tokens that of a process?
+local function is_any_held(tokens)
+  for _, token in ipairs(tokens) do
+    for _, queue in ipairs(queues) do
+      if try('HEXISTS', P .. 'processing:' .. worker .. ':' .. queue, token) == 1 then
+        return true
+      end
+    end
+  end
+end
+
+local function look_at_flag()
+  if w.flag or not (is_any_held(redis.call('HKEYS', P .. 'marks:' .. worker))
+      or is_any_held(redis.call('HKEYS', P .. 'notes:' .. worker))) then
+    return
+  end
+  find(check, key, 'has marks or notes, but no flag that makes its ends look for them', function()
+    set_flag(P, worker, FLAG_MARKS)
+    return 'set it'
+  end)
+end
+
+local function look_at_count()
+  local held = count_held(P, worker, queues)
+  if held ~= tonumber(w.held) then
+    find(check, key, 'says that it holds ' .. w.held .. ', but its sets hold ' .. held, function()
+      redis.call('HSET', key, 'held', held)
+      return 'set it right'
+    end)
+  end
+end
+
+if #record == 0 then
+  look_for_remains()
+  return check.answer
+end
+local bad = bad_field()
+if bad then
+  find(check, key, "is a record without a valid '" .. bad .. "'", function()
+    local given_back, obstacle = retire(P, worker)
+    return given_back and 'ended this life, and gave ' .. some(given_back, 'task') .. ' back', obstacle
+  end)
+  return check.answer
+end
+look_at_registry()
+if redis.call('ZSCORE', registry, worker) then
+  check.answer[2] = w.epoch
+end
+look_at_liveness()
+look_at_flag()
+if ARGV[3] == '1' then
+  look_at_count()
+end
+return check.answer

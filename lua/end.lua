@@ -1,0 +1,45 @@
+--[[
+  end: what becomes of one process, said by whoever presents its id: of a lease, or of a worker, who is told.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] worker, or ".lease"     ARGV[2...] one end of one process, as include/ends.lua has them
+  Returns 0, E_LOST (there is no such process, or its lease lapsed) or {E_REDIS, key} for a key of the wrong type: nothing
+  was changed. Publishes to the process' worker, to workers that get the task, and to those who listen. O(1).
+]]
+--- @include "ends"
+--- @include "hand_over"
+--- @include "clock"
+
+local P, worker, args = KEYS[1], ARGV[1], ARGV
+local queue = args[3]
+local token = ARGUMENTS[args[2]] and args[4] or args[5]
+local now = now_ms()
+local is_lease = worker == LEASE
+
+if not try('HLEN', P .. 'worker:' .. worker) or (is_lease and not can_move_due(P, queue)) then
+  return {E_REDIS, damaged}
+end
+redis.call('HDEL', P .. 'worker:' .. worker, '-') -- needs no memory, so that a full Redis allows the others
+if is_lease and has_lapsed(P, queue, token, now) then
+  return E_LOST
+end
+local e = carry_out_ends(P, worker, args, 2, true, now, {})
+local status = e.statuses[1]
+if status == E_REDIS then
+  return {E_REDIS, damaged}
+end
+if status ~= 0 then
+  return status
+end
+if is_lease then
+  redis.call('ZREM', P .. 'leases:' .. queue, token)
+else
+  -- Its worker may say an end of it too, together with others: until it has read back these go one by one.
+  local epoch = set_flag(P, worker, FLAG_ENDED)
+  if epoch then
+    try('HINCRBY', P .. 'worker:' .. worker, 'held', -1)
+    tell(P, worker, epoch, 'R', '')
+  end
+end
+try('HINCRBY', P .. 'queue:' .. queue, 'running', -1)
+hand_over_waiting(P, queue)
+return 0

@@ -1,0 +1,35 @@
+--[[
+  Counts: what the counters of workers and queues should say, counted in the sets. A set of the wrong type holds
+  nothing.
+]]
+--- @include "marks"
+--- @include "try"
+
+local function count_set(P, worker, queue)
+  return try('HLEN', P .. 'processing:' .. worker .. ':' .. queue) or 0
+end
+
+local function count_held(P, worker, queues)
+  local held = 0
+  for _, queue in ipairs(queues) do
+    held = held + count_set(P, worker, queue)
+  end
+  return held
+end
+
+local function count_running(P, queue)
+  local running = 0
+  for _, worker in ipairs(holders(P)) do
+    running = running + count_set(P, worker, queue)
+  end
+  return running
+end
+
+-- A queue without processes needs no counter: it may have nothing else.
+local function set_running(P, queue, running)
+  if running > 0 then
+    redis.call('HSET', P .. 'queue:' .. queue, 'running', running)
+  else
+    redis.call('HDEL', P .. 'queue:' .. queue, 'running')
+  end
+end

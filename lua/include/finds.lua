@@ -1,0 +1,34 @@
+--[[
+  Finds: what a check has found in one script, and put right in the same one. Between a look and a repair in two scripts
+  anything may change; and what is found must be something that no rule allows after any script.
+]]
+--- @include "try"
+
+-- {answer = {0, what the script has to say besides, then for each find its key, what is wrong, and is it put right}}.
+local function new_check(P, repair)
+  return {P = P, repair = repair == '1', answer = {0, 0}}
+end
+
+-- Notes a find. `mend` puts it right and answers what it did; or nil and a key of the wrong type that prevents it, with
+-- nothing changed. Without `mend` it is left to people.
+local function find(check, key, what, mend)
+  local done, obstacle
+  if mend and check.repair then
+    try('HDEL', check.P .. 'beat', '-') -- needs no memory, so that a full Redis allows the others
+    done, obstacle = mend()
+  end
+  if done then
+    what = what .. ': ' .. done
+  elseif obstacle then
+    what = what .. '; it stays so while ' .. obstacle .. ' has a wrong type'
+  end
+  local answer = check.answer
+  answer[#answer + 1] = key
+  answer[#answer + 1] = what
+  answer[#answer + 1] = done and 1 or 0
+end
+
+-- "1 task", "2 tasks".
+local function some(n, thing)
+  return n .. ' ' .. thing .. (n == 1 and '' or 's')
+end

@@ -1,0 +1,31 @@
+--[[
+  leave: a worker serves a queue no more. What it holds of it goes back to the front, known to the worker or not.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands
+    ARGV[5] queue
+  Returns {0, last token N, tasks given back}: hand-overs of the queue up to N are void. {E_GONE} or {E_STATE}, or
+  {E_REDIS, key} when a key of it has a wrong type: nothing was changed. Publishes to the workers that get its tasks.
+  O(tasks).
+]]
+--- @include "owner"
+--- @include "retire"
+
+local P, worker, queue = KEYS[1], ARGV[1], ARGV[5]
+local status, record = owner(P, worker, ARGV[2], ARGV[3])
+if status ~= 0 then
+  return {status}
+end
+local damaged_one = damaged_key(P, worker, {queue})
+if damaged_one then
+  return {E_REDIS, damaged_one}
+end
+redis.call('HDEL', P .. 'worker:' .. worker, '-') -- needs no memory, so that a full Redis allows the others
+redis.call('HSET', P .. 'worker:' .. worker, 'q:' .. queue, '-') -- no limit at all: nothing is handed over
+redis.call('ZREM', P .. 'idle:' .. queue, worker)
+state_hands(P, worker, record, ARGV[4])
+local given_back, held = give_back_set(P, worker, queue)
+if held > 0 then
+  redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', -held)
+end
+hand_over_waiting(P, queue)
+return {0, last_token(P), given_back}

@@ -1,0 +1,35 @@
+--[[
+  replay: failed tasks go back to the end of their queue, the oldest failure first.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] queue     ARGV[2] of this group, "": of all     ARGV[3] how many at most     ARGV[4] from which place on the list
+    ARGV[5...] the names of entries; then only these, and group, number and place do not matter
+  Returns {0, how many, and for names how many were not there, else from which place on to go on, -1: nowhere}, or {E_REDIS,
+  key} for a key of the wrong type: nothing was changed. Publishes to the workers that get a task, and
+  to those who listen. O(entries looked at).
+]]
+--- @include "failed"
+--- @include "hand_over"
+
+local P, queue = KEYS[1], ARGV[1]
+if not (can_fail(P, queue) and try('LLEN', P .. 'queues:' .. queue) and try('ZCARD', P .. 'idle:' .. queue)) then
+  return {E_REDIS, damaged}
+end
+local members, rest
+if #ARGV > 4 then
+  members, rest = named_failed(P, queue, ARGV, 5)
+else
+  members, rest = next_failed(P, queue, ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]))
+end
+local replayed = 0
+for _, member in ipairs(members) do
+  local _, task = parse_failed(member)
+  if task then
+    remove_failed(P, queue, member) -- needs no memory, so that a full Redis allows the other
+    redis.call('LPUSH', P .. 'queues:' .. queue, task)
+    replayed = replayed + 1
+  elseif rest >= 0 then
+    rest = rest + 1 -- malformed: it stays, passed over, or as one that is not there
+  end
+end
+hand_over_waiting(P, queue)
+return {0, replayed, rest}

@@ -1,0 +1,23 @@
+--[[
+  resume: a paused queue hands out again, at once to whoever is idle.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] queue
+  Returns 0, or {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to the workers that get a task,
+  and to those who listen. O(tasks handed over).
+]]
+--- @include "due"
+--- @include "hand_over"
+--- @include "clock"
+
+local P, queue = KEYS[1], ARGV[1]
+local due = try('HGET', P .. 'queue:' .. queue, 'due')
+if due == nil or not can_move_due(P, queue) or not try('ZCARD', P .. 'idle:' .. queue) then
+  return {E_REDIS, damaged}
+end
+redis.call('HDEL', P .. 'queue:' .. queue, 'paused')
+local now = now_ms()
+if (tonumber(due) or now + 1) <= now then
+  move_due(P, queue, now)
+end
+hand_over_waiting(P, queue)
+return 0

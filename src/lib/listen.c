@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Listening to a queue: what was done, cancelled, deleted. The scripts publish it while they know of a listener, so they
+ * are told again and again that there is one. Anybody may publish on these channels, and another namespace's queue may
+ * have one of the same name: what does not parse, or names another queue, is passed over.
+ */
+#include <string.h>
+
+#include "client.h"
+#include "clock.h"
+#include "frame.h"
+#include "names.h"
+
+/* The scripts forget a listener after ten seconds. */
+#define RENEW_MS 3000
+
+struct listening {
+    const char *queue;
+    muster_queue_event_fn *fn;
+    void *arg;
+    int stop;
+};
+
+/* "<length of process id>:<of task>:<of result, - for none>:", then these. */
+static int read_done(struct muster_bytes rest, char id[PROCESS_ID_MAX], struct muster_queue_event *event,
+                     struct muster_bytes *result)
+{
+    struct muster_bytes id_part, task, mark;
+    size_t id_len, task_len, result_len = 0;
+    if (frame_length(&rest, &id_len) != 0 || frame_length(&rest, &task_len) != 0)
+        return -1;
+    int is_without = rest.len > 0 && *(const char *)rest.data == '-';
+    if (is_without ? frame_field(&rest, &mark) != 0 || mark.len != 1 : frame_length(&rest, &result_len) != 0)
+        return -1;
+    if (frame_part(&rest, id_len, &id_part) != 0 || frame_part(&rest, task_len, &task) != 0 ||
+        frame_part(&rest, result_len, result) != 0 || rest.len > 0)
+        return -1;
+    event->task = task.data;
+    event->len = task.len;
+    event->result = is_without ? NULL : result;
+    return frame_text(id, PROCESS_ID_MAX, id_part);
+}
+
+/* Each hands out what the message says, if it is one. */
+
+static void hear_done(struct listening *l, struct muster_queue_event *event, struct muster_bytes message)
+{
+    char id[PROCESS_ID_MAX];
+    struct process_name name;
+    struct muster_bytes result;
+    if (read_done(message, id, event, &result) != 0 || process_name_parse(&name, id) ||
+        strcmp(name.queue, l->queue) != 0)
+        return;
+    event->process = id;
+    event->worker = name.worker;
+    l->stop = l->fn(event, l->arg) != 0;
+}
+
+static void hear_cancelled(struct listening *l, struct muster_queue_event *event, struct muster_bytes message)
+{
+    event->task = message.data;
+    event->len = message.len;
+    l->stop = l->fn(event, l->arg) != 0;
+}
+
+static void hear_deleted(struct listening *l, struct muster_queue_event *event, struct muster_bytes message)
+{
+    if (message.len == strlen(l->queue) && memcmp(message.data, l->queue, message.len) == 0)
+        l->stop = l->fn(event, l->arg) != 0;
+}
+
+static const struct {
+    const char *what;
+    enum muster_queue_event_type type;
+    void (*hear)(struct listening *l, struct muster_queue_event *event, struct muster_bytes message);
+} channels[] = {
+    {CHANNEL_DONE, MUSTER_QUEUE_DONE, hear_done},
+    {CHANNEL_CANCEL, MUSTER_QUEUE_CANCELLED, hear_cancelled},
+    {CHANNEL_DELETE, MUSTER_QUEUE_DELETED, hear_deleted},
+};
+#define CHANNELS (sizeof channels / sizeof *channels)
+
+static void hear(struct muster_client *c, struct listening *l, const struct redisReply *message)
+{
+    for (size_t i = 0; i < CHANNELS; i++) {
+        char name[KEY_MAX];
+        struct muster_queue_event event = {.type = channels[i].type, .queue = l->queue};
+        channel_of(name, c->prefix, l->queue, channels[i].what);
+        struct muster_bytes bytes = reply_bytes(reply_at(message, 2));
+        if (reply_is(reply_at(message, 1), name) && bytes.data)
+            channels[i].hear(l, &event, bytes);
+    }
+}
+
+static int subscribe(struct muster_client *c, const char *queue, struct redis **listener)
+{
+    char names[CHANNELS][KEY_MAX];
+    const char *all[CHANNELS];
+    for (size_t i = 0; i < CHANNELS; i++) {
+        channel_of(names[i], c->prefix, queue, channels[i].what);
+        all[i] = names[i];
+    }
+    return redis_listen(listener, c->redis, all, CHANNELS);
+}
+
+/* E_TIMEOUT is the time that is over; a Redis that does not answer in time is as one that cannot be reached. */
+static int say_that_we_listen(struct muster_client *c, const char *queue)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    script_queue_call(&command, SCRIPT_LISTEN, &c->root, queue);
+    int err = client_run(c, SCRIPT_LISTEN, &command, &reply);
+    redis_reply_free(reply);
+    return err == MUSTER_E_TIMEOUT ? MUSTER_E_CONN : err;
+}
+
+static int listen_on(struct muster_client *c, struct redis *listener, struct listening *l, int64_t wait_ms)
+{
+    const int64_t began_at_ms = clock_ms();
+    int64_t renewed_at_ms = began_at_ms;
+    while (!l->stop) {
+        struct redisReply *message;
+        int64_t now = clock_ms(), left_ms = wait_ms - (now - began_at_ms);
+        if (left_ms <= 0)
+            return MUSTER_E_TIMEOUT;
+        if (now - renewed_at_ms >= RENEW_MS) {
+            int err = say_that_we_listen(c, l->queue);
+            if (err != MUSTER_OK)
+                return err;
+            renewed_at_ms = now;
+        }
+        int64_t renew_in_ms = RENEW_MS - (now - renewed_at_ms);
+        int err = redis_hear(listener, left_ms < renew_in_ms ? left_ms : renew_in_ms, &message);
+        if (err == MUSTER_OK)
+            hear(c, l, message);
+        else if (err != MUSTER_E_TIMEOUT)
+            return err;
+        redis_reply_free(message);
+    }
+    return MUSTER_OK;
+}
+
+int muster_queue_listen(struct muster_client *c, const char *queue, int64_t wait_ms, int (*ready)(void *arg),
+                        muster_queue_event_fn *fn, void *arg)
+{
+    struct listening l = {queue, fn, arg, 0};
+    struct redis *listener = NULL;
+    int err = client_check_queue(c, queue);
+    if (err == MUSTER_OK && wait_ms < 0)
+        err = client_refuse(c, "a time to listen must not be negative");
+    if (err == MUSTER_OK)
+        err = redis_can_listen(c->redis);
+    if (err == MUSTER_OK)
+        err = redis_claim_format(c->redis);
+    if (err == MUSTER_OK)
+        err = subscribe(c, queue, &listener);
+    if (err == MUSTER_OK)
+        err = say_that_we_listen(c, queue);
+    if (err == MUSTER_E_TIMEOUT)
+        err = MUSTER_E_CONN;
+    if (err == MUSTER_OK && ready)
+        l.stop = ready(arg) != 0;
+    if (err == MUSTER_OK)
+        err = listen_on(c, listener, &l, wait_ms);
+    redis_free(listener);
+    return err;
+}
