@@ -1,49 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster ps: the processes, which are the tasks in the hands of workers, a row each. The start is printed as a point in
- * time by Redis' clock; an age against the local clock would be wrong on another host.
+ * muster ps: the processes, which are the tasks in the hands of workers and under leases, a row each.
  */
 #include <string.h>
 
 #include "command.h"
 #include "list.h"
-
-static const struct out_column columns[] = {
-    {"PROCESS", "process", OUT_TEXT},
-    {NULL, "worker", OUT_TEXT},
-    {NULL, "queue", OUT_TEXT},
-    {NULL, "token", OUT_TEXT},
-    {"STARTED", "started_at_ms", OUT_TIME},
-    {"LEN", "len", OUT_COUNT},
-    {"TASK", "task", OUT_BYTES},
-    {NULL, NULL, OUT_TEXT},
-};
-
-/* The token as everybody writes it, which is the middle part of the process' id. */
-static void copy_token(char *out, size_t size, const char *id)
-{
-    const char *token = strchr(id, ':');
-    size_t len = token ? strcspn(token + 1, ":") : 0;
-    len = len < size ? len : size - 1;
-    if (len)
-        memcpy(out, token + 1, len);
-    out[len] = '\0';
-}
+#include "process_row.h"
 
 static int print_process(const struct muster_process_info *process, void *arg)
 {
-    char token[32];
-    copy_token(token, sizeof token, process->id);
-    const struct out_cell cells[] = {
-        {.text = process->id},
-        {.text = process->worker},
-        {.text = process->queue},
-        {.text = token},
-        {.number = process->started_at_ms},
-        {.number = (int64_t)process->len},
-        {.text = process->task, .len = process->len},
-    };
-    return out_row(arg, cells);
+    return process_row(arg, process);
 }
 
 enum { QUEUE, WORKER, TASK };
@@ -78,13 +45,13 @@ static int list(const struct call *call, struct muster_client *client, struct ou
 
 static int run(const struct call *call)
 {
-    return list_print(call, columns, list);
+    return list_print(call, process_columns, list);
 }
 
 const struct command cmd_ps = {
     .name = "ps",
     .operands = "",
-    .summary = "List the processes: the tasks that workers have in hand",
+    .summary = "List the processes: the tasks that workers have in hand, and those under leases",
     .about = "The table shows the beginning of each task, with control characters escaped; --json has all of it.\n",
     .examples = "muster ps\nmuster ps --queue mail --json\nmuster ps --worker host-4711-8c1f2a\n",
     .options = options,

@@ -6,10 +6,9 @@
 #include "list.h"
 
 static const struct out_column columns[] = {
-    {"NAME", "queue", OUT_TEXT},       {"WAITING", "waiting", OUT_COUNT},
-    {"RUNNING", "running", OUT_COUNT}, {"DELAYED", "delayed", OUT_COUNT},
-    {"FAILED", "failed", OUT_COUNT},   {"IDLE", "idle", OUT_COUNT},
-    {"PAUSED", "paused", OUT_YES},     {NULL, NULL, OUT_TEXT},
+    {"NAME", "queue", OUT_TEXT},       {"WAITING", "waiting", OUT_COUNT}, {"RUNNING", "running", OUT_COUNT},
+    {"DELAYED", "delayed", OUT_COUNT}, {"FAILED", "failed", OUT_COUNT},   {"IDLE", "idle", OUT_COUNT},
+    {"PAUSED", "paused", OUT_YES},     {NULL, "cancelled", OUT_COUNT},    {NULL, NULL, OUT_TEXT},
 };
 
 static int print_queue(const struct muster_queue_info *queue, void *arg)
@@ -22,6 +21,7 @@ static int print_queue(const struct muster_queue_info *queue, void *arg)
         {.number = (int64_t)queue->failed},
         {.number = (int64_t)queue->idle},
         {.number = queue->paused},
+        {.number = (int64_t)queue->cancelled},
     };
     return out_row(arg, cells);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster sweep: give back the tasks of dead workers now. Every worker does so by itself; this is for when none is left.
+ * muster sweep: give back the tasks of dead workers, and of leases that lapsed, now. Every worker does so by itself; this is
+ * for when none is left.
  */
 #include <inttypes.h>
 
@@ -31,8 +32,10 @@ static const struct opt options[] = {{.help = NULL}};
 const struct command cmd_sweep = {
     .name = "sweep",
     .operands = "",
-    .summary = "Give the tasks of dead workers back to their queues, as every worker does by itself",
-    .about = "A worker is dead when its ttl has passed without a heartbeat. After a stall of Redis it has more time.\n",
+    .summary = "Give the tasks of dead workers and lapsed leases back, as every worker does by itself",
+    .about = "A worker is dead when its ttl has passed without a heartbeat. After a stall of Redis it has more time. "
+             "Leases\n"
+             "(`muster take`) whose time is over are ended, too; they are not in the count.\n",
     .examples = "muster sweep\n",
     .options = options,
     .run = run,

@@ -68,9 +68,24 @@ static const char *const event_texts[] = {
     [MUSTER_EVENT_UP] = "Redis is there again",
     [MUSTER_EVENT_UNCOUNTED] = "an end did not count",
     [MUSTER_EVENT_SWEPT] = "tidied up",
+    [MUSTER_EVENT_DELETED] = "the queue was deleted, what does not finish is gone",
     [MUSTER_EVENT_REFUSED] = "Redis refuses, goes on trying",
     [MUSTER_EVENT_STOPPED] = NULL,
 };
+
+/* What is said of a process that is told to stop; the other reasons have an event of their own. */
+static const char *const stop_texts[] = {
+    [MUSTER_STOP_CANCELLED] = "cancelled, is told to stop",
+    [MUSTER_STOP_LIMIT] = "past --limit, is told to stop",
+    [MUSTER_STOP_DRAIN] = NULL,
+};
+
+static const char *text_of(const struct muster_event *e)
+{
+    if (e->type == MUSTER_EVENT_STOP)
+        return stop_texts[muster_process_stop_reason(e->process)];
+    return e->type < sizeof event_texts / sizeof *event_texts ? event_texts[e->type] : NULL;
+}
 
 /* Both connections break in one outage, which is told once. */
 struct story {
@@ -81,7 +96,7 @@ struct story {
 static void on_event(struct muster_worker *w, const struct muster_event *e, void *arg)
 {
     struct story *s = arg;
-    const char *text = e->type < sizeof event_texts / sizeof *event_texts ? event_texts[e->type] : NULL;
+    const char *text = text_of(e);
     if (e->type == MUSTER_EVENT_STARTED && !s->was_started) {
         s->was_started = 1;
         set_timer(0);
@@ -99,9 +114,42 @@ static void on_event(struct muster_worker *w, const struct muster_event *e, void
 
 /* ---- options ---- */
 
-#define DAY_MS ((int64_t)24 * 3600 * 1000)
+/* The ends that --on-limit can name. */
+static const struct {
+    const char *name;
+    enum muster_outcome outcome;
+} on_limits[] = {{"fail", MUSTER_FAIL}, {"retry", MUSTER_RETRY}, {"give-back", MUSTER_GIVE_BACK}};
 
-enum { HANDS, ID, TTL, PERMANENT, RESUME, DRAIN, PREFETCH, RETRY_DELAY, REPLACE };
+/* -1: there is none of this name. */
+static int find_on_limit(const char *name)
+{
+    for (size_t i = 0; i < sizeof on_limits / sizeof *on_limits; i++)
+        if (strcmp(on_limits[i].name, name) == 0)
+            return (int)on_limits[i].outcome;
+    return -1;
+}
+
+static const char *check_on_limit(const char *name)
+{
+    return find_on_limit(name) < 0 ? "it is one of fail, retry and give-back" : NULL;
+}
+
+enum {
+    HANDS,
+    ID,
+    TTL,
+    PERMANENT,
+    RESUME,
+    DRAIN,
+    PREFETCH,
+    RETRY_DELAY,
+    REPLACE,
+    BURST,
+    MAX_TASKS,
+    IN_TURN,
+    LIMIT,
+    ON_LIMIT
+};
 
 static const struct opt options[] = {
     [HANDS] = {.letter = 'c',
@@ -148,6 +196,26 @@ static const struct opt options[] = {
                  .kind = OPT_STRING,
                  .argument = "STR",
                  .help = "put the task in place of each STR in COMMAND's arguments"},
+    [BURST] = {.name = "burst", .help = "end when nothing is handed out and nothing runs; delayed tasks stay"},
+    [MAX_TASKS] = {.name = "max-tasks",
+                   .kind = OPT_COUNT,
+                   .argument = "N",
+                   .help = "end after so many tasks",
+                   .min = 1,
+                   .max = INT64_MAX},
+    [IN_TURN] = {.name = "in-turn", .help = "take from the queues in turn, not from the first one first"},
+    [LIMIT] = {.name = "limit",
+               .kind = OPT_DURATION,
+               .argument = "TIME",
+               .help = "how long COMMAND may run on one task",
+               .min = 1,
+               .max = 365 * DAY_MS},
+    [ON_LIMIT] = {.name = "on-limit",
+                  .kind = OPT_STRING,
+                  .argument = "END",
+                  .help = "what becomes of a task past --limit: fail (group \"limit\"), retry or give-back",
+                  .fallback = "fail",
+                  .check = check_on_limit},
     {.help = NULL},
 };
 
@@ -160,8 +228,10 @@ static int check_options(const struct call *call)
         return usage_error(call, "--permanent and --resume are for a worker that comes back under its --id");
     if (own[REPLACE].set && !*own[REPLACE].text)
         return usage_error(call, "-I: there is nothing to replace");
-    if (!call->rest && (own[REPLACE].set || own[RETRY_DELAY].set))
-        return usage_error(call, "-I and --retry-delay are for a command: muster work QUEUE -- COMMAND");
+    if (!call->rest && (own[REPLACE].set || own[RETRY_DELAY].set || own[LIMIT].set))
+        return usage_error(call, "-I, --retry-delay and --limit are for a command: muster work QUEUE -- COMMAND");
+    if (own[ON_LIMIT].set && !own[LIMIT].set)
+        return usage_error(call, "--on-limit is for a task past its --limit, but there is none");
     for (size_t i = 0; i < call->n_operands; i++)
         for (size_t j = 0; j < i; j++)
             if (strcmp(call->operands[i], call->operands[j]) == 0)
@@ -183,6 +253,11 @@ static int make_worker(const struct call *call, struct story *story)
         .prefetch = (int)call->own[PREFETCH].number,
         .permanent = call->own[PERMANENT].set,
         .resume = call->own[RESUME].set,
+        .burst = call->own[BURST].set,
+        .max_tasks = (uint64_t)call->own[MAX_TASKS].number,
+        .in_turn = call->own[IN_TURN].set,
+        .limit_ms = call->own[LIMIT].number,
+        .on_limit = (enum muster_outcome)find_on_limit(call->own[ON_LIMIT].text),
         .drain_ms = drain_ms,
         .on_event = on_event,
         .arg = story,
@@ -266,9 +341,14 @@ const struct command cmd_work = {
         "\n"
         "SIGTERM and SIGINT let the running tasks end and give back what has not started; a second one gives back "
         "all.\n"
-        "Without Redis it goes on trying; with --timeout only so long until it is registered.\n",
+        "Without Redis it goes on trying; with --timeout only so long until it is registered.\n"
+        "\n"
+        "A COMMAND that was cancelled (`muster cancel`), or is past --limit, gets SIGTERM, and SIGKILL if it goes on, "
+        "with\n"
+        "all that it started. If it still exits with 0, its task is finished.\n",
     .examples = "muster work mail -- ./send-mail\n"
                 "muster work images -c 4 -I {} -- convert {} -resize 50% {}.small.jpg\n"
+                "muster work mail --burst --limit 1m -- ./send-mail\n"
                 "muster work mail images | tee tasks\n",
     .options = options,
     .min_operands = 1,

@@ -71,5 +71,6 @@ void help_overview(const struct command *const *commands)
 #define EXIT_LINE(name, number, text) out_text("  %-*d %s\n", LABEL_WIDTH, number, text);
     EXITS(EXIT_LINE)
 #undef EXIT_LINE
+    out_text("  Of several operands' codes it is the highest.\n");
     out_text("\n`muster help COMMAND` tells more about one of them.\n");
 }

@@ -19,8 +19,10 @@
 static const struct command cmd_help;
 
 static const struct command *const commands[] = {
-    &cmd_serve, &cmd_enqueue, &cmd_work,        &cmd_queues, &cmd_workers, &cmd_ps,
-    &cmd_peek,  &cmd_sweep,   &cmd_fail_worker, &cmd_help,   NULL,
+    &cmd_serve,       &cmd_enqueue, &cmd_work,      &cmd_queues, &cmd_workers, &cmd_ps,     &cmd_peek,
+    &cmd_take,        &cmd_finish,  &cmd_give_back, &cmd_retry,  &cmd_fail,    &cmd_extend, &cmd_cancel,
+    &cmd_pause,       &cmd_resume,  &cmd_delete,    &cmd_failed, &cmd_replay,  &cmd_drop,   &cmd_sweep,
+    &cmd_fail_worker, &cmd_check,   &cmd_bench,     &cmd_help,      NULL,
 };
 
 /* ---- messages ---- */

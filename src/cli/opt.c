@@ -15,8 +15,9 @@
 #include "command.h"
 #include "text.h"
 
-#define DAY_MS ((int64_t)24 * 3600 * 1000)
 #define LABEL_SIZE 40
+/* So much of a wrong operand is repeated. */
+#define OPERAND_COLUMNS 60
 
 const struct opt opt_common[] = {
     [OPT_URL] = {.name = "url",
@@ -243,6 +244,27 @@ static int scan(struct scanner *s, int argc, char **argv)
     return 0;
 }
 
+int opt_check_operands(const struct call *call, size_t first, size_t n, const char *what,
+                       const char *(*check)(const char *text))
+{
+    for (size_t i = first; i < call->n_operands && i - first < n; i++) {
+        const char *why = check(call->operands[i]);
+        if (!why)
+            continue;
+        char *shown = text_printable(call->operands[i], strlen(call->operands[i]), OPERAND_COLUMNS);
+        int code = usage_error(call, "%s '%s': %s", what, shown, why);
+        free(shown);
+        return code;
+    }
+    return 0;
+}
+
+/* What holds for a group holds for the name of a queue. */
+const char *opt_check_group(const char *text)
+{
+    return muster_queue_check(text) ? "a group has 1 to 200 bytes and no control characters" : NULL;
+}
+
 static int check_operands(const struct call *call)
 {
     const struct command *command = call->command;
@@ -250,14 +272,9 @@ static int check_operands(const struct call *call)
         return usage_error(call, "%.*s is missing", (int)strcspn(command->operands, " ."), command->operands);
     if (call->n_operands > command->max_operands)
         return usage_error(call, "'%s' is one word too many", call->operands[command->max_operands]);
-    for (size_t i = 0; i < call->n_operands && i < command->n_queues; i++) {
-        const char *why = muster_queue_check(call->operands[i]);
-        if (why)
-            return usage_error(call, "QUEUE: %s", why);
-    }
     if (call->rest && !call->rest[0])
         return usage_error(call, "there is no command behind --");
-    return 0;
+    return opt_check_operands(call, 0, command->n_queues, "QUEUE", muster_queue_check);
 }
 
 int opt_parse(struct call *call, int argc, char **argv)

@@ -6,10 +6,13 @@
 #ifndef CLI_OPT_H
 #define CLI_OPT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* No table is longer than this, its end included. */
 #define OPT_LIMIT 16
+
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
 
 enum opt_kind {
     OPT_FLAG,
@@ -53,5 +56,15 @@ struct call;
  * --version nothing else is checked. Returns 0, or after a line about it EXIT_USAGE.
  */
 int opt_parse(struct call *call, int argc, char **argv);
+
+/*
+ * Check `n` operands from `first` on (or as many as there are); `what` is what help calls them, `check` as in struct opt.
+ * Returns 0, or after a line about the first wrong one EXIT_USAGE.
+ */
+int opt_check_operands(const struct call *call, size_t first, size_t n, const char *what,
+                       const char *(*check)(const char *text));
+
+/* A `check` for the name of a group of failures. */
+const char *opt_check_group(const char *text);
 
 #endif

@@ -23,6 +23,7 @@
 /* How much of a task a table shows where there is no terminal to fit it into, and at least in a narrow one. */
 #define BYTES_COLUMNS 60
 #define BYTES_COLUMNS_MIN 20
+#define NOTE_COLUMNS 30
 
 static int write_error;
 
@@ -109,6 +110,7 @@ static void add_cell(cJSON *object, const struct out_column *column, const struc
         add_bytes(object, column->key, cell->text, strlen(cell->text));
         break;
     case OUT_BYTES:
+    case OUT_NOTE:
         add_bytes(object, column->key, cell->text, cell->len);
         break;
     case OUT_NAMES:
@@ -167,6 +169,8 @@ static char *cell_text(const struct out_column *column, const struct out_cell *c
         return text_printable(cell->text, strlen(cell->text), SIZE_MAX);
     case OUT_BYTES:
         return text_printable(cell->text, cell->len, terminal_columns() ? terminal_columns() : BYTES_COLUMNS);
+    case OUT_NOTE:
+        return text_printable(cell->text, cell->len, NOTE_COLUMNS);
     case OUT_NAMES:
         return names_text(cell);
     case OUT_YES:
@@ -179,7 +183,8 @@ static char *cell_text(const struct out_column *column, const struct out_cell *c
             text_span(text, cell->number);
         break;
     case OUT_TIME:
-        text_time(text, cell->number);
+        if (cell->number >= 0)
+            text_time(text, cell->number);
         break;
     }
     return need(strdup(text));

@@ -23,10 +23,11 @@ int out_error(void);
 enum out_kind {
     OUT_TEXT,  /* `text` */
     OUT_BYTES, /* `text` and `len`: any bytes; the table has the beginning of them */
+    OUT_NOTE,  /* the same, and the table has less of them */
     OUT_COUNT, /* `number` */
     OUT_YES,   /* `number`: yes or no */
     OUT_SPAN,  /* `number`: ms; -1 is unknown */
-    OUT_TIME,  /* `number`: Unix time in ms */
+    OUT_TIME,  /* `number`: Unix time in ms; -1 is none */
     OUT_NAMES  /* `number` strings at `names` */
 };
 

@@ -11,14 +11,19 @@
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-asking=(queues workers ps 'peek q' 'enqueue q task')
+process=.lease:00000000001:q
+asking=(queues workers ps 'peek q' 'enqueue q task' 'pause q' 'resume q' 'cancel q nothing' failed 'failed q' 'replay q --all'
+    'drop q --all' sweep)
+# Those that say something else when there is nothing for them to do.
+others=(check 'take nothing' "finish $process" "give-back $process" "retry $process" "fail $process" "extend $process --lease 1s"
+    "cancel --process $process" "fail-worker nobody")
 all_said=$tmp/all-said
 
 # check_all CODE TEXT ENVIRONMENT...: each verb ends so, with one line that says so, and nothing else
 check_all() {
     local code=$1 text=$2 verb
     shift 2
-    for verb in "${asking[@]}"; do
+    for verb in "${asking[@]}" "${others[@]}"; do
         # shellcheck disable=SC2086
         check_exit "$code" env "$@" "$MUSTER" $verb
         check_err "$text"
@@ -40,7 +45,7 @@ for verb in "${asking[@]}"; do
 done
 check_exit 0 "$MUSTER" enqueue q task
 kill -STOP "${pids[redis]}"
-for verb in "${asking[@]}"; do
+for verb in "${asking[@]}" "${others[@]}"; do
     # shellcheck disable=SC2086
     check_exit 124 "$MUSTER" $verb --timeout 50ms
     check_err 'no answer within 50 ms'

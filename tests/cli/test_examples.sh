@@ -12,6 +12,10 @@
 #                    over what it had, and only that
 #   fencing          a writer that was stopped for longer than its ttl is refused by the file when another one has
 #                    written
+#   cancel           one of the streams that three workers keep open is cancelled: its owner alone is told, its hand goes to
+#                    the one that waits, and all the others stay
+#   lease.sh         finishes, retries or fails by the command's exit status; the task reaches it byte by byte; a lease is
+#                    extended while the command runs; it stops what was cancelled, and gives back what SIGTERM interrupts
 #   retry            tries until there is a Redis; under one id the tasks are there once, and other ones are refused
 set -euo pipefail
 # shellcheck source=tests/cli/lib.sh
@@ -156,6 +160,75 @@ sort -cn "$ledger" || fail "the tokens do not rise: $(cat "$ledger")"
 end stale TERM 0
 end fresh TERM 0
 check_redis 0 EXISTS muster:queues:ledger muster:failed:ledger muster:registry
+
+# ---- cancel: it says `WORKER opens TASK`, and `WORKER is told to close TASK`
+
+check_exit 2 "$MUSTER_EXAMPLES/cancel"
+check_exit 0 "$MUSTER_EXAMPLES/cancel" streams
+owner=$(sed -n 's/ opens stream 3$//p' "$tmp/out")
+[[ $(grep -E "told|cancelled" "$tmp/out") == "cancelled: stream 3, in 1 hands
+$owner is told to close stream 3
+1 told, 6 streams are left" ]] || fail "it printed: $(cat "$tmp/out")"
+grep -qx "$owner opens stream 7" "$tmp/out" || fail "the freed hand got nothing: $(cat "$tmp/out")"
+[[ $(redis LRANGE muster:queues:streams 0 -1 | sort) == "$(printf 'stream %d\n' 1 2 4 5 6 7)" ]] ||
+    fail "left in the queue: $(redis LRANGE muster:queues:streams 0 -1)"
+check_redis 1 HGET muster:queue:streams cancelled
+check_exit 1 "$MUSTER_EXAMPLES/cancel" streams
+check_err "wait in the queue"
+check_redis 6 LLEN muster:queues:streams
+
+# ---- lease.sh
+
+PATH=$(dirname "$MUSTER"):$PATH
+lease=$MUSTER_SOURCE/examples/lease.sh
+export LEASE_BEAT_S=1 LEASE_WAIT=1ms TMPDIR=$tmp
+check_exit 2 "$lease" shell
+check_exit 69 env MUSTER_URL="unix://$tmp/nobody" "$lease" shell true
+printf ' a\0b\t\n\n' >"$tmp/odd"
+"$MUSTER" enqueue shell --whole <"$tmp/odd" >"$tmp/enqueued"
+check_exit 0 "$lease" shell cp /dev/stdin "$tmp/copy"
+cmp "$tmp/odd" "$tmp/copy" || fail "the task came as: $(od -c "$tmp/copy")"
+check_redis 0 EXISTS muster:queues:shell muster:failed:shell muster:processing:.lease:shell
+check_exit 0 "$producer" shell 75 4 0
+check_exit 0 "$lease" shell sh -c "exit \$(cat)"
+check_redis 1 ZCARD muster:delayed:shell
+check_redis 1 HGET muster:failures:shell g:exit-4
+check_redis 0 HGET muster:queue:shell running
+redis DEL muster:delayed:shell muster:failed:shell muster:failures:shell >"$tmp/out"
+
+# The end of the only lease, server ms; 0: there is none.
+lease_ends() {
+    local at
+    at=$(redis ZRANGE muster:leases:shell 0 0 WITHSCORES | tail -n 1)
+    echo "${at:-0}"
+}
+ends_after() { (($(lease_ends) > $1)); }
+check_exit 0 "$producer" shell "a long one"
+start lease "$lease" shell sh -c "while [ -d '$tmp' ] && [ ! -e '$tmp/go' ]; do sleep 0.05; done"
+wait_for ends_after 0
+wait_for ends_after "$(($(lease_ends) + 3000))" # extended when the first lease would have been over
+touch "$tmp/go"
+check_end lease 0
+check_redis 0 EXISTS muster:queues:shell muster:processing:.lease:shell
+rm "$tmp/go"
+# While there is this test: killed, lease.sh would leave it behind.
+endless=(sh -c "trap 'touch \"$tmp/told\"; exit 9' TERM; touch '$tmp/go'; while [ -d '$tmp' ]; do sleep 0.05; done")
+exists() { [[ -e $1 ]]; }
+check_exit 0 "$producer" shell "an endless one"
+start lease "$lease" shell "${endless[@]}"
+wait_for exists "$tmp/go"
+check_exit 0 "$MUSTER" cancel shell "an endless one"
+check_end lease 0
+exists "$tmp/told" || fail "the cancelled command was not told"
+check_redis 0 EXISTS muster:queues:shell muster:failed:shell muster:processing:.lease:shell
+rm "$tmp/go" "$tmp/told"
+check_exit 0 "$producer" shell "an endless one"
+start lease "$lease" shell "${endless[@]}"
+wait_for exists "$tmp/go"
+end lease TERM 143
+exists "$tmp/told" || fail "the command runs on"
+check_redis "an endless one" LRANGE muster:queues:shell 0 -1
+check_redis 0 EXISTS muster:processing:.lease:shell muster:crashes:shell
 
 # ---- retry
 

@@ -3,8 +3,8 @@
 #
 # muster ps. Proves:
 #  1. no process: the headings as text, nothing as JSON, status 0
-#  2. a row for each task in hand: the process' id, when it started by Redis' clock, the task's length and, on one line,
-#     safe for a terminal and not longer than 60 columns, its beginning; JSON has all of it
+#  2. a row for each task in hand: the process' id, when it started by Redis' clock, whether it was cancelled, the task's
+#     length and, on one line, safe for a terminal and not longer than 60 columns, its beginning; JSON has all of it
 #  3. --queue, --worker and --task choose
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -19,7 +19,7 @@ tasks() { sed 's/.*"task":"\(.*\)"}$/\1/' "$tmp/out" | sort | paste -sd' '; }
 
 # ---- 1
 ps
-check_out 'PROCESS  STARTED  LEN  TASK'
+check_out 'PROCESS  STARTED  LEASE-ENDS  CANCELLED  PROGRESS  LEN  TASK'
 ps --json
 check_out ''
 
@@ -30,21 +30,21 @@ wait_for says w1 'takes tasks'
 wait_for redis_is 1 HLEN muster:processing:w1:one
 ps
 generic
-check_out 'PROCESS  STARTED  LEN  TASK
-w1:TOKEN:one  TIME  18  grüße\n\t\\\x1b[31m\xff\xc2\x9b'
+check_out 'PROCESS  STARTED  LEASE-ENDS  CANCELLED  PROGRESS  LEN  TASK
+w1:TOKEN:one  TIME  -  no  18  grüße\n\t\\\x1b[31m\xff\xc2\x9b'
 printf 'a%.0s' {1..61} | "$MUSTER" enqueue two --whole >"$tmp/out"
 wait_for redis_is 1 HLEN muster:processing:w1:two
 ps --queue two
 generic
-check_out "PROCESS  STARTED  LEN  TASK
-w1:TOKEN:two  TIME  61  $(printf 'a%.0s' {1..59})…"
+check_out "PROCESS  STARTED  LEASE-ENDS  CANCELLED  PROGRESS  LEN  TASK
+w1:TOKEN:two  TIME  -  no  61  $(printf 'a%.0s' {1..59})…"
 ps --queue two --json
 token=$(redis HKEYS muster:processing:w1:two)
 started=$(sed 's/.*"started_at_ms":\([0-9]*\).*/\1/' "$tmp/out")
 now=$(date +%s%3N)
 ((started > now - 60000 && started <= now + 1000)) || fail "started at $started, now it is $now"
 check_out "{\"process\":\"w1:$token:two\",\"worker\":\"w1\",\"queue\":\"two\",\"token\":\"$token\",\
-\"started_at_ms\":$started,\"len\":61,\"task\":\"$(printf 'a%.0s' {1..61})\"}"
+\"started_at_ms\":$started,\"lease_ends_at_ms\":null,\"cancelled\":false,\"progress\":\"\",\"len\":61,\"task\":\"$(printf 'a%.0s' {1..61})\"}"
 ps --queue two
 grep -qF "  $(TZ=UTC0 date -d "@${started%???}" +%FT%T).${started: -3}Z  " "$tmp/out" || fail "not at $started: $(cat "$tmp/out")"
 

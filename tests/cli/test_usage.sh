@@ -11,7 +11,8 @@
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-verbs=(serve enqueue work queues workers ps peek sweep fail-worker help)
+verbs=(serve enqueue work queues workers ps peek take finish give-back retry fail extend cancel pause resume delete failed
+    replay drop sweep fail-worker check bench help)
 
 # Whoever connects here gets status 69, not 2.
 export MUSTER_URL=unix://$tmp/nobody
@@ -67,15 +68,23 @@ check_usage peek q -n
 check_err '-n needs N'
 
 # ---- 2: operands
-for verb in enqueue work peek; do
+for verb in enqueue work peek take cancel pause resume delete replay drop; do
     check_usage "$verb"
     check_err 'QUEUE is missing'
 done
-for verb in queues workers ps serve; do
+for verb in finish give-back retry fail extend; do
+    check_usage "$verb"
+    check_err 'PROCESS is missing'
+done
+for verb in queues workers ps serve check; do
     check_usage "$verb" word
     check_err "'word' is one word too many"
 done
-check_usage peek q word
+for verb in peek take pause resume delete; do
+    check_usage "$verb" q word
+    check_err "'word' is one word too many"
+done
+check_usage failed q g word
 check_usage help work word
 check_usage work q --
 check_err 'no command behind --'
@@ -93,6 +102,10 @@ check_usage work q -c 10001
 check_err '10001 is not from 1 to 10000'
 check_usage work q -c 9000 --prefetch 1001
 check_err 'more than 10000 together'
+check_usage take q -n 1001
+check_err '1001 is not from 1 to 1000'
+check_usage work q --max-tasks 0
+check_usage failed q -n 0
 check_usage serve --port 65536
 check_err '65536 is not from 0 to 65535'
 for duration in '' 5 s 5x '5 s' 1.5s -5s 5ss 99999999999999999999s 9223372036854775807d; do
@@ -103,17 +116,38 @@ check_usage work q --ttl 99ms
 check_err '99ms is not from 100ms to 1d'
 check_usage work q --ttl 25h
 check_usage queues --timeout 0s
+process=w:00000000001:q
+check_usage take q --lease 0s
+check_err '0s is not from 1ms to 30d'
+check_usage take q --lease 31d
+check_usage take q --wait 25h
+check_usage extend $process --lease 0s
+check_usage retry $process --delay 1
+check_usage work q --limit 0s -- true
 
 # ---- 2: names
 long=$(printf 'q%.0s' {1..201})
 for name in '' "$long" $'a\nb' $'a\x7fb'; do
     check_usage enqueue "$name" task
-    check_err "QUEUE: a queue's name"
+    check_err ": a queue's name"
+    check_err "QUEUE '"
     check_usage work good "$name"
-    check_usage peek "$name"
+    for verb in peek take 'cancel --' pause resume 'delete --yes' failed 'replay --all' 'drop --all'; do
+        # shellcheck disable=SC2086
+        check_usage $verb "$name" ${verb/*--/task}
+    done
     check_usage ps --queue "$name"
     check_err "--queue: a queue's name"
+    check_usage failed q "$name"
+    check_err "GROUP '"
+    for verb in "fail $process" 'replay q' 'drop q'; do
+        # shellcheck disable=SC2086
+        check_usage $verb --group "$name"
+        check_err '--group: a group'
+    done
 done
+check_usage work "good"$'\n' # what is repeated of a wrong name is on the same line
+check_err "QUEUE 'good\\n': "
 for id in '' .hidden 'a b' a:b "${long:0:65}"; do
     check_usage work q --id "$id"
     check_err "--id: a worker's id"
@@ -134,6 +168,11 @@ check_usage work q -I ''
 check_usage work q -I '{}'
 check_usage work q --retry-delay 1s
 check_usage work q --retry-delay 0s -- true
+check_usage work q --limit 1s
+check_usage work q --on-limit fail -- true
+check_usage work q --limit 1s --on-limit finish -- true
+check_err '--on-limit: it is one of fail, retry and give-back'
+check_usage delete q
 check_usage serve --port 0
 check_usage serve --temporary --dir "$tmp"
 

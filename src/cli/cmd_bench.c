@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster bench: becomes muster-bench. That is a program of its own because its raw side calls hiredis, which the command
+ * does not; what it measures is its business.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+
+#define PROGRAM "muster-bench"
+
+enum { SCALE, SECONDS, LIST };
+
+static const struct opt options[] = {
+    [SCALE] = {.name = "scale", .help = "also with 10 000 000 tasks waiting: takes 1.3 GB and a minute or two"},
+    [SECONDS] = {.name = "seconds",
+                 .kind = OPT_COUNT,
+                 .argument = "N",
+                 .help = "so long for each experiment, instead of 45 s for all",
+                 .min = 1,
+                 .max = 3600},
+    [LIST] = {.name = "list", .help = "name the rows, with what they measure and their goals"},
+    {.help = NULL},
+};
+
+/* A folder, relative to where this program is; "" if that cannot be found out. */
+static void make_path(char path[PATH_MAX], const char *folder)
+{
+    char self[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self);
+    path[0] = '\0';
+    if (len <= 0 || len == sizeof self)
+        return;
+    while (len > 0 && self[len - 1] != '/')
+        len--;
+    if (snprintf(path, PATH_MAX, "%.*s%s" PROGRAM, (int)len, self, folder) >= PATH_MAX)
+        path[0] = '\0';
+}
+
+static void add(const char **argv, size_t *n, const char *name, const struct opt_value *value)
+{
+    if (!value->set)
+        return;
+    argv[(*n)++] = name;
+    if (value->text)
+        argv[(*n)++] = value->text;
+}
+
+static int become(const struct call *call, const char **argv)
+{
+    static const char *const folders[] = {"", MUSTER_LIBEXEC "/"};
+    char paths[sizeof folders / sizeof *folders][PATH_MAX];
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        make_path(paths[i], folders[i]);
+        execv(paths[i], (char *const *)argv);
+        if (errno != ENOENT) {
+            complain(call, "%s cannot be run: %s", paths[i], strerror(errno));
+            return EXIT_FAILED;
+        }
+    }
+    complain(call, "there is neither %s nor %s; build and install all of muster", paths[0], paths[1]);
+    return EXIT_FAILED;
+}
+
+static int run(const struct call *call)
+{
+    const char *argv[2 * OPERANDS_ALL + 16] = {PROGRAM};
+    size_t n = 1;
+    char seconds[24];
+    snprintf(seconds, sizeof seconds, "%lld", (long long)call->own[SECONDS].number);
+    add(argv, &n, "--url", &call->common[OPT_URL]);
+    add(argv, &n, "--prefix", &call->common[OPT_PREFIX]);
+    add(argv, &n, "--json", &call->common[OPT_JSON]);
+    add(argv, &n, "--scale", &call->own[SCALE]);
+    add(argv, &n, "--seconds", &(struct opt_value){.set = call->own[SECONDS].set, .text = seconds});
+    add(argv, &n, "--list", &call->own[LIST]);
+    for (size_t i = 0; i < call->n_operands; i++)
+        add(argv, &n, "--row", &(struct opt_value){.set = 1, .text = call->operands[i]});
+    return become(call, argv);
+}
+
+const struct command cmd_bench = {
+    .name = "bench",
+    .operands = "[ROW...]",
+    .summary = "Measure muster beside the cheapest way of doing the same with Redis alone",
+    .about = "Both sides do the same work in small blocks, in turn; the ratio is that of neighbouring blocks. Without\n"
+             "--url and MUSTER_URL it starts a Redis of its own, on a Unix socket and on TCP; with one it works there\n"
+             "under a prefix of its own, which it removes. A goal is of the ratio, or of the figure where there is no\n"
+             "raw one; to miss it is no failure. Whatever else runs on the machine is in the figures.\n",
+    .examples = "muster bench\nmuster bench drain drain_cpu --seconds 20\nmuster bench --json >today.jsonl\n",
+    .options = options,
+    .max_operands = OPERANDS_ALL,
+    .run = run,
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster cancel: tasks by their bytes, all copies of them in a queue, or single processes by their ids. What becomes of
+ * one that runs is between its owner and Redis; this only tells how many were met.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "each.h"
+#include "out.h"
+#include "text.h"
+
+#define TASK_COLUMNS 60
+
+static void print_cancelled(const struct call *call, const char *task, uint64_t waiting, uint64_t running)
+{
+    static const struct out_column columns[] = {
+        {NULL, "queue", OUT_TEXT},    {NULL, "task", OUT_BYTES}, {NULL, "waiting", OUT_COUNT},
+        {NULL, "running", OUT_COUNT}, {NULL, NULL, OUT_TEXT},
+    };
+    const struct out_cell cells[] = {
+        {.text = call->operands[0]},
+        {.text = task, .len = strlen(task)},
+        {.number = (int64_t)waiting},
+        {.number = (int64_t)running},
+    };
+    if (call->common[OPT_JSON].set) {
+        out_json(columns, cells);
+        return;
+    }
+    char *shown = text_printable(task, strlen(task), TASK_COLUMNS);
+    out_text("%s: %" PRIu64 " waiting removed, %" PRIu64 " running told to stop\n", shown, waiting, running);
+    free(shown);
+}
+
+static int cancel_task(const struct call *call, struct muster_client *client, const char *task, void *arg)
+{
+    (void)arg;
+    uint64_t waiting, running;
+    int err = muster_task_cancel(client, call->operands[0], task, strlen(task), &waiting, &running);
+    if (err == MUSTER_OK)
+        print_cancelled(call, task, waiting, running);
+    return err;
+}
+
+static int cancel_process(const struct call *call, struct muster_client *client, const char *process, void *arg)
+{
+    (void)arg;
+    return print_outcome(call, process, "cancelled", muster_process_cancel(client, process));
+}
+
+enum { PROCESS };
+
+static const struct opt options[] = {
+    [PROCESS] = {.name = "process", .help = "the operands are ids of processes, from `muster ps`"},
+    {.help = NULL},
+};
+
+static int run(const struct call *call)
+{
+    if (call->own[PROCESS].set)
+        return each_process(call, cancel_process, NULL);
+    int code = opt_check_operands(call, 0, 1, "QUEUE", muster_queue_check);
+    if (!code && call->n_operands == 1)
+        return usage_error(call, "TASK is missing");
+    return code ? code : each_operand(call, 1, cancel_task, NULL);
+}
+
+const struct command cmd_cancel = {
+    .name = "cancel",
+    .operands = "QUEUE TASK... | --process PROCESS...",
+    .summary = "Cancel tasks, all copies of them in a queue, or single processes",
+    .about =
+        "What waits or is delayed is removed. The owner of what runs is told to stop, and only a finish still counts:\n"
+        "given back, retried or failed, it is gone. A COMMAND of `muster work` gets SIGTERM, and SIGKILL if it goes "
+        "on.\n"
+        "That there is no such task is no error; that there is no such process is.\n",
+    .examples = "muster cancel mail alice@example.org\n"
+                "muster cancel --process host-4711-8c1f2a:08h2v5k3q01:mail\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = SIZE_MAX,
+    .run = run,
+};

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster check: looks through the namespace for what should not be there, a row for each find. What counts as damage, and
+ * what can be put right, is the library's.
+ */
+#include <inttypes.h>
+
+#include "command.h"
+#include "connect.h"
+#include "out.h"
+
+static const struct out_column columns[] = {
+    {"KEY", "key", OUT_TEXT},
+    {"REPAIRED", "repaired", OUT_YES},
+    {"WHAT", "what", OUT_TEXT},
+    {NULL, NULL, OUT_TEXT},
+};
+
+struct finds {
+    struct out_table table;
+    uint64_t n, n_left;
+};
+
+static int print_damage(const struct muster_damage *damage, void *arg)
+{
+    struct finds *finds = arg;
+    const struct out_cell cells[] = {{.text = damage->key}, {.number = damage->repaired}, {.text = damage->what}};
+    finds->n++;
+    finds->n_left += !damage->repaired;
+    return out_row(&finds->table, cells);
+}
+
+enum { REPAIR };
+
+static const struct opt options[] = {
+    [REPAIR] = {.name = "repair", .help = "put right what can be without losing anything"},
+    {.help = NULL},
+};
+
+static int report_finds(const struct call *call, const struct finds *finds)
+{
+    if (finds->n == 0)
+        complain(call, "nothing is amiss");
+    else if (finds->n_left > 0)
+        complain(call, "%" PRIu64 " of %" PRIu64 " stay amiss; %s", finds->n_left, finds->n,
+                 call->own[REPAIR].set ? "see there what can be done"
+                                       : "`muster check --repair` puts right what it can");
+    return finds->n_left > 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int run(const struct call *call)
+{
+    struct finds finds = {.table = {.columns = columns, .json = call->common[OPT_JSON].set}};
+    struct muster_client *client;
+    int code = client_open(call, &client);
+    if (code)
+        return code;
+    int err = muster_client_check(client, call->own[REPAIR].set, print_damage, &finds);
+    out_table_end(&finds.table, 0);
+    code = client_close(call, client, err);
+    return code ? code : report_finds(call, &finds);
+}
+
+const struct command cmd_check = {
+    .name = "check",
+    .operands = "",
+    .summary = "Look through the namespace for damage, and repair it",
+    .about = "It reads all keys of the namespace in small steps and can run beside live workers. Exit code 1 if damage "
+             "is left.\n",
+    .examples = "muster check\nmuster check --repair\n",
+    .options = options,
+    .run = run,
+};

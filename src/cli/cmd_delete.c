@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster delete: a queue with all that waits in it. It asks nothing, for it may run in a script: who means it says --yes.
+ */
+#include <inttypes.h>
+
+#include "command.h"
+#include "connect.h"
+#include "out.h"
+
+enum { YES };
+
+static const struct opt options[] = {
+    [YES] = {.name = "yes", .help = "yes, delete it: without this nothing is done"},
+    {.help = NULL},
+};
+
+static void print_deleted(const struct call *call, uint64_t waiting, uint64_t running)
+{
+    static const struct out_column columns[] = {
+        {NULL, "queue", OUT_TEXT}, {NULL, "waiting", OUT_COUNT}, {NULL, "running", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
+    const char *queue = call->operands[0];
+    const struct out_cell cells[] = {{.text = queue}, {.number = (int64_t)waiting}, {.number = (int64_t)running}};
+    if (call->common[OPT_JSON].set)
+        out_json(columns, cells);
+    else
+        out_text("%s: deleted, with %" PRIu64 " waiting tasks; %" PRIu64 " are still in work\n", queue, waiting,
+                 running);
+}
+
+static int run(const struct call *call)
+{
+    const char *queue = call->operands[0];
+    struct muster_client *client;
+    uint64_t waiting, running;
+    if (!call->own[YES].set)
+        return usage_error(call,
+                           "nothing was deleted: it would be all that waits, is delayed or has failed in the queue "
+                           "'%s', for good, and its settings; say --yes to do it",
+                           queue);
+    int code = client_open(call, &client);
+    if (code)
+        return code;
+    code = client_close(call, client, muster_queue_delete(client, queue, &waiting, &running));
+    if (!code)
+        print_deleted(call, waiting, running);
+    return code;
+}
+
+const struct command cmd_delete = {
+    .name = "delete",
+    .operands = "QUEUE",
+    .summary = "Delete a queue: all that waits, is delayed or has failed, and its settings",
+    .about = "What is in work may finish; with any other end it is gone, too. Workers go on serving the name: what is\n"
+             "enqueued afterwards is a new queue.\n",
+    .examples = "muster delete mail --yes\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .n_queues = 1,
+    .run = run,
+};

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster failed: what is on the failed lists, as counts per group or entry by entry. Putting it back or forgetting it is
+ * cmd_replay.c's.
+ */
+#include <stdint.h>
+
+#include "command.h"
+#include "list.h"
+
+/* ---- groups ---- */
+
+static const struct out_column group_columns[] = {
+    {"QUEUE", "queue", OUT_TEXT},
+    {"GROUP", "group", OUT_TEXT},
+    {"FAILED", "failed", OUT_COUNT},
+    {NULL, NULL, OUT_TEXT},
+};
+
+static int print_group(const struct muster_failed_group *group, void *arg)
+{
+    const struct out_cell cells[] = {{.text = group->queue}, {.text = group->group}, {.number = (int64_t)group->n}};
+    return out_row(arg, cells);
+}
+
+static int list_groups(const struct call *call, struct muster_client *client, struct out_table *table)
+{
+    return muster_failed_groups(client, call->n_operands > 0 ? call->operands[0] : NULL, print_group, table);
+}
+
+/* ---- entries ---- */
+
+enum { GROUPS, COUNT, OFFSET };
+
+static const struct out_column entry_columns[] = {
+    {"ENTRY", "entry", OUT_TEXT},         {NULL, "queue", OUT_TEXT},
+    {NULL, "process", OUT_TEXT},          {NULL, "worker", OUT_TEXT},
+    {"FAILED", "failed_at_ms", OUT_TIME}, {"GROUP", "group", OUT_TEXT},
+    {"MESSAGE", "message", OUT_NOTE},     {"LEN", "len", OUT_COUNT},
+    {"TASK", "task", OUT_BYTES},          {NULL, NULL, OUT_TEXT},
+};
+
+static int print_entry(const struct muster_failure *failure, void *arg)
+{
+    const struct out_cell cells[] = {
+        {.text = failure->entry},
+        {.text = failure->queue},
+        {.text = failure->process},
+        {.text = failure->worker},
+        {.number = failure->failed_at_ms},
+        {.text = failure->group},
+        {.text = failure->message.data, .len = failure->message.len},
+        {.number = (int64_t)failure->len},
+        {.text = failure->task, .len = failure->len},
+    };
+    return out_row(arg, cells);
+}
+
+static int list_entries(const struct call *call, struct muster_client *client, struct out_table *table)
+{
+    const struct muster_failed_filter filter = {
+        .size = sizeof filter,
+        .queue = call->operands[0],
+        .group = call->n_operands > 1 ? call->operands[1] : NULL,
+        .offset = (uint64_t)call->own[OFFSET].number,
+        .n = (uint64_t)call->own[COUNT].number,
+    };
+    return muster_failed_list(client, &filter, print_entry, table);
+}
+
+/* ---- the verb ---- */
+
+static const struct opt options[] = {
+    [GROUPS] = {.name = "groups", .help = "with QUEUE: its groups instead of its entries"},
+    [COUNT] = {.letter = 'n',
+               .kind = OPT_COUNT,
+               .argument = "N",
+               .help = "so many entries at most (all)",
+               .min = 1,
+               .max = INT64_MAX},
+    [OFFSET] = {.name = "offset",
+                .kind = OPT_COUNT,
+                .argument = "N",
+                .help = "leave out the newest N",
+                .fallback = "0",
+                .max = INT64_MAX},
+    {.help = NULL},
+};
+
+static int run(const struct call *call)
+{
+    const struct opt_value *own = call->own;
+    int of_groups = own[GROUPS].set || call->n_operands == 0;
+    int code = opt_check_operands(call, 1, 1, "GROUP", opt_check_group);
+    if (code)
+        return code;
+    if (of_groups && (own[COUNT].set || own[OFFSET].set))
+        return usage_error(call, "-n and --offset are for the entries of a QUEUE");
+    if (own[GROUPS].set && call->n_operands > 1)
+        return usage_error(call, "--groups is for all groups of a QUEUE, but there is a GROUP");
+    return of_groups ? list_print(call, group_columns, list_groups) : list_print(call, entry_columns, list_entries);
+}
+
+const struct command cmd_failed = {
+    .name = "failed",
+    .operands = "[QUEUE [GROUP]]",
+    .summary = "List what has failed: without QUEUE the groups of all queues, else its entries",
+    .about =
+        "Entries come newest first. The table shows the beginning of each message and task; --json has all of it.\n"
+        "`muster replay` puts them back, `muster drop` forgets them.\n",
+    .examples = "muster failed\n"
+                "muster failed mail\n"
+                "muster failed mail exit-1 -n 10 --json\n"
+                "muster failed mail --groups\n",
+    .options = options,
+    .max_operands = 2,
+    .n_queues = 1,
+    .run = run,
+};

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster pause and muster resume: whether a queue hands anything out.
+ */
+#include "command.h"
+#include "connect.h"
+#include "out.h"
+
+static int set_paused(const struct call *call, int is_paused)
+{
+    static const struct out_column columns[] = {
+        {NULL, "queue", OUT_TEXT}, {NULL, "paused", OUT_YES}, {NULL, NULL, OUT_TEXT}};
+    const char *queue = call->operands[0];
+    struct muster_client *client;
+    int code = client_open(call, &client);
+    if (code)
+        return code;
+    code =
+        client_close(call, client, is_paused ? muster_queue_pause(client, queue) : muster_queue_resume(client, queue));
+    if (code)
+        return code;
+    if (call->common[OPT_JSON].set)
+        out_json(columns, (const struct out_cell[]){{.text = queue}, {.number = is_paused}});
+    else
+        out_text("%s: %s\n", queue, is_paused ? "paused" : "resumed");
+    return EXIT_DONE;
+}
+
+static int run_pause(const struct call *call)
+{
+    return set_paused(call, 1);
+}
+
+static int run_resume(const struct call *call)
+{
+    return set_paused(call, 0);
+}
+
+static const struct opt options[] = {{.help = NULL}};
+
+const struct command cmd_pause = {
+    .name = "pause",
+    .operands = "QUEUE",
+    .summary = "Pause a queue: nothing of it is handed out until it is resumed",
+    .about = "What runs goes on, and what is enqueued waits. A queue that is not there yet can be paused, too.\n",
+    .examples = "muster pause mail\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .n_queues = 1,
+    .run = run_pause,
+};
+
+const struct command cmd_resume = {
+    .name = "resume",
+    .operands = "QUEUE",
+    .summary = "Resume a paused queue: what waits goes to whoever is idle",
+    .examples = "muster resume mail\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .n_queues = 1,
+    .run = run_resume,
+};

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster replay and muster drop: failed tasks back into their queue, or gone for good. Which ones must be said: nothing is
+ * put back or forgotten for want of an operand. They choose alike, and differ in one call and one word.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "each.h"
+#include "out.h"
+#include "text.h"
+
+typedef int move_fn(struct muster_client *client, const struct muster_failed_filter *filter, uint64_t *n);
+
+/* What is done with entries, and with how many it was. */
+struct move {
+    move_fn *fn;
+    const char *word;
+    uint64_t n;
+};
+
+enum { GROUP, COUNT, ALL };
+
+static const struct opt options[] = {
+    [GROUP] = {.name = "group",
+               .kind = OPT_STRING,
+               .argument = "GROUP",
+               .help = "those of this group",
+               .check = opt_check_group},
+    [COUNT] = {.letter = 'n',
+               .kind = OPT_COUNT,
+               .argument = "N",
+               .help = "so many at most, the oldest first",
+               .min = 1,
+               .max = INT64_MAX},
+    [ALL] = {.name = "all", .help = "all of the queue"},
+    {.help = NULL},
+};
+
+static int check_choice(const struct call *call)
+{
+    const struct opt_value *own = call->own;
+    int has_entries = call->n_operands > 1, restricts = own[GROUP].set || own[COUNT].set;
+    if (!has_entries && !restricts && !own[ALL].set)
+        return usage_error(call, "which ones: ENTRY, --group, -n or --all is missing");
+    if (has_entries + restricts + own[ALL].set > 1)
+        return usage_error(call, "ENTRY, --all, and --group or -n exclude each other");
+    return EXIT_DONE;
+}
+
+static int move_entry(const struct call *call, struct muster_client *client, const char *entry, void *arg)
+{
+    struct move *move = arg;
+    uint64_t n = 0;
+    const struct muster_failed_filter filter = {
+        .size = sizeof filter, .queue = call->operands[0], .entries = &entry, .n_entries = 1};
+    int err = move->fn(client, &filter, &n);
+    move->n += n;
+    return err;
+}
+
+static int report_chosen(const struct call *call, const struct muster_client *client, const struct move *move, int err)
+{
+    char *detail = NULL;
+    const char *words = muster_client_error(client);
+    if (err == MUSTER_OK || move->n == 0)
+        return report_error(call, err, words);
+    if (asprintf(&detail, "%s; the first %" PRIu64 " were %s", *words ? words : muster_err_text(err), move->n,
+                 move->word) < 0)
+        need(NULL);
+    int code = report_error(call, err, detail);
+    free(detail);
+    return code;
+}
+
+static int move_chosen(const struct call *call, struct move *move)
+{
+    const struct muster_failed_filter filter = {
+        .size = sizeof filter,
+        .queue = call->operands[0],
+        .group = call->own[GROUP].text,
+        .n = (uint64_t)call->own[COUNT].number,
+    };
+    struct muster_client *client;
+    int code = client_open(call, &client);
+    if (code)
+        return code;
+    code = report_chosen(call, client, move, move->fn(client, &filter, &move->n));
+    muster_client_free(client);
+    return code;
+}
+
+static void print_moved(const struct call *call, const struct move *move)
+{
+    const struct out_column columns[] = {
+        {NULL, "queue", OUT_TEXT}, {NULL, move->word, OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
+    const char *queue = call->operands[0];
+    if (call->common[OPT_JSON].set)
+        out_json(columns, (const struct out_cell[]){{.text = queue}, {.number = (int64_t)move->n}});
+    else
+        out_text("%s: %" PRIu64 " %s\n", queue, move->n, move->word);
+}
+
+/* Of single entries those that could be moved are told of, whatever became of the others. */
+static int run(const struct call *call, move_fn *fn, const char *word)
+{
+    struct move move = {fn, word, 0};
+    int has_entries = call->n_operands > 1;
+    int code = check_choice(call);
+    if (code)
+        return code;
+    code = has_entries ? each_operand(call, 1, move_entry, &move) : move_chosen(call, &move);
+    if (!code || (has_entries && move.n > 0))
+        print_moved(call, &move);
+    return code;
+}
+
+static int run_replay(const struct call *call)
+{
+    return run(call, muster_failed_replay, "replayed");
+}
+
+static int run_drop(const struct call *call)
+{
+    return run(call, muster_failed_drop, "dropped");
+}
+
+const struct command cmd_replay = {
+    .name = "replay",
+    .operands = "QUEUE [ENTRY...]",
+    .summary = "Put failed tasks back to the end of their queue, the oldest failure first",
+    .about = "Which ones is to be said: ENTRYs (see `muster failed QUEUE`), a --group, so many, or --all.\n",
+    .examples = "muster replay mail --group exit-1\n"
+                "muster replay mail -n 10\n"
+                "muster replay mail --all\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = SIZE_MAX,
+    .n_queues = 1,
+    .run = run_replay,
+};
+
+const struct command cmd_drop = {
+    .name = "drop",
+    .operands = "QUEUE [ENTRY...]",
+    .summary = "Forget failed tasks, for good",
+    .about = "Which ones is to be said: ENTRYs (see `muster failed QUEUE`), a --group, so many, or --all.\n",
+    .examples = "muster drop mail --group bounced\nmuster drop mail --all\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = SIZE_MAX,
+    .n_queues = 1,
+    .run = run_drop,
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster take: tasks under a lease, for whoever works without being a worker: a shell script, or a person. What is taken
+ * and could not be printed is given back at once, for nobody would know its id.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "connect.h"
+#include "process_row.h"
+#include "text.h"
+
+enum { LEASE, WAIT, COUNT };
+
+static const struct opt options[] = {
+    [LEASE] = {.name = "lease",
+               .kind = OPT_DURATION,
+               .argument = "TIME",
+               .help = "after so long without an end the task goes back to the queue",
+               .fallback = "30s",
+               .min = 1,
+               .max = MUSTER_LEASE_MAX_MS},
+    [WAIT] = {.name = "wait",
+              .kind = OPT_DURATION,
+              .argument = "TIME",
+              .help = "how long to wait for the first task",
+              .fallback = "0s",
+              .max = DAY_MS},
+    [COUNT] = {.letter = 'n',
+               .kind = OPT_COUNT,
+               .argument = "N",
+               .help = "so many tasks at most",
+               .fallback = "1",
+               .min = 1,
+               .max = MUSTER_LEASE_TAKE_MAX},
+    {.help = NULL},
+};
+
+/* What was taken on its way out; `unseen`: ids of what could not be printed. */
+struct taking {
+    struct out_table table;
+    char *unseen[MUSTER_LEASE_TAKE_MAX];
+    size_t n_unseen;
+};
+
+static void print_raw(const struct muster_process_info *process)
+{
+    out_text("%s\t", process->id);
+    out_bytes(process->task, process->len);
+    out_bytes("\n", 1);
+}
+
+/* Written row by row, so that it is known of each whether it got out. */
+static int print_taken(const struct muster_process_info *process, void *arg)
+{
+    struct taking *t = arg;
+    if (t->table.json)
+        process_row(&t->table, process);
+    else
+        print_raw(process);
+    if (out_flush() != 0)
+        t->unseen[t->n_unseen++] = need(strdup(process->id));
+    return 0;
+}
+
+/* The last one first: so they come to lie as they did. One that is lost by now needs nothing. */
+static void give_back_unseen(struct taking *t, struct muster_client *client)
+{
+    while (t->n_unseen > 0) {
+        char *id = t->unseen[--t->n_unseen];
+        (void)!muster_lease_give_back(client, id);
+        free(id);
+    }
+}
+
+static int report_nothing(const struct call *call)
+{
+    const char *queue = call->operands[0];
+    if (call->own[WAIT].number > 0)
+        complain(call, "nothing came from '%s' within %s", queue, call->own[WAIT].text);
+    else
+        complain(call, "nothing waits in '%s', or it is paused", queue);
+    return EXIT_NOT_FOUND;
+}
+
+static int run(const struct call *call)
+{
+    struct taking t = {.table = {.columns = process_columns, .json = call->common[OPT_JSON].set}};
+    const struct opt_value *own = call->own;
+    struct muster_client *client;
+    int code = client_open(call, &client);
+    if (code)
+        return code;
+    int err = muster_lease_take(client, call->operands[0], (size_t)own[COUNT].number, own[LEASE].number,
+                                own[WAIT].number, print_taken, &t);
+    code = err == MUSTER_E_NOT_FOUND ? report_nothing(call) : report_error(call, err, muster_client_error(client));
+    give_back_unseen(&t, client);
+    muster_client_free(client);
+    return code;
+}
+
+const struct command cmd_take = {
+    .name = "take",
+    .operands = "QUEUE",
+    .summary = "Take tasks under a lease: print for each the id of its process, a tab, and the task",
+    .about =
+        "The process is yours until its lease ends: say `muster finish`, `give-back`, `retry` or `fail` with its id, "
+        "or\n"
+        "`muster extend` it. A lease that lapses puts the task back to the front of the queue, and the third time onto "
+        "the\n"
+        "failed list. So the default of 30s is short: the task of a script that died is soon back, and who needs "
+        "longer\n"
+        "says so. Idle workers of the queue come first. Nothing there (in time) is exit code 3. A task that holds a\n"
+        "newline is told from the next one with -n 1, which is the default, or with --json.\n",
+    .examples = "muster take mail\n"
+                "muster take mail --wait 1m --lease 5m\n"
+                "muster take mail -n 100 --json\n"
+                "muster take mail | { IFS=$(printf '\\t') read -r process task && ./send-mail \"$task\" &&\n"
+                "    muster finish \"$process\"; }\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .n_queues = 1,
+    .run = run,
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Goes through operands one by one. Each has its own request and its own line: so it is known of each whether it was
+ * done, also when the connection breaks in between.
+ */
+#include "each.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "out.h"
+#include "text.h"
+
+/* Enough for any process; of a task the beginning. */
+#define OPERAND_COLUMNS 300
+
+/* Would another operand, or another try at once, do better? */
+static int concerns_all(int err)
+{
+    return err != MUSTER_OK && err != MUSTER_E_LOST && err != MUSTER_E_STATE && err != MUSTER_E_NOT_FOUND &&
+           err != MUSTER_E_REDIS;
+}
+
+/* Do these words have it, in quotes? */
+static int names(const char *words, const char *operand)
+{
+    size_t len = strlen(operand);
+    for (const char *at = strchr(words, '\''); at; at = strchr(at + 1, '\''))
+        if (strncmp(at + 1, operand, len) == 0 && at[1 + len] == '\'')
+            return 1;
+    return 0;
+}
+
+static int report_operand(const struct call *call, const struct muster_client *client, size_t i, int err)
+{
+    char *detail = NULL, rest[64] = "";
+    if (err == MUSTER_OK)
+        return EXIT_DONE;
+    if (concerns_all(err) && i + 1 < call->n_operands)
+        snprintf(rest, sizeof rest, "; the %zu behind it were not tried", call->n_operands - i - 1);
+    const char *operand = call->operands[i], *words = muster_client_error(client);
+    int is_named = names(words, operand);
+    char *shown = text_printable(operand, strlen(operand), OPERAND_COLUMNS);
+    if (asprintf(&detail, "%s%s%s%s", is_named ? "" : shown, is_named ? "" : ": ",
+                 *words ? words : muster_err_text(err), rest) < 0)
+        need(NULL);
+    int code = report_error(call, err, detail);
+    free(detail);
+    free(shown);
+    return code;
+}
+
+int each_operand(const struct call *call, size_t first, each_fn *fn, void *arg)
+{
+    struct muster_client *client;
+    int worst = client_open(call, &client), err = MUSTER_OK;
+    for (size_t i = first; client && i < call->n_operands && !concerns_all(err); i++) {
+        err = fn(call, client, call->operands[i], arg);
+        int code = report_operand(call, client, i, err);
+        worst = code > worst ? code : worst;
+    }
+    muster_client_free(client);
+    return worst;
+}
+
+int each_process(const struct call *call, each_fn *fn, void *arg)
+{
+    int code = opt_check_operands(call, 0, call->n_operands, "PROCESS", muster_process_id_check);
+    return code ? code : each_operand(call, 0, fn, arg);
+}
+
+int print_outcome(const struct call *call, const char *process, const char *outcome, int err)
+{
+    static const struct out_column columns[] = {
+        {NULL, "process", OUT_TEXT}, {NULL, "outcome", OUT_TEXT}, {NULL, NULL, OUT_TEXT}};
+    if (err != MUSTER_OK)
+        return err;
+    if (call->common[OPT_JSON].set)
+        out_json(columns, (const struct out_cell[]){{.text = process}, {.text = outcome}});
+    else
+        out_text("%s: %s\n", process, outcome);
+    return MUSTER_OK;
+}

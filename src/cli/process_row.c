@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What of a process is shown, and how. Its start and its lease's end are points in time by Redis' clock; an age against
+ * the local clock would be wrong on another host.
+ */
+#include "process_row.h"
+
+#include <string.h>
+
+const struct out_column process_columns[] = {
+    {"PROCESS", "process", OUT_TEXT},
+    {NULL, "worker", OUT_TEXT},
+    {NULL, "queue", OUT_TEXT},
+    {NULL, "token", OUT_TEXT},
+    {"STARTED", "started_at_ms", OUT_TIME},
+    {"LEASE-ENDS", "lease_ends_at_ms", OUT_TIME},
+    {"CANCELLED", "cancelled", OUT_YES},
+    {"PROGRESS", "progress", OUT_NOTE},
+    {"LEN", "len", OUT_COUNT},
+    {"TASK", "task", OUT_BYTES},
+    {NULL, NULL, OUT_TEXT},
+};
+
+/* The token as everybody writes it, which is the middle part of the process' id. */
+static void copy_token(char *out, size_t size, const char *id)
+{
+    const char *token = strchr(id, ':');
+    size_t len = token ? strcspn(token + 1, ":") : 0;
+    len = len < size ? len : size - 1;
+    if (len)
+        memcpy(out, token + 1, len);
+    out[len] = '\0';
+}
+
+int process_row(struct out_table *table, const struct muster_process_info *process)
+{
+    char token[32];
+    copy_token(token, sizeof token, process->id);
+    const struct out_cell cells[] = {
+        {.text = process->id},
+        {.text = process->worker},
+        {.text = process->queue},
+        {.text = token},
+        {.number = process->started_at_ms},
+        {.number = process->ends_at_ms ? process->ends_at_ms : -1},
+        {.number = process->cancelled},
+        {.text = process->progress, .len = strlen(process->progress)},
+        {.number = (int64_t)process->len},
+        {.text = process->task, .len = process->len},
+    };
+    return out_row(table, cells);
+}

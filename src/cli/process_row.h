@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A process as a row, for the verbs that show some.
+ */
+#ifndef CLI_PROCESS_ROW_H
+#define CLI_PROCESS_ROW_H
+
+#include <muster/client.h>
+
+#include "out.h"
+
+extern const struct out_column process_columns[];
+
+/* Adds a row to a table with these columns. Returns as out_row(). */
+int process_row(struct out_table *table, const struct muster_process_info *process);
+
+#endif

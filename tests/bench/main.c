@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster-bench: muster beside the cheapest way of doing the same work with hiredis alone. This file is its command
+ * line, and which rows are run; `muster bench` is the way in for people.
+ */
+#include <getopt.h>
+#include <muster/client.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "child.h"
+#include "place.h"
+#include "report.h"
+#include "runner.h"
+
+#define USAGE 2
+#define PICKED_MAX 64
+
+struct options {
+    const char *url, *prefix, *picked[PICKED_MAX];
+    size_t n_picked;
+    int as_json, with_scale, list;
+    double seconds;
+};
+
+static struct place place;
+
+/* ---- the end ---- */
+
+static void clean_up(void)
+{
+    if (getpid() != place.owner)
+        return;
+    child_kill_all();
+    place_close(&place);
+}
+
+static void on_signal(int signo)
+{
+    clean_up();
+    _exit(128 + signo);
+}
+
+static void set_signals(void)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal};
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        sigaction(ends[i], &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* ---- rows ---- */
+
+static int is_picked(const struct options *o, const struct row *row)
+{
+    for (size_t i = 0; i < o->n_picked; i++)
+        if (strcmp(o->picked[i], row->name) == 0)
+            return 1;
+    return o->n_picked == 0 && (o->with_scale || !row->only_scale);
+}
+
+/* Whether it can be run where this runs; says so if not. */
+static int is_possible(const struct row *row)
+{
+    if (!row->experiment->over_tcp || place.url_tcp[0])
+        return 1;
+    fprintf(stderr, "muster-bench: %s is left out: it is for Redis servers of its own\n", row->name);
+    return 0;
+}
+
+/* Runs the experiment of the rows from `from` to `to`, if one of them is picked. Returns how many goals were missed. */
+static int run_rows(const struct options *o, size_t from, size_t to)
+{
+    static struct samples samples;
+    int missed = 0, has_run = 0;
+    for (size_t i = from; i < to; i++) {
+        if (!is_picked(o, &rows[i]) || !is_possible(&rows[i]))
+            continue;
+        if (!has_run)
+            runner_run(rows[i].experiment, &place, o->seconds, &samples);
+        has_run = 1;
+        missed += report_row(&rows[i], &samples, o->as_json);
+    }
+    return missed;
+}
+
+static void run_all(const struct options *o)
+{
+    int missed = 0;
+#ifndef __OPTIMIZE__
+    fputs("muster-bench: built without optimisation: the figures say little\n", stderr);
+#endif
+    if (!o->as_json)
+        report_head();
+    for (size_t from = 0, to = 0; from < n_rows; from = to) {
+        while (to < n_rows && rows[to].experiment == rows[from].experiment)
+            to++;
+        missed += run_rows(o, from, to);
+    }
+    if (!o->as_json)
+        printf("\n%d goal%s missed\n", missed, missed == 1 ? " was" : "s were");
+}
+
+/* ---- the command line ---- */
+
+static int usage(void)
+{
+    fputs("muster-bench: usage: muster-bench [--url URL] [--prefix NAME] [--json] [--scale] [--seconds N]"
+          " [--row NAME]... | --list\n",
+          stderr);
+    return USAGE;
+}
+
+static int is_row(const char *name)
+{
+    for (size_t i = 0; i < n_rows; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return 1;
+    return 0;
+}
+
+static int pick(struct options *o, const char *name)
+{
+    if (!is_row(name)) {
+        fprintf(stderr, "muster-bench: there is no row '%s'; --list names them\n", name);
+        return USAGE;
+    }
+    if (o->n_picked == PICKED_MAX)
+        return usage();
+    o->picked[o->n_picked++] = name;
+    return 0;
+}
+
+static int parse_seconds(struct options *o, const char *text)
+{
+    char *end;
+    o->seconds = strtod(text, &end);
+    return *text && !*end && o->seconds > 0 && o->seconds <= 3600 ? 0 : usage();
+}
+
+static int parse(struct options *o, int argc, char **argv)
+{
+    static const struct option known[] = {{"url", 1, NULL, 'u'},   {"prefix", 1, NULL, 'p'}, {"json", 0, NULL, 'j'},
+                                          {"scale", 0, NULL, 's'}, {"row", 1, NULL, 'r'},    {"seconds", 1, NULL, 't'},
+                                          {"list", 0, NULL, 'l'},  {NULL, 0, NULL, 0}};
+    int err = 0;
+    for (int c; err == 0 && (c = getopt_long(argc, argv, "", known, NULL)) != -1;)
+        switch (c) {
+        case 'u':
+            o->url = optarg;
+            break;
+        case 'p':
+            o->prefix = optarg;
+            break;
+        case 'j':
+            o->as_json = 1;
+            break;
+        case 's':
+            o->with_scale = 1;
+            break;
+        case 'r':
+            err = pick(o, optarg);
+            break;
+        case 't':
+            err = parse_seconds(o, optarg);
+            break;
+        case 'l':
+            o->list = 1;
+            break;
+        default:
+            return usage();
+        }
+    return err ? err : optind < argc ? usage() : 0;
+}
+
+static int check(const struct options *o)
+{
+    const char *why = o->url ? muster_url_check(o->url) : NULL;
+    if (!why)
+        why = muster_prefix_check(o->prefix);
+    if (why)
+        fprintf(stderr, "muster-bench: %s\n", why);
+    return why ? USAGE : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.url = getenv("MUSTER_URL"), .prefix = getenv("MUSTER_PREFIX")};
+    if (!o.prefix)
+        o.prefix = "muster";
+    int err = parse(&o, argc, argv);
+    if (!err)
+        err = check(&o);
+    if (err)
+        return err;
+    if (o.list) {
+        report_list();
+        return 0;
+    }
+    atexit(clean_up);
+    set_signals();
+    place_open(&place, o.url, o.prefix);
+    run_all(&o);
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where the benchmark runs: on a redis-server of its own, or under a prefix of its own on one that is given. Whatever
+ * it leaves there is removed by a keeper, a child that is told so at the end, or by the kernel when this process dies.
+ */
+#ifndef PLACE_H
+#define PLACE_H
+
+#include <sys/types.h>
+
+#define PLACE_PREFIX_MAX 64
+#define PLACE_URL_MAX 256
+
+/*
+ *   url         of the Unix socket, or the given one
+ *   url_tcp     "" on a given server
+ *   prefix      what all prefixes begin with; a namespace of an experiment is this and its name
+ */
+struct place {
+    char dir[80], url[PLACE_URL_MAX], url_tcp[64], prefix[PLACE_PREFIX_MAX];
+    int port;
+    pid_t keeper, owner;
+};
+
+/*
+ * Start a server (`url` NULL), or reach the given one. Returns when it answers; if it does not, this program ends with
+ * a line about it, by one of the command's exit codes.
+ */
+void place_open(struct place *p, const char *url, const char *prefix);
+
+/* Remove everything. In a child, and a second time, nothing is done. Safe in a signal handler. */
+void place_close(struct place *p);
+
+#endif

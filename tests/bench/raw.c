@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Redis without muster, blocking.
+ */
+#include "raw.h"
+
+#include <hiredis/hiredis.h>
+#include <muster/error.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "url.h"
+
+#define COLLECT_BYTES ((size_t)1024 * 1024)
+#define COLLECT_MAX 1000
+
+static struct redisContext *try_connect(const struct url *url)
+{
+    return url->path ? redisConnectUnix(url->path) : redisConnect(url->host, url->port);
+}
+
+static void log_in(struct redisContext *c, const struct url *url)
+{
+    if (url->password && url->user)
+        raw_do(c, "AUTH %s %s", url->user, url->password);
+    else if (url->password)
+        raw_do(c, "AUTH %s", url->password);
+    if (url->db > 0)
+        raw_do(c, "SELECT %d", url->db);
+}
+
+struct redisContext *raw_connect(const char *text)
+{
+    struct url url;
+    const char *why;
+    char place[160];
+    if (url_parse(&url, text, &why) != MUSTER_OK)
+        fail("the URL: %s", why);
+    url_place(&url, place, sizeof place);
+    struct redisContext *c = try_connect(&url);
+    if (!c || c->err)
+        fail("no Redis at %s: %s", place, c ? c->errstr : "out of memory");
+    log_in(c, &url);
+    raw_do(c, "PING");
+    url_clear(&url);
+    return c;
+}
+
+int raw_answers(const char *text)
+{
+    struct url url;
+    const char *why;
+    if (url_parse(&url, text, &why) != MUSTER_OK)
+        return 0;
+    struct redisContext *c = try_connect(&url);
+    struct redisReply *reply = c && !c->err ? redisCommand(c, "PING") : NULL;
+    int answers = reply != NULL;
+    freeReplyObject(reply);
+    if (c)
+        redisFree(c);
+    url_clear(&url);
+    return answers;
+}
+
+static struct redisReply *checked(struct redisContext *c, struct redisReply *reply)
+{
+    if (!reply)
+        fail("Redis went away: %s", c->errstr);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail("Redis refused: %s", reply->str);
+    return reply;
+}
+
+static struct redisReply *command(struct redisContext *c, const char *format, va_list args)
+{
+    return checked(c, redisvCommand(c, format, args));
+}
+
+struct redisReply *raw_command(struct redisContext *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct redisReply *reply = command(c, format, args);
+    va_end(args);
+    return reply;
+}
+
+int64_t raw_integer(struct redisContext *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct redisReply *reply = command(c, format, args);
+    va_end(args);
+    if (reply->type != REDIS_REPLY_INTEGER)
+        fail("Redis answered a %s without a number", format);
+    int64_t n = reply->integer;
+    freeReplyObject(reply);
+    return n;
+}
+
+void raw_do(struct redisContext *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    freeReplyObject(command(c, format, args));
+    va_end(args);
+}
+
+struct redisReply *raw_reply(struct redisContext *c)
+{
+    void *reply = NULL;
+    redisGetReply(c, &reply);
+    return checked(c, reply);
+}
+
+static double field(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    if (!at)
+        fail("INFO has no %s", name);
+    return strtod(at + strlen(name), NULL);
+}
+
+struct raw_info raw_info(struct redisContext *c)
+{
+    struct redisReply *reply = raw_command(c, "INFO clients memory stats cpu");
+    struct raw_info info = {
+        .cpu_us = 1e6 * (field(reply->str, "\nused_cpu_user:") + field(reply->str, "\nused_cpu_sys:")),
+        .commands = (int64_t)field(reply->str, "\ntotal_commands_processed:"),
+        .memory = (int64_t)field(reply->str, "\nused_memory:"),
+        .clients = (int64_t)field(reply->str, "\nconnected_clients:"),
+        .to_free = (int64_t)field(reply->str, "\nlazyfree_pending_objects:"),
+    };
+    freeReplyObject(reply);
+    return info;
+}
+
+static uint64_t remove_once(struct redisContext *c, const char *prefix)
+{
+    uint64_t n = 0;
+    char cursor[24] = "0";
+    do {
+        struct redisReply *page = raw_command(c, "SCAN %s MATCH %s* COUNT 1000", cursor, prefix);
+        struct redisReply *keys = page->element[1];
+        snprintf(cursor, sizeof cursor, "%s", page->element[0]->str);
+        for (size_t i = 0; i < keys->elements; i++)
+            raw_do(c, "UNLINK %b", keys->element[i]->str, keys->element[i]->len);
+        n += keys->elements;
+        freeReplyObject(page);
+    } while (strcmp(cursor, "0") != 0);
+    return n;
+}
+
+/* What a process that was just killed had sent may still be carried out after the first pass. */
+void raw_remove(struct redisContext *c, const char *prefix)
+{
+    while (remove_once(c, prefix) > 0)
+        ;
+}
+
+void raw_collect(struct redisContext *c, const char *key, struct tally *out)
+{
+    for (size_t last = 1, n = 1; last > 0;) {
+        struct redisReply *reply = raw_command(c, "RPOP %s %d", key, (int)n);
+        size_t bytes = 0;
+        last = reply->elements;
+        for (size_t i = 0; i < last; i++) {
+            tally_add(out, reply->element[i]->str, reply->element[i]->len);
+            bytes += reply->element[i]->len;
+        }
+        freeReplyObject(reply);
+        n = bytes ? COLLECT_BYTES * last / bytes + 1 : n;
+        n = n < COLLECT_MAX ? n : COLLECT_MAX;
+    }
+}
+
+void raw_load_script(struct redisContext *c, const char *body, char sha[41])
+{
+    struct redisReply *reply = raw_command(c, "SCRIPT LOAD %s", body);
+    snprintf(sha, 41, "%s", reply->str);
+    freeReplyObject(reply);
+}
+
+void raw_key(char out[RAW_KEY_MAX], const char *prefix, const char *name)
+{
+    snprintf(out, RAW_KEY_MAX, "%s:%s", prefix, name);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Redis without muster, blocking: what the raw sides and the checks of both are made of. All calls fail() when Redis
+ * does not answer, or answers with an error.
+ */
+#ifndef RAW_H
+#define RAW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "load.h"
+
+struct redisContext;
+struct redisReply;
+
+struct redisContext *raw_connect(const char *url);
+
+/* Whether somebody answers there. */
+int raw_answers(const char *url);
+
+/* One command. The reply is the caller's. */
+struct redisReply *raw_command(struct redisContext *c, const char *format, ...);
+
+/* The same where the reply is a number, and where it does not matter. */
+int64_t raw_integer(struct redisContext *c, const char *format, ...);
+void raw_do(struct redisContext *c, const char *format, ...);
+
+/* The next reply of what was appended; the caller's. */
+struct redisReply *raw_reply(struct redisContext *c);
+
+struct raw_info {
+    double cpu_us;
+    int64_t commands, memory, clients, to_free; /* to_free: objects that were removed and still take memory */
+};
+struct raw_info raw_info(struct redisContext *c);
+
+/* Remove all keys that begin with `prefix`, also those that come up meanwhile. */
+void raw_remove(struct redisContext *c, const char *prefix);
+
+/* Take all tasks out of a list. */
+void raw_collect(struct redisContext *c, const char *key, struct tally *out);
+
+void raw_load_script(struct redisContext *c, const char *body, char sha[41]);
+
+/* The name of a key in the namespace: "<prefix>:<name>". */
+#define RAW_KEY_MAX 128
+void raw_key(char out[RAW_KEY_MAX], const char *prefix, const char *name);
+
+#endif

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# muster check. Proves:
+#  1. nothing amiss: nothing on standard output, a line on standard error, status 0; so it is with all kinds of state
+#  2. a set that is nobody's: a row with its key, status 1, nothing changed; --repair puts its task back, status 0, and
+#     then nothing is amiss
+#  3. what is left to people stays, with status 1, also with --repair; the other finds are repaired all the same
+#  4. JSON has a row each
+#  5. another namespace on the same Redis is not looked at
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck disable=SC2154 # tmp is lib.sh's
+cd "$tmp"
+start_redis
+
+check() { check_exit "$1" "$MUSTER" check "${@:2}"; }
+check_clean() {
+    check 0 "$@"
+    check_out ''
+    check_err 'muster check: nothing is amiss'
+}
+
+# ---- 1
+check_clean
+check_clean --json
+check_clean --repair
+"$MUSTER" enqueue q 'exit 0' 'exit 1' 'exit 75' 'kill -KILL $$' 'exec sleep 1000' waits >enqueued
+start worker "$MUSTER" work q served --id w --retry-delay 1h --drain 0s -- sh
+wait_for redis_is 2 ZCARD muster:failed:q
+"$MUSTER" enqueue leased a b c >enqueued
+process=$("$MUSTER" take leased | cut -f 1)
+"$MUSTER" extend "$process" --progress note >said
+"$MUSTER" cancel --process "$process" >said
+"$MUSTER" pause leased >said
+"$MUSTER" enqueue q --request id again >enqueued
+wait_for redis_is 1 HLEN muster:processing:w:q
+check_clean
+
+# ---- 2
+end worker TERM 0
+redis HSET muster:processing:nobody:q 00000000001 lost >said
+check 1
+head -n 1 out | grep -qE '^KEY +REPAIRED +WHAT$' || fail "no headings: $(cat out)"
+grep -qE '^muster:processing:nobody:q +no +[^ ]' out || fail "not found: $(cat out)"
+grep -q 'stay amiss' err || fail "not told: $(cat err)"
+check_redis 1 HLEN muster:processing:nobody:q
+check 0 --repair
+grep -qE '^muster:processing:nobody:q +yes +[^ ]' out || fail "not repaired: $(cat out)"
+check_redis 0 EXISTS muster:processing:nobody:q
+check_exit 0 "$MUSTER" peek q
+grep -qx lost out || fail "not back: $(cat out)"
+check_clean
+
+# ---- 3 and 4
+redis SET muster:delayed:wrong text >said
+redis HSET muster:processing:nobody:q 00000000001 'lost too' >said
+for option in --json '--json --repair'; do
+    # shellcheck disable=SC2086
+    check 1 $option
+    ! grep -vqE '^\{"key":"[^"]+","repaired":(true|false),"what":"[^"]+"\}$' out || fail "not in form: $(cat out)"
+    grep -q '^{"key":"muster:delayed:wrong","repaired":false,' out || fail "not found: $(cat out)"
+done
+grep -q '^{"key":"muster:processing:nobody:q","repaired":true,' out || fail "not repaired: $(cat out)"
+check_redis text GET muster:delayed:wrong
+check_redis 0 EXISTS muster:processing:nobody:q
+redis DEL muster:delayed:wrong >said
+
+# ---- 5
+redis HSET musters:processing:nobody:q 00000000001 lost >said
+redis SET "muster" text >said
+check_clean
+check 1 --prefix musters

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# A muster work that ends by itself, or takes in turn. Proves:
+#  1. --burst: all that waits is done, then it ends with status 0; so it does when there is nothing, or the queue is paused
+#  2. what is due is done, delayed work is not waited for; a task that comes back at once is done again
+#  3. it does not end while something runs
+#  4. --max-tasks: so many are started and have ended, the rest stays in order; prefetched ones, too
+#  5. --in-turn: one of each queue, instead of all of the first one first
+#  6. a burst that prints tasks; and one that stops at a command that cannot be run, with status 3
+# shellcheck disable=SC2016 # what stands in single quotes is for another shell
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck disable=SC2154 # tmp is lib.sh's
+cd "$tmp"
+start_redis
+
+enqueue() { "$MUSTER" enqueue "$@" >enqueued; }
+ok() { check_exit 0 "$MUSTER" "$@"; }
+# work CODE OPERAND...
+work() { check_exit "$1" "$MUSTER" work "${@:2}"; }
+check_waiting() {
+    check_exit 0 "$MUSTER" peek "$1" -n 100
+    check_out "$2"
+}
+check_gone() { check_redis 0 EXISTS "muster:worker:$1" "muster:alive:$1" "muster:processing:$1:q"; }
+lines() { [[ -e $1 ]] && (($(wc -l <"$1") == $2)); }
+
+# ---- 1
+work 0 q --burst --id w -- false
+check_gone w
+for options in '-c 1' '-c 3' '-c 2 --prefetch 5'; do
+    seq 20 | sed 's/^/echo /' | "$MUSTER" enqueue q >enqueued
+    enqueue r 'echo 21' 'exit 4'
+    # shellcheck disable=SC2086
+    work 0 q r --burst --id w $options -- sh
+    [[ $(sort -n out | paste -sd' ') == "$(seq 21 | paste -sd' ')" ]] || fail "with $options it did: $(cat out)"
+    check_waiting q ''
+    check_waiting r ''
+    check_gone w
+done
+check_redis 3 ZCARD muster:failed:r
+enqueue q 1
+ok pause q
+work 0 q --burst -- cat
+check_waiting q 1
+ok resume q
+
+# ---- 2
+work 0 q --burst -- sh -c 'exit 75'
+check_redis 1 ZCARD muster:delayed:q
+# The delay of a second, and no more, is over for the Redis.
+is_due() { work 0 q --burst -- cat && [[ $(cat out) == 1 ]]; }
+wait_for is_due
+check_redis 0 ZCARD muster:delayed:q
+enqueue q later
+ok retry "$("$MUSTER" take q | cut -f 1)" --delay 1h
+work 0 q --burst -- cat
+check_out ''
+check_redis 1 ZCARD muster:delayed:q
+ok cancel q later
+
+# ---- 3: a second one comes while the first one runs
+enqueue q first
+start worker "$MUSTER" work q --burst --id w -c 2 -- sh -c 'read -r name; echo "$name" >>begun
+    until [ -e "go-$name" ]; do sleep 0.02; done; echo "$name" >>ended'
+wait_for lines begun 1
+wait_for redis_is 1 ZCARD muster:idle:q
+runs worker
+enqueue q second
+wait_for lines begun 2
+: >go-second
+wait_for lines ended 1
+runs worker || fail "it ended while a task ran: $(cat worker.err)"
+: >go-first
+check_end worker 0
+lines ended 2 || fail "ended: $(cat ended)"
+check_gone w
+
+# ---- 4
+for options in '-c 1' '-c 3' '-c 1 --prefetch 9' '-c 9 --burst'; do
+    seq 10 | sed 's/^/echo /' | "$MUSTER" enqueue q >enqueued
+    # shellcheck disable=SC2086
+    work 0 q --max-tasks 4 --id w $options -- sh
+    [[ $(sort -n out | paste -sd' ') == '1 2 3 4' ]] || fail "with $options it did: $(cat out)"
+    check_waiting q "$(seq 5 10 | sed 's/^/echo /')"
+    check_gone w
+    work 0 q --max-tasks 100 --burst -- sh
+    [[ $(sort -n out | paste -sd' ') == '5 6 7 8 9 10' ]] || fail "the rest: $(cat out)"
+done
+
+# ---- 5
+for option in '' --in-turn; do
+    enqueue q a b c
+    enqueue r 1 2 3
+    work 0 q r --burst $option
+    if [[ $option ]]; then
+        [[ $(paste -sd' ' out) =~ ^(a 1 b 2 c 3|1 a 2 b 3 c)$ ]] || fail "not in turn: $(cat out)"
+    else
+        check_out $'a\nb\nc\n1\n2\n3'
+    fi
+done
+
+# ---- 6
+enqueue q $'two\nlines' last
+work 0 q --burst --json
+sed 's/^.*"queue"/{"queue"/' out | diff - <(printf '%s\n' '{"queue":"q","task":"two\nlines"}' '{"queue":"q","task":"last"}')
+enqueue q stays
+work 3 q --burst -- sh -c 'exit 127'
+check_waiting q stays
+work 3 q --burst -- ./not-there
+check_waiting q stays
+check_usage work q --burst=1
+check_usage work q --max-tasks 0
+check_err '0 is not from 1 to'
