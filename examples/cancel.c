@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Cancelling what is in work: three workers keep streams open, two each, and one stream is cancelled by its bytes. Its
+ * owner is told, and nobody else; the hand that it frees gets the stream that waits; all others go on.
+ *
+ *     cancel QUEUE
+ *
+ * Prints what happens, and exits with 0 if it was exactly that. The queue is to be empty; the other streams wait there
+ * afterwards. These three share a process, and a client calls from their loop, to be seen
+ * together: each could be on a host of its own.
+ */
+#include <muster/client.h>
+#include <muster/worker.h>
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORKERS 3
+#define HANDS 2
+#define STREAMS (WORKERS * HANDS + 1)
+#define UNWANTED "stream 3"
+#define DEADLINE_S 20
+
+static const char *queue;
+static struct event_base *base;
+static struct muster_client *client;
+static struct muster_worker *workers[WORKERS];
+static int opened, told, stopped, failed;
+
+static void say(struct muster_process *p, const char *what)
+{
+    const char *task = muster_process_task(p, NULL);
+    printf("%s %s %s\n", muster_worker_id(muster_process_worker(p)), what, task);
+}
+
+static void note(int err, const char *text)
+{
+    if (err != MUSTER_OK)
+        fprintf(stderr, "cancel: %s: %s\n", muster_err_name(err), text);
+    failed |= err != MUSTER_OK;
+}
+
+static void cancel_unwanted(void)
+{
+    uint64_t waiting, running = 0;
+    note(muster_task_cancel(client, queue, UNWANTED, strlen(UNWANTED), &waiting, &running),
+         muster_client_error(client));
+    printf("cancelled: %s, in %d hands\n", UNWANTED, (int)running);
+}
+
+/* The last one is opened when the unwanted one has made room for it: then there is nothing more to see. */
+static enum muster_outcome open_stream(struct muster_process *p, void *arg)
+{
+    (void)arg;
+    say(p, "opens");
+    if (++opened == STREAMS - 1)
+        cancel_unwanted();
+    for (int i = 0; opened == STREAMS && i < WORKERS; i++)
+        muster_worker_stop(workers[i], 0);
+    return MUSTER_LATER;
+}
+
+/* Told to stop: by the cancelling, or because its worker stops. MUSTER_FINISH would say that the work was done before
+ * it was known to be unwanted; what is cancelled and given back is gone. */
+static void close_stream(struct muster_process *p)
+{
+    if (muster_process_stop_reason(p) == MUSTER_STOP_CANCELLED) {
+        say(p, "is told to close");
+        failed |= strcmp(muster_process_task(p, NULL), UNWANTED) != 0;
+        told++;
+    }
+    muster_process_end(p, MUSTER_GIVE_BACK);
+}
+
+static void on_event(struct muster_worker *w, const struct muster_event *e, void *arg)
+{
+    (void)w, (void)arg;
+    note(e->err, e->text);
+    if (e->type == MUSTER_EVENT_STOP)
+        close_stream(e->process);
+    if (e->type == MUSTER_EVENT_STOPPED && ++stopped == WORKERS)
+        event_base_loopbreak(base);
+}
+
+static void enqueue_streams(void)
+{
+    uint64_t waiting = 0;
+    note(muster_queue_length(client, queue, &waiting), muster_client_error(client));
+    if (waiting > 0)
+        note(MUSTER_E_EXISTS, "tasks wait in the queue; take another one, or `muster delete` it");
+    for (int i = 1; i <= STREAMS && !failed; i++) {
+        char task[32];
+        int len = snprintf(task, sizeof(task), "stream %d", i);
+        note(muster_task_enqueue(client, queue, task, (size_t)len, NULL), muster_client_error(client));
+    }
+}
+
+static int start_worker(struct muster_worker **w)
+{
+    struct muster_worker_options options = {
+        .size = sizeof(options), .url = getenv("MUSTER_URL"), .base = base, .hands = HANDS, .on_event = on_event};
+    int err = muster_worker_new(w, &options);
+    if (err == MUSTER_OK)
+        err = muster_worker_start(*w);
+    return err == MUSTER_OK ? muster_worker_serve(*w, queue, 0, open_stream, NULL) : err;
+}
+
+int main(int argc, char **argv)
+{
+    const struct muster_client_options options = {.size = sizeof(options), .url = getenv("MUSTER_URL")};
+    base = event_base_new();
+    if (argc != 2 || !base || muster_client_new(&client, &options) != MUSTER_OK) {
+        fprintf(stderr, "usage: cancel QUEUE, and in MUSTER_URL, if set, a Redis\n");
+        return 2;
+    }
+    queue = argv[1];
+    enqueue_streams();
+    for (int i = 0; i < WORKERS && !failed; i++)
+        note(start_worker(&workers[i]), "a worker");
+    if (!failed && event_base_loopexit(base, &(struct timeval){.tv_sec = DEADLINE_S}) == 0)
+        event_base_dispatch(base);
+    for (int i = 0; i < WORKERS; i++)
+        muster_worker_free(workers[i]);
+    uint64_t left = 0;
+    note(muster_queue_length(client, queue, &left), muster_client_error(client));
+    printf("%d told, %d streams are left\n", told, (int)left);
+    muster_client_free(client);
+    event_base_free(base);
+    return !failed && told == 1 && stopped == WORKERS && left == STREAMS - 1 ? 0 : 1;
+}
