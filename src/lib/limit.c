@@ -19,12 +19,12 @@ static void on_limit_timer(evutil_socket_t fd, short what, void *arg)
         return;
     if (p->limit_near_ms > 0 && now_ms < p->limit_near_ms) { /* the loop's clock is coarser: a timer may come early */
         timer_after_ms(p->limit_timer, p->limit_near_ms - now_ms);
-    } else if (now_ms < p->limit_at_ms) {
-        int is_news = p->limit_near_ms > 0;
+    } else if (p->limit_near_ms > 0) { /* late or not: the program gets the chance to give it more time */
         p->limit_near_ms = 0;
+        timer_after_ms(p->limit_timer, p->limit_at_ms > now_ms ? p->limit_at_ms - now_ms : 0);
+        worker_tell(p->worker, MUSTER_EVENT_NEAR_LIMIT, MUSTER_OK, NULL, p);
+    } else if (now_ms < p->limit_at_ms) {
         timer_after_ms(p->limit_timer, p->limit_at_ms - now_ms);
-        if (is_news)
-            worker_tell(p->worker, MUSTER_EVENT_NEAR_LIMIT, MUSTER_OK, NULL, p);
     } else {
         process_tell_stop(p, MUSTER_STOP_LIMIT);
     }

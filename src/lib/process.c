@@ -205,6 +205,7 @@ static void begin(struct muster_process *p)
 {
     struct muster_worker *w = p->worker;
     w->n_begun++;
+    p->has_begun = 1;
     process_move(p, PROCESS_RUNNING);
     if (process_allowed(w) < (uint64_t)(w->hands + w->prefetch)) {
         w->state_hands_due = 1;
@@ -304,7 +305,8 @@ void process_give_back(struct muster_process *p)
 
 void process_uncounted(struct muster_process *p, int err)
 {
-    worker_tell(p->worker, MUSTER_EVENT_UNCOUNTED, err, muster_err_text(err), p);
+    if (p->has_begun) /* else the program has never seen it */
+        worker_tell(p->worker, MUSTER_EVENT_UNCOUNTED, err, muster_err_text(err), p);
     process_free(p);
 }
 

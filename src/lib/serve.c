@@ -203,6 +203,11 @@ int muster_worker_serve_command(struct muster_worker *w, const char *queue, cons
     return MUSTER_OK;
 }
 
+static int is_taken_from(const struct served *s)
+{
+    return s->serving == SERVING && s->announced;
+}
+
 struct script_queue *serve_queues(const struct muster_worker *w, size_t from, struct served ***served, size_t *n)
 {
     struct script_queue *queues = calloc(w->n_served + 1, sizeof *queues);
@@ -214,12 +219,16 @@ struct script_queue *serve_queues(const struct muster_worker *w, size_t from, st
         *served = NULL;
         return NULL;
     }
-    for (size_t i = 0; i < w->n_served; i++) {
-        struct served *s = w->served[(from + i) % w->n_served];
-        if (s->serving == SERVING && s->announced) {
-            (*served)[*n] = s;
-            queues[(*n)++] = (struct script_queue){s->name, s->limit};
+    size_t n_queues = 0;
+    for (size_t i = 0; i < w->n_served; i++)
+        n_queues += is_taken_from(w->served[i]);
+    size_t at = n_queues > 0 ? from % n_queues : 0;
+    for (size_t i = 0; i < w->n_served; i++)
+        if (is_taken_from(w->served[i])) {
+            size_t place = (*n + n_queues - at) % n_queues;
+            (*served)[place] = w->served[i];
+            queues[place] = (struct script_queue){w->served[i]->name, w->served[i]->limit};
+            (*n)++;
         }
-    }
     return queues;
 }

@@ -135,6 +135,7 @@ struct muster_process {
     char *task;
     size_t len;
     char *id;       /* made when asked for */
+    int has_begun;  /* a handler has had it */
     int is_later;   /* its handler answered LATER */
     int is_foreign; /* of a former epoch: its end is nobody's business any more */
     int sent_before;
