@@ -75,6 +75,7 @@ static struct muster_process *add(struct served *s, uint64_t token, enum process
     assert_ok(process_set_task(p, (struct muster_bytes){"task", 4}));
     if (state != PROCESS_FETCHING)
         process_move(p, state);
+    p->has_begun = state >= PROCESS_RUNNING;
     return p;
 }
 
