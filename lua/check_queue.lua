@@ -19,7 +19,7 @@ local is_sound = can_move_due(P, queue) and try('HLEN', key) and try('ZCARD', id
 if not is_sound then
   return check.answer
 end
-local settings = redis.call('HMGET', key, 'running', 'due', 'paused')
+local settings = redis.call('HMGET', key, 'running', 'due', 'paused', 'named', 'crashes')
 
 local function look_at_count()
   local running = count_running(P, queue)
@@ -45,6 +45,23 @@ local function look_at_due()
       redis.call('HDEL', key, 'due')
       note_due(P, queue, earliest)
       return 'set it right'
+    end)
+  end
+end
+
+-- Fields that spare others a look elsewhere.
+local function look_at_fields()
+  local now = now_ms()
+  if settings[4] and try('ZSCORE', P .. 'names', queue) == false then
+    find(check, key, 'says that the name is noted, but it is not', function()
+      redis.call('ZADD', P .. 'names', 'NX', now, queue)
+      return 'noted it'
+    end)
+  end
+  if not settings[5] and try('HLEN', P .. 'crashes:' .. queue) > 0 then
+    find(check, key, 'does not tell that there are crash counts', function()
+      redis.call('HSET', key, 'crashes', '1')
+      return 'said so'
     end)
   end
 end
@@ -128,6 +145,7 @@ if ARGV[3] == '1' then
   look_at_count()
 end
 look_at_due()
+look_at_fields()
 look_at_idle()
 look_at_failed()
 return check.answer

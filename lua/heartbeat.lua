@@ -2,7 +2,7 @@
   heartbeat: a worker shows that it lives, and learns what it missed.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands
-    ARGV[5] from which place in the registry to look for dead workers     ARGV[6] place of a queue name to tidy
+    ARGV[5] from which place in the registry to look for dead workers     ARGV[6] place of a queue name to tidy, "": none
     ARGV[7...] for each queue it serves: the queue, and the worker's limit of hands on it (0: none)
   Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ms to the next heartbeat, processes held, last
   token N, "1" when work waits for it, how many workers past their end it looked at (at most 10), was there a queue name at
@@ -14,8 +14,6 @@
 --- @include "silence"
 --- @include "try"
 --- @include "clock"
---- @include "failed"
---- @include "announce"
 
 local P, worker = KEYS[1], ARGV[1]
 local BATCH = 10
@@ -30,10 +28,11 @@ local now = now_ms()
 if redis.call('PEXPIRE', P .. 'alive:' .. worker, ttl) == 0 then
   redis.call('SET', P .. 'alive:' .. worker, epoch, 'PX', ttl)
 end
-drop_silent_permanent(P)
-local shortest, longest = ttl_bounds(P)
-shortest = shortest or ttl
-note_beat(P, now, shortest, longest or ttl)
+local shortest = shortest_ttl(P) or ttl
+if shortest < ttl and drop_silent_permanent(P) then
+  shortest = shortest_ttl(P) or ttl
+end
+note_beat(P, now, shortest)
 if record[6] == '1' then
   redis.call('ZADD', P .. 'ttls', ttl, worker) -- somebody may have dropped it while it was silent
 else
@@ -47,7 +46,9 @@ local work = '0'
 for i = 7, #ARGV, 2 do
   local queue, limit = ARGV[i], tonumber(ARGV[i + 1])
   local room = free
-  try('ZADD', P .. 'names', 'NX', now, queue) -- whoever does not serve it may have tidied it away
+  if ARGV[6] ~= '' then
+    try('ZADD', P .. 'names', 'NX', now, queue) -- whoever does not serve it may have tidied it away
+  end
   if limit > 0 then
     room = math.min(free, limit - (try('HLEN', P .. 'processing:' .. worker .. ':' .. queue) or limit))
   end
@@ -63,31 +64,35 @@ for i = 7, #ARGV, 2 do
   end
 end
 
--- Nothing is left of a queue: no key but its counters, and nobody listens.
-local function is_over(name)
-  local settings = redis.pcall('HGETALL', P .. 'queue:' .. name)
-  for i = 1, settings.err and 0 or #settings, 2 do
-    local field, value = settings[i], settings[i + 1]
-    local is_idle = field == 'cancelled' or field == 'due' or (field == 'running' and value == '0')
-      or (field == 'listen' and not is_heard(value))
-    if not is_idle then
-      return false
+-- Looks at one queue name, and drops it when nothing of the queue is left. Made only when it is called.
+local function tidy(name)
+--- @include "failed"
+--- @include "announce"
+  local is_counter = {cancelled = true, crashes = true, due = true, named = true}
+  local function is_over()
+    local settings = redis.pcall('HGETALL', P .. 'queue:' .. name)
+    for i = 1, settings.err and 0 or #settings, 2 do
+      local field, value = settings[i], settings[i + 1]
+      if not (is_counter[field] or (field == 'running' and value == '0') or (field == 'listen' and not is_heard(value))) then
+        return false
+      end
     end
+    return not settings.err and redis.call('EXISTS', P .. 'queues:' .. name, P .. 'idle:' .. name,
+      P .. 'delayed:' .. name, P .. 'failed:' .. name, P .. 'leases:' .. name) == 0
   end
-  return not settings.err and redis.call('EXISTS', P .. 'queues:' .. name, P .. 'idle:' .. name, P .. 'delayed:' .. name,
-    P .. 'failed:' .. name, P .. 'leases:' .. name) == 0
-end
 
--- One queue name per heartbeat is looked at, and dropped when nothing of the queue is left.
-local name = (try('ZRANGE', P .. 'names', ARGV[6], ARGV[6]) or {})[1]
-if name then
   if can_fail(P, name) then
     trim_failed(P, name, now)
   end
-  if is_over(name) then
+  if is_over() then
     redis.call('DEL', P .. 'queue:' .. name)
     redis.call('ZREM', P .. 'names', name)
   end
+end
+
+local name = ARGV[6] ~= '' and (try('ZRANGE', P .. 'names', ARGV[6], ARGV[6]) or {})[1]
+if name then
+  tidy(name)
 end
 
 local result = {0, math.floor(shortest / 3), tonumber(record[4]), last_token(P), work, 0, name and 1 or 0, 0,

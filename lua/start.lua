@@ -46,7 +46,7 @@ redis.call('HDEL', record, '-') -- a write that needs no memory, so that a full 
 if not format then
   redis.call('SET', P .. 'format', ARGV[8])
 end
-local epoch = again and old[2] or token_text(draw_tokens(P, 1))
+local epoch = again and old[2] or select(2, draw_tokens(P, 1))
 if not again then
   redis.call('HSET', record, 'nonce', nonce, 'epoch', epoch, 'conn', '0', 'ttl', ARGV[3], 'hands', ARGV[4], 'held', held,
     'host', ARGV[5], 'pid', ARGV[6], 'version', ARGV[7], 'started', now, 'permanent', ARGV[9])
@@ -59,7 +59,7 @@ if not again then
 end
 redis.call('SET', alive, epoch, 'PX', ttl)
 redis.call('ZADD', P .. 'ttls', ttl, worker)
-local shortest, longest = ttl_bounds(P)
-note_beat(P, now, shortest, longest)
+local shortest = shortest_ttl(P)
+note_beat(P, now, shortest)
 redis.call('ZADD', P .. 'registry', permanent and '+inf' or now + ttl, worker)
 return {0, epoch, math.floor(shortest / 3)}

@@ -9,71 +9,123 @@
       then the ends, in groups, as include/ends.lua has them
   Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ends, next due, damaged, takes...}: ends is 0 when
   all of them counted, else a status for each in order (E_LOST: it was not the worker's; E_REDIS: its queue is damaged;
-  nothing was changed); ms until the next delayed task of these queues is due, -1: none; the name of a key of the wrong
+  nothing was changed); ms until the next delayed task is due in the queues that it looked at, -1: none; the name of a key of the wrong
   type, whose queue was passed over, or 0; per queue with tasks three elements: its place in the list (from 1), the
   first token, the tasks, whose tokens follow each other. Where nothing is left waiting, a worker with free hands is idle.
   Publishes to the workers that get what was given back, retried or due, and to those who listen. O(ends + tasks + queues).
 ]]
 --- @include "owner"
---- @include "ends"
---- @include "hand_over"
+--- @include "token"
 --- @include "try"
---- @include "clock"
 
 local P, worker = KEYS[1], ARGV[1]
 local status, record = owner(P, worker, ARGV[2], ARGV[3])
 if status ~= 0 then
   return {status}
 end
-local n_queues = tonumber(ARGV[7])
-local first_end = 8 + 2 * n_queues
-local now = now_ms()
-local next_due = math.huge
-
--- The queues served: place, name, limit, and what is set of them.
-local served, heard = {}, {}
-for i = 1, n_queues do
-  local queue = ARGV[6 + 2 * i]
-  local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'listen', 'broadcast')
-  if settings then
-    served[#served + 1] = {place = i, name = queue, limit = tonumber(ARGV[7 + 2 * i]), paused = settings[1],
-      due = tonumber(settings[2] or nil)}
-    heard[queue] = is_heard(settings[3], settings[4]) or false
-  end
-end
-
--- A write that needs no memory comes first: then a full Redis allows the others too. A plain finish is one itself.
+local sets = P .. 'processing:' .. worker .. ':'
+local first_end = 8 + 2 * tonumber(ARGV[7])
 local flag = record[7]
-local one_by_one = ARGV[6] == '1' or flag
-if ARGV[first_end] ~= 'finish' or one_by_one then
-  redis.call('HDEL', P .. 'worker:' .. worker, '-')
-end
-local e = carry_out_ends(P, worker, ARGV, first_end, one_by_one, now, heard)
-state_hands(P, worker, record, ARGV[4])
-if flag == FLAG_MARKS and not has_marks(P, worker) then
-  redis.call('HDEL', P .. 'worker:' .. worker, 'flag')
+
+-- What most turns have no use for. It is made where it is needed only: for Redis, making a function costs more than
+-- calling it.
+local rare
+local function rarely()
+--- @include "ends"
+--- @include "hand_over"
+  rare = rare or {carry_out_ends = carry_out_ends, has_marks = has_marks, FLAG_MARKS = FLAG_MARKS,
+    can_move_due = can_move_due, move_due = move_due, hand_over_waiting = hand_over_waiting}
+  return rare
 end
 
--- Due work joins its queue before anything is taken. What cannot be moved waits for a heartbeat.
-for _, queue in ipairs(served) do
-  local due = math.min(queue.due or math.huge, e.due[queue.name] or math.huge)
-  if due <= now then
-    due = math.huge
-    if can_move_due(P, queue.name) then
-      due = move_due(P, queue.name, now) or due
-      e.touched[queue.name] = true
+-- What is set of a queue, read once; nil for one that is damaged.
+local known = {}
+local function settings_of(queue)
+  local settings = known[queue]
+  if settings == nil then
+    settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'listen', 'broadcast', 'crashes') or false
+    known[queue] = settings
+  end
+  return settings
+end
+
+-- Are all ends plain finishes, of which nobody needs to know but the set?
+local function are_plain()
+  local at = first_end
+  while ARGV[at] do
+    local settings = ARGV[at] == 'finish' and settings_of(ARGV[at + 1])
+    if not settings or (settings[3] and (tonumber(settings[3]) or 0) > now_ms()) or settings[4] or settings[5] then
+      return false
+    end
+    at = at + 3 + tonumber(ARGV[at + 2])
+  end
+  return true
+end
+
+-- At most so many tokens in one unpack(), far below the limit of about 8 000.
+local MOST = 1000
+
+-- Returns {ended = {queue -> n}} and a status for each if not all counted. If some did not, which ones cannot be told any
+-- more: then none of their group is claimed.
+local function finish_all()
+  local ended, statuses, n_ends, bad = {}, {}, 0, false
+  local at = first_end
+  while ARGV[at] do
+    local queue, n = ARGV[at + 1], tonumber(ARGV[at + 2])
+    for from = at + 3, at + 2 + n, MOST do
+      local to = math.min(from + MOST - 1, at + 2 + n)
+      local counted = try('HDEL', sets .. queue, unpack(ARGV, from, to))
+      ended[queue] = (ended[queue] or 0) + (counted or 0)
+      if counted ~= to - from + 1 then
+        bad = bad or {}
+        bad[#bad + 1] = {n_ends + 1, n_ends + to - from + 1, counted and E_LOST or E_REDIS}
+      end
+      n_ends = n_ends + to - from + 1
+    end
+    at = at + 3 + n
+  end
+  for i = 1, bad and n_ends or 0 do
+    statuses[i] = 0
+  end
+  for _, run in ipairs(bad or {}) do
+    for i = run[1], run[2] do
+      statuses[i] = run[3]
     end
   end
-  next_due = math.min(next_due, due)
+  return {ended = ended, touched = {}, due = {}, all_counted = not bad, statuses = statuses}
 end
 
 -- What came back goes to other idle workers first: a worker that gives a task back would take it again at once.
-for queue in pairs(e.touched) do
+local function make_available(queue)
   try('ZREM', P .. 'idle:' .. queue, worker)
-  hand_over_waiting(P, queue)
+  rarely().hand_over_waiting(P, queue)
 end
 
-local held = tonumber(record[4])
+local function end_all()
+  if not flag and ARGV[6] ~= '1' and are_plain() then
+    return finish_all()
+  end
+  -- A write that needs no memory comes first: then a full Redis allows the others too. A plain finish is one itself.
+  redis.call('HDEL', P .. 'worker:' .. worker, '-')
+  local e = rarely().carry_out_ends(P, worker, ARGV, first_end, ARGV[6] == '1' or flag, now_ms(), {})
+  for queue in pairs(e.touched) do
+    make_available(queue)
+  end
+  return e
+end
+
+local e = {ended = {}, due = {}, all_counted = true}
+if ARGV[first_end] then
+  e = end_all()
+end
+if flag and flag == rarely().FLAG_MARKS and not rare.has_marks(P, worker) then
+  redis.call('HDEL', P .. 'worker:' .. worker, 'flag')
+end
+if record[3] ~= ARGV[4] then
+  redis.call('HDEL', P .. 'worker:' .. worker, '-')
+  state_hands(P, worker, record, ARGV[4])
+end
+local held, next_due = tonumber(record[4]), math.huge
 for _, n in pairs(e.ended) do
   held = held - n
 end
@@ -85,50 +137,75 @@ local function room(queue, hands)
   if queue.limit == 0 then
     return hands
   end
-  local mine = try('HLEN', e.sets .. queue.name)
+  local mine = try('HLEN', sets .. queue.name)
   return mine and math.max(0, math.min(hands, queue.limit - mine)) or 0
 end
 
--- Every check comes before the pop: the set, the list and the counter have their types, or nothing is popped.
-local function take(queue)
-  local set, list = e.sets .. queue.name, P .. 'queues:' .. queue.name
-  local waiting = try('LLEN', list)
-  local n = waiting and math.min(room(queue, want), waiting) or 0
-  if n > 0 and not try('HLEN', set) then
+-- Takes up to so many and returns how many; undone if they cannot be held, for a damaged key say. When fewer came than were
+-- asked for, nothing is left.
+local function take(queue, n)
+  local list = P .. 'queues:' .. queue.name
+  local tasks = n > 0 and try('RPOP', list, n)
+  if not tasks then
+    queue.is_empty = tasks == false and n > 0
     return 0
   end
-  queue.left = waiting and waiting - n
-  if n <= 0 then
-    return 0
+  queue.is_empty = #tasks < n
+  local done, first = pcall(hold, P, sets .. queue.name, tasks)
+  if not done then
+    for i = #tasks, 1, -1 do
+      redis.call('RPUSH', list, tasks[i])
+    end
+    if not try('STRLEN', P .. 'token') or not try('HLEN', sets .. queue.name) then
+      return 0
+    end
+    error(first)
   end
-  local first = draw_tokens(P, n)
-  local tasks = redis.call('RPOP', list, n)
-  local head, fields = token_head(first), {}
   result[#result + 1] = queue.place
-  result[#result + 1] = head .. token_tail(first)
+  result[#result + 1] = first
   result[#result + 1] = tasks
-  for k = 1, n do
-    local number = first + k - 1
-    if number % 1024 == 0 then
-      head = token_head(number)
-    end
-    fields[#fields + 1] = head .. token_tail(number)
-    fields[#fields + 1] = tasks[k]
-    if #fields == 2000 or k == n then -- far below the limit of unpack(), about 8 000
-      redis.call('HSET', set, unpack(fields))
-      fields = {}
-    end
-  end
-  return n
+  return #tasks
 end
 
-for _, queue in ipairs(served) do
-  if want > 0 and not queue.paused then
-    local n = take(queue)
-    want = want - n
-    held = held + n
-    e.ended[queue.name] = (e.ended[queue.name] or 0) - n
+-- Moves what is due, which joins its queue before anything is taken. Returns when the next is. What cannot be moved waits
+-- for a heartbeat.
+local function see_to_due(queue, due)
+  if due > now_ms() then
+    return due
   end
+  if not rarely().can_move_due(P, queue) then
+    return math.huge
+  end
+  redis.call('HDEL', P .. 'worker:' .. worker, '-') -- maybe the first write
+  due = rare.move_due(P, queue, now_ms()) or math.huge
+  make_available(queue)
+  return due
+end
+
+-- The queues in the wanted order, as long as hands are free.
+local looked_at = {}
+for i = 1, want > 0 and tonumber(ARGV[7]) or 0 do
+  local queue = {place = i, name = ARGV[6 + 2 * i], limit = tonumber(ARGV[7 + 2 * i])}
+  local settings = settings_of(queue.name)
+  if settings then
+    local due = math.min(tonumber(settings[2] or nil) or math.huge, e.due[queue.name] or math.huge)
+    if due < math.huge then
+      next_due = math.min(next_due, see_to_due(queue.name, due))
+    end
+    queue.paused = settings[1]
+    if not queue.paused then
+      local n = take(queue, room(queue, want))
+      want, held = want - n, held + n
+      e.ended[queue.name] = (e.ended[queue.name] or 0) - n
+    end
+    looked_at[#looked_at + 1] = queue
+  end
+  if want <= 0 then
+    break
+  end
+end
+for _, due in pairs(e.due) do
+  next_due = math.min(next_due, math.max(due, now_ms()))
 end
 
 -- Counters are written once, by what really changed; a finish and a take in one call often change nothing.
@@ -143,15 +220,16 @@ end
 
 -- Hands are left: idle wherever nothing is left, or nothing may be taken now.
 local free = tonumber(ARGV[4]) - held
-if free > 0 then
-  for _, queue in ipairs(served) do
-    if (queue.paused or queue.left == 0) and room(queue, free) > 0 then
-      try('ZADD', P .. 'idle:' .. queue.name, 'NX', now, worker)
+for _, queue in ipairs(free > 0 and looked_at or {}) do
+  if (queue.paused or queue.is_empty) and room(queue, free) > 0 then
+    if queue.paused then
+      redis.call('HDEL', P .. 'worker:' .. worker, '-') -- maybe the first write
     end
+    try('ZADD', P .. 'idle:' .. queue.name, 'NX', now_ms(), worker)
   end
 end
 if next_due < math.huge then
-  result[3] = math.max(0, next_due - now)
+  result[3] = math.max(0, next_due - now_ms())
 end
 result[4] = damaged or 0
 return result

@@ -1,7 +1,16 @@
 --[[
-  The server's clock in milliseconds. It stands still while a script runs.
+  The server's clock. It stands still while a script runs, so it is asked once.
 ]]
+local clock_us
+
+local function now_us()
+  if not clock_us then
+    local time = redis.call('TIME')
+    clock_us = time[1] * 1000000 + time[2]
+  end
+  return clock_us
+end
+
 local function now_ms()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
+  return math.floor(now_us() / 1000)
 end

@@ -21,6 +21,8 @@ local function forget_crashes(P, queue, task)
   redis.call('HDEL', P .. 'crashes:' .. queue, redis.sha1hex(task))
 end
 
+-- The field in the queue's settings tells a finish that there may be something to forget.
 local function keep_crashes(P, queue)
+  try('HSET', P .. 'queue:' .. queue, 'crashes', '1')
   redis.call('PEXPIRE', P .. 'crashes:' .. queue, CRASHES_KEPT_MS)
 end

@@ -93,6 +93,9 @@ end
 local function finish(P, e, queue, args, first, n, result)
   local crashes = try('HLEN', P .. 'crashes:' .. queue)
   local forget = crashes and crashes > 0
+  if crashes == 0 then
+    try('HDEL', P .. 'queue:' .. queue, 'crashes')
+  end
   if (forget or result or e.one_by_one or is_listened(P, e, queue)) and try('HLEN', e.sets .. queue) then
     redis.call('HDEL', e.sets .. queue, '-') -- a write also if none is there: a full Redis allows what follows
     for i = first, first + n - 1 do

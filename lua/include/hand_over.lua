@@ -11,10 +11,11 @@ local INLINE_MAX = 16384
 
 -- The fresh worker with free hands that became idle last, with its epoch and its free hands; nil when there is none.
 -- Whoever else is met leaves the idle set (its next take or heartbeat puts it back), so each stale entry costs once.
-local function idle_worker(P, queue)
+-- `worker` is the first to look at, if that is known already.
+local function idle_worker(P, queue, worker)
   local idle = P .. 'idle:' .. queue
   while true do
-    local worker = redis.call('ZREVRANGE', idle, 0, 0)[1]
+    worker = worker or redis.call('ZREVRANGE', idle, 0, 0)[1]
     if not worker then
       return nil
     end
@@ -34,6 +35,7 @@ local function idle_worker(P, queue)
       end
     end
     redis.call('ZREM', idle, worker)
+    worker = nil
   end
 end
 
@@ -58,20 +60,23 @@ end
 -- Hands over up to n tasks and returns how many it did: the given ones in their order, or, without `tasks`, the first n
 -- that wait. The caller has checked that the list, the idle set and the token have their types, that n tasks are there,
 -- and that the queue is not paused.
-local function hand_over(P, queue, n, tasks)
+-- `latest` is who became idle last, if that is known already.
+local function hand_over(P, queue, n, tasks, latest)
   local list = P .. 'queues:' .. queue
   local given = 0
   while given < n do
-    local worker, epoch, free = idle_worker(P, queue)
+    local worker, epoch, free = idle_worker(P, queue, latest)
+    latest = nil
     if not worker then
       break
     end
     local count = math.min(free, n - given)
-    local first = draw_tokens(P, count)
+    local first, last = draw_tokens(P, count)
     local done = 0
     while done < count do
       local task = tasks and tasks[given + 1] or redis.call('RPOP', list)
-      if not hand(P, queue, worker, epoch, token_text(first + done), task) then
+      local token = done == count - 1 and last or token_text(first + done)
+      if not hand(P, queue, worker, epoch, token, task) then
         if not tasks then
           redis.call('RPUSH', list, task)
         end

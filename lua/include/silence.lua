@@ -3,34 +3,36 @@
   did (P:beat). After a silence longer than half the shortest ttl, dead workers are given time to show that they live.
 ]]
 
--- The shortest and the longest ttl in the namespace, ms; nil when nobody is registered.
-local function ttl_bounds(P)
-  local first = redis.call('ZRANGE', P .. 'ttls', 0, 0, 'WITHSCORES')
-  local last = redis.call('ZRANGE', P .. 'ttls', -1, -1, 'WITHSCORES')
-  return tonumber(first[2]), tonumber(last[2])
+-- The shortest ttl in the namespace, ms; nil when nobody is registered. And the longest.
+local function shortest_ttl(P)
+  return tonumber(redis.call('ZRANGE', P .. 'ttls', 0, 0, 'WITHSCORES')[2])
 end
 
--- A permanent worker that is silent must not set everybody's pace: its own heartbeat puts it back.
+local function longest_ttl(P)
+  return tonumber(redis.call('ZRANGE', P .. 'ttls', -1, -1, 'WITHSCORES')[2]) or 0
+end
+
+-- A permanent worker that is silent must not set everybody's pace: its own heartbeat puts it back. Was there one?
 local function drop_silent_permanent(P)
   local worker = redis.call('ZRANGE', P .. 'ttls', 0, 0)[1]
   if worker and redis.call('EXISTS', P .. 'alive:' .. worker) == 0
       and tonumber(redis.call('ZSCORE', P .. 'registry', worker) or 0) == math.huge then
-    redis.call('ZREM', P .. 'ttls', worker)
+    return redis.call('ZREM', P .. 'ttls', worker)
   end
 end
 
 -- Notes a heartbeat now, and the silence before it if there was one. Of two silences that lie close together the
 -- later end and the greater length count, never their sum: else a slow lone survivor could put a sweep off for ever.
-local function note_beat(P, now, shortest, longest)
+local function note_beat(P, now, shortest)
   local key = P .. 'beat'
   local beat = redis.call('HMGET', key, 'at', 'ended', 'length')
   local length = beat[1] and now - beat[1] or 0
   if shortest and length > shortest / 2 then
-    if beat[2] and now - beat[2] < longest + length then
+    if beat[2] and now - beat[2] < longest_ttl(P) + length then
       length = math.max(length, tonumber(beat[3]))
     end
     redis.call('HSET', key, 'at', now, 'ended', now, 'length', length)
-  else
+  elseif not beat[1] or not shortest or length > shortest / 32 then -- more often would tell nothing
     redis.call('HSET', key, 'at', now)
   end
 end

@@ -30,6 +30,8 @@
 
 /* After a refusal (loading, busy, full) the next try comes after so long, or an interval if that is shorter. */
 #define REFUSED_PAUSE_MS 500
+/* One heartbeat of so many looks after a queue name that may be over. */
+#define TIDY_EVERY 10
 
 static void beat_after(struct muster_worker *w, int64_t ms)
 {
@@ -264,7 +266,8 @@ static void heard(struct muster_worker *w, const struct redisReply *reply, const
     w->heard.ended_since = 0;
     if (w->echo_token >= h->last_token)
         compare(w);
-    w->name_at = h->name_found ? w->name_at + 1 : 0;
+    if (w->tidies)
+        w->name_at = h->name_found ? w->name_at + 1 : 0;
     marks_forget(
         w, h->last_token); /* takes up to it were answered on this connection, hand-overs came before their marks */
     marks_list(w, h->marks);
@@ -325,7 +328,8 @@ void heartbeat_now(struct muster_worker *w)
     if (queues) {
         w->who.hands = worker_capacity(w);
         w->beat_sent_ms = clock_ms();
-        script_heartbeat(&c, &w->root, &w->who, w->registry_from, w->name_at, queues, n);
+        w->tidies = w->beats++ % TIDY_EVERY == 0;
+        script_heartbeat(&c, &w->root, &w->who, w->registry_from, w->tidies ? w->name_at : -1, queues, n);
         w->beating = link_script(w->data, SCRIPT_HEARTBEAT, &c, on_heard, w) == MUSTER_OK;
     }
     command_clear(&c);

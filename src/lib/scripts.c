@@ -184,12 +184,15 @@ int script_turned_take(const struct redisReply *r, size_t i, struct script_take 
 }
 
 void script_heartbeat(struct command *c, const struct script_root *root, const struct script_caller *who,
-                      uint64_t registry_from, uint64_t name_at, const struct script_queue *queues, size_t n)
+                      uint64_t registry_from, int64_t name_at, const struct script_queue *queues, size_t n)
 {
     begin_as(c, SCRIPT_HEARTBEAT, root, who);
     command_number(c, who->hands);
     command_number(c, (int64_t)registry_from);
-    command_number(c, (int64_t)name_at);
+    if (name_at >= 0)
+        command_number(c, name_at);
+    else
+        command_text(c, "");
     add_queues(c, queues, n);
 }
 

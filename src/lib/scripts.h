@@ -83,8 +83,9 @@ void script_end_retry(struct command *c, const char *queue, const char *token, i
 void script_end_fail(struct command *c, const char *queue, const char *token, const char *group, const char *message);
 void script_end(struct command *c, const struct script_root *root, const char *worker);
 
+/* `name_at` -1: no queue name is to be tidied. */
 void script_heartbeat(struct command *c, const struct script_root *root, const struct script_caller *who,
-                      uint64_t registry_from, uint64_t name_at, const struct script_queue *queues, size_t n);
+                      uint64_t registry_from, int64_t name_at, const struct script_queue *queues, size_t n);
 /* A process of the caller's that was cancelled, or whose queue was deleted. */
 struct script_mark {
     uint64_t token;

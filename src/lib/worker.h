@@ -197,7 +197,9 @@ struct muster_worker {
     struct event *beat_timer, *fence_timer;
     int64_t interval_ms, confirmed_at_ms, beat_sent_ms;
     int beating, fenced;
-    uint64_t registry_from, name_at;
+    uint64_t registry_from, beats;
+    int64_t name_at;
+    int tidies; /* the heartbeat on its way looks at a queue name */
     struct {
         int waits; /* for its echo */
         uint64_t token, held, ended_since;

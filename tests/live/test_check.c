@@ -177,7 +177,9 @@ static const struct damage damages[] = {
     {"call('HINCRBY', P .. 'failures:bad', 'bytes', 5)", "failures:bad "},
     {"call('DEL', P .. 'failures:bad')", "failures:bad "},
     {"call('HSET', P .. 'failures:none', 'g:group', 1)", "failures:none "},
-    {"call('HSET', P .. 'crashes:q', 'x', 1)", "crashes:q "},
+    {"call('HSET', P .. 'crashes:q', 'x', 1) call('HSET', P .. 'queue:q', 'crashes', 1)", "crashes:q "},
+    {"call('HSET', P .. 'crashes:q', 'x', 1) call('PEXPIRE', P .. 'crashes:q', 3600000)", "queue:q "},
+    {"call('ZREM', P .. 'names', 'paused')", "queue:paused "},
     {"call('PERSIST', P .. 'request:r')", "request:r "},
     /* tokens */
     {"call('DEL', P .. 'token')", "token "},
