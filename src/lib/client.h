@@ -13,6 +13,7 @@ struct muster_client {
     char prefix[MUSTER_PREFIX_MAX + 1];
     struct script_root root;
     size_t max_task_len;
+    char busy_queue[MUSTER_QUEUE_MAX + 1]; /* nobody was idle there when this client last enqueued one task */
 };
 
 /* E_INVALID, with the reason as the client's error. */

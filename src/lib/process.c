@@ -237,6 +237,7 @@ static void on_dispatcher(evutil_socket_t fd, short what, void *arg)
             break;
         }
         begin(p);
+        turn_if_full(w);
     }
     w->dispatching = 0;
 }

@@ -235,6 +235,12 @@ static void on_flusher(evutil_socket_t fd, short what, void *arg)
     write_now(l);
 }
 
+void link_flush(struct link *l)
+{
+    if (l->flush_due && l->connected && !l->flushing)
+        write_now(l);
+}
+
 static void hook_add_read(void *arg)
 {
     struct link *l = arg;

@@ -76,6 +76,9 @@ typedef void link_reply_fn(const struct redisReply *reply, void *arg);
 int link_call(struct link *l, struct command *c, link_reply_fn *fn, void *arg);
 int link_script(struct link *l, enum script_id id, struct command *c, link_reply_fn *fn, void *arg);
 
+/* Write what was sent now, instead of at the end of this turn of the loop; not from inside a callback of this link. */
+void link_flush(struct link *l);
+
 /* Subscribe to one more channel, on a link that carries nothing else. A break forgets all of them. */
 int link_subscribe(struct link *l, const char *channel);
 

@@ -147,9 +147,12 @@ int redis_read(struct redis *r, struct redisReply **reply)
     if (!r->context)
         return MUSTER_E_CONN;
     errno = 0;
-    sigpipe_hold(&hold);
+    int writes = *r->context->obuf != '\0'; /* only writing raises the signal */
+    if (writes)
+        sigpipe_hold(&hold);
     int failed = redisGetReply(r->context, &answer) != REDIS_OK;
-    sigpipe_release(&hold, failed);
+    if (writes)
+        sigpipe_release(&hold, failed);
     if (failed)
         return broken(r);
     r->unread--;
@@ -284,6 +287,8 @@ int redis_claim_format(struct redis *r)
 {
     char key[KEY_MAX];
     struct redisReply *reply;
+    if (r->context && r->greeted && r->format_known)
+        return MUSTER_OK; /* whether it is still connected, the next call looks */
     int err = be_connected(r);
     if (err != MUSTER_OK || r->format_known)
         return err;

@@ -27,7 +27,7 @@
 #include "timer.h"
 #include "worker.h"
 
-#define TURN_MAX 100
+#define TURN_MAX 200
 #define TURNS_IN_FLIGHT 4
 #define REFUSED_PAUSE_MS 200
 
@@ -295,12 +295,23 @@ static int send_turn(struct muster_worker *w)
     return 1;
 }
 
+static int can_send(const struct muster_worker *w)
+{
+    return worker_can_call(w) && w->turns < TURNS_IN_FLIGHT && !evtimer_pending(w->retry_timer, NULL);
+}
+
+void turn_if_full(struct muster_worker *w)
+{
+    if (w->counts[PROCESS_ENDED] >= TURN_MAX && can_send(w) && send_turn(w))
+        link_flush(w->data);
+}
+
 static void on_turner(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_worker *w = arg;
     (void)fd, (void)what;
     w->turner_due = 0;
-    while (worker_can_call(w) && w->turns < TURNS_IN_FLIGHT && !evtimer_pending(w->retry_timer, NULL) && send_turn(w))
+    while (can_send(w) && send_turn(w))
         ;
     leave_go_on(w);
     stop_check_drained(w);

@@ -357,6 +357,8 @@ int wake_new_events(struct muster_worker *w);
 /* There is something to say, or to take: at the end of this turn of the loop. */
 void turn_due(struct muster_worker *w);
 void turn_hungry(struct muster_worker *w);
+/* So much has ended that it makes a call of its own: sent at once, so that Redis works on it while handlers go on. */
+void turn_if_full(struct muster_worker *w);
 /* No timer of it is to come any more. */
 void turn_forget(struct muster_worker *w);
 int turn_new_events(struct muster_worker *w);
