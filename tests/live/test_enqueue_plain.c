@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One task after the other into a queue where nobody is idle: no script, but nobody is overlooked who became idle, or
+ * began to listen, since.
+ */
+#include "live_worker.h"
+
+/* Of this kind of command since `before`. */
+static int64_t calls_since(struct scene *s, const char *command, int64_t before)
+{
+    return redis_server_calls(s->server, command) - before;
+}
+
+static void a_busy_queue_needs_no_script(void **state)
+{
+    struct scene *s = *state;
+    uint64_t waiting;
+    scene_enqueue(s, "q", "t0");
+    int64_t scripts = redis_server_calls(s->server, "evalsha");
+    for (uint64_t i = 1; i < 20; i++) {
+        assert_ok(muster_task_enqueue(s->client, "q", "t", 1, &waiting));
+        assert_int_equal(waiting, i + 1);
+    }
+    assert_int_equal(calls_since(s, "evalsha", scripts), 0);
+    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 20);
+}
+
+static void who_became_idle_meanwhile_is_handed_the_task(void **state)
+{
+    struct scene *s = *state;
+    scene_enqueue_n(s, "q", "t", 2);
+    live_worker_idle(s, &(struct worker_spec){.id = "w", .ttl_ms = 3600000, .queues = {{"q", 0}}});
+    scene_await_starts(s, 2);
+    raw_await(s->server->redis, NULL, 1, "ZCARD %s:idle:q", s->prefix);
+    scene_enqueue(s, "q", "t2"); /* no heartbeat finds it within the hour */
+    scene_await_starts(s, 3);
+    raw_await(s->server->redis, NULL, 1, "ZCARD %s:idle:q", s->prefix);
+    scene_enqueue(s, "q", "t3");
+    scene_await_starts(s, 4);
+}
+
+static void who_listens_meanwhile_hears_of_it(void **state)
+{
+    struct scene *s = *state;
+    scene_enqueue_n(s, "q", "t", 2);
+    raw_do(s->server->redis, "HSET %s:queue:q listen 99999999999999", s->prefix);
+    int64_t published = redis_server_calls(s->server, "publish");
+    scene_enqueue(s, "q", "t2");
+    assert_int_equal(calls_since(s, "publish", published), 1);
+    raw_do(s->server->redis, "HDEL %s:queue:q listen", s->prefix);
+    scene_enqueue(s, "q", "t3");
+    assert_int_equal(calls_since(s, "publish", published), 1);
+}
+
+/* A queue that is emptied and forgotten meanwhile gets its name back. */
+static void a_forgotten_queue_is_named_again(void **state)
+{
+    struct scene *s = *state;
+    scene_enqueue_n(s, "q", "t", 2);
+    assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:names", s->prefix), 0);
+    scene_enqueue(s, "q", "t2");
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:names", s->prefix), 1);
+}
+
+static void a_key_of_the_wrong_type_is_told(void **state)
+{
+    struct scene *s = *state;
+    scene_enqueue_n(s, "q", "t", 2);
+    raw_do(s->server->redis, "RENAME %s:queues:q away", s->prefix);
+    raw_do(s->server->redis, "SET %s:queues:q text", s->prefix);
+    assert_err(muster_task_enqueue(s->client, "q", "t", 1, NULL), MUSTER_E_REDIS);
+    raw_do(s->server->redis, "RENAME away %s:queues:q", s->prefix);
+    scene_enqueue(s, "q", "t2");
+    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(a_busy_queue_needs_no_script),
+        live_test(who_became_idle_meanwhile_is_handed_the_task),
+        live_test(who_listens_meanwhile_hears_of_it),
+        live_test(a_forgotten_queue_is_named_again),
+        live_test(a_key_of_the_wrong_type_is_told),
+    };
+    return scene_run(tests);
+}
