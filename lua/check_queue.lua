@@ -9,7 +9,7 @@
 --- @include "finds"
 --- @include "counts"
 --- @include "due"
---- @include "hand_over"
+--- @include "available"
 --- @include "failed"
 
 local P, queue = KEYS[1], ARGV[2]

@@ -6,7 +6,7 @@
   was changed. Publishes to the process' worker, to workers that get the task, and to those who listen. O(1).
 ]]
 --- @include "ends"
---- @include "hand_over"
+--- @include "available"
 --- @include "clock"
 
 local P, worker, args = KEYS[1], ARGV[1], ARGV

@@ -10,7 +10,7 @@
   in the same script. Publishes the echo of N on the worker's own channel. O(queues).
 ]]
 --- @include "owner"
---- @include "token"
+--- @include "last_token"
 --- @include "silence"
 --- @include "try"
 --- @include "clock"

@@ -9,6 +9,7 @@
 ]]
 --- @include "owner"
 --- @include "retire"
+--- @include "last_token"
 
 local P, worker, queue = KEYS[1], ARGV[1], ARGV[5]
 local status, record = owner(P, worker, ARGV[2], ARGV[3])

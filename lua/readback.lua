@@ -8,7 +8,7 @@
   queue with processes two elements: its name, its tokens}. Only tokens: the worker fetches the tasks that it does not know. Publishes nothing.
   O(processes held).
 ]]
---- @include "token"
+--- @include "last_token"
 --- @include "marks"
 
 local P, worker, conn = KEYS[1], ARGV[1], ARGV[3]

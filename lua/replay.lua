@@ -8,7 +8,7 @@
   to those who listen. O(entries looked at).
 ]]
 --- @include "failed"
---- @include "hand_over"
+--- @include "available"
 
 local P, queue = KEYS[1], ARGV[1]
 if not (can_fail(P, queue) and try('LLEN', P .. 'queues:' .. queue) and try('ZCARD', P .. 'idle:' .. queue)) then

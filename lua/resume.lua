@@ -6,7 +6,7 @@
   and to those who listen. O(tasks handed over).
 ]]
 --- @include "due"
---- @include "hand_over"
+--- @include "available"
 --- @include "clock"
 
 local P, queue = KEYS[1], ARGV[1]

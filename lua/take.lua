@@ -8,7 +8,7 @@
   Publishes to the workers that get what was due. O(tasks).
 ]]
 --- @include "due"
---- @include "hand_over"
+--- @include "available"
 --- @include "announce"
 --- @include "clock"
 

@@ -15,7 +15,7 @@
   Publishes to the workers that get what was given back, retried or due, and to those who listen. O(ends + tasks + queues).
 ]]
 --- @include "owner"
---- @include "token"
+--- @include "hold"
 --- @include "try"
 
 local P, worker = KEYS[1], ARGV[1]
@@ -32,7 +32,7 @@ local flag = record[7]
 local rare
 local function rarely()
 --- @include "ends"
---- @include "hand_over"
+--- @include "available"
   rare = rare or {carry_out_ends = carry_out_ends, has_marks = has_marks, FLAG_MARKS = FLAG_MARKS,
     can_move_due = can_move_due, move_due = move_due, hand_over_waiting = hand_over_waiting}
   return rare

@@ -4,7 +4,7 @@
   A delayed member is "<token>:<task>": equal bytes must not collapse.
 ]]
 --- @include "put_back"
---- @include "hand_over"
+--- @include "available"
 --- @include "try"
 --- @include "announce"
 

@@ -4,7 +4,6 @@
 ]]
 --- @include "token"
 --- @include "try"
---- @include "announce"
 
 -- A larger task is announced by its token alone, and its worker fetches it: a message is copied once per reader.
 local INLINE_MAX = 16384
@@ -96,21 +95,4 @@ local function hand_over(P, queue, n, tasks, latest)
     try('HINCRBY', P .. 'queue:' .. queue, 'running', given)
   end
   return given
-end
-
--- Makes what waits in a queue available, unless it is paused: hands it over, and says that there is more to those who wait
--- without being workers.
-local function hand_over_waiting(P, queue)
-  local waiting = try('LLEN', P .. 'queues:' .. queue)
-  local settings = waiting and waiting > 0 and try('HMGET', P .. 'queue:' .. queue, 'paused', 'listen', 'broadcast')
-  if not settings or settings[1] then
-    return
-  end
-  local idle = try('ZCARD', P .. 'idle:' .. queue)
-  if idle and idle > 0 then
-    waiting = waiting - hand_over(P, queue, waiting)
-  end
-  if waiting > 0 and is_heard(settings[2], settings[3]) then
-    announce(P, queue, 'work', WORK)
-  end
 end

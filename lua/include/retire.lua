@@ -2,7 +2,7 @@
   Retire: ends one life of a worker. Its epoch ends first, so every later call of that life is E_GONE; then all that it
   holds goes back to the front of its queues, in the order in which it took it, and idle workers are woken.
 ]]
---- @include "hand_over"
+--- @include "available"
 --- @include "put_back"
 
 -- The queues that the worker has served in this life.

@@ -1,0 +1,8 @@
+--[[
+  The last token that was drawn, for those who must know how far tokens have come.
+]]
+
+-- As text; before the first one, the smallest.
+local function last_token(P)
+  return redis.call('GET', P .. 'token') or '00000000000'
+end
