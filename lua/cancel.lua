@@ -2,10 +2,11 @@
   cancel: all copies of a task, or one process. What waits or is delayed is removed; what is in work is marked, and its
   holder told: it may finish, else it is dropped.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] queue     ARGV[2] "": every copy of the task; else the holder of the one process     ARGV[3] the task, or the token
-  Returns {0, copies that waited, processes marked}; {E_LOST} when there is no such process, or its lease lapsed; {E_REDIS,
-  key} for a key of the wrong type: nothing was changed. Publishes to the holders, to those who listen, and to the workers
-  that get what lapsed. O(what waits and runs in the queue).
+    ARGV[1] queue     ARGV[2] "": every copy of the task; else the holder of the one process
+    ARGV[3] the task, or the token
+  Returns {0, copies that waited, processes marked}; {E_LOST} when there is no such process, or its lease lapsed;
+  {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to the holders, to those who listen, and to
+  the workers that get what lapsed. O(what waits and runs in the queue).
 ]]
 --- @include "marks"
 --- @include "due"

@@ -26,7 +26,8 @@ if not is_sound or damaged then
 end
 
 local waiting = redis.call('LLEN', P .. 'queues:' .. queue) + redis.call('ZCARD', P .. 'delayed:' .. queue)
-redis.call('UNLINK', P .. 'queues:' .. queue, P .. 'delayed:' .. queue, P .. 'failed:' .. queue, P .. 'failures:' .. queue,
+redis.call('UNLINK', P .. 'queues:' .. queue, P .. 'delayed:' .. queue, P .. 'failed:' .. queue,
+  P .. 'failures:' .. queue,
   P .. 'crashes:' .. queue, key)
 -- What stays is no setting: who is still in work, when his lease ends, and who listens.
 if running > 0 then

@@ -2,8 +2,8 @@
   end: what becomes of one process, said by whoever presents its id: of a lease, or of a worker, who is told.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker, or ".lease"     ARGV[2...] one end of one process, as include/ends.lua has them
-  Returns 0, E_LOST (there is no such process, or its lease lapsed) or {E_REDIS, key} for a key of the wrong type: nothing
-  was changed. Publishes to the process' worker, to workers that get the task, and to those who listen. O(1).
+  Returns 0, E_LOST (there is no such process, or its lease lapsed) or {E_REDIS, key} for a key of the wrong type:
+  nothing was changed. Publishes to the process' worker, to workers that get the task, and to those who listen. O(1).
 ]]
 --- @include "ends"
 --- @include "available"

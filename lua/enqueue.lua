@@ -6,8 +6,9 @@
     ARGV[3] request id, "" for none     ARGV[4] which chunk of the request this is     ARGV[5] of how many tasks it is
     ARGV[6...] the tasks
   Returns how many wait afterwards; {E_REDIS, key} when a key has a wrong type, {E_EXISTS} when the request had other
-  content the first time: nothing was changed. A chunk that was enqueued before is not again, and answers as it did then.
-  Refused by a full Redis before anything is changed. Publishes to the workers that get a task, and to those who listen that work waits. O(tasks).
+  content the first time: nothing was changed. A chunk that was enqueued before is not again, and answers as it did
+  then. Refused by a full Redis before anything is changed. Publishes to the workers that get a task, and to those who
+  listen that work waits. O(tasks).
 ]]
 --- @include "try"
 --- @include "clock"

@@ -2,9 +2,10 @@
   extend: a lease ends later; or a note, how far the work on a process is.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker, or ".lease"     ARGV[2] token     ARGV[3] queue
-    ARGV[4] the lease ends so many ms from now, "": as it is     ARGV[5] "1": write a note     ARGV[6] the note, "": none any more
-  Returns 0, E_LOST (there is no such process, or its lease lapsed), E_STATE (it was cancelled, or it has no lease), or {E_REDIS,
-  key} for a key of the wrong type: nothing was changed. Publishes to those who wait for what lapses, and
+    ARGV[4] the lease ends so many ms from now, "": as it is     ARGV[5] "1": write a note
+    ARGV[6] the note, "": none any more
+  Returns 0, E_LOST (there is no such process, or its lease lapsed), E_STATE (it was cancelled, or it has no lease), or
+  {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to those who wait for what lapses, and
   to the workers that get what lapsed. O(1).
 ]]
 --- @include "due"

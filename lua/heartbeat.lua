@@ -2,12 +2,14 @@
   heartbeat: a worker shows that it lives, and learns what it missed.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands
-    ARGV[5] from which place in the registry to look for dead workers     ARGV[6] place of a queue name to tidy, "": none
+    ARGV[5] from which place in the registry to look for dead workers
+    ARGV[6] place of a queue name to tidy, "": none
     ARGV[7...] for each queue it serves: the queue, and the worker's limit of hands on it (0: none)
   Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ms to the next heartbeat, processes held, last
-  token N, "1" when work waits for it, how many workers past their end it looked at (at most 10), was there a queue name at
-  that place, the name of a damaged key or 0, its marks {token, kind, ...}, workers to sweep...}. The processes held have tokens up to N, for N was read
-  in the same script. Publishes the echo of N on the worker's own channel. O(queues).
+  token N, "1" when work waits for it, how many workers past their end it looked at (at most 10), was there a queue name
+  at that place, the name of a damaged key or 0, its marks {token, kind, ...}, workers to sweep...}. The processes held
+  have tokens up to N, for N was read in the same script. Publishes the echo of N on the worker's own channel.
+  O(queues).
 ]]
 --- @include "owner"
 --- @include "last_token"
@@ -73,7 +75,8 @@ local function tidy(name)
     local settings = redis.pcall('HGETALL', P .. 'queue:' .. name)
     for i = 1, settings.err and 0 or #settings, 2 do
       local field, value = settings[i], settings[i + 1]
-      if not (is_counter[field] or (field == 'running' and value == '0') or (field == 'listen' and not is_heard(value))) then
+      if not (is_counter[field] or (field == 'running' and value == '0')
+          or (field == 'listen' and not is_heard(value))) then
         return false
       end
     end

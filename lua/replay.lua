@@ -1,10 +1,11 @@
 --[[
   replay: failed tasks go back to the end of their queue, the oldest failure first.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] queue     ARGV[2] of this group, "": of all     ARGV[3] how many at most     ARGV[4] from which place on the list
+    ARGV[1] queue     ARGV[2] of this group, "": of all     ARGV[3] how many at most
+    ARGV[4] from which place on the list
     ARGV[5...] the names of entries; then only these, and group, number and place do not matter
-  Returns {0, how many, and for names how many were not there, else from which place on to go on, -1: nowhere}, or {E_REDIS,
-  key} for a key of the wrong type: nothing was changed. Publishes to the workers that get a task, and
+  Returns {0, how many, and for names how many were not there, else from which place on to go on, -1: nowhere}, or
+  {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to the workers that get a task, and
   to those who listen. O(entries looked at).
 ]]
 --- @include "failed"

@@ -2,8 +2,8 @@
   resume: a paused queue hands out again, at once to whoever is idle.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue
-  Returns 0, or {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to the workers that get a task,
-  and to those who listen. O(tasks handed over).
+  Returns 0, or {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to the workers that get a
+  task, and to those who listen. O(tasks handed over).
 ]]
 --- @include "due"
 --- @include "available"

@@ -42,13 +42,15 @@ if old[1] and not again then
   end
 end
 
-redis.call('HDEL', record, '-') -- a write that needs no memory, so that a full Redis allows the others: workers drain it
+-- A write that needs no memory, so that a full Redis allows the others: workers drain it.
+redis.call('HDEL', record, '-')
 if not format then
   redis.call('SET', P .. 'format', ARGV[8])
 end
 local epoch = again and old[2] or select(2, draw_tokens(P, 1))
 if not again then
-  redis.call('HSET', record, 'nonce', nonce, 'epoch', epoch, 'conn', '0', 'ttl', ARGV[3], 'hands', ARGV[4], 'held', held,
+  redis.call('HSET', record, 'nonce', nonce, 'epoch', epoch, 'conn', '0', 'ttl', ARGV[3], 'hands', ARGV[4],
+    'held', held,
     'host', ARGV[5], 'pid', ARGV[6], 'version', ARGV[7], 'started', now, 'permanent', ARGV[9])
   for _, queue in ipairs(queues) do
     redis.call('HSET', record, 'q:' .. queue, '0')

@@ -3,9 +3,9 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] how many at most; 0: only move what is due     ARGV[3] how long the lease is, ms
     ARGV[4] "1": the caller waits on the queue's channel of work if there is nothing
-  Returns {0, ms until the next delayed task is due or lease lapses, -1: none, when the lease ends, first token, the tasks,
-  whose tokens follow each other}, or {E_REDIS, key} for a key of the wrong type: nothing was changed. A paused queue has none.
-  Publishes to the workers that get what was due. O(tasks).
+  Returns {0, ms until the next delayed task is due or lease lapses, -1: none, when the lease ends, first token, the
+  tasks, whose tokens follow each other}, or {E_REDIS, key} for a key of the wrong type: nothing was changed. A paused
+  queue has none. Publishes to the workers that get what was due. O(tasks).
 ]]
 --- @include "due"
 --- @include "available"

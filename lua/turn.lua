@@ -9,10 +9,11 @@
       then the ends, in groups, as include/ends.lua has them
   Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ends, next due, damaged, takes...}: ends is 0 when
   all of them counted, else a status for each in order (E_LOST: it was not the worker's; E_REDIS: its queue is damaged;
-  nothing was changed); ms until the next delayed task is due in the queues that it looked at, -1: none; the name of a key of the wrong
-  type, whose queue was passed over, or 0; per queue with tasks three elements: its place in the list (from 1), the
-  first token, the tasks, whose tokens follow each other. Where nothing is left waiting, a worker with free hands is idle.
-  Publishes to the workers that get what was given back, retried or due, and to those who listen. O(ends + tasks + queues).
+  nothing was changed); ms until the next delayed task is due in the queues that it looked at, -1: none; the name of a
+  key of the wrong type, whose queue was passed over, or 0; per queue with tasks three elements: its place in the list
+  (from 1), the first token, the tasks, whose tokens follow each other. Where nothing is left waiting, a worker with
+  free hands is idle. Publishes to the workers that get what was given back, retried or due, and to those who listen.
+  O(ends + tasks + queues).
 ]]
 --- @include "owner"
 --- @include "hold"
@@ -65,8 +66,8 @@ end
 -- At most so many tokens in one unpack(), far below the limit of about 8 000.
 local MOST = 1000
 
--- Returns {ended = {queue -> n}} and a status for each if not all counted. If some did not, which ones cannot be told any
--- more: then none of their group is claimed.
+-- Returns {ended = {queue -> n}} and a status for each if not all counted. If some did not, which ones cannot be told
+-- any more: then none of their group is claimed.
 local function finish_all()
   local ended, statuses, n_ends, bad = {}, {}, 0, false
   local at = first_end
@@ -141,8 +142,8 @@ local function room(queue, hands)
   return mine and math.max(0, math.min(hands, queue.limit - mine)) or 0
 end
 
--- Takes up to so many and returns how many; undone if they cannot be held, for a damaged key say. When fewer came than were
--- asked for, nothing is left.
+-- Takes up to so many and returns how many; undone if they cannot be held, for a damaged key say. When fewer came than
+-- were asked for, nothing is left.
 local function take(queue, n)
   local list = P .. 'queues:' .. queue.name
   local tasks = n > 0 and try('RPOP', list, n)
@@ -167,8 +168,8 @@ local function take(queue, n)
   return #tasks
 end
 
--- Moves what is due, which joins its queue before anything is taken. Returns when the next is. What cannot be moved waits
--- for a heartbeat.
+-- Moves what is due, which joins its queue before anything is taken. Returns when the next is. What cannot be moved
+-- waits for a heartbeat.
 local function see_to_due(queue, due)
   if due > now_ms() then
     return due

@@ -117,9 +117,9 @@ MUSTER_API int muster_task_enqueue(struct muster_client *c, const char *queue, c
 /*
  *   size        sizeof(struct muster_enqueue_options)
  *   at_front    the tasks are the next out, tasks[0] first
- *   request_id  1 to 200 bytes without control characters, copied: sent again under the same id within an hour, as after
- *               E_CONN, the same call adds nothing and answers as the first did. Costs a record in Redis for that time,
- *               which outlives the queue, should it be deleted
+ *   request_id  1 to 200 bytes without control characters, copied: sent again under the same id within an hour, as
+ *               after E_CONN, the same call adds nothing and answers as the first did. Costs a record in Redis for that
+ *               time, which outlives the queue, should it be deleted
  */
 struct muster_enqueue_options {
     size_t size;
@@ -184,14 +184,14 @@ struct muster_queue_info {
 };
 typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
 
-/* The queues of the namespace, oldest name first: those that hold something, and those that workers serve. A queue that only
- * a bare LPUSH has made is among them once a worker serves it or a call of muster has used it. */
+/* The queues of the namespace, oldest name first: those that hold something, and those that workers serve. A queue that
+ * only a bare LPUSH has made is among them once a worker serves it or a call of muster has used it. */
 MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
  * Pause a queue: from now on nothing of it is taken or handed over; what runs goes on, what is enqueued waits. Resume
- * hands over what waits to whoever is idle. Both are OK when it was so already, and for a queue that does not exist yet.
- * (qless's pause and unpause.)
+ * hands over what waits to whoever is idle. Both are OK when it was so already, and for a queue that does not exist
+ * yet. (qless's pause and unpause.)
  *
  * Returns MUSTER_OK or MUSTER_E_INVALID: the queue's name.
  */
@@ -200,12 +200,12 @@ MUSTER_API int muster_queue_resume(struct muster_client *c, const char *queue) M
 
 /*
  * Delete a queue: everything of it that waits, is delayed or has failed is gone for good, and so are its settings. What
- * is in work may finish; its owners are told (MUSTER_EVENT_DELETED), and whatever else becomes of it, it is dropped. Workers
- * go on serving the name: what is enqueued afterwards is a new queue. `waiting` gets how many waited or were delayed,
- * `running` how many were in work; either may be NULL. (worqr's deleteQueue, without its resurrection.)
+ * is in work may finish; its owners are told (MUSTER_EVENT_DELETED), and whatever else becomes of it, it is dropped.
+ * Workers go on serving the name: what is enqueued afterwards is a new queue. `waiting` gets how many waited or were
+ * delayed, `running` how many were in work; either may be NULL. (worqr's deleteQueue, without its resurrection.)
  *
- * Returns MUSTER_OK, MUSTER_E_INVALID: the queue's name, or MUSTER_E_REDIS: a key of it has a wrong type, and nothing was
- * changed.
+ * Returns MUSTER_OK, MUSTER_E_INVALID: the queue's name, or MUSTER_E_REDIS: a key of it has a wrong type, and nothing
+ * was changed.
  */
 MUSTER_API int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *waiting,
                                    uint64_t *running) MUSTER_MUST_CHECK;
@@ -279,8 +279,8 @@ struct muster_process_filter {
 
 /*
  * The processes: tasks in the hands of registered workers, worker by worker and queue by queue, in no order within
- * one, then those under leases. `f` may be NULL. Read in pages (HSCAN): one that ends or begins meanwhile may or may not be seen, or be seen
- * twice.
+ * one, then those under leases. `f` may be NULL. Read in pages (HSCAN): one that ends or begins meanwhile may or may
+ * not be seen, or be seen twice.
  */
 MUSTER_API int muster_process_list(struct muster_client *c, const struct muster_process_filter *f,
                                    muster_process_row_fn *fn, void *arg) MUSTER_MUST_CHECK;
@@ -288,8 +288,8 @@ MUSTER_API int muster_process_list(struct muster_client *c, const struct muster_
 /*
  * Declare a worker dead, alive or not: its life of that id ends, its tasks go back to the front of their queues in the
  * order in which it took them. If it lives, it learns it from its next call and registers anew; ends of what it had in
- * hand no longer count. `given_back`, if not NULL, gets the number of tasks. The only way, but a new start of its id, to end a
- * permanent worker that does not come back. (worqr's failWorker.)
+ * hand no longer count. `given_back`, if not NULL, gets the number of tasks. The only way, but a new start of its id,
+ * to end a permanent worker that does not come back. (worqr's failWorker.)
  *
  * Returns MUSTER_OK, or MUSTER_E_INVALID: the id; MUSTER_E_NOT_FOUND: no such worker; MUSTER_E_REDIS: a key of it has a
  * wrong type. Then nothing was changed.
@@ -300,17 +300,17 @@ MUSTER_API int muster_worker_fail(struct muster_client *c, const char *worker, u
  * Sweep all dead workers now, as every worker's heartbeat does: those whose life has ended and whose grace after a
  * stall of Redis is over. `workers`, if not NULL, gets how many this call swept. (worqr's cleanupWorkers.)
  *
- * Returns MUSTER_OK, or MUSTER_E_REDIS: a worker with a key of a wrong type was passed over, unchanged, and all others were
- * swept. muster_client_error() names the last such worker and its key.
+ * Returns MUSTER_OK, or MUSTER_E_REDIS: a worker with a key of a wrong type was passed over, unchanged, and all others
+ * were swept. muster_client_error() names the last such worker and its key.
  */
 MUSTER_API int muster_client_sweep(struct muster_client *c, uint64_t *workers) MUSTER_MUST_CHECK;
 
 /*
  * Cancel a task: all its copies in this queue. Those that wait or are delayed are removed at once and never start;
  * `waiting` gets how many. Those in work are marked, `running` gets how many: their owners are told, by a message and
- * by every heartbeat (MUSTER_STOP_CANCELLED), and from now on only a finish still counts: given back, retried, failed or
- * swept, they are gone. So each ends finished or cancelled. Either pointer may be NULL. Copies on the failed list stay. O(what waits
- * and runs in the queue). (worqr's cancelTasks.)
+ * by every heartbeat (MUSTER_STOP_CANCELLED), and from now on only a finish still counts: given back, retried, failed
+ * or swept, they are gone. So each ends finished or cancelled. Either pointer may be NULL. Copies on the failed list
+ * stay. O(what waits and runs in the queue). (worqr's cancelTasks.)
  *
  * Returns MUSTER_OK, also when there was no copy; MUSTER_E_INVALID: the queue's name; MUSTER_E_REDIS: a key has a wrong
  * type, and nothing was changed.
@@ -327,14 +327,14 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
 #define MUSTER_LEASE_TAKE_MAX 1000
 
 /*
- * Take up to `n` tasks (at most MUSTER_LEASE_TAKE_MAX) under a lease of `lease_ms`, counted by Redis' clock. Who knows a
- * process' id is its owner: any client may end it. When the lease lapses first, the task goes back to the front of the queue and
- * the process is nobody's; that counts as a crash (three, and the task is on the failed list). Delayed tasks that are
- * due and leases that have lapsed are moved first. (redis-work-queue's lease.)
+ * Take up to `n` tasks (at most MUSTER_LEASE_TAKE_MAX) under a lease of `lease_ms`, counted by Redis' clock. Who knows
+ * a process' id is its owner: any client may end it. When the lease lapses first, the task goes back to the front of
+ * the queue and the process is nobody's; that counts as a crash (three, and the task is on the failed list). Delayed
+ * tasks that are due and leases that have lapsed are moved first. (redis-work-queue's lease.)
  *
- * With `wait_ms` over 0 it waits up to so long for the first task: woken by whoever enqueues, never polling, on a second
- * connection of the client's. Not with a connection that was handed in: MUSTER_E_STATE. Workers that are idle on the queue are
- * served before those who wait here.
+ * With `wait_ms` over 0 it waits up to so long for the first task: woken by whoever enqueues, never polling, on a
+ * second connection of the client's. Not with a connection that was handed in: MUSTER_E_STATE. Workers that are idle on
+ * the queue are served before those who wait here.
  *
  * Once tasks are taken `fn` is called for each, until it returns non-zero; the others are leased all the same.
  *
@@ -343,8 +343,8 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  *   MUSTER_E_INVALID    the queue's name, n, lease_ms (1 to MUSTER_LEASE_MAX_MS) or wait_ms
  *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  some may have been taken: they come back when the lease lapses
  */
-MUSTER_API int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms, int64_t wait_ms,
-                                 muster_process_row_fn *fn, void *arg) MUSTER_MUST_CHECK;
+MUSTER_API int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms,
+                                 int64_t wait_ms, muster_process_row_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
  *   size    sizeof(struct muster_finish_options)
@@ -357,8 +357,9 @@ struct muster_finish_options {
 
 /*
  * End a process by its id: of a lease, or of a worker, who is then told MUSTER_STOP_LOST. The same ends as a handler's:
- * finish; give back to the front of the queue; retry after `delay_ms` at the end of the queue; fail onto the failed list
- * with a group (NULL: "failed"; 1 to 200 bytes without control characters) and a message (NULL: none; up to 64 KiB). `o` may be NULL.
+ * finish; give back to the front of the queue; retry after `delay_ms` at the end of the queue; fail onto the failed
+ * list with a group (NULL: "failed"; 1 to 200 bytes without control characters) and a message (NULL: none; up to 64
+ * KiB). `o` may be NULL.
  *
  * Returns MUSTER_OK, once for each process; or
  *   MUSTER_E_LOST     it was ended before, its lease lapsed, or there never was one; nothing was changed
@@ -378,7 +379,8 @@ MUSTER_API int muster_lease_fail(struct muster_client *c, const char *process, c
 /*
  *   size      sizeof(struct muster_extend_options)
  *   lease_ms  the lease ends so long from now; 0: as it is
- *   progress  a note that the list of processes shows, up to MUSTER_PROGRESS_MAX bytes; "": none any more; NULL: as it is
+ *   progress  a note that the list of processes shows, up to MUSTER_PROGRESS_MAX bytes; "": none any more; NULL: as it
+ *             is
  */
 struct muster_extend_options {
     size_t size;
@@ -388,7 +390,8 @@ struct muster_extend_options {
 
 /*
  * Extend a lease, or say how far the work is. MUSTER_E_STATE: the process was cancelled (it is still the caller's to
- * finish or give back), or a lease was asked for on a worker's process, which has none; nothing was changed. Else as muster_lease_finish().
+ * finish or give back), or a lease was asked for on a worker's process, which has none; nothing was changed. Else as
+ * muster_lease_finish().
  */
 MUSTER_API int muster_lease_extend(struct muster_client *c, const char *process,
                                    const struct muster_extend_options *o) MUSTER_MUST_CHECK;
@@ -435,7 +438,8 @@ struct muster_failed_filter {
     uint64_t offset, n;
 };
 
-/* The failures of a queue, newest first. Read in pages: one that comes or goes meanwhile may be missing or seen twice. */
+/* The failures of a queue, newest first. Read in pages: one that comes or goes meanwhile may be missing or seen twice.
+ * */
 MUSTER_API int muster_failed_list(struct muster_client *c, const struct muster_failed_filter *f, muster_failure_fn *fn,
                                   void *arg) MUSTER_MUST_CHECK;
 
@@ -450,11 +454,11 @@ MUSTER_API int muster_failed_groups(struct muster_client *c, const char *queue, 
                                     void *arg) MUSTER_MUST_CHECK;
 
 /*
- * Replay: put failed tasks back to the end of their queue, the oldest failure first; drop: forget them. `n`, if not NULL,
- * gets how many. Many go in bounded steps; a failure in between leaves the rest on the list. (qless's unfail.)
+ * Replay: put failed tasks back to the end of their queue, the oldest failure first; drop: forget them. `n`, if not
+ * NULL, gets how many. Many go in bounded steps; a failure in between leaves the rest on the list. (qless's unfail.)
  *
- * Returns MUSTER_OK; MUSTER_E_INVALID: the filter; MUSTER_E_NOT_FOUND: one of the entries is not (any more) on the list,
- * the others were seen to; MUSTER_E_REDIS: a key of the queue has a wrong type, nothing was changed.
+ * Returns MUSTER_OK; MUSTER_E_INVALID: the filter; MUSTER_E_NOT_FOUND: one of the entries is not (any more) on the
+ * list, the others were seen to; MUSTER_E_REDIS: a key of the queue has a wrong type, nothing was changed.
  */
 MUSTER_API int muster_failed_replay(struct muster_client *c, const struct muster_failed_filter *f,
                                     uint64_t *n) MUSTER_MUST_CHECK;
@@ -486,9 +490,10 @@ typedef int muster_queue_event_fn(const struct muster_queue_event *event, void *
 
 /*
  * Listen to what happens in a queue, for `wait_ms` or until `fn` returns non-zero. Events are published only while
- * somebody listens (or the queue's `broadcast` setting is there), on the channels `<prefix>_<queue>_done`, `_cancel` and `_delete`,
- * and are heard at most once: who must not miss one looks at the queue. `ready`, if not NULL, is called once when listening has
- * begun: what happens from then on is heard. It may use another client, not this one. (worqr's events.)
+ * somebody listens (or the queue's `broadcast` setting is there), on the channels `<prefix>_<queue>_done`, `_cancel`
+ * and `_delete`, and are heard at most once: who must not miss one looks at the queue. `ready`, if not NULL, is called
+ * once when listening has begun: what happens from then on is heard. It may use another client, not this one. (worqr's
+ * events.)
  *
  * Returns MUSTER_OK when fn or `ready` ended it, MUSTER_E_TIMEOUT when the time is over, MUSTER_E_INVALID: the queue's
  * name or wait_ms; MUSTER_E_STATE: the client's connection was handed in.
@@ -512,10 +517,10 @@ struct muster_damage {
 typedef int muster_damage_fn(const struct muster_damage *damage, void *arg);
 
 /*
- * Look through all keys of the namespace (SCAN, in bounded steps, on a live system) for what no rule allows: sets without
- * a registered worker, liveness keys and idle entries of nobody, work beside an idle worker, marks without a process,
- * counts that do not add up, keys of a wrong type or unknown kind. With `repair` what can be put right without losing
- * anything is, each in one script; a key of a wrong or unknown type is left to people. `fn` is called for each.
+ * Look through all keys of the namespace (SCAN, in bounded steps, on a live system) for what no rule allows: sets
+ * without a registered worker, liveness keys and idle entries of nobody, work beside an idle worker, marks without a
+ * process, counts that do not add up, keys of a wrong type or unknown kind. With `repair` what can be put right without
+ * losing anything is, each in one script; a key of a wrong or unknown type is left to people. `fn` is called for each.
  *
  * Returns MUSTER_OK when it looked through all, or `fn` ended it.
  */

@@ -16,11 +16,11 @@
  * or the caller's. All calls are for that loop's thread, except those marked "any thread". None of them blocks but
  * muster_worker_run(). Handlers and callbacks run inside the loop; while an inline handler runs, the worker's
  * heartbeat waits, so such a handler must be much shorter than the ttl: a third of it or less (a longer one is warned
- * of in the log). A longer one answers MUSTER_LATER and works elsewhere, or runs on a thread (the option `threads`), or is
- * a command (muster_worker_serve_command()).
+ * of in the log). A longer one answers MUSTER_LATER and works elsewhere, or runs on a thread (the option `threads`), or
+ * is a command (muster_worker_serve_command()).
  *
- * With `threads`, handlers run on threads of the worker's own, several at once; `arg` is theirs to protect. Events still
- * come in the loop's thread. A handler may use its process until it returns, and the calls marked "any thread".
+ * With `threads`, handlers run on threads of the worker's own, several at once; `arg` is theirs to protect. Events
+ * still come in the loop's thread. A handler may use its process until it returns, and the calls marked "any thread".
  *
  * Every call but _free, _run and _new may be made from inside a handler or callback; _free there is deferred until the
  * callback has returned.
@@ -64,40 +64,44 @@ enum muster_outcome {
 /* What a running handler is told. Only MUSTER_GO_ON can still change, and only once. */
 enum muster_stop_reason {
     MUSTER_GO_ON,
-    MUSTER_STOP_CANCELLED, /* the task was cancelled: stop, and end the process. Only MUSTER_FINISH still counts as done;
-                               with any other outcome the task is gone */
-    MUSTER_STOP_LOST, /* the ttl ran out without a confirmed heartbeat, or the worker was failed by its peers: the
-                               task may be in other hands. Stop; still end the process, Redis decides whether it counts */
-    MUSTER_STOP_LIMIT, /* it ran longer than it may (`limit_ms`). MUSTER_GIVE_BACK now means what `on_limit` says */
-    MUSTER_STOP_DRAIN /* the worker stops and its drain time is over, or it leaves the queue: the task was, or will be,
-                         given back */
+    MUSTER_STOP_CANCELLED, /* the task was cancelled: stop, and end the process. Only MUSTER_FINISH still counts as
+                              done; with any other outcome the task is gone */
+    MUSTER_STOP_LOST,      /* the ttl ran out without a confirmed heartbeat, or the worker was failed by its peers, or
+                              somebody else ended the process: the task may be in other hands. Stop; still end the
+                              process, Redis decides whether it counts */
+    MUSTER_STOP_LIMIT,     /* it ran longer than it may (`limit_ms`). MUSTER_GIVE_BACK now means what `on_limit` says */
+    MUSTER_STOP_DRAIN      /* the worker stops and its drain time is over, or it leaves the queue: the task was, or
+                              will be, given back */
 };
 
 /*
- * Runs one task, in the loop's thread or on one of the worker's. `p` is the worker's and valid until the handler returns; after MUSTER_LATER
- * until muster_process_end(). A process gets exactly one end.
+ * Runs one task, in the loop's thread or on one of the worker's. `p` is the worker's and valid until the handler
+ * returns; after MUSTER_LATER until muster_process_end(). A process gets exactly one end.
  */
 typedef enum muster_outcome muster_handler_fn(struct muster_process *p, void *arg);
 
 enum muster_event_type {
-    MUSTER_EVENT_STARTED,   /* registered, for the first time or anew (after it was lost); takes tasks from now on */
-    MUSTER_EVENT_DOUBT,     /* the ttl passed without a confirmed heartbeat: nothing starts until one is confirmed */
-    MUSTER_EVENT_LOST,      /* the registration is gone: its tasks are or will be in other hands; it registers anew */
-    MUSTER_EVENT_DOWN,      /* a connection to Redis broke or could not be made; `err` and `text` say why. It goes on
-                               trying by itself. Once per outage and connection, not once per attempt */
-    MUSTER_EVENT_UP,        /* both connections work again */
-    MUSTER_EVENT_STOP,      /* `process` is told to stop; muster_process_stop_reason() says why */
-    MUSTER_EVENT_UNCOUNTED, /* the end of `process` did not count (`err`, mostly MUSTER_E_LOST) */
-    MUSTER_EVENT_SWEPT,     /* it gave the tasks of a failed worker back to their queues; `text` tells whose, how many */
-    MUSTER_EVENT_CANCEL,    /* somebody announced on `<prefix>_<queue>_cancel` that `task` of `queue` is cancelled: a
-                               foreign program, or muster on a queue to which somebody listens. A process of this worker that was
-                               cancelled by muster is told by MUSTER_EVENT_STOP besides; what a foreign program cancels,
-                               is the program's to find and end */
-    MUSTER_EVENT_DELETED,   /* the queue of `process` was deleted: it may finish; with any other outcome the task is gone */
-    MUSTER_EVENT_NEAR_LIMIT, /* `process` has used nine tenths of its time limit; muster_process_extend() gives it more */
-    MUSTER_EVENT_LEFT,      /* muster_worker_leave() of `queue` is done: its tasks are back, it may be served again */
-    MUSTER_EVENT_REFUSED,   /* Redis refused a call; `err`, `text`. The worker goes on and will try again */
-    MUSTER_EVENT_STOPPED    /* deregistered, or given up (`err`): the last event. The worker may be freed */
+    MUSTER_EVENT_STARTED,    /* registered, for the first time or anew (after it was lost); takes tasks from now on */
+    MUSTER_EVENT_DOUBT,      /* the ttl passed without a confirmed heartbeat: nothing starts until one is confirmed */
+    MUSTER_EVENT_LOST,       /* the registration is gone: its tasks are or will be in other hands; it registers anew */
+    MUSTER_EVENT_DOWN,       /* a connection to Redis broke or could not be made; `err` and `text` say why. It goes on
+                                trying by itself. Once per outage and connection, not once per attempt */
+    MUSTER_EVENT_UP,         /* both connections work again */
+    MUSTER_EVENT_STOP,       /* `process` is told to stop; muster_process_stop_reason() says why */
+    MUSTER_EVENT_UNCOUNTED,  /* the end of `process` did not count (`err`, mostly MUSTER_E_LOST) */
+    MUSTER_EVENT_SWEPT,      /* it gave the tasks of a failed worker back to their queues; `text` tells whose, how
+                                many */
+    MUSTER_EVENT_CANCEL,     /* somebody announced on `<prefix>_<queue>_cancel` that `task` of `queue` is cancelled: a
+                                foreign program, or muster on a queue to which somebody listens. A process of this
+                                worker that was cancelled by muster is told by MUSTER_EVENT_STOP besides; what a
+                                foreign program cancels, is the program's to find and end */
+    MUSTER_EVENT_DELETED,    /* the queue of `process` was deleted: it may finish; with any other outcome the task is
+                                gone */
+    MUSTER_EVENT_NEAR_LIMIT, /* `process` has used nine tenths of its time limit; muster_process_extend() gives it
+                                more */
+    MUSTER_EVENT_LEFT,       /* muster_worker_leave() of `queue` is done: its tasks are back, it may be served again */
+    MUSTER_EVENT_REFUSED,    /* Redis refused a call; `err`, `text`. The worker goes on and will try again */
+    MUSTER_EVENT_STOPPED     /* deregistered, or given up (`err`): the last event. The worker may be freed */
 };
 
 /*
@@ -136,14 +140,15 @@ typedef void muster_event_fn(struct muster_worker *w, const struct muster_event 
  *                 loop. Each hand needs one: hands is at most this, and by default this
  *   prefetch      how many tasks more are taken in advance; hands + prefetch at most 10 000. They are given back first
  *                 when the worker stops. For many tasks shorter than a round trip
- *   permanent     never counts as failed: it ends only by stop, by muster_worker_fail(), or by its id starting anew. For
- *                 hosts that come back. Its ttl then only says how long it is handed work without being heard
- *   resume        a former life of this id that died left tasks in its hands: take them up again, instead of giving them
- *                 back to the front of their queues. Serve the same queues
+ *   permanent     never counts as failed: it ends only by stop, by muster_worker_fail(), or by its id starting anew.
+ *                 For hosts that come back. Its ttl then only says how long it is handed work without being heard
+ *   resume        a former life of this id that died left tasks in its hands: take them up again, instead of giving
+ *                 them back to the front of their queues. Serve the same queues
  *   burst         stop when the queues hand out nothing and nothing runs. Work that is due is taken first, delayed
  *                 work is not waited for
  *   max_tasks     stop when so many tasks were started and have ended; 0: no limit
- *   in_turn       each take begins with the next queue, instead of always with the first one served (qless's round robin)
+ *   in_turn       each take begins with the next queue, instead of always with the first one served (qless's round
+ *                 robin)
  *   limit_ms      how long a handler may run on one task; past it, it is told MUSTER_STOP_LIMIT; 0: as long as it
  *                 likes. An inline handler cannot be told while it does not return to the loop
  *   on_limit      what MUSTER_GIVE_BACK means for a process past its limit: MUSTER_FAIL (group "limit"; the default),
@@ -226,9 +231,9 @@ MUSTER_API int muster_worker_serve(struct muster_worker *w, const char *queue, i
  *
  * Exit status 0 finishes the task; 75 (EX_TEMPFAIL) retries it; 126 and 127 (cannot be run, not found) give it back
  * and stop the worker with E_NOT_FOUND; any other fails it, group "exit-N"; death by a signal fails it, group
- * "signal-N". A child that is told to stop (cancelled, lost, past its limit, or at the end of a drain) gets SIGTERM, and
- * SIGKILL after `grace_ms`, with its whole process group; if it does not exit with 0 its task is given back, which for
- * a cancelled one means that it is gone.
+ * "signal-N". A child that is told to stop (cancelled, lost, past its limit, or at the end of a drain) gets SIGTERM,
+ * and SIGKILL after `grace_ms`, with its whole process group; if it does not exit with 0 its task is given back, which
+ * for a cancelled one means that it is gone.
  */
 struct muster_command {
     size_t size;
@@ -243,8 +248,9 @@ MUSTER_API int muster_worker_serve_command(struct muster_worker *w, const char *
 
 /*
  * Stop serving a queue: nothing more of it starts, and this worker's own processes of it go back to the front, no other
- * worker's. Handlers that still run on it are told MUSTER_STOP_DRAIN and their outcome no longer counts; commands are ended first.
- * MUSTER_EVENT_LEFT tells when it is done; without a connection that is when there is one again. (worqr's stopWork.)
+ * worker's. Handlers that still run on it are told MUSTER_STOP_DRAIN and their outcome no longer counts; commands are
+ * ended first. MUSTER_EVENT_LEFT tells when it is done; without a connection that is when there is one again. (worqr's
+ * stopWork.)
  *
  * Returns MUSTER_OK, also when it is leaving already; MUSTER_E_NOT_FOUND: it does not serve this queue; MUSTER_E_STATE:
  * the worker stops.
@@ -256,8 +262,9 @@ MUSTER_API int muster_worker_leave(struct muster_worker *w, const char *queue) M
 typedef void muster_done_fn(struct muster_worker *w, int err, uint64_t waiting, void *arg);
 
 /*
- * Enqueue a task without blocking, over the worker's own connection, to any queue. The bytes are copied. `fn` (may be NULL)
- * is called from the loop with the answer: MUSTER_E_CONN when the connection broke before it came, so that it is unknown.
+ * Enqueue a task without blocking, over the worker's own connection, to any queue. The bytes are copied. `fn` (may be
+ * NULL) is called from the loop with the answer: MUSTER_E_CONN when the connection broke before it came, so that it is
+ * unknown.
  *
  * Returns MUSTER_OK: sent; or, with nothing sent and `fn` not called, MUSTER_E_INVALID: the queue's name;
  * MUSTER_E_TOO_BIG: over 64 MiB; MUSTER_E_CONN: not connected; MUSTER_E_NOT_STARTED: not registered; MUSTER_E_NOMEM.
@@ -309,20 +316,21 @@ MUSTER_API enum muster_stop_reason muster_process_stop_reason(const struct muste
 MUSTER_API int muster_process_set_retry(struct muster_process *p, int64_t delay_ms);
 
 /*
- * For an end with MUSTER_FAIL: a group (1 to 200 bytes without control characters; default "failed"), and a message (up to 64 KiB;
- * default none). Both are copied. E_INVALID, E_TOO_BIG or E_NOMEM: the old ones stay.
+ * For an end with MUSTER_FAIL: a group (1 to 200 bytes without control characters; default "failed"), and a message (up
+ * to 64 KiB; default none). Both are copied. E_INVALID, E_TOO_BIG or E_NOMEM: the old ones stay.
  */
 MUSTER_API int muster_process_set_failure(struct muster_process *p, const char *group, const char *message);
 
 /*
- * For an end with MUSTER_FINISH: bytes of any kind for those who listen to the queue (muster_queue_listen()); copied, at most
- * 64 MiB. No bytes are a result too. E_TOO_BIG or E_NOMEM: the old one stays.
+ * For an end with MUSTER_FINISH: bytes of any kind for those who listen to the queue (muster_queue_listen()); copied,
+ * at most 64 MiB. No bytes are a result too. E_TOO_BIG or E_NOMEM: the old one stays.
  */
 MUSTER_API int muster_process_set_result(struct muster_process *p, const void *result, size_t len);
 
 /*
- * Say how far the work is: a note that the list of processes (`muster ps`) shows, copied, at most MUSTER_PROGRESS_MAX bytes
- * (client.h); a later one takes its place. Any thread. It is sent when the loop comes to it, and lost without a connection.
+ * Say how far the work is: a note that the list of processes (`muster ps`) shows, copied, at most MUSTER_PROGRESS_MAX
+ * bytes (client.h); a later one takes its place. Any thread. It is sent when the loop comes to it, and lost without a
+ * connection.
  *
  * Returns MUSTER_OK, MUSTER_E_TOO_BIG or MUSTER_E_NOMEM.
  */

@@ -1,6 +1,7 @@
 --[[
-  Announcements: what those who listen to a queue hear, on channels of its own. Published only while somebody listens (the
-  queue's field `listen`: until when, ms) or where its setting `broadcast` is there; so they cost nothing otherwise.
+  Announcements: what those who listen to a queue hear, on channels of its own. Published only while somebody listens
+  (the queue's field `listen`: until when, ms) or where its setting `broadcast` is there; so they cost nothing
+  otherwise.
 ]]
 --- @include "clock"
 --- @include "try"
@@ -18,8 +19,8 @@ local function announce(P, queue, what, message)
   redis.pcall('PUBLISH', string.sub(P, 1, -2) .. '_' .. queue .. '_' .. what, message)
 end
 
--- Somebody listens to the queue from now on, for a while. The name is noted so that somebody tidies up after him. Nil if
--- the queue's settings are damaged.
+-- Somebody listens to the queue from now on, for a while. The name is noted so that somebody tidies up after him. Nil
+-- if the queue's settings are damaged.
 local function keep_listening(P, queue, now)
   local done = try('HSET', P .. 'queue:' .. queue, 'listen', now + LISTEN_MS)
   if done then

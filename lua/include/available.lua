@@ -6,8 +6,8 @@
 --- @include "announce"
 --- @include "try"
 
--- Makes what waits in a queue available, unless it is paused: hands it over, and says that there is more to those who wait
--- without being workers.
+-- Makes what waits in a queue available, unless it is paused: hands it over, and says that there is more to those who
+-- wait without being workers.
 local function hand_over_waiting(P, queue)
   local waiting = try('LLEN', P .. 'queues:' .. queue)
   local settings = waiting and waiting > 0 and try('HMGET', P .. 'queue:' .. queue, 'paused', 'listen', 'broadcast')

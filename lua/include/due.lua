@@ -1,7 +1,7 @@
 --[[
   What becomes ready by itself: delayed tasks, each queue's in a zset by due time, and leases that lapse, in another by
-  their end. The earliest of both stands in the field `due` of the queue's settings, so that a queue without any costs nothing.
-  A delayed member is "<token>:<task>": equal bytes must not collapse.
+  their end. The earliest of both stands in the field `due` of the queue's settings, so that a queue without any costs
+  nothing. A delayed member is "<token>:<task>": equal bytes must not collapse.
 ]]
 --- @include "put_back"
 --- @include "available"
@@ -73,7 +73,8 @@ local function can_move_due(P, queue)
   return try('HLEN', P .. 'queue:' .. queue)
     and try('ZCARD', P .. 'delayed:' .. queue) and try('LLEN', P .. 'queues:' .. queue)
     and try('ZCARD', P .. 'leases:' .. queue) and try('HLEN', P .. 'processing:' .. LEASE .. ':' .. queue)
-    and try('HLEN', P .. 'marks:' .. LEASE) and try('HLEN', P .. 'notes:' .. LEASE) and try('HLEN', P .. 'crashes:' .. queue)
+    and try('HLEN', P .. 'marks:' .. LEASE) and try('HLEN', P .. 'notes:' .. LEASE)
+    and try('HLEN', P .. 'crashes:' .. queue)
     and can_fail(P, queue)
 end
 

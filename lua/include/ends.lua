@@ -20,8 +20,8 @@ local function group_len(args, at)
   return ARGUMENTS[args[at]] or 1 + tonumber(args[at + 2])
 end
 
--- May a queue's ends be carried out? Not where a key that they write has a wrong type: a WRONGTYPE after the first write
--- would lose a task. A plain finish writes the set alone, and finds out by itself.
+-- May a queue's ends be carried out? Not where a key that they write has a wrong type: a WRONGTYPE after the first
+-- write would lose a task. A plain finish writes the set alone, and finds out by itself.
 local function is_sound(P, e, kind, queue)
   if e.one_by_one and not (try('HLEN', P .. 'marks:' .. e.worker) and try('HLEN', P .. 'notes:' .. e.worker)) then
     return false
@@ -159,10 +159,10 @@ local function carry_out(P, e, kind, queue, args, at, len)
   end
 end
 
--- Carries out the ends in args[first...]; those of a queue with a damaged key are not, and noted as E_REDIS. One by one:
--- each end is told what it came to, and looks for its mark. `heard`: queue -> does somebody listen, as far as known.
--- Returns {statuses, all_counted, ended = {queue -> n}, touched = {queue -> true where work came back}, due = {queue -> when
--- the first of what was delayed is due}}.
+-- Carries out the ends in args[first...]; those of a queue with a damaged key are not, and noted as E_REDIS. One by
+-- one: each end is told what it came to, and looks for its mark. `heard`: queue -> does somebody listen, as far as
+-- known. Returns {statuses, all_counted, ended = {queue -> n}, touched = {queue -> true where work came back}, due =
+-- {queue -> when the first of what was delayed is due}}.
 local function carry_out_ends(P, worker, args, first, one_by_one, now, heard)
   local e = {worker = worker, sets = P .. 'processing:' .. worker .. ':', one_by_one = one_by_one, now = now,
     heard = heard, done = {}, statuses = {}, all_counted = true, ended = {}, touched = {}, due = {}}

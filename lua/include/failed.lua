@@ -1,7 +1,7 @@
 --[[
-  The failed list of a queue: a zset by a token that is drawn for each failure, which is its time, its order and its name
-  in one. A member is "<token>:<length of worker>:<of group>:<of message>:", then these three and the task; that token is
-  the process'. P:failures:<q> counts the entries of each group ("g:" + group) and all their bytes ("bytes").
+  The failed list of a queue: a zset by a token that is drawn for each failure, which is its time, its order and its
+  name in one. A member is "<token>:<length of worker>:<of group>:<of message>:", then these three and the task; that
+  token is the process'. P:failures:<q> counts the entries of each group ("g:" + group) and all their bytes ("bytes").
   The oldest entries go when there are too many, too many bytes, or when they are too old.
 ]]
 --- @include "token"
@@ -56,7 +56,8 @@ local function can_fail(P, queue)
 end
 
 local function add_failed(P, queue, now, token, worker, group, message, task)
-  local member = token .. ':' .. #worker .. ':' .. #group .. ':' .. #message .. ':' .. worker .. group .. message .. task
+  local member = token .. ':' .. #worker .. ':' .. #group .. ':' .. #message .. ':' .. worker .. group .. message
+    .. task
   redis.call('ZADD', P .. 'failed:' .. queue, string.format('%.0f', draw_tokens(P, 1)), member)
   try('HINCRBY', P .. 'failures:' .. queue, 'g:' .. group, 1)
   try('HINCRBY', P .. 'failures:' .. queue, 'bytes', #member)
@@ -80,8 +81,8 @@ local function named_failed(P, queue, names, first)
   return members, missing
 end
 
--- Up to n entries of a group ("": of all), oldest first, among those from rank `from` on; and from which rank on to look
--- next once these are removed, -1: there are no more, or enough.
+-- Up to n entries of a group ("": of all), oldest first, among those from rank `from` on; and from which rank on to
+-- look next once these are removed, -1: there are no more, or enough.
 local function next_failed(P, queue, group, n, from)
   local page = redis.call('ZRANGE', P .. 'failed:' .. queue, from, from + FAILED_PAGE - 1)
   local members, passed = {}, 0

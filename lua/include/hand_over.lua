@@ -38,8 +38,8 @@ local function idle_worker(P, queue, worker)
   end
 end
 
--- Puts one task into a worker's hands. False, with nothing changed, if its message reached nobody, if the caller may not
--- publish, or if the set is damaged. The undo after a publish is safe: what reached nobody was read by nobody.
+-- Puts one task into a worker's hands. False, with nothing changed, if its message reached nobody, if the caller may
+-- not publish, or if the set is damaged. The undo after a publish is safe: what reached nobody was read by nobody.
 local function hand(P, queue, worker, epoch, token, task)
   local set = P .. 'processing:' .. worker .. ':' .. queue
   local stored = redis.pcall('HSET', set, token, task)

@@ -8,7 +8,8 @@
 local CANCELLED, DELETED = 'c', 'd'
 -- The reserved id of those who hold tasks by a lease.
 local LEASE = '.lease'
--- The flag's values: it has marks or notes; or somebody else ended one of its processes, and it has not read back since.
+-- The flag's values: it has marks or notes; or somebody else ended one of its processes, and it has not read back
+-- since.
 local FLAG_MARKS, FLAG_ENDED = 'm', 'e'
 -- A message carries so many tokens at most.
 local MARKS_PER_MESSAGE = 500

@@ -40,7 +40,8 @@ local function stop_poison(P, worker, queue, numbers, tasks, now, why)
     local task = tasks[number]
     local crashes = count_crash(P, queue, task)
     if crashes >= most then
-      add_failed(P, queue, now, token_text(math.floor(number)), worker, 'crashed', why .. ', ' .. crashes .. ' times', task)
+      add_failed(P, queue, now, token_text(math.floor(number)), worker, 'crashed',
+        why .. ', ' .. crashes .. ' times', task)
       forget_crashes(P, queue, task)
     else
       kept[#kept + 1] = number

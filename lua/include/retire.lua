@@ -75,8 +75,8 @@ local function read_set(set)
   return numbers, tasks
 end
 
--- Ends a life: from here on every call of its epoch is E_GONE. Returns the queues that it served; or nil and the name of
--- a damaged key, with nothing changed.
+-- Ends a life: from here on every call of its epoch is E_GONE. Returns the queues that it served; or nil and the name
+-- of a damaged key, with nothing changed.
 local function end_life(P, worker)
   local key = P .. 'worker:' .. worker
   local record = redis.pcall('HGETALL', key)
@@ -134,8 +134,8 @@ local function retire(P, worker, crashed_at)
   return given_back
 end
 
--- Hands a dead worker's processes on to the next life of its id, under new tokens; marks stay with them. The same checks
--- and crash counts as retire(). Returns how many there are and the queues; or nil and the name of a damaged key.
+-- Hands a dead worker's processes on to the next life of its id, under new tokens; marks stay with them. The same
+-- checks and crash counts as retire(). Returns how many there are and the queues; or nil and the name of a damaged key.
 local function resume(P, worker, crashed_at)
   local queues, damaged = end_life(P, worker)
   if not queues then

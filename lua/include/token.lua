@@ -19,8 +19,8 @@ local function token_text(number)
   return string.char(unpack(bytes))
 end
 
--- Draws n tokens that follow each other and returns the first one's number and the last one's text. Raises if the counter
--- is damaged: so draw before anything is written that must not be lost.
+-- Draws n tokens that follow each other and returns the first one's number and the last one's text. Raises if the
+-- counter is damaged: so draw before anything is written that must not be lost.
 local function draw_tokens(P, n)
   local first = now_us()
   local last = token_text(first + n - 1)

@@ -283,9 +283,10 @@ static int append_plain(struct muster_client *c, const struct request *r)
 }
 
 /*
- * A plain push, and a look behind it, in one round trip and without a script, which costs Redis twice as much. Right only
- * where nobody is idle and nobody listens: `*is_done` says whether that was so. A worker becomes idle only in a script that
- * finds the queue empty: so whoever became idle before the push is seen by the look, and who does so later takes the task.
+ * A plain push, and a look behind it, in one round trip and without a script, which costs Redis twice as much. Right
+ * only where nobody is idle and nobody listens: `*is_done` says whether that was so. A worker becomes idle only in a
+ * script that finds the queue empty: so whoever became idle before the push is seen by the look, and who does so later
+ * takes the task.
  */
 static int push_plainly(struct muster_client *c, const struct request *r, uint64_t *waiting, int *is_done)
 {

@@ -5,7 +5,8 @@
  *
  * The task is given as a file in memory, not through a pipe: nothing has to be fed while the child runs, a child that
  * does not read it harms nobody, and it may read it twice. Each child leads a process group, so that what it starts is
- * ended with it; and it gets SIGTERM from the kernel if the worker's thread dies, for the task will then start elsewhere.
+ * ended with it; and it gets SIGTERM from the kernel if the worker's thread dies, for the task will then start
+ * elsewhere.
  */
 #include <errno.h>
 #include <event2/event.h>

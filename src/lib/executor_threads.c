@@ -5,8 +5,8 @@
  * in the loop's thread, and a busy handler never delays the heartbeat.
  *
  * What passes between threads does so under one lock: a process on its way to a thread (queued), and outcomes on their
- * way back (posted). An outcome can come before the handler has answered MUSTER_LATER, from a third thread: it waits for
- * that answer.
+ * way back (posted). An outcome can come before the handler has answered MUSTER_LATER, from a third thread: it waits
+ * for that answer.
  */
 #include <pthread.h>
 #include <signal.h>

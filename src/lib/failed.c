@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The failed list: looking at it, and moving entries off it. An entry is a member of a zset, whose format stands in
- * lua/include/failed.lua; its name is the text of its score, which is a token. An entry that somebody else has put there
- * in another format is passed over, and said in the log.
+ * lua/include/failed.lua; its name is the text of its score, which is a token. An entry that somebody else has put
+ * there in another format is passed over, and said in the log.
  */
 #include <stdio.h>
 #include <stdlib.h>

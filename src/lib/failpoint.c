@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Failpoints, in builds for tests only; failpoint.h says what they are. A worker passes them in its loop's thread alone.
+ * Failpoints, in builds for tests only; failpoint.h says what they are. A worker passes them in its loop's thread
+ * alone.
  */
 #include "failpoint.h"
 

@@ -5,7 +5,8 @@
  *     MUSTER_FAILPOINT=SCRIPT:WHERE:N:WHAT     as turn:after_send:3:kill
  *
  * WHERE is before_send, after_send (its bytes are with the kernel), before_reply (the answer has been read, nobody has
- * seen it) or after_reply; at the N-th time; WHAT is kill (SIGKILL) or stop (SIGSTOP). In other builds there is nothing.
+ * seen it) or after_reply; at the N-th time; WHAT is kill (SIGKILL) or stop (SIGSTOP). In other builds there is
+ * nothing.
  */
 #ifndef FAILPOINT_H
 #define FAILPOINT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads what the scripts write as "<length>:<length>:...", followed by parts of these lengths. It may come from anybody,
- * so nothing is believed: a part that is not there is refused.
+ * Reads what the scripts write as "<length>:<length>:...", followed by parts of these lengths. It may come from
+ * anybody, so nothing is believed: a part that is not there is refused.
  */
 #ifndef FRAME_H
 #define FRAME_H

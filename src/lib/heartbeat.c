@@ -12,8 +12,8 @@
  *
  * The echo. Each heartbeat makes Redis publish its last token N on the worker's own channel. Messages of one channel
  * keep their order, so when the echo is here, all hand-overs up to N are here too, if none was lost. Then the worker
- * counts what it knows up to N. Fewer than Redis said it holds: a hand-over was lost. More: somebody else has ended one.
- * Either way a read-back, which also puts Redis' count right, should that be what is wrong. The answer
+ * counts what it knows up to N. Fewer than Redis said it holds: a hand-over was lost. More: somebody else has ended
+ * one. Either way a read-back, which also puts Redis' count right, should that be what is wrong. The answer
  * and the echo come on two connections, in any order; what was confirmed as ended in between counts as known. No echo
  * until the next heartbeat, and nothing else on the subscription either: it is open but dead, and is made anew.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listening to a queue: what was done, cancelled, deleted. The scripts publish it while they know of a listener, so they
- * are told again and again that there is one. Anybody may publish on these channels, and another namespace's queue may
- * have one of the same name: what does not parse, or names another queue, is passed over.
+ * Listening to a queue: what was done, cancelled, deleted. The scripts publish it while they know of a listener, so
+ * they are told again and again that there is one. Anybody may publish on these channels, and another namespace's queue
+ * may have one of the same name: what does not parse, or names another queue, is passed over.
  */
 #include <string.h>
 

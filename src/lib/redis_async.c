@@ -8,7 +8,8 @@
  *   - It frees a context by itself after a failed connect and after a disconnect, and must not be told to free one
  *     inside the connect callback. So a break is only noted where it is noticed, and carried out by `breaker`, an event
  *     that runs outside hiredis; `context` is NULL from the moment on in which hiredis is about to free it.
- *   - At teardown it answers every outstanding command with NULL, before the disconnect callback. Nothing new is accepted
+ *   - At teardown it answers every outstanding command with NULL, before the disconnect callback. Nothing new is
+ *   accepted
  *     then: by `break_due` when the breaker does it, by hiredis' own flags when hiredis does.
  *   - It has no timeouts: `watch` looks at the time of the last byte while anything is outstanding.
  *   - It asserts on strange answers on a subscribed connection. So the server has to answer a PING properly before

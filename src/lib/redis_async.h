@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A link: one of the worker's connections to Redis, on an event_base. It connects, logs in, tells when it is up, carries
- * commands and scripts or a subscription, notices silence, and after a break tries again by itself with a jittered,
- * growing delay. It knows nothing of what it carries.
+ * A link: one of the worker's connections to Redis, on an event_base. It connects, logs in, tells when it is up,
+ * carries commands and scripts or a subscription, notices silence, and after a break tries again by itself with a
+ * jittered, growing delay. It knows nothing of what it carries.
  *
  * Laws
  *   - A command that was accepted is answered exactly once: with its reply, or with NULL when the link broke.

@@ -50,7 +50,8 @@ void resolver_free(struct resolver *r)
     if (!r)
         return;
     resolver_cancel(r);
-    /* Cancelled lookups, also earlier ones, leave deferred callbacks behind that still look at it: it goes after them. */
+    /* Cancelled lookups, also earlier ones, leave deferred callbacks behind that still look at it: it goes after them.
+     * */
     if (r->dns && event_base_once(r->base, -1, EV_TIMEOUT, free_dns, r->dns, &now) != 0)
         evdns_base_free(r->dns, 0);
     free(r);

@@ -3,17 +3,17 @@
  * The turn: what has ended and what can be taken goes to Redis together, in one script call at the end of a turn of the
  * loop, at most TURN_MAX of each per call and TURNS_IN_FLIGHT calls at once.
  *
- * A take is asked for only with a reason: hands that ends have just freed, or hunger (a start, a new queue, a read-back,
- * work that the heartbeat or a foreign producer announced, a due time). It asks for all free hands; when nothing is left
- * waiting, the worker is idle there, in the same script, and is handed what comes.
+ * A take is asked for only with a reason: hands that ends have just freed, or hunger (a start, a new queue, a
+ * read-back, work that the heartbeat or a foreign producer announced, a due time). It asks for all free hands; when
+ * nothing is left waiting, the worker is idle there, in the same script, and is handed what comes.
  *
- * A call that carries ends asks for all hands that are free after them, whatever calls on their way have asked for: one of
- * those may have found nothing and made the worker idle, a hand-over may have come and ended since. Asking for too much
- * does no harm, for the script counts the hands itself.
+ * A call that carries ends asks for all hands that are free after them, whatever calls on their way have asked for: one
+ * of those may have found nothing and made the worker idle, a hand-over may have come and ended since. Asking for too
+ * much does no harm, for the script counts the hands itself.
  *
- * An end that may be over already has all of its call's ends told one by one: those sent before without an answer, those of
- * processes that were lost or whose fate a read-back is just about to tell. For else, of ends said together of which one
- * does not count, none could be claimed.
+ * An end that may be over already has all of its call's ends told one by one: those sent before without an answer,
+ * those of processes that were lost or whose fate a read-back is just about to tell. For else, of ends said together of
+ * which one does not count, none could be claimed.
  *
  * An end without an answer is unknown: it is sent again when the next connection has been read back. What is
  * refused (loading, busy, full) is sent again after a pause; an end whose queue is damaged, after the next heartbeat.
@@ -226,8 +226,8 @@ static int free_hands(const struct muster_worker *w, size_t ends)
     return worker_capacity(w) - (int)(w->n_known - ends - w->counts[PROCESS_SENT]);
 }
 
-/* A turn with the ends to say now. While draining all at once: what a stopping worker gives back must go to the front in
- * its order, in one script. */
+/* A turn with the ends to say now. While draining all at once: what a stopping worker gives back must go to the front
+ * in its order, in one script. */
 static struct turn *new_turn(struct muster_worker *w, int *one_by_one)
 {
     size_t n = w->counts[PROCESS_ENDED];
@@ -243,8 +243,8 @@ static struct turn *new_turn(struct muster_worker *w, int *one_by_one)
     return t;
 }
 
-/* How many to take with this turn. What stays free, or is free but for what calls on their way have asked for, keeps the
- * worker hungry: it looks again when they are answered. */
+/* How many to take with this turn. What stays free, or is free but for what calls on their way have asked for, keeps
+ * the worker hungry: it looks again when they are answered. */
 static int want_of(struct muster_worker *w, size_t n_ends)
 {
     int all = w->fenced || (!w->hungry && n_ends == 0) ? 0 : free_hands(w, n_ends);

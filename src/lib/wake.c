@@ -12,7 +12,8 @@
  *   3. A message that is lost is found by the read-back: after each confirmed subscription, each new data connection,
  *      and when the heartbeat's count differs.
  *   4. A read-back brings tokens only; tasks that are not known yet are fetched, as is one too large for a message.
- *   5. In doubt a message is taken up like any other; nothing starts then anyway. Dropping it would lose the one that comes
+ *   5. In doubt a message is taken up like any other; nothing starts then anyway. Dropping it would lose the one that
+ *   comes
  *      between the read-back that ends the doubt and its answer, until the next heartbeat, and with it the order.
  *   6. What was cancelled is told by a message too, and again with every heartbeat and read-back (marks.c).
  *   7. Messages of another epoch are of another life of this id: not ours.
