@@ -72,6 +72,9 @@ if holder == '' then
   waiting = redis.call('LREM', list, 0, wanted) + cancel_delayed()
 end
 count_cancelled(P, queue, waiting)
+if waiting > 0 then -- a queue that only a bare LPUSH has made: who tidies up must know of what was counted
+  try('ZADD', P .. 'names', 'NX', now_ms(), queue)
+end
 for worker, tokens in pairs(meant) do
   mark(P, worker, tokens, CANCELLED)
 end

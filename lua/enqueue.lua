@@ -44,8 +44,7 @@ end
 -- Pushes and hands over. Returns how many wait then.
 local function enqueue(tasks, waiting)
   -- The first write is one that a full Redis refuses, so that it refuses all of it.
-  if not settings[4] and (waiting == 0 or #tasks == 0) then
-    redis.call('ZADD', P .. 'names', 'NX', now_ms(), queue)
+  if not settings[4] and try('ZADD', P .. 'names', 'NX', now_ms(), queue) then
     redis.call('HSET', P .. 'queue:' .. queue, 'named', '1')
   end
   if not is_idle then

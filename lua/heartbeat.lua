@@ -3,12 +3,12 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands
     ARGV[5] from which place in the registry to look for dead workers
-    ARGV[6] place of a queue name to tidy, "": none
+    ARGV[6] place of a queue name from which on to tidy, "": none
     ARGV[7...] for each queue it serves: the queue, and the worker's limit of hands on it (0: none)
   Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ms to the next heartbeat, processes held, last
-  token N, "1" when work waits for it, how many workers past their end it looked at (at most 10), was there a queue name
-  at that place, the name of a damaged key or 0, its marks {token, kind, ...}, workers to sweep...}. The processes held
-  have tokens up to N, for N was read in the same script. Publishes the echo of N on the worker's own channel.
+  token N, "1" when work waits for it, how many workers past their end it looked at (at most 10), from which queue name
+  on to tidy next, the name of a damaged key or 0, its marks {token, kind, ...}, workers to sweep...}. The processes
+  held have tokens up to N, for N was read in the same script. Publishes the echo of N on the worker's own channel.
   O(queues).
 ]]
 --- @include "owner"
@@ -36,11 +36,21 @@ if shortest < ttl and drop_silent_permanent(P) then
 end
 note_beat(P, now, shortest)
 if record[6] == '1' then
-  redis.call('ZADD', P .. 'ttls', ttl, worker) -- somebody may have dropped it while it was silent
+  try('ZADD', P .. 'ttls', ttl, worker) -- somebody may have dropped it while it was silent
 else
-  redis.call('ZADD', P .. 'registry', now + ttl, worker)
+  try('ZADD', P .. 'registry', now + ttl, worker)
 end
 state_hands(P, worker, record, ARGV[4])
+
+-- Before its own names are noted below, so that they never go by its own hand. Made only when it is called.
+local function tidy_some(names)
+--- @include "tidy"
+  return tidy(P, names, now)
+end
+
+local names = ARGV[6] ~= '' and try('ZRANGE', P .. 'names', ARGV[6], ARGV[6] + BATCH - 1) or {}
+local stay = names[1] and tidy_some(names) or 0
+local next_name = #names == BATCH and ARGV[6] + stay or 0
 
 -- Idle entries that are missing come back, but only where nothing waits; where something does, a take is due.
 local free = tonumber(ARGV[4]) - record[4]
@@ -66,48 +76,16 @@ for i = 7, #ARGV, 2 do
   end
 end
 
--- Looks at one queue name, and drops it when nothing of the queue is left. Made only when it is called.
-local function tidy(name)
---- @include "failed"
---- @include "announce"
-  local is_counter = {cancelled = true, crashes = true, due = true, named = true}
-  local function is_over()
-    local settings = redis.pcall('HGETALL', P .. 'queue:' .. name)
-    for i = 1, settings.err and 0 or #settings, 2 do
-      local field, value = settings[i], settings[i + 1]
-      if not (is_counter[field] or (field == 'running' and value == '0')
-          or (field == 'listen' and not is_heard(value))) then
-        return false
-      end
-    end
-    return not settings.err and redis.call('EXISTS', P .. 'queues:' .. name, P .. 'idle:' .. name,
-      P .. 'delayed:' .. name, P .. 'failed:' .. name, P .. 'leases:' .. name) == 0
-  end
-
-  if can_fail(P, name) then
-    trim_failed(P, name, now)
-  end
-  if is_over() then
-    redis.call('DEL', P .. 'queue:' .. name)
-    redis.call('ZREM', P .. 'names', name)
-  end
-end
-
-local name = ARGV[6] ~= '' and (try('ZRANGE', P .. 'names', ARGV[6], ARGV[6]) or {})[1]
-if name then
-  tidy(name)
-end
-
-local result = {0, math.floor(shortest / 3), tonumber(record[4]), last_token(P), work, 0, name and 1 or 0, 0,
+local result = {0, math.floor(shortest / 3), tonumber(record[4]), last_token(P), work, 0, next_name, 0,
   record[7] and try('HGETALL', P .. 'marks:' .. worker) or {}}
 redis.call('PUBLISH', P .. 'wake:' .. worker, 'E' .. epoch .. result[4])
 
 -- Dead workers whose grace is over, ten at a time; those in grace are passed over next time, until the list ends.
-local past = redis.call('ZRANGEBYSCORE', P .. 'registry', '-inf', now, 'WITHSCORES', 'LIMIT', ARGV[5], BATCH)
+local past = try('ZRANGEBYSCORE', P .. 'registry', '-inf', now, 'WITHSCORES', 'LIMIT', ARGV[5], BATCH) or {}
 for i = 1, #past, 2 do
   local dead = past[i]
   if dead ~= worker and redis.call('EXISTS', P .. 'alive:' .. dead) == 0 then
-    local its_ttl = tonumber(redis.call('ZSCORE', P .. 'ttls', dead) or 0)
+    local its_ttl = tonumber(try('ZSCORE', P .. 'ttls', dead) or 0)
     if not in_grace(P, now, tonumber(past[i + 1]), its_ttl) then
       result[#result + 1] = dead
     end

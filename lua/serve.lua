@@ -7,6 +7,7 @@
 ]]
 --- @include "owner"
 --- @include "clock"
+--- @include "try"
 
 local P = KEYS[1]
 local status = owner(P, ARGV[1], ARGV[2], ARGV[3])
@@ -14,6 +15,6 @@ if status ~= 0 then
   return status
 end
 redis.call('HDEL', P .. 'worker:' .. ARGV[1], '-') -- needs no memory, so that a full Redis allows the others
-redis.call('ZADD', P .. 'names', 'NX', now_ms(), ARGV[4])
+try('ZADD', P .. 'names', 'NX', now_ms(), ARGV[4])
 redis.call('HSET', P .. 'worker:' .. ARGV[1], 'q:' .. ARGV[4], ARGV[5])
 return 0

@@ -1,7 +1,8 @@
 --[[
   take: tasks for somebody who is no worker, under a lease.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] queue     ARGV[2] how many at most; 0: only move what is due     ARGV[3] how long the lease is, ms
+    ARGV[1] queue     ARGV[2] how many at most; 0: only move what is due, and tidy up
+    ARGV[3] how long the lease is, ms
     ARGV[4] "1": the caller waits on the queue's channel of work if there is nothing
   Returns {0, ms until the next delayed task is due or lease lapses, -1: none, when the lease ends, first token, the
   tasks, whose tokens follow each other}, or {E_REDIS, key} for a key of the wrong type: nothing was changed. A paused
@@ -9,6 +10,7 @@
 ]]
 --- @include "due"
 --- @include "available"
+--- @include "tidy"
 --- @include "announce"
 --- @include "clock"
 
@@ -43,6 +45,9 @@ elseif ARGV[4] == '1' then
   keep_listening(P, queue, now)
 end
 hand_over_waiting(P, queue)
+if ARGV[2] == '0' then
+  tidy(P, {queue}, now)
+end
 if due then
   result[2] = math.max(0, due - now)
 end

@@ -32,9 +32,12 @@ local flag = record[7]
 -- calling it.
 local rare
 local function rarely()
+  if rare then
+    return rare
+  end
 --- @include "ends"
 --- @include "available"
-  rare = rare or {carry_out_ends = carry_out_ends, has_marks = has_marks, FLAG_MARKS = FLAG_MARKS,
+  rare = {carry_out_ends = carry_out_ends, has_marks = has_marks, FLAG_MARKS = FLAG_MARKS,
     can_move_due = can_move_due, move_due = move_due, hand_over_waiting = hand_over_waiting}
   return rare
 end
@@ -157,6 +160,7 @@ local function take(queue, n)
     for i = #tasks, 1, -1 do
       redis.call('RPUSH', list, tasks[i])
     end
+    queue.is_empty = false -- it is not, and who cannot hold a task must not be idle beside it
     if not try('STRLEN', P .. 'token') or not try('HLEN', sets .. queue.name) then
       return 0
     end
@@ -183,9 +187,11 @@ local function see_to_due(queue, due)
   return due
 end
 
--- The queues in the wanted order, as long as hands are free.
+-- The queues in the wanted order, as long as hands are free. All of them when there is nothing to say and nothing to
+-- take: then something is due that others may have hands for.
 local looked_at = {}
-for i = 1, want > 0 and tonumber(ARGV[7]) or 0 do
+local only_due = ARGV[5] == '0' and not ARGV[first_end]
+for i = 1, (want > 0 or only_due) and tonumber(ARGV[7]) or 0 do
   local queue = {place = i, name = ARGV[6 + 2 * i], limit = tonumber(ARGV[7 + 2 * i])}
   local settings = settings_of(queue.name)
   if settings then
@@ -194,14 +200,14 @@ for i = 1, want > 0 and tonumber(ARGV[7]) or 0 do
       next_due = math.min(next_due, see_to_due(queue.name, due))
     end
     queue.paused = settings[1]
-    if not queue.paused then
+    if not queue.paused and want > 0 then
       local n = take(queue, room(queue, want))
       want, held = want - n, held + n
       e.ended[queue.name] = (e.ended[queue.name] or 0) - n
     end
     looked_at[#looked_at + 1] = queue
   end
-  if want <= 0 then
+  if want <= 0 and not only_due then
     break
   end
 end

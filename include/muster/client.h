@@ -101,7 +101,7 @@ MUSTER_API const char *muster_process_id_check(const char *process);
 /*
  * Enqueue one task: at once into the hands of an idle worker of the queue, else to the end of the queue.
  *
- * The bytes go as they are; the empty task is allowed. One script, one round trip. `waiting`, if not NULL, gets how
+ * The bytes go as they are; the empty task is allowed. One round trip. `waiting`, if not NULL, gets how
  * many tasks wait in the queue afterwards (0 when a worker got it). What is in the queue is the plain bytes in a Redis
  * list, so `LPUSH <prefix>:queues:<queue> <task>` by any program does the same, only without the hand-over.
  *

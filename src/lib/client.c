@@ -312,15 +312,17 @@ static int push_plainly(struct muster_client *c, const struct request *r, uint64
 static int enqueue_one(struct muster_client *c, const struct request *r, uint64_t *waiting)
 {
     uint64_t n = 0;
-    int err, is_done = 0;
+    int err, is_done = 1;
     if (strcmp(c->busy_queue, r->queue) == 0) {
         err = push_plainly(c, r, &n, &is_done);
+        /* The task is in, whatever becomes of this: a refusal would have it enqueued twice. A heartbeat makes up for it,
+         * and the next task goes by script and is told. */
         if (err == MUSTER_OK && !is_done)
-            err = enqueue_script(c, r, (struct chunk){0, 0, 0}, &n);
+            is_done = enqueue_script(c, r, (struct chunk){0, 0, 0}, &n) == MUSTER_OK;
     } else {
         err = enqueue_script(c, r, (struct chunk){1, 0, 1}, &n);
     }
-    snprintf(c->busy_queue, sizeof c->busy_queue, "%s", err == MUSTER_OK && n > 0 ? r->queue : "");
+    snprintf(c->busy_queue, sizeof c->busy_queue, "%s", err == MUSTER_OK && is_done && n > 0 ? r->queue : "");
     if (waiting)
         *waiting = n;
     return err;

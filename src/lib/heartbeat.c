@@ -30,7 +30,7 @@
 
 /* After a refusal (loading, busy, full) the next try comes after so long, or an interval if that is shorter. */
 #define REFUSED_PAUSE_MS 500
-/* One heartbeat of so many looks after a queue name that may be over. */
+/* One heartbeat of so many looks after queue names that may be over. */
 #define TIDY_EVERY 10
 
 static void beat_after(struct muster_worker *w, int64_t ms)
@@ -267,7 +267,7 @@ static void heard(struct muster_worker *w, const struct redisReply *reply, const
     if (w->echo_token >= h->last_token)
         compare(w);
     if (w->tidies)
-        w->name_at = h->name_found ? w->name_at + 1 : 0;
+        w->name_at = h->next_name;
     marks_forget(
         w, h->last_token); /* takes up to it were answered on this connection, hand-overs came before their marks */
     marks_list(w, h->marks);

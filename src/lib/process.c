@@ -306,7 +306,8 @@ void process_give_back(struct muster_process *p)
 
 void process_uncounted(struct muster_process *p, int err)
 {
-    if (p->has_begun) /* else the program has never seen it */
+    /* Else the program has never seen it, or has had its last event. */
+    if (p->has_begun && p->worker->state != WORKER_STOPPED)
         worker_tell(p->worker, MUSTER_EVENT_UNCOUNTED, err, muster_err_text(err), p);
     process_free(p);
 }

@@ -132,6 +132,8 @@ static int send_now(struct redis *r, struct command *c)
         failed = 1;
     }
     if (failed) {
+        if (r->unread > 0)
+            drop(r); /* the answers to what was sent before must not be taken for the next call's */
         redis_error_set(r, "out of memory");
         return MUSTER_E_NOMEM;
     }

@@ -220,7 +220,7 @@ int script_heard(const struct redisReply *r, struct script_heard *out)
     out->interval_ms = reply_integer(reply_at(r, 1));
     out->work = reply_is(reply_at(r, 4), "1");
     out->looked_at = (uint64_t)reply_integer(reply_at(r, 5));
-    out->name_found = reply_integer(reply_at(r, 6)) == 1;
+    out->next_name = reply_integer(reply_at(r, 6));
     out->damaged = name_or_null(reply_at(r, 7));
     out->marks = reply_at(r, 8);
     out->n_dead = reply_len(r) - HEARD_HEAD;

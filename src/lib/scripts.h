@@ -96,7 +96,7 @@ struct script_heard {
     uint64_t held, last_token;
     int work;           /* work waits for this worker */
     uint64_t looked_at; /* workers past their end */
-    int name_found;
+    int64_t next_name;  /* to be tidied */
     const char *damaged;
     const struct redisReply *marks; /* for script_marked() */
     size_t n_dead;

@@ -262,7 +262,7 @@ static int send_turn(struct muster_worker *w)
     if (!t)
         return 0;
     t->want = want_of(w, t->n_ends);
-    if (t->n_ends == 0 && t->want == 0 && !w->state_hands_due) {
+    if (t->n_ends == 0 && t->want == 0 && !w->state_hands_due && !w->is_due) {
         turn_free(t);
         return 0;
     }
@@ -291,7 +291,7 @@ static int send_turn(struct muster_worker *w)
         w->turn_from++;
     w->asked += t->want;
     w->turns++;
-    w->state_hands_due = 0;
+    w->state_hands_due = w->is_due = 0;
     return 1;
 }
 
@@ -317,10 +317,19 @@ static void on_turner(evutil_socket_t fd, short what, void *arg)
     stop_check_drained(w);
 }
 
-static void on_due(evutil_socket_t fd, short what, void *arg)
+static void on_retry(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what;
     turn_hungry(arg);
+}
+
+/* Said also without a free hand: others may have one, and do not know of the time. */
+static void on_due(evutil_socket_t fd, short what, void *arg)
+{
+    struct muster_worker *w = arg;
+    (void)fd, (void)what;
+    w->is_due = 1;
+    turn_hungry(w);
 }
 
 void turn_forget(struct muster_worker *w)
@@ -332,7 +341,7 @@ void turn_forget(struct muster_worker *w)
 int turn_new_events(struct muster_worker *w)
 {
     w->turner = event_new(w->base, -1, 0, on_turner, w);
-    w->retry_timer = evtimer_new(w->base, on_due, w);
+    w->retry_timer = evtimer_new(w->base, on_retry, w);
     w->due_timer = evtimer_new(w->base, on_due, w);
     return w->turner && w->retry_timer && w->due_timer ? MUSTER_OK : MUSTER_E_NOMEM;
 }

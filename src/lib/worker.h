@@ -219,6 +219,7 @@ struct muster_worker {
     unsigned refused_told; /* a bit per saying */
     int damaged_told;
     int state_hands_due; /* Redis must learn of a lower capacity */
+    int is_due;          /* a delayed task: Redis must look, though no hand is free */
     size_t turn_from;    /* in_turn: the queue that the next take begins with */
 
     /* marks.c: of processes that are not known yet */

@@ -11,6 +11,13 @@ static int64_t calls_since(struct scene *s, const char *command, int64_t before)
     return redis_server_calls(s->server, command) - before;
 }
 
+/* One by one: after that the client takes the queue for busy, and the next task goes plainly. */
+static void enqueue_two(struct scene *s)
+{
+    scene_enqueue(s, "q", "t0");
+    scene_enqueue(s, "q", "t1");
+}
+
 static void a_busy_queue_needs_no_script(void **state)
 {
     struct scene *s = *state;
@@ -28,7 +35,7 @@ static void a_busy_queue_needs_no_script(void **state)
 static void who_became_idle_meanwhile_is_handed_the_task(void **state)
 {
     struct scene *s = *state;
-    scene_enqueue_n(s, "q", "t", 2);
+    enqueue_two(s);
     live_worker_idle(s, &(struct worker_spec){.id = "w", .ttl_ms = 3600000, .queues = {{"q", 0}}});
     scene_await_starts(s, 2);
     raw_await(s->server->redis, NULL, 1, "ZCARD %s:idle:q", s->prefix);
@@ -42,7 +49,7 @@ static void who_became_idle_meanwhile_is_handed_the_task(void **state)
 static void who_listens_meanwhile_hears_of_it(void **state)
 {
     struct scene *s = *state;
-    scene_enqueue_n(s, "q", "t", 2);
+    enqueue_two(s);
     raw_do(s->server->redis, "HSET %s:queue:q listen 99999999999999", s->prefix);
     int64_t published = redis_server_calls(s->server, "publish");
     scene_enqueue(s, "q", "t2");
@@ -56,7 +63,7 @@ static void who_listens_meanwhile_hears_of_it(void **state)
 static void a_forgotten_queue_is_named_again(void **state)
 {
     struct scene *s = *state;
-    scene_enqueue_n(s, "q", "t", 2);
+    enqueue_two(s);
     assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:names", s->prefix), 0);
     scene_enqueue(s, "q", "t2");
@@ -66,7 +73,7 @@ static void a_forgotten_queue_is_named_again(void **state)
 static void a_key_of_the_wrong_type_is_told(void **state)
 {
     struct scene *s = *state;
-    scene_enqueue_n(s, "q", "t", 2);
+    enqueue_two(s);
     raw_do(s->server->redis, "RENAME %s:queues:q away", s->prefix);
     raw_do(s->server->redis, "SET %s:queues:q text", s->prefix);
     assert_err(muster_task_enqueue(s->client, "q", "t", 1, NULL), MUSTER_E_REDIS);

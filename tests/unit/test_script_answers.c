@@ -179,7 +179,7 @@ static void heard_has_all_its_parts(void **state)
     assert_int_equal(out.last_token, TOKEN_NUMBER);
     assert_true(out.work);
     assert_int_equal(out.looked_at, 10);
-    assert_true(out.name_found);
+    assert_int_equal(out.next_name, 1);
     assert_string_equal(out.damaged, "p:ttls");
     assert_int_equal(script_marks(out.marks), 2);
     assert_ok(script_marked(out.marks, 0, &mark));
@@ -207,7 +207,7 @@ static void heard_may_have_nothing_to_say(void **state)
     assert_int_equal(out.last_token, 0);
     assert_false(out.work);
     assert_int_equal(out.looked_at, 0);
-    assert_false(out.name_found);
+    assert_int_equal(out.next_name, 0);
     assert_null(out.damaged);
     assert_int_equal(out.n_dead, 0);
     assert_null(script_heard_dead(r, 0));

@@ -1,0 +1,38 @@
+--[[
+  Tidying: a queue of which nothing is left goes, name and settings; and what is too old on a failed list.
+]]
+--- @include "failed"
+--- @include "announce"
+--- @include "try"
+
+local IS_COUNTER = {cancelled = true, crashes = true, due = true, named = true}
+
+-- Nothing is left of it: no key but its counters, and nobody listens.
+local function is_over(P, queue)
+  local settings = redis.pcall('HGETALL', P .. 'queue:' .. queue)
+  for i = 1, settings.err and 0 or #settings, 2 do
+    local field, value = settings[i], settings[i + 1]
+    if not (IS_COUNTER[field] or (field == 'running' and value == '0')
+        or (field == 'listen' and not is_heard(value))) then
+      return false
+    end
+  end
+  return not settings.err and redis.call('EXISTS', P .. 'queues:' .. queue, P .. 'idle:' .. queue,
+    P .. 'delayed:' .. queue, P .. 'failed:' .. queue, P .. 'leases:' .. queue, P .. 'crashes:' .. queue) == 0
+end
+
+-- Looks at some queues by their names. Returns how many stay.
+local function tidy(P, queues, now)
+  local stay = #queues
+  for _, queue in ipairs(queues) do
+    if can_fail(P, queue) then
+      trim_failed(P, queue, now)
+    end
+    if is_over(P, queue) then
+      redis.call('DEL', P .. 'queue:' .. queue)
+      try('ZREM', P .. 'names', queue)
+      stay = stay - 1
+    end
+  end
+  return stay
+end
