@@ -42,7 +42,7 @@ else
 end
 state_hands(P, worker, record, ARGV[4])
 
--- Before its own names are noted below, so that they never go by its own hand. Made only when it is called.
+-- Before its own names are noted below. Made only when it is called.
 local function tidy_some(names)
 --- @include "tidy"
   return tidy(P, names, now)
@@ -58,11 +58,11 @@ local work = '0'
 for i = 7, #ARGV, 2 do
   local queue, limit = ARGV[i], tonumber(ARGV[i + 1])
   local room = free
-  if ARGV[6] ~= '' then
-    try('ZADD', P .. 'names', 'NX', now, queue) -- whoever does not serve it may have tidied it away
-  end
   if limit > 0 then
     room = math.min(free, limit - (try('HLEN', P .. 'processing:' .. worker .. ':' .. queue) or limit))
+  end
+  if room <= 0 or ARGV[6] ~= '' then
+    try('ZADD', P .. 'names', 'NX', now, queue) -- without an idle entry it may have been tidied away
   end
   local settings = room > 0 and try('HMGET', P .. 'queue:' .. queue, 'paused', 'due')
   local waiting = settings and try('LLEN', P .. 'queues:' .. queue)

@@ -315,8 +315,8 @@ static int enqueue_one(struct muster_client *c, const struct request *r, uint64_
     int err, is_done = 1;
     if (strcmp(c->busy_queue, r->queue) == 0) {
         err = push_plainly(c, r, &n, &is_done);
-        /* The task is in, whatever becomes of this: a refusal would have it enqueued twice. A heartbeat makes up for it,
-         * and the next task goes by script and is told. */
+        /* The task is in, whatever becomes of this: a refusal would have it enqueued twice. A heartbeat makes up for
+         * it, and the next task goes by script and is told. */
         if (err == MUSTER_OK && !is_done)
             is_done = enqueue_script(c, r, (struct chunk){0, 0, 0}, &n) == MUSTER_OK;
     } else {

@@ -328,7 +328,7 @@ void heartbeat_now(struct muster_worker *w)
     if (queues) {
         w->who.hands = worker_capacity(w);
         w->beat_sent_ms = clock_ms();
-        w->tidies = w->beats++ % TIDY_EVERY == 0;
+        w->tidies = ++w->beats % TIDY_EVERY == 0;
         script_heartbeat(&c, &w->root, &w->who, w->registry_from, w->tidies ? w->name_at : -1, queues, n);
         w->beating = link_script(w->data, SCRIPT_HEARTBEAT, &c, on_heard, w) == MUSTER_OK;
     }
