@@ -10,15 +10,10 @@
 --- @include "failed"
 
 local P, queue = KEYS[1], ARGV[1]
-if not (can_fail(P, queue)) then
+if not can_fail(P, queue) then
   return {E_REDIS, damaged}
 end
-local members, rest
-if #ARGV > 4 then
-  members, rest = named_failed(P, queue, ARGV, 5)
-else
-  members, rest = next_failed(P, queue, ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]))
-end
+local members, rest = meant_failed(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV)
 for _, member in ipairs(members) do
   remove_failed(P, queue, member)
 end

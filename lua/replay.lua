@@ -15,12 +15,7 @@ local P, queue = KEYS[1], ARGV[1]
 if not (can_fail(P, queue) and try('LLEN', P .. 'queues:' .. queue) and try('ZCARD', P .. 'idle:' .. queue)) then
   return {E_REDIS, damaged}
 end
-local members, rest
-if #ARGV > 4 then
-  members, rest = named_failed(P, queue, ARGV, 5)
-else
-  members, rest = next_failed(P, queue, ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]))
-end
+local members, rest = meant_failed(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV)
 local replayed = 0
 for _, member in ipairs(members) do
   local _, task = parse_failed(member)

@@ -98,3 +98,12 @@ local function next_failed(P, queue, group, n, from)
   local is_end = #page < FAILED_PAGE or #members == n
   return members, is_end and -1 or from + passed
 end
+
+-- What a call of replay or drop means: the entries that args names from the fifth on; else up to n of a group, from
+-- a place on. Returns them, and how many were missing or where to go on.
+local function meant_failed(P, queue, group, n, from, args)
+  if #args > 4 then
+    return named_failed(P, queue, args, 5)
+  end
+  return next_failed(P, queue, group, tonumber(n), tonumber(from))
+end

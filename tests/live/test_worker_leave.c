@@ -13,64 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "invariant.h"
-#include "live_worker.h"
-#include "proxy.h"
-
-#define AN_HOUR 3600000
-
-/* Worker "w" on "q" and "r" that holds what it gets until the test ends it. */
-static const struct worker_spec holder = {
-    .id = "w", .ttl_ms = AN_HOUR, .hands = 1, .answer = MUSTER_LATER, .stubborn = true, .queues = {{"q", 0}, {"r", 0}}};
-
-static struct live_worker *hold(struct scene *s, int hands, int prefetch)
-{
-    struct worker_spec spec = holder;
-    spec.hands = hands;
-    spec.prefetch = prefetch;
-    return live_worker_idle(s, &spec);
-}
-
-static struct live_worker *hold_through(struct scene *s, const struct proxy *proxy, int ttl_ms)
-{
-    struct worker_spec spec = holder;
-    spec.url = proxy->url;
-    spec.ttl_ms = ttl_ms;
-    return live_worker_idle(s, &spec);
-}
-
-static void leave(struct scene *s, struct live_worker *w)
-{
-    size_t before = journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_LEFT, "w", NULL);
-    assert_ok(muster_worker_leave(w->worker, "q"));
-    scene_await_events(s, MUSTER_EVENT_LEFT, "w", before + 1);
-}
-
-static int serve(struct live_worker *w)
-{
-    return muster_worker_serve(w->worker, "q", 0, live_worker_handle, w);
-}
-
-static void assert_list(struct scene *s, const char *expected)
-{
-    char *list = raw_string(s->server->redis, "LRANGE %s:queues:q 0 -1", s->prefix);
-    bool same = !strcmp(list, expected);
-    if (!same)
-        print_error("the queue holds %s\n", list);
-    free(list);
-    assert_true(same);
-}
-
-static size_t n_events(struct scene *s, enum muster_event_type type)
-{
-    return journal_count(s->journal, JOURNAL_EVENT, (int)type, NULL, NULL);
-}
-
-static void await_held(struct scene *s, int64_t n)
-{
-    raw_await(s->server->redis, s->base, n, "HGET %s:worker:w held", s->prefix);
-    invariant_assert(s->server->redis, s->prefix);
-}
+#include "leaving.h"
 
 /* ---- what goes back ---- */
 
@@ -78,74 +21,74 @@ static void what_the_worker_holds_of_the_queue_goes_back_to_the_front_in_order(v
 {
     struct scene *s = *state;
     live_worker_idle(
-        s, &(struct worker_spec){.id = "peer", .ttl_ms = AN_HOUR, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+        s, &(struct worker_spec){.id = "peer", .ttl_ms = LEAVING_TTL_MS, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
     scene_enqueue(s, "q", "the peer's");
     scene_await_starts(s, 1);
-    struct live_worker *w = hold(s, 3, 2);
+    struct live_worker *w = leaving_hold(s, 3, 2);
     scene_enqueue(s, "r", "x");
     scene_enqueue_n(s, "q", "t", 5);
     scene_await_starts(s, 4);
     raw_await(s->server->redis, s->base, 4, "HLEN %s:processing:w:q", s->prefix);
-    leave(s, w);
-    assert_list(s, "t4\nt3\nt2\nt1\nt0\n");
-    await_held(s, 1);
+    leaving_leave(s, w);
+    leaving_assert_list(s, "t4\nt3\nt2\nt1\nt0\n");
+    leaving_await_held(s, 1);
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:peer:q", s->prefix), 1);
-    assert_int_equal(n_events(s, MUSTER_EVENT_STOP), 2); /* t0 and t1 */
+    assert_int_equal(leaving_events(s, MUSTER_EVENT_STOP), 2); /* t0 and t1 */
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(muster_process_stop_reason(w->held[i]), i == 0 ? MUSTER_GO_ON : MUSTER_STOP_DRAIN);
-    assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED), 0);
+    assert_int_equal(leaving_events(s, MUSTER_EVENT_UNCOUNTED), 0);
     live_worker_answer(w, MUSTER_FINISH);
-    await_held(s, 0);
-    assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED), 2);
-    assert_list(s, "t4\nt3\nt2\nt1\nt0\n");
+    leaving_await_held(s, 0);
+    assert_int_equal(leaving_events(s, MUSTER_EVENT_UNCOUNTED), 2);
+    leaving_assert_list(s, "t4\nt3\nt2\nt1\nt0\n");
     assert_int_equal(scene_starts(s), 4);
 }
 
 static void idle_hands_elsewhere_get_them_in_order(void **state)
 {
     struct scene *s = *state;
-    struct live_worker *w = hold(s, 3, 2);
+    struct live_worker *w = leaving_hold(s, 3, 2);
     scene_enqueue_n(s, "q", "t", 5);
     scene_await_starts(s, 3);
     raw_await(s->server->redis, s->base, 5, "HLEN %s:processing:w:q", s->prefix);
-    live_worker_idle(s, &(struct worker_spec){.id = "heir", .ttl_ms = AN_HOUR, .queues = {{"q", 0}}});
+    live_worker_idle(s, &(struct worker_spec){.id = "heir", .ttl_ms = LEAVING_TTL_MS, .queues = {{"q", 0}}});
     size_t mark = journal_size(s->journal);
-    leave(s, w);
+    leaving_leave(s, w);
     scene_await_starts(s, 8);
     scene_assert_started(s, mark, (const char *[]){"t0", "t1", "t2", "t3", "t4", NULL});
-    await_held(s, 0);
+    leaving_await_held(s, 0);
 }
 
 static void a_handler_that_runs_on_keeps_its_hand(void **state)
 {
     struct scene *s = *state;
-    struct live_worker *w = hold(s, 2, 0);
+    struct live_worker *w = leaving_hold(s, 2, 0);
     scene_enqueue(s, "q", "t");
     scene_await_starts(s, 1);
-    leave(s, w);
+    leaving_leave(s, w);
     scene_enqueue_n(s, "r", "x", 3);
     scene_await_starts(s, 2);
     assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:r", s->prefix), 2);
     live_worker_end(w, MUSTER_GIVE_BACK); /* of what it left: does not count, but there is a hand again */
     scene_await_starts(s, 3);
     assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:r", s->prefix), 1);
-    assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED), 1);
-    await_held(s, 2);
-    assert_list(s, "t\n");
+    assert_int_equal(leaving_events(s, MUSTER_EVENT_UNCOUNTED), 1);
+    leaving_await_held(s, 2);
+    leaving_assert_list(s, "t\n");
 }
 
 /* Redis gave the only hand to the queue that is left, and has dropped the worker from the other's idle ones. */
 static void what_waits_elsewhere_gets_the_hand(void **state)
 {
     struct scene *s = *state;
-    struct live_worker *w = hold(s, 1, 0);
+    struct live_worker *w = leaving_hold(s, 1, 0);
     scene_enqueue(s, "q", "t");
     scene_enqueue(s, "r", "x");
     assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:r", s->prefix), 1);
-    leave(s, w);
+    leaving_leave(s, w);
     scene_await_starts(s, 1);
     scene_assert_started(s, 0, (const char *[]){"x", NULL});
-    await_held(s, 1);
+    leaving_await_held(s, 1);
 }
 
 static enum muster_outcome wait_for_a_reason(struct muster_process *p, void *arg)
@@ -161,17 +104,17 @@ static enum muster_outcome wait_for_a_reason(struct muster_process *p, void *arg
 static void handlers_on_threads_are_told(void **state)
 {
     struct scene *s = *state;
-    struct worker_spec spec = holder;
+    struct worker_spec spec = leaving_holder;
     spec.hands = spec.more.threads = 2;
     spec.handler = wait_for_a_reason;
     struct live_worker *w = live_worker_idle(s, &spec);
     scene_enqueue_n(s, "q", "t", 3);
     scene_await_starts(s, 2);
-    leave(s, w);
+    leaving_leave(s, w);
     scene_await_events(s, MUSTER_EVENT_UNCOUNTED, "w", 2);
     assert_int_equal(journal_count(s->journal, JOURNAL_END, MUSTER_STOP_DRAIN, NULL, NULL), 2);
-    assert_list(s, "t2\nt1\nt0\n");
-    await_held(s, 0);
+    leaving_assert_list(s, "t2\nt1\nt0\n");
+    leaving_await_held(s, 0);
 }
 
 /* ---- children ---- */
@@ -213,19 +156,19 @@ static void a_task_starts_elsewhere_only_when_the_child_is_gone(void **state)
              c.path);
     const char *const argv[] = {"sh", "-c", script, NULL};
     const struct muster_command command = {.size = sizeof(command), .argv = argv, .grace_ms = 300};
-    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w", .ttl_ms = AN_HOUR});
+    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w", .ttl_ms = LEAVING_TTL_MS});
     assert_ok(muster_worker_serve_command(w->worker, "q", &command));
     scene_enqueue(s, "q", "t");
     wait_on(s->base, has_pid, &c, SOON_MS);
     live_worker_idle(
         s, &(struct worker_spec){
-               .id = "heir", .ttl_ms = AN_HOUR, .handler = look_for_the_child, .arg = &c, .queues = {{"q", 0}}});
+               .id = "heir", .ttl_ms = LEAVING_TTL_MS, .handler = look_for_the_child, .arg = &c, .queues = {{"q", 0}}});
     int64_t since = now_ms();
-    leave(s, w);
+    leaving_leave(s, w);
     assert_in_range(now_ms() - since, 299, 299 + SOON_MS);
     scene_await_starts(s, 1);
     assert_int_equal(c.alive_at_start, 0);
-    await_held(s, 0);
+    leaving_await_held(s, 0);
     assert_ok(muster_worker_serve_command(w->worker, "q", &command));
     scene_await_idle(s, "q", "w");
 }
@@ -235,12 +178,12 @@ static void a_task_starts_elsewhere_only_when_the_child_is_gone(void **state)
 static void a_hand_over_that_is_on_its_way_does_not_start(void **state)
 {
     struct scene *s = *state;
-    struct live_worker *w = hold(s, 2, 0);
+    struct live_worker *w = leaving_hold(s, 2, 0);
     scene_enqueue_n(s, "q", "t", 3);
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w:q", s->prefix), 2);
-    leave(s, w);
-    await_held(s, 0);
-    assert_list(s, "t2\nt1\nt0\n");
+    leaving_leave(s, w);
+    leaving_await_held(s, 0);
+    leaving_assert_list(s, "t2\nt1\nt0\n");
     assert_int_equal(scene_starts(s), 0);
 }
 
@@ -255,16 +198,16 @@ static enum muster_outcome leave_inside(struct muster_process *p, void *arg)
 static void what_was_taken_in_advance_does_not_start_after_the_call(void **state)
 {
     struct scene *s = *state;
-    struct worker_spec spec = holder;
+    struct worker_spec spec = leaving_holder;
     spec.prefetch = 3;
     spec.handler = leave_inside;
     live_worker_idle(s, &spec);
     scene_enqueue_n(s, "q", "t", 4);
     scene_await_events(s, MUSTER_EVENT_LEFT, "w", 1);
-    await_held(s, 0);
-    assert_list(s, "t3\nt2\nt1\n");
+    leaving_await_held(s, 0);
+    leaving_assert_list(s, "t3\nt2\nt1\n");
     assert_int_equal(scene_starts(s), 1);
-    assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED), 0);
+    assert_int_equal(leaving_events(s, MUSTER_EVENT_UNCOUNTED), 0);
 }
 
 static void a_take_that_is_on_its_way_does_not_start(void **state)
@@ -272,16 +215,16 @@ static void a_take_that_is_on_its_way_does_not_start(void **state)
     struct scene *s = *state;
     struct proxy proxy;
     proxy_start(&proxy, s->server->dir, s->server->socket);
-    struct live_worker *w = hold_through(s, &proxy, AN_HOUR);
+    struct live_worker *w = leaving_hold_through(s, &proxy, LEAVING_TTL_MS);
     scene_enqueue_n(s, "q", "t", 2);
     scene_await_starts(s, 1);
     proxy_delay(&proxy, 300);
     live_worker_end(w, MUSTER_FINISH);
     raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:q", s->prefix);
-    leave(s, w);
+    leaving_leave(s, w);
     proxy_delay(&proxy, 0);
-    await_held(s, 0);
-    assert_list(s, "t1\n");
+    leaving_await_held(s, 0);
+    leaving_assert_list(s, "t1\n");
     assert_int_equal(scene_starts(s), 1);
     live_worker_free(s, w);
     proxy_stop(&proxy);
@@ -293,24 +236,24 @@ static void a_hand_over_of_before_stays_void_when_the_queue_is_served_again(void
     struct scene *s = *state;
     struct proxy proxy;
     proxy_start(&proxy, s->server->dir, s->server->socket);
-    struct live_worker *w = hold_through(s, &proxy, AN_HOUR);
+    struct live_worker *w = leaving_hold_through(s, &proxy, LEAVING_TTL_MS);
     proxy_delay(&proxy, 700);
     scene_enqueue(s, "q", "t");
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w:q", s->prefix), 1);
     proxy_delay(&proxy, 0);
-    leave(s, w);
-    assert_ok(serve(w));
+    leaving_leave(s, w);
+    assert_ok(leaving_serve(w));
     scene_await_starts(s, 1);
     live_worker_end(w, MUSTER_FINISH);
-    await_held(s, 0);
+    leaving_await_held(s, 0);
     scene_await_idle(s, "r", "w");
     scene_enqueue(s, "r", "x"); /* its message comes behind the other one */
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w:r", s->prefix), 1);
     scene_await_starts(s, 2);
     live_worker_end(w, MUSTER_FINISH);
-    await_held(s, 0);
+    leaving_await_held(s, 0);
     scene_assert_started(s, 0, (const char *[]){"t", "x", NULL});
-    assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED), 0);
+    assert_int_equal(leaving_events(s, MUSTER_EVENT_UNCOUNTED), 0);
     live_worker_free(s, w);
     proxy_stop(&proxy);
 }
@@ -320,38 +263,38 @@ static void a_hand_over_of_before_stays_void_when_the_queue_is_served_again(void
 static void it_is_served_again_and_gets_what_waits_and_what_comes(void **state)
 {
     struct scene *s = *state;
-    struct live_worker *w = hold(s, 2, 0);
+    struct live_worker *w = leaving_hold(s, 2, 0);
     for (size_t round = 0; round < 5; round++) {
         size_t starts = scene_starts(s);
         w->spec.answer = MUSTER_LATER;
         scene_enqueue(s, "q", "t");
         scene_await_starts(s, starts + 1);
         assert_ok(muster_worker_leave(w->worker, "q"));
-        assert_err(serve(w), MUSTER_E_STATE);
+        assert_err(leaving_serve(w), MUSTER_E_STATE);
         scene_await_events(s, MUSTER_EVENT_LEFT, "w", round + 1);
         live_worker_answer(w, MUSTER_FINISH);
-        assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED), round + 1);
-        assert_ok(serve(w));
-        assert_err(serve(w), MUSTER_E_EXISTS);
+        assert_int_equal(leaving_events(s, MUSTER_EVENT_UNCOUNTED), round + 1);
+        assert_ok(leaving_serve(w));
+        assert_err(leaving_serve(w), MUSTER_E_EXISTS);
         scene_await_starts(s, starts + 2);
         scene_await_idle(s, "q", "w");
         scene_assert_quiet(s);
     }
-    await_held(s, 0);
+    leaving_await_held(s, 0);
 }
 
 static void serve_at_once(struct live_worker *w, const struct muster_event *e)
 {
     if (e->type == MUSTER_EVENT_LEFT) {
         w->spec.on_event = NULL;
-        assert_ok(serve(w));
+        assert_ok(leaving_serve(w));
     }
 }
 
 static void it_may_be_served_again_inside_the_event(void **state)
 {
     struct scene *s = *state;
-    struct live_worker *w = hold(s, 1, 2);
+    struct live_worker *w = leaving_hold(s, 1, 2);
     scene_enqueue_n(s, "q", "t", 3);
     scene_await_starts(s, 1);
     w->spec.on_event = serve_at_once;
@@ -361,7 +304,7 @@ static void it_may_be_served_again_inside_the_event(void **state)
     scene_await_starts(s, 4);
     scene_await_idle(s, "q", "w");
     scene_assert_started(s, 0, (const char *[]){"t0", "t0", "t1", "t2", NULL});
-    await_held(s, 0);
+    leaving_await_held(s, 0);
 }
 
 int main(void)

@@ -11,70 +11,14 @@
 
 #include "audit.h"
 #include "invariant.h"
-#include "live_worker.h"
-#include "proxy.h"
-
-#define AN_HOUR 3600000
-
-/* Worker "w" on "q" and "r" that holds what it gets until the test ends it. */
-static const struct worker_spec holder = {
-    .id = "w", .ttl_ms = AN_HOUR, .hands = 1, .answer = MUSTER_LATER, .stubborn = true, .queues = {{"q", 0}, {"r", 0}}};
-
-static struct live_worker *hold(struct scene *s, int hands, int prefetch)
-{
-    struct worker_spec spec = holder;
-    spec.hands = hands;
-    spec.prefetch = prefetch;
-    return live_worker_idle(s, &spec);
-}
-
-static struct live_worker *hold_through(struct scene *s, const struct proxy *proxy, int ttl_ms)
-{
-    struct worker_spec spec = holder;
-    spec.url = proxy->url;
-    spec.ttl_ms = ttl_ms;
-    return live_worker_idle(s, &spec);
-}
-
-static void leave(struct scene *s, struct live_worker *w)
-{
-    size_t before = journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_LEFT, "w", NULL);
-    assert_ok(muster_worker_leave(w->worker, "q"));
-    scene_await_events(s, MUSTER_EVENT_LEFT, "w", before + 1);
-}
-
-static int serve(struct live_worker *w)
-{
-    return muster_worker_serve(w->worker, "q", 0, live_worker_handle, w);
-}
-
-static void assert_list(struct scene *s, const char *expected)
-{
-    char *list = raw_string(s->server->redis, "LRANGE %s:queues:q 0 -1", s->prefix);
-    bool same = !strcmp(list, expected);
-    if (!same)
-        print_error("the queue holds %s\n", list);
-    free(list);
-    assert_true(same);
-}
-
-static size_t n_events(struct scene *s, enum muster_event_type type)
-{
-    return journal_count(s->journal, JOURNAL_EVENT, (int)type, NULL, NULL);
-}
-
-static void await_held(struct scene *s, int64_t n)
-{
-    raw_await(s->server->redis, s->base, n, "HGET %s:worker:w held", s->prefix);
-    invariant_assert(s->server->redis, s->prefix);
-}
+#include "leaving.h"
 
 /* ---- when it may be asked for ---- */
 
 static void only_what_is_served_can_be_left(void **state)
 {
     struct scene *s = *state;
-    struct live_worker *w = hold(s, 1, 0);
+    struct live_worker *w = leaving_hold(s, 1, 0);
     assert_err(muster_worker_leave(w->worker, "elsewhere"), MUSTER_E_NOT_FOUND);
     assert_err(muster_worker_leave(w->worker, ""), MUSTER_E_NOT_FOUND);
     assert_ok(muster_worker_leave(w->worker, "q"));
@@ -82,7 +26,7 @@ static void only_what_is_served_can_be_left(void **state)
     scene_await_events(s, MUSTER_EVENT_LEFT, "w", 1);
     assert_err(muster_worker_leave(w->worker, "q"), MUSTER_E_NOT_FOUND);
     run_loop(s->base, 50);
-    assert_int_equal(n_events(s, MUSTER_EVENT_LEFT), 1);
+    assert_int_equal(leaving_events(s, MUSTER_EVENT_LEFT), 1);
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:idle:q", s->prefix), 0);
 }
 
@@ -90,19 +34,19 @@ static void before_the_registration_there_is_nothing_to_give_back(void **state)
 {
     struct scene *s = *state;
     scene_enqueue(s, "q", "t");
-    struct live_worker *w = live_worker_new(s, &holder);
-    leave(s, w);
+    struct live_worker *w = live_worker_new(s, &leaving_holder);
+    leaving_leave(s, w);
     scene_await_idle(s, "r", "w");
-    assert_list(s, "t\n");
+    leaving_assert_list(s, "t\n");
     assert_int_equal(scene_starts(s), 0);
-    assert_ok(serve(w));
+    assert_ok(leaving_serve(w));
     scene_await_starts(s, 1);
 }
 
 static void while_it_stops_nothing_can_be_left(void **state)
 {
     struct scene *s = *state;
-    struct live_worker *w = hold(s, 1, 0);
+    struct live_worker *w = leaving_hold(s, 1, 0);
     scene_enqueue(s, "q", "t");
     scene_await_starts(s, 1);
     assert_ok(muster_worker_stop(w->worker, -1));
@@ -116,14 +60,14 @@ static void while_it_stops_nothing_can_be_left(void **state)
 static void a_stop_overtakes_a_leave(void **state)
 {
     struct scene *s = *state;
-    struct live_worker *w = hold(s, 2, 2);
+    struct live_worker *w = leaving_hold(s, 2, 2);
     scene_enqueue_n(s, "q", "t", 4);
     scene_await_starts(s, 2);
     raw_await(s->server->redis, s->base, 4, "HLEN %s:processing:w:q", s->prefix);
     assert_ok(muster_worker_leave(w->worker, "q"));
     live_worker_stop(s, w, 0);
     assert_int_equal(w->stop_err, MUSTER_OK);
-    assert_list(s, "t3\nt2\nt1\nt0\n");
+    leaving_assert_list(s, "t3\nt2\nt1\nt0\n");
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:worker:w %s:processing:w:q", s->prefix, s->prefix), 0);
     assert_int_equal(raw_int(s->server->redis, "HGET %s:queue:q running", s->prefix), 0);
 }
@@ -131,18 +75,18 @@ static void a_stop_overtakes_a_leave(void **state)
 static void a_registration_that_is_lost_has_left_too(void **state)
 {
     struct scene *s = *state;
-    struct live_worker *w = hold(s, 1, 0);
+    struct live_worker *w = leaving_hold(s, 1, 0);
     scene_enqueue(s, "q", "t");
     scene_await_starts(s, 1);
     assert_ok(muster_worker_fail(s->client, "w", NULL));
-    leave(s, w);
+    leaving_leave(s, w);
     scene_await_events(s, MUSTER_EVENT_STARTED, "w", 2);
     live_worker_end(w, MUSTER_GIVE_BACK);
     scene_await_idle(s, "r", "w");
     scene_enqueue(s, "r", "x");
     scene_await_starts(s, 2);
-    assert_list(s, "t\n");
-    await_held(s, 1);
+    leaving_assert_list(s, "t\n");
+    leaving_await_held(s, 1);
 }
 
 static void free_inside(struct live_worker *w, const struct muster_event *e)
@@ -162,14 +106,14 @@ static bool is_freed(void *arg)
 static void the_worker_may_be_freed_inside_the_event(void **state)
 {
     struct scene *s = *state;
-    struct live_worker *w = hold(s, 2, 2);
+    struct live_worker *w = leaving_hold(s, 2, 2);
     scene_enqueue_n(s, "q", "t", 4);
     scene_await_starts(s, 2);
     w->spec.on_event = free_inside;
     assert_ok(muster_worker_leave(w->worker, "q"));
     wait_on(s->base, is_freed, w, SOON_MS);
     run_loop(s->base, 20);
-    assert_list(s, "t3\nt2\nt1\nt0\n");
+    leaving_assert_list(s, "t3\nt2\nt1\nt0\n");
 }
 
 /* ---- without a connection ---- */
@@ -179,7 +123,7 @@ static void without_a_connection_it_is_done_when_there_is_one_again(void **state
     struct scene *s = *state;
     struct proxy proxy;
     proxy_start(&proxy, s->server->dir, s->server->socket);
-    struct live_worker *w = hold_through(s, &proxy, 30000);
+    struct live_worker *w = leaving_hold_through(s, &proxy, 30000);
     scene_enqueue(s, "q", "t0");
     scene_await_starts(s, 1);
     proxy_refuse(&proxy);
@@ -189,13 +133,13 @@ static void without_a_connection_it_is_done_when_there_is_one_again(void **state
     assert_ok(muster_worker_leave(w->worker, "q"));
     scene_await_events(s, MUSTER_EVENT_STOP, "w", 1); /* told at once all the same */
     run_loop(s->base, 100);
-    assert_int_equal(n_events(s, MUSTER_EVENT_LEFT), 0);
+    assert_int_equal(leaving_events(s, MUSTER_EVENT_LEFT), 0);
     proxy_accept(&proxy);
     scene_await_events(s, MUSTER_EVENT_LEFT, "w", 1);
-    assert_list(s, "t1\nt0\n");
-    await_held(s, 0);
+    leaving_assert_list(s, "t1\nt0\n");
+    leaving_await_held(s, 0);
     live_worker_end(w, MUSTER_FINISH);
-    assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED), 1);
+    assert_int_equal(leaving_events(s, MUSTER_EVENT_UNCOUNTED), 1);
     live_worker_free(s, w);
     proxy_stop(&proxy);
 }
@@ -206,7 +150,7 @@ static void a_leave_whose_answer_is_lost_is_said_again(void **state)
     struct scene *s = *state;
     struct proxy proxy;
     proxy_start(&proxy, s->server->dir, s->server->socket);
-    struct live_worker *w = hold_through(s, &proxy, 30000);
+    struct live_worker *w = leaving_hold_through(s, &proxy, 30000);
     scene_enqueue_n(s, "q", "t", 2);
     scene_await_starts(s, 1);
     proxy_delay(&proxy, 200);
@@ -214,16 +158,16 @@ static void a_leave_whose_answer_is_lost_is_said_again(void **state)
     raw_await(s->server->redis, s->base, 2, "LLEN %s:queues:q", s->prefix);
     proxy_delay(&proxy, 0);
     proxy_cut(&proxy, PROXY_DATA);
-    assert_int_equal(n_events(s, MUSTER_EVENT_LEFT), 0);
+    assert_int_equal(leaving_events(s, MUSTER_EVENT_LEFT), 0);
     scene_await_events(s, MUSTER_EVENT_LEFT, "w", 1);
-    assert_list(s, "t1\nt0\n");
-    await_held(s, 0);
+    leaving_assert_list(s, "t1\nt0\n");
+    leaving_await_held(s, 0);
     live_worker_answer(w, MUSTER_FINISH);
-    assert_ok(serve(w));
+    assert_ok(leaving_serve(w));
     scene_await_starts(s, 3);
     scene_await_idle(s, "q", "w");
     scene_assert_quiet(s);
-    assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED), 1);
+    assert_int_equal(leaving_events(s, MUSTER_EVENT_UNCOUNTED), 1);
     live_worker_free(s, w);
     proxy_stop(&proxy);
 }
@@ -234,14 +178,14 @@ enum { WORKERS = 3, ROUNDS = 200 };
 
 static void turn_over(struct live_worker *w)
 {
-    int err = rand() % 2 ? muster_worker_leave(w->worker, "q") : serve(w);
+    int err = rand() % 2 ? muster_worker_leave(w->worker, "q") : leaving_serve(w);
     if (err != MUSTER_OK && err != MUSTER_E_NOT_FOUND && err != MUSTER_E_EXISTS && err != MUSTER_E_STATE)
         fail_msg("%s", muster_err_name(err));
 }
 
 static bool serves(void *arg)
 {
-    int err = serve(arg);
+    int err = leaving_serve(arg);
     return err == MUSTER_OK || err == MUSTER_E_EXISTS;
 }
 
@@ -294,9 +238,9 @@ static void nothing_is_lost_and_nothing_ends_twice(void **state)
     invariant_assert(s->server->redis, s->prefix);
     struct audit a = audit_finished(s, "t", (size_t)n);
     print_message("%d rounds: %zu tasks, %zu ran again, %zu ends told uncounted, left %zu times\n", ROUNDS, a.tasks,
-                  a.again, a.uncounted, n_events(s, MUSTER_EVENT_LEFT));
+                  a.again, a.uncounted, leaving_events(s, MUSTER_EVENT_LEFT));
     assert_int_equal(counted_finishes(s), n);
-    assert_int_equal(n_events(s, MUSTER_EVENT_LOST), 0);
+    assert_int_equal(leaving_events(s, MUSTER_EVENT_LOST), 0);
 }
 
 int main(void)
