@@ -255,15 +255,30 @@ void heartbeat_count_ended(struct muster_worker *w, uint64_t token)
         w->heard.ended_since++;
 }
 
-static void heard(struct muster_worker *w, const struct redisReply *reply, const struct script_heard *h)
+/* A heartbeat of either kind is confirmed; its echo is on the way. */
+static void lives(struct muster_worker *w, uint64_t token, uint64_t held)
 {
     worker_accepted(w, SAID_HEARTBEAT);
-    w->interval_ms = h->interval_ms;
     confirmed(w, w->beat_sent_ms);
     w->heard.waits = 1;
-    w->heard.token = h->last_token;
-    w->heard.held = h->held;
+    w->heard.token = token;
+    w->heard.held = held;
     w->heard.ended_since = 0;
+}
+
+static void beat_on(struct muster_worker *w)
+{
+    if (w->fenced) {
+        w->unfence_after = 1;
+        wake_read_back(w);
+    }
+    beat_after(w, w->beat_sent_ms + w->interval_ms - clock_ms());
+}
+
+static void heard(struct muster_worker *w, const struct redisReply *reply, const struct script_heard *h)
+{
+    w->interval_ms = h->interval_ms;
+    lives(w, h->last_token, h->held);
     if (w->echo_token >= h->last_token)
         compare(w);
     if (w->tidies)
@@ -282,11 +297,7 @@ static void heard(struct muster_worker *w, const struct redisReply *reply, const
         turn_hungry(w);
     if (w->n_leaving > 0)
         turn_due(w);
-    if (w->fenced) {
-        w->unfence_after = 1;
-        wake_read_back(w);
-    }
-    beat_after(w, w->beat_sent_ms + w->interval_ms - clock_ms());
+    beat_on(w);
 }
 
 static void on_heard(const struct redisReply *reply, void *arg)
@@ -315,20 +326,16 @@ static int is_subscription_silent(const struct muster_worker *w)
     return w->subscribed && w->heard.waits && w->last_message_ms < w->beat_sent_ms;
 }
 
-void heartbeat_now(struct muster_worker *w)
+static void beat_by_script(struct muster_worker *w)
 {
     struct command c = COMMAND_EMPTY;
     struct served **served;
     size_t n;
-    if (w->beating || !worker_can_call(w))
-        return;
-    if (is_subscription_silent(w))
-        link_break(w->subscription, MUSTER_E_TIMEOUT, "open, but silent");
     struct script_queue *queues = serve_queues(w, 0, &served, &n);
     if (queues) {
         w->who.hands = worker_capacity(w);
         w->beat_sent_ms = clock_ms();
-        w->tidies = ++w->beats % TIDY_EVERY == 0;
+        w->look.renews = 0;
         script_heartbeat(&c, &w->root, &w->who, w->registry_from, w->tidies ? w->name_at : -1, queues, n);
         w->beating = link_script(w->data, SCRIPT_HEARTBEAT, &c, on_heard, w) == MUSTER_OK;
     }
@@ -337,6 +344,34 @@ void heartbeat_now(struct muster_worker *w)
     free(served);
     if (!w->beating)
         beat_after_refusal(w);
+}
+
+void heartbeat_looked(struct muster_worker *w, int is_answered, int does)
+{
+    w->beating = 0;
+    if (!is_answered || !worker_can_call(w))
+        return;
+    if (!does) {
+        beat_by_script(w);
+        return;
+    }
+    lives(w, 0, 0); /* whatever was handed over since is seen by its message, or by the next heartbeat */
+    beat_on(w);
+}
+
+void heartbeat_now(struct muster_worker *w)
+{
+    if (w->beating || !worker_can_call(w))
+        return;
+    if (is_subscription_silent(w))
+        link_break(w->subscription, MUSTER_E_TIMEOUT, "open, but silent");
+    w->tidies = ++w->beats % TIDY_EVERY == 0;
+    if (w->tidies)
+        w->look.misses = 0;
+    w->beat_sent_ms = clock_ms();
+    w->beating = !w->tidies && look_may_do(w) && look_begin(w);
+    if (!w->beating)
+        beat_by_script(w);
 }
 
 /* Time for a heartbeat, or to try again what was refused. */

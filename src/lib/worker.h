@@ -8,6 +8,7 @@
  *   produce.c           enqueueing over the worker's own connection
  *   stop.c              stopping: drain, and the moment to deregister; of itself, when there is nothing more to do
  *   heartbeat.c         registration, heartbeat, fence, sweep, leaving
+ *   look.c              the heartbeat of an idle worker, in plain commands
  *   wake.c              the subscription's messages, and the read-back
  *   turn.c              what ended and what can be taken, one script call at the end of a turn of the loop
  *   marks.c             which processes were cancelled, and what is done about it
@@ -123,6 +124,24 @@ enum posted {
     POSTED_EXTENDED = 8  /* muster_process_extend() */
 };
 
+/* What a look asks, in this order; those of a queue for each queue. */
+enum look_step {
+    LOOK_RENEW,    /* the liveness key lasts a ttl from now on */
+    LOOK_RECORD,   /* the life is this one, over this connection, and its hands are empty */
+    LOOK_TIME,     /* what Redis' clock says */
+    LOOK_BEAT,     /* nobody need note a heartbeat */
+    LOOK_PACE,     /* the shortest ttl is still the same */
+    LOOK_REGISTRY, /* its time there is later now */
+    LOOK_DEAD,     /* nobody is past his end */
+    LOOK_SETTINGS, /* of a queue: nothing is due */
+    LOOK_WAITING,  /* of a queue: no work */
+    LOOK_IDLE,     /* of a queue: it is known as idle */
+    LOOK_ECHO
+};
+/* With more queues a heartbeat goes by script. */
+#define LOOK_QUEUES_MAX 10
+#define LOOK_STEPS_MAX (8 + 3 * LOOK_QUEUES_MAX)
+
 /* Cancelled, or its queue was deleted: whatever but a finish becomes of it, it is dropped. */
 enum mark { MARK_NONE, MARK_DELETED, MARK_CANCELLED };
 
@@ -206,6 +225,18 @@ struct muster_worker {
     } heard;
     uint64_t echo_token;
     int64_t last_message_ms;
+
+    /* look.c */
+    struct {
+        enum look_step steps[LOOK_STEPS_MAX];
+        size_t n, n_answered;
+        int does, misses; /* as far as it was answered; looks in a row that did not do */
+        int renews;       /* the last heartbeat was a look that did, so Redis' time is known */
+        int paused;       /* the queue whose answers come */
+        int64_t now_ms;   /* Redis' clock; and how far it was ahead of the local one at its answer */
+        int64_t ahead_ms;
+        char key[KEY_MAX]; /* until the command is sent */
+    } look;
 
     /* wake.c */
     int reading, read_again, unfence_after;
@@ -344,7 +375,15 @@ void heartbeat_count_ended(struct muster_worker *w, uint64_t token);
 int heartbeat_is_fenced(struct muster_worker *w);
 void heartbeat_unfence(struct muster_worker *w);
 void heartbeat_leave(struct muster_worker *w);
+/* All of a look was answered, or it was cut off; it does, or something asks for the script. */
+void heartbeat_looked(struct muster_worker *w, int is_answered, int does);
 int heartbeat_new_events(struct muster_worker *w);
+
+/* ---- look.c ---- */
+/* Is a look worth trying, by what the worker knows? */
+int look_may_do(const struct muster_worker *w);
+/* heartbeat_looked() follows. 0: nothing was sent. */
+int look_begin(struct muster_worker *w);
 
 /* ---- wake.c ---- */
 int wake_subscribe(struct muster_worker *w);

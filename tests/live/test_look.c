@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looks: an idle worker's heartbeats in plain commands, and that nothing a heartbeat promises is lost by them.
+ *
+ * They do only while somebody else's heartbeats keep P:beat fresh. That is the pacer here, an acting worker whose
+ * script is called whenever the test looks at a condition. ZSCORE is what only a look sends, EVALSHA is what a worker's
+ * scripts come by; the test itself uses neither.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "live_worker.h"
+#include "proxy.h"
+#include "script_call.h"
+
+#define TTL_MS 1500
+#define BEAT_MS (TTL_MS / 3)
+/* What a busy machine may take beside a heartbeat. */
+#define SLACK_MS 2000
+
+struct stage {
+    struct scene *s;
+    struct acting_worker pacer;
+    int64_t looks; /* to be sent, in all */
+    int64_t end_ms;
+    condition_fn *holds;
+    void *arg;
+};
+
+static int64_t looks(struct scene *s)
+{
+    return redis_server_calls(s->server, "zscore");
+}
+
+static int64_t scripts(struct scene *s)
+{
+    return redis_server_calls(s->server, "evalsha");
+}
+
+static bool holds_while_paced(void *arg)
+{
+    struct stage *t = arg;
+    assert_int_equal(acting_heartbeat(&t->pacer), 0);
+    return t->holds(t->arg);
+}
+
+static void await_paced(struct stage *t, condition_fn *holds, void *arg)
+{
+    t->holds = holds;
+    t->arg = arg;
+    wait_on(t->s->base, holds_while_paced, t, SOON_MS);
+}
+
+static bool has_looked(void *arg)
+{
+    const struct stage *t = arg;
+    return looks(t->s) >= t->looks;
+}
+
+static void await_looks(struct stage *t, int n)
+{
+    t->looks = looks(t->s) + n;
+    await_paced(t, has_looked, t);
+}
+
+static bool is_past(void *arg)
+{
+    return now_ms() >= ((struct stage *)arg)->end_ms;
+}
+
+struct starts {
+    struct scene *s;
+    size_t n;
+};
+
+static bool have_started(void *arg)
+{
+    const struct starts *x = arg;
+    return scene_starts(x->s) >= x->n;
+}
+
+static void await_starts(struct stage *t, size_t n)
+{
+    await_paced(t, have_started, &(struct starts){t->s, n});
+}
+
+struct event_wait {
+    struct journal *journal;
+    enum muster_event_type type;
+};
+
+static bool has_had(void *arg)
+{
+    const struct event_wait *e = arg;
+    return journal_count(e->journal, JOURNAL_EVENT, (int)e->type, "w1", NULL) > 0;
+}
+
+static void await_event(struct stage *t, enum muster_event_type type)
+{
+    await_paced(t, has_had, &(struct event_wait){t->s->journal, type});
+}
+
+static void assert_no_event(struct scene *s, enum muster_event_type type)
+{
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, (int)type, NULL, NULL), 0);
+}
+
+static void begin(struct stage *t, struct scene *s)
+{
+    *t = (struct stage){.s = s, .pacer = {.id = "pacer", .hands = 1}};
+    acting_start(&t->pacer, s);
+}
+
+/* A worker that is idle and whose heartbeats are looks. */
+static void begin_looking(struct stage *t, struct scene *s, const char *url)
+{
+    begin(t, s);
+    live_worker_idle(s, &(struct worker_spec){.id = "w1", .url = url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
+    await_looks(t, 2);
+}
+
+static void end(struct stage *t)
+{
+    assert_int_equal(acting_stop(&t->pacer), 0);
+    acting_forget(&t->pacer);
+}
+
+/* Its task is taken at once, so it is a worker like any other. */
+static void assert_works(struct stage *t)
+{
+    size_t n = scene_starts(t->s);
+    scene_enqueue(t->s, "q", "after");
+    await_starts(t, n + 1);
+    scene_await_idle(t->s, "q", "w1");
+    scene_assert_quiet(t->s);
+}
+
+/* ---- what a look does ---- */
+
+static int64_t left_by_the_registry(struct scene *s)
+{
+    static const char left[] = "local t = redis.call('TIME')\n"
+                               "return redis.call('ZMSCORE', KEYS[1], 'w1')[1] - t[1] * 1000 - t[2] / 1000";
+    return raw_int(s->server->redis, "EVAL %s 1 %s:registry", left, s->prefix);
+}
+
+static bool lives_on(void *arg)
+{
+    struct stage *t = arg;
+    assert_in_range(left_by_the_registry(t->s), 1, TTL_MS);
+    assert_in_range(raw_int(t->s->server->redis, "PTTL %s:alive:w1", t->s->prefix), 1, TTL_MS);
+    return is_past(t);
+}
+
+/* Of ten heartbeats one tidies, by script; each look that does not do is one script more. */
+static void most_heartbeats_of_an_idle_worker_are_looks_and_its_life_goes_on(void **state)
+{
+    struct stage t;
+    begin_looking(&t, *state, NULL);
+    int64_t looks_before = looks(t.s), scripts_before = scripts(t.s);
+    t.end_ms = now_ms() + 10 * BEAT_MS;
+    await_paced(&t, lives_on, &t);
+    int64_t n_looks = looks(t.s) - looks_before, n_scripts = scripts(t.s) - scripts_before;
+    print_message("ten heartbeats: %d looks, %d scripts\n", (int)n_looks, (int)n_scripts);
+    assert_in_range(n_scripts, 1, n_looks - 1);
+    assert_no_event(t.s, MUSTER_EVENT_DOUBT);
+    assert_no_event(t.s, MUSTER_EVENT_DOWN);
+    assert_works(&t);
+    end(&t);
+}
+
+/* Nobody else notes heartbeats: its own must, by script. */
+static void a_lone_worker_tries_two_looks_of_ten_heartbeats_at_most(void **state)
+{
+    struct scene *s = *state;
+    int64_t looks_before = looks(s);
+    live_worker_idle(s, &(struct worker_spec){.id = "w1", .ttl_ms = 300, .queues = {{"q", 0}}});
+    int64_t before = scripts(s);
+    struct stage t = {.s = s};
+    while (scripts(s) < before + 20)
+        run_loop(s->base, 20);
+    assert_in_range(looks(s) - looks_before, 1, 2 * 3);
+    t.end_ms = raw_int(s->server->redis, "HLEN %s:beat", s->prefix);
+    assert_int_equal(t.end_ms, 1); /* and no silence was noted */
+}
+
+/* ---- what it must find ---- */
+
+static void a_bare_push_is_found_by_the_next_look(void **state)
+{
+    struct stage t;
+    begin_looking(&t, *state, NULL);
+    char key[64];
+    snprintf(key, sizeof(key), "%s:queues:q", t.s->prefix);
+    int64_t before = now_ms();
+    raw_push(t.s->server->redis, key, "bare", 4);
+    await_starts(&t, 1);
+    assert_in_range(now_ms() - before, 0, BEAT_MS + SLACK_MS);
+    assert_works(&t);
+    end(&t);
+}
+
+static void work_that_is_due_is_found_by_the_next_look(void **state)
+{
+    struct stage t;
+    begin_looking(&t, *state, NULL);
+    int64_t before = now_ms();
+    raw_do(t.s->server->redis, "ZADD %s:delayed:q 1 00000000001:due", t.s->prefix);
+    raw_do(t.s->server->redis, "HSET %s:queue:q due 1", t.s->prefix);
+    await_starts(&t, 1);
+    assert_in_range(now_ms() - before, 0, BEAT_MS + SLACK_MS);
+    assert_works(&t);
+    end(&t);
+}
+
+static void what_waits_in_a_paused_queue_is_none_of_its_business(void **state)
+{
+    struct stage t;
+    begin_looking(&t, *state, NULL);
+    assert_ok(muster_queue_pause(t.s->client, "q"));
+    scene_enqueue(t.s, "q", "waits");
+    int64_t before = scripts(t.s);
+    await_looks(&t, 3);
+    assert_in_range(scripts(t.s) - before, 0, 1);
+    assert_int_equal(scene_starts(t.s), 0);
+    assert_ok(muster_queue_resume(t.s->client, "q"));
+    await_starts(&t, 1);
+    end(&t);
+}
+
+static void an_idle_entry_that_is_missing_comes_back(void **state)
+{
+    struct stage t;
+    begin_looking(&t, *state, NULL);
+    int64_t before = now_ms();
+    raw_do(t.s->server->redis, "ZREM %s:idle:q w1", t.s->prefix);
+    await_looks(&t, 2);
+    scene_await_idle(t.s, "q", "w1");
+    assert_in_range(now_ms() - before, 0, 2 * BEAT_MS + SLACK_MS);
+    end(&t);
+}
+
+static void a_dead_worker_is_swept_after_the_next_look(void **state)
+{
+    struct stage t;
+    struct acting_worker dead = {.id = "dead", .queues = {"other"}, .hands = 1};
+    begin_looking(&t, *state, NULL);
+    acting_start(&dead, t.s);
+    int64_t before = now_ms();
+    acting_die(&dead);
+    await_event(&t, MUSTER_EVENT_SWEPT);
+    assert_in_range(now_ms() - before, 0, BEAT_MS + SLACK_MS);
+    end(&t);
+}
+
+struct lost_messages {
+    struct scene *s;
+    struct proxy *proxy;
+};
+
+static bool is_dropped(void *arg)
+{
+    const struct lost_messages *x = arg;
+    return queue_field(x->s, "q", "cancelled") == 1 && queue_field(x->s, "q", "running") == 0;
+}
+
+/* Of two hand-overs no message comes, nor of the cancelling of one of them. */
+static void what_lost_messages_said_is_found_by_the_next_look(void **state)
+{
+    struct stage t;
+    struct proxy proxy;
+    struct scene *s = *state;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    begin_looking(&t, s, proxy.url);
+    struct lost_messages lost = {s, &proxy};
+    int64_t before = now_ms();
+    uint64_t waiting, running;
+    proxy_lose(&proxy, 2);
+    scene_enqueue(s, "q", "cancelled");
+    assert_ok(muster_task_cancel(s->client, "q", "cancelled", strlen("cancelled"), &waiting, &running));
+    assert_int_equal(running, 1);
+    await_paced(&t, is_dropped, &lost);
+    assert_in_range(now_ms() - before, 0, BEAT_MS + SLACK_MS);
+    assert_int_equal(scene_starts(s), 0);
+    scene_await_idle(s, "q", "w1");
+    before = now_ms();
+    proxy_lose(&proxy, 1);
+    scene_enqueue(s, "q", "runs");
+    await_starts(&t, 1);
+    assert_in_range(now_ms() - before, 0, BEAT_MS + SLACK_MS);
+    proxy_lose(&proxy, 0);
+    assert_works(&t);
+    assert_int_equal(proxy_count(&proxy).lost, 3);
+    live_worker_free(s, s->workers);
+    end(&t);
+    proxy_stop(&proxy);
+}
+
+static void a_silent_subscription_is_noticed_without_a_task(void **state)
+{
+    struct stage t;
+    struct proxy proxy;
+    struct scene *s = *state;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    begin_looking(&t, s, proxy.url);
+    int64_t before = now_ms();
+    assert_int_equal(proxy_swallow(&proxy, PROXY_SUBSCRIPTION, PROXY_REPLIES), 1);
+    await_event(&t, MUSTER_EVENT_DOWN);
+    assert_in_range(now_ms() - before, 0, 2 * BEAT_MS + SLACK_MS);
+    await_event(&t, MUSTER_EVENT_UP);
+    assert_works(&t);
+    assert_no_event(s, MUSTER_EVENT_DOUBT);
+    live_worker_free(s, s->workers);
+    end(&t);
+    proxy_stop(&proxy);
+}
+
+/* ---- whose life it is ---- */
+
+/* Its epoch was ended, and its id has a new life with a longer ttl, which its look must leave alone. */
+static void the_look_of_an_ended_life_harms_no_successor(void **state)
+{
+    struct stage t;
+    struct acting_worker successor = {.id = "w1", .queues = {"other"}, .hands = 1};
+    begin_looking(&t, *state, NULL);
+    assert_int_equal(script_does(t.s, SCRIPT_SWEEP, "w1", "1"), 0);
+    acting_start(&successor, t.s);
+    int64_t ends = left_by_the_registry(t.s);
+    await_event(&t, MUSTER_EVENT_LOST);
+    assert_in_range(raw_int(t.s->server->redis, "PTTL %s:alive:w1", t.s->prefix), 60000 - SOON_MS, 60000);
+    assert_in_range(left_by_the_registry(t.s), ends - SOON_MS, ends);
+    char *epoch = raw_string(t.s->server->redis, "HGET %s:worker:w1 epoch", t.s->prefix);
+    assert_string_equal(epoch, successor.epoch);
+    free(epoch);
+    live_worker_free(t.s, t.s->workers);
+    assert_int_equal(acting_stop(&successor), 0);
+    end(&t);
+}
+
+static void who_lost_its_registration_registers_anew(void **state)
+{
+    struct stage t;
+    begin_looking(&t, *state, NULL);
+    assert_int_equal(script_does(t.s, SCRIPT_SWEEP, "w1", "1"), 0);
+    await_event(&t, MUSTER_EVENT_LOST);
+    assert_works(&t);
+    end(&t);
+}
+
+struct scripts_wait {
+    struct scene *s;
+    int64_t n;
+};
+
+static bool have_run(void *arg)
+{
+    const struct scripts_wait *x = arg;
+    return scripts(x->s) >= x->n;
+}
+
+/* Refused, its script makes the worker read back under higher numbers, one by one. */
+static void a_look_over_an_old_connection_does_not_do(void **state)
+{
+    struct stage t;
+    begin_looking(&t, *state, NULL);
+    char *epoch = raw_string(t.s->server->redis, "HGET %s:worker:w1 epoch", t.s->prefix);
+    int64_t before = now_ms();
+    struct scripts_wait refused = {t.s, scripts(t.s) + 90};
+    assert_int_equal(script_does(t.s, SCRIPT_READBACK, "w1", epoch, "100"), 0);
+    free(epoch);
+    await_paced(&t, have_run, &refused);
+    assert_in_range(now_ms() - before, 0, BEAT_MS + SLACK_MS);
+    assert_works(&t);
+    assert_int_equal(raw_int(t.s->server->redis, "HGET %s:worker:w1 conn", t.s->prefix), 100);
+    end(&t);
+}
+
+static void a_liveness_key_that_is_gone_comes_back(void **state)
+{
+    struct stage t;
+    begin_looking(&t, *state, NULL);
+    raw_do(t.s->server->redis, "DEL %s:alive:w1", t.s->prefix);
+    await_looks(&t, 2);
+    raw_await(t.s->server->redis, t.s->base, 1, "EXISTS %s:alive:w1", t.s->prefix);
+    assert_no_event(t.s, MUSTER_EVENT_LOST);
+    end(&t);
+}
+
+/* ---- what goes wrong ---- */
+
+static bool has_trapped(void *arg)
+{
+    return proxy_count(arg).trapped > 0;
+}
+
+static void assert_survives_a_cut(struct scene *s, int way)
+{
+    struct stage t;
+    struct proxy proxy;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    begin_looking(&t, s, proxy.url);
+    proxy_trap(&proxy, "WITHSCORES", way);
+    await_paced(&t, has_trapped, &proxy);
+    await_event(&t, MUSTER_EVENT_UP);
+    await_looks(&t, 2);
+    assert_works(&t);
+    assert_no_event(s, MUSTER_EVENT_DOUBT);
+    assert_no_event(s, MUSTER_EVENT_LOST);
+    live_worker_free(s, s->workers);
+    end(&t);
+    proxy_stop(&proxy);
+}
+
+static void a_look_that_gets_lost(void **state)
+{
+    assert_survives_a_cut(*state, PROXY_REQUESTS);
+}
+
+static void a_look_whose_answer_gets_lost(void **state)
+{
+    assert_survives_a_cut(*state, PROXY_REPLIES);
+}
+
+/* Its writes to the registry are refused then, its scripts' are not. */
+static void on_a_full_redis_the_worker_lives_on(void **state)
+{
+    struct stage t;
+    begin_looking(&t, *state, NULL);
+    raw_do(t.s->server->redis, "CONFIG SET maxmemory 1");
+    t.end_ms = now_ms() + 2 * TTL_MS;
+    await_paced(&t, lives_on, &t);
+    raw_do(t.s->server->redis, "CONFIG SET maxmemory 0");
+    assert_no_event(t.s, MUSTER_EVENT_DOUBT);
+    assert_no_event(t.s, MUSTER_EVENT_REFUSED);
+    assert_works(&t);
+    end(&t);
+}
+
+static void a_damaged_key_is_told(void **state)
+{
+    struct stage t;
+    begin_looking(&t, *state, NULL);
+    raw_do(t.s->server->redis, "DEL %s:queue:q", t.s->prefix);
+    raw_do(t.s->server->redis, "LPUSH %s:queue:q x", t.s->prefix);
+    await_event(&t, MUSTER_EVENT_REFUSED);
+    raw_do(t.s->server->redis, "DEL %s:queue:q", t.s->prefix);
+    assert_works(&t);
+    end(&t);
+}
+
+/* ---- its pace ---- */
+
+struct quick {
+    struct acting_worker worker;
+    struct scripts_wait scripts;
+};
+
+static bool have_run_beside(void *arg)
+{
+    struct quick *q = arg;
+    assert_int_equal(acting_heartbeat(&q->worker), 0);
+    return have_run(&q->scripts);
+}
+
+/* From then on its own ttl is not the shortest, and it goes by script. */
+static void a_shorter_ttl_is_heard_of_by_the_next_look(void **state)
+{
+    struct stage t;
+    struct quick quick = {.worker = {.id = "quick", .hands = 1, .ttl_ms = 600}};
+    begin_looking(&t, *state, NULL);
+    acting_start(&quick.worker, t.s);
+    int64_t before = now_ms();
+    quick.scripts.s = t.s;
+    quick.scripts.n = scripts(t.s) + 9; /* the first still at the old pace */
+    await_paced(&t, have_run_beside, &quick);
+    print_message("nine heartbeats, eight of them 200 ms apart: %d ms\n", (int)(now_ms() - before));
+    assert_in_range(now_ms() - before, 8 * 200, 8 * BEAT_MS);
+    assert_int_equal(acting_stop(&quick.worker), 0);
+    end(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(most_heartbeats_of_an_idle_worker_are_looks_and_its_life_goes_on),
+        live_test(a_lone_worker_tries_two_looks_of_ten_heartbeats_at_most),
+        live_test(a_bare_push_is_found_by_the_next_look),
+        live_test(work_that_is_due_is_found_by_the_next_look),
+        live_test(what_waits_in_a_paused_queue_is_none_of_its_business),
+        live_test(an_idle_entry_that_is_missing_comes_back),
+        live_test(a_dead_worker_is_swept_after_the_next_look),
+        live_test(what_lost_messages_said_is_found_by_the_next_look),
+        live_test(a_silent_subscription_is_noticed_without_a_task),
+        live_test(the_look_of_an_ended_life_harms_no_successor),
+        live_test(who_lost_its_registration_registers_anew),
+        live_test(a_look_over_an_old_connection_does_not_do),
+        live_test(a_liveness_key_that_is_gone_comes_back),
+        live_test(a_look_that_gets_lost),
+        live_test(a_look_whose_answer_gets_lost),
+        live_test(on_a_full_redis_the_worker_lives_on),
+        live_test(a_damaged_key_is_told),
+        live_test(a_shorter_ttl_is_heard_of_by_the_next_look),
+    };
+    return scene_run(tests);
+}
