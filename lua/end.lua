@@ -22,8 +22,8 @@ redis.call('HDEL', P .. 'worker:' .. worker, '-') -- needs no memory, so that a 
 if is_lease and has_lapsed(P, queue, token, now) then
   return E_LOST
 end
-local e = carry_out_ends(P, worker, args, 2, true, now, {})
-local status = e.statuses[1]
+local e = carry_out_ends(P, worker, args, 2, true, now)
+local status = e.failed[1] and e.failed[1][3] or 0
 if status == E_REDIS then
   return {E_REDIS, damaged}
 end

@@ -12,10 +12,10 @@
 ]]
 --- @include "try"
 --- @include "clock"
+--- @include "chunk"
 
 local P, queue, front = KEYS[1], ARGV[1], ARGV[2] == '1'
 local list = P .. 'queues:' .. queue
-local CHUNK = 1000
 local REQUEST_KEPT_MS = 3600000
 
 local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'listen', 'broadcast', 'named')

@@ -18,6 +18,8 @@
 --- @include "owner"
 --- @include "hold"
 --- @include "try"
+--- @include "heard"
+--- @include "tally"
 
 local P, worker = KEYS[1], ARGV[1]
 local status, record = owner(P, worker, ARGV[2], ARGV[3])
@@ -58,45 +60,12 @@ local function are_plain()
   local at = first_end
   while ARGV[at] do
     local settings = ARGV[at] == 'finish' and settings_of(ARGV[at + 1])
-    if not settings or (settings[3] and (tonumber(settings[3]) or 0) > now_ms()) or settings[4] or settings[5] then
+    if not settings or is_heard(settings[3], settings[4]) or settings[5] then
       return false
     end
     at = at + 3 + tonumber(ARGV[at + 2])
   end
   return true
-end
-
--- At most so many tokens in one unpack(), far below the limit of about 8 000.
-local MOST = 1000
-
--- Returns {ended = {queue -> n}} and a status for each if not all counted. If some did not, which ones cannot be told
--- any more: then none of their group is claimed.
-local function finish_all()
-  local ended, statuses, n_ends, bad = {}, {}, 0, false
-  local at = first_end
-  while ARGV[at] do
-    local queue, n = ARGV[at + 1], tonumber(ARGV[at + 2])
-    for from = at + 3, at + 2 + n, MOST do
-      local to = math.min(from + MOST - 1, at + 2 + n)
-      local counted = try('HDEL', sets .. queue, unpack(ARGV, from, to))
-      ended[queue] = (ended[queue] or 0) + (counted or 0)
-      if counted ~= to - from + 1 then
-        bad = bad or {}
-        bad[#bad + 1] = {n_ends + 1, n_ends + to - from + 1, counted and E_LOST or E_REDIS}
-      end
-      n_ends = n_ends + to - from + 1
-    end
-    at = at + 3 + n
-  end
-  for i = 1, bad and n_ends or 0 do
-    statuses[i] = 0
-  end
-  for _, run in ipairs(bad or {}) do
-    for i = run[1], run[2] do
-      statuses[i] = run[3]
-    end
-  end
-  return {ended = ended, touched = {}, due = {}, all_counted = not bad, statuses = statuses}
 end
 
 -- What came back goes to other idle workers first: a worker that gives a task back would take it again at once.
@@ -107,21 +76,24 @@ end
 
 local function end_all()
   if not flag and ARGV[6] ~= '1' and are_plain() then
-    return finish_all()
+    local e, at = new_tally(), first_end
+    while ARGV[at] do
+      local queue, n = ARGV[at + 1], tonumber(ARGV[at + 2])
+      finish_together(e, sets .. queue, queue, ARGV, at + 3, n)
+      at = at + 3 + n
+    end
+    return e
   end
   -- A write that needs no memory comes first: then a full Redis allows the others too. A plain finish is one itself.
   redis.call('HDEL', P .. 'worker:' .. worker, '-')
-  local e = rarely().carry_out_ends(P, worker, ARGV, first_end, ARGV[6] == '1' or flag, now_ms(), {})
+  local e = rarely().carry_out_ends(P, worker, ARGV, first_end, ARGV[6] == '1' or flag, now_ms())
   for queue in pairs(e.touched) do
     make_available(queue)
   end
   return e
 end
 
-local e = {ended = {}, due = {}, all_counted = true}
-if ARGV[first_end] then
-  e = end_all()
-end
+local e = ARGV[first_end] and end_all() or new_tally()
 if flag and flag == rarely().FLAG_MARKS and not rare.has_marks(P, worker) then
   redis.call('HDEL', P .. 'worker:' .. worker, 'flag')
 end
@@ -133,7 +105,7 @@ local held, next_due = tonumber(record[4]), math.huge
 for _, n in pairs(e.ended) do
   held = held - n
 end
-local result = {0, e.all_counted and 0 or e.statuses, -1, 0}
+local result = {0, statuses_of(e), -1, 0}
 local want = math.min(tonumber(ARGV[5]), tonumber(ARGV[4]) - held)
 
 -- How many more of a queue the worker may hold; 0 as well when its set there is damaged.

@@ -1,18 +1,13 @@
 --[[
-  Announcements: what those who listen to a queue hear, on channels of its own. Published only while somebody listens
-  (the queue's field `listen`: until when, ms) or where its setting `broadcast` is there; so they cost nothing
-  otherwise.
+  Announcements: what those who listen to a queue hear, on channels of its own. Published only where the queue is heard;
+  so they cost nothing otherwise.
 ]]
---- @include "clock"
+--- @include "heard"
 --- @include "try"
 
 local LISTEN_MS = 10000
 -- What muster says on a queue's channel of work; its workers ignore it, for they are handed their work.
 local WORK = 'muster'
-
-local function is_heard(listen, broadcast)
-  return broadcast or (listen and (tonumber(listen) or 0) > now_ms())
-end
 
 -- A denied PUBLISH is like a message that reached nobody.
 local function announce(P, queue, what, message)

@@ -13,6 +13,7 @@
 --- @include "crashes"
 --- @include "marks"
 --- @include "announce"
+--- @include "tally"
 
 -- How many arguments follow the queue in the group at args[at].
 local ARGUMENTS = {result = 2, retry = 2, fail = 3}
@@ -37,17 +38,6 @@ local function is_listened(P, e, queue)
     e.heard[queue] = settings and is_heard(settings[1], settings[2]) or false
   end
   return e.heard[queue]
-end
-
--- Notes what n ends came to: a status for each, and how many processes the queue has lost.
-local function note(e, queue, n, counted, status)
-  for _ = 1, n do
-    e.statuses[#e.statuses + 1] = status
-  end
-  if status ~= 0 then
-    e.all_counted = false
-  end
-  e.ended[queue] = (e.ended[queue] or 0) + counted
 end
 
 -- Removes one process. Returns its task and its mark, if it has one; nil, noted as E_LOST, if it is not the worker's.
@@ -103,13 +93,7 @@ local function finish(P, e, queue, args, first, n, result)
     end
     return
   end
-  for from = first, first + n - 1, CHUNK do
-    local to = math.min(from + CHUNK, first + n) - 1
-    local n_ends = to - from + 1
-    local counted = try('HDEL', e.sets .. queue, unpack(args, from, to))
-    -- If some did not count, which ones cannot be told any more: then none is claimed.
-    note(e, queue, n_ends, counted or 0, counted == n_ends and 0 or counted and E_LOST or E_REDIS)
-  end
+  finish_together(e, e.sets .. queue, queue, args, first, n)
 end
 
 local function give_back(P, e, queue, args, first, n)
@@ -160,12 +144,12 @@ local function carry_out(P, e, kind, queue, args, at, len)
 end
 
 -- Carries out the ends in args[first...]; those of a queue with a damaged key are not, and noted as E_REDIS. One by
--- one: each end is told what it came to, and looks for its mark. `heard`: queue -> does somebody listen, as far as
--- known. Returns {statuses, all_counted, ended = {queue -> n}, touched = {queue -> true where work came back}, due =
--- {queue -> when the first of what was delayed is due}}.
-local function carry_out_ends(P, worker, args, first, one_by_one, now, heard)
-  local e = {worker = worker, sets = P .. 'processing:' .. worker .. ':', one_by_one = one_by_one, now = now,
-    heard = heard, done = {}, statuses = {}, all_counted = true, ended = {}, touched = {}, due = {}}
+-- one: each end is told what it came to, and looks for its mark. Returns their tally, and with it touched = {queue ->
+-- true where work came back}.
+local function carry_out_ends(P, worker, args, first, one_by_one, now)
+  local e = new_tally()
+  e.worker, e.sets, e.one_by_one, e.now = worker, P .. 'processing:' .. worker .. ':', one_by_one, now
+  e.touched, e.heard, e.done = {}, {}, {}
   local at = first
   while at <= #args do
     local kind, queue, len = args[at], args[at + 1], group_len(args, at)

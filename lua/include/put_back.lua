@@ -6,9 +6,7 @@
 --- @include "marks"
 --- @include "crashes"
 --- @include "failed"
-
--- At most this many values in one unpack(), far below Lua's limit of about 8 000.
-local CHUNK = 1000
+--- @include "chunk"
 
 -- The numbers of those that are not marked; marks and notes are taken away.
 local function drop_marked(P, worker, queue, numbers)

@@ -1,0 +1,49 @@
+--[[
+  The tally of a call's ends: how many there were, which of them failed, and what their queues lost. Of those that
+  counted nothing is kept, for mostly all do.
+]]
+--- @include "chunk"
+--- @include "try"
+
+-- {n = how many ends, failed = {{first, last, status}, ...}, ended = {queue -> processes it lost}, due = {queue -> when
+-- the first of what was delayed is due}}.
+local function new_tally()
+  return {n = 0, failed = {}, ended = {}, due = {}}
+end
+
+-- Notes what the next n ends, of one queue, came to; `counted` of them ended.
+local function note(tally, queue, n, counted, status)
+  if status ~= 0 then
+    tally.failed[#tally.failed + 1] = {tally.n + 1, tally.n + n, status}
+  end
+  tally.n = tally.n + n
+  tally.ended[queue] = (tally.ended[queue] or 0) + counted
+end
+
+-- 0 when all counted, else a status for each in order.
+local function statuses_of(tally)
+  if #tally.failed == 0 then
+    return 0
+  end
+  local statuses = {}
+  for i = 1, tally.n do
+    statuses[i] = 0
+  end
+  for _, run in ipairs(tally.failed) do
+    for i = run[1], run[2] do
+      statuses[i] = run[3]
+    end
+  end
+  return statuses
+end
+
+-- Ends the processes args[first...], n tokens of one set, by as few commands as there can be. If some did not count,
+-- which ones cannot be told any more: then none that was named with them is claimed.
+local function finish_together(tally, set, queue, args, first, n)
+  for from = first, first + n - 1, CHUNK do
+    local to = math.min(from + CHUNK, first + n) - 1
+    local n_ends = to - from + 1
+    local counted = try('HDEL', set, unpack(args, from, to))
+    note(tally, queue, n_ends, counted or 0, counted == n_ends and 0 or counted and E_LOST or E_REDIS)
+  end
+end
