@@ -66,23 +66,13 @@ local function look_at_fields()
   end
 end
 
--- Fresh, and with free hands: who would be handed a task.
-local function is_free(worker)
-  local w = redis.pcall('HMGET', P .. 'worker:' .. worker, 'ttl', 'hands', 'held', 'q:' .. queue)
-  local ttl, hands, held, limit = tonumber(w[1]), tonumber(w[2]), tonumber(w[3]), tonumber(w[4])
-  if not (ttl and hands and held and limit) or redis.call('PTTL', P .. 'alive:' .. worker) * 2 < ttl then
-    return false
-  end
-  return hands > held and (limit == 0 or limit > (try('HLEN', P .. 'processing:' .. worker .. ':' .. queue) or limit))
-end
-
 local function look_at_idle()
   local waiting = redis.call('LLEN', list)
   if waiting == 0 or settings[3] then
     return
   end
   for _, worker in ipairs(redis.call('ZREVRANGE', idle, 0, -1)) do
-    if is_free(worker) then
+    if free_hands(P, queue, worker) then
       local what = 'has ' .. some(waiting, 'task') .. " waiting beside the idle worker '" .. worker .. "'"
       find(check, list, what, function()
         hand_over_waiting(P, queue)

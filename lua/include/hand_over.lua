@@ -8,7 +8,27 @@
 -- A larger task is announced by its token alone, and its worker fetches it: a message is copied once per reader.
 local INLINE_MAX = 16384
 
--- The fresh worker with free hands that became idle last, with its epoch and its free hands; nil when there is none.
+-- How many tasks of the queue a worker can be handed, and its epoch; nil for one that is not fresh, has no free hands,
+-- or has a damaged key.
+local function free_hands(P, queue, worker)
+  local left = redis.call('PTTL', P .. 'alive:' .. worker)
+  if left <= 0 then
+    return nil
+  end
+  local w = redis.pcall('HMGET', P .. 'worker:' .. worker, 'epoch', 'ttl', 'hands', 'held', 'q:' .. queue)
+  local ttl, hands, held, limit = tonumber(w[2]), tonumber(w[3]), tonumber(w[4]), tonumber(w[5])
+  if not (w[1] and ttl and hands and held and limit) or left * 2 < ttl then
+    return nil
+  end
+  local free = hands - held
+  if free > 0 and limit > 0 then
+    local mine = redis.pcall('HLEN', P .. 'processing:' .. worker .. ':' .. queue)
+    free = type(mine) == 'number' and math.min(free, limit - mine) or 0
+  end
+  return free > 0 and free or nil, w[1]
+end
+
+-- The fresh worker with free hands that became idle last, its free hands and its epoch; nil when there is none.
 -- Whoever else is met leaves the idle set (its next take or heartbeat puts it back), so each stale entry costs once.
 -- `worker` is the first to look at, if that is known already.
 local function idle_worker(P, queue, worker)
@@ -18,20 +38,9 @@ local function idle_worker(P, queue, worker)
     if not worker then
       return nil
     end
-    local left = redis.call('PTTL', P .. 'alive:' .. worker)
-    if left > 0 then
-      local w = redis.pcall('HMGET', P .. 'worker:' .. worker, 'epoch', 'ttl', 'hands', 'held', 'q:' .. queue)
-      local ttl, hands, held, limit = tonumber(w[2]), tonumber(w[3]), tonumber(w[4]), tonumber(w[5])
-      if w[1] and ttl and hands and held and limit and left * 2 >= ttl then
-        local free = hands - held
-        if free > 0 and limit > 0 then
-          local mine = redis.pcall('HLEN', P .. 'processing:' .. worker .. ':' .. queue)
-          free = type(mine) == 'number' and math.min(free, limit - mine) or 0
-        end
-        if free > 0 then
-          return worker, w[1], free
-        end
-      end
+    local free, epoch = free_hands(P, queue, worker)
+    if free then
+      return worker, free, epoch
     end
     redis.call('ZREM', idle, worker)
     worker = nil
@@ -64,7 +73,7 @@ local function hand_over(P, queue, n, tasks, latest)
   local list = P .. 'queues:' .. queue
   local given = 0
   while given < n do
-    local worker, epoch, free = idle_worker(P, queue, latest)
+    local worker, free, epoch = idle_worker(P, queue, latest)
     latest = nil
     if not worker then
       break
