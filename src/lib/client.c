@@ -99,6 +99,15 @@ int client_ask(struct muster_client *c, struct redisReply **reply, const char *c
     return err;
 }
 
+int client_append(struct muster_client *c, const char *const *words)
+{
+    struct command command = COMMAND_EMPTY;
+    command_words(&command, words);
+    int err = redis_append(c->redis, &command);
+    command_clear(&command);
+    return err;
+}
+
 int client_run(struct muster_client *c, enum script_id id, struct command *command, struct redisReply **reply)
 {
     int err = redis_script(c->redis, id, command, reply);
@@ -258,27 +267,20 @@ enum { PLAIN_PUSH, PLAIN_SETTINGS, PLAIN_IDLE, PLAIN_PARTS };
 
 static int append_plain(struct muster_client *c, const struct request *r)
 {
-    static const struct {
-        const char *command;
-        enum key key;
-    } parts[PLAIN_PARTS] = {{"LPUSH", KEY_QUEUES}, {"HMGET", KEY_QUEUE}, {"EXISTS", KEY_IDLE}};
-    int err = MUSTER_OK;
-    for (int i = 0; i < PLAIN_PARTS && err == MUSTER_OK; i++) {
-        char key[KEY_MAX];
-        struct command command = COMMAND_EMPTY;
-        key_of(key, c->prefix, parts[i].key, r->queue);
-        command_text(&command, parts[i].command);
-        command_text(&command, key);
-        if (i == PLAIN_PUSH)
-            command_bytes(&command, r->tasks->data, r->tasks->len);
-        for (const char *const *field = i == PLAIN_SETTINGS
-                                            ? (const char *const[]){"named", "listen", "broadcast", NULL}
-                                            : (const char *const[]){NULL};
-             *field; field++)
-            command_text(&command, *field);
-        err = redis_append(c->redis, &command);
-        command_clear(&command);
-    }
+    char key[KEY_MAX];
+    struct command push = COMMAND_EMPTY;
+    key_of(key, c->prefix, KEY_QUEUES, r->queue);
+    command_text(&push, "LPUSH");
+    command_text(&push, key);
+    command_bytes(&push, r->tasks->data, r->tasks->len);
+    int err = redis_append(c->redis, &push);
+    command_clear(&push);
+    key_of(key, c->prefix, KEY_QUEUE, r->queue);
+    if (err == MUSTER_OK)
+        err = client_append(c, (const char *const[]){"HMGET", key, "named", "listen", "broadcast", NULL});
+    key_of(key, c->prefix, KEY_IDLE, r->queue);
+    if (err == MUSTER_OK)
+        err = client_append(c, (const char *const[]){"EXISTS", key, NULL});
     return err;
 }
 

@@ -25,6 +25,9 @@ int client_check_task(struct muster_client *c, const struct muster_bytes *task);
 /* One command of words: the name, a key, and more words up to NULL. */
 int client_ask(struct muster_client *c, struct redisReply **reply, const char *const *words);
 
+/* The same, to be sent with the next call; its answer is read with redis_read(). */
+int client_append(struct muster_client *c, const char *const *words);
+
 /* A script whose command was built; the command is cleared. */
 int client_run(struct muster_client *c, enum script_id id, struct command *command, struct redisReply **reply);
 

@@ -67,15 +67,6 @@ int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, 
 
 /* ---- queues ---- */
 
-static int append_words(struct muster_client *c, const char *const *words)
-{
-    struct command command = COMMAND_EMPTY;
-    command_words(&command, words);
-    int err = redis_append(c->redis, &command);
-    command_clear(&command);
-    return err;
-}
-
 /* A pipelined answer of one row; NULL for a refused one (a damaged key), which is only said. */
 static int read_row_part(struct muster_client *c, const char *of, struct redisReply **reply)
 {
@@ -119,7 +110,7 @@ static int append_queue_parts(struct muster_client *c, const char *name)
         const char *const *fields = parts[i].fields;
         char key[KEY_MAX];
         key_of(key, c->prefix, parts[i].key, name);
-        err = append_words(c, (const char *const[]){parts[i].command, key, fields[0], fields[1], fields[2], NULL});
+        err = client_append(c, (const char *const[]){parts[i].command, key, fields[0], fields[1], fields[2], NULL});
     }
     return err;
 }
@@ -221,10 +212,10 @@ static int read_worker(struct muster_client *c, const char *id, struct redisRepl
     char key[KEY_MAX];
     struct redisReply *parts[2] = {NULL};
     key_of(key, c->prefix, KEY_WORKER, id);
-    int err = append_words(c, (const char *const[]){"HGETALL", key, NULL});
+    int err = client_append(c, (const char *const[]){"HGETALL", key, NULL});
     key_of(key, c->prefix, KEY_ALIVE, id);
     if (err == MUSTER_OK)
-        err = append_words(c, (const char *const[]){"PTTL", key, NULL});
+        err = client_append(c, (const char *const[]){"PTTL", key, NULL});
     if (err == MUSTER_OK)
         err = read_row_parts(c, id, parts, 2);
     *record = parts[0];
