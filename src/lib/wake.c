@@ -219,11 +219,13 @@ void wake_message(struct muster_worker *w, const char *channel, struct muster_by
 {
     char own[KEY_MAX];
     w->last_message_ms = clock_ms();
-    struct served *cancelled_in = queue_of(w, channel, CHANNEL_CANCEL);
     key_of(own, w->prefix, KEY_WAKE, w->id);
-    if (strcmp(channel, own) == 0)
+    if (strcmp(channel, own) == 0) {
         own_message(w, message.data, message.len);
-    else if (cancelled_in)
+        return;
+    }
+    struct served *cancelled_in = queue_of(w, channel, CHANNEL_CANCEL);
+    if (cancelled_in)
         worker_tell_of(w, MUSTER_EVENT_CANCEL, cancelled_in->name, message);
     else if (queue_of(w, channel, CHANNEL_WORK) &&
              (message.len != strlen(OWN_HINT) || memcmp(message.data, OWN_HINT, message.len) != 0))
