@@ -25,53 +25,50 @@ struct pool {
 
 /* ---- what came of it ---- */
 
-/* Under the lock. */
-static void add_posted(struct muster_process *p, enum posted what)
+/* What is written of the process between these two is read by the loop's thread together with `what`. */
+static struct muster_worker *begin_post(struct muster_process *p)
+{
+    pthread_mutex_lock(&p->worker->pool->lock);
+    return p->worker;
+}
+
+/* The worker is given, for once the lock is free the process may be gone. */
+static void end_post(struct muster_worker *w, struct muster_process *p, enum posted what)
 {
     if (p->posted == POSTED_NOTHING)
-        TAILQ_INSERT_TAIL(&p->worker->pool->posted, p, in_pool);
+        TAILQ_INSERT_TAIL(&w->pool->posted, p, in_pool);
     p->posted |= what;
+    pthread_mutex_unlock(&w->pool->lock);
+    stop_wake(w);
 }
 
 static void post_returned(struct muster_process *p, enum muster_outcome outcome)
 {
-    struct muster_worker *w = p->worker; /* once it is posted, the process may be gone */
-    pthread_mutex_lock(&w->pool->lock);
+    struct muster_worker *w = begin_post(p);
     p->handler_outcome = outcome;
-    add_posted(p, POSTED_RETURNED);
-    pthread_mutex_unlock(&w->pool->lock);
-    stop_wake(w);
+    end_post(w, p, POSTED_RETURNED);
 }
 
 void pool_post_end(struct muster_process *p, enum muster_outcome outcome)
 {
-    struct muster_worker *w = p->worker;
-    pthread_mutex_lock(&w->pool->lock);
+    struct muster_worker *w = begin_post(p);
     p->end_outcome = outcome;
-    add_posted(p, POSTED_ENDED);
-    pthread_mutex_unlock(&w->pool->lock);
-    stop_wake(w);
+    end_post(w, p, POSTED_ENDED);
 }
 
 void pool_post_note(struct muster_process *p, char *note)
 {
-    struct muster_worker *w = p->worker;
-    pthread_mutex_lock(&w->pool->lock);
+    struct muster_worker *w = begin_post(p);
     free(p->note);
     p->note = note;
-    add_posted(p, POSTED_NOTE);
-    pthread_mutex_unlock(&w->pool->lock);
-    stop_wake(w);
+    end_post(w, p, POSTED_NOTE);
 }
 
 void pool_post_extension(struct muster_process *p, int64_t limit_ms)
 {
-    struct muster_worker *w = p->worker;
-    pthread_mutex_lock(&w->pool->lock);
+    struct muster_worker *w = begin_post(p);
     p->extend_ms = limit_ms;
-    add_posted(p, POSTED_EXTENDED);
-    pthread_mutex_unlock(&w->pool->lock);
-    stop_wake(w);
+    end_post(w, p, POSTED_EXTENDED);
 }
 
 void pool_forget(struct muster_process *p)
