@@ -152,7 +152,10 @@ static int enqueue_script(struct muster_client *c, const struct request *r, stru
                                             .of = r->n,
                                             .tasks = r->tasks + chunk.from,
                                             .n = chunk.to - chunk.from});
-    int err = client_run(c, SCRIPT_ENQUEUE, &command, &reply);
+    /* One task is there to be begun at once; with many the throughput counts. */
+    int err = r->n == 1 ? redis_script_waking(c->redis, SCRIPT_ENQUEUE, &command, &reply)
+                        : redis_script(c->redis, SCRIPT_ENQUEUE, &command, &reply);
+    command_clear(&command);
     if (err == MUSTER_E_EXISTS)
         redis_error_set(c->redis, "the request '%s' had other content before; nothing was enqueued", r->id);
     if (err == MUSTER_OK && waiting)

@@ -37,6 +37,9 @@ int redis_call(struct redis *r, struct command *c, struct redisReply **reply);
  * status of the script's own is an error too. */
 int redis_script(struct redis *r, enum script_id id, struct command *c, struct redisReply **reply);
 
+/* The same for one that mostly wakes somebody: its messages leave Redis before its answer. One small command more. */
+int redis_script_waking(struct redis *r, enum script_id id, struct command *c, struct redisReply **reply);
+
 /* Pipelining: send without waiting, then read the answers in order. After an error the connection is unusable until
  * the next redis_call() or redis_append() connects again; what was sent is unknown. */
 int redis_append(struct redis *r, struct command *c);
