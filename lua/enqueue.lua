@@ -11,12 +11,10 @@
   listen that work waits. O(tasks).
 ]]
 --- @include "try"
---- @include "clock"
 --- @include "chunk"
 
 local P, queue, front = KEYS[1], ARGV[1], ARGV[2] == '1'
 local list = P .. 'queues:' .. queue
-local REQUEST_KEPT_MS = 3600000
 
 local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'listen', 'broadcast', 'named')
 local latest = try('ZREVRANGE', P .. 'idle:' .. queue, 0, 0)
@@ -25,8 +23,16 @@ if damaged then
 end
 
 local is_idle = latest[1] and not settings[1]
+local n_tasks = #ARGV - 5
+if settings[4] and not is_idle and not settings[2] and not settings[3] and ARGV[3] == '' and n_tasks > 0
+    and n_tasks <= CHUNK and not (front and n_tasks > 1) then
+  return try(front and 'RPUSH' or 'LPUSH', list, unpack(ARGV, 6)) or {E_REDIS, damaged}
+end
 
--- Functions that only some calls need are made in these calls only: for Redis, making one costs more than calling it.
+-- Functions that only some calls need are made in these calls only: here, behind what needs none, and further down where
+-- somebody is idle.
+--- @include "clock"
+local REQUEST_KEPT_MS = 3600000
 
 -- Returns how many wait then.
 local function push(tasks, from)
@@ -88,11 +94,6 @@ local function enqueue_once(tasks, waiting)
   return waiting
 end
 
-local n_tasks = #ARGV - 5
-if settings[4] and not is_idle and not settings[2] and not settings[3] and ARGV[3] == '' and n_tasks > 0
-    and n_tasks <= CHUNK and not (front and n_tasks > 1) then
-  return try(front and 'RPUSH' or 'LPUSH', list, unpack(ARGV, 6)) or {E_REDIS, damaged}
-end
 local tasks, waiting = {}, try('LLEN', list)
 if not waiting then
   return {E_REDIS, damaged}

@@ -49,9 +49,10 @@ if not format then
 end
 local epoch = again and old[2] or select(2, draw_tokens(P, 1))
 if not again then
-  redis.call('HSET', record, 'nonce', nonce, 'epoch', epoch, 'conn', '0', 'ttl', ARGV[3], 'hands', ARGV[4],
-    'held', held,
-    'host', ARGV[5], 'pid', ARGV[6], 'version', ARGV[7], 'started', now, 'permanent', ARGV[9])
+  -- Redis looks for a field from the beginning: first comes what every call asks for.
+  redis.call('HSET', record, 'epoch', epoch, 'conn', '0', 'hands', ARGV[4], 'held', held, 'ttl', ARGV[3],
+    'permanent', ARGV[9], 'nonce', nonce,
+    'host', ARGV[5], 'pid', ARGV[6], 'version', ARGV[7], 'started', now)
   for _, queue in ipairs(queues) do
     redis.call('HSET', record, 'q:' .. queue, '0')
   end

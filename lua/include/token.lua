@@ -10,7 +10,7 @@ local function token_number(text)
 end
 
 local function token_text(number)
-  local bytes = {}
+  local bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} -- as long as it gets, or it would grow on the way
   for i = 11, 1, -1 do
     local digit = number % 32
     bytes[i] = digit + (digit < 10 and 48 or 87)
