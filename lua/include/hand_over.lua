@@ -42,6 +42,9 @@ local function idle_worker(P, queue, worker)
     if free then
       return worker, free, epoch
     end
+    -- Needs memory and changes nothing: if this is a script's first write, a full Redis refuses it here. After a ZREM,
+    -- which it allows, it would allow all the rest.
+    redis.call('ZADD', idle, 'XX', 'GT', '-inf', worker)
     redis.call('ZREM', idle, worker)
     worker = nil
   end

@@ -57,6 +57,29 @@ static void a_full_redis_is_E_FULL_and_nothing_is_changed(void **state)
     redis_server_remove(&own);
 }
 
+/* Of who is known as idle but is not only the entry would be removed, which a full Redis allows. */
+static void a_full_redis_is_E_FULL_beside_a_worker_that_is_idle_no_more(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    char before[41], after[41];
+    redis_server_start(&own, NULL);
+    struct muster_client *c = client_of(s, own.url, 0);
+    assert_ok(muster_task_enqueue(c, "q", "first", 5, NULL));
+    raw_do(own.redis, "DEL %s:queues:q", s->prefix);
+    raw_do(own.redis, "ZADD %s:idle:q 1 gone", s->prefix);
+    raw_do(own.redis, "CONFIG SET maxmemory 1");
+    redis_server_digest(&own, before);
+    assert_refused(c, MUSTER_E_FULL, "");
+    redis_server_digest(&own, after);
+    assert_string_equal(before, after);
+    raw_do(own.redis, "CONFIG SET maxmemory 0");
+    assert_ok(muster_task_enqueue(c, "q", "x", 1, NULL));
+    assert_int_equal(raw_int(own.redis, "ZCARD %s:idle:q", s->prefix), 0);
+    muster_client_free(c);
+    redis_server_remove(&own);
+}
+
 static void a_fresh_namespace_on_a_full_redis_is_E_FULL(void **state)
 {
     struct scene *s = *state;
@@ -246,6 +269,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_full_redis_is_E_FULL_and_nothing_is_changed),
+        live_test(a_full_redis_is_E_FULL_beside_a_worker_that_is_idle_no_more),
         live_test(a_fresh_namespace_on_a_full_redis_is_E_FULL),
         live_test(a_replica_is_E_BUSY_and_nothing_is_changed),
         live_test(a_user_who_may_not_is_E_DENIED_and_nothing_is_changed),
