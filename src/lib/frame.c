@@ -36,7 +36,7 @@ int frame_field(struct muster_bytes *rest, struct muster_bytes *field)
 
 int frame_length(struct muster_bytes *rest, size_t *len)
 {
-    struct muster_bytes field;
+    struct muster_bytes field = {0};
     *len = 0;
     if (frame_field(rest, &field) != 0 || field.len == 0 || field.len > DIGITS_MAX)
         return -1;

@@ -5,7 +5,6 @@
  *
  * Where a ttl of an hour is used, no heartbeat comes within the test: what arrives was brought by a message.
  */
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,29 +38,6 @@ static void one_task_goes_to_one_idle_worker_with_one_message(void **state)
     assert_int_equal(redis_server_calls(s->server, "publish") - publishes, 1);
     assert_int_equal(scene_starts(s), 1);
     scene_assert_quiet(s);
-}
-
-/* Whoever has the producer's answer finds the message delivered: the worker is not woken behind the producer. */
-static void a_message_leaves_redis_before_the_producers_answer(void **state)
-{
-    struct scene *s = *state;
-    struct redisContext *ear = redisConnectUnix(s->server->socket);
-    idle_for_an_hour(s, "w1");
-    scene_enqueue(s, "q", "the script is known from now on");
-    for (size_t i = 1; i <= 50; i++) {
-        struct pollfd heard = {.fd = ear->fd, .events = POLLIN};
-        struct redisReply *message;
-        scene_await_starts(s, i);
-        raw_await(s->server->redis, s->base, 1, "ZCARD %s:idle:q", s->prefix);
-        if (i == 1)
-            freeReplyObject(raw(ear, "SUBSCRIBE %s:wake:w1", s->prefix));
-        scene_enqueue(s, "q", "t");
-        assert_int_equal(poll(&heard, 1, 0), 1);
-        assert_int_equal(redisGetReply(ear, (void **)&message), REDIS_OK);
-        freeReplyObject(message);
-    }
-    redisFree(ear);
-    scene_await_starts(s, 51);
 }
 
 static void as_many_tasks_as_idle_hands_are_handed_over_in_order(void **state)
@@ -380,7 +356,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         live_test(one_task_goes_to_one_idle_worker_with_one_message),
-        live_test(a_message_leaves_redis_before_the_producers_answer),
         live_test(as_many_tasks_as_idle_hands_are_handed_over_in_order),
         live_test(a_task_costs_the_same_with_1_10_and_300_idle_workers),
         live_test(a_foreign_push_with_its_message_wakes_at_once),
