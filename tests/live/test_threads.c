@@ -16,7 +16,7 @@
 #include "invariant.h"
 #include "live_worker.h"
 
-enum { TTL_MS = 450, THREADS = 4, MANY = 10000 };
+enum { TTL_MS = 1000, THREADS = 4, MANY = 10000 };
 
 /* One test's worker and what its handlers do together. */
 struct shop {
