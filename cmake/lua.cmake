@@ -7,19 +7,22 @@
 #
 # Checked: every include exists, each once, none in a circle; the KEYS[n] and ARGV[n] that a script uses are those that
 # its header declares (ARGV[n...] declares the rest); includes use neither; every key literal `P .. 'name:'` is in the
-# list of src/lib/keys.h; every E_NAME is in the list of include/muster/error.h, whose number takes its place.
+# list of src/lib/keys.h; every E_NAME is in the list of include/muster/error.h, whose number takes its place, and every
+# SETTING_NAME in the list of include/muster/job.h, whose default does.
 
 set(MUSTER_LUA_CMAKE ${CMAKE_CURRENT_LIST_FILE})
 
 function(muster_embed_lua lua_dir out_dir)
   set(errors ${CMAKE_CURRENT_SOURCE_DIR}/include/muster/error.h)
   set(keys ${CMAKE_CURRENT_SOURCE_DIR}/src/lib/keys.h)
+  set(settings ${CMAKE_CURRENT_SOURCE_DIR}/include/muster/job.h)
   file(GLOB inputs CONFIGURE_DEPENDS ${lua_dir}/*.lua ${lua_dir}/include/*.lua)
   add_custom_command(
     OUTPUT ${out_dir}/lua_scripts.c ${out_dir}/lua_scripts.h
     COMMAND ${CMAKE_COMMAND} -DLUA_DIR=${lua_dir} -DOUT_DIR=${out_dir} -DERRORS=${errors} -DKEYS=${keys}
+      -DSETTINGS=${settings}
       -P ${MUSTER_LUA_CMAKE}
-    DEPENDS ${inputs} ${errors} ${keys} ${MUSTER_LUA_CMAKE}
+    DEPENDS ${inputs} ${errors} ${keys} ${settings} ${MUSTER_LUA_CMAKE}
     COMMENT "Embedding the Lua scripts"
     VERBATIM)
   set(MUSTER_LUA_SOURCE ${out_dir}/lua_scripts.c ${out_dir}/lua_scripts.h PARENT_SCOPE)
@@ -32,6 +35,7 @@ endif()
 cmake_policy(VERSION 3.25)
 file(READ ${ERRORS} error_list)
 file(READ ${KEYS} key_list)
+file(READ ${SETTINGS} setting_list)
 
 # Lua text holds what CMake lists cannot: keep brackets and semicolons out of the way while working on it.
 function(read_lua out file)
@@ -136,6 +140,22 @@ function(number_errors out name text)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
+# SETTING_NAME: the default of the setting `name`.
+function(number_settings out name text)
+  string(REGEX MATCHALL "SETTING_[A-Z_]+" names "${text}")
+  list(REMOVE_DUPLICATES names)
+  list(SORT names ORDER DESCENDING) # the longer one of two that begin alike first
+  foreach(one ${names})
+    string(REGEX REPLACE "^SETTING_" "" setting "${one}")
+    string(TOLOWER ${setting} setting)
+    if(NOT setting_list MATCHES "X\\(${setting}, ([0-9]+),")
+      message(FATAL_ERROR "lua/${name}: ${setting} is not in the list of settings of include/muster/job.h")
+    endif()
+    string(REPLACE "${one}" "${CMAKE_MATCH_1}" text "${text}")
+  endforeach()
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
 file(GLOB scripts ${LUA_DIR}/*.lua)
 set(list_of_scripts "")
 set(bodies "")
@@ -148,6 +168,7 @@ foreach(script ${scripts})
   expand(text ${script} "")
   check_keys(${name}.lua "${text}")
   number_errors(text ${name}.lua "${text}")
+  number_settings(text ${name}.lua "${text}")
   string(REPLACE "<LB>" "[" text "${text}")
   string(REPLACE "<RB>" "]" text "${text}")
   string(REPLACE "<SC>" ";" text "${text}")

@@ -21,10 +21,11 @@ local PAGE = 1000
 local function find(worker)
   local set, found = P .. 'processing:' .. worker .. ':' .. queue, {}
   if holder ~= '' then
-    return try('HEXISTS', set, wanted) == 1 and {wanted} or {}
+    return (try('HEXISTS', set, wanted) == 1 or try('HEXISTS', set, 'j' .. wanted) == 1) and {wanted} or {}
   end
   for _, token in ipairs(try('HKEYS', set) or {}) do
-    if redis.call('HSTRLEN', set, token) == #wanted and redis.call('HGET', set, token) == wanted then
+    if not is_job_field(token) and redis.call('HSTRLEN', set, token) == #wanted
+        and redis.call('HGET', set, token) == wanted then
       found[#found + 1] = token
     end
   end

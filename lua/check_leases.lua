@@ -22,8 +22,8 @@ end
 
 local page = redis.call('ZRANGE', leases, from, from + PAGE - 1)
 local empty, kept = {}, #page
-for _, token in ipairs(page) do
-  empty[#empty + 1] = redis.call('HEXISTS', set, token) == 0 and token or nil
+for _, field in ipairs(page) do
+  empty[#empty + 1] = redis.call('HEXISTS', set, field) == 0 and field or nil
 end
 if #empty > 0 then
   find(check, leases, 'has ' .. some(#empty, 'lease') .. ' of no process', function()
@@ -37,14 +37,14 @@ check.answer[2] = #page == PAGE and from + kept or -1
 -- Every lease has its process, or was found: if there are as many of both, every process has its lease.
 local function look_for_endless()
   local highest, endless, now = highest_drawn(P), {}, now_ms()
-  for _, token in ipairs(redis.call('HKEYS', set)) do
-    local is_endless = drawn_number(token, highest) and not redis.call('ZSCORE', leases, token)
-    endless[#endless + 1] = is_endless and token or nil
+  for _, field in ipairs(redis.call('HKEYS', set)) do
+    local is_endless = drawn_number(token_of(field), highest) and not redis.call('ZSCORE', leases, field)
+    endless[#endless + 1] = is_endless and field or nil
   end
   if #endless > 0 then
     find(check, set, 'holds ' .. some(#endless, 'task') .. ' under a lease without an end', function()
-      for _, token in ipairs(endless) do
-        redis.call('ZADD', leases, now, token)
+      for _, field in ipairs(endless) do
+        redis.call('ZADD', leases, now, field)
       end
       note_due(P, queue, now)
       return 'it ends now'

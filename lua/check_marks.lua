@@ -29,7 +29,8 @@ end
 
 local function is_held(token)
   for _, queue in ipairs(queues) do
-    if try('HEXISTS', P .. 'processing:' .. worker .. ':' .. queue, token) ~= 0 then
+    local set = P .. 'processing:' .. worker .. ':' .. queue
+    if try('HEXISTS', set, token) ~= 0 or try('HEXISTS', set, 'j' .. token) ~= 0 then
       return true -- or a set of the wrong type: nobody knows
     end
   end

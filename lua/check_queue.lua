@@ -1,7 +1,8 @@
 --[[
   check_queue: do a queue's counters and times agree with what is there, and does nothing wait beside an idle worker?
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] "1": put right what can be     ARGV[2] queue     ARGV[3] "1": count what runs
+    ARGV[1] "1": put right what can be     ARGV[2] queue
+    ARGV[3] "1": count what runs, and believe the indexes of jobs
   Returns {0, 0, then for each find key, what is wrong, 1 if it was put right}. A queue with a key of the wrong type is
   passed over: that is a find of its own. Publishes to those who get tasks, and to those who wait.
   O(registered workers, and failures).
@@ -10,7 +11,7 @@
 --- @include "counts"
 --- @include "due"
 --- @include "available"
---- @include "failed"
+--- @include "jobs"
 
 local P, queue = KEYS[1], ARGV[2]
 local check = new_check(P, ARGV[1])
@@ -19,7 +20,8 @@ local is_sound = can_move_due(P, queue) and try('HLEN', key) and try('ZCARD', id
 if not is_sound then
   return check.answer
 end
-local settings = redis.call('HMGET', key, 'running', 'due', 'paused', 'named', 'crashes')
+local settings = redis.call('HMGET', key, 'running', 'due', 'paused', 'named', 'crashes', 'jobs', 'max_running')
+local has_jobs = ARGV[3] == '1' and Jobs.are_sound(P, queue)
 
 local function look_at_count()
   local running = count_running(P, queue)
@@ -31,19 +33,40 @@ local function look_at_count()
   end
 end
 
--- Later than the earliest nobody would look for it; earlier does no harm.
-local function look_at_due()
+local function earliest_due()
+  local zsets = {P .. 'delayed:' .. queue, P .. 'leases:' .. queue}
+  if has_jobs then
+    zsets[3], zsets[4] = P .. 'scheduled:' .. queue, P .. 'recurring:' .. queue
+  end
   local earliest
-  for _, zset in ipairs({P .. 'delayed:' .. queue, P .. 'leases:' .. queue}) do
+  for _, zset in ipairs(zsets) do
     local at = tonumber(redis.call('ZRANGE', zset, 0, 0, 'WITHSCORES')[2])
     earliest = at and math.min(at, earliest or at) or earliest
   end
+  return earliest
+end
+
+-- Later than the earliest nobody would look for it; earlier does no harm.
+local function look_at_due(earliest)
   local due = tonumber(settings[2] or nil)
   if earliest and (not due or due > earliest) then
     local what = "says 'due' " .. (settings[2] or 'never') .. ', but something is due at '
     find(check, key, what .. string.format('%.0f', earliest), function()
       redis.call('HDEL', key, 'due')
       note_due(P, queue, earliest)
+      return 'set it right'
+    end)
+  end
+end
+
+-- The same for whoever keeps the timer, who puts off a damaged queue a little.
+local TIMER_PAUSE_MS = 1000
+local function look_at_timer(earliest)
+  local due = try('ZSCORE', P .. 'due', queue)
+  local latest = earliest and math.max(earliest, now_ms() + TIMER_PAUSE_MS)
+  if latest and due ~= nil and (tonumber(due or nil) or math.huge) > latest then
+    find(check, P .. 'due', "has the queue '" .. queue .. "' too late or not at all", function()
+      set_due(P, queue, earliest)
       return 'set it right'
     end)
   end
@@ -64,19 +87,25 @@ local function look_at_fields()
       return 'said so'
     end)
   end
+  if has_jobs and not settings[6] and redis.call('ZCARD', P .. 'waiting:' .. queue) > 0 then
+    find(check, key, 'does not tell that jobs wait', function()
+      redis.call('HSET', key, 'jobs', '1')
+      return 'said so'
+    end)
+  end
 end
 
 local function look_at_idle()
-  local waiting = redis.call('LLEN', list)
-  if waiting == 0 or settings[3] then
+  local tasks, waiting = redis.call('LLEN', list), has_jobs and count_waiting(P, queue) or redis.call('LLEN', list)
+  if waiting == 0 or settings[3] or room_under_limit(settings[7], settings[1]) == 0 then
     return
   end
   for _, worker in ipairs(redis.call('ZREVRANGE', idle, 0, -1)) do
     if free_hands(P, queue, worker) then
       local what = 'has ' .. some(waiting, 'task') .. " waiting beside the idle worker '" .. worker .. "'"
-      find(check, list, what, function()
+      find(check, tasks > 0 and list or P .. 'waiting:' .. queue, what, function()
         hand_over_waiting(P, queue)
-        return waiting - redis.call('LLEN', list) .. ' handed over'
+        return waiting - count_waiting(P, queue) .. ' handed over'
       end)
       return
     end
@@ -90,6 +119,7 @@ local function count_failed()
     for _, member in ipairs(redis.call('ZRANGE', P .. 'failed:' .. queue, from, from + FAILED_PAGE - 1)) do
       local group = parse_failed(member)
       figures.bytes = (figures.bytes or 0) + #member
+      figures.jobs = failed_job(member) and (figures.jobs or 0) + 1 or figures.jobs
       if group then
         figures['g:' .. group] = (figures['g:' .. group] or 0) + 1
       else
@@ -134,7 +164,9 @@ end
 if ARGV[3] == '1' then
   look_at_count()
 end
-look_at_due()
+local earliest = earliest_due()
+look_at_due(earliest)
+look_at_timer(earliest)
 look_at_fields()
 look_at_idle()
 look_at_failed()

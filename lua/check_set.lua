@@ -1,6 +1,7 @@
 --[[
-  check_set: may these tasks be in this holder's hands? Else they go back to the front of their queue, in the order in
-  which they were taken; what was cancelled is dropped.
+  check_set: may these tasks and jobs be in this holder's hands? Else they go back to the front of their queue, in the
+  order in which they were taken, jobs to where they were; what was cancelled is dropped. Jobs whose records say that
+  they are elsewhere, or gone, are removed.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] "1": put right what can be     ARGV[2] worker, or ".lease"     ARGV[3] queue
   Returns {0, the highest token in it or 0, then for each find key, what is wrong, 1 if it was put right}. Publishes to
@@ -10,6 +11,7 @@
 --- @include "counts"
 --- @include "drawn"
 --- @include "finds"
+--- @include "where"
 
 local P, worker, queue = KEYS[1], ARGV[2], ARGV[3]
 local check = new_check(P, ARGV[1])
@@ -44,18 +46,28 @@ local function settle()
   end
   set_running(P, queue, count_running(P, queue))
   hand_over_waiting(P, queue)
+  hand_over_jobs(P)
 end
 
--- `give_back` gets rid of them, unless a key has a wrong type.
-local function find_misplaced(what, give_back)
+-- Jobs that are not in these hands: nothing of them is here but their ids.
+local function remove_fields(fields)
+  for _, field in ipairs(fields) do
+    unmark(P, worker, token_of(field))
+    redis.call('HDEL', set, field)
+    try('ZREM', P .. 'leases:' .. queue, field)
+  end
+end
+
+-- `get_rid` of them, unless a key has a wrong type.
+local function find_misplaced(what, done, get_rid)
   find(check, set, what, function()
     local obstacle = damaged_key(P, worker, {queue})
     if obstacle then
       return nil, obstacle
     end
-    give_back()
+    get_rid()
     settle()
-    return 'given back to the front of the queue'
+    return done
   end)
 end
 
@@ -65,12 +77,22 @@ if not record or not fields then
   return check.answer
 end
 
+-- Does the record of the job under this field say otherwise? One that cannot be read says nothing.
+local function is_stray(field)
+  local job = where_is(P, redis.call('HGET', set, field))
+  return job == false or (job and not (job.state == 'running' and job.queue == queue and job.worker == worker
+    and 'j' .. (job.token or '') == field))
+end
+
+local BACK = 'given back to the front of the queue'
 local highest = highest_drawn(P)
-local odd, newest = {}, 0
+local odd, strays, newest = {}, {}, 0
 for _, field in ipairs(fields) do
-  local number = drawn_number(field, highest)
+  local is_job = is_job_field(field)
+  local number = (is_job or #field == TOKEN_LEN) and drawn_number(token_of(field), highest)
   if number then
     newest = math.max(newest, number)
+    strays[#strays + 1] = is_job and is_stray(field) and field or nil
   else
     odd[#odd + 1] = field
   end
@@ -79,17 +101,23 @@ if newest > 0 then
   check.answer[2] = token_text(newest)
 end
 if #odd > 0 then
-  find_misplaced('holds ' .. some(#odd, 'task') .. ' under a field that is no token', function()
+  find_misplaced('holds ' .. some(#odd, 'task') .. ' under a field that is no token', BACK, function()
     give_back_fields(odd)
+  end)
+end
+if #strays > 0 then
+  find_misplaced('holds ' .. some(#strays, 'job') .. ' that are elsewhere or gone', 'removed', function()
+    remove_fields(strays)
   end)
 end
 
 -- A record without epoch is the worker's own damage, and ends with all that it holds.
 local is_registered = record[1] or redis.call('EXISTS', P .. 'worker:' .. worker) == 1
 local is_served = worker == LEASE or (is_registered and not record[1]) or (record[2] and record[2] ~= '-')
-if #fields > #odd and not is_served then
+local rest = #fields - #odd - #strays
+if rest > 0 and not is_served then
   local who = is_registered and 'a worker that does not serve this queue' or 'a worker that is not registered'
-  find_misplaced('holds ' .. some(#fields - #odd, 'task') .. ' for ' .. who, function()
+  find_misplaced('holds ' .. some(rest, 'task') .. ' for ' .. who, BACK, function()
     give_back_set(P, worker, queue)
   end)
 end

@@ -110,7 +110,8 @@ end
 local function is_any_held(tokens)
   for _, token in ipairs(tokens) do
     for _, queue in ipairs(queues) do
-      if try('HEXISTS', P .. 'processing:' .. worker .. ':' .. queue, token) == 1 then
+      local set = P .. 'processing:' .. worker .. ':' .. queue
+      if try('HEXISTS', set, token) == 1 or try('HEXISTS', set, 'j' .. token) == 1 then
         return true
       end
     end

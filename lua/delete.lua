@@ -3,8 +3,9 @@
   their holders told: they may finish, else they are dropped. So nothing resurrects it.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue
-  Returns {0, how many waited, processes marked}, or {E_REDIS, key} for a key of the wrong type: nothing was changed.
-  Publishes to the holders and to those who listen. O(processes of the queue).
+  Returns {0, how many waited, processes marked, 1: there are more jobs, call again}, or {E_REDIS, key} for a key of the
+  wrong type: nothing was changed. Jobs go with their records, 1 000 per call; those that wait for one of them fail.
+  Publishes to the holders and to those who listen. O(processes of the queue, failures, 1 000 jobs).
 ]]
 --- @include "marks"
 --- @include "due"
@@ -12,8 +13,14 @@
 
 local P, queue = KEYS[1], ARGV[1]
 local key = P .. 'queue:' .. queue
+local JOBS_MAX = 1000
+
+local function has_jobs()
+  return redis.call('EXISTS', P .. 'scheduled:' .. queue, P .. 'depends:' .. queue, P .. 'waiting:' .. queue,
+    P .. 'recurring:' .. queue, P .. 'complete:' .. queue, P .. 'failed:' .. queue) > 0
+end
 local settings = try('HMGET', key, 'listen', 'broadcast')
-local is_sound = can_move_due(P, queue) and try('ZCARD', P .. 'names')
+local is_sound = can_move_due(P, queue) and try('ZCARD', P .. 'names') and (not has_jobs() or Jobs.are_sound(P, queue))
 local held, running = {}, 0
 for _, worker in ipairs(holders(P)) do
   local tokens = try('HKEYS', P .. 'processing:' .. worker .. ':' .. queue) or {}
@@ -25,18 +32,60 @@ if not is_sound or damaged then
   return {E_REDIS, damaged}
 end
 
-local waiting = redis.call('LLEN', P .. 'queues:' .. queue) + redis.call('ZCARD', P .. 'delayed:' .. queue)
+redis.call('HDEL', key, '-') -- needs no memory, so that a full Redis allows the others
+
+-- Whether there are more, and how many of those gone were still to run. Those that depend go first: they do not fail
+-- for the want of one that goes, too.
+local function forget_jobs()
+  local left, waited = JOBS_MAX, 0
+  for _, state in ipairs({'depends', 'scheduled', 'waiting', 'complete', 'recurring'}) do
+    local members = redis.call('ZRANGE', Jobs.index(P, state, queue), 0, left - 1)
+    for _, member in ipairs(state == 'depends' and members or {}) do
+      Jobs.remove_dependencies(P, Jobs.id_of(member))
+    end
+    for _, member in ipairs(members) do
+      local job = Jobs.read(P, Jobs.id_of(member))
+      if job and job.state == state and Jobs.member(job) == member then
+        Jobs.forget(P, job)
+      else
+        redis.call('ZREM', Jobs.index(P, state, queue), member)
+      end
+    end
+    left = left - #members
+    waited = waited + ((state == 'complete' or state == 'recurring') and 0 or #members)
+    if left <= 0 then
+      return true, waited
+    end
+  end
+  for _, member in ipairs(redis.call('ZRANGE', P .. 'failed:' .. queue, 0, -1)) do
+    if failed_job(member) and left == 0 then
+      return true, waited
+    elseif failed_job(member) then
+      left = left - 1
+      forget_failed(P, queue, member, redis.call('ZSCORE', P .. 'failed:' .. queue, member) or 0)
+    end
+  end
+  return false, waited
+end
+
+local waited = 0
+if has_jobs() then
+  local is_more
+  is_more, waited = forget_jobs()
+  hand_over_jobs(P)
+  if is_more then
+    return {0, waited, 0, 1}
+  end
+end
+local waiting = waited + redis.call('LLEN', P .. 'queues:' .. queue) + redis.call('ZCARD', P .. 'delayed:' .. queue)
 redis.call('UNLINK', P .. 'queues:' .. queue, P .. 'delayed:' .. queue, P .. 'failed:' .. queue,
-  P .. 'failures:' .. queue,
-  P .. 'crashes:' .. queue, key)
+  P .. 'failures:' .. queue, P .. 'crashes:' .. queue, key)
 -- What stays is no setting: who is still in work, when his lease ends, and who listens.
 if running > 0 then
   redis.call('HSET', key, 'running', running)
 end
 local lapses = redis.call('ZRANGE', P .. 'leases:' .. queue, 0, 0, 'WITHSCORES')[2]
-if lapses then
-  redis.call('HSET', key, 'due', lapses)
-end
+set_due(P, queue, tonumber(lapses or nil))
 if settings[1] then
   redis.call('HSET', key, 'listen', settings[1])
 end
@@ -45,7 +94,8 @@ if redis.call('EXISTS', key, P .. 'idle:' .. queue) == 0 then
 end
 for worker, tokens in pairs(held) do
   local unmarked = {}
-  for _, token in ipairs(tokens) do
+  for _, field in ipairs(tokens) do
+    local token = token_of(field)
     unmarked[#unmarked + 1] = redis.call('HEXISTS', P .. 'marks:' .. worker, token) == 0 and token or nil
   end
   mark(P, worker, unmarked, DELETED)
@@ -53,4 +103,4 @@ end
 if is_heard(settings[1], settings[2]) then
   announce(P, queue, 'delete', queue)
 end
-return {0, waiting, running}
+return {0, waiting, running, 0}

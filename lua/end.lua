@@ -2,8 +2,10 @@
   end: what becomes of one process, said by whoever presents its id: of a lease, or of a worker, who is told.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker, or ".lease"     ARGV[2...] one end of one process, as include/ends.lua has them
-  Returns 0, E_LOST (there is no such process, or its lease lapsed) or {E_REDIS, key} for a key of the wrong type:
-  nothing was changed. Publishes to the process' worker, to workers that get the task, and to those who listen. O(1).
+  Returns 0, E_LOST (there is no such process, or its lease lapsed), E_STATE ("next" of a task that is no job),
+  E_INVALID ("next" after a job for which it cannot wait) or {E_REDIS, key} for a key of the wrong type: nothing was
+  changed. Publishes to the process' worker, to workers that get the task, and to those who listen. O(log n), and the
+  jobs that waited for this one.
 ]]
 --- @include "ends"
 --- @include "available"
@@ -15,12 +17,17 @@ local token = ARGUMENTS[args[2]] and args[4] or args[5]
 local now = now_ms()
 local is_lease = worker == LEASE
 
-if not try('HLEN', P .. 'worker:' .. worker) or (is_lease and not can_move_due(P, queue)) then
+if not try('HLEN', P .. 'worker:' .. worker) or (is_lease and not can_move_due(P, queue))
+    or (args[2] == 'next' and not Jobs.are_sound(P, args[7])) then
   return {E_REDIS, damaged}
 end
 redis.call('HDEL', P .. 'worker:' .. worker, '-') -- needs no memory, so that a full Redis allows the others
 if is_lease and has_lapsed(P, queue, token, now) then
   return E_LOST
+end
+local id = args[2] == 'next' and try('HGET', P .. 'processing:' .. worker .. ':' .. queue, 'j' .. token)
+if id and find_circle(P, id, ids_of(args[9])) then
+  return E_INVALID
 end
 local e = carry_out_ends(P, worker, args, 2, true, now)
 local status = e.failed[1] and e.failed[1][3] or 0
@@ -31,7 +38,7 @@ if status ~= 0 then
   return status
 end
 if is_lease then
-  redis.call('ZREM', P .. 'leases:' .. queue, token)
+  redis.call('ZREM', P .. 'leases:' .. queue, token, 'j' .. token)
 else
   -- Its worker may say an end of it too, together with others: until it has read back these go one by one.
   local epoch = set_flag(P, worker, FLAG_ENDED)
@@ -42,4 +49,5 @@ else
 end
 try('HINCRBY', P .. 'queue:' .. queue, 'running', -1)
 hand_over_waiting(P, queue)
+hand_over_jobs(P)
 return 0

@@ -16,21 +16,25 @@
 local P, queue, front = KEYS[1], ARGV[1], ARGV[2] == '1'
 local list = P .. 'queues:' .. queue
 
-local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'listen', 'broadcast', 'named')
+local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'listen', 'broadcast', 'named',
+  'max_running', 'running')
 local latest = try('ZREVRANGE', P .. 'idle:' .. queue, 0, 0)
 if damaged then
   return {E_REDIS, damaged}
 end
 
-local is_idle = latest[1] and not settings[1]
+-- How many more may be in work, by a limit over all workers.
+local most = tonumber(settings[5] or nil) or 0
+local room = most > 0 and math.max(0, most - (tonumber(settings[6] or nil) or 0)) or math.huge
+local is_idle = latest[1] and not settings[1] and room > 0
 local n_tasks = #ARGV - 5
 if settings[4] and not is_idle and not settings[2] and not settings[3] and ARGV[3] == '' and n_tasks > 0
     and n_tasks <= CHUNK and not (front and n_tasks > 1) then
   return try(front and 'RPUSH' or 'LPUSH', list, unpack(ARGV, 6)) or {E_REDIS, damaged}
 end
 
--- Functions that only some calls need are made in these calls only: here, behind what needs none, and further down where
--- somebody is idle.
+-- Functions that only some calls need are made in these calls only: here, behind what needs none, and further down
+-- where somebody is idle.
 --- @include "clock"
 local REQUEST_KEPT_MS = 3600000
 
@@ -57,10 +61,10 @@ local function enqueue(tasks, waiting)
     return #tasks > 0 and push(tasks, 1) or waiting
   end
 --- @include "hand_over"
-  local given = waiting == 0 and hand_over(P, queue, #tasks, tasks, latest[1]) or 0
+  local given = waiting == 0 and hand_over(P, queue, math.min(#tasks, room), tasks, latest[1]) or 0
   local now_waiting = given < #tasks and push(tasks, given + 1) or waiting
   if waiting > 0 then -- work that came by a bare LPUSH
-    now_waiting = now_waiting - hand_over(P, queue, now_waiting, nil, latest[1])
+    now_waiting = now_waiting - hand_over(P, queue, math.min(now_waiting, room), nil, latest[1])
   end
   return now_waiting
 end

@@ -3,8 +3,9 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker, or ".lease"     ARGV[2] token     ARGV[3] queue
     ARGV[4] the lease ends so many ms from now, "": as it is     ARGV[5] "1": write a note
-    ARGV[6] the note, "": none any more
-  Returns 0, E_LOST (there is no such process, or its lease lapsed), E_STATE (it was cancelled, or it has no lease), or
+    ARGV[6] the note, "": none any more     ARGV[7] "1": give the job new data     ARGV[8] these data
+  Returns 0, E_LOST (there is no such process, or its lease lapsed), E_STATE (it was cancelled, it has no lease, or it
+  is no job), or
   {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to those who wait for what lapses, and
   to the workers that get what lapsed. O(1).
 ]]
@@ -21,15 +22,19 @@ redis.call('HDEL', P .. 'worker:' .. worker, '-') -- needs no memory, so that a 
 if worker == LEASE and has_lapsed(P, queue, token, now) then
   return E_LOST
 end
-if redis.call('HEXISTS', P .. 'processing:' .. worker .. ':' .. queue, token) == 0 then
+local set = P .. 'processing:' .. worker .. ':' .. queue
+local id = redis.call('HGET', set, 'j' .. token)
+if not id and redis.call('HEXISTS', set, token) == 0 then
   return E_LOST
 end
-if redis.call('HEXISTS', P .. 'marks:' .. worker, token) == 1 or (ARGV[4] ~= '' and worker ~= LEASE) then
+local job = id and ARGV[7] == '1' and Jobs.held(P, id, token)
+if redis.call('HEXISTS', P .. 'marks:' .. worker, token) == 1 or (ARGV[4] ~= '' and worker ~= LEASE)
+    or (ARGV[7] == '1' and not job) then
   return E_STATE
 end
 if ARGV[4] ~= '' then
   local ends = now + tonumber(ARGV[4])
-  redis.call('ZADD', P .. 'leases:' .. queue, ends, token)
+  redis.call('ZADD', P .. 'leases:' .. queue, ends, id and 'j' .. token or token)
   note_due(P, queue, ends)
 end
 if ARGV[5] == '1' then
@@ -39,5 +44,10 @@ if ARGV[5] == '1' then
     redis.call('HSET', P .. 'notes:' .. worker, token, ARGV[6])
     set_flag(P, worker, FLAG_MARKS)
   end
+end
+if job then
+  Jobs.set(job, 'data', ARGV[8])
+  Jobs.save(P, job)
+  Jobs.say(P, job, now, 'changed', 'data', worker)
 end
 return 0

@@ -7,9 +7,10 @@
     ARGV[7...] for each queue it serves: the queue, and the worker's limit of hands on it (0: none)
   Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ms to the next heartbeat, processes held, last
   token N, "1" when work waits for it, how many workers past their end it looked at (at most 10), from which queue name
-  on to tidy next, the name of a damaged key or 0, its marks {token, kind, ...}, workers to sweep...}. The processes
-  held have tokens up to N, for N was read in the same script. Publishes the echo of N on the worker's own channel.
-  O(queues).
+  on to tidy next, the name of a damaged key or 0, its marks {token, kind, ...}, ms until something is due anywhere if
+  this worker keeps the timer, -1 if nothing is, -2 if another one keeps it, workers to sweep...}. The processes held
+  have tokens up to N, for N was read in the same script. A timer that nobody keeps is this worker's from now on.
+  Publishes the echo of N on the worker's own channel. O(queues).
 ]]
 --- @include "owner"
 --- @include "last_token"
@@ -64,11 +65,11 @@ for i = 7, #ARGV, 2 do
   if room <= 0 or ARGV[6] ~= '' then
     try('ZADD', P .. 'names', 'NX', now, queue) -- without an idle entry it may have been tidied away
   end
-  local settings = room > 0 and try('HMGET', P .. 'queue:' .. queue, 'paused', 'due')
+  local settings = room > 0 and try('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'jobs')
   local waiting = settings and try('LLEN', P .. 'queues:' .. queue)
   if waiting then
     local due = tonumber(settings[2])
-    if (waiting > 0 and not settings[1]) or (due and due <= now) then
+    if ((waiting > 0 or settings[3]) and not settings[1]) or (due and due <= now) then
       work = '1'
     else
       try('ZADD', P .. 'idle:' .. queue, 'NX', now, worker)
@@ -76,8 +77,16 @@ for i = 7, #ARGV, 2 do
   end
 end
 
+-- Whoever finds that nobody keeps the timer does, for as long as his next heartbeat may take.
+local keeper, next_due = try('GET', P .. 'timer'), -2
+if keeper == worker or keeper == false then
+  redis.call('SET', P .. 'timer', worker, 'PX', shortest)
+  local first = try('ZRANGE', P .. 'due', 0, 0, 'WITHSCORES') or {}
+  next_due = first[2] and math.max(0, tonumber(first[2]) - now) or -1
+end
+
 local result = {0, math.floor(shortest / 3), tonumber(record[4]), last_token(P), work, 0, next_name, 0,
-  record[7] and try('HGETALL', P .. 'marks:' .. worker) or {}}
+  record[7] and try('HGETALL', P .. 'marks:' .. worker) or {}, next_due}
 redis.call('PUBLISH', P .. 'wake:' .. worker, 'E' .. epoch .. result[4])
 
 -- Dead workers whose grace is over, ten at a time; those in grace are passed over next time, until the list ends.

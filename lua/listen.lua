@@ -1,10 +1,17 @@
 --[[
-  listen: somebody listens to what happens in a queue, for the next ten seconds.
+  listen: somebody listens to what happens in a queue, or to what happens to jobs, for the next ten seconds.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] queue
+    ARGV[1] queue, "": to the jobs of all
   Returns 0, or {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes nothing. O(1).
 ]]
 --- @include "announce"
 --- @include "clock"
 
-return keep_listening(KEYS[1], ARGV[1], now_ms()) and 0 or {E_REDIS, damaged}
+local P, queue = KEYS[1], ARGV[1]
+local done
+if queue == '' then
+  done = try('HSET', P .. 'config', 'listen', now_ms() + LISTEN_MS)
+else
+  done = keep_listening(P, queue, now_ms())
+end
+return done and 0 or {E_REDIS, damaged}

@@ -5,8 +5,8 @@
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number
   The count of processes held is put right, should it differ.
   Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, last token N, marks {token, kind, ...}, then per
-  queue with processes two elements: its name, its tokens}. Only tokens: the worker fetches the tasks that it does not
-  know. Publishes nothing. O(processes held).
+  queue with processes two elements: its name, its tokens, a job's with a "j" before it}. Only tokens: the worker
+  fetches the tasks and jobs that it does not know. Publishes nothing. O(processes held).
 ]]
 --- @include "last_token"
 --- @include "marks"

@@ -1,5 +1,6 @@
 --[[
-  replay: failed tasks go back to the end of their queue, the oldest failure first.
+  replay: failed tasks and jobs go back to the end of their queue, the oldest failure first. A job begins anew to count
+  its retries and crashes.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] of this group, "": of all     ARGV[3] how many at most
     ARGV[4] from which place on the list
@@ -8,24 +9,35 @@
   {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to the workers that get a task, and
   to those who listen. O(entries looked at).
 ]]
---- @include "failed"
+--- @include "jobs"
 --- @include "available"
 
 local P, queue = KEYS[1], ARGV[1]
-if not (can_fail(P, queue) and try('LLEN', P .. 'queues:' .. queue) and try('ZCARD', P .. 'idle:' .. queue)) then
+if not (can_fail(P, queue) and try('LLEN', P .. 'queues:' .. queue) and try('ZCARD', P .. 'idle:' .. queue)
+    and (redis.call('EXISTS', P .. 'failed:' .. queue) == 0 or Jobs.are_sound(P, queue))) then
   return {E_REDIS, damaged}
 end
 local members, rest = meant_failed(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV)
 local replayed = 0
 for _, member in ipairs(members) do
   local _, task = parse_failed(member)
-  if task then
+  local id = failed_job(member)
+  local job = id and Jobs.read(P, id)
+  if job and job.state == 'failed' then
+    Jobs.set(job, 'retried', nil)
+    Jobs.set(job, 'crashes', nil)
+    Jobs.set(job, 'group', nil)
+    Jobs.set(job, 'message', nil)
+    Jobs.wait(P, job, 'replayed')
+    replayed = replayed + 1
+  elseif task and not id then
     remove_failed(P, queue, member) -- needs no memory, so that a full Redis allows the other
     redis.call('LPUSH', P .. 'queues:' .. queue, task)
     replayed = replayed + 1
   elseif rest >= 0 then
-    rest = rest + 1 -- malformed: it stays, passed over, or as one that is not there
+    rest = rest + 1 -- malformed, or a job that is none: it stays, passed over, or as one that is not there
   end
 end
 hand_over_waiting(P, queue)
+hand_over_jobs(P)
 return {0, replayed, rest}

@@ -4,9 +4,11 @@
     ARGV[1] queue     ARGV[2] how many at most; 0: only move what is due, and tidy up
     ARGV[3] how long the lease is, ms
     ARGV[4] "1": the caller waits on the queue's channel of work if there is nothing
-  Returns {0, ms until the next delayed task is due or lease lapses, -1: none, when the lease ends, first token, the
-  tasks, whose tokens follow each other}, or {E_REDIS, key} for a key of the wrong type: nothing was changed. A paused
-  queue has none. Publishes to the workers that get what was due. O(tasks).
+  Returns {0, ms until something becomes ready or a lease lapses, -1: none, when the lease ends, first token, the tasks,
+  whose tokens follow each other, then, where jobs wait too, for each process its token, the job's id and its record
+  {field, value, ...} as it was before, or "" and the task}, or {E_REDIS, key} for a key of the wrong type: nothing was
+  changed. A paused queue has none, nor one whose limit over all workers is reached. Publishes to the workers that get
+  what was due, and to those who listen. O(tasks + jobs log n).
 ]]
 --- @include "due"
 --- @include "available"
@@ -17,26 +19,73 @@
 local P, queue = KEYS[1], ARGV[1]
 local list, key = P .. 'queues:' .. queue, P .. 'queue:' .. queue
 local now = now_ms()
-local settings = try('HMGET', key, 'paused', 'due')
+local settings = try('HMGET', key, 'paused', 'due', 'max_running', 'running')
 if not settings or not can_move_due(P, queue) then
   return {E_REDIS, damaged}
 end
+local set, leases = P .. 'processing:' .. LEASE .. ':' .. queue, P .. 'leases:' .. queue
 
 redis.call('HDEL', key, '-') -- needs no memory, so that a full Redis allows the others
 local due = tonumber(settings[2])
 if due and due <= now then
   due = move_due(P, queue, now)
+  settings = redis.call('HMGET', key, 'paused', 'due', 'max_running', 'running') -- what lapsed made room
 end
-local n = settings[1] and 0 or math.min(tonumber(ARGV[2]), redis.call('LLEN', list))
 local result = {0, -1, now + tonumber(ARGV[3]), '', {}}
-if n > 0 then
-  local first = draw_tokens(P, n)
-  result[4], result[5] = token_text(first), redis.call('RPOP', list, n)
-  for i, task in ipairs(result[5]) do
-    local token = token_text(first + i - 1)
-    redis.call('HSET', P .. 'processing:' .. LEASE .. ':' .. queue, token, task)
-    redis.call('ZADD', P .. 'leases:' .. queue, result[3], token)
+
+local function hold_lease(field, what)
+  redis.call('HSET', set, field, what)
+  redis.call('ZADD', leases, result[3], field)
+end
+
+-- Tasks alone, under tokens that follow each other. Returns how many.
+local function take_tasks(n)
+  n = math.min(n, redis.call('LLEN', list))
+  if n > 0 then
+    local first = draw_tokens(P, n)
+    result[4], result[5] = token_text(first), redis.call('RPOP', list, n)
+    for i, task in ipairs(result[5]) do
+      hold_lease(token_text(first + i - 1), task)
+    end
   end
+  return n
+end
+
+local function hold_one(token, id, what)
+  hold_lease(id == '' and token or 'j' .. token, id == '' and what or id)
+  for _, part in ipairs({token, id, what}) do
+    result[#result + 1] = part
+  end
+end
+
+-- Tasks and jobs, one by one as they come out. Returns how many.
+local function take_mixed(n)
+  local taken = 0
+  while taken < n do
+    local number, token = draw_tokens(P, 1)
+    local what, member = Jobs.next(P, queue, number)
+    local job = what == 'job' and Jobs.of(P, 'waiting', queue, member)
+    if not what then
+      break
+    elseif what == 'task' then
+      hold_one(token, '', redis.call('RPOP', list))
+      taken = taken + 1
+    elseif job then
+      Jobs.run(P, job, LEASE, token)
+      hold_one(token, job.id, job.flat)
+      taken = taken + 1
+    end
+  end
+  Jobs.settle(P, queue)
+  return taken
+end
+
+local n = settings[1] and 0 or math.min(tonumber(ARGV[2]), room_under_limit(settings[3], settings[4]))
+if n > 0 then
+  local is_mixed = redis.call('EXISTS', P .. 'waiting:' .. queue) == 1 and Jobs.are_sound(P, queue)
+  n = (is_mixed and take_mixed or take_tasks)(n)
+end
+if n > 0 then
   try('HINCRBY', key, 'running', n)
   try('ZADD', P .. 'names', 'NX', now, queue)
   note_due(P, queue, result[3])
@@ -45,6 +94,7 @@ elseif ARGV[4] == '1' then
   keep_listening(P, queue, now)
 end
 hand_over_waiting(P, queue)
+hand_over_jobs(P)
 if ARGV[2] == '0' then
   tidy(P, {queue}, now)
 end

@@ -7,13 +7,13 @@
     ARGV[7] how many queues it serves, n
     ARGV[8...] n times: a queue, in the wanted order, and the worker's limit of hands on it (0: none);
       then the ends, in groups, as include/ends.lua has them
-  Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ends, next due, damaged, takes...}: ends is 0 when
-  all of them counted, else a status for each in order (E_LOST: it was not the worker's; E_REDIS: its queue is damaged;
-  nothing was changed); ms until the next delayed task is due in the queues that it looked at, -1: none; the name of a
-  key of the wrong type, whose queue was passed over, or 0; per queue with tasks three elements: its place in the list
-  (from 1), the first token, the tasks, whose tokens follow each other. Where nothing is left waiting, a worker with
-  free hands is idle. Publishes to the workers that get what was given back, retried or due, and to those who listen.
-  O(ends + tasks + queues).
+  Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ends, damaged, takes...}: ends is 0 when all of
+  them counted, else a status for each in order (E_LOST: it was not the worker's; E_REDIS: its queue is damaged; nothing
+  was changed); the name of a key of the wrong type, whose queue was passed over, or 0; then takes of three elements
+  each: the queue's place in the list (from 1), the first token, the tasks, whose tokens follow each other; or the place
+  negative, the token, and a job {id, record {field, value, ...} as it was before}. Where nothing is left that may be
+  taken, a worker with free hands is idle. What is due is moved first. Publishes to the workers that get what was given
+  back, retried or due, and to those who listen. O(ends + tasks + queues + jobs log n).
 ]]
 --- @include "owner"
 --- @include "hold"
@@ -40,16 +40,19 @@ local function rarely()
 --- @include "ends"
 --- @include "available"
   rare = {carry_out_ends = carry_out_ends, has_marks = has_marks, FLAG_MARKS = FLAG_MARKS,
-    can_move_due = can_move_due, move_due = move_due, hand_over_waiting = hand_over_waiting}
+    can_move_due = can_move_due, move_due = move_due, hand_over_waiting = hand_over_waiting,
+    hand_over_jobs = hand_over_jobs, Jobs = Jobs}
   return rare
 end
 
 -- What is set of a queue, read once; nil for one that is damaged.
 local known = {}
+local PAUSED, DUE, LISTEN, BROADCAST, CRASHES, JOBS, MAX_RUNNING = 1, 2, 3, 4, 5, 6, 7
 local function settings_of(queue)
   local settings = known[queue]
   if settings == nil then
-    settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'listen', 'broadcast', 'crashes') or false
+    settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'listen', 'broadcast', 'crashes', 'jobs',
+      'max_running') or false
     known[queue] = settings
   end
   return settings
@@ -60,7 +63,8 @@ local function are_plain()
   local at = first_end
   while ARGV[at] do
     local settings = ARGV[at] == 'finish' and settings_of(ARGV[at + 1])
-    if not settings or is_heard(settings[3], settings[4]) or settings[5] then
+    if not settings or is_heard(settings[LISTEN], settings[BROADCAST]) or settings[CRASHES]
+        or settings[MAX_RUNNING] then
       return false
     end
     at = at + 3 + tonumber(ARGV[at + 2])
@@ -101,11 +105,11 @@ if record[3] ~= ARGV[4] then
   redis.call('HDEL', P .. 'worker:' .. worker, '-')
   state_hands(P, worker, record, ARGV[4])
 end
-local held, next_due = tonumber(record[4]), math.huge
+local held = tonumber(record[4])
 for _, n in pairs(e.ended) do
   held = held - n
 end
-local result = {0, statuses_of(e), -1, 0}
+local result = {0, statuses_of(e), 0}
 local want = math.min(tonumber(ARGV[5]), tonumber(ARGV[4]) - held)
 
 -- How many more of a queue the worker may hold; 0 as well when its set there is damaged.
@@ -144,47 +148,88 @@ local function take(queue, n)
   return #tasks
 end
 
--- Moves what is due, which joins its queue before anything is taken. Returns when the next is. What cannot be moved
--- waits for a heartbeat.
-local function see_to_due(queue, due)
-  if due > now_ms() then
-    return due
-  end
-  if not rarely().can_move_due(P, queue) then
-    return math.huge
+-- The same of a queue in which jobs wait, too: one by one, as they come out.
+local function take_mixed(queue, n)
+  local Jobs = rarely().Jobs
+  local name, taken = queue.name, 0
+  if not Jobs.are_sound(P, name) or not try('HLEN', sets .. name) then
+    return take(queue, n)
   end
   redis.call('HDEL', P .. 'worker:' .. worker, '-') -- maybe the first write
-  due = rare.move_due(P, queue, now_ms()) or math.huge
-  make_available(queue)
-  return due
+  while taken < n do
+    local number, token = draw_tokens(P, 1)
+    local what, member = Jobs.next(P, name, number)
+    local job = what == 'job' and Jobs.of(P, 'waiting', name, member)
+    if not what then
+      break
+    elseif what == 'task' then
+      local task = redis.call('RPOP', P .. 'queues:' .. name)
+      redis.call('HSET', sets .. name, token, task)
+      result[#result + 1] = queue.place
+      result[#result + 1] = token
+      result[#result + 1] = {task}
+      taken = taken + 1
+    elseif job then
+      Jobs.run(P, job, worker, token)
+      redis.call('HSET', sets .. name, 'j' .. token, job.id)
+      result[#result + 1] = -queue.place
+      result[#result + 1] = token
+      result[#result + 1] = {job.id, job.flat}
+      taken = taken + 1
+    end
+  end
+  queue.is_empty = taken < n
+  Jobs.settle(P, name)
+  return taken
 end
 
--- The queues in the wanted order, as long as hands are free. All of them when there is nothing to say and nothing to
--- take: then something is due that others may have hands for.
+-- Moves what is due, which joins its queue before anything is taken. What cannot be moved waits for a heartbeat.
+local function see_to_due(queue, due)
+  if due > now_ms() or not rarely().can_move_due(P, queue) then
+    return
+  end
+  redis.call('HDEL', P .. 'worker:' .. worker, '-') -- maybe the first write
+  rare.move_due(P, queue, now_ms())
+  make_available(queue)
+  known[queue] = nil -- there may be jobs now
+end
+
+-- How many more of a queue may be in work, by its limit over all workers. Its counter is as before this call.
+local limited = {}
+local function room_under_limit(queue, most)
+  most = tonumber(most or nil) or 0
+  if most == 0 then
+    return math.huge
+  end
+  limited[queue] = true
+  local running = tonumber(try('HGET', P .. 'queue:' .. queue, 'running') or nil) or 0
+  return math.max(0, most - running + (e.ended[queue] or 0))
+end
+
+-- The queues in the wanted order, as long as hands are free.
 local looked_at = {}
-local only_due = ARGV[5] == '0' and not ARGV[first_end]
-for i = 1, (want > 0 or only_due) and tonumber(ARGV[7]) or 0 do
+for i = 1, want > 0 and tonumber(ARGV[7]) or 0 do
   local queue = {place = i, name = ARGV[6 + 2 * i], limit = tonumber(ARGV[7 + 2 * i])}
   local settings = settings_of(queue.name)
+  if settings and settings[DUE] then
+    see_to_due(queue.name, tonumber(settings[DUE]) or 0)
+    settings = settings_of(queue.name)
+  end
   if settings then
-    local due = math.min(tonumber(settings[2] or nil) or math.huge, e.due[queue.name] or math.huge)
-    if due < math.huge then
-      next_due = math.min(next_due, see_to_due(queue.name, due))
-    end
-    queue.paused = settings[1]
-    if not queue.paused and want > 0 then
-      local n = take(queue, room(queue, want))
+    local places = room_under_limit(queue.name, settings[MAX_RUNNING])
+    queue.is_shut = settings[PAUSED] or places == 0
+    if not queue.is_shut then
+      local n = math.min(places, room(queue, want))
+      n = (settings[JOBS] and n > 0 and take_mixed or take)(queue, n)
       want, held = want - n, held + n
       e.ended[queue.name] = (e.ended[queue.name] or 0) - n
+      queue.is_shut = n == places
     end
     looked_at[#looked_at + 1] = queue
   end
-  if want <= 0 and not only_due then
+  if want <= 0 then
     break
   end
-end
-for _, due in pairs(e.due) do
-  next_due = math.min(next_due, math.max(due, now_ms()))
 end
 
 -- Counters are written once, by what really changed; a finish and a take in one call often change nothing.
@@ -200,15 +245,24 @@ end
 -- Hands are left: idle wherever nothing is left, or nothing may be taken now.
 local free = tonumber(ARGV[4]) - held
 for _, queue in ipairs(free > 0 and looked_at or {}) do
-  if (queue.paused or queue.is_empty) and room(queue, free) > 0 then
-    if queue.paused then
+  if (queue.is_shut or queue.is_empty) and room(queue, free) > 0 then
+    if queue.is_shut then
       redis.call('HDEL', P .. 'worker:' .. worker, '-') -- maybe the first write
     end
     try('ZADD', P .. 'idle:' .. queue.name, 'NX', now_ms(), worker)
   end
 end
-if next_due < math.huge then
-  result[3] = math.max(0, next_due - now_ms())
+
+-- Now that the counters are right: what jobs have moved, and what a place under a limit lets out.
+if rare then
+  for queue, n in pairs(e.ended) do
+    local settings = n > 0 and settings_of(queue)
+    limited[queue] = limited[queue] or (settings and settings[MAX_RUNNING] and true) or nil
+  end
+  for queue in pairs(limited) do
+    rare.hand_over_waiting(P, queue)
+  end
+  rare.hand_over_jobs(P)
 end
-result[4] = damaged or 0
+result[3] = damaged or 0
 return result

@@ -169,17 +169,20 @@ MUSTER_API int muster_queue_length(struct muster_client *c, const char *queue, u
 
 /*
  *   name       valid until the callback returns
- *   waiting    tasks in the queue
- *   running    processes: tasks in the hands of workers
- *   delayed    tasks that wait for a retry's delay to pass
- *   failed     tasks on the queue's failed list
+ *   waiting    tasks and jobs that can be taken
+ *   running    processes: tasks and jobs in the hands of workers
+ *   delayed    tasks that wait for a retry's delay to pass, and scheduled jobs
+ *   depends    jobs that wait for other jobs
+ *   recurring  jobs that make others
+ *   complete   jobs whose records are kept
+ *   failed     tasks and jobs on the queue's failed list
  *   cancelled  tasks that were cancelled, since the queue was last deleted or tidied away
  *   idle       workers that wait for a task of this queue
  *   paused     nothing is handed out
  */
 struct muster_queue_info {
     const char *name;
-    uint64_t waiting, running, delayed, failed, cancelled, idle;
+    uint64_t waiting, running, delayed, depends, recurring, complete, failed, cancelled, idle;
     int paused;
 };
 typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
@@ -199,10 +202,12 @@ MUSTER_API int muster_queue_pause(struct muster_client *c, const char *queue) MU
 MUSTER_API int muster_queue_resume(struct muster_client *c, const char *queue) MUSTER_MUST_CHECK;
 
 /*
- * Delete a queue: everything of it that waits, is delayed or has failed is gone for good, and so are its settings. What
- * is in work may finish; its owners are told (MUSTER_EVENT_DELETED), and whatever else becomes of it, it is dropped.
- * Workers go on serving the name: what is enqueued afterwards is a new queue. `waiting` gets how many waited or were
- * delayed, `running` how many were in work; either may be NULL. (worqr's deleteQueue, without its resurrection.)
+ * Delete a queue: everything of it that waits, is delayed or has failed is gone for good, and so are its settings, and
+ * all its jobs but those in work (1 000 per script; jobs elsewhere that wait for one of them fail, group "dependency").
+ * What is in work may finish; its owners are told (MUSTER_EVENT_DELETED), and whatever else becomes of it, it is
+ * dropped. Workers go on serving the name: what is enqueued afterwards is a new queue. `waiting` gets how many waited
+ * or were delayed, `running` how many were in work; either may be NULL. (worqr's deleteQueue, without its
+ * resurrection.)
  *
  * Returns MUSTER_OK, MUSTER_E_INVALID: the queue's name, or MUSTER_E_REDIS: a key of it has a wrong type, and nothing
  * was changed.
@@ -247,10 +252,14 @@ MUSTER_API int muster_worker_list(struct muster_client *c, muster_worker_fn *fn,
  *   ends_at_ms     a lease's end, Unix time by Redis' clock; 0: it is a worker's
  *   cancelled      it, or its queue, was cancelled or deleted: only a finish still counts
  *   progress       the last note of muster_process_progress() or muster_lease_extend(); "" if there is none
- *   task, len      the task's bytes
+ *   task, len      the task's bytes, or a job's data
+ *   job            the job's id; NULL: a plain task
+ *   record         muster_lease_take() only: the job's record, without history, `after` and `before`; else NULL
  */
+struct muster_job;
 struct muster_process_info {
-    const char *id, *worker, *queue;
+    const char *id, *worker, *queue, *job;
+    const struct muster_job *record;
     uint64_t token;
     int64_t started_at_ms, ends_at_ms;
     int cancelled;
@@ -348,20 +357,31 @@ MUSTER_API int muster_lease_take(struct muster_client *c, const char *queue, siz
 
 /*
  *   size    sizeof(struct muster_finish_options)
- *   result  bytes for those who listen (muster_queue_listen()); NULL: none, which is not the same as no bytes
+ *   result    bytes for those who listen (muster_queue_listen()), and for a job's record; NULL: none, which is not the
+ *             same as no bytes
+ *   next      a job only: done here, it goes on to this queue, after `delay_ms`, and when the n_after jobs `after` are
+ *             complete (muster_process_set_next()); NULL: nowhere
  */
 struct muster_finish_options {
     size_t size;
     const struct muster_bytes *result;
+    const char *next;
+    int64_t delay_ms;
+    const char *const *after;
+    size_t n_after;
 };
 
 /*
  * End a process by its id: of a lease, or of a worker, who is then told MUSTER_STOP_LOST. The same ends as a handler's:
- * finish; give back to the front of the queue; retry after `delay_ms` at the end of the queue; fail onto the failed
- * list with a group (NULL: "failed"; 1 to 200 bytes without control characters) and a message (NULL: none; up to 64
- * KiB). `o` may be NULL.
+ * finish; give back to the front of the queue (a job: to where it was); retry after `delay_ms` at the end of the queue
+ * (-1: a task at once, a job after its own backoff; a job that has had all its retries fails instead, group
+ * "failed-retries"); fail onto the failed list with a group (NULL: "failed"; 1 to 200 bytes without control characters)
+ * and a message (NULL: none; up to 64 KiB). `o` may be NULL.
  *
  * Returns MUSTER_OK, once for each process; or
+ *   MUSTER_E_STATE    `next` for a task that is no job; nothing was changed
+ *   MUSTER_E_INVALID  `after` names a job for which it cannot wait: itself, one that waits for it, a recurring one;
+ *                     nothing was changed
  *   MUSTER_E_LOST     it was ended before, its lease lapsed, or there never was one; nothing was changed
  *   MUSTER_E_INVALID, MUSTER_E_TOO_BIG  the id or another argument; nothing was sent
  *   MUSTER_E_REDIS    a key of its queue has a wrong type; nothing was changed
@@ -381,16 +401,19 @@ MUSTER_API int muster_lease_fail(struct muster_client *c, const char *process, c
  *   lease_ms  the lease ends so long from now; 0: as it is
  *   progress  a note that the list of processes shows, up to MUSTER_PROGRESS_MAX bytes; "": none any more; NULL: as it
  *             is
+ *   data      a job only: its new data, which the next taker gets; NULL: as they are
  */
 struct muster_extend_options {
     size_t size;
     int64_t lease_ms;
     const char *progress;
+    const struct muster_bytes *data;
 };
 
 /*
- * Extend a lease, or say how far the work is. MUSTER_E_STATE: the process was cancelled (it is still the caller's to
- * finish or give back), or a lease was asked for on a worker's process, which has none; nothing was changed. Else as
+ * Extend a lease, say how far the work is, or give a job new data. MUSTER_E_STATE: the process was cancelled (it is
+ * still the caller's to finish or give back), a lease was asked for on a worker's process, which has none, or data for
+ * a task that is no job; nothing was changed. Else as
  * muster_lease_finish().
  */
 MUSTER_API int muster_lease_extend(struct muster_client *c, const char *process,
@@ -407,14 +430,17 @@ MUSTER_API int muster_lease_extend(struct muster_client *c, const char *process,
  * A task that failed.
  *
  *   entry           names it: for muster_failed_replay() and _drop()
- *   process         whose end it was; its worker and token are in it
+ *   process         whose end it was; its worker and token are in it; "" for a job that was in nobody's hands
  *   group, message  why
  *   failed_at_ms    Unix time by Redis' clock
+ *   job             the job's id, NULL: a plain task
+ *   task, len       the task's bytes, or the job's data
  */
 struct muster_failure {
     const char *entry, *queue, *process, *worker, *group;
     struct muster_bytes message;
     int64_t failed_at_ms;
+    const char *job;
     const void *task;
     size_t len;
 };
@@ -454,8 +480,10 @@ MUSTER_API int muster_failed_groups(struct muster_client *c, const char *queue, 
                                     void *arg) MUSTER_MUST_CHECK;
 
 /*
- * Replay: put failed tasks back to the end of their queue, the oldest failure first; drop: forget them. `n`, if not
- * NULL, gets how many. Many go in bounded steps; a failure in between leaves the rest on the list. (qless's unfail.)
+ * Replay: put failed tasks and jobs back to the end of their queue, the oldest failure first; a job's retries and
+ * crashes begin anew; drop: forget them, a job with its record: jobs that wait for it fail, group "dependency". `n`, if
+ * not NULL, gets how many. Many go in bounded steps; a failure in between leaves the rest on the list. (qless's
+ * unfail.)
  *
  * Returns MUSTER_OK; MUSTER_E_INVALID: the filter; MUSTER_E_NOT_FOUND: one of the entries is not (any more) on the
  * list, the others were seen to; MUSTER_E_REDIS: a key of the queue has a wrong type, nothing was changed.
@@ -519,8 +547,10 @@ typedef int muster_damage_fn(const struct muster_damage *damage, void *arg);
 /*
  * Look through all keys of the namespace (SCAN, in bounded steps, on a live system) for what no rule allows: sets
  * without a registered worker, liveness keys and idle entries of nobody, work beside an idle worker, marks without a
- * process, counts that do not add up, keys of a wrong type or unknown kind. With `repair` what can be put right without
- * losing anything is, each in one script; a key of a wrong or unknown type is left to people. `fn` is called for each.
+ * process, counts that do not add up, keys of a wrong type or unknown kind; and jobs that are not in the one place that
+ * their record says, that wait for nothing or for what is gone, or that only tags, histories and lists still name.
+ * With `repair` what can be put right without losing anything is, each in one script; a key of a wrong or unknown type,
+ * and a job's record that cannot be read, are left to people. `fn` is called for each.
  *
  * Returns MUSTER_OK when it looked through all, or `fn` ended it.
  */

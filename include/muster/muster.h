@@ -9,6 +9,7 @@
 
 #include "client.h"
 #include "error.h"
+#include "job.h"
 #include "version.h"
 #include "worker.h"
 

@@ -43,8 +43,10 @@ extern "C" {
 
 struct event_base;
 struct redisAsyncContext;
+struct muster_job;
 struct muster_worker;
 struct muster_process;
+struct muster_job;
 
 #define MUSTER_TTL_MIN_MS 100
 #define MUSTER_TTL_DEFAULT_MS 3000
@@ -149,8 +151,9 @@ typedef void muster_event_fn(struct muster_worker *w, const struct muster_event 
  *   max_tasks     stop when so many tasks were started and have ended; 0: no limit
  *   in_turn       each take begins with the next queue, instead of always with the first one served (qless's round
  *                 robin)
- *   limit_ms      how long a handler may run on one task; past it, it is told MUSTER_STOP_LIMIT; 0: as long as it
- *                 likes. An inline handler cannot be told while it does not return to the loop
+ *   limit_ms      how long a handler may run on one task, or on a job without a limit of its own; past it, it is told
+ *                 MUSTER_STOP_LIMIT; 0: as long as it likes. An inline handler cannot be told while it does not return
+ *                 to the loop
  *   on_limit      what MUSTER_GIVE_BACK means for a process past its limit: MUSTER_FAIL (group "limit"; the default),
  *                 MUSTER_RETRY or MUSTER_GIVE_BACK
  *   drain_ms      how long muster_worker_stop(w, -1) lets handlers run on; default 30 000
@@ -227,13 +230,14 @@ MUSTER_API int muster_worker_serve(struct muster_worker *w, const char *queue, i
  *
  * The child gets the task on standard input, its output goes where the program's goes, and it runs in a process group
  * of its own. Its environment has MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN and MUSTER_WORKER. If the program dies,
- * the kernel sends the child SIGTERM.
+ * the kernel sends the child SIGTERM. For a job there are MUSTER_JOB, its id, and MUSTER_ATTEMPT, 1 for the first.
  *
  * Exit status 0 finishes the task; 75 (EX_TEMPFAIL) retries it; 126 and 127 (cannot be run, not found) give it back
  * and stop the worker with E_NOT_FOUND; any other fails it, group "exit-N"; death by a signal fails it, group
- * "signal-N". A child that is told to stop (cancelled, lost, past its limit, or at the end of a drain) gets SIGTERM,
- * and SIGKILL after `grace_ms`, with its whole process group; if it does not exit with 0 its task is given back, which
- * for a cancelled one means that it is gone.
+ * "signal-N". A job is retried by its own settings instead of failed, and keeps that group. A child that is told to
+ * stop (cancelled, lost, past its limit, or at the end of a drain) gets SIGTERM, and SIGKILL after `grace_ms`, with its
+ * whole process group; if it does not exit with 0 its task is given back, which for a cancelled one means that it is
+ * gone.
  */
 struct muster_command {
     size_t size;
@@ -306,13 +310,21 @@ MUSTER_API uint64_t muster_process_token(const struct muster_process *p);
 /* The task's bytes, borrowed as long as the process lives; followed by a NUL that does not count. `len` may be NULL. */
 MUSTER_API const void *muster_process_task(const struct muster_process *p, size_t *len);
 
+/* The job that it is, NULL for a plain task; its data are what muster_process_task() gives. Borrowed as long as the
+ * process lives; a copy of the record as it was when the job was taken, without history, `after` and `before`. */
+MUSTER_API const struct muster_job *muster_process_job(const struct muster_process *p);
+
 /* The worker that runs it. */
 MUSTER_API struct muster_worker *muster_process_worker(const struct muster_process *p);
 
 /* Shall the handler stop? Any thread, as often as liked. */
 MUSTER_API enum muster_stop_reason muster_process_stop_reason(const struct muster_process *p);
 
-/* For an end with MUSTER_RETRY: after so many ms, counted by Redis. 0 (the default): at once. E_INVALID if negative. */
+/*
+ * For an end with MUSTER_RETRY: after so many ms, counted by Redis. Default: a task at once, a job after its own
+ * backoff. A job that has had all its retries goes onto the failed list instead, group "failed-retries"; group and
+ * message of muster_process_set_failure(), if set, are kept in its record. E_INVALID if negative.
+ */
 MUSTER_API int muster_process_set_retry(struct muster_process *p, int64_t delay_ms);
 
 /*
@@ -326,6 +338,27 @@ MUSTER_API int muster_process_set_failure(struct muster_process *p, const char *
  * at most 64 MiB. No bytes are a result too. E_TOO_BIG or E_NOMEM: the old one stays.
  */
 MUSTER_API int muster_process_set_result(struct muster_process *p, const void *result, size_t len);
+
+/*
+ * For an end with MUSTER_FINISH of a job: it is done here, and goes on to the queue `next`, after `delay_ms`, and when
+ * the `n_after` jobs `after` are complete; its retries and crashes begin anew, and jobs that wait for it go on waiting.
+ * All is copied; NULL for `next`: nowhere. A job for which it cannot wait (itself, one that waits for it, a recurring
+ * one) is passed over: the end counts. (qless's advance.)
+ *
+ * Returns MUSTER_OK, MUSTER_E_NOMEM, MUSTER_E_INVALID: a name or the delay; MUSTER_E_TOO_BIG: over
+ * MUSTER_JOB_AFTER_MAX;
+ * MUSTER_E_STATE: it is no job. Then what was set before stays.
+ */
+MUSTER_API int muster_process_set_next(struct muster_process *p, const char *next, int64_t delay_ms,
+                                       const char *const *after, size_t n_after);
+
+/*
+ * Give the job new data, which its next taker gets, should this one not finish it; copied, at most 64 MiB. Any thread.
+ * It is sent when the loop comes to it, and lost without a connection. (qless's heartbeat with data.)
+ *
+ * Returns MUSTER_OK, MUSTER_E_TOO_BIG, MUSTER_E_NOMEM, or MUSTER_E_STATE: it is no job.
+ */
+MUSTER_API int muster_process_set_data(struct muster_process *p, const void *data, size_t len);
 
 /*
  * Say how far the work is: a note that the list of processes (`muster ps`) shows, copied, at most MUSTER_PROGRESS_MAX

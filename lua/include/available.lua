@@ -2,23 +2,53 @@
   Making work available: to workers that are idle, and to those who wait without being workers. Every script that leaves
   something waiting which it did not find there ends so.
 ]]
---- @include "hand_over"
+--- @include "mixed"
 --- @include "announce"
 --- @include "try"
+
+-- How many more of a queue may be in work, by its limit over all workers.
+local function room_under_limit(max_running, running)
+  local most = tonumber(max_running or nil) or 0
+  return most > 0 and math.max(0, most - (tonumber(running or nil) or 0)) or math.huge
+end
+
+-- How many tasks and jobs wait.
+local function count_waiting(P, queue)
+  return (try('LLEN', P .. 'queues:' .. queue) or 0) + (try('ZCARD', P .. 'waiting:' .. queue) or 0)
+end
 
 -- Makes what waits in a queue available, unless it is paused: hands it over, and says that there is more to those who
 -- wait without being workers.
 local function hand_over_waiting(P, queue)
+  if redis.call('EXISTS', P .. 'queues:' .. queue, P .. 'waiting:' .. queue) == 0 then
+    return
+  end
   local waiting = try('LLEN', P .. 'queues:' .. queue)
-  local settings = waiting and waiting > 0 and try('HMGET', P .. 'queue:' .. queue, 'paused', 'listen', 'broadcast')
+  local settings = waiting and try('HMGET', P .. 'queue:' .. queue, 'paused', 'listen', 'broadcast', 'jobs',
+    'max_running', 'running')
   if not settings or settings[1] then
     return
   end
   local idle = try('ZCARD', P .. 'idle:' .. queue)
-  if idle and idle > 0 then
-    waiting = waiting - hand_over(P, queue, waiting)
+  local room = room_under_limit(settings[5], settings[6])
+  if idle and idle > 0 and room > 0 then
+    if settings[4] and Jobs.are_sound(P, queue) then
+      hand_over_mixed(P, queue, math.min(waiting + redis.call('ZCARD', P .. 'waiting:' .. queue), room))
+    else
+      hand_over(P, queue, math.min(waiting, room))
+    end
   end
-  if waiting > 0 and is_heard(settings[2], settings[3]) then
+  if is_heard(settings[2], settings[3]) and count_waiting(P, queue) > 0 then
     announce(P, queue, 'work', WORK)
+  end
+end
+
+-- The same for each queue that jobs have moved in.
+local function hand_over_jobs(P)
+  local queue = next(touched_by_jobs)
+  while queue do
+    touched_by_jobs[queue] = nil
+    hand_over_waiting(P, queue)
+    queue = next(touched_by_jobs)
   end
 end

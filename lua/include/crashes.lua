@@ -5,11 +5,11 @@
 --- @include "try"
 
 local CRASHES_KEPT_MS = 3600000
-local MAX_CRASHES = 3
 
--- The queue's own limit; 0: none, nothing is counted.
+-- The queue's limit; 0: none, nothing is counted.
 local function max_crashes(P, queue)
-  return tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'max_crashes') or nil) or MAX_CRASHES
+  return tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'max_crashes') or nil)
+    or tonumber(try('HGET', P .. 'config', 'max_crashes') or nil) or SETTING_MAX_CRASHES
 end
 
 -- Counts one more death. Returns how many there were now.

@@ -1,28 +1,19 @@
 --[[
-  What becomes ready by itself: delayed tasks, each queue's in a zset by due time, and leases that lapse, in another by
-  their end. The earliest of both stands in the field `due` of the queue's settings, so that a queue without any costs
-  nothing. A delayed member is "<token>:<task>": equal bytes must not collapse.
+  What becomes ready by itself: delayed tasks, each queue's in a zset by due time; leases that lapse, in another by
+  their end; jobs that are scheduled or recur. The earliest of all stands in the field `due` of the queue's settings
+  (set_due.lua), so that a queue without any costs nothing. A delayed member is "<token>:<task>": equal bytes must not
+  collapse.
 ]]
 --- @include "put_back"
 --- @include "available"
+--- @include "set_due"
+--- @include "fields"
 --- @include "try"
 --- @include "announce"
 
 -- At most so many delayed tasks move per call; and so many leases, which is what one take can hold: in parts they would
 -- come to lie in front of each other the wrong way round.
 local DUE_MAX, LAPSED_MAX = 100, 1000
-local TOKEN_LEN = 11
-
--- Something becomes ready at this time. Those who wait without being workers sleep until the earliest such time.
-local function note_due(P, queue, at_ms)
-  local settings = redis.call('HMGET', P .. 'queue:' .. queue, 'due', 'listen', 'broadcast')
-  if at_ms < (tonumber(settings[1]) or math.huge) then
-    redis.call('HSET', P .. 'queue:' .. queue, 'due', at_ms)
-    if is_heard(settings[2], settings[3]) then
-      announce(P, queue, 'work', WORK)
-    end
-  end
-end
 
 local function delay_task(P, queue, at_ms, token, task)
   redis.call('ZADD', P .. 'delayed:' .. queue, at_ms, token .. ':' .. task)
@@ -46,26 +37,32 @@ end
 -- Leases that have lapsed: to the front again. Their holders count as dead.
 local function move_lapsed(P, queue, now)
   local leases, set = P .. 'leases:' .. queue, P .. 'processing:' .. LEASE .. ':' .. queue
-  local tokens = redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, LAPSED_MAX)
+  local fields = redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, LAPSED_MAX)
   local numbers, tasks = {}, {}
-  for _, token in ipairs(tokens) do
-    local number, task = token_number(token), redis.call('HGET', set, token)
+  for _, field in ipairs(fields) do
+    local number, task = token_number(token_of(field)), redis.call('HGET', set, field)
     if number and task then
       numbers[#numbers + 1] = number
-      tasks[number] = task
+      tasks[number] = is_job_field(field) and {job = task} or task
     end
   end
-  if #tokens == 0 then
+  if #fields == 0 then
     return
   end
   table.sort(numbers)
   local held = #numbers
-  numbers = drop_marked(P, LEASE, queue, numbers)
+  numbers = drop_marked(P, LEASE, queue, numbers, tasks)
   numbers = stop_poison(P, LEASE, queue, numbers, tasks, now, 'its lease lapsed')
   push_front(P, queue, numbers, tasks)
-  redis.call('HDEL', set, unpack(tokens))
-  redis.call('ZREM', leases, unpack(tokens))
+  redis.call('HDEL', set, unpack(fields))
+  redis.call('ZREM', leases, unpack(fields))
   try('HINCRBY', P .. 'queue:' .. queue, 'running', -held)
+end
+
+-- Nothing is scheduled or recurs, nor is a job under a lease: then its other keys do not matter.
+local function has_sound_jobs(P, queue)
+  return redis.call('EXISTS', P .. 'scheduled:' .. queue, P .. 'recurring:' .. queue, P .. 'running:' .. queue) == 0
+    or Jobs.are_sound(P, queue)
 end
 
 -- Have the keys that due work writes their types?
@@ -75,21 +72,24 @@ local function can_move_due(P, queue)
     and try('ZCARD', P .. 'leases:' .. queue) and try('HLEN', P .. 'processing:' .. LEASE .. ':' .. queue)
     and try('HLEN', P .. 'marks:' .. LEASE) and try('HLEN', P .. 'notes:' .. LEASE)
     and try('HLEN', P .. 'crashes:' .. queue)
-    and can_fail(P, queue)
+    and can_fail(P, queue) and has_sound_jobs(P, queue)
 end
 
 -- Moves what is due into the queue. Returns when the next is due, ms, or nil.
 local function move_due(P, queue, now)
   move_delayed(P, queue, now)
   move_lapsed(P, queue, now)
-  local delayed = redis.call('ZRANGE', P .. 'delayed:' .. queue, 0, 0, 'WITHSCORES')[2]
-  local lapses = redis.call('ZRANGE', P .. 'leases:' .. queue, 0, 0, 'WITHSCORES')[2]
-  local next_due = math.min(tonumber(delayed) or math.huge, tonumber(lapses) or math.huge)
-  if next_due < math.huge then
-    redis.call('HSET', P .. 'queue:' .. queue, 'due', next_due)
-    return next_due
+  if redis.call('EXISTS', P .. 'scheduled:' .. queue, P .. 'recurring:' .. queue) > 0 then
+    Jobs.ripen(P, queue, now)
   end
-  redis.call('HDEL', P .. 'queue:' .. queue, 'due')
+  local next_due = math.huge
+  for _, key in ipairs({P .. 'delayed:' .. queue, P .. 'leases:' .. queue, P .. 'scheduled:' .. queue,
+      P .. 'recurring:' .. queue}) do
+    next_due = math.min(next_due, tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or math.huge)
+  end
+  next_due = next_due < math.huge and next_due or nil
+  set_due(P, queue, next_due)
+  return next_due
 end
 
 -- Is a lease past its end? It and others that are go to whoever is idle first; beyond what one call moves, its own end
@@ -101,5 +101,6 @@ local function has_lapsed(P, queue, token, now)
     hand_over_waiting(P, queue)
   end
   local ends = redis.call('ZSCORE', P .. 'leases:' .. queue, token)
+    or redis.call('ZSCORE', P .. 'leases:' .. queue, 'j' .. token)
   return not ends or tonumber(ends) <= now
 end

@@ -1,34 +1,48 @@
 --[[
   Ends: what becomes of processes. Each group of ends is a kind, a queue and the kind's own arguments:
-    "finish" queue k token*k       done
-    "result" queue token bytes     done, with a result for those who listen
+    "finish" queue k token*k       done; tasks only, or one process that its owner does not know to be a job
+    "done" queue token             done; a job
+    "result" queue token bytes     done, with a result: kept with a job, and for those who listen
+    "next" queue token has bytes next delay_ms ids   a job, done here: on to the queue `next`, after a delay, and after
+                                   the jobs of these ids, with a line feed behind each, less those that wait for it
+                                   or never end; `has` "1": bytes are its result. One that was cancelled is done, and
+                                   stays here
     "back" queue k token*k         back to the front, in the order in which they were taken
-    "retry" queue token delay_ms   back to the end, after a delay
+    "retry" queue token delay_ms group message   back to the end, after a delay ("": none, or a job's own); a job's
+                                   record keeps group and message ("": as they are)
     "fail" queue token group message   onto the failed list
+  A job's process has the field "j<token>" in its set, but is named by its token like any other.
 ]]
 --- @include "token"
 --- @include "due"
 --- @include "try"
---- @include "failed"
+--- @include "jobs"
+--- @include "circle"
 --- @include "crashes"
 --- @include "marks"
 --- @include "announce"
 --- @include "tally"
 
 -- How many arguments follow the queue in the group at args[at].
-local ARGUMENTS = {result = 2, retry = 2, fail = 3}
+local ARGUMENTS = {done = 1, result = 2, next = 6, retry = 4, fail = 3}
 local function group_len(args, at)
   return ARGUMENTS[args[at]] or 1 + tonumber(args[at + 2])
 end
 
 -- May a queue's ends be carried out? Not where a key that they write has a wrong type: a WRONGTYPE after the first
--- write would lose a task. A plain finish writes the set alone, and finds out by itself.
-local function is_sound(P, e, kind, queue)
+-- write would lose a task. A plain finish writes the set alone, and finds out by itself. `next_queue`: nil, or where a
+-- job goes on.
+local function is_sound(P, e, kind, queue, next_queue)
   if e.one_by_one and not (try('HLEN', P .. 'marks:' .. e.worker) and try('HLEN', P .. 'notes:' .. e.worker)) then
     return false
   end
-  return kind == 'finish' or kind == 'result' or try('HLEN', e.sets .. queue) and try('LLEN', P .. 'queues:' .. queue)
+  if kind == 'finish' and not e.one_by_one then
+    return true
+  end
+  return (not next_queue or Jobs.are_sound(P, next_queue))
+    and try('HLEN', e.sets .. queue) and try('LLEN', P .. 'queues:' .. queue)
     and try('ZCARD', P .. 'delayed:' .. queue) and try('HLEN', P .. 'queue:' .. queue) and can_fail(P, queue)
+    and (redis.call('EXISTS', P .. 'running:' .. queue) == 0 or Jobs.are_sound(P, queue))
 end
 
 -- Does somebody listen to the queue's ends?
@@ -40,23 +54,31 @@ local function is_listened(P, e, queue)
   return e.heard[queue]
 end
 
--- Removes one process. Returns its task and its mark, if it has one; nil, noted as E_LOST, if it is not the worker's.
+-- Removes one process. Returns its task, or the job's record, and its mark, if it has one; nil if it is not the
+-- worker's, which is noted as E_LOST, or if there is no such job any more.
 local function remove(P, e, queue, token)
   local set = e.sets .. queue
   local task = redis.call('HGET', set, token)
-  if not task then
+  local id = not task and redis.call('HGET', set, 'j' .. token)
+  if not task and not id then
     note(e, queue, 1, 0, E_LOST)
     return nil
   end
-  redis.call('HDEL', set, token)
+  redis.call('HDEL', set, id and 'j' .. token or token)
   note(e, queue, 1, 1, 0)
-  return task, e.one_by_one and unmark(P, e.worker, token)
+  return task or Jobs.let_go(P, queue, id, token, e.worker), e.one_by_one and unmark(P, e.worker, token)
+end
+
+local function is_job(task)
+  return type(task) == 'table'
 end
 
 -- The same for an end that would bring the task back or keep it: nil for one that was cancelled, which is dropped.
 local function remove_unmarked(P, e, queue, token)
   local task, kind = remove(P, e, queue, token)
-  if kind == CANCELLED then
+  if kind and is_job(task) then
+    Jobs.cancel(P, task, e.worker)
+  elseif kind == CANCELLED and task then
     count_cancelled(P, queue, 1)
   end
   return not kind and task or nil
@@ -71,7 +93,10 @@ end
 
 local function finish_one(P, e, queue, token, forget, result)
   local task = remove(P, e, queue, token)
-  if task and forget then
+  if is_job(task) then
+    Jobs.complete(P, task, e.worker, result)
+    task = task.data or ''
+  elseif task and forget then
     forget_crashes(P, queue, task)
   end
   if task and is_listened(P, e, queue) then
@@ -79,14 +104,51 @@ local function finish_one(P, e, queue, token, forget, result)
   end
 end
 
+local function ids_of(text)
+  local ids = {}
+  for id in string.gmatch(text, '[^\n]+') do
+    ids[#ids + 1] = id
+  end
+  return ids
+end
+
+-- Those of a text for which a job can wait: a worker's end must not be refused for what its handler asked for.
+local function ids_to_wait_for(P, job, text)
+  local after = ids_of(text)
+  local wrong = find_circle(P, job.id, after)
+  while wrong do
+    local kept = {}
+    for _, id in ipairs(after) do
+      kept[#kept + 1] = id ~= wrong and id or nil
+    end
+    after = kept
+    wrong = find_circle(P, job.id, after)
+  end
+  return after
+end
+
+-- A task is no job: nothing is done.
+local function advance(P, e, queue, token, result, next_queue, delay_ms, ids)
+  if redis.call('HEXISTS', e.sets .. queue, token) == 1 then
+    note(e, queue, 1, 0, E_STATE)
+    return
+  end
+  local job, kind = remove(P, e, queue, token)
+  if job and kind == CANCELLED then
+    Jobs.complete(P, job, e.worker, result)
+  elseif job then
+    Jobs.advance(P, job, e.worker, result, next_queue, delay_ms, ids_to_wait_for(P, job, ids))
+  end
+end
+
 -- Of the queue `args[at + 1]`: the tokens args[first...], n of them, or one with its result behind it.
-local function finish(P, e, queue, args, first, n, result)
+local function finish(P, e, queue, args, first, n, result, is_one)
   local crashes = try('HLEN', P .. 'crashes:' .. queue)
   local forget = crashes and crashes > 0
   if crashes == 0 then
     try('HDEL', P .. 'queue:' .. queue, 'crashes')
   end
-  if (forget or result or e.one_by_one or is_listened(P, e, queue)) and try('HLEN', e.sets .. queue) then
+  if (forget or is_one or e.one_by_one or is_listened(P, e, queue)) and try('HLEN', e.sets .. queue) then
     redis.call('HDEL', e.sets .. queue, '-') -- a write also if none is there: a full Redis allows what follows
     for i = first, first + n - 1 do
       finish_one(P, e, queue, args[i], forget, result)
@@ -103,7 +165,7 @@ local function give_back(P, e, queue, args, first, n)
     if task then
       local number = token_number(args[i])
       numbers[#numbers + 1] = number
-      tasks[number] = task
+      tasks[number] = is_job(task) and {job = task.id} or task
     end
   end
   table.sort(numbers)
@@ -111,11 +173,13 @@ local function give_back(P, e, queue, args, first, n)
   e.touched[queue] = true
 end
 
-local function retry(P, e, queue, token, at_ms)
+local function retry(P, e, queue, token, delay_ms, group, message)
   local task = remove_unmarked(P, e, queue, token)
-  if task and at_ms > e.now then
+  local at_ms = e.now + (delay_ms or 0)
+  if is_job(task) then
+    Jobs.retry(P, task, e.worker, token, delay_ms, group, message)
+  elseif task and at_ms > e.now then
     delay_task(P, queue, at_ms, token, task)
-    e.due[queue] = math.min(e.due[queue] or at_ms, at_ms)
   elseif task then
     redis.call('LPUSH', P .. 'queues:' .. queue, task)
     e.touched[queue] = true
@@ -124,22 +188,28 @@ end
 
 local function fail(P, e, queue, token, group, message)
   local task = remove_unmarked(P, e, queue, token)
-  if task then
+  if is_job(task) then
+    Jobs.fail(P, task, e.worker, token, group, message)
+  elseif task then
     add_failed(P, queue, e.now, token, e.worker, group, message, task)
   end
 end
 
 local function carry_out(P, e, kind, queue, args, at, len)
+  local token = args[at + 2]
   if kind == 'finish' then
     finish(P, e, queue, args, at + 3, len - 1)
-  elseif kind == 'result' then
-    finish(P, e, queue, args, at + 2, 1, args[at + 3])
+  elseif kind == 'done' or kind == 'result' then
+    finish(P, e, queue, args, at + 2, 1, kind == 'result' and args[at + 3] or nil, true)
+  elseif kind == 'next' then
+    advance(P, e, queue, token, args[at + 3] == '1' and args[at + 4] or nil, args[at + 5], tonumber(args[at + 6]),
+      args[at + 7])
   elseif kind == 'back' then
     give_back(P, e, queue, args, at + 3, len - 1)
   elseif kind == 'retry' then
-    retry(P, e, queue, args[at + 2], e.now + tonumber(args[at + 3]))
+    retry(P, e, queue, token, tonumber(args[at + 3]), args[at + 4], args[at + 5])
   else
-    fail(P, e, queue, args[at + 2], args[at + 3], args[at + 4])
+    fail(P, e, queue, token, args[at + 3], args[at + 4])
   end
 end
 
@@ -153,7 +223,7 @@ local function carry_out_ends(P, worker, args, first, one_by_one, now)
   local at = first
   while at <= #args do
     local kind, queue, len = args[at], args[at + 1], group_len(args, at)
-    if is_sound(P, e, kind, queue) then
+    if is_sound(P, e, kind, queue, kind == 'next' and args[at + 5] or nil) then
       carry_out(P, e, kind, queue, args, at, len)
     else
       note(e, queue, ARGUMENTS[kind] and 1 or len - 1, 0, E_REDIS)

@@ -1,8 +1,10 @@
 --[[
   The failed list of a queue: a zset by a token that is drawn for each failure, which is its time, its order and its
   name in one. A member is "<token>:<length of worker>:<of group>:<of message>:", then these three and the task; that
-  token is the process'. P:failures:<q> counts the entries of each group ("g:" + group) and all their bytes ("bytes").
-  The oldest entries go when there are too many, too many bytes, or when they are too old.
+  token is the process'. A failed job's begins with "j", and its task is the job's id. P:failures:<q> counts the entries
+  of each group ("g:" + group), those that are jobs ("jobs") and all their bytes ("bytes"). The oldest entries go when
+  there are too many, too many bytes, or when they are too old; a job's record goes with its entry. Include jobs.lua,
+  not this.
 ]]
 --- @include "token"
 --- @include "try"
@@ -22,15 +24,41 @@ local function parse_failed(member)
   end
 end
 
+-- The job's id of an entry; nil for a task's.
+local function failed_job(member)
+  if string.byte(member) == 106 and string.find(member, ':', 1, true) == 13 then
+    return (select(2, parse_failed(member)))
+  end
+end
+
 local function remove_failed(P, queue, member)
   local figures, group = P .. 'failures:' .. queue, parse_failed(member)
-  redis.call('ZREM', P .. 'failed:' .. queue, member)
+  if redis.call('ZREM', P .. 'failed:' .. queue, member) == 0 then
+    return -- another failure's trimming was before
+  end
   if group and (try('HINCRBY', figures, 'g:' .. group, -1) or 1) <= 0 then
     redis.call('HDEL', figures, 'g:' .. group)
+  end
+  if failed_job(member) and (try('HINCRBY', figures, 'jobs', -1) or 1) <= 0 then
+    redis.call('HDEL', figures, 'jobs')
   end
   try('HINCRBY', figures, 'bytes', -#member)
   if redis.call('EXISTS', P .. 'failed:' .. queue) == 0 then
     redis.call('DEL', figures)
+  end
+end
+
+local function remove_failed_at(P, queue, entry)
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', P .. 'failed:' .. queue, entry, entry)) do
+    remove_failed(P, queue, member)
+  end
+end
+
+-- An entry goes for good, and its job with it. `entry` is its score.
+local function forget_failed(P, queue, member, entry)
+  local id = failed_job(member)
+  if not (id and Jobs.forget_failed(P, queue, string.format('%.0f', entry), id)) then
+    remove_failed(P, queue, member)
   end
 end
 
@@ -45,7 +73,7 @@ local function trim_failed(P, queue, now)
         and tonumber(oldest[2]) / 1000 > now - FAILED_AGE_MS) then
       return
     end
-    remove_failed(P, queue, oldest[1])
+    forget_failed(P, queue, oldest[1], oldest[2])
   end
 end
 
@@ -55,11 +83,20 @@ local function can_fail(P, queue)
     and try('STRLEN', P .. 'token')
 end
 
-local function add_failed(P, queue, now, token, worker, group, message, task)
-  local member = token .. ':' .. #worker .. ':' .. #group .. ':' .. #message .. ':' .. worker .. group .. message
-    .. task
-  redis.call('ZADD', P .. 'failed:' .. queue, string.format('%.0f', draw_tokens(P, 1)), member)
+-- A new entry's score: its time, order and name.
+local function draw_entry(P)
+  return string.format('%.0f', draw_tokens(P, 1))
+end
+
+-- Of a job `entry` was drawn before, and `task` is its id.
+local function add_failed(P, queue, now, token, worker, group, message, task, entry)
+  local member = (entry and 'j' or '') .. token .. ':' .. #worker .. ':' .. #group .. ':' .. #message .. ':'
+    .. worker .. group .. message .. task
+  redis.call('ZADD', P .. 'failed:' .. queue, entry or draw_entry(P), member)
   try('HINCRBY', P .. 'failures:' .. queue, 'g:' .. group, 1)
+  if entry then
+    try('HINCRBY', P .. 'failures:' .. queue, 'jobs', 1)
+  end
   try('HINCRBY', P .. 'failures:' .. queue, 'bytes', #member)
   trim_failed(P, queue, now)
 end

@@ -5,5 +5,5 @@
 --- @include "clock"
 
 local function is_heard(listen, broadcast)
-  return broadcast or (listen and (tonumber(listen) or 0) > now_ms())
+  return (broadcast and broadcast ~= '0') or (listen and (tonumber(listen) or 0) > now_ms())
 end

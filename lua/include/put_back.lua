@@ -5,56 +5,95 @@
 --- @include "token"
 --- @include "marks"
 --- @include "crashes"
---- @include "failed"
+--- @include "jobs"
+--- @include "fields"
 --- @include "chunk"
 
+-- A cancelled process is dropped. `task` as it was in the set, a job as {job = id}.
+local function drop_process(P, worker, queue, token, task, kind)
+  if type(task) == 'table' then
+    local job = Jobs.let_go(P, queue, task.job, token, worker)
+    if job then
+      Jobs.cancel(P, job, worker)
+    end
+  elseif kind == CANCELLED then
+    count_cancelled(P, queue, 1)
+  end
+end
+
 -- The numbers of those that are not marked; marks and notes are taken away.
-local function drop_marked(P, worker, queue, numbers)
+local function drop_marked(P, worker, queue, numbers, tasks)
   if not has_marks(P, worker) then
     return numbers
   end
-  local kept, cancelled = {}, 0
-  for _, number in ipairs(numbers) do
-    local kind = unmark(P, worker, token_text(math.floor(number)))
-    if not kind then
-      kept[#kept + 1] = number
-    elseif kind == CANCELLED then
-      cancelled = cancelled + 1
-    end
-  end
-  count_cancelled(P, queue, cancelled)
-  return kept
-end
-
--- Counts a crash for each task of a dead holder. Those that have killed too many go onto the failed list; answers the
--- numbers of the others.
-local function stop_poison(P, worker, queue, numbers, tasks, now, why)
-  local most = max_crashes(P, queue)
   local kept = {}
-  if most == 0 or #numbers == 0 then
-    return numbers
-  end
   for _, number in ipairs(numbers) do
-    local task = tasks[number]
-    local crashes = count_crash(P, queue, task)
-    if crashes >= most then
-      add_failed(P, queue, now, token_text(math.floor(number)), worker, 'crashed',
-        why .. ', ' .. crashes .. ' times', task)
-      forget_crashes(P, queue, task)
+    local token = token_text(math.floor(number))
+    local kind = unmark(P, worker, token)
+    if kind then
+      drop_process(P, worker, queue, token, tasks[number], kind)
     else
       kept[#kept + 1] = number
     end
   end
-  keep_crashes(P, queue)
   return kept
 end
 
--- Tasks by the numbers of their tokens, oldest first.
+-- A dead holder's job counts its own crashes. Does it live on?
+local function crash_job(P, worker, queue, number, id, most, why)
+  local token = token_text(math.floor(number))
+  local job = Jobs.let_go(P, queue, id, token, worker)
+  return job and Jobs.crash(P, job, worker, token, most, why)
+end
+
+-- Counts a crash for each task and job of a dead holder. Those that have killed too many go onto the failed list;
+-- answers the numbers of the others.
+local function stop_poison(P, worker, queue, numbers, tasks, now, why)
+  local most = max_crashes(P, queue)
+  local kept, counted = {}, false
+  for _, number in ipairs(numbers) do
+    local task = tasks[number]
+    if type(task) == 'table' then
+      kept[#kept + 1] = crash_job(P, worker, queue, number, task.job, most, why) and number or nil
+    elseif most == 0 then
+      kept[#kept + 1] = number
+    else
+      counted = true
+      local crashes = count_crash(P, queue, task)
+      if crashes >= most then
+        add_failed(P, queue, now, token_text(math.floor(number)), worker, 'crashed',
+          why .. ', ' .. crashes .. ' times', task)
+        forget_crashes(P, queue, task)
+      else
+        kept[#kept + 1] = number
+      end
+    end
+  end
+  if counted then
+    keep_crashes(P, queue)
+  end
+  return kept
+end
+
+-- A job goes back to where it was.
+local function put_back_job(P, queue, number, id)
+  local job = Jobs.let_go(P, queue, id, token_text(math.floor(number)), '')
+  if job then
+    Jobs.back(P, job, 'given-back')
+  end
+end
+
+-- Tasks by the numbers of their tokens, oldest first; and jobs, each to where it was.
 local function push_front(P, queue, numbers, tasks)
   local chunk = {}
   for i = #numbers, 1, -1 do -- newest first, so that the oldest is the next out
-    chunk[#chunk + 1] = tasks[numbers[i]]
-    if #chunk == CHUNK or i == 1 then
+    local task = tasks[numbers[i]]
+    if type(task) == 'table' then
+      put_back_job(P, queue, numbers[i], task.job)
+    else
+      chunk[#chunk + 1] = task
+    end
+    if #chunk == CHUNK or (i == 1 and #chunk > 0) then
       redis.call('RPUSH', P .. 'queues:' .. queue, unpack(chunk))
       chunk = {}
     end

@@ -4,6 +4,7 @@
 ]]
 --- @include "available"
 --- @include "put_back"
+--- @include "heirs"
 
 -- The queues that the worker has served in this life.
 local function queues_of(record)
@@ -50,6 +51,9 @@ local function damaged_key(P, worker, queues)
         return key
       end
     end
+    if redis.call('EXISTS', P .. 'running:' .. queue) == 1 and not Jobs.are_sound(P, queue) then
+      return damaged
+    end
   end
 end
 
@@ -61,7 +65,11 @@ local function read_set(set)
   local held = redis.call('HGETALL', set)
   local numbers, tasks, odd = {}, {}, 0
   for i = 1, #held, 2 do
-    local number = #held[i] == 11 and token_number(held[i])
+    local token, task = token_of(held[i]), held[i + 1]
+    local number = #token == TOKEN_LEN and token_number(token)
+    if is_job_field(held[i]) then
+      task = {job = task}
+    end
     if not number or number > EXACT or tasks[number] then
       while tasks[odd] do
         odd = odd + 0.25
@@ -69,7 +77,7 @@ local function read_set(set)
       number = odd -- fields that are no tokens: keep their tasks all the same
     end
     numbers[#numbers + 1] = number
-    tasks[number] = held[i + 1]
+    tasks[number] = task
   end
   table.sort(numbers)
   return numbers, tasks
@@ -99,7 +107,7 @@ local function give_back_set(P, worker, queue, crashed_at)
   local set = P .. 'processing:' .. worker .. ':' .. queue
   local numbers, tasks = read_set(set)
   local held = #numbers
-  numbers = drop_marked(P, worker, queue, numbers)
+  numbers = drop_marked(P, worker, queue, numbers, tasks)
   if crashed_at then
     numbers = stop_poison(P, worker, queue, numbers, tasks, crashed_at, DIED)
   end
@@ -110,6 +118,9 @@ local function give_back_set(P, worker, queue, crashed_at)
   end
   return #numbers, held
 end
+
+-- So many are asked to keep the timer.
+local HEIRS_MAX = 10
 
 -- Retires a worker: the number of tasks given back, or nil and the name of the damaged key that prevents it. With
 -- `crashed_at`, ms, it died holding its tasks, and each counts a crash.
@@ -128,10 +139,29 @@ local function retire(P, worker, crashed_at)
     given_back = given_back + give_back_set(P, worker, queue, crashed_at)
   end
   redis.call('DEL', P .. 'marks:' .. worker, P .. 'notes:' .. worker)
+  if try('GET', P .. 'timer') == worker then -- else the next heartbeat of anybody finds that nobody keeps it
+    redis.call('DEL', P .. 'timer')
+    hand_on_timer(P, worker, redis.call('ZREVRANGE', P .. 'registry', 0, HEIRS_MAX - 1))
+  end
   for _, queue in ipairs(queues) do -- when nothing more can be lost
     hand_over_waiting(P, queue)
   end
+  hand_over_jobs(P)
   return given_back
+end
+
+-- One process goes on under a new token. Of a job whose record cannot be read its next life finds out.
+local function resume_one(P, set, worker, task, number, token)
+  if type(task) ~= 'table' then
+    redis.call('HSET', set, token, task)
+    return
+  end
+  local job = Jobs.held(P, task.job, token_text(math.floor(number)))
+  if job then
+    Jobs.set(job, 'token', token)
+    Jobs.save(P, job)
+  end
+  redis.call('HSET', set, 'j' .. token, task.job)
 end
 
 -- Hands a dead worker's processes on to the next life of its id, under new tokens; marks stay with them. The same
@@ -165,15 +195,17 @@ local function resume(P, worker, crashed_at)
     redis.call('DEL', set)
     local first = #kept > 0 and draw_tokens(P, #kept)
     for i, number in ipairs(kept) do
-      redis.call('HSET', set, token_text(first + i - 1), tasks[number])
+      resume_one(P, set, worker, tasks[number], number, token_text(first + i - 1))
       if kinds[number] then
         redis.call('HSET', marks, token_text(first + i - 1), kinds[number])
       end
     end
     if #kept < #numbers then
       try('HINCRBY', P .. 'queue:' .. queue, 'running', #kept - #numbers)
+      touched_by_jobs[queue] = true -- a place is free, should the queue have a limit
     end
     held = held + #kept
   end
+  hand_over_jobs(P)
   return held, queues
 end

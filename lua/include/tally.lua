@@ -5,10 +5,9 @@
 --- @include "chunk"
 --- @include "try"
 
--- {n = how many ends, failed = {{first, last, status}, ...}, ended = {queue -> processes it lost}, due = {queue -> when
--- the first of what was delayed is due}}.
+-- {n = how many ends, failed = {{first, last, status}, ...}, ended = {queue -> processes it lost}}.
 local function new_tally()
-  return {n = 0, failed = {}, ended = {}, due = {}}
+  return {n = 0, failed = {}, ended = {}}
 end
 
 -- Notes what the next n ends, of one queue, came to; `counted` of them ended.

@@ -1,11 +1,12 @@
 --[[
   Tidying: a queue of which nothing is left goes, name and settings; and what is too old on a failed list.
 ]]
---- @include "failed"
+--- @include "jobs"
 --- @include "announce"
 --- @include "try"
 
-local IS_COUNTER = {cancelled = true, crashes = true, due = true, named = true}
+local TIDY_JOBS_MAX = 1000
+local IS_COUNTER = {cancelled = true, crashes = true, due = true, jobs = true, named = true}
 
 -- Nothing is left of it: no key but its counters, and nobody listens.
 local function is_over(P, queue)
@@ -18,7 +19,9 @@ local function is_over(P, queue)
     end
   end
   return not settings.err and redis.call('EXISTS', P .. 'queues:' .. queue, P .. 'idle:' .. queue,
-    P .. 'delayed:' .. queue, P .. 'failed:' .. queue, P .. 'leases:' .. queue, P .. 'crashes:' .. queue) == 0
+    P .. 'delayed:' .. queue, P .. 'failed:' .. queue, P .. 'leases:' .. queue, P .. 'crashes:' .. queue,
+    P .. 'scheduled:' .. queue, P .. 'depends:' .. queue, P .. 'waiting:' .. queue, P .. 'running:' .. queue,
+    P .. 'complete:' .. queue, P .. 'recurring:' .. queue) == 0
 end
 
 -- Looks at some queues by their names. Returns how many stay.
@@ -28,9 +31,13 @@ local function tidy(P, queues, now)
     if can_fail(P, queue) then
       trim_failed(P, queue, now)
     end
+    if redis.call('EXISTS', P .. 'complete:' .. queue) == 1 and Jobs.are_sound(P, queue) then
+      Jobs.trim_complete(P, queue, TIDY_JOBS_MAX)
+    end
     if is_over(P, queue) then
       redis.call('DEL', P .. 'queue:' .. queue)
       try('ZREM', P .. 'names', queue)
+      try('ZREM', P .. 'due', queue)
       stay = stay - 1
     end
   end

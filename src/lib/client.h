@@ -28,8 +28,15 @@ int client_ask(struct muster_client *c, struct redisReply **reply, const char *c
 /* The same, to be sent with the next call; its answer is read with redis_read(). */
 int client_append(struct muster_client *c, const char *const *words);
 
-/* A script whose command was built; the command is cleared. */
+/* A script whose command was built; the command is cleared. `*reply` is to be freed, whatever is returned. */
 int client_run(struct muster_client *c, enum script_id id, struct command *command, struct redisReply **reply);
+
+/* Reads n answers of what was appended for one row. A refused one (a damaged key) is only said in the log, and NULL.
+ * All are read, also behind a failure: an answer left unread would be taken for the next call's. */
+int client_read_parts(struct muster_client *c, const char *of, struct redisReply **replies, size_t n);
+
+/* The queue that field i of a worker's record names; NULL if it names none, or one that the worker has left. */
+const char *client_queue_field(const struct redisReply *record, size_t i);
 
 /* Calls fn for each member of a zset in its order, in pages; a member is text with its NUL. */
 typedef int client_member_fn(struct muster_client *c, const char *member, void *arg, int *stop);

@@ -14,7 +14,7 @@ static int cancel(struct muster_client *c, const char *queue, const char *holder
     script_cancel(&command, &c->root, queue, holder, what);
     int err = client_run(c, SCRIPT_CANCEL, &command, &reply);
     if (err == MUSTER_OK)
-        err = script_cancelled(reply, &counts[0], &counts[1]);
+        err = script_cancelled(reply, &counts[0], &counts[1], NULL);
     redis_reply_free(reply);
     return err;
 }
@@ -86,16 +86,21 @@ int muster_queue_resume(struct muster_client *c, const char *queue)
     return err;
 }
 
+/* Its jobs go in bounded steps; the last one is the deletion. */
 int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *waiting, uint64_t *running)
 {
-    struct redisReply *reply = NULL;
-    uint64_t counts[2] = {0};
-    int err = client_check_queue(c, queue);
-    if (err == MUSTER_OK)
+    uint64_t sums[2] = {0};
+    int is_more = 1, err = client_check_queue(c, queue);
+    while (err == MUSTER_OK && is_more) {
+        struct redisReply *reply;
+        uint64_t counts[2] = {0};
         err = call_queue(c, SCRIPT_DELETE, queue, &reply);
-    if (err == MUSTER_OK)
-        err = script_cancelled(reply, &counts[0], &counts[1]);
-    redis_reply_free(reply);
-    give_counts(counts, waiting, running);
+        if (err == MUSTER_OK)
+            err = script_cancelled(reply, &counts[0], &counts[1], &is_more);
+        redis_reply_free(reply);
+        sums[0] += counts[0];
+        sums[1] += counts[1];
+    }
+    give_counts(sums, waiting, running);
     return err;
 }

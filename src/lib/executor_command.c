@@ -96,11 +96,15 @@ static char **arguments(const struct muster_process *p)
     return argv;
 }
 
-/* The program's environment with the process' variables instead of any of these names. */
+/* The program's environment with the process' variables instead of any of these names; a task has no job's. */
 static char **environment(struct muster_process *p)
 {
-    const char *const names[] = {"MUSTER_QUEUE=", "MUSTER_PROCESS=", "MUSTER_TOKEN=", "MUSTER_WORKER="};
-    const char *const values[] = {p->served->name, muster_process_id(p), p->token_text, p->worker->id};
+    char attempt[24];
+    snprintf(attempt, sizeof attempt, "%lld", p->job ? (long long)p->job->job.retried + 1 : 0);
+    const char *const names[] = {"MUSTER_QUEUE=",  "MUSTER_PROCESS=", "MUSTER_TOKEN=",
+                                 "MUSTER_WORKER=", "MUSTER_JOB=",     "MUSTER_ATTEMPT="};
+    const char *const values[] = {p->served->name, muster_process_id(p),           p->token_text,
+                                  p->worker->id,   p->job ? p->job->job.id : NULL, p->job ? attempt : NULL};
     const size_t ours = sizeof names / sizeof *names;
     size_t n = 0, to = 0;
     while (environ && environ[n])
@@ -115,7 +119,7 @@ static char **environment(struct muster_process *p)
             failed = (env[to++] = strdup(environ[i])) == NULL;
     }
     for (size_t k = 0; !failed && k < ours; k++)
-        failed = asprintf(&env[to++], "%s%s", names[k], values[k]) < 0;
+        failed = values[k] && asprintf(&env[to++], "%s%s", names[k], values[k]) < 0;
     if (failed && env) {
         env[to ? to - 1 : 0] = NULL;
         free_texts(env);
@@ -137,6 +141,7 @@ static void child_free(struct child *child)
     free(child);
 }
 
+/* A job has retries of its own, after its own backoff. */
 static enum muster_outcome failed(struct muster_process *p, const char *kind, int number)
 {
     char group[32], message[160];
@@ -147,7 +152,7 @@ static enum muster_outcome failed(struct muster_process *p, const char *kind, in
     else
         snprintf(message, sizeof message, "%s ended with exit status %d", p->served->command->argv[0], number);
     muster_process_set_failure(p, group, message);
-    return MUSTER_FAIL;
+    return p->job ? MUSTER_RETRY : MUSTER_FAIL;
 }
 
 static enum muster_outcome outcome_of(struct muster_process *p, int status, int told)
@@ -155,7 +160,8 @@ static enum muster_outcome outcome_of(struct muster_process *p, int status, int 
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (code == 0)
         return MUSTER_FINISH;
-    muster_process_set_retry(p, p->served->command->retry_delay_ms);
+    if (!p->job || code == EXIT_RETRY)
+        muster_process_set_retry(p, p->served->command->retry_delay_ms);
     if (told)
         return MUSTER_GIVE_BACK; /* which past a time limit may mean a retry */
     if (code == EXIT_RETRY)

@@ -64,6 +64,14 @@ void pool_post_note(struct muster_process *p, char *note)
     end_post(w, p, POSTED_NOTE);
 }
 
+void pool_post_data(struct muster_process *p, struct muster_bytes data)
+{
+    struct muster_worker *w = begin_post(p);
+    free((void *)p->new_data.data);
+    p->new_data = data;
+    end_post(w, p, POSTED_DATA);
+}
+
 void pool_post_extension(struct muster_process *p, int64_t limit_ms)
 {
     struct muster_worker *w = begin_post(p);
@@ -83,10 +91,11 @@ void pool_forget(struct muster_process *p)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* What was posted for one process, and is taken off the list; a note is the caller's. */
+/* What was posted for one process, and is taken off the list; a note and data are the caller's. */
 struct posting {
     int what;
     char *note;
+    struct muster_bytes data;
     int64_t extend_ms;
 };
 
@@ -96,9 +105,10 @@ static struct muster_process *next_posted(struct pool *pool, struct posting *pos
     struct muster_process *p = TAILQ_FIRST(&pool->posted);
     if (p) {
         TAILQ_REMOVE(&pool->posted, p, in_pool);
-        *posting = (struct posting){p->posted, p->note, p->extend_ms};
+        *posting = (struct posting){p->posted, p->note, p->new_data, p->extend_ms};
         p->posted = POSTED_NOTHING;
         p->note = NULL;
+        p->new_data = (struct muster_bytes){NULL, 0};
     }
     pthread_mutex_unlock(&pool->lock);
     return p;
@@ -113,6 +123,9 @@ void pool_take_posted(struct muster_worker *w)
         if (what & POSTED_NOTE)
             process_send_note(p, posting.note);
         free(posting.note);
+        if (what & POSTED_DATA)
+            process_send_data(p, posting.data);
+        free((void *)posting.data.data);
         if (what & POSTED_EXTENDED)
             limit_set(p, posting.extend_ms);
         p->is_ended |= (what & POSTED_ENDED) != 0;

@@ -4,6 +4,9 @@
  * lua/include/failed.lua; its name is the text of its score, which is a token. An entry that somebody else has put
  * there in another format is passed over, and said in the log.
  */
+#include "failed.h"
+
+#include <muster/job.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,68 +70,121 @@ struct listing {
     muster_failure_fn *fn;
     void *arg;
     uint64_t matched; /* those left out for the offset, too */
+    uint64_t given;
     int stop;
 };
 
-/* One entry, taken apart. */
-struct entry {
-    char name[TOKEN_LEN + 1], token[TOKEN_LEN + 1], worker[MUSTER_WORKER_ID_MAX + 1], group[MUSTER_GROUP_MAX + 1];
-    struct muster_bytes message, task;
-};
+static int parse_token(struct failed_entry *e, struct muster_bytes token)
+{
+    uint64_t number;
+    e->is_job = token.len == TOKEN_LEN + 1 && *(const char *)token.data == 'j';
+    if (token_parse((const char *)token.data + e->is_job, token.len - (size_t)e->is_job, &number) != MUSTER_OK)
+        return -1;
+    token_format(e->token, number);
+    return 0;
+}
 
-static int parse_parts(struct entry *e, struct muster_bytes rest)
+int failed_entry_parse(struct failed_entry *e, struct muster_bytes rest)
 {
     struct muster_bytes token, worker, group;
     size_t worker_len, group_len, message_len;
-    uint64_t number;
-    if (frame_field(&rest, &token) != 0 || token_parse(token.data, token.len, &number) != MUSTER_OK ||
-        frame_length(&rest, &worker_len) != 0 || frame_length(&rest, &group_len) != 0 ||
-        frame_length(&rest, &message_len) != 0)
+    if (frame_field(&rest, &token) != 0 || parse_token(e, token) != 0 || frame_length(&rest, &worker_len) != 0 ||
+        frame_length(&rest, &group_len) != 0 || frame_length(&rest, &message_len) != 0)
         return -1;
     if (frame_part(&rest, worker_len, &worker) != 0 || frame_part(&rest, group_len, &group) != 0 ||
         frame_part(&rest, message_len, &e->message) != 0)
         return -1;
-    token_format(e->token, number);
     e->task = rest;
     return frame_text(e->worker, sizeof e->worker, worker) | frame_text(e->group, sizeof e->group, group);
 }
 
-static void give_entry(struct listing *l, const struct entry *e, uint64_t score)
+/* Entries as Redis answers them, members and scores in turn, taken apart; of jobs also their data. */
+struct entry_page {
+    size_t n;
+    struct entry {
+        struct failed_entry parts;
+        uint64_t score;
+        struct redisReply *data; /* NULL: a task */
+    } entries[PAGE];
+};
+
+static int is_meant(struct listing *l, const struct failed_entry *e)
 {
-    const struct muster_failed_filter *f = &l->filter;
-    char process[PROCESS_ID_MAX];
-    if (f->group && strcmp(f->group, e->group) != 0)
-        return;
-    if (l->matched++ < f->offset)
-        return;
-    process_id_format(process, e->worker, e->token, f->queue);
+    return !l->filter.group || strcmp(l->filter.group, e->group) == 0;
+}
+
+/* Those that are to be handed out. */
+static void parse_page(struct listing *l, const struct redisReply *page, struct entry_page *out)
+{
+    for (size_t i = 0; i + 1 < reply_len(page) && out->n < PAGE; i += 2) {
+        struct entry *e = &out->entries[out->n];
+        e->score = (uint64_t)reply_number(reply_at(page, i + 1), 0);
+        if (failed_entry_parse(&e->parts, reply_bytes(reply_at(page, i))) == 0) {
+            out->n += is_meant(l, &e->parts) && l->matched++ >= l->filter.offset;
+        } else {
+            char name[TOKEN_LEN + 1];
+            token_format(name, e->score);
+            log_line(MUSTER_LOG_WARN, "the failed list of the queue '%s' has an entry %s that is not muster's",
+                     l->filter.queue, name);
+        }
+    }
+}
+
+static int read_data(struct muster_client *c, struct entry_page *page)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++) {
+        const struct failed_entry *e = &page->entries[i].parts;
+        char key[KEY_MAX];
+        if (!e->is_job || muster_job_id_check(e->task.data))
+            continue;
+        key_of(key, c->prefix, KEY_JOB, e->task.data);
+        err = client_append(c, (const char *const[]){"HGET", key, "data", NULL});
+    }
+    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++) {
+        const struct failed_entry *e = &page->entries[i].parts;
+        if (e->is_job && !muster_job_id_check(e->task.data))
+            err = client_read_parts(c, e->task.data, &page->entries[i].data, 1);
+    }
+    return err;
+}
+
+static void give_entry(struct listing *l, const struct entry *e)
+{
+    char process[PROCESS_ID_MAX], name[TOKEN_LEN + 1];
+    const struct failed_entry *parts = &e->parts;
+    struct muster_bytes task = parts->is_job ? reply_bytes(e->data) : parts->task;
+    token_format(name, e->score);
+    process_id_format(process, parts->worker, parts->token, l->filter.queue);
+    if (!*parts->worker) /* a job that was in nobody's hands */
+        *process = '\0';
     const struct muster_failure failure = {
-        .entry = e->name,
-        .queue = f->queue,
+        .entry = name,
+        .queue = l->filter.queue,
         .process = process,
-        .worker = e->worker,
-        .group = e->group,
-        .message = e->message,
-        .failed_at_ms = token_at_ms(score),
-        .task = e->task.data,
-        .len = e->task.len,
+        .worker = parts->worker,
+        .group = parts->group,
+        .message = parts->message,
+        .failed_at_ms = token_at_ms(e->score),
+        .job = parts->is_job ? parts->task.data : NULL,
+        .task = task.data,
+        .len = task.len,
     };
-    l->stop = l->fn(&failure, l->arg) != 0 || (f->n > 0 && l->matched - f->offset >= f->n);
+    l->given++;
+    l->stop = l->fn(&failure, l->arg) != 0 || (l->filter.n > 0 && l->given >= l->filter.n);
 }
 
 /* Members and scores in turn, as Redis answers them. */
-static void give_entries(struct listing *l, const struct redisReply *page)
+static int give_entries(struct muster_client *c, struct listing *l, const struct redisReply *reply)
 {
-    for (size_t i = 0; i + 1 < reply_len(page) && !l->stop; i += 2) {
-        struct entry e;
-        uint64_t score = (uint64_t)reply_number(reply_at(page, i + 1), 0);
-        token_format(e.name, score);
-        if (parse_parts(&e, reply_bytes(reply_at(page, i))) == 0)
-            give_entry(l, &e, score);
-        else
-            log_line(MUSTER_LOG_WARN, "the failed list of the queue '%s' has an entry %s that is not muster's",
-                     l->filter.queue, e.name);
-    }
+    struct entry_page page = {.n = 0};
+    parse_page(l, reply, &page);
+    int err = read_data(c, &page);
+    for (size_t i = 0; i < page.n && err == MUSTER_OK && !l->stop; i++)
+        give_entry(l, &page.entries[i]);
+    for (size_t i = 0; i < page.n; i++)
+        redis_reply_free(page.entries[i].data);
+    return err;
 }
 
 static int list_pages(struct muster_client *c, const char *key, struct listing *l)
@@ -140,7 +196,8 @@ static int list_pages(struct muster_client *c, const char *key, struct listing *
         snprintf(first, sizeof first, "%llu", (unsigned long long)from);
         snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE - 1);
         err = client_ask(c, &page, (const char *const[]){"ZREVRANGE", key, first, last, "WITHSCORES", NULL});
-        give_entries(l, page);
+        if (err == MUSTER_OK)
+            err = give_entries(c, l, page);
         l->stop |= reply_len(page) < 2 * PAGE;
         redis_reply_free(page);
     }
@@ -159,7 +216,8 @@ static int list_names(struct muster_client *c, const char *key, struct listing *
         token_parse(names[--n], TOKEN_LEN, &score);
         snprintf(at, sizeof at, "%llu", (unsigned long long)score);
         err = client_ask(c, &page, (const char *const[]){"ZRANGEBYSCORE", key, at, at, "WITHSCORES", NULL});
-        give_entries(l, page);
+        if (err == MUSTER_OK)
+            err = give_entries(c, l, page);
         redis_reply_free(page);
     }
     free(names);

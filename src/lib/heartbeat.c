@@ -161,6 +161,7 @@ void heartbeat_gone(struct muster_worker *w)
     w->fenced = w->heard.waits = w->reading = w->read_again = w->unfence_after = 0;
     w->echo_token = 0;
     event_del(w->fence_timer);
+    timer_keeper_stop(w);
     leave_gone(w);
     marks_forget(w, UINT64_MAX);
     worker_tell(w, MUSTER_EVENT_LOST, MUSTER_E_GONE, "the registration is gone: its peers took its tasks back", NULL);
@@ -293,6 +294,7 @@ static void heard(struct muster_worker *w, const struct redisReply *reply, const
         process_move(TAILQ_FIRST(&w->lists[PROCESS_REFUSED]), PROCESS_ENDED);
         turn_due(w);
     }
+    timer_keeper_heard(w, h->next_due_ms);
     if (h->work)
         turn_hungry(w);
     if (w->n_leaving > 0)
@@ -398,6 +400,7 @@ void heartbeat_stop(struct muster_worker *w)
 {
     event_del(w->beat_timer);
     event_del(w->fence_timer);
+    timer_keeper_stop(w);
 }
 
 /* ---- leaving ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking: tasks, queues, workers, processes. Plain reading commands in pages; nothing here writes, and no listing
- * costs more than its rows. A key of the wrong type costs its own row's figures, said in the log, not the listing.
+ * Looking: tasks, queues, workers. Plain reading commands in pages; nothing here writes, and no listing costs more than
+ * its rows. A key of the wrong type costs its own row's figures, said in the log, not the listing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,8 +78,7 @@ static int read_row_part(struct muster_client *c, const char *of, struct redisRe
     return err;
 }
 
-/* All that was asked for, also behind a failure: an answer left unread would be taken for the next call's. */
-static int read_row_parts(struct muster_client *c, const char *of, struct redisReply **replies, size_t n)
+int client_read_parts(struct muster_client *c, const char *of, struct redisReply **replies, size_t n)
 {
     int err = MUSTER_OK;
     for (size_t i = 0; i < n; i++) {
@@ -90,7 +89,19 @@ static int read_row_parts(struct muster_client *c, const char *of, struct redisR
     return err;
 }
 
-enum { PART_WAITING, PART_SETTINGS, PART_DELAYED, PART_FAILED, PART_IDLE, PARTS };
+enum {
+    PART_TASKS,
+    PART_SETTINGS,
+    PART_DELAYED,
+    PART_FAILED,
+    PART_IDLE,
+    PART_WAITING,
+    PART_SCHEDULED,
+    PART_DEPENDS,
+    PART_RECURRING,
+    PART_COMPLETE,
+    PARTS
+};
 
 static int append_queue_parts(struct muster_client *c, const char *name)
 {
@@ -99,11 +110,16 @@ static int append_queue_parts(struct muster_client *c, const char *name)
         enum key key;
         const char *fields[3];
     } parts[PARTS] = {
-        [PART_WAITING] = {"LLEN", KEY_QUEUES, {NULL}},
+        [PART_TASKS] = {"LLEN", KEY_QUEUES, {NULL}},
         [PART_SETTINGS] = {"HMGET", KEY_QUEUE, {"running", "paused", "cancelled"}},
         [PART_DELAYED] = {"ZCARD", KEY_DELAYED, {NULL}},
         [PART_FAILED] = {"ZCARD", KEY_FAILED, {NULL}},
         [PART_IDLE] = {"ZCARD", KEY_IDLE, {NULL}},
+        [PART_WAITING] = {"ZCARD", KEY_WAITING, {NULL}},
+        [PART_SCHEDULED] = {"ZCARD", KEY_SCHEDULED, {NULL}},
+        [PART_DEPENDS] = {"ZCARD", KEY_DEPENDS, {NULL}},
+        [PART_RECURRING] = {"ZCARD", KEY_RECURRING, {NULL}},
+        [PART_COMPLETE] = {"ZCARD", KEY_COMPLETE, {NULL}},
     };
     int err = MUSTER_OK;
     for (int i = 0; i < PARTS && err == MUSTER_OK; i++) {
@@ -120,14 +136,17 @@ static int read_queue(struct muster_client *c, const char *name, struct muster_q
     struct redisReply *parts[PARTS] = {NULL};
     int err = append_queue_parts(c, name);
     if (err == MUSTER_OK)
-        err = read_row_parts(c, name, parts, PARTS);
+        err = client_read_parts(c, name, parts, PARTS);
     long long running = reply_number(reply_at(parts[PART_SETTINGS], 0), 0);
     long long cancelled = reply_number(reply_at(parts[PART_SETTINGS], 2), 0);
     *info = (struct muster_queue_info){
         .name = name,
-        .waiting = (uint64_t)reply_integer(parts[PART_WAITING]),
+        .waiting = (uint64_t)(reply_integer(parts[PART_TASKS]) + reply_integer(parts[PART_WAITING])),
         .running = running > 0 ? (uint64_t)running : 0,
-        .delayed = (uint64_t)reply_integer(parts[PART_DELAYED]),
+        .delayed = (uint64_t)(reply_integer(parts[PART_DELAYED]) + reply_integer(parts[PART_SCHEDULED])),
+        .depends = (uint64_t)reply_integer(parts[PART_DEPENDS]),
+        .recurring = (uint64_t)reply_integer(parts[PART_RECURRING]),
+        .complete = (uint64_t)reply_integer(parts[PART_COMPLETE]),
         .failed = (uint64_t)reply_integer(parts[PART_FAILED]),
         .cancelled = cancelled > 0 ? (uint64_t)cancelled : 0,
         .idle = (uint64_t)reply_integer(parts[PART_IDLE]),
@@ -200,8 +219,7 @@ static const char *text_field(const struct redisReply *record, const char *field
     return text ? text : "";
 }
 
-/* The queue that field i of a worker's record names; NULL if it names none, or one that the worker has left. */
-static const char *queue_field(const struct redisReply *record, size_t i)
+const char *client_queue_field(const struct redisReply *record, size_t i)
 {
     const char *field = reply_text(reply_at(record, i));
     return field && strncmp(field, "q:", 2) == 0 && !reply_is(reply_at(record, i + 1), "-") ? field + 2 : NULL;
@@ -217,7 +235,7 @@ static int read_worker(struct muster_client *c, const char *id, struct redisRepl
     if (err == MUSTER_OK)
         err = client_append(c, (const char *const[]){"PTTL", key, NULL});
     if (err == MUSTER_OK)
-        err = read_row_parts(c, id, parts, 2);
+        err = client_read_parts(c, id, parts, 2);
     *record = parts[0];
     *pttl = reply_number(parts[1], -2);
     redis_reply_free(parts[1]);
@@ -238,8 +256,8 @@ static int give_worker(const char *id, const struct redisReply *record, long lon
     if (!queues)
         return MUSTER_E_NOMEM;
     for (size_t i = 0; i + 1 < reply_len(record); i += 2)
-        if (queue_field(record, i))
-            queues[n++] = queue_field(record, i);
+        if (client_queue_field(record, i))
+            queues[n++] = client_queue_field(record, i);
     const char *epoch_text = text_field(record, "epoch");
     token_parse(epoch_text, strlen(epoch_text), &epoch);
     int64_t ttl_ms = reply_number(field_of(record, "ttl"), 0);
@@ -279,173 +297,4 @@ int muster_worker_list(struct muster_client *c, muster_worker_fn *fn, void *arg)
 {
     struct worker_rows rows = {fn, arg};
     return client_each_member(c, KEY_REGISTRY, worker_row, &rows);
-}
-
-/* ---- processes ---- */
-
-struct process_rows {
-    struct muster_process_filter filter;
-    muster_process_row_fn *fn;
-    void *arg;
-    int stop;
-};
-
-enum { ABOUT_MARK, ABOUT_NOTE, ABOUT_END, ABOUT };
-
-/* One page of a set: token and task in turn; and what is known of each, in the order of the tokens. */
-struct process_page {
-    const char *worker, *queue;
-    const struct redisReply *set;
-    struct redisReply *about[ABOUT];
-};
-
-static int is_wanted(const struct process_rows *rows, struct muster_bytes task)
-{
-    const struct muster_bytes *wanted = rows->filter.task;
-    return !wanted || (wanted->len == task.len && memcmp(wanted->data ? wanted->data : "", task.data, task.len) == 0);
-}
-
-static int give_process(const struct process_rows *rows, const struct process_page *page, size_t i)
-{
-    struct muster_bytes token_text = reply_bytes(reply_at(page->set, 2 * i));
-    struct muster_bytes task = reply_bytes(reply_at(page->set, 2 * i + 1));
-    const char *note = reply_text(reply_at(page->about[ABOUT_NOTE], i));
-    char id[PROCESS_ID_MAX];
-    uint64_t token;
-    if (!token_text.data || token_parse(token_text.data, token_text.len, &token) != MUSTER_OK || !is_wanted(rows, task))
-        return 0;
-    process_id_format(id, page->worker, token_text.data, page->queue);
-    const struct muster_process_info info = {
-        .id = id,
-        .worker = page->worker,
-        .queue = page->queue,
-        .token = token,
-        .started_at_ms = token_at_ms(token),
-        .ends_at_ms = reply_number(reply_at(page->about[ABOUT_END], i), 0),
-        .cancelled = reply_kind(reply_at(page->about[ABOUT_MARK], i)) == REPLY_TEXT,
-        .progress = note ? note : "",
-        .task = task.data,
-        .len = task.len,
-    };
-    return rows->fn(&info, rows->arg);
-}
-
-static int append_for_tokens(struct muster_client *c, const char *name, const char *key, const struct redisReply *set)
-{
-    struct command command = COMMAND_EMPTY;
-    command_text(&command, name);
-    command_text(&command, key);
-    for (size_t i = 0; i + 1 < reply_len(set); i += 2) {
-        struct muster_bytes token = reply_bytes(reply_at(set, i));
-        command_bytes(&command, token.data, token.len);
-    }
-    int err = redis_append(c->redis, &command);
-    command_clear(&command);
-    return err;
-}
-
-/* What is known of a page's processes, in one round trip. */
-static int read_about(struct muster_client *c, struct process_page *page)
-{
-    const struct {
-        const char *command;
-        enum key key;
-        const char *name;
-    } parts[ABOUT] = {
-        [ABOUT_MARK] = {"HMGET", KEY_MARKS, page->worker},
-        [ABOUT_NOTE] = {"HMGET", KEY_NOTES, page->worker},
-        [ABOUT_END] = {"ZMSCORE", KEY_LEASES, page->queue},
-    };
-    size_t n = strcmp(page->worker, MUSTER_LEASE_ID) == 0 ? ABOUT : ABOUT_END;
-    int err = MUSTER_OK;
-    for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
-        char key[KEY_MAX];
-        key_of(key, c->prefix, parts[i].key, parts[i].name);
-        err = append_for_tokens(c, parts[i].command, key, page->set);
-    }
-    return err == MUSTER_OK ? read_row_parts(c, page->worker, page->about, n) : err;
-}
-
-static int give_page(struct muster_client *c, struct process_rows *rows, const char *worker, const char *queue,
-                     const struct redisReply *set)
-{
-    struct process_page page = {.worker = worker, .queue = queue, .set = set};
-    size_t n = reply_len(set) / 2;
-    int err = n > 0 ? read_about(c, &page) : MUSTER_OK;
-    for (size_t i = 0; i < n && err == MUSTER_OK && !rows->stop; i++)
-        rows->stop = give_process(rows, &page, i) != 0;
-    for (size_t i = 0; i < ABOUT; i++)
-        redis_reply_free(page.about[i]);
-    return err;
-}
-
-static int set_rows(struct muster_client *c, const char *worker, const char *queue, struct process_rows *rows)
-{
-    char key[KEY_MAX], cursor[32] = "0";
-    int err;
-    key_processing(key, c->prefix, worker, queue);
-    do {
-        struct redisReply *reply;
-        char count[8];
-        snprintf(count, sizeof count, "%d", TASK_PAGE);
-        err = client_ask(c, &reply, (const char *const[]){"HSCAN", key, cursor, "COUNT", count, NULL});
-        const char *next = reply_text(reply_at(reply, 0));
-        snprintf(cursor, sizeof cursor, "%s", next ? next : "0");
-        if (err == MUSTER_OK)
-            err = give_page(c, rows, worker, queue, reply_at(reply, 1));
-        redis_reply_free(reply);
-    } while (err == MUSTER_OK && !rows->stop && strcmp(cursor, "0") != 0);
-    return err;
-}
-
-static int process_worker(struct muster_client *c, const char *worker, void *arg, int *stop)
-{
-    struct process_rows *rows = arg;
-    char key[KEY_MAX];
-    struct redisReply *record;
-    if (rows->filter.worker && strcmp(rows->filter.worker, worker) != 0)
-        return MUSTER_OK;
-    key_of(key, c->prefix, KEY_WORKER, worker);
-    int err = client_ask(c, &record, (const char *const[]){"HGETALL", key, NULL});
-    for (size_t i = 0; i < reply_len(record) && err == MUSTER_OK && !rows->stop; i += 2) {
-        const char *queue = queue_field(record, i);
-        if (queue && (!rows->filter.queue || strcmp(rows->filter.queue, queue) == 0))
-            err = set_rows(c, worker, queue, rows);
-    }
-    redis_reply_free(record);
-    *stop = rows->stop;
-    return err;
-}
-
-static int process_leases(struct muster_client *c, const char *queue, void *arg, int *stop)
-{
-    struct process_rows *rows = arg;
-    int err = muster_queue_check(queue) ? MUSTER_OK : set_rows(c, MUSTER_LEASE_ID, queue, rows);
-    *stop = rows->stop;
-    return err;
-}
-
-static int check_filter(struct muster_client *c, const struct muster_process_filter *f)
-{
-    const char *why = f->queue ? muster_queue_check(f->queue) : NULL;
-    if (!why && f->worker && strcmp(f->worker, MUSTER_LEASE_ID) != 0)
-        why = muster_worker_id_check(f->worker);
-    return why ? client_refuse(c, why) : MUSTER_OK;
-}
-
-int muster_process_list(struct muster_client *c, const struct muster_process_filter *f, muster_process_row_fn *fn,
-                        void *arg)
-{
-    struct process_rows rows = {.fn = fn, .arg = arg};
-    int ignored;
-    if (f)
-        memcpy(&rows.filter, f, f->size < sizeof rows.filter ? f->size : sizeof rows.filter);
-    const char *queue = rows.filter.queue, *worker = rows.filter.worker;
-    int is_lease = worker && strcmp(worker, MUSTER_LEASE_ID) == 0;
-    int err = check_filter(c, &rows.filter);
-    if (err == MUSTER_OK && !is_lease)
-        err = client_each_member(c, KEY_REGISTRY, process_worker, &rows);
-    if (err != MUSTER_OK || rows.stop || (worker && !is_lease))
-        return err;
-    return queue ? process_leases(c, queue, &rows, &ignored) : client_each_member(c, KEY_NAMES, process_leases, &rows);
 }

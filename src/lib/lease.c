@@ -6,10 +6,13 @@
  * subscribe, then look, then sleep; what came in between is seen by the look. A message that got lost, or a task that
  * came without one, costs RENEW_MS at most: that often the script must be told anyway that somebody listens.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "client.h"
 #include "clock.h"
+#include "job_check.h"
+#include "job_record.h"
 #include "names.h"
 
 /* The script forgets a listener after ten seconds. */
@@ -25,29 +28,59 @@ struct taking {
     void *arg;
 };
 
-static int give_leased(const struct taking *t, const struct script_leased *leased)
+static int give_one(const struct taking *t, const struct script_leased *leased, uint64_t token,
+                    struct muster_bytes task, const struct muster_job *job)
 {
-    int stop = 0;
-    for (size_t i = 0; i < reply_len(leased->tasks) && !stop; i++) {
-        struct muster_bytes task = reply_bytes(reply_at(leased->tasks, i));
-        char id[PROCESS_ID_MAX], token_text[TOKEN_LEN + 1];
-        const uint64_t token = leased->first_token + i;
-        token_format(token_text, token);
-        process_id_format(id, MUSTER_LEASE_ID, token_text, t->what.queue);
-        const struct muster_process_info info = {
-            .id = id,
-            .worker = MUSTER_LEASE_ID,
-            .queue = t->what.queue,
-            .token = token,
-            .started_at_ms = token_at_ms(token),
-            .ends_at_ms = leased->ends_at_ms,
-            .progress = "",
-            .task = task.data,
-            .len = task.len,
-        };
-        stop = t->fn(&info, t->arg);
+    char id[PROCESS_ID_MAX], token_text[TOKEN_LEN + 1];
+    token_format(token_text, token);
+    process_id_format(id, MUSTER_LEASE_ID, token_text, t->what.queue);
+    const struct muster_process_info info = {
+        .id = id,
+        .worker = MUSTER_LEASE_ID,
+        .queue = t->what.queue,
+        .job = job ? job->id : NULL,
+        .record = job,
+        .token = token,
+        .started_at_ms = token_at_ms(token),
+        .ends_at_ms = leased->ends_at_ms,
+        .progress = "",
+        .task = task.data,
+        .len = task.len,
+    };
+    return t->fn(&info, t->arg);
+}
+
+static int give_job(const struct taking *t, const struct script_leased *leased, const struct script_leased_one *one,
+                    int *stop)
+{
+    struct job_record record;
+    char token[TOKEN_LEN + 1];
+    token_format(token, one->token);
+    int err = job_record_take(&record, one->job, one->record, MUSTER_LEASE_ID, token, t->what.queue);
+    if (err != MUSTER_OK)
+        return err;
+    *stop = give_one(t, leased, one->token, record.job.data, &record.job);
+    job_record_clear(&record);
+    return MUSTER_OK;
+}
+
+/* Tasks alone, or where jobs wait too, one by one. All are leased, also those that are not handed out any more. */
+static int give_leased(const struct taking *t, const struct redisReply *reply, const struct script_leased *leased)
+{
+    int stop = 0, err = MUSTER_OK;
+    for (size_t i = 0; i < reply_len(leased->tasks) && !stop; i++)
+        stop = give_one(t, leased, leased->first_token + i, reply_bytes(reply_at(leased->tasks, i)), NULL);
+    for (size_t i = 0; i < leased->n_more && !stop && err == MUSTER_OK; i++) {
+        struct script_leased_one one;
+        err = script_leased_one(reply, i, &one);
+        if (err == MUSTER_OK && one.job)
+            err = give_job(t, leased, &one, &stop);
+        else if (err == MUSTER_OK)
+            stop = give_one(t, leased, one.token, one.task, NULL);
     }
-    return reply_len(leased->tasks) > 0 ? MUSTER_OK : MUSTER_E_NOT_FOUND;
+    if (err != MUSTER_OK)
+        return err;
+    return reply_len(leased->tasks) + leased->n_more > 0 ? MUSTER_OK : MUSTER_E_NOT_FOUND;
 }
 
 /* E_NOT_FOUND: there was nothing, and there may be in so many ms; -1: that is not known. */
@@ -61,9 +94,10 @@ static int take(struct muster_client *c, const struct taking *t, int64_t *next_d
     if (err == MUSTER_OK)
         err = script_leased(reply, &leased);
     if (err == MUSTER_OK)
-        err = give_leased(t, &leased);
+        err = give_leased(t, reply, &leased);
     if (err == MUSTER_E_NOT_FOUND)
-        redis_error_set(c->redis, "nothing waits in the queue '%s', or it is paused", t->what.queue);
+        redis_error_set(c->redis, "nothing waits in the queue '%s', or it is paused, or has its max_running in work",
+                        t->what.queue);
     redis_reply_free(reply);
     *next_due_ms = leased.next_due_ms;
     return err;
@@ -193,15 +227,81 @@ static int end_with_result(struct muster_client *c, const char *process, struct 
     return send_end(c, &command, process);
 }
 
+/* ---- into a next queue ---- */
+
+static int check_next(struct muster_client *c, const struct muster_finish_options *o)
+{
+    if (!o->next && (o->delay_ms != 0 || o->n_after > 0))
+        return client_refuse(c, "a delay, and jobs to wait for, are for a job's next queue: name one");
+    if (!o->next)
+        return MUSTER_OK;
+    int err = client_check_queue(c, o->next);
+    if (err == MUSTER_OK)
+        err = job_check_number(c, "a job's delay", o->delay_ms, 0, MUSTER_JOB_MS_MAX);
+    return err == MUSTER_OK ? job_check_after(c, o->after, o->n_after) : err;
+}
+
+/* The ids, a line feed behind each; to be freed. */
+static char *join(const char *const *ids, size_t n)
+{
+    size_t size = 1;
+    for (size_t i = 0; i < n; i++)
+        size += strlen(ids[i]) + 1;
+    char *text = malloc(size), *at = text;
+    for (size_t i = 0; text && i < n; i++) {
+        at = stpcpy(at, ids[i]);
+        *at++ = '\n';
+    }
+    if (text)
+        *at = '\0';
+    return text;
+}
+
+static void say_not_advanced(struct muster_client *c, int err, const char *process)
+{
+    if (err == MUSTER_E_STATE)
+        redis_error_set(c->redis, "the process '%s' is of a plain task, which has no next queue; nothing was changed",
+                        process);
+    if (err == MUSTER_E_INVALID)
+        redis_error_set(c->redis,
+                        "the job of the process '%s' would wait for itself, or for a recurring one; nothing was "
+                        "changed",
+                        process);
+}
+
+static int end_into_next(struct muster_client *c, const char *process, const struct muster_finish_options *o)
+{
+    struct command command = COMMAND_EMPTY;
+    struct process_name p;
+    int err = begin_end(c, &command, process, &p);
+    char *after = err == MUSTER_OK ? join(o->after, o->n_after) : NULL;
+    if (err == MUSTER_OK && !after)
+        err = MUSTER_E_NOMEM;
+    if (err == MUSTER_OK) {
+        const int64_t delay_ms = o->delay_ms == MUSTER_ZERO ? 0 : o->delay_ms;
+        script_end_next(&command, p.queue, p.token,
+                        &(struct script_next){o->result, o->next, delay_ms, after});
+        err = send_end(c, &command, process);
+        say_not_advanced(c, err, process);
+    }
+    command_clear(&command);
+    free(after);
+    return err;
+}
+
 int muster_lease_finish(struct muster_client *c, const char *process, const struct muster_finish_options *options)
 {
     struct muster_finish_options o = {0};
     if (options)
         memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    if (!o.result)
-        return end_plainly(c, process, "finish");
-    int err = client_check_task(c, o.result); /* the same limit as for a task */
-    return err == MUSTER_OK ? end_with_result(c, process, *o.result) : err;
+    int err = o.result ? client_check_task(c, o.result) : MUSTER_OK; /* the same limit as for a task */
+    if (err == MUSTER_OK)
+        err = check_next(c, &o);
+    if (err != MUSTER_OK)
+        return err;
+    if (o.next)
+        return end_into_next(c, process, &o);
+    return o.result ? end_with_result(c, process, *o.result) : end_plainly(c, process, "finish");
 }
 
 int muster_lease_give_back(struct muster_client *c, const char *process)
@@ -213,12 +313,12 @@ int muster_lease_retry(struct muster_client *c, const char *process, int64_t del
 {
     struct command command = COMMAND_EMPTY;
     struct process_name p;
-    if (delay_ms < 0)
-        return client_refuse(c, "a retry's delay must not be negative");
+    if (delay_ms < -1)
+        return client_refuse(c, "a retry's delay must not be negative, but for -1: at once, or a job's own backoff");
     int err = begin_end(c, &command, process, &p);
     if (err != MUSTER_OK)
         return err;
-    script_end_retry(&command, p.queue, p.token, delay_ms);
+    script_end_retry(&command, p.queue, p.token, delay_ms, NULL, NULL);
     return send_end(c, &command, process);
 }
 
@@ -249,15 +349,21 @@ static int check_extend(struct muster_client *c, const struct muster_extend_opti
         redis_error_set(c->redis, "a note has at most %d bytes", MUSTER_PROGRESS_MAX);
         return MUSTER_E_TOO_BIG;
     }
-    return MUSTER_OK;
+    return o->data ? client_check_task(c, o->data) : MUSTER_OK;
 }
 
 static void say_state(struct muster_client *c, const char *process, int is_lease)
 {
     if (is_lease)
-        redis_error_set(c->redis, "the process '%s' was cancelled: finish it, or give it back", process);
+        redis_error_set(c->redis,
+                        "the process '%s' was cancelled: finish it, or give it back; or it is of a plain task, which "
+                        "has no data to change",
+                        process);
     else
-        redis_error_set(c->redis, "the process '%s' is a worker's, which has no lease, or it was cancelled", process);
+        redis_error_set(c->redis,
+                        "the process '%s' is a worker's, which has no lease, or it was cancelled; or it is of a plain "
+                        "task, which has no data to change",
+                        process);
 }
 
 int muster_lease_extend(struct muster_client *c, const char *process, const struct muster_extend_options *options)
@@ -272,7 +378,7 @@ int muster_lease_extend(struct muster_client *c, const char *process, const stru
     int err = why ? client_refuse(c, why) : check_extend(c, &o);
     if (err != MUSTER_OK)
         return err;
-    script_extend(&command, &c->root, p.worker, p.token, p.queue, o.lease_ms, o.progress);
+    script_extend(&command, &c->root, p.worker, p.token, p.queue, o.lease_ms, o.progress, o.data);
     err = client_run(c, SCRIPT_EXTEND, &command, &reply);
     redis_reply_free(reply);
     say_lost(c, process, err);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listening to a queue: what was done, cancelled, deleted. The scripts publish it while they know of a listener, so
- * they are told again and again that there is one. Anybody may publish on these channels, and another namespace's queue
- * may have one of the same name: what does not parse, or names another queue, is passed over.
+ * Listening to a queue: what was done, cancelled, deleted; and to jobs. The scripts publish it while they know of a
+ * listener, so they are told again and again that there is one. Anybody may publish on these channels, and another
+ * namespace's queue may have one of the same name: what does not parse, or names another queue, is passed over.
  */
+#include <muster/job.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client.h"
@@ -14,9 +16,12 @@
 /* The scripts forget a listener after ten seconds. */
 #define RENEW_MS 3000
 
+/* What is listened to: `told` is what the scripts are told, a queue or "" for jobs. */
 struct listening {
-    const char *queue;
+    const char *queue, *told;
+    void (*hear)(struct muster_client *c, struct listening *l, const struct redisReply *message);
     muster_queue_event_fn *fn;
+    muster_job_event_fn *job_fn;
     void *arg;
     int stop;
 };
@@ -80,7 +85,7 @@ static const struct {
 };
 #define CHANNELS (sizeof channels / sizeof *channels)
 
-static void hear(struct muster_client *c, struct listening *l, const struct redisReply *message)
+static void hear_queue(struct muster_client *c, struct listening *l, const struct redisReply *message)
 {
     for (size_t i = 0; i < CHANNELS; i++) {
         char name[KEY_MAX];
@@ -92,7 +97,7 @@ static void hear(struct muster_client *c, struct listening *l, const struct redi
     }
 }
 
-static int subscribe(struct muster_client *c, const char *queue, struct redis **listener)
+static int subscribe_to_queue(struct muster_client *c, const char *queue, struct redis **listener)
 {
     char names[CHANNELS][KEY_MAX];
     const char *all[CHANNELS];
@@ -103,12 +108,56 @@ static int subscribe(struct muster_client *c, const char *queue, struct redis **
     return redis_listen(listener, c->redis, all, CHANNELS);
 }
 
+/* ---- jobs ---- */
+
+/* "what\tms\tqueue\tid\tworker\ttracked\ttext"; names hold no tabs. -1 if it is malformed. Takes `text` apart. */
+static int read_job_event(char *text, struct muster_job_event *event)
+{
+    enum { WHAT, AT, QUEUE, ID, WORKER, TRACKED, TEXT, FIELDS };
+    const char *fields[FIELDS];
+    for (int i = 0; i < FIELDS; i++) {
+        fields[i] = i < TEXT ? strsep(&text, "\t") : text;
+        if (!fields[i])
+            return -1;
+    }
+    *event = (struct muster_job_event){.what = fields[WHAT],
+                                       .id = fields[ID],
+                                       .queue = fields[QUEUE],
+                                       .worker = fields[WORKER],
+                                       .text = fields[TEXT],
+                                       .at_ms = strtoll(fields[AT], NULL, 10),
+                                       .tracked = strcmp(fields[TRACKED], "1") == 0};
+    return muster_job_id_check(event->id) || muster_queue_check(event->queue) ? -1 : 0;
+}
+
+static void hear_jobs(struct muster_client *c, struct listening *l, const struct redisReply *message)
+{
+    struct muster_job_event event;
+    const char *bytes = reply_text(reply_at(message, 2));
+    char *text = bytes ? strdup(bytes) : NULL; /* an event may be missed */
+    (void)c;
+    if (text && read_job_event(text, &event) == 0 && (!l->queue || strcmp(l->queue, event.queue) == 0))
+        l->stop = l->job_fn(&event, l->arg) != 0;
+    free(text);
+}
+
+static int subscribe(struct muster_client *c, const struct listening *l, struct redis **listener)
+{
+    char channel[KEY_MAX];
+    if (!l->job_fn)
+        return subscribe_to_queue(c, l->queue, listener);
+    key_of(channel, c->prefix, KEY_EVENTS, "");
+    return redis_listen(listener, c->redis, (const char *const[]){channel}, 1);
+}
+
+/* ---- listening ---- */
+
 /* E_TIMEOUT is the time that is over; a Redis that does not answer in time is as one that cannot be reached. */
-static int say_that_we_listen(struct muster_client *c, const char *queue)
+static int say_that_we_listen(struct muster_client *c, const char *told)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
-    script_queue_call(&command, SCRIPT_LISTEN, &c->root, queue);
+    script_queue_call(&command, SCRIPT_LISTEN, &c->root, told);
     int err = client_run(c, SCRIPT_LISTEN, &command, &reply);
     redis_reply_free(reply);
     return err == MUSTER_E_TIMEOUT ? MUSTER_E_CONN : err;
@@ -124,7 +173,7 @@ static int listen_on(struct muster_client *c, struct redis *listener, struct lis
         if (left_ms <= 0)
             return MUSTER_E_TIMEOUT;
         if (now - renewed_at_ms >= RENEW_MS) {
-            int err = say_that_we_listen(c, l->queue);
+            int err = say_that_we_listen(c, l->told);
             if (err != MUSTER_OK)
                 return err;
             renewed_at_ms = now;
@@ -132,7 +181,7 @@ static int listen_on(struct muster_client *c, struct redis *listener, struct lis
         int64_t renew_in_ms = RENEW_MS - (now - renewed_at_ms);
         int err = redis_hear(listener, left_ms < renew_in_ms ? left_ms : renew_in_ms, &message);
         if (err == MUSTER_OK)
-            hear(c, l, message);
+            l->hear(c, l, message);
         else if (err != MUSTER_E_TIMEOUT)
             return err;
         redis_reply_free(message);
@@ -140,12 +189,10 @@ static int listen_on(struct muster_client *c, struct redis *listener, struct lis
     return MUSTER_OK;
 }
 
-int muster_queue_listen(struct muster_client *c, const char *queue, int64_t wait_ms, int (*ready)(void *arg),
-                        muster_queue_event_fn *fn, void *arg)
+static int listen_to(struct muster_client *c, struct listening *l, int64_t wait_ms, int (*ready)(void *arg))
 {
-    struct listening l = {queue, fn, arg, 0};
     struct redis *listener = NULL;
-    int err = client_check_queue(c, queue);
+    int err = l->queue ? client_check_queue(c, l->queue) : MUSTER_OK;
     if (err == MUSTER_OK && wait_ms < 0)
         err = client_refuse(c, "a time to listen must not be negative");
     if (err == MUSTER_OK)
@@ -153,15 +200,29 @@ int muster_queue_listen(struct muster_client *c, const char *queue, int64_t wait
     if (err == MUSTER_OK)
         err = redis_claim_format(c->redis);
     if (err == MUSTER_OK)
-        err = subscribe(c, queue, &listener);
+        err = subscribe(c, l, &listener);
     if (err == MUSTER_OK)
-        err = say_that_we_listen(c, queue);
+        err = say_that_we_listen(c, l->told);
     if (err == MUSTER_E_TIMEOUT)
         err = MUSTER_E_CONN;
     if (err == MUSTER_OK && ready)
-        l.stop = ready(arg) != 0;
+        l->stop = ready(l->arg) != 0;
     if (err == MUSTER_OK)
-        err = listen_on(c, listener, &l, wait_ms);
+        err = listen_on(c, listener, l, wait_ms);
     redis_free(listener);
     return err;
+}
+
+int muster_queue_listen(struct muster_client *c, const char *queue, int64_t wait_ms, int (*ready)(void *arg),
+                        muster_queue_event_fn *fn, void *arg)
+{
+    struct listening l = {.queue = queue ? queue : "", .told = queue, .hear = hear_queue, .fn = fn, .arg = arg};
+    return listen_to(c, &l, wait_ms, ready);
+}
+
+int muster_job_listen(struct muster_client *c, const char *queue, int64_t wait_ms, int (*ready)(void *arg),
+                      muster_job_event_fn *fn, void *arg)
+{
+    struct listening l = {.queue = queue, .told = "", .hear = hear_jobs, .job_fn = fn, .arg = arg};
+    return listen_to(c, &l, wait_ms, ready);
 }

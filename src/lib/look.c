@@ -56,7 +56,8 @@ static int is_beat_fresh(const struct muster_worker *w, const struct redisReply 
 static int is_nothing_due(struct muster_worker *w, const struct redisReply *r)
 {
     w->look.paused = reply_kind(reply_at(r, 0)) != REPLY_NIL;
-    return reply_len(r) == 2 && reply_number(reply_at(r, 1), INT64_MAX) > w->look.now_ms;
+    int jobs_wait = reply_kind(reply_at(r, 2)) != REPLY_NIL && !w->look.paused;
+    return reply_len(r) == 3 && reply_number(reply_at(r, 1), INT64_MAX) > w->look.now_ms && !jobs_wait;
 }
 
 static int is_well(struct muster_worker *w, enum look_step step, const struct redisReply *r)
@@ -171,13 +172,14 @@ static void say_echo(struct muster_worker *w)
     ask(w, &c, LOOK_ECHO);
 }
 
-/* Who has a longer ttl than another one goes by script: that other may be a silent permanent worker, to be dropped. */
+/* Who has a longer ttl than another one goes by script: that other may be a silent permanent worker, to be dropped. So
+ * does the one who keeps the timer, which only the script renews. */
 int look_may_do(const struct muster_worker *w)
 {
     return w->look.misses < MISSES_MAX && w->interval_ms == w->ttl_ms / 3 && w->state == WORKER_WORKING &&
            !w->permanent && !w->fenced && w->n_known == 0 && w->n_early == 0 && w->turns == 0 && !w->reading &&
            !w->damaged_told && w->registry_from == 0 && worker_capacity(w) > 0 && w->n_served <= LOOK_QUEUES_MAX &&
-           serve_all_announced(w);
+           !w->keeps_timer && serve_all_announced(w);
 }
 
 int look_begin(struct muster_worker *w)
@@ -196,7 +198,7 @@ int look_begin(struct muster_worker *w)
         const struct served *s = w->served[i];
         if (s->serving != SERVING)
             continue;
-        ask_of(w, LOOK_SETTINGS, "HMGET", KEY_QUEUE, s->name, WORDS("paused", "due"));
+        ask_of(w, LOOK_SETTINGS, "HMGET", KEY_QUEUE, s->name, WORDS("paused", "due", "jobs"));
         ask_of(w, LOOK_WAITING, "LLEN", KEY_QUEUES, s->name, (const char *const[]){NULL});
         ask_of(w, LOOK_IDLE, "ZSCORE", KEY_IDLE, s->name, WORDS(w->id));
     }

@@ -4,11 +4,20 @@
  */
 #include "names.h"
 
+#include <muster/job.h>
 #include <string.h>
 
 static int is_control(unsigned char c)
 {
     return c < 0x20 || c == 0x7f;
+}
+
+int text_has_control(const char *text)
+{
+    for (; *text; text++)
+        if (is_control((unsigned char)*text))
+            return 1;
+    return 0;
 }
 
 static int is_id_byte(unsigned char c)
@@ -23,10 +32,25 @@ const char *muster_queue_check(const char *name)
         return "a queue's name must not be empty";
     if (strlen(name) > MUSTER_QUEUE_MAX)
         return "a queue's name has at most 200 bytes";
-    for (const char *c = name; *c; c++)
-        if (is_control((unsigned char)*c))
-            return "a queue's name must not hold control characters";
-    return NULL;
+    return text_has_control(name) ? "a queue's name must not hold control characters" : NULL;
+}
+
+const char *muster_job_id_check(const char *id)
+{
+    if (!id || !*id)
+        return "a job's id must not be empty";
+    if (strlen(id) > MUSTER_JOB_ID_MAX)
+        return "a job's id has at most 200 bytes";
+    return text_has_control(id) ? "a job's id must not hold control characters" : NULL;
+}
+
+const char *muster_tag_check(const char *tag)
+{
+    if (!tag || !*tag)
+        return "a tag must not be empty";
+    if (strlen(tag) > MUSTER_TAG_MAX)
+        return "a tag has at most 200 bytes";
+    return text_has_control(tag) ? "a tag must not hold control characters" : NULL;
 }
 
 const char *muster_worker_id_check(const char *id)

@@ -17,6 +17,9 @@ struct process_name {
 /* NULL, or what is wrong with it. */
 const char *process_name_parse(struct process_name *out, const char *text);
 
+/* Is there a control character in it? */
+int text_has_control(const char *text);
+
 /* A failure's group and message; either may be NULL. MUSTER_OK, E_INVALID or E_TOO_BIG. */
 #define FAILURE_GROUP_DEFAULT "failed"
 int failure_check(const char *group, const char *message, const char **why);

@@ -101,6 +101,7 @@ struct muster_process *process_add(struct muster_worker *w, struct served *s, ui
     p->worker = w;
     p->served = s;
     p->token = token;
+    p->retry_delay_ms = -1;
     token_format(p->token_text, token);
     atomic_init(&p->stop_reason, MUSTER_GO_ON);
     atomic_init(&p->end_called, 0);
@@ -124,6 +125,24 @@ int process_set_task(struct muster_process *p, struct muster_bytes task)
     return MUSTER_OK;
 }
 
+/* A job without data is a task without bytes. */
+int process_set_job(struct muster_process *p, const char *id, const struct redisReply *record)
+{
+    static char none[] = "";
+    p->job = malloc(sizeof *p->job);
+    if (!p->job)
+        return MUSTER_E_NOMEM;
+    int err = job_record_take(p->job, id, record, p->worker->id, p->token_text, p->served->name);
+    if (err != MUSTER_OK) {
+        free(p->job);
+        p->job = NULL;
+        return err;
+    }
+    p->task = p->job->job.data.data ? (char *)p->job->job.data.data : none;
+    p->len = p->job->job.data.len;
+    return MUSTER_OK;
+}
+
 void process_move(struct muster_process *p, enum process_state state)
 {
     struct muster_worker *w = p->worker;
@@ -141,6 +160,16 @@ void process_move(struct muster_process *p, enum process_state state)
     w->counts[state]++;
 }
 
+static void free_what_it_is(struct muster_process *p)
+{
+    if (!p->job) {
+        free(p->task);
+        return;
+    }
+    job_record_clear(p->job);
+    free(p->job);
+}
+
 void process_free(struct muster_process *p)
 {
     struct muster_worker *w = p->worker;
@@ -154,10 +183,13 @@ void process_free(struct muster_process *p)
         out_of_table(p);
     pool_forget(p);
     limit_clear(p);
-    free(p->task);
+    free_what_it_is(p);
     free(p->id);
     free(p->result);
+    free(p->next);
+    free(p->next_after);
     free(p->note);
+    free((void *)p->new_data.data);
     free(p->group);
     free(p->message);
     free(p);
@@ -211,8 +243,9 @@ static void begin(struct muster_process *p)
         w->state_hands_due = 1;
         turn_due(w);
     }
-    if (w->limit_ms > 0)
-        limit_set(p, w->limit_ms);
+    int64_t limit_ms = p->job && p->job->job.limit_ms > 0 ? p->job->job.limit_ms : w->limit_ms;
+    if (limit_ms > 0)
+        limit_set(p, limit_ms);
     p->served->executor->start(p);
 }
 
@@ -384,6 +417,11 @@ const void *muster_process_task(const struct muster_process *p, size_t *len)
     return p->task;
 }
 
+const struct muster_job *muster_process_job(const struct muster_process *p)
+{
+    return p->job ? &p->job->job : NULL;
+}
+
 struct muster_worker *muster_process_worker(const struct muster_process *p)
 {
     return p->worker;
@@ -437,26 +475,97 @@ int muster_process_set_result(struct muster_process *p, const void *result, size
     return MUSTER_OK;
 }
 
-static void on_noted(const struct redisReply *reply, void *arg)
+/* Its names, as far as they are wrong. */
+static int check_next(const char *next, int64_t delay_ms, const char *const *after, size_t n_after)
 {
-    struct muster_worker *w = arg;
-    int err = reply_status(reply);
-    if (err == MUSTER_OK)
-        worker_accepted(w, SAID_NOTE);
-    else if (reply && err != MUSTER_E_LOST && err != MUSTER_E_STATE && w->state != WORKER_STOPPED)
-        worker_refused(w, SAID_NOTE, err, reply_text(reply));
+    if (muster_queue_check(next) || delay_ms < 0 || delay_ms > MUSTER_JOB_MS_MAX)
+        return MUSTER_E_INVALID;
+    if (n_after > MUSTER_JOB_AFTER_MAX)
+        return MUSTER_E_TOO_BIG;
+    for (size_t i = 0; i < n_after; i++)
+        if (muster_queue_check(after[i])) /* the same rule as for ids of jobs */
+            return MUSTER_E_INVALID;
+    return MUSTER_OK;
 }
 
-void process_send_note(struct muster_process *p, const char *note)
+/* With a line feed behind each, which none of them holds. NULL if memory ran out. */
+static char *join_ids(const char *const *ids, size_t n)
+{
+    size_t size = 1;
+    for (size_t i = 0; i < n; i++)
+        size += strlen(ids[i]) + 1;
+    char *joined = malloc(size), *to = joined;
+    for (size_t i = 0; joined && i < n; i++) {
+        to = stpcpy(to, ids[i]);
+        *to++ = '\n';
+    }
+    if (joined)
+        *to = '\0';
+    return joined;
+}
+
+int muster_process_set_next(struct muster_process *p, const char *next, int64_t delay_ms, const char *const *after,
+                            size_t n_after)
+{
+    if (!p->job)
+        return MUSTER_E_STATE;
+    char *new_next = NULL, *new_after = NULL;
+    int err = next ? check_next(next, delay_ms, after, n_after) : MUSTER_OK;
+    if (err == MUSTER_OK && next && (!(new_next = strdup(next)) || !(new_after = join_ids(after, n_after))))
+        err = MUSTER_E_NOMEM;
+    if (err != MUSTER_OK) {
+        free(new_next);
+        return err;
+    }
+    free(p->next);
+    free(p->next_after);
+    p->next = new_next;
+    p->next_after = new_after;
+    p->next_delay_ms = delay_ms;
+    return MUSTER_OK;
+}
+
+static void answered(struct muster_worker *w, enum saying what, const struct redisReply *reply)
+{
+    int err = reply_status(reply);
+    if (err == MUSTER_OK)
+        worker_accepted(w, what);
+    else if (reply && err != MUSTER_E_LOST && err != MUSTER_E_STATE && w->state != WORKER_STOPPED)
+        worker_refused(w, what, err, reply_text(reply));
+}
+
+static void on_noted(const struct redisReply *reply, void *arg)
+{
+    answered(arg, SAID_NOTE, reply);
+}
+
+static void on_data_set(const struct redisReply *reply, void *arg)
+{
+    answered(arg, SAID_DATA, reply);
+}
+
+/* One of the two. It must reach Redis before the end that may follow it. */
+static void extend(struct muster_process *p, const char *note, const struct muster_bytes *data)
 {
     struct muster_worker *w = p->worker;
     struct command c = COMMAND_EMPTY;
     if (p->is_foreign || !worker_can_call(w))
         return;
-    script_extend(&c, &w->root, w->id, p->token_text, p->served->name, 0, note);
-    if (link_script(w->data, SCRIPT_EXTEND, &c, on_noted, w) != MUSTER_OK)
-        trace_line(TRACE_STATE, "process %s: its progress note was not sent", p->token_text);
+    script_extend(&c, &w->root, w->id, p->token_text, p->served->name, 0, note, data);
+    if (link_script_in_order(w->data, SCRIPT_EXTEND, &c, note ? on_noted : on_data_set, w) != MUSTER_OK)
+        trace_line(TRACE_STATE, "process %s: %s not sent", p->token_text,
+                   note ? "its progress note was" : "its job's new data were");
     command_clear(&c);
+}
+
+void process_send_note(struct muster_process *p, const char *note)
+{
+    extend(p, note, NULL);
+}
+
+void process_send_data(struct muster_process *p, struct muster_bytes data)
+{
+    extend(p, NULL, &data);
 }
 
 static int is_in_loop(const struct muster_process *p)
@@ -476,6 +585,25 @@ int muster_process_progress(struct muster_process *p, const char *note)
     if (!copy)
         return MUSTER_E_NOMEM;
     pool_post_note(p, copy);
+    return MUSTER_OK;
+}
+
+int muster_process_set_data(struct muster_process *p, const void *data, size_t len)
+{
+    if (!p->job)
+        return MUSTER_E_STATE;
+    if (len > MUSTER_TASK_MAX_DEFAULT)
+        return MUSTER_E_TOO_BIG;
+    if (is_in_loop(p)) {
+        process_send_data(p, (struct muster_bytes){len > 0 ? data : "", len});
+        return MUSTER_OK;
+    }
+    char *copy = malloc(len + 1);
+    if (!copy)
+        return MUSTER_E_NOMEM;
+    if (len > 0)
+        memcpy(copy, data, len);
+    pool_post_data(p, (struct muster_bytes){copy, len});
     return MUSTER_OK;
 }
 

@@ -65,6 +65,7 @@ struct link {
     int64_t last_byte_ms; /* also when waiting began */
     int64_t up_since_ms;
     unsigned attempts;
+    unsigned char was_whole[SCRIPT_COUNT]; /* scripts that were sent whole over this connection */
 
     struct resolver *resolver;
     char address[ADDRESS_MAX];
@@ -359,19 +360,46 @@ static void on_reply(redisAsyncContext *context, void *reply, void *arg)
         note_break(l, MUSTER_E_BUSY, "READONLY: this is a replica");
 }
 
-static int send_call(struct link *l, const struct lua_script *script, struct command *c, link_reply_fn *fn, void *arg)
+static int make_whole(struct call *call)
+{
+    size_t len;
+    char *whole = format_whole(call, &len);
+    if (!whole)
+        return MUSTER_E_NOMEM;
+    redisFreeCommand(call->formatted);
+    call->formatted = whole;
+    call->len = len;
+    call->script = NULL;
+    return MUSTER_OK;
+}
+
+/* `whole`: of a script. */
+static struct call *new_call(const struct command *c, const struct lua_script *script, int whole)
 {
     struct call *call = calloc(1, sizeof *call);
     long long len = !call || c->failed ? -1 : redisFormatCommandArgv(&call->formatted, (int)c->n, c->argv, c->lens);
     if (len < 0) {
         free(call);
-        return MUSTER_E_NOMEM;
+        return NULL;
     }
+    call->script = script;
+    call->len = (size_t)len;
+    if (whole && make_whole(call) != MUSTER_OK) {
+        call_free(call);
+        return NULL;
+    }
+    return call;
+}
+
+static int send_call(struct link *l, const struct lua_script *script, int whole, struct command *c, link_reply_fn *fn,
+                     void *arg)
+{
+    struct call *call = new_call(c, script, whole);
+    if (!call)
+        return MUSTER_E_NOMEM;
     call->link = l;
     call->fn = fn;
     call->arg = arg;
-    call->script = script;
-    call->len = (size_t)len;
     call->name = script ? script->name : "";
     call->sent_us = script && trace_on(TRACE_SCRIPT) ? clock_us() : 0;
     begin_waiting(l);
@@ -380,7 +408,7 @@ static int send_call(struct link *l, const struct lua_script *script, struct com
         call_free(call);
         return MUSTER_E_CONN;
     }
-    if (!script) { /* only scripts are ever sent again */
+    if (!call->script) { /* only scripts are ever sent again */
         redisFreeCommand(call->formatted);
         call->formatted = NULL;
     }
@@ -394,12 +422,20 @@ static int send_call(struct link *l, const struct lua_script *script, struct com
 
 int link_call(struct link *l, struct command *c, link_reply_fn *fn, void *arg)
 {
-    return link_is_up(l) ? send_call(l, NULL, c, fn, arg) : MUSTER_E_CONN;
+    return link_is_up(l) ? send_call(l, NULL, 0, c, fn, arg) : MUSTER_E_CONN;
 }
 
 int link_script(struct link *l, enum script_id id, struct command *c, link_reply_fn *fn, void *arg)
 {
-    return link_is_up(l) ? send_call(l, &lua_scripts[id], c, fn, arg) : MUSTER_E_CONN;
+    return link_is_up(l) ? send_call(l, &lua_scripts[id], 0, c, fn, arg) : MUSTER_E_CONN;
+}
+
+int link_script_in_order(struct link *l, enum script_id id, struct command *c, link_reply_fn *fn, void *arg)
+{
+    int err = link_is_up(l) ? send_call(l, &lua_scripts[id], !l->was_whole[id], c, fn, arg) : MUSTER_E_CONN;
+    if (err == MUSTER_OK)
+        l->was_whole[id] = 1;
+    return err;
 }
 
 /* ---- greeting: log in, select, and see that it is a Redis that answers ---- */
@@ -437,7 +473,7 @@ static int say(struct link *l, link_reply_fn *fn, const char *const *words)
 {
     struct command c = COMMAND_EMPTY;
     command_words(&c, words);
-    int err = send_call(l, NULL, &c, fn, l);
+    int err = send_call(l, NULL, 0, &c, fn, l);
     command_clear(&c);
     return err;
 }
@@ -448,6 +484,7 @@ static void greet(struct link *l)
     int err = MUSTER_OK;
     char db[16];
     enter(l, LINK_GREETING);
+    memset(l->was_whole, 0, sizeof l->was_whole);
     snprintf(db, sizeof db, "%d", url->db);
     if (url->password && url->user)
         err = say(l, on_greeted, (const char *const[]){"AUTH", url->user, url->password, NULL});

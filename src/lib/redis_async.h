@@ -76,6 +76,9 @@ typedef void link_reply_fn(const struct redisReply *reply, void *arg);
 int link_call(struct link *l, struct command *c, link_reply_fn *fn, void *arg);
 int link_script(struct link *l, enum script_id id, struct command *c, link_reply_fn *fn, void *arg);
 
+/* The same for a script that what is sent behind it must not overtake: over each connection it is sent whole first. */
+int link_script_in_order(struct link *l, enum script_id id, struct command *c, link_reply_fn *fn, void *arg);
+
 /* Write what was sent now, instead of at the end of this turn of the loop; not from inside a callback of this link. */
 void link_flush(struct link *l);
 

@@ -39,7 +39,7 @@ struct redis {
     int timeout_ms;
     size_t unread; /* answers that were asked for and not read */
     int greeted, format_known;
-    char error[256];
+    char error[512];
     struct redis *listens_for; /* whose listener this is, NULL: nobody's */
     int64_t sign_due_ms;       /* when a listener asks for a sign of life or, having asked, gives up */
     int is_asked;
@@ -343,8 +343,6 @@ static int finish_script(struct redis *r, enum script_id id, struct command *c, 
             redis_error_set(r, "the key '%s' has a wrong type: another program wrote it", key);
         else
             redis_error_set(r, "%s: %s", script->name, muster_err_text(err));
-        redis_reply_free(*reply);
-        *reply = NULL;
     }
     trace_line(TRACE_SCRIPT, "%s: %s", script->name, muster_err_text(err));
     return err;

@@ -34,7 +34,7 @@ int redis_claim_format(struct redis *r);
  */
 int redis_call(struct redis *r, struct command *c, struct redisReply **reply);
 /* The same for a script, whose command was built by scripts.c: EVALSHA, and EVAL once if Redis does not know it. A
- * status of the script's own is an error too. */
+ * status of the script's own is an error too, whose answer is the caller's to free all the same. */
 int redis_script(struct redis *r, enum script_id id, struct command *c, struct redisReply **reply);
 
 /* The same for one that mostly wakes somebody: its messages leave Redis before its answer. One small command more. */

@@ -129,12 +129,37 @@ void script_end_result(struct command *c, const char *queue, const char *token, 
     command_bytes(c, result.data, result.len);
 }
 
-void script_end_retry(struct command *c, const char *queue, const char *token, int64_t delay_ms)
+void script_end_done(struct command *c, const char *queue, const char *token)
+{
+    command_text(c, "done");
+    command_text(c, queue);
+    command_text(c, token);
+}
+
+void script_end_next(struct command *c, const char *queue, const char *token, const struct script_next *next)
+{
+    command_text(c, "next");
+    command_text(c, queue);
+    command_text(c, token);
+    command_text(c, next->result ? "1" : "0");
+    command_bytes(c, next->result ? next->result->data : "", next->result ? next->result->len : 0);
+    command_text(c, next->queue);
+    command_number(c, next->delay_ms);
+    command_text(c, next->after);
+}
+
+void script_end_retry(struct command *c, const char *queue, const char *token, int64_t delay_ms, const char *group,
+                      const char *message)
 {
     command_text(c, "retry");
     command_text(c, queue);
     command_text(c, token);
-    command_number(c, delay_ms);
+    if (delay_ms >= 0)
+        command_number(c, delay_ms);
+    else
+        command_text(c, "");
+    command_text(c, group ? group : "");
+    command_text(c, message ? message : "");
 }
 
 void script_end_fail(struct command *c, const char *queue, const char *token, const char *group, const char *message)
@@ -152,7 +177,7 @@ void script_end(struct command *c, const struct script_root *root, const char *w
     command_text(c, worker);
 }
 
-#define TURN_HEAD 4
+#define TURN_HEAD 3
 #define TURN_TAKE 3
 
 int script_turned(const struct redisReply *r, struct script_turned *out)
@@ -166,8 +191,7 @@ int script_turned(const struct redisReply *r, struct script_turned *out)
     if (reply_kind(ends) != REPLY_LIST && (reply_kind(ends) != REPLY_INTEGER || reply_integer(ends) != 0))
         return MUSTER_E_REDIS;
     out->ends = reply_kind(ends) == REPLY_LIST ? ends : NULL;
-    out->next_due_ms = reply_integer(reply_at(r, 2));
-    out->damaged = name_or_null(reply_at(r, 3));
+    out->damaged = name_or_null(reply_at(r, 2));
     out->n_takes = (reply_len(r) - TURN_HEAD) / TURN_TAKE;
     return MUSTER_OK;
 }
@@ -176,9 +200,14 @@ int script_turned_take(const struct redisReply *r, size_t i, struct script_take 
 {
     size_t at = TURN_HEAD + i * TURN_TAKE;
     long long place = reply_integer(reply_at(r, at));
-    out->place = (size_t)(place - 1);
-    out->tasks = reply_at(r, at + 2);
-    if (place < 1 || reply_kind(out->tasks) != REPLY_LIST)
+    const struct redisReply *what = reply_at(r, at + 2);
+    if (place == 0 || reply_kind(what) != REPLY_LIST)
+        return MUSTER_E_REDIS;
+    out->place = (size_t)(place > 0 ? place : -place) - 1;
+    out->tasks = place > 0 ? what : NULL;
+    out->job = place < 0 ? reply_text(reply_at(what, 0)) : NULL;
+    out->record = place < 0 ? reply_at(what, 1) : NULL;
+    if (place < 0 && !out->job)
         return MUSTER_E_REDIS;
     return read_token(reply_at(r, at + 1), &out->first_token);
 }
@@ -208,7 +237,7 @@ int script_marked(const struct redisReply *marks, size_t i, struct script_mark *
     return read_token(reply_at(marks, 2 * i), &out->token);
 }
 
-#define HEARD_HEAD 9
+#define HEARD_HEAD 10
 
 int script_heard(const struct redisReply *r, struct script_heard *out)
 {
@@ -223,6 +252,7 @@ int script_heard(const struct redisReply *r, struct script_heard *out)
     out->next_name = reply_integer(reply_at(r, 6));
     out->damaged = name_or_null(reply_at(r, 7));
     out->marks = reply_at(r, 8);
+    out->next_due_ms = reply_kind(reply_at(r, 9)) == REPLY_INTEGER ? reply_integer(reply_at(r, 9)) : HEARD_OTHER_KEEPER;
     out->n_dead = reply_len(r) - HEARD_HEAD;
     if (out->interval_ms <= 0 || read_count(reply_at(r, 2), &out->held) != MUSTER_OK)
         return MUSTER_E_REDIS;
@@ -303,6 +333,9 @@ void script_take(struct command *c, const struct script_root *root, const struct
     command_text(c, take->waits ? "1" : "0");
 }
 
+#define LEASED_HEAD 5
+#define LEASED_ONE 3
+
 int script_leased(const struct redisReply *r, struct script_leased *out)
 {
     int err = reply_status(r);
@@ -312,11 +345,24 @@ int script_leased(const struct redisReply *r, struct script_leased *out)
     out->ends_at_ms = reply_integer(reply_at(r, 2));
     out->tasks = reply_at(r, 4);
     out->first_token = 0;
+    out->n_more = reply_len(r) > LEASED_HEAD ? (reply_len(r) - LEASED_HEAD) / LEASED_ONE : 0;
     return reply_len(out->tasks) > 0 ? read_token(reply_at(r, 3), &out->first_token) : MUSTER_OK;
 }
 
+int script_leased_one(const struct redisReply *r, size_t i, struct script_leased_one *out)
+{
+    size_t at = LEASED_HEAD + i * LEASED_ONE;
+    const struct redisReply *what = reply_at(r, at + 2);
+    out->job = reply_is(reply_at(r, at + 1), "") ? NULL : reply_text(reply_at(r, at + 1));
+    out->task = reply_bytes(what);
+    out->record = what;
+    if (reply_kind(what) != (out->job ? REPLY_LIST : REPLY_TEXT))
+        return MUSTER_E_REDIS;
+    return read_token(reply_at(r, at), &out->token);
+}
+
 void script_extend(struct command *c, const struct script_root *root, const char *worker, const char *token,
-                   const char *queue, int64_t lease_ms, const char *note)
+                   const char *queue, int64_t lease_ms, const char *note, const struct muster_bytes *data)
 {
     begin(c, SCRIPT_EXTEND, root);
     command_text(c, worker);
@@ -328,6 +374,8 @@ void script_extend(struct command *c, const struct script_root *root, const char
         command_text(c, "");
     command_text(c, note ? "1" : "0");
     command_text(c, note ? note : "");
+    command_text(c, data ? "1" : "0");
+    command_bytes(c, data ? data->data : "", data ? data->len : 0);
 }
 
 void script_cancel(struct command *c, const struct script_root *root, const char *queue, const char *holder,
@@ -345,12 +393,106 @@ void script_queue_call(struct command *c, enum script_id id, const struct script
     command_text(c, queue);
 }
 
-int script_cancelled(const struct redisReply *r, uint64_t *waiting, uint64_t *running)
+int script_cancelled(const struct redisReply *r, uint64_t *waiting, uint64_t *running, int *is_more)
 {
     int err = reply_status(r);
+    if (is_more)
+        *is_more = reply_integer(reply_at(r, 3)) == 1;
     if (err == MUSTER_OK)
         err = read_count(reply_at(r, 1), waiting);
     return err == MUSTER_OK ? read_count(reply_at(r, 2), running) : err;
+}
+
+void script_put(struct command *c, const struct script_root *root, const struct script_put *put)
+{
+    begin(c, SCRIPT_PUT, root);
+    command_text(c, put->queue);
+    command_text(c, put->id);
+    command_text(c, put->replace ? "1" : "0");
+    command_number(c, (int64_t)put->n_tags);
+    command_number(c, (int64_t)put->n_after);
+    for (size_t i = 0; i < put->n_tags; i++)
+        command_text(c, put->tags[i]);
+    for (size_t i = 0; i < put->n_after; i++)
+        command_text(c, put->after[i]);
+    for (size_t i = 0; i < put->n_fields; i++)
+        script_change_field(c, put->fields[i].name, put->fields[i].value);
+}
+
+void script_change(struct command *c, const struct script_root *root, const char *id)
+{
+    begin(c, SCRIPT_CHANGE, root);
+    command_text(c, id);
+}
+
+void script_change_field(struct command *c, const char *what, struct muster_bytes value)
+{
+    command_text(c, what);
+    command_bytes(c, value.data, value.len);
+}
+
+void script_cancel_jobs(struct command *c, const struct script_root *root, const char *const *ids, size_t n,
+                        int dependents)
+{
+    begin(c, SCRIPT_CANCEL_JOBS, root);
+    command_text(c, dependents ? "1" : "0");
+    for (size_t i = 0; i < n; i++)
+        command_text(c, ids[i]);
+}
+
+int script_job_done(const struct redisReply *r, const char **what, uint64_t *n)
+{
+    int err = reply_status(r);
+    *what = name_or_null(reply_at(r, 1));
+    return err == MUSTER_OK && n ? read_count(reply_at(r, 1), n) : err;
+}
+
+void script_fetch(struct command *c, const struct script_root *root, const char *worker, const char *token,
+                  const char *queue)
+{
+    begin(c, SCRIPT_FETCH, root);
+    command_text(c, worker);
+    command_text(c, token);
+    command_text(c, queue);
+}
+
+int script_fetched(const struct redisReply *r, const char **id, const struct redisReply **record)
+{
+    int err = reply_status(r);
+    *id = name_or_null(reply_at(r, 1));
+    *record = reply_at(r, 2);
+    return err != MUSTER_OK ? err : *id && reply_kind(*record) == REPLY_LIST ? MUSTER_OK : MUSTER_E_REDIS;
+}
+
+void script_hand_on(struct command *c, const struct script_root *root, const char *worker, const char *queue)
+{
+    begin(c, SCRIPT_HAND_ON, root);
+    command_text(c, worker);
+    command_text(c, queue);
+}
+
+void script_promote(struct command *c, const struct script_root *root)
+{
+    begin(c, SCRIPT_PROMOTE, root);
+}
+
+int script_promoted(const struct redisReply *r, int64_t *next_ms)
+{
+    int err = reply_status(r);
+    *next_ms = reply_integer(reply_at(r, 1));
+    return err;
+}
+
+void script_config(struct command *c, const struct script_root *root, const char *queue, const char *name,
+                   const int64_t *value)
+{
+    begin(c, SCRIPT_CONFIG, root);
+    command_text(c, queue ? queue : "");
+    command_text(c, name);
+    if (value)
+        command_number(c, *value);
+    else
+        command_text(c, "");
 }
 
 void script_failed(struct command *c, enum script_id id, const struct script_root *root,
@@ -431,6 +573,26 @@ void script_check_page(struct command *c, enum script_id id, const struct script
 {
     begin_check(c, id, root, repair);
     command_text(c, queue);
+    command_number(c, from);
+}
+
+void script_check_job(struct command *c, const struct script_root *root, int repair)
+{
+    begin_check(c, SCRIPT_CHECK_JOB, root, repair);
+}
+
+void script_check_dependents(struct command *c, const struct script_root *root, int repair, const char *id)
+{
+    begin_check(c, SCRIPT_CHECK_DEPENDENTS, root, repair);
+    command_text(c, id);
+}
+
+void script_check_index(struct command *c, const struct script_root *root, int repair, const char *which,
+                        const char *name, int64_t from)
+{
+    begin_check(c, SCRIPT_CHECK_INDEX, root, repair);
+    command_text(c, which);
+    command_text(c, name);
     command_number(c, from);
 }
 

@@ -158,9 +158,12 @@ static void warn_if_long(const struct muster_process *p, int64_t took_ms)
 
 static void start_inline(struct muster_process *p)
 {
+    struct muster_worker *w = p->worker;
+    timer_keeper_before_handler(w, p->served->name);
     int64_t began_ms = clock_ms();
     enum muster_outcome outcome = run_handler(p);
-    warn_if_long(p, clock_ms() - began_ms);
+    w->inline_ms = clock_ms() - began_ms;
+    warn_if_long(p, w->inline_ms);
     if (outcome == MUSTER_LATER)
         p->is_later = 1;
     else

@@ -95,20 +95,30 @@ static void settle_ends(struct turn *t, const struct redisReply *statuses)
     }
 }
 
-static void taken(struct muster_worker *w, struct served *s, uint64_t token, struct muster_bytes task)
+/* `task` NULL: the job that was taken. */
+static void taken(struct muster_worker *w, struct served *s, uint64_t token, const struct redisReply *task,
+                  const struct script_take *job)
 {
     if (process_find(w, token) || s->serving != SERVING)
         return; /* known; or goes back with all that the worker holds of a queue that it leaves */
     struct muster_process *p = process_add(w, s, token);
     if (!p)
         return; /* the next heartbeat's count brings it back */
-    if (w->state != WORKER_WORKING || p->mark) {
+    p->is_job = task == NULL;
+    if (w->state != WORKER_WORKING || p->mark)
         process_give_back(p); /* it was asked for before the stop, or is cancelled already */
-    } else if (process_set_task(p, task) != MUSTER_OK) {
-        process_free(p);
-    } else {
+    else if ((task ? process_set_task(p, reply_bytes(task)) : process_set_job(p, job->job, job->record)) == MUSTER_OK)
         process_move(p, PROCESS_READY);
-    }
+    else
+        process_free(p);
+}
+
+static size_t take_up_tasks(struct muster_worker *w, struct served *s, const struct script_take *take)
+{
+    for (size_t k = 0; k < reply_len(take->tasks); k++)
+        if (reply_kind(reply_at(take->tasks, k)) == REPLY_TEXT)
+            taken(w, s, take->first_token + k, reply_at(take->tasks, k), NULL);
+    return reply_len(take->tasks);
 }
 
 static size_t take_up(struct turn *t, const struct redisReply *reply, const struct script_turned *turned)
@@ -119,11 +129,10 @@ static size_t take_up(struct turn *t, const struct redisReply *reply, const stru
         if (script_turned_take(reply, i, &take) != MUSTER_OK || take.place >= t->n_served)
             continue;
         struct served *s = t->served[take.place];
-        trace_line(TRACE_WAKE, "took %zu of %s", reply_len(take.tasks), s->name);
-        for (size_t k = 0; k < reply_len(take.tasks); k++)
-            if (reply_kind(reply_at(take.tasks, k)) == REPLY_TEXT)
-                taken(t->worker, s, take.first_token + k, reply_bytes(reply_at(take.tasks, k)));
-        n += reply_len(take.tasks);
+        trace_line(TRACE_WAKE, "took %zu of %s", take.job ? 1 : reply_len(take.tasks), s->name);
+        if (take.job)
+            taken(t->worker, s, take.first_token, NULL, &take);
+        n += take.job ? 1 : take_up_tasks(t->worker, s, &take);
     }
     return n;
 }
@@ -136,8 +145,6 @@ static void turned(struct turn *t, const struct redisReply *reply, const struct 
     size_t n = take_up(t, reply, turned);
     if (t->want > 0 && n == (size_t)t->want)
         w->hungry = 1; /* there may be more, if hands are left */
-    if (turned->next_due_ms >= 0)
-        timer_after_ms(w->due_timer, turned->next_due_ms);
     if (turned->damaged)
         worker_damaged(w, turned->damaged);
     process_dispatch(w);
@@ -178,10 +185,11 @@ static void on_turned(const struct redisReply *reply, void *arg)
 
 /* ---- the call ---- */
 
-/* Ends that have nothing to say but their token go together. */
+/* Ends that have nothing to say but their token go together. A job's finish is never said with those of tasks, which
+ * Redis looks for in bulk. */
 static int is_grouped(const struct muster_process *p)
 {
-    return p->outcome == MUSTER_GIVE_BACK || (p->outcome == MUSTER_FINISH && !p->result);
+    return p->outcome == MUSTER_GIVE_BACK || (p->outcome == MUSTER_FINISH && !p->result && !p->is_job);
 }
 
 /* How many of the turn's ends from `from` on go into one group with the first of them; brings them together. */
@@ -200,18 +208,33 @@ static size_t group_ends(struct turn *t, size_t from)
     return to - from;
 }
 
+static void say_finish(struct command *c, const struct muster_process *p)
+{
+    const struct muster_bytes result = {p->result, p->result_len};
+    if (p->next)
+        script_end_next(c, p->served->name, p->token_text,
+                        &(struct script_next){.result = p->result ? &result : NULL,
+                                              .queue = p->next,
+                                              .delay_ms = p->next_delay_ms,
+                                              .after = p->next_after});
+    else if (p->result)
+        script_end_result(c, p->served->name, p->token_text, result);
+    else
+        script_end_done(c, p->served->name, p->token_text);
+}
+
 static void say_ends(struct turn *t, struct command *c)
 {
     for (size_t from = 0; from < t->n_ends;) {
         struct muster_process *p = t->ends[from];
         size_t n = group_ends(t, from);
         if (p->outcome == MUSTER_RETRY)
-            script_end_retry(c, p->served->name, p->token_text, p->retry_delay_ms);
+            script_end_retry(c, p->served->name, p->token_text, p->retry_delay_ms, p->group, p->message);
         else if (p->outcome == MUSTER_FAIL)
             script_end_fail(c, p->served->name, p->token_text, p->group ? p->group : FAILURE_GROUP_DEFAULT,
                             p->message ? p->message : "");
         else if (!is_grouped(p))
-            script_end_result(c, p->served->name, p->token_text, (struct muster_bytes){p->result, p->result_len});
+            say_finish(c, p);
         else
             script_end_group(c, p->outcome == MUSTER_FINISH ? "finish" : "back", p->served->name, n);
         for (size_t i = from; i < from + n && is_grouped(p); i++)
@@ -262,7 +285,7 @@ static int send_turn(struct muster_worker *w)
     if (!t)
         return 0;
     t->want = want_of(w, t->n_ends);
-    if (t->n_ends == 0 && t->want == 0 && !w->state_hands_due && !w->is_due) {
+    if (t->n_ends == 0 && t->want == 0 && !w->state_hands_due) {
         turn_free(t);
         return 0;
     }
@@ -291,7 +314,7 @@ static int send_turn(struct muster_worker *w)
         w->turn_from++;
     w->asked += t->want;
     w->turns++;
-    w->state_hands_due = w->is_due = 0;
+    w->state_hands_due = 0;
     return 1;
 }
 
@@ -323,25 +346,14 @@ static void on_retry(evutil_socket_t fd, short what, void *arg)
     turn_hungry(arg);
 }
 
-/* Said also without a free hand: others may have one, and do not know of the time. */
-static void on_due(evutil_socket_t fd, short what, void *arg)
-{
-    struct muster_worker *w = arg;
-    (void)fd, (void)what;
-    w->is_due = 1;
-    turn_hungry(w);
-}
-
 void turn_forget(struct muster_worker *w)
 {
     event_del(w->retry_timer);
-    event_del(w->due_timer);
 }
 
 int turn_new_events(struct muster_worker *w)
 {
     w->turner = event_new(w->base, -1, 0, on_turner, w);
     w->retry_timer = evtimer_new(w->base, on_retry, w);
-    w->due_timer = evtimer_new(w->base, on_due, w);
-    return w->turner && w->retry_timer && w->due_timer ? MUSTER_OK : MUSTER_E_NOMEM;
+    return w->turner && w->retry_timer ? MUSTER_OK : MUSTER_E_NOMEM;
 }

@@ -11,7 +11,8 @@
  *      may have ended in between: so the read-back answers the last token N, and later messages up to N are dropped.
  *   3. A message that is lost is found by the read-back: after each confirmed subscription, each new data connection,
  *      and when the heartbeat's count differs.
- *   4. A read-back brings tokens only; tasks that are not known yet are fetched, as is one too large for a message.
+ *   4. A read-back brings tokens only; tasks and jobs that are not known yet are fetched, as is a task too large for a
+ *      message, and each job.
  *   5. In doubt a message is taken up like any other; nothing starts then anyway. Dropping it would lose the one that
  *   comes
  *      between the read-back that ends the doubt and its answer, until the next heartbeat, and with it the order.
@@ -31,7 +32,7 @@
 #define HINT_PAUSE_MS 10
 /* What muster itself publishes there: its workers are handed their work. */
 #define OWN_HINT "muster"
-/* "T" or "F", epoch, token, three digits for the length of the queue's name, the name, and after "T" the task. */
+/* "T", "F" or "J", epoch, token, three digits for the length of the queue's name, the name, and after "T" the task. */
 #define NAME_LEN_LEN 3
 #define MESSAGE_HEAD (1 + 2 * TOKEN_LEN)
 #define EPOCH_END (1 + TOKEN_LEN)
@@ -61,6 +62,7 @@ int wake_subscribe(struct muster_worker *w)
 
 /* ---- fetching ---- */
 
+/* A task's bytes are read from the set; a job, of which the set has but the id, by a script. */
 struct fetch {
     struct muster_worker *worker;
     uint64_t token;
@@ -72,6 +74,19 @@ static void make_ready(struct muster_process *p)
     process_dispatch(p->worker);
 }
 
+/* E_NOT_FOUND: it was taken back meanwhile. */
+static int take_fetched(struct muster_process *p, const struct redisReply *reply)
+{
+    if (!p->is_job && reply_kind(reply) == REPLY_NIL)
+        return MUSTER_E_NOT_FOUND;
+    if (!p->is_job)
+        return reply_kind(reply) == REPLY_TEXT ? process_set_task(p, reply_bytes(reply)) : reply_err(reply);
+    const char *id;
+    const struct redisReply *record;
+    int err = script_fetched(reply, &id, &record);
+    return err == MUSTER_OK ? process_set_job(p, id, record) : err;
+}
+
 static void on_fetched(const struct redisReply *reply, void *arg)
 {
     struct fetch *f = arg;
@@ -80,34 +95,46 @@ static void on_fetched(const struct redisReply *reply, void *arg)
     free(f);
     if (!reply || !p || p->state != PROCESS_FETCHING)
         return;
-    if (reply_kind(reply) == REPLY_NIL) {
-        process_free(p); /* it was taken back meanwhile */
-    } else if (reply_kind(reply) != REPLY_TEXT || process_set_task(p, reply_bytes(reply)) != MUSTER_OK) {
-        worker_refused(w, SAID_FETCH, reply_err(reply), reply_text(reply));
-        process_free(p); /* the next heartbeat's count brings it back */
-    } else {
+    int err = take_fetched(p, reply);
+    if (err == MUSTER_OK) {
         worker_accepted(w, SAID_FETCH);
         make_ready(p);
+        return;
     }
+    if (err != MUSTER_E_NOT_FOUND)
+        worker_refused(w, SAID_FETCH, err, reply_text(reply));
+    process_free(p); /* should it be this worker's still, the next heartbeat's count brings it back */
 }
 
-static void fetch(struct muster_process *p)
+static int send_fetch(struct muster_process *p, struct fetch *f)
 {
     char key[KEY_MAX];
     struct muster_worker *w = p->worker;
     struct command c = COMMAND_EMPTY;
+    int err;
+    if (p->is_job) {
+        script_fetch(&c, &w->root, w->id, p->token_text, p->served->name);
+        err = link_script(w->data, SCRIPT_FETCH, &c, on_fetched, f);
+    } else {
+        size_t len = key_processing(key, w->prefix, w->id, p->served->name);
+        command_text(&c, "HGET");
+        command_bytes(&c, key, len);
+        command_bytes(&c, p->token_text, TOKEN_LEN);
+        err = link_call(w->data, &c, on_fetched, f);
+    }
+    command_clear(&c);
+    return err;
+}
+
+static void fetch(struct muster_process *p)
+{
     struct fetch *f = malloc(sizeof *f);
     if (!f)
         return;
-    f->worker = w;
+    f->worker = p->worker;
     f->token = p->token;
-    size_t len = key_processing(key, w->prefix, w->id, p->served->name);
-    command_text(&c, "HGET");
-    command_bytes(&c, key, len);
-    command_bytes(&c, p->token_text, TOKEN_LEN);
-    if (link_call(w->data, &c, on_fetched, f) != MUSTER_OK)
+    if (send_fetch(p, f) != MUSTER_OK)
         free(f); /* the read-back of the next connection fetches it */
-    command_clear(&c);
 }
 
 /* ---- messages ---- */
@@ -146,11 +173,12 @@ static void handed_over(struct muster_worker *w, const char *text, size_t len)
     struct muster_process *p = process_add(w, h.served, h.token);
     if (!p)
         return;
+    p->is_job = *text == 'J';
     trace_line(TRACE_WAKE, "handed over: process %s of %s, %zu bytes%s", p->token_text, h.served->name, h.task.len,
-               *text == 'F' ? " (to be fetched)" : "");
+               *text != 'T' ? " (to be fetched)" : "");
     if (w->state == WORKER_DRAINING || p->mark)
         process_give_back(p);
-    else if (*text == 'F')
+    else if (*text != 'T')
         fetch(p);
     else if (process_set_task(p, h.task) != MUSTER_OK)
         process_free(p); /* the next heartbeat's count brings it back */
@@ -180,7 +208,9 @@ static void own_message(struct muster_worker *w, const char *text, size_t len)
         wake_read_back(w); /* somebody else has ended one of its processes */
     else if (*text == 'E' && len >= MESSAGE_HEAD && token_parse(text + 1 + TOKEN_LEN, TOKEN_LEN, &token) == MUSTER_OK)
         heartbeat_echo(w, token);
-    else if (*text == 'T' || *text == 'F')
+    else if (*text == 'S')
+        timer_keeper_sooner(w); /* something is due earlier than it knows of */
+    else if (*text == 'T' || *text == 'F' || *text == 'J')
         handed_over(w, text, len);
 }
 
@@ -236,6 +266,7 @@ void wake_message(struct muster_worker *w, const char *channel, struct muster_by
 
 struct found {
     uint64_t token;
+    int is_job;
     struct served *served;
 };
 
@@ -243,6 +274,15 @@ static int by_token(const void *a, const void *b)
 {
     uint64_t left = ((const struct found *)a)->token, right = ((const struct found *)b)->token;
     return left < right ? -1 : left > right;
+}
+
+/* A process' field in its set: its token; a job's has a "j" before it. */
+static int read_field(struct found *out, struct muster_bytes field, struct served *s)
+{
+    const char *text = field.data;
+    out->is_job = field.len == 1 + TOKEN_LEN && *text == 'j';
+    out->served = s;
+    return text ? token_parse(text + out->is_job, field.len - (size_t)out->is_job, &out->token) : MUSTER_E_INVALID;
 }
 
 /* All processes that Redis says are this worker's, oldest first; the caller frees. NULL if memory ran out. */
@@ -259,11 +299,8 @@ static struct found *list_found(struct muster_worker *w, const struct redisReply
     for (size_t i = 0; found && i < n_queues; i++) {
         const char *queue = script_read_queue(reply, i, &tokens);
         struct served *s = queue ? serve_find(w, queue, strlen(queue)) : NULL;
-        for (size_t k = 0; s && s->serving == SERVING && k < reply_len(tokens); k++) {
-            struct muster_bytes text = reply_bytes(reply_at(tokens, k));
-            if (text.data && token_parse(text.data, text.len, &found[*n].token) == MUSTER_OK)
-                found[(*n)++].served = s;
-        }
+        for (size_t k = 0; s && s->serving == SERVING && k < reply_len(tokens); k++)
+            *n += read_field(&found[*n], reply_bytes(reply_at(tokens, k)), s) == MUSTER_OK;
     }
     if (found)
         qsort(found, *n, sizeof *found, by_token);
@@ -277,6 +314,7 @@ static void take_up(struct muster_worker *w, const struct found *found)
     if (!p && (w->drain_over || !(p = process_add(w, found->served, found->token))))
         return;
     p->seen = w->read_count;
+    p->is_job = found->is_job;
     if (is_new)
         trace_line(TRACE_WAKE, "read back: process %s of %s", p->token_text, found->served->name);
     if (p->state == PROCESS_FETCHING && (w->state == WORKER_DRAINING || p->mark))

@@ -291,7 +291,8 @@ static void on_reaper(evutil_socket_t fd, short what, void *arg);
 static int new_events(struct muster_worker *w)
 {
     w->reaper = event_new(w->base, -1, 0, on_reaper, w);
-    if (!w->reaper || stop_new_events(w) || heartbeat_new_events(w) || wake_new_events(w) || turn_new_events(w))
+    if (!w->reaper || stop_new_events(w) || heartbeat_new_events(w) || timer_keeper_new_events(w) ||
+        wake_new_events(w) || turn_new_events(w))
         return MUSTER_E_NOMEM;
     int err = process_new_table(w);
     return err == MUSTER_OK ? pool_new(w, w->threads) : err;
@@ -432,8 +433,8 @@ static void tell_threads_to_stop(struct muster_worker *w)
 
 static void free_now(struct muster_worker *w)
 {
-    struct event **events[] = {&w->beat_timer, &w->fence_timer, &w->work_timer,  &w->turner, &w->retry_timer,
-                               &w->due_timer,  &w->dispatcher,  &w->drain_timer, &w->waker,  &w->reaper};
+    struct event **events[] = {&w->beat_timer, &w->fence_timer, &w->due_timer, &w->work_timer, &w->turner, &w->retry_timer,
+                               &w->dispatcher,  &w->drain_timer, &w->waker,  &w->reaper};
     w->state = WORKER_STOPPED; /* for those whose outstanding calls are answered NULL now */
     tell_threads_to_stop(w);
     pool_free(w);

@@ -9,6 +9,8 @@
  *   stop.c              stopping: drain, and the moment to deregister; of itself, when there is nothing more to do
  *   heartbeat.c         registration, heartbeat, fence, sweep, leaving
  *   look.c              the heartbeat of an idle worker, in plain commands
+
+ *   timer_keeper.c      moving what is due, if this worker is the one that keeps the timer
  *   wake.c              the subscription's messages, and the read-back
  *   turn.c              what ended and what can be taken, one script call at the end of a turn of the loop
  *   marks.c             which processes were cancelled, and what is done about it
@@ -25,6 +27,7 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
+#include "job_record.h"
 #include "keys.h"
 #include "redis_async.h"
 #include "scripts.h"
@@ -66,6 +69,8 @@ enum worker_state {
     X(SAID_TURN, "a turn")          \
     X(SAID_SWEEP, "a sweep")        \
     X(SAID_NOTE, "a progress note") \
+    X(SAID_DATA, "new data of a job") \
+    X(SAID_PROMOTE, "moving what is due") \
     X(SAID_LEAVE, "leaving a queue") \
     X(SAID_STOP, "deregistering")
 
@@ -121,7 +126,8 @@ enum posted {
     POSTED_RETURNED = 1, /* its handler has returned */
     POSTED_ENDED = 2,    /* muster_process_end() was called */
     POSTED_NOTE = 4,     /* muster_process_progress() */
-    POSTED_EXTENDED = 8  /* muster_process_extend() */
+    POSTED_EXTENDED = 8, /* muster_process_extend() */
+    POSTED_DATA = 16     /* muster_process_set_data() */
 };
 
 /* What a look asks, in this order; those of a queue for each queue. */
@@ -133,7 +139,7 @@ enum look_step {
     LOOK_PACE,     /* the shortest ttl is still the same */
     LOOK_REGISTRY, /* its time there is later now */
     LOOK_DEAD,     /* nobody is past his end */
-    LOOK_SETTINGS, /* of a queue: nothing is due */
+    LOOK_SETTINGS, /* of a queue: nothing is due, no job waits */
     LOOK_WAITING,  /* of a queue: no work */
     LOOK_IDLE,     /* of a queue: it is known as idle */
     LOOK_ECHO
@@ -151,7 +157,9 @@ struct muster_process {
     enum process_state state;
     uint64_t token;
     char token_text[TOKEN_LEN + 1];
-    char *task;
+    int is_job;             /* known before its record is */
+    struct job_record *job; /* NULL: a task, or not fetched yet */
+    char *task;             /* a job's data lie in its record */
     size_t len;
     char *id;       /* made when asked for */
     int has_begun;  /* a handler has had it */
@@ -161,10 +169,12 @@ struct muster_process {
     enum mark mark;
     uint64_t seen; /* the last read-back that named it */
     enum muster_outcome outcome;
-    int64_t retry_delay_ms;
+    int64_t retry_delay_ms; /* -1: none was set */
     char *group, *message;
     char *result; /* NULL: none */
     size_t result_len;
+    char *next, *next_after; /* the queue that a job goes on to, NULL: none; ids with a line feed behind each */
+    int64_t next_delay_ms;
     struct event *limit_timer; /* NULL: no limit yet */
     int64_t limit_near_ms, limit_at_ms;
     atomic_int stop_reason;
@@ -174,6 +184,7 @@ struct muster_process {
     int posted;
     enum muster_outcome handler_outcome, end_outcome;
     char *note;
+    struct muster_bytes new_data; /* NULL data: none */
     int64_t extend_ms;
     int is_ended;
     TAILQ_ENTRY(muster_process) in_pool;
@@ -238,6 +249,12 @@ struct muster_worker {
         char key[KEY_MAX]; /* until the command is sent */
     } look;
 
+    /* timer_keeper.c */
+    struct event *due_timer;
+    int keeps_timer, promoting, promote_again, handing_on;
+    int64_t inline_ms; /* how long the last inline handler held up the loop */
+    int64_t due_at_ms; /* by the local clock; -1: nothing is due */
+
     /* wake.c */
     int reading, read_again, unfence_after;
     uint64_t read_count, dropped_upto;
@@ -245,12 +262,11 @@ struct muster_worker {
     int64_t last_hint_ms;
 
     /* turn.c */
-    struct event *turner, *retry_timer, *due_timer;
+    struct event *turner, *retry_timer;
     int hungry, turns, asked, turner_due;
     unsigned refused_told; /* a bit per saying */
     int damaged_told;
     int state_hands_due; /* Redis must learn of a lower capacity */
-    int is_due;          /* a delayed task: Redis must look, though no hand is free */
     size_t turn_from;    /* in_turn: the queue that the next take begins with */
 
     /* marks.c: of processes that are not known yet */
@@ -385,6 +401,16 @@ int look_may_do(const struct muster_worker *w);
 /* heartbeat_looked() follows. 0: nothing was sent. */
 int look_begin(struct muster_worker *w);
 
+/* ---- timer_keeper.c ---- */
+/* A heartbeat says how long until something is due, or that another worker keeps the timer: see struct script_heard. */
+void timer_keeper_heard(struct muster_worker *w, int64_t next_due_ms);
+/* Something is due earlier than all before; or this worker has just become the keeper. */
+void timer_keeper_sooner(struct muster_worker *w);
+void timer_keeper_stop(struct muster_worker *w);
+/* An inline handler is about to begin on a process of this queue. */
+void timer_keeper_before_handler(struct muster_worker *w, const char *queue);
+int timer_keeper_new_events(struct muster_worker *w);
+
 /* ---- wake.c ---- */
 int wake_subscribe(struct muster_worker *w);
 /* The announcements of one more queue. */
@@ -408,6 +434,8 @@ struct muster_process *process_find(struct muster_worker *w, uint64_t token);
 /* A new process, in state FETCHING without bytes; NULL if memory ran out. */
 struct muster_process *process_add(struct muster_worker *w, struct served *s, uint64_t token);
 int process_set_task(struct muster_process *p, struct muster_bytes task);
+/* The job that it is: `record` as a script answered it. */
+int process_set_job(struct muster_process *p, const char *id, const struct redisReply *record);
 void process_move(struct muster_process *p, enum process_state state);
 void process_free(struct muster_process *p);
 /* Its handler has ended. */
@@ -420,6 +448,8 @@ void process_tell_all_stop(struct muster_worker *w, enum muster_stop_reason reas
 void process_disown(struct muster_process *p);
 /* Sends its progress note. */
 void process_send_note(struct muster_process *p, const char *note);
+/* Sends its job's new data. */
+void process_send_data(struct muster_process *p, struct muster_bytes data);
 /* How many more may be held, by max_tasks. */
 uint64_t process_allowed(const struct muster_worker *w);
 /* Its end was refused: told, and forgotten. */
@@ -438,8 +468,9 @@ int pool_new(struct muster_worker *w, int threads);
 /* Waits for the handlers that run. */
 void pool_free(struct muster_worker *w);
 void pool_post_end(struct muster_process *p, enum muster_outcome outcome);
-/* `note` is the pool's from now on. */
+/* `note`, and the bytes of `data`, are the pool's from now on. */
 void pool_post_note(struct muster_process *p, char *note);
+void pool_post_data(struct muster_process *p, struct muster_bytes data);
 void pool_post_extension(struct muster_process *p, int64_t limit_ms);
 /* It is freed: forget what was posted of it. */
 void pool_forget(struct muster_process *p);

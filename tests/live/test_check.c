@@ -18,22 +18,6 @@ static struct checked check(struct scene *s, int repair)
     return checked_now(s->client, s->prefix, repair);
 }
 
-static void assert_clean(struct scene *s)
-{
-    struct checked f = check(s, 0);
-    if (f.n > 0)
-        fail_msg("amiss: %s", f.what);
-}
-
-/* A Lua script with P, the root. */
-static void plant(struct scene *s, const char *lua)
-{
-    char script[2048], root[32];
-    snprintf(script, sizeof(script), "local P, call = KEYS[1], redis.call\n%s", lua);
-    snprintf(root, sizeof(root), "%s:", s->prefix);
-    raw_do(s->server->redis, "EVAL %s 1 %s", script, root);
-}
-
 /* As if tokens had been drawn, for a namespace in which nobody took anything. */
 static void draw(struct redisContext *redis, const char *prefix)
 {
@@ -112,15 +96,10 @@ static void furnish(struct scene *s)
 static void a_full_house_is_clean(void **state)
 {
     furnish(*state);
-    assert_clean(*state);
+    checked_assert_clean(*state);
 }
 
 /* ---- each kind of damage ---- */
-
-/* What is planted, and at which keys that is found, in this order. */
-struct damage {
-    const char *plant, *keys;
-};
 
 static const struct damage damages[] = {
     /* sets */
@@ -194,17 +173,6 @@ static const struct damage damages[] = {
     {"call('HDEL', P .. 'processing:w:q', call('HKEYS', P .. 'processing:w:q')[1])", "worker:w queue:q "},
 };
 
-static void digest(struct scene *s, char out[41])
-{
-    redis_server_digest(s->server, out);
-}
-
-static void assert_found(const struct checked *f, const struct damage *d, int repaired)
-{
-    if (strcmp(f->keys, d->keys) != 0 || f->n_repaired != (repaired ? f->n : 0))
-        fail_msg("%s:\nexpected %s\nfound %s, %d repaired:\n%s", d->plant, d->keys, f->keys, f->n_repaired, f->what);
-}
-
 /* What is given back goes on, but for "beta", which was cancelled. */
 static void assert_same_tasks(struct scene *s, char *before)
 {
@@ -218,21 +186,11 @@ static void assert_same_tasks(struct scene *s, char *before)
 
 static void find_and_repair(struct scene *s, const struct damage *d)
 {
-    char before[41], after[41];
     furnish(s);
-    assert_clean(s);
-    plant(s, d->plant);
+    checked_assert_clean(s);
+    damage_plant(s, d->plant);
     char *tasks = all_tasks(s);
-    digest(s, before);
-    struct checked found = check(s, 0);
-    digest(s, after);
-    assert_found(&found, d, 0);
-    assert_string_equal(before, after);
-
-    struct checked repaired = check(s, 1);
-    assert_found(&repaired, d, 1);
-    assert_clean(s);
-    invariant_assert(s->server->redis, s->prefix);
+    damage_find_and_repair(s, d);
     assert_same_tasks(s, tasks);
     free(tasks);
 }
@@ -243,22 +201,28 @@ static void find_and_repair(struct scene *s, const struct damage *d)
 static const char wrong_types[] =
     "for i, key in ipairs({'alive:w', 'beat', 'crashes:q', 'delayed:q', 'failed:q', 'failures:q', 'idle:q', "
     "'leases:q',\n"
+    "    'complete:q', 'config', 'dependencies:j', 'dependents:j', 'depends:q', 'due', 'history:j', 'recurring:q',\n"
+    "    'running:q', 'scheduled:q', 'stats:1:q', 'tag:t', 'tags', 'timer', 'tracked', 'waiting:q', 'events', "
+    "'stats:q',\n"
     "    'marks:w', 'names', 'notes:w', 'processing:.lease:q', 'processing:nobody:q', 'processing:w:q', 'queue:q',\n"
     "    'queues:q', 'registry', 'request:r', 'token', 'ttls', 'worker:w', 'Queues:q', 'alive', 'job:1', 'names:q',\n"
     "    'processing:w', 'processing:.w:q', 'queues:', 'queues:a\\nb', 'wake:w', 'worker:.lease', 'worker:a b'}) do\n"
     "  call('XADD', P .. key, '*', 'field', 'value')\n"
     "end";
-static const char wrong_keys[] = "Queues:q alive alive:w beat crashes:q delayed:q failed:q failures:q idle:q job:1 "
-                                 "leases:q marks:w names names:q notes:w "
-                                 "processing:.lease:q processing:.w:q processing:nobody:q processing:w processing:w:q "
-                                 "queue:q queues: queues:a\\x0ab "
-                                 "queues:q registry request:r token ttls wake:w worker:.lease worker:a b worker:w ";
+static const char wrong_keys[] =
+    "Queues:q alive alive:w beat complete:q config crashes:q delayed:q dependencies:j dependents:j depends:q due "
+    "events "
+    "failed:q failures:q history:j idle:q job:1 leases:q marks:w names names:q notes:w processing:.lease:q "
+    "processing:.w:q processing:nobody:q processing:w processing:w:q queue:q queues: queues:a\\x0ab queues:q "
+    "recurring:q "
+    "registry request:r running:q scheduled:q stats:1:q stats:q tag:t tags timer token tracked ttls waiting:q wake:w "
+    "worker:.lease worker:a b worker:w ";
 
 static void keys_of_a_wrong_type_or_kind_are_left_to_people(void **state)
 {
     struct scene *s = *state;
     char before[41], after[41];
-    plant(s, wrong_types);
+    damage_plant(s, wrong_types);
     redis_server_digest(s->server, before);
     for (int repair = 0; repair <= 1; repair++) {
         struct checked found = check(s, repair);
@@ -276,7 +240,7 @@ static void one_key_of_a_wrong_type_does_not_end_a_check(void **state)
 {
     struct scene *s = *state;
     furnish(s);
-    plant(s, "call('HSET', P .. 'processing:nobody:other', '00000000001', 'stray')");
+    damage_plant(s, "call('HSET', P .. 'processing:nobody:other', '00000000001', 'stray')");
     char *keys = raw_string(s->server->redis, "EVAL %s 1 %s:*",
                             "return redis.call('SCAN', 0, 'MATCH', KEYS[1], 'COUNT', 10000)[2]", s->prefix),
          *rest;
@@ -299,8 +263,9 @@ static void a_damaged_queue_does_not_keep_what_cannot_go_back_there(void **state
 {
     struct scene *s = *state;
     draw(s->server->redis, s->prefix);
-    plant(s, "call('SET', P .. 'queues:q', 'text') call('HSET', P .. 'processing:nobody:q', '00000000001', 'stray')\n"
-             "call('HSET', P .. 'processing:nobody:other', '00000000001', 'stray')");
+    damage_plant(
+        s, "call('SET', P .. 'queues:q', 'text') call('HSET', P .. 'processing:nobody:q', '00000000001', 'stray')\n"
+           "call('HSET', P .. 'processing:nobody:other', '00000000001', 'stray')");
     struct checked found = check(s, 1);
     assert_string_equal(found.keys, "queues:q processing:nobody:other processing:nobody:q ");
     assert_int_equal(found.n_repaired, 1);
@@ -314,13 +279,13 @@ static void a_malformed_failure_is_left_to_people(void **state)
 {
     struct scene *s = *state;
     furnish(s);
-    plant(s, "call('ZADD', P .. 'failed:bad', 1, 'stray')");
+    damage_plant(s, "call('ZADD', P .. 'failed:bad', 1, 'stray')");
     struct checked found = check(s, 1);
     assert_string_equal(found.keys, "failed:bad failures:bad ");
     assert_int_equal(found.n_repaired, 1);
     found = check(s, 1);
     assert_string_equal(found.keys, "failed:bad ");
-    plant(s, "call('ZREM', P .. 'failed:bad', 'stray')");
+    damage_plant(s, "call('ZREM', P .. 'failed:bad', 'stray')");
     check(s, 1);
 }
 
@@ -331,8 +296,9 @@ static void what_nobody_owns_goes_to_the_front_in_order_without_what_was_cancell
     struct scene *s = *state;
     scene_enqueue(s, "q", "last");
     draw(s->server->redis, s->prefix);
-    plant(s, "for i = 2500, 1, -1 do call('HSET', P .. 'processing:nobody:q', string.format('%011d', i), i) end\n"
-             "call('HSET', P .. 'marks:nobody', '00000000002', 'c', '00000000003', 'd')");
+    damage_plant(s,
+                 "for i = 2500, 1, -1 do call('HSET', P .. 'processing:nobody:q', string.format('%011d', i), i) end\n"
+                 "call('HSET', P .. 'marks:nobody', '00000000002', 'c', '00000000003', 'd')");
     struct checked found = check(s, 0);
     assert_string_equal(found.keys, "processing:nobody:q ");
     found = check(s, 1);
@@ -352,14 +318,14 @@ static void what_is_put_right_goes_on(void **state)
 {
     struct scene *s = *state;
     holder(s, "w", 3);
-    plant(s, "call('HSET', P .. 'processing:nobody:q', '00000000001', 'orphan')");
+    damage_plant(s, "call('HSET', P .. 'processing:nobody:q', '00000000001', 'orphan')");
     assert_int_equal(check(s, 1).n_repaired, 1);
     scene_await_starts(s, 1);
     raw_push(s->server->redis, "away", "pushed", 6);
     raw_do(s->server->redis, "RENAME away %s:queues:q", s->prefix);
     assert_int_equal(check(s, 1).n_repaired, 1);
     scene_await_starts(s, 2);
-    plant(s, "call('HDEL', P .. 'worker:w', 'ttl')");
+    damage_plant(s, "call('HDEL', P .. 'worker:w', 'ttl')");
     assert_int_equal(check(s, 1).n_repaired, 1);
     live_worker_new(s, &(struct worker_spec){.id = "heir", .ttl_ms = AN_HOUR, .hands = 3, .queues = {{"q", 0}}});
     scene_await_starts(s, 4);
@@ -369,16 +335,16 @@ static void what_is_put_right_goes_on(void **state)
 static void more_than_a_page_of_each_is_looked_at(void **state)
 {
     struct scene *s = *state;
-    plant(s, "for i = 1, 250 do\n"
-             "  local token = string.format('%011d', i)\n"
-             "  call('ZADD', P .. 'idle:q', i, 'ghost' .. i)\n"
-             "  call('ZADD', P .. 'leases:a', '99999999999999', token)\n"
-             "  call('HSET', P .. 'processing:.lease:b', token, i)\n"
-             "  call('HSET', P .. 'marks:w', token, 'c')\n"
-             "end\n"
-             "call('HSET', P .. 'queue:b', 'running', 250)");
+    damage_plant(s, "for i = 1, 250 do\n"
+                    "  local token = string.format('%011d', i)\n"
+                    "  call('ZADD', P .. 'idle:q', i, 'ghost' .. i)\n"
+                    "  call('ZADD', P .. 'leases:a', '99999999999999', token)\n"
+                    "  call('HSET', P .. 'processing:.lease:b', token, i)\n"
+                    "  call('HSET', P .. 'marks:w', token, 'c')\n"
+                    "end\n"
+                    "call('HSET', P .. 'queue:b', 'running', 250)");
     check(s, 1);
-    assert_clean(s);
+    checked_assert_clean(s);
     assert_int_equal(
         raw_int(s->server->redis, "EXISTS %s:idle:q %s:leases:a %s:marks:w", s->prefix, s->prefix, s->prefix), 0);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:leases:b", s->prefix), 250);
@@ -388,9 +354,9 @@ static void a_full_redis_is_put_right_too(void **state)
 {
     struct scene *s = *state;
     furnish(s);
-    plant(s, "call('HSET', P .. 'processing:nobody:q', '00000000001', 'stray') call('DEL', P .. 'token')\n"
-             "call('HSET', P .. 'queue:late', 'due', 'soon') call('HINCRBY', P .. 'failures:bad', 'bytes', 5)\n"
-             "call('ZREM', P .. 'registry', 'w') call('DEL', P .. 'leases:leased')");
+    damage_plant(s, "call('HSET', P .. 'processing:nobody:q', '00000000001', 'stray') call('DEL', P .. 'token')\n"
+                    "call('HSET', P .. 'queue:late', 'due', 'soon') call('HINCRBY', P .. 'failures:bad', 'bytes', 5)\n"
+                    "call('ZREM', P .. 'registry', 'w') call('DEL', P .. 'leases:leased')");
     raw_do(s->server->redis, "CONFIG SET maxmemory 1");
     struct checked found = {.prefix = s->prefix};
     int err = muster_client_check(s->client, 1, checked_note, &found);
@@ -398,7 +364,7 @@ static void a_full_redis_is_put_right_too(void **state)
     assert_ok(err);
     assert_int_equal(found.n, 6);
     assert_int_equal(found.n_repaired, 6);
-    assert_clean(s);
+    checked_assert_clean(s);
 }
 
 /* ---- how far it looks ---- */
@@ -406,8 +372,8 @@ static void a_full_redis_is_put_right_too(void **state)
 static void it_ends_when_enough_is_found(void **state)
 {
     struct scene *s = *state;
-    plant(s,
-          "call('SET', P .. 'a', 1) call('SET', P .. 'b', 1) call('ZADD', P .. 'registry', 1, 'ghost1', 2, 'ghost2')");
+    damage_plant(
+        s, "call('SET', P .. 'a', 1) call('SET', P .. 'b', 1) call('ZADD', P .. 'registry', 1, 'ghost1', 2, 'ghost2')");
     for (int enough = 1; enough <= 4; enough++) {
         struct checked found = {.prefix = s->prefix, .enough = enough};
         assert_ok(muster_client_check(s->client, 0, checked_note, &found));
@@ -452,10 +418,11 @@ static void ten_thousand_keys_are_looked_at_in_small_steps(void **state)
     struct scene *s = *state;
     enum { KEYS = 10000 };
     draw(s->server->redis, s->prefix);
-    plant(s, "for i = 1, 8000 do call('HSET', P .. 'request:' .. i, '1', 'x') call('PEXPIRE', P .. 'request:' .. i, "
-             "3600000) end\n"
-             "for i = 1, 2000 do call('LPUSH', P .. 'queues:' .. i, 'task') end\n"
-             "call('HSET', P .. 'processing:nobody:7', '00000000001', 'lost')");
+    damage_plant(
+        s, "for i = 1, 8000 do call('HSET', P .. 'request:' .. i, '1', 'x') call('PEXPIRE', P .. 'request:' .. i, "
+           "3600000) end\n"
+           "for i = 1, 2000 do call('LPUSH', P .. 'queues:' .. i, 'task') end\n"
+           "call('HSET', P .. 'processing:nobody:7', '00000000001', 'lost')");
     int64_t scans = redis_server_calls(s->server, "scan"), types = redis_server_calls(s->server, "evalsha");
     struct checked found = check(s, 0);
     scans = redis_server_calls(s->server, "scan") - scans;

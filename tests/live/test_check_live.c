@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Check beside a live system: workers that work, die and are swept, leave and come back; producers; cancels, leases,
- * pauses, deletes. Whatever is seen in between nothing is amiss, with repair nothing is touched, and every task runs.
+ * pauses, deletes; and jobs, put, changed, cancelled, taken and ended in every way. Whatever is seen in between nothing
+ * is amiss, with repair nothing is touched, and every task runs.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "child.h"
 #include "invariant.h"
 #include "live_worker.h"
+#include "script_call.h"
 #include "worker_process.h"
 
 #define TTL_MS 300
@@ -132,6 +134,134 @@ static void disturb(struct scene *s, int round)
     lease_some(s);
 }
 
+/* ---- jobs: said by the scripts, one after the other ---- */
+
+/* A script with texts; whatever it answers, but an error. */
+#define say(s, id, ...) (void)script_does(s, id, __VA_ARGS__)
+
+struct named {
+    char id[8][16];
+};
+
+static const struct named *name_jobs(int round)
+{
+    static struct named n;
+    for (size_t i = 0; i < N_OF(n.id); i++)
+        snprintf(n.id[i], sizeof(n.id[i]), "r%d-%c", round, (int)('a' + i));
+    return &n;
+}
+
+/* By round: a with tags, b that is tracked, c and d that wait for them and each other, e for later, f that is put
+ * twice, g of another queue, h that recurs. */
+static void put_jobs(struct scene *s, const struct named *n)
+{
+    const char *a = n->id[0], *b = n->id[1], *c = n->id[2], *d = n->id[3], *f = n->id[5], *h = n->id[7];
+    say(s, SCRIPT_PUT, "jobs", a, "0", "2", "0", "red", "blue", "priority", "-1", "retries", "2");
+    say(s, SCRIPT_PUT, "jobs", b, "0", "0", "0", "tracked", "1", "retries", "1", "backoff", "20");
+    say(s, SCRIPT_PUT, "jobs", c, "0", "0", "2", a, b);
+    say(s, SCRIPT_PUT, "jobs", d, "0", "1", "2", "red", a, c, "delay", "30");
+    say(s, SCRIPT_PUT, "jobs", n->id[4], "0", "0", "0", "delay", "40", "priority", "5");
+    say(s, SCRIPT_PUT, "jobs", f, "0", "1", "0", "red");
+    say(s, SCRIPT_PUT, "more", f, "1", "1", "1", "green", d, "delay", "10");
+    say(s, SCRIPT_PUT, "more", n->id[6], "0", "0", "0", "tracked", "1");
+    say(s, SCRIPT_PUT, "more", h, "0", "1", "0", "green", "every", "1000", "offset", "0");
+}
+
+static void change_jobs(struct scene *s, const struct named *n, int round)
+{
+    say(s, SCRIPT_CHANGE, n->id[0], "untag", "red", "tag", "green", "log", "changed");
+    say(s, SCRIPT_CHANGE, n->id[1], "track", round % 2 ? "1" : "0", "priority", "3");
+    say(s, SCRIPT_CHANGE, n->id[2], "queue", "more");
+    say(s, SCRIPT_CHANGE, n->id[3], round % 3 ? "not_after_all" : "after", n->id[1]);
+    if (round % 2 == 0)
+        say(s, SCRIPT_CANCEL_JOBS, "1", n->id[round % 8], n->id[7]);
+    if (round % 5 == 0)
+        say(s, SCRIPT_CANCEL_JOBS, "0", n->id[1]);
+}
+
+/* Ends up to this many processes of a holder, each in another way. */
+static void end_jobs(struct scene *s, const char *holder, const char *queue, size_t n)
+{
+    static unsigned way;
+    char *fields = raw_string(s->server->redis, "HKEYS %s:processing:%s:%s", s->prefix, holder, queue), *rest;
+    for (char *field = strtok_r(fields, "\n", &rest); field && n > 0; field = strtok_r(NULL, "\n", &rest), n--) {
+        const char *token = field + (strlen(field) > 11);
+        switch (way++ % 6) {
+        case 0:
+            say(s, SCRIPT_END, holder, "result", queue, token, "result");
+            break;
+        case 1:
+            say(s, SCRIPT_END, holder, "retry", queue, token, "", "group", "message");
+            break;
+        case 2:
+            say(s, SCRIPT_END, holder, "fail", queue, token, "group", "message");
+            break;
+        case 3:
+            say(s, SCRIPT_END, holder, "next", queue, token, "0", "", "more", "5", "");
+            break;
+        case 4:
+            say(s, SCRIPT_END, holder, "back", queue, "1", token);
+            break;
+        default:
+            say(s, SCRIPT_END, holder, "done", queue, token);
+        }
+    }
+    free(fields);
+}
+
+/* Now and then a queue with its jobs is deleted, its limit is changed, or what has failed goes back or is dropped. */
+static void disturb_jobs(struct scene *s, int round)
+{
+    if (round % 13 == 12)
+        say(s, SCRIPT_DELETE, "more");
+    if (round % 4 == 0)
+        say(s, SCRIPT_CONFIG, "jobs", "max_running", round % 8 ? "4" : "");
+    if (round % 6 == 0)
+        say(s, SCRIPT_CONFIG, "jobs", "keep_jobs", round % 12 ? "5" : "");
+    if (round % 7 == 3)
+        say(s, SCRIPT_REPLAY, "jobs", "", "100", "0");
+    if (round % 7 == 6)
+        say(s, SCRIPT_DROP, "jobs", "", "3", "0");
+}
+
+/* It dies, to be swept, and a new one comes; or it comes again under its id; or it stops and starts. */
+static void change_actor(struct scene *s, struct acting_worker *w, int round)
+{
+    static char id[16];
+    if (round % 4 == 0) {
+        assert_ok(acting_stop(w));
+        acting_forget(w);
+    } else {
+        acting_die(w);
+    }
+    w->resumes = round % 12 == 2;
+    if (round % 18 == 2) {
+        snprintf(id, sizeof(id), "actor%d", round);
+        w->id = id;
+    }
+    acting_start(w, s);
+}
+
+/* One who holds leases, of which some lapse; and a worker that dies with what it has, and is swept by the others. */
+static void work_on_jobs(struct scene *s, struct acting_worker *w, int round)
+{
+    const struct named *n = name_jobs(round);
+    put_jobs(s, n);
+    freeReplyObject(script_call(s, SCRIPT_TAKE, "jobs", "4", "60", "0"));
+    freeReplyObject(script_call(s, SCRIPT_TAKE, "more", "2", "60", "0"));
+    acting_take(w);
+    change_jobs(s, n, round);
+    end_jobs(s, ".lease", "jobs", 3);
+    end_jobs(s, ".lease", "more", 2);
+    end_jobs(s, w->id, "jobs", 2);
+    say(s, SCRIPT_PROMOTE, NULL);
+    disturb_jobs(s, round);
+    if (round % 6 == 2)
+        change_actor(s, w, round);
+}
+
+/* ---- all of it ---- */
+
 static void enqueue_round(struct scene *s, int round)
 {
     char stem[16];
@@ -157,12 +287,27 @@ static void assert_all_ran(struct scene *s)
         }
 }
 
+/* By the statistics of their queues. */
+static void assert_all_befell_jobs(struct scene *s)
+{
+    static const char sum[] = "local n, keys = 0, redis.call('SCAN', '0', 'MATCH', KEYS[1], 'COUNT', '1000000')[2]\n"
+                              "for _, key in ipairs(keys) do n = n + (redis.call('HGET', key, ARGV[1]) or 0) end\n"
+                              "return n";
+    static const char *const what[] = {"put", "taken", "completed", "failed", "retried", "crashed", "cancelled"};
+    for (size_t i = 0; i < N_OF(what); i++)
+        if (raw_int(s->server->redis, "EVAL %s 1 %s:stats:* %s", sum, s->prefix, what[i]) < 10)
+            fail_msg("jobs were hardly ever %s", what[i]);
+}
+
 static void live_for_a_while(struct scene *s)
 {
     struct worker_process *victim = start_victim(s, 0), *comer = start_busy(s, "comer", 0);
+    struct acting_worker actor = {.id = "actor0", .queues = {"jobs", "more"}, .hands = 3, .limit = 2, .hears = true};
+    acting_start(&actor, s);
     for (int round = 0; round < ROUNDS; round++) {
         enqueue_round(s, round);
         disturb(s, round);
+        work_on_jobs(s, &actor, round);
         run_loop(s->base, 50);
         if (round % 6 == 5) {
             worker_process_kill(victim);
@@ -175,6 +320,7 @@ static void live_for_a_while(struct scene *s)
         }
     }
     worker_process_kill(victim);
+    acting_forget(&actor);
 }
 
 static void on_a_live_system_nothing_is_found_and_nothing_disturbed(void **state)
@@ -195,6 +341,7 @@ static void on_a_live_system_nothing_is_found_and_nothing_disturbed(void **state
     munmap(looker, sizeof(*looker));
     assert_true(is_done);
     assert_all_ran(s);
+    assert_all_befell_jobs(s);
     assert_true(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_SWEPT, NULL, NULL) > 0);
     invariant_assert(s->server->redis, s->prefix);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "jobs.h"
 #include "live_worker.h"
 
 /* A worker "w1" that serves "q" with `sh -c <script> sh <argument>`. */
@@ -163,6 +164,62 @@ static void a_program_that_is_not_there_is_not_served(void **state)
     }
 }
 
+/* ---- jobs ---- */
+
+/* Its id is the child's, and an inherited one is nobody's. */
+static void the_child_of_a_job_knows_it_and_its_attempt(void **state)
+{
+    struct scene *s = *state;
+    setenv("MUSTER_JOB", "inherited", 1);
+    serve_shell(s,
+                "if test \"$(cat)\" = task; then test -z \"$MUSTER_JOB$MUSTER_ATTEMPT\"; exit; fi;"
+                " test \"$MUSTER_JOB\" = a && test \"$MUSTER_ATTEMPT\" = 2",
+                NULL, (struct muster_command){0});
+    job_put(s, "q", "a", NULL);
+    job_await(s, "a", "state", "complete");
+    job_assert(s, "a", "retried", "1");
+    scene_enqueue(s, "q", "task");
+    await_finished(s);
+    unsetenv("MUSTER_JOB");
+    assert_int_equal(failed(s), 0);
+}
+
+/* Where a task would fail: the job has retries of its own, and what it failed of last is kept. */
+static void any_other_end_retries_a_job_by_its_own_settings(void **state)
+{
+    struct scene *s = *state;
+    serve_shell(s, "case $MUSTER_ATTEMPT in 1) exit 3;; 2) kill -9 $$;; 3) exit 0;; esac", NULL,
+                (struct muster_command){.retry_delay_ms = 3600000});
+    job_put(s, "q", "a", "backoff", "300");
+    job_await(s, "a", "retried", "1");
+    job_assert(s, "a", "group", "exit-3");
+    job_assert(s, "a", "message", "sh ended with exit status 3");
+    job_await(s, "a", "retried", "2");
+    job_assert(s, "a", "group", "signal-9");
+    job_await(s, "a", "state", "complete");
+    assert_int_equal(failed(s), 0);
+}
+
+static void a_job_whose_command_never_succeeds_has_used_up_its_retries(void **state)
+{
+    struct scene *s = *state;
+    serve_shell(s, "exit 1", NULL, (struct muster_command){0});
+    job_put(s, "q", "a", "retries", "2");
+    job_await(s, "a", "state", "failed");
+    job_assert(s, "a", "group", "failed-retries");
+    job_assert(s, "a", "message", "sh ended with exit status 1");
+    assert_int_equal(failed(s), 1);
+}
+
+static void exit_75_retries_a_job_after_the_commands_delay(void **state)
+{
+    struct scene *s = *state;
+    serve_shell(s, "test $MUSTER_ATTEMPT = 2 || exit 75", NULL, (struct muster_command){.retry_delay_ms = 20});
+    job_put(s, "q", "a", "backoff", "3600000");
+    job_await(s, "a", "state", "complete");
+    job_assert(s, "a", "retried", "1");
+}
+
 /* ---- several, and their end ---- */
 
 static void hands_run_commands_side_by_side(void **state)
@@ -279,6 +336,10 @@ int main(void)
         live_test(exit_75_retries_the_task_after_the_delay),
         live_test(exit_126_and_127_give_the_task_back_and_stop_the_worker),
         live_test(a_program_that_is_not_there_is_not_served),
+        live_test(the_child_of_a_job_knows_it_and_its_attempt),
+        live_test(any_other_end_retries_a_job_by_its_own_settings),
+        live_test(a_job_whose_command_never_succeeds_has_used_up_its_retries),
+        live_test(exit_75_retries_a_job_after_the_commands_delay),
         live_test(hands_run_commands_side_by_side),
         live_test(stop_ends_the_child_and_gives_the_task_back),
         live_test(a_child_that_ignores_sigterm_is_killed_after_the_grace),

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jobs.h"
 #include "live_worker.h"
 #include "proxy.h"
 #include "script_call.h"
@@ -110,6 +111,7 @@ static void begin(struct stage *t, struct scene *s)
 {
     *t = (struct stage){.s = s, .pacer = {.id = "pacer", .hands = 1}};
     acting_start(&t->pacer, s);
+    assert_int_equal(acting_heartbeat(&t->pacer), 0); /* it keeps the timer: who does never looks */
 }
 
 /* A worker that is idle and whose heartbeats are looks. */
@@ -198,6 +200,21 @@ static void a_bare_push_is_found_by_the_next_look(void **state)
     await_starts(&t, 1);
     assert_in_range(now_ms() - before, 0, BEAT_MS + SLACK_MS);
     assert_works(&t);
+    end(&t);
+}
+
+/* Beside an idle worker, which no script leaves so: without its entry it is not handed over. */
+static void a_job_that_waits_is_found_by_the_next_look(void **state)
+{
+    struct stage t;
+    begin_looking(&t, *state, NULL);
+    int64_t since = raw_int(t.s->server->redis, "ZSCORE %s:idle:q w1", t.s->prefix);
+    raw_do(t.s->server->redis, "ZREM %s:idle:q w1", t.s->prefix);
+    job_put(t.s, "q", "a", NULL);
+    job_assert(t.s, "a", "state", "waiting");
+    raw_do(t.s->server->redis, "ZADD %s:idle:q %lld w1", t.s->prefix, (long long)since);
+    await_starts(&t, 1);
+    job_await(t.s, "a", "state", "complete");
     end(&t);
 }
 
@@ -486,6 +503,7 @@ int main(void)
         live_test(most_heartbeats_of_an_idle_worker_are_looks_and_its_life_goes_on),
         live_test(a_lone_worker_tries_two_looks_of_ten_heartbeats_at_most),
         live_test(a_bare_push_is_found_by_the_next_look),
+        live_test(a_job_that_waits_is_found_by_the_next_look),
         live_test(work_that_is_due_is_found_by_the_next_look),
         live_test(what_waits_in_a_paused_queue_is_none_of_its_business),
         live_test(an_idle_entry_that_is_missing_comes_back),

@@ -60,12 +60,12 @@ static void given_back(struct held *h)
 
 static void retried_at_once(struct held *h)
 {
-    acting_say(&h->w, "retry", "q", h->marked, "0", "retry", "q", h->kept, "0");
+    acting_say(&h->w, "retry", "q", h->marked, "0", "", "", "retry", "q", h->kept, "0", "", "");
 }
 
 static void retried_later(struct held *h)
 {
-    acting_say(&h->w, "retry", "q", h->marked, "60000", "back", "q", "1", h->kept);
+    acting_say(&h->w, "retry", "q", h->marked, "60000", "", "", "back", "q", "1", h->kept);
 }
 
 static void failed(struct held *h)

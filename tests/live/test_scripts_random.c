@@ -144,8 +144,8 @@ static int any_end(struct world *w, const struct process *p, const char **end, b
              : !strcmp(kind, "fail") ? groups[draw(w, 2)]
              : draw(w, 2)            ? "0"
                                      : "60000";
-    end[4] = "message";
-    return strcmp(kind, "fail") ? 4 : 5;
+    end[4] = end[5] = "message";
+    return !strcmp(kind, "result") ? 4 : !strcmp(kind, "fail") ? 5 : 6;
 }
 
 /* ---- the operations: false if there was nothing to do ---- */
@@ -217,7 +217,7 @@ static bool turn(struct world *w, struct tally *t)
 {
     struct acting_worker *worker = any_worker(w);
     struct process p[ENDS_MAX];
-    const char *ends[ENDS_MAX * 5 + 4];
+    const char *ends[ENDS_MAX * 6 + 4];
     if (!worker)
         return false;
     add_ends(w, worker, p, ends, t);
@@ -327,7 +327,7 @@ static bool pass_time(struct world *w, struct tally *t)
 static bool end(struct world *w, struct tally *t)
 {
     struct process p;
-    const char *args[7] = {p.holder};
+    const char *args[8] = {p.holder};
     bool finishes;
     if (!some_processes(w, draw(w, 2) ? MUSTER_LEASE_ID : "", "", &p, 1))
         return false;
@@ -388,7 +388,8 @@ static bool delete_queue(struct world *w, struct tally *t)
     const char *queue = any_queue(w);
     int64_t failed = raw_int(w->s->server->redis, "ZCARD %s:failed:%s", w->s->prefix, queue);
     redisReply *reply = script_call(w->s, SCRIPT_DELETE, queue);
-    assert_int_equal(reply->elements, 3);
+    assert_int_equal(reply->elements, 4);
+    assert_int_equal(reply->element[3]->integer, 0);
     t->gone = reply->element[1]->integer + failed;
     t->resets = true;
     freeReplyObject(reply);

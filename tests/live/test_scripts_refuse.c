@@ -15,27 +15,76 @@
 #include "script_call.h"
 
 /*
- * Of queue "q": "w" holds a cancelled process, one with a note and a third, and has failed one; two are under leases, one
- * of which has a note; some wait, and one is due. "dead" died holding one.
+ * Of queue "q": "w" holds a cancelled process, one with a note, a third and a job, and has failed one; two are under
+ * leases, one of which has a note, and a job; some wait, and one is due. "dead" died holding a task and a job. And jobs
+ * in all states, each named so, of which "depends" waits for the one that "w" holds, and "after" for the failed one.
  */
 struct world {
     struct scene *s;
     struct acting_worker w, dead;
-    char cancelled[12], held[12], leased[12];
+    char cancelled[12], held[12], leased[12], held_job[12], leased_job[12];
 };
+
+/* With fields behind the id, in pairs. */
+#define put_job(s, id, ...) assert_ok(script_does(s, SCRIPT_PUT, "q", id, "0", "0", "0", "retries", "2", __VA_ARGS__))
+
+static void token_of_job(struct scene *s, const char *id, char token[12])
+{
+    char *found = raw_string(s->server->redis, "HGET %s:job:%s token", s->prefix, id);
+    assert_non_null(found);
+    snprintf(token, 12, "%s", found);
+    free(found);
+}
+
+static void take_job(struct scene *s, const char *id, char token[12])
+{
+    put_job(s, id, "data", "d");
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0"));
+    token_of_job(s, id, token);
+}
+
+/* While nothing else waits, and nobody is idle. */
+static void make_ended_jobs(struct world *world)
+{
+    char token[12];
+    take_job(world->s, "complete", token);
+    assert_ok(script_does(world->s, SCRIPT_END, ".lease", "done", "q", token));
+    take_job(world->s, "failed", token);
+    assert_ok(script_does(world->s, SCRIPT_END, ".lease", "fail", "q", token, "g", "m"));
+    take_job(world->s, "leased", world->leased_job);
+}
+
+static void make_other_jobs(struct world *world)
+{
+    struct scene *s = world->s;
+    redisContext *redis = s->server->redis;
+    put_job(s, "waiting", "data", "d");
+    put_job(s, "scheduled", "delay", "3600000");
+    put_job(s, "due", "delay", "3600000");
+    put_job(s, "recurring", "every", "3600000");
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "depends", "0", "0", "1", "held", "retries", "2"));
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "after", "0", "0", "1", "failed", "retries", "2"));
+    raw_do(redis, "HSET %s:job:due due 1000", s->prefix);
+    raw_do(redis, "EVAL %s 1 %s",
+           "local place = redis.call('HGET', KEYS[1] .. ':job:due', 'place')\n"
+           "redis.call('ZADD', KEYS[1] .. ':scheduled:q', 1000, place .. 'due')",
+           s->prefix);
+}
 
 static void make_world(struct world *world, struct scene *s)
 {
     redisContext *redis = s->server->redis;
     char token[12];
     *world = (struct world){.s = s,
-                            .w = {.id = "w", .queues = {"q", "o"}, .hands = 4},
+                            .w = {.id = "w", .queues = {"q", "o"}, .hands = 5},
                             .dead = {.id = "dead", .queues = {"q"}, .hands = 2}};
+    make_ended_jobs(world);
     scene_enqueue_n(s, "q", "leased", 2);
     assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "60000", "0"));
     token_of_task(s, ".lease", "q", "leased0", world->leased);
     assert_ok(script_does(s, SCRIPT_EXTEND, ".lease", world->leased, "q", "", "1", "half"));
     scene_enqueue(s, "q", "died with");
+    put_job(s, "died with", "data", "d");
     acting_start(&world->dead, s);
     acting_take(&world->dead);
     acting_die(&world->dead);
@@ -48,9 +97,14 @@ static void make_world(struct world *world, struct scene *s)
     acting_say(&world->w, "fail", "q", token, "g", "m");
     assert_answer(script_call(s, SCRIPT_CANCEL, "q", "w", world->cancelled), 0, 0, 1);
     assert_ok(script_does(s, SCRIPT_EXTEND, "w", world->held, "q", "", "1", "half"));
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "held", "0", "1", "0", "blue", "retries", "2", "tracked", "1"));
+    acting_take(&world->w);
+    token_of_job(s, "held", world->held_job);
+    make_other_jobs(world);
     scene_enqueue_n(s, "q", "waiting", 2);
     raw_do(redis, "ZADD %s:delayed:q 1000 00000000001:late", s->prefix);
     raw_do(redis, "HSET %s:queue:q due 1000", s->prefix);
+    raw_do(redis, "ZADD %s:due 1000 q", s->prefix);
     raw_do(redis, "HSET %s:crashes:q none 1", s->prefix);
 }
 
@@ -103,7 +157,7 @@ static redisReply *turn_back(struct world *world)
 
 static redisReply *turn_retry(struct world *world)
 {
-    return acting_turn(&world->w, "retry", "q", world->held, "60000");
+    return acting_turn(&world->w, "retry", "q", world->held, "60000", "", "");
 }
 
 static redisReply *turn_fail(struct world *world)
@@ -118,7 +172,7 @@ static redisReply *turn_lost(struct world *world)
 
 static redisReply *heartbeat(struct world *world)
 {
-    return script_call(world->s, SCRIPT_HEARTBEAT, "w", world->w.epoch, "0", "4", "0", "0", "q", "0", "o", "0");
+    return script_call(world->s, SCRIPT_HEARTBEAT, "w", world->w.epoch, "0", "5", "0", "0", "q", "0", "o", "0");
 }
 
 static redisReply *readback(struct world *world)
@@ -143,7 +197,7 @@ static redisReply *stop(struct world *world)
 
 static redisReply *leave(struct world *world)
 {
-    return script_call(world->s, SCRIPT_LEAVE, "w", world->w.epoch, "0", "4", "q");
+    return script_call(world->s, SCRIPT_LEAVE, "w", world->w.epoch, "0", "5", "q");
 }
 
 static redisReply *take(struct world *world)
@@ -168,7 +222,7 @@ static redisReply *end_finish(struct world *world)
 
 static redisReply *end_lease_retry(struct world *world)
 {
-    return script_call(world->s, SCRIPT_END, ".lease", "retry", "q", world->leased, "60000");
+    return script_call(world->s, SCRIPT_END, ".lease", "retry", "q", world->leased, "60000", "", "");
 }
 
 static redisReply *end_lease_fail(struct world *world)
@@ -242,6 +296,132 @@ static redisReply *drop(struct world *world)
     return script_call(world->s, SCRIPT_DROP, "q", "g", "9", "0");
 }
 
+static redisReply *put(struct world *world)
+{
+    return script_call(world->s, SCRIPT_PUT, "q", "new", "0", "1", "1", "blue", "held", "data", "d");
+}
+
+static redisReply *put_at_once(struct world *world)
+{
+    return script_call(world->s, SCRIPT_PUT, "q", "new", "0", "0", "0", "data", "d");
+}
+
+static redisReply *put_recurring(struct world *world)
+{
+    return script_call(world->s, SCRIPT_PUT, "q", "new", "0", "0", "0", "every", "60000");
+}
+
+static redisReply *put_held(struct world *world)
+{
+    return script_call(world->s, SCRIPT_PUT, "o", "held", "1", "1", "0", "red", "data", "d");
+}
+
+static redisReply *put_leased(struct world *world)
+{
+    return script_call(world->s, SCRIPT_PUT, "q", "leased", "1", "0", "0", "delay", "60000");
+}
+
+static redisReply *put_failed(struct world *world)
+{
+    return script_call(world->s, SCRIPT_PUT, "q", "failed", "0", "0", "0", "data", "d");
+}
+
+static redisReply *put_complete(struct world *world)
+{
+    return script_call(world->s, SCRIPT_PUT, "q", "complete", "0", "0", "0", "data", "d");
+}
+
+static redisReply *change(struct world *world)
+{
+    return script_call(world->s, SCRIPT_CHANGE, "waiting", "queue", "o", "tag", "blue", "priority", "3", "log", "line");
+}
+
+static redisReply *change_dependencies(struct world *world)
+{
+    return script_call(world->s, SCRIPT_CHANGE, "depends", "not_after", "held");
+}
+
+static redisReply *cancel_all_jobs(struct world *world)
+{
+    return script_call(world->s, SCRIPT_CANCEL_JOBS, "1", "held", "failed", "waiting", "leased", "scheduled");
+}
+
+static redisReply *promote(struct world *world)
+{
+    return script_call_list(world->s, SCRIPT_PROMOTE, (const char *const[]){NULL});
+}
+
+static redisReply *fetch(struct world *world)
+{
+    return script_call(world->s, SCRIPT_FETCH, "w", world->held_job, "q");
+}
+
+static redisReply *config_set(struct world *world)
+{
+    return script_call(world->s, SCRIPT_CONFIG, "q", "max_running", "9");
+}
+
+static redisReply *config_unset(struct world *world)
+{
+    return script_call(world->s, SCRIPT_CONFIG, "q", "max_running", "");
+}
+
+static redisReply *listen_to_jobs(struct world *world)
+{
+    return script_call(world->s, SCRIPT_LISTEN, "");
+}
+
+static redisReply *turn_done(struct world *world)
+{
+    return acting_turn(&world->w, "done", "q", world->held_job);
+}
+
+static redisReply *turn_next(struct world *world)
+{
+    return acting_turn(&world->w, "next", "q", world->held_job, "0", "", "o", "0", "");
+}
+
+static redisReply *turn_back_job(struct world *world)
+{
+    return acting_turn(&world->w, "back", "q", "2", world->held_job, world->held);
+}
+
+static redisReply *turn_retry_job(struct world *world)
+{
+    return acting_turn(&world->w, "retry", "q", world->held_job, "", "g", "m");
+}
+
+static redisReply *turn_fail_job(struct world *world)
+{
+    return acting_turn(&world->w, "fail", "q", world->held_job, "g", "m");
+}
+
+static redisReply *end_done(struct world *world)
+{
+    return script_call(world->s, SCRIPT_END, "w", "done", "q", world->held_job);
+}
+
+static redisReply *end_lease_next(struct world *world)
+{
+    return script_call(world->s, SCRIPT_END, ".lease", "next", "q", world->leased_job, "1", "bytes", "o", "0",
+                       "waiting\n");
+}
+
+static redisReply *end_lease_retry_job(struct world *world)
+{
+    return script_call(world->s, SCRIPT_END, ".lease", "retry", "q", world->leased_job, "60000", "g", "m");
+}
+
+static redisReply *end_lease_fail_job(struct world *world)
+{
+    return script_call(world->s, SCRIPT_END, ".lease", "fail", "q", world->leased_job, "g", "m");
+}
+
+static redisReply *extend_with_data(struct world *world)
+{
+    return script_call(world->s, SCRIPT_EXTEND, ".lease", world->leased_job, "q", "90000", "0", "", "1", "new");
+}
+
 /*
  *   vanish   so many tasks may be gone after it
  *   adds     a full Redis refuses it
@@ -284,12 +464,37 @@ static const struct call {
     {"cancel", cancel, 0, false, false},
     {"cancel a process", cancel_process, 0, false, false},
     {"cancel a lease", cancel_lease, 0, false, false},
-    {"delete", delete_queue, 9, false, false},
+    {"delete", delete_queue, 20, false, false},
     {"pause", pause_queue, 0, false, false},
     {"resume", resume_queue, 0, false, false},
     {"listen", listen_to_queue, 0, true, false},
     {"replay", replay, 0, false, false},
-    {"drop", drop, 1, false, false},
+    {"drop", drop, 2, false, false},
+    {"put", put, 0, true, false},
+    {"put, at once", put_at_once, 0, true, false},
+    {"put one that recurs", put_recurring, 0, true, false},
+    {"put what is held", put_held, 0, true, false},
+    {"put what is leased", put_leased, 0, true, false},
+    {"put what has failed", put_failed, 0, true, false},
+    {"put what is complete", put_complete, 0, true, false},
+    {"change", change, 0, true, false},
+    {"change dependencies", change_dependencies, 0, true, false},
+    {"cancel jobs", cancel_all_jobs, 5, false, false},
+    {"promote", promote, 0, false, false},
+    {"fetch", fetch, 0, false, false},
+    {"config", config_set, 0, true, false},
+    {"config, unset", config_unset, 0, false, false},
+    {"listen to jobs", listen_to_jobs, 0, true, false},
+    {"turn: done", turn_done, 1, false, true},
+    {"turn: next", turn_next, 0, false, true},
+    {"turn: back of a job", turn_back_job, 0, false, true},
+    {"turn: retry of a job", turn_retry_job, 0, false, true},
+    {"turn: fail of a job", turn_fail_job, 0, false, true},
+    {"end: done", end_done, 1, false, false},
+    {"end: next of a lease", end_lease_next, 0, false, false},
+    {"end: retry of a leased job", end_lease_retry_job, 0, false, false},
+    {"end: fail of a leased job", end_lease_fail_job, 0, false, false},
+    {"extend, with data", extend_with_data, 0, false, false},
 };
 
 /* ---- damaged keys ---- */
@@ -323,18 +528,82 @@ static const char *const keys[] = {
     "token",
     "beat",
     "format",
+    "waiting:q",
+    "scheduled:q",
+    "depends:q",
+    "running:q",
+    "complete:q",
+    "recurring:q",
+    "waiting:o",
+    "scheduled:o",
+    "running:o",
+    "job:waiting",
+    "job:held",
+    "job:leased",
+    "job:died with",
+    "job:due",
+    "job:recurring",
+    "job:recurring-1",
+    "job:depends",
+    "job:failed",
+    "job:complete",
+    "job:new",
+    "history:held",
+    "history:waiting",
+    "history:new",
+    "dependencies:depends",
+    "dependencies:new",
+    "dependents:held",
+    "dependents:failed",
+    "dependents:waiting",
+    "tag:blue",
+    "tags",
+    "tracked",
+    "due",
+    "config",
+    "timer",
 };
 
-/* All tasks, wherever they are. Wrong types hold none. */
+/* All tasks, wherever they are; and all jobs that are not complete, where their records say. Wrong types hold no tasks,
+ * but may hold jobs. */
 static int64_t count_tasks(struct scene *s)
 {
     static const char lua[] =
-        "local n, kinds = 0, {list = 'LLEN', hash = 'HLEN', zset = 'ZCARD'}\n"
-        "local places = {'queues:q', 'delayed:q', 'failed:q'}\n"
-        "for _, w in ipairs({'w', 'dead', '.lease'}) do places[#places + 1] = 'processing:' .. w .. ':q' end\n"
-        "for _, place in ipairs(places) do\n"
-        "  local count = kinds[redis.call('TYPE', KEYS[1] .. ':' .. place).ok]\n"
-        "  n = n + (count and redis.call(count, KEYS[1] .. ':' .. place) or 0)\n"
+        "local n, P = 0, KEYS[1] .. ':'\n"
+        "local function type_of(key) return redis.call('TYPE', P .. key).ok end\n"
+        "local lists = {list = 'LRANGE', zset = 'ZRANGE'}\n"
+        "for _, key in ipairs({'queues:q', 'delayed:q', 'failed:q'}) do\n"
+        "  local list = lists[type_of(key)]\n"
+        "  for _, member in ipairs(list and redis.call(list, P .. key, 0, -1) or {}) do\n"
+        "    if key ~= 'failed:q' or string.byte(member) ~= 106 then n = n + 1 end\n"
+        "  end\n"
+        "end\n"
+        "for _, w in ipairs({'w', 'dead', '.lease'}) do\n"
+        "  local set = 'processing:' .. w .. ':q'\n"
+        "  for _, field in ipairs(type_of(set) == 'hash' and redis.call('HKEYS', P .. set) or {}) do\n"
+        "    if #field == 11 then n = n + 1 end\n"
+        "  end\n"
+        "end\n"
+        "for _, id in ipairs({'waiting', 'scheduled', 'due', 'recurring', 'depends', 'after', 'failed', 'held', "
+        "'leased',\n"
+        "    'died with'}) do\n"
+        "  local key = 'job:' .. id\n"
+        "  local job = type_of(key) == 'hash' and redis.call('HMGET', P .. key, 'state', 'queue', 'place', 'entry',\n"
+        "    'worker', 'token')\n"
+        "  if job and job[1] == 'failed' then\n"
+        "    local is_known = type_of('failed:' .. job[2]) == 'zset'\n"
+        "    if not is_known or redis.call('ZCOUNT', P .. 'failed:' .. job[2], job[4], job[4]) == 1 then n = n + 1 "
+        "end\n"
+        "  elseif job and job[1] ~= 'complete' then\n"
+        "    local is_held, set = true, 'processing:' .. tostring(job[5]) .. ':' .. job[2]\n"
+        "    if job[1] == 'running' and type_of(set) ~= 'set' then\n"
+        "      is_held = redis.call('HGET', P .. set, 'j' .. job[6]) == id\n"
+        "    end\n"
+        "    local index = job[1] .. ':' .. job[2]\n"
+        "    if is_held and (type_of(index) == 'set' or redis.call('ZSCORE', P .. index, job[3] .. id)) then\n"
+        "      n = n + 1\n"
+        "    end\n"
+        "  end\n"
         "end\n"
         "return n";
     return raw_int(s->server->redis, "EVAL %s 1 %s", lua, s->prefix);
@@ -359,16 +628,26 @@ static bool is_refused(struct scene *s, const redisReply *reply, const struct ca
     return true;
 }
 
+/* Is it a set, as it should be? All others become one. */
+static bool is_set(const char *key)
+{
+    return strncmp(key, "depende", 7) == 0;
+}
+
 static void damage(struct scene *s, const char *key)
 {
     raw_do(s->server->redis, "DEL %s:%s", s->prefix, key);
-    raw_do(s->server->redis, "SADD %s:%s damaged", s->prefix, key);
+    if (is_set(key))
+        raw_do(s->server->redis, "SET %s:%s damaged", s->prefix, key);
+    else
+        raw_do(s->server->redis, "SADD %s:%s damaged", s->prefix, key);
 }
 
 static bool is_damaged(struct scene *s, const char *key)
 {
-    return raw_int(s->server->redis, "EVAL %s 1 %s:%s", "return redis.call('TYPE', KEYS[1]).ok == 'set' and 1 or 0",
-                   s->prefix, key);
+    return raw_int(s->server->redis, "EVAL %s 1 %s:%s %s",
+                   "return redis.call('TYPE', KEYS[1]).ok == ARGV[1] and 1 or 0", s->prefix, key,
+                   is_set(key) ? "string" : "set");
 }
 
 static void try_damaged(struct scene *s, const struct call *call, const char *key)
@@ -388,8 +667,8 @@ static void try_damaged(struct scene *s, const struct call *call, const char *ke
         fail_msg("%s with a damaged %s: refused, but something changed:\n%s\n%s", call->name, key, before, after);
     if (!refused && count_tasks(s) + call->vanish < tasks)
         fail_msg("%s with a damaged %s: %d tasks, %d before", call->name, key, (int)count_tasks(s), (int)tasks);
-    /* The liveness key goes with its worker, whatever is in it. */
-    if (!is_damaged(s, key) && strncmp(key, "alive:", 6) != 0)
+    /* The liveness key goes with its worker, whatever is in it; a history with its job. */
+    if (!is_damaged(s, key) && strncmp(key, "alive:", 6) != 0 && strncmp(key, "history:", 8) != 0)
         fail_msg("%s with a damaged %s: overwritten", call->name, key);
     free(before);
     free(after);

@@ -2,6 +2,7 @@
  *
  * The invariant of the protocol. In Lua, because only a script sees all keys at one instant.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "invariant.h"
@@ -62,17 +63,19 @@ static const char script[] =
     "end\n"
 
     "for _, q in ipairs(redis.call('ZRANGE', P .. ':names', 0, -1)) do\n"
-    "  local info, n = hash(P .. ':queue:' .. q), redis.call('LLEN', P .. ':queues:' .. q)\n"
+    "  local info = hash(P .. ':queue:' .. q)\n"
+    "  local n = redis.call('LLEN', P .. ':queues:' .. q) + redis.call('ZCARD', P .. ':waiting:' .. q)\n"
+    "  local most = number(info.max_running)\n"
     "  if number(info.running) ~= (running[q] or 0) then\n"
     "    say('%s: running is %s, the sets hold %d', q, info.running or 'nil', running[q] or 0)\n"
     "  end\n"
-    "  if n > 0 and number(info.paused) == 0 then\n"
+    "  if n > 0 and number(info.paused) == 0 and (most == 0 or number(info.running) < most) then\n"
     "    for _, w in ipairs(redis.call('ZRANGE', P .. ':idle:' .. q, 0, -1)) do\n"
     "      if is_free(w, q) then say('%s: %d wait, and %s is idle', q, n, w) end\n"
     "    end\n"
     "  end\n"
     "  running[q] = nil\n"
-    "  for _, kind in ipairs({'delayed', 'leases'}) do\n"
+    "  for _, kind in ipairs({'delayed', 'leases', 'scheduled', 'recurring'}) do\n"
     "    local at = redis.call('ZRANGE', P .. ':' .. kind .. ':' .. q, 0, 0, 'WITHSCORES')[2]\n"
     "    if at and (not info.due or number(info.due) > number(at)) then\n"
     "      say('%s: due is %s, the first of %s %s', q, info.due or 'nil', kind, at)\n"
@@ -132,7 +135,8 @@ static const char marks_script[] =
     "    for _, token in ipairs(redis.call('HKEYS', P .. kind .. w)) do\n"
     "      local found = 0\n"
     "      for _, q in ipairs(queues) do\n"
-    "        found = found + redis.call('HEXISTS', P .. ':processing:' .. w .. ':' .. q, token)\n"
+    "        local set = P .. ':processing:' .. w .. ':' .. q\n"
+    "        found = found + redis.call('HEXISTS', set, token) + redis.call('HEXISTS', set, 'j' .. token)\n"
     "      end\n"
     "      if found ~= 1 then say('%s%s: %s is of no process', kind, w, token) end\n"
     "      if not flag and w ~= '.lease' then say('%s%s: no flag', kind, w) end\n"
@@ -141,7 +145,7 @@ static const char marks_script[] =
     "end\n"
     "return table.concat(amiss, '; ')\n";
 
-/* P:failures tells what is on the failed list: entries by group, and all their bytes. */
+/* P:failures tells what is on the failed list: entries by group, those that are jobs, and all their bytes. */
 static const char failures_script[] =
     "local P, amiss = KEYS[1], {}\n"
     "for _, q in ipairs(redis.call('ZRANGE', P .. ':names', 0, -1)) do\n"
@@ -150,6 +154,9 @@ static const char failures_script[] =
     "    local a, b, at = string.match(member, '^[^:]*:(%d+):(%d+):%d+:()')\n"
     "    local group = 'g:' .. string.sub(member, at + a, at + a + b - 1)\n"
     "    found[group], found.bytes = (found[group] or 0) + 1, (found.bytes or 0) + #member\n"
+    "    if string.find(member, '^j%w+:') and string.find(member, ':') == 13 then\n"
+    "      found.jobs = (found.jobs or 0) + 1\n"
+    "    end\n"
     "  end\n"
     "  for i = 1, #said, 2 do\n"
     "    if (found[said[i]] or 0) ~= tonumber(said[i + 1]) then\n"
@@ -158,6 +165,140 @@ static const char failures_script[] =
     "    found[said[i]] = nil\n"
     "  end\n"
     "  for group, n in pairs(found) do amiss[#amiss + 1] = q .. ': ' .. group .. ' is not there, but ' .. n end\n"
+    "end\n"
+    "return table.concat(amiss, '; ')\n";
+
+/* Each job is in one state by its record and by all indexes, and what others say of it agrees. First what both parts
+ * know: jobs by their ids, and the keys by their kinds. */
+static const char jobs_head[] =
+    "local P, amiss, jobs, kinds = KEYS[1] .. ':', {}, {}, {}\n"
+    "local function say(...) amiss[#amiss + 1] = string.format(...) end\n"
+    "local cursor = '0'\n"
+    "repeat\n"
+    "  local page = redis.call('SCAN', cursor, 'MATCH', P .. '*', 'COUNT', 10000)\n"
+    "  cursor = page[1]\n"
+    "  for _, key in ipairs(page[2]) do\n"
+    "    local kind, rest = string.match(string.sub(key, #P + 1), '^(%a+):(.*)$')\n"
+    "    if kind then kinds[kind] = kinds[kind] or {}; kinds[kind][rest] = key end\n"
+    "  end\n"
+    "until cursor == '0'\n"
+    "local function each(kind) return pairs(kinds[kind] or {}) end\n"
+    "for id, key in each('job') do\n"
+    "  local flat, job = redis.call('HGETALL', key), {}\n"
+    "  for i = 1, #flat, 2 do job[flat[i]] = flat[i + 1] end\n"
+    "  jobs[id] = job\n"
+    "end\n"
+    "local states = {'scheduled', 'depends', 'waiting', 'running', 'complete', 'recurring'}\n"
+    "local scored = {scheduled = 'due', waiting = 'priority', recurring = 'due'}\n";
+
+/* From the records to the indexes, */
+static const char job_records_script[] =
+    "for id, job in pairs(jobs) do\n"
+    "  local q, state, place = job.queue or '?', job.state or '?', job.place or '?'\n"
+    "  local is_somewhere = state == 'failed'\n"
+    "  for _, one in ipairs(states) do\n"
+    "    is_somewhere = is_somewhere or one == state\n"
+    "    local score = redis.call('ZSCORE', P .. one .. ':' .. q, place .. id)\n"
+    "    if (score and true or false) ~= (one == state) then\n"
+    "      say('%s is %s, %s in the index of %s', id, state, score and 'but' or 'not', one)\n"
+    "    elseif score and scored[one] and tonumber(score) ~= tonumber(job[scored[one]] or 0) then\n"
+    "      say('%s: %s is %s, by its record %s', id, scored[one], score, job[scored[one]] or 'nil')\n"
+    "    end\n"
+    "  end\n"
+    "  if not is_somewhere then say('%s is %s', id, state) end\n"
+    "  if (job.entry ~= nil) ~= (state == 'failed') then say('%s is %s, entry %s', id, state, job.entry or 'nil') end\n"
+    "  if (job.worker ~= nil) ~= (state == 'running') or (job.token ~= nil) ~= (state == 'running') then\n"
+    "    say('%s is %s, but of %s, %s', id, state, job.worker or 'nobody', job.token or 'nothing')\n"
+    "  end\n"
+    "  if state == 'running' and redis.call('HGET', P .. 'processing:' .. (job.worker or '') .. ':' .. q, 'j' ..\n"
+    "      (job.token or '')) ~= id then\n"
+    "    say('%s runs, but %s has it not', id, job.worker or 'nobody')\n"
+    "  end\n"
+    "  if (redis.call('SCARD', P .. 'dependencies:' .. id) > 0) ~= (state == 'depends') then\n"
+    "    say('%s is %s, and has %d dependencies', id, state, redis.call('SCARD', P .. 'dependencies:' .. id))\n"
+    "  end\n"
+    "  for tag in string.gmatch(job.tags or '', '[^\\n]+') do\n"
+    "    if not redis.call('ZSCORE', P .. 'tag:' .. tag, id) then say('%s: not found by %s', id, tag) end\n"
+    "  end\n"
+    "  if (job.tracked ~= nil) ~= (redis.call('ZSCORE', P .. 'tracked', id) ~= false) then say('%s: tracked?', id) "
+    "end\n"
+    "  if not (kinds.history or {})[id] then say('%s has no history', id) end\n"
+    "  if not redis.call('ZSCORE', P .. 'names', q) then say('%s is in %s, which is not in names', id, q) end\n"
+    "end\n"
+    "return table.concat(amiss, '; ')\n";
+
+/* and back. */
+static const char job_indexes_script[] =
+    "for _, state in ipairs(states) do\n"
+    "  for q, key in each(state) do\n"
+    "    for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do\n"
+    "      local job = jobs[string.sub(member, 12)]\n"
+    "      if not job or job.state ~= state or job.queue ~= q or job.place ~= string.sub(member, 1, 11) then\n"
+    "        say('%s: %s, which is elsewhere', key, member)\n"
+    "      end\n"
+    "    end\n"
+    "    if state == 'waiting' and redis.call('HGET', P .. 'queue:' .. q, 'jobs') ~= '1' then\n"
+    "      say('%s: jobs wait, but no flag', q)\n"
+    "    end\n"
+    "    if state == 'scheduled' or state == 'recurring' then\n"
+    "      local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]\n"
+    "      local due = redis.call('ZSCORE', P .. 'due', q)\n"
+    "      if not due or tonumber(due) > tonumber(first) then say('%s: %s, timer %s', key, first, due or 'nil') end\n"
+    "    end\n"
+    "  end\n"
+    "end\n"
+    "for q, key in each('failed') do\n"
+    "  local entries = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')\n"
+    "  for i = 1, #entries, 2 do\n"
+    "    local a, b, c, at = string.match(entries[i], '^j%w+:(%d+):(%d+):(%d+):()')\n"
+    "    local id = at and string.sub(entries[i], at + a + b + c)\n"
+    "    local job = id and jobs[id]\n"
+    "    if id and not (job and job.state == 'failed' and job.queue == q\n"
+    "        and tonumber(job.entry) == tonumber(entries[i + 1])) then\n"
+    "      say('%s: %s, which is elsewhere', key, entries[i])\n"
+    "    end\n"
+    "  end\n"
+    "end\n"
+    "for rest, key in each('processing') do\n"
+    "  local flat, holder = redis.call('HGETALL', key), string.match(rest, '^[^:]*')\n"
+    "  for i = 1, #flat, 2 do\n"
+    "    local job = jobs[flat[i + 1]]\n"
+    "    if #flat[i] == 12 and not (job and 'j' .. (job.token or '') == flat[i] and job.worker == holder) then\n"
+    "      say('%s: %s is %s, which is elsewhere', key, flat[i], flat[i + 1])\n"
+    "    end\n"
+    "  end\n"
+    "end\n"
+    "for id, key in each('dependencies') do\n"
+    "  for _, on in ipairs(redis.call('SMEMBERS', key)) do\n"
+    "    if redis.call('SISMEMBER', P .. 'dependents:' .. on, id) == 0 then say('%s waits for %s one way', id, on) "
+    "end\n"
+    "    if not jobs[on] or jobs[on].state == 'complete' or jobs[on].state == 'recurring' then\n"
+    "      say('%s waits for %s in vain', id, on)\n"
+    "    end\n"
+    "  end\n"
+    "end\n"
+    "for on, key in each('dependents') do\n"
+    "  for _, id in ipairs(redis.call('SMEMBERS', key)) do\n"
+    "    if redis.call('SISMEMBER', P .. 'dependencies:' .. id, on) == 0 then say('%s is waited for by %s', on, id) "
+    "end\n"
+    "  end\n"
+    "end\n"
+    "for id, key in each('history') do if not jobs[id] then say('%s: no job', key) end end\n"
+    "for tag, key in each('tag') do\n"
+    "  for _, id in ipairs(redis.call('ZRANGE', key, 0, -1)) do\n"
+    "    if not string.find('\\n' .. (jobs[id] and jobs[id].tags or '') .. '\\n', '\\n' .. tag .. '\\n', 1, true) "
+    "then\n"
+    "      say('%s: %s has it not', key, id)\n"
+    "    end\n"
+    "  end\n"
+    "  if tonumber(redis.call('ZSCORE', P .. 'tags', tag) or 0) ~= redis.call('ZCARD', key) then say('%s: count', key) "
+    "end\n"
+    "end\n"
+    "for _, tag in ipairs(redis.call('ZRANGE', P .. 'tags', 0, -1)) do\n"
+    "  if not (kinds.tag or {})[tag] then say('nothing has the tag %s', tag) end\n"
+    "end\n"
+    "for _, id in ipairs(redis.call('ZRANGE', P .. 'tracked', 0, -1)) do\n"
+    "  if not jobs[id] then say('%s is tracked, but is none', id) end\n"
     "end\n"
     "return table.concat(amiss, '; ')\n";
 
@@ -171,11 +312,20 @@ static void assert_nothing_amiss(struct redisContext *redis, const char *lua, co
     assert_true(good);
 }
 
+static void assert_jobs(struct redisContext *redis, const char *part, const char *prefix)
+{
+    char lua[8192];
+    snprintf(lua, sizeof(lua), "%s%s", jobs_head, part);
+    assert_nothing_amiss(redis, lua, prefix);
+}
+
 void invariant_assert(struct redisContext *redis, const char *prefix)
 {
     assert_nothing_amiss(redis, script, prefix);
     assert_nothing_amiss(redis, marks_script, prefix);
     assert_nothing_amiss(redis, failures_script, prefix);
+    assert_jobs(redis, job_records_script, prefix);
+    assert_jobs(redis, job_indexes_script, prefix);
 }
 
 void invariant_assert_one_place(struct redisContext *redis, const char *prefix)

@@ -17,7 +17,8 @@ int taken_add(const struct muster_process_info *p, void *arg)
         snprintf(row->id, sizeof(row->id), "%s", p->id);
         snprintf(row->worker, sizeof(row->worker), "%s", p->worker);
         snprintf(row->progress, sizeof(row->progress), "%s", p->progress);
-        memcpy(row->task, p->task, p->len < sizeof(row->task) ? p->len : sizeof(row->task) - 1);
+        if (p->len > 0)
+            memcpy(row->task, p->task, p->len < sizeof(row->task) ? p->len : sizeof(row->task) - 1);
         row->len = p->len;
         row->token = p->token;
         row->started_at_ms = p->started_at_ms;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names: which bytes and lengths a queue, a worker's id and a prefix may have, and what a process' id is made of. That
- * no two names meet in one key is for the live tests.
+ * Names: which bytes and lengths a queue, a job's id, a tag, a worker's id and a prefix may have, and what a process'
+ * id is made of. That no two names meet in one key is for the live tests.
  */
 #include "names.h"
 
+#include <muster/job.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,8 @@ static const struct {
     int may_begin_with_dot;
 } kinds[] = {
     {"queue", muster_queue_check, 200, NULL, 1},
+    {"job id", muster_job_id_check, 200, NULL, 1},
+    {"tag", muster_tag_check, 200, NULL, 1},
     {"worker id", muster_worker_id_check, 64, ID_BYTES, 0},
     {"prefix", muster_prefix_check, 64, ID_BYTES "{}", 0},
 };

@@ -309,7 +309,7 @@ static void a_retrys_delay_is_not_negative(void **state)
 {
     struct muster_process *p = add(the.a, 1, PROCESS_RUNNING);
     (void)state;
-    assert_int_equal(p->retry_delay_ms, 0);
+    assert_int_equal(p->retry_delay_ms, -1); /* none was set */
     assert_ok(muster_process_set_retry(p, 1500));
     assert_err(muster_process_set_retry(p, -1), MUSTER_E_INVALID);
     assert_err(muster_process_set_retry(p, INT64_MAX), MUSTER_E_INVALID);

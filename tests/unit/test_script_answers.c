@@ -96,25 +96,23 @@ static void turned_may_have_nothing_to_say(void **state)
 {
     struct script_turned out;
     (void)state;
-    assert_ok(script_turned(LIST(INTEGER(0), INTEGER(0), INTEGER(-1), INTEGER(0)), &out));
+    assert_ok(script_turned(LIST(INTEGER(0), INTEGER(0), INTEGER(0)), &out));
     assert_null(out.ends);
-    assert_int_equal(out.next_due_ms, -1);
     assert_null(out.damaged);
     assert_int_equal(out.n_takes, 0);
 }
 
-static void turned_has_ends_due_damage_and_takes(void **state)
+static void turned_has_ends_damage_and_takes(void **state)
 {
     const redisReply *r =
-        LIST(INTEGER(0), LIST(INTEGER(0), INTEGER(MUSTER_E_LOST)), INTEGER(250), TEXT("p:queues:q"), INTEGER(1),
-             TEXT("00000000001"), LIST(TEXT("a"), TEXT("b")), INTEGER(3), TEXT(TOKEN_TEXT), LIST(TEXT("c")));
+        LIST(INTEGER(0), LIST(INTEGER(0), INTEGER(MUSTER_E_LOST)), TEXT("p:queues:q"), INTEGER(1), TEXT("00000000001"),
+             LIST(TEXT("a"), TEXT("b")), INTEGER(-3), TEXT(TOKEN_TEXT), LIST(TEXT("job-1"), LIST(TEXT("state"), NIL)));
     struct script_turned out;
     struct script_take take;
     (void)state;
     assert_ok(script_turned(r, &out));
     assert_int_equal(reply_len(out.ends), 2);
     assert_int_equal(reply_integer(reply_at(out.ends, 1)), MUSTER_E_LOST);
-    assert_int_equal(out.next_due_ms, 250);
     assert_string_equal(out.damaged, "p:queues:q");
     assert_int_equal(out.n_takes, 2);
 
@@ -122,27 +120,29 @@ static void turned_has_ends_due_damage_and_takes(void **state)
     assert_int_equal(take.place, 0);
     assert_int_equal(take.first_token, 1);
     assert_int_equal(reply_len(take.tasks), 2);
+    assert_null(take.job);
     assert_ok(script_turned_take(r, 1, &take));
     assert_int_equal(take.place, 2);
     assert_int_equal(take.first_token, TOKEN_NUMBER);
-    assert_string_equal(reply_text(reply_at(take.tasks, 0)), "c");
+    assert_null(take.tasks);
+    assert_string_equal(take.job, "job-1");
+    assert_int_equal(reply_len(take.record), 2);
 }
 
 static void what_is_not_turned_is_an_error(void **state)
 {
     (void)state;
-    assert_malformed(turned, LIST(INTEGER(0), TEXT("x"), INTEGER(-1), INTEGER(0)),
-                     LIST(INTEGER(0), INTEGER(0), INTEGER(-1), INTEGER(0), INTEGER(1)));
-    assert_malformed(turned, LIST(INTEGER(0), INTEGER(0)), LIST(INTEGER(0), INTEGER(0), INTEGER(-1)));
+    assert_malformed(turned, LIST(INTEGER(0), TEXT("x"), INTEGER(0)),
+                     LIST(INTEGER(0), INTEGER(0), INTEGER(0), INTEGER(1)));
+    assert_malformed(turned, LIST(INTEGER(0), INTEGER(0)), LIST(INTEGER(0), INTEGER(1), INTEGER(0)));
 }
 
-#define TAKE(...) LIST(INTEGER(0), INTEGER(0), INTEGER(-1), INTEGER(0), __VA_ARGS__)
+#define TAKE(...) LIST(INTEGER(0), INTEGER(0), INTEGER(0), __VA_ARGS__)
 
 static void a_malformed_take_is_refused(void **state)
 {
     (void)state;
     assert_malformed(first_take, TAKE(INTEGER(0), TEXT(TOKEN_TEXT), LIST(TEXT("a"))),
-                     TAKE(INTEGER(-1), TEXT(TOKEN_TEXT), LIST(TEXT("a"))),
                      TAKE(TEXT("1"), TEXT(TOKEN_TEXT), LIST(TEXT("a"))), TAKE(NIL, TEXT(TOKEN_TEXT), LIST(TEXT("a"))),
                      TAKE(INTEGER(1), TEXT("000000000-1"), LIST(TEXT("a"))),
                      TAKE(INTEGER(1), TEXT("v"), LIST(TEXT("a"))), TAKE(INTEGER(1), INTEGER(31), LIST(TEXT("a"))),
@@ -150,14 +150,101 @@ static void a_malformed_take_is_refused(void **state)
                      TAKE(INTEGER(1), TEXT(TOKEN_TEXT)), TAKE(INTEGER(1)), NIL, NULL);
 }
 
+static void a_malformed_take_of_a_job_is_refused(void **state)
+{
+    (void)state;
+    assert_malformed(first_take, TAKE(INTEGER(-1), TEXT(TOKEN_TEXT), EMPTY_LIST),
+                     TAKE(INTEGER(-1), TEXT(TOKEN_TEXT), LIST(INTEGER(1), EMPTY_LIST)),
+                     TAKE(INTEGER(-1), TEXT("v"), LIST(TEXT("id"), EMPTY_LIST)),
+                     TAKE(INTEGER(-1), TEXT(TOKEN_TEXT), TEXT("id")), TAKE(INTEGER(-1), NIL, LIST(TEXT("id"))));
+}
+
 static void a_take_beyond_the_last_is_refused(void **state)
 {
-    const redisReply *r =
-        LIST(INTEGER(0), INTEGER(0), INTEGER(-1), INTEGER(0), INTEGER(1), TEXT(TOKEN_TEXT), LIST(TEXT("a")));
+    const redisReply *r = TAKE(INTEGER(1), TEXT(TOKEN_TEXT), LIST(TEXT("a")));
     (void)state;
     assert_ok(script_turned_take(r, 0, &(struct script_take){0}));
     assert_err(script_turned_take(r, 1, &(struct script_take){0}), MUSTER_E_REDIS);
     assert_err(script_turned_take(r, 1000, &(struct script_take){0}), MUSTER_E_REDIS);
+}
+
+/* ---- take ---- */
+
+static void leased_has_tasks_alone_or_tasks_and_jobs_one_by_one(void **state)
+{
+    const redisReply *alone = LIST(INTEGER(0), INTEGER(-1), INTEGER(77), TEXT(TOKEN_TEXT), LIST(TEXT("a"), TEXT("b")));
+    const redisReply *mixed =
+        LIST(INTEGER(0), INTEGER(5), INTEGER(77), TEXT(""), EMPTY_LIST, TEXT("00000000001"), TEXT(""), TEXT("a\0b"),
+             TEXT("00000000002"), TEXT("job-1"), LIST(TEXT("state"), TEXT("waiting")));
+    struct script_leased out;
+    struct script_leased_one one;
+    (void)state;
+    assert_ok(script_leased(alone, &out));
+    assert_int_equal(out.next_due_ms, -1);
+    assert_int_equal(out.ends_at_ms, 77);
+    assert_int_equal(out.first_token, TOKEN_NUMBER);
+    assert_int_equal(reply_len(out.tasks), 2);
+    assert_int_equal(out.n_more, 0);
+    assert_ok(script_leased(mixed, &out));
+    assert_int_equal(reply_len(out.tasks), 0);
+    assert_int_equal(out.n_more, 2);
+    assert_ok(script_leased_one(mixed, 0, &one));
+    assert_null(one.job);
+    assert_int_equal(one.token, 1);
+    assert_int_equal(one.task.len, 3);
+    assert_ok(script_leased_one(mixed, 1, &one));
+    assert_string_equal(one.job, "job-1");
+    assert_int_equal(one.token, 2);
+    assert_int_equal(reply_len(one.record), 2);
+}
+
+static int first_leased(const redisReply *r)
+{
+    return script_leased_one(r, 0, &(struct script_leased_one){0});
+}
+
+#define LEASED(...) LIST(INTEGER(0), INTEGER(5), INTEGER(77), TEXT(""), EMPTY_LIST, __VA_ARGS__)
+
+static void a_malformed_lease_is_refused(void **state)
+{
+    (void)state;
+    assert_malformed(first_leased, LEASED(TEXT(TOKEN_TEXT), TEXT("id"), TEXT("a")),
+                     LEASED(TEXT(TOKEN_TEXT), TEXT(""), LIST(TEXT("state"))),
+                     LEASED(TEXT("v"), TEXT(""), TEXT("a")), LEASED(INTEGER(1), TEXT(""), TEXT("a")),
+                     LEASED(TEXT(TOKEN_TEXT), TEXT("")), LEASED(TEXT(TOKEN_TEXT)), NIL, NULL);
+}
+
+/* ---- jobs ---- */
+
+static void a_job_is_done_or_it_is_said_why_not(void **state)
+{
+    const char *what;
+    uint64_t n = 0;
+    (void)state;
+    assert_ok(script_job_done(LIST(INTEGER(0), TEXT("id")), &what, NULL));
+    assert_string_equal(what, "id");
+    assert_ok(script_job_done(LIST(INTEGER(0), INTEGER(3)), &what, &n));
+    assert_int_equal(n, 3);
+    assert_err(script_job_done(LIST(INTEGER(MUSTER_E_EXISTS), TEXT("waiting")), &what, NULL), MUSTER_E_EXISTS);
+    assert_string_equal(what, "waiting");
+    assert_err(script_job_done(LIST(INTEGER(0)), &what, &n), MUSTER_E_REDIS);
+    assert_null(what);
+    assert_err(script_job_done(NULL, &what, &n), MUSTER_E_CONN);
+}
+
+static void a_queues_deletion_may_go_on(void **state)
+{
+    uint64_t waiting, running;
+    int is_more;
+    (void)state;
+    assert_ok(script_cancelled(LIST(INTEGER(0), INTEGER(1000), INTEGER(0), INTEGER(1)), &waiting, &running, &is_more));
+    assert_int_equal(waiting, 1000);
+    assert_true(is_more);
+    assert_ok(script_cancelled(LIST(INTEGER(0), INTEGER(2), INTEGER(1), INTEGER(0)), &waiting, &running, &is_more));
+    assert_int_equal(running, 1);
+    assert_false(is_more);
+    assert_err(script_cancelled(LIST(INTEGER(0), INTEGER(2)), &waiting, &running, &is_more), MUSTER_E_REDIS);
+    assert_false(is_more);
 }
 
 /* ---- heartbeat ---- */
@@ -169,7 +256,8 @@ static void heard_has_all_its_parts(void **state)
 {
     const redisReply *r =
         HEARD(INTEGER(1000), TEXT(TOKEN_TEXT), TEXT("p:ttls"),
-              LIST(TEXT(TOKEN_TEXT), TEXT("c"), TEXT("00000000002"), TEXT("d")), TEXT("w-2"), TEXT("w-3"), INTEGER(4));
+              LIST(TEXT(TOKEN_TEXT), TEXT("c"), TEXT("00000000002"), TEXT("d")), INTEGER(20), TEXT("w-2"), TEXT("w-3"),
+              INTEGER(4));
     struct script_heard out;
     struct script_mark mark;
     (void)state;
@@ -188,6 +276,7 @@ static void heard_has_all_its_parts(void **state)
     assert_ok(script_marked(out.marks, 1, &mark));
     assert_true(mark.is_deleted);
     assert_err(script_marked(out.marks, 2, &mark), MUSTER_E_REDIS);
+    assert_int_equal(out.next_due_ms, 20);
     assert_int_equal(out.n_dead, 3);
     assert_string_equal(script_heard_dead(r, 0), "w-2");
     assert_string_equal(script_heard_dead(r, 1), "w-3");
@@ -198,7 +287,7 @@ static void heard_has_all_its_parts(void **state)
 static void heard_may_have_nothing_to_say(void **state)
 {
     const redisReply *r = LIST(INTEGER(0), INTEGER(33), INTEGER(0), TEXT("00000000000"), TEXT("0"), INTEGER(0),
-                               INTEGER(0), INTEGER(0), EMPTY_LIST);
+                               INTEGER(0), INTEGER(0), EMPTY_LIST, INTEGER(HEARD_OTHER_KEEPER));
     struct script_heard out;
     (void)state;
     assert_ok(script_heard(r, &out));
@@ -209,6 +298,7 @@ static void heard_may_have_nothing_to_say(void **state)
     assert_int_equal(out.looked_at, 0);
     assert_int_equal(out.next_name, 0);
     assert_null(out.damaged);
+    assert_int_equal(out.next_due_ms, HEARD_OTHER_KEEPER);
     assert_int_equal(out.n_dead, 0);
     assert_null(script_heard_dead(r, 0));
 }
@@ -306,10 +396,15 @@ int main(void)
         cmocka_unit_test(started_has_epoch_and_interval),
         cmocka_unit_test(what_is_not_started_is_an_error),
         cmocka_unit_test(turned_may_have_nothing_to_say),
-        cmocka_unit_test(turned_has_ends_due_damage_and_takes),
+        cmocka_unit_test(turned_has_ends_damage_and_takes),
         cmocka_unit_test(what_is_not_turned_is_an_error),
         cmocka_unit_test(a_malformed_take_is_refused),
+        cmocka_unit_test(a_malformed_take_of_a_job_is_refused),
         cmocka_unit_test(a_take_beyond_the_last_is_refused),
+        cmocka_unit_test(leased_has_tasks_alone_or_tasks_and_jobs_one_by_one),
+        cmocka_unit_test(a_malformed_lease_is_refused),
+        cmocka_unit_test(a_job_is_done_or_it_is_said_why_not),
+        cmocka_unit_test(a_queues_deletion_may_go_on),
         cmocka_unit_test(heard_has_all_its_parts),
         cmocka_unit_test(heard_may_have_nothing_to_say),
         cmocka_unit_test(what_was_not_heard_is_an_error),

@@ -145,10 +145,17 @@ static void turn_gives_the_queues_and_then_the_ends(void **state)
     command_text(&c, "t1");
     command_text(&c, "t2");
     script_end_result(&c, "b", "t5", (struct muster_bytes){"done", 4});
-    script_end_retry(&c, "b", "t3", 1500);
+    script_end_retry(&c, "b", "t3", 1500, NULL, NULL);
+    script_end_retry(&c, "b", "t6", -1, "group", "why");
+    script_end_done(&c, "b", "t7");
+    script_end_next(&c, "b", "t8", &(struct script_next){.queue = "n", .delay_ms = 30, .after = "x\ny\n"});
+    script_end_next(&c, "b", "t9",
+                    &(struct script_next){.result = &(struct muster_bytes){"", 0}, .queue = "n", .after = ""});
     script_end_fail(&c, "c", "t4", "group", "");
-    assert_script(&c, SCRIPT_TURN, "|finish|a|2|t1|t2|result|b|t5|done|retry|b|t3|1500|fail|c|t4|group|", CALLER,
-                  "hands", "5", "how many to take", "0", "\"1\": end them one by one", "1", "how many queues", "0");
+    assert_script(&c, SCRIPT_TURN, "|finish|a|2|t1|t2|result|b|t5|done|retry|b|t3|1500|||retry|b|t6||group|why|"
+                  "done|b|t7|next|b|t8|0||n|30|x\ny\n|next|b|t9|1||n|0||fail|c|t4|group|",
+                  CALLER, "hands", "5", "how many to take", "0", "\"1\": end them one by one", "1",
+                  "how many queues", "0");
 }
 
 /* The forms of the ends have no ARGV numbers: the piece that reads them has them in words. */
@@ -156,7 +163,8 @@ static void the_ends_have_the_forms_that_are_read(void **state)
 {
     static const char *const forms[] = {"\"finish\" queue k token*k ", "\"result\" queue token bytes ",
                                         "\"back\" queue k token*k ", "\"retry\" queue token delay_ms ",
-                                        "\"fail\" queue token group message "};
+                                        "\"fail\" queue token group message ", "\"done\" queue token ",
+                                        "\"next\" queue token has bytes next delay_ms ids "};
     static const enum script_id readers[] = {SCRIPT_TURN, SCRIPT_END};
     (void)state;
     for (size_t r = 0; r < N_OF(readers); r++)
@@ -231,15 +239,63 @@ static void extend_tells_no_note_from_an_empty_one(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_extend(&c, &root, ".lease", "t1", "b:c", 1500, NULL);
+    script_extend(&c, &root, ".lease", "t1", "b:c", 1500, NULL, NULL);
     assert_script(&c, SCRIPT_EXTEND, NULL, "worker", ".lease", "token", "t1", "queue", "b:c", "the lease ends", "1500",
-                  "\"1\": write a note", "0", "the note", "");
-    script_extend(&c, &root, "w-1", "t1", "q", 0, "");
+                  "\"1\": write a note", "0", "the note", "", "\"1\": give the job new data", "0", "these data", "");
+    script_extend(&c, &root, "w-1", "t1", "q", 0, "", &(struct muster_bytes){"", 0});
     assert_script(&c, SCRIPT_EXTEND, NULL, "worker", "w-1", "token", "t1", "queue", "q", "the lease ends", "",
-                  "\"1\": write a note", "1", "the note", "");
-    script_extend(&c, &root, "w-1", "t1", "q", 0, "half");
+                  "\"1\": write a note", "1", "the note", "", "\"1\": give the job new data", "1", "these data", "");
+    script_extend(&c, &root, "w-1", "t1", "q", 0, "half", &(struct muster_bytes){"new", 3});
     assert_script(&c, SCRIPT_EXTEND, NULL, "worker", "w-1", "token", "t1", "queue", "q", "the lease ends", "",
-                  "\"1\": write a note", "1", "the note", "half");
+                  "\"1\": write a note", "1", "the note", "half", "\"1\": give the job new data", "1", "these data",
+                  "new");
+}
+
+static void put_gives_tags_what_it_waits_for_and_fields(void **state)
+{
+    const struct script_field fields[] = {{"data", {"bytes", 5}}, {"every", {"1000", 4}}};
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_put(&c, &root,
+               &(struct script_put){.queue = "b:c",
+                                    .id = "id-1",
+                                    .replace = 1,
+                                    .tags = (const char *const[]){"red", "blue"},
+                                    .n_tags = 2,
+                                    .after = (const char *const[]){"id-0"},
+                                    .n_after = 1,
+                                    .fields = fields,
+                                    .n_fields = 2});
+    assert_script(&c, SCRIPT_PUT, "|red|blue|id-0|data|bytes|every|1000", "queue", "b:c", "id", "id-1",
+                  "\"1\": change one", "1", "how many tags", "2", "of how many jobs", "1");
+    script_put(&c, &root, &(struct script_put){.queue = "q", .id = ""});
+    assert_script(&c, SCRIPT_PUT, "", "queue", "q", "id", "", "\"1\": change one", "0", "how many tags", "0",
+                  "of how many jobs", "0");
+}
+
+static void change_and_cancel_name_jobs(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_change(&c, &root, "id-1");
+    script_change_field(&c, "tag", (struct muster_bytes){"red", 3});
+    script_change_field(&c, "not_after_all", (struct muster_bytes){"", 0});
+    assert_script(&c, SCRIPT_CHANGE, "|tag|red|not_after_all|", "id", "id-1");
+    script_cancel_jobs(&c, &root, (const char *const[]){"id-1", "id-2"}, 2, 1);
+    assert_script(&c, SCRIPT_CANCEL_JOBS, "|id-1|id-2", "\"1\": and all that wait", "1");
+    script_fetch(&c, &root, "w-1", "t1", "b:c");
+    assert_script(&c, SCRIPT_FETCH, NULL, "worker", "w-1", "token", "t1", "queue", "b:c");
+}
+
+static void config_names_a_queue_or_none_and_a_value_or_none(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    const int64_t value = 0;
+    (void)state;
+    script_config(&c, &root, "b:c", "max_running", &value);
+    assert_script(&c, SCRIPT_CONFIG, NULL, "queue", "b:c", "name", "max_running", "value", "0");
+    script_config(&c, &root, NULL, "keep_jobs", NULL);
+    assert_script(&c, SCRIPT_CONFIG, NULL, "queue", "", "name", "keep_jobs", "value", "");
 }
 
 static void cancel_names_a_task_or_a_process(void **state)
@@ -298,6 +354,9 @@ int main(void)
         cmocka_unit_test(leave_names_one_queue),
         cmocka_unit_test(take_says_how_many_and_for_how_long),
         cmocka_unit_test(extend_tells_no_note_from_an_empty_one),
+        cmocka_unit_test(put_gives_tags_what_it_waits_for_and_fields),
+        cmocka_unit_test(change_and_cancel_name_jobs),
+        cmocka_unit_test(config_names_a_queue_or_none_and_a_value_or_none),
         cmocka_unit_test(cancel_names_a_task_or_a_process),
         cmocka_unit_test(what_is_of_a_queue_names_the_queue),
         cmocka_unit_test(replay_and_drop_say_which_failures),

@@ -1,0 +1,104 @@
+--[[
+  change: a job's queue, priority, dependencies, tags, tracking, interval or data; or a line into its history.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] id
+    ARGV[2...] what and value, pairs: "queue" name, "priority" number, "tag" tag, "untag" tag, "after" id,
+      "not_after" id, "not_after_all" "", "track" "1" or "0", "log" text, "every" ms, "data" bytes
+  Returns {0}; {E_NOT_FOUND}; {E_STATE, state} where it cannot be changed so; {E_INVALID, id} when it would wait for
+  itself, or for a recurring job; {E_TOO_BIG} for too many tags or dependencies; {E_REDIS, key} for a key of the wrong
+  type: nothing was changed. All of it or nothing. Publishes to the worker that gets it, and to those who listen.
+  O(log n, and what it waits for).
+]]
+--- @include "jobs"
+--- @include "circle"
+--- @include "available"
+
+local P, id = KEYS[1], ARGV[1]
+local TAGS_MAX, AFTER_MAX = 100, 1000
+local job = Jobs.read(P, id)
+if not job then
+  return {redis.call('EXISTS', P .. 'job:' .. id) == 1 and E_REDIS or E_NOT_FOUND, P .. 'job:' .. id}
+end
+
+local queue, after, n_tags = nil, {}, 0
+local is_movable = job.state == 'scheduled' or job.state == 'depends' or job.state == 'waiting'
+  or job.state == 'recurring'
+-- In which states a change is possible; absent: in all.
+local fits = {queue = is_movable, after = job.state == 'depends', not_after = job.state == 'depends',
+  not_after_all = job.state == 'depends', every = job.state == 'recurring'}
+for i = 2, #ARGV, 2 do
+  local what, value = ARGV[i], ARGV[i + 1]
+  if fits[what] == false then
+    return {E_STATE, job.state}
+  elseif what == 'queue' then
+    queue = value
+  elseif what == 'after' then
+    after[#after + 1] = value
+  elseif what == 'tag' then
+    n_tags = n_tags + 1
+  end
+end
+if not Jobs.are_sound(P, job.queue) or (queue and not Jobs.are_sound(P, queue))
+    or not Jobs.can_depend(P, id, after) or not try('LLEN', P .. 'history:' .. id) then
+  return {E_REDIS, damaged}
+end
+local _, has_tags = string.gsub(job.tags or '', '[^\n]+', '')
+if has_tags + n_tags > TAGS_MAX or try('SCARD', P .. 'dependencies:' .. id) + #after > AFTER_MAX then
+  return {E_TOO_BIG}
+end
+local wrong = find_circle(P, id, after)
+if wrong then
+  return {E_INVALID, wrong}
+end
+
+redis.call('HSET', P .. 'job:' .. id, 'queue', job.queue) -- needs memory: a full Redis refuses all of it here
+
+-- Its place among the jobs of the new priority is by its age.
+local function set_priority(value)
+  Jobs.set(job, 'priority', value)
+  if job.state == 'waiting' then
+    redis.call('ZADD', Jobs.index(P, 'waiting', job.queue), 'XX', value, Jobs.member(job))
+  end
+end
+
+local apply = {
+  priority = set_priority,
+  data = function(value) Jobs.set(job, 'data', value) end,
+  every = function(value) Jobs.set(job, 'every', value) end,
+  tag = function(value) Jobs.tag(P, job, value) end,
+  untag = function(value) Jobs.untag(P, job, value) end,
+  after = function(value)
+    if Jobs.is_open(P, value) then
+      Jobs.add_dependency(P, job, value)
+    end
+  end,
+  not_after = function(value) Jobs.remove_dependency(P, id, value) end,
+  not_after_all = function() Jobs.remove_dependencies(P, id) end,
+  track = function(value)
+    Jobs.track(P, job, value == '1')
+    Jobs.say(P, job, now_ms(), value == '1' and 'tracked' or 'untracked')
+  end,
+  log = function(value) Jobs.tell(P, job, 'log', value) end,
+}
+for i = 2, #ARGV, 2 do
+  if apply[ARGV[i]] then
+    apply[ARGV[i]](ARGV[i + 1])
+  end
+end
+local from = job.queue
+if queue and queue ~= from and job.state == 'recurring' then
+  Jobs.uproot(P, job)
+  Jobs.set(job, 'queue', queue)
+  Jobs.start_recurring(P, job, Jobs.number(job, 'due'))
+elseif queue and queue ~= from then
+  Jobs.uproot(P, job)
+  Jobs.set(job, 'queue', queue)
+  Jobs.arrive(P, job, Jobs.number(job, 'due'), {}, 'moved', from)
+elseif job.state == 'depends' and try('SCARD', P .. 'dependencies:' .. id) == 0 then
+  Jobs.ready(P, job)
+else
+  Jobs.save(P, job)
+  Jobs.say(P, job, now_ms(), 'changed')
+end
+hand_over_jobs(P)
+return {0}

@@ -1,0 +1,26 @@
+--[[
+  check_dependents: do these jobs wait for that one?
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] "1": put right what can be     ARGV[2] the id of one, there or not     ARGV[3...] ids of its dependents
+  Returns {0, 0, then for each find key, what is wrong, 1 if it was put right}. Publishes nothing. O(dependents).
+]]
+--- @include "finds"
+
+local P, id, args = KEYS[1], ARGV[2], ARGV
+local check = new_check(P, ARGV[1])
+local dependents = P .. 'dependents:' .. id
+
+-- A set of the wrong type: nobody knows.
+local stray = {}
+for i = 3, #args do
+  local is_stray = try('SISMEMBER', P .. 'dependencies:' .. args[i], id) == 0
+    and try('SISMEMBER', dependents, args[i]) == 1
+  stray[#stray + 1] = is_stray and args[i] or nil
+end
+if #stray > 0 then
+  find(check, dependents, 'has ' .. some(#stray, 'job') .. ' that do not wait for it', function()
+    redis.call('SREM', dependents, unpack(stray))
+    return 'removed'
+  end)
+end
+return check.answer

@@ -1,0 +1,105 @@
+--[[
+  check_index: do the jobs on a list say that they are there? And of a tag, is the count of its jobs right?
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] "1": put right what can be
+    ARGV[2] which list: a state's of a queue, "tag", or "tracked"     ARGV[3] the queue, or the tag
+    ARGV[4] from which place on the list
+  Returns {0, from which place to go on, -1: nowhere, then for each find key, what is wrong, 1 if it was put right}.
+  Looks at 100 members. Publishes nothing. O(members).
+]]
+--- @include "finds"
+--- @include "jobs"
+--- @include "where"
+
+local P, which, name, from = KEYS[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local check = new_check(P, ARGV[1])
+local PAGE = 100
+
+-- For each list its key; whether a member is wrong there, which nobody can tell of a record that cannot be read; and
+-- how it goes.
+local function of_state(state)
+  local key = Jobs.index(P, state, name)
+  return key, function(member)
+    local job = where_is(P, Jobs.id_of(member))
+    return job == false or (job and not (job.state == state and job.queue == name and job.place .. job.id == member))
+  end, function(member)
+    redis.call('ZREM', key, member)
+  end
+end
+
+-- What came here as "broken" has no readable record, and tells so.
+local function of_failed()
+  return P .. 'failed:' .. name, function(member, score)
+    local id = failed_job(member)
+    local job = id and where_is(P, id)
+    if not id or job == nil then
+      return false
+    end
+    return job and not (job.state == 'failed' and job.queue == name and tonumber(job.entry) == tonumber(score))
+      or (job == false and parse_failed(member) ~= 'broken')
+  end, function(member)
+    remove_failed(P, name, member)
+  end
+end
+
+local function of_tag()
+  local key = P .. 'tag:' .. name
+  return key, function(id)
+    local job, lacks = where_is(P, id)
+    return job == false or (job and not string.find('\n' .. (job.tags or '') .. '\n', '\n' .. name .. '\n', 1, true))
+      or (not job and lacks == 'state' and redis.call('HEXISTS', P .. 'job:' .. id, 'tags') == 0)
+  end, function(id)
+    redis.call('ZREM', key, id)
+    if (tonumber(try('ZINCRBY', P .. 'tags', -1, name)) or 1) <= 0 then
+      redis.call('ZREM', P .. 'tags', name)
+    end
+  end
+end
+
+local function of_tracked()
+  local key = P .. 'tracked'
+  return key, function(id)
+    local job = where_is(P, id)
+    return job == false or (job and job.tracked ~= '1')
+  end, function(id)
+    redis.call('ZREM', key, id)
+  end
+end
+
+local key, is_wrong, remove = (({failed = of_failed, tag = of_tag, tracked = of_tracked})[which] or of_state)(which)
+
+local function look_at_tag_count()
+  local jobs, counted = try('ZCARD', key), try('ZSCORE', P .. 'tags', name)
+  if jobs and counted ~= nil and jobs ~= (tonumber(counted or nil) or 0) then
+    find(check, P .. 'tags', "counts otherwise than the list of the tag '" .. name .. "'", function()
+      if jobs > 0 then
+        redis.call('ZADD', P .. 'tags', jobs, name)
+      else
+        redis.call('ZREM', P .. 'tags', name)
+      end
+      return 'counted anew'
+    end)
+  end
+end
+
+-- A list with a key of the wrong type beside it is passed over: that is a find of its own.
+local is_sound = which == 'tag' or which == 'tracked' or Jobs.are_sound(P, name)
+local page = is_sound and try('ZRANGE', key, from, from + PAGE - 1, 'WITHSCORES') or {}
+local wrong = {}
+for i = 1, #page, 2 do
+  wrong[#wrong + 1] = is_wrong(page[i], page[i + 1]) and page[i] or nil
+end
+if #wrong > 0 then
+  find(check, key, 'names ' .. some(#wrong, 'job') .. ' whose record says otherwise or is gone', function()
+    for _, member in ipairs(wrong) do
+      remove(member)
+    end
+    return 'removed'
+  end)
+end
+local kept = #page / 2 - (check.repair and #wrong or 0)
+check.answer[2] = #page == 2 * PAGE and from + kept or -1
+if which == 'tag' and #page < 2 * PAGE then
+  look_at_tag_count()
+end
+return check.answer

@@ -1,0 +1,253 @@
+--[[
+  check_job: are jobs where their records say they are?
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] "1": put right what can be     ARGV[2...] ids, of jobs or of what may be left of them
+  Returns {0, the highest of their places or 0, then for each find key, what is wrong, 1 if it was put right}. A job
+  whose queue has a key of the wrong type is passed over: that is a find of its own. Publishes to those who get jobs,
+  and to those who listen. O(jobs, their tags, and what they wait for).
+]]
+--- @include "finds"
+--- @include "drawn"
+--- @include "jobs"
+--- @include "available"
+--- @include "where"
+
+local P, args = KEYS[1], ARGV
+local check = new_check(P, ARGV[1])
+
+local function look_for_remains(id)
+  local history, dependencies = P .. 'history:' .. id, P .. 'dependencies:' .. id
+  if (try('LLEN', history) or 0) > 0 then
+    find(check, history, 'is the history of no job', function()
+      redis.call('DEL', history)
+      return 'removed it'
+    end)
+  end
+  if (try('SCARD', dependencies) or 0) > 0 then
+    find(check, dependencies, 'is what no job waits for', function()
+      Jobs.remove_dependencies(P, id)
+      return 'removed it'
+    end)
+  end
+end
+
+-- Without state and data it is no job: nothing can be lost.
+local function look_at_unreadable(id, lacks)
+  local key = P .. 'job:' .. id
+  local what = "is a record without a valid '" .. lacks .. "'"
+  if lacks ~= 'state' or redis.call('HEXISTS', key, 'state') + redis.call('HEXISTS', key, 'data') > 0 then
+    find(check, key, what .. '; look at it with HGETALL, and set it or remove it')
+    return
+  end
+  find(check, key, what .. ', and without data', function()
+    Jobs.remove_dependencies(P, id)
+    redis.call('DEL', key, P .. 'history:' .. id)
+    return 'removed it'
+  end)
+end
+
+-- A set of the wrong type holds nobody knows what.
+local function is_in_hands(job)
+  local id = job.worker and job.token
+    and try('HGET', P .. 'processing:' .. job.worker .. ':' .. job.queue, 'j' .. job.token)
+  return id == job.id or (id == nil and job.worker and job.token)
+end
+
+-- Back to where it waited; but dropped if it was cancelled, for that mark would go with it.
+local function take_back(job)
+  local marks, notes = P .. 'marks:' .. (job.worker or ''), P .. 'notes:' .. (job.worker or '')
+  local obstacle = not try('HLEN', marks) and marks or not try('HLEN', notes) and notes
+  if obstacle then
+    return nil, obstacle
+  end
+  local record = Jobs.read(P, job.id)
+  if job.worker and job.token and unmark(P, job.worker, job.token) then
+    Jobs.cancel(P, record, job.worker)
+    return 'dropped it, for it was cancelled'
+  end
+  Jobs.back(P, record, 'given-back')
+  return 'it waits again, where it did'
+end
+
+-- What its score in the index should be, where that matters.
+local function meant_score(job)
+  if job.state == 'waiting' then
+    return tonumber(job.priority) or 0
+  elseif job.state == 'scheduled' or job.state == 'recurring' then
+    return tonumber(job.due)
+  end
+end
+
+-- What a record damaged by hand says may be of another state, or of a queue that nobody knows yet.
+local function enter_index(job, index, score)
+  local member = job.place .. job.id
+  try('ZADD', P .. 'names', 'NX', now_ms(), job.queue)
+  if job.state ~= 'running' then
+    redis.call('HDEL', P .. 'job:' .. job.id, 'worker', 'token')
+  end
+  if job.state == 'scheduled' or job.state == 'recurring' then
+    redis.call('HSET', P .. 'job:' .. job.id, 'due', string.format('%.0f', score))
+    redis.call('ZADD', index, score, member)
+    note_due(P, job.queue, score)
+    return
+  end
+  redis.call('ZADD', index, score, member)
+  if job.state == 'waiting' then
+    redis.call('HSET', P .. 'queue:' .. job.queue, 'jobs', '1')
+    touched_by_jobs[job.queue] = true
+  end
+end
+
+local function look_at_index(job)
+  local index = Jobs.index(P, job.state, job.queue)
+  local score, meant = tonumber(redis.call('ZSCORE', index, job.place .. job.id) or nil), meant_score(job)
+  local is_timed = job.state == 'scheduled' or job.state == 'recurring'
+  local what = not score and 'is not in ' .. index
+    or is_timed and not meant and 'does not say when it is due'
+    or meant and meant ~= score and 'is in ' .. index .. ' with another score than it says'
+  if what then
+    find(check, P .. 'job:' .. job.id, what, function()
+      enter_index(job, index, meant or score or now_ms())
+      return 'put it right'
+    end)
+  end
+end
+
+local function is_on_failed_list(job)
+  local entry = tonumber(job.entry)
+  local at = entry and string.format('%.0f', entry)
+  for _, member in ipairs(at and redis.call('ZRANGEBYSCORE', P .. 'failed:' .. job.queue, at, at) or {}) do
+    if failed_job(member) == job.id then
+      return true
+    end
+  end
+end
+
+local function look_at_failure(job)
+  if is_on_failed_list(job) then
+    return
+  end
+  local list = P .. 'failed:' .. job.queue
+  find(check, P .. 'job:' .. job.id, 'has failed, but is not in ' .. list, function()
+    local record = Jobs.read(P, job.id)
+    Jobs.set(record, 'entry', draw_entry(P))
+    Jobs.save(P, record)
+    add_failed(P, job.queue, now_ms(), job.place, '', record.group or 'failed', record.message or '', job.id,
+      record.entry)
+    return 'put it there'
+  end)
+end
+
+local function look_at_state(job)
+  if job.state == 'failed' then
+    look_at_failure(job)
+  elseif job.state == 'running' and not is_in_hands(job) then
+    find(check, P .. 'job:' .. job.id, 'is running, but in no hands', function()
+      return take_back(job)
+    end)
+  else
+    look_at_index(job)
+  end
+  if job.state == 'recurring' and not tonumber(job.every) then
+    find(check, P .. 'job:' .. job.id, 'recurs without an interval; give it one, or cancel it')
+  end
+end
+
+local function look_at_lists(job)
+  local missing = {}
+  for tag in string.gmatch(job.tags or '', '[^\n]+') do
+    missing[#missing + 1] = try('ZSCORE', P .. 'tag:' .. tag, job.id) == false and tag or nil
+  end
+  if #missing > 0 then
+    find(check, P .. 'job:' .. job.id, 'is not listed under ' .. some(#missing, 'tag') .. ' of its own', function()
+      local put = redis.call('HGET', P .. 'job:' .. job.id, 'put')
+      for _, tag in ipairs(missing) do
+        redis.call('ZADD', P .. 'tag:' .. tag, tonumber(put or nil) or now_ms(), job.id)
+        try('ZINCRBY', P .. 'tags', 1, tag)
+      end
+      return 'listed it'
+    end)
+  end
+  if job.tracked == '1' and try('ZSCORE', P .. 'tracked', job.id) == false then
+    find(check, P .. 'job:' .. job.id, 'is tracked, but not listed in ' .. P .. 'tracked', function()
+      redis.call('ZADD', P .. 'tracked', now_ms(), job.id)
+      return 'listed it'
+    end)
+  end
+end
+
+-- What it waits for: those that are complete or not there, and those that do not know that it does.
+local function sort_dependencies(id, dependencies)
+  local met, one_way = {}, {}
+  for _, on in ipairs(dependencies) do
+    local is_open, state = Jobs.is_open(P, on)
+    if not is_open and (state or (state == false and redis.call('EXISTS', P .. 'job:' .. on) == 0)) then
+      met[#met + 1] = on
+    elseif try('SISMEMBER', P .. 'dependents:' .. on, id) == 0 then
+      one_way[#one_way + 1] = on
+    end
+  end
+  return met, one_way
+end
+
+local function look_at_dependencies(job)
+  local key, dependencies = P .. 'job:' .. job.id, try('SMEMBERS', P .. 'dependencies:' .. job.id)
+  if not dependencies or (job.state ~= 'depends' and #dependencies == 0) then
+    return
+  end
+  if job.state ~= 'depends' then
+    find(check, P .. 'dependencies:' .. job.id, 'is what its job does not wait for any more', function()
+      Jobs.remove_dependencies(P, job.id)
+      return 'removed it'
+    end)
+    return
+  end
+  local met, one_way = sort_dependencies(job.id, dependencies)
+  if #one_way > 0 then
+    find(check, key, 'waits for ' .. some(#one_way, 'job') .. ' unnoticed', function()
+      for _, on in ipairs(one_way) do
+        redis.call('SADD', P .. 'dependents:' .. on, job.id)
+      end
+      return 'noted it there'
+    end)
+  end
+  if #met > 0 or #dependencies == 0 then
+    local what = #met > 0 and some(#met, 'job') .. ' complete or not there' or 'nothing'
+    find(check, key, 'waits for ' .. what, function()
+      for _, on in ipairs(met) do
+        Jobs.remove_dependency(P, job.id, on)
+      end
+      if #met == #dependencies then
+        Jobs.ready(P, Jobs.read(P, job.id))
+      end
+      return 'waits for that no more'
+    end)
+  end
+end
+
+local sound, highest, newest = {}, highest_drawn(P), 0
+local function is_sound(queue)
+  if sound[queue] == nil then
+    sound[queue] = Jobs.are_sound(P, queue) and true or false
+  end
+  return sound[queue]
+end
+
+for i = 2, #args do
+  local job, lacks = where_is(P, args[i])
+  if job == false then
+    look_for_remains(args[i])
+  elseif not job and lacks ~= 'type' then
+    look_at_unreadable(args[i], lacks)
+  elseif job and is_sound(job.queue) then
+    newest = math.max(newest, drawn_number(job.place, highest) or 0)
+    look_at_state(job)
+    look_at_lists(job)
+    look_at_dependencies(job)
+  end
+end
+hand_over_jobs(P)
+if newest > 0 then
+  check.answer[2] = token_text(newest)
+end
+return check.answer

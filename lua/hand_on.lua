@@ -1,0 +1,21 @@
+--[[
+  hand_on: the worker that keeps the timer will be busy for a while, and hands it on to one that is idle.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] worker     ARGV[2] the queue of what it will be busy with
+  Returns 1 when another worker keeps the timer now; 0 when it did not keep it, or nobody is idle on that queue or the
+  one that is due next. Publishes to who keeps it now. O(log n).
+]]
+--- @include "heirs"
+
+local P, worker = KEYS[1], ARGV[1]
+if try('GET', P .. 'timer') ~= worker then
+  return 0
+end
+redis.call('HDEL', P .. 'worker:' .. worker, '-') -- needs no memory, so that a full Redis allows the others
+local due = try('ZRANGE', P .. 'due', 0, 0) or {}
+for _, queue in ipairs({due[1] or ARGV[2], ARGV[2]}) do
+  if hand_on_timer(P, worker, try('ZREVRANGE', P .. 'idle:' .. queue, 0, 1) or {}) then
+    return 1
+  end
+end
+return 0

@@ -1,0 +1,13 @@
+--[[
+  Fields of an in-process set: a task's is its token, a job's "j" and its token, so that no payload can be taken for a
+  job's id. Where tasks are gathered by the numbers of their tokens, a job stands as {job = id}.
+]]
+local TOKEN_LEN = 11
+
+local function token_of(field)
+  return #field > TOKEN_LEN and string.sub(field, 2) or field
+end
+
+local function is_job_field(field)
+  return #field == TOKEN_LEN + 1 and string.byte(field) == 106
+end

@@ -1,0 +1,57 @@
+--[[
+  What a job waits for: pairs, noted on both sides. Released by completion only. A piece of jobs.lua.
+]]
+-- Does a job stand in the way of others?
+function Jobs.is_open(P, id)
+  local state = try('HGET', P .. 'job:' .. id, 'state')
+  return state and state ~= 'complete', state
+end
+
+-- Have the keys of a job's dependencies their types, and of those that it is to have?
+function Jobs.can_depend(P, id, after)
+  local is_sound = try('SCARD', P .. 'dependencies:' .. id) and try('SCARD', P .. 'dependents:' .. id)
+  for _, on in ipairs(after) do
+    is_sound = is_sound and try('SCARD', P .. 'dependents:' .. on)
+  end
+  return is_sound
+end
+
+function Jobs.add_dependency(P, job, on)
+  try('SADD', P .. 'dependencies:' .. job.id, on)
+  try('SADD', P .. 'dependents:' .. on, job.id)
+end
+
+-- Returns how many are left.
+function Jobs.remove_dependency(P, id, on)
+  try('SREM', P .. 'dependencies:' .. id, on)
+  try('SREM', P .. 'dependents:' .. on, id)
+  return try('SCARD', P .. 'dependencies:' .. id) or 0
+end
+
+function Jobs.remove_dependencies(P, id)
+  for _, on in ipairs(try('SMEMBERS', P .. 'dependencies:' .. id) or {}) do
+    Jobs.remove_dependency(P, id, on)
+  end
+end
+
+-- A job that depends; false for one that does not, nil where it cannot be moved for a damaged key: then it stays as
+-- it is, for a check to find.
+local function depending(P, id)
+  local job = Jobs.read(P, id)
+  if not job or job.state ~= 'depends' then
+    return false
+  end
+  if Jobs.are_sound(P, job.queue) then
+    return job
+  end
+end
+
+-- It is complete: those that waited for nothing else are ready.
+local function release_dependents(P, id)
+  for _, dependent in ipairs(try('SMEMBERS', P .. 'dependents:' .. id) or {}) do
+    local job = depending(P, dependent)
+    if job ~= nil and Jobs.remove_dependency(P, dependent, id) == 0 and job then
+      Jobs.ready(P, job)
+    end
+  end
+end

@@ -1,0 +1,119 @@
+--[[
+  New jobs; and those that become ready by themselves: scheduled ones, and those that a recurring one makes. A piece of
+  jobs.lua.
+]]
+-- A new job, in no state yet. `given`: fields of its record.
+local function new_record(P, id, queue, given, tags, at_ms)
+  local job = {id = id, queue = queue, changed = {}}
+  redis.call('HSET', P .. 'job:' .. id, 'queue', queue) -- needs memory: a full Redis refuses all of it here
+  redis.call('DEL', P .. 'history:' .. id)
+  for field, value in pairs(given) do
+    Jobs.set(job, field, value)
+  end
+  Jobs.set(job, 'put', string.format('%.0f', at_ms or now_ms()))
+  job.told_at = at_ms -- its history begins then
+  for _, tag in ipairs(tags) do
+    Jobs.tag(P, job, tag)
+  end
+  if given.tracked then
+    Jobs.track(P, job, true)
+  end
+  return job
+end
+
+-- A new job, which comes into its queue.
+function Jobs.make(P, id, queue, given, tags, due_ms, after, at_ms)
+  Jobs.arrive(P, new_record(P, id, queue, given, tags, at_ms), due_ms, after, 'put', '')
+end
+
+local INHERITED = {'data', 'priority', 'retries', 'limit', 'backoff', 'backoff_max', 'backoff_kind', 'jitter'}
+
+-- Is there room for a job of this id? One that is complete or failed makes it.
+local function can_be_made(P, id)
+  local old = Jobs.read(P, id)
+  if #id > 200 or (not old and redis.call('EXISTS', P .. 'job:' .. id) == 1)
+      or (old and (not Jobs.is_over(old) or not Jobs.are_sound(P, old.queue))) then
+    return false
+  end
+  if old then
+    Jobs.make_room(P, old)
+  end
+  return true
+end
+
+-- The jobs that a recurring one should have made by now, at most `n`. Returns how many it made, and skipped.
+local function recur(P, job, n)
+  local now, every, at = now_ms(), math.max(1000, number(job, 'every')), number(job, 'due')
+  local missed, backlog = math.floor((now - at) / every) + 1, number(job, 'backlog')
+  if backlog > 0 and missed > backlog then
+    at = at + (missed - backlog) * every
+    missed = backlog
+  end
+  local count, made = math.min(missed, n), number(job, 'made')
+  local given, next_at = {}, at + count * every
+  for _, field in ipairs(INHERITED) do
+    given[field] = job[field]
+  end
+  -- Its own time first: should anything raise after all, it goes on.
+  redis.call('ZADD', Jobs.index(P, 'recurring', job.queue), next_at, Jobs.member(job))
+  Jobs.set(job, 'due', string.format('%.0f', next_at))
+  Jobs.set(job, 'made', made + count)
+  Jobs.save(P, job)
+  for i = 1, count do
+    local id = job.id .. '-' .. (made + i)
+    if can_be_made(P, id) then
+      Jobs.make(P, id, job.queue, given, tags_of(job), 0, {}, at + (i - 1) * every)
+    end
+  end
+  return count
+end
+
+-- Jobs whose time has come, of one queue.
+function Jobs.ripen(P, queue, now)
+  local index = Jobs.index(P, 'scheduled', queue)
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', now, 'LIMIT', 0, READY_MAX)) do
+    local job = Jobs.of(P, 'scheduled', queue, member)
+    if job then
+      Jobs.wait(P, job, 'ready')
+    end
+  end
+  index = Jobs.index(P, 'recurring', queue)
+  local n = READY_MAX
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', now, 'LIMIT', 0, READY_MAX)) do
+    local job = n > 0 and Jobs.of(P, 'recurring', queue, member)
+    if job then
+      n = n - recur(P, job, n)
+    end
+  end
+end
+
+function Jobs.make_recurring(P, id, queue, given, tags, at_ms)
+  Jobs.start_recurring(P, new_record(P, id, queue, given, tags), at_ms)
+end
+
+-- A complete or failed job makes room for a new one under its id. Who waits for it still does.
+function Jobs.make_room(P, job)
+  leave(P, job)
+  Jobs.untag_all(P, job)
+  Jobs.track(P, job, false)
+  redis.call('DEL', P .. 'job:' .. job.id, P .. 'history:' .. job.id)
+end
+
+-- Out of its state, between two queues: arrive() or start_recurring() follows.
+function Jobs.uproot(P, job)
+  leave(P, job)
+  job.state = nil
+end
+
+function Jobs.start_recurring(P, job, at_ms)
+  leave(P, job)
+  new_place(P, job)
+  note_name(P, job.queue)
+  Jobs.set(job, 'worker', nil)
+  Jobs.set(job, 'token', nil)
+  Jobs.set(job, 'due', string.format('%.0f', at_ms))
+  enter(P, job, 'recurring', at_ms)
+  Jobs.save(P, job)
+  note_due(P, job.queue, at_ms)
+  Jobs.tell(P, job, 'put', '')
+end

@@ -1,0 +1,180 @@
+--[[
+  How a job ends, or begins again: complete, on to a next queue, retried, crashed, failed, cancelled, forgotten. A piece
+  of jobs.lua.
+]]
+-- Those that wait for it fail: they would wait for ever.
+local function remove_record(P, id)
+  redis.call('DEL', P .. 'job:' .. id, P .. 'history:' .. id)
+  for _, dependent in ipairs(try('SMEMBERS', P .. 'dependents:' .. id) or {}) do
+    local other = depending(P, dependent)
+    if other ~= nil then
+      Jobs.remove_dependency(P, dependent, id)
+    end
+    if other then
+      Jobs.remove_dependencies(P, dependent)
+      Jobs.fail(P, other, '', other.place, 'dependency', "the job '" .. id .. "' that it waited for is gone")
+    end
+  end
+end
+
+-- Nothing of it is left.
+function Jobs.forget(P, job)
+  leave(P, job)
+  Jobs.untag_all(P, job)
+  Jobs.track(P, job, false)
+  Jobs.remove_dependencies(P, job.id)
+  remove_record(P, job.id)
+end
+
+-- The same for an entry of the failed list, unless the job is another by now; and what is left of a record that
+-- cannot be read, which would be in its id's way. Is the entry gone with it?
+function Jobs.forget_failed(P, queue, entry, id)
+  local job = Jobs.read(P, id)
+  if job and job.state == 'failed' and job.queue == queue and job.entry == entry then
+    Jobs.forget(P, job)
+    return true
+  elseif not job and try('HLEN', P .. 'job:' .. id) then
+    remove_record(P, id)
+  end
+end
+
+function Jobs.fail(P, job, worker, token, group, message)
+  leave(P, job)
+  Jobs.set(job, 'state', 'failed')
+  Jobs.set(job, 'since', string.format('%.0f', now_ms()))
+  Jobs.set(job, 'group', group)
+  Jobs.set(job, 'message', message)
+  Jobs.set(job, 'due', nil)
+  Jobs.set(job, 'worker', nil)
+  Jobs.set(job, 'token', nil)
+  Jobs.set(job, 'entry', draw_entry(P))
+  Jobs.save(P, job) -- before the list is trimmed, which may drop this very job
+  Jobs.count(P, job.queue, 'failed')
+  Jobs.tell(P, job, 'failed', group, worker)
+  add_failed(P, job.queue, now_ms(), token, worker, group, message, job.id, job.entry)
+end
+
+local TRIM_PER_COMPLETION = 10
+
+-- Complete jobs that are too many or too old go, up to `n` of them.
+local function trim_complete(P, queue, n)
+  local index, settings, now = Jobs.index(P, 'complete', queue), Jobs.settings(P, queue), now_ms()
+  for _ = 1, n do
+    local oldest = redis.call('ZRANGE', index, 0, 0, 'WITHSCORES')
+    if not oldest[1] or (redis.call('ZCARD', index) <= settings[2]
+        and tonumber(oldest[2]) > now - settings[3]) then
+      return
+    end
+    local job = Jobs.read(P, Jobs.id_of(oldest[1]))
+    if job and job.state == 'complete' and Jobs.member(job) == oldest[1] then
+      Jobs.forget(P, job)
+    else
+      redis.call('ZREM', index, oldest[1])
+    end
+  end
+end
+Jobs.trim_complete = trim_complete
+
+-- Done. `result` nil: none.
+function Jobs.complete(P, job, worker, result)
+  local ran = now_ms() - number(job, 'since')
+  leave(P, job)
+  Jobs.set(job, 'worker', nil)
+  Jobs.set(job, 'token', nil)
+  Jobs.set(job, 'group', nil)
+  Jobs.set(job, 'message', nil)
+  Jobs.set(job, 'result', result)
+  enter(P, job, 'complete', now_ms())
+  Jobs.save(P, job)
+  Jobs.count(P, job.queue, 'completed', 'run', math.max(0, ran))
+  Jobs.tell(P, job, 'completed', worker, worker)
+  release_dependents(P, job.id)
+  trim_complete(P, job.queue, TRIM_PER_COMPLETION)
+end
+
+-- Done here, and on to a next queue: after a delay, after other jobs (a list of ids, may be empty).
+function Jobs.advance(P, job, worker, result, queue, delay_ms, after)
+  local ran, from = now_ms() - number(job, 'since'), job.queue
+  leave(P, job)
+  job.state = nil
+  Jobs.set(job, 'result', result)
+  Jobs.set(job, 'retried', nil)
+  Jobs.set(job, 'crashes', nil)
+  Jobs.set(job, 'group', nil)
+  Jobs.set(job, 'message', nil)
+  Jobs.count(P, from, 'completed', 'run', math.max(0, ran))
+  Jobs.tell(P, job, 'advanced', queue, worker)
+  Jobs.set(job, 'queue', queue)
+  Jobs.arrive(P, job, now_ms() + delay_ms, after, 'put', from)
+end
+
+-- A job that is in no index comes into its queue: depends, scheduled or waiting.
+function Jobs.arrive(P, job, due_ms, after, what, text)
+  Jobs.set(job, 'due', due_ms > now_ms() and string.format('%.0f', due_ms) or nil)
+  for _, id in ipairs(after) do
+    if id ~= job.id and Jobs.is_open(P, id) then
+      Jobs.add_dependency(P, job, id)
+    end
+  end
+  Jobs.count(P, job.queue, 'put')
+  note_name(P, job.queue)
+  if (try('SCARD', P .. 'dependencies:' .. job.id) or 0) > 0 then
+    Jobs.depend(P, job, what, text)
+  else
+    Jobs.ready(P, job, what, text)
+  end
+end
+
+local function backoff(job, retried)
+  local delay, most = number(job, 'backoff'), number(job, 'backoff_max')
+  if job.backoff_kind == 'exponential' then
+    delay = delay * 2 ^ math.min(retried - 1, 60)
+  end
+  delay = math.min(delay, most > 0 and most or delay)
+  -- Chance, by which jobs that fail together part: of the clock, which stands still within a script, and of the place.
+  local chance = tonumber(string.sub(redis.sha1hex(job.place .. now_us()), 1, 6), 16) / 2 ^ 24
+  return math.floor(delay - delay * number(job, 'jitter') / 100 * chance)
+end
+
+-- Once more, unless it had all its retries. `delay_ms` nil: its own backoff. Group and message nil or '': as before.
+function Jobs.retry(P, job, worker, token, delay_ms, group, message)
+  local retried = number(job, 'retried') + 1
+  if retried > number(job, 'retries') then
+    Jobs.fail(P, job, worker, token, 'failed-retries', message ~= '' and message or job.message or '')
+    return
+  end
+  Jobs.set(job, 'retried', retried)
+  if group and group ~= '' then
+    Jobs.set(job, 'group', group)
+    Jobs.set(job, 'message', message)
+  end
+  Jobs.count(P, job.queue, 'retried')
+  local at_ms = now_ms() + math.min(delay_ms or backoff(job, retried), 10 * 366 * DAY_MS)
+  if at_ms > now_ms() then
+    Jobs.schedule(P, job, at_ms, 'retried', group)
+  else
+    Jobs.wait(P, job, 'retried', group)
+  end
+end
+
+-- Its holder is dead. `most` deaths put it onto the failed list (0: never). Does it live on?
+function Jobs.crash(P, job, worker, token, most, why)
+  local crashes = number(job, 'crashes') + 1
+  Jobs.set(job, 'crashes', crashes)
+  Jobs.count(P, job.queue, 'crashed')
+  Jobs.say(P, job, now_ms(), 'stalled', why, worker)
+  if most > 0 and crashes >= most then
+    Jobs.fail(P, job, worker, token, 'crashed', why .. ', ' .. crashes .. ' times')
+    return false
+  end
+  Jobs.save(P, job)
+  Jobs.tell(P, job, 'crashed', worker, worker)
+  return true
+end
+
+-- Cancelled, and in nobody's hands.
+function Jobs.cancel(P, job, worker)
+  Jobs.count(P, job.queue, 'cancelled')
+  Jobs.say(P, job, now_ms(), 'cancelled', '', worker)
+  Jobs.forget(P, job)
+end

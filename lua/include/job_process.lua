@@ -1,0 +1,45 @@
+--[[
+  A job in somebody's hands. A piece of jobs.lua.
+]]
+-- The job of a process; nil if its record says otherwise.
+function Jobs.held(P, id, token)
+  local job = Jobs.read(P, id)
+  return job and job.state == 'running' and job.token == token and job or nil
+end
+
+-- The same of one that was removed from its holder's set, or is about to be. If its record cannot be read it is on
+-- the failed list then.
+function Jobs.let_go(P, queue, id, token, worker)
+  local job = Jobs.held(P, id, token)
+  if not job and not Jobs.read(P, id) then
+    give_up(P, queue, id, token, worker)
+  end
+  return job
+end
+
+-- Have the keys of a running job's holder their types?
+function Jobs.can_take_away(P, job)
+  local worker = job.worker
+  return job.state ~= 'running' or not worker or (try('HLEN', P .. 'processing:' .. worker .. ':' .. job.queue)
+    and try('HLEN', P .. 'notes:' .. worker) and try('ZCARD', P .. 'leases:' .. job.queue) and can_mark(P, worker))
+end
+
+-- Takes a running job out of its holder's hands, who is told.
+function Jobs.take_away(P, job)
+  local worker, token, queue = job.worker or '', job.token or '', job.queue
+  if job.state ~= 'running' then
+    return
+  end
+  if redis.call('HDEL', P .. 'processing:' .. worker .. ':' .. queue, 'j' .. token) == 0 then
+    return
+  end
+  unmark(P, worker, token)
+  redis.call('ZREM', P .. 'leases:' .. queue, 'j' .. token)
+  try('HINCRBY', P .. 'queue:' .. queue, 'running', -1)
+  local epoch = worker ~= LEASE and set_flag(P, worker, FLAG_ENDED)
+  if epoch then
+    try('HINCRBY', P .. 'worker:' .. worker, 'held', -1)
+    tell(P, worker, epoch, 'R', '')
+  end
+  touched_by_jobs[queue] = true -- a place is free, should the queue have a limit
+end

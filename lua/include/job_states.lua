@@ -1,0 +1,138 @@
+--[[
+  The states of a job: each move takes it out of one index and puts it into another. And which job comes out next. A
+  piece of jobs.lua.
+]]
+local function leave(P, job)
+  if job.state == 'failed' then
+    remove_failed_at(P, job.queue, job.entry)
+    Jobs.set(job, 'entry', nil)
+  elseif job.state then -- else it is new, or between two queues
+    redis.call('ZREM', Jobs.index(P, job.state, job.queue), Jobs.member(job))
+  end
+end
+
+local function enter(P, job, state, score)
+  Jobs.set(job, 'state', state)
+  Jobs.set(job, 'since', string.format('%.0f', now_ms()))
+  redis.call('ZADD', Jobs.index(P, state, job.queue), score, Jobs.member(job))
+end
+
+local function note_name(P, queue)
+  if try('ZADD', P .. 'names', 'NX', now_ms(), queue) == 1 then
+    redis.call('HSET', P .. 'queue:' .. queue, 'named', '1')
+  end
+end
+
+local function new_place(P, job)
+  local _, place = draw_tokens(P, 1)
+  Jobs.set(job, 'place', place)
+end
+
+local function wait_in_line(P, job)
+  Jobs.set(job, 'due', nil)
+  Jobs.set(job, 'worker', nil)
+  Jobs.set(job, 'token', nil)
+  enter(P, job, 'waiting', number(job, 'priority'))
+  redis.call('HSET', P .. 'queue:' .. job.queue, 'jobs', '1')
+  touched_by_jobs[job.queue] = true
+end
+
+-- To the end of its priority in its queue.
+function Jobs.wait(P, job, what, text)
+  leave(P, job)
+  new_place(P, job)
+  wait_in_line(P, job)
+  Jobs.save(P, job)
+  if what then
+    Jobs.tell(P, job, what, text)
+  end
+end
+
+-- To where it was, before all that came later. It is running, and no longer in its holder's set.
+function Jobs.back(P, job, what)
+  local worker = job.worker
+  leave(P, job)
+  wait_in_line(P, job)
+  Jobs.save(P, job)
+  Jobs.tell(P, job, what, worker, worker)
+end
+
+function Jobs.schedule(P, job, at_ms, what, text)
+  leave(P, job)
+  new_place(P, job)
+  Jobs.set(job, 'worker', nil)
+  Jobs.set(job, 'token', nil)
+  Jobs.set(job, 'due', string.format('%.0f', at_ms))
+  enter(P, job, 'scheduled', at_ms)
+  Jobs.save(P, job)
+  note_due(P, job.queue, at_ms)
+  Jobs.tell(P, job, what, text)
+end
+
+-- It waits for nothing any more, but maybe for its time.
+function Jobs.ready(P, job, what, text)
+  if number(job, 'due') > now_ms() then
+    Jobs.schedule(P, job, number(job, 'due'), what or 'scheduled', text)
+  else
+    Jobs.wait(P, job, what or 'ready', text)
+  end
+end
+
+function Jobs.depend(P, job, what, text)
+  leave(P, job)
+  new_place(P, job)
+  Jobs.set(job, 'worker', nil)
+  Jobs.set(job, 'token', nil)
+  enter(P, job, 'depends', now_ms())
+  Jobs.save(P, job)
+  Jobs.tell(P, job, what, text)
+end
+
+-- Into a holder's hands; the set is the caller's to write.
+function Jobs.run(P, job, holder, token)
+  local waited = now_ms() - number(job, 'since')
+  leave(P, job)
+  Jobs.set(job, 'worker', holder)
+  Jobs.set(job, 'token', token)
+  enter(P, job, 'running', now_ms())
+  Jobs.save(P, job)
+  Jobs.count(P, job.queue, 'taken', 'wait', math.max(0, waited))
+  Jobs.tell(P, job, 'taken', holder, holder)
+end
+
+-- 'job' and its member, 'task', or nil for nothing. Negative priorities first, then by the parity of the token that
+-- it will get, so that tasks and jobs of priority 0 take turns, then the rest.
+function Jobs.next(P, queue, token_number)
+  local first = redis.call('ZRANGE', Jobs.index(P, 'waiting', queue), 0, 0, 'WITHSCORES')
+  local priority = tonumber(first[2])
+  local tasks = redis.call('LLEN', P .. 'queues:' .. queue)
+  if priority and (tasks == 0 or priority < 0 or (priority == 0 and token_number % 2 == 1)) then
+    return 'job', first[1]
+  end
+  return tasks > 0 and 'task' or nil
+end
+
+-- A job whose record cannot be read is out of its index, or of its holder's set: people should look at it.
+local function give_up(P, queue, id, token, worker)
+  add_failed(P, queue, now_ms(), token, worker, 'broken', 'its record cannot be read', id, draw_entry(P))
+end
+
+-- The job that a member of an index stands for. Nil if it is elsewhere by now, or if its record cannot be read: then
+-- the member goes, and in the second case the job is on the failed list.
+function Jobs.of(P, state, queue, member)
+  local job = Jobs.read(P, Jobs.id_of(member))
+  if job and job.state == state and job.queue == queue and Jobs.member(job) == member then
+    return job
+  end
+  redis.call('ZREM', Jobs.index(P, state, queue), member)
+  if not job then
+    give_up(P, queue, Jobs.id_of(member), string.sub(member, 1, PLACE_LEN), '')
+  end
+end
+
+-- After jobs were taken: is one left? Else takes need not look.
+function Jobs.settle(P, queue)
+  if redis.call('ZCARD', Jobs.index(P, 'waiting', queue)) == 0 then
+    redis.call('HDEL', P .. 'queue:' .. queue, 'jobs')
+  end
+end

@@ -1,0 +1,28 @@
+--[[
+  promote: the keeper of the timer moves what is due, in all queues.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+  Returns {0, ms until something is due, -1: nothing is}. At most 100 queues per call; then 0 comes back. Publishes to
+  the workers that get what was due, and to those who listen. O(what is due).
+]]
+--- @include "due"
+--- @include "available"
+--- @include "clock"
+
+local P = KEYS[1]
+local QUEUES_MAX = 100
+local DAMAGED_PAUSE_MS = 1000
+local now = now_ms()
+local due = P .. 'due'
+
+try('HDEL', P .. 'config', '-') -- needs no memory, so that a full Redis allows the others
+for _, queue in ipairs(try('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, QUEUES_MAX) or {}) do
+  if can_move_due(P, queue) then
+    move_due(P, queue, now)
+    hand_over_waiting(P, queue)
+  else -- it must not keep others waiting
+    redis.call('ZADD', due, now + DAMAGED_PAUSE_MS, queue)
+  end
+end
+hand_over_jobs(P)
+local first = tonumber((try('ZRANGE', due, 0, 0, 'WITHSCORES') or {})[2])
+return {0, first and math.max(0, first - now) or -1}

@@ -1,0 +1,110 @@
+--[[
+  put: a job, new or in place of one that is complete or failed; or a change to one that is alive.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] queue     ARGV[2] id, "": made of the queue's name and the data
+    ARGV[3] "1": change one that is alive or failed, and move it here     ARGV[4] how many tags, t
+    ARGV[5] of how many jobs it waits for the end, a     ARGV[6...] the tags, the ids of these jobs, then field and
+    value
+      pairs of the record (doc/keys.md) as far as they are given; besides `delay`, ms until it is ready, `every`,
+      which makes it recur, and `new_retries`, the retries of a job that is new
+  Returns {0, id}; {E_EXISTS, state, id} when a job of this id is alive; {E_INVALID, id} when it would wait for itself,
+  or for a recurring job, or would recur while others wait for it; {E_REDIS, key} for a key of the wrong type: nothing
+  was changed. Refused by a full Redis before anything is changed. Publishes to the worker that gets it, to one that
+  loses it, and to those who listen.
+  O(log n, tags, and what it waits for).
+]]
+--- @include "jobs"
+--- @include "circle"
+--- @include "available"
+--- @include "clock"
+
+local P, queue = KEYS[1], ARGV[1]
+local n_tags, n_after = tonumber(ARGV[4]), tonumber(ARGV[5])
+local tags, after, given = {}, {}, {}
+for i = 6, 5 + n_tags do
+  tags[#tags + 1] = ARGV[i]
+end
+for i = 6 + n_tags, 5 + n_tags + n_after do
+  after[#after + 1] = ARGV[i]
+end
+for i = 6 + n_tags + n_after, #ARGV, 2 do
+  given[ARGV[i]] = ARGV[i + 1]
+end
+local delay = tonumber(given.delay or nil)
+local new_retries = given.new_retries
+given.delay, given.new_retries = nil, nil
+-- Its length before the name, so that no name and data run into those of another queue.
+local id = ARGV[2] ~= '' and ARGV[2] or redis.sha1hex(#queue .. ':' .. queue .. given.data)
+local now = now_ms()
+
+local old = Jobs.read(P, id)
+local is_alive = old and not Jobs.is_over(old)
+local is_change = old and ARGV[3] == '1' and old.state ~= 'complete'
+if not old and redis.call('EXISTS', P .. 'job:' .. id) == 1 then
+  return {E_REDIS, P .. 'job:' .. id}
+end
+if not Jobs.are_sound(P, queue) or (old and not Jobs.are_sound(P, old.queue))
+    or (old and not Jobs.can_take_away(P, old)) or not try('LLEN', P .. 'history:' .. id)
+    or not Jobs.can_depend(P, id, after) then
+  return {E_REDIS, damaged}
+end
+if is_alive and not is_change then
+  return {E_EXISTS, old.state, id}
+end
+local wrong = find_circle(P, id, after)
+if given.every and redis.call('SCARD', P .. 'dependents:' .. id) > 0 then
+  wrong = id -- they would wait for ever
+end
+if wrong then
+  return {E_INVALID, wrong}
+end
+
+-- The first write needs memory, so that a full Redis refuses all of it.
+redis.call('HSET', P .. 'job:' .. id, 'queue', old and old.queue or queue)
+if old then
+  Jobs.take_away(P, old)
+end
+
+local job = old
+if is_change then
+  local from = old.queue
+  for field, value in pairs(given) do
+    Jobs.set(job, field, value)
+  end
+  if n_tags > 0 then
+    Jobs.untag_all(P, job)
+    for _, tag in ipairs(tags) do
+      Jobs.tag(P, job, tag)
+    end
+  end
+  if given.tracked then
+    Jobs.track(P, job, true)
+  end
+  if n_after > 0 or job.every then -- what recurs waits for nothing
+    Jobs.remove_dependencies(P, id)
+  end
+  Jobs.uproot(P, job)
+  Jobs.set(job, 'queue', queue)
+  Jobs.set(job, 'retried', nil)
+  Jobs.set(job, 'crashes', nil)
+  Jobs.set(job, 'group', nil)
+  Jobs.set(job, 'message', nil)
+  local due = delay and now + delay or Jobs.number(job, 'due')
+  if job.every then
+    Jobs.start_recurring(P, job, math.max(now, due))
+  else
+    Jobs.arrive(P, job, due, after, from == queue and 'put' or 'moved', from)
+  end
+else
+  if old then
+    Jobs.make_room(P, old)
+  end
+  given.retries = given.retries or new_retries
+  if given.every then
+    Jobs.make_recurring(P, id, queue, given, tags, now + (delay or 0))
+  else
+    Jobs.make(P, id, queue, given, tags, now + (delay or 0), after)
+  end
+end
+hand_over_jobs(P)
+return {0, id}
