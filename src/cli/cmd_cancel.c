@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster cancel: tasks by their bytes, all copies of them in a queue, or single processes by their ids. What becomes of
- * one that runs is between its owner and Redis; this only tells how many were met.
+ * muster cancel: tasks by their bytes, all copies of them in a queue; single processes, or jobs, by their ids. What
+ * becomes of one that runs is between its owner and Redis; this only tells how many were met.
  */
 #include <inttypes.h>
+#include <muster/job.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,8 @@
 #include "text.h"
 
 #define TASK_COLUMNS 60
+
+enum { PROCESS, JOB, DEPENDENTS };
 
 static void print_cancelled(const struct call *call, const char *task, uint64_t waiting, uint64_t running)
 {
@@ -50,16 +53,48 @@ static int cancel_process(const struct call *call, struct muster_client *client,
     return print_outcome(call, process, "cancelled", muster_process_cancel(client, process));
 }
 
-enum { PROCESS };
+/* All in one call: jobs that wait for one another can only go together. */
+static int cancel_jobs(const struct call *call)
+{
+    static const struct out_column columns[] = {{NULL, "cancelled", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
+    struct muster_client *client;
+    uint64_t n = 0;
+    int code = opt_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
+    if (!code)
+        code = client_open(call, &client);
+    if (code)
+        return code;
+    code = client_close(call, client,
+                        muster_job_cancel(client, (const char *const *)call->operands, call->n_operands,
+                                          call->own[DEPENDENTS].set, &n));
+    if (code)
+        return code;
+    if (call->common[OPT_JSON].set)
+        out_json(columns, (const struct out_cell[]){{.number = (int64_t)n}});
+    else
+        out_text("%" PRIu64 " cancelled\n", n);
+    if (n == 0)
+        complain(call, "none of these jobs is there, or they are complete");
+    return n > 0 ? EXIT_DONE : EXIT_NOT_FOUND;
+}
 
 static const struct opt options[] = {
     [PROCESS] = {.name = "process", .help = "the operands are ids of processes, from `muster ps`"},
+    [JOB] = {.name = "job", .help = "the operands are ids of jobs"},
+    [DEPENDENTS] = {.name = "dependents", .help = "with --job: and all jobs that wait for them"},
     {.help = NULL},
 };
 
 static int run(const struct call *call)
 {
-    if (call->own[PROCESS].set)
+    const struct opt_value *own = call->own;
+    if (own[PROCESS].set && own[JOB].set)
+        return usage_error(call, "--process and --job exclude each other");
+    if (own[DEPENDENTS].set && !own[JOB].set)
+        return usage_error(call, "--dependents is for jobs: muster cancel --job ID...");
+    if (own[JOB].set)
+        return cancel_jobs(call);
+    if (own[PROCESS].set)
         return each_process(call, cancel_process, NULL);
     int code = opt_check_operands(call, 0, 1, "QUEUE", muster_queue_check);
     if (!code && call->n_operands == 1)
@@ -69,15 +104,19 @@ static int run(const struct call *call)
 
 const struct command cmd_cancel = {
     .name = "cancel",
-    .operands = "QUEUE TASK... | --process PROCESS...",
-    .summary = "Cancel tasks, all copies of them in a queue, or single processes",
+    .operands = "QUEUE TASK... | --process PROCESS... | --job ID...",
+    .summary = "Cancel tasks, all copies of them in a queue; single processes; or jobs",
     .about =
         "What waits or is delayed is removed. The owner of what runs is told to stop, and only a finish still counts:\n"
         "given back, retried or failed, it is gone. A COMMAND of `muster work` gets SIGTERM, and SIGKILL if it goes "
         "on.\n"
-        "That there is no such task is no error; that there is no such process is.\n",
+        "That there is no such task is no error; that there is no such process is, and that there is none of the "
+        "jobs.\n"
+        "A job that others wait for is refused without --dependents, unless they are among the IDs. Failed jobs and\n"
+        "recurring ones are cancelled, too; what a recurring one has made stays.\n",
     .examples = "muster cancel mail alice@example.org\n"
-                "muster cancel --process host-4711-8c1f2a:08h2v5k3q01:mail\n",
+                "muster cancel --process host-4711-8c1f2a:08h2v5k3q01:mail\n"
+                "muster cancel --job order-17 --dependents\n",
     .options = options,
     .min_operands = 1,
     .max_operands = SIZE_MAX,

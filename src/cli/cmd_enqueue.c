@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <muster/job.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,8 @@ struct flow {
     struct muster_client *client;
     const char *queue;
     struct muster_enqueue_options options;
-    uint64_t enqueued, unsure, waiting;
+    int is_unique;
+    uint64_t enqueued, existed, unsure, waiting;
 };
 
 /* How many of the first, or for the front of the last, of the tasks go in one batch. */
@@ -50,11 +52,28 @@ static int enqueue_batch(struct flow *f, const struct muster_bytes *tasks, size_
     return err;
 }
 
+/* One by one; that one is there already keeps no other back. */
+static int enqueue_unique(struct flow *f, const struct muster_bytes *tasks, size_t n)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
+        err = muster_task_enqueue_unique(f->client, f->queue, tasks[i].data, tasks[i].len, NULL);
+        f->enqueued += err == MUSTER_OK;
+        f->existed += err == MUSTER_E_EXISTS;
+        f->unsure = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT;
+        if (err == MUSTER_E_EXISTS)
+            err = MUSTER_OK;
+    }
+    return err;
+}
+
 /* To the front the last batch goes first: so each comes to lie before the one behind it. A request goes whole: what is
  * sent again must be cut as it was, and the library knows how. */
 static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
     int err = MUSTER_OK;
+    if (f->is_unique)
+        return enqueue_unique(f, tasks, n);
     if (f->options.request_id)
         return n > 0 ? enqueue_batch(f, tasks, n) : MUSTER_OK;
     while (n > 0 && err == MUSTER_OK) {
@@ -145,6 +164,30 @@ static void print_result(const struct flow *f)
         out_text("%" PRIu64 " enqueued, %" PRIu64 " waiting\n", f->enqueued, f->waiting);
 }
 
+/* That some were there already is what was asked for, and still something that a caller may want to know. */
+static int print_unique(const struct flow *f)
+{
+    static const struct out_column columns[] = {
+        {NULL, "queue", OUT_TEXT},
+        {NULL, "enqueued", OUT_COUNT},
+        {NULL, "existed", OUT_COUNT},
+        {NULL, NULL, OUT_TEXT},
+    };
+    const struct out_cell cells[] = {
+        {.text = f->queue},
+        {.number = (int64_t)f->enqueued},
+        {.number = (int64_t)f->existed},
+    };
+    if (f->call->common[OPT_JSON].set)
+        out_json(columns, cells);
+    else
+        out_text("%" PRIu64 " enqueued, %" PRIu64 " there already\n", f->enqueued, f->existed);
+    if (f->existed > 0)
+        complain(f->call, "%" PRIu64 " tasks wait or run in '%s' already, and were not enqueued again", f->existed,
+                 f->queue);
+    return f->existed > 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
 static const char *check_request(const char *id)
 {
     if (muster_queue_check(id))
@@ -152,7 +195,7 @@ static const char *check_request(const char *id)
     return NULL;
 }
 
-enum { NUL, WHOLE, FRONT, REQUEST };
+enum { NUL, WHOLE, FRONT, REQUEST, UNIQUE };
 
 static const struct opt options[] = {
     [NUL] = {.letter = '0', .help = "tasks on standard input end with a NUL byte, not with a newline"},
@@ -163,6 +206,7 @@ static const struct opt options[] = {
                  .argument = "ID",
                  .help = "the same again within an hour under the same ID adds nothing: for trying again",
                  .check = check_request},
+    [UNIQUE] = {.name = "unique", .help = "not if an equal task, enqueued so, waits or runs; each becomes a job"},
     {.help = NULL},
 };
 
@@ -182,19 +226,31 @@ static int enqueue(struct flow *f)
     return f->call->n_operands > 1 ? enqueue_operands(f) : enqueue_input(f, &in);
 }
 
+static int check_options(const struct call *call)
+{
+    const struct opt_value *own = call->own;
+    if (own[NUL].set && own[WHOLE].set)
+        return usage_error(call, "-0 and --whole exclude each other");
+    if (call->n_operands > 1 && (own[NUL].set || own[WHOLE].set))
+        return usage_error(call, "-0 and --whole are for tasks on standard input, but there are TASK operands");
+    if (own[UNIQUE].set && (own[FRONT].set || own[REQUEST].set))
+        return usage_error(call, "--unique excludes --front and --request");
+    return EXIT_DONE;
+}
+
 static int run(const struct call *call)
 {
-    struct flow f = {.call = call, .queue = call->operands[0]};
+    struct flow f = {.call = call, .queue = call->operands[0], .is_unique = call->own[UNIQUE].set};
     f.options = (struct muster_enqueue_options){
         .size = sizeof f.options, .at_front = call->own[FRONT].set, .request_id = call->own[REQUEST].text};
-    if (call->own[NUL].set && call->own[WHOLE].set)
-        return usage_error(call, "-0 and --whole exclude each other");
-    if (call->n_operands > 1 && (call->own[NUL].set || call->own[WHOLE].set))
-        return usage_error(call, "-0 and --whole are for tasks on standard input, but there are TASK operands");
-    int code = client_open(call, &f.client);
+    int code = check_options(call);
+    if (!code)
+        code = client_open(call, &f.client);
     if (!code)
         code = enqueue(&f);
     muster_client_free(f.client);
+    if (!code && f.is_unique)
+        return print_unique(&f);
     if (!code)
         print_result(&f);
     return code;
@@ -206,11 +262,14 @@ const struct command cmd_enqueue = {
     .summary = "Add tasks to a queue: the TASKs, or the lines of standard input",
     .about =
         "A task is any bytes. One that begins with '-' stands behind `--`. Input is sent as it comes, except with\n"
-        "--front and --whole, which read all of it first.\n",
+        "--front and --whole, which read all of it first. With --unique the exit code is 1 if one was there already; "
+        "the\n"
+        "others were enqueued.\n",
     .examples = "muster enqueue mail alice@example.org bob@example.org\n"
                 "find . -name '*.jpg' -print0 | muster enqueue -0 images\n"
                 "muster enqueue photos --whole <picture.jpg\n"
                 "muster enqueue mail --request 2026-06-01 <addresses\n"
+                "muster enqueue index --unique page-17\n"
                 "muster enqueue mail --front -- -urgent-\n",
     .options = options,
     .min_operands = 1,

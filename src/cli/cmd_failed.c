@@ -33,11 +33,17 @@ static int list_groups(const struct call *call, struct muster_client *client, st
 enum { GROUPS, COUNT, OFFSET };
 
 static const struct out_column entry_columns[] = {
-    {"ENTRY", "entry", OUT_TEXT},         {NULL, "queue", OUT_TEXT},
-    {NULL, "process", OUT_TEXT},          {NULL, "worker", OUT_TEXT},
-    {"FAILED", "failed_at_ms", OUT_TIME}, {"GROUP", "group", OUT_TEXT},
-    {"MESSAGE", "message", OUT_NOTE},     {"LEN", "len", OUT_COUNT},
-    {"TASK", "task", OUT_BYTES},          {NULL, NULL, OUT_TEXT},
+    {"ENTRY", "entry", OUT_TEXT},
+    {NULL, "queue", OUT_TEXT},
+    {NULL, "process", OUT_TEXT},
+    {NULL, "worker", OUT_TEXT},
+    {"FAILED", "failed_at_ms", OUT_TIME},
+    {"GROUP", "group", OUT_TEXT},
+    {"MESSAGE", "message", OUT_NOTE},
+    {"JOB", "job", OUT_TEXT},
+    {"LEN", "len", OUT_COUNT},
+    {"TASK", "task", OUT_BYTES},
+    {NULL, NULL, OUT_TEXT},
 };
 
 static int print_entry(const struct muster_failure *failure, void *arg)
@@ -50,6 +56,7 @@ static int print_entry(const struct muster_failure *failure, void *arg)
         {.number = failure->failed_at_ms},
         {.text = failure->group},
         {.text = failure->message.data, .len = failure->message.len},
+        {.text = failure->job},
         {.number = (int64_t)failure->len},
         {.text = failure->task, .len = failure->len},
     };
@@ -106,7 +113,9 @@ const struct command cmd_failed = {
     .operands = "[QUEUE [GROUP]]",
     .summary = "List what has failed: without QUEUE the groups of all queues, else its entries",
     .about =
-        "Entries come newest first. The table shows the beginning of each message and task; --json has all of it.\n"
+        "Entries come newest first. The table shows the beginning of each message and task, for a job of its data; "
+        "--json\n"
+        "has all of it.\n"
         "`muster replay` puts them back, `muster drop` forgets them.\n",
     .examples = "muster failed\n"
                 "muster failed mail\n"

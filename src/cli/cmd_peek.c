@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster peek: the next tasks of a queue, which stay there. Raw, so that they can be piped on; who does not know what
+ * muster peek: the next tasks and jobs of a queue, which stay there. Raw, so that they can be piped on; who does not know what
  * is in them takes --json.
  */
+#include <muster/job.h>
 #include <stdint.h>
 
 #include "command.h"
@@ -11,25 +12,76 @@
 
 static const struct out_column columns[] = {
     {NULL, "position", OUT_COUNT},
+    {NULL, "job", OUT_TEXT},
     {NULL, "task", OUT_BYTES},
     {NULL, NULL, OUT_TEXT},
 };
 
-static int print_raw(const struct muster_task *task, void *arg)
+/*
+ * A look that goes through a queue: jobs that come before the tasks, the tasks, the jobs behind them. Only one list can be
+ * read at a time, so jobs are read twice; which of them count is in `early`.
+ *
+ *   position  of what comes next
+ *   from, to  what is to be shown
+ */
+struct peeking {
+    int json, early;
+    uint64_t position, from, to;
+};
+
+/* Returns non-zero once nothing more is to be shown. */
+static int print(struct peeking *p, const char *job, const void *data, size_t len)
 {
-    (void)arg;
-    out_bytes(task->data, task->len);
-    return out_bytes("\n", 1);
+    const struct out_cell cells[] = {
+        {.number = (int64_t)p->position},
+        {.text = job},
+        {.text = len > 0 ? data : "", .len = len},
+    };
+    p->position++;
+    if (p->json)
+        out_json(columns, cells);
+    else if (out_bytes(data, len) == 0)
+        out_bytes("\n", 1);
+    return out_error() || p->position >= p->to;
 }
 
-static int print_json(const struct muster_task *task, void *arg)
+static int print_task(const struct muster_task *task, void *arg)
 {
-    (void)arg;
-    const struct out_cell cells[] = {
-        {.number = (int64_t)task->position},
-        {.text = task->data, .len = task->len},
-    };
-    return out_json(columns, cells);
+    return print(arg, NULL, task->data, task->len);
+}
+
+/* In the order in which they come out, so all early ones stand before all others. */
+static int print_job(const struct muster_job *job, void *arg)
+{
+    struct peeking *p = arg;
+    int is_early = job->priority < 0;
+    if (is_early != p->early)
+        return p->early;
+    if (p->position >= p->from)
+        return print(p, job->id, job->data.data, job->data.len);
+    p->position++;
+    return 0;
+}
+
+static int peek_jobs(struct muster_client *client, const char *queue, struct peeking *p, int early)
+{
+    const struct muster_job_filter filter = {.size = sizeof filter, .queue = queue, .state = MUSTER_JOB_WAITING};
+    p->early = early;
+    return p->position < p->to ? muster_job_list(client, &filter, print_job, p) : MUSTER_OK;
+}
+
+static int peek_tasks(struct muster_client *client, const char *queue, struct peeking *p)
+{
+    uint64_t length = 0;
+    if (p->position >= p->to)
+        return MUSTER_OK;
+    int err = muster_queue_length(client, queue, &length);
+    uint64_t skipped = p->from > p->position ? p->from - p->position : 0;
+    skipped = skipped < length ? skipped : length;
+    p->position += skipped;
+    if (err == MUSTER_OK && skipped < length)
+        err = muster_task_peek(client, queue, skipped, p->to - p->position, print_task, p);
+    return err;
 }
 
 enum { COUNT, OFFSET };
@@ -53,13 +105,18 @@ static const struct opt options[] = {
 
 static int run(const struct call *call)
 {
+    const char *queue = call->operands[0];
+    const uint64_t from = (uint64_t)call->own[OFFSET].number, n = (uint64_t)call->own[COUNT].number;
+    struct peeking p = {.json = call->common[OPT_JSON].set, .from = from, .to = from + n};
     struct muster_client *client;
     int code = client_open(call, &client);
     if (code)
         return code;
-    int err =
-        muster_task_peek(client, call->operands[0], (uint64_t)call->own[OFFSET].number,
-                         (uint64_t)call->own[COUNT].number, call->common[OPT_JSON].set ? print_json : print_raw, NULL);
+    int err = peek_jobs(client, queue, &p, 1);
+    if (err == MUSTER_OK)
+        err = peek_tasks(client, queue, &p);
+    if (err == MUSTER_OK)
+        err = peek_jobs(client, queue, &p, 0);
     return client_close(call, client, err);
 }
 
@@ -67,6 +124,9 @@ const struct command cmd_peek = {
     .name = "peek",
     .operands = "QUEUE",
     .summary = "Print the next tasks of a queue, one per line, and leave them there",
+    .about =
+        "Of jobs the data are printed, and in JSON the id: those of negative priority before the tasks, the others\n"
+        "behind them. When they are taken, tasks and jobs of priority 0 come in turn.\n",
     .examples = "muster peek mail\nmuster peek mail -n 100 --offset 100 --json\n",
     .options = options,
     .min_operands = 1,

@@ -8,7 +8,8 @@
 static const struct out_column columns[] = {
     {"NAME", "queue", OUT_TEXT},       {"WAITING", "waiting", OUT_COUNT}, {"RUNNING", "running", OUT_COUNT},
     {"DELAYED", "delayed", OUT_COUNT}, {"FAILED", "failed", OUT_COUNT},   {"IDLE", "idle", OUT_COUNT},
-    {"PAUSED", "paused", OUT_YES},     {NULL, "cancelled", OUT_COUNT},    {NULL, NULL, OUT_TEXT},
+    {"PAUSED", "paused", OUT_YES},     {NULL, "depends", OUT_COUNT},      {NULL, "recurring", OUT_COUNT},
+    {NULL, "complete", OUT_COUNT},     {NULL, "cancelled", OUT_COUNT},    {NULL, NULL, OUT_TEXT},
 };
 
 static int print_queue(const struct muster_queue_info *queue, void *arg)
@@ -21,6 +22,9 @@ static int print_queue(const struct muster_queue_info *queue, void *arg)
         {.number = (int64_t)queue->failed},
         {.number = (int64_t)queue->idle},
         {.number = queue->paused},
+        {.number = (int64_t)queue->depends},
+        {.number = (int64_t)queue->recurring},
+        {.number = (int64_t)queue->complete},
         {.number = (int64_t)queue->cancelled},
     };
     return out_row(arg, cells);
@@ -42,7 +46,10 @@ static const struct opt options[] = {{.help = NULL}};
 const struct command cmd_queues = {
     .name = "queues",
     .operands = "",
-    .summary = "List the queues: tasks waiting, running, delayed, failed, and idle workers",
+    .summary = "List the queues: what waits, runs, is delayed, has failed, and idle workers",
+    .about =
+        "Jobs count along with tasks, scheduled ones as delayed. Those that depend on others, recurring and complete\n"
+        "ones are in the JSON, and in `muster jobs`.\n",
     .examples = "muster queues\nmuster queues --json\n",
     .options = options,
     .run = run,

@@ -129,8 +129,10 @@ static int run_drop(const struct call *call)
 const struct command cmd_replay = {
     .name = "replay",
     .operands = "QUEUE [ENTRY...]",
-    .summary = "Put failed tasks back to the end of their queue, the oldest failure first",
-    .about = "Which ones is to be said: ENTRYs (see `muster failed QUEUE`), a --group, so many, or --all.\n",
+    .summary = "Put failed tasks and jobs back to the end of their queue, the oldest failure first",
+    .about =
+        "Which ones is to be said: ENTRYs (see `muster failed QUEUE`), a --group, so many, or --all. A job's retries\n"
+        "begin anew.\n",
     .examples = "muster replay mail --group exit-1\n"
                 "muster replay mail -n 10\n"
                 "muster replay mail --all\n",
@@ -144,8 +146,10 @@ const struct command cmd_replay = {
 const struct command cmd_drop = {
     .name = "drop",
     .operands = "QUEUE [ENTRY...]",
-    .summary = "Forget failed tasks, for good",
-    .about = "Which ones is to be said: ENTRYs (see `muster failed QUEUE`), a --group, so many, or --all.\n",
+    .summary = "Forget failed tasks and jobs, for good",
+    .about =
+        "Which ones is to be said: ENTRYs (see `muster failed QUEUE`), a --group, so many, or --all. Of a job the\n"
+        "record is gone, too, and jobs that wait for it fail, group \"dependency\".\n",
     .examples = "muster drop mail --group bounced\nmuster drop mail --all\n",
     .options = options,
     .min_operands = 1,

@@ -55,9 +55,10 @@ struct call {
     size_t n_operands;
 };
 
-extern const struct command cmd_bench, cmd_cancel, cmd_check, cmd_delete, cmd_drop, cmd_enqueue, cmd_extend, cmd_fail,
-    cmd_fail_worker, cmd_failed, cmd_finish, cmd_give_back, cmd_pause, cmd_peek, cmd_ps, cmd_queues, cmd_replay,
-    cmd_resume, cmd_retry, cmd_serve, cmd_sweep, cmd_take, cmd_work, cmd_workers;
+extern const struct command cmd_bench, cmd_cancel, cmd_change, cmd_check, cmd_config, cmd_delete, cmd_drop, cmd_enqueue,
+    cmd_events, cmd_extend, cmd_fail, cmd_fail_worker, cmd_failed, cmd_finish, cmd_give_back, cmd_job, cmd_jobs,
+    cmd_pause, cmd_peek, cmd_ps, cmd_put, cmd_queues, cmd_replay, cmd_resume, cmd_retry, cmd_serve, cmd_stats,
+    cmd_sweep, cmd_take, cmd_work, cmd_workers;
 
 /* One line on standard error, "muster VERB: ...". */
 void complain(const struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -70,15 +70,48 @@ int each_process(const struct call *call, each_fn *fn, void *arg)
     return code ? code : each_operand(call, 0, fn, arg);
 }
 
-int print_outcome(const struct call *call, const char *process, const char *outcome, int err)
+int print_done(const struct call *call, const char *what, const char *operand, const char *outcome, int err)
 {
-    static const struct out_column columns[] = {
-        {NULL, "process", OUT_TEXT}, {NULL, "outcome", OUT_TEXT}, {NULL, NULL, OUT_TEXT}};
+    const struct out_column columns[] = {{NULL, what, OUT_TEXT}, {NULL, "outcome", OUT_TEXT}, {NULL, NULL, OUT_TEXT}};
     if (err != MUSTER_OK)
         return err;
     if (call->common[OPT_JSON].set)
-        out_json(columns, (const struct out_cell[]){{.text = process}, {.text = outcome}});
+        out_json(columns, (const struct out_cell[]){{.text = operand}, {.text = outcome}});
     else
-        out_text("%s: %s\n", process, outcome);
+        out_text("%s: %s\n", operand, outcome);
     return MUSTER_OK;
+}
+
+int print_outcome(const struct call *call, const char *process, const char *outcome, int err)
+{
+    return print_done(call, "process", process, outcome, err);
+}
+
+/* ---- queues ---- */
+
+/* Collected first: a callback of the library must not use its client. */
+struct names {
+    char **names;
+    size_t n;
+};
+
+static int add_name(const struct muster_queue_info *queue, void *arg)
+{
+    struct names *names = arg;
+    names->names = need(reallocarray(names->names, names->n + 1, sizeof *names->names));
+    names->names[names->n++] = need(strdup(queue->name));
+    return 0;
+}
+
+int each_queue(struct muster_client *client, each_queue_fn *fn, void *arg)
+{
+    struct names names = {.n = 0};
+    int err = muster_queue_list(client, add_name, &names);
+    for (size_t i = 0; i < names.n; i++) {
+        if (err == MUSTER_OK && !out_error())
+            err = fn(client, names.names[i], arg);
+        free(names.names[i]);
+    }
+    free(names.names);
+    return err;
 }

@@ -19,10 +19,11 @@
 static const struct command cmd_help;
 
 static const struct command *const commands[] = {
-    &cmd_serve,       &cmd_enqueue, &cmd_work,      &cmd_queues, &cmd_workers, &cmd_ps,     &cmd_peek,
-    &cmd_take,        &cmd_finish,  &cmd_give_back, &cmd_retry,  &cmd_fail,    &cmd_extend, &cmd_cancel,
-    &cmd_pause,       &cmd_resume,  &cmd_delete,    &cmd_failed, &cmd_replay,  &cmd_drop,   &cmd_sweep,
-    &cmd_fail_worker, &cmd_check,   &cmd_bench,     &cmd_help,      NULL,
+    &cmd_serve,       &cmd_enqueue, &cmd_put,    &cmd_work,      &cmd_queues, &cmd_workers, &cmd_ps,
+    &cmd_peek,        &cmd_take,    &cmd_finish, &cmd_give_back, &cmd_retry,  &cmd_fail,    &cmd_extend,
+    &cmd_cancel,      &cmd_pause,   &cmd_resume, &cmd_delete,    &cmd_job,    &cmd_jobs,    &cmd_change,
+    &cmd_failed,      &cmd_replay,  &cmd_drop,   &cmd_stats,     &cmd_events, &cmd_config,  &cmd_sweep,
+    &cmd_fail_worker, &cmd_check,   &cmd_bench,  &cmd_help,      NULL,
 };
 
 /* ---- messages ---- */
@@ -97,16 +98,17 @@ static int print_version(void)
 static int run_command(const struct command *command, int argc, char **argv)
 {
     struct call call = {.command = command};
-    int err = opt_parse(&call, argc, argv);
-    if (err)
-        return err;
-    if (call.common[OPT_VERSION].set)
-        return print_version();
-    if (call.common[OPT_HELP].set) {
+    int code = opt_parse(&call, argc, argv);
+    if (code)
+        ;
+    else if (call.common[OPT_VERSION].set)
+        code = print_version();
+    else if (call.common[OPT_HELP].set)
         help_command(command);
-        return EXIT_DONE;
-    }
-    return command->run(&call);
+    else
+        code = command->run(&call);
+    opt_clear(&call);
+    return code;
 }
 
 static int dispatch(int argc, char **argv)

@@ -49,49 +49,35 @@ const struct opt opt_common[] = {
 
 /* ---- values ---- */
 
-/* Digits only: neither a sign nor a space, which strtoll() would let pass. Moves `*text` behind them. */
-static int read_number(const char **text, int64_t *number)
-{
-    const char *c = *text;
-    *number = 0;
-    for (; *c >= '0' && *c <= '9'; c++)
-        if (__builtin_mul_overflow(*number, 10, number) || __builtin_add_overflow(*number, *c - '0', number))
-            return 0;
-    int any = c != *text;
-    *text = c;
-    return any;
-}
-
-static int read_duration(const char **text, int64_t *ms)
-{
-    if (!read_number(text, ms))
-        return 0;
-    for (const struct text_unit *unit = text_units; unit->name; unit++)
-        if (strcmp(*text, unit->name) == 0) {
-            *text += strlen(*text);
-            return !__builtin_mul_overflow(*ms, unit->ms, ms);
-        }
-    return 0;
-}
-
 static int set_number(const struct call *call, const struct opt *o, struct opt_value *v, const char *label,
                       const char *text)
 {
     static const char *const wanted[] = {
         [OPT_COUNT] = "a number",
+        [OPT_INTEGER] = "a number",
         [OPT_DURATION] = "a duration: a number and a unit, as in 500ms, 3s, 5m, 2h, 7d",
     };
     const char *end = text;
-    int good = o->kind == OPT_DURATION ? read_duration(&end, &v->number) : read_number(&end, &v->number);
+    if (o->kind == OPT_INTEGER && *text == '-')
+        end++;
+    int good = o->kind == OPT_DURATION ? text_read_span(&end, &v->number) : text_read_number(&end, &v->number);
     if (!good || *end)
         return usage_error(call, "%s: '%s' is not %s", label, text, wanted[o->kind]);
+    if (*text == '-')
+        v->number = -v->number;
     if (v->number >= o->min && v->number <= o->max)
         return 0;
-    if (o->kind == OPT_COUNT)
+    if (o->kind != OPT_DURATION)
         return usage_error(call, "%s: %s is not from %" PRId64 " to %" PRId64, label, text, o->min, o->max);
     char min[TEXT_SPAN_SIZE], max[TEXT_SPAN_SIZE];
     return usage_error(call, "%s: %s is not from %s to %s", label, text, text_span(min, o->min),
                        text_span(max, o->max));
+}
+
+static void add_text(struct opt_value *v, const char *text)
+{
+    v->texts = need(reallocarray(v->texts, v->n_texts + 1, sizeof *v->texts));
+    v->texts[v->n_texts++] = text;
 }
 
 /* `label` is how a message calls the place that the text is from. The text of a string is not repeated in a message:
@@ -100,8 +86,10 @@ static int set_value(const struct call *call, const struct opt *o, struct opt_va
                      const char *text)
 {
     v->text = text;
-    if (o->kind == OPT_COUNT || o->kind == OPT_DURATION)
+    if (o->kind == OPT_COUNT || o->kind == OPT_INTEGER || o->kind == OPT_DURATION)
         return set_number(call, o, v, label, text);
+    if (o->kind == OPT_LIST)
+        add_text(v, text);
     const char *why = o->check ? o->check(text) : NULL;
     return why ? usage_error(call, "%s: %s", label, why) : 0;
 }
@@ -291,4 +279,10 @@ int opt_parse(struct call *call, int argc, char **argv)
         return err;
     err = set_from_environment(call, opt_common, call->common);
     return err ? err : check_operands(call);
+}
+
+void opt_clear(struct call *call)
+{
+    for (size_t i = 0; i < OPT_LIMIT; i++)
+        free(call->own[i].texts);
 }

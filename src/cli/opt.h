@@ -17,8 +17,10 @@
 enum opt_kind {
     OPT_FLAG,
     OPT_COUNT,
+    OPT_INTEGER,  /* a number that may be negative */
     OPT_DURATION, /* ms */
-    OPT_STRING
+    OPT_STRING,
+    OPT_LIST /* a string; given more than once, each counts */
 };
 
 /*
@@ -27,8 +29,8 @@ enum opt_kind {
  *   help          one line; NULL marks the table's end
  *   fallback      what holds when the option is not given; NULL: nothing
  *   env           an environment variable that stands in for the option; NULL: none
- *   min, max      of counts and durations
- *   check         of strings: what is wrong with one, NULL if nothing is
+ *   min, max      of numbers and durations
+ *   check         of strings, each of a list: what is wrong with one, NULL if nothing is
  */
 struct opt {
     const char *name;
@@ -39,11 +41,14 @@ struct opt {
     const char *(*check)(const char *text);
 };
 
-/* `set`: it was given, as an option or in the environment. Without that the fallback's value is here, or 0 and NULL. */
+/* `set`: it was given, as an option or in the environment. Without that the fallback's value is here, or 0 and NULL.
+ * `texts`, n_texts of them: of a list. */
 struct opt_value {
     int set;
     int64_t number;
     const char *text;
+    const char **texts;
+    size_t n_texts;
 };
 
 enum opt_common { OPT_URL, OPT_PREFIX, OPT_JSON, OPT_TIMEOUT, OPT_HELP, OPT_VERSION };
@@ -53,9 +58,11 @@ struct call;
 
 /*
  * Take the words behind the verb apart. `argv[0]` is the verb; argv's memory is used for the operands. With --help or
- * --version nothing else is checked. Returns 0, or after a line about it EXIT_USAGE.
+ * --version nothing else is checked. Returns 0, or after a line about it EXIT_USAGE. Whatever it returns, opt_clear()
+ * frees what the lists needed.
  */
 int opt_parse(struct call *call, int argc, char **argv);
+void opt_clear(struct call *call);
 
 /*
  * Check `n` operands from `first` on (or as many as there are); `what` is what help calls them, `check` as in struct opt.

@@ -24,6 +24,8 @@
 #define BYTES_COLUMNS 60
 #define BYTES_COLUMNS_MIN 20
 #define NOTE_COLUMNS 30
+/* How wide the names of the lines of one thing are. */
+#define FIELD_WIDTH 11
 
 static int write_error;
 
@@ -103,18 +105,49 @@ static void add_names(cJSON *object, const char *key, const struct out_cell *cel
     add(object, json_key(name, key, is_base64), array);
 }
 
+static size_t count_columns(const struct out_column *columns)
+{
+    size_t n = 0;
+    while (columns[n].heading || columns[n].key)
+        n++;
+    return n;
+}
+
+static cJSON *json_object(const struct out_column *columns, const struct out_cell *cells);
+
+static cJSON *json_rows(const struct out_rows *rows)
+{
+    cJSON *array = need(cJSON_CreateArray());
+    size_t n_columns = count_columns(rows->columns);
+    for (size_t i = 0; i < rows->n; i++)
+        if (!cJSON_AddItemToArray(array, json_object(rows->columns, rows->cells + i * n_columns)))
+            need(NULL);
+    return array;
+}
+
 static void add_cell(cJSON *object, const struct out_column *column, const struct out_cell *cell)
 {
     switch (column->kind) {
     case OUT_TEXT:
-        add_bytes(object, column->key, cell->text, strlen(cell->text));
+        if (cell->text)
+            add_bytes(object, column->key, cell->text, strlen(cell->text));
         break;
     case OUT_BYTES:
     case OUT_NOTE:
-        add_bytes(object, column->key, cell->text, cell->len);
+        if (cell->text)
+            add_bytes(object, column->key, cell->text, cell->len);
         break;
     case OUT_NAMES:
         add_names(object, column->key, cell);
+        break;
+    case OUT_ROWS:
+        add(object, column->key, json_rows(cell->rows));
+        break;
+    case OUT_INTEGER:
+        add(object, column->key, cJSON_CreateNumber((double)cell->number));
+        break;
+    case OUT_REAL:
+        add(object, column->key, cJSON_CreateNumber(cell->real));
         break;
     case OUT_YES:
         add(object, column->key, cJSON_CreateBool(cell->number != 0));
@@ -127,12 +160,18 @@ static void add_cell(cJSON *object, const struct out_column *column, const struc
     }
 }
 
-int out_json(const struct out_column *columns, const struct out_cell *cells)
+static cJSON *json_object(const struct out_column *columns, const struct out_cell *cells)
 {
     cJSON *object = need(cJSON_CreateObject());
     for (; columns->heading || columns->key; columns++, cells++)
         if (columns->key)
             add_cell(object, columns, cells);
+    return object;
+}
+
+int out_json(const struct out_column *columns, const struct out_cell *cells)
+{
+    cJSON *object = json_object(columns, cells);
     char *line = need(cJSON_PrintUnformatted(object));
     out_bytes(line, strlen(line));
     cJSON_free(line);
@@ -161,22 +200,24 @@ static char *names_text(const struct out_cell *cell)
     return text;
 }
 
-static char *cell_text(const struct out_column *column, const struct out_cell *cell)
+static char *bytes_text(const struct out_cell *cell, size_t columns)
+{
+    return cell->text ? text_printable(cell->text, cell->len, columns) : need(strdup("-"));
+}
+
+static char *number_text(const struct out_column *column, const struct out_cell *cell)
 {
     char text[TEXT_TIME_SIZE] = "-";
     switch (column->kind) {
-    case OUT_TEXT:
-        return text_printable(cell->text, strlen(cell->text), SIZE_MAX);
-    case OUT_BYTES:
-        return text_printable(cell->text, cell->len, terminal_columns() ? terminal_columns() : BYTES_COLUMNS);
-    case OUT_NOTE:
-        return text_printable(cell->text, cell->len, NOTE_COLUMNS);
-    case OUT_NAMES:
-        return names_text(cell);
-    case OUT_YES:
-        return need(strdup(cell->number ? "yes" : "no"));
     case OUT_COUNT:
+        if (cell->number >= 0)
+            snprintf(text, sizeof text, "%" PRId64, cell->number);
+        break;
+    case OUT_INTEGER:
         snprintf(text, sizeof text, "%" PRId64, cell->number);
+        break;
+    case OUT_REAL:
+        snprintf(text, sizeof text, "%.1f", cell->real);
         break;
     case OUT_SPAN:
         if (cell->number >= 0)
@@ -186,8 +227,28 @@ static char *cell_text(const struct out_column *column, const struct out_cell *c
         if (cell->number >= 0)
             text_time(text, cell->number);
         break;
+    default:
+        break;
     }
     return need(strdup(text));
+}
+
+static char *cell_text(const struct out_column *column, const struct out_cell *cell)
+{
+    switch (column->kind) {
+    case OUT_TEXT:
+        return cell->text ? text_printable(cell->text, strlen(cell->text), SIZE_MAX) : need(strdup("-"));
+    case OUT_BYTES:
+        return bytes_text(cell, terminal_columns() ? terminal_columns() : BYTES_COLUMNS);
+    case OUT_NOTE:
+        return bytes_text(cell, NOTE_COLUMNS);
+    case OUT_NAMES:
+        return names_text(cell);
+    case OUT_YES:
+        return need(strdup(cell->number ? "yes" : "no"));
+    default:
+        return number_text(column, cell);
+    }
 }
 
 static size_t width_of(const struct out_table *t, size_t column, size_t n_columns, const char *heading)
@@ -203,7 +264,8 @@ static size_t width_of(const struct out_table *t, size_t column, size_t n_column
 static void print_cell(const struct out_column *column, const char *text, size_t width, int is_last)
 {
     int pad = (int)(width - text_columns(text));
-    int before = column->kind == OUT_COUNT ? pad : 0;
+    int is_number = column->kind == OUT_COUNT || column->kind == OUT_INTEGER || column->kind == OUT_REAL;
+    int before = is_number ? pad : 0;
     int behind = is_last ? 0 : pad - before + GAP;
     out_text("%*s%s%*s%s", before, "", text, behind, "", is_last ? "\n" : "");
 }
@@ -275,4 +337,59 @@ void out_table_end(struct out_table *t, int is_complete)
         print_block(t);
     free(t->texts);
     t->texts = NULL;
+}
+
+/* ---- one thing ---- */
+
+static int is_empty(const struct out_column *column, const struct out_cell *cell)
+{
+    switch (column->kind) {
+    case OUT_TEXT:
+        return !cell->text || !*cell->text;
+    case OUT_BYTES:
+    case OUT_NOTE:
+        return !cell->text;
+    case OUT_YES:
+    case OUT_NAMES:
+        return cell->number == 0;
+    case OUT_COUNT:
+    case OUT_SPAN:
+    case OUT_TIME:
+        return cell->number < 0;
+    case OUT_ROWS:
+        return cell->rows->n == 0;
+    default:
+        return 0;
+    }
+}
+
+static void print_rows(const struct out_rows *rows)
+{
+    size_t n = count_columns(rows->columns);
+    for (size_t i = 0; i < rows->n * n; i++) {
+        char *text = cell_text(&rows->columns[i % n], &rows->cells[i]);
+        out_text("%s%s%s", *text ? "  " : "", text, i % n == n - 1 ? "\n" : "");
+        free(text);
+    }
+}
+
+static void print_field(const struct out_column *column, const struct out_cell *cell)
+{
+    int is_bytes = column->kind == OUT_BYTES || column->kind == OUT_NOTE;
+    if (column->kind == OUT_ROWS) {
+        out_text("%s\n", column->heading);
+        print_rows(cell->rows);
+        return;
+    }
+    char *text = is_bytes ? bytes_text(cell, SIZE_MAX) : cell_text(column, cell);
+    out_text("%-*s %s\n", FIELD_WIDTH, column->heading, text);
+    free(text);
+}
+
+int out_record(const struct out_column *columns, const struct out_cell *cells)
+{
+    for (; columns->heading || columns->key; columns++, cells++)
+        if (columns->heading && !is_empty(columns, cells))
+            print_field(columns, cells);
+    return out_error();
 }

@@ -21,18 +21,22 @@ int out_flush(void);
 int out_error(void);
 
 enum out_kind {
-    OUT_TEXT,  /* `text` */
-    OUT_BYTES, /* `text` and `len`: any bytes; the table has the beginning of them */
-    OUT_NOTE,  /* the same, and the table has less of them */
-    OUT_COUNT, /* `number` */
-    OUT_YES,   /* `number`: yes or no */
-    OUT_SPAN,  /* `number`: ms; -1 is unknown */
-    OUT_TIME,  /* `number`: Unix time in ms; -1 is none */
-    OUT_NAMES  /* `number` strings at `names` */
+    OUT_TEXT,    /* `text` */
+    OUT_BYTES,   /* `text` and `len`: any bytes; the table has the beginning of them */
+    OUT_NOTE,    /* the same, and the table has less of them */
+    OUT_COUNT,   /* `number`; -1 is none */
+    OUT_INTEGER, /* `number`, which may be negative */
+    OUT_REAL,    /* `real` */
+    OUT_YES,     /* `number`: yes or no */
+    OUT_SPAN,    /* `number`: ms; -1 is unknown */
+    OUT_TIME,    /* `number`: Unix time in ms; -1 is none */
+    OUT_NAMES,   /* `number` strings at `names` */
+    OUT_ROWS     /* `rows`: a list of its own; not for a table */
 };
 
 /* A column is in the table if it has a heading, and in JSON if it has a key. The last one of a list has neither. Text
- * that is not UTF-8 comes in JSON as base64, under the key with "_base64" behind it. */
+ * that is not UTF-8 comes in JSON as base64, under the key with "_base64" behind it. Text that is NULL is none: a dash in
+ * a table, and not there in JSON. */
 struct out_column {
     const char *heading, *key;
     enum out_kind kind;
@@ -42,11 +46,23 @@ struct out_cell {
     const char *text;
     size_t len;
     int64_t number;
+    double real;
     const char *const *names;
+    const struct out_rows *rows;
+};
+
+/* n rows, with a cell for each column. */
+struct out_rows {
+    const struct out_column *columns;
+    const struct out_cell *cells;
+    size_t n;
 };
 
 /* One row as a JSON object on a line of its own. Returns as out_bytes(). */
 int out_json(const struct out_column *columns, const struct out_cell *cells);
+
+/* One thing, for people: a line for each column that has a heading and a cell that is not empty. Returns as out_bytes(). */
+int out_record(const struct out_column *columns, const struct out_cell *cells);
 
 /* A list under way. `json`: no table, an object per row. */
 struct out_table {

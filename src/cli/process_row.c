@@ -16,6 +16,7 @@ const struct out_column process_columns[] = {
     {"LEASE-ENDS", "lease_ends_at_ms", OUT_TIME},
     {"CANCELLED", "cancelled", OUT_YES},
     {"PROGRESS", "progress", OUT_NOTE},
+    {"JOB", "job", OUT_TEXT},
     {"LEN", "len", OUT_COUNT},
     {"TASK", "task", OUT_BYTES},
     {NULL, NULL, OUT_TEXT},
@@ -45,6 +46,7 @@ int process_row(struct out_table *table, const struct muster_process_info *proce
         {.number = process->ends_at_ms ? process->ends_at_ms : -1},
         {.number = process->cancelled},
         {.text = process->progress, .len = strlen(process->progress)},
+        {.text = process->job},
         {.number = (int64_t)process->len},
         {.text = process->task, .len = process->len},
     };

@@ -136,6 +136,32 @@ char *text_base64(const void *data, size_t len)
 const struct text_unit text_units[] = {{"ms", 1},      {"s", 1000},     {"m", 60000},
                                        {"h", 3600000}, {"d", 86400000}, {NULL, 0}};
 
+/* Digits only: neither a sign nor a space, which strtoll() would let pass. */
+int text_read_number(const char **text, int64_t *number)
+{
+    const char *c = *text;
+    *number = 0;
+    for (; *c >= '0' && *c <= '9'; c++)
+        if (__builtin_mul_overflow(*number, 10, number) || __builtin_add_overflow(*number, *c - '0', number))
+            return 0;
+    int any = c != *text;
+    *text = c;
+    return any;
+}
+
+int text_read_span(const char **text, int64_t *ms)
+{
+    if (!text_read_number(text, ms))
+        return 0;
+    size_t len = strspn(*text, "abcdefghijklmnopqrstuvwxyz");
+    for (const struct text_unit *unit = text_units; unit->name; unit++)
+        if (len == strlen(unit->name) && strncmp(*text, unit->name, len) == 0) {
+            *text += len;
+            return !__builtin_mul_overflow(*ms, unit->ms, ms);
+        }
+    return 0;
+}
+
 const char *text_span(char out[TEXT_SPAN_SIZE], int64_t ms)
 {
     const struct text_unit *unit = text_units;
@@ -152,4 +178,24 @@ const char *text_time(char out[TEXT_TIME_SIZE], int64_t at_ms)
     size_t len = gmtime_r(&seconds, &tm) ? strftime(out, TEXT_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &tm) : 0;
     snprintf(out + len, TEXT_TIME_SIZE - len, ".%03dZ", (int)(at_ms % 1000));
     return out;
+}
+
+const char *text_day(char out[TEXT_DAY_SIZE], int64_t day)
+{
+    struct tm tm;
+    time_t seconds = day * (24 * 3600);
+    if (!gmtime_r(&seconds, &tm) || strftime(out, TEXT_DAY_SIZE, "%Y-%m-%d", &tm) == 0)
+        snprintf(out, TEXT_DAY_SIZE, "%" PRId64, day);
+    return out;
+}
+
+/* What does not come back as it was is no day: 2026-02-30, 2026-1-1. */
+int text_read_day(const char *text, int64_t *day)
+{
+    struct tm tm = {0};
+    char again[TEXT_DAY_SIZE];
+    const char *end = strptime(text, "%Y-%m-%d", &tm);
+    time_t seconds = end && !*end ? timegm(&tm) : -1;
+    *day = seconds / (24 * 3600);
+    return seconds >= 0 && strcmp(text, text_day(again, *day)) == 0;
 }

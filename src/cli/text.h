@@ -34,6 +34,10 @@ struct text_unit {
 };
 extern const struct text_unit text_units[];
 
+/* Read a number, or a duration with its unit, at `*text`, and move that behind it. 0: there is none, or too great a one. */
+int text_read_number(const char **text, int64_t *number);
+int text_read_span(const char **text, int64_t *ms);
+
 /* A duration as options take it, in the longest unit that makes it a whole number. Returns `out`. */
 #define TEXT_SPAN_SIZE 24
 const char *text_span(char out[TEXT_SPAN_SIZE], int64_t ms);
@@ -41,5 +45,10 @@ const char *text_span(char out[TEXT_SPAN_SIZE], int64_t ms);
 /* Unix time in ms as ISO 8601, UTC. Returns `out`. */
 #define TEXT_TIME_SIZE 40
 const char *text_time(char out[TEXT_TIME_SIZE], int64_t at_ms);
+
+/* A day, counted from 1970-01-01, as YYYY-MM-DD. Returns `out`. And back: 0 if there is no such day. */
+#define TEXT_DAY_SIZE 24
+const char *text_day(char out[TEXT_DAY_SIZE], int64_t day);
+int text_read_day(const char *text, int64_t *day);
 
 #endif

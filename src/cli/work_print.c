@@ -4,6 +4,7 @@
  * would cost the heartbeats and with them the registration: so it waits a little, then gives the task back to the front
  * of its queue, from where it comes again, or goes to another worker.
  */
+#include <muster/job.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,12 +23,15 @@ static void print_json(struct muster_process *p, const void *task, size_t len)
     static const struct out_column columns[] = {
         {NULL, "process", OUT_TEXT},
         {NULL, "queue", OUT_TEXT},
+        {NULL, "job", OUT_TEXT},
         {NULL, "task", OUT_BYTES},
         {NULL, NULL, OUT_TEXT},
     };
+    const struct muster_job *job = muster_process_job(p);
     const struct out_cell cells[] = {
         {.text = muster_process_id(p)},
         {.text = muster_process_queue(p)},
+        {.text = job ? job->id : NULL},
         {.text = task, .len = len},
     };
     out_json(columns, cells);

@@ -129,5 +129,8 @@ check_err() {
     grep -qF -- "$1" "$tmp/err" || fail "standard error lacks '$1': $(cat "$tmp/err")"
 }
 
+# Nothing of the namespace is against the rules.
+check_clean() { check_exit 0 "$MUSTER" check; }
+
 # says NAME TEXT: a process in the background has said so on standard error
 says() { grep -qsF -- "$2" "$tmp/$1.err"; }

@@ -137,7 +137,7 @@ ok finish "$process"
 
 # ---- 5
 check_usage extend "$process"
-check_err '--lease or --progress is missing'
+check_err '--lease, --progress or --data is missing'
 long=$(printf 'n%.0s' {1..4097})
 check_usage extend "$process" --progress "$long"
 check_err '4096 bytes'

@@ -13,17 +13,20 @@ set -eu
 . "$(dirname "$0")/lib.sh"
 process=.lease:00000000001:q
 asking=(queues workers ps 'peek q' 'enqueue q task' 'pause q' 'resume q' 'cancel q nothing' failed 'failed q' 'replay q --all'
-    'drop q --all' sweep)
+    'drop q --all' sweep 'put q data' jobs 'jobs --queue q' 'jobs --queue q --state waiting' 'jobs --tag t' 'jobs --tags'
+    stats 'stats --queue q' config 'config keep_jobs=9' 'enqueue q --unique')
 # Those that say something else when there is nothing for them to do.
 others=(check 'take nothing' "finish $process" "give-back $process" "retry $process" "fail $process" "extend $process --lease 1s"
-    "cancel --process $process" "fail-worker nobody")
+    "cancel --process $process" "fail-worker nobody" 'job nothing' 'change nothing --track' 'cancel --job nothing')
+# Whoever listens tells a Redis that does not answer from the end of his own time.
+listeners=(events)
 all_said=$tmp/all-said
 
 # check_all CODE TEXT ENVIRONMENT...: each verb ends so, with one line that says so, and nothing else
 check_all() {
     local code=$1 text=$2 verb
     shift 2
-    for verb in "${asking[@]}" "${others[@]}"; do
+    for verb in "${asking[@]}" "${others[@]}" "${listeners[@]}"; do
         # shellcheck disable=SC2086
         check_exit "$code" env "$@" "$MUSTER" $verb
         check_err "$text"
@@ -48,6 +51,10 @@ kill -STOP "${pids[redis]}"
 for verb in "${asking[@]}" "${others[@]}"; do
     # shellcheck disable=SC2086
     check_exit 124 "$MUSTER" $verb --timeout 50ms
+    check_err 'no answer within 50 ms'
+done
+for verb in "${listeners[@]}"; do
+    check_exit 69 "$MUSTER" "$verb" --timeout 50ms
     check_err 'no answer within 50 ms'
 done
 kill -CONT "${pids[redis]}"

@@ -16,6 +16,7 @@
 #                    the one that waits, and all the others stay
 #   lease.sh         finishes, retries or fails by the command's exit status; the task reaches it byte by byte; a lease is
 #                    extended while the command runs; it stops what was cancelled, and gives back what SIGTERM interrupts
+#   jobs             pays and packs before it ships, the payment at its second attempt; what is there already is not put again
 #   retry            tries until there is a Redis; under one id the tasks are there once, and other ones are refused
 set -euo pipefail
 # shellcheck source=tests/cli/lib.sh
@@ -229,6 +230,27 @@ end lease TERM 143
 exists "$tmp/told" || fail "the command runs on"
 check_redis "an endless one" LRANGE muster:queues:shell 0 -1
 check_redis 0 EXISTS muster:processing:.lease:shell muster:crashes:shell
+
+# ---- jobs
+
+check_exit 2 "$MUSTER_EXAMPLES/jobs" orders
+check_exit 2 "$MUSTER_EXAMPLES/jobs" orders "$(printf 'q%.0s' {1..200})"
+"$MUSTER" put orders pack --id 17-pack >"$tmp/put" # as one that died left it
+check_exit 0 "$MUSTER_EXAMPLES/jobs" orders 17
+[[ $(grep attempt "$tmp/out" | sort) == "17-pack, attempt 1: done
+17-pay, attempt 1: no answer from the bank
+17-pay, attempt 2: done
+17-ship, attempt 1: done" ]] || fail "it printed: $(cat "$tmp/out")"
+[[ $(sed -n '4,$p' "$tmp/out" | sed 's/[0-9]* ms: //') == "17-ship, attempt 1: done
+17-ship is complete: on its way
+  put
+  ready
+  taken
+  completed" ]] || fail "it printed: $(cat "$tmp/out")"
+check_redis 0 EXISTS muster:waiting:orders muster:depends:orders muster:scheduled:orders muster:failed:orders
+check_clean
+check_exit 1 env MUSTER_URL="unix://$tmp/nobody" "$MUSTER_EXAMPLES/jobs" orders 18
+check_err E_CONN
 
 # ---- retry
 

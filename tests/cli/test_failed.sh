@@ -40,7 +40,7 @@ check_waiting() {
 ok failed
 check_out 'QUEUE  GROUP  FAILED'
 ok failed q
-check_out 'ENTRY  FAILED  GROUP  MESSAGE  LEN  TASK'
+check_out 'ENTRY  FAILED  GROUP  MESSAGE  JOB  LEN  TASK'
 for operands in '' q 'q g' 'q --groups'; do
     # shellcheck disable=SC2086
     ok failed $operands --json
@@ -80,8 +80,8 @@ check_out ''
 ok failed q -n 1
 sed -E 's/^[0-9a-v]{11} /ENTRY /; s/[0-9-]{10}T[0-9:.]{12}Z/TIME/; s/  +/  /g' out >shown
 diff shown - <<'TABLE'
-ENTRY  FAILED  GROUP  MESSAGE  LEN  TASK
-ENTRY  TIME  other group  no\nway, and this is a messag…  4  five
+ENTRY  FAILED  GROUP  MESSAGE  JOB  LEN  TASK
+ENTRY  TIME  other group  no\nway, and this is a messag…  -  4  five
 TABLE
 ok failed q -n 1 --json
 now=$(date +%s%3N)
@@ -96,7 +96,7 @@ printf 'a\0b' >nul
 ok failed bytes --json
 grep -qE '"group":"failed","message_base64":"/w==","len":3,"task_base64":"YQBi"\}$' out || fail "not base64: $(cat out)"
 ok failed bytes
-grep -qE 'failed +\\xff +3  a\\x00b$' out || fail "not escaped: $(cat out)"
+grep -qE 'failed +\\xff +- +3  a\\x00b$' out || fail "not escaped: $(cat out)"
 printf '%s\n' {1..250} | "$MUSTER" enqueue pages >enqueued
 "$MUSTER" take pages -n 1000 | cut -f 1 | xargs "$MUSTER" fail >failed
 check_tasks pages "$(seq 250 -1 1 | paste -sd' ')"

@@ -84,7 +84,8 @@ where=("$src"/{src,lua,examples,scripts,tests})
 
 embed() {
     cmake -DLUA_DIR="$dir/lua" -DOUT_DIR="$dir/out" -DERRORS="$src/include/muster/error.h" \
-        -DKEYS="$src/src/lib/keys.h" -P "$src/cmake/lua.cmake" >"$dir/message" 2>&1
+        -DKEYS="$src/src/lib/keys.h" -DSETTINGS="$src/include/muster/job.h" \
+        -P "$src/cmake/lua.cmake" >"$dir/message" 2>&1
 }
 
 refuses() { # WHAT THE-MESSAGE-HOLDS, a script body on standard input

@@ -19,7 +19,7 @@ tasks() { sed 's/.*"task":"\(.*\)"}$/\1/' "$tmp/out" | sort | paste -sd' '; }
 
 # ---- 1
 ps
-check_out 'PROCESS  STARTED  LEASE-ENDS  CANCELLED  PROGRESS  LEN  TASK'
+check_out 'PROCESS  STARTED  LEASE-ENDS  CANCELLED  PROGRESS  JOB  LEN  TASK'
 ps --json
 check_out ''
 
@@ -30,14 +30,14 @@ wait_for says w1 'takes tasks'
 wait_for redis_is 1 HLEN muster:processing:w1:one
 ps
 generic
-check_out 'PROCESS  STARTED  LEASE-ENDS  CANCELLED  PROGRESS  LEN  TASK
-w1:TOKEN:one  TIME  -  no  18  grüße\n\t\\\x1b[31m\xff\xc2\x9b'
+check_out 'PROCESS  STARTED  LEASE-ENDS  CANCELLED  PROGRESS  JOB  LEN  TASK
+w1:TOKEN:one  TIME  -  no  -  18  grüße\n\t\\\x1b[31m\xff\xc2\x9b'
 printf 'a%.0s' {1..61} | "$MUSTER" enqueue two --whole >"$tmp/out"
 wait_for redis_is 1 HLEN muster:processing:w1:two
 ps --queue two
 generic
-check_out "PROCESS  STARTED  LEASE-ENDS  CANCELLED  PROGRESS  LEN  TASK
-w1:TOKEN:two  TIME  -  no  61  $(printf 'a%.0s' {1..59})…"
+check_out "PROCESS  STARTED  LEASE-ENDS  CANCELLED  PROGRESS  JOB  LEN  TASK
+w1:TOKEN:two  TIME  -  no  -  61  $(printf 'a%.0s' {1..59})…"
 ps --queue two --json
 token=$(redis HKEYS muster:processing:w1:two)
 started=$(sed 's/.*"started_at_ms":\([0-9]*\).*/\1/' "$tmp/out")

@@ -4,7 +4,7 @@
 # muster queues. Proves:
 #  1. no queue: the headings as text, nothing as JSON, status 0
 #  2. a row for each queue, the oldest first, with what waits, runs, is delayed, has failed, who is idle, whether
-#     it is paused; in JSON also what was cancelled
+#     it is paused; in JSON also what was cancelled, and jobs in other states
 #  3. names and figures of any width stay in their columns; names that are no UTF-8 are escaped, and base64 in JSON
 #  4. more rows than a table holds back at once are all there, under one heading
 set -eu
@@ -33,9 +33,10 @@ mixed        1        1        1       2     0  no
 plain        2        0        0       0     0  no
 idle         0        0        0       0     0  no'
 queues --json
-check_out '{"queue":"mixed","waiting":1,"running":1,"delayed":1,"failed":2,"idle":0,"paused":false,"cancelled":0}
-{"queue":"plain","waiting":2,"running":0,"delayed":0,"failed":0,"idle":0,"paused":false,"cancelled":0}
-{"queue":"idle","waiting":0,"running":0,"delayed":0,"failed":0,"idle":0,"paused":false,"cancelled":0}'
+none='"depends":0,"recurring":0,"complete":0,"cancelled":0'
+check_out '{"queue":"mixed","waiting":1,"running":1,"delayed":1,"failed":2,"idle":0,"paused":false,'"$none"'}
+{"queue":"plain","waiting":2,"running":0,"delayed":0,"failed":0,"idle":0,"paused":false,'"$none"'}
+{"queue":"idle","waiting":0,"running":0,"delayed":0,"failed":0,"idle":0,"paused":false,'"$none"'}'
 end worker TERM 0
 start worker "$MUSTER" work idle
 wait_for redis_is 1 ZCARD muster:idle:idle

@@ -11,8 +11,8 @@
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-verbs=(serve enqueue work queues workers ps peek take finish give-back retry fail extend cancel pause resume delete failed
-    replay drop sweep fail-worker check bench help)
+verbs=(serve enqueue put work queues workers ps peek take finish give-back retry fail extend cancel pause resume delete
+    job jobs change failed replay drop stats events config sweep fail-worker check bench help)
 
 # Whoever connects here gets status 69, not 2.
 export MUSTER_URL=unix://$tmp/nobody
@@ -68,7 +68,7 @@ check_usage peek q -n
 check_err '-n needs N'
 
 # ---- 2: operands
-for verb in enqueue work peek take cancel pause resume delete replay drop; do
+for verb in enqueue put work peek take cancel pause resume delete replay drop; do
     check_usage "$verb"
     check_err 'QUEUE is missing'
 done
@@ -76,7 +76,7 @@ for verb in finish give-back retry fail extend; do
     check_usage "$verb"
     check_err 'PROCESS is missing'
 done
-for verb in queues workers ps serve check; do
+for verb in queues workers ps serve check jobs stats events; do
     check_usage "$verb" word
     check_err "'word' is one word too many"
 done
@@ -84,7 +84,12 @@ for verb in peek take pause resume delete; do
     check_usage "$verb" q word
     check_err "'word' is one word too many"
 done
+for verb in job change; do
+    check_usage "$verb"
+    check_err 'ID is missing'
+done
 check_usage failed q g word
+check_usage put q data word
 check_usage help work word
 check_usage work q --
 check_err 'no command behind --'

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads and writes backoffs.
+ */
+#include "backoff.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "text.h"
+
+#define JITTER ",jitter="
+
+static int read_limit(const char **text, struct muster_backoff *out)
+{
+    *text += strlen("..");
+    out->exponential = 1;
+    if (!**text || **text == ',')
+        return 1;
+    return text_read_span(text, &out->max_ms) && out->max_ms > 0 && out->max_ms >= out->delay_ms;
+}
+
+static int read_jitter(const char **text, struct muster_backoff *out)
+{
+    int64_t percent;
+    *text += strlen(JITTER);
+    if (!text_read_number(text, &percent) || percent > 100 || **text != '%')
+        return 0;
+    out->jitter_percent = (int)percent;
+    ++*text;
+    return 1;
+}
+
+int backoff_read(const char *text, struct muster_backoff *out)
+{
+    *out = (struct muster_backoff){.delay_ms = 0};
+    if (!text_read_span(&text, &out->delay_ms))
+        return 0;
+    if (strncmp(text, "..", 2) == 0 && !read_limit(&text, out))
+        return 0;
+    if (strncmp(text, JITTER, strlen(JITTER)) == 0 && !read_jitter(&text, out))
+        return 0;
+    return !*text && out->delay_ms <= MUSTER_JOB_MS_MAX && out->max_ms <= MUSTER_JOB_MS_MAX;
+}
+
+const char *backoff_check(const char *text)
+{
+    struct muster_backoff backoff;
+    return backoff_read(text, &backoff) ? NULL : "it is 10s, 10s..1h or 10s.., and may have ,jitter=20% behind it";
+}
+
+const char *backoff_text(char out[BACKOFF_TEXT_SIZE], const struct muster_backoff *backoff)
+{
+    char delay[TEXT_SPAN_SIZE], max[TEXT_SPAN_SIZE] = "";
+    if (backoff->exponential && backoff->max_ms > 0)
+        text_span(max, backoff->max_ms);
+    int len = snprintf(out, BACKOFF_TEXT_SIZE, "%s%s%s", text_span(delay, backoff->delay_ms),
+                       backoff->exponential ? ".." : "", max);
+    if (backoff->jitter_percent > 0)
+        snprintf(out + len, BACKOFF_TEXT_SIZE - (size_t)len, JITTER "%d%%", backoff->jitter_percent);
+    return out;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster change: what a job has, while it is there. With several ids the same change is made to each, of which one that
+ * refuses it is named.
+ */
+#include <muster/job.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "each.h"
+#include "text.h"
+
+enum { QUEUE, PRIORITY, TAG, AFTER, TRACK, UNTRACK, LOG, EVERY, DATA };
+
+#define ALL "-all"
+
+static const char *check_sign(const char *text)
+{
+    return *text == '+' || *text == '-' ? NULL : "+ or - is missing in front of it";
+}
+
+static const char *check_tag(const char *text)
+{
+    const char *why = check_sign(text);
+    return why ? why : muster_tag_check(text + 1);
+}
+
+static const char *check_after(const char *text)
+{
+    const char *why = check_sign(text);
+    return why ? why : muster_job_id_check(text + 1);
+}
+
+static const char *check_log(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return "a line of the history has no control characters";
+    return strlen(text) > MUSTER_JOB_LOG_MAX ? "a line of the history has at most 4096 bytes" : NULL;
+}
+
+_Static_assert(MUSTER_JOB_LOG_MAX == 4096, "check_log() tells the limit");
+
+static const struct opt options[] = {
+    [QUEUE] = {.name = "queue",
+               .kind = OPT_STRING,
+               .argument = "QUEUE",
+               .help = "move it to this queue",
+               .check = muster_queue_check},
+    [PRIORITY] = {.name = "priority",
+                  .kind = OPT_INTEGER,
+                  .argument = "N",
+                  .help = "lower runs sooner",
+                  .min = -1000000000,
+                  .max = 1000000000},
+    [TAG] = {.name = "tag",
+             .kind = OPT_LIST,
+             .argument = "+TAG|-TAG",
+             .help = "add a tag, or take one off; may be given more than once",
+             .check = check_tag},
+    [AFTER] = {.name = "after",
+               .kind = OPT_LIST,
+               .argument = "+ID|-ID",
+               .help = "it waits for this job, too, or no longer; -all: for none any more",
+               .check = check_after},
+    [TRACK] = {.name = "track", .help = "put it on the list of tracked jobs"},
+    [UNTRACK] = {.name = "untrack", .help = "take it off that list"},
+    [LOG] = {.name = "log",
+             .kind = OPT_STRING,
+             .argument = "TEXT",
+             .help = "write a line into its history",
+             .check = check_log},
+    [EVERY] = {.name = "every",
+               .kind = OPT_DURATION,
+               .argument = "TIME",
+               .help = "recurring: from the next time on so often",
+               .min = 1000,
+               .max = MUSTER_JOB_MS_MAX},
+    [DATA] = {.name = "data", .kind = OPT_STRING, .argument = "DATA", .help = "its new data"},
+    {.help = NULL},
+};
+
+/* What a list of signed texts means. */
+struct signed_list {
+    const char **added, **removed;
+    size_t n_added, n_removed;
+    int all_removed;
+};
+
+static struct signed_list sort_out(const struct opt_value *value, const char *all)
+{
+    struct signed_list list = {
+        .added = need(calloc(value->n_texts + 1, sizeof *list.added)),
+        .removed = need(calloc(value->n_texts + 1, sizeof *list.removed)),
+    };
+    for (size_t i = 0; i < value->n_texts; i++) {
+        const char *text = value->texts[i];
+        if (all && strcmp(text, all) == 0)
+            list.all_removed = 1;
+        else if (*text == '+')
+            list.added[list.n_added++] = text + 1;
+        else
+            list.removed[list.n_removed++] = text + 1;
+    }
+    return list;
+}
+
+static void clear(struct signed_list *list)
+{
+    free(list->added);
+    free(list->removed);
+}
+
+static int change(const struct call *call, struct muster_client *client, const char *id, void *arg)
+{
+    return print_done(call, "id", id, "changed", muster_job_change(client, id, arg));
+}
+
+static int change_all(const struct call *call)
+{
+    const struct opt_value *own = call->own;
+    struct signed_list tags = sort_out(&own[TAG], NULL), after = sort_out(&own[AFTER], ALL);
+    struct muster_job_change wanted = {
+        .size = sizeof wanted,
+        .queue = own[QUEUE].text,
+        .priority = own[PRIORITY].set && own[PRIORITY].number == 0 ? MUSTER_ZERO : (int)own[PRIORITY].number,
+        .track = own[TRACK].set - own[UNTRACK].set,
+        .tag = tags.added,
+        .n_tag = tags.n_added,
+        .untag = tags.removed,
+        .n_untag = tags.n_removed,
+        .after = after.added,
+        .n_after = after.n_added,
+        .not_after = after.removed,
+        .n_not_after = after.n_removed,
+        .not_after_all = after.all_removed,
+        .log = own[LOG].text,
+        .every_ms = own[EVERY].number,
+        .data = {own[DATA].text, own[DATA].text ? strlen(own[DATA].text) : 0},
+    };
+    int code = each_operand(call, 0, change, &wanted);
+    clear(&tags);
+    clear(&after);
+    return code;
+}
+
+static int run(const struct call *call)
+{
+    const struct opt_value *own = call->own;
+    int any = 0;
+    int code = opt_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
+    if (code)
+        return code;
+    for (size_t i = 0; options[i].help; i++)
+        any |= own[i].set;
+    if (!any)
+        return usage_error(call, "what is to be changed is missing");
+    if (own[TRACK].set && own[UNTRACK].set)
+        return usage_error(call, "--track and --untrack exclude each other");
+    return change_all(call);
+}
+
+const struct command cmd_change = {
+    .name = "change",
+    .operands = "ID...",
+    .summary = "Change jobs: queue, priority, tags, what they wait for, tracking, data; or log a line",
+    .about =
+        "All of it is done, or nothing. A job that runs, failed or is complete is not moved, and only one that waits\n"
+        "for others gets other ones to wait for (exit code 1). One that waits for none any more is ready.\n",
+    .examples = "muster change invoice-17 --priority -5 --tag +urgent --tag -bulk\n"
+                "muster change ship-17 --after +customs-17 --after -packed-17\n"
+                "muster change invoice-17 --queue mail-slow --log 'the customer is in no hurry'\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = SIZE_MAX,
+    .run = run,
+};

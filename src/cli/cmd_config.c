@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster config: the settings of the namespace or of a queue. What is asked for and what is set may stand side by side;
+ * values are looked at before anything is set.
+ */
+#include <inttypes.h>
+#include <muster/job.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "each.h"
+#include "list.h"
+#include "text.h"
+
+enum { QUEUE, UNSET };
+
+static const struct out_column columns[] = {
+    {"NAME", "name", OUT_TEXT},     {"VALUE", "value", OUT_INTEGER}, {"FROM", "from", OUT_TEXT},
+    {NULL, "default", OUT_INTEGER}, {NULL, "least", OUT_INTEGER},    {NULL, "most", OUT_INTEGER},
+    {"WHAT", "what", OUT_TEXT},     {NULL, NULL, OUT_TEXT},
+};
+
+static int print_setting(const struct muster_setting *setting, void *arg)
+{
+    const struct out_cell cells[] = {
+        {.text = setting->name},    {.number = setting->value}, {.text = setting->from}, {.number = setting->fallback},
+        {.number = setting->least}, {.number = setting->most},  {.text = setting->what},
+    };
+    return out_row(arg, cells);
+}
+
+static int list(const struct call *call, struct muster_client *client, struct out_table *table)
+{
+    return muster_config_get(client, call->own[QUEUE].text, NULL, print_setting, table);
+}
+
+/* ---- one setting ---- */
+
+static int print_value(const struct muster_setting *setting, void *arg)
+{
+    (void)arg;
+    return out_text("%" PRId64 "\n", setting->value);
+}
+
+/* How long a setting's name is, in NAME or NAME=VALUE. */
+static size_t name_len(const char *operand)
+{
+    return strcspn(operand, "=");
+}
+
+static int is_in_ms(const char *operand)
+{
+    size_t len = name_len(operand);
+    return len > 3 && strncmp(operand + len - 3, "_ms", 3) == 0;
+}
+
+/* A number, and for a setting in ms also a duration with a unit. */
+static int read_value(const char *operand, int64_t *value)
+{
+    const char *text = operand + name_len(operand) + 1, *end = text;
+    if (text_read_number(&end, value) && !*end)
+        return 1;
+    end = text;
+    return is_in_ms(operand) && text_read_span(&end, value) && !*end;
+}
+
+/* The exact name, which is in the operand before a `=`, as a string of its own. */
+static int see_to(const struct call *call, struct muster_client *client, const char *operand, void *arg)
+{
+    (void)arg;
+    const char *queue = call->own[QUEUE].text;
+    struct out_table table = {.columns = columns, .json = 1};
+    int is_json = call->common[OPT_JSON].set, err;
+    char *name = need(strndup(operand, name_len(operand)));
+    int64_t value;
+    if (operand[name_len(operand)] == '=' && read_value(operand, &value))
+        err = print_done(call, "name", name, "set", muster_config_set(client, queue, name, &value));
+    else if (call->own[UNSET].set)
+        err = print_done(call, "name", name, "unset", muster_config_set(client, queue, name, NULL));
+    else
+        err = muster_config_get(client, queue, name, is_json ? print_setting : print_value, &table);
+    free(name);
+    return err;
+}
+
+static int check_operand(const struct call *call, const char *operand)
+{
+    int64_t value;
+    int has_value = operand[name_len(operand)] == '=', is_in_time = is_in_ms(operand);
+    if (call->own[UNSET].set && has_value)
+        return usage_error(call, "--unset is for the NAME of a setting, without a value");
+    if (!has_value || read_value(operand, &value))
+        return EXIT_DONE;
+    char *shown = text_printable(operand, strlen(operand), 60);
+    int code = usage_error(call, "%s: the value is not a number%s", shown,
+                           is_in_time ? ", in ms or with a unit, as in 500ms, 3s, 5m, 2h, 7d" : "");
+    free(shown);
+    return code;
+}
+
+/* ---- the verb ---- */
+
+static const struct opt options[] = {
+    [QUEUE] = {.name = "queue",
+               .kind = OPT_STRING,
+               .argument = "QUEUE",
+               .help = "of this queue (of the namespace: what holds where a queue has none of its own)",
+               .check = muster_queue_check},
+    [UNSET] = {.name = "unset", .help = "unset each NAME: what holds elsewhere, or the default, counts again"},
+    {.help = NULL},
+};
+
+static int run(const struct call *call)
+{
+    int code = EXIT_DONE;
+    for (size_t i = 0; i < call->n_operands && !code; i++)
+        code = check_operand(call, call->operands[i]);
+    if (code)
+        return code;
+    if (call->n_operands > 0)
+        return each_operand(call, 0, see_to, NULL);
+    if (call->own[UNSET].set)
+        return usage_error(call, "--unset: NAME is missing");
+    return list_print(call, columns, list);
+}
+
+const struct command cmd_config = {
+    .name = "config",
+    .operands = "[NAME[=VALUE]...]",
+    .summary = "Show, set and unset settings, of the namespace or of a queue",
+    .about =
+        "Without a NAME all settings are listed, with what counts and from where. A queue's own value counts before\n"
+        "the namespace's, and that before the default. It counts from the next call of anybody on. A NAME that is\n"
+        "none is exit code 3, a VALUE that is not allowed 2.\n",
+    .examples = "muster config --queue mail\n"
+                "muster config --queue mail max_running=10\n"
+                "muster config keep_jobs_ms=2d keep_history=20\n"
+                "muster config keep_jobs\n"
+                "muster config --queue mail --unset max_running\n",
+    .options = options,
+    .max_operands = SIZE_MAX,
+    .run = run,
+};

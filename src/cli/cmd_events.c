@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster events: what happens to jobs, as JSON lines, until it is told to stop. A signal may come at any time: it is held
+ * back while a line is written, so that no line is cut off, and there is nothing else to put in order.
+ */
+#include <muster/job.h>
+#include <signal.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "connect.h"
+#include "out.h"
+
+enum { QUEUE, TRACKED };
+
+static const struct opt options[] = {
+    [QUEUE] = {.name = "queue",
+               .kind = OPT_STRING,
+               .argument = "QUEUE",
+               .help = "only jobs of this queue",
+               .check = muster_queue_check},
+    [TRACKED] = {.name = "tracked", .help = "only jobs that are tracked"},
+    {.help = NULL},
+};
+
+static void on_stop_signal(int signo)
+{
+    (void)signo;
+    _exit(EXIT_DONE);
+}
+
+static void set_signals(sigset_t *set)
+{
+    const struct sigaction action = {.sa_handler = on_stop_signal, .sa_flags = SA_RESTART};
+    sigemptyset(set);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+struct listening {
+    const struct call *call;
+    sigset_t signals;
+};
+
+static int print_event(const struct muster_job_event *event, void *arg)
+{
+    static const struct out_column columns[] = {
+        {NULL, "at_ms", OUT_TIME},  {NULL, "what", OUT_TEXT}, {NULL, "id", OUT_TEXT},     {NULL, "queue", OUT_TEXT},
+        {NULL, "worker", OUT_TEXT}, {NULL, "text", OUT_TEXT}, {NULL, "tracked", OUT_YES}, {NULL, NULL, OUT_TEXT},
+    };
+    struct listening *l = arg;
+    const struct out_cell cells[] = {
+        {.number = event->at_ms},
+        {.text = event->what},
+        {.text = event->id},
+        {.text = event->queue},
+        {.text = *event->worker ? event->worker : NULL},
+        {.text = *event->text ? event->text : NULL},
+        {.number = event->tracked},
+    };
+    if (l->call->own[TRACKED].set && !event->tracked)
+        return 0;
+    sigprocmask(SIG_BLOCK, &l->signals, NULL);
+    out_json(columns, cells);
+    int err = out_flush();
+    sigprocmask(SIG_UNBLOCK, &l->signals, NULL);
+    return err;
+}
+
+static int print_ready(void *arg)
+{
+    struct listening *l = arg;
+    complain(l->call, "listens");
+    return 0;
+}
+
+static int run(const struct call *call)
+{
+    const struct opt_value *timeout = &call->common[OPT_TIMEOUT];
+    struct listening listening = {.call = call};
+    struct muster_client *client;
+    int code = client_open(call, &client);
+    if (code)
+        return code;
+    set_signals(&listening.signals);
+    int err = muster_job_listen(client, call->own[QUEUE].text, timeout->set ? timeout->number : INT64_MAX, print_ready,
+                                print_event, &listening);
+    if (err != MUSTER_E_TIMEOUT)
+        return client_close(call, client, err);
+    muster_client_free(client);
+    return EXIT_TIMEOUT;
+}
+
+const struct command cmd_events = {
+    .name = "events",
+    .operands = "",
+    .summary = "Print what happens to jobs, one JSON object per line, until it is interrupted",
+    .about = "What happens before it says that it listens, or while there is no connection, is not heard. With "
+             "--timeout it\n"
+             "ends after that time, with exit code 124.\n",
+    .examples = "muster events --queue mail\n"
+                "muster events --tracked --timeout 1h | tee events\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster job: all that is known of single jobs. One that does not exist is named, the others are told of all the same.
+ */
+#include <muster/job.h>
+#include <stdint.h>
+
+#include "command.h"
+#include "connect.h"
+#include "job_row.h"
+
+struct printing {
+    int json, n;
+};
+
+static int print_job(const struct muster_job *job, void *arg)
+{
+    struct printing *p = arg;
+    if (p->n++ > 0 && !p->json)
+        out_text("\n");
+    return job_print(job, p->json);
+}
+
+static int print_data(const struct muster_job *job, void *arg)
+{
+    (void)arg;
+    return out_bytes(job->data.data, job->data.len);
+}
+
+static int print_result(const struct muster_job *job, void *arg)
+{
+    (void)arg;
+    return out_bytes(job->result.data, job->result.len);
+}
+
+enum { DATA, RESULT };
+
+static const struct opt options[] = {
+    [DATA] = {.name = "data", .help = "print nothing but its data, as they are"},
+    [RESULT] = {.name = "result", .help = "print nothing but its result, as it is"},
+    {.help = NULL},
+};
+
+static int run(const struct call *call)
+{
+    const struct opt_value *own = call->own;
+    struct printing printing = {.json = call->common[OPT_JSON].set};
+    muster_job_fn *print = own[DATA].set ? print_data : own[RESULT].set ? print_result : print_job;
+    struct muster_client *client;
+    int code = opt_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
+    if (code)
+        return code;
+    if (own[DATA].set + own[RESULT].set + printing.json > 1)
+        return usage_error(call, "--data, --result and --json exclude each other");
+    code = client_open(call, &client);
+    if (code)
+        return code;
+    return client_close(
+        call, client, muster_job_get(client, (const char *const *)call->operands, call->n_operands, print, &printing));
+}
+
+const struct command cmd_job = {
+    .name = "job",
+    .operands = "ID...",
+    .summary = "Show jobs: their state, data, result, what they wait for, and their history",
+    .about = "States are scheduled (its time has not come), depends (waits for other jobs), waiting, running, failed,\n"
+             "complete and recurring. A job that does not exist is exit code 3.\n",
+    .examples = "muster job invoice-17\n"
+                "muster job invoice-17 --json\n"
+                "muster job resize-17 --result >small.jpg\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = SIZE_MAX,
+    .run = run,
+};

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster jobs: how many jobs of a queue are in each state, the jobs of one state, tag or group of failures, or the tags
+ * themselves.
+ */
+#include <muster/job.h>
+#include <stdint.h>
+
+#include "command.h"
+#include "each.h"
+#include "job_row.h"
+#include "list.h"
+
+enum { QUEUE, STATE, TAG, GROUP, TRACKED, TAGS, COUNT, OFFSET };
+
+/* ---- how many ---- */
+
+#define STATE_COLUMN(state, name) {name, name, OUT_COUNT},
+static const struct out_column count_columns[] = {{"queue", "queue", OUT_TEXT},
+                                                  MUSTER_JOB_STATES(STATE_COLUMN){NULL, NULL, OUT_TEXT}};
+
+static int count_queue(struct muster_client *client, const char *queue, void *arg)
+{
+    uint64_t counts[MUSTER_JOB_STATE_COUNT];
+    struct out_cell cells[MUSTER_JOB_STATE_COUNT + 1] = {{.text = queue}};
+    int err = muster_job_counts(client, queue, counts);
+    if (err != MUSTER_OK)
+        return err;
+    for (size_t i = 0; i < MUSTER_JOB_STATE_COUNT; i++)
+        cells[i + 1].number = (int64_t)counts[i];
+    out_row(arg, cells);
+    return MUSTER_OK;
+}
+
+static int list_counts(const struct call *call, struct muster_client *client, struct out_table *table)
+{
+    const char *queue = call->own[QUEUE].text;
+    return queue ? count_queue(client, queue, table) : each_queue(client, count_queue, table);
+}
+
+/* ---- which ones ---- */
+
+static int print_job(const struct muster_job *job, void *arg)
+{
+    return job_row(arg, job);
+}
+
+static int list_jobs(const struct call *call, struct muster_client *client, struct out_table *table)
+{
+    const struct opt_value *own = call->own;
+    const struct muster_job_filter filter = {
+        .size = sizeof filter,
+        .queue = own[QUEUE].text,
+        .tag = own[TAG].text,
+        .group = own[GROUP].text,
+        .state = own[STATE].set ? (enum muster_job_state)muster_job_state_of(own[STATE].text) : MUSTER_JOB_SCHEDULED,
+        .by_state = own[STATE].set,
+        .tracked = own[TRACKED].set,
+        .offset = (uint64_t)own[OFFSET].number,
+        .n = (uint64_t)own[COUNT].number,
+    };
+    return muster_job_list(client, &filter, print_job, table);
+}
+
+/* ---- tags ---- */
+
+static const struct out_column tag_columns[] = {
+    {"TAG", "tag", OUT_TEXT}, {"JOBS", "jobs", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
+
+static int print_tag(const struct muster_tag *tag, void *arg)
+{
+    return out_row(arg, (const struct out_cell[]){{.text = tag->name}, {.number = (int64_t)tag->jobs}});
+}
+
+#define TAGS_SHOWN 25
+
+static int list_tags(const struct call *call, struct muster_client *client, struct out_table *table)
+{
+    const struct opt_value *own = call->own;
+    return muster_tag_list(client, (uint64_t)own[OFFSET].number,
+                           own[COUNT].set ? (uint64_t)own[COUNT].number : TAGS_SHOWN, print_tag, table);
+}
+
+/* ---- the verb ---- */
+
+static const char *check_state(const char *name)
+{
+    return muster_job_state_of(name) < 0
+               ? "it is one of scheduled, depends, waiting, running, failed, complete and recurring"
+               : NULL;
+}
+
+static const struct opt options[] = {
+    [QUEUE] = {.name = "queue",
+               .kind = OPT_STRING,
+               .argument = "QUEUE",
+               .help = "of this queue; alone: how many are in each state",
+               .check = muster_queue_check},
+    [STATE] = {.name = "state",
+               .kind = OPT_STRING,
+               .argument = "STATE",
+               .help = "those in this state, of a --queue, or with a --tag, or --tracked",
+               .check = check_state},
+    [TAG] = {.name = "tag",
+             .kind = OPT_STRING,
+             .argument = "TAG",
+             .help = "those with this tag",
+             .check = muster_tag_check},
+    [GROUP] = {.name = "group",
+               .kind = OPT_STRING,
+               .argument = "GROUP",
+               .help = "those of a --queue that failed, in this group",
+               .check = opt_check_group},
+    [TRACKED] = {.name = "tracked", .help = "those that are tracked"},
+    [TAGS] = {.name = "tags", .help = "the tags instead, those of most jobs first, so many (25)"},
+    [COUNT] = {.letter = 'n',
+               .kind = OPT_COUNT,
+               .argument = "N",
+               .help = "so many at most (all)",
+               .min = 1,
+               .max = INT64_MAX},
+    [OFFSET] = {.name = "offset",
+                .kind = OPT_COUNT,
+                .argument = "N",
+                .help = "leave out the first N",
+                .fallback = "0",
+                .max = INT64_MAX},
+    {.help = NULL},
+};
+
+static int run_tags(const struct call *call)
+{
+    const struct opt_value *own = call->own;
+    if (own[QUEUE].set || own[STATE].set || own[TAG].set || own[GROUP].set || own[TRACKED].set)
+        return usage_error(call, "--tags are those of all jobs: it goes with -n and --offset only");
+    return list_print(call, tag_columns, list_tags);
+}
+
+static int run(const struct call *call)
+{
+    const struct opt_value *own = call->own;
+    int by_state = own[STATE].set, by_group = own[GROUP].set, by_other = own[TAG].set || own[TRACKED].set;
+    if (own[TAGS].set)
+        return run_tags(call);
+    if (own[TAG].set && own[TRACKED].set)
+        return usage_error(call, "--tag and --tracked exclude each other");
+    if (by_group && (by_state || by_other))
+        return usage_error(call, "--group is of the failed jobs of a --queue, and goes with nothing else");
+    if ((by_group || (by_state && !by_other)) && !own[QUEUE].set)
+        return usage_error(call, "--state and --group are for a --queue, which is missing");
+    if (by_state || by_group || by_other)
+        return list_print(call, job_columns, list_jobs);
+    if (own[COUNT].set || own[OFFSET].set)
+        return usage_error(call, "-n and --offset are for a list: say --state, --tag, --group, --tracked or --tags");
+    return list_print(call, count_columns, list_counts);
+}
+
+const struct command cmd_jobs = {
+    .name = "jobs",
+    .operands = "",
+    .summary = "List jobs, by state, tag or group of failures; or count them, or list their tags",
+    .about =
+        "Without any of these it tells how many jobs are in each state, queue by queue. Waiting ones come in the\n"
+        "order in which they are taken, scheduled and recurring ones by when they are due, failed ones newest first,\n"
+        "others by since when they are so; by tag or tracked, oldest first.\n",
+    .examples = "muster jobs\n"
+                "muster jobs --queue mail --state scheduled -n 20\n"
+                "muster jobs --tag order-17 --json\n"
+                "muster jobs --queue mail --group exit-1\n"
+                "muster jobs --tags\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster put: one job. Its data come from the command line or, whole, from standard input; what it is to be else is in
+ * options, of which those not given mean the library's defaults, or with --replace what the job has.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <muster/job.h>
+#include <string.h>
+
+#include "backoff.h"
+#include "command.h"
+#include "connect.h"
+#include "input.h"
+#include "out.h"
+
+enum { ID, PRIORITY, DELAY, RETRIES, BACKOFF, LIMIT, TAG, AFTER, TRACK, REPLACE, EVERY, OFFSET, BACKLOG };
+
+static const struct opt options[] = {
+    [ID] = {.name = "id",
+            .kind = OPT_STRING,
+            .argument = "ID",
+            .help = "the job's (32 hex digits)",
+            .check = muster_job_id_check},
+    [PRIORITY] = {.name = "priority",
+                  .kind = OPT_INTEGER,
+                  .argument = "N",
+                  .help = "lower runs sooner, below 0 before all tasks, above 0 after them (0)",
+                  .min = -1000000000,
+                  .max = 1000000000},
+    [DELAY] = {.name = "delay",
+               .kind = OPT_DURATION,
+               .argument = "TIME",
+               .help = "not before so long from now",
+               .max = MUSTER_JOB_MS_MAX},
+    [RETRIES] = {.name = "retries",
+                 .kind = OPT_COUNT,
+                 .argument = "N",
+                 .help = "so many retries, then it fails (5)",
+                 .max = MUSTER_JOB_RETRIES_MAX},
+    [BACKOFF] = {.name = "backoff",
+                 .kind = OPT_STRING,
+                 .argument = "WAIT",
+                 .help = "how long a retry waits, see above (0s)",
+                 .check = backoff_check},
+    [LIMIT] = {.name = "limit",
+               .kind = OPT_DURATION,
+               .argument = "TIME",
+               .help = "how long a handler may run on it",
+               .min = 1,
+               .max = MUSTER_JOB_MS_MAX},
+    [TAG] = {.name = "tag",
+             .kind = OPT_LIST,
+             .argument = "TAG",
+             .help = "a tag; may be given more than once",
+             .check = muster_tag_check},
+    [AFTER] = {.name = "after",
+               .kind = OPT_LIST,
+               .argument = "ID",
+               .help = "not before this job is complete; may be given more than once",
+               .check = muster_job_id_check},
+    [TRACK] = {.name = "track", .help = "put it on the list of tracked jobs, and mark its events"},
+    [REPLACE] = {.name = "replace", .help = "if a job of this --id is alive, change it to this and move it here"},
+    [EVERY] = {.name = "every",
+               .kind = OPT_DURATION,
+               .argument = "TIME",
+               .help = "recurring: makes a job ID-1, ID-2, ... every so long",
+               .min = 1000,
+               .max = MUSTER_JOB_MS_MAX},
+    [OFFSET] = {.name = "offset",
+                .kind = OPT_DURATION,
+                .argument = "TIME",
+                .help = "recurring: the first one so long from now (at once)",
+                .max = MUSTER_JOB_MS_MAX},
+    [BACKLOG] = {.name = "backlog",
+                 .kind = OPT_COUNT,
+                 .argument = "N",
+                 .help = "recurring: make up for at most so many times that passed (all)",
+                 .min = 1,
+                 .max = INT_MAX},
+    {.help = NULL},
+};
+
+_Static_assert(MUSTER_JOB_RETRIES_DEFAULT == 5, "the help of --retries tells the default");
+
+static int check_options(const struct call *call)
+{
+    const struct opt_value *own = call->own;
+    if (own[REPLACE].set && !own[ID].set)
+        return usage_error(call, "--replace is for a job of a known --id");
+    if (!own[EVERY].set && (own[OFFSET].set || own[BACKLOG].set))
+        return usage_error(call, "--offset and --backlog are for a job that recurs --every so long");
+    if (own[EVERY].set && (own[DELAY].set || own[AFTER].set))
+        return usage_error(call, "--delay and --after are not for a recurring job; its first time is --offset");
+    return EXIT_DONE;
+}
+
+/* A number that was given: 0 is meant, then. */
+static int number_of(const struct opt_value *value)
+{
+    return value->set && value->number == 0 ? MUSTER_ZERO : (int)value->number;
+}
+
+static int put(const struct call *call, struct muster_client *client, const struct muster_bytes *data, char *id)
+{
+    const struct opt_value *own = call->own;
+    struct muster_backoff backoff;
+    const struct muster_job_spec spec = {
+        .size = sizeof spec,
+        .id = own[ID].text,
+        .data = *data,
+        .priority = number_of(&own[PRIORITY]),
+        .retries = number_of(&own[RETRIES]),
+        .track = own[TRACK].set,
+        .replace = own[REPLACE].set,
+        .backlog = (int)own[BACKLOG].number,
+        .delay_ms = own[DELAY].number,
+        .limit_ms = own[LIMIT].number,
+        .every_ms = own[EVERY].number,
+        .offset_ms = own[OFFSET].number,
+        .tags = own[TAG].texts,
+        .n_tags = own[TAG].n_texts,
+        .after = own[AFTER].texts,
+        .n_after = own[AFTER].n_texts,
+        .backoff = own[BACKOFF].set && backoff_read(own[BACKOFF].text, &backoff) ? &backoff : NULL,
+    };
+    return muster_job_put(client, call->operands[0], &spec, id);
+}
+
+static void print_put(const struct call *call, const char *id)
+{
+    static const struct out_column columns[] = {
+        {NULL, "id", OUT_TEXT}, {NULL, "queue", OUT_TEXT}, {NULL, NULL, OUT_TEXT}};
+    if (call->common[OPT_JSON].set)
+        out_json(columns, (const struct out_cell[]){{.text = id}, {.text = call->operands[0]}});
+    else
+        out_text("%s\n", id);
+}
+
+static int put_data(const struct call *call, const struct muster_bytes *data)
+{
+    char id[MUSTER_JOB_ID_MAX + 1] = "";
+    struct muster_client *client;
+    int code = client_open(call, &client);
+    if (code)
+        return code;
+    code = client_close(call, client, put(call, client, data, id));
+    if (!code)
+        print_put(call, id);
+    return code;
+}
+
+static int put_input(const struct call *call)
+{
+    struct input in = {.delimiter = INPUT_WHOLE, .at_once = 1};
+    int code = EXIT_FAILED;
+    enum input_state state = input_next(&in);
+    if (state == INPUT_END)
+        code = put_data(call, in.tasks);
+    else if (state == INPUT_FAILED)
+        complain(call, "cannot read standard input: %s", strerror(errno));
+    else
+        complain(call, "the data are longer than %zu MiB; store them elsewhere and make their place the data",
+                 MUSTER_TASK_MAX_DEFAULT >> 20);
+    input_clear(&in);
+    return code;
+}
+
+static int run(const struct call *call)
+{
+    int code = check_options(call);
+    if (code)
+        return code;
+    if (call->n_operands == 1)
+        return put_input(call);
+    const char *text = call->operands[1];
+    return put_data(call, &(const struct muster_bytes){text, strlen(text)});
+}
+
+const struct command cmd_put = {
+    .name = "put",
+    .operands = "QUEUE [DATA]",
+    .summary = "Put a job into a queue: DATA, or all of standard input; and print its id",
+    .about = "A job is a task with an id, a record and a history (`muster job`). Workers take it like any task, and "
+             "get DATA.\n"
+             "\n"
+             "WAIT is 10s: a retry waits so long; 10s..1h: that doubles with each one, up to an hour; or 10s..: "
+             "without end.\n"
+             "With ,jitter=20% behind it, it is less by a random part of up to so much.\n"
+             "\n"
+             "An ID whose job is alive is refused (exit code 1); one whose job is complete or failed may be put again. "
+             "With\n"
+             "--replace what is not given stays as the job has it, but for DATA; whoever runs it loses it.\n",
+    .examples = "muster put mail '{\"to\": \"alice@example.org\"}'\n"
+                "muster put mail --id invoice-17 --retries 8 --backoff 10s..1h,jitter=20% <invoice.json\n"
+                "muster put ship 17 --id ship-17 --after paid-17 --after packed-17 --tag order-17\n"
+                "muster put report --id nightly --every 1d --offset 3h '{}'\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 2,
+    .n_queues = 1,
+    .run = run,
+};

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# muster events. Proves:
+#  1. it says when it listens; from then on each event is one line of JSON, with its time, and written at once
+#  2. --queue and --tracked leave out the others
+#  3. SIGINT and SIGTERM end it with status 0, --timeout with 124, a closed pipe with 1, all without a line about it
+#  4. when nobody listens, nothing is published
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck disable=SC2154 # tmp is lib.sh's
+cd "$tmp"
+start_redis
+
+ok() { check_exit 0 "$MUSTER" "$@"; }
+listen() {
+    start "$@"
+    wait_for says "$1" 'listens'
+}
+# events NAME: what was heard, of which job
+events() { sed 's/.*"what":"\([^"]*\)","id":"\([^"]*\)".*/\1 \2/' "$1.out" | paste -sd,; }
+events_are() { [[ $(events "$1") == "$2" ]]; }
+
+# ---- 1
+listen all "$MUSTER" events
+listen one "$MUSTER" events --queue q
+listen tracked "$MUSTER" events --tracked
+ok put q data --id a
+ok put other data --id b --track
+process=$("$MUSTER" take q | cut -f 1)
+ok retry "$process" --delay 0s
+process=$("$MUSTER" take q | cut -f 1)
+ok finish "$process"
+ok change b --log 'a line'
+ok cancel --job b
+wait_for grep -q '"what":"cancelled"' all.out
+grep -qE '^\{"at_ms":[0-9]+,"what":"put","id":"a","queue":"q",("text":"[^"]*",)?"tracked":false\}$' all.out ||
+    fail "not in form: $(cat all.out)"
+grep -qE '"what":"taken","id":"a","queue":"q","worker":"\.lease",' all.out || fail "no worker: $(cat all.out)"
+grep -qE '"what":"log","id":"b","queue":"other","text":"a line","tracked":true\}$' all.out || fail "no line: $(cat all.out)"
+now=$(date +%s%3N)
+at=$(head -n 1 all.out | sed 's/.*"at_ms":\([0-9]*\).*/\1/')
+((at > now - 60000 && at <= now + 1000)) || fail "at $at, now it is $now"
+
+# ---- 2
+grep '"queue":"q"' all.out >of-q
+wait_for cmp -s of-q one.out
+grep '"id":"b"' all.out >of-b
+wait_for cmp -s of-b tracked.out
+events_are one 'put a,taken a,retried a,taken a,completed a' || fail "of q: $(events one)"
+
+# ---- 3
+end all INT 0
+end one TERM 0
+(($(wc -l <one.err) == 1)) || fail "it said: $(cat one.err)"
+end tracked KILL 137
+check_exit 124 "$MUSTER" events --timeout 100ms
+check_out ''
+check_err 'listens'
+mkfifo pipe
+start closed bash -c 'exec "$0" events >pipe' "$MUSTER"
+head -n 1 pipe >first &
+reader=$!
+wait_for says closed listens
+ok put q data --id c
+wait "$reader"
+ok cancel --job c
+check_end closed 1
+(($(wc -l <closed.err) == 1)) || fail "it said: $(cat closed.err)"
+
+# ---- 4
+redis HDEL muster:config listen >said
+start monitor redis-cli -s "$socket" MONITOR
+wait_for grep -q OK monitor.out
+ok put q data --id d
+wait_for grep -q '"muster:job:d"' monitor.out
+ok job d
+wait_for grep -q 'HGETALL.*job:d' monitor.out
+! grep -qi publish monitor.out || fail "published: $(grep -i publish monitor.out)"
+end monitor KILL 137
+check_usage events word
+check_usage events --queue ''
+check_clean
