@@ -151,9 +151,9 @@ function Jobs.retry(P, job, worker, token, delay_ms, group, message)
   Jobs.count(P, job.queue, 'retried')
   local at_ms = now_ms() + math.min(delay_ms or backoff(job, retried), 10 * 366 * DAY_MS)
   if at_ms > now_ms() then
-    Jobs.schedule(P, job, at_ms, 'retried', group)
+    Jobs.schedule(P, job, at_ms, 'retried', group, worker)
   else
-    Jobs.wait(P, job, 'retried', group)
+    Jobs.wait(P, job, 'retried', group, worker)
   end
 end
 

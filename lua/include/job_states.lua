@@ -38,13 +38,13 @@ local function wait_in_line(P, job)
 end
 
 -- To the end of its priority in its queue.
-function Jobs.wait(P, job, what, text)
+function Jobs.wait(P, job, what, text, worker)
   leave(P, job)
   new_place(P, job)
   wait_in_line(P, job)
   Jobs.save(P, job)
   if what then
-    Jobs.tell(P, job, what, text)
+    Jobs.tell(P, job, what, text, worker)
   end
 end
 
@@ -57,7 +57,7 @@ function Jobs.back(P, job, what)
   Jobs.tell(P, job, what, worker, worker)
 end
 
-function Jobs.schedule(P, job, at_ms, what, text)
+function Jobs.schedule(P, job, at_ms, what, text, worker)
   leave(P, job)
   new_place(P, job)
   Jobs.set(job, 'worker', nil)
@@ -66,7 +66,7 @@ function Jobs.schedule(P, job, at_ms, what, text)
   enter(P, job, 'scheduled', at_ms)
   Jobs.save(P, job)
   note_due(P, job.queue, at_ms)
-  Jobs.tell(P, job, what, text)
+  Jobs.tell(P, job, what, text, worker)
 end
 
 -- It waits for nothing any more, but maybe for its time.

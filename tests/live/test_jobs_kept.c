@@ -284,7 +284,7 @@ static void live_a_life(struct scene *s)
 static void a_jobs_life_is_heard(void **state)
 {
     assert_job_events(*state, "q", live_a_life,
-                      "a:put! a:taken@.lease=.lease! a:retried! a:log=a line! a:changed! a:taken@.lease=.lease! "
+                      "a:put! a:taken@.lease=.lease! a:retried@.lease! a:log=a line! a:changed! a:taken@.lease=.lease! "
                       "a:given-back@.lease=.lease! a:taken@.lease=.lease! a:failed@.lease=g! a:cancelled! ");
 }
 
