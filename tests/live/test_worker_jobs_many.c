@@ -109,8 +109,11 @@ static void a_job_that_sends_itself_on_comes_again_at_its_time(void **state)
 {
     struct scene *s = *state;
     int runs = 0;
-    live_worker_idle(s, &(struct worker_spec){
-                            .id = "w", .ttl_ms = HOUR_MS, .queues = {{"q", 0}}, .handler = send_itself_on, .arg = &runs});
+    live_worker_idle(s, &(struct worker_spec){.id = "w",
+                                              .ttl_ms = HOUR_MS,
+                                              .queues = {{"q", 0}},
+                                              .handler = send_itself_on,
+                                              .arg = &runs});
     job_put(s, "q", JOB_SPEC(.id = "a", .retries = MUSTER_ZERO));
     raw_await(s->server->redis, s->base, 1, "ZCARD %s:complete:q", s->prefix);
     assert_int_equal(scene_starts(s), TIMES);
