@@ -327,6 +327,7 @@ MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int6
  *            "cancelled", "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed, or its worker
  *            died), "tracked", "untracked", "log" (`text`)
  *   worker   whose hands it is or was in; "" else
+ *   text     as above; put by being advanced: the queue it comes from; else the worker again, or ""
  *   tracked  the job is tracked
  */
 struct muster_job_event {
