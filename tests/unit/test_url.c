@@ -111,7 +111,7 @@ static const struct accepted nothing;
 
 static void assert_same_text(const char *of, const char *found, const char *expected)
 {
-    if (!found != !expected || (found && strcmp(found, expected) != 0))
+    if (found && expected ? strcmp(found, expected) != 0 : found != expected)
         fail_msg("%s: '%s', expected '%s'", of, found ? found : "NULL", expected ? expected : "NULL");
 }
 
