@@ -170,8 +170,10 @@ static int listen_on(struct muster_client *c, struct redis *listener, struct lis
     while (!l->stop) {
         struct redisReply *message;
         int64_t now = clock_ms(), left_ms = wait_ms - (now - began_at_ms);
-        if (left_ms <= 0)
+        if (left_ms <= 0) {
+            redis_error_set(c->redis, "the %lld ms to listen are over", (long long)wait_ms);
             return MUSTER_E_TIMEOUT;
+        }
         if (now - renewed_at_ms >= RENEW_MS) {
             int err = say_that_we_listen(c, l->told);
             if (err != MUSTER_OK)

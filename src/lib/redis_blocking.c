@@ -331,6 +331,7 @@ static int finish_script(struct redis *r, enum script_id id, struct command *c, 
     const struct lua_script *script = &lua_scripts[id];
     if (is_noscript(r, err)) {
         trace_line(TRACE_SCRIPT, "%s: Redis does not know it yet, sent whole", script->name);
+        *r->error = '\0'; /* no failure of the caller's */
         c->argv[0] = "EVAL";
         c->lens[0] = strlen("EVAL");
         c->argv[1] = (const char *)script->body;

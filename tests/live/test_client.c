@@ -214,6 +214,7 @@ static void forgotten_scripts_are_sent_again(void **state)
         raw_do(s->server->redis, "SCRIPT FLUSH");
         assert_ok(muster_task_enqueue_many(s->client, "many", tasks, N_OF(tasks), NULL, &waiting));
         assert_int_equal(waiting, N_OF(tasks) * (size_t)(i + 1));
+        assert_string_equal(muster_client_error(s->client), ""); /* none of these calls has failed */
     }
     assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:one", s->prefix), 6);
 }
