@@ -92,6 +92,8 @@ static int run(const struct call *call)
         return usage_error(call, "--process and --job exclude each other");
     if (own[DEPENDENTS].set && !own[JOB].set)
         return usage_error(call, "--dependents is for jobs: muster cancel --job ID...");
+    if (call->n_operands == 0)
+        return usage_error(call, "%s is missing", own[JOB].set ? "ID" : own[PROCESS].set ? "PROCESS" : "QUEUE");
     if (own[JOB].set)
         return cancel_jobs(call);
     if (own[PROCESS].set)
@@ -118,7 +120,6 @@ const struct command cmd_cancel = {
                 "muster cancel --process host-4711-8c1f2a:08h2v5k3q01:mail\n"
                 "muster cancel --job order-17 --dependents\n",
     .options = options,
-    .min_operands = 1,
     .max_operands = SIZE_MAX,
     .run = run,
 };

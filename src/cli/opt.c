@@ -53,7 +53,7 @@ static int set_number(const struct call *call, const struct opt *o, struct opt_v
                       const char *text)
 {
     static const char *const wanted[] = {
-        [OPT_COUNT] = "a number",
+        [OPT_COUNT] = "a number of 0 or more",
         [OPT_INTEGER] = "a number",
         [OPT_DURATION] = "a duration: a number and a unit, as in 500ms, 3s, 5m, 2h, 7d",
     };

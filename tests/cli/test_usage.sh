@@ -76,6 +76,10 @@ for verb in finish give-back retry fail extend; do
     check_usage "$verb"
     check_err 'PROCESS is missing'
 done
+check_usage cancel --process
+check_err 'PROCESS is missing'
+check_usage cancel --job
+check_err 'ID is missing'
 for verb in queues workers ps serve check jobs stats events; do
     check_usage "$verb" word
     check_err "'word' is one word too many"
