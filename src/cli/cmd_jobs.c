@@ -3,6 +3,7 @@
  * muster jobs: how many jobs of a queue are in each state, the jobs of one state, tag or group of failures, or the tags
  * themselves.
  */
+#include <ctype.h>
 #include <muster/job.h>
 #include <stdint.h>
 
@@ -15,9 +16,21 @@ enum { QUEUE, STATE, TAG, GROUP, TRACKED, TAGS, COUNT, OFFSET };
 
 /* ---- how many ---- */
 
-#define STATE_COLUMN(state, name) {name, name, OUT_COUNT},
-static const struct out_column count_columns[] = {{"queue", "queue", OUT_TEXT},
-                                                  MUSTER_JOB_STATES(STATE_COLUMN){NULL, NULL, OUT_TEXT}};
+#define STATE_COLUMN(state, name) {NULL, name, OUT_COUNT},
+static struct out_column count_columns[] = {{"QUEUE", "queue", OUT_TEXT},
+                                            MUSTER_JOB_STATES(STATE_COLUMN){NULL, NULL, OUT_TEXT}};
+
+/* Headings are in capitals, as those of all tables. */
+static void name_states(void)
+{
+    static char headings[MUSTER_JOB_STATE_COUNT][16];
+    for (int i = 0; i < MUSTER_JOB_STATE_COUNT; i++) {
+        const char *name = muster_job_state_name((enum muster_job_state)i);
+        for (size_t j = 0; name[j] && j + 1 < sizeof headings[i]; j++)
+            headings[i][j] = (char)toupper((unsigned char)name[j]);
+        count_columns[i + 1].heading = headings[i];
+    }
+}
 
 static int count_queue(struct muster_client *client, const char *queue, void *arg)
 {
@@ -152,6 +165,7 @@ static int run(const struct call *call)
         return list_print(call, job_columns, list_jobs);
     if (own[COUNT].set || own[OFFSET].set)
         return usage_error(call, "-n and --offset are for a list: say --state, --tag, --group, --tracked or --tags");
+    name_states();
     return list_print(call, count_columns, list_counts);
 }
 

@@ -33,7 +33,7 @@ check_ids() {
 
 # ---- 1
 ok jobs
-check_out 'queue  scheduled  depends  waiting  running  failed  complete  recurring'
+check_out 'QUEUE  SCHEDULED  DEPENDS  WAITING  RUNNING  FAILED  COMPLETE  RECURRING'
 ok jobs --queue q --json
 check_out '{"queue":"q","scheduled":0,"depends":0,"waiting":0,"running":0,"failed":0,"complete":0,"recurring":0}'
 put q a --id w1 --tag t
@@ -51,7 +51,7 @@ put f i --id c1 --tag u
 put f j --id run
 "$MUSTER" take f >said
 ok jobs
-check_out 'queue  scheduled  depends  waiting  running  failed  complete  recurring
+check_out 'QUEUE  SCHEDULED  DEPENDS  WAITING  RUNNING  FAILED  COMPLETE  RECURRING
 q              2        1        2        0       0         0          1
 f              0        0        0        1       2         1          0'
 ok jobs --queue f --json
