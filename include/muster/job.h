@@ -85,25 +85,28 @@ struct muster_backoff {
 #define MUSTER_ZERO (-1000000007)
 
 /*
- * What to put. Zero means default, except with `replace`: then zero or NULL leaves what the job has.
+ * What to put. Zero means default, except with `replace`: then zero or NULL leaves what the job has (MUSTER_ZERO: 0),
+ * also the time when it is ready or makes the next one.
  *
- *   size       sizeof(struct muster_job_spec)
+ *   size       sizeof(struct muster_job_spec); 0 is refused, for then nothing else would count
  *   id         the job's; NULL: made (32 hex digits). Of a recurring one at most 180 bytes
  *   data       what its handler gets as its task; up to `max_task_len`
  *   priority   lower runs sooner; any int but MUSTER_ZERO; default 0
  *   retries    how many retries it may have; default MUSTER_JOB_RETRIES_DEFAULT; MUSTER_ZERO: none
  *   track      its events are marked as tracked, and it stands on the list of tracked jobs
  *   replace    a job of this id that is scheduled, depends, waits, runs, failed or recurs: change it to this and move
- *   it
- *              to this queue, instead of refusing. Whoever runs it loses it (MUSTER_STOP_LOST)
+ *              it to this queue, instead of refusing. Whoever runs it loses it (MUSTER_STOP_LOST). One that recurs goes
+ *              on recurring
  *   delay_ms   ready so long from now; with `after` too: not before that time
  *   limit_ms   how long a handler may run on it (worker.h: limit_ms)
  *   every_ms   recurring: makes a job `<id>-<n>`, n = 1, 2, ..., with these data, priority, retries, limit, backoff and
- *              tags, every so long, the first one at once or after `offset_ms`. At least 1000
+ *              tags, every so long, the first one at once or after `offset_ms`; also while its queue is paused. At
+ *              least 1000. It waits for no other (`after`), nor any other for it
  *   offset_ms  recurring: the first one so long from now
  *   backlog    recurring: of the times that passed while nobody was there, so many are made up for at most; 0: all
  *   tags       n_tags of them
- *   after      ids of n_after jobs that must be complete before. One that does not exist, or is complete, is met
+ *   after      ids of n_after jobs that must be complete before. One that does not exist, or is complete, is met; one
+ *              that has failed is waited for: it may be replayed
  *   backoff    NULL: retries come at once
  */
 struct muster_job_spec {
@@ -126,7 +129,8 @@ struct muster_job_spec {
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_EXISTS   a job of this id is alive; muster_client_error() tells its state; nothing was changed
- *   MUSTER_E_INVALID  a name, a number, or a dependency on itself or in a circle; nothing was changed
+ *   MUSTER_E_INVALID  a name, a number, or a dependency on itself, in a circle, or of or on a recurring job; nothing
+ *                     was changed
  *   MUSTER_E_TOO_BIG  the data, the tags or the dependencies; nothing was sent
  *   MUSTER_E_FULL     nothing was put
  *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  unknown. Put again under the same id it is put at most once: E_EXISTS then mostly
@@ -137,10 +141,9 @@ MUSTER_API int muster_job_put(struct muster_client *c, const char *queue, const 
 
 /*
  * Enqueue a task unless an equal one, enqueued by this call, is alive in this queue: a job whose id is made of the
- * queue's name and the bytes (SHA-1). Accepted again as soon as that one is finished, failed, deleted or cancelled (one in
- * work: as soon as it ends).
- * Plain tasks with the same bytes are another matter and always accepted. `id` as in muster_job_put(), also with
- * E_EXISTS. (worqr's unique queues, without markers that outlive their task.)
+ * queue's name and the bytes (SHA-1). Accepted again as soon as that one is finished, failed, deleted or cancelled (one
+ * in work: as soon as it ends). Plain tasks with the same bytes are another matter and always accepted. `id` as in
+ * muster_job_put(), also with E_EXISTS. (worqr's unique queues, without markers that outlive their task.)
  */
 MUSTER_API int muster_task_enqueue_unique(struct muster_client *c, const char *queue, const void *task, size_t len,
                                           char *id) MUSTER_MUST_CHECK;
@@ -161,7 +164,7 @@ struct muster_job_event_line {
  *   worker, process   running: whose hands
  *   cancelled         running, but cancelled: only a finish still counts
  *   group, message    failed: why; else of the last retry, if one was given
- *   result            complete: what the finish brought along; data NULL: nothing
+ *   result            what its finish brought along, also one that sent it on to another queue; data NULL: nothing
  *   tags, after, before  its tags; the jobs that it still waits for; those that wait for it
  *   history           oldest first: the first line and the newest ones (setting keep_history)
  */
@@ -238,13 +241,14 @@ MUSTER_API int muster_tag_list(struct muster_client *c, uint64_t offset, uint64_
 /*
  * Changes of a job; NULL and 0 leave things as they are.
  *
- *   size       sizeof(struct muster_job_change)
- *   queue      move it there: waits there from now on, at the end of its priority. Not while it runs, is failed or
- *              complete
+ *   size       sizeof(struct muster_job_change); 0 is refused
+ *   queue      move it there: waits there from now on, at the end of its priority; one whose time has not come, that
+ *              waits for others, or recurs, goes on doing so there. Not while it runs, is failed or complete
  *   priority   MUSTER_ZERO: 0. It keeps its age among the jobs of its new priority
  *   tag, untag         n_tag, n_untag of them; one that it has or has not already is fine
- *   after, not_after   n_after, n_not_after ids. Adding: only while it depends; not_after_all: all of them. A job that
- *                      waits for nothing any more becomes ready
+ *   after, not_after   n_after, n_not_after ids, to wait for, and no longer; not_after_all: all of them. Only while it
+ *                      depends; ids that it does not wait for, or need not, are fine. Once it waits for nothing any
+ *                      more it becomes ready
  *   track      1: track it, -1: no longer
  *   log        a line into its history, up to MUSTER_JOB_LOG_MAX bytes without control characters
  *   every_ms   recurring: from the next time on
@@ -322,10 +326,10 @@ MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int6
  * Something happened to a job.
  *
  *   what     "put", "ready" (its time came, or what it waited for is complete), "scheduled" (what it waited for is
- *            complete, but its time has not come), "taken", "completed", "advanced" (completed into the next queue `text`),
- *            "retried" (`text`: group), "given-back", "crashed" (its worker died), "failed" (`text`: group), "replayed",
- *            "cancelled", "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed, or its worker
- *            died), "tracked", "untracked", "log" (`text`)
+ *            complete, but its time has not come), "taken", "completed", "advanced" (completed into the next queue
+ *            `text`), "retried" (`text`: group), "given-back", "crashed" (its worker died), "failed" (`text`: group),
+ *            "replayed", "cancelled", "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed,
+ *            or its worker died), "tracked", "untracked", "log" (`text`). Pass over what you do not know
  *   worker   whose hands it is or was in; "" else
  *   text     as above; put by being advanced: the queue it comes from; else the worker again, or ""
  *   tracked  the job is tracked

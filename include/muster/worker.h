@@ -43,7 +43,6 @@ extern "C" {
 
 struct event_base;
 struct redisAsyncContext;
-struct muster_job;
 struct muster_worker;
 struct muster_process;
 struct muster_job;
@@ -334,8 +333,8 @@ MUSTER_API int muster_process_set_retry(struct muster_process *p, int64_t delay_
 MUSTER_API int muster_process_set_failure(struct muster_process *p, const char *group, const char *message);
 
 /*
- * For an end with MUSTER_FINISH: bytes of any kind for those who listen to the queue (muster_queue_listen()); copied,
- * at most 64 MiB. No bytes are a result too. E_TOO_BIG or E_NOMEM: the old one stays.
+ * For an end with MUSTER_FINISH: bytes of any kind for those who listen to the queue (muster_queue_listen()), and for a
+ * job's record; copied, at most 64 MiB. No bytes are a result too. E_TOO_BIG or E_NOMEM: the old one stays.
  */
 MUSTER_API int muster_process_set_result(struct muster_process *p, const void *result, size_t len);
 
@@ -343,18 +342,19 @@ MUSTER_API int muster_process_set_result(struct muster_process *p, const void *r
  * For an end with MUSTER_FINISH of a job: it is done here, and goes on to the queue `next`, after `delay_ms`, and when
  * the `n_after` jobs `after` are complete; its retries and crashes begin anew, and jobs that wait for it go on waiting.
  * All is copied; NULL for `next`: nowhere. A job for which it cannot wait (itself, one that waits for it, a recurring
- * one) is passed over: the end counts. (qless's advance.)
+ * one) is passed over: the end counts. A job that was cancelled meanwhile goes nowhere, it is complete. (qless's
+ * advance.)
  *
  * Returns MUSTER_OK, MUSTER_E_NOMEM, MUSTER_E_INVALID: a name or the delay; MUSTER_E_TOO_BIG: over
- * MUSTER_JOB_AFTER_MAX;
- * MUSTER_E_STATE: it is no job. Then what was set before stays.
+ * MUSTER_JOB_AFTER_MAX; MUSTER_E_STATE: it is no job. Then what was set before stays.
  */
 MUSTER_API int muster_process_set_next(struct muster_process *p, const char *next, int64_t delay_ms,
                                        const char *const *after, size_t n_after);
 
 /*
- * Give the job new data, which its next taker gets, should this one not finish it; copied, at most 64 MiB. Any thread.
- * It is sent when the loop comes to it, and lost without a connection. (qless's heartbeat with data.)
+ * Give the job new data, which its record has from then on, and its next taker gets: after a retry, say, or in the
+ * queue of muster_process_set_next(). Copied, at most 64 MiB. Any thread. It is sent when the loop comes to it, before
+ * the process' end, and lost without a connection. (qless's heartbeat with data.)
  *
  * Returns MUSTER_OK, MUSTER_E_TOO_BIG, MUSTER_E_NOMEM, or MUSTER_E_STATE: it is no job.
  */

@@ -46,8 +46,7 @@ static const struct opt options[] = {
     [LIMIT] = {.name = "limit",
                .kind = OPT_DURATION,
                .argument = "TIME",
-               .help = "how long a handler may run on it",
-               .min = 1,
+               .help = "how long a handler may run on it; 0s: as long as it likes (0s)",
                .max = MUSTER_JOB_MS_MAX},
     [TAG] = {.name = "tag",
              .kind = OPT_LIST,
@@ -75,8 +74,7 @@ static const struct opt options[] = {
     [BACKLOG] = {.name = "backlog",
                  .kind = OPT_COUNT,
                  .argument = "N",
-                 .help = "recurring: make up for at most so many times that passed (all)",
-                 .min = 1,
+                 .help = "recurring: make up for at most so many times that passed; 0: all (0)",
                  .max = INT_MAX},
     {.help = NULL},
 };
@@ -88,17 +86,17 @@ static int check_options(const struct call *call)
     const struct opt_value *own = call->own;
     if (own[REPLACE].set && !own[ID].set)
         return usage_error(call, "--replace is for a job of a known --id");
-    if (!own[EVERY].set && (own[OFFSET].set || own[BACKLOG].set))
+    if (!own[EVERY].set && !own[REPLACE].set && (own[OFFSET].set || own[BACKLOG].set))
         return usage_error(call, "--offset and --backlog are for a job that recurs --every so long");
-    if (own[EVERY].set && (own[DELAY].set || own[AFTER].set))
+    if ((own[EVERY].set || own[OFFSET].set || own[BACKLOG].set) && (own[DELAY].set || own[AFTER].set))
         return usage_error(call, "--delay and --after are not for a recurring job; its first time is --offset");
     return EXIT_DONE;
 }
 
 /* A number that was given: 0 is meant, then. */
-static int number_of(const struct opt_value *value)
+static int64_t number_of(const struct opt_value *value)
 {
-    return value->set && value->number == 0 ? MUSTER_ZERO : (int)value->number;
+    return value->set && value->number == 0 ? MUSTER_ZERO : value->number;
 }
 
 static int put(const struct call *call, struct muster_client *client, const struct muster_bytes *data, char *id)
@@ -109,15 +107,15 @@ static int put(const struct call *call, struct muster_client *client, const stru
         .size = sizeof spec,
         .id = own[ID].text,
         .data = *data,
-        .priority = number_of(&own[PRIORITY]),
-        .retries = number_of(&own[RETRIES]),
+        .priority = (int)number_of(&own[PRIORITY]),
+        .retries = (int)number_of(&own[RETRIES]),
         .track = own[TRACK].set,
         .replace = own[REPLACE].set,
-        .backlog = (int)own[BACKLOG].number,
-        .delay_ms = own[DELAY].number,
-        .limit_ms = own[LIMIT].number,
+        .backlog = (int)number_of(&own[BACKLOG]),
+        .delay_ms = number_of(&own[DELAY]),
+        .limit_ms = number_of(&own[LIMIT]),
         .every_ms = own[EVERY].number,
-        .offset_ms = own[OFFSET].number,
+        .offset_ms = number_of(&own[OFFSET]),
         .tags = own[TAG].texts,
         .n_tags = own[TAG].n_texts,
         .after = own[AFTER].texts,

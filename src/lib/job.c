@@ -129,13 +129,17 @@ static void make_id(char id[MUSTER_JOB_ID_MAX + 1])
         snprintf(id + 8 * i, 9, "%08x", arc4random());
 }
 
-/* What the script said, in words; `what` is what stands behind the status. */
-static void say_not_put(struct muster_client *c, int err, const char *id, const char *what)
+/* What the script said, in words; `what` is what stands behind the status, `recurs`: and more behind that. */
+static void say_not_put(struct muster_client *c, int err, const char *id, const char *what, int recurs)
 {
     if (err == MUSTER_E_EXISTS)
         redis_error_set(c->redis, "the job '%s' is %s: replace or cancel it, or choose another id; nothing was changed",
                         id, what ? what : "alive");
-    if (err == MUSTER_E_INVALID)
+    if (err == MUSTER_E_INVALID && recurs)
+        redis_error_set(c->redis,
+                        "the job '%s' recurs, or would: it waits for no other, nor they for it; nothing was changed",
+                        id);
+    else if (err == MUSTER_E_INVALID)
         job_say_circle(c, id, what);
 }
 
@@ -157,7 +161,7 @@ static int put(struct muster_client *c, const struct script_put *put, char *id)
         redis_error_set(c->redis, "an equal task is %s in the queue '%s', as the job '%s'; nothing was enqueued",
                         what ? what : "alive", put->queue, made ? made : "");
     else
-        say_not_put(c, err, put->id, what);
+        say_not_put(c, err, put->id, what, made != NULL);
     redis_reply_free(reply);
     return err;
 }
@@ -170,7 +174,9 @@ int muster_job_put(struct muster_client *c, const char *queue, const struct must
     memcpy(&s, spec, spec->size < sizeof s ? spec->size : sizeof s);
     if (id)
         *id = '\0';
-    int err = check_spec(c, queue, &s);
+    int err = job_check_size(c, spec->size);
+    if (err == MUSTER_OK)
+        err = check_spec(c, queue, &s);
     if (err != MUSTER_OK)
         return err;
     if (!s.id)

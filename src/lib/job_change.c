@@ -102,7 +102,9 @@ int muster_job_change(struct muster_client *c, const char *id, const struct must
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply = NULL;
     memcpy(&o, change, change->size < sizeof o ? change->size : sizeof o);
-    int err = check_change(c, id, &o);
+    int err = job_check_size(c, change->size);
+    if (err == MUSTER_OK)
+        err = check_change(c, id, &o);
     if (err != MUSTER_OK)
         return err;
     script_change(&command, &c->root, id);

@@ -15,6 +15,11 @@ int job_check_number(struct muster_client *c, const char *what, int64_t number, 
     return MUSTER_E_INVALID;
 }
 
+int job_check_size(struct muster_client *c, size_t size)
+{
+    return size > 0 ? MUSTER_OK : client_refuse(c, "the member size of what is given is 0, not its sizeof");
+}
+
 int job_check_id(struct muster_client *c, const char *id)
 {
     const char *why = muster_job_id_check(id);

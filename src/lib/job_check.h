@@ -11,6 +11,8 @@
 
 #define JOB_EVERY_MIN_MS 1000
 
+/* A size that was forgotten: every member would count as not given. */
+int job_check_size(struct muster_client *c, size_t size);
 int job_check_id(struct muster_client *c, const char *id);
 int job_check_tags(struct muster_client *c, const char *const *tags, size_t n);
 /* The jobs that another waits for. */

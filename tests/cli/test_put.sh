@@ -83,7 +83,12 @@ put moved y --id a1 --replace --priority 4
 has a1 '"queue":"moved"' '"data":"y"' '"priority":4' '"retries":9' '"tags":\["keep"\]' '"state":"waiting"'
 put moved y --id a1 --replace --priority 0 --retries 0
 has a1 '"priority":0' '"retries":0'
-check_taken moved 2 y
+put moved y --id a2 --delay 1h --limit 1m
+put moved y --id a2 --replace --limit 0s
+has a2 '"state":"scheduled"' '"limit_ms":null'
+put moved y --id a2 --replace --delay 0s --priority 1
+has a2 '"state":"waiting"' '"due_at_ms":null'
+check_taken moved 2 'y y'
 has a1 '"state":"complete"'
 put again z --id a1
 has a1 '"state":"waiting"' '"data":"z"' '"tags":\[\]'
@@ -144,8 +149,15 @@ take_is_done() { "$MUSTER" take clock >taken; }
 wait_for take_is_done
 has r '"made":1'
 has r-1 '"queue":"clock"' '"data":"tick"' '"tags":\["c"\]'
-put clock tick --id r2 --every 1h --offset 30m
+put clock tick --id r2 --every 1h --offset 30m --backlog 3
 has r2 '"state":"recurring"' '"made":0'
+put clock tick --id r2 --replace --backlog 0
+has r2 '"state":"recurring"' '"backlog":0' '"made":0'
+check_exit 2 "$MUSTER" put clock tick --id r2 --replace --after r-1
+check_err "'r2' recurs"
+put clock tick --id r2 --replace --offset 0s
+wait_for "$MUSTER" take clock
+has r2 '"made":1'
 ok finish "$(cut -f 1 taken)"
 has r-1 '"state":"complete"'
 
@@ -176,6 +188,8 @@ check_usage put q x --backlog 1
 check_usage put q x --offset 1s
 check_usage put q x --every 1h --delay 1s
 check_usage put q x --every 1h --after a
+check_usage put q x --id a --replace --offset 1s --delay 1s
+check_usage put q x --id a --replace --backlog 1 --after b
 check_usage put q x --replace
 check_redis 0 EXISTS muster:waiting:q
 check_exit 1 "$MUSTER" put q <&-

@@ -147,6 +147,7 @@ static void names_and_numbers_are_checked_before_anything_is_sent(void **state)
         {"q", JOB_SPEC(.id = ""), "empty"},
         {"q", JOB_SPEC(.id = long_name), "200"},
         {"q", JOB_SPEC(.id = huge), "200"},
+        {"q", &(struct muster_job_spec){.id = "a"}, "sizeof"},
         {"q", JOB_SPEC(.id = "a\nb"), "control"},
         {"q", JOB_SPEC(.id = "a\x7f"), "control"},
         {"q", JOB_SPEC(.id = "a", .data = {NULL, 3}), "no bytes"},
@@ -393,6 +394,20 @@ static void nobody_waits_for_a_recurring_job(void **state)
     struct scene *s = *state;
     job_put(s, "q", JOB_SPEC(.id = "r", .every_ms = 60000, .offset_ms = 60000));
     job_not_put(s, "q", JOB_SPEC(.id = "a", .after = IDS("r"), .n_after = 1), MUSTER_E_INVALID, "recurring");
+    job_put(s, "q", JOB_SPEC(.id = "b", .delay_ms = 60000));
+    job_put(s, "q", JOB_SPEC(.id = "c", .after = IDS("b"), .n_after = 1));
+    job_not_put(s, "q", JOB_SPEC(.id = "b", .replace = 1, .every_ms = 60000), MUSTER_E_INVALID, "'b' recurs");
+    assert_job_state(s, "b", MUSTER_JOB_SCHEDULED);
+}
+
+static void a_recurring_job_waits_for_nobody(void **state)
+{
+    struct scene *s = *state;
+    job_put(s, "q", JOB_SPEC(.id = "r", .every_ms = 60000, .offset_ms = 60000));
+    job_put(s, "q", JOB_SPEC(.id = "b", .delay_ms = 60000));
+    job_not_put(s, "q", JOB_SPEC(.id = "r", .replace = 1, .after = IDS("b"), .n_after = 1), MUSTER_E_INVALID,
+                "'r' recurs");
+    assert_job_state(s, "r", MUSTER_JOB_RECURRING);
 }
 
 /* ---- recurring ---- */
@@ -501,6 +516,7 @@ int main(void)
         live_test(a_job_waits_for_others_that_live),
         live_test(no_job_waits_for_itself),
         live_test(nobody_waits_for_a_recurring_job),
+        live_test(a_recurring_job_waits_for_nobody),
         live_test(a_recurring_job_makes_others_that_are_as_it_says),
         live_test(an_equal_task_is_enqueued_once_while_it_lives),
         live_test(twins_are_of_one_queue_and_one_text),
