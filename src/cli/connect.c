@@ -19,7 +19,7 @@ static const struct meaning meanings[] = {
     [-MUSTER_OK] = {EXIT_DONE, NULL, NULL},
     [-MUSTER_E_NOMEM] = {EXIT_FAILED, NULL, "free some memory and try again"},
     [-MUSTER_E_INVALID] = {EXIT_USAGE, NULL, NULL},
-    [-MUSTER_E_TOO_BIG] = {EXIT_FAILED, NULL, "store the data elsewhere and make its place the task"},
+    [-MUSTER_E_TOO_BIG] = {EXIT_FAILED, NULL, NULL},
     [-MUSTER_E_CONN] = {EXIT_NO_REDIS, "no Redis",
                         "start one with `muster serve`, or name another with --url or MUSTER_URL"},
     [-MUSTER_E_TIMEOUT] = {EXIT_TIMEOUT, NULL, "wait longer with --timeout"},

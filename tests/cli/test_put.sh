@@ -205,6 +205,8 @@ has c1 '"state":"waiting"' '"after":\[\]'
 many=()
 for n in {1..101}; do many+=(--tag "t$n"); done
 check_exit 1 "$MUSTER" put q x "${many[@]}"
+check_err '101 tags are over the limit of 100; nothing was sent'
+! grep -q 'make its place' err || fail "advice for data that are too long: $(cat err)"
 redis SET muster:job:wrong text >said
 check_exit 1 "$MUSTER" put q x --id wrong
 check_err 'muster:job:wrong'
