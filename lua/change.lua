@@ -39,7 +39,7 @@ for i = 2, #ARGV, 2 do
   end
 end
 if not Jobs.are_sound(P, job.queue) or (queue and not Jobs.are_sound(P, queue))
-    or not Jobs.can_depend(P, id, after) or not try('LLEN', P .. 'history:' .. id) then
+    or not Jobs.can_depend(P, id, after) then
   return {E_REDIS, damaged}
 end
 local _, has_tags = string.gsub(job.tags or '', '[^\n]+', '')

@@ -6,7 +6,7 @@
   whose job cannot be read is removed, and goes onto the failed list, group "broken". Publishes to the workers that get
   what its place under a limit lets out. O(1).
 ]]
---- @include "available"
+--- @include "try"
 
 local P, worker, token, queue = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local set = P .. 'processing:' .. worker .. ':' .. queue
@@ -14,10 +14,18 @@ local id = try('HGET', set, 'j' .. token)
 if not id then
   return {E_NOT_FOUND}
 end
-local job = Jobs.held(P, id, token)
-if job then
-  return {0, id, job.flat}
+
+-- A record that has all that a job in this process' hands must have: so it is mostly, and then nothing else is made.
+local flat = try('HGETALL', P .. 'job:' .. id)
+local record = {}
+for i = 1, flat and #flat or 0, 2 do
+  record[flat[i]] = flat[i + 1]
 end
+if record.state == 'running' and record.token == token and record.queue and #(record.place or '') == #token then
+  return {0, id, flat}
+end
+
+--- @include "available"
 if can_fail(P, queue) and can_mark(P, worker) and try('HLEN', P .. 'notes:' .. worker) then
   redis.call('HDEL', set, 'j' .. token)
   Jobs.let_go(P, queue, id, token, worker)

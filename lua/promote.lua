@@ -7,6 +7,7 @@
 --- @include "due"
 --- @include "available"
 --- @include "clock"
+--- @include "types"
 
 local P = KEYS[1]
 local QUEUES_MAX = 100
@@ -16,6 +17,7 @@ local due = P .. 'due'
 
 try('HDEL', P .. 'config', '-') -- needs no memory, so that a full Redis allows the others
 for _, queue in ipairs(try('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, QUEUES_MAX) or {}) do
+  has_type('ZCARD', P .. 'scheduled:' .. queue) -- here mostly there, so not to be asked with what is mostly not
   if can_move_due(P, queue) then
     move_due(P, queue, now)
     hand_over_waiting(P, queue)

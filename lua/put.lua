@@ -36,15 +36,14 @@ given.delay, given.new_retries = nil, nil
 local id = ARGV[2] ~= '' and ARGV[2] or redis.sha1hex(#queue .. ':' .. queue .. given.data)
 local now = now_ms()
 
-local old = Jobs.read(P, id)
+local old, is_free = Jobs.read(P, id)
 local is_alive = old and not Jobs.is_over(old)
 local is_change = old and ARGV[3] == '1' and old.state ~= 'complete'
-if not old and redis.call('EXISTS', P .. 'job:' .. id) == 1 then
+if not old and not is_free then
   return {E_REDIS, P .. 'job:' .. id}
 end
-if not Jobs.are_sound(P, queue) or (old and not Jobs.are_sound(P, old.queue))
-    or (old and not Jobs.can_take_away(P, old)) or not try('LLEN', P .. 'history:' .. id)
-    or not Jobs.can_depend(P, id, after) then
+if not Jobs.can_arrive(P, queue) or (old and not Jobs.are_sound(P, old.queue))
+    or (old and not Jobs.can_take_away(P, old)) or not Jobs.can_depend(P, id, after) then
   return {E_REDIS, damaged}
 end
 if is_alive and not is_change then
@@ -60,9 +59,9 @@ if (given.every and redis.call('SCARD', P .. 'dependents:' .. id) > 0)
   return {E_INVALID, id, 'recurs'}
 end
 
--- The first write needs memory, so that a full Redis refuses all of it.
-redis.call('HSET', P .. 'job:' .. id, 'queue', old and old.queue or queue)
+-- The first write needs memory, so that a full Redis refuses all of it. That of a new record does.
 if old then
+  redis.call('HSET', P .. 'job:' .. id, 'queue', old.queue)
   Jobs.take_away(P, old)
 end
 

@@ -11,6 +11,7 @@
   what was due, and to those who listen. O(tasks + jobs log n).
 ]]
 --- @include "due"
+--- @include "types"
 --- @include "available"
 --- @include "tidy"
 --- @include "announce"
@@ -19,7 +20,14 @@
 local P, queue = KEYS[1], ARGV[1]
 local list, key = P .. 'queues:' .. queue, P .. 'queue:' .. queue
 local now = now_ms()
-local settings = try('HMGET', key, 'paused', 'due', 'max_running', 'running')
+local function read_settings()
+  return try('HMGET', key, 'paused', 'due', 'max_running', 'running', 'jobs')
+end
+
+local settings = read_settings()
+if settings then
+  note_type(key)
+end
 if not settings or not can_move_due(P, queue) then
   return {E_REDIS, damaged}
 end
@@ -29,7 +37,7 @@ redis.call('HDEL', key, '-') -- needs no memory, so that a full Redis allows the
 local due = tonumber(settings[2])
 if due and due <= now then
   due = move_due(P, queue, now)
-  settings = redis.call('HMGET', key, 'paused', 'due', 'max_running', 'running') -- what lapsed made room
+  settings = read_settings() -- what lapsed made room
 end
 local result = {0, -1, now + tonumber(ARGV[3]), '', {}}
 
@@ -58,31 +66,34 @@ local function hold_one(token, id, what)
   end
 end
 
--- Tasks and jobs, one by one as they come out. Returns how many.
+-- Tasks and jobs, as they come out. Returns how many.
 local function take_mixed(n)
-  local taken = 0
-  while taken < n do
-    local number, token = draw_tokens(P, 1)
-    local what, member = Jobs.next(P, queue, number)
-    local job = what == 'job' and Jobs.of(P, 'waiting', queue, member)
-    if not what then
-      break
-    elseif what == 'task' then
-      hold_one(token, '', redis.call('RPOP', list))
-      taken = taken + 1
-    elseif job then
-      Jobs.run(P, job, LEASE, token)
-      hold_one(token, job.id, job.flat)
-      taken = taken + 1
+  local taken, wanted, line = 0, n, nil
+  Jobs.gathered = {}
+  repeat
+    wanted = n - taken
+    line = Jobs.next(P, queue, wanted)
+    for _, next_one in ipairs(line) do
+      local token, member = unpack(next_one)
+      local job = member and Jobs.of(P, 'waiting', queue, member)
+      if job then
+        Jobs.run(P, job, LEASE, token)
+        hold_one(token, job.id, job.flat)
+        taken = taken + 1
+      elseif not member then
+        hold_one(token, '', redis.call('RPOP', list))
+        taken = taken + 1
+      end
     end
-  end
+  until taken == n or #line < wanted
   Jobs.settle(P, queue)
+  Jobs.count_gathered()
   return taken
 end
 
 local n = settings[1] and 0 or math.min(tonumber(ARGV[2]), room_under_limit(settings[3], settings[4]))
 if n > 0 then
-  local is_mixed = redis.call('EXISTS', P .. 'waiting:' .. queue) == 1 and Jobs.are_sound(P, queue)
+  local is_mixed = settings[5] and Jobs.are_sound(P, queue)
   n = (is_mixed and take_mixed or take_tasks)(n)
 end
 if n > 0 then

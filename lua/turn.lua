@@ -41,7 +41,8 @@ local function rarely()
 --- @include "available"
   rare = {carry_out_ends = carry_out_ends, has_marks = has_marks, FLAG_MARKS = FLAG_MARKS,
     can_move_due = can_move_due, move_due = move_due, hand_over_waiting = hand_over_waiting,
-    hand_over_jobs = hand_over_jobs, Jobs = Jobs}
+    hand_over_jobs = hand_over_jobs, has_type = has_type, Jobs = Jobs}
+  Jobs.gathered = {}
   return rare
 end
 
@@ -148,36 +149,39 @@ local function take(queue, n)
   return #tasks
 end
 
--- The same of a queue in which jobs wait, too: one by one, as they come out.
+-- The same of a queue in which jobs wait, too.
 local function take_mixed(queue, n)
+  local function add_take(place, token, what)
+    result[#result + 1] = place
+    result[#result + 1] = token
+    result[#result + 1] = what
+  end
   local Jobs = rarely().Jobs
   local name, taken = queue.name, 0
-  if not Jobs.are_sound(P, name) or not try('HLEN', sets .. name) then
+  if not Jobs.are_sound(P, name) or not rare.has_type('HLEN', sets .. name) then
     return take(queue, n)
   end
   redis.call('HDEL', P .. 'worker:' .. worker, '-') -- maybe the first write
-  while taken < n do
-    local number, token = draw_tokens(P, 1)
-    local what, member = Jobs.next(P, name, number)
-    local job = what == 'job' and Jobs.of(P, 'waiting', name, member)
-    if not what then
-      break
-    elseif what == 'task' then
-      local task = redis.call('RPOP', P .. 'queues:' .. name)
-      redis.call('HSET', sets .. name, token, task)
-      result[#result + 1] = queue.place
-      result[#result + 1] = token
-      result[#result + 1] = {task}
-      taken = taken + 1
-    elseif job then
-      Jobs.run(P, job, worker, token)
-      redis.call('HSET', sets .. name, 'j' .. token, job.id)
-      result[#result + 1] = -queue.place
-      result[#result + 1] = token
-      result[#result + 1] = {job.id, job.flat}
-      taken = taken + 1
+  local wanted, line
+  repeat
+    wanted = n - taken
+    line = Jobs.next(P, name, wanted)
+    for _, next_one in ipairs(line) do
+      local token, member = unpack(next_one)
+      local job = member and Jobs.of(P, 'waiting', name, member)
+      if job then
+        Jobs.run(P, job, worker, token)
+        redis.call('HSET', sets .. name, 'j' .. token, job.id)
+        add_take(-queue.place, token, {job.id, job.flat})
+        taken = taken + 1
+      elseif not member then
+        local task = redis.call('RPOP', P .. 'queues:' .. name)
+        redis.call('HSET', sets .. name, token, task)
+        add_take(queue.place, token, {task})
+        taken = taken + 1
+      end
     end
-  end
+  until taken == n or #line < wanted
   queue.is_empty = taken < n
   Jobs.settle(P, name)
   return taken
@@ -263,6 +267,9 @@ if rare then
     rare.hand_over_waiting(P, queue)
   end
   rare.hand_over_jobs(P)
+  if next(rare.Jobs.gathered) then
+    rare.Jobs.count_gathered()
+  end
 end
 result[3] = damaged or 0
 return result

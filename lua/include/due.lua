@@ -9,6 +9,7 @@
 --- @include "set_due"
 --- @include "fields"
 --- @include "try"
+--- @include "types"
 --- @include "announce"
 
 -- At most so many delayed tasks move per call; and so many leases, which is what one take can hold: in parts they would
@@ -61,31 +62,40 @@ end
 
 -- Nothing is scheduled or recurs, nor is a job under a lease: then its other keys do not matter.
 local function has_sound_jobs(P, queue)
-  return redis.call('EXISTS', P .. 'scheduled:' .. queue, P .. 'recurring:' .. queue, P .. 'running:' .. queue) == 0
+  local scheduled, recurring = P .. 'scheduled:' .. queue, P .. 'recurring:' .. queue
+  return (was_absent(scheduled) and was_absent(recurring) and has_type('ZCARD', P .. 'running:' .. queue) == 0)
     or Jobs.are_sound(P, queue)
 end
 
 -- Have the keys that due work writes their types?
 local function can_move_due(P, queue)
-  return try('HLEN', P .. 'queue:' .. queue)
-    and try('ZCARD', P .. 'delayed:' .. queue) and try('LLEN', P .. 'queues:' .. queue)
-    and try('ZCARD', P .. 'leases:' .. queue) and try('HLEN', P .. 'processing:' .. LEASE .. ':' .. queue)
-    and try('HLEN', P .. 'marks:' .. LEASE) and try('HLEN', P .. 'notes:' .. LEASE)
-    and try('HLEN', P .. 'crashes:' .. queue)
+  have_types({'ZCARD', P .. 'scheduled:' .. queue, 'ZCARD', P .. 'recurring:' .. queue,
+    'ZCARD', P .. 'delayed:' .. queue, 'HLEN', P .. 'marks:' .. LEASE, 'HLEN', P .. 'notes:' .. LEASE,
+    'HLEN', P .. 'crashes:' .. queue, 'ZCARD', P .. 'failed:' .. queue, 'HLEN', P .. 'failures:' .. queue})
+  return has_type('HLEN', P .. 'queue:' .. queue)
+    and has_type('ZCARD', P .. 'delayed:' .. queue) and has_type('LLEN', P .. 'queues:' .. queue)
+    and has_type('ZCARD', P .. 'leases:' .. queue) and has_type('HLEN', P .. 'processing:' .. LEASE .. ':' .. queue)
+    and has_type('HLEN', P .. 'marks:' .. LEASE) and has_type('HLEN', P .. 'notes:' .. LEASE)
+    and has_type('HLEN', P .. 'crashes:' .. queue)
     and can_fail(P, queue) and has_sound_jobs(P, queue)
+end
+
+local function first_score(key)
+  return tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or math.huge
 end
 
 -- Moves what is due into the queue. Returns when the next is due, ms, or nil.
 local function move_due(P, queue, now)
-  move_delayed(P, queue, now)
-  move_lapsed(P, queue, now)
-  if redis.call('EXISTS', P .. 'scheduled:' .. queue, P .. 'recurring:' .. queue) > 0 then
-    Jobs.ripen(P, queue, now)
-  end
   local next_due = math.huge
-  for _, key in ipairs({P .. 'delayed:' .. queue, P .. 'leases:' .. queue, P .. 'scheduled:' .. queue,
-      P .. 'recurring:' .. queue}) do
-    next_due = math.min(next_due, tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or math.huge)
+  for _, kind in ipairs({{P .. 'delayed:' .. queue, move_delayed}, {P .. 'leases:' .. queue, move_lapsed},
+      {P .. 'scheduled:' .. queue}, {P .. 'recurring:' .. queue}}) do
+    local key, move = unpack(kind)
+    local at_ms = first_score(key)
+    if at_ms <= now then
+      (move or Jobs.ripen)(P, queue, now, key)
+      at_ms = first_score(key)
+    end
+    next_due = math.min(next_due, at_ms)
   end
   next_due = next_due < math.huge and next_due or nil
   set_due(P, queue, next_due)
@@ -100,7 +110,6 @@ local function has_lapsed(P, queue, token, now)
     move_due(P, queue, now)
     hand_over_waiting(P, queue)
   end
-  local ends = redis.call('ZSCORE', P .. 'leases:' .. queue, token)
-    or redis.call('ZSCORE', P .. 'leases:' .. queue, 'j' .. token)
-  return not ends or tonumber(ends) <= now
+  local ends = redis.call('ZMSCORE', P .. 'leases:' .. queue, token, 'j' .. token)
+  return (tonumber(ends[1] or ends[2] or nil) or 0) <= now
 end

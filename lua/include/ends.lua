@@ -22,6 +22,7 @@
 --- @include "marks"
 --- @include "announce"
 --- @include "tally"
+--- @include "types"
 
 -- How many arguments follow the queue in the group at args[at].
 local ARGUMENTS = {done = 1, result = 2, next = 6, retry = 4, fail = 3}
@@ -33,16 +34,16 @@ end
 -- write would lose a task. A plain finish writes the set alone, and finds out by itself. `next_queue`: nil, or where a
 -- job goes on.
 local function is_sound(P, e, kind, queue, next_queue)
-  if e.one_by_one and not (try('HLEN', P .. 'marks:' .. e.worker) and try('HLEN', P .. 'notes:' .. e.worker)) then
+  if e.one_by_one and not have_types({'HLEN', P .. 'marks:' .. e.worker, 'HLEN', P .. 'notes:' .. e.worker}) then
     return false
   end
   if kind == 'finish' and not e.one_by_one then
     return true
   end
   return (not next_queue or Jobs.are_sound(P, next_queue))
-    and try('HLEN', e.sets .. queue) and try('LLEN', P .. 'queues:' .. queue)
-    and try('ZCARD', P .. 'delayed:' .. queue) and try('HLEN', P .. 'queue:' .. queue) and can_fail(P, queue)
-    and (redis.call('EXISTS', P .. 'running:' .. queue) == 0 or Jobs.are_sound(P, queue))
+    and has_type('HLEN', e.sets .. queue) and has_type('LLEN', P .. 'queues:' .. queue)
+    and has_type('ZCARD', P .. 'delayed:' .. queue) and has_type('HLEN', P .. 'queue:' .. queue) and can_fail(P, queue)
+    and (has_type('ZCARD', P .. 'running:' .. queue) == 0 or Jobs.are_sound(P, queue))
 end
 
 -- Does somebody listen to the queue's ends?
@@ -58,15 +59,16 @@ end
 -- worker's, which is noted as E_LOST, or if there is no such job any more.
 local function remove(P, e, queue, token)
   local set = e.sets .. queue
-  local task = redis.call('HGET', set, token)
-  local id = not task and redis.call('HGET', set, 'j' .. token)
+  local task, id = unpack(redis.call('HMGET', set, token, 'j' .. token))
   if not task and not id then
     note(e, queue, 1, 0, E_LOST)
     return nil
   end
   redis.call('HDEL', set, id and 'j' .. token or token)
   note(e, queue, 1, 1, 0)
-  return task or Jobs.let_go(P, queue, id, token, e.worker), e.one_by_one and unmark(P, e.worker, token)
+  local may_be_marked = e.one_by_one
+    and not (was_absent(P .. 'marks:' .. e.worker) and was_absent(P .. 'notes:' .. e.worker))
+  return task or Jobs.let_go(P, queue, id, token, e.worker), may_be_marked and unmark(P, e.worker, token)
 end
 
 local function is_job(task)
@@ -91,12 +93,24 @@ local function say_done(P, e, queue, token, task, result)
   e.done[#e.done + 1] = #id .. ':' .. #task .. ':' .. (result and #result or '-') .. ':' .. id .. task .. (result or '')
 end
 
-local function finish_one(P, e, queue, token, forget, result)
+-- Are there crash counts of the queue's tasks, which a finish forgets?
+local function has_crashes(P, e, queue)
+  if e.crashes[queue] == nil then
+    local n = try('HLEN', P .. 'crashes:' .. queue)
+    if n == 0 then
+      try('HDEL', P .. 'queue:' .. queue, 'crashes')
+    end
+    e.crashes[queue] = n and n > 0 or false
+  end
+  return e.crashes[queue]
+end
+
+local function finish_one(P, e, queue, token, result)
   local task = remove(P, e, queue, token)
   if is_job(task) then
     Jobs.complete(P, task, e.worker, result)
     task = task.data or ''
-  elseif task and forget then
+  elseif task and has_crashes(P, e, queue) then
     forget_crashes(P, queue, task)
   end
   if task and is_listened(P, e, queue) then
@@ -143,15 +157,10 @@ end
 
 -- Of the queue `args[at + 1]`: the tokens args[first...], n of them, or one with its result behind it.
 local function finish(P, e, queue, args, first, n, result, is_one)
-  local crashes = try('HLEN', P .. 'crashes:' .. queue)
-  local forget = crashes and crashes > 0
-  if crashes == 0 then
-    try('HDEL', P .. 'queue:' .. queue, 'crashes')
-  end
-  if (forget or is_one or e.one_by_one or is_listened(P, e, queue)) and try('HLEN', e.sets .. queue) then
-    redis.call('HDEL', e.sets .. queue, '-') -- a write also if none is there: a full Redis allows what follows
+  if (is_one or e.one_by_one or has_crashes(P, e, queue) or is_listened(P, e, queue))
+      and has_type('HLEN', e.sets .. queue) then
     for i = first, first + n - 1 do
-      finish_one(P, e, queue, args[i], forget, result)
+      finish_one(P, e, queue, args[i], result)
     end
     return
   end
@@ -213,13 +222,13 @@ local function carry_out(P, e, kind, queue, args, at, len)
   end
 end
 
--- Carries out the ends in args[first...]; those of a queue with a damaged key are not, and noted as E_REDIS. One by
--- one: each end is told what it came to, and looks for its mark. Returns their tally, and with it touched = {queue ->
--- true where work came back}.
+-- Carries out the ends in args[first...], behind a write of its caller's that needs no memory; those of a queue with a
+-- damaged key are not, and noted as E_REDIS. One by one: each end is told what it came to, and looks for its mark.
+-- Returns their tally, and with it touched = {queue -> true where work came back}.
 local function carry_out_ends(P, worker, args, first, one_by_one, now)
   local e = new_tally()
   e.worker, e.sets, e.one_by_one, e.now = worker, P .. 'processing:' .. worker .. ':', one_by_one, now
-  e.touched, e.heard, e.done = {}, {}, {}
+  e.touched, e.heard, e.crashes, e.done = {}, {}, {}, {}
   local at = first
   while at <= #args do
     local kind, queue, len = args[at], args[at + 1], group_len(args, at)

@@ -8,6 +8,7 @@
 ]]
 --- @include "token"
 --- @include "try"
+--- @include "types"
 
 local FAILED_MAX = 10000
 local FAILED_BYTES_MAX = 67108864
@@ -79,8 +80,8 @@ end
 
 -- Have the keys that a failure writes their types?
 local function can_fail(P, queue)
-  return try('ZCARD', P .. 'failed:' .. queue) and try('HLEN', P .. 'failures:' .. queue)
-    and try('STRLEN', P .. 'token')
+  return have_types({'ZCARD', P .. 'failed:' .. queue, 'HLEN', P .. 'failures:' .. queue})
+    and has_type('STRLEN', P .. 'token')
 end
 
 -- A new entry's score: its time, order and name.

@@ -7,11 +7,12 @@ function Jobs.is_open(P, id)
   return state and state ~= 'complete', state
 end
 
--- Have the keys of a job's dependencies their types, and of those that it is to have?
+-- Have the keys beside a job's record their types, and those of the jobs that it is to wait for?
 function Jobs.can_depend(P, id, after)
-  local is_sound = try('SCARD', P .. 'dependencies:' .. id) and try('SCARD', P .. 'dependents:' .. id)
+  local is_sound = have_types({'SCARD', P .. 'dependencies:' .. id, 'SCARD', P .. 'dependents:' .. id,
+    'LLEN', P .. 'history:' .. id})
   for _, on in ipairs(after) do
-    is_sound = is_sound and try('SCARD', P .. 'dependents:' .. on)
+    is_sound = is_sound and has_type('SCARD', P .. 'dependents:' .. on)
   end
   return is_sound
 end

@@ -6,7 +6,9 @@
 local function new_record(P, id, queue, given, tags, at_ms)
   local job = {id = id, queue = queue, changed = {}}
   redis.call('HSET', P .. 'job:' .. id, 'queue', queue) -- needs memory: a full Redis refuses all of it here
-  redis.call('DEL', P .. 'history:' .. id)
+  if not was_absent(P .. 'history:' .. id) then
+    redis.call('DEL', P .. 'history:' .. id)
+  end
   for field, value in pairs(given) do
     Jobs.set(job, field, value)
   end
@@ -30,8 +32,8 @@ local INHERITED = {'data', 'priority', 'retries', 'limit', 'backoff', 'backoff_m
 
 -- Is there room for a job of this id? One that is complete or failed makes it.
 local function can_be_made(P, id)
-  local old = Jobs.read(P, id)
-  if #id > 200 or (not old and redis.call('EXISTS', P .. 'job:' .. id) == 1)
+  local old, is_free = Jobs.read(P, id)
+  if #id > 200 or not (old or is_free)
       or (old and (not Jobs.is_over(old) or not Jobs.are_sound(P, old.queue))) then
     return false
   end
@@ -68,21 +70,15 @@ local function recur(P, job, n)
   return count
 end
 
--- Jobs whose time has come, of one queue.
-function Jobs.ripen(P, queue, now)
-  local index = Jobs.index(P, 'scheduled', queue)
+-- Jobs whose time has come, of one queue, in one of the indexes scheduled and recurring.
+function Jobs.ripen(P, queue, now, index)
+  local n, is_recurring = READY_MAX, index == Jobs.index(P, 'recurring', queue)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', now, 'LIMIT', 0, READY_MAX)) do
-    local job = Jobs.of(P, 'scheduled', queue, member)
-    if job then
-      Jobs.wait(P, job, 'ready')
-    end
-  end
-  index = Jobs.index(P, 'recurring', queue)
-  local n = READY_MAX
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', now, 'LIMIT', 0, READY_MAX)) do
-    local job = n > 0 and Jobs.of(P, 'recurring', queue, member)
-    if job then
+    local job = n > 0 and Jobs.of(P, is_recurring and 'recurring' or 'scheduled', queue, member)
+    if job and is_recurring then
       n = n - recur(P, job, n)
+    elseif job then
+      Jobs.wait(P, job, 'ready')
     end
   end
 end

@@ -55,14 +55,22 @@ function Jobs.fail(P, job, worker, token, group, message)
 end
 
 local TRIM_PER_COMPLETION = 10
+-- Queue -> so many more of its jobs may complete in this script before somebody must look again.
+local spare = {}
 
 -- Complete jobs that are too many or too old go, up to `n` of them.
 local function trim_complete(P, queue, n)
-  local index, settings, now = Jobs.index(P, 'complete', queue), Jobs.settings(P, queue), now_ms()
+  local index, now = Jobs.index(P, 'complete', queue), now_ms()
+  local most, longest = setting(P, queue, KEEP_JOBS), setting(P, queue, KEEP_JOBS_MS)
+  if (spare[queue] or 0) > 0 then
+    spare[queue] = spare[queue] - 1
+    return
+  end
   for _ = 1, n do
     local oldest = redis.call('ZRANGE', index, 0, 0, 'WITHSCORES')
-    if not oldest[1] or (redis.call('ZCARD', index) <= settings[2]
-        and tonumber(oldest[2]) > now - settings[3]) then
+    local count = oldest[1] and redis.call('ZCARD', index) or 0
+    if count == 0 or (count <= most and tonumber(oldest[2]) > now - longest) then
+      spare[queue] = count > 0 and most - count
       return
     end
     local job = Jobs.read(P, Jobs.id_of(oldest[1]))
@@ -118,7 +126,9 @@ function Jobs.arrive(P, job, due_ms, after, what, text)
   end
   Jobs.count(P, job.queue, 'put')
   note_name(P, job.queue)
-  if (try('SCARD', P .. 'dependencies:' .. job.id) or 0) > 0 then
+  local dependencies = P .. 'dependencies:' .. job.id
+  local is_free = #after == 0 and was_absent(dependencies)
+  if not is_free and (try('SCARD', dependencies) or 0) > 0 then
     Jobs.depend(P, job, what, text)
   else
     Jobs.ready(P, job, what, text)

@@ -10,6 +10,8 @@ local DAY_MS = 86400000
 local STATS_KEPT_MS = 31 * DAY_MS
 -- So many jobs become ready per call at most.
 local READY_MAX = 100
+-- The setting allows no less (include/muster/job.h).
+local KEEP_HISTORY_LEAST = 2
 
 function Jobs.index(P, state, queue)
   return P .. INDEX[state] .. queue
@@ -23,78 +25,114 @@ function Jobs.id_of(member)
   return string.sub(member, PLACE_LEN + 1)
 end
 
--- Have the keys their types that the jobs of a queue are in? Asked once: no script changes a type.
-local sound = {}
-function Jobs.are_sound(P, queue)
-  if sound[queue] then
-    return true
-  end
-  for _, state in ipairs(Jobs.STATES) do
-    if not try('ZCARD', Jobs.index(P, state, queue)) then
-      return false
-    end
-  end
-  sound[queue] = try('HLEN', P .. 'queue:' .. queue) and try('LLEN', P .. 'queues:' .. queue) and can_fail(P, queue)
-  return sound[queue]
+-- Can a job come into a queue: have the keys that this writes their types?
+function Jobs.can_arrive(P, queue)
+  return have_types({'ZCARD', P .. 'scheduled:' .. queue, 'ZCARD', P .. 'depends:' .. queue,
+      'ZCARD', P .. 'recurring:' .. queue, 'ZCARD', P .. 'failed:' .. queue, 'HLEN', P .. 'failures:' .. queue})
+    and has_type('ZCARD', P .. 'waiting:' .. queue) and has_type('HLEN', P .. 'queue:' .. queue)
+    and has_type('LLEN', P .. 'queues:' .. queue) and has_type('STRLEN', P .. 'token')
 end
 
-local known = {}
+-- Have the keys their types that the jobs of a queue are in?
+function Jobs.are_sound(P, queue)
+  return Jobs.can_arrive(P, queue) and has_type('ZCARD', P .. 'running:' .. queue)
+    and has_type('ZCARD', P .. 'complete:' .. queue)
+end
 
--- What counts for a queue: {keep_history, keep_jobs, keep_jobs_ms}.
-function Jobs.settings(P, queue)
-  local own = known[queue]
-  if not own then
-    local names = {'keep_history', 'keep_jobs', 'keep_jobs_ms'}
-    own = try('HMGET', P .. 'queue:' .. queue, unpack(names)) or {}
-    local all = try('HMGET', P .. 'config', unpack(names)) or {}
-    local default = {SETTING_KEEP_HISTORY, SETTING_KEEP_JOBS, SETTING_KEEP_JOBS_MS}
-    for i = 1, 3 do
-      own[i] = tonumber(own[i] or nil) or tonumber(all[i] or nil) or default[i]
+local SETTINGS = {'keep_history', 'keep_jobs', 'keep_jobs_ms'}
+local DEFAULTS = {SETTING_KEEP_HISTORY, SETTING_KEEP_JOBS, SETTING_KEEP_JOBS_MS}
+local all, own = nil, {}
+
+-- The namespace's settings, and in the fourth place until when somebody listens.
+local function settings_of_all(P)
+  all = all or try('HMGET', P .. 'config', SETTINGS[1], SETTINGS[2], SETTINGS[3], 'listen') or {}
+  return all
+end
+
+-- What a queue has itself, and behind its settings whether jobs may wait and whether its name is noted.
+local function settings_of_queue(P, queue)
+  if not own[queue] then
+    local key = P .. 'queue:' .. queue
+    own[queue] = try('HMGET', key, SETTINGS[1], SETTINGS[2], SETTINGS[3], 'jobs', 'named')
+    if not own[queue] then
+      return {}
     end
-    known[queue] = own
+    note_type(key)
   end
-  return own
+  return own[queue]
+end
+local JOBS, NAMED = 4, 5
+
+-- keep_history, keep_jobs or keep_jobs_ms: what counts for a queue.
+local KEEP_HISTORY, KEEP_JOBS, KEEP_JOBS_MS = 1, 2, 3
+local function setting(P, queue, which)
+  return tonumber(settings_of_queue(P, queue)[which] or nil) or tonumber(settings_of_all(P)[which] or nil)
+    or DEFAULTS[which]
 end
 
 -- Statistics never stand in the way of a job: a damaged counter stays as it is.
-local function add(key, field, command, n)
-  if redis.pcall(command, key, field, n) == 1 and command == 'HINCRBY' then
+local function add(key, field, n)
+  if redis.pcall('HINCRBY', key, field, n) == n then
     redis.call('PEXPIRE', key, STATS_KEPT_MS) -- maybe its first field
   end
 end
 
+local function add_up(key, fields)
+  for field, n in pairs(fields) do
+    if not string.find(field, '_squares', 1, true) then
+      add(key, field, n)
+    else
+      redis.pcall('HINCRBYFLOAT', key, field, string.format('%.0f', n))
+    end
+  end
+end
+
+-- `ms` is a time of the kind `times`; of no time at all nothing needs to be added to the sums.
 function Jobs.count(P, queue, what, times, ms)
   local key = P .. 'stats:' .. math.floor(now_ms() / DAY_MS) .. ':' .. queue
-  add(key, what, 'HINCRBY', 1)
+  local fields = Jobs.gathered and Jobs.gathered[key] or {}
+  fields[what] = (fields[what] or 0) + 1
   if times then
     local bucket = 0
     while bucket < 47 and ms >= 2 ^ bucket do
       bucket = bucket + 1
     end
-    add(key, times .. '_n', 'HINCRBY', 1)
-    add(key, times .. '_ms', 'HINCRBY', ms)
-    add(key, times .. '_squares', 'HINCRBYFLOAT', string.format('%.0f', ms * ms))
-    add(key, times .. ':' .. bucket, 'HINCRBY', 1)
+    bucket = times .. ':' .. bucket
+    fields[bucket] = (fields[bucket] or 0) + 1
+  end
+  if times and ms > 0 then
+    local sum, squares = times .. '_ms', times .. '_squares'
+    fields[sum], fields[squares] = (fields[sum] or 0) + ms, (fields[squares] or 0) + ms * ms
+  end
+  if Jobs.gathered then
+    Jobs.gathered[key] = fields
+  else
+    add_up(key, fields)
+  end
+end
+
+-- Where many jobs move in one script, it sets `gathered` to {} before the first one, and says this after the last.
+function Jobs.count_gathered()
+  local gathered = Jobs.gathered
+  Jobs.gathered = nil
+  for key, fields in pairs(gathered) do
+    add_up(key, fields)
   end
 end
 
 local function log(P, job, at_ms, what, text)
   local key = P .. 'history:' .. job.id
   local n = redis.pcall('RPUSH', key, string.format('%.0f', at_ms) .. '\t' .. what .. '\t' .. text)
-  local keep = type(n) == 'number' and Jobs.settings(P, job.queue)[1] or 0
-  if type(n) == 'number' and n > keep then -- the first line and the newest ones stay
+  local keep = type(n) == 'number' and n > KEEP_HISTORY_LEAST and setting(P, job.queue, KEEP_HISTORY)
+  if keep and n > keep then -- the first line and the newest ones stay
     local first = redis.call('LPOP', key)
     redis.call('LPOP', key, n - keep)
     redis.call('LPUSH', key, first)
   end
 end
 
-local heard
 function Jobs.say(P, job, at_ms, what, text, worker)
-  if heard == nil then
-    heard = is_heard(try('HGET', P .. 'config', 'listen'))
-  end
-  if heard then
+  if is_heard(settings_of_all(P)[4]) then
     redis.pcall('PUBLISH', P .. 'events', table.concat({what, string.format('%.0f', at_ms), job.queue, job.id,
       worker or '', job.tracked or '0', text or ''}, '\t'))
   end
@@ -108,11 +146,11 @@ function Jobs.tell(P, job, what, text, worker)
   Jobs.say(P, job, at_ms, what, text, worker)
 end
 
--- A job's record, or nil for one that cannot be read. `flat`: as HGETALL answered.
+-- A job's record, or nil for one that cannot be read, and whether nothing is there at all. `flat`: as HGETALL answered.
 function Jobs.read(P, id)
   local flat = try('HGETALL', P .. 'job:' .. id)
-  if not flat then
-    return nil
+  if not flat or #flat == 0 then
+    return nil, flat and true
   end
   local job = {}
   for i = 1, #flat, 2 do
@@ -128,19 +166,25 @@ end
 
 -- nil: no such field any more.
 function Jobs.set(job, field, value)
-  job[field] = value and tostring(value) or nil
-  job.changed[field] = job[field] or false
+  value = value and tostring(value) or nil
+  if job[field] ~= value then
+    job[field] = value
+    job.changed[field] = value or false
+  end
 end
 
 function Jobs.save(P, job)
-  local key, given = P .. 'job:' .. job.id, {}
+  local key, given, taken = P .. 'job:' .. job.id, {}, {}
   for field, value in pairs(job.changed) do
     if value then
       given[#given + 1] = field
       given[#given + 1] = value
     else
-      redis.call('HDEL', key, field)
+      taken[#taken + 1] = field
     end
+  end
+  if #taken > 0 then
+    redis.call('HDEL', key, unpack(taken))
   end
   if #given > 0 then
     redis.call('HSET', key, unpack(given))

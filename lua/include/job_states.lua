@@ -18,8 +18,10 @@ local function enter(P, job, state, score)
 end
 
 local function note_name(P, queue)
-  if try('ZADD', P .. 'names', 'NX', now_ms(), queue) == 1 then
+  local settings = settings_of_queue(P, queue)
+  if not settings[NAMED] and try('ZADD', P .. 'names', 'NX', now_ms(), queue) then
     redis.call('HSET', P .. 'queue:' .. queue, 'named', '1')
+    settings[NAMED] = '1'
   end
 end
 
@@ -33,7 +35,11 @@ local function wait_in_line(P, job)
   Jobs.set(job, 'worker', nil)
   Jobs.set(job, 'token', nil)
   enter(P, job, 'waiting', number(job, 'priority'))
-  redis.call('HSET', P .. 'queue:' .. job.queue, 'jobs', '1')
+  local settings = settings_of_queue(P, job.queue)
+  if not settings[JOBS] then
+    redis.call('HSET', P .. 'queue:' .. job.queue, 'jobs', '1')
+    settings[JOBS] = '1'
+  end
   touched_by_jobs[job.queue] = true
 end
 
@@ -100,16 +106,25 @@ function Jobs.run(P, job, holder, token)
   Jobs.tell(P, job, 'taken', holder, holder)
 end
 
--- 'job' and its member, 'task', or nil for nothing. Negative priorities first, then by the parity of the token that
--- it will get, so that tasks and jobs of priority 0 take turns, then the rest.
-function Jobs.next(P, queue, token_number)
-  local first = redis.call('ZRANGE', Jobs.index(P, 'waiting', queue), 0, 0, 'WITHSCORES')
-  local priority = tonumber(first[2])
-  local tasks = redis.call('LLEN', P .. 'queues:' .. queue)
-  if priority and (tasks == 0 or priority < 0 or (priority == 0 and token_number % 2 == 1)) then
-    return 'job', first[1]
+-- What comes out next, up to n, each under a token of its own: {token, member} of a job, {token} of a task. Fewer:
+-- there is no more. Negative priorities first, then by the parity of the token, so that tasks and jobs of priority 0
+-- take turns, then the rest.
+function Jobs.next(P, queue, n)
+  local members = redis.call('ZRANGE', Jobs.index(P, 'waiting', queue), 0, n - 1, 'WITHSCORES')
+  local tasks, line, at = redis.call('LLEN', P .. 'queues:' .. queue), {}, 1
+  n = math.min(n, #members / 2 + tasks)
+  local first = n > 0 and draw_tokens(P, n)
+  for number = first or 1, first and first + n - 1 or 0 do
+    local priority = tonumber(members[at + 1])
+    if priority and (tasks == 0 or priority < 0 or (priority == 0 and number % 2 == 1)) then
+      line[#line + 1] = {token_text(number), members[at]}
+      at = at + 2
+    else
+      line[#line + 1] = {token_text(number)}
+      tasks = tasks - 1
+    end
   end
-  return tasks > 0 and 'task' or nil
+  return line
 end
 
 -- A job whose record cannot be read is out of its index, or of its holder's set: people should look at it.
@@ -134,5 +149,6 @@ end
 function Jobs.settle(P, queue)
   if redis.call('ZCARD', Jobs.index(P, 'waiting', queue)) == 0 then
     redis.call('HDEL', P .. 'queue:' .. queue, 'jobs')
+    settings_of_queue(P, queue)[JOBS] = nil
   end
 end

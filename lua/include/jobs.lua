@@ -15,6 +15,7 @@ local touched_by_jobs = {}
 --- @include "token"
 --- @include "clock"
 --- @include "try"
+--- @include "types"
 --- @include "failed"
 --- @include "set_due"
 --- @include "marks"

@@ -36,28 +36,34 @@ end
 
 -- Hands over up to n tasks and jobs, as hand_over(), and returns how many. Jobs.are_sound() was asked.
 local function hand_over_mixed(P, queue, n)
-  local given = 0
-  while given < n do
+  local given, is_left = 0, true
+  while given < n and is_left do
     local worker, free, epoch = idle_worker(P, queue)
     if not worker then
       break
     end
-    local number, token = draw_tokens(P, 1)
-    local what, member = Jobs.next(P, queue, number)
-    if not what then
-      break
+    local wanted, done, is_deaf = math.min(free, n - given), 0, false
+    local line = Jobs.next(P, queue, wanted)
+    is_left = #line == wanted
+    for _, next_one in ipairs(line) do
+      local token, member = unpack(next_one)
+      local handed
+      if member then
+        handed = hand_job(P, queue, worker, epoch, token, member)
+      else
+        handed = hand_task(P, queue, worker, epoch, token)
+      end
+      if handed == false then
+        is_deaf, is_left = true, true
+        break
+      end
+      done = done + (handed and 1 or 0)
     end
-    local done
-    if what == 'job' then
-      done = hand_job(P, queue, worker, epoch, token, member)
-    else
-      done = hand_task(P, queue, worker, epoch, token)
+    given = given + done
+    if done > 0 then
+      redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', done)
     end
-    if done then
-      given = given + 1
-      redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', 1)
-    end
-    if done == false or (done and free == 1) then
+    if is_deaf or done == free then
       redis.call('ZREM', P .. 'idle:' .. queue, worker)
     end
   end

@@ -19,10 +19,12 @@ local function token_text(number)
   return string.char(unpack(bytes))
 end
 
+local last_drawn -- by this script, for which the clock stands still
+
 -- Draws n tokens that follow each other and returns the first one's number and the last one's text. Raises if the
 -- counter is damaged: so draw before anything is written that must not be lost.
 local function draw_tokens(P, n)
-  local first = now_us()
+  local first = last_drawn and last_drawn + 1 or now_us()
   local last = token_text(first + n - 1)
   local before = redis.call('SET', P .. 'token', last, 'GET')
   before = before and token_number(before)
@@ -31,5 +33,6 @@ local function draw_tokens(P, n)
     last = token_text(first + n - 1)
     redis.call('SET', P .. 'token', last)
   end
+  last_drawn = first + n - 1
   return first, last
 end

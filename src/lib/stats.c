@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Statistics of a queue's jobs on one day: what the scripts have counted in P:stats:<day>:<queue>. Of times they keep
- * number, sum and sum of squares, from which mean and deviation are made here.
+ * sum, sum of squares and the histogram, from which number, mean and deviation are made here.
  */
 #include <math.h>
 #include <muster/job.h>
@@ -37,8 +37,11 @@ static double sum_of(const struct redisReply *counted, const char *name)
 static void read_times(const struct redisReply *counted, const char *what, struct muster_times *out)
 {
     char name[32];
-    snprintf(name, sizeof name, "%s_n", what);
-    out->n = count_of(counted, name);
+    for (int i = 0; i < MUSTER_STATS_BUCKETS; i++) {
+        snprintf(name, sizeof name, "%s:%d", what, i);
+        out->histogram[i] = count_of(counted, name);
+        out->n += out->histogram[i];
+    }
     snprintf(name, sizeof name, "%s_ms", what);
     double sum = sum_of(counted, name);
     snprintf(name, sizeof name, "%s_squares", what);
@@ -47,10 +50,6 @@ static void read_times(const struct redisReply *counted, const char *what, struc
         out->mean_ms = sum / (double)out->n;
         double variance = squares / (double)out->n - out->mean_ms * out->mean_ms;
         out->deviation_ms = variance > 0 ? sqrt(variance) : 0;
-    }
-    for (int i = 0; i < MUSTER_STATS_BUCKETS; i++) {
-        snprintf(name, sizeof name, "%s:%d", what, i);
-        out->histogram[i] = count_of(counted, name);
     }
 }
 

@@ -45,7 +45,7 @@ ok stats
 grep -qE '^q +5 +4 +2 +1 +1 +0 +1 +[0-9]+\.[0-9] +[0-9]+\.[0-9]$' out || fail "the table: $(cat out)"
 
 # ---- 2
-redis HSET "muster:stats:20000:made" put 3 wait_n 3 wait_ms 1203 wait_squares 1440009 wait:0 1 wait:2 1 wait:11 1 >said
+redis HSET "muster:stats:20000:made" put 3 wait_ms 1203 wait_squares 1440009 wait:0 1 wait:2 1 wait:11 1 >said
 ok stats --queue made --day 2024-10-04 --json
 grep -qF '"put":3,' out || fail "not of that day: $(cat out)"
 grep -qE '"wait_n":3,"wait_mean_ms":401,"wait_deviation_ms":564\.97[0-9]+,' out || fail "the times: $(cat out)"

@@ -199,10 +199,10 @@ static void mean_deviation_and_histogram_come_from_what_was_counted(void **state
 {
     struct scene *s = *state;
     raw_do(s->server->redis,
-           "HSET %s:stats:20000:a:b put 5 wait_n 4 wait_ms 40 wait_squares 500 wait:0 1 wait:47 3 run_n 1 run_ms 7 "
+           "HSET %s:stats:20000:a:b put 5 wait_ms 40 wait_squares 500 wait:0 1 wait:47 3 run_ms 7 "
            "run_squares 49 run:3 1 failed -2 retried x",
            s->prefix);
-    raw_do(s->server->redis, "HSET %s:stats:20001:a:b run_n 2 run_ms 2000000000000 run_squares %s", s->prefix,
+    raw_do(s->server->redis, "HSET %s:stats:20001:a:b run:41 2 run_ms 2000000000000 run_squares %s", s->prefix,
            "2000000000000000000000000");
     struct muster_stats stats = stats_of(s, "a:b", 20000);
     assert_int_equal(stats.day, 20000);
