@@ -75,7 +75,7 @@ struct samples {
     struct block blocks[SIDES_MAX][ROUNDS_MAX];
 };
 
-enum measure { RATE, CPU, COMMANDS, P50, P99, VALUE };
+enum measure { RATE, CPU, COMMANDS, P50, P99, P50_MS, P99_MS, VALUE };
 enum goal { NO_GOAL, AT_LEAST, AT_MOST };
 
 #define NO_SIDE (-1)
@@ -102,7 +102,7 @@ extern const struct experiment experiment_enqueue_batch, experiment_enqueue_batc
     experiment_enqueue_serial, experiment_enqueue_serial_tcp, experiment_enqueue_pipelined, experiment_drain,
     experiment_drain_1k, experiment_drain_64k, experiment_drain_tcp, experiment_drain_threads, experiment_drain_4,
     experiment_wake, experiment_wake_tcp, experiment_herd, experiment_idle, experiment_bytes, experiment_kill,
-    experiment_scale;
+    experiment_jobs_put, experiment_jobs_drain, experiment_jobs_due, experiment_scale;
 
 /* One line about what went wrong, and the end of this process with status 1. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -73,12 +73,20 @@ static void collect(const struct boxes *b, struct tally *got, int64_t *latencies
     }
 }
 
+static void finish(const struct boxes *b, const struct tally *sent, const char *name, struct block *out)
+{
+    struct tally got = {0};
+    int64_t latencies[INBOX_MAX];
+    collect(b, &got, latencies);
+    meter_latencies(latencies, got.count, out);
+    tally_check(&got, sent, name);
+}
+
 void inbox_exchange(struct inbox *boxes, size_t n_boxes, size_t stride, const struct sender *sender, size_t n,
                     size_t len, struct block *out)
 {
     struct boxes b = {boxes, n_boxes, stride, 0};
-    struct tally sent = {0}, got = {0};
-    int64_t latencies[INBOX_MAX];
+    struct tally sent = {0};
     char task[LEN_MAX];
     memset(task, 'm', sizeof task);
     for (; b.want < n && b.want < INBOX_MAX;) {
@@ -90,7 +98,12 @@ void inbox_exchange(struct inbox *boxes, size_t n_boxes, size_t stride, const st
         pause_us(REST_US);
         await(all_received, &b, "a task is received");
     }
-    collect(&b, &got, latencies);
-    meter_latencies(latencies, got.count, out);
-    tally_check(&got, &sent, sender->name);
+    finish(&b, &sent, sender->name, out);
+}
+
+void inbox_await(struct inbox *box, size_t n, const struct tally *sent, const char *name, struct block *out)
+{
+    struct boxes b = {box, 1, 0, n};
+    await(all_received, &b, "all are received");
+    finish(&b, sent, name, out);
 }

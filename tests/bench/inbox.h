@@ -36,4 +36,7 @@ struct sender {
 void inbox_exchange(struct inbox *boxes, size_t n_boxes, size_t stride, const struct sender *sender, size_t n,
                     size_t len, struct block *out);
 
+/* Wait until `n` stamped tasks, which are `sent`, have been received; then as inbox_exchange(). */
+void inbox_await(struct inbox *box, size_t n, const struct tally *sent, const char *name, struct block *out);
+
 #endif
