@@ -2,7 +2,7 @@
  *
  * Jobs of every kind - retried, depending on others, going on to a next queue, scheduled, recurring, unique, of all
  * priorities - on workers that are killed, stopped for longer than their ttl, and ended by SIGTERM, while Redis is
- * killed and restarted; and each job's account at the end:
+ * killed and restarted, closes connections and is full; and each job's account at the end:
  *
  *   - It is complete, or failed, or waits for one that failed; gone is only what was cancelled. It is complete only if
  *     a handler said so, and failed only for a reason that there was.
@@ -12,14 +12,15 @@
  *   - What failed, replayed, runs, and then nothing is left.
  *
  * Half of the jobs ("c<number>") are left alone; the others ("w<number>"), in queues of their own, are cancelled,
- * changed, replaced, and taken under leases that lapse. Beside them plain tasks ("t<number>"), each of which must be
- * done.
+ * changed and replaced. Any may be taken under a lease that lapses. Beside them plain tasks ("t<number>"), each of which
+ * must be done.
  */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "checked.h"
 #include "invariant.h"
@@ -57,15 +58,19 @@ struct account {
     int after[AFTER_MAX], n_after, retries_least;
 };
 
-enum hurt { KILLED, FROZEN, TERMINATED, HURTS };
+enum hurt { KILLED, FROZEN, TERMINATED, CUT, HURTS };
+
+/* What the places are: the first one is never hurt, so that there is always somebody to sweep. */
+enum { THREADS_AT = 3, HOME_AT = 4 };
 
 struct bench {
     struct scene *scene;
     struct shared *shared;
     struct account jobs[JOBS_MAX];
     struct worker_process *places[PLACES];
-    int n_jobs, n_tasks, lives, n_hurt[HURTS], n_cancelled, n_replaced, n_changed, n_leased, frozen;
-    int64_t thaw_at_ms;
+    int n_jobs, n_tasks, lives, n_hurt[HURTS], n_cancelled, n_replaced, n_changed, n_leased, n_refused, frozen;
+    int64_t thaw_at_ms, empty_at_ms;
+    bool is_full;
 };
 
 static bool is_calm(int i)
@@ -154,27 +159,38 @@ static enum muster_outcome work(struct muster_process *p, void *arg)
     return MUSTER_LATER;
 }
 
+static enum muster_outcome work_on_thread(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    nanosleep(&(struct timespec){0, rand() % 5 * 1000000}, NULL);
+    return decide(w->spec.arg, p);
+}
+
 static void on_event(struct live_worker *w, const struct muster_event *e)
 {
-    if (e->type == MUSTER_EVENT_STOP)
+    if (e->type == MUSTER_EVENT_STOP && !w->spec.more.threads)
         end_one(w, e->process);
 }
 
+/* One has an id of its own for good, and takes up what its former life left. */
 static void start(struct bench *b, int place)
 {
-    char id[16];
-    snprintf(id, sizeof(id), "w%d.%d", place, b->lives++);
+    char id[16] = "home";
+    bool has_threads = place == THREADS_AT, is_home = place == HOME_AT;
+    if (!is_home)
+        snprintf(id, sizeof(id), "w%d.%d", place, b->lives++);
     b->places[place] = worker_process_start(
-        b->scene, &(struct worker_spec){.id = id,
-                                        .ttl_ms = TTL_MS,
-                                        .hands = 6,
-                                        .prefetch = place % 2 ? 3 : 0,
-                                        .drain_ms = 100,
-                                        .more = {.in_turn = 1},
-                                        .handler = work,
-                                        .on_event = on_event,
-                                        .arg = b,
-                                        .queues = {{"calm", 0}, {"calm next", 2}, {"wild", 0}, {"wild next", 0}}});
+        b->scene, &(struct worker_spec){
+                      .id = id,
+                      .ttl_ms = TTL_MS,
+                      .hands = has_threads ? 0 : 6,
+                      .prefetch = place % 2 ? 3 : 0,
+                      .drain_ms = 100,
+                      .more = {.in_turn = 1, .threads = has_threads ? 4 : 0, .permanent = is_home, .resume = is_home},
+                      .handler = has_threads ? work_on_thread : work,
+                      .on_event = on_event,
+                      .arg = b,
+                      .queues = {{"calm", 0}, {"calm next", 2}, {"wild", 0}, {"wild next", 0}}});
 }
 
 /* ---- faults ---- */
@@ -191,7 +207,22 @@ static void await_process(struct worker_process *w)
     assert_int_equal(worker_process_reap(w), 0);
 }
 
-/* Never the first one, so that there is always somebody to sweep. One at a time is frozen. */
+/* Its answers on the way get lost, and so do messages. */
+static void cut(struct bench *b)
+{
+    struct redisContext *redis = b->scene->server->redis;
+    raw_int(redis, rand() % 2 ? "CLIENT KILL TYPE normal SKIPME yes" : "CLIENT KILL TYPE pubsub");
+}
+
+/* Its id is free for a new life once the liveness key of the old one ran out. */
+static void kill_at(struct bench *b, int place)
+{
+    worker_process_kill(b->places[place]);
+    if (place == HOME_AT)
+        raw_await(b->scene->server->redis, NULL, 0, "EXISTS %s:alive:home", b->scene->prefix);
+}
+
+/* One at a time is frozen. */
 static void hurt_one(struct bench *b)
 {
     int place = 1 + rand() % (PLACES - 1);
@@ -201,6 +232,10 @@ static void hurt_one(struct bench *b)
     if (place == b->frozen || (how == FROZEN && b->frozen))
         return;
     b->n_hurt[how]++;
+    if (how == CUT) {
+        cut(b);
+        return;
+    }
     if (how == FROZEN) {
         b->frozen = place;
         b->thaw_at_ms = now_ms() + 2 * TTL_MS;
@@ -208,7 +243,7 @@ static void hurt_one(struct bench *b)
         return;
     }
     if (how == KILLED) {
-        worker_process_kill(b->places[place]);
+        kill_at(b, place);
     } else {
         kill(b->places[place]->pid, SIGTERM);
         await_process(b->places[place]);
@@ -216,8 +251,37 @@ static void hurt_one(struct bench *b)
     start(b, place);
 }
 
+static void fill(struct bench *b, bool is_full)
+{
+    freeReplyObject(raw(b->scene->server->redis, "CONFIG SET maxmemory %d", is_full ? 1 : 0));
+    b->is_full = is_full;
+    b->empty_at_ms = now_ms() + 150;
+}
+
+/* Full now and then, for a while. */
+static void be_full_or_not(struct bench *b)
+{
+    if (!b->is_full && rand() % 40 == 0)
+        fill(b, true);
+    else if (b->is_full && now_ms() >= b->empty_at_ms)
+        fill(b, false);
+}
+
+/* Only a full Redis may refuse, and then there is nothing to note. */
+static bool is_done(struct bench *b, int err)
+{
+    if (err == MUSTER_E_FULL && b->is_full) {
+        b->n_refused++;
+        return false;
+    }
+    assert_ok(err);
+    return true;
+}
+
 static void restart_redis(struct bench *b)
 {
+    if (b->is_full)
+        fill(b, false);
     redis_server_kill(b->scene->server);
     redis_server_restart(b->scene->server);
 }
@@ -266,16 +330,17 @@ static int put(struct bench *b, int i, int replace)
 static void put_some(struct bench *b)
 {
     for (int n = rand() % 12; n > 0 && b->n_jobs < JOBS_MAX; n--)
-        assert_ok(put(b, b->n_jobs++, 0));
+        b->n_jobs += is_done(b, put(b, b->n_jobs, 0));
     for (int n = rand() % 3; n > 0 && b->n_tasks < JOBS_MAX; n--) {
         char task[16];
-        snprintf(task, sizeof(task), "t%d", b->n_tasks++);
-        scene_enqueue(b->scene, queues[rand() % 4], task);
+        int len = snprintf(task, sizeof(task), "t%d", b->n_tasks);
+        b->n_tasks += is_done(b, muster_task_enqueue(b->scene->client, queues[rand() % 4], task, (size_t)len, NULL));
     }
     char unique[16];
     int len = snprintf(unique, sizeof(unique), "u%d", rand() % UNIQUES);
     int err = muster_task_enqueue_unique(b->scene->client, "wild", unique, (size_t)len, NULL);
-    assert_true(err == MUSTER_OK || err == MUSTER_E_EXISTS);
+    if (err != MUSTER_E_EXISTS)
+        (void)is_done(b, err);
 }
 
 /* One of the last wild ones. */
@@ -309,8 +374,8 @@ static void change(struct bench *b, int i)
                                   .tag = IDS("big"),
                                   .n_tag = (size_t)(rand() % 2)};
     int err = muster_job_change(b->scene->client, id_of(id, i), &c);
-    assert_true(err == MUSTER_OK || err == MUSTER_E_NOT_FOUND || err == MUSTER_E_STATE);
-    b->n_changed += !err;
+    if (err != MUSTER_E_NOT_FOUND && err != MUSTER_E_STATE)
+        b->n_changed += is_done(b, err);
 }
 
 static int ignore(const struct muster_process_info *p, void *arg)
@@ -328,14 +393,15 @@ static void disturb(struct bench *b)
         cancel(b, i);
     } else if (what < 5) {
         int err = put(b, i, 1);
-        assert_true(err == MUSTER_OK || err == MUSTER_E_INVALID);
-        b->n_replaced += !err;
+        if (err != MUSTER_E_INVALID)
+            b->n_replaced += is_done(b, err);
     } else if (what == 5) {
         change(b, i);
     } else if (what == 6) {
-        b->n_leased += !muster_lease_take(b->scene->client, queues[2 + rand() % 2], 2, 100, 0, ignore, NULL);
+        b->n_leased += !muster_lease_take(b->scene->client, queues[rand() % 4], 2, 100, 0, ignore, NULL);
     } else {
-        assert_ok(muster_config_set(b->scene->client, "wild", "max_running", rand() % 2 ? &(int64_t){5} : NULL));
+        int err = muster_config_set(b->scene->client, "wild", "max_running", rand() % 2 ? &(int64_t){5} : NULL);
+        (void)is_done(b, err);
     }
 }
 
@@ -352,6 +418,7 @@ static void torment(struct bench *b, int span_ms)
 {
     int64_t begun = now_ms(), hurt_at = begun + 200;
     for (int restarts = 0; now_ms() < begun + span_ms && b->n_jobs < JOBS_MAX;) {
+        be_full_or_not(b);
         put_some(b);
         for (int n = rand() % 8; n > 0; n--)
             disturb(b);
@@ -366,6 +433,7 @@ static void torment(struct bench *b, int span_ms)
         (void)wait_for(NULL, is_hungry, b, 500);
     }
     thaw(b);
+    fill(b, false);
     assert_ok(muster_config_set(b->scene->client, "wild", "max_running", NULL));
 }
 
@@ -412,7 +480,7 @@ static const struct rule {
     {"scheduled", PENDING, PENDING},
     {"taken", PENDING, RUNNING},
     {"given-back", RUNNING, PENDING},
-    {"crashed", RUNNING, BETWEEN},
+    {"crashed", RUNNING, RUNNING}, /* then it is given back, or resumed */
     {"retried", RUNNING, PENDING},
     {"advanced", RUNNING, BETWEEN},
     {"completed", RUNNING, COMPLETE},
@@ -427,12 +495,6 @@ static const struct rule *rule_of(const char *what)
             return &rules[i];
     fail_msg("'%s' in a history", what);
     return NULL;
-}
-
-/* A crash is told before its job is given back. */
-static int places_before(const struct rule *rule)
-{
-    return !strcmp(rule->what, "given-back") ? RUNNING | BETWEEN : rule->from;
 }
 
 static void add_up(struct sums *sums, const struct muster_job_event_line *line)
@@ -463,7 +525,7 @@ static void judge_history(const struct muster_job *job, struct sums *sums)
     int place = BETWEEN;
     for (size_t i = 0; i < job->n_history; i++) {
         const struct rule *rule = rule_of(job->history[i].what);
-        if (!(place & places_before(rule)))
+        if (!(place & rule->from))
             fail_with_history(job, "its history is out of order");
         place = rule->to;
         add_up(sums, &job->history[i]);
@@ -609,11 +671,10 @@ static void judge(struct bench *b, uint64_t made)
     judge_recurring(b, &calm, made);
     judge_statistics(b, &calm.sums);
     judge_tasks(b);
-    print_message(
-        "%d jobs, %d tasks; %d workers killed, %d frozen, %d ended; %d cancelled, %d replaced, %d changed, %d "
-        "leased; %llu recurred\n",
-        b->n_jobs, b->n_tasks, b->n_hurt[KILLED], b->n_hurt[FROZEN], b->n_hurt[TERMINATED], b->n_cancelled,
-        b->n_replaced, b->n_changed, b->n_leased, (unsigned long long)made);
+    print_message("%d jobs, %d tasks; %d workers killed, %d frozen, %d ended, %d times cut\n", b->n_jobs, b->n_tasks,
+                  b->n_hurt[KILLED], b->n_hurt[FROZEN], b->n_hurt[TERMINATED], b->n_hurt[CUT]);
+    print_message("%d cancelled, %d replaced, %d changed, %d leased, %d refused by a full Redis; %llu recurred\n",
+                  b->n_cancelled, b->n_replaced, b->n_changed, b->n_leased, b->n_refused, (unsigned long long)made);
     print_message("left alone: %d complete, %d failed, %d wait for those; crashed %llu times\n",
                   calm.n[MUSTER_JOB_COMPLETE], calm.n[MUSTER_JOB_FAILED], calm.n[MUSTER_JOB_DEPENDS],
                   (unsigned long long)calm.sums.crashed);
