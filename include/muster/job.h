@@ -133,8 +133,8 @@ struct muster_job_spec {
  *                     was changed
  *   MUSTER_E_TOO_BIG  the data, the tags or the dependencies; nothing was sent
  *   MUSTER_E_FULL     nothing was put
- *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  unknown. Put again under the same id it is put at most once: E_EXISTS then mostly
- *                     means that it had been
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  unknown. Put again under the same id it is alive at most once: E_EXISTS then mostly
+ *                     means that it had been. One that was put, and is complete or failed by then, is put anew
  */
 MUSTER_API int muster_job_put(struct muster_client *c, const char *queue, const struct muster_job_spec *spec,
                               char *id) MUSTER_MUST_CHECK;
@@ -275,7 +275,8 @@ struct muster_job_change {
  * Change a job; all of it, or nothing.
  *
  * Returns MUSTER_OK, MUSTER_E_NOT_FOUND: no such job; MUSTER_E_STATE: not in this state, see above; MUSTER_E_INVALID: a
- * name or number, or a dependency on itself or in a circle; MUSTER_E_TOO_BIG.
+ * name or number, or a dependency on itself or in a circle; MUSTER_E_TOO_BIG; MUSTER_E_CONN, MUSTER_E_TIMEOUT: unknown.
+ * Said again, it is so once, but for a line of `log`; E_STATE may then mean that the first one counted.
  */
 MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
                                  const struct muster_job_change *change) MUSTER_MUST_CHECK;
