@@ -133,8 +133,8 @@ struct muster_job_spec {
  *                     was changed
  *   MUSTER_E_TOO_BIG  the data, the tags or the dependencies; nothing was sent
  *   MUSTER_E_FULL     nothing was put
- *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  unknown. Put again under the same id it is alive at most once: E_EXISTS then mostly
- *                     means that it had been. One that was put, and is complete or failed by then, is put anew
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  unknown. Put again under the same id it is alive at most once: E_EXISTS then
+ *                     mostly means that it had been. One that was put, and is complete or failed by then, is put anew
  */
 MUSTER_API int muster_job_put(struct muster_client *c, const char *queue, const struct muster_job_spec *spec,
                               char *id) MUSTER_MUST_CHECK;

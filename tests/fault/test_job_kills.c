@@ -12,8 +12,8 @@
  *   - What failed, replayed, runs, and then nothing is left.
  *
  * Half of the jobs ("c<number>") are left alone; the others ("w<number>"), in queues of their own, are cancelled,
- * changed and replaced. Any may be taken under a lease that lapses. Beside them plain tasks ("t<number>"), each of which
- * must be done.
+ * changed and replaced. Any may be taken under a lease that lapses. Beside them plain tasks ("t<number>"), each of
+ * which must be done.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -68,7 +68,8 @@ struct bench {
     struct shared *shared;
     struct account jobs[JOBS_MAX];
     struct worker_process *places[PLACES];
-    int n_jobs, n_tasks, lives, n_hurt[HURTS], n_cancelled, n_replaced, n_changed, n_leased, n_refused, frozen;
+    int n_jobs, n_tasks, lives, n_hurt[HURTS], n_cancelled, n_replaced, n_changed, n_leased, n_refused, n_faults,
+        frozen;
     int64_t thaw_at_ms, empty_at_ms;
     bool is_full;
 };
@@ -222,11 +223,11 @@ static void kill_at(struct bench *b, int place)
         raw_await(b->scene->server->redis, NULL, 0, "EXISTS %s:alive:home", b->scene->prefix);
 }
 
-/* One at a time is frozen. */
+/* Each in each way, by and by; one at a time is frozen. */
 static void hurt_one(struct bench *b)
 {
-    int place = 1 + rand() % (PLACES - 1);
-    enum hurt how = (enum hurt)(rand() % HURTS);
+    int n = b->n_faults++ * 5 % ((PLACES - 1) * HURTS), place = 1 + n / HURTS;
+    enum hurt how = (enum hurt)(n % HURTS);
     if (b->frozen && now_ms() >= b->thaw_at_ms)
         thaw(b);
     if (place == b->frozen || (how == FROZEN && b->frozen))
