@@ -2,15 +2,17 @@
   The timer is handed on to another worker.
 ]]
 --- @include "try"
+--- @include "silence"
 
--- To the first of these workers that lives and hears of it, which makes it the keeper. Was there one?
+-- To the first of these workers that lives and hears of it, which makes it the keeper. Was there one? Not for longer
+-- than its next heartbeat may take: one with a long ttl may be dead for long before that shows.
 local function hand_on_timer(P, worker, heirs)
   for _, heir in ipairs(heirs) do
     local left = heir ~= worker and redis.call('PTTL', P .. 'alive:' .. heir) or 0
     local epoch = left > 0 and try('HGET', P .. 'worker:' .. heir, 'epoch')
     local readers = epoch and redis.pcall('PUBLISH', P .. 'wake:' .. heir, 'S' .. epoch)
     if type(readers) == 'number' and readers > 0 then
-      redis.pcall('SET', P .. 'timer', heir, 'PX', left)
+      redis.pcall('SET', P .. 'timer', heir, 'PX', math.min(left, shortest_ttl(P) or left))
       return true
     end
   end

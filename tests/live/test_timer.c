@@ -3,6 +3,7 @@
  * The timer: what becomes due is moved at its time by the one worker that keeps it. The heartbeats of most of these
  * workers are twenty minutes apart, so what runs here was woken by the timer.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,6 +269,22 @@ static void another_keeps_it_when_the_keeper_has_died(void **state)
     job_await(s, "a", "state", "complete");
 }
 
+/* The heir hears of it, but stands still; by its own ttl nobody would know that for an hour. */
+static void another_keeps_it_when_it_was_handed_on_to_one_that_stands_still(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *first =
+        live_worker_idle(s, &(struct worker_spec){.id = "w1", .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
+    await_keeper(s, "w1");
+    struct worker_process *heir =
+        worker_process_idle(s, &(struct worker_spec){.id = "heir", .ttl_ms = HOUR_MS, .queues = {{"other", 0}}});
+    live_worker_idle(s, &(struct worker_spec){.id = "w2", .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
+    kill(heir->pid, SIGSTOP);
+    live_worker_stop(s, first, 0);
+    await_keeper(s, "w2");
+    worker_process_kill(heir);
+}
+
 static void a_keeper_whose_registration_is_gone_keeps_it_again_in_its_new_life(void **state)
 {
     struct scene *s = *state;
@@ -367,6 +384,7 @@ int main(void)
         live_test(a_keeper_that_will_be_busy_hands_it_on_to_who_is_idle),
         live_test(nobody_keeps_it_when_the_last_has_stopped),
         live_test(another_keeps_it_when_the_keeper_has_died),
+        live_test(another_keeps_it_when_it_was_handed_on_to_one_that_stands_still),
         live_test(a_keeper_whose_registration_is_gone_keeps_it_again_in_its_new_life),
         live_test(a_lost_message_costs_a_heartbeat_at_most),
         live_test(a_lost_call_or_answer_of_the_timer_loses_nothing),
