@@ -96,11 +96,11 @@ static int list_tags(const struct call *call, struct muster_client *client, stru
 
 /* ---- the verb ---- */
 
+#define STATE_WORD(state, name) " " name
+
 static const char *check_state(const char *name)
 {
-    return muster_job_state_of(name) < 0
-               ? "it is one of scheduled, depends, waiting, running, failed, complete and recurring"
-               : NULL;
+    return muster_job_state_of(name) < 0 ? "it is one of" MUSTER_JOB_STATES(STATE_WORD) : NULL;
 }
 
 static const struct opt options[] = {

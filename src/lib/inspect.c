@@ -205,17 +205,9 @@ int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg)
 
 /* ---- workers ---- */
 
-static const struct redisReply *field_of(const struct redisReply *record, const char *field)
-{
-    for (size_t i = 0; i + 1 < reply_len(record); i += 2)
-        if (reply_is(reply_at(record, i), field))
-            return reply_at(record, i + 1);
-    return NULL;
-}
-
 static const char *text_field(const struct redisReply *record, const char *field)
 {
-    const char *text = reply_text(field_of(record, field));
+    const char *text = reply_text(reply_field(record, field));
     return text ? text : "";
 }
 
@@ -260,20 +252,20 @@ static int give_worker(const char *id, const struct redisReply *record, long lon
             queues[n++] = client_queue_field(record, i);
     const char *epoch_text = text_field(record, "epoch");
     token_parse(epoch_text, strlen(epoch_text), &epoch);
-    int64_t ttl_ms = reply_number(field_of(record, "ttl"), 0);
+    int64_t ttl_ms = reply_number(reply_field(record, "ttl"), 0);
     struct muster_worker_info info = {
         .id = id,
         .epoch = epoch,
         .host = text_field(record, "host"),
         .version = text_field(record, "version"),
-        .pid = reply_number(field_of(record, "pid"), 0),
+        .pid = reply_number(reply_field(record, "pid"), 0),
         .alive = pttl > 0,
-        .permanent = reply_is(field_of(record, "permanent"), "1"),
+        .permanent = reply_is(reply_field(record, "permanent"), "1"),
         .heard_ms = pttl > 0 && pttl <= ttl_ms ? ttl_ms - pttl : -1,
         .ttl_ms = ttl_ms,
-        .started_at_ms = reply_number(field_of(record, "started"), 0),
-        .hands = (uint64_t)reply_number(field_of(record, "hands"), 0),
-        .held = (uint64_t)reply_number(field_of(record, "held"), 0),
+        .started_at_ms = reply_number(reply_field(record, "started"), 0),
+        .hands = (uint64_t)reply_number(reply_field(record, "hands"), 0),
+        .held = (uint64_t)reply_number(reply_field(record, "held"), 0),
         .queues = queues,
         .n_queues = n,
     };

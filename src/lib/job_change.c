@@ -130,7 +130,6 @@ int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n,
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply = NULL;
-    const char *what = NULL;
     uint64_t count = 0;
     int err = MUSTER_OK;
     if (cancelled)
@@ -142,7 +141,7 @@ int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n,
     script_cancel_jobs(&command, &c->root, ids, n, dependents);
     err = client_run(c, SCRIPT_CANCEL_JOBS, &command, &reply);
     if (err == MUSTER_OK)
-        err = script_job_done(reply, &what, &count);
+        err = script_jobs_cancelled(reply, &count);
     else
         say_not_cancelled(c, err, reply_text(reply_at(reply, 1)));
     redis_reply_free(reply);

@@ -83,14 +83,6 @@ static void put_field(struct muster_job *job, const struct field *field, const s
     }
 }
 
-static const struct redisReply *value_of(const struct redisReply *flat, const char *name)
-{
-    for (size_t i = 0; i + 1 < reply_len(flat); i += 2)
-        if (reply_is(reply_at(flat, i), name))
-            return reply_at(flat, i + 1);
-    return NULL;
-}
-
 /* They are kept in one text, with line feeds between them. */
 static int read_tags(struct job_record *out, const char *text)
 {
@@ -119,21 +111,21 @@ static void name_process(struct job_record *out, const char *worker, const char 
 int job_record_read(struct job_record *out, const char *id, const struct redisReply *flat)
 {
     *out = (struct job_record){.job = {.id = id, .queue = "", .worker = "", .process = "", .group = ""}};
-    int state = muster_job_state_of(reply_text(value_of(flat, "state")));
+    int state = muster_job_state_of(reply_text(reply_field(flat, "state")));
     if (state < 0)
         return MUSTER_E_REDIS;
     out->job.state = (enum muster_job_state)state;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        const struct redisReply *value = value_of(flat, fields[i].name);
+        const struct redisReply *value = reply_field(flat, fields[i].name);
         if (value)
             put_field(&out->job, &fields[i], value);
     }
-    out->job.backoff.exponential = reply_is(value_of(flat, "backoff_kind"), "exponential");
-    const char *token = reply_text(value_of(flat, "token"));
+    out->job.backoff.exponential = reply_is(reply_field(flat, "backoff_kind"), "exponential");
+    const char *token = reply_text(reply_field(flat, "token"));
     if (state == MUSTER_JOB_RUNNING && token && strlen(token) == TOKEN_LEN &&
         strlen(out->job.worker) <= MUSTER_WORKER_ID_MAX && strlen(out->job.queue) <= MUSTER_QUEUE_MAX)
         name_process(out, out->job.worker, token, out->job.queue);
-    int err = read_tags(out, reply_text(value_of(flat, "tags")));
+    int err = read_tags(out, reply_text(reply_field(flat, "tags")));
     if (err != MUSTER_OK)
         job_record_clear(out);
     return err;
@@ -141,7 +133,7 @@ int job_record_read(struct job_record *out, const char *id, const struct redisRe
 
 /* ---- copying ---- */
 
-/* What of a job points into the reply, with how many bytes. */
+/* With its NUL. */
 static size_t text_size(const char *text)
 {
     return strlen(text) + 1;

@@ -241,22 +241,6 @@ static int check_next(struct muster_client *c, const struct muster_finish_option
     return err == MUSTER_OK ? job_check_after(c, o->after, o->n_after) : err;
 }
 
-/* The ids, a line feed behind each; to be freed. */
-static char *join(const char *const *ids, size_t n)
-{
-    size_t size = 1;
-    for (size_t i = 0; i < n; i++)
-        size += strlen(ids[i]) + 1;
-    char *text = malloc(size), *at = text;
-    for (size_t i = 0; text && i < n; i++) {
-        at = stpcpy(at, ids[i]);
-        *at++ = '\n';
-    }
-    if (text)
-        *at = '\0';
-    return text;
-}
-
 static void say_not_advanced(struct muster_client *c, int err, const char *process)
 {
     if (err == MUSTER_E_STATE)
@@ -274,7 +258,7 @@ static int end_into_next(struct muster_client *c, const char *process, const str
     struct command command = COMMAND_EMPTY;
     struct process_name p;
     int err = begin_end(c, &command, process, &p);
-    char *after = err == MUSTER_OK ? join(o->after, o->n_after) : NULL;
+    char *after = err == MUSTER_OK ? names_join(o->after, o->n_after) : NULL;
     if (err == MUSTER_OK && !after)
         err = MUSTER_E_NOMEM;
     if (err == MUSTER_OK) {

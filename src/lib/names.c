@@ -5,6 +5,7 @@
 #include "names.h"
 
 #include <muster/job.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int is_control(unsigned char c)
@@ -119,4 +120,19 @@ int failure_check(const char *group, const char *message, const char **why)
     if (group && muster_queue_check(group)) /* the same rule as for names of queues */
         *why = "a failure's group has 1 to 200 bytes and no control characters";
     return *why ? MUSTER_E_INVALID : MUSTER_OK;
+}
+
+char *names_join(const char *const *names, size_t n)
+{
+    size_t size = 1;
+    for (size_t i = 0; i < n; i++)
+        size += strlen(names[i]) + 1;
+    char *joined = malloc(size), *at = joined;
+    for (size_t i = 0; joined && i < n; i++) {
+        at = stpcpy(at, names[i]);
+        *at++ = '\n';
+    }
+    if (joined)
+        *at = '\0';
+    return joined;
 }

@@ -17,6 +17,9 @@ struct process_name {
 /* NULL, or what is wrong with it. */
 const char *process_name_parse(struct process_name *out, const char *text);
 
+/* Ids, or other texts without control characters, with a line feed behind each; to be freed. NULL if memory ran out. */
+char *names_join(const char *const *names, size_t n);
+
 /* Is there a control character in it? */
 int text_has_control(const char *text);
 

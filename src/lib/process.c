@@ -488,22 +488,6 @@ static int check_next(const char *next, int64_t delay_ms, const char *const *aft
     return MUSTER_OK;
 }
 
-/* With a line feed behind each, which none of them holds. NULL if memory ran out. */
-static char *join_ids(const char *const *ids, size_t n)
-{
-    size_t size = 1;
-    for (size_t i = 0; i < n; i++)
-        size += strlen(ids[i]) + 1;
-    char *joined = malloc(size), *to = joined;
-    for (size_t i = 0; joined && i < n; i++) {
-        to = stpcpy(to, ids[i]);
-        *to++ = '\n';
-    }
-    if (joined)
-        *to = '\0';
-    return joined;
-}
-
 int muster_process_set_next(struct muster_process *p, const char *next, int64_t delay_ms, const char *const *after,
                             size_t n_after)
 {
@@ -511,7 +495,7 @@ int muster_process_set_next(struct muster_process *p, const char *next, int64_t 
         return MUSTER_E_STATE;
     char *new_next = NULL, *new_after = NULL;
     int err = next ? check_next(next, delay_ms, after, n_after) : MUSTER_OK;
-    if (err == MUSTER_OK && next && (!(new_next = strdup(next)) || !(new_after = join_ids(after, n_after))))
+    if (err == MUSTER_OK && next && (!(new_next = strdup(next)) || !(new_after = names_join(after, n_after))))
         err = MUSTER_E_NOMEM;
     if (err != MUSTER_OK) {
         free(new_next);

@@ -61,6 +61,14 @@ int reply_is(const struct redisReply *r, const char *text)
     return bytes.data && bytes.len == strlen(text) && memcmp(bytes.data, text, bytes.len) == 0;
 }
 
+const struct redisReply *reply_field(const struct redisReply *flat, const char *name)
+{
+    for (size_t i = 0; i + 1 < reply_len(flat); i += 2)
+        if (reply_is(reply_at(flat, i), name))
+            return reply_at(flat, i + 1);
+    return NULL;
+}
+
 long long reply_number(const struct redisReply *r, long long otherwise)
 {
     if (reply_kind(r) == REPLY_INTEGER)

@@ -25,6 +25,9 @@ struct muster_bytes reply_bytes(const struct redisReply *r);
 size_t reply_len(const struct redisReply *r);
 const struct redisReply *reply_at(const struct redisReply *r, size_t i);
 
+/* Of a list {field, value, ...} the value of a field; NULL if it is not there. */
+const struct redisReply *reply_field(const struct redisReply *flat, const char *name);
+
 /* The text with its NUL, or NULL; a text may hold NULs, then this is its beginning. */
 const char *reply_text(const struct redisReply *r);
 int reply_is(const struct redisReply *r, const char *text);

@@ -440,11 +440,10 @@ void script_cancel_jobs(struct command *c, const struct script_root *root, const
         command_text(c, ids[i]);
 }
 
-int script_job_done(const struct redisReply *r, const char **what, uint64_t *n)
+int script_jobs_cancelled(const struct redisReply *r, uint64_t *n)
 {
     int err = reply_status(r);
-    *what = name_or_null(reply_at(r, 1));
-    return err == MUSTER_OK && n ? read_count(reply_at(r, 1), n) : err;
+    return err == MUSTER_OK ? read_count(reply_at(r, 1), n) : err;
 }
 
 void script_fetch(struct command *c, const struct script_root *root, const char *worker, const char *token,

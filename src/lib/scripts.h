@@ -195,9 +195,7 @@ void script_change(struct command *c, const struct script_root *root, const char
 void script_change_field(struct command *c, const char *what, struct muster_bytes value);
 void script_cancel_jobs(struct command *c, const struct script_root *root, const char *const *ids, size_t n,
                         int dependents);
-/* The answer of put, change and cancel_jobs: `what` is what stands behind the status, a state, an id or a key; NULL if
- * nothing does. `n`: of cancel_jobs; may be NULL. */
-int script_job_done(const struct redisReply *r, const char **what, uint64_t *n);
+int script_jobs_cancelled(const struct redisReply *r, uint64_t *n);
 void script_fetch(struct command *c, const struct script_root *root, const char *worker, const char *token,
                   const char *queue);
 int script_fetched(const struct redisReply *r, const char **id, const struct redisReply **record);

@@ -13,24 +13,16 @@
 
 #define DAY_S (24 * 3600)
 
-static const struct redisReply *field_of(const struct redisReply *counted, const char *name)
-{
-    for (size_t i = 0; i + 1 < reply_len(counted); i += 2)
-        if (reply_is(reply_at(counted, i), name))
-            return reply_at(counted, i + 1);
-    return NULL;
-}
-
 static uint64_t count_of(const struct redisReply *counted, const char *name)
 {
-    long long n = reply_number(field_of(counted, name), 0);
+    long long n = reply_number(reply_field(counted, name), 0);
     return n > 0 ? (uint64_t)n : 0;
 }
 
 /* Sums of squares outgrow an integer. */
 static double sum_of(const struct redisReply *counted, const char *name)
 {
-    const char *text = reply_text(field_of(counted, name));
+    const char *text = reply_text(reply_field(counted, name));
     return text ? strtod(text, NULL) : 0;
 }
 

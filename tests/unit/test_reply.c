@@ -80,6 +80,18 @@ static void a_text_is_compared_whole(void **state)
     assert_false(reply_is(LIST(TEXT("PONG")), "PONG"));
 }
 
+static void a_field_is_found_by_its_name_alone(void **state)
+{
+    const redisReply *flat = LIST(TEXT("a"), TEXT("b"), TEXT("b"), INTEGER(7), TEXT("c"));
+    (void)state;
+    assert_true(reply_is(reply_field(flat, "a"), "b"));
+    assert_int_equal(reply_integer(reply_field(flat, "b")), 7);
+    assert_null(reply_field(flat, "c"));
+    assert_null(reply_field(flat, ""));
+    assert_null(reply_field(TEXT("a"), "a"));
+    assert_null(reply_field(NULL, "a"));
+}
+
 static void a_number_may_come_as_text(void **state)
 {
     const long long otherwise = -99;
@@ -198,6 +210,7 @@ int main(void)
         cmocka_unit_test(each_kind_reads_as_itself_and_as_nothing_else),
         cmocka_unit_test(elements_are_read_by_place),
         cmocka_unit_test(a_text_is_compared_whole),
+        cmocka_unit_test(a_field_is_found_by_its_name_alone),
         cmocka_unit_test(a_number_may_come_as_text),
         cmocka_unit_test(redis_errors_have_a_meaning),
         cmocka_unit_test(what_is_no_error_is_none),

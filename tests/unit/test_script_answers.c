@@ -216,20 +216,15 @@ static void a_malformed_lease_is_refused(void **state)
 
 /* ---- jobs ---- */
 
-static void a_job_is_done_or_it_is_said_why_not(void **state)
+static void cancelled_jobs_are_counted(void **state)
 {
-    const char *what;
     uint64_t n = 0;
     (void)state;
-    assert_ok(script_job_done(LIST(INTEGER(0), TEXT("id")), &what, NULL));
-    assert_string_equal(what, "id");
-    assert_ok(script_job_done(LIST(INTEGER(0), INTEGER(3)), &what, &n));
+    assert_ok(script_jobs_cancelled(LIST(INTEGER(0), INTEGER(3)), &n));
     assert_int_equal(n, 3);
-    assert_err(script_job_done(LIST(INTEGER(MUSTER_E_EXISTS), TEXT("waiting")), &what, NULL), MUSTER_E_EXISTS);
-    assert_string_equal(what, "waiting");
-    assert_err(script_job_done(LIST(INTEGER(0)), &what, &n), MUSTER_E_REDIS);
-    assert_null(what);
-    assert_err(script_job_done(NULL, &what, &n), MUSTER_E_CONN);
+    assert_err(script_jobs_cancelled(LIST(INTEGER(MUSTER_E_STATE), TEXT("other")), &n), MUSTER_E_STATE);
+    assert_err(script_jobs_cancelled(LIST(INTEGER(0)), &n), MUSTER_E_REDIS);
+    assert_err(script_jobs_cancelled(NULL, &n), MUSTER_E_CONN);
 }
 
 static void a_queues_deletion_may_go_on(void **state)
@@ -403,7 +398,7 @@ int main(void)
         cmocka_unit_test(a_take_beyond_the_last_is_refused),
         cmocka_unit_test(leased_has_tasks_alone_or_tasks_and_jobs_one_by_one),
         cmocka_unit_test(a_malformed_lease_is_refused),
-        cmocka_unit_test(a_job_is_done_or_it_is_said_why_not),
+        cmocka_unit_test(cancelled_jobs_are_counted),
         cmocka_unit_test(a_queues_deletion_may_go_on),
         cmocka_unit_test(heard_has_all_its_parts),
         cmocka_unit_test(heard_may_have_nothing_to_say),
