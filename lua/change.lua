@@ -20,7 +20,7 @@ if not job then
   return {redis.call('EXISTS', P .. 'job:' .. id) == 1 and E_REDIS or E_NOT_FOUND, P .. 'job:' .. id}
 end
 
-local queue, after, n_tags = nil, {}, 0
+local queue, after = nil, {}
 local is_movable = job.state == 'scheduled' or job.state == 'depends' or job.state == 'waiting'
   or job.state == 'recurring'
 -- In which states a change is possible; absent: in all.
@@ -34,16 +34,40 @@ for i = 2, #ARGV, 2 do
     queue = value
   elseif what == 'after' then
     after[#after + 1] = value
-  elseif what == 'tag' then
-    n_tags = n_tags + 1
   end
 end
 if not Jobs.are_sound(P, job.queue) or (queue and not Jobs.are_sound(P, queue))
     or not Jobs.can_depend(P, id, after) then
   return {E_REDIS, damaged}
 end
-local _, has_tags = string.gsub(job.tags or '', '[^\n]+', '')
-if has_tags + n_tags > TAGS_MAX or try('SCARD', P .. 'dependencies:' .. id) + #after > AFTER_MAX then
+
+-- How many there will be of a set: `add` and `take` name the changes that add to it and take away from it.
+local function size_after(members, add, take)
+  local has, n = {}, 0
+  local function note(member, is_in)
+    n = n + ((has[member] and -1 or 0) + (is_in and 1 or 0))
+    has[member] = is_in
+  end
+  for _, member in ipairs(members) do
+    note(member, true)
+  end
+  for i = 2, #ARGV, 2 do
+    local what, value = ARGV[i], ARGV[i + 1]
+    if what == add or what == take then
+      note(value, what == add)
+    elseif what == take .. '_all' then
+      has, n = {}, 0
+    end
+  end
+  return n
+end
+
+local tags = {}
+for tag in string.gmatch(job.tags or '', '[^\n]+') do
+  tags[#tags + 1] = tag
+end
+if size_after(tags, 'tag', 'untag') > TAGS_MAX
+    or size_after(redis.call('SMEMBERS', P .. 'dependencies:' .. id), 'after', 'not_after') > AFTER_MAX then
   return {E_TOO_BIG}
 end
 local wrong = find_circle(P, id, after)

@@ -293,6 +293,40 @@ static void dependencies_change(void **state)
     assert_int_equal(script_does(s, SCRIPT_CHANGE, "none", "after", "a"), MUSTER_E_NOT_FOUND);
 }
 
+/* The same change with `n` names: m0, m1, ... */
+static void change_many(struct scene *s, const char *id, const char *what, size_t n, int status)
+{
+    const char *args[2 * 1001 + 2] = {id};
+    char names[1001][24];
+    for (size_t i = 0; i < n; i++) {
+        snprintf(names[i], sizeof(names[i]), "m%zu", i);
+        args[1 + 2 * i] = what;
+        args[2 + 2 * i] = names[i];
+    }
+    args[1 + 2 * n] = NULL;
+    assert_int_equal(script_status(script_call_list(s, SCRIPT_CHANGE, args)), status);
+}
+
+static void what_a_change_takes_away_makes_room_for_what_it_adds(void **state)
+{
+    struct scene *s = *state;
+    put(s, "a");
+    put(s, "other");
+    put_after(s, "b", "1", "other");
+    change_many(s, "a", "tag", 101, MUSTER_E_TOO_BIG);
+    change_many(s, "a", "tag", 100, MUSTER_OK);
+    change_many(s, "a", "tag", 100, MUSTER_OK); /* it has them */
+    assert_int_equal(script_does(s, SCRIPT_CHANGE, "a", "tag", "new"), MUSTER_E_TOO_BIG);
+    assert_int_equal(script_does(s, SCRIPT_CHANGE, "a", "untag", "none", "tag", "new"), MUSTER_E_TOO_BIG);
+    assert_ok(script_does(s, SCRIPT_CHANGE, "a", "untag", "m1", "tag", "new"));
+    jobs_sound(s);
+    change_many(s, "b", "after", 1000, MUSTER_E_TOO_BIG); /* with the one that it has */
+    change_many(s, "b", "after", 999, MUSTER_OK);
+    assert_ok(script_does(s, SCRIPT_CHANGE, "b", "not_after_all", "", "after", "a"));
+    jobs_sound(s);
+    assert_state(s, "b", "depends");
+}
+
 /* ---- put again, and put in place ---- */
 
 static void an_id_is_free_as_soon_as_its_job_has_ended(void **state)
@@ -385,6 +419,7 @@ int main(void)
         live_test(no_job_waits_for_itself),
         live_test(no_job_waits_for_one_that_recurs),
         live_test(dependencies_change),
+        live_test(what_a_change_takes_away_makes_room_for_what_it_adds),
         live_test(an_id_is_free_as_soon_as_its_job_has_ended),
         live_test(a_live_job_is_changed_and_moved_from_each_state),
         live_test(a_running_job_that_is_put_again_is_its_former_holders_no_more),
