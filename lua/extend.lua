@@ -5,9 +5,8 @@
     ARGV[4] the lease ends so many ms from now, "": as it is     ARGV[5] "1": write a note
     ARGV[6] the note, "": none any more     ARGV[7] "1": give the job new data     ARGV[8] these data
   Returns 0, E_LOST (there is no such process, or its lease lapsed), E_STATE (it was cancelled, it has no lease, or it
-  is no job), or
-  {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to those who wait for what lapses, and
-  to the workers that get what lapsed. O(1).
+  is no job), or {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to those who wait for what
+  lapses, to the workers that get what lapsed, and to those who listen. O(1).
 ]]
 --- @include "due"
 --- @include "clock"

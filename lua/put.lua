@@ -3,9 +3,9 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] id, "": made of the queue's name and the data
     ARGV[3] "1": change one that is alive or failed, and move it here     ARGV[4] how many tags, t
-    ARGV[5] of how many jobs it waits for the end, a     ARGV[6...] the tags, the ids of these jobs, then pairs of
-      field and value of the record (doc/keys.md) as far as they are given; besides `delay`, ms until it is ready,
-      `every`, which makes it recur, and `new_retries`, the retries of a job that is new
+    ARGV[5] of how many jobs it waits for the end, a     ARGV[6...] the tags, the ids of these jobs, then field and
+      value, pairs of the record (doc/keys.md) as far as they are given; besides `delay`, ms until it is ready, `every`,
+      which makes it recur, and `new_retries`, the retries of a job that is new
   Returns {0, id}; {E_EXISTS, state, id} when a job of this id is alive; {E_INVALID, id} when it would wait for itself,
   or for a recurring job; {E_INVALID, id, "recurs"} when it recurs, or would, and waits for others, or they for it;
   {E_REDIS, key} for a key of the wrong type: nothing was changed. Refused by a full Redis before anything is changed.

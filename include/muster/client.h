@@ -356,7 +356,7 @@ MUSTER_API int muster_lease_take(struct muster_client *c, const char *queue, siz
                                  int64_t wait_ms, muster_process_row_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
- *   size    sizeof(struct muster_finish_options)
+ *   size      sizeof(struct muster_finish_options)
  *   result    bytes for those who listen (muster_queue_listen()), and for a job's record; NULL: none, which is not the
  *             same as no bytes
  *   next      a job only: done here, it goes on to this queue, after `delay_ms`, and when the n_after jobs `after` are
@@ -413,8 +413,7 @@ struct muster_extend_options {
 /*
  * Extend a lease, say how far the work is, or give a job new data. MUSTER_E_STATE: the process was cancelled (it is
  * still the caller's to finish or give back), a lease was asked for on a worker's process, which has none, or data for
- * a task that is no job; nothing was changed. Else as
- * muster_lease_finish().
+ * a task that is no job; nothing was changed. Else as muster_lease_finish().
  */
 MUSTER_API int muster_lease_extend(struct muster_client *c, const char *process,
                                    const struct muster_extend_options *o) MUSTER_MUST_CHECK;

@@ -14,8 +14,10 @@
  *     list.
  *   - Its times are Redis' clock's.
  *
- * Rules for clients, names, rows and errors are those at the head of client.h. An id of a job is like a queue's name: 1
- * to 200 bytes without control characters. So are tags and groups.
+ * Rules for clients, threads, names, rows and errors are those at the head of client.h. What a call is given is copied,
+ * or sent before it returns. An id of a job is like a queue's name: 1 to 200 bytes without control characters. So are
+ * tags and groups. After E_INVALID and E_TOO_BIG nothing was changed, mostly not even sent; after E_REDIS, for a key of
+ * the wrong type, nothing either. After E_CONN and E_TIMEOUT of a call that changes something it may have been done.
  */
 #ifndef MUSTER_JOB_H
 #define MUSTER_JOB_H
@@ -34,6 +36,8 @@ extern "C" {
 #define MUSTER_JOB_RETRIES_DEFAULT 5
 #define MUSTER_JOB_RETRIES_MAX 1000000
 #define MUSTER_JOB_LOG_MAX 4096
+/* So many jobs are cancelled by one call at most, those that wait for them included. */
+#define MUSTER_JOB_CANCEL_MAX 10000
 /* Delays, intervals and limits are at most this long: ten years. */
 #define MUSTER_JOB_MS_MAX ((int64_t)10 * 366 * 24 * 3600 * 1000)
 
@@ -97,7 +101,7 @@ struct muster_backoff {
  *   replace    a job of this id that is scheduled, depends, waits, runs, failed or recurs: change it to this and move
  *              it to this queue, instead of refusing. Whoever runs it loses it (MUSTER_STOP_LOST). One that recurs goes
  *              on recurring
- *   delay_ms   ready so long from now; with `after` too: not before that time
+ *   delay_ms   ready so long from now; with `after` too: not before that time. With `replace` MUSTER_ZERO: at once
  *   limit_ms   how long a handler may run on it (worker.h: limit_ms)
  *   every_ms   recurring: makes a job `<id>-<n>`, n = 1, 2, ..., with these data, priority, retries, limit, backoff and
  *              tags, every so long, the first one at once or after `offset_ms`; also while its queue is paused. At
@@ -142,8 +146,11 @@ MUSTER_API int muster_job_put(struct muster_client *c, const char *queue, const 
 /*
  * Enqueue a task unless an equal one, enqueued by this call, is alive in this queue: a job whose id is made of the
  * queue's name and the bytes (SHA-1). Accepted again as soon as that one is finished, failed, deleted or cancelled (one
- * in work: as soon as it ends). Plain tasks with the same bytes are another matter and always accepted. `id` as in
- * muster_job_put(), also with E_EXISTS. (worqr's unique queues, without markers that outlive their task.)
+ * in work: as soon as it ends). Plain tasks with the same bytes are another matter and always accepted. (worqr's unique
+ * queues, without markers that outlive their task.)
+ *
+ * `id`, if not NULL, must have MUSTER_JOB_ID_MAX + 1 bytes and gets the job's id, with E_EXISTS that of the other one;
+ * after any other error "". Returns as muster_job_put().
  */
 MUSTER_API int muster_task_enqueue_unique(struct muster_client *c, const char *queue, const void *task, size_t len,
                                           char *id) MUSTER_MUST_CHECK;
@@ -189,8 +196,13 @@ struct muster_job {
 };
 typedef int muster_job_fn(const struct muster_job *job, void *arg);
 
-/* Get jobs by their ids, in this order, `fn` called for each that exists. E_NOT_FOUND: one or more do not exist (any
- * more), which muster_client_error() names; the others were told. (qless's get and multiget.) */
+/*
+ * Get jobs by their ids, in this order, `fn` called for each that exists. (qless's get and multiget.)
+ *
+ * Returns MUSTER_OK, MUSTER_E_INVALID: an id, nothing was sent; or, when the others were told,
+ *   MUSTER_E_NOT_FOUND  one or more do not exist (any more); muster_client_error() names the first
+ *   MUSTER_E_REDIS      the record of one cannot be read; muster_client_error() names it
+ */
 MUSTER_API int muster_job_get(struct muster_client *c, const char *const *ids, size_t n, muster_job_fn *fn,
                               void *arg) MUSTER_MUST_CHECK;
 
@@ -218,13 +230,15 @@ struct muster_job_filter {
 /*
  * List jobs: waiting ones in the order in which they come out, scheduled and recurring ones by when they are due,
  * failed ones newest first, others by since when they are so; by tag or tracked, oldest first. Read in pages: one that
- * comes or goes meanwhile may be missing or seen twice. History, `after` and `before` are left out: see
- * muster_job_get(). E_INVALID: the filter.
+ * comes or goes meanwhile may be missing or seen twice, and one whose record cannot be read is left out, which the log
+ * tells. History, `after` and `before` are left out: see muster_job_get().
+ *
+ * Returns MUSTER_OK, also when there is none; or MUSTER_E_INVALID: the filter.
  */
 MUSTER_API int muster_job_list(struct muster_client *c, const struct muster_job_filter *f, muster_job_fn *fn,
                                void *arg) MUSTER_MUST_CHECK;
 
-/* How many jobs of a queue are in each state. */
+/* How many jobs of a queue are in each state; all 0 for one that does not exist. MUSTER_E_INVALID: the queue's name. */
 MUSTER_API int muster_job_counts(struct muster_client *c, const char *queue,
                                  uint64_t counts[MUSTER_JOB_STATE_COUNT]) MUSTER_MUST_CHECK;
 
@@ -234,7 +248,7 @@ struct muster_tag {
 };
 typedef int muster_tag_fn(const struct muster_tag *tag, void *arg);
 
-/* Tags by how many jobs have them, most used first: up to `n` from `offset` on. */
+/* Tags by how many jobs have them, most used first: up to `n` from `offset` on. Read in pages, as muster_job_list(). */
 MUSTER_API int muster_tag_list(struct muster_client *c, uint64_t offset, uint64_t n, muster_tag_fn *fn,
                                void *arg) MUSTER_MUST_CHECK;
 
@@ -272,11 +286,15 @@ struct muster_job_change {
 };
 
 /*
- * Change a job; all of it, or nothing.
+ * Change a job; all of it, or nothing. Done twice it is as done once, but for another line of `log`.
  *
- * Returns MUSTER_OK, MUSTER_E_NOT_FOUND: no such job; MUSTER_E_STATE: not in this state, see above; MUSTER_E_INVALID: a
- * name or number, or a dependency on itself or in a circle; MUSTER_E_TOO_BIG; MUSTER_E_CONN, MUSTER_E_TIMEOUT: unknown.
- * Said again, it is so once, but for a line of `log`; E_STATE may then mean that the first one counted.
+ * Returns MUSTER_OK, or, with nothing changed,
+ *   MUSTER_E_NOT_FOUND  no such job (any more)
+ *   MUSTER_E_STATE      not in the state that it is in, see above; muster_client_error() tells which
+ *   MUSTER_E_INVALID    a name or number, a dependency on itself, in a circle, or on a recurring job
+ *   MUSTER_E_TOO_BIG    the data or the line; or it would have too many tags or dependencies
+ *   MUSTER_E_FULL
+ * With MUSTER_E_CONN or MUSTER_E_TIMEOUT it is unknown; said again, E_STATE may mean that the first one counted.
  */
 MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
                                  const struct muster_job_change *change) MUSTER_MUST_CHECK;
@@ -287,8 +305,11 @@ MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
  * passed over. With `dependents` the jobs that wait for them, and so on, are cancelled along. `cancelled`, if not NULL,
  * gets how many, running ones included. All of it in one script. (qless's cancel.)
  *
- * Returns MUSTER_OK, MUSTER_E_STATE: others wait for one of them, and are not among them: nothing was changed;
- * MUSTER_E_TOO_BIG: over 10 000 jobs; MUSTER_E_INVALID: an id.
+ * Returns MUSTER_OK, also when there was none; or, with nothing changed,
+ *   MUSTER_E_STATE    another job waits for one of them, and is not among them; muster_client_error() names it
+ *   MUSTER_E_TOO_BIG  over MUSTER_JOB_CANCEL_MAX jobs
+ *   MUSTER_E_INVALID  an id
+ * After E_CONN or E_TIMEOUT cancel again: what was cancelled is passed over then.
  */
 MUSTER_API int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n, int dependents,
                                  uint64_t *cancelled) MUSTER_MUST_CHECK;
@@ -317,7 +338,8 @@ struct muster_stats {
     struct muster_times wait, run;
 };
 
-/* `day`: days since 1970-01-01; -1: today by Redis' clock. A day without any is all zero. */
+/* `day`: days since 1970-01-01; -1: today by Redis' clock. A day without any is all zero, as it is after an error.
+ * MUSTER_E_INVALID: the queue's name or the day. */
 MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int64_t day,
                                 struct muster_stats *out) MUSTER_MUST_CHECK;
 
@@ -343,8 +365,9 @@ struct muster_job_event {
 typedef int muster_job_event_fn(const struct muster_job_event *event, void *arg);
 
 /*
- * Listen to what happens to jobs: of all queues, or of one. As muster_queue_listen(): published only while somebody
- * listens, heard at most once. (qless's ql:log and its tracked events.)
+ * Listen to what happens to jobs: of all queues (`queue` NULL), or of one. As muster_queue_listen(): published only
+ * while somebody listens, heard at most once; `wait_ms`, `ready`, what it returns. (qless's ql:log and its tracked
+ * events.)
  */
 MUSTER_API int muster_job_listen(struct muster_client *c, const char *queue, int64_t wait_ms, int (*ready)(void *arg),
                                  muster_job_event_fn *fn, void *arg) MUSTER_MUST_CHECK;
@@ -374,8 +397,9 @@ struct muster_setting {
 };
 typedef int muster_setting_fn(const struct muster_setting *setting, void *arg);
 
-/* The settings as they count for a queue; `queue` NULL: for the namespace, without those of queues only. By name: only
- * this one, E_NOT_FOUND if there is no such setting. */
+/* The settings as they count for a queue; `queue` NULL: for the namespace, without those of queues only. By name (not
+ * NULL): only this one. MUSTER_E_NOT_FOUND: there is no such setting; MUSTER_E_INVALID: the queue, or a setting of
+ * queues only without one. */
 MUSTER_API int muster_config_get(struct muster_client *c, const char *queue, const char *name, muster_setting_fn *fn,
                                  void *arg) MUSTER_MUST_CHECK;
 
@@ -383,8 +407,8 @@ MUSTER_API int muster_config_get(struct muster_client *c, const char *queue, con
  * Set one for a queue or (NULL) the namespace; `value` NULL: unset. It counts from the next call of anybody on; work
  * that a raised max_running lets out is handed over at once.
  *
- * Returns MUSTER_OK; MUSTER_E_NOT_FOUND: no such setting; MUSTER_E_INVALID: the queue, the value, or a setting of
- * queues only without one.
+ * Returns MUSTER_OK; or, with nothing changed, MUSTER_E_NOT_FOUND: no such setting; MUSTER_E_INVALID: the queue, the
+ * value, or a setting of queues only without one; MUSTER_E_FULL.
  */
 MUSTER_API int muster_config_set(struct muster_client *c, const char *queue, const char *name,
                                  const int64_t *value) MUSTER_MUST_CHECK;

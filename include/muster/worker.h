@@ -345,7 +345,7 @@ MUSTER_API int muster_process_set_result(struct muster_process *p, const void *r
  * one) is passed over: the end counts. A job that was cancelled meanwhile goes nowhere, it is complete. (qless's
  * advance.)
  *
- * Returns MUSTER_OK, MUSTER_E_NOMEM, MUSTER_E_INVALID: a name or the delay; MUSTER_E_TOO_BIG: over
+ * Returns MUSTER_OK; or MUSTER_E_NOMEM; MUSTER_E_INVALID: a name or the delay; MUSTER_E_TOO_BIG: over
  * MUSTER_JOB_AFTER_MAX; MUSTER_E_STATE: it is no job. Then what was set before stays.
  */
 MUSTER_API int muster_process_set_next(struct muster_process *p, const char *next, int64_t delay_ms,

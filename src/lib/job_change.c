@@ -123,7 +123,7 @@ static void say_not_cancelled(struct muster_client *c, int err, const char *what
         redis_error_set(c->redis, "the job '%s' waits for one of them: cancel it along, or all that wait; nothing was "
                         "changed", what ? what : "");
     if (err == MUSTER_E_TOO_BIG)
-        redis_error_set(c->redis, "over 10000 jobs are too many for one call; nothing was changed");
+        redis_error_set(c->redis, "over %d jobs are too many for one call; nothing was changed", MUSTER_JOB_CANCEL_MAX);
 }
 
 int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n, int dependents, uint64_t *cancelled)
