@@ -20,10 +20,11 @@ struct job_record {
     char process[PROCESS_ID_MAX];
 };
 
-/* Borrows `flat` and `id`. E_REDIS: it is no job's record; E_NOMEM. After OK, job_record_clear() frees it. History, after
- * and before are left empty. */
+/* Borrows `flat` and `id`. E_REDIS: it is no job's record; E_NOMEM. After OK, job_record_clear() frees it. History,
+ * `after` and `before` are left empty. */
 int job_record_read(struct job_record *out, const char *id, const struct redisReply *flat);
-/* The same, copied, as taken by `worker` under `token` of `queue`: a taken job's record is answered as it was before. */
+/* The same, copied, as taken by `worker` under `token` of `queue`: a taken job's record is answered as it was before
+ * that. */
 int job_record_take(struct job_record *out, const char *id, const struct redisReply *flat, const char *worker,
                     const char *token, const char *queue);
 void job_record_clear(struct job_record *record);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The look: what most heartbeats of an idle worker are. Plain commands in one round trip renew its life and read all that
- * a heartbeat is for. Is it all as the worker knows it, nothing is left to do; else the heartbeat goes by script at
+ * The look: what most heartbeats of an idle worker are. Plain commands in one round trip renew its life and read all
+ * that a heartbeat is for. Is it all as the worker knows it, nothing is left to do; else the heartbeat goes by script at
  * once (heartbeat.c). A look costs Redis less than the script (doc/decisions/hot-scripts.md).
  *
  * Design notes

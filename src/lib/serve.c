@@ -48,7 +48,7 @@ static int serve_anew(struct served *s, int limit, struct served **out)
     return MUSTER_OK;
 }
 
-int serve_add(struct muster_worker *w, const char *queue, int limit, struct served **out)
+static int serve_add(struct muster_worker *w, const char *queue, int limit, struct served **out)
 {
     if (w->state == WORKER_NEW)
         return MUSTER_E_NOT_STARTED;

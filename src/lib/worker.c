@@ -433,8 +433,8 @@ static void tell_threads_to_stop(struct muster_worker *w)
 
 static void free_now(struct muster_worker *w)
 {
-    struct event **events[] = {&w->beat_timer, &w->fence_timer, &w->due_timer, &w->work_timer, &w->turner, &w->retry_timer,
-                               &w->dispatcher,  &w->drain_timer, &w->waker,  &w->reaper};
+    struct event **events[] = {&w->beat_timer,  &w->fence_timer, &w->due_timer,   &w->work_timer, &w->turner,
+                               &w->retry_timer, &w->dispatcher,  &w->drain_timer, &w->waker,      &w->reaper};
     w->state = WORKER_STOPPED; /* for those whose outstanding calls are answered NULL now */
     tell_threads_to_stop(w);
     pool_free(w);

@@ -331,7 +331,6 @@ void worker_accepted(struct muster_worker *w, enum saying what);
 void worker_damaged(struct muster_worker *w, const char *key);
 
 /* ---- serve.c ---- */
-int serve_add(struct muster_worker *w, const char *queue, int limit, struct served **out);
 struct served *serve_find(struct muster_worker *w, const char *queue, size_t len);
 /* Tell Redis of those queues that it does not know of yet, in this epoch. */
 void serve_announce(struct muster_worker *w);
