@@ -16,6 +16,7 @@
  *   marks.c             which processes were cancelled, and what is done about it
  *   limit.c             time limits
  *   process.c           the table of processes, starting handlers, their outcomes
+ *   process_calls.c     what a program asks of a process and says about it
  *   executor_command.c  child processes as handlers
  *   executor_threads.c  handlers on a pool of threads, and outcomes that other threads hand back
  */
@@ -445,10 +446,6 @@ void process_tell_stop(struct muster_process *p, enum muster_stop_reason reason)
 void process_tell_all_stop(struct muster_worker *w, enum muster_stop_reason reason);
 /* It runs on here, but is somebody else's from now on. */
 void process_disown(struct muster_process *p);
-/* Sends its progress note. */
-void process_send_note(struct muster_process *p, const char *note);
-/* Sends its job's new data. */
-void process_send_data(struct muster_process *p, struct muster_bytes data);
 /* How many more may be held, by max_tasks. */
 uint64_t process_allowed(const struct muster_worker *w);
 /* Its end was refused: told, and forgotten. */
@@ -459,6 +456,12 @@ void process_lose_all(struct muster_worker *w);
 size_t process_known_upto(const struct muster_worker *w, uint64_t token);
 int process_new_table(struct muster_worker *w);
 void process_free_table(struct muster_worker *w);
+
+/* ---- process_calls.c ---- */
+/* Sends its progress note. */
+void process_send_note(struct muster_process *p, const char *note);
+/* Sends its job's new data. */
+void process_send_data(struct muster_process *p, struct muster_bytes data);
 
 /* ---- executor_threads.c ---- */
 extern const struct executor executor_threads;
