@@ -59,34 +59,15 @@ local function take_tasks(n)
   return n
 end
 
-local function hold_one(token, id, what)
-  hold_lease(id == '' and token or 'j' .. token, id == '' and what or id)
-  for _, part in ipairs({token, id, what}) do
-    result[#result + 1] = part
-  end
-end
-
 -- Tasks and jobs, as they come out. Returns how many.
 local function take_mixed(n)
-  local taken, wanted, line = 0, n, nil
   Jobs.gathered = {}
-  repeat
-    wanted = n - taken
-    line = Jobs.next(P, queue, wanted)
-    for _, next_one in ipairs(line) do
-      local token, member = unpack(next_one)
-      local job = member and Jobs.of(P, 'waiting', queue, member)
-      if job then
-        Jobs.run(P, job, LEASE, token)
-        hold_one(token, job.id, job.flat)
-        taken = taken + 1
-      elseif not member then
-        hold_one(token, '', redis.call('RPOP', list))
-        taken = taken + 1
-      end
-    end
-  until taken == n or #line < wanted
-  Jobs.settle(P, queue)
+  local taken = Jobs.take(P, queue, n, LEASE, function(token, task, job)
+    hold_lease(job and 'j' .. token or token, job and job.id or task)
+    result[#result + 1] = token
+    result[#result + 1] = job and job.id or ''
+    result[#result + 1] = job and job.flat or task
+  end)
   Jobs.count_gathered()
   return taken
 end

@@ -151,39 +151,19 @@ end
 
 -- The same of a queue in which jobs wait, too.
 local function take_mixed(queue, n)
-  local function add_take(place, token, what)
-    result[#result + 1] = place
-    result[#result + 1] = token
-    result[#result + 1] = what
-  end
   local Jobs = rarely().Jobs
-  local name, taken = queue.name, 0
-  if not Jobs.are_sound(P, name) or not rare.has_type('HLEN', sets .. name) then
+  local set = sets .. queue.name
+  if not Jobs.are_sound(P, queue.name) or not rare.has_type('HLEN', set) then
     return take(queue, n)
   end
   redis.call('HDEL', P .. 'worker:' .. worker, '-') -- maybe the first write
-  local wanted, line
-  repeat
-    wanted = n - taken
-    line = Jobs.next(P, name, wanted)
-    for _, next_one in ipairs(line) do
-      local token, member = unpack(next_one)
-      local job = member and Jobs.of(P, 'waiting', name, member)
-      if job then
-        Jobs.run(P, job, worker, token)
-        redis.call('HSET', sets .. name, 'j' .. token, job.id)
-        add_take(-queue.place, token, {job.id, job.flat})
-        taken = taken + 1
-      elseif not member then
-        local task = redis.call('RPOP', P .. 'queues:' .. name)
-        redis.call('HSET', sets .. name, token, task)
-        add_take(queue.place, token, {task})
-        taken = taken + 1
-      end
-    end
-  until taken == n or #line < wanted
+  local taken = Jobs.take(P, queue.name, n, worker, function(token, task, job)
+    redis.call('HSET', set, job and 'j' .. token or token, job and job.id or task)
+    result[#result + 1] = job and -queue.place or queue.place
+    result[#result + 1] = token
+    result[#result + 1] = job and {job.id, job.flat} or {task}
+  end)
   queue.is_empty = taken < n
-  Jobs.settle(P, name)
   return taken
 end
 

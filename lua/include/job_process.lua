@@ -1,6 +1,30 @@
 --[[
   A job in somebody's hands. A piece of jobs.lua.
 ]]
+-- Takes up to n tasks and jobs of a queue, as they come out, for a holder. keep(token, task, job), of which one is nil,
+-- puts each into its set. Returns how many; fewer: nothing is left.
+function Jobs.take(P, queue, n, holder, keep)
+  local taken, wanted, line = 0, n, nil
+  repeat
+    wanted = n - taken
+    line = Jobs.next(P, queue, wanted)
+    for _, next_one in ipairs(line) do
+      local token, member = unpack(next_one)
+      local job = member and Jobs.of(P, 'waiting', queue, member)
+      if job then
+        Jobs.run(P, job, holder, token)
+        keep(token, nil, job)
+        taken = taken + 1
+      elseif not member then
+        keep(token, redis.call('RPOP', P .. 'queues:' .. queue))
+        taken = taken + 1
+      end
+    end
+  until taken == n or #line < wanted
+  Jobs.settle(P, queue)
+  return taken
+end
+
 -- The job of a process; nil if its record says otherwise.
 function Jobs.held(P, id, token)
   local job = Jobs.read(P, id)

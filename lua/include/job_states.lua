@@ -49,9 +49,7 @@ function Jobs.wait(P, job, what, text, worker)
   new_place(P, job)
   wait_in_line(P, job)
   Jobs.save(P, job)
-  if what then
-    Jobs.tell(P, job, what, text, worker)
-  end
+  Jobs.tell(P, job, what, text, worker)
 end
 
 -- To where it was, before all that came later. It is running, and no longer in its holder's set.
