@@ -7,25 +7,25 @@
 #
 # Checked: every include exists, each once, none in a circle; the KEYS[n] and ARGV[n] that a script uses are those that
 # its header declares (ARGV[n...] declares the rest); includes use neither; every key literal `P .. 'name:'` is in the
-# list of src/lib/keys.h; every E_NAME is in the list of include/muster/error.h, whose number takes its place, and every
+# list of src/lib/protocol/keys.h; every E_NAME is in the list of include/muster/error.h, whose number takes its place, and every
 # SETTING_NAME in the list of include/muster/job.h, whose default does.
 
 set(MUSTER_LUA_CMAKE ${CMAKE_CURRENT_LIST_FILE})
 
 function(muster_embed_lua lua_dir out_dir)
   set(errors ${CMAKE_CURRENT_SOURCE_DIR}/include/muster/error.h)
-  set(keys ${CMAKE_CURRENT_SOURCE_DIR}/src/lib/keys.h)
+  set(keys ${CMAKE_CURRENT_SOURCE_DIR}/src/lib/protocol/keys.h)
   set(settings ${CMAKE_CURRENT_SOURCE_DIR}/include/muster/job.h)
   file(GLOB inputs CONFIGURE_DEPENDS ${lua_dir}/*.lua ${lua_dir}/include/*.lua)
   add_custom_command(
-    OUTPUT ${out_dir}/lua_scripts.c ${out_dir}/lua_scripts.h
+    OUTPUT ${out_dir}/protocol/lua_scripts.c ${out_dir}/protocol/lua_scripts.h
     COMMAND ${CMAKE_COMMAND} -DLUA_DIR=${lua_dir} -DOUT_DIR=${out_dir} -DERRORS=${errors} -DKEYS=${keys}
       -DSETTINGS=${settings}
       -P ${MUSTER_LUA_CMAKE}
     DEPENDS ${inputs} ${errors} ${keys} ${settings} ${MUSTER_LUA_CMAKE}
     COMMENT "Embedding the Lua scripts"
     VERBATIM)
-  set(MUSTER_LUA_SOURCE ${out_dir}/lua_scripts.c ${out_dir}/lua_scripts.h PARENT_SCOPE)
+  set(MUSTER_LUA_SOURCE ${out_dir}/protocol/lua_scripts.c ${out_dir}/protocol/lua_scripts.h PARENT_SCOPE)
 endfunction()
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
@@ -122,7 +122,7 @@ function(check_keys name text)
     string(REGEX REPLACE "P \\.\\. '([^']*)'" "\\1" key "${literal}")
     string(FIND "${key_list}" ", \"${key}\")" at)
     if(at LESS 0)
-      message(FATAL_ERROR "lua/${name}: the key '${key}' is not in the list of src/lib/keys.h")
+      message(FATAL_ERROR "lua/${name}: the key '${key}' is not in the list of src/lib/protocol/keys.h")
     endif()
   endforeach()
 endfunction()
@@ -183,33 +183,27 @@ foreach(script ${scripts})
   string(APPEND rows "    [SCRIPT_${upper}] = {\"${name}\", \"${sha1}\", ${name}_body, ${size}},\n")
 endforeach()
 
-file(WRITE ${OUT_DIR}/lua_scripts.h.new "/* Made from lua/ by cmake/lua.cmake. */
+file(WRITE ${OUT_DIR}/protocol/lua_scripts.h.new "/* Made from lua/ by cmake/lua.cmake. */
 #ifndef LUA_SCRIPTS_H
 #define LUA_SCRIPTS_H
 
-#include <stddef.h>
+#include \"redis/command.h\"
 
 enum script_id {
 ${list_of_scripts}    SCRIPT_COUNT
-};
-
-struct lua_script {
-    const char *name, *sha1;
-    const unsigned char *body;
-    size_t len;
 };
 
 extern const struct lua_script lua_scripts[SCRIPT_COUNT];
 
 #endif
 ")
-file(WRITE ${OUT_DIR}/lua_scripts.c.new "/* Made from lua/ by cmake/lua.cmake. */
-#include \"lua_scripts.h\"
+file(WRITE ${OUT_DIR}/protocol/lua_scripts.c.new "/* Made from lua/ by cmake/lua.cmake. */
+#include \"protocol/lua_scripts.h\"
 
 ${bodies}
 const struct lua_script lua_scripts[SCRIPT_COUNT] = {
 ${rows}};
 ")
 foreach(file lua_scripts.h lua_scripts.c)
-  file(RENAME ${OUT_DIR}/${file}.new ${OUT_DIR}/${file})
+  file(RENAME ${OUT_DIR}/protocol/${file}.new ${OUT_DIR}/protocol/${file})
 endforeach()

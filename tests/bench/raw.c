@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "url.h"
+#include "redis/url.h"
 
 #define COLLECT_BYTES ((size_t)1024 * 1024)
 #define COLLECT_MAX 1000

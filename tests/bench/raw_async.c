@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
-#include "url.h"
+#include "redis/url.h"
 
 struct wire {
     redisAsyncContext *context;

@@ -59,12 +59,12 @@ done
 
 # ---- layers
 
-for file in "$src"/src/*/*.[ch]; do
+for file in "$src"/src/*/*.[ch] "$src"/src/lib/*/*.[ch]; do
     if without_comments "$file" | grep -E '\bredis[A-Z][A-Za-z]* ?\(' >"$dir/hits"; then
         echo "${file#"$src/"}"
     fi
 done >"$dir/callers"
-printf 'src/lib/%s\n' redis_async.c redis_blocking.c >"$dir/may_call"
+printf 'src/lib/redis/%s\n' link.c redis.c >"$dir/may_call"
 diff -u "$dir/may_call" "$dir/callers" || fail "layers: hiredis is called elsewhere (+) than in its two files"
 
 for file in "$src"/src/cli/*.[ch]; do
@@ -84,7 +84,7 @@ where=("$src"/{src,lua,examples,scripts,tests})
 
 embed() {
     cmake -DLUA_DIR="$dir/lua" -DOUT_DIR="$dir/out" -DERRORS="$src/include/muster/error.h" \
-        -DKEYS="$src/src/lib/keys.h" -DSETTINGS="$src/include/muster/job.h" \
+        -DKEYS="$src/src/lib/protocol/keys.h" -DSETTINGS="$src/include/muster/job.h" \
         -P "$src/cmake/lua.cmake" >"$dir/message" 2>&1
 }
 
@@ -108,7 +108,7 @@ header='--[[
 cp -r "$src/lua" "$dir/lua"
 printf '%s\n' "$header" "return redis.call('LLEN', KEYS[1] .. 'queues:' .. ARGV[1])" >"$dir/lua/broken.lua"
 embed || { cat "$dir/message" && fail "lua: a sound script is refused"; }
-[[ -s $dir/out/lua_scripts.c ]] || fail "lua: nothing was embedded"
+[[ -s $dir/out/protocol/lua_scripts.c ]] || fail "lua: nothing was embedded"
 
 printf '%s\n' "$header" "return KEYS[1] .. ARGV[1] .. ARGV[2]" |
     refuses "an index that is not declared" "its header declares ARGV 1, its body uses 1;2"
@@ -121,7 +121,7 @@ printf '%s\n' "return 1" |
 printf '%s\n' "$header" '--- @include "nowhere"' "return KEYS[1] .. ARGV[1]" |
     refuses "an include that is missing" "there is no lua/include/nowhere.lua"
 printf '%s\n' "$header" "local P = KEYS[1]" "return P .. 'nonsense:' .. ARGV[1]" |
-    refuses "a key that is not in the list" "the key 'nonsense:' is not in the list of src/lib/keys.h"
+    refuses "a key that is not in the list" "the key 'nonsense:' is not in the list of src/lib/protocol/keys.h"
 printf '%s\n' "$header" "return {E_NONSENSE, KEYS[1], ARGV[1]}" |
     refuses "an error that is not in the list" "E_NONSENSE is not in the list of include/muster/error.h"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # What is listed in more than one place is the same in all of them:
-#   keys      src/lib/keys.h has those of doc/keys.md
+#   keys      src/lib/protocol/keys.h has those of doc/keys.md
 #   scripts   lua/ has those of the table in doc/design.md
 #   fields    those of a job's record that are sent, written by scripts, or read are those of doc/keys.md
 #   events    those that scripts tell of are those of include/muster/job.h
@@ -34,7 +34,7 @@ first_column() { sed -nE 's/^\| *([^|]*[^| ]) *\|.*/\1/p' | grep -oE '`[^`]+`' |
 
 # ---- keys: without the names that follow them; wake: and events are channels
 
-sed -nE 's/^ *X\(KEY_[A-Z]+, *"([a-z]+):?"\).*/\1/p' "$src/src/lib/keys.h" >"$dir/keys.h"
+sed -nE 's/^ *X\(KEY_[A-Z]+, *"([a-z]+):?"\).*/\1/p' "$src/src/lib/protocol/keys.h" >"$dir/keys.h"
 first_column <"$keys" | sed -nE 's/^P:([a-z]+).*/\1/p' >"$dir/keys.md"
 same keys "$dir/keys.h" "$dir/keys.md"
 
@@ -48,9 +48,9 @@ same scripts "$dir/lua" "$dir/design.md"
 
 {
     grep -ohE "Jobs\.set\([a-z]+, '[a-z_]+'" -r "$src/lua" | sed -E "s/.*'(.*)'/\1/"
-    grep -ohE 'add_(bytes|number|given)\(&?f(ields)?, "[a-z_]+"' "$src/src/lib/job.c" | sed -E 's/.*"(.*)"/\1/' |
+    grep -ohE 'add_(bytes|number|given)\(&?f(ields)?, "[a-z_]+"' "$src/src/lib/client/job.c" | sed -E 's/.*"(.*)"/\1/' |
         grep -vxE 'delay|new_retries'
-    sed -nE 's/^ *\{"([a-z_]+)", FIELD_.*/\1/p' "$src/src/lib/job_record.c"
+    sed -nE 's/^ *\{"([a-z_]+)", FIELD_.*/\1/p' "$src/src/lib/protocol/job_record.c"
 } >"$dir/fields"
 section "### A job's record" <"$keys" | first_column >"$dir/keys.md"
 same fields "$dir/fields" "$dir/keys.md"

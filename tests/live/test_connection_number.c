@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "live_worker.h"
-#include "lua_scripts.h"
+#include "protocol/lua_scripts.h"
 
 /* A script's status: the answer, or the first element of it. `args` are separated by blanks. */
 static int status_of(struct scene *s, enum script_id id, const char *args, char *epoch)

@@ -13,7 +13,7 @@
 #include "audit.h"
 #include "invariant.h"
 #include "live_worker.h"
-#include "lua_scripts.h"
+#include "protocol/lua_scripts.h"
 #include "proxy.h"
 #include "worker_process.h"
 

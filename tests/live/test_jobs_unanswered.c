@@ -9,7 +9,7 @@
 #include "checked.h"
 #include "invariant.h"
 #include "job_look.h"
-#include "lua_scripts.h"
+#include "protocol/lua_scripts.h"
 #include "proxy.h"
 
 /*

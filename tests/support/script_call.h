@@ -9,7 +9,7 @@
 #ifndef SCRIPT_CALL_H
 #define SCRIPT_CALL_H
 
-#include "lua_scripts.h"
+#include "protocol/lua_scripts.h"
 #include "scene.h"
 
 /* The answer, an error too; to be freed. `args` ends with NULL. */

@@ -5,7 +5,7 @@
 #ifndef TAKEN_H
 #define TAKEN_H
 
-#include "keys.h"
+#include "protocol/keys.h"
 #include "scene.h"
 
 #define TAKEN_MAX 16

@@ -3,7 +3,7 @@
  * The blocking client without a Redis: which options it takes, and what is refused before anything is sent. Nobody
  * listens where it would connect, so whatever did reach for Redis answers E_CONN.
  */
-#include "client.h"
+#include "client/client.h"
 
 #include <muster/client.h>
 #include <string.h>

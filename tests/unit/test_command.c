@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
+#include "redis/command.h"
 #include "testing.h"
 
 #define MANY 5000

@@ -3,7 +3,7 @@
  * Length-prefixed parts: what is there is read, and nothing beyond it. Each text lies in memory of exactly its length, so
  * that the sanitizer sees a byte too many.
  */
-#include "frame.h"
+#include "protocol/frame.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * A job's record as Redis answers it, read: each field where it belongs, and what is malformed refused or read as
  * nothing.
  */
-#include "job_record.h"
+#include "protocol/job_record.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "keys.h"
+#include "protocol/keys.h"
 #include "testing.h"
 
 #define TOKEN_LAST ((UINT64_C(1) << 5 * TOKEN_LEN) - 1)

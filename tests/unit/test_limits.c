@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "keys.h"
-#include "lua_scripts.h"
+#include "protocol/keys.h"
+#include "protocol/lua_scripts.h"
 
 #include "testing.h"
 

@@ -3,7 +3,7 @@
  * The log: who gets a line, that a long one is cut, and which classes MUSTER_TRACE turns on. That is read once per
  * program, and the default sink is standard error: so those are looked at in children.
  */
-#include "log.h"
+#include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>

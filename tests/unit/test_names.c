@@ -3,7 +3,7 @@
  * Names: which bytes and lengths a queue, a job's id, a tag, a worker's id and a prefix may have, and what a process'
  * id is made of. That no two names meet in one key is for the live tests.
  */
-#include "names.h"
+#include "protocol/names.h"
 
 #include <muster/job.h>
 #include <stdio.h>

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "testing.h"
-#include "worker.h"
+#include "worker/worker.h"
 
 #define LONG_URL "redis://user:password@[::1]:7000/3"
 #define UNIX_URL "unix://user:password@/a%20path"

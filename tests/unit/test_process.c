@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "testing.h"
-#include "worker.h"
+#include "worker/worker.h"
 
 #define MANY 10000
 #define NO_TOKEN UINT64_C(999999999999)

@@ -2,7 +2,7 @@
  *
  * Reading replies: each accessor on each kind, numbers that come as text, and what Redis' errors mean.
  */
-#include "reply.h"
+#include "redis/reply.h"
 
 #include <limits.h>
 #include <string.h>

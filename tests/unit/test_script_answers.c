@@ -3,7 +3,7 @@
  * Reading the scripts' answers: what the contracts promise, and what they do not. A malformed answer is E_REDIS, a
  * script's own status is itself, and neither is read beyond its end.
  */
-#include "scripts.h"
+#include "protocol/scripts.h"
 
 #include <string.h>
 

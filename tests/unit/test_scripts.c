@@ -4,7 +4,7 @@
  * stands in the place that the contract gives it, and there are as many as it declares. What comes back is for
  * test_script_answers.c.
  */
-#include "scripts.h"
+#include "protocol/scripts.h"
 
 #include <muster/version.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * SIGPIPE around a write: what the write raised is gone, what was pending before stays, and the thread's mask is as it
  * was. A handler of this program counts what gets through.
  */
-#include "sigpipe.h"
+#include "redis/sigpipe.h"
 
 #include <errno.h>
 #include <time.h>

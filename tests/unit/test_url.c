@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "testing.h"
-#include "url.h"
+#include "redis/url.h"
 
 #define HOST_LONGEST 255
 #define PATH_LONGEST 107

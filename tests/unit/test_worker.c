@@ -4,7 +4,7 @@
  * listens where it would connect, and after it has stopped. What it does with tasks is for test_process.c and the live
  * tests.
  */
-#include "worker.h"
+#include "worker/worker.h"
 
 #include <event2/event.h>
 #include <hiredis/async.h>

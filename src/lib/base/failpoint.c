@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Failpoints, in builds for tests only; failpoint.h says what they are. A worker passes them in its loop's thread
+ * alone.
+ */
+#include "base/failpoint.h"
+
+typedef int failpoint_not_empty; /* ISO C wants something in a file */
+
+#ifdef MUSTER_FAILPOINTS
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int failpoint_is_set(const char *script, const char *where)
+{
+    char wanted[64];
+    const char *set = getenv("MUSTER_FAILPOINT");
+    int len = snprintf(wanted, sizeof wanted, "%s:%s:", script, where);
+    return set && strncmp(set, wanted, (size_t)len) == 0;
+}
+
+void failpoint_pass(const char *script, const char *where)
+{
+    static int passed;
+    int n;
+    char what[8];
+    if (!failpoint_is_set(script, where) || sscanf(getenv("MUSTER_FAILPOINT"), "%*[^:]:%*[^:]:%d:%7s", &n, what) != 2)
+        return;
+    if (++passed == n)
+        raise(strcmp(what, "stop") == 0 ? SIGSTOP : SIGKILL);
+}
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The log sink, the library's only global, and the classes of MUSTER_TRACE.
+ */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LINE_MAX_LEN 1024
+#define TRACES_UNREAD (-1)
+
+static void default_sink(enum muster_log_level level, const char *line, void *arg);
+
+static muster_log_fn *sink = default_sink;
+static void *sink_arg;
+
+/* A bit per class. Read from the environment once; threads that race for it read the same. */
+static atomic_int traces = TRACES_UNREAD;
+
+static const char *const trace_names[TRACE_COUNT] = {
+#define TRACE_NAME(name, text) [name] = (text),
+    TRACES(TRACE_NAME)
+#undef TRACE_NAME
+};
+
+static int read_traces(void)
+{
+    int bits = 0;
+    const char *wanted = getenv("MUSTER_TRACE");
+    while (wanted && *wanted) {
+        size_t len = strcspn(wanted, ",");
+        for (int i = 0; i < TRACE_COUNT; i++)
+            if (strlen(trace_names[i]) == len && memcmp(trace_names[i], wanted, len) == 0)
+                bits |= 1 << i;
+        wanted += len + (wanted[len] == ',');
+    }
+    return bits;
+}
+
+static int trace_bits(void)
+{
+    int bits = atomic_load_explicit(&traces, memory_order_relaxed);
+    if (bits == TRACES_UNREAD) {
+        bits = read_traces();
+        atomic_store_explicit(&traces, bits, memory_order_relaxed);
+    }
+    return bits;
+}
+
+static void default_sink(enum muster_log_level level, const char *line, void *arg)
+{
+    (void)arg;
+    if (level <= MUSTER_LOG_WARN || (level == MUSTER_LOG_DEBUG && trace_bits()))
+        fprintf(stderr, "%s\n", line);
+}
+
+void muster_log_set(muster_log_fn *fn, void *arg)
+{
+    sink = fn ? fn : default_sink;
+    sink_arg = fn ? arg : NULL;
+}
+
+void log_line(enum muster_log_level level, const char *format, ...)
+{
+    char line[LINE_MAX_LEN];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    sink(level, line, sink_arg);
+}
+
+int trace_on(enum trace_class class)
+{
+    return trace_bits() >> class & 1;
+}
+
+void trace_line(enum trace_class class, const char *format, ...)
+{
+    if (!trace_on(class))
+        return;
+    char line[LINE_MAX_LEN];
+    struct timespec now;
+    struct tm tm;
+    clock_gettime(CLOCK_REALTIME, &now);
+    localtime_r(&now.tv_sec, &tm);
+    size_t len = strftime(line, sizeof line, "%H:%M:%S", &tm);
+    len += (size_t)snprintf(line + len, sizeof line - len, ".%06ld %-6s ", now.tv_nsec / 1000, trace_names[class]);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line + len, sizeof line - len, format, args);
+    va_end(args);
+    sink(MUSTER_LOG_DEBUG, line, sink_arg);
+}

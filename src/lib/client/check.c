@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking through a namespace for damage. Whom and what there is to look at, the keys tell (check_keys.c). What is
+ * damage, and how it is put right, the scripts decide, one call for each set, worker and queue, and for each page of
+ * jobs: only within one script is what is seen together true together. So nothing here compares what two calls have
+ * answered, and a live system, which every script leaves without damage, gives no finds.
+ *
+ * One find may make others look wrong: a set that is nobody's is counted by nobody. Without repair the counters that
+ * such a find reaches into are left out ("doubtful"), and so is what waits in a queue some of whose jobs are elsewhere;
+ * with it they are put right in the same script.
+ */
+#include "client/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- a check ---- */
+
+/* For people: control characters are written as \xNN. */
+static void print(char *out, size_t size, struct muster_bytes text)
+{
+    size_t at = 0;
+    const unsigned char *bytes = text.data;
+    for (size_t i = 0; i < text.len && at + 5 < size; i++) {
+        int is_control = bytes[i] < 0x20 || bytes[i] == 0x7f;
+        at += (size_t)snprintf(out + at, size - at, is_control ? "\\x%02x" : "%c", bytes[i]);
+    }
+    out[at] = '\0';
+}
+
+static void tell(struct check *k, const struct script_find *find)
+{
+    char key[1024], what[2048];
+    print(key, sizeof key, find->key);
+    print(what, sizeof what, find->what);
+    const struct muster_damage damage = {.key = key, .what = what, .repaired = find->repaired};
+    k->stop = k->fn(&damage, k->arg) != 0;
+}
+
+int check_look(struct check *k, struct command *command, struct script_checked *out)
+{
+    struct redisReply *reply;
+    int err = client_run(k->client, command, &reply);
+    if (err == MUSTER_OK)
+        err = script_checked(reply, out);
+    for (size_t i = 0; err == MUSTER_OK && i < out->n_finds && !k->stop; i++) {
+        struct script_find find;
+        err = script_checked_find(reply, i, &find);
+        if (err == MUSTER_OK)
+            tell(k, &find);
+    }
+    if (err == MUSTER_OK && out->token > k->highest_token)
+        k->highest_token = out->token;
+    redis_reply_free(reply);
+    return err;
+}
+
+int check_or_wrong_type(const struct check *k, int err)
+{
+    return err == MUSTER_E_REDIS && strstr(redis_error(k->client->redis), "WRONGTYPE ") ? MUSTER_OK : err;
+}
+
+int check_scan(struct check *k, const char *const *words, char cursor[CHECK_CURSOR_MAX], struct redisReply **reply)
+{
+    int err = client_ask(k->client, reply, words);
+    const char *next = reply_text(reply_at(*reply, 0));
+    snprintf(cursor, CHECK_CURSOR_MAX, "%s", next ? next : "0");
+    return check_or_wrong_type(k, err);
+}
+
+int check_is_at_end(const struct check *k, const char *cursor)
+{
+    return k->stop || strcmp(cursor, "0") == 0;
+}
+
+/* ---- sets and workers ---- */
+
+static void names_doubt(struct name_list *names, char *text)
+{
+    size_t i = name_list_from(names, text, strlen(text));
+    if (i < names->n && strcmp(names->at[i].text, text) == 0)
+        names->at[i].is_doubtful = 1;
+}
+
+/* The queue of a set, "<worker>:<queue>". */
+static char *queue_of(const struct name *set)
+{
+    return set->text + strcspn(set->text, ":") + 1;
+}
+
+static int check_sets(struct check *k)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < k->sets.n && !k->stop; i++) {
+        struct command command = COMMAND_EMPTY;
+        struct script_checked checked;
+        char worker[MUSTER_WORKER_ID_MAX + 1], *queue = queue_of(&k->sets.at[i]);
+        snprintf(worker, sizeof worker, "%.*s", (int)(queue - 1 - k->sets.at[i].text), k->sets.at[i].text);
+        script_check_set(&command, &k->client->root, k->repair, worker, queue);
+        err = check_look(k, &command, &checked);
+        if (err == MUSTER_OK && checked.n_finds > 0) {
+            names_doubt(&k->workers, worker);
+            names_doubt(&k->queues, queue);
+        }
+    }
+    return err;
+}
+
+/* The sets of one holder are at [*from, the result). */
+static size_t sets_of(const struct check *k, const char *holder, size_t *from)
+{
+    char head[MUSTER_WORKER_ID_MAX + 2];
+    int len = snprintf(head, sizeof head, "%s:", holder);
+    size_t i = *from = len < (int)sizeof head ? name_list_from(&k->sets, head, (size_t)len) : k->sets.n;
+    while (i < k->sets.n && strncmp(k->sets.at[i].text, head, (size_t)len) == 0)
+        i++;
+    return i;
+}
+
+static int check_workers(struct check *k)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < k->workers.n && !k->stop; i++) {
+        const struct name *worker = &k->workers.at[i];
+        struct command command = COMMAND_EMPTY;
+        struct script_checked checked;
+        size_t set;
+        script_check_worker(&command, &k->client->root, k->repair, worker->text, k->repair || !worker->is_doubtful);
+        err = check_look(k, &command, &checked);
+        if (err != MUSTER_OK || checked.token > 0)
+            continue;
+        /* Who is not registered is not counted. */
+        for (size_t end = sets_of(k, worker->text, &set); set < end; set++)
+            names_doubt(&k->queues, queue_of(&k->sets.at[set]));
+    }
+    return err;
+}
+
+/* ---- marks and notes ---- */
+
+/* Tokens `from` to `to` of a page of fields and values. */
+static int check_tokens(struct check *k, const char *holder, const struct redisReply *page, size_t from, size_t to)
+{
+    struct command command = COMMAND_EMPTY;
+    struct script_checked checked;
+    size_t set, end = sets_of(k, holder, &set);
+    script_check_marks(&command, &k->client->root, k->repair, holder, end - set);
+    for (; set < end; set++)
+        command_text(&command, queue_of(&k->sets.at[set]));
+    for (size_t i = from; i < to; i += 2) {
+        struct muster_bytes token = reply_bytes(reply_at(page, i));
+        command_bytes(&command, token.data, token.len);
+    }
+    return check_look(k, &command, &checked);
+}
+
+static int check_marks_of(struct check *k, const char *holder, enum key hash)
+{
+    char cursor[CHECK_CURSOR_MAX] = "0", key[KEY_MAX];
+    const char *const words[] = {"HSCAN", key, cursor, NULL};
+    int err;
+    key_of(key, k->client->prefix, hash, holder);
+    do {
+        struct redisReply *reply;
+        err = check_scan(k, words, cursor, &reply);
+        const struct redisReply *page = reply_at(reply, 1);
+        size_t n = reply_len(page);
+        for (size_t i = 0; err == MUSTER_OK && i < n && !k->stop; i += 2 * CHECK_PAGE)
+            err = check_tokens(k, holder, page, i, i + 2 * CHECK_PAGE < n ? i + 2 * CHECK_PAGE : n);
+        redis_reply_free(reply);
+    } while (err == MUSTER_OK && !check_is_at_end(k, cursor));
+    return err;
+}
+
+static int check_marks(struct check *k)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < k->marked.n && !k->stop; i++) {
+        err = check_marks_of(k, k->marked.at[i].text, KEY_MARKS);
+        if (err == MUSTER_OK && !k->stop)
+            err = check_marks_of(k, k->marked.at[i].text, KEY_NOTES);
+    }
+    return err;
+}
+
+/* ---- jobs ---- */
+
+static int check_jobs(struct check *k)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < k->jobs.n && !k->stop;) {
+        struct command command = COMMAND_EMPTY;
+        struct script_checked checked;
+        script_check_job(&command, &k->client->root, k->repair);
+        for (size_t end = i + CHECK_PAGE; i < k->jobs.n && i < end; i++)
+            command_text(&command, k->jobs.at[i].text);
+        err = check_look(k, &command, &checked);
+    }
+    return err;
+}
+
+/* Members `from` to `to` of a page. */
+static int check_some_dependents(struct check *k, const char *id, const struct redisReply *page, size_t from, size_t to)
+{
+    struct command command = COMMAND_EMPTY;
+    struct script_checked checked;
+    script_check_dependents(&command, &k->client->root, k->repair, id);
+    for (size_t i = from; i < to; i++) {
+        struct muster_bytes dependent = reply_bytes(reply_at(page, i));
+        command_bytes(&command, dependent.data, dependent.len);
+    }
+    return check_look(k, &command, &checked);
+}
+
+static int check_dependents_of(struct check *k, const char *id)
+{
+    char cursor[CHECK_CURSOR_MAX] = "0", key[KEY_MAX];
+    const char *const words[] = {"SSCAN", key, cursor, NULL};
+    int err;
+    key_of(key, k->client->prefix, KEY_DEPENDENTS, id);
+    do {
+        struct redisReply *reply;
+        err = check_scan(k, words, cursor, &reply);
+        const struct redisReply *page = reply_at(reply, 1);
+        size_t n = reply_len(page);
+        for (size_t i = 0; err == MUSTER_OK && i < n && !k->stop; i += CHECK_PAGE)
+            err = check_some_dependents(k, id, page, i, i + CHECK_PAGE < n ? i + CHECK_PAGE : n);
+        redis_reply_free(reply);
+    } while (err == MUSTER_OK && !check_is_at_end(k, cursor));
+    return err;
+}
+
+static int check_dependents(struct check *k)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < k->awaited.n && !k->stop; i++)
+        err = check_dependents_of(k, k->awaited.at[i].text);
+    return err;
+}
+
+/* A list that has stray jobs makes what its queue is said to have doubtful. */
+static int check_index(struct check *k, char *key)
+{
+    char which[16];
+    char *name = key + strcspn(key, ":");
+    struct script_checked checked = {.next = 0};
+    int err = MUSTER_OK;
+    snprintf(which, sizeof which, "%.*s", (int)(name - key), key);
+    name += *name == ':';
+    while (err == MUSTER_OK && checked.next >= 0 && !k->stop) {
+        struct command command = COMMAND_EMPTY;
+        script_check_index(&command, &k->client->root, k->repair, which, name, checked.next);
+        err = check_look(k, &command, &checked);
+        if (err == MUSTER_OK && checked.n_finds > 0 && strcmp(which, "tag") != 0)
+            names_doubt(&k->queues, name);
+    }
+    return err;
+}
+
+static int check_indexes(struct check *k)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < k->indexes.n && !k->stop; i++)
+        err = check_index(k, k->indexes.at[i].text);
+    return err;
+}
+
+/* ---- tokens and queues ---- */
+
+static int check_token(struct check *k)
+{
+    struct command command = COMMAND_EMPTY;
+    struct script_checked checked;
+    script_check_token(&command, &k->client->root, k->repair, k->highest_token);
+    return check_look(k, &command, &checked);
+}
+
+/* check_idle and check_leases, which go on from page to page. */
+static int check_pages(struct check *k, enum script_id id, const char *queue)
+{
+    struct script_checked checked = {.next = 0};
+    int err = MUSTER_OK, found = 0;
+    while (err == MUSTER_OK && checked.next >= 0 && !k->stop) {
+        struct command command = COMMAND_EMPTY;
+        script_check_page(&command, id, &k->client->root, k->repair, queue, checked.next);
+        if (id == SCRIPT_CHECK_LEASES)
+            command_text(&command, found ? "1" : "0");
+        err = check_look(k, &command, &checked);
+        found |= err == MUSTER_OK && checked.n_finds > 0;
+    }
+    return err;
+}
+
+static int check_queues(struct check *k)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < k->queues.n && !k->stop; i++) {
+        const struct name *queue = &k->queues.at[i];
+        struct command command = COMMAND_EMPTY;
+        struct script_checked checked;
+        err = check_pages(k, SCRIPT_CHECK_LEASES, queue->text);
+        if (err == MUSTER_OK && !k->stop)
+            err = check_pages(k, SCRIPT_CHECK_IDLE, queue->text);
+        if (err != MUSTER_OK || k->stop)
+            break;
+        script_check_queue(&command, &k->client->root, k->repair, queue->text, k->repair || !queue->is_doubtful);
+        err = check_look(k, &command, &checked);
+    }
+    return err;
+}
+
+/* Jobs come before sets, which may hold what is left of them, and before marks, some of which go with them; sets before
+ * workers, whose counts they change; workers and lists of jobs before queues. */
+static int (*const steps[])(struct check *k) = {check_keys,  check_members, check_jobs,    check_dependents,
+                                                check_sets,  check_marks,   check_workers, check_indexes,
+                                                check_token, check_queues};
+
+int muster_client_check(struct muster_client *c, int repair, muster_damage_fn *fn, void *arg)
+{
+    struct check k = {.client = c, .repair = repair != 0, .fn = fn, .arg = arg};
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < sizeof steps / sizeof *steps && !k.stop; i++)
+        err = steps[i](&k);
+    struct name_list *const lists[] = {&k.keys, &k.workers, &k.queues, &k.sets, &k.marked, &k.jobs, &k.awaited, &k.indexes};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        name_list_clear(lists[i]);
+    return err;
+}

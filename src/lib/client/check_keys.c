@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys of a namespace: SCAN lists them; of what kind each is, is decided by the one list of keys. Each names somebody or
+ * something that the other steps of the check look at.
+ */
+#include "client/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A step of SCAN. */
+#define SCAN_COUNT "500"
+/* Requests and crash counts are kept for so long; statistics; the timer's keeper, should nobody else say. */
+#define HOUR_MS 3600000
+#define STATS_MS (INT64_C(31) * 24 * HOUR_MS)
+#define TIMER_MS 10000
+
+/* Of what a key's last part is the name. */
+enum owner {
+    OF_NAMESPACE,
+    OF_WORKER,
+    OF_MARKED,
+    OF_QUEUE,
+    OF_SET,
+    OF_REQUEST,
+    OF_JOB,
+    OF_AWAITED,
+    OF_INDEX,
+    OF_TAG,
+    OF_TRACKED,
+    OF_STATS
+};
+
+static const char *const key_names[KEY_COUNT] = {
+#define KEY_NAME(key, text) [key] = (text),
+    KEYS(KEY_NAME)
+#undef KEY_NAME
+};
+
+static const struct kind {
+    const char *type;
+    enum owner owner;
+    int64_t ttl_ms; /* 0: it may stay; else it has a time to live, and gets this one if not */
+} kinds[KEY_COUNT] = {
+    [KEY_ALIVE] = {"string", OF_WORKER, 0}, /* its worker's ttl: check_worker */
+    [KEY_BEAT] = {"hash", OF_NAMESPACE, 0},
+    [KEY_COMPLETE] = {"zset", OF_INDEX, 0},
+    [KEY_CONFIG] = {"hash", OF_NAMESPACE, 0},
+    [KEY_CRASHES] = {"hash", OF_QUEUE, HOUR_MS},
+    [KEY_DELAYED] = {"zset", OF_QUEUE, 0},
+    [KEY_DEPENDENCIES] = {"set", OF_JOB, 0},
+    [KEY_DEPENDENTS] = {"set", OF_AWAITED, 0},
+    [KEY_DEPENDS] = {"zset", OF_INDEX, 0},
+    [KEY_DUE] = {"zset", OF_NAMESPACE, 0},
+    [KEY_EVENTS] = {"", OF_NAMESPACE, 0}, /* a channel, no key */
+    [KEY_FAILED] = {"zset", OF_INDEX, 0},
+    [KEY_FAILURES] = {"hash", OF_QUEUE, 0},
+    [KEY_FORMAT] = {"string", OF_NAMESPACE, 0},
+    [KEY_HISTORY] = {"list", OF_JOB, 0},
+    [KEY_IDLE] = {"zset", OF_QUEUE, 0},
+    [KEY_JOB] = {"hash", OF_JOB, 0},
+    [KEY_LEASES] = {"zset", OF_QUEUE, 0},
+    [KEY_MARKS] = {"hash", OF_MARKED, 0},
+    [KEY_NAMES] = {"zset", OF_NAMESPACE, 0},
+    [KEY_NOTES] = {"hash", OF_MARKED, 0},
+    [KEY_PROCESSING] = {"hash", OF_SET, 0},
+    [KEY_QUEUE] = {"hash", OF_QUEUE, 0},
+    [KEY_QUEUES] = {"list", OF_QUEUE, 0},
+    [KEY_RECURRING] = {"zset", OF_INDEX, 0},
+    [KEY_REGISTRY] = {"zset", OF_NAMESPACE, 0},
+    [KEY_REQUEST] = {"hash", OF_REQUEST, HOUR_MS},
+    [KEY_RUNNING] = {"zset", OF_INDEX, 0},
+    [KEY_SCHEDULED] = {"zset", OF_INDEX, 0},
+    [KEY_STATS] = {"hash", OF_STATS, STATS_MS},
+    [KEY_TAG] = {"zset", OF_TAG, 0},
+    [KEY_TAGS] = {"zset", OF_NAMESPACE, 0},
+    [KEY_TIMER] = {"string", OF_NAMESPACE, TIMER_MS},
+    [KEY_TOKEN] = {"string", OF_NAMESPACE, 0},
+    [KEY_TRACKED] = {"zset", OF_TRACKED, 0},
+    [KEY_TTLS] = {"zset", OF_NAMESPACE, 0},
+    [KEY_WAITING] = {"zset", OF_INDEX, 0},
+    [KEY_WAKE] = {"", OF_WORKER, 0}, /* a channel, no key */
+    [KEY_WORKER] = {"hash", OF_WORKER, 0},
+};
+
+/* The kind of which a key seems to be by its name, and in *rest the name at its end; NULL: of none. */
+static const struct kind *kind_of(const char *key, const char **rest)
+{
+    for (size_t i = 0; i < KEY_COUNT; i++) {
+        size_t len = strlen(key_names[i]);
+        int has_name = key_names[i][len - 1] == ':';
+        *rest = key + len;
+        if (has_name ? strncmp(key, key_names[i], len) == 0 : strcmp(key, key_names[i]) == 0)
+            return &kinds[i];
+    }
+    return NULL;
+}
+
+static int is_holder(const char *id)
+{
+    return strcmp(id, LEASE) == 0 || !muster_worker_id_check(id);
+}
+
+static int add_holder(struct check *k, const char *id)
+{
+    return strcmp(id, LEASE) == 0 ? MUSTER_OK : name_list_add(&k->workers, id, strlen(id));
+}
+
+/* "<worker>:<queue>" */
+static int add_set(struct check *k, const char *name, int *is_known)
+{
+    char worker[MUSTER_WORKER_ID_MAX + 1];
+    size_t len = strcspn(name, ":");
+    snprintf(worker, sizeof worker, "%.*s", (int)len, name);
+    *is_known = len < sizeof worker && name[len] == ':' && is_holder(worker) && !muster_queue_check(name + len + 1);
+    if (!*is_known)
+        return MUSTER_OK;
+    int err = name_list_add(&k->sets, name, strlen(name));
+    if (err == MUSTER_OK)
+        err = add_holder(k, worker);
+    return err == MUSTER_OK ? name_list_add(&k->queues, name + len + 1, strlen(name + len + 1)) : err;
+}
+
+/* "<day>:<queue>" */
+static int is_of_a_day(const char *name)
+{
+    size_t len = strspn(name, "0123456789");
+    return len > 0 && name[len] == ':' && !muster_queue_check(name + len + 1);
+}
+
+/* Tags and jobs are named like queues. */
+static int add_if_named(struct name_list *names, const char *name, int *is_known)
+{
+    *is_known = !muster_queue_check(name);
+    return *is_known ? name_list_add(names, name, strlen(name)) : MUSTER_OK;
+}
+
+/* Of a list of jobs the key itself is noted. */
+static int add_index(struct check *k, const char *key, int *is_known)
+{
+    *is_known = !muster_queue_check(key + strcspn(key, ":") + 1);
+    return *is_known ? name_list_add(&k->indexes, key, strlen(key)) : MUSTER_OK;
+}
+
+/* Notes whom or what a key names at its end. *is_known: such a name can be. */
+static int add_owner(struct check *k, enum owner owner, const char *key, const char *name, int *is_known)
+{
+    int err;
+    *is_known = 1;
+    switch (owner) {
+    case OF_NAMESPACE:
+        return MUSTER_OK;
+    case OF_TRACKED:
+        return name_list_add(&k->indexes, key, strlen(key));
+    case OF_TAG:
+        return add_index(k, key, is_known);
+    case OF_INDEX:
+        err = add_index(k, key, is_known);
+        return err == MUSTER_OK ? add_if_named(&k->queues, name, is_known) : err;
+    case OF_JOB:
+        return add_if_named(&k->jobs, name, is_known);
+    case OF_AWAITED:
+        return add_if_named(&k->awaited, name, is_known);
+    case OF_STATS:
+        *is_known = is_of_a_day(name);
+        return MUSTER_OK;
+    case OF_WORKER:
+        *is_known = !muster_worker_id_check(name);
+        return *is_known ? add_holder(k, name) : MUSTER_OK;
+    case OF_MARKED:
+        *is_known = is_holder(name);
+        return *is_known ? name_list_add(&k->marked, name, strlen(name)) : MUSTER_OK;
+    case OF_QUEUE:
+        return add_if_named(&k->queues, name, is_known);
+    case OF_REQUEST:
+        *is_known = !muster_queue_check(name);
+        return MUSTER_OK;
+    case OF_SET:
+        break;
+    }
+    return add_set(k, name, is_known);
+}
+
+static int add_key(struct check *k, struct muster_bytes key)
+{
+    size_t root = k->client->root.len;
+    if (key.len <= root || memcmp(key.data, k->client->root.text, root) != 0)
+        return MUSTER_OK; /* the root alone is no key of the namespace */
+    return name_list_add(&k->keys, (const char *)key.data + root, key.len - root);
+}
+
+/* A prefix holds nothing that means something in a pattern. */
+static int list_keys(struct check *k)
+{
+    char cursor[CHECK_CURSOR_MAX] = "0", pattern[KEY_MAX + 1];
+    const char *const words[] = {"SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT, NULL};
+    int err;
+    snprintf(pattern, sizeof pattern, "%s*", k->client->root.text);
+    do {
+        struct redisReply *reply;
+        err = check_scan(k, words, cursor, &reply);
+        const struct redisReply *page = reply_at(reply, 1);
+        for (size_t i = 0; err == MUSTER_OK && i < reply_len(page); i++)
+            err = add_key(k, reply_bytes(reply_at(page, i)));
+        redis_reply_free(reply);
+    } while (err == MUSTER_OK && !check_is_at_end(k, cursor));
+    name_list_sort(&k->keys); /* SCAN may bring a key twice */
+    return err;
+}
+
+/* Adds a key to the command with what it should be. */
+static int add_expected(struct check *k, struct command *command, const struct name *key)
+{
+    const char *rest;
+    int is_known = 0;
+    const struct kind *kind = strlen(key->text) == key->len ? kind_of(key->text, &rest) : NULL;
+    int err = kind && *kind->type ? add_owner(k, kind->owner, key->text, rest, &is_known) : MUSTER_OK;
+    script_check_key(command, (struct muster_bytes){key->text, key->len}, is_known ? kind->type : "",
+                     is_known ? kind->ttl_ms : 0);
+    return err;
+}
+
+int check_keys(struct check *k)
+{
+    int err = list_keys(k);
+    for (size_t i = 0; err == MUSTER_OK && i < k->keys.n && !k->stop;) {
+        struct command command = COMMAND_EMPTY;
+        struct script_checked checked;
+        script_check_keys(&command, &k->client->root, k->repair);
+        for (size_t end = i + CHECK_PAGE; err == MUSTER_OK && i < k->keys.n && i < end; i++)
+            err = add_expected(k, &command, &k->keys.at[i]);
+        if (err == MUSTER_OK)
+            err = check_look(k, &command, &checked);
+        else
+            command_clear(&command);
+    }
+    return err;
+}
+
+/* ---- who is only a member somewhere ---- */
+
+static int add_member(struct muster_client *c, const char *member, void *arg, int *stop)
+{
+    (void)c, (void)stop;
+    return name_list_add(arg, member, strlen(member));
+}
+
+static int add_queue_member(struct muster_client *c, const char *member, void *arg, int *stop)
+{
+    return muster_queue_check(member) ? MUSTER_OK : add_member(c, member, arg, stop);
+}
+
+/* A tag that is counted has a list, there or not. */
+static int add_tag_member(struct muster_client *c, const char *member, void *arg, int *stop)
+{
+    char key[KEY_MAX];
+    int len = snprintf(key, sizeof key, "%s%s", key_names[KEY_TAG], member);
+    (void)c, (void)stop;
+    return len < (int)sizeof key ? name_list_add(arg, key, (size_t)len) : MUSTER_OK;
+}
+
+int check_members(struct check *k)
+{
+    const struct {
+        enum key zset;
+        client_member_fn *fn;
+        struct name_list *names;
+    } lists[] = {{KEY_REGISTRY, add_member, &k->workers},
+                 {KEY_TTLS, add_member, &k->workers},
+                 {KEY_NAMES, add_queue_member, &k->queues},
+                 {KEY_TAGS, add_tag_member, &k->indexes}};
+    struct name_list *const sorted[] = {&k->workers, &k->queues, &k->sets, &k->marked, &k->jobs, &k->awaited, &k->indexes};
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < sizeof lists / sizeof *lists; i++)
+        err = check_or_wrong_type(k, client_each_member(k->client, lists[i].zset, lists[i].fn, lists[i].names));
+    for (size_t i = 0; i < sizeof sorted / sizeof *sorted; i++)
+        name_list_sort(sorted[i]);
+    return err;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Control: cancel a task or a process; pause, resume and delete a queue. What each means stands in its script; here
+ * arguments are checked, and refusals get their words.
+ */
+#include "client/client.h"
+#include "protocol/names.h"
+
+static int cancel(struct muster_client *c, const char *queue, const char *holder, struct muster_bytes what,
+                  uint64_t counts[2])
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    script_cancel(&command, &c->root, queue, holder, what);
+    int err = client_run(c, &command, &reply);
+    if (err == MUSTER_OK)
+        err = script_cancelled(reply, &counts[0], &counts[1], NULL);
+    redis_reply_free(reply);
+    return err;
+}
+
+static void give_counts(const uint64_t counts[2], uint64_t *waiting, uint64_t *running)
+{
+    if (waiting)
+        *waiting = counts[0];
+    if (running)
+        *running = counts[1];
+}
+
+int muster_task_cancel(struct muster_client *c, const char *queue, const void *task, size_t len, uint64_t *waiting,
+                       uint64_t *running)
+{
+    const struct muster_bytes what = {task, len};
+    uint64_t counts[2] = {0};
+    int err = client_check_queue(c, queue);
+    if (err == MUSTER_OK)
+        err = client_check_task(c, &what);
+    if (err == MUSTER_OK)
+        err = cancel(c, queue, NULL, what, counts);
+    give_counts(counts, waiting, running);
+    return err;
+}
+
+int muster_process_cancel(struct muster_client *c, const char *process)
+{
+    struct process_name p;
+    uint64_t counts[2] = {0};
+    const char *why = process_name_parse(&p, process);
+    if (why)
+        return client_refuse(c, why);
+    int err = cancel(c, p.queue, p.worker, (struct muster_bytes){p.token, TOKEN_LEN}, counts);
+    if (err == MUSTER_E_LOST)
+        redis_error_set(c->redis, "there is no process '%s' (any more): nothing was cancelled", process);
+    return err;
+}
+
+/* ---- queues ---- */
+
+static int call_queue(struct muster_client *c, enum script_id id, const char *queue, struct redisReply **reply)
+{
+    struct command command = COMMAND_EMPTY;
+    script_queue_call(&command, id, &c->root, queue);
+    return client_run(c, &command, reply);
+}
+
+/* A pause is kept also for a queue of a namespace that nobody has written to. */
+int muster_queue_pause(struct muster_client *c, const char *queue)
+{
+    struct redisReply *reply = NULL;
+    int err = client_check_queue(c, queue);
+    if (err == MUSTER_OK)
+        err = redis_claim_format(c->redis);
+    if (err == MUSTER_OK)
+        err = call_queue(c, SCRIPT_PAUSE, queue, &reply);
+    redis_reply_free(reply);
+    return err;
+}
+
+int muster_queue_resume(struct muster_client *c, const char *queue)
+{
+    struct redisReply *reply = NULL;
+    int err = client_check_queue(c, queue);
+    if (err == MUSTER_OK)
+        err = call_queue(c, SCRIPT_RESUME, queue, &reply);
+    redis_reply_free(reply);
+    return err;
+}
+
+/* Its jobs go in bounded steps; the last one is the deletion. */
+int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *waiting, uint64_t *running)
+{
+    uint64_t sums[2] = {0};
+    int is_more = 1, err = client_check_queue(c, queue);
+    while (err == MUSTER_OK && is_more) {
+        struct redisReply *reply;
+        uint64_t counts[2] = {0};
+        err = call_queue(c, SCRIPT_DELETE, queue, &reply);
+        if (err == MUSTER_OK)
+            err = script_cancelled(reply, &counts[0], &counts[1], &is_more);
+        redis_reply_free(reply);
+        sums[0] += counts[0];
+        sums[1] += counts[1];
+    }
+    give_counts(sums, waiting, running);
+    return err;
+}

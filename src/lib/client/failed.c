@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The failed list: looking at it, and moving entries off it. An entry is a member of a zset, whose format stands in
+ * lua/include/failed.lua; its name is the text of its score, which is a token. An entry that somebody else has put
+ * there in another format is passed over, and said in the log.
+ */
+#include "client/failed.h"
+
+#include <muster/job.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/client.h"
+#include "protocol/frame.h"
+#include "base/log.h"
+#include "protocol/names.h"
+
+/* Tasks can be large: few of them at once. */
+#define PAGE 16
+/* So many names in one call. */
+#define NAMES_MAX 500
+
+static int check_filter(struct muster_client *c, const struct muster_failed_filter *f)
+{
+    int err = client_check_queue(c, f->queue);
+    if (err != MUSTER_OK)
+        return err;
+    if (f->entries && f->group)
+        return client_refuse(c, "a failure is chosen by its group or by its entry, not by both");
+    if (!f->entries && f->n_entries > 0)
+        return client_refuse(c, "there are no entries, but a number of them");
+    if (f->group && muster_queue_check(f->group)) /* the same rule as for names of queues */
+        return client_refuse(c, "a failure's group has 1 to 200 bytes and no control characters");
+    return MUSTER_OK;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The filter's entries, oldest first, each once: tokens sort as they count. To be freed. */
+static int sort_entries(struct muster_client *c, const struct muster_failed_filter *f, const char ***sorted, size_t *n)
+{
+    uint64_t token;
+    *n = 0;
+    *sorted = calloc(f->n_entries + 1, sizeof **sorted);
+    if (!*sorted)
+        return MUSTER_E_NOMEM;
+    for (size_t i = 0; i < f->n_entries; i++) {
+        const char *entry = f->entries[i];
+        if (!entry || token_parse(entry, strlen(entry), &token) != MUSTER_OK) {
+            redis_error_set(c->redis, "'%.40s' is no entry's name: the failed list shows them", entry ? entry : "");
+            return MUSTER_E_INVALID;
+        }
+        (*sorted)[i] = entry;
+    }
+    qsort(*sorted, f->n_entries, sizeof **sorted, compare_texts);
+    for (size_t i = 0; i < f->n_entries; i++)
+        if (*n == 0 || strcmp((*sorted)[*n - 1], (*sorted)[i]) != 0)
+            (*sorted)[(*n)++] = (*sorted)[i];
+    return MUSTER_OK;
+}
+
+/* ---- looking ---- */
+
+struct listing {
+    struct muster_failed_filter filter;
+    muster_failure_fn *fn;
+    void *arg;
+    uint64_t matched; /* those left out for the offset, too */
+    uint64_t given;
+    int stop;
+};
+
+static int parse_token(struct failed_entry *e, struct muster_bytes token)
+{
+    uint64_t number;
+    e->is_job = token.len == TOKEN_LEN + 1 && *(const char *)token.data == 'j';
+    if (token_parse((const char *)token.data + e->is_job, token.len - (size_t)e->is_job, &number) != MUSTER_OK)
+        return -1;
+    token_format(e->token, number);
+    return 0;
+}
+
+int failed_entry_parse(struct failed_entry *e, struct muster_bytes rest)
+{
+    struct muster_bytes token, worker, group;
+    size_t worker_len, group_len, message_len;
+    if (frame_field(&rest, &token) != 0 || parse_token(e, token) != 0 || frame_length(&rest, &worker_len) != 0 ||
+        frame_length(&rest, &group_len) != 0 || frame_length(&rest, &message_len) != 0)
+        return -1;
+    if (frame_part(&rest, worker_len, &worker) != 0 || frame_part(&rest, group_len, &group) != 0 ||
+        frame_part(&rest, message_len, &e->message) != 0)
+        return -1;
+    e->task = rest;
+    return frame_text(e->worker, sizeof e->worker, worker) | frame_text(e->group, sizeof e->group, group);
+}
+
+/* Entries as Redis answers them, members and scores in turn, taken apart; of jobs also their data. */
+struct entry_page {
+    size_t n;
+    struct entry {
+        struct failed_entry parts;
+        uint64_t score;
+        struct redisReply *data; /* NULL: a task */
+    } entries[PAGE];
+};
+
+static int is_meant(struct listing *l, const struct failed_entry *e)
+{
+    return !l->filter.group || strcmp(l->filter.group, e->group) == 0;
+}
+
+/* Those that are to be handed out. */
+static void parse_page(struct listing *l, const struct redisReply *page, struct entry_page *out)
+{
+    for (size_t i = 0; i + 1 < reply_len(page) && out->n < PAGE; i += 2) {
+        struct entry *e = &out->entries[out->n];
+        e->score = (uint64_t)reply_number(reply_at(page, i + 1), 0);
+        if (failed_entry_parse(&e->parts, reply_bytes(reply_at(page, i))) == 0) {
+            out->n += is_meant(l, &e->parts) && l->matched++ >= l->filter.offset;
+        } else {
+            char name[TOKEN_LEN + 1];
+            token_format(name, e->score);
+            log_line(MUSTER_LOG_WARN, "the failed list of the queue '%s' has an entry %s that is not muster's",
+                     l->filter.queue, name);
+        }
+    }
+}
+
+static int read_data(struct muster_client *c, struct entry_page *page)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++) {
+        const struct failed_entry *e = &page->entries[i].parts;
+        char key[KEY_MAX];
+        if (!e->is_job || muster_job_id_check(e->task.data))
+            continue;
+        key_of(key, c->prefix, KEY_JOB, e->task.data);
+        err = client_append(c, (const char *const[]){"HGET", key, "data", NULL});
+    }
+    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++) {
+        const struct failed_entry *e = &page->entries[i].parts;
+        if (e->is_job && !muster_job_id_check(e->task.data))
+            err = client_read_parts(c, e->task.data, &page->entries[i].data, 1);
+    }
+    return err;
+}
+
+static void give_entry(struct listing *l, const struct entry *e)
+{
+    char process[PROCESS_ID_MAX], name[TOKEN_LEN + 1];
+    const struct failed_entry *parts = &e->parts;
+    struct muster_bytes task = parts->is_job ? reply_bytes(e->data) : parts->task;
+    token_format(name, e->score);
+    process_id_format(process, parts->worker, parts->token, l->filter.queue);
+    if (!*parts->worker) /* a job that was in nobody's hands */
+        *process = '\0';
+    const struct muster_failure failure = {
+        .entry = name,
+        .queue = l->filter.queue,
+        .process = process,
+        .worker = parts->worker,
+        .group = parts->group,
+        .message = parts->message,
+        .failed_at_ms = token_at_ms(e->score),
+        .job = parts->is_job ? parts->task.data : NULL,
+        .task = task.data,
+        .len = task.len,
+    };
+    l->given++;
+    l->stop = l->fn(&failure, l->arg) != 0 || (l->filter.n > 0 && l->given >= l->filter.n);
+}
+
+/* Members and scores in turn, as Redis answers them. */
+static int give_entries(struct muster_client *c, struct listing *l, const struct redisReply *reply)
+{
+    struct entry_page page = {.n = 0};
+    parse_page(l, reply, &page);
+    int err = read_data(c, &page);
+    for (size_t i = 0; i < page.n && err == MUSTER_OK && !l->stop; i++)
+        give_entry(l, &page.entries[i]);
+    for (size_t i = 0; i < page.n; i++)
+        redis_reply_free(page.entries[i].data);
+    return err;
+}
+
+static int list_pages(struct muster_client *c, const char *key, struct listing *l)
+{
+    int err = MUSTER_OK;
+    for (uint64_t from = 0; err == MUSTER_OK && !l->stop; from += PAGE) {
+        char first[24], last[24];
+        struct redisReply *page;
+        snprintf(first, sizeof first, "%llu", (unsigned long long)from);
+        snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE - 1);
+        err = client_ask(c, &page, (const char *const[]){"ZREVRANGE", key, first, last, "WITHSCORES", NULL});
+        if (err == MUSTER_OK)
+            err = give_entries(c, l, page);
+        l->stop |= reply_len(page) < 2 * PAGE;
+        redis_reply_free(page);
+    }
+    return err;
+}
+
+static int list_names(struct muster_client *c, const char *key, struct listing *l)
+{
+    const char **names;
+    size_t n;
+    int err = sort_entries(c, &l->filter, &names, &n);
+    while (err == MUSTER_OK && n > 0 && !l->stop) {
+        char at[24];
+        struct redisReply *page;
+        uint64_t score = 0;
+        token_parse(names[--n], TOKEN_LEN, &score);
+        snprintf(at, sizeof at, "%llu", (unsigned long long)score);
+        err = client_ask(c, &page, (const char *const[]){"ZRANGEBYSCORE", key, at, at, "WITHSCORES", NULL});
+        if (err == MUSTER_OK)
+            err = give_entries(c, l, page);
+        redis_reply_free(page);
+    }
+    free(names);
+    return err;
+}
+
+int muster_failed_list(struct muster_client *c, const struct muster_failed_filter *f, muster_failure_fn *fn, void *arg)
+{
+    struct listing l = {.fn = fn, .arg = arg};
+    char key[KEY_MAX];
+    memcpy(&l.filter, f, f->size < sizeof l.filter ? f->size : sizeof l.filter);
+    int err = check_filter(c, &l.filter);
+    if (err != MUSTER_OK)
+        return err;
+    key_of(key, c->prefix, KEY_FAILED, l.filter.queue);
+    return l.filter.entries ? list_names(c, key, &l) : list_pages(c, key, &l);
+}
+
+/* ---- groups ---- */
+
+struct group_rows {
+    muster_failed_group_fn *fn;
+    void *arg;
+};
+
+static int group_rows(struct muster_client *c, const char *queue, void *arg, int *stop)
+{
+    const struct group_rows *rows = arg;
+    char key[KEY_MAX];
+    struct redisReply *figures;
+    key_of(key, c->prefix, KEY_FAILURES, queue);
+    int err = client_ask(c, &figures, (const char *const[]){"HGETALL", key, NULL});
+    for (size_t i = 0; i + 1 < reply_len(figures) && !*stop; i += 2) {
+        const char *field = reply_text(reply_at(figures, i));
+        long long n = reply_number(reply_at(figures, i + 1), 0);
+        if (field && strncmp(field, "g:", 2) == 0 && n > 0)
+            *stop = rows->fn(&(struct muster_failed_group){queue, field + 2, (uint64_t)n}, rows->arg) != 0;
+    }
+    redis_reply_free(figures);
+    return err;
+}
+
+/* One of all queues: a damaged one costs its own rows only. */
+static int group_rows_of_each(struct muster_client *c, const char *queue, void *arg, int *stop)
+{
+    if (muster_queue_check(queue))
+        return MUSTER_OK; /* not written by muster */
+    int err = group_rows(c, queue, arg, stop);
+    if (err != MUSTER_E_REDIS)
+        return err;
+    log_line(MUSTER_LOG_WARN, "the failures of the queue '%s': %s", queue, redis_error(c->redis));
+    return MUSTER_OK;
+}
+
+int muster_failed_groups(struct muster_client *c, const char *queue, muster_failed_group_fn *fn, void *arg)
+{
+    struct group_rows rows = {fn, arg};
+    int stop = 0;
+    if (!queue)
+        return client_each_member(c, KEY_NAMES, group_rows_of_each, &rows);
+    int err = client_check_queue(c, queue);
+    return err == MUSTER_OK ? group_rows(c, queue, &rows, &stop) : err;
+}
+
+/* ---- replay and drop ---- */
+
+struct moving {
+    enum script_id script;
+    const struct muster_failed_filter *filter;
+    uint64_t moved;
+};
+
+static int move_some(struct muster_client *c, struct moving *m, const struct script_failed *which, int64_t *rest)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    uint64_t n = 0;
+    script_failed(&command, m->script, &c->root, which);
+    int err = client_run(c, &command, &reply);
+    if (err == MUSTER_OK)
+        err = script_failed_done(reply, &n, rest);
+    redis_reply_free(reply);
+    m->moved += n;
+    return err;
+}
+
+static int count_failures(struct muster_client *c, const struct muster_failed_filter *f, uint64_t *n)
+{
+    char key[KEY_MAX], field[MUSTER_GROUP_MAX + 3];
+    struct redisReply *reply;
+    key_of(key, c->prefix, f->group ? KEY_FAILURES : KEY_FAILED, f->queue);
+    snprintf(field, sizeof field, "g:%s", f->group ? f->group : "");
+    const char *const in_group[] = {"HGET", key, field, NULL};
+    const char *const all[] = {"ZCARD", key, NULL};
+    int err = client_ask(c, &reply, f->group ? in_group : all);
+    long long count = reply_number(reply, 0);
+    *n = count > 0 ? (uint64_t)count : 0;
+    redis_reply_free(reply);
+    return err;
+}
+
+/* No more than were there at the beginning: what is replayed may fail again at once and be on the list anew, and then
+ * this would have no end. */
+static int move_matching(struct muster_client *c, struct moving *m)
+{
+    const struct muster_failed_filter *f = m->filter;
+    uint64_t n;
+    int64_t from = 0;
+    int err = count_failures(c, f, &n);
+    if (f->n > 0 && f->n < n)
+        n = f->n;
+    while (err == MUSTER_OK && m->moved < n && from >= 0)
+        err = move_some(
+            c, m,
+            &(struct script_failed){
+                .queue = f->queue, .group = f->group ? f->group : "", .n = n - m->moved, .from = (uint64_t)from},
+            &from);
+    return err;
+}
+
+static int move_named(struct muster_client *c, struct moving *m)
+{
+    const struct muster_failed_filter *f = m->filter;
+    const char **names;
+    size_t n;
+    int64_t missing = 0;
+    int err = sort_entries(c, f, &names, &n);
+    if (f->n > 0 && f->n < n)
+        n = (size_t)f->n;
+    for (size_t at = 0; err == MUSTER_OK && at < n; at += NAMES_MAX) {
+        int64_t not_there = 0;
+        err = move_some(c, m,
+                        &(struct script_failed){.queue = f->queue,
+                                                .group = "",
+                                                .entries = names + at,
+                                                .n_entries = n - at < NAMES_MAX ? n - at : NAMES_MAX},
+                        &not_there);
+        missing += not_there;
+    }
+    free(names);
+    if (err != MUSTER_OK || missing == 0)
+        return err;
+    redis_error_set(c->redis, "%lld of the entries are not (any more) on the failed list of the queue '%s'",
+                    (long long)missing, f->queue);
+    return MUSTER_E_NOT_FOUND;
+}
+
+static int move_failures(struct muster_client *c, enum script_id script, const struct muster_failed_filter *f,
+                         uint64_t *n)
+{
+    struct muster_failed_filter filter = {0};
+    memcpy(&filter, f, f->size < sizeof filter ? f->size : sizeof filter);
+    struct moving m = {script, &filter, 0};
+    int err = check_filter(c, &filter);
+    if (err == MUSTER_OK && filter.offset > 0)
+        err = client_refuse(c, "an offset is for the listing of failures only");
+    if (err == MUSTER_OK)
+        err = filter.entries ? move_named(c, &m) : move_matching(c, &m);
+    if (n)
+        *n = m.moved;
+    return err;
+}
+
+int muster_failed_replay(struct muster_client *c, const struct muster_failed_filter *f, uint64_t *n)
+{
+    return move_failures(c, SCRIPT_REPLAY, f, n);
+}
+
+int muster_failed_drop(struct muster_client *c, const struct muster_failed_filter *f, uint64_t *n)
+{
+    return move_failures(c, SCRIPT_DROP, f, n);
+}

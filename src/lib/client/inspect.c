@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking: tasks, queues, workers. Plain reading commands in pages; nothing here writes, and no listing costs more than
+ * its rows. A key of the wrong type costs its own row's figures, said in the log, not the listing.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/client.h"
+#include "base/log.h"
+
+#define PAGE 100
+/* Tasks can be large: fewer of them at once. */
+#define TASK_PAGE 16
+
+int muster_queue_length(struct muster_client *c, const char *queue, uint64_t *waiting)
+{
+    char key[KEY_MAX];
+    struct redisReply *reply;
+    *waiting = 0;
+    int err = client_check_queue(c, queue);
+    if (err != MUSTER_OK)
+        return err;
+    key_of(key, c->prefix, KEY_QUEUES, queue);
+    err = client_ask(c, &reply, (const char *const[]){"LLEN", key, NULL});
+    *waiting = (uint64_t)reply_integer(reply);
+    redis_reply_free(reply);
+    return err;
+}
+
+/* One page in the order of coming out, which is from the list's end. */
+static int peek_page(struct muster_client *c, const char *key, uint64_t from, uint64_t n, struct redisReply **page)
+{
+    char first[24], last[24];
+    snprintf(first, sizeof first, "-%llu", (unsigned long long)(from + n));
+    snprintf(last, sizeof last, "-%llu", (unsigned long long)(from + 1));
+    return client_ask(c, page, (const char *const[]){"LRANGE", key, first, last, NULL});
+}
+
+int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, uint64_t n, muster_task_fn *fn,
+                     void *arg)
+{
+    char key[KEY_MAX];
+    int err = client_check_queue(c, queue), stop = 0;
+    if (err != MUSTER_OK)
+        return err;
+    if (from > INT64_MAX / 2)
+        return MUSTER_OK;
+    key_of(key, c->prefix, KEY_QUEUES, queue);
+    while (err == MUSTER_OK && n > 0 && !stop) {
+        struct redisReply *page;
+        uint64_t want = n < TASK_PAGE ? n : TASK_PAGE;
+        err = peek_page(c, key, from, want, &page);
+        size_t got = reply_len(page);
+        for (size_t i = 0; i < got && !stop; i++) {
+            struct muster_bytes task = reply_bytes(reply_at(page, got - 1 - i));
+            stop = fn(&(struct muster_task){from + i, task.data, task.len}, arg);
+        }
+        redis_reply_free(page);
+        from += got;
+        n -= got;
+        stop |= got < want;
+    }
+    return err;
+}
+
+/* ---- queues ---- */
+
+/* A pipelined answer of one row; NULL for a refused one (a damaged key), which is only said. */
+static int read_row_part(struct muster_client *c, const char *of, struct redisReply **reply)
+{
+    int err = redis_read(c->redis, reply);
+    if (err == MUSTER_E_REDIS && *reply == NULL && redis_error(c->redis)[0]) {
+        log_line(MUSTER_LOG_WARN, "%s: %s", of, redis_error(c->redis));
+        return MUSTER_OK;
+    }
+    return err;
+}
+
+int client_read_parts(struct muster_client *c, const char *of, struct redisReply **replies, size_t n)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < n; i++) {
+        int read = read_row_part(c, of, &replies[i]);
+        if (err == MUSTER_OK)
+            err = read;
+    }
+    return err;
+}
+
+enum {
+    PART_TASKS,
+    PART_SETTINGS,
+    PART_DELAYED,
+    PART_FAILED,
+    PART_IDLE,
+    PART_WAITING,
+    PART_SCHEDULED,
+    PART_DEPENDS,
+    PART_RECURRING,
+    PART_COMPLETE,
+    PARTS
+};
+
+static int append_queue_parts(struct muster_client *c, const char *name)
+{
+    static const struct {
+        const char *command;
+        enum key key;
+        const char *fields[3];
+    } parts[PARTS] = {
+        [PART_TASKS] = {"LLEN", KEY_QUEUES, {NULL}},
+        [PART_SETTINGS] = {"HMGET", KEY_QUEUE, {"running", "paused", "cancelled"}},
+        [PART_DELAYED] = {"ZCARD", KEY_DELAYED, {NULL}},
+        [PART_FAILED] = {"ZCARD", KEY_FAILED, {NULL}},
+        [PART_IDLE] = {"ZCARD", KEY_IDLE, {NULL}},
+        [PART_WAITING] = {"ZCARD", KEY_WAITING, {NULL}},
+        [PART_SCHEDULED] = {"ZCARD", KEY_SCHEDULED, {NULL}},
+        [PART_DEPENDS] = {"ZCARD", KEY_DEPENDS, {NULL}},
+        [PART_RECURRING] = {"ZCARD", KEY_RECURRING, {NULL}},
+        [PART_COMPLETE] = {"ZCARD", KEY_COMPLETE, {NULL}},
+    };
+    int err = MUSTER_OK;
+    for (int i = 0; i < PARTS && err == MUSTER_OK; i++) {
+        const char *const *fields = parts[i].fields;
+        char key[KEY_MAX];
+        key_of(key, c->prefix, parts[i].key, name);
+        err = client_append(c, (const char *const[]){parts[i].command, key, fields[0], fields[1], fields[2], NULL});
+    }
+    return err;
+}
+
+static int read_queue(struct muster_client *c, const char *name, struct muster_queue_info *info)
+{
+    struct redisReply *parts[PARTS] = {NULL};
+    int err = append_queue_parts(c, name);
+    if (err == MUSTER_OK)
+        err = client_read_parts(c, name, parts, PARTS);
+    long long running = reply_number(reply_at(parts[PART_SETTINGS], 0), 0);
+    long long cancelled = reply_number(reply_at(parts[PART_SETTINGS], 2), 0);
+    *info = (struct muster_queue_info){
+        .name = name,
+        .waiting = (uint64_t)(reply_integer(parts[PART_TASKS]) + reply_integer(parts[PART_WAITING])),
+        .running = running > 0 ? (uint64_t)running : 0,
+        .delayed = (uint64_t)(reply_integer(parts[PART_DELAYED]) + reply_integer(parts[PART_SCHEDULED])),
+        .depends = (uint64_t)reply_integer(parts[PART_DEPENDS]),
+        .recurring = (uint64_t)reply_integer(parts[PART_RECURRING]),
+        .complete = (uint64_t)reply_integer(parts[PART_COMPLETE]),
+        .failed = (uint64_t)reply_integer(parts[PART_FAILED]),
+        .cancelled = cancelled > 0 ? (uint64_t)cancelled : 0,
+        .idle = (uint64_t)reply_integer(parts[PART_IDLE]),
+        .paused = reply_kind(reply_at(parts[PART_SETTINGS], 1)) == REPLY_TEXT,
+    };
+    for (int i = 0; i < PARTS; i++)
+        redis_reply_free(parts[i]);
+    return err;
+}
+
+int client_each_member(struct muster_client *c, enum key zset, client_member_fn *fn, void *arg)
+{
+    char key[KEY_MAX];
+    int err = MUSTER_OK, stop = 0;
+    key_of(key, c->prefix, zset, "");
+    for (uint64_t from = 0; err == MUSTER_OK && !stop; from += PAGE) {
+        char first[24], last[24];
+        struct redisReply *page;
+        snprintf(first, sizeof first, "%llu", (unsigned long long)from);
+        snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE - 1);
+        err = client_ask(c, &page, (const char *const[]){"ZRANGE", key, first, last, NULL});
+        size_t n = reply_len(page);
+        for (size_t i = 0; i < n && err == MUSTER_OK && !stop; i++) {
+            const char *member = reply_text(reply_at(page, i));
+            if (member)
+                err = fn(c, member, arg, &stop);
+        }
+        redis_reply_free(page);
+        stop |= n < PAGE;
+    }
+    return err;
+}
+
+struct queue_rows {
+    muster_queue_fn *fn;
+    void *arg;
+};
+
+static int queue_row(struct muster_client *c, const char *name, void *arg, int *stop)
+{
+    struct queue_rows *rows = arg;
+    struct muster_queue_info info;
+    if (muster_queue_check(name))
+        return MUSTER_OK; /* not written by muster */
+    int err = read_queue(c, name, &info);
+    if (err == MUSTER_OK)
+        *stop = rows->fn(&info, rows->arg) != 0;
+    return err;
+}
+
+int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg)
+{
+    struct queue_rows rows = {fn, arg};
+    return client_each_member(c, KEY_NAMES, queue_row, &rows);
+}
+
+/* ---- workers ---- */
+
+static const char *text_field(const struct redisReply *record, const char *field)
+{
+    const char *text = reply_text(reply_field(record, field));
+    return text ? text : "";
+}
+
+const char *client_queue_field(const struct redisReply *record, size_t i)
+{
+    const char *field = reply_text(reply_at(record, i));
+    return field && strncmp(field, "q:", 2) == 0 && !reply_is(reply_at(record, i + 1), "-") ? field + 2 : NULL;
+}
+
+static int read_worker(struct muster_client *c, const char *id, struct redisReply **record, long long *pttl)
+{
+    char key[KEY_MAX];
+    struct redisReply *parts[2] = {NULL};
+    key_of(key, c->prefix, KEY_WORKER, id);
+    int err = client_append(c, (const char *const[]){"HGETALL", key, NULL});
+    key_of(key, c->prefix, KEY_ALIVE, id);
+    if (err == MUSTER_OK)
+        err = client_append(c, (const char *const[]){"PTTL", key, NULL});
+    if (err == MUSTER_OK)
+        err = client_read_parts(c, id, parts, 2);
+    *record = parts[0];
+    *pttl = reply_number(parts[1], -2);
+    redis_reply_free(parts[1]);
+    return err;
+}
+
+struct worker_rows {
+    muster_worker_fn *fn;
+    void *arg;
+};
+
+static int give_worker(const char *id, const struct redisReply *record, long long pttl, struct worker_rows *rows,
+                       int *stop)
+{
+    const char **queues = calloc(reply_len(record) / 2 + 1, sizeof *queues);
+    uint64_t epoch = 0;
+    size_t n = 0;
+    if (!queues)
+        return MUSTER_E_NOMEM;
+    for (size_t i = 0; i + 1 < reply_len(record); i += 2)
+        if (client_queue_field(record, i))
+            queues[n++] = client_queue_field(record, i);
+    const char *epoch_text = text_field(record, "epoch");
+    token_parse(epoch_text, strlen(epoch_text), &epoch);
+    int64_t ttl_ms = reply_number(reply_field(record, "ttl"), 0);
+    struct muster_worker_info info = {
+        .id = id,
+        .epoch = epoch,
+        .host = text_field(record, "host"),
+        .version = text_field(record, "version"),
+        .pid = reply_number(reply_field(record, "pid"), 0),
+        .alive = pttl > 0,
+        .permanent = reply_is(reply_field(record, "permanent"), "1"),
+        .heard_ms = pttl > 0 && pttl <= ttl_ms ? ttl_ms - pttl : -1,
+        .ttl_ms = ttl_ms,
+        .started_at_ms = reply_number(reply_field(record, "started"), 0),
+        .hands = (uint64_t)reply_number(reply_field(record, "hands"), 0),
+        .held = (uint64_t)reply_number(reply_field(record, "held"), 0),
+        .queues = queues,
+        .n_queues = n,
+    };
+    *stop = rows->fn(&info, rows->arg) != 0;
+    free(queues);
+    return MUSTER_OK;
+}
+
+static int worker_row(struct muster_client *c, const char *id, void *arg, int *stop)
+{
+    struct redisReply *record;
+    long long pttl;
+    int err = read_worker(c, id, &record, &pttl);
+    if (err == MUSTER_OK && reply_len(record) > 0) /* else it left meanwhile */
+        err = give_worker(id, record, pttl, arg, stop);
+    redis_reply_free(record);
+    return err;
+}
+
+int muster_worker_list(struct muster_client *c, muster_worker_fn *fn, void *arg)
+{
+    struct worker_rows rows = {fn, arg};
+    return client_each_member(c, KEY_REGISTRY, worker_row, &rows);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking at processes: the sets of workers and of leases, in pages, with what is known of each process elsewhere:
+ * marks, notes, ends of leases, jobs' data.
+ */
+#include <muster/job.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/client.h"
+
+/* Tasks can be large: few of them at once. */
+#define PAGE 16
+
+struct process_rows {
+    struct muster_process_filter filter;
+    muster_process_row_fn *fn;
+    void *arg;
+    int stop;
+};
+
+enum { ABOUT_MARK, ABOUT_NOTE, ABOUT_END, ABOUT };
+
+/* One page of a set: field and task, or a job's id, in turn; and what is known of each, in the order of the fields. A
+ * job's field is "j" and its token. */
+struct process_page {
+    const char *worker, *queue;
+    const struct redisReply *set;
+    struct redisReply *about[ABOUT];
+    struct redisReply **data; /* of each job; NULL: a task */
+};
+
+static int is_wanted(const struct process_rows *rows, struct muster_bytes task)
+{
+    const struct muster_bytes *wanted = rows->filter.task;
+    return !wanted || (wanted->len == task.len && (task.len == 0 || memcmp(wanted->data, task.data, task.len) == 0));
+}
+
+static const char *job_of_field(const struct redisReply *set, size_t i)
+{
+    struct muster_bytes field = reply_bytes(reply_at(set, 2 * i));
+    int is_job = field.len == TOKEN_LEN + 1 && *(const char *)field.data == 'j';
+    const char *id = is_job ? reply_text(reply_at(set, 2 * i + 1)) : NULL;
+    return id && !muster_job_id_check(id) ? id : NULL;
+}
+
+static struct muster_bytes token_of_field(const struct redisReply *set, size_t i)
+{
+    struct muster_bytes field = reply_bytes(reply_at(set, 2 * i));
+    size_t skip = field.len == TOKEN_LEN + 1 && *(const char *)field.data == 'j';
+    return (struct muster_bytes){(const char *)field.data + skip, field.len - skip};
+}
+
+static int give_process(const struct process_rows *rows, const struct process_page *page, size_t i)
+{
+    struct muster_bytes token_text = token_of_field(page->set, i);
+    struct muster_bytes task = reply_bytes(page->data[i] ? page->data[i] : reply_at(page->set, 2 * i + 1));
+    const char *note = reply_text(reply_at(page->about[ABOUT_NOTE], i));
+    char id[PROCESS_ID_MAX];
+    uint64_t token;
+    if (!token_text.data || token_parse(token_text.data, token_text.len, &token) != MUSTER_OK || !is_wanted(rows, task))
+        return 0;
+    process_id_format(id, page->worker, token_text.data, page->queue);
+    const struct muster_process_info info = {
+        .id = id,
+        .worker = page->worker,
+        .queue = page->queue,
+        .job = job_of_field(page->set, i),
+        .token = token,
+        .started_at_ms = token_at_ms(token),
+        .ends_at_ms = reply_number(reply_at(page->about[ABOUT_END], i), 0),
+        .cancelled = reply_kind(reply_at(page->about[ABOUT_MARK], i)) == REPLY_TEXT,
+        .progress = note ? note : "",
+        .task = task.data,
+        .len = task.len,
+    };
+    return rows->fn(&info, rows->arg);
+}
+
+/* Leases stand under the field; marks and notes under the token. */
+static int append_for_tokens(struct muster_client *c, const char *name, const char *key, const struct redisReply *set,
+                             int by_field)
+{
+    struct command command = COMMAND_EMPTY;
+    command_text(&command, name);
+    command_text(&command, key);
+    for (size_t i = 0; i < reply_len(set) / 2; i++) {
+        struct muster_bytes word = by_field ? reply_bytes(reply_at(set, 2 * i)) : token_of_field(set, i);
+        command_bytes(&command, word.data, word.len);
+    }
+    int err = redis_append(c->redis, &command);
+    command_clear(&command);
+    return err;
+}
+
+static int append_job_data(struct muster_client *c, const char *id)
+{
+    char key[KEY_MAX];
+    key_of(key, c->prefix, KEY_JOB, id);
+    return client_append(c, (const char *const[]){"HGET", key, "data", NULL});
+}
+
+/* What is known of a page's processes, in one round trip. */
+static int read_about(struct muster_client *c, struct process_page *page)
+{
+    const struct {
+        const char *command;
+        enum key key;
+        const char *name;
+    } parts[ABOUT] = {
+        [ABOUT_MARK] = {"HMGET", KEY_MARKS, page->worker},
+        [ABOUT_NOTE] = {"HMGET", KEY_NOTES, page->worker},
+        [ABOUT_END] = {"ZMSCORE", KEY_LEASES, page->queue},
+    };
+    size_t n = strcmp(page->worker, MUSTER_LEASE_ID) == 0 ? ABOUT : ABOUT_END;
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
+        char key[KEY_MAX];
+        key_of(key, c->prefix, parts[i].key, parts[i].name);
+        err = append_for_tokens(c, parts[i].command, key, page->set, i == ABOUT_END);
+    }
+    size_t rows = reply_len(page->set) / 2;
+    for (size_t i = 0; i < rows && err == MUSTER_OK; i++)
+        if (job_of_field(page->set, i))
+            err = append_job_data(c, job_of_field(page->set, i));
+    if (err == MUSTER_OK)
+        err = client_read_parts(c, page->worker, page->about, n);
+    for (size_t i = 0; i < rows && err == MUSTER_OK; i++)
+        if (job_of_field(page->set, i))
+            err = client_read_parts(c, job_of_field(page->set, i), &page->data[i], 1);
+    return err;
+}
+
+static int give_page(struct muster_client *c, struct process_rows *rows, const char *worker, const char *queue,
+                     const struct redisReply *set)
+{
+    struct process_page page = {.worker = worker, .queue = queue, .set = set};
+    size_t n = reply_len(set) / 2;
+    if (n == 0)
+        return MUSTER_OK;
+    page.data = calloc(n, sizeof *page.data);
+    int err = page.data ? read_about(c, &page) : MUSTER_E_NOMEM;
+    for (size_t i = 0; i < n && err == MUSTER_OK && !rows->stop; i++)
+        rows->stop = give_process(rows, &page, i) != 0;
+    for (size_t i = 0; i < ABOUT; i++)
+        redis_reply_free(page.about[i]);
+    for (size_t i = 0; page.data && i < n; i++)
+        redis_reply_free(page.data[i]);
+    free(page.data);
+    return err;
+}
+
+static int set_rows(struct muster_client *c, const char *worker, const char *queue, struct process_rows *rows)
+{
+    char key[KEY_MAX], cursor[32] = "0";
+    int err;
+    key_processing(key, c->prefix, worker, queue);
+    do {
+        struct redisReply *reply;
+        char count[8];
+        snprintf(count, sizeof count, "%d", PAGE);
+        err = client_ask(c, &reply, (const char *const[]){"HSCAN", key, cursor, "COUNT", count, NULL});
+        const char *next = reply_text(reply_at(reply, 0));
+        snprintf(cursor, sizeof cursor, "%s", next ? next : "0");
+        if (err == MUSTER_OK)
+            err = give_page(c, rows, worker, queue, reply_at(reply, 1));
+        redis_reply_free(reply);
+    } while (err == MUSTER_OK && !rows->stop && strcmp(cursor, "0") != 0);
+    return err;
+}
+
+static int process_worker(struct muster_client *c, const char *worker, void *arg, int *stop)
+{
+    struct process_rows *rows = arg;
+    char key[KEY_MAX];
+    struct redisReply *record;
+    if (rows->filter.worker && strcmp(rows->filter.worker, worker) != 0)
+        return MUSTER_OK;
+    key_of(key, c->prefix, KEY_WORKER, worker);
+    int err = client_ask(c, &record, (const char *const[]){"HGETALL", key, NULL});
+    for (size_t i = 0; i < reply_len(record) && err == MUSTER_OK && !rows->stop; i += 2) {
+        const char *queue = client_queue_field(record, i);
+        if (queue && (!rows->filter.queue || strcmp(rows->filter.queue, queue) == 0))
+            err = set_rows(c, worker, queue, rows);
+    }
+    redis_reply_free(record);
+    *stop = rows->stop;
+    return err;
+}
+
+static int process_leases(struct muster_client *c, const char *queue, void *arg, int *stop)
+{
+    struct process_rows *rows = arg;
+    int err = muster_queue_check(queue) ? MUSTER_OK : set_rows(c, MUSTER_LEASE_ID, queue, rows);
+    *stop = rows->stop;
+    return err;
+}
+
+static int check_filter(struct muster_client *c, const struct muster_process_filter *f)
+{
+    const char *why = f->queue ? muster_queue_check(f->queue) : NULL;
+    if (!why && f->worker && strcmp(f->worker, MUSTER_LEASE_ID) != 0)
+        why = muster_worker_id_check(f->worker);
+    return why ? client_refuse(c, why) : MUSTER_OK;
+}
+
+int muster_process_list(struct muster_client *c, const struct muster_process_filter *f, muster_process_row_fn *fn,
+                        void *arg)
+{
+    struct process_rows rows = {.fn = fn, .arg = arg};
+    int ignored;
+    if (f)
+        memcpy(&rows.filter, f, f->size < sizeof rows.filter ? f->size : sizeof rows.filter);
+    const char *queue = rows.filter.queue, *worker = rows.filter.worker;
+    int is_lease = worker && strcmp(worker, MUSTER_LEASE_ID) == 0;
+    int err = check_filter(c, &rows.filter);
+    if (err == MUSTER_OK && !is_lease)
+        err = client_each_member(c, KEY_REGISTRY, process_worker, &rows);
+    if (err != MUSTER_OK || rows.stop || (worker && !is_lease))
+        return err;
+    return queue ? process_leases(c, queue, &rows, &ignored) : client_each_member(c, KEY_NAMES, process_leases, &rows);
+}

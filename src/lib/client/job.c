@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Putting jobs, and unique tasks. What it means stands in lua/put.lua; here all that can be is checked before anything
+ * is sent, and refusals get their words.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/client.h"
+#include "client/job_valid.h"
+
+/* Room for the number of the job that is made. */
+#define RECURRING_ID_MAX (MUSTER_JOB_ID_MAX - 20)
+
+/* ---- checks ---- */
+
+static int check_times(struct muster_client *c, const struct muster_job_spec *s)
+{
+    int err = job_valid_number(c, "a job's delay", s->delay_ms, 0, MUSTER_JOB_MS_MAX);
+    if (err == MUSTER_OK)
+        err = job_valid_number(c, "a job's limit", s->limit_ms, 0, MUSTER_JOB_MS_MAX);
+    if (err == MUSTER_OK && s->every_ms == MUSTER_ZERO)
+        err = client_refuse(c, "a recurring job stays one; cancel it to end it");
+    if (err == MUSTER_OK)
+        err = job_valid_number(c, "a recurring job's interval, ms,", s->every_ms, JOB_EVERY_MIN_MS, MUSTER_JOB_MS_MAX);
+    if (err == MUSTER_OK)
+        err = job_valid_number(c, "a recurring job's offset", s->offset_ms, 0, MUSTER_JOB_MS_MAX);
+    return err == MUSTER_OK ? job_valid_number(c, "a recurring job's backlog", s->backlog, 0, INT32_MAX) : err;
+}
+
+static int check_recurring(struct muster_client *c, const struct muster_job_spec *s)
+{
+    if (s->every_ms == 0 && !s->replace && (s->offset_ms != 0 || s->backlog != 0))
+        return client_refuse(c, "an offset and a backlog are for a recurring job: it needs an interval, too");
+    if (s->every_ms == 0)
+        return MUSTER_OK;
+    if (s->delay_ms != 0 || s->n_after > 0)
+        return client_refuse(c, "a recurring job has an offset instead of a delay, and waits for no other");
+    if (s->id && strlen(s->id) > RECURRING_ID_MAX)
+        return client_refuse(c, "a recurring job's id has at most 180 bytes: those it makes add a number to it");
+    return MUSTER_OK;
+}
+
+static int check_backoff(struct muster_client *c, const struct muster_backoff *b)
+{
+    int err = job_valid_number(c, "a backoff's delay", b->delay_ms, 0, MUSTER_JOB_MS_MAX);
+    if (err == MUSTER_OK)
+        err = job_valid_number(c, "a backoff's longest delay", b->max_ms, 0, MUSTER_JOB_MS_MAX);
+    return err == MUSTER_OK ? job_valid_number(c, "a backoff's jitter", b->jitter_percent, 0, 100) : err;
+}
+
+static int check_spec(struct muster_client *c, const char *queue, const struct muster_job_spec *s)
+{
+    int err = client_check_queue(c, queue);
+    if (err == MUSTER_OK && s->id)
+        err = job_valid_id(c, s->id);
+    if (err == MUSTER_OK)
+        err = client_check_task(c, &s->data);
+    if (err == MUSTER_OK)
+        err = job_valid_tags(c, s->tags, s->n_tags);
+    if (err == MUSTER_OK)
+        err = job_valid_after(c, s->after, s->n_after);
+    if (err == MUSTER_OK)
+        err = job_valid_number(c, "how many retries a job has", s->retries, 0, MUSTER_JOB_RETRIES_MAX);
+    if (err == MUSTER_OK)
+        err = check_times(c, s);
+    if (err == MUSTER_OK)
+        err = check_recurring(c, s);
+    return err == MUSTER_OK && s->backoff ? check_backoff(c, s->backoff) : err;
+}
+
+/* ---- put ---- */
+
+/* Fields to send, with the texts of their numbers. */
+struct fields {
+    struct script_field rows[16];
+    char numbers[16][24];
+    size_t n;
+};
+
+static void add_bytes(struct fields *f, const char *name, struct muster_bytes value)
+{
+    f->rows[f->n++] = (struct script_field){name, value};
+}
+
+static void add_number(struct fields *f, const char *name, int64_t number)
+{
+    char *text = f->numbers[f->n];
+    int len = snprintf(text, sizeof f->numbers[0], "%lld", (long long)(number == MUSTER_ZERO ? 0 : number));
+    add_bytes(f, name, (struct muster_bytes){text, (size_t)len});
+}
+
+/* What is 0 is not sent: a new record's default, or left as it is. */
+static void add_given(struct fields *f, const char *name, int64_t number)
+{
+    if (number != 0)
+        add_number(f, name, number);
+}
+
+static void add_backoff(struct fields *f, const struct muster_backoff *b)
+{
+    const char *kind = b->exponential ? "exponential" : "fixed";
+    add_number(f, "backoff", b->delay_ms);
+    add_number(f, "backoff_max", b->max_ms);
+    add_number(f, "jitter", b->jitter_percent);
+    add_bytes(f, "backoff_kind", (struct muster_bytes){kind, strlen(kind)});
+}
+
+static void add_spec(struct fields *f, const struct muster_job_spec *s)
+{
+    if (!s->replace || s->data.data)
+        add_bytes(f, "data", s->data);
+    add_given(f, "priority", s->priority);
+    add_given(f, "retries", s->retries);
+    add_number(f, "new_retries", MUSTER_JOB_RETRIES_DEFAULT);
+    add_given(f, "tracked", s->track != 0);
+    add_given(f, "limit", s->limit_ms);
+    add_given(f, "every", s->every_ms);
+    add_given(f, "backlog", s->backlog);
+    add_given(f, "delay", s->delay_ms != 0 ? s->delay_ms : s->offset_ms);
+    if (s->backoff)
+        add_backoff(f, s->backoff);
+}
+
+static void make_id(char id[MUSTER_JOB_ID_MAX + 1])
+{
+    for (int i = 0; i < 4; i++)
+        snprintf(id + 8 * i, 9, "%08x", arc4random());
+}
+
+/* What the script said, in words; `what` is what stands behind the status, `recurs`: and more behind that. */
+static void say_not_put(struct muster_client *c, int err, const char *id, const char *what, int recurs)
+{
+    if (err == MUSTER_E_EXISTS)
+        redis_error_set(c->redis, "the job '%s' is %s: replace or cancel it, or choose another id; nothing was changed",
+                        id, what ? what : "alive");
+    if (err == MUSTER_E_INVALID && recurs)
+        redis_error_set(c->redis,
+                        "the job '%s' recurs, or would: it waits for no other, nor they for it; nothing was changed",
+                        id);
+    else if (err == MUSTER_E_INVALID)
+        job_say_circle(c, id, what);
+}
+
+/* `id`, if not NULL, gets the job's: that of `put`, or the one that the script made. */
+static int put(struct muster_client *c, const struct script_put *put, char *id)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply = NULL;
+    int err = redis_claim_format(c->redis);
+    if (err != MUSTER_OK)
+        return err;
+    script_put(&command, &c->root, put);
+    err = client_run(c, &command, &reply);
+    const char *what = reply_text(reply_at(reply, 1));
+    const char *made = err == MUSTER_OK ? what : reply_text(reply_at(reply, 2));
+    if (id && made)
+        snprintf(id, MUSTER_JOB_ID_MAX + 1, "%s", made);
+    if (err == MUSTER_E_EXISTS && !*put->id)
+        redis_error_set(c->redis, "an equal task is %s in the queue '%s', as the job '%s'; nothing was enqueued",
+                        what ? what : "alive", put->queue, made ? made : "");
+    else
+        say_not_put(c, err, put->id, what, made != NULL);
+    redis_reply_free(reply);
+    return err;
+}
+
+int muster_job_put(struct muster_client *c, const char *queue, const struct muster_job_spec *spec, char *id)
+{
+    struct muster_job_spec s = {0};
+    struct fields fields = {.n = 0};
+    char own[MUSTER_JOB_ID_MAX + 1];
+    memcpy(&s, spec, spec->size < sizeof s ? spec->size : sizeof s);
+    if (id)
+        *id = '\0';
+    int err = job_valid_size(c, spec->size);
+    if (err == MUSTER_OK)
+        err = check_spec(c, queue, &s);
+    if (err != MUSTER_OK)
+        return err;
+    if (!s.id)
+        make_id(own);
+    else
+        snprintf(own, sizeof own, "%s", s.id);
+    if (id) /* also where it is not known whether it was put: the same id is how to find out */
+        memcpy(id, own, strlen(own) + 1);
+    add_spec(&fields, &s);
+    return put(c,
+               &(struct script_put){.queue = queue,
+                                    .id = own,
+                                    .replace = s.replace,
+                                    .tags = s.tags,
+                                    .n_tags = s.n_tags,
+                                    .after = s.after,
+                                    .n_after = s.n_after,
+                                    .fields = fields.rows,
+                                    .n_fields = fields.n},
+               NULL);
+}
+
+int muster_task_enqueue_unique(struct muster_client *c, const char *queue, const void *task, size_t len, char *id)
+{
+    const struct muster_bytes data = {task, len};
+    struct fields fields = {.n = 0};
+    if (id)
+        *id = '\0';
+    int err = client_check_queue(c, queue);
+    if (err == MUSTER_OK)
+        err = client_check_task(c, &data);
+    if (err != MUSTER_OK)
+        return err;
+    add_bytes(&fields, "data", data);
+    add_number(&fields, "new_retries", MUSTER_JOB_RETRIES_DEFAULT);
+    /* Redis makes the id. */
+    return put(c, &(struct script_put){.queue = queue, .id = "", .fields = fields.rows, .n_fields = fields.n}, id);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Changing and cancelling jobs. What each change means stands in lua/change.lua; here arguments are checked, and
+ * refusals get their words.
+ */
+#include <string.h>
+
+#include "client/client.h"
+#include "client/job_valid.h"
+#include "protocol/names.h"
+
+/* ---- change ---- */
+
+static int check_log(struct muster_client *c, const char *log)
+{
+    if (strlen(log) > MUSTER_JOB_LOG_MAX) {
+        redis_error_set(c->redis, "a line of a job's history has at most %d bytes", MUSTER_JOB_LOG_MAX);
+        return MUSTER_E_TOO_BIG;
+    }
+    return text_has_control(log) ? client_refuse(c, "a line of a job's history must not hold control characters")
+                                 : MUSTER_OK;
+}
+
+static int check_change(struct muster_client *c, const char *id, const struct muster_job_change *change)
+{
+    int err = job_valid_id(c, id);
+    if (err == MUSTER_OK && change->queue)
+        err = client_check_queue(c, change->queue);
+    if (err == MUSTER_OK && (change->track < -1 || change->track > 1))
+        err = client_refuse(c, "to track a job is 1, no longer -1, and 0 leaves it as it is");
+    if (err == MUSTER_OK)
+        err = job_valid_tags(c, change->tag, change->n_tag);
+    if (err == MUSTER_OK)
+        err = job_valid_tags(c, change->untag, change->n_untag);
+    if (err == MUSTER_OK)
+        err = job_valid_after(c, change->after, change->n_after);
+    if (err == MUSTER_OK)
+        err = job_valid_after(c, change->not_after, change->n_not_after);
+    if (err == MUSTER_OK && change->log)
+        err = check_log(c, change->log);
+    if (err == MUSTER_OK && change->every_ms == MUSTER_ZERO)
+        err = client_refuse(c, "a recurring job stays one; cancel it to end it");
+    if (err == MUSTER_OK)
+        err = job_valid_number(c, "a recurring job's interval, ms,", change->every_ms, JOB_EVERY_MIN_MS,
+                               MUSTER_JOB_MS_MAX);
+    return err == MUSTER_OK ? client_check_task(c, &change->data) : err;
+}
+
+static void add_texts(struct command *command, const char *what, const char *const *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        script_change_field(command, what, (struct muster_bytes){texts[i], strlen(texts[i])});
+}
+
+static void add_text(struct command *command, const char *what, const char *text)
+{
+    if (text)
+        add_texts(command, what, &text, 1);
+}
+
+static void add_number(struct command *command, const char *what, int64_t number)
+{
+    if (number == 0)
+        return;
+    command_text(command, what);
+    command_number(command, number == MUSTER_ZERO ? 0 : number);
+}
+
+static void add_change(struct command *command, const struct muster_job_change *change)
+{
+    add_number(command, "priority", change->priority);
+    add_number(command, "every", change->every_ms);
+    add_text(command, "queue", change->queue);
+    add_texts(command, "untag", change->untag, change->n_untag);
+    add_texts(command, "tag", change->tag, change->n_tag);
+    add_text(command, "not_after_all", change->not_after_all ? "" : NULL);
+    add_texts(command, "not_after", change->not_after, change->n_not_after);
+    add_texts(command, "after", change->after, change->n_after);
+    add_text(command, "track", change->track == 0 ? NULL : change->track > 0 ? "1" : "0");
+    add_text(command, "log", change->log);
+    if (change->data.data)
+        script_change_field(command, "data", change->data);
+}
+
+static void say_not_changed(struct muster_client *c, int err, const char *id, const char *what)
+{
+    if (err == MUSTER_E_NOT_FOUND)
+        redis_error_set(c->redis, "there is no job '%s' (any more)", id);
+    if (err == MUSTER_E_STATE)
+        redis_error_set(c->redis, "the job '%s' is %s: it cannot be changed so; nothing was changed", id,
+                        what ? what : "in another state");
+    if (err == MUSTER_E_TOO_BIG)
+        redis_error_set(c->redis, "the job '%s' would have over %d tags, or wait for over %d jobs; nothing was changed",
+                        id, MUSTER_JOB_TAGS_MAX, MUSTER_JOB_AFTER_MAX);
+    if (err == MUSTER_E_INVALID)
+        job_say_circle(c, id, what);
+}
+
+int muster_job_change(struct muster_client *c, const char *id, const struct muster_job_change *change)
+{
+    struct muster_job_change o = {0};
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply = NULL;
+    memcpy(&o, change, change->size < sizeof o ? change->size : sizeof o);
+    int err = job_valid_size(c, change->size);
+    if (err == MUSTER_OK)
+        err = check_change(c, id, &o);
+    if (err != MUSTER_OK)
+        return err;
+    script_change(&command, &c->root, id);
+    add_change(&command, &o);
+    err = client_run(c, &command, &reply);
+    say_not_changed(c, err, id, reply_text(reply_at(reply, 1)));
+    redis_reply_free(reply);
+    return err;
+}
+
+/* ---- cancel ---- */
+
+static void say_not_cancelled(struct muster_client *c, int err, const char *what)
+{
+    if (err == MUSTER_E_STATE)
+        redis_error_set(c->redis, "the job '%s' waits for one of them: cancel it along, or all that wait; nothing was "
+                        "changed", what ? what : "");
+    if (err == MUSTER_E_TOO_BIG)
+        redis_error_set(c->redis, "over %d jobs are too many for one call; nothing was changed", MUSTER_JOB_CANCEL_MAX);
+}
+
+int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n, int dependents, uint64_t *cancelled)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply = NULL;
+    uint64_t count = 0;
+    int err = MUSTER_OK;
+    if (cancelled)
+        *cancelled = 0;
+    for (size_t i = 0; err == MUSTER_OK && i < n; i++)
+        err = job_valid_id(c, ids[i]);
+    if (err != MUSTER_OK || n == 0)
+        return err;
+    script_cancel_jobs(&command, &c->root, ids, n, dependents);
+    err = client_run(c, &command, &reply);
+    if (err == MUSTER_OK)
+        err = script_jobs_cancelled(reply, &count);
+    else
+        say_not_cancelled(c, err, reply_text(reply_at(reply, 1)));
+    redis_reply_free(reply);
+    if (cancelled)
+        *cancelled = count;
+    return err;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking at jobs: by their ids, by queue and state, by tag, tracked, failed; how many there are, and their tags. Plain
+ * reading commands in pages. A record that cannot be read costs its own row, said in the log.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "client/client.h"
+#include "client/failed.h"
+#include "client/job_valid.h"
+#include "client/job_page.h"
+#include "base/log.h"
+
+#define TAG_PAGE 100
+
+static const enum key key_of_state[] = {
+    [MUSTER_JOB_SCHEDULED] = KEY_SCHEDULED, [MUSTER_JOB_DEPENDS] = KEY_DEPENDS,   [MUSTER_JOB_WAITING] = KEY_WAITING,
+    [MUSTER_JOB_RUNNING] = KEY_RUNNING,     [MUSTER_JOB_FAILED] = KEY_FAILED,     [MUSTER_JOB_COMPLETE] = KEY_COMPLETE,
+    [MUSTER_JOB_RECURRING] = KEY_RECURRING,
+};
+
+/* ---- by their ids ---- */
+
+struct getting {
+    muster_job_fn *fn;
+    void *arg;
+    int stop;
+    size_t n_missing;
+    const char *first_missing, *broken;
+};
+
+static int get_page(struct muster_client *c, struct getting *g, const char *const *ids, size_t n)
+{
+    struct job_page page = {.n = n};
+    for (size_t i = 0; i < n; i++)
+        page.rows[i].id = ids[i];
+    int err = job_page_read(c, &page, 1);
+    for (size_t i = 0; err == MUSTER_OK && i < n && !g->stop; i++) {
+        const struct job_page_row *row = &page.rows[i];
+        if (row->err == MUSTER_OK)
+            g->stop = g->fn(&row->record.job, g->arg) != 0;
+        else if (row->err == MUSTER_E_REDIS)
+            g->broken = ids[i];
+        else if (g->n_missing++ == 0)
+            g->first_missing = ids[i];
+    }
+    job_page_clear(&page);
+    return err;
+}
+
+static int say_missing(struct muster_client *c, const struct getting *g)
+{
+    if (g->broken) {
+        redis_error_set(c->redis, "the record of the job '%s' cannot be read: another program wrote it", g->broken);
+        return MUSTER_E_REDIS;
+    }
+    if (g->n_missing == 0)
+        return MUSTER_OK;
+    if (g->n_missing == 1)
+        redis_error_set(c->redis, "there is no job '%s' (any more)", g->first_missing);
+    else
+        redis_error_set(c->redis, "there is no job '%s' (any more), nor %zu others of these", g->first_missing,
+                        g->n_missing - 1);
+    return MUSTER_E_NOT_FOUND;
+}
+
+int muster_job_get(struct muster_client *c, const char *const *ids, size_t n, muster_job_fn *fn, void *arg)
+{
+    struct getting g = {.fn = fn, .arg = arg};
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < n; i++)
+        err = job_valid_id(c, ids[i]);
+    for (size_t at = 0; err == MUSTER_OK && at < n && !g.stop; at += JOB_PAGE)
+        err = get_page(c, &g, ids + at, n - at < JOB_PAGE ? n - at : JOB_PAGE);
+    return err == MUSTER_OK ? say_missing(c, &g) : err;
+}
+
+/* ---- listing ---- */
+
+enum listed_by { BY_STATE, BY_FAILURE, BY_TAG };
+
+struct listing {
+    struct muster_job_filter filter;
+    enum listed_by by;
+    int any_state;
+    muster_job_fn *fn;
+    void *arg;
+    char key[KEY_MAX];
+    uint64_t from;    /* the rank of the next page */
+    uint64_t left_out, given;
+    int stop;
+};
+
+static int check_filter(struct muster_client *c, const struct muster_job_filter *f)
+{
+    const char *why = f->queue ? muster_queue_check(f->queue) : NULL;
+    if (!why && f->tag)
+        why = muster_tag_check(f->tag);
+    if (!why && f->tag && f->tracked)
+        why = "jobs are listed by a tag, or those that are tracked, not both";
+    if (!why && f->group && (f->tag || f->tracked))
+        why = "jobs are listed by a tag, those that are tracked, or by a group of the failed list, not by two of these";
+    if (!why && !f->queue && !f->tag && !f->tracked)
+        why = "jobs are listed by a queue with a state, by a tag, or those that are tracked";
+    if (!why && f->group && muster_queue_check(f->group)) /* the same rule as for names of queues */
+        why = "a failure's group has 1 to 200 bytes and no control characters";
+    if (!why && (unsigned)f->state >= MUSTER_JOB_STATE_COUNT)
+        why = "there is no such state";
+    return why ? client_refuse(c, why) : MUSTER_OK;
+}
+
+static void begin_listing(struct muster_client *c, struct listing *l)
+{
+    struct muster_job_filter *f = &l->filter;
+    l->any_state = (f->tag || f->tracked) && !f->by_state;
+    if (f->group)
+        f->state = MUSTER_JOB_FAILED;
+    if (f->tag || f->tracked) {
+        l->by = BY_TAG;
+        key_of(l->key, c->prefix, f->tag ? KEY_TAG : KEY_TRACKED, f->tag ? f->tag : "");
+        return;
+    }
+    l->by = f->state == MUSTER_JOB_FAILED ? BY_FAILURE : BY_STATE;
+    key_of(l->key, c->prefix, key_of_state[f->state], f->queue);
+    if (l->by == BY_STATE) { /* each member is a row: nothing need be read to be left out */
+        l->from = f->offset;
+        f->offset = 0;
+    }
+}
+
+/* The id that a member names, within it; NULL if it names none, or not one that is meant. */
+static const char *id_of_member(const struct listing *l, const struct redisReply *member)
+{
+    struct muster_bytes bytes = reply_bytes(member);
+    struct failed_entry entry;
+    if (!bytes.data || l->by == BY_TAG)
+        return bytes.data;
+    if (l->by == BY_STATE)
+        return bytes.len > TOKEN_LEN ? (const char *)bytes.data + TOKEN_LEN : NULL;
+    if (failed_entry_parse(&entry, bytes) != 0 || !entry.is_job)
+        return NULL;
+    return l->filter.group && strcmp(l->filter.group, entry.group) != 0 ? NULL : entry.task.data;
+}
+
+/* A job may have moved on since the page was read. */
+static int is_meant(const struct listing *l, const struct job_page_row *row)
+{
+    const struct muster_job_filter *f = &l->filter;
+    if (row->err == MUSTER_E_REDIS)
+        log_line(MUSTER_LOG_WARN, "the record of the job '%s' cannot be read", row->id);
+    return row->err == MUSTER_OK && (l->any_state || row->record.job.state == f->state) &&
+           (!f->queue || strcmp(row->record.job.queue, f->queue) == 0);
+}
+
+static void give_rows(struct listing *l, const struct job_page *page)
+{
+    for (size_t i = 0; i < page->n && !l->stop; i++) {
+        const struct job_page_row *row = &page->rows[i];
+        if (!is_meant(l, row) || l->left_out++ < l->filter.offset)
+            continue;
+        l->given++;
+        l->stop = l->fn(&row->record.job, l->arg) != 0 || (l->filter.n > 0 && l->given >= l->filter.n);
+    }
+}
+
+static int list_page(struct muster_client *c, struct listing *l)
+{
+    char first[24], last[24];
+    struct redisReply *members;
+    struct job_page page = {.n = 0};
+    snprintf(first, sizeof first, "%llu", (unsigned long long)l->from);
+    snprintf(last, sizeof last, "%llu", (unsigned long long)l->from + JOB_PAGE - 1);
+    const char *range = l->by == BY_FAILURE ? "ZREVRANGE" : "ZRANGE";
+    int err = client_ask(c, &members, (const char *const[]){range, l->key, first, last, NULL});
+    for (size_t i = 0; i < reply_len(members); i++) {
+        const char *id = id_of_member(l, reply_at(members, i));
+        if (id)
+            page.rows[page.n++].id = id;
+    }
+    if (err == MUSTER_OK)
+        err = job_page_read(c, &page, 0);
+    if (err == MUSTER_OK)
+        give_rows(l, &page);
+    l->from += JOB_PAGE;
+    l->stop |= reply_len(members) < JOB_PAGE;
+    job_page_clear(&page);
+    redis_reply_free(members);
+    return err;
+}
+
+int muster_job_list(struct muster_client *c, const struct muster_job_filter *f, muster_job_fn *fn, void *arg)
+{
+    struct listing l = {.fn = fn, .arg = arg};
+    memcpy(&l.filter, f, f->size < sizeof l.filter ? f->size : sizeof l.filter);
+    int err = check_filter(c, &l.filter);
+    if (err != MUSTER_OK || l.filter.offset > INT64_MAX / 2)
+        return err;
+    begin_listing(c, &l);
+    while (err == MUSTER_OK && !l.stop)
+        err = list_page(c, &l);
+    return err;
+}
+
+/* ---- counts ---- */
+
+static int append_count(struct muster_client *c, enum muster_job_state state, const char *queue)
+{
+    char key[KEY_MAX];
+    int is_failed = state == MUSTER_JOB_FAILED; /* the list has tasks, too */
+    key_of(key, c->prefix, is_failed ? KEY_FAILURES : key_of_state[state], queue);
+    return client_append(c, (const char *const[]){is_failed ? "HGET" : "ZCARD", key, is_failed ? "jobs" : NULL, NULL});
+}
+
+int muster_job_counts(struct muster_client *c, const char *queue, uint64_t counts[MUSTER_JOB_STATE_COUNT])
+{
+    struct redisReply *parts[MUSTER_JOB_STATE_COUNT] = {NULL};
+    memset(counts, 0, MUSTER_JOB_STATE_COUNT * sizeof *counts);
+    int err = client_check_queue(c, queue);
+    if (err != MUSTER_OK)
+        return err;
+    for (int i = 0; err == MUSTER_OK && i < MUSTER_JOB_STATE_COUNT; i++)
+        err = append_count(c, (enum muster_job_state)i, queue);
+    if (err == MUSTER_OK)
+        err = client_read_parts(c, queue, parts, MUSTER_JOB_STATE_COUNT);
+    for (int i = 0; i < MUSTER_JOB_STATE_COUNT; i++) {
+        long long n = reply_number(parts[i], 0);
+        counts[i] = n > 0 ? (uint64_t)n : 0;
+        redis_reply_free(parts[i]);
+    }
+    return err;
+}
+
+/* ---- tags ---- */
+
+int muster_tag_list(struct muster_client *c, uint64_t offset, uint64_t n, muster_tag_fn *fn, void *arg)
+{
+    char key[KEY_MAX], first[24], last[24];
+    int err = MUSTER_OK, stop = offset > INT64_MAX / 2;
+    key_of(key, c->prefix, KEY_TAGS, "");
+    while (err == MUSTER_OK && n > 0 && !stop) {
+        struct redisReply *page;
+        uint64_t want = n < TAG_PAGE ? n : TAG_PAGE;
+        snprintf(first, sizeof first, "%llu", (unsigned long long)offset);
+        snprintf(last, sizeof last, "%llu", (unsigned long long)(offset + want - 1));
+        err = client_ask(c, &page, (const char *const[]){"ZREVRANGE", key, first, last, "WITHSCORES", NULL});
+        for (size_t i = 0; i + 1 < reply_len(page) && !stop; i += 2) {
+            long long jobs = reply_number(reply_at(page, i + 1), 0);
+            const char *name = reply_text(reply_at(page, i));
+            if (name && jobs > 0)
+                stop = fn(&(struct muster_tag){name, (uint64_t)jobs}, arg) != 0;
+        }
+        stop |= reply_len(page) < 2 * want;
+        redis_reply_free(page);
+        offset += want;
+        n -= want;
+    }
+    return err;
+}

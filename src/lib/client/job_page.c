@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading jobs' records from Redis.
+ */
+#include "client/job_page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/names.h"
+
+static int append_row(struct muster_client *c, const char *id, size_t n_parts)
+{
+    static const struct {
+        const char *command;
+        enum key key;
+        const char *more[2];
+    } parts[JOB_PARTS] = {
+        [JOB_RECORD] = {"HGETALL", KEY_JOB, {NULL}},
+        [JOB_HISTORY] = {"LRANGE", KEY_HISTORY, {"0", "-1"}},
+        [JOB_AFTER] = {"SMEMBERS", KEY_DEPENDENCIES, {NULL}},
+        [JOB_BEFORE] = {"SMEMBERS", KEY_DEPENDENTS, {NULL}},
+    };
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < n_parts; i++) {
+        char key[KEY_MAX];
+        key_of(key, c->prefix, parts[i].key, id);
+        err = client_append(c, (const char *const[]){parts[i].command, key, parts[i].more[0], parts[i].more[1], NULL});
+    }
+    return err;
+}
+
+/* ---- lists of texts ---- */
+
+static int read_texts(const struct redisReply *list, const char ***texts, const char *const **out, size_t *n)
+{
+    *texts = calloc(reply_len(list) + 1, sizeof **texts);
+    if (!*texts)
+        return MUSTER_E_NOMEM;
+    for (size_t i = 0; i < reply_len(list); i++)
+        if (reply_text(reply_at(list, i)))
+            (*texts)[(*n)++] = reply_text(reply_at(list, i));
+    *out = *texts;
+    return MUSTER_OK;
+}
+
+/* "<ms>\t<what>\t<text>"; a line of another form is all text. */
+static struct muster_job_event_line read_line(char *line)
+{
+    char *what = strchr(line, '\t');
+    char *text = what ? strchr(what + 1, '\t') : NULL;
+    if (!text)
+        return (struct muster_job_event_line){.what = "", .text = line};
+    *what++ = *text++ = '\0';
+    return (struct muster_job_event_line){.at_ms = strtoll(line, NULL, 10), .what = what, .text = text};
+}
+
+static int read_history(struct job_page_row *row, const struct redisReply *list)
+{
+    size_t n = reply_len(list), size = 1;
+    for (size_t i = 0; i < n; i++)
+        size += reply_bytes(reply_at(list, i)).len + 1;
+    char *at = row->history_text = malloc(size);
+    row->history = calloc(n + 1, sizeof *row->history);
+    if (!at || !row->history)
+        return MUSTER_E_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        struct muster_bytes line = reply_bytes(reply_at(list, i));
+        if (line.len > 0)
+            memcpy(at, line.data, line.len);
+        at[line.len] = '\0';
+        row->history[i] = read_line(at);
+        at += line.len + 1;
+    }
+    row->record.job.history = row->history;
+    row->record.job.n_history = n;
+    return MUSTER_OK;
+}
+
+/* ---- records ---- */
+
+/* E_NOMEM; what is wrong with the record itself is the row's error. */
+static int read_row(struct job_page_row *row)
+{
+    struct muster_job *job = &row->record.job;
+    const struct redisReply *record = row->parts[JOB_RECORD];
+    row->err = record && reply_len(record) == 0 ? MUSTER_E_NOT_FOUND : job_record_read(&row->record, row->id, record);
+    if (row->err != MUSTER_OK)
+        return row->err == MUSTER_E_NOMEM ? MUSTER_E_NOMEM : MUSTER_OK;
+    int err = read_history(row, row->parts[JOB_HISTORY]);
+    if (err == MUSTER_OK)
+        err = read_texts(row->parts[JOB_AFTER], &row->after, &job->after, &job->n_after);
+    return err == MUSTER_OK ? read_texts(row->parts[JOB_BEFORE], &row->before, &job->before, &job->n_before) : err;
+}
+
+static int is_running(const struct job_page_row *row)
+{
+    return row->err == MUSTER_OK && *row->record.job.process;
+}
+
+static int append_mark(struct muster_client *c, const struct job_page_row *row)
+{
+    struct process_name name;
+    char key[KEY_MAX];
+    if (process_name_parse(&name, row->record.job.process))
+        *name.worker = *name.token = '\0';
+    key_of(key, c->prefix, KEY_MARKS, name.worker);
+    return client_append(c, (const char *const[]){"HEXISTS", key, name.token, NULL});
+}
+
+/* Which of the running ones are marked: that stands with their holders. */
+static int read_marks(struct muster_client *c, struct job_page *page)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)
+        if (is_running(&page->rows[i]))
+            err = append_mark(c, &page->rows[i]);
+    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++) {
+        struct redisReply *mark = NULL;
+        if (!is_running(&page->rows[i]))
+            continue;
+        err = client_read_parts(c, page->rows[i].id, &mark, 1);
+        page->rows[i].record.job.cancelled = reply_integer(mark) == 1;
+        redis_reply_free(mark);
+    }
+    return err;
+}
+
+int job_page_read(struct muster_client *c, struct job_page *page, int whole)
+{
+    size_t n_parts = whole ? JOB_PARTS : JOB_RECORD + 1;
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)
+        err = append_row(c, page->rows[i].id, n_parts);
+    if (err != MUSTER_OK)
+        return err;
+    for (size_t i = 0; i < page->n; i++) {
+        int read = client_read_parts(c, page->rows[i].id, page->rows[i].parts, n_parts);
+        err = err == MUSTER_OK ? read : err;
+    }
+    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)
+        err = read_row(&page->rows[i]);
+    return err == MUSTER_OK ? read_marks(c, page) : err;
+}
+
+void job_page_clear(struct job_page *page)
+{
+    for (size_t i = 0; i < page->n; i++) {
+        struct job_page_row *row = &page->rows[i];
+        job_record_clear(&row->record);
+        free(row->history_text);
+        free(row->history);
+        free(row->after);
+        free(row->before);
+        for (size_t part = 0; part < JOB_PARTS; part++)
+            redis_reply_free(row->parts[part]);
+    }
+    *page = (struct job_page){.n = 0};
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Leases: tasks taken by somebody who is no worker, and what becomes of a process that somebody names by its id.
+ *
+ * Who waits for a task listens on the queue's channel of work. A message there says only "look", so the order is:
+ * subscribe, then look, then sleep; what came in between is seen by the look. A message that got lost, or a task that
+ * came without one, costs RENEW_MS at most: that often the script must be told anyway that somebody listens.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/client.h"
+#include "base/clock.h"
+#include "client/job_valid.h"
+#include "protocol/job_record.h"
+#include "protocol/names.h"
+
+/* The script forgets a listener after ten seconds. */
+#define RENEW_MS 5000
+/* One look does for so many messages: who floods the channel must not keep a waiter from looking. */
+#define DRAIN_MAX 1000
+
+/* ---- taking ---- */
+
+struct taking {
+    struct script_take_lease what;
+    muster_process_row_fn *fn;
+    void *arg;
+};
+
+static int give_one(const struct taking *t, const struct script_leased *leased, uint64_t token,
+                    struct muster_bytes task, const struct muster_job *job)
+{
+    char id[PROCESS_ID_MAX], token_text[TOKEN_LEN + 1];
+    token_format(token_text, token);
+    process_id_format(id, MUSTER_LEASE_ID, token_text, t->what.queue);
+    const struct muster_process_info info = {
+        .id = id,
+        .worker = MUSTER_LEASE_ID,
+        .queue = t->what.queue,
+        .job = job ? job->id : NULL,
+        .record = job,
+        .token = token,
+        .started_at_ms = token_at_ms(token),
+        .ends_at_ms = leased->ends_at_ms,
+        .progress = "",
+        .task = task.data,
+        .len = task.len,
+    };
+    return t->fn(&info, t->arg);
+}
+
+static int give_job(const struct taking *t, const struct script_leased *leased, const struct script_leased_one *one,
+                    int *stop)
+{
+    struct job_record record;
+    char token[TOKEN_LEN + 1];
+    token_format(token, one->token);
+    int err = job_record_take(&record, one->job, one->record, MUSTER_LEASE_ID, token, t->what.queue);
+    if (err != MUSTER_OK)
+        return err;
+    *stop = give_one(t, leased, one->token, record.job.data, &record.job);
+    job_record_clear(&record);
+    return MUSTER_OK;
+}
+
+/* Tasks alone, or where jobs wait too, one by one. All are leased, also those that are not handed out any more. */
+static int give_leased(const struct taking *t, const struct redisReply *reply, const struct script_leased *leased)
+{
+    int stop = 0, err = MUSTER_OK;
+    for (size_t i = 0; i < reply_len(leased->tasks) && !stop; i++)
+        stop = give_one(t, leased, leased->first_token + i, reply_bytes(reply_at(leased->tasks, i)), NULL);
+    for (size_t i = 0; i < leased->n_more && !stop && err == MUSTER_OK; i++) {
+        struct script_leased_one one;
+        err = script_leased_one(reply, i, &one);
+        if (err == MUSTER_OK && one.job)
+            err = give_job(t, leased, &one, &stop);
+        else if (err == MUSTER_OK)
+            stop = give_one(t, leased, one.token, one.task, NULL);
+    }
+    if (err != MUSTER_OK)
+        return err;
+    return reply_len(leased->tasks) + leased->n_more > 0 ? MUSTER_OK : MUSTER_E_NOT_FOUND;
+}
+
+/* E_NOT_FOUND: there was nothing, and there may be in so many ms; -1: that is not known. */
+static int take(struct muster_client *c, const struct taking *t, int64_t *next_due_ms)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    struct script_leased leased = {.next_due_ms = -1};
+    script_take(&command, &c->root, &t->what);
+    int err = client_run(c, &command, &reply);
+    if (err == MUSTER_OK)
+        err = script_leased(reply, &leased);
+    if (err == MUSTER_OK)
+        err = give_leased(t, reply, &leased);
+    if (err == MUSTER_E_NOT_FOUND)
+        redis_error_set(c->redis, "nothing waits in the queue '%s', or it is paused, or has its max_running in work",
+                        t->what.queue);
+    redis_reply_free(reply);
+    *next_due_ms = leased.next_due_ms;
+    return err;
+}
+
+static int listen_for_work(struct muster_client *c, const char *queue, struct redis **listener)
+{
+    char channel[KEY_MAX];
+    channel_of(channel, c->prefix, queue, CHANNEL_WORK);
+    return redis_listen(listener, c->redis, (const char *const[]){channel}, 1);
+}
+
+/* A connection that broke may have had something to say: that is a reason to look, too, and then to have a new one. */
+static void sleep_until_hint(struct redis **listener, int64_t ms)
+{
+    struct redisReply *message;
+    int err = redis_hear(*listener, ms, &message);
+    for (int i = 0; err == MUSTER_OK && i < DRAIN_MAX; i++) {
+        redis_reply_free(message);
+        err = redis_hear(*listener, 0, &message);
+    }
+    if (err == MUSTER_OK)
+        redis_reply_free(message);
+    if (err == MUSTER_OK || err == MUSTER_E_TIMEOUT)
+        return;
+    redis_free(*listener);
+    *listener = NULL;
+}
+
+/* Looks once more when the time is over: what is due then is still in time. */
+static int wait_and_take(struct muster_client *c, struct taking *t, int64_t wait_ms)
+{
+    const int64_t began_at_ms = clock_ms();
+    struct redis *listener = NULL;
+    int64_t next_due_ms;
+    int err;
+    t->what.waits = 1;
+    for (;;) {
+        err = listener ? MUSTER_OK : listen_for_work(c, t->what.queue, &listener);
+        if (err == MUSTER_OK)
+            err = take(c, t, &next_due_ms);
+        int64_t ms = wait_ms - (clock_ms() - began_at_ms);
+        if (err != MUSTER_E_NOT_FOUND || ms <= 0)
+            break;
+        ms = ms < RENEW_MS ? ms : RENEW_MS;
+        sleep_until_hint(&listener, next_due_ms >= 0 && next_due_ms < ms ? next_due_ms : ms);
+    }
+    redis_free(listener);
+    return err;
+}
+
+static int check_take(struct muster_client *c, const struct taking *t, int64_t wait_ms)
+{
+    int err = client_check_queue(c, t->what.queue);
+    if (err != MUSTER_OK)
+        return err;
+    if (t->what.n < 1 || t->what.n > MUSTER_LEASE_TAKE_MAX)
+        return client_refuse(c, "a take is of 1 to 1000 tasks");
+    if (t->what.lease_ms < 1 || t->what.lease_ms > MUSTER_LEASE_MAX_MS)
+        return client_refuse(c, "a lease is 1 ms to 30 days long");
+    if (wait_ms < 0)
+        return client_refuse(c, "a time to wait must not be negative");
+    return wait_ms > 0 ? redis_can_listen(c->redis) : MUSTER_OK;
+}
+
+int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms, int64_t wait_ms,
+                      muster_process_row_fn *fn, void *arg)
+{
+    struct taking t = {{.queue = queue, .n = n, .lease_ms = lease_ms}, fn, arg};
+    int64_t next_due_ms;
+    int err = check_take(c, &t, wait_ms);
+    if (err == MUSTER_OK)
+        err = redis_claim_format(c->redis);
+    if (err == MUSTER_OK)
+        err = take(c, &t, &next_due_ms);
+    return err == MUSTER_E_NOT_FOUND && wait_ms > 0 ? wait_and_take(c, &t, wait_ms) : err;
+}
+
+/* ---- ends ---- */
+
+static void say_lost(struct muster_client *c, const char *process, int err)
+{
+    if (err == MUSTER_E_LOST)
+        redis_error_set(c->redis, "the process '%s' was ended before, its lease lapsed, or there never was one",
+                        process);
+}
+
+/* The one end is added behind it, by a script_end_*(). */
+static int begin_end(struct muster_client *c, struct command *command, const char *process, struct process_name *p)
+{
+    const char *why = process_name_parse(p, process);
+    if (why)
+        return client_refuse(c, why);
+    script_end(command, &c->root, p->worker);
+    return MUSTER_OK;
+}
+
+static int send_end(struct muster_client *c, struct command *command, const char *process)
+{
+    struct redisReply *reply;
+    int err = client_run(c, command, &reply);
+    redis_reply_free(reply);
+    say_lost(c, process, err);
+    return err;
+}
+
+static int end_plainly(struct muster_client *c, const char *process, const char *kind)
+{
+    struct command command = COMMAND_EMPTY;
+    struct process_name p;
+    int err = begin_end(c, &command, process, &p);
+    if (err != MUSTER_OK)
+        return err;
+    script_end_group(&command, kind, p.queue, 1);
+    command_text(&command, p.token);
+    return send_end(c, &command, process);
+}
+
+static int end_with_result(struct muster_client *c, const char *process, struct muster_bytes result)
+{
+    struct command command = COMMAND_EMPTY;
+    struct process_name p;
+    int err = begin_end(c, &command, process, &p);
+    if (err != MUSTER_OK)
+        return err;
+    script_end_result(&command, p.queue, p.token, result);
+    return send_end(c, &command, process);
+}
+
+/* ---- into a next queue ---- */
+
+static int check_next(struct muster_client *c, const struct muster_finish_options *o)
+{
+    if (!o->next && (o->delay_ms != 0 || o->n_after > 0))
+        return client_refuse(c, "a delay, and jobs to wait for, are for a job's next queue: name one");
+    if (!o->next)
+        return MUSTER_OK;
+    int err = client_check_queue(c, o->next);
+    if (err == MUSTER_OK)
+        err = job_valid_number(c, "a job's delay", o->delay_ms, 0, MUSTER_JOB_MS_MAX);
+    return err == MUSTER_OK ? job_valid_after(c, o->after, o->n_after) : err;
+}
+
+static void say_not_advanced(struct muster_client *c, int err, const char *process)
+{
+    if (err == MUSTER_E_STATE)
+        redis_error_set(c->redis, "the process '%s' is of a plain task, which has no next queue; nothing was changed",
+                        process);
+    if (err == MUSTER_E_INVALID)
+        redis_error_set(c->redis,
+                        "the job of the process '%s' would wait for itself, or for a recurring one; nothing was "
+                        "changed",
+                        process);
+}
+
+static int end_into_next(struct muster_client *c, const char *process, const struct muster_finish_options *o)
+{
+    struct command command = COMMAND_EMPTY;
+    struct process_name p;
+    int err = begin_end(c, &command, process, &p);
+    char *after = err == MUSTER_OK ? names_join(o->after, o->n_after) : NULL;
+    if (err == MUSTER_OK && !after)
+        err = MUSTER_E_NOMEM;
+    if (err == MUSTER_OK) {
+        const int64_t delay_ms = o->delay_ms == MUSTER_ZERO ? 0 : o->delay_ms;
+        script_end_next(&command, p.queue, p.token,
+                        &(struct script_next){o->result, o->next, delay_ms, after});
+        err = send_end(c, &command, process);
+        say_not_advanced(c, err, process);
+    }
+    command_clear(&command);
+    free(after);
+    return err;
+}
+
+int muster_lease_finish(struct muster_client *c, const char *process, const struct muster_finish_options *options)
+{
+    struct muster_finish_options o = {0};
+    if (options)
+        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    int err = o.result ? client_check_task(c, o.result) : MUSTER_OK; /* the same limit as for a task */
+    if (err == MUSTER_OK)
+        err = check_next(c, &o);
+    if (err != MUSTER_OK)
+        return err;
+    if (o.next)
+        return end_into_next(c, process, &o);
+    return o.result ? end_with_result(c, process, *o.result) : end_plainly(c, process, "finish");
+}
+
+int muster_lease_give_back(struct muster_client *c, const char *process)
+{
+    return end_plainly(c, process, "back");
+}
+
+int muster_lease_retry(struct muster_client *c, const char *process, int64_t delay_ms)
+{
+    struct command command = COMMAND_EMPTY;
+    struct process_name p;
+    if (delay_ms < -1)
+        return client_refuse(c, "a retry's delay must not be negative, but for -1: at once, or a job's own backoff");
+    int err = begin_end(c, &command, process, &p);
+    if (err != MUSTER_OK)
+        return err;
+    script_end_retry(&command, p.queue, p.token, delay_ms, NULL, NULL);
+    return send_end(c, &command, process);
+}
+
+int muster_lease_fail(struct muster_client *c, const char *process, const char *group, const char *message)
+{
+    struct command command = COMMAND_EMPTY;
+    struct process_name p;
+    const char *why;
+    int err = failure_check(group, message, &why);
+    if (err != MUSTER_OK) {
+        redis_error_set(c->redis, "%s", why);
+        return err;
+    }
+    err = begin_end(c, &command, process, &p);
+    if (err != MUSTER_OK)
+        return err;
+    script_end_fail(&command, p.queue, p.token, group ? group : FAILURE_GROUP_DEFAULT, message ? message : "");
+    return send_end(c, &command, process);
+}
+
+/* ---- extending ---- */
+
+static int check_extend(struct muster_client *c, const struct muster_extend_options *o)
+{
+    if (o->lease_ms < 0 || o->lease_ms > MUSTER_LEASE_MAX_MS)
+        return client_refuse(c, "a lease is 1 ms to 30 days long");
+    if (o->progress && strlen(o->progress) > MUSTER_PROGRESS_MAX) {
+        redis_error_set(c->redis, "a note has at most %d bytes", MUSTER_PROGRESS_MAX);
+        return MUSTER_E_TOO_BIG;
+    }
+    return o->data ? client_check_task(c, o->data) : MUSTER_OK;
+}
+
+static void say_state(struct muster_client *c, const char *process, int is_lease)
+{
+    if (is_lease)
+        redis_error_set(c->redis,
+                        "the process '%s' was cancelled: finish it, or give it back; or it is of a plain task, which "
+                        "has no data to change",
+                        process);
+    else
+        redis_error_set(c->redis,
+                        "the process '%s' is a worker's, which has no lease, or it was cancelled; or it is of a plain "
+                        "task, which has no data to change",
+                        process);
+}
+
+int muster_lease_extend(struct muster_client *c, const char *process, const struct muster_extend_options *options)
+{
+    struct muster_extend_options o = {0};
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    struct process_name p;
+    if (options)
+        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    const char *why = process_name_parse(&p, process);
+    int err = why ? client_refuse(c, why) : check_extend(c, &o);
+    if (err != MUSTER_OK)
+        return err;
+    script_extend(&command, &c->root, p.worker, p.token, p.queue, o.lease_ms, o.progress, o.data);
+    err = client_run(c, &command, &reply);
+    redis_reply_free(reply);
+    say_lost(c, process, err);
+    if (err == MUSTER_E_STATE)
+        say_state(c, process, strcmp(p.worker, MUSTER_LEASE_ID) == 0);
+    return err;
+}

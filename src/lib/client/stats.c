@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Statistics of a queue's jobs on one day: what the scripts have counted in P:stats:<day>:<queue>. Of times they keep
+ * sum, sum of squares and the histogram, from which number, mean and deviation are made here.
+ */
+#include <math.h>
+#include <muster/job.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/client.h"
+
+#define DAY_S (24 * 3600)
+
+static uint64_t count_of(const struct redisReply *counted, const char *name)
+{
+    long long n = reply_number(reply_field(counted, name), 0);
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+/* Sums of squares outgrow an integer. */
+static double sum_of(const struct redisReply *counted, const char *name)
+{
+    const char *text = reply_text(reply_field(counted, name));
+    return text ? strtod(text, NULL) : 0;
+}
+
+static void read_times(const struct redisReply *counted, const char *what, struct muster_times *out)
+{
+    char name[32];
+    for (int i = 0; i < MUSTER_STATS_BUCKETS; i++) {
+        snprintf(name, sizeof name, "%s:%d", what, i);
+        out->histogram[i] = count_of(counted, name);
+        out->n += out->histogram[i];
+    }
+    snprintf(name, sizeof name, "%s_ms", what);
+    double sum = sum_of(counted, name);
+    snprintf(name, sizeof name, "%s_squares", what);
+    double squares = sum_of(counted, name);
+    if (out->n > 0) {
+        out->mean_ms = sum / (double)out->n;
+        double variance = squares / (double)out->n - out->mean_ms * out->mean_ms;
+        out->deviation_ms = variance > 0 ? sqrt(variance) : 0;
+    }
+}
+
+static int today(struct muster_client *c, int64_t *day)
+{
+    struct redisReply *reply;
+    int err = client_ask(c, &reply, (const char *const[]){"TIME", NULL});
+    *day = reply_number(reply_at(reply, 0), 0) / DAY_S;
+    redis_reply_free(reply);
+    return err;
+}
+
+int muster_stats_get(struct muster_client *c, const char *queue, int64_t day, struct muster_stats *out)
+{
+    char key[KEY_MAX], name[MUSTER_QUEUE_MAX + 24];
+    struct redisReply *counted;
+    memset(out, 0, sizeof *out);
+    int err = client_check_queue(c, queue);
+    if (err == MUSTER_OK && day < -1)
+        err = client_refuse(c, "a day is counted from 1970-01-01, and -1 is today");
+    if (err == MUSTER_OK && day == -1)
+        err = today(c, &day);
+    if (err != MUSTER_OK)
+        return err;
+    snprintf(name, sizeof name, "%lld:%s", (long long)day, queue);
+    key_of(key, c->prefix, KEY_STATS, name);
+    err = client_ask(c, &counted, (const char *const[]){"HGETALL", key, NULL});
+    out->day = day;
+    out->put = count_of(counted, "put");
+    out->taken = count_of(counted, "taken");
+    out->completed = count_of(counted, "completed");
+    out->failed = count_of(counted, "failed");
+    out->retried = count_of(counted, "retried");
+    out->crashed = count_of(counted, "crashed");
+    out->cancelled = count_of(counted, "cancelled");
+    read_times(counted, "wait", &out->wait);
+    read_times(counted, "run", &out->run);
+    redis_reply_free(counted);
+    return err;
+}

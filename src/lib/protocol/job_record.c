@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading a job's record: a table of its fields, and where each goes.
+ */
+#include "protocol/job_record.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *muster_job_state_name(enum muster_job_state state)
+{
+    static const char *const names[] = {
+#define STATE_NAME(state, name) [state] = (name),
+        MUSTER_JOB_STATES(STATE_NAME)
+#undef STATE_NAME
+    };
+    return (unsigned)state < MUSTER_JOB_STATE_COUNT ? names[state] : "unknown";
+}
+
+int muster_job_state_of(const char *name)
+{
+    for (int i = 0; name && i < MUSTER_JOB_STATE_COUNT; i++)
+        if (strcmp(name, muster_job_state_name((enum muster_job_state)i)) == 0)
+            return i;
+    return -1;
+}
+
+enum field_kind { FIELD_INT, FIELD_INT64, FIELD_UINT64, FIELD_TEXT, FIELD_BYTES };
+
+struct field {
+    const char *name;
+    enum field_kind kind;
+    size_t at;
+};
+
+#define IN_JOB(member) offsetof(struct muster_job, member)
+
+/* `state`, `tags`, `backoff_kind`, `token` and `result` are read apart. */
+static const struct field fields[] = {
+    {"queue", FIELD_TEXT, IN_JOB(queue)},
+    {"data", FIELD_BYTES, IN_JOB(data)},
+    {"priority", FIELD_INT, IN_JOB(priority)},
+    {"retries", FIELD_INT, IN_JOB(retries)},
+    {"retried", FIELD_INT, IN_JOB(retried)},
+    {"crashes", FIELD_INT, IN_JOB(crashes)},
+    {"tracked", FIELD_INT, IN_JOB(tracked)},
+    {"backlog", FIELD_INT, IN_JOB(backlog)},
+    {"put", FIELD_INT64, IN_JOB(put_at_ms)},
+    {"since", FIELD_INT64, IN_JOB(since_ms)},
+    {"due", FIELD_INT64, IN_JOB(due_at_ms)},
+    {"limit", FIELD_INT64, IN_JOB(limit_ms)},
+    {"every", FIELD_INT64, IN_JOB(every_ms)},
+    {"backoff", FIELD_INT64, IN_JOB(backoff.delay_ms)},
+    {"backoff_max", FIELD_INT64, IN_JOB(backoff.max_ms)},
+    {"jitter", FIELD_INT, IN_JOB(backoff.jitter_percent)},
+    {"made", FIELD_UINT64, IN_JOB(made)},
+    {"worker", FIELD_TEXT, IN_JOB(worker)},
+    {"group", FIELD_TEXT, IN_JOB(group)},
+    {"message", FIELD_BYTES, IN_JOB(message)},
+    {"result", FIELD_BYTES, IN_JOB(result)},
+};
+
+static void put_field(struct muster_job *job, const struct field *field, const struct redisReply *value)
+{
+    void *at = (char *)job + field->at;
+    switch (field->kind) {
+    case FIELD_INT:
+        *(int *)at = (int)reply_number(value, 0);
+        break;
+    case FIELD_INT64:
+        *(int64_t *)at = reply_number(value, 0);
+        break;
+    case FIELD_UINT64:
+        *(uint64_t *)at = (uint64_t)reply_number(value, 0);
+        break;
+    case FIELD_TEXT:
+        *(const char **)at = reply_text(value) ? reply_text(value) : "";
+        break;
+    case FIELD_BYTES:
+        *(struct muster_bytes *)at = reply_bytes(value);
+        break;
+    }
+}
+
+/* They are kept in one text, with line feeds between them. */
+static int read_tags(struct job_record *out, const char *text)
+{
+    size_t n = 1;
+    if (!text || !*text)
+        return MUSTER_OK;
+    for (const char *c = text; *c; c++)
+        n += *c == '\n';
+    out->tags_text = strdup(text);
+    out->tags = calloc(n, sizeof *out->tags);
+    if (!out->tags_text || !out->tags)
+        return MUSTER_E_NOMEM;
+    char *rest = out->tags_text;
+    for (char *tag; (tag = strsep(&rest, "\n")) != NULL;)
+        out->tags[out->job.n_tags++] = tag;
+    out->job.tags = out->tags;
+    return MUSTER_OK;
+}
+
+static void name_process(struct job_record *out, const char *worker, const char *token, const char *queue)
+{
+    process_id_format(out->process, worker, token, queue);
+    out->job.process = out->process;
+}
+
+int job_record_read(struct job_record *out, const char *id, const struct redisReply *flat)
+{
+    *out = (struct job_record){.job = {.id = id, .queue = "", .worker = "", .process = "", .group = ""}};
+    int state = muster_job_state_of(reply_text(reply_field(flat, "state")));
+    if (state < 0)
+        return MUSTER_E_REDIS;
+    out->job.state = (enum muster_job_state)state;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        const struct redisReply *value = reply_field(flat, fields[i].name);
+        if (value)
+            put_field(&out->job, &fields[i], value);
+    }
+    out->job.backoff.exponential = reply_is(reply_field(flat, "backoff_kind"), "exponential");
+    const char *token = reply_text(reply_field(flat, "token"));
+    if (state == MUSTER_JOB_RUNNING && token && strlen(token) == TOKEN_LEN &&
+        strlen(out->job.worker) <= MUSTER_WORKER_ID_MAX && strlen(out->job.queue) <= MUSTER_QUEUE_MAX)
+        name_process(out, out->job.worker, token, out->job.queue);
+    int err = read_tags(out, reply_text(reply_field(flat, "tags")));
+    if (err != MUSTER_OK)
+        job_record_clear(out);
+    return err;
+}
+
+/* ---- copying ---- */
+
+/* With its NUL. */
+static size_t text_size(const char *text)
+{
+    return strlen(text) + 1;
+}
+
+static const char *copy_text(char **at, const char *text)
+{
+    char *copy = memcpy(*at, text, text_size(text));
+    *at += text_size(text);
+    return copy;
+}
+
+static struct muster_bytes copy_bytes(char **at, struct muster_bytes bytes)
+{
+    char *copy = *at;
+    if (bytes.len > 0)
+        memcpy(copy, bytes.data, bytes.len);
+    copy[bytes.len] = '\0';
+    *at += bytes.len + 1;
+    return (struct muster_bytes){bytes.data ? copy : NULL, bytes.len};
+}
+
+static int own(struct job_record *record, const char *worker)
+{
+    struct muster_job *job = &record->job;
+    record->copy = malloc(text_size(job->id) + text_size(job->queue) + text_size(worker) + text_size(job->group) +
+                          job->data.len + job->message.len + job->result.len + 3);
+    if (!record->copy)
+        return MUSTER_E_NOMEM;
+    char *at = record->copy;
+    job->id = copy_text(&at, job->id);
+    job->queue = copy_text(&at, job->queue);
+    job->worker = copy_text(&at, worker);
+    job->group = copy_text(&at, job->group);
+    job->data = copy_bytes(&at, job->data);
+    job->message = copy_bytes(&at, job->message);
+    job->result = copy_bytes(&at, job->result);
+    return MUSTER_OK;
+}
+
+int job_record_take(struct job_record *out, const char *id, const struct redisReply *flat, const char *worker,
+                    const char *token, const char *queue)
+{
+    int err = job_record_read(out, id, flat);
+    if (err != MUSTER_OK)
+        return err;
+    err = own(out, worker);
+    if (err != MUSTER_OK) {
+        job_record_clear(out);
+        return err;
+    }
+    uint64_t number = 0;
+    token_parse(token, strlen(token), &number);
+    out->job.state = MUSTER_JOB_RUNNING;
+    out->job.since_ms = token_at_ms(number);
+    out->job.due_at_ms = 0;
+    name_process(out, worker, token, queue);
+    return MUSTER_OK;
+}
+
+void job_record_clear(struct job_record *record)
+{
+    free(record->copy);
+    free(record->tags_text);
+    free(record->tags);
+    *record = (struct job_record){0};
+}

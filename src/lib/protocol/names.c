@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which names are allowed: the public checks, and nothing else decides it.
+ */
+#include "protocol/names.h"
+
+#include <muster/job.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int is_control(unsigned char c)
+{
+    return c < 0x20 || c == 0x7f;
+}
+
+int text_has_control(const char *text)
+{
+    for (; *text; text++)
+        if (is_control((unsigned char)*text))
+            return 1;
+    return 0;
+}
+
+static int is_id_byte(unsigned char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+}
+
+const char *muster_queue_check(const char *name)
+{
+    if (!name || !*name)
+        return "a queue's name must not be empty";
+    if (strlen(name) > MUSTER_QUEUE_MAX)
+        return "a queue's name has at most 200 bytes";
+    return text_has_control(name) ? "a queue's name must not hold control characters" : NULL;
+}
+
+const char *muster_job_id_check(const char *id)
+{
+    if (!id || !*id)
+        return "a job's id must not be empty";
+    if (strlen(id) > MUSTER_JOB_ID_MAX)
+        return "a job's id has at most 200 bytes";
+    return text_has_control(id) ? "a job's id must not hold control characters" : NULL;
+}
+
+const char *muster_tag_check(const char *tag)
+{
+    if (!tag || !*tag)
+        return "a tag must not be empty";
+    if (strlen(tag) > MUSTER_TAG_MAX)
+        return "a tag has at most 200 bytes";
+    return text_has_control(tag) ? "a tag must not hold control characters" : NULL;
+}
+
+const char *muster_worker_id_check(const char *id)
+{
+    if (!id || !*id)
+        return "a worker's id must not be empty";
+    if (strlen(id) > MUSTER_WORKER_ID_MAX)
+        return "a worker's id has at most 64 bytes";
+    if (*id == '.')
+        return "a worker's id must not begin with a dot";
+    for (const char *c = id; *c; c++)
+        if (!is_id_byte((unsigned char)*c))
+            return "a worker's id may hold letters, digits, '.', '_' and '-' only";
+    return NULL;
+}
+
+const char *muster_prefix_check(const char *prefix)
+{
+    if (!prefix || !*prefix)
+        return "a prefix must not be empty";
+    if (strlen(prefix) > MUSTER_PREFIX_MAX)
+        return "a prefix has at most 64 bytes";
+    if (*prefix == '.')
+        return "a prefix must not begin with a dot";
+    for (const char *c = prefix; *c; c++)
+        if (!is_id_byte((unsigned char)*c) && *c != '{' && *c != '}')
+            return "a prefix may hold letters, digits, '.', '_', '-', '{' and '}' only";
+    return NULL;
+}
+
+/* Of these only a queue's name can hold a colon, so the first two end the other parts. */
+const char *process_name_parse(struct process_name *out, const char *text)
+{
+    static const char shape[] = "a process' id has the form <worker>:<token>:<queue>";
+    uint64_t token;
+    const char *worker_end = text ? strchr(text, ':') : NULL;
+    const char *token_end = worker_end ? strchr(worker_end + 1, ':') : NULL;
+    if (!token_end || token_parse(worker_end + 1, (size_t)(token_end - worker_end - 1), &token) != MUSTER_OK)
+        return shape;
+    size_t len = (size_t)(worker_end - text);
+    if (len > MUSTER_WORKER_ID_MAX)
+        return muster_worker_id_check(text);
+    memcpy(out->worker, text, len);
+    out->worker[len] = '\0';
+    token_format(out->token, token);
+    out->queue = token_end + 1;
+    const char *why = strcmp(out->worker, MUSTER_LEASE_ID) == 0 ? NULL : muster_worker_id_check(out->worker);
+    return why ? why : muster_queue_check(out->queue);
+}
+
+const char *muster_process_id_check(const char *process)
+{
+    struct process_name parts;
+    return process_name_parse(&parts, process);
+}
+
+int failure_check(const char *group, const char *message, const char **why)
+{
+    *why = NULL;
+    if (message && strlen(message) > MUSTER_MESSAGE_MAX)
+        *why = "a failure's message has at most 64 KiB";
+    else if (group && strlen(group) > MUSTER_GROUP_MAX)
+        *why = "a failure's group has at most 200 bytes";
+    if (*why)
+        return MUSTER_E_TOO_BIG;
+    if (group && muster_queue_check(group)) /* the same rule as for names of queues */
+        *why = "a failure's group has 1 to 200 bytes and no control characters";
+    return *why ? MUSTER_E_INVALID : MUSTER_OK;
+}
+
+char *names_join(const char *const *names, size_t n)
+{
+    size_t size = 1;
+    for (size_t i = 0; i < n; i++)
+        size += strlen(names[i]) + 1;
+    char *joined = malloc(size), *at = joined;
+    for (size_t i = 0; joined && i < n; i++) {
+        at = stpcpy(at, names[i]);
+        *at++ = '\n';
+    }
+    if (joined)
+        *at = '\0';
+    return joined;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One Redis command being built: arguments by pointer and length, never by format string. Bytes are borrowed until the
+ * command was sent; numbers are kept by the command. Running out of memory is remembered and reported when it is sent.
+ */
+#ifndef COMMAND_H
+#define COMMAND_H
+
+#include <muster/client.h>
+#include <stdbool.h>
+
+struct command_numbers;
+
+/* A script's text and its digest. */
+struct lua_script {
+    const char *name, *sha1;
+    const unsigned char *body;
+    size_t len;
+};
+
+
+struct command {
+    const char **argv;
+    size_t *lens;
+    size_t n, cap;
+    struct command_numbers *numbers;
+    const struct lua_script *script; /* NULL: a plain command. Else its first words are EVALSHA and the digest */
+    bool failed;
+};
+
+#define COMMAND_EMPTY {0}
+
+void command_clear(struct command *c);
+void command_bytes(struct command *c, const void *data, size_t len);
+void command_text(struct command *c, const char *text);
+void command_number(struct command *c, int64_t number);
+/* Words up to NULL. */
+void command_words(struct command *c, const char *const *words);
+
+#endif

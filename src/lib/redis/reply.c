@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads hiredis' replies (its struct only; its functions are called in redis.c and link.c alone), and
+ * knows what Redis' errors mean.
+ */
+#include "redis/reply.h"
+
+#include <hiredis/hiredis.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum reply_kind reply_kind(const struct redisReply *r)
+{
+    if (!r)
+        return REPLY_NONE;
+    switch (r->type) {
+    case REDIS_REPLY_INTEGER:
+        return REPLY_INTEGER;
+    case REDIS_REPLY_STRING:
+    case REDIS_REPLY_STATUS:
+        return REPLY_TEXT;
+    case REDIS_REPLY_ARRAY:
+        return REPLY_LIST;
+    case REDIS_REPLY_ERROR:
+        return REPLY_ERROR;
+    }
+    return REPLY_NIL;
+}
+
+long long reply_integer(const struct redisReply *r)
+{
+    return reply_kind(r) == REPLY_INTEGER ? r->integer : 0;
+}
+
+struct muster_bytes reply_bytes(const struct redisReply *r)
+{
+    if (reply_kind(r) == REPLY_TEXT || reply_kind(r) == REPLY_ERROR)
+        return (struct muster_bytes){r->str, r->len};
+    return (struct muster_bytes){NULL, 0};
+}
+
+const char *reply_text(const struct redisReply *r)
+{
+    return reply_bytes(r).data;
+}
+
+size_t reply_len(const struct redisReply *r)
+{
+    return reply_kind(r) == REPLY_LIST ? r->elements : 0;
+}
+
+const struct redisReply *reply_at(const struct redisReply *r, size_t i)
+{
+    return i < reply_len(r) ? r->element[i] : NULL;
+}
+
+int reply_is(const struct redisReply *r, const char *text)
+{
+    struct muster_bytes bytes = reply_bytes(r);
+    return bytes.data && bytes.len == strlen(text) && memcmp(bytes.data, text, bytes.len) == 0;
+}
+
+const struct redisReply *reply_field(const struct redisReply *flat, const char *name)
+{
+    for (size_t i = 0; i + 1 < reply_len(flat); i += 2)
+        if (reply_is(reply_at(flat, i), name))
+            return reply_at(flat, i + 1);
+    return NULL;
+}
+
+long long reply_number(const struct redisReply *r, long long otherwise)
+{
+    if (reply_kind(r) == REPLY_INTEGER)
+        return r->integer;
+    if (reply_kind(r) != REPLY_TEXT || r->len == 0)
+        return otherwise;
+    char *end;
+    long long number = strtoll(r->str, &end, 10);
+    int is_number = end > r->str && (*end == '.' || end == r->str + r->len);
+    return is_number ? number : otherwise;
+}
+
+/* Redis' error codes that say more than "refused". */
+static const struct {
+    const char *code;
+    int err;
+} codes[] = {
+    {"OOM", MUSTER_E_FULL},        {"LOADING", MUSTER_E_BUSY},     {"BUSY", MUSTER_E_BUSY},
+    {"READONLY", MUSTER_E_BUSY},   {"MISCONF", MUSTER_E_BUSY},     {"NOREPLICAS", MUSTER_E_BUSY},
+    {"MASTERDOWN", MUSTER_E_BUSY}, {"CLUSTERDOWN", MUSTER_E_BUSY}, {"TRYAGAIN", MUSTER_E_BUSY},
+    {"NOAUTH", MUSTER_E_DENIED},   {"WRONGPASS", MUSTER_E_DENIED}, {"NOPERM", MUSTER_E_DENIED},
+    {"DENIED", MUSTER_E_DENIED},
+};
+
+int reply_err_of_text(const char *text)
+{
+    size_t len = strcspn(text, " ");
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (strlen(codes[i].code) == len && memcmp(text, codes[i].code, len) == 0)
+            return codes[i].err;
+    if (strstr(text, "max number of clients"))
+        return MUSTER_E_BUSY;
+    /* Before 6.0 a wrong password has no code; a script may not do what its user may not. */
+    static const char *const denials[] = {"invalid password", "can't run this command", "without any password",
+                                          "can't publish to the channel", "can't access at least one of the keys"};
+    for (size_t i = 0; i < sizeof denials / sizeof *denials; i++)
+        if (strstr(text, denials[i]))
+            return MUSTER_E_DENIED;
+    return MUSTER_E_REDIS;
+}
+
+int reply_err(const struct redisReply *r)
+{
+    if (!r)
+        return MUSTER_E_CONN;
+    return r->type == REDIS_REPLY_ERROR ? reply_err_of_text(r->str) : MUSTER_OK;
+}
+
+int reply_status(const struct redisReply *r)
+{
+    int err = reply_err(r);
+    if (err != MUSTER_OK)
+        return err;
+    long long first = reply_integer(reply_len(r) > 0 ? reply_at(r, 0) : r);
+    if (first >= 0)
+        return MUSTER_OK;
+    return first >= INT_MIN ? (int)first : MUSTER_E_REDIS;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Marks: a process that was cancelled, or whose queue was deleted, may finish, else it is dropped. Redis decides that;
+ * here the handler is told, and what has not started is not started.
+ *
+ * A mark comes by a message, with every heartbeat and with every read-back, so it is heard even when messages are lost.
+ * It can come before its process does: the message on one connection, the take's answer on the other. So marks of
+ * unknown tokens are kept, until a heartbeat's answer says that whatever has such a token has arrived.
+ */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "worker/worker.h"
+
+/* The program may end the process while it is told: it is not touched afterwards. */
+static void apply(struct muster_process *p, enum mark mark)
+{
+    if (mark <= p->mark)
+        return;
+    p->mark = mark;
+    trace_line(TRACE_WAKE, "process %s of %s was %s", p->token_text, p->served->name,
+               mark == MARK_CANCELLED ? "cancelled" : "deleted with its queue");
+    if (p->state == PROCESS_FETCHING || p->state == PROCESS_READY)
+        process_give_back(p); /* which drops it */
+    else if (p->state == PROCESS_RUNNING && mark == MARK_CANCELLED)
+        process_tell_stop(p, MUSTER_STOP_CANCELLED);
+    else if (p->state == PROCESS_RUNNING)
+        worker_tell(p->worker, MUSTER_EVENT_DELETED, MUSTER_OK, NULL, p);
+}
+
+static struct early_mark *find_early(struct muster_worker *w, uint64_t token)
+{
+    for (size_t i = 0; i < w->n_early; i++)
+        if (w->early[i].token == token)
+            return &w->early[i];
+    return NULL;
+}
+
+/* Without memory it is not kept: the next heartbeat tells it again. */
+static void keep_early(struct muster_worker *w, uint64_t token, enum mark mark)
+{
+    struct early_mark *e = find_early(w, token);
+    if (e) {
+        e->mark = mark > e->mark ? mark : e->mark;
+        return;
+    }
+    if (w->n_early == w->early_size) {
+        size_t size = w->early_size ? w->early_size * 2 : 16;
+        struct early_mark *wider = size <= MUSTER_HANDS_MAX * 2 ? realloc(w->early, size * sizeof *wider) : NULL;
+        if (!wider)
+            return;
+        w->early = wider;
+        w->early_size = size;
+    }
+    w->early[w->n_early++] = (struct early_mark){token, mark};
+}
+
+void marks_note(struct muster_worker *w, uint64_t token, enum mark mark)
+{
+    struct muster_process *p = process_find(w, token);
+    if (p)
+        apply(p, mark);
+    else
+        keep_early(w, token, mark);
+}
+
+void marks_list(struct muster_worker *w, const struct redisReply *marks)
+{
+    for (size_t i = 0; i < script_marks(marks); i++) {
+        struct script_mark mark;
+        if (script_marked(marks, i, &mark) == MUSTER_OK)
+            marks_note(w, mark.token, mark.is_deleted ? MARK_DELETED : MARK_CANCELLED);
+    }
+}
+
+enum mark marks_early(struct muster_worker *w, uint64_t token)
+{
+    const struct early_mark *e = w->n_early > 0 ? find_early(w, token) : NULL;
+    return e ? e->mark : MARK_NONE;
+}
+
+void marks_forget(struct muster_worker *w, uint64_t upto)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < w->n_early; i++)
+        if (w->early[i].token > upto)
+            w->early[kept++] = w->early[i];
+    w->n_early = kept;
+}
+
+void marks_free(struct muster_worker *w)
+{
+    free(w->early);
+}

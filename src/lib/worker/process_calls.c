@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a program asks of a process and says about it: its names and bytes, what its end brings along, how far the work
+ * is. A note and new data go to Redis at once, as calls of their own; all else waits for the end.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "protocol/names.h"
+#include "worker/worker.h"
+
+const char *muster_process_id(struct muster_process *p)
+{
+    if (!p->id) {
+        p->id = malloc(PROCESS_ID_MAX);
+        if (!p->id)
+            return "";
+        process_id_format(p->id, p->worker->id, p->token_text, p->served->name);
+    }
+    return p->id;
+}
+
+const char *muster_process_queue(const struct muster_process *p)
+{
+    return p->served->name;
+}
+
+uint64_t muster_process_token(const struct muster_process *p)
+{
+    return p->token;
+}
+
+const void *muster_process_task(const struct muster_process *p, size_t *len)
+{
+    if (len)
+        *len = p->len;
+    return p->task;
+}
+
+const struct muster_job *muster_process_job(const struct muster_process *p)
+{
+    return p->job ? &p->job->job : NULL;
+}
+
+struct muster_worker *muster_process_worker(const struct muster_process *p)
+{
+    return p->worker;
+}
+
+enum muster_stop_reason muster_process_stop_reason(const struct muster_process *p)
+{
+    return (enum muster_stop_reason)atomic_load(&p->stop_reason);
+}
+
+int muster_process_set_retry(struct muster_process *p, int64_t delay_ms)
+{
+    if (delay_ms < 0 || delay_ms > INT64_MAX / 4096)
+        return MUSTER_E_INVALID;
+    p->retry_delay_ms = delay_ms;
+    return MUSTER_OK;
+}
+
+int muster_process_set_failure(struct muster_process *p, const char *group, const char *message)
+{
+    const char *why;
+    int err = failure_check(group, message, &why);
+    if (err != MUSTER_OK)
+        return err;
+    char *new_group = strdup(group ? group : FAILURE_GROUP_DEFAULT);
+    char *new_message = strdup(message ? message : "");
+    if (!new_group || !new_message) {
+        free(new_group);
+        free(new_message);
+        return MUSTER_E_NOMEM;
+    }
+    free(p->group);
+    free(p->message);
+    p->group = new_group;
+    p->message = new_message;
+    return MUSTER_OK;
+}
+
+int muster_process_set_result(struct muster_process *p, const void *result, size_t len)
+{
+    if (len > MUSTER_TASK_MAX_DEFAULT)
+        return MUSTER_E_TOO_BIG;
+    char *copy = malloc(len + 1); /* a result without bytes is one, too */
+    if (!copy)
+        return MUSTER_E_NOMEM;
+    if (len > 0)
+        memcpy(copy, result, len);
+    free(p->result);
+    p->result = copy;
+    p->result_len = len;
+    return MUSTER_OK;
+}
+
+/* Its names, as far as they are wrong. */
+static int check_next(const char *next, int64_t delay_ms, const char *const *after, size_t n_after)
+{
+    if (muster_queue_check(next) || delay_ms < 0 || delay_ms > MUSTER_JOB_MS_MAX)
+        return MUSTER_E_INVALID;
+    if (n_after > MUSTER_JOB_AFTER_MAX)
+        return MUSTER_E_TOO_BIG;
+    for (size_t i = 0; i < n_after; i++)
+        if (muster_queue_check(after[i])) /* the same rule as for ids of jobs */
+            return MUSTER_E_INVALID;
+    return MUSTER_OK;
+}
+
+int muster_process_set_next(struct muster_process *p, const char *next, int64_t delay_ms, const char *const *after,
+                            size_t n_after)
+{
+    if (!p->job)
+        return MUSTER_E_STATE;
+    char *new_next = NULL, *new_after = NULL;
+    int err = next ? check_next(next, delay_ms, after, n_after) : MUSTER_OK;
+    if (err == MUSTER_OK && next && (!(new_next = strdup(next)) || !(new_after = names_join(after, n_after))))
+        err = MUSTER_E_NOMEM;
+    if (err != MUSTER_OK) {
+        free(new_next);
+        return err;
+    }
+    free(p->next);
+    free(p->next_after);
+    p->next = new_next;
+    p->next_after = new_after;
+    p->next_delay_ms = delay_ms;
+    return MUSTER_OK;
+}
+
+static void answered(struct muster_worker *w, enum saying what, const struct redisReply *reply)
+{
+    int err = reply_status(reply);
+    if (err == MUSTER_OK)
+        worker_accepted(w, what);
+    else if (reply && err != MUSTER_E_LOST && err != MUSTER_E_STATE && w->state != WORKER_STOPPED)
+        worker_refused(w, what, err, reply_text(reply));
+}
+
+static void on_noted(const struct redisReply *reply, void *arg)
+{
+    answered(arg, SAID_NOTE, reply);
+}
+
+static void on_data_set(const struct redisReply *reply, void *arg)
+{
+    answered(arg, SAID_DATA, reply);
+}
+
+/* One of the two. It must reach Redis before the end that may follow it. */
+static void extend(struct muster_process *p, const char *note, const struct muster_bytes *data)
+{
+    struct muster_worker *w = p->worker;
+    struct command c = COMMAND_EMPTY;
+    if (p->is_foreign || !worker_can_call(w))
+        return;
+    script_extend(&c, &w->root, w->id, p->token_text, p->served->name, 0, note, data);
+    if (link_script_in_order(w->data, &c, note ? on_noted : on_data_set, w) != MUSTER_OK)
+        trace_line(TRACE_STATE, "process %s: %s not sent", p->token_text,
+                   note ? "its progress note was" : "its job's new data were");
+    command_clear(&c);
+}
+
+void process_send_note(struct muster_process *p, const char *note)
+{
+    extend(p, note, NULL);
+}
+
+void process_send_data(struct muster_process *p, struct muster_bytes data)
+{
+    extend(p, NULL, &data);
+}
+
+static int is_in_loop(const struct muster_process *p)
+{
+    return pthread_equal(p->worker->loop_thread, pthread_self());
+}
+
+int muster_process_progress(struct muster_process *p, const char *note)
+{
+    if (strlen(note) > MUSTER_PROGRESS_MAX)
+        return MUSTER_E_TOO_BIG;
+    if (is_in_loop(p)) {
+        process_send_note(p, note);
+        return MUSTER_OK;
+    }
+    char *copy = strdup(note);
+    if (!copy)
+        return MUSTER_E_NOMEM;
+    pool_post_note(p, copy);
+    return MUSTER_OK;
+}
+
+int muster_process_set_data(struct muster_process *p, const void *data, size_t len)
+{
+    if (!p->job)
+        return MUSTER_E_STATE;
+    if (len > MUSTER_TASK_MAX_DEFAULT)
+        return MUSTER_E_TOO_BIG;
+    if (is_in_loop(p)) {
+        process_send_data(p, (struct muster_bytes){len > 0 ? data : "", len});
+        return MUSTER_OK;
+    }
+    char *copy = malloc(len + 1);
+    if (!copy)
+        return MUSTER_E_NOMEM;
+    if (len > 0)
+        memcpy(copy, data, len);
+    pool_post_data(p, (struct muster_bytes){copy, len});
+    return MUSTER_OK;
+}
+
+int muster_process_extend(struct muster_process *p, int64_t limit_ms)
+{
+    if (limit_ms < 0 || limit_ms > INT64_MAX / 4096)
+        return MUSTER_E_INVALID;
+    if (is_in_loop(p))
+        limit_set(p, limit_ms);
+    else
+        pool_post_extension(p, limit_ms);
+    return MUSTER_OK;
+}
+
+int muster_process_end(struct muster_process *p, enum muster_outcome outcome)
+{
+    int in_loop = is_in_loop(p);
+    if (outcome >= MUSTER_LATER || (in_loop && (!p->is_later || p->state != PROCESS_RUNNING)) ||
+        atomic_exchange(&p->end_called, 1))
+        return MUSTER_E_STATE;
+    if (in_loop)
+        process_ended(p, outcome);
+    else
+        pool_post_end(p, outcome);
+    return MUSTER_OK;
+}
