@@ -92,7 +92,7 @@ static void enqueue_streams(void)
         note(MUSTER_E_EXISTS, "tasks wait in the queue; take another one, or `muster delete` it");
     for (int i = 1; i <= STREAMS && !failed; i++) {
         char task[32];
-        int len = snprintf(task, sizeof(task), "stream %d", i);
+        int len = snprintf(task, sizeof task, "stream %d", i);
         note(muster_task_enqueue(client, queue, task, (size_t)len, NULL), muster_client_error(client));
     }
 }
@@ -100,7 +100,7 @@ static void enqueue_streams(void)
 static int start_worker(struct muster_worker **w)
 {
     struct muster_worker_options options = {
-        .size = sizeof(options), .url = getenv("MUSTER_URL"), .base = base, .hands = HANDS, .on_event = on_event};
+        .size = sizeof options, .url = getenv("MUSTER_URL"), .base = base, .hands = HANDS, .on_event = on_event};
     int err = muster_worker_new(w, &options);
     if (err == MUSTER_OK)
         err = muster_worker_start(*w);
@@ -109,7 +109,7 @@ static int start_worker(struct muster_worker **w)
 
 int main(int argc, char **argv)
 {
-    const struct muster_client_options options = {.size = sizeof(options), .url = getenv("MUSTER_URL")};
+    const struct muster_client_options options = {.size = sizeof options, .url = getenv("MUSTER_URL")};
     base = event_base_new();
     if (argc != 2 || !base || muster_client_new(&client, &options) != MUSTER_OK) {
         fprintf(stderr, "usage: cancel QUEUE, and in MUSTER_URL, if set, a Redis\n");

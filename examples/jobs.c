@@ -23,7 +23,7 @@ static int put(struct muster_client *client, const char *queue, const char *id, 
 {
     const struct muster_backoff backoff = {.delay_ms = 50, .max_ms = 60000, .exponential = 1, .jitter_percent = 20};
     const struct muster_job_spec spec = {
-        .size = sizeof(spec),
+        .size = sizeof spec,
         .id = id,
         .data = {step, strlen(step)},
         .after = after,
@@ -40,8 +40,8 @@ static int put_order(struct muster_client *client, const char *queue, const char
     char pay[ID_SIZE], pack[ID_SIZE];
     const char *const before_ship[] = {pay, pack};
 
-    snprintf(pay, sizeof(pay), "%s-pay", order);
-    snprintf(pack, sizeof(pack), "%s-pack", order);
+    snprintf(pay, sizeof pay, "%s-pay", order);
+    snprintf(pack, sizeof pack, "%s-pack", order);
     snprintf(ship, ID_SIZE, "%s-ship", order);
     int err = put(client, queue, pay, "pay", NULL, 0);
     if (err == MUSTER_OK)
@@ -73,7 +73,7 @@ static enum muster_outcome work(struct muster_process *p, void *arg)
 
 static int work_off(const char *url, const char *queue, char *last)
 {
-    const struct muster_worker_options options = {.size = sizeof(options), .url = url};
+    const struct muster_worker_options options = {.size = sizeof options, .url = url};
     struct muster_worker *worker;
     int err = muster_worker_new(&worker, &options);
     if (err == MUSTER_OK)
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: jobs QUEUE ORDER\n");
         return 2;
     }
-    const struct muster_client_options options = {.size = sizeof(options), .url = getenv("MUSTER_URL")};
+    const struct muster_client_options options = {.size = sizeof options, .url = getenv("MUSTER_URL")};
     struct muster_client *client;
     char ship[ID_SIZE];
     int err = muster_client_new(&client, &options);

@@ -25,7 +25,7 @@ static struct event_base *base;
 
 static enum muster_outcome open_connection(struct muster_process *p, void *arg)
 {
-    struct connection *c = malloc(sizeof(*c));
+    struct connection *c = malloc(sizeof *c);
     (void)arg;
     if (!c || !(c->file = fopen(muster_process_task(p, NULL), "a"))) {
         free(c);
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 {
     base = event_base_new();
     struct muster_worker_options options = {
-        .size = sizeof(options), .url = getenv("MUSTER_URL"), .base = base, .hands = 1000, .on_event = on_event};
+        .size = sizeof options, .url = getenv("MUSTER_URL"), .base = base, .hands = 1000, .on_event = on_event};
     struct muster_worker *worker;
     if (argc != 2 || !base || muster_worker_new(&worker, &options) != MUSTER_OK) {
         fprintf(stderr, "usage: persistent QUEUE, and in MUSTER_URL, if set, a Redis\n");

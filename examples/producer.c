@@ -33,7 +33,7 @@ static int enqueue_lines(struct muster_client *client, const char *queue, FILE *
 
 static int enqueue_arguments(struct muster_client *client, const char *queue, char **args, size_t n, uint64_t *waiting)
 {
-    struct muster_bytes *tasks = calloc(n, sizeof(*tasks));
+    struct muster_bytes *tasks = calloc(n, sizeof *tasks);
     if (!tasks)
         return MUSTER_E_NOMEM;
     for (size_t i = 0; i < n; i++)
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: producer QUEUE [TASK...]\n");
         return 2;
     }
-    struct muster_client_options options = {.size = sizeof(options), .url = getenv("MUSTER_URL")};
+    struct muster_client_options options = {.size = sizeof options, .url = getenv("MUSTER_URL")};
     struct muster_client *client;
     int err = muster_client_new(&client, &options);
     if (err != MUSTER_OK) {

@@ -26,7 +26,7 @@ static int passes(int err)
 
 static int enqueue(struct muster_client *client, char **args, const struct muster_bytes *tasks, size_t n)
 {
-    const struct muster_enqueue_options options = {.size = sizeof(options), .request_id = args[1]};
+    const struct muster_enqueue_options options = {.size = sizeof options, .request_id = args[1]};
     uint64_t waiting;
     int err = MUSTER_OK;
 
@@ -47,14 +47,14 @@ static int enqueue(struct muster_client *client, char **args, const struct muste
 int main(int argc, char **argv)
 {
     const struct muster_client_options options = {
-        .size = sizeof(options), .url = getenv("MUSTER_URL"), .timeout_ms = 1000};
+        .size = sizeof options, .url = getenv("MUSTER_URL"), .timeout_ms = 1000};
     struct muster_client *client;
     if (argc < 4 || muster_client_new(&client, &options) != MUSTER_OK) {
         fprintf(stderr, "usage: retry QUEUE ID TASK..., and in MUSTER_URL, if set, a Redis\n");
         return 2;
     }
     size_t n = (size_t)argc - 3;
-    struct muster_bytes *tasks = calloc(n, sizeof(*tasks));
+    struct muster_bytes *tasks = calloc(n, sizeof *tasks);
     int err = tasks ? MUSTER_OK : MUSTER_E_NOMEM;
     for (size_t i = 0; tasks && i < n; i++)
         tasks[i] = (struct muster_bytes){argv[i + 3], strlen(argv[i + 3])};

@@ -69,7 +69,7 @@ static void on_term(evutil_socket_t signo, short what, void *arg)
 int main(int argc, char **argv)
 {
     struct program program = {.base = event_base_new(), .err = MUSTER_E_NOMEM};
-    struct muster_worker_options options = {.size = sizeof(options),
+    struct muster_worker_options options = {.size = sizeof options,
                                             .url = getenv("MUSTER_URL"),
                                             .base = program.base,
                                             .on_event = on_event,

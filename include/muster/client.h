@@ -495,9 +495,9 @@ MUSTER_API int muster_failed_drop(struct muster_client *c, const struct muster_f
 /* ---- listening ---- */
 
 enum muster_queue_event_type {
-    MUSTER_QUEUE_DONE,     /* a process was finished */
-    MUSTER_QUEUE_CANCELLED,/* a task was cancelled: all its copies */
-    MUSTER_QUEUE_DELETED   /* the queue was deleted */
+    MUSTER_QUEUE_DONE,      /* a process was finished */
+    MUSTER_QUEUE_CANCELLED, /* a task was cancelled: all its copies */
+    MUSTER_QUEUE_DELETED    /* the queue was deleted */
 };
 
 /*

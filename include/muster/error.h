@@ -35,23 +35,23 @@ extern "C" {
  *   E_GONE         the worker is not registered under this epoch; nothing was changed
  *   E_NOT_STARTED  the worker was not started; nothing was changed
  */
-#define MUSTER_ERRORS(X)                                       \
-    X(OK, 0, "ok")                                             \
-    X(E_NOMEM, -1, "out of memory")                            \
-    X(E_INVALID, -2, "invalid argument")                       \
-    X(E_TOO_BIG, -3, "over the limit, nothing sent")           \
-    X(E_CONN, -4, "no answer: done or not, unknown")           \
-    X(E_TIMEOUT, -5, "nothing in time")                        \
-    X(E_FULL, -6, "Redis is full")                             \
-    X(E_BUSY, -7, "Redis is loading, busy or read-only")       \
-    X(E_DENIED, -8, "denied")                                  \
-    X(E_REDIS, -9, "refused, or not a Redis")                  \
-    X(E_FORMAT, -10, "the namespace has another format")       \
-    X(E_NOT_FOUND, -11, "no such thing")                       \
-    X(E_EXISTS, -12, "a live twin exists")                     \
-    X(E_STATE, -13, "wrong state")                             \
-    X(E_LOST, -14, "not the owner")                            \
-    X(E_GONE, -15, "not registered under this epoch")          \
+#define MUSTER_ERRORS(X)                                 \
+    X(OK, 0, "ok")                                       \
+    X(E_NOMEM, -1, "out of memory")                      \
+    X(E_INVALID, -2, "invalid argument")                 \
+    X(E_TOO_BIG, -3, "over the limit, nothing sent")     \
+    X(E_CONN, -4, "no answer: done or not, unknown")     \
+    X(E_TIMEOUT, -5, "nothing in time")                  \
+    X(E_FULL, -6, "Redis is full")                       \
+    X(E_BUSY, -7, "Redis is loading, busy or read-only") \
+    X(E_DENIED, -8, "denied")                            \
+    X(E_REDIS, -9, "refused, or not a Redis")            \
+    X(E_FORMAT, -10, "the namespace has another format") \
+    X(E_NOT_FOUND, -11, "no such thing")                 \
+    X(E_EXISTS, -12, "a live twin exists")               \
+    X(E_STATE, -13, "wrong state")                       \
+    X(E_LOST, -14, "not the owner")                      \
+    X(E_GONE, -15, "not registered under this epoch")    \
     X(E_NOT_STARTED, -16, "worker not started")
 
 enum muster_err {
@@ -65,12 +65,7 @@ enum muster_err {
 MUSTER_API const char *muster_err_name(int err);
 MUSTER_API const char *muster_err_text(int err);
 
-enum muster_log_level {
-    MUSTER_LOG_ERROR,
-    MUSTER_LOG_WARN,
-    MUSTER_LOG_INFO,
-    MUSTER_LOG_DEBUG
-};
+enum muster_log_level { MUSTER_LOG_ERROR, MUSTER_LOG_WARN, MUSTER_LOG_INFO, MUSTER_LOG_DEBUG };
 
 /*
  * Receives one line, without its newline, borrowed until it returns. Called on whatever thread has something to say,

@@ -52,7 +52,7 @@ extern "C" {
  *   complete   done; its record is kept for a while (settings keep_jobs, keep_jobs_ms)
  *   recurring  no job to run itself: makes one every interval
  */
-#define MUSTER_JOB_STATES(X)              \
+#define MUSTER_JOB_STATES(X)             \
     X(MUSTER_JOB_SCHEDULED, "scheduled") \
     X(MUSTER_JOB_DEPENDS, "depends")     \
     X(MUSTER_JOB_WAITING, "waiting")     \
@@ -65,7 +65,7 @@ enum muster_job_state {
 #define MUSTER_JOB_STATE_ENUM(state, name) state,
     MUSTER_JOB_STATES(MUSTER_JOB_STATE_ENUM)
 #undef MUSTER_JOB_STATE_ENUM
-    MUSTER_JOB_STATE_COUNT
+        MUSTER_JOB_STATE_COUNT
 };
 
 /* The name of a state; "unknown" for what is none. And back: -1 for what names none. */
@@ -378,12 +378,12 @@ MUSTER_API int muster_job_listen(struct muster_client *c, const char *queue, int
  * X(name, default, least, most, of a queue only, what it is). One list; live in Redis; a queue's own value counts
  * before the namespace's, that before the default.
  */
-#define MUSTER_SETTINGS(X)                                                                                             \
-    X(broadcast, 0, 0, 1, 1, "publish worqr's announcements even while nobody of muster's listens")                    \
-    X(keep_history, 100, 2, 10000, 0, "so many lines of a job's history")                                              \
-    X(keep_jobs, 50000, 0, 10000000, 0, "so many complete jobs of a queue; 0: none")                                   \
-    X(keep_jobs_ms, 604800000, 0, 31622400000, 0, "for so long, ms")                                                   \
-    X(max_crashes, 3, 0, 1000000, 0, "so many deaths of its worker put a task onto the failed list; 0: no limit")      \
+#define MUSTER_SETTINGS(X)                                                                                        \
+    X(broadcast, 0, 0, 1, 1, "publish worqr's announcements even while nobody of muster's listens")               \
+    X(keep_history, 100, 2, 10000, 0, "so many lines of a job's history")                                         \
+    X(keep_jobs, 50000, 0, 10000000, 0, "so many complete jobs of a queue; 0: none")                              \
+    X(keep_jobs_ms, 604800000, 0, 31622400000, 0, "for so long, ms")                                              \
+    X(max_crashes, 3, 0, 1000000, 0, "so many deaths of its worker put a task onto the failed list; 0: no limit") \
     X(max_running, 0, 0, 1000000, 1, "so many of the queue are in work at once, over all workers; 0: no limit")
 
 /*

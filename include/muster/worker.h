@@ -55,11 +55,11 @@ struct muster_job;
 
 /* How a handler ends its process. */
 enum muster_outcome {
-    MUSTER_FINISH,     /* done: the task is gone for good */
-    MUSTER_GIVE_BACK,  /* not done: back to the front of the queue, for whoever is idle, at once */
-    MUSTER_RETRY,      /* not done: to the end of the queue, after a delay (muster_process_set_retry) */
-    MUSTER_FAIL,       /* out of the queue, onto its failed list (muster_process_set_failure) */
-    MUSTER_LATER       /* still running: muster_process_end() will tell */
+    MUSTER_FINISH,    /* done: the task is gone for good */
+    MUSTER_GIVE_BACK, /* not done: back to the front of the queue, for whoever is idle, at once */
+    MUSTER_RETRY,     /* not done: to the end of the queue, after a delay (muster_process_set_retry) */
+    MUSTER_FAIL,      /* out of the queue, onto its failed list (muster_process_set_failure) */
+    MUSTER_LATER      /* still running: muster_process_end() will tell */
 };
 
 /* What a running handler is told. Only MUSTER_GO_ON can still change, and only once. */

@@ -21,11 +21,8 @@ static int can_write(int patience_ms)
 static void print_json(struct muster_process *p, const void *task, size_t len)
 {
     static const struct out_column columns[] = {
-        {NULL, "process", OUT_TEXT},
-        {NULL, "queue", OUT_TEXT},
-        {NULL, "job", OUT_TEXT},
-        {NULL, "task", OUT_BYTES},
-        {NULL, NULL, OUT_TEXT},
+        {NULL, "process", OUT_TEXT}, {NULL, "queue", OUT_TEXT}, {NULL, "job", OUT_TEXT},
+        {NULL, "task", OUT_BYTES},   {NULL, NULL, OUT_TEXT},
     };
     const struct muster_job *job = muster_process_job(p);
     const struct out_cell cells[] = {

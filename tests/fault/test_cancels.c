@@ -62,7 +62,7 @@ struct bench {
 static int number_of(const char *task, size_t len)
 {
     char text[16] = "";
-    if (len < 2 || len >= sizeof(text) || *task != 't')
+    if (len < 2 || len >= sizeof text || *task != 't')
         return -1;
     memcpy(text, task + 1, len - 1);
     return atoi(text) < TASKS_MAX ? atoi(text) : -1;
@@ -132,7 +132,7 @@ static void on_event(struct live_worker *w, const struct muster_event *e)
 static void start(struct bench *b, int place)
 {
     char id[16];
-    snprintf(id, sizeof(id), "w%d.%d", place, b->lives++);
+    snprintf(id, sizeof id, "w%d.%d", place, b->lives++);
     b->places[place] = worker_process_start(b->scene, &(struct worker_spec){.id = id,
                                                                             .ttl_ms = TTL_MS,
                                                                             .hands = 10,
@@ -204,7 +204,7 @@ static void enqueue_some(struct bench *b)
 {
     for (int n = rand() % 16; n >= 0 && b->n_tasks < TASKS_MAX; n--) {
         char task[16];
-        snprintf(task, sizeof(task), "t%d", b->n_tasks++);
+        snprintf(task, sizeof task, "t%d", b->n_tasks++);
         scene_enqueue(b->scene, "q", task);
     }
 }
@@ -234,7 +234,7 @@ static void cancel_one(struct bench *b)
     int i = b->n_tasks - 1 - rand() % reach;
     if (b->answers[i].n_cancels > 0 && rand() % 20)
         return;
-    int len = snprintf(task, sizeof(task), "t%d", i);
+    int len = snprintf(task, sizeof task, "t%d", i);
     int64_t sent_ms = now_ms();
     assert_ok(muster_task_cancel(b->scene->client, "q", task, (size_t)len, &waiting, &running));
     note_answer(b, i, waiting, running);
@@ -326,7 +326,7 @@ static void judge_task(struct bench *b, int i, struct figures *f)
 /* Nothing began after its cancel but the one process that was counted as running. */
 static void judge_starts(struct bench *b)
 {
-    uint64_t *tokens = calloc(TASKS_MAX, sizeof(*tokens));
+    uint64_t *tokens = calloc(TASKS_MAX, sizeof *tokens);
     for (size_t at = 0, n = journal_size(b->scene->journal); at < n; at++) {
         const struct journal_entry *e = journal_at(b->scene->journal, at);
         int i = e && e->kind == JOURNAL_START ? number_of(e->task, e->task_len) : -1;
@@ -349,14 +349,14 @@ static int by_size(const void *a, const void *b)
 
 static void report_told(struct bench *b)
 {
-    int *ms = calloc(TASKS_MAX, sizeof(*ms)), n = 0, running = 0;
+    int *ms = calloc(TASKS_MAX, sizeof *ms), n = 0, running = 0;
     for (int i = 0; i < b->n_tasks; i++) {
         int64_t at = atomic_load(&b->shared->told_ms[i]);
         running += b->answers[i].running > 0;
         if (at)
             ms[n++] = (int)(at - b->answers[i].sent_ms);
     }
-    qsort(ms, (size_t)n, sizeof(*ms), by_size);
+    qsort(ms, (size_t)n, sizeof *ms, by_size);
     if (n)
         print_message("%d of %d cancelled while running were told before they ended, after %d ms at the median, "
                       "p99 %d ms, %d ms at worst\n",
@@ -368,7 +368,7 @@ static void judge(struct bench *b)
 {
     struct scene *s = b->scene;
     struct figures f = {0};
-    const struct muster_failed_filter all = {.size = sizeof(all), .queue = "q"};
+    const struct muster_failed_filter all = {.size = sizeof all, .queue = "q"};
     assert_ok(muster_failed_list(s->client, &all, note_failed, b));
     for (int i = 0; i < b->n_tasks; i++)
         judge_task(b, i, &f);
@@ -388,7 +388,7 @@ static void round_of_cancels(struct scene *s, struct shared *shared)
 {
     static struct bench b;
     b = (struct bench){.scene = s, .shared = shared};
-    memset(shared, 0, sizeof(*shared));
+    memset(shared, 0, sizeof *shared);
     for (int i = 0; i < PLACES; i++)
         start(&b, i);
     raw_await(s->server->redis, NULL, PLACES, "ZCARD %s:idle:q", s->prefix);
@@ -405,7 +405,7 @@ static void each_task_is_finished_or_cancelled_and_never_both(void **state)
     const char *seconds = getenv("MUSTER_FAULT_SECONDS");
     int64_t until = now_ms() + (seconds ? atoi(seconds) : 0) * 1000;
     struct shared *shared =
-        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_true(shared != MAP_FAILED);
     srand(1);
     for (int round = 0; round < ROUNDS || now_ms() < until; round++) {
@@ -413,7 +413,7 @@ static void each_task_is_finished_or_cancelled_and_never_both(void **state)
         s->journal = journal_open();
         round_of_cancels(s, shared);
     }
-    munmap(shared, sizeof(*shared));
+    munmap(shared, sizeof *shared);
 }
 
 int main(void)

@@ -128,7 +128,7 @@ static void end_one(struct live_worker *w, struct muster_process *p)
     for (size_t i = 0; i < w->n_held; i++)
         if (w->held[i] == p) {
             w->n_held--;
-            memmove(w->held + i, w->held + i + 1, (w->n_held - i) * sizeof(*w->held));
+            memmove(w->held + i, w->held + i + 1, (w->n_held - i) * sizeof *w->held);
             (void)muster_process_end(p, o);
             return;
         }
@@ -155,7 +155,7 @@ static enum muster_outcome work(struct muster_process *p, void *arg)
     }
     if (rand() % 3 == 0)
         return decide(b, p);
-    w->held = realloc(w->held, (w->n_held + 1) * sizeof(*w->held));
+    w->held = realloc(w->held, (w->n_held + 1) * sizeof *w->held);
     w->held[w->n_held++] = p;
     return MUSTER_LATER;
 }
@@ -179,7 +179,7 @@ static void start(struct bench *b, int place)
     char id[16] = "home";
     bool has_threads = place == THREADS_AT, is_home = place == HOME_AT;
     if (!is_home)
-        snprintf(id, sizeof(id), "w%d.%d", place, b->lives++);
+        snprintf(id, sizeof id, "w%d.%d", place, b->lives++);
     b->places[place] = worker_process_start(
         b->scene, &(struct worker_spec){
                       .id = id,
@@ -334,11 +334,11 @@ static void put_some(struct bench *b)
         b->n_jobs += is_done(b, put(b, b->n_jobs, 0));
     for (int n = rand() % 3; n > 0 && b->n_tasks < JOBS_MAX; n--) {
         char task[16];
-        int len = snprintf(task, sizeof(task), "t%d", b->n_tasks);
+        int len = snprintf(task, sizeof task, "t%d", b->n_tasks);
         b->n_tasks += is_done(b, muster_task_enqueue(b->scene->client, queues[rand() % 4], task, (size_t)len, NULL));
     }
     char unique[16];
-    int len = snprintf(unique, sizeof(unique), "u%d", rand() % UNIQUES);
+    int len = snprintf(unique, sizeof unique, "u%d", rand() % UNIQUES);
     int err = muster_task_enqueue_unique(b->scene->client, "wild", unique, (size_t)len, NULL);
     if (err != MUSTER_E_EXISTS)
         (void)is_done(b, err);
@@ -368,7 +368,7 @@ static void cancel(struct bench *b, int i)
 static void change(struct bench *b, int i)
 {
     char id[16];
-    struct muster_job_change c = {.size = sizeof(c),
+    struct muster_job_change c = {.size = sizeof c,
                                   .priority = rand() % 5 - 2,
                                   .queue = rand() % 2 ? "wild" : NULL,
                                   .not_after_all = rand() % 4 == 0,
@@ -636,7 +636,7 @@ static int judge_recurring(struct bench *b, struct judgement *j, uint64_t made)
     int64_t before_ms = 0;
     char id[24];
     for (uint64_t n = 1; n <= made; n++) {
-        snprintf(id, sizeof(id), "r-%d", (int)n);
+        snprintf(id, sizeof id, "r-%d", (int)n);
         j->account = NULL;
         if (!look_up(j, id))
             fail_msg("%s is gone", id);
@@ -691,11 +691,11 @@ static void nothing_is_left(struct bench *b)
     atomic_store(&b->shared->is_over, 1);
     for (int i = 0; i < UNIQUES; i++) {
         char unique[16];
-        int len = snprintf(unique, sizeof(unique), "u%d", i);
+        int len = snprintf(unique, sizeof unique, "u%d", i);
         assert_ok(muster_task_enqueue_unique(b->scene->client, "wild", unique, (size_t)len, NULL));
     }
     for (size_t i = 0; i < N_OF(queues); i++) {
-        const struct muster_failed_filter all = {.size = sizeof(all), .queue = queues[i]};
+        const struct muster_failed_filter all = {.size = sizeof all, .queue = queues[i]};
         assert_ok(muster_failed_replay(b->scene->client, &all, NULL));
     }
     settle(b);
@@ -739,7 +739,7 @@ static void each_job_comes_to_one_end_that_its_history_allows(void **state)
     static struct bench b;
     const char *seconds = getenv("MUSTER_FAULT_SECONDS"), *seed = getenv("MUSTER_TEST_SEED");
     b = (struct bench){.scene = s};
-    b.shared = mmap(NULL, sizeof(*b.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    b.shared = mmap(NULL, sizeof *b.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_true(b.shared != MAP_FAILED);
     srand(seed ? (unsigned)atoi(seed) : 1);
     assert_ok(muster_config_set(s->client, NULL, "keep_history", &(int64_t){HISTORY}));
@@ -752,7 +752,7 @@ static void each_job_comes_to_one_end_that_its_history_allows(void **state)
     judge(&b, made);
     nothing_is_left(&b);
     go_home(&b);
-    munmap(b.shared, sizeof(*b.shared));
+    munmap(b.shared, sizeof *b.shared);
 }
 
 int main(void)

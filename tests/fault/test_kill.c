@@ -57,7 +57,7 @@ static int64_t assert_order(const struct order *o)
         if (!e || e->kind != JOURNAL_START)
             continue;
         bool is_old = n < o->n_old;
-        snprintf(expected, sizeof(expected), "%s%d", is_old ? "old" : "new", is_old ? n : n - o->n_old);
+        snprintf(expected, sizeof expected, "%s%d", is_old ? "old" : "new", is_old ? n : n - o->n_old);
         if (strcmp(e->task, expected))
             fail_out_of_order(o->scene, e, expected);
         last = is_old ? e->at_ms : last;

@@ -47,7 +47,7 @@ static void set_runs(struct bench *b, const struct place *p, int life)
 static void start(struct bench *b, struct place *p)
 {
     char id[16];
-    snprintf(id, sizeof(id), "w%d.%d", (int)(p - b->places), p->life);
+    snprintf(id, sizeof id, "w%d.%d", (int)(p - b->places), p->life);
     p->born = journal_size(b->scene->journal);
     p->worker = worker_process_start(
         b->scene,

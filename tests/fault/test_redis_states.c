@@ -41,7 +41,7 @@ static void start(struct bench *b, int i)
 {
     char id[8];
     bool holds = i < HOLDERS;
-    snprintf(id, sizeof(id), "w%d", i);
+    snprintf(id, sizeof id, "w%d", i);
     b->workers[i] = worker_process_idle(b->scene, &(struct worker_spec){.id = id,
                                                                         .ttl_ms = TTL_MS,
                                                                         .hands = 3,
@@ -56,7 +56,7 @@ static void bench_start(struct bench *b, struct scene *s)
     for (int i = 0; i < WORKERS; i++)
         start(b, i);
     for (int i = 0; i < HOLDERS; i++) {
-        snprintf(b->held[i], sizeof(b->held[i]), "held%d", i);
+        snprintf(b->held[i], sizeof b->held[i], "held%d", i);
         scene_enqueue(s, b->workers[i]->id, b->held[i]);
     }
     scene_await_starts(s, HOLDERS);
@@ -66,7 +66,7 @@ static void bench_start(struct bench *b, struct scene *s)
 static void load(struct bench *b)
 {
     char task[16];
-    snprintf(task, sizeof(task), "t%d", b->n_loaded);
+    snprintf(task, sizeof task, "t%d", b->n_loaded);
     int err = muster_task_enqueue(b->scene->client, "q", task, strlen(task), NULL);
     b->n_loaded += err == MUSTER_OK;
     b->refusal = err ? err : b->refusal;
@@ -86,7 +86,7 @@ static bool all_probes_began(void *arg)
 {
     struct bench *b = arg;
     char probe[16];
-    snprintf(probe, sizeof(probe), "probe%d", b->probes);
+    snprintf(probe, sizeof probe, "probe%d", b->probes);
     return journal_count(b->scene->journal, JOURNAL_START, -1, NULL, probe) == WORKERS;
 }
 
@@ -94,7 +94,7 @@ static void assert_back(struct bench *b, const char *state, int64_t cured)
 {
     struct scene *s = b->scene;
     char probe[16];
-    snprintf(probe, sizeof(probe), "probe%d", b->probes);
+    snprintf(probe, sizeof probe, "probe%d", b->probes);
     for (int i = 0; i < WORKERS; i++)
         scene_enqueue(s, b->workers[i]->id, probe);
     wait_on(s->base, all_probes_began, b, SOON_MS);
@@ -125,7 +125,7 @@ static void assert_finished(struct bench *b, const char *stem, int n)
 {
     for (int i = 0; i < n; i++) {
         char task[16];
-        snprintf(task, sizeof(task), "%s%d", stem, i);
+        snprintf(task, sizeof task, "%s%d", stem, i);
         if (!journal_find(b->scene->journal, 0, JOURNAL_END, MUSTER_FINISH, NULL, task))
             fail_msg("%s was lost", task);
     }
@@ -196,7 +196,7 @@ static void empty(struct bench *b)
 static bool is_status(struct bench *b, const char *status)
 {
     char line[64], *text = raw_string(b->redis, "INFO persistence");
-    snprintf(line, sizeof(line), "rdb_last_bgsave_status:%s\r", status);
+    snprintf(line, sizeof line, "rdb_last_bgsave_status:%s\r", status);
     bool good = strstr(text, line) != NULL;
     free(text);
     return good;

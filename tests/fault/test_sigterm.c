@@ -66,7 +66,7 @@ static void be_program(struct scene *s, const char *id, int hands)
 {
     sigset_t term;
     const struct muster_worker_options o = {
-        .size = sizeof(o),
+        .size = sizeof o,
         .url = s->server->url,
         .prefix = s->prefix,
         .id = id,
@@ -97,7 +97,7 @@ static void start_program(struct bench *b, struct program *p)
     sigaddset(&term, SIGTERM);
     sigprocmask(SIG_BLOCK, &term, &before);
     int hands = 1 + b->n_programs % 4;
-    snprintf(p->id, sizeof(p->id), "w%d.%d", b->n_programs++, hands);
+    snprintf(p->id, sizeof p->id, "w%d.%d", b->n_programs++, hands);
     p->pid = child_fork();
     if (p->pid == 0)
         be_program(b->scene, p->id, hands);
@@ -147,7 +147,7 @@ static void feed(struct bench *b)
         return;
     for (int i = 0; i < BATCH; i++) {
         char task[16];
-        snprintf(task, sizeof(task), "t%d", b->n_tasks++);
+        snprintf(task, sizeof task, "t%d", b->n_tasks++);
         scene_enqueue(s, "q", task);
     }
 }

@@ -105,7 +105,7 @@ static void others_come(struct bench *b)
 static void begin(struct bench *b, struct scene *s, const char *queue)
 {
     *b = (struct bench){.scene = s};
-    b->shared = mmap(NULL, sizeof(*b->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    b->shared = mmap(NULL, sizeof *b->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(b->shared != MAP_FAILED);
     for (int i = 0; i < JOBS; i++)
         b->shared->late_ms[i] = -1;
@@ -124,8 +124,8 @@ static void put_late(struct bench *b, int i)
 {
     char id[16], data[48];
     int delay_ms = 1 + i * 7919 % DELAY_MAX_MS;
-    snprintf(id, sizeof(id), "j%d", i);
-    int len = snprintf(data, sizeof(data), "%d %lld", i, (long long)real_ms() + delay_ms);
+    snprintf(id, sizeof id, "j%d", i);
+    int len = snprintf(data, sizeof data, "%d %lld", i, (long long)real_ms() + delay_ms);
     job_put(b->scene, "q", JOB_SPEC(.id = id, .data = {data, (size_t)len}, .delay_ms = delay_ms));
 }
 
@@ -148,7 +148,7 @@ static void judge(struct bench *b, const char *what, int bound_ms)
         late[i] = atomic_load(&b->shared->late_ms[i]);
         again += atomic_load(&b->shared->begun[i]) - 1;
     }
-    qsort(late, JOBS, sizeof(*late), by_size);
+    qsort(late, JOBS, sizeof *late, by_size);
     print_message("%s (%d times): late by %d ms at the median, %d at 90 %%, %d at most (promised %d); %d began again\n",
                   what, b->n_hurts, late[JOBS / 2], late[JOBS * 9 / 10], late[JOBS - 1], bound_ms, again);
     assert_in_range(late[0], 0, bound_ms); /* never early */
@@ -167,7 +167,7 @@ static void end(struct bench *b)
         free(w);
     }
     proxy_stop(&b->proxy);
-    munmap(b->shared, sizeof(*b->shared));
+    munmap(b->shared, sizeof *b->shared);
 }
 
 static void run(struct scene *s, const char *what, const char *queue, hurt_fn *hurt, int bound_ms)

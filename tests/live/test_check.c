@@ -81,7 +81,7 @@ static void furnish(struct scene *s)
     scene_await_starts(s, 2);
     assert_ok(muster_task_cancel(s->client, "q", "beta", 4, NULL, NULL));
     lease(s, "leased", "gamma", id);
-    const struct muster_extend_options note = {.size = sizeof(note), .progress = "half"};
+    const struct muster_extend_options note = {.size = sizeof note, .progress = "half"};
     assert_ok(muster_lease_extend(s->client, id, &note));
     lease(s, "late", "delta", id);
     assert_ok(muster_lease_retry(s->client, id, AN_HOUR));
@@ -89,7 +89,7 @@ static void furnish(struct scene *s)
     assert_ok(muster_lease_fail(s->client, id, "group", "message"));
     assert_ok(muster_queue_pause(s->client, "paused"));
     scene_enqueue(s, "paused", "zeta");
-    const struct muster_enqueue_options request = {.size = sizeof(request), .request_id = "r"};
+    const struct muster_enqueue_options request = {.size = sizeof request, .request_id = "r"};
     assert_ok(muster_task_enqueue_many(s->client, "paused", &(struct muster_bytes){"eta", 3}, 1, &request, NULL));
 }
 
@@ -401,7 +401,7 @@ static void a_hash_tag_is_a_prefix_like_any_other(void **state)
 {
     struct scene *s = *state;
     struct muster_client *client;
-    const struct muster_client_options o = {.size = sizeof(o), .url = s->server->url, .prefix = "{mail}"};
+    const struct muster_client_options o = {.size = sizeof o, .url = s->server->url, .prefix = "{mail}"};
     assert_ok(muster_client_new(&client, &o));
     draw(s->server->redis, "{mail}");
     raw_do(s->server->redis, "HSET {mail}:processing:nobody:q 00000000001 lost");
@@ -471,7 +471,7 @@ int main(void)
         live_test(ten_thousand_keys_are_looked_at_in_small_steps),
     };
     struct CMUnitTest tests[N_OF(damages) + N_OF(others)];
-    memcpy(tests, others, sizeof(others));
+    memcpy(tests, others, sizeof others);
     for (size_t i = 0; i < N_OF(damages); i++)
         tests[N_OF(others) + i] = (struct CMUnitTest){damages[i].plant, each_damage_is_found_at_its_key_and_repaired,
                                                       begin_damaged, scene_end, (void *)(uintptr_t)&damages[i]};

@@ -415,7 +415,7 @@ static const struct {
 static void assert_left(struct scene *s, const char *id)
 {
     char before[41], after[41], key[16];
-    snprintf(key, sizeof(key), "job:%s ", id);
+    snprintf(key, sizeof key, "job:%s ", id);
     redis_server_digest(s->server, before);
     for (int repair = 0; repair <= 1; repair++) {
         struct checked found = check(s, repair);
@@ -546,7 +546,7 @@ int main(void)
         job_test(one_key_of_a_wrong_type_does_not_end_a_check),
     };
     struct CMUnitTest tests[N_OF(damages) + N_OF(others)];
-    memcpy(tests, others, sizeof(others));
+    memcpy(tests, others, sizeof others);
     for (size_t i = 0; i < N_OF(damages); i++)
         tests[N_OF(others) + i] = (struct CMUnitTest){damages[i].plant, each_damage_is_found_at_its_key_and_repaired,
                                                       begin_damaged, end, (void *)(uintptr_t)&damages[i]};

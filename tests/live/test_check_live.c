@@ -36,13 +36,13 @@ static void look_until_told(struct looker *l, struct muster_client *client)
 {
     while (!atomic_load(&l->enough) && l->err == MUSTER_OK)
         l->err = muster_client_check(client, l->n_checks++ % 2, checked_note, &l->found);
-    snprintf(l->error, sizeof(l->error), "%s", muster_client_error(client));
+    snprintf(l->error, sizeof l->error, "%s", muster_client_error(client));
     muster_client_free(client);
 }
 
 static struct looker *start_looker(struct scene *s)
 {
-    struct looker *l = mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct looker *l = mmap(NULL, sizeof *l, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(l != MAP_FAILED);
     l->found.prefix = s->prefix;
     l->pid = child_fork();
@@ -62,7 +62,7 @@ static struct worker_process *start_busy(struct scene *s, const char *stem, int 
 {
     char id[16];
     struct worker_spec spec = busy;
-    snprintf(id, sizeof(id), "%s%d", stem, number);
+    snprintf(id, sizeof id, "%s%d", stem, number);
     spec.id = id;
     return worker_process_start(s, &spec);
 }
@@ -72,7 +72,7 @@ static struct worker_process *start_victim(struct scene *s, int number)
 {
     char id[16];
     struct worker_spec spec = busy;
-    snprintf(id, sizeof(id), "victim%d", number % 3);
+    snprintf(id, sizeof id, "victim%d", number % 3);
     spec.id = id;
     spec.answer = MUSTER_LATER;
     spec.stubborn = true;
@@ -87,7 +87,7 @@ struct leased {
 static int keep_id(const struct muster_process_info *process, void *arg)
 {
     struct leased *l = arg;
-    snprintf(l->ids[l->n++], sizeof(l->ids[0]), "%s", process->id);
+    snprintf(l->ids[l->n++], sizeof l->ids[0], "%s", process->id);
     return l->n == N_OF(l->ids);
 }
 
@@ -102,7 +102,7 @@ static void counts_or_is_lost(struct scene *s, int err)
 static void lease_some(struct scene *s)
 {
     struct leased l = {.n = 0};
-    const struct muster_extend_options longer = {.size = sizeof(longer), .lease_ms = 100, .progress = "on"};
+    const struct muster_extend_options longer = {.size = sizeof longer, .lease_ms = 100, .progress = "on"};
     scene_enqueue_n(s, "leased", "l", 5);
     counts_or_is_lost(s, muster_lease_take(s->client, "leased", N_OF(l.ids), 50, 0, keep_id, &l));
     for (size_t i = 0; i < l.n; i++)
@@ -147,7 +147,7 @@ static const struct named *name_jobs(int round)
 {
     static struct named n;
     for (size_t i = 0; i < N_OF(n.id); i++)
-        snprintf(n.id[i], sizeof(n.id[i]), "r%d-%c", round, (int)('a' + i));
+        snprintf(n.id[i], sizeof n.id[i], "r%d-%c", round, (int)('a' + i));
     return &n;
 }
 
@@ -236,7 +236,7 @@ static void change_actor(struct scene *s, struct acting_worker *w, int round)
     }
     w->resumes = round % 12 == 2;
     if (round % 18 == 2) {
-        snprintf(id, sizeof(id), "actor%d", round);
+        snprintf(id, sizeof id, "actor%d", round);
         w->id = id;
     }
     acting_start(w, s);
@@ -265,7 +265,7 @@ static void work_on_jobs(struct scene *s, struct acting_worker *w, int round)
 static void enqueue_round(struct scene *s, int round)
 {
     char stem[16];
-    snprintf(stem, sizeof(stem), "r%d-", round);
+    snprintf(stem, sizeof stem, "r%d-", round);
     scene_enqueue_n(s, "q", stem, TASKS);
 }
 
@@ -281,7 +281,7 @@ static void assert_all_ran(struct scene *s)
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < TASKS; i++) {
             char task[32];
-            snprintf(task, sizeof(task), "r%d-%d", round, i);
+            snprintf(task, sizeof task, "r%d-%d", round, i);
             if (!journal_find(s->journal, 0, JOURNAL_START, -1, NULL, task))
                 fail_msg("%s has not run", task);
         }
@@ -338,7 +338,7 @@ static void on_a_live_system_nothing_is_found_and_nothing_disturbed(void **state
     if (looker->err || looker->found.n > 0)
         fail_msg("%s %s; found: %s", muster_err_name(looker->err), looker->error, looker->found.what);
     assert_in_range(looker->n_checks, 10, 1000000);
-    munmap(looker, sizeof(*looker));
+    munmap(looker, sizeof *looker);
     assert_true(is_done);
     assert_all_ran(s);
     assert_all_befell_jobs(s);

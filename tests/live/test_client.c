@@ -15,7 +15,7 @@
 static int enqueue_by(struct scene *s, const char *url)
 {
     struct muster_client *c;
-    const struct muster_client_options o = {.size = sizeof(o), .url = url, .prefix = s->prefix, .timeout_ms = 5000};
+    const struct muster_client_options o = {.size = sizeof o, .url = url, .prefix = s->prefix, .timeout_ms = 5000};
     assert_ok(muster_client_new(&c, &o));
     int err = muster_task_enqueue(c, "q", "x", 1, NULL);
     if (err)
@@ -78,7 +78,7 @@ static void a_unix_url_names_socket_and_database(void **state)
 {
     struct scene *s = *state;
     char url[160], spaced[96];
-    snprintf(url, sizeof(url), "%s?db=3", s->server->url);
+    snprintf(url, sizeof url, "%s?db=3", s->server->url);
     assert_null(muster_url_check(url));
     assert_ok(enqueue_by(s, url));
     raw_do(s->server->redis, "SELECT 3");
@@ -86,9 +86,9 @@ static void a_unix_url_names_socket_and_database(void **state)
     raw_do(s->server->redis, "SELECT 0");
     assert_int_equal(in_three, 1);
 
-    snprintf(spaced, sizeof(spaced), "%s/a socket", s->server->dir);
+    snprintf(spaced, sizeof spaced, "%s/a socket", s->server->dir);
     assert_return_code(symlink(s->server->socket, spaced), 0);
-    snprintf(url, sizeof(url), "unix://%s/a%%20socket", s->server->dir);
+    snprintf(url, sizeof url, "unix://%s/a%%20socket", s->server->dir);
     assert_ok(enqueue_by(s, url));
     assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
 }
@@ -113,7 +113,7 @@ static void a_tcp_url_names_user_password_port_and_database(void **state)
         {"", "", MUSTER_E_DENIED},
     };
     for (size_t i = 0; i < N_OF(cases); i++) {
-        snprintf(url, sizeof(url), "redis://%s127.0.0.1:%d%s", cases[i].user, tcp.port, cases[i].db);
+        snprintf(url, sizeof url, "redis://%s127.0.0.1:%d%s", cases[i].user, tcp.port, cases[i].db);
         assert_null(muster_url_check(url));
         assert_err(enqueue_by(s, url), cases[i].err);
     }
@@ -127,7 +127,7 @@ static void a_database_that_does_not_exist_is_refused(void **state)
 {
     struct scene *s = *state;
     char url[128];
-    snprintf(url, sizeof(url), "%s?db=99", s->server->url);
+    snprintf(url, sizeof url, "%s?db=99", s->server->url);
     assert_err(enqueue_by(s, url), MUSTER_E_REDIS);
 }
 
@@ -139,7 +139,7 @@ static void a_given_connection_is_used_and_stays_the_callers(void **state)
     struct redisContext *redis = redisConnectUnix(s->server->socket);
     raw_do(redis, "SELECT 2");
     struct muster_client *c;
-    const struct muster_client_options o = {.size = sizeof(o), .prefix = s->prefix, .redis = redis};
+    const struct muster_client_options o = {.size = sizeof o, .prefix = s->prefix, .redis = redis};
     int64_t before = redis_server_info(s->server, "total_connections_received");
     assert_ok(muster_client_new(&c, &o));
     assert_ok(muster_task_enqueue(c, "q", "x", 1, NULL));
@@ -155,7 +155,7 @@ static void a_given_connection_once_broken_stays_broken(void **state)
     struct redisContext *redis = redisConnectUnix(s->server->socket);
     int64_t id = raw_int(redis, "CLIENT ID");
     struct muster_client *c;
-    const struct muster_client_options o = {.size = sizeof(o), .prefix = s->prefix, .redis = redis};
+    const struct muster_client_options o = {.size = sizeof o, .prefix = s->prefix, .redis = redis};
     assert_ok(muster_client_new(&c, &o));
     assert_ok(muster_task_enqueue(c, "q", "x", 1, NULL));
     raw_do(s->server->redis, "CLIENT KILL ID %ld", (long)id);
@@ -175,7 +175,7 @@ static void after_an_outage_the_next_call_connects_again(void **state)
     struct redis_server own;
     redis_server_start(&own, &(struct redis_server_options){.aof = true});
     struct muster_client *c;
-    const struct muster_client_options o = {.size = sizeof(o), .url = own.url, .prefix = s->prefix};
+    const struct muster_client_options o = {.size = sizeof o, .url = own.url, .prefix = s->prefix};
     assert_ok(muster_client_new(&c, &o));
     assert_ok(muster_task_enqueue(c, "q", "x", 1, NULL));
     redis_server_kill(&own);
@@ -225,7 +225,7 @@ static void a_dead_connection_raises_no_sigpipe(void **state)
     struct scene *s = *state;
     struct redisContext *redis = redisConnectUnix(s->server->socket);
     struct muster_client *c;
-    const struct muster_client_options o = {.size = sizeof(o), .prefix = s->prefix, .redis = redis};
+    const struct muster_client_options o = {.size = sizeof o, .prefix = s->prefix, .redis = redis};
     assert_ok(muster_client_new(&c, &o));
     shutdown(redis->fd, SHUT_RDWR);
     assert_err(muster_task_enqueue(c, "q", "x", 1, NULL), MUSTER_E_CONN);

@@ -16,7 +16,7 @@ static struct muster_client *client_of(struct scene *s, const char *url, int tim
 {
     struct muster_client *c;
     const struct muster_client_options o = {
-        .size = sizeof(o), .url = url, .prefix = s->prefix, .timeout_ms = timeout_ms};
+        .size = sizeof o, .url = url, .prefix = s->prefix, .timeout_ms = timeout_ms};
     assert_ok(muster_client_new(&c, &o));
     return c;
 }
@@ -28,7 +28,7 @@ static void assert_refused(struct muster_client *c, int err, const char *word)
     for (size_t i = 0; i < N_OF(tasks); i++)
         tasks[i] = (struct muster_bytes){"task", 4};
     const size_t sizes[] = {1, 10, N_OF(tasks)};
-    const struct muster_enqueue_options front = {.size = sizeof(front), .at_front = 1};
+    const struct muster_enqueue_options front = {.size = sizeof front, .at_front = 1};
     assert_err(muster_task_enqueue(c, "q", "x", 1, NULL), err);
     if (!strstr(muster_client_error(c), word))
         fail_msg("the error does not say %s: %s", word, muster_client_error(c));
@@ -117,7 +117,7 @@ static void a_replica_is_E_BUSY_and_nothing_is_changed(void **state)
 static void assert_denied(struct scene *s, struct redis_server *own, const char *user, const char *password)
 {
     char before[41], after[41], url[160];
-    snprintf(url, sizeof(url), "redis://%s:%s@127.0.0.1:%d", user, password, own->port);
+    snprintf(url, sizeof url, "redis://%s:%s@127.0.0.1:%d", user, password, own->port);
     struct muster_client *c = client_of(s, url, 0);
     redis_server_digest(own, before);
     assert_refused(c, MUSTER_E_DENIED, "");
@@ -146,7 +146,7 @@ static void a_key_of_the_wrong_type_is_E_REDIS_and_named(void **state)
     struct scene *s = *state;
     char before[41], after[41], key[64];
     scene_enqueue(s, "other", "x");
-    snprintf(key, sizeof(key), "%s:queues:q", s->prefix);
+    snprintf(key, sizeof key, "%s:queues:q", s->prefix);
     raw_do(s->server->redis, "SET %s text", key);
     redis_server_digest(s->server, before);
     assert_refused(s->client, MUSTER_E_REDIS, key);
@@ -217,7 +217,7 @@ static void nobody_there_is_E_CONN_at_once(void **state)
     struct scene *s = *state;
     char refusing[64], missing[96];
     int fd = fake_server_refuse(refusing);
-    snprintf(missing, sizeof(missing), "unix://%s/no-such.sock", s->server->dir);
+    snprintf(missing, sizeof missing, "unix://%s/no-such.sock", s->server->dir);
     const char *urls[] = {refusing, missing};
     for (size_t i = 0; i < N_OF(urls); i++) {
         int64_t before = now_ms();

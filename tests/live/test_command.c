@@ -18,7 +18,7 @@ static struct live_worker *serve_shell(struct scene *s, const char *script, cons
 {
     const char *const argv[] = {"sh", "-c", script, "sh", argument, NULL};
     struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .ttl_ms = 600});
-    extra.size = sizeof(extra);
+    extra.size = sizeof extra;
     extra.argv = argv;
     assert_ok(muster_worker_serve_command(w->worker, "q", &extra));
     return w;
@@ -128,7 +128,7 @@ static void exit_75_retries_the_task_after_the_delay(void **state)
 {
     struct scene *s = *state;
     char script[256];
-    snprintf(script, sizeof(script), "test -e %s/seen || { : > %s/seen; exit 75; }", s->server->dir, s->server->dir);
+    snprintf(script, sizeof script, "test -e %s/seen || { : > %s/seen; exit 75; }", s->server->dir, s->server->dir);
     serve_shell(s, script, NULL, (struct muster_command){.retry_delay_ms = 300});
     scene_enqueue(s, "q", "t");
     raw_await(s->server->redis, s->base, 1, "ZCARD %s:delayed:q", s->prefix);
@@ -159,7 +159,7 @@ static void a_program_that_is_not_there_is_not_served(void **state)
     const char *programs[] = {"no-such-program-anywhere", "/no/such/program", s->server->dir};
     for (size_t i = 0; i < N_OF(programs); i++) {
         const char *const argv[] = {programs[i], NULL};
-        const struct muster_command command = {.size = sizeof(command), .argv = argv};
+        const struct muster_command command = {.size = sizeof command, .argv = argv};
         assert_err(muster_worker_serve_command(w->worker, "q", &command), MUSTER_E_NOT_FOUND);
     }
 }
@@ -228,10 +228,10 @@ static void hands_run_commands_side_by_side(void **state)
     struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .ttl_ms = 600, .hands = 3});
     /* Each waits for the two others: with fewer at once none of them would ever end. */
     char script[240];
-    snprintf(script, sizeof(script),
+    snprintf(script, sizeof script,
              "cd %s && : > side-$$ && until test $(ls | grep -c ^side-) -ge 3; do sleep 0.01; done", s->server->dir);
     const char *const argv[] = {"sh", "-c", script, NULL};
-    const struct muster_command command = {.size = sizeof(command), .argv = argv};
+    const struct muster_command command = {.size = sizeof command, .argv = argv};
     scene_enqueue_n(s, "q", "t", 3);
     assert_ok(muster_worker_serve_command(w->worker, "q", &command));
     await_finished(s);
@@ -247,10 +247,9 @@ struct stayer {
 static void stayer_init(struct scene *s, struct stayer *stayer, const char *before)
 {
     static int n;
-    snprintf(stayer->path, sizeof(stayer->path), "%s/pid-%d", s->server->dir, n++);
-    snprintf(stayer->script, sizeof(stayer->script),
-             "%s echo $$ > %s.new && mv %s.new %s; while :; do sleep 0.05; done", before, stayer->path, stayer->path,
-             stayer->path);
+    snprintf(stayer->path, sizeof stayer->path, "%s/pid-%d", s->server->dir, n++);
+    snprintf(stayer->script, sizeof stayer->script, "%s echo $$ > %s.new && mv %s.new %s; while :; do sleep 0.05; done",
+             before, stayer->path, stayer->path, stayer->path);
     stayer->pid = 0;
 }
 

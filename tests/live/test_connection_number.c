@@ -22,8 +22,8 @@ static int status_of(struct scene *s, enum script_id id, const char *args, char 
     size_t lens[32] = {4, lua_scripts[id].len, 1};
     char root[80], words[400];
     int n = 4;
-    snprintf(root, sizeof(root), "%s:", s->prefix);
-    snprintf(words, sizeof(words), "%s", args);
+    snprintf(root, sizeof root, "%s:", s->prefix);
+    snprintf(words, sizeof words, "%s", args);
     argv[3] = root;
     lens[3] = strlen(root);
     for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
@@ -46,7 +46,7 @@ static int status_of(struct scene *s, enum script_id id, const char *args, char 
 static int start(struct scene *s, const char *nonce, char epoch[12])
 {
     char args[100];
-    snprintf(args, sizeof(args), "w %s 60000 2 host 1 test 1 0 0", nonce);
+    snprintf(args, sizeof args, "w %s 60000 2 host 1 test 1 0 0", nonce);
     return status_of(s, SCRIPT_START, args, epoch);
 }
 
@@ -54,7 +54,7 @@ static int start(struct scene *s, const char *nonce, char epoch[12])
 static int call(struct scene *s, enum script_id id, const char *epoch, int conn, const char *rest)
 {
     char args[200];
-    snprintf(args, sizeof(args), "w %s %d %s", epoch, conn, rest);
+    snprintf(args, sizeof args, "w %s %d %s", epoch, conn, rest);
     return status_of(s, id, args, NULL);
 }
 

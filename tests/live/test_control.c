@@ -122,7 +122,7 @@ static void a_cancelled_process_ends_finished_or_cancelled(void **state)
     struct scene *s = *state;
     for (size_t i = 0; i < N_OF(ends); i++) {
         char queue[8];
-        snprintf(queue, sizeof(queue), "q%zu", i);
+        snprintf(queue, sizeof queue, "q%zu", i);
         scene_enqueue(s, queue, "t");
         const char *process = take_one(s, queue, "t");
         assert_cancelled(s, queue, "t", 0, 1);
@@ -162,7 +162,7 @@ static void copies_on_the_failed_list_stay(void **state)
 static void one_process_is_cancelled_and_its_twin_is_not(void **state)
 {
     struct scene *s = *state;
-    const struct muster_extend_options longer = {.size = sizeof(longer), .lease_ms = 60000};
+    const struct muster_extend_options longer = {.size = sizeof longer, .lease_ms = 60000};
     enqueue_each(s, "a:b", (const char *const[]){"t", "t", NULL});
     const char *first = take_one(s, "a:b", "t"), *second = take_one(s, "a:b", "t");
     assert_ok(muster_process_cancel(s->client, first));
@@ -314,7 +314,7 @@ static void nothing_resurrects_a_deleted_queue(void **state)
     struct scene *s = *state;
     for (size_t i = 0; i < N_OF(ends); i++) {
         char queue[8];
-        snprintf(queue, sizeof(queue), "q%zu", i);
+        snprintf(queue, sizeof queue, "q%zu", i);
         scene_enqueue(s, queue, "old");
         const char *process = take_one(s, queue, "old");
         assert_ok(muster_queue_delete(s->client, queue, NULL, NULL));
@@ -424,7 +424,7 @@ static void a_key_of_a_wrong_type_changes_nothing(void **state)
         raw_do(s->server->redis, "FLUSHALL");
         enqueue_each(s, "q", (const char *const[]){"t", "t", "u", NULL});
         take_one(s, "q", "t");
-        snprintf(key, sizeof(key), "%s:%s", s->prefix, cases[i].key);
+        snprintf(key, sizeof key, "%s:%s", s->prefix, cases[i].key);
         raw_do(s->server->redis, "DEL %s", key);
         raw_do(s->server->redis, "SET %s damage", key);
         redis_server_digest(s->server, before);

@@ -132,7 +132,7 @@ static void several_deaths_at_once_lose_nothing(void **state)
     struct worker_process *doomed[4];
     for (size_t i = 0; i < N_OF(doomed); i++) {
         char id[16];
-        snprintf(id, sizeof(id), "doomed%zu", i);
+        snprintf(id, sizeof id, "doomed%zu", i);
         doomed[i] = holder(s, id, 5);
     }
     scene_enqueue_n(s, "q", "t", 20);
@@ -144,7 +144,7 @@ static void several_deaths_at_once_lose_nothing(void **state)
     scene_await_starts(s, 40);
     for (int i = 0; i < 20; i++) {
         char task[16];
-        snprintf(task, sizeof(task), "t%d", i);
+        snprintf(task, sizeof task, "t%d", i);
         assert_int_equal(journal_count(s->journal, JOURNAL_START, -1, NULL, task), 2);
     }
 }
@@ -180,7 +180,7 @@ static void damaged_victims_are_passed_over_and_harm_nobody(void **state)
     enum { VICTIMS = 25 };
     for (int i = 0; i < VICTIMS; i++) {
         char id[16];
-        snprintf(id, sizeof(id), "doomed%d", i);
+        snprintf(id, sizeof id, "doomed%d", i);
         live_worker_idle(
             s, &(struct worker_spec){.id = id, .ttl_ms = TTL_MS, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
         scene_enqueue(s, "q", "t");

@@ -46,7 +46,7 @@ static void bench_start(struct bench *b, struct scene *s)
     proxy_start(&b->proxy, s->server->dir, s->server->socket);
     for (int i = 0; i < WORKERS; i++) {
         char id[8];
-        snprintf(id, sizeof(id), "w%d", i);
+        snprintf(id, sizeof id, "w%d", i);
         b->workers[i] = worker(b, id);
     }
     srand(1);
@@ -56,7 +56,7 @@ static void load(struct bench *b)
 {
     for (int i = 0; i < BATCH; i++) {
         char task[32];
-        snprintf(task, sizeof(task), "t%d", b->tasks++);
+        snprintf(task, sizeof task, "t%d", b->tasks++);
         scene_enqueue(b->scene, "q", task);
     }
 }
@@ -71,7 +71,7 @@ static int back_after(struct bench *b, int64_t since)
 {
     char task[32];
     int64_t last = since;
-    snprintf(task, sizeof(task), "probe%d", b->probes++);
+    snprintf(task, sizeof task, "probe%d", b->probes++);
     for (int i = 0; i < WORKERS; i++)
         scene_enqueue(b->scene, b->workers[i]->id, task);
     for (int i = 0; i < WORKERS; i++) {
@@ -246,7 +246,7 @@ static void trap(struct scene *s, enum script_id script, const char *what, int w
 {
     char fault[64];
     struct bench b;
-    snprintf(fault, sizeof(fault), "%s of %s lost", what, lua_scripts[script].name);
+    snprintf(fault, sizeof fault, "%s of %s lost", what, lua_scripts[script].name);
     bench_start(&b, s);
     load(&b);
     proxy_trap(&b.proxy, lua_scripts[script].sha1, way);
@@ -321,7 +321,7 @@ static void all_messages_lost(void **state)
     proxy_lose(&b.proxy, INT_MAX);
     for (int i = 0; i < 10; i++) {
         char task[16];
-        snprintf(task, sizeof(task), "t%d", b.tasks++);
+        snprintf(task, sizeof task, "t%d", b.tasks++);
         int took = start_after(&b, task, now_ms());
         worst = took > worst ? took : worst;
     }

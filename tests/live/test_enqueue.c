@@ -24,7 +24,7 @@ static int see_numbered(const struct muster_task *task, void *arg)
 {
     struct seen *seen = arg;
     char name[32];
-    snprintf(name, sizeof(name), "t%d", seen->expected++);
+    snprintf(name, sizeof name, "t%d", seen->expected++);
     if (seen->n == 0) {
         seen->first = task->position;
         seen->in_order = true;
@@ -39,7 +39,7 @@ static int see_text(const struct muster_task *task, void *arg)
 {
     struct seen *seen = arg;
     size_t used = strlen(seen->all);
-    snprintf(seen->all + used, sizeof(seen->all) - used, "%.*s ", (int)task->len, (const char *)task->data);
+    snprintf(seen->all + used, sizeof seen->all - used, "%.*s ", (int)task->len, (const char *)task->data);
     seen->n++;
     return 0;
 }
@@ -55,8 +55,8 @@ static void assert_waiting(struct scene *s, const char *queue, const char *expec
 
 static struct muster_bytes *numbered(int n, char (**names)[16])
 {
-    struct muster_bytes *tasks = calloc((size_t)n + 1, sizeof(*tasks));
-    *names = calloc((size_t)n + 1, sizeof(**names));
+    struct muster_bytes *tasks = calloc((size_t)n + 1, sizeof *tasks);
+    *names = calloc((size_t)n + 1, sizeof **names);
     for (int i = 0; i < n; i++) {
         tasks[i].len = (size_t)snprintf((*names)[i], sizeof((*names)[i]), "t%d", i);
         tasks[i].data = (*names)[i];
@@ -68,7 +68,7 @@ static uint64_t enqueue_numbered(struct scene *s, const char *queue, int n, int 
 {
     char(*names)[16];
     struct muster_bytes *tasks = numbered(n, &names);
-    const struct muster_enqueue_options o = {.size = sizeof(o), .at_front = at_front};
+    const struct muster_enqueue_options o = {.size = sizeof o, .at_front = at_front};
     uint64_t waiting = UINT64_MAX;
     int err = muster_task_enqueue_many(s->client, queue, tasks, (size_t)n, &o, &waiting);
     free(tasks);
@@ -95,7 +95,7 @@ static void many_tasks_keep_their_order(void **state)
     const int sizes[] = {1, 2, 999, 1000, 1001, 25000};
     for (size_t i = 0; i < N_OF(sizes); i++) {
         char queue[32];
-        snprintf(queue, sizeof(queue), "q%d", sizes[i]);
+        snprintf(queue, sizeof queue, "q%d", sizes[i]);
         assert_int_equal(enqueue_numbered(s, queue, sizes[i], 0), sizes[i]);
         struct seen seen = {0};
         assert_ok(muster_task_peek(s->client, queue, 0, UINT64_MAX, see_numbered, &seen));
@@ -110,7 +110,7 @@ static void many_at_the_front_are_the_next_out_in_their_order(void **state)
     const int sizes[] = {1, 2, 1000, 1001, 25000};
     for (size_t i = 0; i < N_OF(sizes); i++) {
         char queue[32];
-        snprintf(queue, sizeof(queue), "q%d", sizes[i]);
+        snprintf(queue, sizeof queue, "q%d", sizes[i]);
         scene_enqueue(s, queue, "old");
         assert_int_equal(enqueue_numbered(s, queue, sizes[i], 1), sizes[i] + 1);
         struct seen seen = {0};
@@ -159,7 +159,7 @@ static void a_task_is_the_plain_bytes_in_a_list(void **state)
     struct scene *s = *state;
     scene_enqueue(s, "q", "mine");
     char key[64];
-    snprintf(key, sizeof(key), "%s:queues:q", s->prefix);
+    snprintf(key, sizeof key, "%s:queues:q", s->prefix);
     raw_push(s->server->redis, key, "foreign", strlen("foreign"));
     char *list = raw_string(s->server->redis, "LRANGE %s 0 -1", key);
     assert_string_equal(list, "foreign\nmine\n");
@@ -192,9 +192,9 @@ static void every_byte_value_is_kept(void **state)
 {
     struct scene *s = *state;
     unsigned char bytes[512];
-    for (size_t i = 0; i < sizeof(bytes); i++)
+    for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)i;
-    assert_comes_out_same(s, "q", bytes, sizeof(bytes));
+    assert_comes_out_same(s, "q", bytes, sizeof bytes);
 }
 
 static void the_empty_task_is_a_task(void **state)
@@ -231,7 +231,7 @@ static void the_limit_can_be_set(void **state)
     struct scene *s = *state;
     struct muster_client *c;
     const struct muster_client_options o = {
-        .size = sizeof(o), .url = s->server->url, .prefix = s->prefix, .max_task_len = 3};
+        .size = sizeof o, .url = s->server->url, .prefix = s->prefix, .max_task_len = 3};
     assert_ok(muster_client_new(&c, &o));
     assert_ok(muster_task_enqueue(c, "q", "abc", 3, NULL));
     assert_err(muster_task_enqueue(c, "q", "abcd", 4, NULL), MUSTER_E_TOO_BIG);

@@ -50,9 +50,9 @@ static int add_failure(const struct muster_failure *failure, void *arg)
     struct listed *l = arg;
     size_t used = strlen(l->tasks);
     if (l->n < 64)
-        snprintf(l->entries[l->n], sizeof(l->entries[0]), "%s", failure->entry);
-    if (used + 32 < sizeof(l->tasks))
-        snprintf(l->tasks + used, sizeof(l->tasks) - used, "%.*s ", (int)failure->len, (const char *)failure->task);
+        snprintf(l->entries[l->n], sizeof l->entries[0], "%s", failure->entry);
+    if (used + 32 < sizeof l->tasks)
+        snprintf(l->tasks + used, sizeof l->tasks - used, "%.*s ", (int)failure->len, (const char *)failure->task);
     return ++l->n == l->stop_after;
 }
 
@@ -78,10 +78,10 @@ static int keep_failure(const struct muster_failure *failure, void *arg)
 {
     struct exact *e = arg;
     e->failure = *failure;
-    snprintf(e->entry, sizeof(e->entry), "%s", failure->entry);
-    snprintf(e->process, sizeof(e->process), "%s", failure->process);
-    snprintf(e->worker, sizeof(e->worker), "%s", failure->worker);
-    snprintf(e->group, sizeof(e->group), "%s", failure->group);
+    snprintf(e->entry, sizeof e->entry, "%s", failure->entry);
+    snprintf(e->process, sizeof e->process, "%s", failure->process);
+    snprintf(e->worker, sizeof e->worker, "%s", failure->worker);
+    snprintf(e->group, sizeof e->group, "%s", failure->group);
     memcpy(e->task, failure->task, failure->len);
     memcpy(e->message, failure->message.data, failure->message.len);
     return 0;
@@ -294,7 +294,7 @@ static void only_a_group_is_replayed_or_dropped(void **state)
     uint64_t n;
     for (int i = 0; i < 3; i++) {
         char stem[8];
-        snprintf(stem, sizeof(stem), "%c", 'a' + i);
+        snprintf(stem, sizeof stem, "%c", 'a' + i);
         fail_n(s, "q", i == 1 ? "odd" : "even", stem, 150);
     }
     assert_ok(muster_failed_replay(s->client, FILTER(.queue = "q", .group = "odd", .n = 149), &n));
@@ -443,7 +443,7 @@ static void what_is_not_allowed_is_refused_before_it_is_sent(void **state)
     int64_t before = redis_server_calls(s->server, NULL);
     for (size_t i = 0; i < N_OF(cases); i++) {
         struct muster_failed_filter f = cases[i].filter;
-        f.size = sizeof(f);
+        f.size = sizeof f;
         assert_err(muster_failed_replay(s->client, &f, &n), MUSTER_E_INVALID);
         assert_int_equal(n, 0);
         assert_err(muster_failed_drop(s->client, &f, &n), MUSTER_E_INVALID);

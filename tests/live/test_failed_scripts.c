@@ -41,7 +41,7 @@ static void add_entries(struct scene *s, const char *stem, int64_t from, int n, 
                               "end\n"
                               "redis.call('ZADD', P .. ':names', 'NX', 1, 'q')";
     char first[24];
-    snprintf(first, sizeof(first), "%lld", (long long)from);
+    snprintf(first, sizeof first, "%lld", (long long)from);
     raw_do(s->server->redis, "EVAL %s 1 %s %s %s %d %d", lua, s->prefix, stem, first, n, padding);
 }
 
@@ -88,12 +88,12 @@ static void the_scripts_own_names_keep_all_their_digits(void **state)
     enum { N = 30 };
     for (int i = 0; i < N; i++) {
         char task[16], score[32], name[12];
-        snprintf(task, sizeof(task), "t%d", i);
+        snprintf(task, sizeof task, "t%d", i);
         fail_task(s, "q", task, "g", "m");
         /* The score is the token that was drawn last. */
         char *last = raw_string(s->server->redis, "ZRANGE %s:failed:q -1 -1 WITHSCORES", s->prefix);
         char *token = raw_string(s->server->redis, "GET %s:token", s->prefix);
-        snprintf(score, sizeof(score), "%s", strchr(last, '\n') + 1);
+        snprintf(score, sizeof score, "%s", strchr(last, '\n') + 1);
         name_of(strtoll(score, NULL, 10), name);
         assert_string_equal(name, token);
         free(last);
@@ -149,7 +149,7 @@ static int64_t all_pages(struct scene *s, enum script_id id, const char *group, 
     int64_t n = 0;
     for (long long rest = 0, calls = 0; rest >= 0; calls++) {
         char from[24];
-        snprintf(from, sizeof(from), "%lld", rest);
+        snprintf(from, sizeof from, "%lld", rest);
         redisReply *reply = script_call(s, id, "q", group, at_most, from);
         assert_int_equal(reply->elements, 3);
         assert_int_equal(reply->element[0]->integer, 0);

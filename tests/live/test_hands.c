@@ -36,7 +36,7 @@ static void end_later(evutil_socket_t fd, short what, void *arg)
 static enum muster_outcome run_a_while(struct muster_process *p, void *arg)
 {
     struct running *r = arg;
-    struct slot *slot = calloc(1, sizeof(*slot));
+    struct slot *slot = calloc(1, sizeof *slot);
     r->now++;
     r->most = r->now > r->most ? r->now : r->most;
     *slot = (struct slot){.running = r, .process = p};
@@ -57,7 +57,7 @@ static void hands_are_all_used_and_never_exceeded(void **state)
     for (size_t i = 0; i < N_OF(hands); i++) {
         struct running r = {.scene = s};
         char id[8];
-        snprintf(id, sizeof(id), "w%zu", i);
+        snprintf(id, sizeof id, "w%zu", i);
         scene_enqueue_n(s, "q", "t", 60);
         struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = id, .hands = hands[i]});
         assert_ok(muster_worker_serve(w->worker, "q", 0, run_a_while, &r));
@@ -250,8 +250,8 @@ static enum muster_outcome call_everything(struct muster_process *p, void *arg)
 {
     struct calls *c = arg;
     static char group[202], message[64 * 1024 + 2];
-    memset(group, 'g', sizeof(group) - 1);
-    memset(message, 'm', sizeof(message) - 1);
+    memset(group, 'g', sizeof group - 1);
+    memset(message, 'm', sizeof message - 1);
     c->good = muster_process_end(p, MUSTER_FINISH) == MUSTER_E_STATE;
     c->good &= muster_process_set_retry(p, -1) == MUSTER_E_INVALID;
     c->good &= muster_process_set_retry(p, 0) == MUSTER_OK;

@@ -48,10 +48,10 @@ static void enqueue_some(struct world *w, int n, int at_front)
     if (waiting > BACKLOG_MAX)
         return;
     for (int i = 0; i < n; i++) {
-        int len = snprintf(names[i], sizeof(names[i]), "t%07d", w->n_tasks++);
+        int len = snprintf(names[i], sizeof names[i], "t%07d", w->n_tasks++);
         tasks[i] = (struct muster_bytes){names[i], (size_t)len};
     }
-    const struct muster_enqueue_options o = {.size = sizeof(o), .at_front = at_front};
+    const struct muster_enqueue_options o = {.size = sizeof o, .at_front = at_front};
     assert_ok(muster_task_enqueue_many(w->scene->client, queue, tasks, (size_t)n, &o, NULL));
 }
 
@@ -76,7 +76,7 @@ static void start_worker(struct world *w)
     if (w->slots[slot])
         return;
     char id[16];
-    snprintf(id, sizeof(id), "w%d", w->n_workers++);
+    snprintf(id, sizeof id, "w%d", w->n_workers++);
     struct worker_spec spec = {.id = id,
                                .ttl_ms = TTL_MS + draw(w, 3) * 150,
                                .hands = 1 + draw(w, 4),
@@ -257,7 +257,7 @@ static void enter_failed(struct world *w, struct account *accounts)
 
 static void assert_accounts(struct world *w)
 {
-    struct account *accounts = calloc((size_t)w->n_tasks, sizeof(*accounts));
+    struct account *accounts = calloc((size_t)w->n_tasks, sizeof *accounts);
     int n_failed = 0, n_lost = 0, n_twice = 0;
     enter_ends(w, accounts);
     enter_failed(w, accounts);

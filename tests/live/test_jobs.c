@@ -17,9 +17,9 @@ static void each_member_of_a_spec_is_in_the_record(void **state)
     struct scene *s = *state;
     const struct muster_backoff backoff = {.delay_ms = 100, .max_ms = 5000, .exponential = 1, .jitter_percent = 20};
     int64_t before_ms = server_now_ms(s);
-    job_put(s, "q:1", JOB_SPEC(.id = "id 1", .data = BYTES("bytes"), .priority = -3, .retries = 7, .track = 1,
-                               .delay_ms = 60000, .limit_ms = 1500, .tags = IDS("red", "a b"), .n_tags = 2,
-                               .backoff = &backoff));
+    job_put(s, "q:1",
+            JOB_SPEC(.id = "id 1", .data = BYTES("bytes"), .priority = -3, .retries = 7, .track = 1, .delay_ms = 60000,
+                     .limit_ms = 1500, .tags = IDS("red", "a b"), .n_tags = 2, .backoff = &backoff));
     struct job_seen job = job_look(s, "id 1");
     int64_t after_ms = server_now_ms(s);
     assert_int_equal(job.state, MUSTER_JOB_SCHEDULED);
@@ -34,7 +34,7 @@ static void each_member_of_a_spec_is_in_the_record(void **state)
     assert_in_range(job.since_ms, before_ms, after_ms);
     assert_in_range(job.due_at_ms, before_ms + 60000, after_ms + 60000);
     assert_string_equal(job.tags, "a b red ");
-    assert_memory_equal(&job.backoff, &backoff, sizeof(backoff));
+    assert_memory_equal(&job.backoff, &backoff, sizeof backoff);
     assert_string_equal(job.process, "");
     assert_string_equal(job.history, "put ");
 }
@@ -61,12 +61,13 @@ static void names_and_data_hold_any_bytes_that_they_may(void **state)
 {
     struct scene *s = *state;
     char longest[MUSTER_JOB_ID_MAX + 1], listed[MUSTER_JOB_ID_MAX + 2];
-    memset(longest, 0xe9, sizeof(longest) - 1);
-    longest[sizeof(longest) - 1] = '\0';
-    job_put(s, longest, JOB_SPEC(.id = longest, .data = BYTES("a\0b\r\n"), .tags = IDS(longest), .n_tags = 1,
-                                 .after = IDS("nobody"), .n_after = 1));
+    memset(longest, 0xe9, sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    job_put(s, longest,
+            JOB_SPEC(.id = longest, .data = BYTES("a\0b\r\n"), .tags = IDS(longest), .n_tags = 1,
+                     .after = IDS("nobody"), .n_after = 1));
     assert_string_equal(job_look(s, longest).queue, longest);
-    snprintf(listed, sizeof(listed), "%s ", longest);
+    snprintf(listed, sizeof listed, "%s ", longest);
     assert_jobs_listed(s, JOB_FILTER(.tag = longest), listed);
     struct taken taken;
     assert_ok(take_n(s, longest, 1, 60000, &taken));
@@ -95,7 +96,7 @@ static void many_are_got_in_order_and_the_missing_are_named(void **state)
     const char *ids[40];
     int n = 0;
     for (size_t i = 0; i < N_OF(names); i++) {
-        snprintf(names[i], sizeof(names[i]), "job-%zu", i);
+        snprintf(names[i], sizeof names[i], "job-%zu", i);
         ids[i] = names[i];
         if (i % 7 == 3)
             continue;
@@ -134,8 +135,8 @@ static void names_and_numbers_are_checked_before_anything_is_sent(void **state)
 {
     struct scene *s = *state;
     static char huge[10001], long_name[202];
-    memset(huge, 'x', sizeof(huge) - 1);
-    memset(long_name, 'x', sizeof(long_name) - 1);
+    memset(huge, 'x', sizeof huge - 1);
+    memset(long_name, 'x', sizeof long_name - 1);
     const struct muster_backoff wrong_backoff[] = {{.delay_ms = -1}, {.max_ms = -1}, {.jitter_percent = 101}};
     const struct {
         const char *queue;
@@ -192,9 +193,9 @@ static void too_many_and_too_large_are_refused_before_anything_is_sent(void **st
     static char tags[MUSTER_JOB_AFTER_MAX + 1][8];
     struct muster_client *small;
     const struct muster_client_options o = {
-        .size = sizeof(o), .url = s->server->url, .prefix = s->prefix, .max_task_len = 4};
+        .size = sizeof o, .url = s->server->url, .prefix = s->prefix, .max_task_len = 4};
     for (size_t i = 0; i < N_OF(many); i++) {
-        snprintf(tags[i], sizeof(tags[i]), "%zu", i);
+        snprintf(tags[i], sizeof tags[i], "%zu", i);
         many[i] = tags[i];
     }
     job_not_put(s, "q", JOB_SPEC(.id = "a", .tags = many, .n_tags = MUSTER_JOB_TAGS_MAX + 1), MUSTER_E_TOO_BIG, "101");
@@ -204,8 +205,9 @@ static void too_many_and_too_large_are_refused_before_anything_is_sent(void **st
     assert_err(muster_task_enqueue_unique(small, "q", "12345", 5, NULL), MUSTER_E_TOO_BIG);
     muster_client_free(small);
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:format", s->prefix), 0);
-    job_put(s, "q", JOB_SPEC(.id = "a", .tags = many, .n_tags = MUSTER_JOB_TAGS_MAX, .after = many,
-                             .n_after = MUSTER_JOB_AFTER_MAX));
+    job_put(s, "q",
+            JOB_SPEC(.id = "a", .tags = many, .n_tags = MUSTER_JOB_TAGS_MAX, .after = many,
+                     .n_after = MUSTER_JOB_AFTER_MAX));
     assert_int_equal(job_look(s, "a").n_tags, MUSTER_JOB_TAGS_MAX);
     assert_job_state(s, "a", MUSTER_JOB_WAITING);
 }
@@ -216,7 +218,7 @@ static void too_many_and_too_large_are_refused_before_anything_is_sent(void **st
 static void a_made_id_is_known_also_when_nobody_answered(void **state)
 {
     struct muster_client *c;
-    const struct muster_client_options o = {.size = sizeof(o), .url = "unix:///nowhere/redis.sock"};
+    const struct muster_client_options o = {.size = sizeof o, .url = "unix:///nowhere/redis.sock"};
     char id[MUSTER_JOB_ID_MAX + 1];
     (void)state;
     assert_ok(muster_client_new(&c, &o));
@@ -294,8 +296,9 @@ static void a_failed_job_gives_way_to_a_new_one(void **state)
 static void what_a_replacement_does_not_give_stays(void **state)
 {
     struct scene *s = *state;
-    job_put(s, "q", JOB_SPEC(.id = "a", .data = BYTES("old"), .priority = 4, .retries = 9, .limit_ms = 700,
-                             .tags = IDS("red"), .n_tags = 1, .delay_ms = 60000));
+    job_put(s, "q",
+            JOB_SPEC(.id = "a", .data = BYTES("old"), .priority = 4, .retries = 9, .limit_ms = 700, .tags = IDS("red"),
+                     .n_tags = 1, .delay_ms = 60000));
     int64_t due_at_ms = job_look(s, "a").due_at_ms;
     job_put(s, "r", JOB_SPEC(.id = "a", .replace = 1, .data = BYTES("new")));
     struct job_seen job = job_look(s, "a");
@@ -307,8 +310,9 @@ static void what_a_replacement_does_not_give_stays(void **state)
     assert_int_equal(job.retries, 9);
     assert_int_equal(job.limit_ms, 700);
     assert_string_equal(job.tags, "red ");
-    job_put(s, "r", JOB_SPEC(.id = "a", .replace = 1, .priority = MUSTER_ZERO, .retries = MUSTER_ZERO,
-                             .limit_ms = MUSTER_ZERO, .delay_ms = MUSTER_ZERO, .tags = IDS("blue"), .n_tags = 1));
+    job_put(s, "r",
+            JOB_SPEC(.id = "a", .replace = 1, .priority = MUSTER_ZERO, .retries = MUSTER_ZERO, .limit_ms = MUSTER_ZERO,
+                     .delay_ms = MUSTER_ZERO, .tags = IDS("blue"), .n_tags = 1));
     job = job_look(s, "a");
     assert_int_equal(job.state, MUSTER_JOB_WAITING);
     assert_string_equal(job.data, "new");
@@ -415,8 +419,9 @@ static void a_recurring_job_waits_for_nobody(void **state)
 static void a_recurring_job_makes_others_that_are_as_it_says(void **state)
 {
     struct scene *s = *state;
-    job_put(s, "q", JOB_SPEC(.id = "r", .data = BYTES("d"), .every_ms = 60000, .priority = 2, .retries = 1,
-                             .tags = IDS("red"), .n_tags = 1, .backlog = 2));
+    job_put(s, "q",
+            JOB_SPEC(.id = "r", .data = BYTES("d"), .every_ms = 60000, .priority = 2, .retries = 1, .tags = IDS("red"),
+                     .n_tags = 1, .backlog = 2));
     struct job_seen job = job_look(s, "r");
     assert_int_equal(job.state, MUSTER_JOB_RECURRING);
     assert_int_equal(job.every_ms, 60000);

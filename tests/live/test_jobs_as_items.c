@@ -44,7 +44,7 @@ static void produce(struct scene *s, int seed)
     for (int i = 0; i < N_ITEMS; i++) {
         char id[16];
         int n = (i * 37 + seed * 53) % N_ITEMS;
-        snprintf(id, sizeof(id), "%d", n);
+        snprintf(id, sizeof id, "%d", n);
         int err = muster_job_put(c, "q", JOB_SPEC(.id = id, .data = {id, strlen(id)}), NULL);
         is_bad |= err != MUSTER_OK && err != MUSTER_E_EXISTS;
     }
@@ -122,10 +122,10 @@ static void an_id_and_data_of_any_bytes_come_back_as_they_were(void **state)
     for (int i = 0; i < MUSTER_JOB_ID_MAX; i++)
         id[i] = (unsigned char)(i < 95 ? 32 + i : 128 + (i - 95) % 128);
     id[MUSTER_JOB_ID_MAX] = '\0';
-    job_put(s, "q", JOB_SPEC(.id = (char *)id, .data = {data, sizeof(data)}));
+    job_put(s, "q", JOB_SPEC(.id = (char *)id, .data = {data, sizeof data}));
     assert_ok(take_n(s, "q", 1, A_MINUTE, &taken));
-    assert_int_equal(taken.rows[0].len, sizeof(data));
-    assert_memory_equal(taken.rows[0].task, data, sizeof(taken.rows[0].task) - 1);
+    assert_int_equal(taken.rows[0].len, sizeof data);
+    assert_memory_equal(taken.rows[0].task, data, sizeof taken.rows[0].task - 1);
     assert_string_equal(job_look(s, (char *)id).process, taken.rows[0].id);
     assert_ok(muster_lease_finish(s->client, taken.rows[0].id, NULL));
 }
@@ -155,18 +155,28 @@ static bool end_twin(struct scene *s, struct twin *t, int how)
 {
     bool was_cancelled = job_look(s, t->id).cancelled;
     switch (how) {
-    case 0: assert_ok(muster_lease_finish(s->client, t->process, NULL)); return false;
-    case 1: assert_ok(muster_lease_fail(s->client, t->process, "g", NULL)); return false;
-    case 2: assert_ok(muster_lease_give_back(s->client, t->process)); return !was_cancelled;
-    case 3: assert_ok(muster_lease_retry(s->client, t->process, A_MINUTE)); break;
-    default: assert_ok(muster_lease_retry(s->client, t->process, 0)); break;
+    case 0:
+        assert_ok(muster_lease_finish(s->client, t->process, NULL));
+        return false;
+    case 1:
+        assert_ok(muster_lease_fail(s->client, t->process, "g", NULL));
+        return false;
+    case 2:
+        assert_ok(muster_lease_give_back(s->client, t->process));
+        return !was_cancelled;
+    case 3:
+        assert_ok(muster_lease_retry(s->client, t->process, A_MINUTE));
+        break;
+    default:
+        assert_ok(muster_lease_retry(s->client, t->process, 0));
+        break;
     }
     return job_is_there(s, t->id) && job_look(s, t->id).state != MUSTER_JOB_FAILED;
 }
 
 static void step(struct scene *s, struct twin *twins, int what, struct twin *t, const char *text)
 {
-    const struct muster_failed_filter all = {.size = sizeof(all), .queue = "q"};
+    const struct muster_failed_filter all = {.size = sizeof all, .queue = "q"};
     struct taken taken;
     switch (what) {
     case 0:
@@ -177,7 +187,9 @@ static void step(struct scene *s, struct twin *twins, int what, struct twin *t, 
         t->is_alive = true;
         break;
     case 3:
-    case 4: (void)take_n(s, "q", 1, A_MINUTE, &taken); break;
+    case 4:
+        (void)take_n(s, "q", 1, A_MINUTE, &taken);
+        break;
     case 5:
     case 6:
     case 7:
@@ -191,7 +203,9 @@ static void step(struct scene *s, struct twin *twins, int what, struct twin *t, 
             t->is_alive = is_running;
         }
         break;
-    case 9: scene_enqueue(s, "q", text); break; /* an equal plain task is another matter */
+    case 9:
+        scene_enqueue(s, "q", text);
+        break; /* an equal plain task is another matter */
     case 10:
         if (rand() % 4 == 0) {
             assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
@@ -202,8 +216,7 @@ static void step(struct scene *s, struct twin *twins, int what, struct twin *t, 
     case 11:
         assert_ok(muster_failed_replay(s->client, &all, NULL));
         for (int i = 0; i < N_TEXTS; i++)
-            if (*twins[i].id && job_is_there(s, twins[i].id) &&
-                job_look(s, twins[i].id).state == MUSTER_JOB_WAITING)
+            if (*twins[i].id && job_is_there(s, twins[i].id) && job_look(s, twins[i].id).state == MUSTER_JOB_WAITING)
                 twins[i].is_alive = true;
         break;
     }

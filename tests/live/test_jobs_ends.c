@@ -21,8 +21,7 @@
 static int note_what(const struct muster_process_info *p, void *arg)
 {
     char *text = arg;
-    sprintf(text + strlen(text), "%s%.*s ", p->job ? "job:" : "", (int)p->len,
-            p->task ? (const char *)p->task : "");
+    sprintf(text + strlen(text), "%s%.*s ", p->job ? "job:" : "", (int)p->len, p->task ? (const char *)p->task : "");
     assert_true(!p->job == !p->record);
     assert_null(muster_process_id_check(p->id));
     assert_in_range(p->ends_at_ms, p->started_at_ms + A_MINUTE - 1000, p->started_at_ms + A_MINUTE + 1000);
@@ -37,7 +36,7 @@ static void tasks_and_jobs_come_out_in_turn_between_those_of_other_priorities(vo
     job_put(s, "q", JOB_SPEC(.id = "last", .data = BYTES("last"), .priority = 1));
     for (int i = 0; i < 3; i++) {
         char id[8];
-        snprintf(id, sizeof(id), "j%d", i);
+        snprintf(id, sizeof id, "j%d", i);
         job_put(s, "q", JOB_SPEC(.id = id, .data = {id, strlen(id)}));
     }
     scene_enqueue_n(s, "q", "t", 3);
@@ -50,7 +49,7 @@ static void tasks_and_jobs_come_out_in_turn_between_those_of_other_priorities(vo
         bool is_job = !strncmp(at, "job:", 4);
         if (strncmp(at, "job:last", 8) == 0)
             break;
-        snprintf(expected, sizeof(expected), is_job ? "job:j%zu " : "t%zu ", is_job ? jobs++ : tasks++);
+        snprintf(expected, sizeof expected, is_job ? "job:j%zu " : "t%zu ", is_job ? jobs++ : tasks++);
         assert_memory_equal(at, expected, strlen(expected));
     }
     assert_int_equal(jobs, 3);
@@ -90,7 +89,7 @@ static void processes_are_listed_with_their_jobs_and_data(void **state)
     struct scene *s = *state;
     char text[256] = "";
     const struct muster_bytes wanted = BYTES("data");
-    const struct muster_process_filter f = {sizeof(f), "q", NULL, &wanted};
+    const struct muster_process_filter f = {sizeof f, "q", NULL, &wanted};
     job_put(s, "q", JOB_SPEC(.id = "a", .data = BYTES("data"), .priority = -1));
     job_put(s, "q", JOB_SPEC(.id = "b", .data = BYTES("other"), .priority = -1));
     const char *a = job_take(s, "q", "a");
@@ -241,8 +240,7 @@ static void a_retry_comes_due_by_the_clock_of_redis(void **state)
     assert_ok(muster_lease_retry(s->client, job_take(s, "q", "a"), SHORT));
     await_server_ms(s, job_look(s, "a").due_at_ms);
     assert_ok(muster_lease_finish(s->client, job_take(s, "q", "a"), NULL));
-    assert_string_equal(job_look(s, "a").history,
-                        "put taken=.lease retried ready taken=.lease completed=.lease ");
+    assert_string_equal(job_look(s, "a").history, "put taken=.lease retried ready taken=.lease completed=.lease ");
 }
 
 static void a_lease_that_lapses_counts_a_crash_and_three_fail_the_job(void **state)
@@ -276,9 +274,9 @@ static void new_data_are_what_the_next_taker_gets(void **state)
     assert_err(muster_lease_extend(s->client, process, EXTEND(.data = &(struct muster_bytes){NULL, 3})),
                MUSTER_E_INVALID);
     scene_enqueue(s, "q", "plain");
-    assert_err(muster_lease_extend(s->client, take_one(s, "q", "plain"),
-                                   EXTEND(.data = &(struct muster_bytes)BYTES("x"))),
-               MUSTER_E_STATE);
+    assert_err(
+        muster_lease_extend(s->client, take_one(s, "q", "plain"), EXTEND(.data = &(struct muster_bytes)BYTES("x"))),
+        MUSTER_E_STATE);
     assert_words(s, "plain task");
 }
 

@@ -112,14 +112,14 @@ static void an_advance_a_completion_and_whom_it_releases_are_heard(void **state)
     assert_ok(err);
     static const char first[] = "a:q:put! ready:q:put later:q:put a:q:taken@.lease=.lease! a:q:advanced@.lease=r! "
                                 "a:r:put=q! a:r:taken@.lease=.lease! a:r:completed@.lease=.lease! ";
-    assert_memory_equal(h.heard, first, sizeof(first) - 1);
-    const char *rest = h.heard + sizeof(first) - 1; /* of a set: in no order */
+    assert_memory_equal(h.heard, first, sizeof first - 1);
+    const char *rest = h.heard + sizeof first - 1; /* of a set: in no order */
     assert_true(!strcmp(rest, "ready:q:ready later:q:scheduled ") || !strcmp(rest, "later:q:scheduled ready:q:ready "));
 }
 
 static void fail_and_come_back(struct scene *s)
 {
-    const struct muster_failed_filter all = {.size = sizeof(all), .queue = "q"};
+    const struct muster_failed_filter all = {.size = sizeof all, .queue = "q"};
     job_put(s, "q", JOB_SPEC(.id = "a", .retries = 1));
     assert_ok(muster_lease_retry(s->client, job_take(s, "q", "a"), SHORT));
     await_server_ms(s, job_look(s, "a").due_at_ms);
@@ -175,8 +175,8 @@ static void a_cancel_is_heard_in_each_state_once(void **state)
     int err = muster_job_listen(c, NULL, SOON_MS, act, note_event, &h);
     muster_client_free(c);
     assert_ok(err);
-    static const char *const ids[] = {"run:q:cancelled", "bad:q:cancelled", "wait:q:cancelled", "needs:q:cancelled",
-                                      "later:q:cancelled", "every:q:cancelled"};
+    static const char *const ids[] = {"run:q:cancelled",   "bad:q:cancelled",   "wait:q:cancelled",
+                                      "needs:q:cancelled", "later:q:cancelled", "every:q:cancelled"};
     for (size_t i = 0; i < N_OF(ids); i++) {
         const char *found = strstr(h.heard, ids[i]);
         if (!found || strstr(found + 1, ids[i]))

@@ -148,7 +148,7 @@ static void a_history_keeps_its_first_line_and_its_newest(void **state)
     job_put(s, "q", JOB_SPEC(.id = "a"));
     for (int i = 0; i < 9; i++) {
         char line[8];
-        snprintf(line, sizeof(line), "%d", i);
+        snprintf(line, sizeof line, "%d", i);
         assert_ok(muster_job_change(s->client, "a", JOB_CHANGE(.log = line)));
     }
     assert_string_equal(job_look(s, "a").history, "put log=7 log=8 ");
@@ -191,7 +191,7 @@ static void what_happens_to_jobs_is_counted(void **state)
         sum += stats.wait.histogram[i];
     assert_int_equal(sum, 3);
     assert_true(stats.wait.mean_ms >= 0 && stats.wait.deviation_ms >= 0);
-    assert_memory_equal(stats_of(s, "q", day).run.histogram, stats.run.histogram, sizeof(stats.run.histogram));
+    assert_memory_equal(stats_of(s, "q", day).run.histogram, stats.run.histogram, sizeof stats.run.histogram);
 }
 
 /* What the scripts have counted, with times that no test can make. */
@@ -224,7 +224,7 @@ static void a_day_without_any_is_all_zero(void **state)
 {
     struct scene *s = *state;
     struct muster_stats stats = stats_of(s, "q", 3), zero = {.day = 3};
-    assert_memory_equal(&stats, &zero, sizeof(zero));
+    assert_memory_equal(&stats, &zero, sizeof zero);
     assert_err(muster_stats_get(s->client, "q", -2, &stats), MUSTER_E_INVALID);
     assert_err(muster_stats_get(s->client, "", -1, &stats), MUSTER_E_INVALID);
     raw_do(s->server->redis, "SET %s:stats:4:q x", s->prefix);

@@ -34,14 +34,14 @@ static void first_in_is_first_out_at_the_largest_priorities_too(void **state)
     static const int priorities[] = {2147483647, 2147483646, 100000000, -100000000, -2147483647, -2147483647 - 1};
     char id[16], expected[512] = "";
     for (int i = 0; i < 30; i++) {
-        snprintf(id, sizeof(id), "%d.%d", 5 - i % 6, 9 - i / 6); /* names that sort the other way round */
+        snprintf(id, sizeof id, "%d.%d", 5 - i % 6, 9 - i / 6); /* names that sort the other way round */
         job_put(s, "q", JOB_SPEC(.id = id, .priority = priorities[i % 6]));
     }
     for (int i = 0; i < 30; i++)
         sprintf(expected + strlen(expected), "%d.%d ", i / 5, 9 - i % 5);
     assert_jobs_listed(s, JOB_FILTER(.queue = "q", .state = MUSTER_JOB_WAITING), expected);
     for (int i = 0; i < 30; i++) {
-        snprintf(id, sizeof(id), "%d.%d", i / 5, 9 - i % 5);
+        snprintf(id, sizeof id, "%d.%d", i / 5, 9 - i % 5);
         assert_ok(muster_lease_finish(s->client, job_take(s, "q", id), NULL));
     }
 }
@@ -67,8 +67,8 @@ static void without_its_dependencies_a_job_still_waits_for_its_time(void **state
         const char *id = i ? "one by one" : "all";
         job_put(s, "q", JOB_SPEC(.id = id, .delay_ms = A_MINUTE, .after = IDS("a"), .n_after = 1));
         int64_t due_at_ms = job_look(s, "all").put_at_ms + A_MINUTE;
-        assert_ok(muster_job_change(s->client, id, i ? JOB_CHANGE(.not_after = IDS("a"), .n_not_after = 1)
-                                                     : JOB_CHANGE(.not_after_all = 1)));
+        assert_ok(muster_job_change(
+            s->client, id, i ? JOB_CHANGE(.not_after = IDS("a"), .n_not_after = 1) : JOB_CHANGE(.not_after_all = 1)));
         assert_job_state(s, id, MUSTER_JOB_SCHEDULED);
         assert_in_range(job_look(s, id).due_at_ms, due_at_ms, due_at_ms + (i ? 5000 : 0));
     }
@@ -165,7 +165,7 @@ static void a_tracked_and_tagged_job_leaves_nothing_behind(void **state)
             assert_ok(muster_lease_finish(s->client, job_take(s, "q", "a"), NULL));
         } else if (way == 1) {
             assert_ok(muster_lease_fail(s->client, job_take(s, "q", "a"), NULL, NULL));
-            const struct muster_failed_filter f = {.size = sizeof(f), .queue = "q"};
+            const struct muster_failed_filter f = {.size = sizeof f, .queue = "q"};
             assert_ok(muster_failed_drop(s->client, &f, NULL));
         } else if (way == 2) {
             assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL));

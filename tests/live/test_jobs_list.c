@@ -14,7 +14,7 @@ static void put_n(struct scene *s, const char *queue, const char *stem, int n)
 {
     for (int i = 0; i < n; i++) {
         char id[32];
-        snprintf(id, sizeof(id), "%s%d", stem, i);
+        snprintf(id, sizeof id, "%s%d", stem, i);
         job_put(s, queue, JOB_SPEC(.id = id, .tags = IDS("all"), .n_tags = 1));
     }
 }
@@ -78,7 +78,7 @@ static void long_lists_are_read_in_pages(void **state)
     struct scene *s = *state;
     char text[1024] = "", id[8];
     for (int i = 10; i < 60; i++) { /* names that sort as they were put: a millisecond may see several */
-        snprintf(id, sizeof(id), "j%d", i);
+        snprintf(id, sizeof id, "j%d", i);
         job_put(s, "q", JOB_SPEC(.id = id, .tags = IDS("all"), .n_tags = 1));
         if (i >= 23 && i < 58)
             strcat(strcat(text, id), " ");
@@ -108,7 +108,7 @@ static void failed_jobs_are_listed_newest_first_by_group(void **state)
     struct scene *s = *state;
     for (int i = 0; i < 20; i++) {
         char id[8];
-        snprintf(id, sizeof(id), "f%d", i);
+        snprintf(id, sizeof id, "f%d", i);
         job_put(s, "q", JOB_SPEC(.id = id));
         assert_ok(muster_lease_fail(s->client, job_take(s, "q", id), i % 2 ? "odd" : "even", NULL));
         scene_enqueue(s, "q", "plain");
@@ -180,8 +180,8 @@ static void tags_are_listed_by_how_many_jobs_have_them(void **state)
     assert_tags(s, 3, UINT64_MAX, "");
     assert_tags(s, UINT64_MAX, UINT64_MAX, "");
     assert_tags(s, 0, 0, "");
-    assert_ok(muster_job_change(s->client, "a", JOB_CHANGE(.untag = IDS("red", "none"), .n_untag = 2,
-                                                            .tag = IDS("new", "blue"), .n_tag = 2)));
+    assert_ok(muster_job_change(
+        s->client, "a", JOB_CHANGE(.untag = IDS("red", "none"), .n_untag = 2, .tag = IDS("new", "blue"), .n_tag = 2)));
     assert_string_equal(job_look(s, "a").tags, "blue new ");
     assert_ok(muster_job_cancel(s->client, N_IDS("b", "c"), 0, NULL));
     assert_tags(s, 0, 10, "new=1 blue=1 ");
@@ -213,7 +213,7 @@ static void a_change_is_logged_tracked_or_refused(void **state)
 {
     struct scene *s = *state;
     static char line[MUSTER_JOB_LOG_MAX + 2];
-    memset(line, 'x', sizeof(line) - 1);
+    memset(line, 'x', sizeof line - 1);
     job_put(s, "q", JOB_SPEC(.id = "a"));
     assert_ok(muster_job_change(s->client, "a", JOB_CHANGE(.log = "half way", .track = 1)));
     assert_string_equal(job_look(s, "a").history, "put log=half way ");
@@ -241,7 +241,7 @@ static void a_job_has_a_hundred_tags_at_most_however_they_came(void **state)
     static char tags[MUSTER_JOB_TAGS_MAX + 1][8];
     const char *all[MUSTER_JOB_TAGS_MAX + 1];
     for (size_t i = 0; i < N_OF(all); i++) {
-        snprintf(tags[i], sizeof(tags[i]), "t%zu", i);
+        snprintf(tags[i], sizeof tags[i], "t%zu", i);
         all[i] = tags[i];
     }
     job_put(s, "q", JOB_SPEC(.id = "a", .tags = all, .n_tags = 60));
@@ -261,8 +261,8 @@ static void dependencies_are_added_and_taken_away(void **state)
     put_n(s, "q", "j", 3);
     job_put(s, "q", JOB_SPEC(.id = "a", .after = IDS("j0"), .n_after = 1));
     job_put(s, "q", JOB_SPEC(.id = "b", .after = IDS("j0", "j1"), .n_after = 2));
-    assert_ok(muster_job_change(s->client, "a", JOB_CHANGE(.after = IDS("j1", "j2"), .n_after = 2,
-                                                            .not_after = IDS("j0"), .n_not_after = 1)));
+    assert_ok(muster_job_change(
+        s->client, "a", JOB_CHANGE(.after = IDS("j1", "j2"), .n_after = 2, .not_after = IDS("j0"), .n_not_after = 1)));
     assert_string_equal(job_look(s, "a").after, "j1 j2 ");
     assert_string_equal(job_look(s, "j1").before, "a b ");
     assert_ok(muster_job_change(s->client, "a", JOB_CHANGE(.not_after = IDS("j1", "j2"), .n_not_after = 2)));
@@ -357,7 +357,7 @@ static void a_queue_is_deleted_with_all_its_jobs(void **state)
     assert_non_null(strstr(job.message, "j5"));
     assert_ok(muster_lease_give_back(s->client, busy));
     assert_false(job_is_there(s, "busy"));
-    const struct muster_failed_filter f = {.size = sizeof(f), .queue = "r"};
+    const struct muster_failed_filter f = {.size = sizeof f, .queue = "r"};
     assert_ok(muster_failed_drop(s->client, &f, NULL));
     assert_tags(s, 0, 9, "");
 }

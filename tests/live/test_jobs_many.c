@@ -99,11 +99,20 @@ static void do_op(struct scene *s, const char *queue, enum op op, const char *id
 {
     struct taken one;
     switch (op) {
-    case PUT: job_put(s, queue, JOB_SPEC(.id = id, .priority = 1)); break;
-    case TAKE: assert_ok(take_n(s, queue, 1, 3600000, &one)); break;
-    case CANCEL: assert_ok(muster_job_cancel(s->client, &id, 1, 0, NULL)); break;
-    case CHANGE: assert_ok(muster_job_change(s->client, id, JOB_CHANGE(.priority = -3))); break;
-    case N_OPS: break;
+    case PUT:
+        job_put(s, queue, JOB_SPEC(.id = id, .priority = 1));
+        break;
+    case TAKE:
+        assert_ok(take_n(s, queue, 1, 3600000, &one));
+        break;
+    case CANCEL:
+        assert_ok(muster_job_cancel(s->client, &id, 1, 0, NULL));
+        break;
+    case CHANGE:
+        assert_ok(muster_job_change(s->client, id, JOB_CHANGE(.priority = -3)));
+        break;
+    case N_OPS:
+        break;
     }
 }
 
@@ -116,7 +125,7 @@ static int64_t cost(struct scene *s, const char *queue, enum op op)
     int64_t least = INT64_MAX;
     for (int i = 0; i < 30; i++) {
         char id[32];
-        snprintf(id, sizeof(id), "%s %s cost %d", queue, op_names[op], i);
+        snprintf(id, sizeof id, "%s %s cost %d", queue, op_names[op], i);
         if (op != PUT)
             job_put(s, queue, JOB_SPEC(.id = id, .priority = op == TAKE ? -9 : 1));
         int64_t before = redis_server_calls(s->server, NULL);
@@ -136,12 +145,12 @@ static double time_us(struct scene *s, const char *queue, enum op op)
 {
     char id[32];
     for (int i = 0; i < TIMED && op != PUT; i++) {
-        snprintf(id, sizeof(id), "%s %s %d", queue, op_names[op], i);
+        snprintf(id, sizeof id, "%s %s %d", queue, op_names[op], i);
         job_put(s, queue, JOB_SPEC(.id = id, .priority = op == TAKE ? -9 : 1));
     }
     int64_t before = server_us(s);
     for (int i = 0; i < TIMED; i++) {
-        snprintf(id, sizeof(id), "%s %s %d", queue, op_names[op], i);
+        snprintf(id, sizeof id, "%s %s %d", queue, op_names[op], i);
         do_op(s, queue, op, id);
     }
     return (double)(server_us(s) - before) / TIMED;
@@ -155,7 +164,7 @@ static void among_400_000_jobs_order_and_cost_are_those_of_a_few(void **state)
     fill(s);
     for (int i = 0; i < 3; i++) {
         char id[8];
-        snprintf(id, sizeof(id), "few%d", i);
+        snprintf(id, sizeof id, "few%d", i);
         job_put(s, "few", JOB_SPEC(.id = id));
     }
     assert_int_equal(job_count(s, "q", MUSTER_JOB_WAITING), N_JOBS + 1);

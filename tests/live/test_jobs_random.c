@@ -98,7 +98,7 @@ static struct acting_worker *any_worker(struct world *w)
 static void mean(struct effect *e, const char *id, int places)
 {
     assert_true((size_t)e->n_meant < N_OF(e->meant));
-    snprintf(e->meant[e->n_meant].id, sizeof(e->meant[0].id), "%s", id);
+    snprintf(e->meant[e->n_meant].id, sizeof e->meant[0].id, "%s", id);
     e->meant[e->n_meant++].places = places;
 }
 
@@ -134,8 +134,8 @@ static void take_snapshot(struct world *w, struct snapshot *out)
     assert_true(out->n <= JOBS_MAX);
     for (int i = 0; i < out->n; i++) {
         struct redisReply **from = reply->element[i]->element;
-        snprintf(out->jobs[i].id, sizeof(out->jobs[i].id), "%s", from[0]->str);
-        snprintf(out->jobs[i].queue, sizeof(out->jobs[i].queue), "%s", from[3]->str);
+        snprintf(out->jobs[i].id, sizeof out->jobs[i].id, "%s", from[0]->str);
+        snprintf(out->jobs[i].queue, sizeof out->jobs[i].queue, "%s", from[3]->str);
         out->jobs[i].place = place_of(from[1]->str);
         out->jobs[i].is_marked = from[2]->len > 0;
     }
@@ -219,7 +219,7 @@ static int any_fields(struct world *w, const char **args, bool *delays, bool *re
         fields[n++] = "every", fields[n++] = "3600000";
     if (draw(w, 4) == 0)
         fields[n++] = "tracked", fields[n++] = "1";
-    memcpy(args, fields, (size_t)n * sizeof(*fields));
+    memcpy(args, fields, (size_t)n * sizeof *fields);
     return n;
 }
 
@@ -339,10 +339,10 @@ static int some_processes(struct world *w, const char *holder, struct process *p
     int found = (int)reply->elements;
     for (int k = 0; k < found; k++) {
         struct redisReply **from = reply->element[k]->element;
-        snprintf(p[k].holder, sizeof(p[k].holder), "%s", from[0]->str);
-        snprintf(p[k].queue, sizeof(p[k].queue), "%s", from[1]->str);
-        snprintf(p[k].field, sizeof(p[k].field), "%s", from[2]->str);
-        snprintf(p[k].task, sizeof(p[k].task), "%s", from[3]->str);
+        snprintf(p[k].holder, sizeof p[k].holder, "%s", from[0]->str);
+        snprintf(p[k].queue, sizeof p[k].queue, "%s", from[1]->str);
+        snprintf(p[k].field, sizeof p[k].field, "%s", from[2]->str);
+        snprintf(p[k].task, sizeof p[k].task, "%s", from[3]->str);
         p[k].is_marked = from[4]->len > 0;
     }
     freeReplyObject(reply);
@@ -395,7 +395,7 @@ static bool enqueue(struct world *w, struct effect *e)
 {
     char task[16];
     (void)e;
-    snprintf(task, sizeof(task), "t%07d", w->n_tasks++);
+    snprintf(task, sizeof task, "t%07d", w->n_tasks++);
     freeReplyObject(script_call(w->s, SCRIPT_ENQUEUE, any_queue(w), draw(w, 4) ? "0" : "1", "", "0", "0", task));
     return true;
 }

@@ -37,18 +37,20 @@ static void what_is_made_is_as_the_recurring_one_is_by_then(void **state)
 {
     struct scene *s = *state;
     const struct muster_backoff backoff = {.delay_ms = 700, .max_ms = 9000, .exponential = 1, .jitter_percent = 5};
-    job_put(s, "q", EVERY(.id = "r", .data = BYTES("old"), .limit_ms = 4000, .backoff = &backoff, .track = 1,
-                          .tags = IDS("red", "blue"), .n_tags = 2));
+    job_put(s, "q",
+            EVERY(.id = "r", .data = BYTES("old"), .limit_ms = 4000, .backoff = &backoff, .track = 1,
+                  .tags = IDS("red", "blue"), .n_tags = 2));
     pass(s, "r", 0);
     assert_ok(muster_lease_finish(s->client, job_take(s, "q", "r-1"), NULL));
     struct job_seen job = job_look(s, "r-1");
     assert_int_equal(job.limit_ms, 4000);
-    assert_memory_equal(&job.backoff, &backoff, sizeof(backoff));
+    assert_memory_equal(&job.backoff, &backoff, sizeof backoff);
     assert_int_equal(job.retries, MUSTER_JOB_RETRIES_DEFAULT);
     assert_int_equal(job.every_ms, 0);
     assert_string_equal(job.tags, "blue red ");
-    assert_ok(muster_job_change(s->client, "r", JOB_CHANGE(.tag = IDS("new"), .n_tag = 1, .untag = IDS("red"),
-                                                            .n_untag = 1, .priority = -2, .data = BYTES("new"))));
+    assert_ok(muster_job_change(s->client, "r",
+                                JOB_CHANGE(.tag = IDS("new"), .n_tag = 1, .untag = IDS("red"), .n_untag = 1,
+                                           .priority = -2, .data = BYTES("new"))));
     pass(s, "r", 0);
     job_take(s, "q", "r-2");
     job = job_look(s, "r-2");
@@ -102,8 +104,9 @@ static void one_that_is_put_again_is_refused_or_goes_on_counting(void **state)
     pass(s, "r", 2);
     assert_ok(take_n(s, "q", 9, A_MINUTE, &(struct taken){0}));
     job_not_put(s, "q", EVERY(.id = "r"), MUSTER_E_EXISTS, "is recurring");
-    job_put(s, "p", JOB_SPEC(.id = "r", .replace = 1, .every_ms = 2 * A_MINUTE, .data = BYTES("new"), .retries = 9,
-                             .tags = IDS("t"), .n_tags = 1));
+    job_put(s, "p",
+            JOB_SPEC(.id = "r", .replace = 1, .every_ms = 2 * A_MINUTE, .data = BYTES("new"), .retries = 9,
+                     .tags = IDS("t"), .n_tags = 1));
     struct job_seen job = job_look(s, "r");
     assert_string_equal(job.queue, "p");
     assert_int_equal(job.made, 3);

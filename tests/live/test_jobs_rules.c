@@ -48,29 +48,58 @@ static void assert_is_lost(struct scene *s, const char *process)
     assert_err(muster_lease_extend(c, process, EXTEND(.data = &(struct muster_bytes)BYTES("late"))), MUSTER_E_LOST);
 }
 
-enum way { FINISHED, SENT_ON, GIVEN_BACK, RETRIED, RETRIED_LATER, USED_UP, GAVE_UP, LAPSED, REPLACED, MOVED, CANCELLED,
-           DELETED, N_WAYS };
+enum way {
+    FINISHED,
+    SENT_ON,
+    GIVEN_BACK,
+    RETRIED,
+    RETRIED_LATER,
+    USED_UP,
+    GAVE_UP,
+    LAPSED,
+    REPLACED,
+    MOVED,
+    CANCELLED,
+    DELETED,
+    N_WAYS
+};
 
 static void lose(struct scene *s, enum way way, const char *process)
 {
     struct muster_client *c = s->client;
     switch (way) {
-    case FINISHED: assert_ok(muster_lease_finish(c, process, NULL)); break;
-    case SENT_ON: assert_ok(muster_lease_finish(c, process, FINISH(.next = "q"))); break;
-    case GIVEN_BACK: assert_ok(muster_lease_give_back(c, process)); break;
-    case RETRIED: assert_ok(muster_lease_retry(c, process, 0)); break;
-    case RETRIED_LATER: assert_ok(muster_lease_retry(c, process, SHORT)); break;
+    case FINISHED:
+        assert_ok(muster_lease_finish(c, process, NULL));
+        break;
+    case SENT_ON:
+        assert_ok(muster_lease_finish(c, process, FINISH(.next = "q")));
+        break;
+    case GIVEN_BACK:
+        assert_ok(muster_lease_give_back(c, process));
+        break;
+    case RETRIED:
+        assert_ok(muster_lease_retry(c, process, 0));
+        break;
+    case RETRIED_LATER:
+        assert_ok(muster_lease_retry(c, process, SHORT));
+        break;
     case USED_UP:
         assert_ok(muster_lease_retry(c, process, 0));
         assert_ok(muster_lease_retry(c, job_take(s, "q", "a"), 0));
         break;
-    case GAVE_UP: assert_ok(muster_lease_fail(c, process, "g", NULL)); break;
+    case GAVE_UP:
+        assert_ok(muster_lease_fail(c, process, "g", NULL));
+        break;
     case LAPSED:
         assert_ok(muster_lease_extend(c, process, EXTEND(.lease_ms = 1)));
         await_server_ms(s, server_now_ms(s) + 2);
         break;
-    case REPLACED: job_put(s, "q", JOB_SPEC(.id = "a", .replace = 1)); break;
-    case MOVED: job_put(s, "r", JOB_SPEC(.id = "a", .replace = 1)); break;
+    case REPLACED:
+        job_put(s, "q", JOB_SPEC(.id = "a", .replace = 1));
+        break;
+    case MOVED:
+        job_put(s, "r", JOB_SPEC(.id = "a", .replace = 1));
+        break;
     case CANCELLED:
         assert_ok(muster_job_cancel(c, N_IDS("a"), 0, NULL));
         assert_ok(muster_lease_give_back(c, process));
@@ -79,7 +108,8 @@ static void lose(struct scene *s, enum way way, const char *process)
         assert_ok(muster_queue_delete(c, "q", NULL, NULL));
         assert_ok(muster_lease_give_back(c, process));
         break;
-    case N_WAYS: break;
+    case N_WAYS:
+        break;
     }
 }
 
@@ -118,9 +148,9 @@ static void with_a_wrong_worker_or_queue_or_token_nothing_is_ended(void **state)
     put(s, "a");
     put(s, "b");
     const char *a = job_take(s, "q", "a"), *token = strchr(a, ':') + 1;
-    snprintf(wrong[0], sizeof(wrong[0]), "w:%s", token);
-    snprintf(wrong[1], sizeof(wrong[1]), ".lease:%.11s:r", token);
-    snprintf(wrong[2], sizeof(wrong[2]), ".lease:0000000000%c:q", token[10]);
+    snprintf(wrong[0], sizeof wrong[0], "w:%s", token);
+    snprintf(wrong[1], sizeof wrong[1], ".lease:%.11s:r", token);
+    snprintf(wrong[2], sizeof wrong[2], ".lease:0000000000%c:q", token[10]);
     for (size_t i = 0; i < N_OF(wrong); i++)
         assert_is_lost(s, wrong[i]);
     assert_string_equal(job_look(s, "a").process, a);
@@ -165,7 +195,7 @@ static void a_finish_forgets_the_retries_reason(void **state)
     struct scene *s = *state;
     put(s, "a");
     char token[12];
-    snprintf(token, sizeof(token), "%.11s", strchr(job_take(s, "q", "a"), ':') + 1);
+    snprintf(token, sizeof token, "%.11s", strchr(job_take(s, "q", "a"), ':') + 1);
     assert_ok(script_does(s, SCRIPT_END, ".lease", "retry", "q", token, "", "why", "because"));
     assert_string_equal(job_look(s, "a").group, "why");
     assert_string_equal(job_look(s, "a").message, "because");
@@ -181,7 +211,7 @@ static void of_a_group_so_many_are_replayed_the_oldest_first(void **state)
     uint64_t n;
     char id[8];
     for (int i = 0; i < 25; i++) {
-        snprintf(id, sizeof(id), "j%d", i);
+        snprintf(id, sizeof id, "j%d", i);
         put(s, id);
         assert_ok(muster_lease_fail(s->client, job_take(s, "q", id), i % 2 ? "odd" : "even", NULL));
     }
@@ -245,9 +275,8 @@ static void on_its_way_a_job_waits_for_others_and_then_for_its_time(void **state
     struct scene *s = *state;
     put(s, "a");
     put(s, "b");
-    assert_ok(muster_lease_finish(
-        s->client, job_take(s, "q", "a"),
-        FINISH(.next = "r", .delay_ms = A_MINUTE, .after = IDS("b", "gone"), .n_after = 2)));
+    assert_ok(muster_lease_finish(s->client, job_take(s, "q", "a"),
+                                  FINISH(.next = "r", .delay_ms = A_MINUTE, .after = IDS("b", "gone"), .n_after = 2)));
     assert_job_state(s, "a", MUSTER_JOB_DEPENDS);
     finish(s, "q", "b");
     struct job_seen job = job_look(s, "a");
@@ -292,7 +321,7 @@ static void a_lower_limit_takes_nothing_away_and_each_end_frees_a_place(void **s
     struct taken taken, one;
     for (int i = 0; i < 15; i++) {
         char id[8];
-        snprintf(id, sizeof(id), "j%02d", i);
+        snprintf(id, sizeof id, "j%02d", i);
         put(s, id);
     }
     set(s, "max_running", 5);
@@ -307,16 +336,26 @@ static void a_lower_limit_takes_nothing_away_and_each_end_frees_a_place(void **s
     const char *process = taken.rows[4].id;
     for (int way = 0; way < 6; way++) {
         switch (way) {
-        case 0: assert_ok(muster_lease_fail(s->client, process, NULL, NULL)); break;
-        case 1: assert_ok(muster_lease_retry(s->client, process, A_MINUTE)); break;
-        case 2: assert_ok(muster_lease_retry(s->client, process, 0)); break;
-        case 3: lose(s, LAPSED, process); break;
+        case 0:
+            assert_ok(muster_lease_fail(s->client, process, NULL, NULL));
+            break;
+        case 1:
+            assert_ok(muster_lease_retry(s->client, process, A_MINUTE));
+            break;
+        case 2:
+            assert_ok(muster_lease_retry(s->client, process, 0));
+            break;
+        case 3:
+            lose(s, LAPSED, process);
+            break;
         case 4:
             assert_ok(muster_process_cancel(s->client, process));
             assert_int_equal(takes(s, 9, &taken), 0); /* still in somebody's hands */
             assert_ok(muster_lease_give_back(s->client, process));
             break;
-        case 5: assert_ok(muster_lease_finish(s->client, process, FINISH(.next = "r"))); break;
+        case 5:
+            assert_ok(muster_lease_finish(s->client, process, FINISH(.next = "r")));
+            break;
         }
         assert_int_equal(takes(s, 9, &one), 1);
         process = one.rows[0].id;

@@ -37,7 +37,7 @@ static void end_in(struct scene *s, const struct end_case *c, enum hands hands, 
     } else {
         acting_start(&w, s);
         acting_take(&w);
-        snprintf(token, sizeof(token), "%s", job_field(s, "a", "token"));
+        snprintf(token, sizeof token, "%s", job_field(s, "a", "token"));
     }
     assert_state(s, "a", "running");
     if (is_cancelled)
@@ -254,7 +254,7 @@ static void the_next_life_of_a_worker_has_its_jobs_under_new_tokens(void **state
     raw_do(s->server->redis, "HSET %s:job:poison crashes 2", s->prefix);
     assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "0", "b"), 0, 1);
     char old[12];
-    snprintf(old, sizeof(old), "%s", job_field(s, "a", "token"));
+    snprintf(old, sizeof old, "%s", job_field(s, "a", "token"));
     acting_die(&w);
     acting_start(&again, s);
     jobs_sound(s);

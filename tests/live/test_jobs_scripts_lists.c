@@ -34,7 +34,7 @@ static void a_queue_goes_with_its_jobs_in_all_states(void **state)
     assert_jobs(s, "", "complete", "failed", "waiting", "scheduled", "recurring", "depends");
     assert_state(s, "elsewhere", "failed");
     assert_field(s, "elsewhere", "group", "dependency");
-    snprintf(token, sizeof(token), "%s", job_field(s, "held", "token"));
+    snprintf(token, sizeof token, "%s", job_field(s, "held", "token"));
     acting_say(&w, "back", "q", "1", token, "done", "q", job_field(s, "finishes", "token"));
     jobs_sound(s);
     assert_state(s, "held", "");
@@ -50,7 +50,7 @@ static void more_jobs_than_one_call_deletes_go_by_several(void **state)
     put(s, "none"); /* the server knows the script */
     for (int i = 1; i < N; i++) {
         char id[16];
-        snprintf(id, sizeof(id), "j%d", i);
+        snprintf(id, sizeof id, "j%d", i);
         freeReplyObject(raw(s->server->redis, "EVALSHA %s 1 %s: q %s 0 1 0 blue delay %s", lua_scripts[SCRIPT_PUT].sha1,
                             s->prefix, id, i % 2 ? "0" : "60000"));
     }
@@ -69,10 +69,10 @@ static void failed_jobs_are_replayed_and_dropped_like_tasks(void **state)
     scene_enqueue(s, "q", "t");
     char token[12], *taken = take_jobs(s, "q", "1", token);
     free(taken);
-    snprintf(token, sizeof(token), "%s", "");
+    snprintf(token, sizeof token, "%s", "");
     for (int i = 0; i < 3; i++) {
         char id[4];
-        snprintf(id, sizeof(id), "j%d", i);
+        snprintf(id, sizeof id, "j%d", i);
         put(s, id);
         job_fail(s, id);
     }
@@ -234,7 +234,7 @@ static void a_job_whose_record_cannot_be_read_fails_as_broken(void **state)
         if (i == 5) {
             acting_start(&w, s);
             acting_take(&w);
-            snprintf(token, sizeof(token), "%s", job_field(s, "a", "token"));
+            snprintf(token, sizeof token, "%s", job_field(s, "a", "token"));
         } else if (i > 0) {
             take_job(s, "q", "a", token);
         }

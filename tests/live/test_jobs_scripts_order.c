@@ -61,7 +61,7 @@ static void tasks_and_jobs_of_priority_0_take_turns(void **state)
     put_with(s, "last", "priority", "1");
     for (int i = 0; i < 20; i++) {
         char id[12];
-        snprintf(id, sizeof(id), "j%d", i);
+        snprintf(id, sizeof id, "j%d", i);
         put(s, id);
     }
     char *taken = take_jobs(s, "q", "41", token);
@@ -95,8 +95,8 @@ static void ten_thousand_jobs_come_in_order(void **state)
     char token[12], id[16], priority[8];
     put_with(s, "none", "delay", "60000"); /* the server knows the script */
     for (int i = 0; i < N; i++) {
-        snprintf(id, sizeof(id), "j%05d", i);
-        snprintf(priority, sizeof(priority), "%d", i % 3 - 1);
+        snprintf(id, sizeof id, "j%05d", i);
+        snprintf(priority, sizeof priority, "%d", i % 3 - 1);
         freeReplyObject(raw(s->server->redis, "EVALSHA %s 1 %s: q %s 0 0 0 priority %s", lua_scripts[SCRIPT_PUT].sha1,
                             s->prefix, id, priority));
     }
@@ -299,7 +299,7 @@ static void change_many(struct scene *s, const char *id, const char *what, size_
     const char *args[2 * 1001 + 2] = {id};
     char names[1001][24];
     for (size_t i = 0; i < n; i++) {
-        snprintf(names[i], sizeof(names[i]), "m%zu", i);
+        snprintf(names[i], sizeof names[i], "m%zu", i);
         args[1 + 2 * i] = what;
         args[2 + 2 * i] = names[i];
     }
@@ -387,10 +387,10 @@ static void a_running_job_that_is_put_again_is_its_former_holders_no_more(void *
     put(s, "a");
     acting_start(&w, s);
     acting_take(&w);
-    snprintf(token, sizeof(token), "%s", job_field(s, "a", "token"));
+    snprintf(token, sizeof token, "%s", job_field(s, "a", "token"));
     replace_in(s, "o", "a", "data", "new");
     char *heard = acting_heard(&w);
-    snprintf(message, sizeof(message), "R%s\n", w.epoch);
+    snprintf(message, sizeof message, "R%s\n", w.epoch);
     assert_non_null(strstr(heard, message));
     free(heard);
     redisReply *reply = acting_turn(&w, "done", "q", token);

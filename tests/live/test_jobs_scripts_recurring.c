@@ -52,8 +52,8 @@ static void missed_intervals_are_made_up_for_as_far_as_the_backlog_says(void **s
         assert_int_equal(job_number(s, "r", "made"), cases[i].made);
         assert_int_equal(key_size(s, "ZCARD", "waiting:q"), cases[i].made);
         int64_t until = job_number(s, "r", "due") - raw_int(s->server->redis, "EVAL %s 0",
-                                                        "local t = redis.call('TIME')\n"
-                                                        "return t[1] * 1000 + math.floor(t[2] / 1000)");
+                                                            "local t = redis.call('TIME')\n"
+                                                            "return t[1] * 1000 + math.floor(t[2] / 1000)");
         assert_in_range(until, 20000, 30000); /* the rhythm is kept */
         raw_do(s->server->redis, "FLUSHALL");
     }
@@ -76,14 +76,14 @@ static void what_cannot_be_made_is_passed_over(void **state)
     struct scene *s = *state;
     char id[201], made[210];
     memset(id, 'x', 198);
-    snprintf(id + 198, sizeof(id) - 198, "%s", "");
+    snprintf(id + 198, sizeof id - 198, "%s", "");
     put_with(s, id, "every", "60000", "delay", "60000");
     job_make_due(s, "recurring", id, 10 * 60000);
     jobs_promote(s);
     assert_int_equal(job_number(s, id, "made"), 11);
-    snprintf(made, sizeof(made), "%s-9", id);
+    snprintf(made, sizeof made, "%s-9", id);
     assert_state(s, made, "waiting");
-    snprintf(made, sizeof(made), "%s-10", id);
+    snprintf(made, sizeof made, "%s-10", id);
     assert_state(s, made, "");
     put_with(s, "r-1", "delay", "60000");
     put_with(s, "r", "every", "60000", "delay", "60000");
@@ -142,7 +142,7 @@ static void complete_jobs_are_kept_by_count_and_age(void **state)
     assert_ok(script_does(s, SCRIPT_CONFIG, "", "keep_jobs", "2"));
     for (int i = 0; i < 4; i++) {
         char id[4];
-        snprintf(id, sizeof(id), "j%d", i);
+        snprintf(id, sizeof id, "j%d", i);
         put(s, id);
         job_complete(s, id);
     }

@@ -31,11 +31,11 @@ static void work(struct muster_client *c, redisContext *redis, const char *prefi
     char result[24];
     for (const char *at = id; *at; at++)
         sum = sum * 33 + (unsigned char)*at;
-    snprintf(result, sizeof(result), "%lu", sum);
+    snprintf(result, sizeof result, "%lu", sum);
     freeReplyObject(raw(redis, "HSET %s.results %s %s", prefix, id, result));
     for (int i = 1; i <= 2 && !strchr(id, '.'); i++) {
         char child[32];
-        snprintf(child, sizeof(child), "%s.%d", id, i);
+        snprintf(child, sizeof child, "%s.%d", id, i);
         int err = muster_job_put(c, queues[i - 1], JOB_SPEC(.id = child), NULL);
         assert_true(err == MUSTER_OK || err == MUSTER_E_EXISTS);
     }
@@ -58,8 +58,8 @@ struct one {
 static int keep_one(const struct muster_process_info *p, void *arg)
 {
     struct one *one = arg;
-    snprintf(one->process, sizeof(one->process), "%s", p->id);
-    snprintf(one->job, sizeof(one->job), "%s", p->job);
+    snprintf(one->process, sizeof one->process, "%s", p->id);
+    snprintf(one->job, sizeof one->job, "%s", p->job);
     one->ends_at_ms = p->ends_at_ms;
     return 0;
 }
@@ -79,7 +79,7 @@ static void handle(struct taker *t, const struct one *one)
     if (n % 7 == 0) /* dropped */
         return;
     work(t->client, t->redis, t->scene->prefix, one->job);
-    usleep(2000); /* so that something is in work when it is damaged */
+    usleep(2000);    /* so that something is in work when it is damaged */
     if (n % 29 == 0) /* done, and never said */
         return;
     if (n % 11 == 0) { /* overslept */
@@ -159,7 +159,7 @@ static const char *const damages[] = {
 static void damage_one(struct scene *s, int which, const char *queue)
 {
     char lua[1024];
-    snprintf(lua, sizeof(lua), "local q = '%s'\n%s", queue, damages[which]);
+    snprintf(lua, sizeof lua, "local q = '%s'\n%s", queue, damages[which]);
     damage_plant(s, lua);
 }
 
@@ -190,9 +190,9 @@ static void assert_results(struct scene *s)
     for (int i = 0; i < N_JOBS; i++) {
         unsigned long sum = 5381;
         if (i % 3 == 0)
-            snprintf(id, sizeof(id), "%d", i / 3);
+            snprintf(id, sizeof id, "%d", i / 3);
         else
-            snprintf(id, sizeof(id), "%d.%d", i / 3, i % 3);
+            snprintf(id, sizeof id, "%d.%d", i / 3, i % 3);
         for (const char *at = id; *at; at++)
             sum = sum * 33 + (unsigned char)*at;
         char *result = raw_string(redis, "HGET %s.results %s", s->prefix, id);
@@ -220,7 +220,7 @@ static void whatever_goes_wrong_each_job_has_its_one_result(void **state)
     assert_ok(muster_config_set(s->client, NULL, "max_crashes", &none));
     for (int i = 0; i < N_ROOTS; i++) {
         char id[16];
-        snprintf(id, sizeof(id), "%d", i);
+        snprintf(id, sizeof id, "%d", i);
         job_put(s, queues[i % 2], JOB_SPEC(.id = id, .retries = 1000, .priority = i % 5 - 2));
     }
     for (int i = 0; i < N_TAKERS; i++)

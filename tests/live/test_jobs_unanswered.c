@@ -365,7 +365,7 @@ static struct muster_client *client_behind(struct scene *s, struct proxy *proxy)
 {
     struct muster_client *c;
     uint64_t waiting;
-    const struct muster_client_options o = {.size = sizeof(o), .url = proxy->url, .prefix = s->prefix};
+    const struct muster_client_options o = {.size = sizeof o, .url = proxy->url, .prefix = s->prefix};
     assert_ok(muster_client_new(&c, &o));
     assert_ok(muster_queue_length(c, "q", &waiting));
     return c;

@@ -43,7 +43,7 @@ struct setting {
 static struct worker_process *start_victim(struct scene *s, const struct setting *set, const char *where)
 {
     char point[64];
-    snprintf(point, sizeof(point), "%s:%s:%d:kill", set->script, where, set->n);
+    snprintf(point, sizeof point, "%s:%s:%d:kill", set->script, where, set->n);
     setenv("MUSTER_FAILPOINT", point, 1);
     const struct worker_spec spec = {
         .id = "victim", .ttl_ms = TTL_MS, .hands = HANDS, .answer = set->answer, .queues = {{"q", 0}}};
@@ -90,7 +90,7 @@ static void assert_each_was_finished(struct scene *s, const char *stem)
     size_t runs = 0;
     for (int i = 0; i < TASKS; i++) {
         char task[32];
-        snprintf(task, sizeof(task), "%s%d", stem, i);
+        snprintf(task, sizeof task, "%s%d", stem, i);
         size_t by_victim = journal_count(s->journal, JOURNAL_START, -1, "victim", task);
         size_t by_peer = journal_count(s->journal, JOURNAL_START, -1, "peer", task);
         size_t ends = journal_count(s->journal, JOURNAL_END, MUSTER_FINISH, NULL, task);

@@ -74,7 +74,7 @@ static void leave_beside_a_live_one(struct scene *s, const struct way *way)
     char ids[3][32];
     const char *const names[] = {"live", "leaver", "heir"};
     for (size_t i = 0; i < N_OF(names); i++)
-        snprintf(ids[i], sizeof(ids[i]), "%s-%s", names[i], way->queue);
+        snprintf(ids[i], sizeof ids[i], "%s-%s", names[i], way->queue);
     size_t starts = scene_starts(s);
     struct live_worker *live = holder(s, ids[0], way->queue, TTL_MS);
     scene_enqueue(s, way->queue, "mine");
@@ -219,7 +219,7 @@ static void what_is_handed_over_while_its_worker_is_failed_is_run_to_a_counted_e
 static size_t n_keys_that_name(struct scene *s, const char *worker)
 {
     char pattern[64];
-    snprintf(pattern, sizeof(pattern), "%s:*%s*", s->prefix, worker);
+    snprintf(pattern, sizeof pattern, "%s:*%s*", s->prefix, worker);
     struct redisReply *page = raw(s->server->redis, "SCAN 0 MATCH %s COUNT 1000000", pattern);
     size_t n = page->element[1]->elements;
     freeReplyObject(page);

@@ -36,7 +36,7 @@ static struct live_worker *idle_for_an_hour(struct scene *s, const char *id, con
 /* From now on workers and the client are of this namespace. */
 static void move_to_prefix(struct scene *s, const char *prefix)
 {
-    snprintf(s->prefix, sizeof(s->prefix), "%s", prefix);
+    snprintf(s->prefix, sizeof s->prefix, "%s", prefix);
     muster_client_free(s->client);
     s->client = scene_client(s);
 }
@@ -44,7 +44,7 @@ static void move_to_prefix(struct scene *s, const char *prefix)
 static void foreign_push(struct scene *s, const char *queue, const char *task)
 {
     char key[64];
-    snprintf(key, sizeof(key), "%s:queues:%s", s->prefix, queue);
+    snprintf(key, sizeof key, "%s:queues:%s", s->prefix, queue);
     raw_push(s->server->redis, key, task, strlen(task));
 }
 
@@ -89,7 +89,7 @@ static void no_queue_name_is_special(void **state)
     struct scene *s = *state;
     for (size_t i = 0; i < N_OF(odd_queues); i += SPEC_QUEUES_MAX) {
         char id[16];
-        snprintf(id, sizeof(id), "w%zu", i);
+        snprintf(id, sizeof id, "w%zu", i);
         struct worker_spec spec = {.id = id, .ttl_ms = AN_HOUR};
         for (size_t k = 0; k < SPEC_QUEUES_MAX; k++)
             spec.queues[k].name = odd_queues[i + k];
@@ -129,7 +129,7 @@ static void all_keys_of_a_namespace_begin_with_its_prefix(void **state)
     raw_do(s->server->redis, "FLUSHALL");
     move_to_prefix(s, "{mail}");
     const enum muster_outcome outcomes[] = {MUSTER_FINISH, MUSTER_RETRY, MUSTER_FAIL, MUSTER_GIVE_BACK};
-    const struct muster_enqueue_options o = {.size = sizeof(o), .request_id = "once"};
+    const struct muster_enqueue_options o = {.size = sizeof o, .request_id = "once"};
     const struct muster_bytes task = {"t", 1};
     struct live_worker *w = live_worker_idle(
         s, &(struct worker_spec){
@@ -177,8 +177,8 @@ static void what_comes_at_any_moment_of_a_start_is_not_missed(void **state)
     struct scene *s = *state;
     for (size_t turns = 0; turns < 40; turns++) {
         char id[16], queue[16];
-        snprintf(id, sizeof(id), "w%zu", turns);
-        snprintf(queue, sizeof(queue), "q%zu", turns);
+        snprintf(id, sizeof id, "w%zu", turns);
+        snprintf(queue, sizeof queue, "q%zu", turns);
         live_worker_new(s, &(struct worker_spec){.id = id, .ttl_ms = AN_HOUR, .queues = {{queue, 0}}});
         for (size_t i = 0; i < turns; i++)
             event_base_loop(s->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
@@ -231,7 +231,7 @@ static void a_search_reads_only_the_sets_that_it_names(void **state)
     for (size_t i = 0; i < N_OF(cases); i++) {
         struct muster_process_filter f = cases[i].filter;
         size_t found = 0;
-        f.size = sizeof(f);
+        f.size = sizeof f;
         int64_t reads = redis_server_calls(s->server, "hscan");
         assert_ok(muster_process_list(s->client, &f, count_process, &found));
         assert_int_equal(found, cases[i].found);
@@ -252,14 +252,13 @@ static void *make_requests(void *arg)
 {
     struct requests *r = arg;
     struct muster_client *c;
-    const struct muster_client_options o = {
-        .size = sizeof(o), .url = r->scene->server->url, .prefix = r->scene->prefix};
+    const struct muster_client_options o = {.size = sizeof o, .url = r->scene->server->url, .prefix = r->scene->prefix};
     r->err = muster_client_new(&c, &o);
     for (int i = 0; i < REQUESTS && r->err == MUSTER_OK; i++) {
         char id[16];
-        int len = snprintf(id, sizeof(id), "r%d", i);
+        int len = snprintf(id, sizeof id, "r%d", i);
         const struct muster_bytes task = {id, (size_t)len};
-        const struct muster_enqueue_options request = {.size = sizeof(request), .request_id = id};
+        const struct muster_enqueue_options request = {.size = sizeof request, .request_id = id};
         r->err = muster_task_enqueue_many(c, "q", &task, 1, &request, NULL);
     }
     muster_client_free(c);
@@ -282,7 +281,7 @@ static void the_same_requests_of_many_clients_at_once_count_once_each(void **sta
     assert_int_equal(scene_starts(s), REQUESTS);
     for (int i = 0; i < REQUESTS; i++) {
         char task[16];
-        snprintf(task, sizeof(task), "r%d", i);
+        snprintf(task, sizeof task, "r%d", i);
         assert_int_equal(journal_count(s->journal, JOURNAL_START, -1, NULL, task), 1);
     }
 }
@@ -291,7 +290,7 @@ static void after_a_refused_enqueue_the_next_one_on_the_connection_counts(void *
 {
     struct scene *s = *state;
     const struct muster_bytes a = {"a", 1}, b = {"b", 1};
-    const struct muster_enqueue_options o = {.size = sizeof(o), .request_id = "once"};
+    const struct muster_enqueue_options o = {.size = sizeof o, .request_id = "once"};
     uint64_t waiting = 0;
     assert_ok(muster_task_enqueue_many(s->client, "q", &a, 1, &o, NULL));
     raw_do(s->server->redis, "SET %s:queues:bad text", s->prefix);
@@ -350,7 +349,7 @@ static void a_password_is_sent_once_per_connection(void **state)
     struct scene *s = *state;
     struct redis_server own;
     redis_server_start(&own, &(struct redis_server_options){.tcp = true, .password = "secret"});
-    snprintf(own.url, sizeof(own.url), "redis://:secret@127.0.0.1:%d", own.port);
+    snprintf(own.url, sizeof own.url, "redis://:secret@127.0.0.1:%d", own.port);
     int64_t sent = redis_server_calls(&own, "auth");
     scene_move(s, &own);
     scene_enqueue(s, "q", "t");

@@ -215,7 +215,7 @@ static void lapsed_tasks_are_the_next_out_in_the_order_of_their_take(void **stat
     assert_int_equal(again.n, 12);
     for (size_t i = 0; i < again.n; i++) {
         char task[32];
-        snprintf(task, sizeof(task), "t%zu", i);
+        snprintf(task, sizeof task, "t%zu", i);
         assert_string_equal(again.rows[i].task, task);
     }
     for (size_t i = 0; i < taken.n; i++)
@@ -234,7 +234,7 @@ static void the_largest_take_lapses_in_order(void **state)
     await_lapse(s, &taken);
     for (int i = 0; i < 400; i += 150) {
         char task[8];
-        snprintf(task, sizeof(task), "t%d", i);
+        snprintf(task, sizeof task, "t%d", i);
         assert_ok(take_n(s, "q", 150, A_MINUTE, &taken));
         assert_int_equal(taken.n, 150);
         assert_string_equal(taken.rows[0].task, task);
@@ -245,7 +245,7 @@ static void the_largest_take_lapses_in_order(void **state)
 static void an_end_that_comes_too_late_is_lost_and_the_task_is_back(void **state)
 {
     static int (*const ends[])(struct muster_client *, const char *) = {muster_lease_give_back, muster_process_cancel};
-    const struct muster_extend_options longer = {.size = sizeof(longer), .lease_ms = A_MINUTE};
+    const struct muster_extend_options longer = {.size = sizeof longer, .lease_ms = A_MINUTE};
     struct scene *s = *state;
     struct taken taken;
     raw_do(s->server->redis, "HSET %s:queue:q max_crashes 0", s->prefix);
@@ -312,7 +312,7 @@ static void three_lapses_put_a_task_onto_the_failed_list(void **state)
 {
     struct scene *s = *state;
     char failure[64] = "";
-    const struct muster_failed_filter f = {.size = sizeof(f), .queue = "q"};
+    const struct muster_failed_filter f = {.size = sizeof f, .queue = "q"};
     scene_enqueue_n(s, "q", "t", 2);
     lapse(s, "q", 2);
     assert_queue_holds(s, "q", "t0 t1 ");

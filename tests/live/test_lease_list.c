@@ -44,7 +44,7 @@ static void an_extended_lease_does_not_lapse_when_it_would_have(void **state)
 static void a_lease_is_made_shorter_too(void **state)
 {
     struct scene *s = *state;
-    const struct muster_extend_options o = {.size = sizeof(o), .lease_ms = SHORT};
+    const struct muster_extend_options o = {.size = sizeof o, .lease_ms = SHORT};
     scene_enqueue(s, "q", "t");
     const char *id = take_one(s, "q", "t");
     assert_ok(muster_lease_extend(s->client, id, &o));
@@ -55,7 +55,7 @@ static void a_lease_is_made_shorter_too(void **state)
 
 static int note(struct scene *s, const char *id, const char *progress)
 {
-    const struct muster_extend_options o = {.size = sizeof(o), .progress = progress};
+    const struct muster_extend_options o = {.size = sizeof o, .progress = progress};
     return muster_lease_extend(s->client, id, &o);
 }
 
@@ -63,8 +63,8 @@ static void a_note_is_shown_replaced_and_taken_away(void **state)
 {
     struct scene *s = *state;
     char long_note[MUSTER_PROGRESS_MAX + 2];
-    memset(long_note, 'n', sizeof(long_note));
-    long_note[sizeof(long_note) - 1] = '\0';
+    memset(long_note, 'n', sizeof long_note);
+    long_note[sizeof long_note - 1] = '\0';
     scene_enqueue(s, "q", "t");
     const char *id = take_one(s, "q", "t");
     int64_t ends_at_ms = row_of(s, id).ends_at_ms;
@@ -88,7 +88,7 @@ static void a_workers_process_has_notes_but_no_lease(void **state)
 {
     struct scene *s = *state;
     struct taken all = {0};
-    const struct muster_extend_options o = {.size = sizeof(o), .lease_ms = A_MINUTE};
+    const struct muster_extend_options o = {.size = sizeof o, .lease_ms = A_MINUTE};
     struct live_worker *w = live_worker_idle(
         s, &(struct worker_spec){.id = "w1", .ttl_ms = A_MINUTE, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
     scene_enqueue(s, "q", "t");
@@ -109,7 +109,7 @@ static void a_workers_process_has_notes_but_no_lease(void **state)
 
 static size_t count_listed(struct scene *s, const char *queue, const char *worker)
 {
-    const struct muster_process_filter f = {sizeof(f), queue, worker, NULL};
+    const struct muster_process_filter f = {sizeof f, queue, worker, NULL};
     struct taken all = {0};
     assert_ok(muster_process_list(s->client, &f, taken_add, &all));
     return all.n;
@@ -137,7 +137,7 @@ static void leases_are_listed_after_the_workers_processes(void **state)
     assert_int_equal(count_listed(s, NULL, MUSTER_LEASE_ID), 3);
     assert_int_equal(count_listed(s, "q", MUSTER_LEASE_ID), 2);
     assert_int_equal(count_listed(s, "q", "w1"), 1);
-    const struct muster_process_filter f = {sizeof(f), NULL, ".leases", NULL};
+    const struct muster_process_filter f = {sizeof f, NULL, ".leases", NULL};
     assert_err(muster_process_list(s->client, &f, taken_add, &all), MUSTER_E_INVALID);
 }
 
@@ -152,7 +152,7 @@ static void many_leases_are_listed_each_with_its_end_note_and_mark(void **state)
     assert_ok(muster_process_cancel(s->client, id));
     assert_int_equal(count_listed(s, NULL, NULL), 800);
     const struct muster_bytes task = {taken.rows[7].task, taken.rows[7].len};
-    const struct muster_process_filter f = {sizeof(f), "q", MUSTER_LEASE_ID, &task};
+    const struct muster_process_filter f = {sizeof f, "q", MUSTER_LEASE_ID, &task};
     struct taken one = {0};
     assert_ok(muster_process_list(s->client, &f, taken_add, &one));
     assert_int_equal(one.n, 1);

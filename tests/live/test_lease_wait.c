@@ -38,7 +38,7 @@ static void *wait_for_a_task(void *arg)
 
 static struct waiter *start_with(struct muster_client *client, const char *queue, size_t n, int64_t wait_ms)
 {
-    struct waiter *w = calloc(1, sizeof(*w));
+    struct waiter *w = calloc(1, sizeof *w);
     w->client = client;
     w->queue = queue;
     w->n = n;
@@ -124,7 +124,7 @@ static void a_foreign_push_and_publish_wake(void **state)
     struct scene *s = *state;
     char key[64];
     struct waiter *w = start_asleep(s, "q", 1);
-    snprintf(key, sizeof(key), "%s:queues:q", s->prefix);
+    snprintf(key, sizeof key, "%s:queues:q", s->prefix);
     raw_push(s->server->redis, key, "t", 1);
     raw_do(s->server->redis, "PUBLISH %s_q_work anything", s->prefix);
     assert_gets(w, "t", WOKEN_MS);
@@ -163,7 +163,7 @@ static void a_delay_that_begins_while_he_sleeps_wakes(void **state)
 static void a_lease_made_shorter_wakes(void **state)
 {
     struct scene *s = *state;
-    const struct muster_extend_options o = {.size = sizeof(o), .lease_ms = 300};
+    const struct muster_extend_options o = {.size = sizeof o, .lease_ms = 300};
     scene_enqueue(s, "q", "t");
     const char *process = take_one(s, "q", "t");
     struct waiter *w = start_asleep(s, "q", 1);
@@ -194,7 +194,7 @@ static void resume_wakes(void **state)
 static void replay_wakes(void **state)
 {
     struct scene *s = *state;
-    const struct muster_failed_filter f = {.size = sizeof(f), .queue = "q"};
+    const struct muster_failed_filter f = {.size = sizeof f, .queue = "q"};
     scene_enqueue(s, "q", "t");
     assert_ok(muster_lease_fail(s->client, take_one(s, "q", "t"), NULL, NULL));
     struct waiter *w = start_asleep(s, "q", 1);
@@ -219,7 +219,7 @@ static void each_of_several_gets_one(void **state)
     struct scene *s = *state;
     struct waiter *waiters[3];
     char channel[64], tasks[32] = "";
-    snprintf(channel, sizeof(channel), "%s_q_work", s->prefix);
+    snprintf(channel, sizeof channel, "%s_q_work", s->prefix);
     for (size_t i = 0; i < N_OF(waiters); i++)
         waiters[i] = start_asleep(s, "q", 1);
     raw_await(s->server->redis, NULL, 3, "EVAL %s 0 %s", "return redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2]", channel);
@@ -325,7 +325,7 @@ static void lost_messages_cost_seconds_and_no_task(void **state)
     struct proxy p;
     struct muster_client *c;
     proxy_start(&p, s->server->dir, s->server->socket);
-    const struct muster_client_options o = {.size = sizeof(o), .url = p.url, .prefix = s->prefix};
+    const struct muster_client_options o = {.size = sizeof o, .url = p.url, .prefix = s->prefix};
     assert_ok(muster_client_new(&c, &o));
     struct waiter *w = start_with(c, "q", 1, LONG_WAIT);
     await_asleep(s, "q");
@@ -376,7 +376,7 @@ static void a_connection_that_was_handed_in_takes_but_does_not_wait(void **state
     struct muster_client *c;
     struct taken taken = {0};
     struct redisContext *redis = redisConnectUnix(s->server->socket);
-    const struct muster_client_options o = {.size = sizeof(o), .prefix = s->prefix, .redis = redis};
+    const struct muster_client_options o = {.size = sizeof o, .prefix = s->prefix, .redis = redis};
     scene_enqueue(s, "q", "t");
     assert_ok(muster_client_new(&c, &o));
     int err_of_waiting = muster_lease_take(c, "q", 1, A_MINUTE, 1, taken_add, &taken);

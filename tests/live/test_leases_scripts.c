@@ -28,7 +28,7 @@ static struct leased take(struct scene *s, const char *queue, const char *n, con
     assert_int_equal(reply->element[0]->integer, 0);
     l.next_due_ms = reply->element[1]->integer;
     l.ends_at_ms = reply->element[2]->integer;
-    snprintf(l.first, sizeof(l.first), "%s", reply->element[3]->str);
+    snprintf(l.first, sizeof l.first, "%s", reply->element[3]->str);
     l.n = reply->element[4]->elements;
     freeReplyObject(reply);
     return l;

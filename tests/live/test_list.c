@@ -21,7 +21,7 @@ static int collect_queue(const struct muster_queue_info *queue, void *arg)
 {
     struct rows *rows = arg;
     size_t used = strlen(rows->names);
-    snprintf(rows->names + used, sizeof(rows->names) - used, "%s ", queue->name);
+    snprintf(rows->names + used, sizeof rows->names - used, "%s ", queue->name);
     rows->last = *queue;
     rows->last.name = NULL;
     return ++rows->n == rows->stop_after;
@@ -76,7 +76,7 @@ static void many_queues_are_listed_once_each(void **state)
     struct rows rows = {0};
     for (int i = 0; i < 1200; i++) {
         char queue[16];
-        snprintf(queue, sizeof(queue), "q%d", i);
+        snprintf(queue, sizeof queue, "q%d", i);
         scene_enqueue(s, queue, "x");
     }
     assert_ok(muster_queue_list(s->client, collect_queue, &rows));
@@ -141,9 +141,9 @@ static int collect_worker(const struct muster_worker_info *w, void *arg)
 {
     struct workers *all = arg;
     size_t used = strlen(all->ids);
-    snprintf(all->ids + used, sizeof(all->ids) - used, "%s ", w->id);
-    snprintf(all->host, sizeof(all->host), "%s", w->host);
-    snprintf(all->version, sizeof(all->version), "%s", w->version);
+    snprintf(all->ids + used, sizeof all->ids - used, "%s ", w->id);
+    snprintf(all->host, sizeof all->host, "%s", w->host);
+    snprintf(all->version, sizeof all->version, "%s", w->version);
     all->queues[0] = '\0';
     for (size_t i = 0; i < w->n_queues; i++) {
         strncat(all->queues, w->queues[i], 32);
@@ -159,7 +159,7 @@ static void a_worker_shows_who_it_is_and_what_it_holds(void **state)
     char host[128] = "";
     struct timeval now;
     struct workers all = {0};
-    gethostname(host, sizeof(host) - 1);
+    gethostname(host, sizeof host - 1);
     live_worker_idle(
         s, &(struct worker_spec){
                .id = "w1", .ttl_ms = 60000, .hands = 3, .answer = MUSTER_LATER, .queues = {{"q", 0}, {"r", 2}}});
@@ -236,7 +236,7 @@ static int collect_process(const struct muster_process_info *p, void *arg)
     struct processes *all = arg;
     size_t used = strlen(all->tasks), id_len = strlen(p->id), queue_len = strlen(p->queue);
     if (p->len == 2)
-        snprintf(all->tasks + used, sizeof(all->tasks) - used, "%.*s ", (int)p->len, (const char *)p->task);
+        snprintf(all->tasks + used, sizeof all->tasks - used, "%.*s ", (int)p->len, (const char *)p->task);
     all->well_formed = (all->n == 0 || all->well_formed) && p->token > 0 && p->started_at_ms > 0 &&
                        !strncmp(p->id, p->worker, strlen(p->worker)) && id_len > queue_len &&
                        !strcmp(p->id + id_len - queue_len, p->queue);
@@ -246,7 +246,7 @@ static int collect_process(const struct muster_process_info *p, void *arg)
 static void assert_processes(struct scene *s, const char *queue, const char *worker, const char *task, size_t n)
 {
     const struct muster_bytes bytes = {task, task ? strlen(task) : 0};
-    const struct muster_process_filter f = {sizeof(f), queue, worker, task ? &bytes : NULL};
+    const struct muster_process_filter f = {sizeof f, queue, worker, task ? &bytes : NULL};
     struct processes all = {0};
     assert_ok(muster_process_list(s->client, &f, collect_process, &all));
     assert_int_equal(all.n, n);

@@ -220,8 +220,7 @@ static void a_silent_connection_is_not_taken_for_a_quiet_queue(void **state)
     struct muster_client *c;
     struct listening l = {.scene = s, .act = swallow_messages};
     proxy_start(&proxy, s->server->dir, s->server->socket);
-    const struct muster_client_options o = {
-        .size = sizeof(o), .url = proxy.url, .prefix = s->prefix, .timeout_ms = 500};
+    const struct muster_client_options o = {.size = sizeof o, .url = proxy.url, .prefix = s->prefix, .timeout_ms = 500};
     assert_ok(muster_client_new(&c, &o));
     int err = listen_with(c, &l);
     free(l.heard);
@@ -241,7 +240,7 @@ static void a_redis_that_stands_still_is_not_the_time_that_is_over(void **state)
     struct listening l = {.scene = s, .act = freeze};
     struct muster_client *c;
     const struct muster_client_options o = {
-        .size = sizeof(o), .url = s->server->url, .prefix = s->prefix, .timeout_ms = 300};
+        .size = sizeof o, .url = s->server->url, .prefix = s->prefix, .timeout_ms = 300};
     assert_ok(muster_client_new(&c, &o));
     int err = listen_with(c, &l);
     redis_server_thaw(s->server);
@@ -255,7 +254,7 @@ static void a_quiet_queue_is_listened_to_for_long(void **state)
     struct listening l = {.scene = *state, .wait_ms = 6000};
     struct muster_client *c;
     const struct muster_client_options o = {
-        .size = sizeof(o), .url = l.scene->server->url, .prefix = l.scene->prefix, .timeout_ms = 300};
+        .size = sizeof o, .url = l.scene->server->url, .prefix = l.scene->prefix, .timeout_ms = 300};
     assert_ok(muster_client_new(&c, &o));
     int64_t pings = redis_server_calls(l.scene->server, "ping");
     int err = listen_with(c, &l);
@@ -271,7 +270,7 @@ static void what_is_not_allowed_is_refused(void **state)
     struct scene *s = *state;
     struct muster_client *given;
     struct redisContext *redis = redisConnectUnix(s->server->socket);
-    const struct muster_client_options o = {.size = sizeof(o), .prefix = s->prefix, .redis = redis};
+    const struct muster_client_options o = {.size = sizeof o, .prefix = s->prefix, .redis = redis};
     assert_err(muster_queue_listen(s->client, "", 1, NULL, hear_one, NULL), MUSTER_E_INVALID);
     assert_err(muster_queue_listen(s->client, "q", -1, NULL, hear_one, NULL), MUSTER_E_INVALID);
     assert_ok(muster_client_new(&given, &o));

@@ -13,7 +13,7 @@
 static void publish(struct scene *s, const char *channel, const void *data, size_t len)
 {
     char name[64];
-    snprintf(name, sizeof(name), "%s_q_%s", s->prefix, channel);
+    snprintf(name, sizeof name, "%s_q_%s", s->prefix, channel);
     const char *argv[] = {"PUBLISH", name, data};
     const size_t lens[] = {strlen("PUBLISH"), strlen(name), len};
     freeReplyObject(redisCommandArgv(s->server->redis, 3, argv, lens));
@@ -71,11 +71,11 @@ static size_t mutate(char *bytes, size_t len)
         size_t at = draw(len);
         switch (draw(4)) {
         case 0:
-            bytes[at] = likely[draw(sizeof(likely))];
+            bytes[at] = likely[draw(sizeof likely)];
             break;
         case 1:
             memmove(bytes + at + 1, bytes + at, len - at);
-            bytes[at] = likely[draw(sizeof(likely))];
+            bytes[at] = likely[draw(sizeof likely)];
             len++;
             break;
         case 2:
@@ -93,11 +93,11 @@ static void publish_mutants(struct listening *l)
     static const char frame[] = "20:3:4:" ID "ab:cd:-";
     for (int i = 0; i < 5000; i++) {
         char bytes[64];
-        memcpy(bytes, frame, sizeof(frame) - 1);
-        size_t len = mutate(bytes, sizeof(frame) - 1);
+        memcpy(bytes, frame, sizeof frame - 1);
+        size_t len = mutate(bytes, sizeof frame - 1);
         publish(l->scene, draw(2) ? "done" : "delete", bytes, len);
     }
-    publish(l->scene, "done", frame, sizeof(frame) - 1);
+    publish(l->scene, "done", frame, sizeof frame - 1);
     say_the_end(l);
 }
 
@@ -121,7 +121,7 @@ static int end_in_another_namespace(void *arg)
 {
     struct scene *s = arg, other = *s;
     size_t len = strlen(other.prefix);
-    snprintf(other.prefix + len, sizeof(other.prefix) - len, "_a");
+    snprintf(other.prefix + len, sizeof other.prefix - len, "_a");
     other.client = scene_client(&other);
     raw_do(s->server->redis, "HSET %s:queue:q broadcast 1", other.prefix);
     finish_with(&other, "foreign", NULL);

@@ -194,7 +194,7 @@ static void a_bare_push_is_found_by_the_next_look(void **state)
     struct stage t;
     begin_looking(&t, *state, NULL);
     char key[64];
-    snprintf(key, sizeof(key), "%s:queues:q", t.s->prefix);
+    snprintf(key, sizeof key, "%s:queues:q", t.s->prefix);
     int64_t before = now_ms();
     raw_push(t.s->server->redis, key, "bare", 4);
     await_starts(&t, 1);

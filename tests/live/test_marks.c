@@ -262,7 +262,7 @@ static void a_resuming_life_has_the_marks_under_the_new_tokens(void **state)
     assert_true(strcmp(marked, h.kept) > 0 && strcmp(kept, marked) > 0);
     assert_flag(s, "m");
     char *marks = raw_string(s->server->redis, "HGETALL %s:marks:w", s->prefix);
-    snprintf(expected, sizeof(expected), "%s\nc\n", marked);
+    snprintf(expected, sizeof expected, "%s\nc\n", marked);
     assert_string_equal(marks, expected);
     free(marks);
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:notes:w", s->prefix), 0);
@@ -430,7 +430,7 @@ static void a_cancel_finds_every_copy_however_many(void **state)
     struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1, .hears = true};
     char root[20];
     acting_start(&w, s);
-    snprintf(root, sizeof(root), "%s:", s->prefix);
+    snprintf(root, sizeof root, "%s:", s->prefix);
     fill(s, root);
     int others = WAITING / 3, copies = 2 * WAITING - others;
     assert_answer(script_call(s, SCRIPT_CANCEL, "q", "", "copy"), 0, copies + DELAYED, RUNNING);

@@ -51,7 +51,7 @@ static void a_name_has_1_to_200_bytes(void **state)
 {
     struct scene *s = *state;
     char name[202];
-    memset(name, 'n', sizeof(name));
+    memset(name, 'n', sizeof name);
     name[201] = '\0';
     int64_t before = redis_server_calls(s->server, NULL);
     assert_err(muster_task_enqueue(s->client, name, "x", 1, NULL), MUSTER_E_INVALID);
@@ -86,7 +86,7 @@ static void two_prefixes_do_not_meet(void **state)
     const char *prefixes[] = {"one", "one.two", "{one}", "{one}two", "one-", "ONE"};
     for (size_t i = 0; i < N_OF(prefixes); i++) {
         struct muster_client *c;
-        const struct muster_client_options o = {.size = sizeof(o), .url = s->server->url, .prefix = prefixes[i]};
+        const struct muster_client_options o = {.size = sizeof o, .url = s->server->url, .prefix = prefixes[i]};
         uint64_t waiting = 0;
         assert_ok(muster_client_new(&c, &o));
         int err = muster_task_enqueue(c, "q", "x", 1, &waiting);
@@ -101,7 +101,7 @@ static void ids_and_prefixes_hold_few_characters(void **state)
 {
     (void)state;
     char longest[MUSTER_WORKER_ID_MAX + 2];
-    memset(longest, 'w', sizeof(longest));
+    memset(longest, 'w', sizeof longest);
     longest[MUSTER_WORKER_ID_MAX + 1] = '\0';
     const char *bad[] = {NULL, "", ".a", "a:b", "a b", "a*", "a/b", "\xc3\xa9", "a\n", longest};
     const char *good[] = {"a", "A-Z_0.9", "-", "host-1-2"};

@@ -23,13 +23,13 @@ struct rock {
 
 static struct rock rock_new(struct scene *s, int ttl_ms)
 {
-    struct rock rock = {calloc(1, sizeof(*rock.w)), event_base_new()};
+    struct rock rock = {calloc(1, sizeof *rock.w), event_base_new()};
     rock.w->next = s->workers;
     s->workers = rock.w;
     rock.w->spec.answer = MUSTER_LATER;
     rock.w->spec.stubborn = true;
     rock.w->journal = s->journal;
-    const struct muster_worker_options o = {.size = sizeof(o),
+    const struct muster_worker_options o = {.size = sizeof o,
                                             .url = s->server->url,
                                             .prefix = s->prefix,
                                             .id = "rock",

@@ -79,7 +79,7 @@ static void poison_stops(void **state)
     scene_enqueue(s, "q", "bomb");
     for (size_t death = 1; death <= 3; death++) {
         char id[16];
-        snprintf(id, sizeof(id), "victim%zu", death);
+        snprintf(id, sizeof id, "victim%zu", death);
         struct worker_process *victim = worker_process_start(
             s, &(struct worker_spec){
                    .id = id, .ttl_ms = TTL_MS, .hands = 2, .answer = MUSTER_LATER, .queues = {{"q", 0}}});

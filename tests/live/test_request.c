@@ -22,7 +22,7 @@ static int enqueue(struct muster_client *c, const char *queue, const char *id, i
     size_t n = 0;
     for (; texts[n]; n++)
         tasks[n] = (struct muster_bytes){texts[n], strlen(texts[n])};
-    const struct muster_enqueue_options o = {.size = sizeof(o), .at_front = at_front, .request_id = id};
+    const struct muster_enqueue_options o = {.size = sizeof o, .at_front = at_front, .request_id = id};
     return muster_task_enqueue_many(c, queue, tasks, n, &o, waiting);
 }
 
@@ -40,8 +40,8 @@ static int enqueue_many(struct muster_client *c, const char *id, int at_front, s
     static char names[MANY][8];
     struct muster_bytes tasks[MANY];
     for (size_t i = 0; i < n; i++)
-        tasks[i] = (struct muster_bytes){names[i], (size_t)snprintf(names[i], sizeof(names[i]), "t%zu", i)};
-    const struct muster_enqueue_options o = {.size = sizeof(o), .at_front = at_front, .request_id = id};
+        tasks[i] = (struct muster_bytes){names[i], (size_t)snprintf(names[i], sizeof names[i], "t%zu", i)};
+    const struct muster_enqueue_options o = {.size = sizeof o, .at_front = at_front, .request_id = id};
     return muster_task_enqueue_many(c, "q", tasks, n, &o, waiting);
 }
 
@@ -49,7 +49,7 @@ static int see_numbered(const struct muster_task *task, void *arg)
 {
     size_t *next = arg;
     char expected[24];
-    int len = snprintf(expected, sizeof(expected), "t%zu", *next);
+    int len = snprintf(expected, sizeof expected, "t%zu", *next);
     if (task->len != (size_t)len || memcmp(task->data, expected, task->len) != 0)
         return 1;
     ++*next;
@@ -170,7 +170,7 @@ static void without_an_id_nothing_is_recorded(void **state)
 static struct muster_client *impatient(struct scene *s, const char *url)
 {
     struct muster_client *c;
-    const struct muster_client_options o = {.size = sizeof(o), .url = url, .prefix = s->prefix, .timeout_ms = 300};
+    const struct muster_client_options o = {.size = sizeof o, .url = url, .prefix = s->prefix, .timeout_ms = 300};
     assert_ok(muster_client_new(&c, &o));
     assert_ok(muster_task_enqueue(c, "other", "warm", 4, NULL)); /* so that the next call is the request alone */
     return c;

@@ -128,7 +128,7 @@ static void ten_restarts_under_load_lose_nothing(void **state)
         live_worker_idle(s, &(struct worker_spec){.id = ids[i], .ttl_ms = 3000, .hands = 2, .queues = {{"q", 0}}});
     for (int i = 0; i < RESTARTS; i++) {
         char stem[16];
-        snprintf(stem, sizeof(stem), "%d-", i);
+        snprintf(stem, sizeof stem, "%d-", i);
         reconnect_client(s);
         scene_enqueue_n(s, "q", stem, BATCH);
         for (int turns = 0; turns < i; turns++)
@@ -139,7 +139,7 @@ static void ten_restarts_under_load_lose_nothing(void **state)
     await_nothing_runs(s);
     for (int i = 0; i < RESTARTS * BATCH; i++) {
         char task[32];
-        snprintf(task, sizeof(task), "%d-%d", i / BATCH, i % BATCH);
+        snprintf(task, sizeof task, "%d-%d", i / BATCH, i % BATCH);
         if (!journal_find(s->journal, 0, JOURNAL_END, MUSTER_FINISH, NULL, task))
             fail_msg("%s was lost", task);
     }

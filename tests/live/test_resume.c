@@ -19,12 +19,12 @@
 /* A worker "phoenix" that resumes; owned by the scene. */
 static struct live_worker *resume(struct scene *s, int hands, const char *const *queues)
 {
-    struct live_worker *w = calloc(1, sizeof(*w));
+    struct live_worker *w = calloc(1, sizeof *w);
     w->next = s->workers;
     s->workers = w;
     w->spec.answer = MUSTER_LATER;
     w->journal = s->journal;
-    const struct muster_worker_options o = {.size = sizeof(o),
+    const struct muster_worker_options o = {.size = sizeof o,
                                             .url = s->server->url,
                                             .prefix = s->prefix,
                                             .id = "phoenix",

@@ -115,11 +115,11 @@ static int some_processes(struct world *w, const char *holder, const char *queue
     int found = (int)reply->elements;
     for (int k = 0; k < found; k++) {
         struct redisReply **from = reply->element[k]->element;
-        snprintf(p[k].holder, sizeof(p[k].holder), "%s", from[0]->str);
-        snprintf(p[k].queue, sizeof(p[k].queue), "%s", from[1]->str);
-        snprintf(p[k].token, sizeof(p[k].token), "%s", from[2]->str);
-        snprintf(p[k].task, sizeof(p[k].task), "%s", from[3]->str);
-        snprintf(p[k].mark, sizeof(p[k].mark), "%s", from[4]->str);
+        snprintf(p[k].holder, sizeof p[k].holder, "%s", from[0]->str);
+        snprintf(p[k].queue, sizeof p[k].queue, "%s", from[1]->str);
+        snprintf(p[k].token, sizeof p[k].token, "%s", from[2]->str);
+        snprintf(p[k].task, sizeof p[k].task, "%s", from[3]->str);
+        snprintf(p[k].mark, sizeof p[k].mark, "%s", from[4]->str);
     }
     freeReplyObject(reply);
     return found;
@@ -156,7 +156,7 @@ static bool enqueue(struct world *w, struct tally *t)
     const char *args[5 + N_OF(tasks) + 1] = {any_queue(w), draw(w, 4) ? "0" : "1", "", "0", "0"};
     t->came = draw(w, 3) ? 1 : 1 + draw(w, N_OF(tasks));
     for (int i = 0; i < t->came; i++) {
-        snprintf(tasks[i], sizeof(tasks[i]), "t%07d", w->n_tasks++);
+        snprintf(tasks[i], sizeof tasks[i], "t%07d", w->n_tasks++);
         args[5 + i] = tasks[i];
     }
     freeReplyObject(script_call_list(w->s, SCRIPT_ENQUEUE, args));
@@ -294,8 +294,8 @@ static bool serve(struct world *w, struct tally *t)
             return false;
     if (!worker)
         return false;
-    snprintf(conn, sizeof(conn), "%d", worker->conn);
-    snprintf(limit, sizeof(limit), "%d", worker->limit);
+    snprintf(conn, sizeof conn, "%d", worker->conn);
+    snprintf(limit, sizeof limit, "%d", worker->limit);
     assert_ok(script_does(w->s, SCRIPT_SERVE, worker->id, worker->epoch, conn, queue, limit));
     worker->queues[n] = queue;
     acting_take(worker);

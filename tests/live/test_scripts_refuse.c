@@ -622,7 +622,7 @@ static bool is_refused(struct scene *s, const redisReply *reply, const struct ca
     }
     if (reply->type != REDIS_REPLY_ARRAY || reply->element[0]->integer != MUSTER_E_REDIS)
         return false;
-    snprintf(full_key, sizeof(full_key), "%s:%s", s->prefix, key);
+    snprintf(full_key, sizeof full_key, "%s:%s", s->prefix, key);
     assert_int_equal(reply->elements, 2);
     assert_string_equal(reply->element[1]->str, full_key);
     return true;

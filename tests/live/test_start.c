@@ -73,9 +73,9 @@ static void denied_access_stops_the_worker(void **state)
     char urls[3][96];
     redis_server_start(&own, &(struct redis_server_options){.tcp = true, .password = "word"});
     raw_do(own.redis, "ACL SETUSER reader on >word ~* &* +@read +@connection +@pubsub");
-    snprintf(urls[0], sizeof(urls[0]), "redis://127.0.0.1:%d", own.port);
-    snprintf(urls[1], sizeof(urls[1]), "redis://:wrong@127.0.0.1:%d", own.port);
-    snprintf(urls[2], sizeof(urls[2]), "redis://reader:word@127.0.0.1:%d", own.port);
+    snprintf(urls[0], sizeof urls[0], "redis://127.0.0.1:%d", own.port);
+    snprintf(urls[1], sizeof urls[1], "redis://:wrong@127.0.0.1:%d", own.port);
+    snprintf(urls[2], sizeof urls[2], "redis://reader:word@127.0.0.1:%d", own.port);
     for (size_t i = 0; i < N_OF(urls); i++) {
         struct live_worker *w =
             live_worker_new(s, &(struct worker_spec){.id = "w1", .url = urls[i], .queues = {{"q", 0}}});
@@ -92,8 +92,7 @@ static void run_tells_what_ended_it(void **state)
     struct scene *s = *state;
     struct muster_worker *w;
     live_worker_idle(s, &(struct worker_spec){.id = "twin", .ttl_ms = 60000, .queues = {{"q", 0}}});
-    const struct muster_worker_options o = {
-        .size = sizeof(o), .url = s->server->url, .prefix = s->prefix, .id = "twin"};
+    const struct muster_worker_options o = {.size = sizeof o, .url = s->server->url, .prefix = s->prefix, .id = "twin"};
     assert_ok(muster_worker_new(&w, &o));
     assert_ok(muster_worker_start(w));
     assert_err(muster_worker_run(w), MUSTER_E_EXISTS);
@@ -160,7 +159,7 @@ static void servers_that_are_no_use_are_told_and_tried_again(void **state)
     for (size_t i = 0; i < N_OF(answers); i++) {
         struct fake_server fake;
         char id[8];
-        snprintf(id, sizeof(id), "w%zu", i);
+        snprintf(id, sizeof id, "w%zu", i);
         fake_server_start(&fake, answers[i]);
         print_message("answer %zu\n", i);
         struct live_worker *w =

@@ -185,7 +185,7 @@ static void stop_from_another_thread_wakes_a_sleeping_loop(void **state)
     struct scene *s = *state;
     struct muster_worker *w;
     const struct muster_worker_options o = {
-        .size = sizeof(o), .url = s->server->url, .prefix = s->prefix, .ttl_ms = 3600000};
+        .size = sizeof o, .url = s->server->url, .prefix = s->prefix, .ttl_ms = 3600000};
     assert_ok(muster_worker_new(&w, &o));
     assert_ok(muster_worker_start(w));
     pthread_t thread;
@@ -285,7 +285,7 @@ static enum muster_outcome free_inside(struct muster_process *p, void *arg)
 
 static void victim_start(struct scene *s, struct victim *v, const char *id)
 {
-    const struct muster_worker_options o = {.size = sizeof(o),
+    const struct muster_worker_options o = {.size = sizeof o,
                                             .url = s->server->url,
                                             .prefix = s->prefix,
                                             .id = id,
@@ -346,7 +346,7 @@ static void free_at_any_moment_of_the_start_is_safe(void **state)
     for (int turns = 0; turns < 30; turns++) {
         struct victim v = {.on = MUSTER_EVENT_STOPPED};
         char id[8];
-        snprintf(id, sizeof(id), "w%d", turns);
+        snprintf(id, sizeof id, "w%d", turns);
         victim_start(s, &v, id);
         for (int i = 0; i < turns; i++)
             event_base_loop(s->base, EVLOOP_NONBLOCK);

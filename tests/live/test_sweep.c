@@ -104,7 +104,7 @@ static void of_many_sweepers_one_gives_each_task_back_once(void **state)
     die_holding(s, TASKS);
     for (int i = 0; i < 3; i++) {
         char id[16];
-        snprintf(id, sizeof(id), "peer%d", i);
+        snprintf(id, sizeof id, "peer%d", i);
         live_worker_idle(s, &(struct worker_spec){.id = id, .ttl_ms = TTL_MS, .queues = {{"other", 0}}});
     }
     struct outcome outcome = sweep_by_threads(s);
@@ -184,7 +184,7 @@ static void with_mixed_ttls_a_frozen_redis_robs_nobody(void **state)
     struct worker_process *workers[N_OF(ttls)];
     for (size_t i = 0; i < N_OF(ttls); i++) {
         char id[16];
-        snprintf(id, sizeof(id), "w%d", ttls[i]);
+        snprintf(id, sizeof id, "w%d", ttls[i]);
         workers[i] = worker_process_idle(
             s, &(struct worker_spec){
                    .id = id, .ttl_ms = ttls[i], .answer = MUSTER_LATER, .stubborn = true, .queues = {{"q", 0}}});
@@ -272,7 +272,7 @@ static void keep_warning(enum muster_log_level level, const char *line, void *ar
 {
     (void)arg;
     if (level == MUSTER_LOG_WARN)
-        snprintf(warning, sizeof(warning), "%s", line);
+        snprintf(warning, sizeof warning, "%s", line);
 }
 
 /* The task says how long it takes, ms. */

@@ -49,7 +49,7 @@ static struct muster_worker_options options(struct scene *s, const struct shop_s
 /* Worker "w" on "q"; it is the scene's, the shop is the test's and outlives it. */
 static void open_shop(struct scene *s, struct shop *shop, const struct shop_spec *spec)
 {
-    struct live_worker *w = calloc(1, sizeof(*w));
+    struct live_worker *w = calloc(1, sizeof *w);
     struct muster_worker_options o = options(s, spec);
     w->next = s->workers;
     s->workers = w;

@@ -87,24 +87,22 @@ static void an_idle_worker_gets_what_is_due_at_its_time(void **state)
 {
     struct scene *s = *state;
     struct lateness late = {.n = 0};
-    live_worker_idle(s, &(struct worker_spec){.id = "w1",
-                                              .ttl_ms = HOUR_MS,
-                                              .hands = 10,
-                                              .queues = {{"q", 0}},
-                                              .handler = note_lateness,
-                                              .arg = &late});
+    live_worker_idle(
+        s,
+        &(struct worker_spec){
+            .id = "w1", .ttl_ms = HOUR_MS, .hands = 10, .queues = {{"q", 0}}, .handler = note_lateness, .arg = &late});
     char id[16], delay[16], due[24];
     for (int i = 0; i < JOBS; i++) {
         int ms = 500 + i * 7919 % SPAN_MS;
-        snprintf(id, sizeof(id), "j%d", i);
-        snprintf(delay, sizeof(delay), "%d", ms);
-        snprintf(due, sizeof(due), "%lld", (long long)real_ms() + ms);
+        snprintf(id, sizeof id, "j%d", i);
+        snprintf(delay, sizeof delay, "%d", ms);
+        snprintf(due, sizeof due, "%lld", (long long)real_ms() + ms);
         job_put(s, "q", id, "delay", delay, "data", due);
     }
     int64_t beat = last_beat(s);
     wait_on(s->base, have_all_come, &late, SOON_MS);
     assert_int_equal(last_beat(s), beat);
-    qsort(late.ms, JOBS, sizeof(late.ms[0]), by_size);
+    qsort(late.ms, JOBS, sizeof late.ms[0], by_size);
     print_message("%d jobs over %d ms: late by %lld ms at the median, %lld at 99 %%, %lld at most\n", JOBS, SPAN_MS,
                   (long long)late.ms[JOBS / 2], (long long)late.ms[JOBS * 99 / 100], (long long)late.ms[JOBS - 1]);
     assert_true(late.ms[0] >= 0);
@@ -136,11 +134,9 @@ static void the_keeper_moves_what_is_due_in_any_queue(void **state)
 static void a_task_that_is_retried_and_a_lease_that_lapses_are_in_time(void **state)
 {
     struct scene *s = *state;
-    struct live_worker *w = live_worker_idle(s, &(struct worker_spec){.id = "w1",
-                                                                      .ttl_ms = HOUR_MS,
-                                                                      .answer = MUSTER_LATER,
-                                                                      .retry_ms = 50,
-                                                                      .queues = {{"q", 0}}});
+    struct live_worker *w = live_worker_idle(
+        s, &(struct worker_spec){
+               .id = "w1", .ttl_ms = HOUR_MS, .answer = MUSTER_LATER, .retry_ms = 50, .queues = {{"q", 0}}});
     scene_enqueue(s, "q", "t");
     scene_await_starts(s, 1);
     live_worker_end(w, MUSTER_RETRY);
@@ -181,7 +177,7 @@ static void a_due_job_costs_the_same_however_many_are_idle(void **state)
     cost_of_a_due_job(s, "warm-up");
     int64_t alone = cost_of_a_due_job(s, "alone");
     for (int i = 1; i < CREW; i++) {
-        snprintf(id, sizeof(id), "w%d", i);
+        snprintf(id, sizeof id, "w%d", i);
         live_worker_new(s, &(struct worker_spec){.id = id, .ttl_ms = HOUR_MS, .queues = {{"q", 0}}});
     }
     raw_await(s->server->redis, s->base, CREW, "ZCARD %s:idle:q", s->prefix);
@@ -227,8 +223,8 @@ static void a_keeper_that_will_be_busy_hands_it_on_to_who_is_idle(void **state)
 {
     struct scene *s = *state;
     char warm[16], busy[16];
-    snprintf(warm, sizeof(warm), "%d", WARM_MS);
-    snprintf(busy, sizeof(busy), "%d", BUSY_MS);
+    snprintf(warm, sizeof warm, "%d", WARM_MS);
+    snprintf(busy, sizeof busy, "%d", BUSY_MS);
     worker_process_idle(
         s, &(struct worker_spec){.id = "busy", .ttl_ms = HOUR_MS, .queues = {{"b", 0}}, .handler = hold_up});
     await_keeper(s, "busy");
@@ -305,8 +301,8 @@ static void a_lost_message_costs_a_heartbeat_at_most(void **state)
     struct scene *s = *state;
     struct proxy proxy;
     proxy_start(&proxy, s->server->dir, s->server->socket);
-    struct live_worker *w =
-        live_worker_idle(s, &(struct worker_spec){.id = "w1", .url = proxy.url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
+    struct live_worker *w = live_worker_idle(
+        s, &(struct worker_spec){.id = "w1", .url = proxy.url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
     await_keeper(s, "w1");
     proxy_lose(&proxy, 1);
     job_put(s, "q", "a", "delay", "30");

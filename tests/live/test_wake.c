@@ -89,7 +89,7 @@ static void a_task_costs_the_same_with_1_10_and_300_idle_workers(void **state)
     int n = 0;
     for (size_t i = 0; i < N_OF(sizes); i++) {
         while (n < sizes[i]) {
-            snprintf(id, sizeof(id), "w%d", n++);
+            snprintf(id, sizeof id, "w%d", n++);
             live_worker_new(s, &(struct worker_spec){.id = id, .ttl_ms = AN_HOUR, .queues = {{"q", 0}}});
         }
         raw_await(s->server->redis, s->base, n, "ZCARD %s:idle:q", s->prefix);
@@ -109,7 +109,7 @@ static void a_task_costs_the_same_with_1_10_and_300_idle_workers(void **state)
 static void foreign_push(struct scene *s, const char *task)
 {
     char key[64];
-    snprintf(key, sizeof(key), "%s:queues:q", s->prefix);
+    snprintf(key, sizeof key, "%s:queues:q", s->prefix);
     raw_push(s->server->redis, key, task, strlen(task));
 }
 
@@ -296,7 +296,7 @@ static struct redisReply *overhear(struct scene *s, const char *task)
 static void publish(struct scene *s, const char *message, size_t len)
 {
     char channel[64];
-    snprintf(channel, sizeof(channel), "%s:wake:w1", s->prefix);
+    snprintf(channel, sizeof channel, "%s:wake:w1", s->prefix);
     const char *argv[] = {"PUBLISH", channel, message};
     const size_t lens[] = {7, strlen(channel), len};
     freeReplyObject(redisCommandArgv(s->server->redis, 3, argv, lens));
@@ -338,7 +338,7 @@ static void garbage_on_the_channel_is_ignored(void **state)
     unsigned seed = 1;
     idle_for_an_hour(s, "w1");
     for (int i = 0; i < 2000; i++) {
-        size_t len = (size_t)rand_r(&seed) % sizeof(noise);
+        size_t len = (size_t)rand_r(&seed) % sizeof noise;
         for (size_t k = 0; k < len; k++)
             noise[k] = (char)(rand_r(&seed) >> 7);
         if (len)

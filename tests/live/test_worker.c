@@ -46,7 +46,7 @@ static void a_worker_runs_its_own_loop_until_it_has_stopped(void **state)
     struct scene *s = *state;
     struct muster_worker *w;
     struct runner r = {.stop_at = 5};
-    const struct muster_worker_options o = {.size = sizeof(o), .url = s->server->url, .prefix = s->prefix};
+    const struct muster_worker_options o = {.size = sizeof o, .url = s->server->url, .prefix = s->prefix};
     scene_enqueue_n(s, "q", "t", 5);
     assert_ok(muster_worker_new(&w, &o));
     assert_ok(muster_worker_start(w));
@@ -143,8 +143,8 @@ static void a_task_of_any_size_arrives_byte_for_byte(void **state)
     for (size_t i = 0; i < N_OF(lens); i++) {
         struct echo echo = {.data = data, .len = lens[i]};
         char queue[16], id[16];
-        snprintf(queue, sizeof(queue), "q%zu", i);
-        snprintf(id, sizeof(id), "w%zu", i);
+        snprintf(queue, sizeof queue, "q%zu", i);
+        snprintf(id, sizeof id, "w%zu", i);
         assert_ok(muster_task_enqueue(s->client, queue, data, lens[i], NULL));
         struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = id, .ttl_ms = 60000});
         assert_ok(muster_worker_serve(w->worker, queue, 0, compare, &echo));
@@ -186,7 +186,7 @@ static void serving_is_refused_where_it_makes_no_sense(void **state)
     struct scene *s = *state;
     struct muster_worker *w;
     const struct muster_worker_options o = {
-        .size = sizeof(o), .url = s->server->url, .prefix = s->prefix, .base = s->base};
+        .size = sizeof o, .url = s->server->url, .prefix = s->prefix, .base = s->base};
     assert_ok(muster_worker_new(&w, &o));
     assert_err(muster_worker_serve(w, "q", 0, live_worker_handle, NULL), MUSTER_E_NOT_STARTED);
     assert_ok(muster_worker_start(w));
@@ -198,7 +198,7 @@ static void serving_is_refused_where_it_makes_no_sense(void **state)
     assert_err(muster_worker_serve(w, "q", 2, live_worker_handle, NULL), MUSTER_E_EXISTS);
     for (int i = 1; i < MUSTER_WORKER_QUEUES_MAX; i++) {
         char queue[16];
-        snprintf(queue, sizeof(queue), "q%d", i);
+        snprintf(queue, sizeof queue, "q%d", i);
         assert_ok(muster_worker_serve(w, queue, 0, live_worker_handle, NULL));
     }
     assert_err(muster_worker_serve(w, "one-more", 0, live_worker_handle, NULL), MUSTER_E_STATE);
@@ -213,7 +213,7 @@ static void a_thousand_queues_are_served(void **state)
     struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .ttl_ms = 60000});
     char queue[16];
     for (int i = 0; i < MUSTER_WORKER_QUEUES_MAX; i++) {
-        snprintf(queue, sizeof(queue), "q%d", i);
+        snprintf(queue, sizeof queue, "q%d", i);
         assert_ok(muster_worker_serve(w->worker, queue, 0, live_worker_handle, w));
     }
     scene_await_idle(s, queue, "w1");
@@ -317,7 +317,7 @@ static void given_connections_that_break_without_a_url_stop_the_worker(void **st
 {
     struct scene *s = *state;
     struct live_worker w = {.journal = s->journal};
-    const struct muster_worker_options o = {.size = sizeof(o),
+    const struct muster_worker_options o = {.size = sizeof o,
                                             .prefix = s->prefix,
                                             .id = "w1",
                                             .base = s->base,

@@ -182,7 +182,7 @@ static void handlers_on_threads_and_children_are_waited_for(void **state)
 {
     struct scene *s = *state;
     const char *const argv[] = {"sh", "-c", "sleep 0.1; exit 0", NULL};
-    const struct muster_command command = {.size = sizeof(command), .argv = argv};
+    const struct muster_command command = {.size = sizeof command, .argv = argv};
     struct worker_spec spec = burst;
     spec.hands = spec.more.threads = 2;
     scene_enqueue_n(s, "q", "t", 50);
@@ -200,7 +200,7 @@ static void its_own_loop_ends_with_it(void **state)
     struct muster_worker *w;
     struct live_worker notes = {.journal = s->journal};
     const struct muster_worker_options o = {
-        .size = sizeof(o), .url = s->server->url, .prefix = s->prefix, .ttl_ms = AN_HOUR, .burst = 1};
+        .size = sizeof o, .url = s->server->url, .prefix = s->prefix, .ttl_ms = AN_HOUR, .burst = 1};
     scene_enqueue_n(s, "q", "t", 3);
     assert_ok(muster_worker_new(&w, &o));
     assert_ok(muster_worker_start(w));
@@ -355,7 +355,7 @@ static void threads_and_children_begin_so_many_in_all(void **state)
 {
     struct scene *s = *state;
     const char *const argv[] = {"true", NULL};
-    const struct muster_command command = {.size = sizeof(command), .argv = argv};
+    const struct muster_command command = {.size = sizeof command, .argv = argv};
     struct worker_spec spec = at_most(10, 4, 4);
     spec.more.threads = 4;
     scene_enqueue_n(s, "q", "t", 8);

@@ -158,7 +158,7 @@ static void one_process_is_cancelled_by_its_id(void **state)
     scene_enqueue(s, "q", "copy");
     scene_await_starts(s, 2);
     char id[300];
-    snprintf(id, sizeof(id), "%s", muster_process_id(w->held[1]));
+    snprintf(id, sizeof id, "%s", muster_process_id(w->held[1]));
     assert_ok(muster_process_cancel(s->client, id));
     scene_await_events(s, MUSTER_EVENT_STOP, "w", 1);
     assert_int_equal(muster_process_stop_reason(w->held[0]), MUSTER_GO_ON);
@@ -215,10 +215,10 @@ static void cancel_child(struct scene *s, const char *on_term)
 {
     static int n;
     char path[96], script[400];
-    snprintf(path, sizeof(path), "%s/child-%d", s->server->dir, n++);
-    snprintf(script, sizeof(script), "exec 2>&-; trap '%s' TERM; : > %s; while :; do sleep 0.02; done", on_term, path);
+    snprintf(path, sizeof path, "%s/child-%d", s->server->dir, n++);
+    snprintf(script, sizeof script, "exec 2>&-; trap '%s' TERM; : > %s; while :; do sleep 0.02; done", on_term, path);
     const char *const argv[] = {"sh", "-c", script, NULL};
-    const struct muster_command command = {.size = sizeof(command), .argv = argv};
+    const struct muster_command command = {.size = sizeof command, .argv = argv};
     struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w", .ttl_ms = AN_HOUR});
     assert_ok(muster_worker_serve_command(w->worker, "q", &command));
     scene_enqueue(s, "q", "t");

@@ -17,11 +17,9 @@
 /* A worker whose handlers do what the test says, and whose heartbeats are far away: so nothing waits for one. */
 static struct live_worker *worker(struct scene *s, const char *id, muster_handler_fn *handler, void *arg)
 {
-    return live_worker_idle(s, &(struct worker_spec){.id = id,
-                                                     .ttl_ms = HOUR_MS,
-                                                     .queues = {{"q", 0}, {"next", 0}},
-                                                     .handler = handler,
-                                                     .arg = arg});
+    return live_worker_idle(
+        s, &(struct worker_spec){
+               .id = id, .ttl_ms = HOUR_MS, .queues = {{"q", 0}, {"next", 0}}, .handler = handler, .arg = arg});
 }
 
 static void begin(struct muster_process *p, struct live_worker *w)
@@ -42,8 +40,8 @@ static enum muster_outcome look_at_record(struct muster_process *p, void *arg)
     *good = job && !strcmp(job->id, "a") && !strcmp(job->queue, "q") && job->state == MUSTER_JOB_RUNNING &&
             job->priority == -7 && job->retries == 3 && job->retried == 0 && job->limit_ms == 60000 && job->tracked &&
             job->backoff.delay_ms == 100 && !strcmp(job->worker, "w1") && !strcmp(job->process, muster_process_id(p)) &&
-            job->data.len == 3 && job->data.data == task && len == 3 && !memcmp(task, "x\ny", 4) && job->put_at_ms > 0 &&
-            job->n_after == 0 && job->n_history == 0 && job->result.data == NULL && !*job->group;
+            job->data.len == 3 && job->data.data == task && len == 3 && !memcmp(task, "x\ny", 4) &&
+            job->put_at_ms > 0 && job->n_after == 0 && job->n_history == 0 && job->result.data == NULL && !*job->group;
     return MUSTER_FINISH;
 }
 
@@ -266,11 +264,9 @@ static void a_job_that_is_given_back_keeps_its_place(void **state)
 static void what_was_fetched_in_advance_goes_back_to_its_place(void **state)
 {
     struct scene *s = *state;
-    struct live_worker *w = live_worker_idle(s, &(struct worker_spec){.id = "w1",
-                                                                      .ttl_ms = HOUR_MS,
-                                                                      .prefetch = 3,
-                                                                      .answer = MUSTER_LATER,
-                                                                      .queues = {{"q", 0}}});
+    struct live_worker *w = live_worker_idle(
+        s, &(struct worker_spec){
+               .id = "w1", .ttl_ms = HOUR_MS, .prefetch = 3, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
     job_put(s, "q", "a", NULL);
     job_put(s, "q", "b", NULL);
     scene_enqueue(s, "q", "t");
@@ -332,14 +328,12 @@ static void a_limit_over_all_workers_holds_and_its_places_are_filled(void **stat
     const char *const ids[] = {"w0", "w1"};
     job_config(s, "q", "max_running", "1");
     for (int i = 0; i < 2; i++)
-        w[i] = live_worker_idle(s, &(struct worker_spec){.id = ids[i],
-                                                         .ttl_ms = HOUR_MS,
-                                                         .hands = 2,
-                                                         .answer = MUSTER_LATER,
-                                                         .queues = {{"q", 0}}});
+        w[i] = live_worker_idle(
+            s, &(struct worker_spec){
+                   .id = ids[i], .ttl_ms = HOUR_MS, .hands = 2, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
     for (int i = 0; i < 6; i++) {
         char id[8];
-        snprintf(id, sizeof(id), "%d", i);
+        snprintf(id, sizeof id, "%d", i);
         if (i % 2)
             scene_enqueue(s, "q", id);
         else
@@ -383,11 +377,9 @@ static void cancel(struct scene *s, const char *id)
 
 static struct live_worker *stubborn_with_a_job(struct scene *s)
 {
-    struct live_worker *w = live_worker_idle(s, &(struct worker_spec){.id = "w1",
-                                                                      .ttl_ms = HOUR_MS,
-                                                                      .answer = MUSTER_LATER,
-                                                                      .stubborn = true,
-                                                                      .queues = {{"q", 0}}});
+    struct live_worker *w = live_worker_idle(
+        s, &(struct worker_spec){
+               .id = "w1", .ttl_ms = HOUR_MS, .answer = MUSTER_LATER, .stubborn = true, .queues = {{"q", 0}}});
     job_put(s, "q", "a", NULL);
     scene_await_starts(s, 1);
     return w;
@@ -486,18 +478,17 @@ static enum muster_outcome renew_on_a_thread(struct muster_process *p, void *arg
 static void handlers_on_threads_have_jobs_too(void **state)
 {
     struct scene *s = *state;
-    live_worker_idle(s, &(struct worker_spec){.id = "w1",
-                                              .ttl_ms = HOUR_MS,
-                                              .more = {.threads = 2},
-                                              .queues = {{"q", 0}},
-                                              .handler = renew_on_a_thread});
+    live_worker_idle(
+        s,
+        &(struct worker_spec){
+            .id = "w1", .ttl_ms = HOUR_MS, .more = {.threads = 2}, .queues = {{"q", 0}}, .handler = renew_on_a_thread});
     char id[8];
     for (int i = 0; i < 20; i++) {
-        snprintf(id, sizeof(id), "j%d", i);
+        snprintf(id, sizeof id, "j%d", i);
         job_put(s, "q", id, NULL);
     }
     for (int i = 0; i < 20; i++) {
-        snprintf(id, sizeof(id), "j%d", i);
+        snprintf(id, sizeof id, "j%d", i);
         job_await(s, id, "state", "complete");
     }
     assert_int_equal(scene_starts(s), 40);

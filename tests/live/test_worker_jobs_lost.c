@@ -117,8 +117,7 @@ static void a_death_in_the_handler_loses_no_job(void **state)
 {
     struct scene *s = *state;
     struct worker_process *victim = worker_process_idle(
-        s,
-        &(struct worker_spec){.id = "victim", .ttl_ms = TTL_MS, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+        s, &(struct worker_spec){.id = "victim", .ttl_ms = TTL_MS, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
     job_put(s, "q", "a", NULL);
     scene_await_starts(s, 1);
     worker_process_kill(victim);
@@ -147,8 +146,8 @@ static void deaths_and_retries_are_counted_apart(void **state)
     struct live_worker *before = NULL;
     job_put(s, "q", "a", "retries", "1");
     for (size_t i = 0; i < N_OF(lives); i++) {
-        live_worker_new(s, &(struct worker_spec){
-                               .id = lives[i], .ttl_ms = TTL_MS, .queues = {{"q", 0}}, .handler = retry_once});
+        live_worker_new(
+            s, &(struct worker_spec){.id = lives[i], .ttl_ms = TTL_MS, .queues = {{"q", 0}}, .handler = retry_once});
         if (before)
             live_worker_free(s, before);
         before = s->workers;
@@ -165,10 +164,9 @@ static void a_job_that_kills_too_many_is_on_the_failed_list_whatever_its_retries
     job_config(s, "q", "max_crashes", "2");
     job_put(s, "q", "a", NULL);
     for (size_t i = 1; i <= 2; i++) {
-        struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = i == 1 ? "w1" : "w2",
-                                                                         .ttl_ms = TTL_MS,
-                                                                         .answer = MUSTER_LATER,
-                                                                         .queues = {{"q", 0}}});
+        struct live_worker *w = live_worker_new(
+            s, &(struct worker_spec){
+                   .id = i == 1 ? "w1" : "w2", .ttl_ms = TTL_MS, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
         scene_await_starts(s, i);
         live_worker_free(s, w);
     }
@@ -225,8 +223,8 @@ static void jobs_are_resumed_in_order_under_new_tokens(void **state)
     await_end_of_life(s, "w1");
     job_put(s, "q", "new", NULL);
     size_t from = journal_size(s->journal);
-    live_worker_new(
-        s, &(struct worker_spec){.id = "w1", .ttl_ms = TTL_MS, .more = {.resume = 1}, .queues = {{"q", 0}}});
+    live_worker_new(s,
+                    &(struct worker_spec){.id = "w1", .ttl_ms = TTL_MS, .more = {.resume = 1}, .queues = {{"q", 0}}});
     job_await(s, "new", "state", "complete");
     scene_assert_started(s, from, (const char *[]){"a", "t", "b", "new", NULL});
     job_assert(s, "a", "state", "complete");
@@ -248,11 +246,9 @@ static struct behind behind_proxy(struct scene *s)
 {
     struct behind b;
     proxy_start(&b.proxy, s->server->dir, s->server->socket);
-    b.worker = live_worker_idle(s, &(struct worker_spec){.id = "w1",
-                                                         .url = b.proxy.url,
-                                                         .ttl_ms = HOUR_MS,
-                                                         .answer = MUSTER_LATER,
-                                                         .queues = {{"q", 0}}});
+    b.worker = live_worker_idle(
+        s, &(struct worker_spec){
+               .id = "w1", .url = b.proxy.url, .ttl_ms = HOUR_MS, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
     job_put(s, "q", "known", NULL); /* scripts that Redis does not know would be answered so */
     scene_await_starts(s, 1);
     live_worker_end(b.worker, MUSTER_FINISH);
@@ -338,8 +334,8 @@ static void a_hand_over_whose_message_is_lost_is_read_back(void **state)
     struct scene *s = *state;
     struct proxy proxy;
     proxy_start(&proxy, s->server->dir, s->server->socket);
-    struct live_worker *w =
-        live_worker_idle(s, &(struct worker_spec){.id = "w1", .url = proxy.url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
+    struct live_worker *w = live_worker_idle(
+        s, &(struct worker_spec){.id = "w1", .url = proxy.url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
     proxy_lose(&proxy, 1);
     job_put(s, "q", "a", NULL);
     job_await(s, "a", "state", "complete");

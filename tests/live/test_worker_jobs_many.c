@@ -40,12 +40,9 @@ static enum muster_outcome count_run(struct muster_process *p, void *arg)
 
 static void add_worker(struct scene *s, const char *id, struct runs *runs)
 {
-    live_worker_idle(s, &(struct worker_spec){.id = id,
-                                              .ttl_ms = HOUR_MS,
-                                              .hands = 2,
-                                              .queues = {{"q", 0}},
-                                              .handler = count_run,
-                                              .arg = runs});
+    live_worker_idle(
+        s, &(struct worker_spec){
+               .id = id, .ttl_ms = HOUR_MS, .hands = 2, .queues = {{"q", 0}}, .handler = count_run, .arg = runs});
 }
 
 /* Half of them are there before the workers. */
@@ -58,10 +55,10 @@ static void run_all(struct scene *s, int n_jobs, int n_workers, size_t len)
         char id[16];
         if (i == n_jobs / 2)
             for (int w = 0; w < n_workers; w++) {
-                snprintf(id, sizeof(id), "w%d", n_ids++);
+                snprintf(id, sizeof id, "w%d", n_ids++);
                 add_worker(s, id, &runs);
             }
-        snprintf(id, sizeof(id), "%d", i);
+        snprintf(id, sizeof id, "%d", i);
         memset(data, i, len);
         job_put(s, "q", JOB_SPEC(.id = id, .data = {data, len}));
     }
@@ -109,11 +106,9 @@ static void a_job_that_sends_itself_on_comes_again_at_its_time(void **state)
 {
     struct scene *s = *state;
     int runs = 0;
-    live_worker_idle(s, &(struct worker_spec){.id = "w",
-                                              .ttl_ms = HOUR_MS,
-                                              .queues = {{"q", 0}},
-                                              .handler = send_itself_on,
-                                              .arg = &runs});
+    live_worker_idle(s,
+                     &(struct worker_spec){
+                         .id = "w", .ttl_ms = HOUR_MS, .queues = {{"q", 0}}, .handler = send_itself_on, .arg = &runs});
     job_put(s, "q", JOB_SPEC(.id = "a", .retries = MUSTER_ZERO));
     raw_await(s->server->redis, s->base, 1, "ZCARD %s:complete:q", s->prefix);
     assert_int_equal(scene_starts(s), TIMES);

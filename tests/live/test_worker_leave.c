@@ -150,12 +150,12 @@ static void a_task_starts_elsewhere_only_when_the_child_is_gone(void **state)
     struct scene *s = *state;
     struct child_watch c = {.alive_at_start = -1};
     char script[400];
-    snprintf(c.path, sizeof(c.path), "%s/left-child", s->server->dir);
-    snprintf(script, sizeof(script),
+    snprintf(c.path, sizeof c.path, "%s/left-child", s->server->dir);
+    snprintf(script, sizeof script,
              "exec 2>&-; trap '' TERM; echo $$ > %s.new && mv %s.new %s; while :; do sleep 0.02; done", c.path, c.path,
              c.path);
     const char *const argv[] = {"sh", "-c", script, NULL};
-    const struct muster_command command = {.size = sizeof(command), .argv = argv, .grace_ms = 300};
+    const struct muster_command command = {.size = sizeof command, .argv = argv, .grace_ms = 300};
     struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w", .ttl_ms = LEAVING_TTL_MS});
     assert_ok(muster_worker_serve_command(w->worker, "q", &command));
     scene_enqueue(s, "q", "t");

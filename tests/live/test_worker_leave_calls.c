@@ -221,7 +221,7 @@ static void nothing_is_lost_and_nothing_ends_twice(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         for (int more = rand() % 6; more > 0; more--) {
             char task[16];
-            snprintf(task, sizeof(task), "t%d", n++);
+            snprintf(task, sizeof task, "t%d", n++);
             scene_enqueue(s, "q", task);
         }
         turn_over(workers[rand() % WORKERS]);

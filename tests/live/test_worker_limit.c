@@ -357,7 +357,7 @@ static void a_child_that_ignores_sigterm_is_killed_and_its_task_fails(void **sta
 {
     struct scene *s = *state;
     const char *const argv[] = {"sh", "-c", "exec 2>&-; trap '' TERM; while :; do sleep 0.02; done", NULL};
-    const struct muster_command command = {.size = sizeof(command), .argv = argv, .grace_ms = 200};
+    const struct muster_command command = {.size = sizeof command, .argv = argv, .grace_ms = 200};
     struct live_worker *w = live_worker_new(
         s, &(struct worker_spec){.id = "w", .ttl_ms = AN_HOUR, .stubborn = true, .more.limit_ms = LIMIT_MS});
     assert_ok(muster_worker_serve_command(w->worker, "q", &command));

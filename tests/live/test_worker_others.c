@@ -275,9 +275,9 @@ static void what_somebody_else_ends_in_advance_never_starts(void **state)
     char newest[12] = "", id[300];
     for (char *rest = tokens, *token; (token = strtok_r(rest, "\n", &rest)) != NULL;)
         if (strcmp(token, newest) > 0)
-            snprintf(newest, sizeof(newest), "%s", token);
+            snprintf(newest, sizeof newest, "%s", token);
     free(tokens);
-    snprintf(id, sizeof(id), "w:%s:q", newest);
+    snprintf(id, sizeof id, "w:%s:q", newest);
     assert_ok(muster_lease_fail(s->client, id, "by hand", NULL));
     await_read_back(s, w);
     scene_enqueue(s, "r", "later"); /* into the hand that is free again */
@@ -303,9 +303,9 @@ static void note_cancel(struct live_worker *w, const struct muster_event *e)
     if (e->type != MUSTER_EVENT_CANCEL)
         return;
     a->n++;
-    snprintf(a->queue, sizeof(a->queue), "%s", e->queue);
+    snprintf(a->queue, sizeof a->queue, "%s", e->queue);
     a->len = e->len;
-    memcpy(a->bytes, e->task, e->len < sizeof(a->bytes) ? e->len : sizeof(a->bytes));
+    memcpy(a->bytes, e->task, e->len < sizeof a->bytes ? e->len : sizeof a->bytes);
 }
 
 static bool is_announced(void *arg)
@@ -329,7 +329,7 @@ static void a_foreign_cancel_is_told_with_its_bytes_and_nothing_else_is_done(voi
     struct announced a = {0};
     struct live_worker *w = hearer(s, &a);
     char channel[40];
-    snprintf(channel, sizeof(channel), "%s_r_cancel", s->prefix);
+    snprintf(channel, sizeof channel, "%s_r_cancel", s->prefix);
     scene_enqueue(s, "r", "t");
     scene_await_starts(s, 1);
     const char *argv[] = {"PUBLISH", channel, "t\0\r\n\xff"};

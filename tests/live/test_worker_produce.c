@@ -80,7 +80,7 @@ static void the_answer_tells_how_many_wait(void **state)
     char task[] = "t\0x";
     for (int i = 0; i < 2; i++)
         assert_ok(muster_worker_enqueue(w->worker, "elsewhere", task, 3, note_answer, &a));
-    memset(task, '!', sizeof(task)); /* they were copied */
+    memset(task, '!', sizeof task); /* they were copied */
     assert_ok(muster_worker_enqueue(w->worker, "elsewhere", NULL, 0, note_answer, &a));
     assert_ok(muster_worker_enqueue(w->worker, "elsewhere", "y", 1, NULL, NULL));
     assert_ok(muster_worker_enqueue(w->worker, "q", "mine", 4, note_answer, &a));
@@ -235,11 +235,11 @@ static int note_done(const struct muster_queue_event *e, void *arg)
     int i = atomic_load(&listener.n);
     (void)arg;
     if (e->type == MUSTER_QUEUE_DONE && i < HEARD_MAX) {
-        snprintf(listener.heard[i].process, sizeof(listener.heard[i].process), "%s", e->process);
-        snprintf(listener.heard[i].worker, sizeof(listener.heard[i].worker), "%s", e->worker);
-        snprintf(listener.heard[i].task, sizeof(listener.heard[i].task), "%.*s", (int)e->len, (const char *)e->task);
+        snprintf(listener.heard[i].process, sizeof listener.heard[i].process, "%s", e->process);
+        snprintf(listener.heard[i].worker, sizeof listener.heard[i].worker, "%s", e->worker);
+        snprintf(listener.heard[i].task, sizeof listener.heard[i].task, "%.*s", (int)e->len, (const char *)e->task);
         listener.heard[i].result_len = e->result ? (int64_t)e->result->len : -1;
-        if (e->result && e->result->len > 0 && e->result->len <= sizeof(listener.heard[i].result))
+        if (e->result && e->result->len > 0 && e->result->len <= sizeof listener.heard[i].result)
             memcpy(listener.heard[i].result, e->result->data, e->result->len);
         atomic_fetch_add(&listener.n, 1);
     }
@@ -322,7 +322,7 @@ static void results_reach_those_who_listen(struct scene *s, int threads)
         assert_non_null(e);
         assert_string_equal(listener.heard[i].task, cases[i].task);
         assert_string_equal(listener.heard[i].worker, "w");
-        snprintf(id, sizeof(id), "%.2s", listener.heard[i].process);
+        snprintf(id, sizeof id, "%.2s", listener.heard[i].process);
         assert_string_equal(id, "w:");
         assert_null(muster_process_id_check(listener.heard[i].process));
         assert_int_equal(listener.heard[i].result_len, cases[i].len);
@@ -355,7 +355,7 @@ static int note_row(const struct muster_process_info *row, void *arg)
 {
     struct notes *n = arg;
     n->rows++;
-    snprintf(n->seen, sizeof(n->seen), "%s", row->progress);
+    snprintf(n->seen, sizeof n->seen, "%s", row->progress);
     return 0;
 }
 

@@ -32,7 +32,7 @@ static size_t collect(struct scene *s, struct run *runs)
         if (e && e->token)
             runs[n++] = (struct run){e, i};
     }
-    qsort(runs, n, sizeof(*runs), by_task);
+    qsort(runs, n, sizeof *runs, by_task);
     return n;
 }
 
@@ -104,7 +104,7 @@ static bool is_due(const char *task, const char *stem)
 struct audit audit_finished(struct scene *s, const char *stem, size_t n_due)
 {
     struct audit a = {0};
-    struct run *runs = calloc(journal_size(s->journal) + 1, sizeof(*runs));
+    struct run *runs = calloc(journal_size(s->journal) + 1, sizeof *runs);
     size_t n = collect(s, runs);
     for (size_t i = 0, len; i < n; i += len) {
         for (len = 1; i + len < n && !strcmp(runs[i].e->task, runs[i + len].e->task);)

@@ -14,9 +14,9 @@ int checked_note(const struct muster_damage *damage, void *arg)
     struct checked *c = arg;
     size_t len = strlen(c->prefix), at = strlen(c->keys);
     int is_inside = strncmp(damage->key, c->prefix, len) == 0 && damage->key[len] == ':';
-    snprintf(c->keys + at, sizeof(c->keys) - at, "%s ", damage->key + (is_inside ? len + 1 : 0));
+    snprintf(c->keys + at, sizeof c->keys - at, "%s ", damage->key + (is_inside ? len + 1 : 0));
     at = strlen(c->what);
-    snprintf(c->what + at, sizeof(c->what) - at, "%s %s\n", damage->key, damage->what);
+    snprintf(c->what + at, sizeof c->what - at, "%s %s\n", damage->key, damage->what);
     c->n++;
     c->n_repaired += damage->repaired;
     return c->n == c->enough;
@@ -41,12 +41,12 @@ void checked_assert_clean(struct scene *s)
 void damage_plant(struct scene *s, const char *lua)
 {
     char script[2048], root[32];
-    int len = snprintf(script, sizeof(script),
+    int len = snprintf(script, sizeof script,
                        "local P, call = KEYS[1], redis.call\n"
                        "local function member(id) return call('HGET', P .. 'job:' .. id, 'place') .. id end\n%s",
                        lua);
-    assert_in_range(len, 0, sizeof(script) - 1);
-    snprintf(root, sizeof(root), "%s:", s->prefix);
+    assert_in_range(len, 0, sizeof script - 1);
+    snprintf(root, sizeof root, "%s:", s->prefix);
     raw_do(s->server->redis, "EVAL %s 1 %s", script, root);
 }
 

@@ -29,7 +29,7 @@ struct pool {
 static int bind_loopback(char url[64])
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(a);
+    socklen_t len = sizeof a;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) || getsockname(fd, (struct sockaddr *)&a, &len))
         fail_msg("no free TCP port on 127.0.0.1");
@@ -52,7 +52,7 @@ static int connect_to(const char *path)
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     memcpy(a.sun_path, path, strlen(path) + 1);
-    return connect(fd, (struct sockaddr *)&a, sizeof(a)) ? -1 : fd;
+    return connect(fd, (struct sockaddr *)&a, sizeof a) ? -1 : fd;
 }
 
 static void greet(struct pool *p)
@@ -85,7 +85,7 @@ static void write_all(int fd, const char *data, size_t len)
 static void serve(struct pool *p, int i)
 {
     char data[65536];
-    ssize_t n = read(p->fds[i].fd, data, sizeof(data));
+    ssize_t n = read(p->fds[i].fd, data, sizeof data);
     if (n <= 0) {
         shutdown(p->peers[i], SHUT_RDWR);
         shutdown(p->fds[i].fd, SHUT_RDWR);

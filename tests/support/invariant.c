@@ -315,7 +315,7 @@ static void assert_nothing_amiss(struct redisContext *redis, const char *lua, co
 static void assert_jobs(struct redisContext *redis, const char *part, const char *prefix)
 {
     char lua[8192];
-    snprintf(lua, sizeof(lua), "%s%s", jobs_head, part);
+    snprintf(lua, sizeof lua, "%s%s", jobs_head, part);
     assert_nothing_amiss(redis, lua, prefix);
 }
 

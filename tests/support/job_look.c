@@ -36,11 +36,11 @@ static int compare(const void *a, const void *b)
 
 static void join_sorted(char *out, size_t size, const char *const *texts, size_t n)
 {
-    const char **sorted = calloc(n + 1, sizeof(*sorted));
+    const char **sorted = calloc(n + 1, sizeof *sorted);
     size_t at = 0;
     if (n > 0)
-        memcpy(sorted, texts, n * sizeof(*sorted));
-    qsort(sorted, n, sizeof(*sorted), compare);
+        memcpy(sorted, texts, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, compare);
     *out = '\0';
     for (size_t i = 0; i < n && at < size; i++)
         at += (size_t)snprintf(out + at, size - at, "%s ", sorted[i]);
@@ -55,9 +55,9 @@ static void copy_bytes(char *out, size_t size, struct muster_bytes bytes)
 static void copy_history(struct job_seen *seen, const struct muster_job *job)
 {
     size_t at = 0;
-    for (size_t i = 0; i < job->n_history && at < sizeof(seen->history); i++) {
+    for (size_t i = 0; i < job->n_history && at < sizeof seen->history; i++) {
         const struct muster_job_event_line *line = &job->history[i];
-        at += (size_t)snprintf(seen->history + at, sizeof(seen->history) - at, *line->text ? "%s=%s " : "%s ",
+        at += (size_t)snprintf(seen->history + at, sizeof seen->history - at, *line->text ? "%s=%s " : "%s ",
                                line->what, line->text);
         assert_true(line->at_ms >= 0);
     }
@@ -86,16 +86,16 @@ static int keep(const struct muster_job *job, void *arg)
         .made = job->made,
         .n_tags = job->n_tags,
     };
-    snprintf(seen->queue, sizeof(seen->queue), "%s", job->queue);
-    snprintf(seen->worker, sizeof(seen->worker), "%s", job->worker);
-    snprintf(seen->process, sizeof(seen->process), "%s", job->process);
-    snprintf(seen->group, sizeof(seen->group), "%s", job->group);
-    copy_bytes(seen->data, sizeof(seen->data), job->data);
-    copy_bytes(seen->message, sizeof(seen->message), job->message);
-    copy_bytes(seen->result, sizeof(seen->result), job->result);
-    join_sorted(seen->tags, sizeof(seen->tags), job->tags, job->n_tags);
-    join_sorted(seen->after, sizeof(seen->after), job->after, job->n_after);
-    join_sorted(seen->before, sizeof(seen->before), job->before, job->n_before);
+    snprintf(seen->queue, sizeof seen->queue, "%s", job->queue);
+    snprintf(seen->worker, sizeof seen->worker, "%s", job->worker);
+    snprintf(seen->process, sizeof seen->process, "%s", job->process);
+    snprintf(seen->group, sizeof seen->group, "%s", job->group);
+    copy_bytes(seen->data, sizeof seen->data, job->data);
+    copy_bytes(seen->message, sizeof seen->message, job->message);
+    copy_bytes(seen->result, sizeof seen->result, job->result);
+    join_sorted(seen->tags, sizeof seen->tags, job->tags, job->n_tags);
+    join_sorted(seen->after, sizeof seen->after, job->after, job->n_after);
+    join_sorted(seen->before, sizeof seen->before, job->before, job->n_before);
     copy_history(seen, job);
     return 0;
 }

@@ -11,9 +11,16 @@
 #define JOB_SPEC(...) (&(struct muster_job_spec){.size = sizeof(struct muster_job_spec), __VA_ARGS__})
 #define JOB_CHANGE(...) (&(struct muster_job_change){.size = sizeof(struct muster_job_change), __VA_ARGS__})
 #define JOB_FILTER(...) (&(struct muster_job_filter){.size = sizeof(struct muster_job_filter), __VA_ARGS__})
-#define BYTES(text) {(text), sizeof(text) - 1}
-#define IDS(...) (const char *const[]){__VA_ARGS__}
-#define N_IDS(...) IDS(__VA_ARGS__), sizeof(IDS(__VA_ARGS__)) / sizeof(const char *)
+#define BYTES(text)             \
+    {                           \
+        (text), sizeof text - 1 \
+    }
+#define IDS(...)          \
+    (const char *const[]) \
+    {                     \
+        __VA_ARGS__       \
+    }
+#define N_IDS(...) IDS(__VA_ARGS__), sizeof IDS(__VA_ARGS__) / sizeof(const char *)
 
 /* Put with the scene's client. */
 void job_put(struct scene *s, const char *queue, const struct muster_job_spec *spec);

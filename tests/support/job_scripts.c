@@ -20,7 +20,7 @@ const char *job_field(struct scene *s, const char *id, const char *name)
     static char values[4][512];
     static int at;
     char *found = raw_string(s->server->redis, "HGET %s:job:%s %s", s->prefix, id, name), *value = values[at++ % 4];
-    snprintf(value, sizeof(values[0]), "%s", found ? found : "");
+    snprintf(value, sizeof values[0], "%s", found ? found : "");
     free(found);
     return value;
 }
@@ -66,7 +66,7 @@ void assert_comes(struct scene *s, const char *n, const char *expected)
 void take_job(struct scene *s, const char *queue, const char *id, char token[12])
 {
     char wanted[80], *taken = take_jobs(s, queue, "1", token);
-    snprintf(wanted, sizeof(wanted), "%s ", id);
+    snprintf(wanted, sizeof wanted, "%s ", id);
     if (strcmp(taken, wanted) != 0)
         fail_msg("'%s' came, not %s", taken, id);
     free(taken);
@@ -97,7 +97,7 @@ void job_make_due(struct scene *s, const char *state, const char *id, int64_t ag
                               "redis.call('HSET', P .. 'queue:' .. job[1], 'due', string.format('%.0f', at))\n"
                               "redis.call('ZADD', P .. 'due', at, job[1])\n";
     char ago[24];
-    snprintf(ago, sizeof(ago), "%lld", (long long)ago_ms);
+    snprintf(ago, sizeof ago, "%lld", (long long)ago_ms);
     raw_do(s->server->redis, "EVAL %s 1 %s %s %s %s", lua, s->prefix, state, id, ago);
 }
 
@@ -122,7 +122,7 @@ void jobs_promote(struct scene *s)
 int64_t key_size(struct scene *s, const char *command, const char *key)
 {
     char full[80];
-    snprintf(full, sizeof(full), "%s:%s", s->prefix, key);
+    snprintf(full, sizeof full, "%s:%s", s->prefix, key);
     const char *const argv[] = {command, full};
     redisReply *reply = redisCommandArgv(s->server->redis, 2, (const char **)(uintptr_t)argv, NULL);
     assert_int_equal(reply->type, REDIS_REPLY_INTEGER);

@@ -39,7 +39,7 @@ void take_job(struct scene *s, const char *queue, const char *id, char token[12]
 #define take_and_end(s, id, kind, ...)                                                   \
     do {                                                                                 \
         char token_[12];                                                                 \
-        take_job(s, "q", id, token_);                                                   \
+        take_job(s, "q", id, token_);                                                    \
         assert_ok(script_does(s, SCRIPT_END, ".lease", kind, "q", token_, __VA_ARGS__)); \
         jobs_sound(s);                                                                   \
     } while (0)

@@ -22,7 +22,8 @@ void job_put_list(struct scene *s, const char *queue, const char *id, const char
 {
     const char *args[ARGS_MAX] = {queue, id, value_of(fields, "replace", "0"), "0", "0"};
     size_t n = 5;
-    const char *const more[] = {"data", value_of(fields, "data", id), "retries", value_of(fields, "retries", "5"), NULL};
+    const char *const more[] = {"data", value_of(fields, "data", id), "retries", value_of(fields, "retries", "5"),
+                                NULL};
     const char *const *const lists[] = {more, fields};
     for (size_t i = 0; i < N_OF(lists); i++)
         for (const char *const *f = lists[i]; *f; f += 2)

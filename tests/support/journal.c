@@ -31,7 +31,7 @@ struct journal *journal_open(void)
 
 void journal_close(struct journal *j)
 {
-    munmap(j, sizeof(*j));
+    munmap(j, sizeof *j);
 }
 
 /* Past the end there is nowhere to write and, in a child, nobody to tell: journal_size() tells the test. */
@@ -50,15 +50,15 @@ static void describe(struct journal_entry *e, struct muster_process *p)
 {
     const char *task = muster_process_task(p, &e->task_len);
     e->token = muster_process_token(p);
-    snprintf(e->queue, sizeof(e->queue), "%s", muster_process_queue(p));
-    snprintf(e->task, sizeof(e->task), "%s", task);
+    snprintf(e->queue, sizeof e->queue, "%s", muster_process_queue(p));
+    snprintf(e->task, sizeof e->task, "%s", task);
 }
 
 void journal_process(struct journal *j, enum journal_kind kind, int what, struct muster_process *p)
 {
     struct journal_entry *e = claim(j, kind, what);
     describe(e, p);
-    snprintf(e->worker, sizeof(e->worker), "%s", muster_worker_id(muster_process_worker(p)));
+    snprintf(e->worker, sizeof e->worker, "%s", muster_worker_id(muster_process_worker(p)));
     atomic_store(&e->written, 1);
 }
 
@@ -66,10 +66,10 @@ void journal_event(struct journal *j, struct muster_worker *w, const struct must
 {
     struct journal_entry *e = claim(j, JOURNAL_EVENT, (int)event->type);
     e->err = event->err;
-    snprintf(e->text, sizeof(e->text), "%s", event->text);
+    snprintf(e->text, sizeof e->text, "%s", event->text);
     if (event->process)
         describe(e, event->process);
-    snprintf(e->worker, sizeof(e->worker), "%s", muster_worker_id(w));
+    snprintf(e->worker, sizeof e->worker, "%s", muster_worker_id(w));
     atomic_store(&e->written, 1);
 }
 

@@ -54,7 +54,7 @@ int listen_with(struct muster_client *c, struct listening *l)
     l->out = open_memstream(&l->heard, &l->heard_len);
     int err = muster_queue_listen(c, "q", l->wait_ms ? l->wait_ms : SOON_MS, begin, note_event, l);
     fclose(l->out);
-    snprintf(l->why, sizeof(l->why), "%s", muster_client_error(c));
+    snprintf(l->why, sizeof l->why, "%s", muster_client_error(c));
     muster_client_free(c);
     return err;
 }
@@ -73,7 +73,7 @@ void assert_heard(struct scene *s, void (*act)(struct listening *l), const char 
 
 void finish_with(struct scene *s, const char *task, const struct muster_bytes *result)
 {
-    const struct muster_finish_options o = {.size = sizeof(o), .result = result};
+    const struct muster_finish_options o = {.size = sizeof o, .result = result};
     scene_enqueue(s, "q", task);
     assert_ok(muster_lease_finish(s->client, take_one(s, "q", task), &o));
 }

@@ -83,13 +83,13 @@ static void serve(struct live_worker *w)
 
 struct live_worker *live_worker_new(struct scene *s, const struct worker_spec *spec)
 {
-    struct live_worker *w = calloc(1, sizeof(*w));
+    struct live_worker *w = calloc(1, sizeof *w);
     w->next = s->workers;
     s->workers = w;
     w->spec = *spec;
     w->journal = s->journal;
     struct muster_worker_options o = spec->more;
-    o.size = sizeof(o);
+    o.size = sizeof o;
     o.url = spec->url ? spec->url : s->server->url;
     o.prefix = s->prefix;
     o.id = spec->id;

@@ -50,7 +50,7 @@ static void breach(struct owner_account *a, const char *task, const char *what, 
                    const char *owner, const char *token)
 {
     if (!a->breaches++)
-        snprintf(a->first_breach, sizeof(a->first_breach), "%s %s: %s %s, then %s %s", task, what, was->owner,
+        snprintf(a->first_breach, sizeof a->first_breach, "%s %s: %s %s, then %s %s", task, what, was->owner,
                  was->token, owner, token);
 }
 
@@ -93,8 +93,8 @@ static void see(struct sampler *s, const char *owner, const char *token, const c
     t->sample = a->samples;
     t->is_cared_for = runs(a, owner);
     t->is_passed_on = order != 0;
-    snprintf(t->token, sizeof(t->token), "%s", token);
-    snprintf(t->owner, sizeof(t->owner), "%s", owner);
+    snprintf(t->token, sizeof t->token, "%s", token);
+    snprintf(t->owner, sizeof t->owner, "%s", owner);
 }
 
 static void account(struct sampler *s, struct task *t, int span_ms)
@@ -157,7 +157,7 @@ static void run(struct sampler *s)
 
 void owner_sampler_start(struct owner_sampler *o, const char *socket, const char *prefix)
 {
-    o->account = mmap(NULL, sizeof(*o->account), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    o->account = mmap(NULL, sizeof *o->account, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (o->account == MAP_FAILED)
         fail_msg("no memory for the account");
     o->pid = child_fork();
@@ -179,5 +179,5 @@ void owner_sampler_stop(struct owner_sampler *o)
 void owner_sampler_free(struct owner_sampler *o)
 {
     child_kill(&o->pid);
-    munmap(o->account, sizeof(*o->account));
+    munmap(o->account, sizeof *o->account);
 }

@@ -14,7 +14,7 @@
 static struct proxy_answer tell(struct proxy *p, struct proxy_order o)
 {
     struct proxy_answer answer = {0};
-    if (send(p->orders, &o, sizeof(o), MSG_NOSIGNAL) < 0 || read(p->orders, &answer, sizeof(answer)) != sizeof(answer))
+    if (send(p->orders, &o, sizeof o, MSG_NOSIGNAL) < 0 || read(p->orders, &answer, sizeof answer) != sizeof answer)
         fail_msg("the proxy %s hears no orders", p->socket);
     return answer;
 }
@@ -23,8 +23,8 @@ void proxy_start(struct proxy *p, const char *dir, const char *server)
 {
     static int n_proxies;
     int ends[2];
-    snprintf(p->socket, sizeof(p->socket), "%s/proxy%d.sock", dir, ++n_proxies);
-    snprintf(p->url, sizeof(p->url), "unix://%s", p->socket);
+    snprintf(p->socket, sizeof p->socket, "%s/proxy%d.sock", dir, ++n_proxies);
+    snprintf(p->url, sizeof p->url, "unix://%s", p->socket);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends))
         fail_msg("no socket pair");
     p->pid = child_fork();
@@ -76,7 +76,7 @@ void proxy_accept(struct proxy *p)
 void proxy_trap(struct proxy *p, const char *text, int way)
 {
     struct proxy_order o = {.verb = PROXY_TRAP, .ways = way};
-    snprintf(o.text, sizeof(o.text), "%s", text);
+    snprintf(o.text, sizeof o.text, "%s", text);
     tell(p, o);
 }
 

@@ -129,7 +129,7 @@ static long next_line(struct evbuffer *b, size_t *at)
     end = evbuffer_search(b, "\r\n", 2, &from);
     if (end.pos < 0)
         return -1;
-    evbuffer_copyout_from(b, &from, text, sizeof(text) - 1);
+    evbuffer_copyout_from(b, &from, text, sizeof text - 1);
     *at = (size_t)end.pos + 2;
     return strtol(text + 1, NULL, 10);
 }
@@ -139,9 +139,9 @@ static long next_line(struct evbuffer *b, size_t *at)
 static size_t message_len(struct evbuffer *b)
 {
     static const char begin[] = "*3\r\n$7\r\nmessage\r\n";
-    char text[sizeof(begin)] = "";
+    char text[sizeof begin] = "";
     size_t at = 4;
-    if (evbuffer_copyout(b, text, sizeof(begin) - 1) < (ev_ssize_t)sizeof(begin) - 1 || strcmp(text, begin))
+    if (evbuffer_copyout(b, text, sizeof begin - 1) < (ev_ssize_t)sizeof begin - 1 || strcmp(text, begin))
         return 0;
     for (int i = 0; i < 3; i++) {
         long len = next_line(b, &at);
@@ -243,12 +243,12 @@ static void on_accept(struct evconnlistener *l, evutil_socket_t fd, struct socka
     (void)l, (void)from, (void)len;
     struct relay *r = arg;
     int there = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (connect(there, (struct sockaddr *)&r->there, sizeof(r->there))) {
+    if (connect(there, (struct sockaddr *)&r->there, sizeof r->there)) {
         close(there);
         close(fd);
         return;
     }
-    struct pair *p = calloc(1, sizeof(*p));
+    struct pair *p = calloc(1, sizeof *p);
     p->relay = r;
     p->kind = PROXY_DATA;
     p->next = r->pairs;
@@ -262,7 +262,7 @@ static void listen_here(struct relay *r)
 {
     unlink(r->here.sun_path);
     r->listener = evconnlistener_new_bind(r->base, on_accept, r, LEV_OPT_CLOSE_ON_FREE, 256,
-                                          (struct sockaddr *)&r->here, sizeof(r->here));
+                                          (struct sockaddr *)&r->here, sizeof r->here);
     if (!r->listener)
         _exit(1);
 }
@@ -308,7 +308,7 @@ static void obey(evutil_socket_t fd, short what, void *arg)
     struct relay *r = arg;
     struct proxy_order o;
     struct proxy_answer answer = {0};
-    if (read(fd, &o, sizeof(o)) != sizeof(o))
+    if (read(fd, &o, sizeof o) != sizeof o)
         _exit(0);
     if (o.verb == PROXY_CUT || o.verb == PROXY_SWALLOW)
         answer.affected = for_kinds(r, &o);
@@ -324,7 +324,7 @@ static void obey(evutil_socket_t fd, short what, void *arg)
         r->trap = o;
     count_open(r);
     answer.counts = r->counts;
-    if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
+    if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) < 0)
         _exit(0);
 }
 

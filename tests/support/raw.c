@@ -31,7 +31,7 @@ static struct redisReply *checked(struct redisContext *redis, struct redisReply 
         fail_msg("%s: no answer from Redis: %s", what, redis->errstr);
     if (reply->type == REDIS_REPLY_ERROR) {
         char text[256];
-        snprintf(text, sizeof(text), "%s", reply->str);
+        snprintf(text, sizeof text, "%s", reply->str);
         freeReplyObject(reply);
         fail_msg("%s: Redis answers %s", what, text);
     }
@@ -137,7 +137,7 @@ void raw_await(struct redisContext *redis, struct event_base *base, int64_t expe
     e.len = redisvFormatCommand(&e.command, format, args);
     va_end(args);
     va_start(args, format);
-    vsnprintf(shown, sizeof(shown), format, args);
+    vsnprintf(shown, sizeof shown, format, args);
     va_end(args);
     e.shown = shown;
     bool met = wait_for(base, is_met, &e, SOON_MS);

@@ -60,13 +60,13 @@ static void keep(char *dir)
 static void make_dir(struct redis_server *s)
 {
     const char *tmp = getenv("TMPDIR");
-    if (!tmp || strlen(tmp) > sizeof(s->dir) - sizeof("/muster-test-XXXXXX"))
+    if (!tmp || strlen(tmp) > sizeof s->dir - sizeof("/muster-test-XXXXXX"))
         tmp = "/tmp";
-    snprintf(s->dir, sizeof(s->dir), "%s/muster-test-XXXXXX", tmp);
+    snprintf(s->dir, sizeof s->dir, "%s/muster-test-XXXXXX", tmp);
     if (!mkdtemp(s->dir))
         fail_msg("no directory like %s", s->dir);
-    snprintf(s->socket, sizeof(s->socket), "%s/redis.sock", s->dir);
-    snprintf(s->url, sizeof(s->url), "unix://%s", s->socket);
+    snprintf(s->socket, sizeof s->socket, "%s/redis.sock", s->dir);
+    snprintf(s->url, sizeof s->url, "unix://%s", s->socket);
     s->keeper = child_fork();
     if (s->keeper == 0)
         keep(s->dir);
@@ -78,7 +78,7 @@ static void make_dir(struct redis_server *s)
 static int free_port(void)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(a);
+    socklen_t len = sizeof a;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) || getsockname(fd, (struct sockaddr *)&a, &len))
         fail_msg("no free TCP port on 127.0.0.1");
@@ -89,7 +89,7 @@ static int free_port(void)
 static void exec_server(struct redis_server *s)
 {
     char port[8];
-    snprintf(port, sizeof(port), "%d", s->port);
+    snprintf(port, sizeof port, "%d", s->port);
     const char *argv[ARGS_MAX] = {"redis-server",
                                   "--port",
                                   port,
@@ -152,7 +152,7 @@ static bool is_decided(void *arg)
 static void log_tail(const struct redis_server *s, char *text, size_t size)
 {
     char path[96];
-    snprintf(path, sizeof(path), "%s/redis.log", s->dir);
+    snprintf(path, sizeof path, "%s/redis.log", s->dir);
     FILE *f = fopen(path, "r");
     text[0] = '\0';
     if (!f)
@@ -177,7 +177,7 @@ static bool boot(struct redis_server *s)
 static void fail_with_log(const struct redis_server *s)
 {
     char text[1024];
-    log_tail(s, text, sizeof(text));
+    log_tail(s, text, sizeof text);
     fail_msg("redis-server did not come up (is it installed?); the end of its log:\n%s", text);
 }
 
@@ -252,7 +252,7 @@ static int64_t number_after(const char *text, const char *name)
 int64_t redis_server_info(struct redis_server *s, const char *field)
 {
     char name[64], *text = raw_string(s->redis, "INFO");
-    snprintf(name, sizeof(name), "\n%s:", field);
+    snprintf(name, sizeof name, "\n%s:", field);
     int64_t n = number_after(text, name);
     free(text);
     return n;
@@ -265,7 +265,7 @@ int64_t redis_server_calls(struct redis_server *s, const char *command)
         return total - (int64_t)raw_sent();
     }
     char name[64], *text = raw_string(s->redis, "INFO commandstats");
-    snprintf(name, sizeof(name), "\ncmdstat_%s:calls=", command);
+    snprintf(name, sizeof name, "\ncmdstat_%s:calls=", command);
     int64_t n = number_after(text, name);
     free(text);
     return n;

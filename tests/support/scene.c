@@ -48,10 +48,10 @@ int scene_begin(void **state)
     if (server.pid == 0)
         redis_server_restart(&server);
     redis_server_thaw(&server);
-    struct scene *s = calloc(1, sizeof(*s));
+    struct scene *s = calloc(1, sizeof *s);
     s->server = &server;
     s->written_before = raw_written();
-    snprintf(s->prefix, sizeof(s->prefix), "test%d", ++n_scenes);
+    snprintf(s->prefix, sizeof s->prefix, "test%d", ++n_scenes);
     s->client = scene_client(s);
     s->base = event_base_new();
     s->journal = journal_open();
@@ -101,7 +101,7 @@ int scene_end(void **state)
 struct muster_client *scene_client(struct scene *s)
 {
     struct muster_client *c;
-    const struct muster_client_options o = {.size = sizeof(o), .url = s->server->url, .prefix = s->prefix};
+    const struct muster_client_options o = {.size = sizeof o, .url = s->server->url, .prefix = s->prefix};
     assert_ok(muster_client_new(&c, &o));
     return c;
 }
@@ -122,10 +122,10 @@ void scene_enqueue(struct scene *s, const char *queue, const char *task)
 
 void scene_enqueue_n(struct scene *s, const char *queue, const char *stem, int n)
 {
-    struct muster_bytes *tasks = calloc((size_t)n, sizeof(*tasks));
-    char(*names)[32] = calloc((size_t)n, sizeof(*names));
+    struct muster_bytes *tasks = calloc((size_t)n, sizeof *tasks);
+    char(*names)[32] = calloc((size_t)n, sizeof *names);
     for (int i = 0; i < n; i++) {
-        tasks[i].len = (size_t)snprintf(names[i], sizeof(names[i]), "%s%d", stem, i);
+        tasks[i].len = (size_t)snprintf(names[i], sizeof names[i], "%s%d", stem, i);
         tasks[i].data = names[i];
     }
     int err = muster_task_enqueue_many(s->client, queue, tasks, (size_t)n, NULL, NULL);

@@ -18,7 +18,7 @@ redisReply *script_call_list(struct scene *s, enum script_id id, const char *con
     static size_t lens[ARGS_MAX];
     char root[20];
     int n = 4;
-    snprintf(root, sizeof(root), "%s:", s->prefix);
+    snprintf(root, sizeof root, "%s:", s->prefix);
     argv[0] = "EVAL";
     argv[1] = (const char *)lua_scripts[id].body;
     argv[2] = "1";
@@ -40,7 +40,7 @@ static void assert_no_error(redisReply *reply)
     char text[200];
     if (reply->type != REDIS_REPLY_ERROR)
         return;
-    snprintf(text, sizeof(text), "%s", reply->str);
+    snprintf(text, sizeof text, "%s", reply->str);
     freeReplyObject(reply);
     fail_msg("a script answers %s", text);
 }
@@ -87,17 +87,17 @@ void acting_start(struct acting_worker *w, struct scene *s)
     char nonce[16], ttl[16], hands[16], limit[16];
     w->scene = s;
     w->conn = 0;
-    snprintf(nonce, sizeof(nonce), "n%d", ++n_starts);
-    snprintf(ttl, sizeof(ttl), "%d", w->ttl_ms ? w->ttl_ms : 60000);
-    snprintf(hands, sizeof(hands), "%d", w->hands);
-    snprintf(limit, sizeof(limit), "%d", w->limit);
+    snprintf(nonce, sizeof nonce, "n%d", ++n_starts);
+    snprintf(ttl, sizeof ttl, "%d", w->ttl_ms ? w->ttl_ms : 60000);
+    snprintf(hands, sizeof hands, "%d", w->hands);
+    snprintf(limit, sizeof limit, "%d", w->limit);
     if (w->hears)
         listen_to(w);
     redisReply *reply = script_call(s, SCRIPT_START, w->id, nonce, ttl, hands, "host", "1", "test", "1",
                                     w->permanent ? "1" : "0", w->resumes ? "1" : "0");
     assert_no_error(reply);
     assert_int_equal(reply->element[0]->integer, 0);
-    snprintf(w->epoch, sizeof(w->epoch), "%s", reply->element[1]->str);
+    snprintf(w->epoch, sizeof w->epoch, "%s", reply->element[1]->str);
     freeReplyObject(reply);
     for (int i = 0; w->queues[i]; i++)
         assert_ok(script_does(s, SCRIPT_SERVE, w->id, w->epoch, "0", w->queues[i], limit));
@@ -122,16 +122,16 @@ redisReply *acting_turn_list(struct acting_worker *w, bool takes, const char *co
     static const char *args[ARGS_MAX];
     char conn[16], hands[16], limit[16], n_queues[24];
     size_t n = 7, first;
-    snprintf(conn, sizeof(conn), "%d", w->conn);
-    snprintf(hands, sizeof(hands), "%d", w->hands);
-    snprintf(limit, sizeof(limit), "%d", w->limit);
+    snprintf(conn, sizeof conn, "%d", w->conn);
+    snprintf(hands, sizeof hands, "%d", w->hands);
+    snprintf(limit, sizeof limit, "%d", w->limit);
     const char *const head[] = {w->id, w->epoch, conn, hands, takes ? hands : "0", "0", n_queues};
-    memcpy(args, head, sizeof(head));
+    memcpy(args, head, sizeof head);
     for (first = n; w->queues[(n - first) / 2]; n += 2) {
         args[n] = w->queues[(n - first) / 2];
         args[n + 1] = limit;
     }
-    snprintf(n_queues, sizeof(n_queues), "%zu", (n - first) / 2);
+    snprintf(n_queues, sizeof n_queues, "%zu", (n - first) / 2);
     for (; *ends; ends++) {
         assert_true(n < ARGS_MAX - 1);
         args[n++] = *ends;
@@ -154,16 +154,16 @@ void acting_take(struct acting_worker *w)
 static int say(struct acting_worker *w, enum script_id id)
 {
     char conn[16];
-    snprintf(conn, sizeof(conn), "%d", w->conn);
+    snprintf(conn, sizeof conn, "%d", w->conn);
     return script_does(w->scene, id, w->id, w->epoch, conn);
 }
 
 int acting_heartbeat(struct acting_worker *w)
 {
     char conn[16], hands[16], limit[16];
-    snprintf(conn, sizeof(conn), "%d", w->conn);
-    snprintf(limit, sizeof(limit), "%d", w->limit);
-    snprintf(hands, sizeof(hands), "%d", w->hands);
+    snprintf(conn, sizeof conn, "%d", w->conn);
+    snprintf(limit, sizeof limit, "%d", w->limit);
+    snprintf(hands, sizeof hands, "%d", w->hands);
     const char *args[6 + 2 * N_OF(w->queues) + 1] = {w->id, w->epoch, conn, hands, "0", "0"};
     for (size_t i = 0; w->queues[i]; i++) {
         args[6 + 2 * i] = w->queues[i];
@@ -185,8 +185,8 @@ int acting_stop(struct acting_worker *w)
 int acting_leave(struct acting_worker *w, const char *queue)
 {
     char conn[16], hands[16];
-    snprintf(conn, sizeof(conn), "%d", w->conn);
-    snprintf(hands, sizeof(hands), "%d", w->hands);
+    snprintf(conn, sizeof conn, "%d", w->conn);
+    snprintf(hands, sizeof hands, "%d", w->hands);
     return script_does(w->scene, SCRIPT_LEAVE, w->id, w->epoch, conn, hands, queue);
 }
 

@@ -13,12 +13,12 @@ int taken_add(const struct muster_process_info *p, void *arg)
     struct taken *all = arg;
     if (all->n < TAKEN_MAX) {
         struct taken_row *row = &all->rows[all->n];
-        memset(row, 0, sizeof(*row));
-        snprintf(row->id, sizeof(row->id), "%s", p->id);
-        snprintf(row->worker, sizeof(row->worker), "%s", p->worker);
-        snprintf(row->progress, sizeof(row->progress), "%s", p->progress);
+        memset(row, 0, sizeof *row);
+        snprintf(row->id, sizeof row->id, "%s", p->id);
+        snprintf(row->worker, sizeof row->worker, "%s", p->worker);
+        snprintf(row->progress, sizeof row->progress, "%s", p->progress);
         if (p->len > 0)
-            memcpy(row->task, p->task, p->len < sizeof(row->task) ? p->len : sizeof(row->task) - 1);
+            memcpy(row->task, p->task, p->len < sizeof row->task ? p->len : sizeof row->task - 1);
         row->len = p->len;
         row->token = p->token;
         row->started_at_ms = p->started_at_ms;

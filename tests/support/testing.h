@@ -23,6 +23,6 @@
     } while (0)
 #define assert_ok(call) assert_err(call, MUSTER_OK)
 
-#define N_OF(array) (sizeof(array) / sizeof(array)[0])
+#define N_OF(array) (sizeof array / sizeof array[0])
 
 #endif

@@ -28,7 +28,7 @@ static void obey(evutil_socket_t fd, short what, void *arg)
     (void)what;
     struct live_worker *w = arg;
     struct order order;
-    if (read(fd, &order, sizeof(order)) != sizeof(order))
+    if (read(fd, &order, sizeof order) != sizeof order)
         return;
     switch (order.verb) {
     case END:
@@ -68,11 +68,11 @@ static void be_worker(struct scene *s, const struct worker_spec *spec, int order
 
 struct worker_process *worker_process_start(struct scene *s, const struct worker_spec *spec)
 {
-    struct worker_process *w = calloc(1, sizeof(*w));
+    struct worker_process *w = calloc(1, sizeof *w);
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends))
         fail_msg("no socket pair");
-    snprintf(w->id, sizeof(w->id), "%s", spec->id);
+    snprintf(w->id, sizeof w->id, "%s", spec->id);
     w->pid = child_fork();
     if (w->pid == 0) {
         close(ends[1]);
@@ -96,7 +96,7 @@ struct worker_process *worker_process_idle(struct scene *s, const struct worker_
 static void tell(struct worker_process *w, enum verb verb, int arg)
 {
     struct order order = {verb, arg};
-    if (send(w->orders, &order, sizeof(order), MSG_NOSIGNAL) != sizeof(order))
+    if (send(w->orders, &order, sizeof order, MSG_NOSIGNAL) != sizeof order)
         fail_msg("worker %s hears no orders", w->id);
 }
 

@@ -16,7 +16,7 @@
 static struct muster_client *new_client(size_t max_task_len)
 {
     struct muster_client *c;
-    const struct muster_client_options o = {.size = sizeof(o), .url = NOWHERE, .max_task_len = max_task_len};
+    const struct muster_client_options o = {.size = sizeof o, .url = NOWHERE, .max_task_len = max_task_len};
     assert_ok(muster_client_new(&c, &o));
     return c;
 }
@@ -87,7 +87,7 @@ static void only_the_options_that_the_caller_knows_are_read(void **state)
     const struct {
         struct muster_client_options o;
         int more[16];
-    } later = {.o = {.size = sizeof(later), .url = NOWHERE, .prefix = "p"}, .more = {-1}};
+    } later = {.o = {.size = sizeof later, .url = NOWHERE, .prefix = "p"}, .more = {-1}};
     struct muster_client *c;
     (void)state;
     assert_ok(muster_client_new(&c, &o));
@@ -101,12 +101,12 @@ static void only_the_options_that_the_caller_knows_are_read(void **state)
 static void strings_are_copied(void **state)
 {
     char url[] = NOWHERE, prefix[] = "p";
-    const struct muster_client_options o = {.size = sizeof(o), .url = url, .prefix = prefix};
+    const struct muster_client_options o = {.size = sizeof o, .url = url, .prefix = prefix};
     struct muster_client *c;
     (void)state;
     assert_ok(muster_client_new(&c, &o));
-    memset(url, 'x', sizeof(url));
-    memset(prefix, 'x', sizeof(prefix));
+    memset(url, 'x', sizeof url);
+    memset(prefix, 'x', sizeof prefix);
     assert_string_equal(c->prefix, "p");
     assert_err(muster_task_enqueue(c, "q", "", 0, NULL), MUSTER_E_CONN);
     assert_non_null(strstr(muster_client_error(c), "/nonexistent/muster.sock"));

@@ -45,7 +45,7 @@ static void bytes_are_borrowed(void **state)
     static const char bytes[] = "bytes";
     struct command c = COMMAND_EMPTY;
     (void)state;
-    command_bytes(&c, bytes, sizeof(bytes));
+    command_bytes(&c, bytes, sizeof bytes);
     command_text(&c, bytes);
     assert_ptr_equal(c.argv[0], bytes);
     assert_ptr_equal(c.argv[1], bytes);
@@ -85,7 +85,7 @@ static void many_arguments_keep_what_they_were(void **state)
     assert_int_equal(c.n, 2 * MANY);
     for (size_t i = 0; i < MANY; i++) {
         char text[16];
-        int len = snprintf(text, sizeof(text), "%zu", i);
+        int len = snprintf(text, sizeof text, "%zu", i);
         assert_argument(&c, 2 * i, text, (size_t)len);
         assert_argument(&c, 2 * i + 1, i % 2 ? "odd" : "even", i % 2 ? 3 : 4);
     }

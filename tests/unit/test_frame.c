@@ -92,12 +92,12 @@ static void a_text_has_room_and_no_nul(void **state)
 {
     char out[4] = "";
     (void)state;
-    assert_int_equal(frame_text(out, sizeof(out), (struct muster_bytes){"abc", 3}), 0);
+    assert_int_equal(frame_text(out, sizeof out, (struct muster_bytes){"abc", 3}), 0);
     assert_string_equal(out, "abc");
-    assert_int_equal(frame_text(out, sizeof(out), (struct muster_bytes){"", 0}), 0);
+    assert_int_equal(frame_text(out, sizeof out, (struct muster_bytes){"", 0}), 0);
     assert_string_equal(out, "");
-    assert_int_equal(frame_text(out, sizeof(out), (struct muster_bytes){"abcd", 4}), -1);
-    assert_int_equal(frame_text(out, sizeof(out), (struct muster_bytes){"a\0b", 3}), -1);
+    assert_int_equal(frame_text(out, sizeof out, (struct muster_bytes){"abcd", 4}), -1);
+    assert_int_equal(frame_text(out, sizeof out, (struct muster_bytes){"a\0b", 3}), -1);
 }
 
 int main(void)

@@ -13,15 +13,14 @@
 
 static void each_field_goes_where_it_belongs(void **state)
 {
-    const redisReply *r =
-        LIST(TEXT("queue"), TEXT("q"), TEXT("state"), TEXT("scheduled"), TEXT("place"), TEXT(TOKEN), TEXT("data"),
-             TEXT("a\0b"), TEXT("priority"), TEXT("-7"), TEXT("retries"), TEXT("5"), TEXT("retried"), TEXT("2"),
-             TEXT("crashes"), TEXT("1"), TEXT("put"), TEXT("1000"), TEXT("since"), TEXT("2000"), TEXT("due"),
-             TEXT("3000"), TEXT("limit"), TEXT("4000"), TEXT("every"), TEXT("5000"), TEXT("made"), TEXT("9"),
-             TEXT("backlog"), TEXT("3"), TEXT("backoff"), TEXT("10"), TEXT("backoff_max"), TEXT("80"),
-             TEXT("backoff_kind"), TEXT("exponential"), TEXT("jitter"), TEXT("25"), TEXT("tags"), TEXT("red\nblue"),
-             TEXT("tracked"), TEXT("1"), TEXT("group"), TEXT("g"), TEXT("message"), TEXT("why"), TEXT("result"),
-             TEXT(""), TEXT("unknown"), TEXT("x"));
+    const redisReply *r = LIST(
+        TEXT("queue"), TEXT("q"), TEXT("state"), TEXT("scheduled"), TEXT("place"), TEXT(TOKEN), TEXT("data"),
+        TEXT("a\0b"), TEXT("priority"), TEXT("-7"), TEXT("retries"), TEXT("5"), TEXT("retried"), TEXT("2"),
+        TEXT("crashes"), TEXT("1"), TEXT("put"), TEXT("1000"), TEXT("since"), TEXT("2000"), TEXT("due"), TEXT("3000"),
+        TEXT("limit"), TEXT("4000"), TEXT("every"), TEXT("5000"), TEXT("made"), TEXT("9"), TEXT("backlog"), TEXT("3"),
+        TEXT("backoff"), TEXT("10"), TEXT("backoff_max"), TEXT("80"), TEXT("backoff_kind"), TEXT("exponential"),
+        TEXT("jitter"), TEXT("25"), TEXT("tags"), TEXT("red\nblue"), TEXT("tracked"), TEXT("1"), TEXT("group"),
+        TEXT("g"), TEXT("message"), TEXT("why"), TEXT("result"), TEXT(""), TEXT("unknown"), TEXT("x"));
     struct job_record record;
     const struct muster_job *job = &record.job;
     (void)state;
@@ -77,9 +76,18 @@ static void a_running_job_has_a_process(void **state)
 static void what_is_no_record_is_refused(void **state)
 {
     const redisReply *const bad[] = {
-        NULL, NIL, INTEGER(0), TEXT("state"), EMPTY_LIST, LIST(TEXT("queue"), TEXT("q")), LIST(TEXT("state")),
-        LIST(TEXT("state"), TEXT("asleep")), LIST(TEXT("state"), TEXT("")), LIST(TEXT("state"), INTEGER(1)),
-        LIST(TEXT("state"), NIL), ERROR("ERR x"),
+        NULL,
+        NIL,
+        INTEGER(0),
+        TEXT("state"),
+        EMPTY_LIST,
+        LIST(TEXT("queue"), TEXT("q")),
+        LIST(TEXT("state")),
+        LIST(TEXT("state"), TEXT("asleep")),
+        LIST(TEXT("state"), TEXT("")),
+        LIST(TEXT("state"), INTEGER(1)),
+        LIST(TEXT("state"), NIL),
+        ERROR("ERR x"),
     };
     struct job_record record;
     (void)state;
@@ -92,10 +100,10 @@ static void a_malformed_field_reads_as_nothing(void **state)
 {
     struct job_record record;
     (void)state;
-    assert_ok(job_record_read(&record, "id",
-                              LIST(TEXT("state"), TEXT("waiting"), TEXT("queue"), INTEGER(3), TEXT("priority"),
-                                   TEXT("high"), TEXT("put"), TEXT(""), TEXT("data"), NIL, TEXT("tags"), TEXT(""),
-                                   TEXT("retries"))));
+    assert_ok(
+        job_record_read(&record, "id",
+                        LIST(TEXT("state"), TEXT("waiting"), TEXT("queue"), INTEGER(3), TEXT("priority"), TEXT("high"),
+                             TEXT("put"), TEXT(""), TEXT("data"), NIL, TEXT("tags"), TEXT(""), TEXT("retries"))));
     assert_string_equal(record.job.queue, "");
     assert_int_equal(record.job.priority, 0);
     assert_int_equal(record.job.put_at_ms, 0);
@@ -111,14 +119,14 @@ static void a_taken_record_is_a_copy(void **state)
     char data[] = "bytes", worker[] = "w1", queue[] = "q", id[] = "id";
     redisReply value = {.type = REDIS_REPLY_STRING, .str = data, .len = 5};
     (void)state;
-    assert_ok(job_record_take(&record, id,
-                              LIST(TEXT("state"), TEXT("waiting"), TEXT("queue"), TEXT("q"), TEXT("since"), TEXT("1"),
-                                   TEXT("data"), &value),
-                              worker, TOKEN, queue));
-    memset(data, 'x', sizeof(data) - 1);
-    memset(worker, 'x', sizeof(worker) - 1);
-    memset(queue, 'x', sizeof(queue) - 1);
-    memset(id, 'x', sizeof(id) - 1);
+    assert_ok(job_record_take(
+        &record, id,
+        LIST(TEXT("state"), TEXT("waiting"), TEXT("queue"), TEXT("q"), TEXT("since"), TEXT("1"), TEXT("data"), &value),
+        worker, TOKEN, queue));
+    memset(data, 'x', sizeof data - 1);
+    memset(worker, 'x', sizeof worker - 1);
+    memset(queue, 'x', sizeof queue - 1);
+    memset(id, 'x', sizeof id - 1);
     assert_string_equal(record.job.id, "id");
     assert_memory_equal(record.job.data.data, "bytes", 5);
     assert_string_equal(record.job.worker, "w1");

@@ -17,7 +17,7 @@ __attribute__((format(printf, 2, 3))) static void assert_says(enum script_id id,
     char text[128];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (!memmem(lua_scripts[id].body, lua_scripts[id].len, text, strlen(text)))
         fail_msg("%s.lua does not say '%s'", lua_scripts[id].name, text);

@@ -28,7 +28,7 @@ static void hear(enum muster_log_level level, const char *line, void *arg)
     struct heard *heard = arg;
     heard->lines++;
     heard->level = level;
-    snprintf(heard->last, sizeof(heard->last), "%s", line);
+    snprintf(heard->last, sizeof heard->last, "%s", line);
 }
 
 static int restore_sink(void **state)
@@ -71,7 +71,7 @@ static void a_sink_gets_each_line_with_its_level(void **state)
     muster_log_set(hear, &heard);
     for (int level = MUSTER_LOG_ERROR; level <= MUSTER_LOG_DEBUG; level++) {
         char expected[32];
-        snprintf(expected, sizeof(expected), "line %d of 100%%", level);
+        snprintf(expected, sizeof expected, "line %d of 100%%", level);
         log_line((enum muster_log_level)level, "line %d of %s", level, "100%");
         assert_int_equal(heard.lines, level + 1);
         assert_int_equal(heard.level, level);
@@ -112,9 +112,9 @@ static void the_default_sink_shows_errors_and_warnings(void **state)
 {
     char out[4096];
     (void)state;
-    run_child(log_each_level, NULL, out, sizeof(out));
+    run_child(log_each_level, NULL, out, sizeof out);
     assert_string_equal(out, "an error\na warning\n");
-    run_child(log_after_the_sink_was_restored, NULL, out, sizeof(out));
+    run_child(log_after_the_sink_was_restored, NULL, out, sizeof out);
     assert_string_equal(out, "an error\na warning\n");
 }
 
@@ -151,7 +151,7 @@ static void a_long_traced_line_is_cut(void **state)
 {
     char out[4096];
     (void)state;
-    run_child(trace_a_long_line, "state", out, sizeof(out));
+    run_child(trace_a_long_line, "state", out, sizeof out);
     assert_int_equal(strlen(out), LINE_LONGEST + 1);
     assert_string_equal(out + LINE_LONGEST - 1, "0\n");
 }
@@ -190,7 +190,7 @@ static void the_environment_names_the_classes_to_trace(void **state)
     (void)state;
     for (size_t i = 0; i < N_OF(cases); i++) {
         char out[64];
-        run_child(say_which_traces_are_on, cases[i].trace, out, sizeof(out));
+        run_child(say_which_traces_are_on, cases[i].trace, out, sizeof out);
         if (strcmp(out, cases[i].on) != 0)
             fail_msg("MUSTER_TRACE='%s': %s", cases[i].trace ? cases[i].trace : "(unset)", out);
     }
@@ -210,12 +210,12 @@ static void traced_lines_of_the_wanted_classes_are_shown(void **state)
     char out[4096];
     int time_len = (int)strlen("HH:MM:SS.uuuuuu ");
     (void)state;
-    run_child(trace_each_class, "script,state", out, sizeof(out));
+    run_child(trace_each_class, "script,state", out, sizeof out);
     char *two = strchr(out, '\n') + 1, *rest = strchr(two, '\n') + 1;
     assert_memory_equal(out + time_len, "state  one 1\n", 13);
     assert_memory_equal(two + time_len, "script two\n", 11);
     assert_string_equal(rest, "an error\na warning\ndebugging\n");
-    run_child(trace_each_class, NULL, out, sizeof(out));
+    run_child(trace_each_class, NULL, out, sizeof out);
     assert_string_equal(out, "an error\na warning\n");
 }
 
@@ -233,7 +233,7 @@ static void traced_lines_come_to_a_sink_as_debugging(void **state)
 {
     char out[64];
     (void)state;
-    run_child(trace_to_a_sink, "wake", out, sizeof(out));
+    run_child(trace_to_a_sink, "wake", out, sizeof out);
     assert_string_equal(out, "");
 }
 

@@ -60,7 +60,7 @@ static void lengths_go_from_one_to_the_longest(void **state)
     (void)state;
     for (size_t kind = 0; kind < N_OF(kinds); kind++) {
         char name[256];
-        memset(name, 'n', sizeof(name));
+        memset(name, 'n', sizeof name);
         name[kinds[kind].longest + 1] = '\0';
         assert_check(kind, name, false);
         name[kinds[kind].longest] = '\0';
@@ -76,7 +76,7 @@ static void each_reason_names_what_is_wrong(void **state)
 {
     char long_name[202];
     (void)state;
-    memset(long_name, 'n', sizeof(long_name));
+    memset(long_name, 'n', sizeof long_name);
     long_name[201] = '\0';
     assert_non_null(strstr(muster_queue_check(""), "empty"));
     assert_non_null(strstr(muster_queue_check(long_name), "200"));
@@ -151,14 +151,14 @@ static void a_process_id_holds_the_longest_names_and_no_longer_ones(void **state
 {
     char worker[MUSTER_WORKER_ID_MAX + 2], queue[MUSTER_QUEUE_MAX + 2], id[PROCESS_ID_MAX + 8];
     (void)state;
-    memset(worker, 'w', sizeof(worker));
-    memset(queue, 'q', sizeof(queue));
-    worker[sizeof(worker) - 1] = queue[sizeof(queue) - 1] = '\0';
-    snprintf(id, sizeof(id), "%s:" TOKEN ":%s", worker + 1, queue + 1);
+    memset(worker, 'w', sizeof worker);
+    memset(queue, 'q', sizeof queue);
+    worker[sizeof worker - 1] = queue[sizeof queue - 1] = '\0';
+    snprintf(id, sizeof id, "%s:" TOKEN ":%s", worker + 1, queue + 1);
     assert_null(muster_process_id_check(id));
-    snprintf(id, sizeof(id), "%s:" TOKEN ":%s", worker, queue + 1);
+    snprintf(id, sizeof id, "%s:" TOKEN ":%s", worker, queue + 1);
     assert_non_null(strstr(muster_process_id_check(id), "64"));
-    snprintf(id, sizeof(id), "%s:" TOKEN ":%s", worker + 1, queue);
+    snprintf(id, sizeof id, "%s:" TOKEN ":%s", worker + 1, queue);
     assert_non_null(strstr(muster_process_id_check(id), "200"));
 }
 
@@ -169,8 +169,8 @@ static void a_failure_has_a_short_group_and_a_message_of_64_KiB_at_most(void **s
     static char text[MUSTER_MESSAGE_MAX + 2];
     const char *why;
     (void)state;
-    memset(text, 'g', sizeof(text) - 1);
-    const char *end = text + sizeof(text) - 1;
+    memset(text, 'g', sizeof text - 1);
+    const char *end = text + sizeof text - 1;
     assert_ok(failure_check(NULL, NULL, &why));
     assert_ok(failure_check(end - MUSTER_GROUP_MAX, end - MUSTER_MESSAGE_MAX, &why));
     assert_null(why);

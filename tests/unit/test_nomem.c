@@ -240,7 +240,7 @@ static void commands(void **state)
 
 static int make_client(void)
 {
-    const struct muster_client_options o = {.size = sizeof(o), .url = LONG_URL, .prefix = "p"};
+    const struct muster_client_options o = {.size = sizeof o, .url = LONG_URL, .prefix = "p"};
     struct muster_client *c = (struct muster_client *)&o;
     int err = muster_client_new(&c, &o);
     assert_int_equal(err == MUSTER_OK, c != NULL);
@@ -258,7 +258,7 @@ static void clients(void **state)
 
 static int make_worker(struct event_base *base)
 {
-    const struct muster_worker_options o = {.size = sizeof(o), .url = LONG_URL, .base = base};
+    const struct muster_worker_options o = {.size = sizeof o, .url = LONG_URL, .base = base};
     struct muster_worker *w = (struct muster_worker *)&o;
     int err = muster_worker_new(&w, &o);
     assert_int_equal(err == MUSTER_OK, w != NULL);
@@ -297,7 +297,7 @@ static int make_worker_of_contexts(void)
     redisAsyncContext *data = redisAsyncConnect("127.0.0.1", ntohs(listening.sin_port));
     redisAsyncContext *subscription = redisAsyncConnect("127.0.0.1", ntohs(listening.sin_port));
     struct muster_worker *w;
-    const struct muster_worker_options o = {.size = sizeof(o), .data = data, .subscription = subscription};
+    const struct muster_worker_options o = {.size = sizeof o, .data = data, .subscription = subscription};
     int err = muster_worker_new(&w, &o);
     if (err != MUSTER_OK) {
         assert_true(link_can_take(data) && link_can_take(subscription));
@@ -310,7 +310,7 @@ static int make_worker_of_contexts(void)
 
 static void workers_of_contexts(void **state)
 {
-    socklen_t len = sizeof(listening);
+    socklen_t len = sizeof listening;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     (void)state;
     listening = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -357,7 +357,7 @@ static int serve(void)
 static int serve_command(void)
 {
     const char *const argv[] = {"/bin/sh", "-c", "{}", NULL};
-    const struct muster_command command = {.size = sizeof(command), .argv = argv, .replace = "{}"};
+    const struct muster_command command = {.size = sizeof command, .argv = argv, .replace = "{}"};
     struct muster_worker *w = ready_worker();
     return free_served(w, muster_worker_serve_command(w, "q", &command));
 }

@@ -46,9 +46,9 @@ static enum muster_outcome note_running(struct muster_process *p, void *arg)
 static int begin(void **state)
 {
     const struct muster_worker_options o = {
-        .size = sizeof(o), .id = "w-1", .base = event_base_new(), .hands = 3, .on_event = on_event};
+        .size = sizeof o, .id = "w-1", .base = event_base_new(), .hands = 3, .on_event = on_event};
     (void)state;
-    memset(&the, 0, sizeof(the));
+    memset(&the, 0, sizeof the);
     the.base = o.base;
     the.outcome = MUSTER_LATER;
     assert_ok(muster_worker_new(&the.worker, &o));
@@ -151,7 +151,7 @@ static void assert_counts(size_t fetching, size_t ready, size_t running, size_t 
         size_t n = 0;
         struct muster_process *p;
         TAILQ_FOREACH(p, &the.worker->lists[i], in_list)
-        n += p->state == (enum process_state)i;
+            n += p->state == (enum process_state)i;
         assert_int_equal(n, expected[i]);
         assert_int_equal(the.worker->counts[i], expected[i]);
     }
@@ -337,8 +337,8 @@ static void a_bad_failure_leaves_the_old_one(void **state)
     static char message[64 * 1024 + 2], group[202];
     struct muster_process *p = add(the.a, 1, PROCESS_RUNNING);
     (void)state;
-    memset(message, 'm', sizeof(message) - 1);
-    memset(group, 'g', sizeof(group) - 1);
+    memset(message, 'm', sizeof message - 1);
+    memset(group, 'g', sizeof group - 1);
     assert_ok(muster_process_set_failure(p, "group", "message"));
     assert_err(muster_process_set_failure(p, "", NULL), MUSTER_E_INVALID);
     assert_err(muster_process_set_failure(p, "a\n", NULL), MUSTER_E_INVALID);

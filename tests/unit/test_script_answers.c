@@ -209,9 +209,9 @@ static void a_malformed_lease_is_refused(void **state)
 {
     (void)state;
     assert_malformed(first_leased, LEASED(TEXT(TOKEN_TEXT), TEXT("id"), TEXT("a")),
-                     LEASED(TEXT(TOKEN_TEXT), TEXT(""), LIST(TEXT("state"))),
-                     LEASED(TEXT("v"), TEXT(""), TEXT("a")), LEASED(INTEGER(1), TEXT(""), TEXT("a")),
-                     LEASED(TEXT(TOKEN_TEXT), TEXT("")), LEASED(TEXT(TOKEN_TEXT)), NIL, NULL);
+                     LEASED(TEXT(TOKEN_TEXT), TEXT(""), LIST(TEXT("state"))), LEASED(TEXT("v"), TEXT(""), TEXT("a")),
+                     LEASED(INTEGER(1), TEXT(""), TEXT("a")), LEASED(TEXT(TOKEN_TEXT), TEXT("")),
+                     LEASED(TEXT(TOKEN_TEXT)), NIL, NULL);
 }
 
 /* ---- jobs ---- */
@@ -249,10 +249,9 @@ static void a_queues_deletion_may_go_on(void **state)
 
 static void heard_has_all_its_parts(void **state)
 {
-    const redisReply *r =
-        HEARD(INTEGER(1000), TEXT(TOKEN_TEXT), TEXT("p:ttls"),
-              LIST(TEXT(TOKEN_TEXT), TEXT("c"), TEXT("00000000002"), TEXT("d")), INTEGER(20), TEXT("w-2"), TEXT("w-3"),
-              INTEGER(4));
+    const redisReply *r = HEARD(INTEGER(1000), TEXT(TOKEN_TEXT), TEXT("p:ttls"),
+                                LIST(TEXT(TOKEN_TEXT), TEXT("c"), TEXT("00000000002"), TEXT("d")), INTEGER(20),
+                                TEXT("w-2"), TEXT("w-3"), INTEGER(4));
     struct script_heard out;
     struct script_mark mark;
     (void)state;

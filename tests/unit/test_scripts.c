@@ -65,21 +65,21 @@ static void assert_command(struct command *c, enum script_id id, const char *res
 {
     char contract[4096], words[128], found[256] = "";
     size_t n = 0;
-    contract_of(id, contract, sizeof(contract));
+    contract_of(id, contract, sizeof contract);
     assert_head(c, id);
     assert_non_null(strstr(contract, "KEYS[1]"));
     assert_null(strstr(contract, "KEYS[2"));
     for (; pairs[2 * n]; n++) {
-        snprintf(words, sizeof(words), "ARGV[%zu] %s", n + 1, pairs[2 * n]);
+        snprintf(words, sizeof words, "ARGV[%zu] %s", n + 1, pairs[2 * n]);
         if (!strstr(contract, words))
             fail_msg("%s.lua: no '%s' in its contract", lua_scripts[id].name, words);
         assert_argument(c, EVALSHA_LEN + n, pairs[2 * n + 1]);
     }
-    snprintf(words, sizeof(words), rest ? "ARGV[%zu...]" : "ARGV[%zu", n + 1);
+    snprintf(words, sizeof words, rest ? "ARGV[%zu...]" : "ARGV[%zu", n + 1);
     if (!strstr(contract, words) != !rest)
         fail_msg("%s.lua: '%s' in its contract", lua_scripts[id].name, words);
     for (size_t i = EVALSHA_LEN + n; i < c->n; i++)
-        snprintf(found + strlen(found), sizeof(found) - strlen(found), "|%.*s", (int)c->lens[i], c->argv[i]);
+        snprintf(found + strlen(found), sizeof found - strlen(found), "|%.*s", (int)c->lens[i], c->argv[i]);
     assert_string_equal(found, rest ? rest : "");
     command_clear(c);
 }
@@ -152,18 +152,22 @@ static void turn_gives_the_queues_and_then_the_ends(void **state)
     script_end_next(&c, "b", "t9",
                     &(struct script_next){.result = &(struct muster_bytes){"", 0}, .queue = "n", .after = ""});
     script_end_fail(&c, "c", "t4", "group", "");
-    assert_script(&c, SCRIPT_TURN, "|finish|a|2|t1|t2|result|b|t5|done|retry|b|t3|1500|||retry|b|t6||group|why|"
+    assert_script(&c, SCRIPT_TURN,
+                  "|finish|a|2|t1|t2|result|b|t5|done|retry|b|t3|1500|||retry|b|t6||group|why|"
                   "done|b|t7|next|b|t8|0||n|30|x\ny\n|next|b|t9|1||n|0||fail|c|t4|group|",
-                  CALLER, "hands", "5", "how many to take", "0", "\"1\": end them one by one", "1",
-                  "how many queues", "0");
+                  CALLER, "hands", "5", "how many to take", "0", "\"1\": end them one by one", "1", "how many queues",
+                  "0");
 }
 
 /* The forms of the ends have no ARGV numbers: the piece that reads them has them in words. */
 static void the_ends_have_the_forms_that_are_read(void **state)
 {
-    static const char *const forms[] = {"\"finish\" queue k token*k ", "\"result\" queue token bytes ",
-                                        "\"back\" queue k token*k ", "\"retry\" queue token delay_ms ",
-                                        "\"fail\" queue token group message ", "\"done\" queue token ",
+    static const char *const forms[] = {"\"finish\" queue k token*k ",
+                                        "\"result\" queue token bytes ",
+                                        "\"back\" queue k token*k ",
+                                        "\"retry\" queue token delay_ms ",
+                                        "\"fail\" queue token group message ",
+                                        "\"done\" queue token ",
                                         "\"next\" queue token has bytes next delay_ms ids "};
     static const enum script_id readers[] = {SCRIPT_TURN, SCRIPT_END};
     (void)state;

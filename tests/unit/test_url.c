@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "testing.h"
 #include "redis/url.h"
+#include "testing.h"
 
 #define HOST_LONGEST 255
 #define PATH_LONGEST 107
@@ -202,7 +202,7 @@ static void a_place_shows_where_and_never_a_password(void **state)
         const char *why;
         struct url url;
         assert_ok(url_parse(&url, accepted[i].text, &why));
-        url_place(&url, place, sizeof(place));
+        url_place(&url, place, sizeof place);
         assert_string_equal(place, accepted[i].place);
         assert_null(strstr(place, SECRET));
         url_clear(&url);
@@ -215,10 +215,10 @@ static void a_place_is_cut_to_its_room(void **state)
     const char *why;
     struct url url;
     (void)state;
-    memset(place, '#', sizeof(place));
+    memset(place, '#', sizeof place);
     assert_ok(url_parse(&url, "redis://a-long-name", &why));
     url_place(&url, place, 5);
-    assert_memory_equal(place, "a-lo\0###", sizeof(place));
+    assert_memory_equal(place, "a-lo\0###", sizeof place);
     url_clear(&url);
 }
 

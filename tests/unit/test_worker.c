@@ -41,7 +41,7 @@ static struct muster_worker *new_worker(struct event_base *base, struct story *s
 {
     struct muster_worker *w;
     const struct muster_worker_options o = {
-        .size = sizeof(o), .url = NOWHERE, .base = base, .on_event = story ? listen_to : NULL, .arg = story};
+        .size = sizeof o, .url = NOWHERE, .base = base, .on_event = story ? listen_to : NULL, .arg = story};
     assert_ok(muster_worker_new(&w, &o));
     return w;
 }
@@ -151,12 +151,12 @@ static void only_the_options_that_the_caller_knows_are_read(void **state)
 static void strings_are_copied(void **state)
 {
     char id[] = "w-1", prefix[] = "p";
-    const struct muster_worker_options o = {.size = sizeof(o), .id = id, .prefix = prefix};
+    const struct muster_worker_options o = {.size = sizeof o, .id = id, .prefix = prefix};
     struct muster_worker *w;
     (void)state;
     assert_ok(muster_worker_new(&w, &o));
-    memset(id, 'x', sizeof(id));
-    memset(prefix, 'x', sizeof(prefix));
+    memset(id, 'x', sizeof id);
+    memset(prefix, 'x', sizeof prefix);
     assert_string_equal(muster_worker_id(w), "w-1");
     assert_string_equal(w->prefix, "p");
     muster_worker_free(w);
@@ -167,7 +167,7 @@ static void strings_are_copied(void **state)
 static void a_new_worker_neither_serves_nor_runs(void **state)
 {
     const char *const argv[] = {"true", NULL};
-    const struct muster_command command = {.size = sizeof(command), .argv = argv};
+    const struct muster_command command = {.size = sizeof command, .argv = argv};
     struct muster_worker *w = new_worker(NULL, NULL);
     (void)state;
     assert_err(muster_worker_serve(w, "q", 0, finish, NULL), MUSTER_E_NOT_STARTED);
@@ -224,7 +224,7 @@ static void a_worker_serves_up_to_1000_queues(void **state)
     (void)state;
     assert_ok(muster_worker_start(w));
     for (int i = 0; i < MUSTER_WORKER_QUEUES_MAX; i++) {
-        snprintf(name, sizeof(name), "q%d", i);
+        snprintf(name, sizeof name, "q%d", i);
         assert_ok(muster_worker_serve(w, name, 0, finish, NULL));
     }
     assert_err(muster_worker_serve(w, "one more", 0, finish, NULL), MUSTER_E_STATE);
@@ -265,7 +265,7 @@ static void a_command_that_cannot_be_run_is_refused(void **state)
 static void a_refused_command_says_which_program(void **state)
 {
     const char *const argv[] = {"no-such-program-anywhere", NULL};
-    const struct muster_command command = {.size = sizeof(command), .argv = argv};
+    const struct muster_command command = {.size = sizeof command, .argv = argv};
     struct muster_worker *w = new_worker(NULL, NULL);
     (void)state;
     assert_ok(muster_worker_start(w));

@@ -8,8 +8,8 @@
 
 #include <muster/error.h>
 
-#define TRACES(X)           \
-    X(TRACE_STATE, "state")  \
+#define TRACES(X)             \
+    X(TRACE_STATE, "state")   \
     X(TRACE_SCRIPT, "script") \
     X(TRACE_WAKE, "wake")
 
@@ -17,7 +17,7 @@ enum trace_class {
 #define TRACE_ENUM(name, text) name,
     TRACES(TRACE_ENUM)
 #undef TRACE_ENUM
-    TRACE_COUNT
+        TRACE_COUNT
 };
 
 void log_line(enum muster_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

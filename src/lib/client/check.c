@@ -321,7 +321,8 @@ int muster_client_check(struct muster_client *c, int repair, muster_damage_fn *f
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < sizeof steps / sizeof *steps && !k.stop; i++)
         err = steps[i](&k);
-    struct name_list *const lists[] = {&k.keys, &k.workers, &k.queues, &k.sets, &k.marked, &k.jobs, &k.awaited, &k.indexes};
+    struct name_list *const lists[] = {&k.keys,   &k.workers, &k.queues,  &k.sets,
+                                       &k.marked, &k.jobs,    &k.awaited, &k.indexes};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         name_list_clear(lists[i]);
     return err;

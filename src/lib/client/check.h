@@ -5,8 +5,8 @@
 #ifndef CHECK_H
 #define CHECK_H
 
-#include "client/client.h"
 #include "base/name_list.h"
+#include "client/client.h"
 
 /* How many keys, tokens or jobs go in one script. */
 #define CHECK_PAGE 100

@@ -269,7 +269,8 @@ int check_members(struct check *k)
                  {KEY_TTLS, add_member, &k->workers},
                  {KEY_NAMES, add_queue_member, &k->queues},
                  {KEY_TAGS, add_tag_member, &k->indexes}};
-    struct name_list *const sorted[] = {&k->workers, &k->queues, &k->sets, &k->marked, &k->jobs, &k->awaited, &k->indexes};
+    struct name_list *const sorted[] = {&k->workers, &k->queues,  &k->sets,   &k->marked,
+                                        &k->jobs,    &k->awaited, &k->indexes};
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < sizeof lists / sizeof *lists; i++)
         err = check_or_wrong_type(k, client_each_member(k->client, lists[i].zset, lists[i].fn, lists[i].names));

@@ -30,12 +30,13 @@ static int client_init(struct muster_client *c, const struct muster_client_optio
     script_root_init(&c->root, c->prefix);
     c->max_task_len = o->max_task_len ? o->max_task_len : MUSTER_TASK_MAX_DEFAULT;
     key_of(format_key, c->prefix, KEY_FORMAT, "");
-    return redis_new(&c->redis, &(struct redis_options){.url = url,
-                                                        .given = o->redis,
-                                                        .timeout_ms = o->timeout_ms ? o->timeout_ms : TIMEOUT_DEFAULT_MS,
-                                                        .prefix = c->prefix,
-                                                        .format_key = format_key,
-                                                        .format = FORMAT_VERSION});
+    return redis_new(&c->redis,
+                     &(struct redis_options){.url = url,
+                                             .given = o->redis,
+                                             .timeout_ms = o->timeout_ms ? o->timeout_ms : TIMEOUT_DEFAULT_MS,
+                                             .prefix = c->prefix,
+                                             .format_key = format_key,
+                                             .format = FORMAT_VERSION});
 }
 
 int muster_client_new(struct muster_client **out, const struct muster_client_options *options)
@@ -162,8 +163,7 @@ static int enqueue_script(struct muster_client *c, const struct request *r, stru
                                             .tasks = r->tasks + chunk.from,
                                             .n = chunk.to - chunk.from});
     /* One task is there to be begun at once; with many the throughput counts. */
-    int err = r->n == 1 ? redis_script_waking(c->redis, &command, &reply)
-                        : redis_script(c->redis, &command, &reply);
+    int err = r->n == 1 ? redis_script_waking(c->redis, &command, &reply) : redis_script(c->redis, &command, &reply);
     command_clear(&command);
     if (err == MUSTER_E_EXISTS)
         redis_error_set(c->redis, "the request '%s' had other content before; nothing was enqueued", r->id);

@@ -5,8 +5,8 @@
 #ifndef CLIENT_H
 #define CLIENT_H
 
-#include "redis/redis.h"
 #include "protocol/scripts.h"
+#include "redis/redis.h"
 
 struct muster_client {
     struct redis *redis;

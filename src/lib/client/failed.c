@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "client/client.h"
 #include "protocol/frame.h"
-#include "base/log.h"
 #include "protocol/names.h"
 
 /* Tasks can be large: few of them at once. */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/client.h"
 #include "base/log.h"
+#include "client/client.h"
 
 #define PAGE 100
 /* Tasks can be large: fewer of them at once. */

@@ -136,9 +136,8 @@ static void say_not_put(struct muster_client *c, int err, const char *id, const 
         redis_error_set(c->redis, "the job '%s' is %s: replace or cancel it, or choose another id; nothing was changed",
                         id, what ? what : "alive");
     if (err == MUSTER_E_INVALID && recurs)
-        redis_error_set(c->redis,
-                        "the job '%s' recurs, or would: it waits for no other, nor they for it; nothing was changed",
-                        id);
+        redis_error_set(
+            c->redis, "the job '%s' recurs, or would: it waits for no other, nor they for it; nothing was changed", id);
     else if (err == MUSTER_E_INVALID)
         job_say_circle(c, id, what);
 }

@@ -120,8 +120,10 @@ int muster_job_change(struct muster_client *c, const char *id, const struct must
 static void say_not_cancelled(struct muster_client *c, int err, const char *what)
 {
     if (err == MUSTER_E_STATE)
-        redis_error_set(c->redis, "the job '%s' waits for one of them: cancel it along, or all that wait; nothing was "
-                        "changed", what ? what : "");
+        redis_error_set(c->redis,
+                        "the job '%s' waits for one of them: cancel it along, or all that wait; nothing was "
+                        "changed",
+                        what ? what : "");
     if (err == MUSTER_E_TOO_BIG)
         redis_error_set(c->redis, "over %d jobs are too many for one call; nothing was changed", MUSTER_JOB_CANCEL_MAX);
 }

@@ -6,17 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "client/client.h"
 #include "client/failed.h"
-#include "client/job_valid.h"
 #include "client/job_page.h"
-#include "base/log.h"
+#include "client/job_valid.h"
 
 #define TAG_PAGE 100
 
 static const enum key key_of_state[] = {
-    [MUSTER_JOB_SCHEDULED] = KEY_SCHEDULED, [MUSTER_JOB_DEPENDS] = KEY_DEPENDS,   [MUSTER_JOB_WAITING] = KEY_WAITING,
-    [MUSTER_JOB_RUNNING] = KEY_RUNNING,     [MUSTER_JOB_FAILED] = KEY_FAILED,     [MUSTER_JOB_COMPLETE] = KEY_COMPLETE,
+    [MUSTER_JOB_SCHEDULED] = KEY_SCHEDULED, [MUSTER_JOB_DEPENDS] = KEY_DEPENDS, [MUSTER_JOB_WAITING] = KEY_WAITING,
+    [MUSTER_JOB_RUNNING] = KEY_RUNNING,     [MUSTER_JOB_FAILED] = KEY_FAILED,   [MUSTER_JOB_COMPLETE] = KEY_COMPLETE,
     [MUSTER_JOB_RECURRING] = KEY_RECURRING,
 };
 
@@ -87,7 +87,7 @@ struct listing {
     muster_job_fn *fn;
     void *arg;
     char key[KEY_MAX];
-    uint64_t from;    /* the rank of the next page */
+    uint64_t from; /* the rank of the next page */
     uint64_t left_out, given;
     int stop;
 };

@@ -10,8 +10,8 @@ int job_valid_number(struct muster_client *c, const char *what, int64_t number, 
 {
     if (number == 0 || number == MUSTER_ZERO || (number >= least && number <= most))
         return MUSTER_OK;
-    redis_error_set(c->redis, "%s is %lld to %lld, not %lld; nothing was sent", what, (long long)least,
-                    (long long)most, (long long)number);
+    redis_error_set(c->redis, "%s is %lld to %lld, not %lld; nothing was sent", what, (long long)least, (long long)most,
+                    (long long)number);
     return MUSTER_E_INVALID;
 }
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/client.h"
 #include "base/clock.h"
+#include "client/client.h"
 #include "client/job_valid.h"
 #include "protocol/job_record.h"
 #include "protocol/names.h"
@@ -263,8 +263,7 @@ static int end_into_next(struct muster_client *c, const char *process, const str
         err = MUSTER_E_NOMEM;
     if (err == MUSTER_OK) {
         const int64_t delay_ms = o->delay_ms == MUSTER_ZERO ? 0 : o->delay_ms;
-        script_end_next(&command, p.queue, p.token,
-                        &(struct script_next){o->result, o->next, delay_ms, after});
+        script_end_next(&command, p.queue, p.token, &(struct script_next){o->result, o->next, delay_ms, after});
         err = send_end(c, &command, process);
         say_not_advanced(c, err, process);
     }

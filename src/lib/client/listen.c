@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/client.h"
 #include "base/clock.h"
+#include "client/client.h"
 #include "protocol/frame.h"
 #include "protocol/names.h"
 

@@ -14,7 +14,7 @@
 /* The job, and what its pointers need beside the reply. It must not be moved: job.process may point into it. */
 struct job_record {
     struct muster_job job;
-    char *copy;       /* NULL, or all texts: then it does not need the reply any more */
+    char *copy; /* NULL, or all texts: then it does not need the reply any more */
     char *tags_text;
     const char **tags;
     char process[PROCESS_ID_MAX];

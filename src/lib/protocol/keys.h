@@ -11,52 +11,52 @@
 #include <stdint.h>
 
 /* Behind the root "<prefix>:". With a colon at the end, names follow. */
-#define KEYS(X)                     \
-    X(KEY_ALIVE, "alive:")          \
-    X(KEY_BEAT, "beat")             \
-    X(KEY_COMPLETE, "complete:")    \
-    X(KEY_CONFIG, "config")         \
-    X(KEY_CRASHES, "crashes:")      \
-    X(KEY_DELAYED, "delayed:")      \
+#define KEYS(X)                          \
+    X(KEY_ALIVE, "alive:")               \
+    X(KEY_BEAT, "beat")                  \
+    X(KEY_COMPLETE, "complete:")         \
+    X(KEY_CONFIG, "config")              \
+    X(KEY_CRASHES, "crashes:")           \
+    X(KEY_DELAYED, "delayed:")           \
     X(KEY_DEPENDENCIES, "dependencies:") \
-    X(KEY_DEPENDENTS, "dependents:") \
-    X(KEY_DEPENDS, "depends:")      \
-    X(KEY_DUE, "due")               \
-    X(KEY_EVENTS, "events")         \
-    X(KEY_FAILED, "failed:")        \
-    X(KEY_FAILURES, "failures:")    \
-    X(KEY_FORMAT, "format")         \
-    X(KEY_HISTORY, "history:")      \
-    X(KEY_IDLE, "idle:")            \
-    X(KEY_JOB, "job:")              \
-    X(KEY_LEASES, "leases:")        \
-    X(KEY_MARKS, "marks:")          \
-    X(KEY_NAMES, "names")           \
-    X(KEY_NOTES, "notes:")          \
-    X(KEY_PROCESSING, "processing:") \
-    X(KEY_QUEUE, "queue:")          \
-    X(KEY_QUEUES, "queues:")        \
-    X(KEY_RECURRING, "recurring:")  \
-    X(KEY_REGISTRY, "registry")     \
-    X(KEY_REQUEST, "request:")      \
-    X(KEY_RUNNING, "running:")      \
-    X(KEY_SCHEDULED, "scheduled:")  \
-    X(KEY_STATS, "stats:")          \
-    X(KEY_TAG, "tag:")              \
-    X(KEY_TAGS, "tags")             \
-    X(KEY_TIMER, "timer")           \
-    X(KEY_TOKEN, "token")           \
-    X(KEY_TRACKED, "tracked")       \
-    X(KEY_TTLS, "ttls")             \
-    X(KEY_WAITING, "waiting:")      \
-    X(KEY_WAKE, "wake:")            \
+    X(KEY_DEPENDENTS, "dependents:")     \
+    X(KEY_DEPENDS, "depends:")           \
+    X(KEY_DUE, "due")                    \
+    X(KEY_EVENTS, "events")              \
+    X(KEY_FAILED, "failed:")             \
+    X(KEY_FAILURES, "failures:")         \
+    X(KEY_FORMAT, "format")              \
+    X(KEY_HISTORY, "history:")           \
+    X(KEY_IDLE, "idle:")                 \
+    X(KEY_JOB, "job:")                   \
+    X(KEY_LEASES, "leases:")             \
+    X(KEY_MARKS, "marks:")               \
+    X(KEY_NAMES, "names")                \
+    X(KEY_NOTES, "notes:")               \
+    X(KEY_PROCESSING, "processing:")     \
+    X(KEY_QUEUE, "queue:")               \
+    X(KEY_QUEUES, "queues:")             \
+    X(KEY_RECURRING, "recurring:")       \
+    X(KEY_REGISTRY, "registry")          \
+    X(KEY_REQUEST, "request:")           \
+    X(KEY_RUNNING, "running:")           \
+    X(KEY_SCHEDULED, "scheduled:")       \
+    X(KEY_STATS, "stats:")               \
+    X(KEY_TAG, "tag:")                   \
+    X(KEY_TAGS, "tags")                  \
+    X(KEY_TIMER, "timer")                \
+    X(KEY_TOKEN, "token")                \
+    X(KEY_TRACKED, "tracked")            \
+    X(KEY_TTLS, "ttls")                  \
+    X(KEY_WAITING, "waiting:")           \
+    X(KEY_WAKE, "wake:")                 \
     X(KEY_WORKER, "worker:")
 
 enum key {
 #define KEY_ENUM(name, text) name,
     KEYS(KEY_ENUM)
 #undef KEY_ENUM
-    KEY_COUNT
+        KEY_COUNT
 };
 
 /* The layout that P:format names. */

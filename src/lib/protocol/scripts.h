@@ -8,9 +8,9 @@
 #ifndef SCRIPTS_H
 #define SCRIPTS_H
 
-#include "redis/command.h"
 #include "protocol/keys.h"
 #include "protocol/lua_scripts.h"
+#include "redis/command.h"
 #include "redis/reply.h"
 
 /* The namespace's root, which every script gets as its only key. */
@@ -71,8 +71,8 @@ int script_turned(const struct redisReply *r, struct script_turned *out);
 struct script_take {
     size_t place; /* of the queue in the call, from 0 */
     uint64_t first_token;
-    const struct redisReply *tasks; /* NULL: a job */
-    const char *job;                /* its id, */
+    const struct redisReply *tasks;  /* NULL: a job */
+    const char *job;                 /* its id, */
     const struct redisReply *record; /* and its record, for job_record_read() */
 };
 int script_turned_take(const struct redisReply *r, size_t i, struct script_take *out);

@@ -18,7 +18,6 @@ struct lua_script {
     size_t len;
 };
 
-
 struct command {
     const char **argv;
     size_t *lens;
@@ -28,7 +27,10 @@ struct command {
     bool failed;
 };
 
-#define COMMAND_EMPTY {0}
+#define COMMAND_EMPTY \
+    {                 \
+        0             \
+    }
 
 void command_clear(struct command *c);
 void command_bytes(struct command *c, const void *data, size_t len);

@@ -31,9 +31,9 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "base/timer.h"
 #include "redis/resolve.h"
 #include "redis/sigpipe.h"
-#include "base/timer.h"
 
 #define DELAY_FIRST_MS 50
 /* A link that held so long has recovered: the next break begins with short delays again. */

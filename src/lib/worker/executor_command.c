@@ -101,8 +101,8 @@ static char **environment(struct muster_process *p)
 {
     char attempt[24];
     snprintf(attempt, sizeof attempt, "%lld", p->job ? (long long)p->job->job.retried + 1 : 0);
-    const char *const names[] = {"MUSTER_QUEUE=",  "MUSTER_PROCESS=", "MUSTER_TOKEN=",
-                                 "MUSTER_WORKER=", "MUSTER_JOB=",     "MUSTER_ATTEMPT="};
+    const char *const names[] = {
+        "MUSTER_QUEUE=", "MUSTER_PROCESS=", "MUSTER_TOKEN=", "MUSTER_WORKER=", "MUSTER_JOB=", "MUSTER_ATTEMPT="};
     const char *const values[] = {p->served->name, muster_process_id(p),           p->token_text,
                                   p->worker->id,   p->job ? p->job->job.id : NULL, p->job ? attempt : NULL};
     const size_t ours = sizeof names / sizeof *names;

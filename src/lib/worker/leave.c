@@ -117,11 +117,11 @@ static int must_wait(struct muster_worker *w, const struct served *s)
 {
     struct muster_process *p;
     TAILQ_FOREACH(p, &w->lists[PROCESS_ENDED], in_list)
-    if (p->served == s)
-        return 1;
+        if (p->served == s)
+            return 1;
     TAILQ_FOREACH(p, &w->lists[PROCESS_RUNNING], in_list)
-    if (p->served == s && p->child)
-        return 1;
+        if (p->served == s && p->child)
+            return 1;
     return 0;
 }
 
@@ -129,8 +129,8 @@ static void disown_running(struct muster_worker *w, const struct served *s)
 {
     struct muster_process *p;
     TAILQ_FOREACH(p, &w->lists[PROCESS_RUNNING], in_list)
-    if (p->served == s && !p->is_foreign)
-        process_disown(p);
+        if (p->served == s && !p->is_foreign)
+            process_disown(p);
 }
 
 static void go_on(struct muster_worker *w, struct served *s)

@@ -209,8 +209,8 @@ static struct muster_process *next_to_start(struct muster_worker *w)
         process_allowed(w) == w->counts[PROCESS_RUNNING])
         return NULL;
     TAILQ_FOREACH(p, &w->lists[PROCESS_READY], in_list)
-    if (its_queue_has_a_hand(p))
-        return heartbeat_is_fenced(w) ? NULL : p;
+        if (its_queue_has_a_hand(p))
+            return heartbeat_is_fenced(w) ? NULL : p;
     return NULL;
 }
 
@@ -377,8 +377,8 @@ void process_lose_all(struct muster_worker *w)
         while ((p = TAILQ_FIRST(&w->lists[state])) != NULL)
             process_free(p);
     TAILQ_FOREACH(p, &w->lists[PROCESS_RUNNING], in_list)
-    if (!p->is_foreign)
-        process_disown(p);
+        if (!p->is_foreign)
+            process_disown(p);
     for (int state = PROCESS_ENDED; state <= PROCESS_REFUSED; state++)
         while ((p = TAILQ_FIRST(&w->lists[state])) != NULL)
             process_uncounted(p, MUSTER_E_LOST);

@@ -23,8 +23,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "protocol/names.h"
 #include "base/timer.h"
+#include "protocol/names.h"
 #include "worker/worker.h"
 
 #define TURN_MAX 200

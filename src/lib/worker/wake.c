@@ -336,8 +336,8 @@ static void let_go(struct muster_worker *w)
     }
     struct muster_process *ended;
     TAILQ_FOREACH(ended, &w->lists[PROCESS_ENDED], in_list)
-    if (ended->seen != w->read_count && ended->token <= w->dropped_upto)
-        ended->sent_before = 1; /* somebody else ended it: its end must not spoil those said together with it */
+        if (ended->seen != w->read_count && ended->token <= w->dropped_upto)
+            ended->sent_before = 1; /* somebody else ended it: its end must not spoil those said together with it */
     for (size_t n = w->counts[PROCESS_RUNNING]; n > 0 && !TAILQ_EMPTY(&w->lists[PROCESS_RUNNING]); n--) {
         struct muster_process *p = TAILQ_FIRST(&w->lists[PROCESS_RUNNING]);
         process_move(p, PROCESS_RUNNING); /* to the end: the program may end any of them when it is told */

@@ -424,8 +424,7 @@ static void tell_threads_to_stop(struct muster_worker *w)
     struct muster_process *p;
     if (!w->buckets || w->threads == 0)
         return;
-    TAILQ_FOREACH(p, &w->lists[PROCESS_RUNNING], in_list)
-    {
+    TAILQ_FOREACH(p, &w->lists[PROCESS_RUNNING], in_list) {
         int go_on = MUSTER_GO_ON;
         atomic_compare_exchange_strong(&p->stop_reason, &go_on, MUSTER_STOP_LOST);
     }

@@ -30,19 +30,19 @@
 
 #include "protocol/job_record.h"
 #include "protocol/keys.h"
-#include "redis/link.h"
 #include "protocol/scripts.h"
+#include "redis/link.h"
 
 struct event;
 
 /* X(state, name) in the order of a life. */
-#define WORKER_STATES(X)               \
-    X(WORKER_NEW, "new")               \
-    X(WORKER_CONNECTING, "connecting") \
+#define WORKER_STATES(X)                 \
+    X(WORKER_NEW, "new")                 \
+    X(WORKER_CONNECTING, "connecting")   \
     X(WORKER_REGISTERING, "registering") \
-    X(WORKER_WORKING, "working")       \
-    X(WORKER_DRAINING, "draining")     \
-    X(WORKER_LEAVING, "leaving")       \
+    X(WORKER_WORKING, "working")         \
+    X(WORKER_DRAINING, "draining")       \
+    X(WORKER_LEAVING, "leaving")         \
     X(WORKER_STOPPED, "stopped")
 
 enum worker_state {
@@ -52,27 +52,27 @@ enum worker_state {
 };
 
 /* The life of a process here. Each state has a list of its own, in the order of arrival. */
-#define PROCESS_STATES(X)          \
-    X(PROCESS_FETCHING, "known")   /* its token is known, its bytes may still be on the way */ \
-    X(PROCESS_READY, "ready")       /* waits for a hand, or for the end of a doubt */ \
-    X(PROCESS_RUNNING, "running")   /* its handler has it */ \
-    X(PROCESS_ENDED, "ended")       /* its outcome is to be sent */ \
-    X(PROCESS_SENT, "sent")         /* its outcome is on the way */ \
-    X(PROCESS_REFUSED, "refused")   /* a damaged key refuses its outcome; sent again after the next heartbeat */
+#define PROCESS_STATES(X)                                                                     \
+    X(PROCESS_FETCHING, "known")  /* its token is known, its bytes may still be on the way */ \
+    X(PROCESS_READY, "ready")     /* waits for a hand, or for the end of a doubt */           \
+    X(PROCESS_RUNNING, "running") /* its handler has it */                                    \
+    X(PROCESS_ENDED, "ended")     /* its outcome is to be sent */                             \
+    X(PROCESS_SENT, "sent")       /* its outcome is on the way */                             \
+    X(PROCESS_REFUSED, "refused") /* a damaged key refuses its outcome; sent again after the next heartbeat */
 
 /* What a worker says to Redis, X(what, text): a refusal is told once, until the same is accepted again. */
-#define SAYINGS(X)                  \
-    X(SAID_START, "registering")    \
-    X(SAID_SERVE, "serving a queue") \
-    X(SAID_HEARTBEAT, "the heartbeat") \
-    X(SAID_READBACK, "the read-back") \
-    X(SAID_FETCH, "fetching a task") \
-    X(SAID_TURN, "a turn")          \
-    X(SAID_SWEEP, "a sweep")        \
-    X(SAID_NOTE, "a progress note") \
-    X(SAID_DATA, "new data of a job") \
+#define SAYINGS(X)                        \
+    X(SAID_START, "registering")          \
+    X(SAID_SERVE, "serving a queue")      \
+    X(SAID_HEARTBEAT, "the heartbeat")    \
+    X(SAID_READBACK, "the read-back")     \
+    X(SAID_FETCH, "fetching a task")      \
+    X(SAID_TURN, "a turn")                \
+    X(SAID_SWEEP, "a sweep")              \
+    X(SAID_NOTE, "a progress note")       \
+    X(SAID_DATA, "new data of a job")     \
     X(SAID_PROMOTE, "moving what is due") \
-    X(SAID_LEAVE, "leaving a queue") \
+    X(SAID_LEAVE, "leaving a queue")      \
     X(SAID_STOP, "deregistering")
 
 enum saying {
@@ -85,7 +85,7 @@ enum process_state {
 #define PROCESS_ENUM(name, text) name,
     PROCESS_STATES(PROCESS_ENUM)
 #undef PROCESS_ENUM
-    PROCESS_STATES_COUNT
+        PROCESS_STATES_COUNT
 };
 
 struct served;
@@ -214,15 +214,15 @@ struct muster_worker {
 
     /* connections */
     struct link *data, *subscription;
-    int subscribed;           /* all channels are confirmed */
+    int subscribed;                   /* all channels are confirmed */
     int data_down, subscription_down; /* told as an event */
 
     /* registration */
     struct script_caller who; /* who.epoch is empty: not registered */
     char nonce[17];
-    int starting;             /* start is on the way */
-    int synced;               /* this data connection was announced by a read-back */
-    int was_started;          /* once, successfully */
+    int starting;    /* start is on the way */
+    int synced;      /* this data connection was announced by a read-back */
+    int was_started; /* once, successfully */
 
     /* heartbeat.c */
     struct event *beat_timer, *fence_timer;
@@ -274,13 +274,13 @@ struct muster_worker {
     struct early_mark {
         uint64_t token;
         enum mark mark;
-    } *early;
+    } * early;
     size_t n_early, early_size;
 
     /* process.c */
     struct process_list lists[PROCESS_STATES_COUNT];
     size_t counts[PROCESS_STATES_COUNT];
-    size_t foreign; /* running, of a former epoch or of a queue that was left */
+    size_t foreign;   /* running, of a former epoch or of a queue that was left */
     uint64_t n_begun; /* handlers started, ever */
     struct muster_process **buckets;
     size_t n_buckets, n_known;
