@@ -371,7 +371,7 @@ static void serving(void **state)
 
 static int add_process(struct muster_worker *w, uint64_t token)
 {
-    struct muster_process *p = process_add(w, w->served[0], token);
+    struct muster_process *p = process_add(w, w->served[0], token, PROCESS_TASK);
     if (!p)
         return MUSTER_E_NOMEM;
     assert_ptr_equal(process_find(w, token), p);
@@ -396,7 +396,7 @@ static int set_failure(void)
 {
     struct muster_worker *w = ready_worker();
     memory.is_spared = true;
-    struct muster_process *p = process_add(w, w->served[0], 1);
+    struct muster_process *p = process_add(w, w->served[0], 1, PROCESS_TASK);
     assert_ok(muster_process_set_failure(p, "old group", "old message"));
     memory.is_spared = false;
     int err = muster_process_set_failure(p, "new group", "new message");

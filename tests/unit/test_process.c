@@ -70,7 +70,7 @@ static int end(void **state)
 
 static struct muster_process *add(struct served *s, uint64_t token, enum process_state state)
 {
-    struct muster_process *p = process_add(the.worker, s, token);
+    struct muster_process *p = process_add(the.worker, s, token, PROCESS_TASK);
     assert_non_null(p);
     assert_ok(process_set_task(p, (struct muster_bytes){"task", 4}));
     if (state != PROCESS_FETCHING)
@@ -94,20 +94,20 @@ static void assert_known(size_t from, size_t to)
         if ((i >= from && i < to) != (p != NULL) || (p && muster_process_token(p) != token_of(i)))
             fail_msg("token %zu of %zu to %zu is %s", i, from, to, p ? "found" : "not found");
     }
-    assert_int_equal(the.worker->n_known, to - from);
+    assert_int_equal(the.worker->processes.n_known, to - from);
     assert_null(process_find(the.worker, NO_TOKEN));
 }
 
 static void each_of_many_is_found_until_it_is_freed(void **state)
 {
-    struct process_list *fetching = &the.worker->lists[PROCESS_FETCHING];
+    struct process_list *fetching = &the.worker->processes.list[PROCESS_FETCHING];
     (void)state;
     assert_known(0, 0);
     for (size_t i = 0; i < MANY; i++)
-        assert_non_null(process_add(the.worker, the.a, token_of(i)));
+        assert_non_null(process_add(the.worker, the.a, token_of(i), PROCESS_TASK));
     assert_known(0, MANY);
-    assert_true(the.worker->n_buckets >= MANY); /* or finding one takes ever longer */
-    assert_int_equal(the.worker->counts[PROCESS_FETCHING], MANY);
+    assert_true(the.worker->processes.n_buckets >= MANY); /* or finding one takes ever longer */
+    assert_int_equal(the.worker->processes.count[PROCESS_FETCHING], MANY);
     for (size_t i = 0; i < MANY / 2; i++) {
         assert_int_equal(TAILQ_FIRST(fetching)->token, token_of(i)); /* in the order of arrival */
         process_free(TAILQ_FIRST(fetching));
@@ -117,7 +117,7 @@ static void each_of_many_is_found_until_it_is_freed(void **state)
         process_free(process_find(the.worker, token_of(i)));
     assert_known(0, 0);
     assert_true(TAILQ_EMPTY(fetching));
-    assert_int_equal(the.worker->counts[PROCESS_FETCHING], 0);
+    assert_int_equal(the.worker->processes.count[PROCESS_FETCHING], 0);
 }
 
 static void the_known_are_counted_up_to_a_token(void **state)
@@ -150,10 +150,10 @@ static void assert_counts(size_t fetching, size_t ready, size_t running, size_t 
     for (int i = 0; i < PROCESS_STATES_COUNT; i++) {
         size_t n = 0;
         struct muster_process *p;
-        TAILQ_FOREACH(p, &the.worker->lists[i], in_list)
+        TAILQ_FOREACH(p, &the.worker->processes.list[i], in_list)
             n += p->state == (enum process_state)i;
         assert_int_equal(n, expected[i]);
-        assert_int_equal(the.worker->counts[i], expected[i]);
+        assert_int_equal(the.worker->processes.count[i], expected[i]);
     }
 }
 
@@ -186,9 +186,9 @@ static void who_is_moved_comes_last(void **state)
 {
     struct muster_process *first = add(the.a, 1, PROCESS_READY), *second = add(the.a, 2, PROCESS_READY);
     (void)state;
-    assert_ptr_equal(TAILQ_FIRST(&the.worker->lists[PROCESS_READY]), first);
+    assert_ptr_equal(TAILQ_FIRST(&the.worker->processes.list[PROCESS_READY]), first);
     process_move(first, PROCESS_READY);
-    assert_ptr_equal(TAILQ_FIRST(&the.worker->lists[PROCESS_READY]), second);
+    assert_ptr_equal(TAILQ_FIRST(&the.worker->processes.list[PROCESS_READY]), second);
     assert_ptr_equal(TAILQ_NEXT(second, in_list), first);
 }
 
@@ -197,7 +197,7 @@ static void who_is_moved_comes_last(void **state)
 /* The loop's turn in which handlers start. */
 static void dispatch(void)
 {
-    process_dispatch(the.worker);
+    round_due(the.worker);
     event_base_loop(the.base, EVLOOP_NONBLOCK);
 }
 
@@ -253,7 +253,7 @@ static void very_many_all_start(void **state)
     the.outcome = MUSTER_FINISH;
     for (size_t i = 0; i < MANY; i++)
         add(the.a, token_of(i), PROCESS_READY);
-    process_dispatch(the.worker);
+    round_due(the.worker);
     for (int turns = 0; the.n_running < MANY && turns < MANY; turns++)
         event_base_loop(the.base, EVLOOP_NONBLOCK);
     assert_int_equal(the.n_running, MANY);
@@ -266,7 +266,7 @@ static void in_doubt_nothing_starts(void **state)
 {
     (void)state;
     add(the.a, 1, PROCESS_READY);
-    the.worker->fenced = 1;
+    the.worker->fence.in_doubt = true;
     dispatch();
     assert_int_equal(the.n_running, 0);
     assert_counts(0, 1, 0, 0, 0);
@@ -276,7 +276,7 @@ static void in_doubt_nothing_starts(void **state)
 
 static void a_process_tells_what_it_is(void **state)
 {
-    struct muster_process *p = process_add(the.worker, the.b, 31);
+    struct muster_process *p = process_add(the.worker, the.b, 31, PROCESS_TASK);
     size_t len;
     (void)state;
     assert_ok(process_set_task(p, (struct muster_bytes){"a\0b", 3}));
@@ -370,7 +370,7 @@ static void all_that_run_are_told_to_stop(void **state)
     for (uint64_t token = 1; token <= 3; token++)
         add(the.a, token, PROCESS_RUNNING);
     struct muster_process *ready = add(the.a, 4, PROCESS_READY);
-    process_tell_all_stop(the.worker, MUSTER_STOP_DRAIN);
+    process_tell_running(the.worker, MUSTER_STOP_DRAIN, NULL, NULL);
     assert_int_equal(the.stops, 3);
     assert_int_equal(muster_process_stop_reason(ready), MUSTER_GO_ON);
     assert_counts(0, 1, 3, 0, 0);
@@ -384,7 +384,7 @@ static void lose_one_of_each(void)
     add(the.b, 20, PROCESS_READY);
     dispatch(); /* 11, 12 and 20: all hands */
     assert_counts(1, 0, 3, 1, 1);
-    process_lose_all(the.worker);
+    end_lose_all(the.worker);
 }
 
 static void a_lost_worker_forgets_all_but_what_runs(void **state)
@@ -396,8 +396,8 @@ static void a_lost_worker_forgets_all_but_what_runs(void **state)
     assert_int_equal(the.last_err, MUSTER_E_LOST);
     assert_int_equal(the.stops, 3);
     assert_int_equal(the.last_reason, MUSTER_STOP_LOST);
-    assert_int_equal(the.worker->n_known, 0);
-    assert_int_equal(the.worker->foreign, 3);
+    assert_int_equal(the.worker->processes.n_known, 0);
+    assert_int_equal(the.worker->processes.n_disowned, 3);
     assert_null(process_find(the.worker, 20));
 }
 
@@ -408,7 +408,7 @@ static void the_end_of_a_lost_process_does_not_count(void **state)
     for (size_t i = 0; i < 3; i++)
         assert_ok(muster_process_end(the.running[i], MUSTER_FINISH));
     assert_int_equal(the.uncounted, 5);
-    assert_int_equal(the.worker->foreign, 0);
+    assert_int_equal(the.worker->processes.n_disowned, 0);
     assert_int_equal(the.a->running + the.b->running, 0);
     assert_counts(0, 0, 0, 0, 0);
 }

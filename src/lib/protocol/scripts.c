@@ -105,12 +105,12 @@ void script_serve(struct command *c, const struct script_root *root, const struc
 }
 
 void script_turn(struct command *c, const struct script_root *root, const struct script_caller *who, int want,
-                 int one_by_one, const struct script_queue *queues, size_t n)
+                 enum script_ends how, const struct script_queue *queues, size_t n)
 {
     begin_as(c, SCRIPT_TURN, root, who);
     command_number(c, who->hands);
     command_number(c, want);
-    command_text(c, one_by_one ? "1" : "0");
+    command_text(c, how == ENDS_ONE_BY_ONE ? "1" : "0");
     command_number(c, (int64_t)n);
     add_queues(c, queues, n);
 }

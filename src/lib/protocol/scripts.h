@@ -59,8 +59,12 @@ void script_serve(struct command *c, const struct script_root *root, const struc
                   const struct script_queue *queue);
 
 /* The ends are added behind the queues, by script_end_*(), before it is sent. */
+enum script_ends {
+    ENDS_TOGETHER,  /* finishes of a queue in one command: either all of them count, or none can be confirmed */
+    ENDS_ONE_BY_ONE /* each end is told by itself */
+};
 void script_turn(struct command *c, const struct script_root *root, const struct script_caller *who, int want,
-                 int one_by_one, const struct script_queue *queues, size_t n);
+                 enum script_ends how, const struct script_queue *queues, size_t n);
 struct script_turned {
     const struct redisReply *ends; /* NULL: all counted */
     const char *damaged;           /* NULL: none */

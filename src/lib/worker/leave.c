@@ -21,22 +21,22 @@ int muster_worker_leave(struct muster_worker *w, const char *queue)
         return MUSTER_E_STATE;
     if (s->serving == SERVING) {
         s->serving = LEAVING;
-        s->told = s->leave_sent = 0;
+        s->handlers_told = s->leave_in_flight = false;
         w->n_leaving++;
-        turn_due(w);
+        round_due(w);
     }
     return MUSTER_OK;
 }
 
-static void left(struct muster_worker *w, struct served *s, uint64_t last_token)
+static void end_leaving(struct muster_worker *w, struct served *s, uint64_t last_token)
 {
     s->serving = LEFT;
-    s->announced = 0;
+    s->is_announced = false;
     s->dropped_upto = last_token;
     w->n_leaving--;
-    turn_hungry(w); /* hands that it had are free for other queues */
+    turn_want_take(w); /* hands that it had are free for other queues */
     trace_line(TRACE_STATE, "worker %s has left %s", w->id, s->name);
-    worker_tell_of(w, MUSTER_EVENT_LEFT, s->name, (struct muster_bytes){NULL, 0});
+    tell_queue_event(w, MUSTER_EVENT_LEFT, s->name, (struct muster_bytes){NULL, 0});
 }
 
 struct leaving {
@@ -52,23 +52,23 @@ static void on_left(const struct redisReply *reply, void *arg)
     struct served *s = l->served;
     uint64_t last_token;
     const char *damaged;
-    int is_old = memcmp(l->epoch, w->who.epoch, sizeof l->epoch) != 0;
+    bool is_old = memcmp(l->epoch, w->caller.epoch, sizeof l->epoch) != 0;
     free(l);
     if (is_old)
         return;
-    s->leave_sent = 0;
+    s->leave_in_flight = false;
     if (!reply)
         return; /* said again after the read-back of the next connection */
     int err = script_left(reply, &last_token, &damaged);
     if (err == MUSTER_OK) {
-        worker_accepted(w, SAID_LEAVE);
-        left(w, s, last_token);
+        tell_accepted(w, REQUEST_LEAVE);
+        end_leaving(w, s, last_token);
     } else if (err == MUSTER_E_GONE) {
-        heartbeat_gone(w);
+        registration_gone(w);
     } else if (err == MUSTER_E_STATE) {
-        worker_out_of_step(w);
+        connection_out_of_step(w);
     } else {
-        worker_refused(w, SAID_LEAVE, err, damaged ? damaged : reply_text(reply)); /* the next heartbeat tries again */
+        tell_refused(w, REQUEST_LEAVE, err, damaged ? damaged : reply_text(reply)); /* the next heartbeat tries again */
     }
 }
 
@@ -79,24 +79,18 @@ static void send_leave(struct muster_worker *w, struct served *s)
     if (!l)
         return;
     *l = (struct leaving){.worker = w, .served = s};
-    memcpy(l->epoch, w->who.epoch, sizeof l->epoch);
-    w->who.hands = worker_capacity(w); /* handlers that run on keep theirs */
-    script_leave(&c, &w->root, &w->who, s->name);
-    s->leave_sent = link_script(w->data, &c, on_left, l) == MUSTER_OK;
+    memcpy(l->epoch, w->caller.epoch, sizeof l->epoch);
+    w->caller.hands = worker_capacity(w); /* handlers that run on keep theirs */
+    script_leave(&c, &w->root, &w->caller, s->name);
+    s->leave_in_flight = link_script(w->connection.data, &c, on_left, l) == MUSTER_OK;
     command_clear(&c);
-    if (!s->leave_sent)
+    if (!s->leave_in_flight)
         free(l);
 }
 
-/* The program may end any of them while it is told: so always the first one, which is put at the end before. */
-static void tell_running(struct muster_worker *w, struct served *s)
+static bool is_of_queue(const struct muster_process *p, const void *served)
 {
-    for (size_t n = w->counts[PROCESS_RUNNING]; n > 0 && !TAILQ_EMPTY(&w->lists[PROCESS_RUNNING]); n--) {
-        struct muster_process *p = TAILQ_FIRST(&w->lists[PROCESS_RUNNING]);
-        process_move(p, PROCESS_RUNNING);
-        if (p->served == s && !p->is_foreign)
-            process_tell_stop(p, MUSTER_STOP_DRAIN);
-    }
+    return p->served == served && !p->is_disowned;
 }
 
 /* They go back with all the rest, in their place. */
@@ -104,7 +98,7 @@ static void forget_unstarted(struct muster_worker *w, const struct served *s)
 {
     for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++) {
         struct muster_process *p, *next;
-        for (p = TAILQ_FIRST(&w->lists[state]); p; p = next) {
+        for (p = TAILQ_FIRST(&w->processes.list[state]); p; p = next) {
             next = TAILQ_NEXT(p, in_list);
             if (p->served == s)
                 process_free(p);
@@ -113,39 +107,39 @@ static void forget_unstarted(struct muster_worker *w, const struct served *s)
 }
 
 /* Its ends that are not on their way yet, and its children, come first. */
-static int must_wait(struct muster_worker *w, const struct served *s)
+static bool must_wait(struct muster_worker *w, const struct served *s)
 {
     struct muster_process *p;
-    TAILQ_FOREACH(p, &w->lists[PROCESS_ENDED], in_list)
+    TAILQ_FOREACH(p, &w->processes.list[PROCESS_ENDED], in_list)
         if (p->served == s)
-            return 1;
-    TAILQ_FOREACH(p, &w->lists[PROCESS_RUNNING], in_list)
+            return true;
+    TAILQ_FOREACH(p, &w->processes.list[PROCESS_RUNNING], in_list)
         if (p->served == s && p->child)
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
 static void disown_running(struct muster_worker *w, const struct served *s)
 {
     struct muster_process *p;
-    TAILQ_FOREACH(p, &w->lists[PROCESS_RUNNING], in_list)
-        if (p->served == s && !p->is_foreign)
+    TAILQ_FOREACH(p, &w->processes.list[PROCESS_RUNNING], in_list)
+        if (p->served == s && !p->is_disowned)
             process_disown(p);
 }
 
 static void go_on(struct muster_worker *w, struct served *s)
 {
-    if (!s->told) {
-        s->told = 1;
-        tell_running(w, s);
+    if (!s->handlers_told) {
+        s->handlers_told = true;
+        process_tell_running(w, MUSTER_STOP_DRAIN, is_of_queue, s);
     }
-    if (s->leave_sent || s->announcing || must_wait(w, s))
+    if (s->leave_in_flight || s->announcing || must_wait(w, s))
         return;
-    if (!s->announced) {
-        left(w, s, 0); /* Redis does not know that it was served */
+    if (!s->is_announced) {
+        end_leaving(w, s, 0); /* Redis does not know that it was served */
         return;
     }
-    if (!worker_can_call(w))
+    if (!connection_can_call(w))
         return;
     forget_unstarted(w, s);
     disown_running(w, s);
@@ -159,12 +153,13 @@ void leave_go_on(struct muster_worker *w)
             go_on(w, w->served[i]);
 }
 
-void leave_gone(struct muster_worker *w)
+void leave_forget(struct muster_worker *w)
 {
     for (size_t i = 0; i < w->n_served; i++) {
-        w->served[i]->announced = w->served[i]->announcing = w->served[i]->leave_sent = 0;
-        w->served[i]->dropped_upto = 0;
+        struct served *s = w->served[i];
+        s->is_announced = s->announcing = s->leave_in_flight = false;
+        s->dropped_upto = 0;
     }
     if (w->n_leaving > 0)
-        turn_due(w);
+        round_due(w);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Time limits: how long a handler may run on one process. Counted here, on this machine's clock; Redis knows nothing of
- * them. When nine tenths are over the program is told, at the end the handler is told to stop.
+ * Time limits: how long a handler may run on one process. They are counted here, on this machine's clock; Redis knows
+ * nothing of them. When nine tenths are over the program is told. At the end the handler is told to stop.
  */
 #include <event2/event.h>
 
@@ -15,14 +15,14 @@ static void on_limit_timer(evutil_socket_t fd, short what, void *arg)
     struct muster_process *p = arg;
     int64_t now_ms = clock_ms();
     (void)fd, (void)what;
-    if (p->state != PROCESS_RUNNING || p->is_foreign)
+    if (p->state != PROCESS_RUNNING || p->is_disowned)
         return;
     if (p->limit_near_ms > 0 && now_ms < p->limit_near_ms) { /* the loop's clock is coarser: a timer may come early */
         timer_after_ms(p->limit_timer, p->limit_near_ms - now_ms);
     } else if (p->limit_near_ms > 0) { /* late or not: the program gets the chance to give it more time */
         p->limit_near_ms = 0;
         timer_after_ms(p->limit_timer, p->limit_at_ms > now_ms ? p->limit_at_ms - now_ms : 0);
-        worker_tell(p->worker, MUSTER_EVENT_NEAR_LIMIT, MUSTER_OK, NULL, p);
+        tell_event(p->worker, MUSTER_EVENT_NEAR_LIMIT, MUSTER_OK, NULL, p);
     } else if (now_ms < p->limit_at_ms) {
         timer_after_ms(p->limit_timer, p->limit_at_ms - now_ms);
     } else {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Marks: a process that was cancelled, or whose queue was deleted, may finish, else it is dropped. Redis decides that;
- * here the handler is told, and what has not started is not started.
+ * Marks: a process that was cancelled, or whose queue was deleted, may finish; otherwise it is dropped. Redis decides that;
+ * here the handler is told, and what has not started does not start.
  *
  * A mark comes by a message, with every heartbeat and with every read-back, so it is heard even when messages are lost.
  * It can come before its process does: the message on one connection, the take's answer on the other. So marks of
- * unknown tokens are kept, until a heartbeat's answer says that whatever has such a token has arrived.
+ * unknown tokens are kept until a heartbeat's answer says that every process with such a token has arrived.
  */
 #include <stdlib.h>
 
@@ -21,22 +21,22 @@ static void apply(struct muster_process *p, enum mark mark)
     trace_line(TRACE_WAKE, "process %s of %s was %s", p->token_text, p->served->name,
                mark == MARK_CANCELLED ? "cancelled" : "deleted with its queue");
     if (p->state == PROCESS_FETCHING || p->state == PROCESS_READY)
-        process_give_back(p); /* which drops it */
+        end_unstarted(p); /* which drops it */
     else if (p->state == PROCESS_RUNNING && mark == MARK_CANCELLED)
         process_tell_stop(p, MUSTER_STOP_CANCELLED);
     else if (p->state == PROCESS_RUNNING)
-        worker_tell(p->worker, MUSTER_EVENT_DELETED, MUSTER_OK, NULL, p);
+        tell_event(p->worker, MUSTER_EVENT_DELETED, MUSTER_OK, NULL, p);
 }
 
 static struct early_mark *find_early(struct muster_worker *w, uint64_t token)
 {
-    for (size_t i = 0; i < w->n_early; i++)
-        if (w->early[i].token == token)
-            return &w->early[i];
+    for (size_t i = 0; i < w->marks.n; i++)
+        if (w->marks.early[i].token == token)
+            return &w->marks.early[i];
     return NULL;
 }
 
-/* Without memory it is not kept: the next heartbeat tells it again. */
+/* If memory runs out it is not kept: the next heartbeat tells it again. */
 static void keep_early(struct muster_worker *w, uint64_t token, enum mark mark)
 {
     struct early_mark *e = find_early(w, token);
@@ -44,15 +44,15 @@ static void keep_early(struct muster_worker *w, uint64_t token, enum mark mark)
         e->mark = mark > e->mark ? mark : e->mark;
         return;
     }
-    if (w->n_early == w->early_size) {
-        size_t size = w->early_size ? w->early_size * 2 : 16;
-        struct early_mark *wider = size <= MUSTER_HANDS_MAX * 2 ? realloc(w->early, size * sizeof *wider) : NULL;
+    if (w->marks.n == w->marks.size) {
+        size_t size = w->marks.size ? w->marks.size * 2 : 16;
+        struct early_mark *wider = size <= MUSTER_HANDS_MAX * 2 ? realloc(w->marks.early, size * sizeof *wider) : NULL;
         if (!wider)
             return;
-        w->early = wider;
-        w->early_size = size;
+        w->marks.early = wider;
+        w->marks.size = size;
     }
-    w->early[w->n_early++] = (struct early_mark){token, mark};
+    w->marks.early[w->marks.n++] = (struct early_mark){token, mark};
 }
 
 void marks_note(struct muster_worker *w, uint64_t token, enum mark mark)
@@ -64,7 +64,7 @@ void marks_note(struct muster_worker *w, uint64_t token, enum mark mark)
         keep_early(w, token, mark);
 }
 
-void marks_list(struct muster_worker *w, const struct redisReply *marks)
+void marks_note_list(struct muster_worker *w, const struct redisReply *marks)
 {
     for (size_t i = 0; i < script_marks(marks); i++) {
         struct script_mark mark;
@@ -75,20 +75,20 @@ void marks_list(struct muster_worker *w, const struct redisReply *marks)
 
 enum mark marks_early(struct muster_worker *w, uint64_t token)
 {
-    const struct early_mark *e = w->n_early > 0 ? find_early(w, token) : NULL;
+    const struct early_mark *e = w->marks.n > 0 ? find_early(w, token) : NULL;
     return e ? e->mark : MARK_NONE;
 }
 
 void marks_forget(struct muster_worker *w, uint64_t upto)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < w->n_early; i++)
-        if (w->early[i].token > upto)
-            w->early[kept++] = w->early[i];
-    w->n_early = kept;
+    for (size_t i = 0; i < w->marks.n; i++)
+        if (w->marks.early[i].token > upto)
+            w->marks.early[kept++] = w->marks.early[i];
+    w->marks.n = kept;
 }
 
 void marks_free(struct muster_worker *w)
 {
-    free(w->early);
+    free(w->marks.early);
 }

@@ -1,129 +1,134 @@
 /* SPDX-License-Identifier: MIT
  *
- * The look: what most heartbeats of an idle worker are. Plain commands in one round trip renew its life and read all
- * that a heartbeat is for. Is it all as the worker knows it, nothing is left to do; else the heartbeat goes by script at
- * once (heartbeat.c). A look costs Redis less than the script (doc/decisions/hot-scripts.md).
+ * The probe: most heartbeats of an idle worker. Plain commands in one round trip renew its life and read everything that
+ * a heartbeat is for. If everything is as expected, nothing is left to do. If not, the heartbeat goes by script at once
+ * (heartbeat.c). A probe costs Redis less than the script (doc/decisions/hot-scripts.md).
  *
  * Design notes
  *
- *   1. Nothing is decided here that a script decides: a look that meets anything unexpected, an error too, does not do.
- *   2. No two of its answers need belong to one moment. Each says that something is well; what changes a moment later
- *      is found by the next heartbeat, as if it had changed after a script.
- *   3. What it writes cannot ask who calls. So it can only make a life longer that is there: GT, and XX. A late one, or
- *      one of a worker whose epoch is over and whose id has a new life, keeps that life up for one ttl of its own at
- *      most. The record, read after the liveness key was renewed, tells whose life it was: an epoch never comes back.
- *   4. The registry needs Redis' time, which only the look before has told. It is carried on by the local clock, from
- *      when that answer came, so it lies in the past rather than in the future. The first look of a row renews nothing
- *      there: the script before it did, for a whole ttl. A server's clock that was set back shows: nothing gets longer.
- *   5. P:beat is never written: a silence must be measured and noted in one script. A look does only while somebody
- *      else's scripts keep P:beat so fresh that a script would not write it either. In a small crew none does: after
- *      two in vain the worker tries no more until its next tidying.
- *   6. The echo carries no count, for none is held and none is known: it only shows that the subscription is alive.
+ *   1. A probe decides nothing that a script decides. A probe that meets anything unexpected, an error included, is not
+ *      enough.
+ *   2. Its answers need not belong to one moment. Each says that one thing is well. What changes a moment later is found
+ *      by the next heartbeat, as if it had changed after a script.
+ *   3. What it writes cannot first ask who calls. So it can only prolong a life that is there: GT, and XX. A probe that
+ *      is late, or whose worker's epoch is over while its id has a new life, prolongs that life by at most one ttl. The
+ *      record is read after the liveness key was renewed and tells whose life it was: an epoch never comes back.
+ *   4. The registry needs Redis' time, which only the probe before has told. The local clock carries it on from when
+ *      that answer came, so it lies in the past rather than in the future. The first probe of a row renews nothing
+ *      there, because the script before it did, for a whole ttl. If a server's clock was set back, that shows: nothing
+ *      gets longer.
+ *   5. P:beat is never written: one script must measure and note a silence. A probe is enough only while scripts of
+ *      others keep P:beat so fresh that a script would not write it either. In a small crew none does: after two probes
+ *      in vain the worker tries no more until its next tidying.
+ *   6. The echo carries no count, because the worker holds nothing. It only shows that the subscription is alive.
  */
+#include "worker/probe.h"
+
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "worker/worker.h"
 
-#define MISSES_MAX 2
-/* Of the shortest ttl: so much older P:beat is written again by a heartbeat (include/silence.lua). */
+/* After this many probes in vain the worker tries no more until its next tidying. */
+#define FAILURES_MAX 2
+/* A heartbeat by script writes P:beat again when it is older than this part of the shortest ttl (silence.lua). */
 #define BEAT_AGE_PART 32
 
 /* ---- the answers ---- */
 
-static int is_own_record(const struct muster_worker *w, const struct redisReply *r)
+static bool is_own_record(const struct muster_worker *w, const struct redisReply *r)
 {
-    return reply_is(reply_at(r, 0), w->who.epoch) && reply_number(reply_at(r, 1), -1) == (long long)w->who.conn &&
+    return reply_is(reply_at(r, 0), w->caller.epoch) && reply_number(reply_at(r, 1), -1) == (long long)w->caller.conn &&
            reply_number(reply_at(r, 2), -1) == worker_capacity(w) && reply_number(reply_at(r, 3), -1) == 0 &&
            reply_kind(reply_at(r, 4)) == REPLY_NIL;
 }
 
-static int note_time(struct muster_worker *w, const struct redisReply *r)
+static bool note_time(struct muster_worker *w, const struct redisReply *r)
 {
     long long s = reply_number(reply_at(r, 0), -1), us = reply_number(reply_at(r, 1), -1);
-    w->look.now_ms = s * 1000 + us / 1000;
-    w->look.ahead_ms = w->look.now_ms - clock_ms();
+    w->probe.now_ms = s * 1000 + us / 1000;
+    w->probe.ahead_ms = w->probe.now_ms - clock_ms();
     return s >= 0 && us >= 0;
 }
 
-static int is_beat_fresh(const struct muster_worker *w, const struct redisReply *r)
+static bool is_beat_fresh(const struct muster_worker *w, const struct redisReply *r)
 {
-    int64_t age_ms = w->look.now_ms - reply_number(reply_at(r, 0), INT64_MIN / 2);
-    return age_ms >= 0 && age_ms <= 3 * w->interval_ms / BEAT_AGE_PART;
+    int64_t age_ms = w->probe.now_ms - reply_number(reply_at(r, 0), INT64_MIN / 2);
+    return age_ms >= 0 && age_ms <= 3 * w->heartbeat.interval_ms / BEAT_AGE_PART;
 }
 
-static int is_nothing_due(struct muster_worker *w, const struct redisReply *r)
+static bool is_nothing_due(struct muster_worker *w, const struct redisReply *r)
 {
-    w->look.paused = reply_kind(reply_at(r, 0)) != REPLY_NIL;
-    int jobs_wait = reply_kind(reply_at(r, 2)) != REPLY_NIL && !w->look.paused;
-    return reply_len(r) == 3 && reply_number(reply_at(r, 1), INT64_MAX) > w->look.now_ms && !jobs_wait;
+    w->probe.queue_is_paused = reply_kind(reply_at(r, 0)) != REPLY_NIL;
+    bool jobs_wait = reply_kind(reply_at(r, 2)) != REPLY_NIL && !w->probe.queue_is_paused;
+    return reply_len(r) == 3 && reply_number(reply_at(r, 1), INT64_MAX) > w->probe.now_ms && !jobs_wait;
 }
 
-static int is_well(struct muster_worker *w, enum look_step step, const struct redisReply *r)
+static bool is_well(struct muster_worker *w, enum probe_step step, const struct redisReply *r)
 {
     switch (step) {
-    case LOOK_RENEW:
-    case LOOK_REGISTRY:
+    case PROBE_RENEW:
+    case PROBE_REGISTRY:
         return reply_integer(r) == 1;
-    case LOOK_RECORD:
+    case PROBE_RECORD:
         return is_own_record(w, r);
-    case LOOK_TIME:
+    case PROBE_TIME:
         return note_time(w, r);
-    case LOOK_BEAT:
+    case PROBE_BEAT:
         return is_beat_fresh(w, r);
-    case LOOK_PACE:
-        return reply_number(reply_at(r, 1), -1) / 3 == w->interval_ms;
-    case LOOK_DEAD: /* "inf": only permanent ones, and then this worker's own entry is missing */
-        return reply_number(reply_at(r, 1), 0) > w->look.now_ms;
-    case LOOK_SETTINGS:
+    case PROBE_PACE:
+        return reply_number(reply_at(r, 1), -1) / 3 == w->heartbeat.interval_ms;
+    case PROBE_DEAD: /* "inf": only permanent ones, and then this worker's own entry is missing */
+        return reply_number(reply_at(r, 1), 0) > w->probe.now_ms;
+    case PROBE_SETTINGS:
         return is_nothing_due(w, r);
-    case LOOK_WAITING:
-        return reply_kind(r) == REPLY_INTEGER && (reply_integer(r) == 0 || w->look.paused);
-    case LOOK_IDLE:
+    case PROBE_WAITING:
+        return reply_kind(r) == REPLY_INTEGER && (reply_integer(r) == 0 || w->probe.queue_is_paused);
+    case PROBE_IDLE:
         return reply_kind(r) == REPLY_TEXT;
-    case LOOK_ECHO:
+    case PROBE_ECHO:
         return reply_kind(r) == REPLY_INTEGER;
     }
-    return 0;
+    return false;
 }
 
 static void on_answer(const struct redisReply *reply, void *arg)
 {
     struct muster_worker *w = arg;
-    size_t at = w->look.n_answered++;
-    if (w->look.does && !is_well(w, w->look.steps[at], reply)) {
-        w->look.does = 0;
+    size_t at = w->probe.n_answered++;
+    if (w->probe.is_enough && !is_well(w, w->probe.steps[at], reply)) {
+        w->probe.is_enough = false;
         if (reply)
-            trace_line(TRACE_STATE, "worker %s: its look does not do, from step %zu on", w->id, at);
+            trace_line(TRACE_STATE, "worker %s: its probe is not enough, from step %zu on", w->id, at);
     }
-    if (w->look.n_answered < w->look.n)
+    if (w->probe.n_answered < w->probe.n)
         return;
-    w->look.misses = w->look.does ? 0 : w->look.misses + 1;
-    w->look.renews = w->look.does;
-    heartbeat_looked(w, reply != NULL, w->look.does);
+    w->probe.failed_in_a_row = w->probe.is_enough ? 0 : w->probe.failed_in_a_row + 1;
+    w->probe.knows_time = w->probe.is_enough;
+    heartbeat_apply_probe(w, !reply ? PROBE_CUT_OFF : w->probe.is_enough ? PROBE_ENOUGH : PROBE_NOT_ENOUGH);
 }
 
 /* ---- the commands ---- */
 
-static void ask(struct muster_worker *w, struct command *c, enum look_step step)
+static void ask(struct muster_worker *w, struct command *c, enum probe_step step)
 {
-    if (link_call(w->data, c, on_answer, w) == MUSTER_OK)
-        w->look.steps[w->look.n++] = step;
+    if (link_call(w->connection.data, c, on_answer, w) == MUSTER_OK)
+        w->probe.steps[w->probe.n++] = step;
     else
-        w->look.does = 0;
+        w->probe.is_enough = false;
     command_clear(c);
 }
 
 static void begin(struct muster_worker *w, struct command *c, const char *verb, enum key key, const char *name)
 {
-    size_t len = key_of(w->look.key, w->prefix, key, name);
+    size_t len = key_of(w->probe.key, w->prefix, key, name);
     command_text(c, verb);
-    command_bytes(c, w->look.key, len);
+    command_bytes(c, w->probe.key, len);
 }
 
 /* The words follow the key; up to NULL. */
-static void ask_of(struct muster_worker *w, enum look_step step, const char *verb, enum key key, const char *name,
+static void ask_of(struct muster_worker *w, enum probe_step step, const char *verb, enum key key, const char *name,
                    const char *const *words)
 {
     struct command c = COMMAND_EMPTY;
@@ -140,7 +145,7 @@ static void renew(struct muster_worker *w)
     begin(w, &c, "PEXPIRE", KEY_ALIVE, w->id);
     command_number(&c, w->ttl_ms);
     command_text(&c, "GT");
-    ask(w, &c, LOOK_RENEW);
+    ask(w, &c, PROBE_RENEW);
 }
 
 static void renew_registry(struct muster_worker *w)
@@ -148,16 +153,16 @@ static void renew_registry(struct muster_worker *w)
     struct command c = COMMAND_EMPTY;
     begin(w, &c, "ZADD", KEY_REGISTRY, "");
     command_words(&c, WORDS("XX", "GT", "CH"));
-    command_number(&c, clock_ms() + w->look.ahead_ms + w->ttl_ms);
+    command_number(&c, clock_ms() + w->probe.ahead_ms + w->ttl_ms);
     command_text(&c, w->id);
-    ask(w, &c, LOOK_REGISTRY);
+    ask(w, &c, PROBE_REGISTRY);
 }
 
 static void ask_time(struct muster_worker *w)
 {
     struct command c = COMMAND_EMPTY;
     command_text(&c, "TIME");
-    ask(w, &c, LOOK_TIME);
+    ask(w, &c, PROBE_TIME);
 }
 
 static void say_echo(struct muster_worker *w)
@@ -165,43 +170,44 @@ static void say_echo(struct muster_worker *w)
     struct command c = COMMAND_EMPTY;
     char echo[1 + 2 * TOKEN_LEN + 1] = "E", none[TOKEN_LEN + 1];
     token_format(none, 0);
-    memcpy(echo + 1, w->who.epoch, TOKEN_LEN);
+    memcpy(echo + 1, w->caller.epoch, TOKEN_LEN);
     memcpy(echo + 1 + TOKEN_LEN, none, TOKEN_LEN);
     begin(w, &c, "PUBLISH", KEY_WAKE, w->id);
     command_bytes(&c, echo, sizeof echo - 1);
-    ask(w, &c, LOOK_ECHO);
+    ask(w, &c, PROBE_ECHO);
 }
 
-/* Who has a longer ttl than another one goes by script: that other may be a silent permanent worker, to be dropped. So
- * does the one who keeps the timer, which only the script renews. */
-int look_may_do(const struct muster_worker *w)
+/* A worker whose ttl is longer than the shortest goes by script: the shortest may be that of a silent permanent worker,
+ * which must be dropped. So does the keeper of the timer, which only the script renews. */
+bool probe_may_do(const struct muster_worker *w)
 {
-    return w->look.misses < MISSES_MAX && w->interval_ms == w->ttl_ms / 3 && w->state == WORKER_WORKING &&
-           !w->permanent && !w->fenced && w->n_known == 0 && w->n_early == 0 && w->turns == 0 && !w->reading &&
-           !w->damaged_told && w->registry_from == 0 && worker_capacity(w) > 0 && w->n_served <= LOOK_QUEUES_MAX &&
-           !w->keeps_timer && serve_all_announced(w);
+    return w->probe.failed_in_a_row < FAILURES_MAX && w->heartbeat.interval_ms == w->ttl_ms / 3 &&
+           w->state == WORKER_WORKING && !w->permanent && !w->fence.in_doubt && w->processes.n_known == 0 &&
+           w->marks.n == 0 && w->turns.in_flight == 0 && !w->readback.in_flight && !w->tell.damage_told &&
+           w->heartbeat.registry_from == 0 && worker_capacity(w) > 0 && w->n_served <= PROBE_QUEUES_MAX &&
+           !w->keeper.keeps && serve_all_announced(w);
 }
 
-int look_begin(struct muster_worker *w)
+bool probe_begin(struct muster_worker *w)
 {
-    w->look.n = w->look.n_answered = 0;
-    w->look.does = 1;
+    w->probe.n = w->probe.n_answered = 0;
+    w->probe.is_enough = true;
     renew(w);
-    ask_of(w, LOOK_RECORD, "HMGET", KEY_WORKER, w->id, WORDS("epoch", "conn", "hands", "held", "flag"));
+    ask_of(w, PROBE_RECORD, "HMGET", KEY_WORKER, w->id, WORDS("epoch", "conn", "hands", "held", "flag"));
     ask_time(w);
-    ask_of(w, LOOK_BEAT, "HMGET", KEY_BEAT, "", WORDS("at"));
-    ask_of(w, LOOK_PACE, "ZRANGE", KEY_TTLS, "", WORDS("0", "0", "WITHSCORES"));
-    if (w->look.renews)
+    ask_of(w, PROBE_BEAT, "HMGET", KEY_BEAT, "", WORDS("at"));
+    ask_of(w, PROBE_PACE, "ZRANGE", KEY_TTLS, "", WORDS("0", "0", "WITHSCORES"));
+    if (w->probe.knows_time)
         renew_registry(w);
-    ask_of(w, LOOK_DEAD, "ZRANGE", KEY_REGISTRY, "", WORDS("0", "0", "WITHSCORES"));
+    ask_of(w, PROBE_DEAD, "ZRANGE", KEY_REGISTRY, "", WORDS("0", "0", "WITHSCORES"));
     for (size_t i = 0; i < w->n_served; i++) {
         const struct served *s = w->served[i];
         if (s->serving != SERVING)
             continue;
-        ask_of(w, LOOK_SETTINGS, "HMGET", KEY_QUEUE, s->name, WORDS("paused", "due", "jobs"));
-        ask_of(w, LOOK_WAITING, "LLEN", KEY_QUEUES, s->name, (const char *const[]){NULL});
-        ask_of(w, LOOK_IDLE, "ZSCORE", KEY_IDLE, s->name, WORDS(w->id));
+        ask_of(w, PROBE_SETTINGS, "HMGET", KEY_QUEUE, s->name, WORDS("paused", "due", "jobs"));
+        ask_of(w, PROBE_WAITING, "LLEN", KEY_QUEUES, s->name, (const char *const[]){NULL});
+        ask_of(w, PROBE_IDLE, "ZSCORE", KEY_IDLE, s->name, WORDS(w->id));
     }
     say_echo(w);
-    return w->look.n > 0;
+    return w->probe.n > 0;
 }

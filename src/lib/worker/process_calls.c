@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "protocol/names.h"
 #include "worker/worker.h"
 
@@ -131,66 +130,18 @@ int muster_process_set_next(struct muster_process *p, const char *next, int64_t 
     return MUSTER_OK;
 }
 
-static void answered(struct muster_worker *w, enum saying what, const struct redisReply *reply)
-{
-    int err = reply_status(reply);
-    if (err == MUSTER_OK)
-        worker_accepted(w, what);
-    else if (reply && err != MUSTER_E_LOST && err != MUSTER_E_STATE && w->state != WORKER_STOPPED)
-        worker_refused(w, what, err, reply_text(reply));
-}
-
-static void on_noted(const struct redisReply *reply, void *arg)
-{
-    answered(arg, SAID_NOTE, reply);
-}
-
-static void on_data_set(const struct redisReply *reply, void *arg)
-{
-    answered(arg, SAID_DATA, reply);
-}
-
-/* One of the two. It must reach Redis before the end that may follow it. */
-static void extend(struct muster_process *p, const char *note, const struct muster_bytes *data)
-{
-    struct muster_worker *w = p->worker;
-    struct command c = COMMAND_EMPTY;
-    if (p->is_foreign || !worker_can_call(w))
-        return;
-    script_extend(&c, &w->root, w->id, p->token_text, p->served->name, 0, note, data);
-    if (link_script_in_order(w->data, &c, note ? on_noted : on_data_set, w) != MUSTER_OK)
-        trace_line(TRACE_STATE, "process %s: %s not sent", p->token_text,
-                   note ? "its progress note was" : "its job's new data were");
-    command_clear(&c);
-}
-
-void process_send_note(struct muster_process *p, const char *note)
-{
-    extend(p, note, NULL);
-}
-
-void process_send_data(struct muster_process *p, struct muster_bytes data)
-{
-    extend(p, NULL, &data);
-}
-
-static int is_in_loop(const struct muster_process *p)
-{
-    return pthread_equal(p->worker->loop_thread, pthread_self());
-}
-
 int muster_process_progress(struct muster_process *p, const char *note)
 {
     if (strlen(note) > MUSTER_PROGRESS_MAX)
         return MUSTER_E_TOO_BIG;
-    if (is_in_loop(p)) {
-        process_send_note(p, note);
+    if (round_is_in_loop(p->worker)) {
+        extend_note(p, note);
         return MUSTER_OK;
     }
     char *copy = strdup(note);
     if (!copy)
         return MUSTER_E_NOMEM;
-    pool_post_note(p, copy);
+    posted_note(p, copy);
     return MUSTER_OK;
 }
 
@@ -200,8 +151,8 @@ int muster_process_set_data(struct muster_process *p, const void *data, size_t l
         return MUSTER_E_STATE;
     if (len > MUSTER_TASK_MAX_DEFAULT)
         return MUSTER_E_TOO_BIG;
-    if (is_in_loop(p)) {
-        process_send_data(p, (struct muster_bytes){len > 0 ? data : "", len});
+    if (round_is_in_loop(p->worker)) {
+        extend_data(p, (struct muster_bytes){len > 0 ? data : "", len});
         return MUSTER_OK;
     }
     char *copy = malloc(len + 1);
@@ -209,7 +160,7 @@ int muster_process_set_data(struct muster_process *p, const void *data, size_t l
         return MUSTER_E_NOMEM;
     if (len > 0)
         memcpy(copy, data, len);
-    pool_post_data(p, (struct muster_bytes){copy, len});
+    posted_data(p, (struct muster_bytes){copy, len});
     return MUSTER_OK;
 }
 
@@ -217,22 +168,22 @@ int muster_process_extend(struct muster_process *p, int64_t limit_ms)
 {
     if (limit_ms < 0 || limit_ms > INT64_MAX / 4096)
         return MUSTER_E_INVALID;
-    if (is_in_loop(p))
+    if (round_is_in_loop(p->worker))
         limit_set(p, limit_ms);
     else
-        pool_post_extension(p, limit_ms);
+        posted_extension(p, limit_ms);
     return MUSTER_OK;
 }
 
 int muster_process_end(struct muster_process *p, enum muster_outcome outcome)
 {
-    int in_loop = is_in_loop(p);
+    bool in_loop = round_is_in_loop(p->worker);
     if (outcome >= MUSTER_LATER || (in_loop && (!p->is_later || p->state != PROCESS_RUNNING)) ||
         atomic_exchange(&p->end_called, 1))
         return MUSTER_E_STATE;
     if (in_loop)
-        process_ended(p, outcome);
+        end_by_handler(p, outcome);
     else
-        pool_post_end(p, outcome);
+        posted_end(p, outcome);
     return MUSTER_OK;
 }

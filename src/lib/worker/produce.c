@@ -18,12 +18,12 @@ static void on_enqueued(const struct redisReply *reply, void *arg)
     const struct posting posting = *(struct posting *)arg;
     struct muster_worker *w = posting.worker;
     free(arg);
-    if (!posting.fn || w->free_due)
+    if (!posting.fn || w->is_free_due)
         return;
     int err = reply ? reply_status(reply) : MUSTER_E_CONN;
-    worker_enter_callback(w);
+    tell_enter(w);
     posting.fn(w, err, err == MUSTER_OK ? (uint64_t)reply_integer(reply) : 0, posting.arg);
-    worker_leave_callback(w);
+    tell_leave(w);
 }
 
 int muster_worker_enqueue(struct muster_worker *w, const char *queue, const void *task, size_t len, muster_done_fn *fn,
@@ -35,14 +35,14 @@ int muster_worker_enqueue(struct muster_worker *w, const char *queue, const void
         return MUSTER_E_INVALID;
     if (len > MUSTER_TASK_MAX_DEFAULT)
         return MUSTER_E_TOO_BIG;
-    if (!worker_is_registered(w))
+    if (!registration_is_there(w))
         return MUSTER_E_NOT_STARTED;
     struct posting *posting = malloc(sizeof *posting);
     if (!posting)
         return MUSTER_E_NOMEM;
     *posting = (struct posting){w, fn, arg};
     script_enqueue(&c, &w->root, &(struct script_enqueue){.queue = queue, .chunk = 1, .of = 1, .tasks = &one, .n = 1});
-    int err = link_script(w->data, &c, on_enqueued, posting);
+    int err = link_script(w->connection.data, &c, on_enqueued, posting);
     command_clear(&c);
     if (err != MUSTER_OK)
         free(posting);

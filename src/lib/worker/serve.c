@@ -72,24 +72,24 @@ static void on_announced(const struct redisReply *reply, void *arg)
 {
     struct announcement *a = arg;
     struct muster_worker *w = a->worker;
-    int is_old = memcmp(a->epoch, w->who.epoch, sizeof a->epoch) != 0;
+    bool is_old = memcmp(a->epoch, w->caller.epoch, sizeof a->epoch) != 0;
     struct served *s = a->served;
     free(a);
     if (is_old)
         return;
-    s->announcing = 0;
+    s->announcing = false;
     int err = reply_status(reply);
     if (err == MUSTER_E_GONE) {
-        heartbeat_gone(w);
+        registration_gone(w);
     } else if (err == MUSTER_OK) {
-        s->announced = 1;
-        worker_accepted(w, SAID_SERVE);
+        s->is_announced = true;
+        tell_accepted(w, REQUEST_SERVE);
         trace_line(TRACE_STATE, "worker %s serves %s", w->id, s->name);
         if (w->resume)
-            wake_read_back(w); /* what a former life of the id held of this queue */
-        turn_hungry(w);
+            readback_ask(w); /* what a former life of the id held of this queue */
+        turn_want_take(w);
     } else if (reply) {
-        worker_refused(w, SAID_SERVE, err, reply_text(reply)); /* the next heartbeat tries again */
+        tell_refused(w, REQUEST_SERVE, err, reply_text(reply)); /* the next heartbeat tries again */
     }
 }
 
@@ -101,9 +101,9 @@ static void announce(struct muster_worker *w, struct served *s)
         return;
     a->worker = w;
     a->served = s;
-    memcpy(a->epoch, w->who.epoch, sizeof a->epoch);
-    script_serve(&c, &w->root, &w->who, &(struct script_queue){s->name, s->limit});
-    s->announcing = link_script(w->data, &c, on_announced, a) == MUSTER_OK;
+    memcpy(a->epoch, w->caller.epoch, sizeof a->epoch);
+    script_serve(&c, &w->root, &w->caller, &(struct script_queue){s->name, s->limit});
+    s->announcing = link_script(w->connection.data, &c, on_announced, a) == MUSTER_OK;
     command_clear(&c);
     if (!s->announcing)
         free(a);
@@ -111,17 +111,17 @@ static void announce(struct muster_worker *w, struct served *s)
 
 void serve_announce(struct muster_worker *w)
 {
-    for (size_t i = 0; worker_can_call(w) && w->state == WORKER_WORKING && i < w->n_served; i++)
-        if (w->served[i]->serving == SERVING && !w->served[i]->announced && !w->served[i]->announcing)
+    for (size_t i = 0; connection_can_call(w) && w->state == WORKER_WORKING && i < w->n_served; i++)
+        if (w->served[i]->serving == SERVING && !w->served[i]->is_announced && !w->served[i]->announcing)
             announce(w, w->served[i]);
 }
 
-int serve_all_announced(const struct muster_worker *w)
+bool serve_all_announced(const struct muster_worker *w)
 {
     size_t n = 0;
     for (size_t i = 0; i < w->n_served; i++) {
-        if (w->served[i]->serving == LEAVING || (w->served[i]->serving == SERVING && !w->served[i]->announced))
-            return 0;
+        if (w->served[i]->serving == LEAVING || (w->served[i]->serving == SERVING && !w->served[i]->is_announced))
+            return false;
         n += w->served[i]->serving == SERVING;
     }
     return n > 0;
@@ -130,47 +130,10 @@ int serve_all_announced(const struct muster_worker *w)
 /* The rest of serving a queue, once it can be run. */
 static void begin_serving(struct muster_worker *w, const struct served *s)
 {
-    if (link_is_up(w->subscription))
+    if (link_is_up(w->connection.subscription))
         wake_subscribe_queue(w, s->name); /* else with the others, when it is up */
     serve_announce(w);
 }
-
-static enum muster_outcome run_handler(struct muster_process *p)
-{
-    struct muster_worker *w = p->worker;
-    worker_enter_callback(w);
-    enum muster_outcome outcome = p->served->handler(p, p->served->handler_arg);
-    worker_leave_callback(w);
-    return outcome;
-}
-
-/* A handler that holds up the heartbeat for so long is on its way to cost the worker its liveness. */
-static void warn_if_long(const struct muster_process *p, int64_t took_ms)
-{
-    const struct muster_worker *w = p->worker;
-    if (took_ms >= w->ttl_ms / 3)
-        log_line(
-            MUSTER_LOG_WARN,
-            "worker %s: a handler of '%s' held up the loop for %lld ms, with a ttl of %d ms: past that its tasks go "
-            "to others; let it answer MUSTER_LATER, use threads, or raise the ttl",
-            w->id, p->served->name, (long long)took_ms, w->ttl_ms);
-}
-
-static void start_inline(struct muster_process *p)
-{
-    struct muster_worker *w = p->worker;
-    timer_keeper_before_handler(w, p->served->name);
-    int64_t began_ms = clock_ms();
-    enum muster_outcome outcome = run_handler(p);
-    w->inline_ms = clock_ms() - began_ms;
-    warn_if_long(p, w->inline_ms);
-    if (outcome == MUSTER_LATER)
-        p->is_later = 1;
-    else
-        process_ended(p, outcome);
-}
-
-static const struct executor executor_inline = {.start = start_inline};
 
 int muster_worker_serve(struct muster_worker *w, const char *queue, int hands, muster_handler_fn *fn, void *arg)
 {
@@ -178,7 +141,7 @@ int muster_worker_serve(struct muster_worker *w, const char *queue, int hands, m
     int err = fn ? serve_add(w, queue, hands, &s) : MUSTER_E_INVALID;
     if (err != MUSTER_OK)
         return err;
-    s->executor = w->threads > 0 ? &executor_threads : &executor_inline;
+    s->executor = w->n_threads > 0 ? &executor_threads : &executor_inline;
     s->handler = fn;
     s->handler_arg = arg;
     begin_serving(w, s);
@@ -194,7 +157,7 @@ int muster_worker_serve_command(struct muster_worker *w, const char *queue, cons
     int err = serve_add(w, queue, copy.hands, &s);
     if (err != MUSTER_OK)
         return err;
-    err = command_setup(s, &copy, w->error, sizeof w->error);
+    err = executor_command_setup(s, &copy, w->error, sizeof w->error);
     if (err != MUSTER_OK) {
         if (w->n_served > n_before)
             free(w->served[--w->n_served]);
@@ -206,12 +169,12 @@ int muster_worker_serve_command(struct muster_worker *w, const char *queue, cons
     return MUSTER_OK;
 }
 
-static int is_taken_from(const struct served *s)
+static bool is_taken_from(const struct served *s)
 {
-    return s->serving == SERVING && s->announced;
+    return s->serving == SERVING && s->is_announced;
 }
 
-struct script_queue *serve_queues(const struct muster_worker *w, size_t from, struct served ***served, size_t *n)
+struct script_queue *serve_list(const struct muster_worker *w, size_t from, struct served ***served, size_t *n)
 {
     struct script_queue *queues = calloc(w->n_served + 1, sizeof *queues);
     *n = 0;
@@ -234,4 +197,14 @@ struct script_queue *serve_queues(const struct muster_worker *w, size_t from, st
             (*n)++;
         }
     return queues;
+}
+
+void serve_free(struct muster_worker *w)
+{
+    for (size_t i = 0; i < w->n_served; i++) {
+        if (w->served[i]->executor && w->served[i]->executor->clear)
+            w->served[i]->executor->clear(w->served[i]);
+        free(w->served[i]);
+    }
+    free(w->served);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stopping: a note that any thread or signal handler can leave (the loop takes outcomes that threads have posted on the
- * same occasion), the drain, and the moment to leave. Deregistering itself
- * is in heartbeat.c.
+ * Stopping: a note that any thread or signal handler can leave, the drain, and the moment to leave. Deregistering is in
+ * registration.c.
  */
+#include "worker/stop.h"
+
 #include <event2/event.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,67 +28,70 @@ void stop_give_up(struct muster_worker *w, int err, const char *text)
 void stop_wake(struct muster_worker *w)
 {
     const uint64_t one = 1;
-    ssize_t written = write(w->wake_fd, &one, sizeof one); /* fails only when a note is there already */
+    ssize_t written = write(w->stop.wake_fd, &one, sizeof one); /* fails only when a note is there already */
     (void)written;
 }
 
 int muster_worker_stop(struct muster_worker *w, int drain_ms)
 {
     long long wish = drain_ms < 0 ? w->drain_ms : drain_ms;
-    long long old = atomic_load(&w->stop_wish_ms);
-    while ((old == NO_WISH || wish < old) && !atomic_compare_exchange_weak(&w->stop_wish_ms, &old, wish))
+    long long old = atomic_load(&w->stop.wish_ms);
+    while ((old == NO_WISH || wish < old) && !atomic_compare_exchange_weak(&w->stop.wish_ms, &old, wish))
         ;
     stop_wake(w);
     return MUSTER_OK;
 }
 
 /* The time to deregister does not run while a child takes its time to end. */
-static int children_are_gone(struct muster_worker *w)
+static bool children_are_gone(struct muster_worker *w)
 {
-    if (w->children == 0 && w->had_children && w->drain_over) {
-        w->leave_before_ms = clock_ms() + w->ttl_ms;
-        timer_after_ms(w->drain_timer, w->ttl_ms);
+    if (w->processes.n_children == 0 && w->stop.had_children && w->stop.drain_is_over) {
+        w->stop.leave_before_ms = clock_ms() + w->ttl_ms;
+        timer_after_ms(w->stop.drain_timer, w->ttl_ms);
     }
-    w->had_children = w->children > 0;
-    return !w->had_children;
+    w->stop.had_children = w->processes.n_children > 0;
+    return !w->stop.had_children;
 }
 
 /*
- * Leave once nothing runs and nothing is to be said any more; the rest is Redis' to give back. When the drain time is
- * over, handlers that do not end are left behind, but never a child process: its task must not start elsewhere while
- * it still runs here.
+ * Leave once nothing runs and nothing is left to be said; Redis gives back the rest. When the drain time is over,
+ * handlers that do not end are left running, but never a child process: its task must not start elsewhere while it still
+ * runs here.
  */
-void stop_check_drained(struct muster_worker *w)
+static void check_drained(struct muster_worker *w)
 {
+    const struct processes *p = &w->processes;
+    bool is_over = w->stop.drain_is_over;
     if (w->state < WORKER_REGISTERING || w->state == WORKER_STOPPED || !children_are_gone(w))
         return;
-    if (w->drain_over && clock_ms() >= w->leave_before_ms) {
+    if (is_over && clock_ms() >= w->stop.leave_before_ms) {
         snprintf(w->error, sizeof w->error, "could not deregister in time; what it held is given back by its peers");
         worker_stopped(w, MUSTER_E_CONN);
-    } else if (w->state == WORKER_DRAINING && w->counts[PROCESS_ENDED] == 0 && w->counts[PROCESS_SENT] == 0 &&
-               w->turns == 0 && !w->state_hands_due && (w->counts[PROCESS_RUNNING] == 0 || w->drain_over)) {
+    } else if (w->state == WORKER_DRAINING && p->count[PROCESS_ENDED] == 0 && p->count[PROCESS_SENT] == 0 &&
+               w->turns.in_flight == 0 && !w->turns.must_state_hands && (p->count[PROCESS_RUNNING] == 0 || is_over)) {
         worker_enter(w, WORKER_LEAVING);
     }
 }
 
-void stop_check_burst(struct muster_worker *w)
+/* Option burst: a take found nothing, and nothing else is left to do. */
+static bool is_burst_over(const struct muster_worker *w)
 {
-    if (w->burst && w->state == WORKER_WORKING && w->n_known == 0 && w->foreign == 0 && w->turns == 0 &&
-        serve_all_announced(w))
-        muster_worker_stop(w, NO_WISH);
+    return w->burst && w->state == WORKER_WORKING && w->turns.found_nothing && w->processes.n_known == 0 &&
+           w->processes.n_disowned == 0 && w->turns.in_flight == 0 && serve_all_announced(w);
 }
 
-void stop_check_max(struct muster_worker *w)
+/* Option max_tasks: all were started, and have ended. */
+static bool is_max_reached(const struct muster_worker *w)
 {
-    if (w->max_tasks > 0 && w->n_begun >= w->max_tasks && w->state == WORKER_WORKING && w->counts[PROCESS_RUNNING] == 0)
-        muster_worker_stop(w, NO_WISH);
+    return w->max_tasks > 0 && w->processes.n_begun >= w->max_tasks && w->state == WORKER_WORKING &&
+           w->processes.count[PROCESS_RUNNING] == 0;
 }
 
-static void give_back_unstarted(struct muster_worker *w)
+void stop_check(struct muster_worker *w)
 {
-    for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)
-        while (!TAILQ_EMPTY(&w->lists[state]))
-            process_give_back(TAILQ_FIRST(&w->lists[state]));
+    if (!stop_is_wished(w) && (is_burst_over(w) || is_max_reached(w)))
+        muster_worker_stop(w, NO_WISH);
+    check_drained(w);
 }
 
 /* Comes when the drain time is over, and again when the time to deregister is over as well. */
@@ -95,32 +99,33 @@ static void on_drain_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_worker *w = arg;
     (void)fd, (void)what;
-    if (!w->drain_over) {
-        trace_line(TRACE_STATE, "worker %s: drain time is over, %zu still running", w->id, w->counts[PROCESS_RUNNING]);
-        w->drain_over = 1;
-        process_tell_all_stop(w, MUSTER_STOP_DRAIN);
+    if (!w->stop.drain_is_over) {
+        trace_line(TRACE_STATE, "worker %s: drain time is over, %zu still running", w->id,
+                   w->processes.count[PROCESS_RUNNING]);
+        w->stop.drain_is_over = true;
+        process_tell_running(w, MUSTER_STOP_DRAIN, NULL, NULL);
     }
-    int64_t left_ms = w->leave_before_ms - clock_ms();
+    int64_t left_ms = w->stop.leave_before_ms - clock_ms();
     if (left_ms > 0) /* also when this came a little early: the loop's clock is coarser */
-        timer_after_ms(w->drain_timer, left_ms);
-    stop_check_drained(w);
+        timer_after_ms(w->stop.drain_timer, left_ms);
+    round_due(w);
 }
 
 static void drain_for(struct muster_worker *w, int64_t drain_ms)
 {
     int64_t leave_before = clock_ms() + drain_ms + w->ttl_ms;
-    if (w->leave_before_ms != 0 && leave_before >= w->leave_before_ms)
+    if (w->stop.leave_before_ms != 0 && leave_before >= w->stop.leave_before_ms)
         return;
-    w->leave_before_ms = leave_before;
-    timer_after_ms(w->drain_timer, drain_ms);
+    w->stop.leave_before_ms = leave_before;
+    timer_after_ms(w->stop.drain_timer, drain_ms);
 }
 
 void stop_begin_drain(struct muster_worker *w)
 {
     worker_enter(w, WORKER_DRAINING);
-    w->state_hands_due = 1;
-    give_back_unstarted(w);
-    turn_due(w);
+    w->turns.must_state_hands = true;
+    end_all_unstarted(w);
+    round_due(w);
 }
 
 /* The note of muster_worker_stop() has reached the loop. */
@@ -130,11 +135,11 @@ static void on_waker(evutil_socket_t fd, short what, void *arg)
     uint64_t notes;
     (void)what;
     ssize_t got = read(fd, &notes, sizeof notes);
-    pool_take_posted(w);
-    int64_t wish = atomic_load(&w->stop_wish_ms);
+    round_due(w); /* carries out what threads have posted */
+    int64_t wish = atomic_load(&w->stop.wish_ms);
     if (got < 0 || wish == NO_WISH || w->state >= WORKER_LEAVING)
         return;
-    if (!worker_is_registered(w) && !w->starting) {
+    if (!registration_is_there(w) && !w->registration.starting) {
         worker_stopped(w, w->result);
         return;
     }
@@ -143,18 +148,34 @@ static void on_waker(evutil_socket_t fd, short what, void *arg)
         stop_begin_drain(w);
 }
 
-int stop_is_wished(const struct muster_worker *w)
+bool stop_is_wished(const struct muster_worker *w)
 {
-    return atomic_load(&w->stop_wish_ms) != NO_WISH;
+    return atomic_load(&w->stop.wish_ms) != NO_WISH;
 }
 
-int stop_new_events(struct muster_worker *w)
+int stop_new(struct muster_worker *w)
 {
-    atomic_init(&w->stop_wish_ms, NO_WISH);
-    w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (w->wake_fd < 0)
+    atomic_init(&w->stop.wish_ms, NO_WISH);
+    w->stop.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w->stop.wake_fd < 0)
         return MUSTER_E_NOMEM;
-    w->waker = event_new(w->base, w->wake_fd, EV_READ | EV_PERSIST, on_waker, w);
-    w->drain_timer = evtimer_new(w->base, on_drain_timer, w);
-    return w->waker && w->drain_timer && event_add(w->waker, NULL) == 0 ? MUSTER_OK : MUSTER_E_NOMEM;
+    w->stop.waker = event_new(w->base, w->stop.wake_fd, EV_READ | EV_PERSIST, on_waker, w);
+    w->stop.drain_timer = evtimer_new(w->base, on_drain_timer, w);
+    return w->stop.waker && w->stop.drain_timer && event_add(w->stop.waker, NULL) == 0 ? MUSTER_OK : MUSTER_E_NOMEM;
+}
+
+void stop_done(struct muster_worker *w)
+{
+    event_del(w->stop.drain_timer);
+    event_del(w->stop.waker);
+}
+
+void stop_free(struct muster_worker *w)
+{
+    if (w->stop.waker)
+        event_free(w->stop.waker);
+    if (w->stop.drain_timer)
+        event_free(w->stop.drain_timer);
+    if (w->stop.wake_fd >= 0)
+        close(w->stop.wake_fd);
 }

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A process arrives: by a take's answer, by a hand-over's message, or by a read-back, in any order. The first one brings
+ * its token into the table; the others find it there. What did not come along is fetched: a job's record, a task too
+ * large for a message, and everything that a read-back found, because a read-back names tokens only.
+ *
+ * What arrives while the worker stops, or is marked already, goes back. If memory runs out it is forgotten here; the next
+ * heartbeat's count brings it back.
+ */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "worker/worker.h"
+
+/* Something that was not known, in state FETCHING unless it goes back at once; NULL: it is not taken up. */
+static struct muster_process *accept_new(struct muster_worker *w, struct served *s, uint64_t token,
+                                         enum process_kind kind)
+{
+    if (s->serving != SERVING || w->stop.drain_is_over)
+        return NULL; /* it goes back with the rest, when the queue or the worker is left */
+    struct muster_process *p = process_add(w, s, token, kind);
+    if (!p)
+        return NULL;
+    w->turns.found_nothing = false;
+    if (w->state != WORKER_WORKING || p->mark)
+        end_unstarted(p);
+    return p;
+}
+
+/* `err` tells whether it has its bytes or its record by now. */
+static void make_ready(struct muster_process *p, int err)
+{
+    struct muster_worker *w = p->worker;
+    if (err == MUSTER_OK)
+        process_move(p, PROCESS_READY);
+    else
+        process_free(p);
+    round_due(w);
+}
+
+void accept_task(struct muster_worker *w, struct served *s, uint64_t token, struct muster_bytes task)
+{
+    if (process_find(w, token))
+        return;
+    struct muster_process *p = accept_new(w, s, token, PROCESS_TASK);
+    if (p && p->state == PROCESS_FETCHING)
+        make_ready(p, process_set_task(p, task));
+}
+
+void accept_job(struct muster_worker *w, struct served *s, uint64_t token, const char *id,
+                const struct redisReply *record)
+{
+    if (process_find(w, token))
+        return;
+    struct muster_process *p = accept_new(w, s, token, PROCESS_JOB);
+    if (p && p->state == PROCESS_FETCHING)
+        make_ready(p, process_set_job(p, id, record));
+}
+
+/* ---- fetching ---- */
+
+/* A task's bytes are read from the set; a job, of which the set has only the id, by a script. */
+struct fetch {
+    struct muster_worker *worker;
+    uint64_t token;
+};
+
+/* E_NOT_FOUND: it was taken back meanwhile. */
+static int read_fetched(struct muster_process *p, const struct redisReply *reply)
+{
+    if (p->kind == PROCESS_TASK && reply_kind(reply) == REPLY_NIL)
+        return MUSTER_E_NOT_FOUND;
+    if (p->kind == PROCESS_TASK)
+        return reply_kind(reply) == REPLY_TEXT ? process_set_task(p, reply_bytes(reply)) : reply_err(reply);
+    const char *id;
+    const struct redisReply *record;
+    int err = script_fetched(reply, &id, &record);
+    return err == MUSTER_OK ? process_set_job(p, id, record) : err;
+}
+
+static void on_fetched(const struct redisReply *reply, void *arg)
+{
+    struct fetch *f = arg;
+    struct muster_worker *w = f->worker;
+    struct muster_process *p = process_find(w, f->token);
+    free(f);
+    if (!reply || !p || p->state != PROCESS_FETCHING)
+        return;
+    int err = read_fetched(p, reply);
+    if (err == MUSTER_OK)
+        tell_accepted(w, REQUEST_FETCH);
+    else if (err != MUSTER_E_NOT_FOUND)
+        tell_refused(w, REQUEST_FETCH, err, reply_text(reply));
+    make_ready(p, err); /* if it is this worker's after all, the next heartbeat's count brings it back */
+}
+
+static int send_fetch(struct muster_process *p, struct fetch *f)
+{
+    char key[KEY_MAX];
+    struct muster_worker *w = p->worker;
+    struct command c = COMMAND_EMPTY;
+    int err;
+    if (p->kind == PROCESS_JOB) {
+        script_fetch(&c, &w->root, w->id, p->token_text, p->served->name);
+        err = link_script(w->connection.data, &c, on_fetched, f);
+    } else {
+        size_t len = key_processing(key, w->prefix, w->id, p->served->name);
+        command_text(&c, "HGET");
+        command_bytes(&c, key, len);
+        command_bytes(&c, p->token_text, TOKEN_LEN);
+        err = link_call(w->connection.data, &c, on_fetched, f);
+    }
+    command_clear(&c);
+    return err;
+}
+
+static void fetch(struct muster_process *p)
+{
+    struct fetch *f = malloc(sizeof *f);
+    if (!f)
+        return;
+    f->worker = p->worker;
+    f->token = p->token;
+    if (send_fetch(p, f) != MUSTER_OK)
+        free(f); /* the read-back of the next connection fetches it */
+}
+
+struct muster_process *accept_token(struct muster_worker *w, struct served *s, uint64_t token, enum process_kind kind)
+{
+    struct muster_process *p = process_find(w, token);
+    if (!p)
+        p = accept_new(w, s, token, kind);
+    if (p && p->state == PROCESS_FETCHING)
+        fetch(p);
+    return p;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The worker's two connections: a data link for calls, a subscription for messages.
+ *
+ * Connections come and go within one life of the id, without a change of the worker's state:
+ *   - On each new data connection the first call is the read-back under a new connection number (`is_read_back` from
+ *     then on), so that nothing which a dead connection still delivers can count. Then what ended is sent again, and a
+ *     take.
+ *   - On each confirmed subscription: a read-back, because hand-overs may have been missed, and a take.
+ *   - Registration waits for the confirmed subscription: from its first moment on, hand-overs reach the worker.
+ */
+#include "worker/connection.h"
+
+#include <stdio.h>
+
+#include "worker/worker.h"
+
+/* The longest pause between attempts to connect: a sixth of the ttl, so that everybody is back in time after an
+ * outage, but never so long that work would wait for it. */
+#define DELAY_MAX_MS 1000
+/* With an answer outstanding, a connection without a byte for this long is dead: a half-open one never says so. */
+#define SILENCE_MIN_MS 500
+#define SILENCE_MAX_MS 5000
+
+static void tell_up(struct muster_worker *w)
+{
+    struct connection *c = &w->connection;
+    if ((c->data_down_told || c->subscription_down_told) && link_is_up(c->data) && c->is_subscribed) {
+        c->data_down_told = c->subscription_down_told = false;
+        tell_event(w, MUSTER_EVENT_UP, MUSTER_OK, NULL, NULL);
+    }
+}
+
+/* Before the first registration a refusal is final: a wrong password does not mend itself. */
+static bool is_final(const struct muster_worker *w, int err)
+{
+    return !w->was_started && (err == MUSTER_E_DENIED || err == MUSTER_E_FORMAT || err == MUSTER_E_EXISTS);
+}
+
+static void went_down(struct muster_worker *w, const struct link *link, bool *told, int err, const char *text)
+{
+    if (w->state == WORKER_STOPPED || w->is_free_due)
+        return;
+    if (!*told) {
+        *told = true;
+        tell_event(w, MUSTER_EVENT_DOWN, err, text, NULL);
+    }
+    snprintf(w->error, sizeof w->error, "%s", text);
+    if (is_final(w, err))
+        worker_stopped(w, err);
+    else if (!link_can_reconnect(link))
+        worker_stopped(w, MUSTER_E_CONN);
+}
+
+static void on_data_down(void *arg, int err, const char *text)
+{
+    struct muster_worker *w = arg;
+    w->connection.is_read_back = false;
+    went_down(w, w->connection.data, &w->connection.data_down_told, err, text);
+}
+
+static void on_subscription_down(void *arg, int err, const char *text)
+{
+    struct muster_worker *w = arg;
+    w->connection.is_subscribed = false;
+    went_down(w, w->connection.subscription, &w->connection.subscription_down_told, err, text);
+}
+
+static void begin_connection(struct muster_worker *w)
+{
+    w->connection.is_read_back = false;
+    w->caller.conn++;
+    readback_ask(w);
+}
+
+void connection_out_of_step(struct muster_worker *w)
+{
+    if (w->connection.is_read_back)
+        begin_connection(w);
+}
+
+static void register_when_ready(struct muster_worker *w)
+{
+    if (w->state == WORKER_REGISTERING)
+        registration_begin(w);
+    else if (w->state == WORKER_CONNECTING && link_is_up(w->connection.data) && w->connection.is_subscribed)
+        worker_enter(w, WORKER_REGISTERING);
+}
+
+static void on_data_up(void *arg)
+{
+    struct muster_worker *w = arg;
+    tell_up(w);
+    if (registration_is_there(w))
+        begin_connection(w);
+    else
+        register_when_ready(w);
+}
+
+static void on_subscription_up(void *arg)
+{
+    struct muster_worker *w = arg;
+    if (wake_subscribe(w) != MUSTER_OK)
+        link_break(w->connection.subscription, MUSTER_E_NOMEM, "cannot subscribe");
+}
+
+/* Also after a further queue's channel was confirmed. */
+static void on_subscribed(void *arg)
+{
+    struct muster_worker *w = arg;
+    w->connection.is_subscribed = true;
+    tell_up(w);
+    if (registration_is_there(w))
+        readback_ask(w);
+    else
+        register_when_ready(w);
+}
+
+static void on_message(void *arg, const char *channel, struct muster_bytes message)
+{
+    wake_message(arg, channel, message);
+}
+
+bool connection_can_call(const struct muster_worker *w)
+{
+    return registration_is_there(w) && w->connection.is_read_back && link_is_up(w->connection.data) &&
+           !w->is_free_due && (w->state == WORKER_WORKING || w->state == WORKER_DRAINING);
+}
+
+int connection_new(struct muster_worker *w, const struct muster_worker_options *o, const struct url *url)
+{
+    int silence = w->ttl_ms * 2 / 3;
+    struct link_options lo = {
+        .base = w->base,
+        .url = o->data && !o->url ? NULL : url,
+        .given = o->data,
+        .name = "data",
+        .delay_max_ms = w->ttl_ms / 6 < DELAY_MAX_MS ? w->ttl_ms / 6 : DELAY_MAX_MS,
+        .silence_ms = silence < SILENCE_MIN_MS   ? SILENCE_MIN_MS
+                      : silence > SILENCE_MAX_MS ? SILENCE_MAX_MS
+                                                 : silence,
+        .callbacks = {.up = on_data_up, .down = on_data_down},
+        .arg = w,
+    };
+    int err = link_new(&w->connection.data, &lo);
+    if (err != MUSTER_OK)
+        return err;
+    lo.given = o->subscription;
+    lo.name = "subscription";
+    lo.callbacks = (struct link_callbacks){on_subscription_up, on_subscription_down, on_subscribed, on_message};
+    err = link_new(&w->connection.subscription, &lo);
+    if (err != MUSTER_OK)
+        link_forget_given(w->connection.data);
+    return err;
+}
+
+void connection_open(struct muster_worker *w)
+{
+    link_connect(w->connection.subscription);
+    link_connect(w->connection.data);
+}
+
+void connection_close(struct muster_worker *w)
+{
+    link_close(w->connection.data);
+    link_close(w->connection.subscription);
+}
+
+void connection_free(struct muster_worker *w)
+{
+    link_free(w->connection.subscription);
+    link_free(w->connection.data);
+}

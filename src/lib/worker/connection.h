@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The worker's two connections: see connection.c.
+ */
+#ifndef CONNECTION_H
+#define CONNECTION_H
+
+#include <muster/worker.h>
+#include <stdbool.h>
+
+#include "redis/link.h"
+
+struct connection {
+    struct link *data;
+    struct link *subscription;
+    bool is_subscribed; /* all channels are confirmed */
+    bool is_read_back;  /* a read-back has announced this data connection: nothing from an older one can count */
+    bool data_down_told;
+    bool subscription_down_told;
+};
+
+int connection_new(struct muster_worker *w, const struct muster_worker_options *o, const struct url *url);
+void connection_free(struct muster_worker *w);
+void connection_open(struct muster_worker *w);
+void connection_close(struct muster_worker *w);
+/* Registered, working or draining, and this data connection may be used for all calls. */
+bool connection_can_call(const struct muster_worker *w);
+/* Redis knows another connection number than this one: begin like a new connection, with a higher number. Several calls
+ * of the old number may be refused; only the first one counts. */
+void connection_out_of_step(struct muster_worker *w);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Starting handlers: what is ready, oldest first, while hands are free and the worker is not in doubt.
+ */
+#include "base/clock.h"
+#include "worker/worker.h"
+
+/* Inline handlers run this long at a stretch. Then the loop looks at its sockets and timers, the heartbeat's too. */
+#define STRETCH_US 5000
+
+static bool has_a_hand(const struct served *s)
+{
+    return s->serving == SERVING && (s->limit == 0 || s->running < s->limit);
+}
+
+static struct muster_process *next_to_start(struct muster_worker *w)
+{
+    struct muster_process *p;
+    size_t n_running = w->processes.count[PROCESS_RUNNING];
+    if (w->state != WORKER_WORKING || w->is_free_due || n_running >= (size_t)w->hands ||
+        process_allowed(w) == n_running)
+        return NULL;
+    TAILQ_FOREACH(p, &w->processes.list[PROCESS_READY], in_list)
+        if (has_a_hand(p->served))
+            return fence_is_closed(w) ? NULL : p;
+    return NULL;
+}
+
+static void start(struct muster_process *p)
+{
+    struct muster_worker *w = p->worker;
+    w->processes.n_begun++;
+    p->has_begun = true;
+    process_move(p, PROCESS_RUNNING);
+    if (process_allowed(w) < (uint64_t)(w->hands + w->prefetch))
+        w->turns.must_state_hands = true; /* so that Redis hands over no more than max_tasks allows */
+    int64_t limit_ms = p->job && p->job->job.limit_ms > 0 ? p->job->job.limit_ms : w->limit_ms;
+    if (limit_ms > 0)
+        limit_set(p, limit_ms);
+    p->served->executor->start(p);
+}
+
+bool dispatch_ready(struct muster_worker *w)
+{
+    struct muster_process *p;
+    int64_t until_us = clock_us() + STRETCH_US;
+    while ((p = next_to_start(w)) != NULL) {
+        if (p->mark) { /* its mark came before it did */
+            end_unstarted(p);
+            continue;
+        }
+        if (clock_us() >= until_us)
+            return true;
+        start(p);
+        turn_say_if_full(w);
+    }
+    return false;
+}

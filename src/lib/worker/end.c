@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a process ends with. It goes onto the list of ended ones, and the turn of the loop says it (round.c, turn.c). Two
+ * are not said: that of a process which is somebody else's by now, and a give-back that a leaving worker's or queue's
+ * own script carries out for all at once, in order.
+ */
+#include <event2/event.h>
+
+#include "worker/worker.h"
+
+static enum muster_outcome outcome_at_limit(struct muster_process *p)
+{
+    if (p->worker->on_limit == MUSTER_FAIL && !p->group)
+        muster_process_set_failure(p, "limit", "it ran longer than its time limit");
+    return p->worker->on_limit;
+}
+
+static void note_outcome(struct muster_process *p, enum muster_outcome outcome)
+{
+    p->outcome = outcome;
+    process_move(p, PROCESS_ENDED);
+}
+
+void end_by_handler(struct muster_process *p, enum muster_outcome outcome)
+{
+    struct muster_worker *w = p->worker;
+    limit_clear(p);
+    if (outcome == MUSTER_GIVE_BACK && atomic_load(&p->stop_reason) == MUSTER_STOP_LIMIT)
+        outcome = outcome_at_limit(p);
+    if (p->is_disowned || w->state == WORKER_STOPPED) {
+        end_uncounted(p, MUSTER_E_LOST);
+        turn_want_take(w); /* a hand is free again, and Redis does not know it yet */
+    } else if (outcome == MUSTER_GIVE_BACK && (w->stop.drain_is_over || p->served->serving == LEAVING)) {
+        process_free(p); /* it goes back with all the rest, in its place, when the worker or the queue is left */
+    } else {
+        note_outcome(p, outcome);
+    }
+    round_due(w);
+}
+
+void end_unstarted(struct muster_process *p)
+{
+    note_outcome(p, MUSTER_GIVE_BACK);
+    round_due(p->worker);
+}
+
+void end_all_unstarted(struct muster_worker *w)
+{
+    for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)
+        while (!TAILQ_EMPTY(&w->processes.list[state]))
+            end_unstarted(TAILQ_FIRST(&w->processes.list[state]));
+}
+
+void end_uncounted(struct muster_process *p, int err)
+{
+    /* The program knows only those whose handler has begun, and had its last event when the worker stopped. */
+    if (p->has_begun && p->worker->state != WORKER_STOPPED)
+        tell_event(p->worker, MUSTER_EVENT_UNCOUNTED, err, muster_err_text(err), p);
+    process_free(p);
+}
+
+void end_lose_all(struct muster_worker *w)
+{
+    struct muster_process *p;
+    struct process_list *list = w->processes.list;
+    for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)
+        while ((p = TAILQ_FIRST(&list[state])) != NULL)
+            process_free(p);
+    TAILQ_FOREACH(p, &list[PROCESS_RUNNING], in_list)
+        if (!p->is_disowned)
+            process_disown(p);
+    for (int state = PROCESS_ENDED; state <= PROCESS_REFUSED; state++)
+        while ((p = TAILQ_FIRST(&list[state])) != NULL)
+            end_uncounted(p, MUSTER_E_LOST);
+    process_tell_running(w, MUSTER_STOP_LOST, NULL, NULL);
+}

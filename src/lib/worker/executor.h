@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Executors: the three ways to run the handlers of a queue.
+ */
+#ifndef EXECUTOR_H
+#define EXECUTOR_H
+
+#include <muster/worker.h>
+
+struct served;
+
+/* Each start() ends with process_ended(), at once or later. */
+struct executor {
+    void (*start)(struct muster_process *p);
+    void (*tell_stop)(struct muster_process *p); /* its stop reason was set; may be NULL */
+    void (*abandon)(struct muster_process *p);   /* the worker is freed while it runs; may be NULL */
+    void (*clear)(struct served *s);             /* frees what serving the queue needed; may be NULL */
+};
+
+/* ---- executor_inline.c ---- */
+extern const struct executor executor_inline;
+
+/* ---- executor_threads.c ---- */
+extern const struct executor executor_threads;
+int executor_threads_new(struct muster_worker *w);
+/* Waits until the handlers that run have returned. */
+void executor_threads_free(struct muster_worker *w);
+
+/* ---- executor_command.c ---- */
+/* Finds the program and copies the command: from then on it runs the queue's tasks. On an error `why` gets the words. */
+int executor_command_setup(struct served *s, const struct muster_command *command, char *why, size_t size);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The heartbeat, the fence and the heartbeat's count: see heartbeat.c and fence.c.
+ */
+#ifndef HEARTBEAT_H
+#define HEARTBEAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct event;
+struct muster_worker;
+struct redisReply;
+
+/* Both the answer to a heartbeat and its echo are needed for the count. */
+struct echo_wait {
+    bool waits;           /* for the echo of the last confirmed heartbeat */
+    uint64_t token;       /* the last token, by the answer */
+    uint64_t held;        /* how many processes Redis says the worker holds, by the answer */
+    uint64_t ended_since; /* processes up to `token` whose end was confirmed after the answer */
+};
+
+struct heartbeat {
+    struct event *timer;    /* the next heartbeat, or the next attempt after a refusal */
+    int64_t interval_ms;    /* a third of the namespace's shortest ttl, as Redis said it last */
+    int64_t sent_ms;        /* when the last one was sent, or the last registration */
+    bool in_flight;         /* a heartbeat of either kind */
+    uint64_t count;         /* heartbeats so far */
+    bool tidies;            /* the one in flight tidies a queue name */
+    int64_t name_at;        /* the number of that name */
+    uint64_t registry_from; /* how many dead workers at the head of the registry could not be swept: they are skipped */
+    struct echo_wait echo;
+    uint64_t echo_token; /* the highest token that an echo has named */
+};
+
+/* fence.c */
+struct fence {
+    struct event *timer;
+    int64_t confirmed_at_ms; /* when the last confirmed heartbeat was sent */
+    bool in_doubt;           /* the worker cannot know whether its registration is still there: nothing starts */
+};
+
+/* ---- heartbeat.c ---- */
+int heartbeat_new(struct muster_worker *w);
+void heartbeat_free(struct muster_worker *w);
+void heartbeat_now(struct muster_worker *w);
+/* Something was refused: try again soon. */
+void heartbeat_retry(struct muster_worker *w);
+/* No further heartbeat. */
+void heartbeat_stop(struct muster_worker *w);
+/* What is in flight belongs to a former epoch. */
+void heartbeat_forget(struct muster_worker *w);
+/* The echo of a heartbeat came over the subscription. */
+void heartbeat_apply_echo(struct muster_worker *w, uint64_t token);
+/* A read-back settles what an echo would have: it answered this last token. */
+void heartbeat_settle_echo(struct muster_worker *w, uint64_t last_token);
+/* The end of the process with this token was confirmed. */
+void heartbeat_count_ended(struct muster_worker *w, uint64_t token);
+/* How a probe ended: the script must not follow, must follow, or the connection broke. */
+enum probe_result { PROBE_ENOUGH, PROBE_NOT_ENOUGH, PROBE_CUT_OFF };
+void heartbeat_apply_probe(struct muster_worker *w, enum probe_result result);
+
+/* ---- fence.c ---- */
+int fence_new(struct muster_worker *w);
+void fence_free(struct muster_worker *w);
+/* A heartbeat or a registration that was sent at this time is confirmed. */
+void fence_confirm(struct muster_worker *w, int64_t sent_ms);
+/* Is the worker in doubt? Compared before every start of a handler, not left to a timer. */
+bool fence_is_closed(struct muster_worker *w);
+/* The worker is still registered: a read-back has proved it. */
+void fence_open(struct muster_worker *w);
+void fence_stop(struct muster_worker *w);
+/* The registration is gone, and the doubt with it. */
+void fence_forget(struct muster_worker *w);
+
+/* ---- sweep.c ---- */
+struct script_heard;
+/* Sweeps the dead workers that a heartbeat's answer names. */
+void sweep_dead(struct muster_worker *w, const struct redisReply *reply, const struct script_heard *heard);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What other threads say of a process: that its handler has returned, muster_process_end() and the like. A thread posts
+ * it under one lock and wakes the loop; the loop carries it out in its own turn (round.c). So everything but the handler
+ * stays in the loop's thread.
+ *
+ * An outcome can come before the handler has answered MUSTER_LATER, from a third thread: it waits for that answer.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "worker/worker.h"
+
+/* What was posted of a process; bits. */
+enum posted_what {
+    POSTED_NOTHING = 0,
+    POSTED_RETURNED = 1, /* its handler has returned */
+    POSTED_ENDED = 2,    /* muster_process_end() was called */
+    POSTED_NOTE = 4,     /* muster_process_progress() */
+    POSTED_EXTENDED = 8, /* muster_process_extend() */
+    POSTED_DATA = 16     /* muster_process_set_data() */
+};
+
+TAILQ_HEAD(posted_list, muster_process);
+
+struct posted {
+    pthread_mutex_t lock;
+    struct posted_list list; /* processes of which something was posted */
+};
+
+/* ---- any thread ---- */
+
+/* What is written of the process between these two is read by the loop's thread together with `what`. */
+static struct muster_worker *begin_post(struct muster_process *p)
+{
+    pthread_mutex_lock(&p->worker->posted->lock);
+    return p->worker;
+}
+
+/* The worker is an argument because the process may be gone once the lock is free. */
+static void end_post(struct muster_worker *w, struct muster_process *p, enum posted_what what)
+{
+    if (p->posted == POSTED_NOTHING)
+        TAILQ_INSERT_TAIL(&w->posted->list, p, in_posted);
+    p->posted |= what;
+    pthread_mutex_unlock(&w->posted->lock);
+    stop_wake(w);
+}
+
+void posted_returned(struct muster_process *p, enum muster_outcome outcome)
+{
+    struct muster_worker *w = begin_post(p);
+    p->handler_outcome = outcome;
+    end_post(w, p, POSTED_RETURNED);
+}
+
+void posted_end(struct muster_process *p, enum muster_outcome outcome)
+{
+    struct muster_worker *w = begin_post(p);
+    p->end_outcome = outcome;
+    end_post(w, p, POSTED_ENDED);
+}
+
+void posted_note(struct muster_process *p, char *note)
+{
+    struct muster_worker *w = begin_post(p);
+    free(p->note);
+    p->note = note;
+    end_post(w, p, POSTED_NOTE);
+}
+
+void posted_data(struct muster_process *p, struct muster_bytes data)
+{
+    struct muster_worker *w = begin_post(p);
+    free((void *)p->new_data.data);
+    p->new_data = data;
+    end_post(w, p, POSTED_DATA);
+}
+
+void posted_extension(struct muster_process *p, int64_t limit_ms)
+{
+    struct muster_worker *w = begin_post(p);
+    p->extend_ms = limit_ms;
+    end_post(w, p, POSTED_EXTENDED);
+}
+
+/* ---- the loop's thread ---- */
+
+void posted_forget(struct muster_process *p)
+{
+    struct posted *posted = p->worker->posted;
+    pthread_mutex_lock(&posted->lock);
+    if (p->posted != POSTED_NOTHING)
+        TAILQ_REMOVE(&posted->list, p, in_posted);
+    p->posted = POSTED_NOTHING;
+    pthread_mutex_unlock(&posted->lock);
+}
+
+/* What was posted of one process, off the list; note and data are the caller's. */
+struct posting {
+    int what;
+    char *note;
+    struct muster_bytes data;
+    int64_t extend_ms;
+};
+
+static struct muster_process *next_posted(struct posted *posted, struct posting *posting)
+{
+    pthread_mutex_lock(&posted->lock);
+    struct muster_process *p = TAILQ_FIRST(&posted->list);
+    if (p) {
+        TAILQ_REMOVE(&posted->list, p, in_posted);
+        *posting = (struct posting){p->posted, p->note, p->new_data, p->extend_ms};
+        p->posted = POSTED_NOTHING;
+        p->note = NULL;
+        p->new_data = (struct muster_bytes){NULL, 0};
+    }
+    pthread_mutex_unlock(&posted->lock);
+    return p;
+}
+
+static void apply_end(struct muster_process *p, int what)
+{
+    p->is_end_posted |= (what & POSTED_ENDED) != 0;
+    if (what & POSTED_RETURNED && p->handler_outcome != MUSTER_LATER)
+        end_by_handler(p, p->handler_outcome);
+    else if ((p->is_later |= (what & POSTED_RETURNED) != 0) && p->is_end_posted)
+        end_by_handler(p, p->end_outcome);
+}
+
+void posted_take(struct muster_worker *w)
+{
+    struct muster_process *p;
+    struct posting posting;
+    while ((p = next_posted(w->posted, &posting)) != NULL) {
+        if (posting.what & POSTED_NOTE)
+            extend_note(p, posting.note);
+        free(posting.note);
+        if (posting.what & POSTED_DATA)
+            extend_data(p, posting.data);
+        free((void *)posting.data.data);
+        if (posting.what & POSTED_EXTENDED)
+            limit_set(p, posting.extend_ms);
+        apply_end(p, posting.what);
+    }
+}
+
+int posted_new(struct muster_worker *w)
+{
+    w->posted = calloc(1, sizeof *w->posted);
+    if (!w->posted)
+        return MUSTER_E_NOMEM;
+    pthread_mutex_init(&w->posted->lock, NULL);
+    TAILQ_INIT(&w->posted->list);
+    return MUSTER_OK;
+}
+
+void posted_free(struct muster_worker *w)
+{
+    if (!w->posted)
+        return;
+    pthread_mutex_destroy(&w->posted->lock);
+    free(w->posted);
+    w->posted = NULL;
+}

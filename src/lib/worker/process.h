@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Processes: tasks and jobs in this worker's hands, from their arrival until Redis has confirmed their end.
+ */
+#ifndef PROCESS_H
+#define PROCESS_H
+
+#include <muster/worker.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "protocol/job_record.h"
+#include "worker/serve.h"
+
+struct event;
+
+/* The life of a process here. Each state has a list of its own, in the order of arrival. */
+#define PROCESS_STATES(X)                                                                     \
+    X(PROCESS_FETCHING, "known")  /* its token is known; its bytes may still be on the way */ \
+    X(PROCESS_READY, "ready")     /* it waits for a hand, or for the end of a doubt */        \
+    X(PROCESS_RUNNING, "running") /* its handler has it */                                    \
+    X(PROCESS_ENDED, "ended")     /* its outcome must be sent */                              \
+    X(PROCESS_SENT, "sent")       /* its outcome was sent and not confirmed yet */            \
+    X(PROCESS_REFUSED, "refused") /* a damaged key refuses its outcome; the next heartbeat retries */
+
+enum process_state {
+#define PROCESS_ENUM(name, text) name,
+    PROCESS_STATES(PROCESS_ENUM)
+#undef PROCESS_ENUM
+        PROCESS_STATES_COUNT
+};
+
+enum process_kind { PROCESS_TASK, PROCESS_JOB };
+
+/* It was cancelled, or its queue was deleted: unless it finishes, it is dropped. */
+enum mark { MARK_NONE, MARK_DELETED, MARK_CANCELLED };
+
+struct muster_process {
+    struct muster_worker *worker;
+    struct served *served;
+    enum process_state state;
+    enum process_kind kind;
+    uint64_t token;
+    char token_text[TOKEN_LEN + 1];
+    char *id;               /* NULL until somebody asks for it */
+    struct job_record *job; /* NULL: a task, or a job whose record was not fetched yet */
+    char *task;             /* the bytes. A job's lie in its record */
+    size_t len;
+    enum mark mark;
+    bool has_begun;         /* a handler has had it */
+    bool is_later;          /* its handler answered MUSTER_LATER */
+    bool is_disowned;       /* it runs on, but belongs to somebody else: its end is not sent */
+    bool sent_before;       /* its end was sent and may have been counted, or Redis did not name it any more */
+    uint64_t last_readback; /* the number of the last read-back that named it */
+    atomic_int stop_reason; /* enum muster_stop_reason */
+    struct child *child;    /* executor_command.c's; NULL: none */
+
+    /* Its end, as the handler wants it. */
+    enum muster_outcome outcome;
+    int64_t retry_delay_ms; /* -1: none was set */
+    char *group;            /* of a failure */
+    char *message;
+    char *result; /* NULL: none */
+    size_t result_len;
+    char *next;       /* the queue that a job goes on to; NULL: none */
+    char *next_after; /* ids, each followed by a line feed */
+    int64_t next_delay_ms;
+
+    /* limit.c */
+    struct event *limit_timer; /* NULL: it never had a limit */
+    int64_t limit_near_ms;     /* when the program is warned; 0: it was */
+    int64_t limit_at_ms;
+
+    /* posted.c: what other threads have said of it. Under posted's lock. */
+    atomic_int end_called; /* muster_process_end() counts once */
+    int posted;            /* bits of enum posted_what */
+    enum muster_outcome handler_outcome;
+    enum muster_outcome end_outcome;
+    char *note;
+    struct muster_bytes new_data; /* NULL data: none */
+    int64_t extend_ms;
+    bool is_end_posted;
+    TAILQ_ENTRY(muster_process) in_posted;
+
+    TAILQ_ENTRY(muster_process) in_queued; /* executor_threads.c: it waits for a thread. Under that file's lock */
+    TAILQ_ENTRY(muster_process) in_list;
+    struct muster_process *next_in_bucket;
+};
+TAILQ_HEAD(process_list, muster_process);
+
+/* All processes of a worker. process.c writes it; the others read. */
+struct processes {
+    struct process_list list[PROCESS_STATES_COUNT];
+    size_t count[PROCESS_STATES_COUNT];
+    struct muster_process **buckets; /* by token, without those that are disowned */
+    size_t n_buckets;
+    size_t n_known;    /* in the buckets */
+    size_t n_disowned; /* they run on and occupy their hands */
+    uint64_t n_begun;  /* handlers started, ever */
+    size_t n_children; /* child processes that run; executor_command.c counts them */
+};
+
+/* ---- process.c ---- */
+int process_new_table(struct muster_worker *w);
+void process_free_table(struct muster_worker *w);
+struct muster_process *process_find(struct muster_worker *w, uint64_t token);
+size_t process_known_upto(const struct muster_worker *w, uint64_t token);
+/* A new process, in state FETCHING without bytes; NULL if memory ran out. */
+struct muster_process *process_add(struct muster_worker *w, struct served *s, uint64_t token, enum process_kind kind);
+int process_set_task(struct muster_process *p, struct muster_bytes task);
+/* The job that it is: `record` as a script answered it. */
+int process_set_job(struct muster_process *p, const char *id, const struct redisReply *record);
+void process_move(struct muster_process *p, enum process_state state);
+void process_free(struct muster_process *p);
+/* How many processes the worker may still hold by max_tasks, those that run among them. */
+uint64_t process_allowed(const struct muster_worker *w);
+
+/* It runs on here, but belongs to somebody else from now on. */
+void process_disown(struct muster_process *p);
+/* Sets its stop reason, unless it has one, and tells handler and program. The program may end it while it is told. */
+void process_tell_stop(struct muster_process *p, enum muster_stop_reason reason);
+/* The same for those running ones for which is_meant() answers true; NULL: all of them. */
+typedef bool process_filter(const struct muster_process *p, const void *arg);
+void process_tell_running(struct muster_worker *w, enum muster_stop_reason reason, process_filter *is_meant,
+                          const void *arg);
+
+/* ---- end.c ---- */
+/* Its handler has ended. */
+void end_by_handler(struct muster_process *p, enum muster_outcome outcome);
+/* No handler has had it: it goes back. */
+void end_unstarted(struct muster_process *p);
+/* The same for all that no handler has had. */
+void end_all_unstarted(struct muster_worker *w);
+/* Its end does not count: the program is told, and the process forgotten. */
+void end_uncounted(struct muster_process *p, int err);
+/* The registration is gone: none of them is this worker's any more. */
+void end_lose_all(struct muster_worker *w);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The read-back: Redis names every process that is this worker's, which makes up for whatever messages and answers were
+ * lost. It comes first on each new data connection, under a higher connection number; after each confirmed subscription;
+ * and when the heartbeat's count differs.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "worker/worker.h"
+
+struct found {
+    uint64_t token;
+    enum process_kind kind;
+    struct served *served;
+};
+
+static int by_token(const void *a, const void *b)
+{
+    uint64_t left = ((const struct found *)a)->token, right = ((const struct found *)b)->token;
+    return left < right ? -1 : left > right;
+}
+
+/* A process' field in its set is its token; a job's has a "j" before it. */
+static bool read_field(struct found *out, struct muster_bytes field, struct served *s)
+{
+    const char *text = field.data;
+    bool is_job = field.len == 1 + TOKEN_LEN && *text == 'j';
+    out->kind = is_job ? PROCESS_JOB : PROCESS_TASK;
+    out->served = s;
+    return text && token_parse(text + is_job, field.len - is_job, &out->token) == MUSTER_OK;
+}
+
+/* All processes that Redis says are this worker's, oldest first; the caller frees. NULL if memory ran out. */
+static struct found *list_found(struct muster_worker *w, const struct redisReply *reply, size_t n_queues, size_t *n)
+{
+    size_t most = 1;
+    const struct redisReply *tokens;
+    for (size_t i = 0; i < n_queues; i++) {
+        script_read_queue(reply, i, &tokens);
+        most += reply_len(tokens);
+    }
+    struct found *found = calloc(most, sizeof *found);
+    *n = 0;
+    for (size_t i = 0; found && i < n_queues; i++) {
+        const char *queue = script_read_queue(reply, i, &tokens);
+        struct served *s = queue ? serve_find(w, queue, strlen(queue)) : NULL;
+        for (size_t k = 0; s && s->serving == SERVING && k < reply_len(tokens); k++)
+            *n += read_field(&found[*n], reply_bytes(reply_at(tokens, k)), s);
+    }
+    if (found)
+        qsort(found, *n, sizeof *found, by_token);
+    return found;
+}
+
+static void accept_found(struct muster_worker *w, const struct found *found, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool is_new = !process_find(w, found[i].token);
+        struct muster_process *p = accept_token(w, found[i].served, found[i].token, found[i].kind);
+        if (!p)
+            continue;
+        p->last_readback = w->readback.count;
+        if (is_new)
+            trace_line(TRACE_WAKE, "read back: process %s of %s", p->token_text, p->served->name);
+    }
+}
+
+/* Redis did not name it: it is not this worker's any more, unless its token was drawn after the answer. */
+static bool was_not_named(const struct muster_process *p, const void *arg)
+{
+    const struct readback *r = &p->worker->readback;
+    (void)arg;
+    return p->last_readback != r->count && p->token <= r->last_token;
+}
+
+static void let_go(struct muster_worker *w)
+{
+    struct muster_process *p, *next;
+    for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)
+        for (p = TAILQ_FIRST(&w->processes.list[state]); p; p = next) {
+            next = TAILQ_NEXT(p, in_list);
+            if (was_not_named(p, NULL))
+                process_free(p);
+        }
+    TAILQ_FOREACH(p, &w->processes.list[PROCESS_ENDED], in_list)
+        if (was_not_named(p, NULL))
+            p->sent_before = true; /* somebody else ended it: its end must not spoil those sent together with it */
+    process_tell_running(w, MUSTER_STOP_LOST, was_not_named, NULL);
+}
+
+static void apply(struct muster_worker *w, const struct redisReply *reply, const struct script_read *read)
+{
+    size_t n;
+    struct readback *r = &w->readback;
+    bool is_new_connection = !w->connection.is_read_back;
+    struct found *found = list_found(w, reply, read->n_queues, &n);
+    if (!found) {
+        heartbeat_retry(w);
+        return;
+    }
+    trace_line(TRACE_WAKE, "read back: %zu processes, last token known to Redis is %llu", n,
+               (unsigned long long)read->last_token);
+    tell_accepted(w, REQUEST_READBACK);
+    w->connection.is_read_back = true;
+    heartbeat_settle_echo(w, read->last_token);
+    marks_note_list(w, read->marks);
+    r->count++;
+    if (read->last_token > r->last_token)
+        r->last_token = read->last_token;
+    accept_found(w, found, n);
+    free(found);
+    let_go(w);
+    if (r->ends_doubt) {
+        r->ends_doubt = false;
+        fence_open(w);
+    }
+    serve_announce(w);
+    turn_want_take(w); /* the turn goes on with queues that are being left, too */
+    if (is_new_connection)
+        heartbeat_now(w);
+    if (w->state == WORKER_LEAVING)
+        registration_end(w);
+}
+
+static void on_answer(const struct redisReply *reply, void *arg)
+{
+    struct muster_worker *w = arg;
+    struct script_read read;
+    bool again = w->readback.again;
+    w->readback.in_flight = w->readback.again = false;
+    if (!reply || !registration_is_there(w) || w->state == WORKER_STOPPED)
+        return;
+    int err = script_read(reply, &read);
+    if (err == MUSTER_E_GONE) {
+        registration_gone(w);
+    } else if (err == MUSTER_E_STATE) {
+        w->caller.conn++; /* a later connection is known: go beyond it */
+        readback_ask(w);
+    } else if (again) {
+        readback_ask(w); /* asked for since, maybe under a new connection number: only that answer counts */
+    } else if (err == MUSTER_OK) {
+        apply(w, reply, &read);
+    } else {
+        tell_refused(w, REQUEST_READBACK, err, reply_text(reply));
+        heartbeat_retry(w);
+    }
+}
+
+void readback_ask(struct muster_worker *w)
+{
+    struct command c = COMMAND_EMPTY;
+    struct readback *r = &w->readback;
+    if (!registration_is_there(w) || !link_is_up(w->connection.data) || w->state == WORKER_STOPPED)
+        return; /* a new data connection begins with one */
+    if (r->in_flight) {
+        r->again = true;
+        return;
+    }
+    script_readback(&c, &w->root, &w->caller);
+    r->in_flight = link_script(w->connection.data, &c, on_answer, w) == MUSTER_OK;
+    command_clear(&c);
+    if (!r->in_flight)
+        heartbeat_retry(w);
+}
+
+void readback_ask_in_doubt(struct muster_worker *w)
+{
+    w->readback.ends_doubt = true;
+    readback_ask(w);
+}
+
+void readback_forget(struct muster_worker *w)
+{
+    w->readback.in_flight = w->readback.again = w->readback.ends_doubt = false;
+}

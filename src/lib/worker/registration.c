@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A life of the id in Redis: it begins with `start`, under a nonce, and ends with `stop`, or when a call is answered
+ * E_GONE because peers have swept the worker or the keys are gone.
+ *
+ * An unanswered `start` is sent again under the same nonce and gets the same epoch. An unanswered `stop` is sent again
+ * after the read-back of the next connection.
+ */
+#include "worker/registration.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "worker/worker.h"
+
+bool registration_is_there(const struct muster_worker *w)
+{
+    return w->caller.epoch[0] != '\0';
+}
+
+/* ---- beginning ---- */
+
+static void registered(struct muster_worker *w, const struct script_started *started)
+{
+    w->registration.nonce[0] = '\0';
+    tell_accepted(w, REQUEST_START);
+    memcpy(w->caller.epoch, started->epoch, sizeof w->caller.epoch);
+    w->caller.conn = 0;
+    w->connection.is_read_back = true;
+    w->heartbeat.interval_ms = started->interval_ms;
+    fence_confirm(w, w->heartbeat.sent_ms);
+    trace_line(TRACE_STATE, "worker %s: registered, epoch %s", w->id, w->caller.epoch);
+    worker_enter(w, WORKER_WORKING);
+    heartbeat_now(w);
+}
+
+static void on_started(const struct redisReply *reply, void *arg)
+{
+    struct muster_worker *w = arg;
+    struct script_started started;
+    w->registration.starting = false;
+    if (w->state != WORKER_REGISTERING)
+        return;
+    if (!reply) { /* asked again when the connection is back */
+        if (stop_is_wished(w))
+            worker_stopped(w, w->result); /* if it was registered after all, that ends with its ttl: it holds nothing */
+        return;
+    }
+    int err = script_started(reply, &started);
+    if (err == MUSTER_OK) {
+        registered(w, &started);
+    } else if (!w->was_started && (err == MUSTER_E_EXISTS || err == MUSTER_E_FORMAT || err == MUSTER_E_DENIED)) {
+        snprintf(w->error, sizeof w->error, "worker %s: %s", w->id,
+                 err == MUSTER_E_EXISTS ? "a live worker has this id" : muster_err_text(err));
+        worker_stopped(w, err);
+    } else {
+        const char *key = reply_text(reply_at(reply, 1));
+        tell_refused(w, REQUEST_START, err, reply_text(reply) ? reply_text(reply) : key);
+        heartbeat_retry(w);
+    }
+}
+
+void registration_begin(struct muster_worker *w)
+{
+    char host[64] = "";
+    struct command c = COMMAND_EMPTY;
+    struct registration *r = &w->registration;
+    if (r->starting || !link_is_up(w->connection.data) || !w->connection.is_subscribed)
+        return;
+    if (!r->nonce[0])
+        snprintf(r->nonce, sizeof r->nonce, "%08x%08x", arc4random(), arc4random());
+    gethostname(host, sizeof host - 1);
+    w->heartbeat.sent_ms = clock_ms();
+    script_start(&c, &w->root,
+                 &(struct script_start){.worker = w->id,
+                                        .nonce = r->nonce,
+                                        .host = host,
+                                        .ttl_ms = w->ttl_ms,
+                                        .hands = w->hands + w->prefetch,
+                                        .permanent = w->permanent,
+                                        .resume = w->resume,
+                                        .pid = getpid()});
+    r->starting = link_script(w->connection.data, &c, on_started, w) == MUSTER_OK;
+    command_clear(&c);
+}
+
+/* ---- ending ---- */
+
+static void forget(struct muster_worker *w)
+{
+    memset(w->caller.epoch, 0, sizeof w->caller.epoch);
+    heartbeat_forget(w);
+    readback_forget(w);
+    fence_forget(w);
+    timer_keeper_stop(w);
+    leave_forget(w);
+    marks_forget(w, UINT64_MAX);
+}
+
+void registration_gone(struct muster_worker *w)
+{
+    if (!registration_is_there(w))
+        return;
+    trace_line(TRACE_STATE, "worker %s: epoch %s is over", w->id, w->caller.epoch);
+    forget(w);
+    tell_event(w, MUSTER_EVENT_LOST, MUSTER_E_GONE, "the registration is gone: its peers took its tasks back", NULL);
+    end_lose_all(w);
+    if (w->state == WORKER_WORKING)
+        worker_enter(w, WORKER_REGISTERING);
+    else
+        worker_stopped(w, w->result); /* it was leaving: nothing is left to give back */
+}
+
+static void on_stopped(const struct redisReply *reply, void *arg)
+{
+    struct muster_worker *w = arg;
+    uint64_t n;
+    const char *damaged;
+    w->registration.stopping = false;
+    if (!reply || w->state != WORKER_LEAVING)
+        return; /* no answer: it is sent again after the read-back of the next connection */
+    int err = script_given_back(reply, &n, &damaged);
+    if (err == MUSTER_E_STATE) {
+        connection_out_of_step(w);
+    } else if (err == MUSTER_OK || err == MUSTER_E_GONE) {
+        memset(w->caller.epoch, 0, sizeof w->caller.epoch);
+        worker_stopped(w, w->result);
+    } else {
+        tell_refused(w, REQUEST_STOP, err, damaged ? damaged : reply_text(reply));
+        heartbeat_retry(w);
+    }
+}
+
+void registration_end(struct muster_worker *w)
+{
+    struct command c = COMMAND_EMPTY;
+    if (w->registration.stopping || w->state != WORKER_LEAVING)
+        return;
+    if (!registration_is_there(w)) {
+        worker_stopped(w, w->result);
+        return;
+    }
+    if (!w->connection.is_read_back || !link_is_up(w->connection.data))
+        return;
+    script_stop(&c, &w->root, &w->caller);
+    w->registration.stopping = link_script(w->connection.data, &c, on_stopped, w) == MUSTER_OK;
+    command_clear(&c);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The turn of the worker's loop, in its one order:
+ *
+ *   answers   libevent calls what came in: answers and messages of the links, ends of child processes, timers, the note
+ *             of another thread. They change the table of processes and what the worker knows, tell the program, and
+ *             ask for the rest by round_due(). They start no handler, and send no end.
+ *   ends      what other threads have said of their processes (posted.c)
+ *   dispatch  handlers start while hands are free (dispatch.c). Inline ones end here
+ *   say       what ended, and how many to take, goes to Redis (turn.c); then what leaving a queue needs (leave.c)
+ *   drain     is it time to stop, or to leave (stop.c)?
+ *
+ * What a step asks for that an earlier step does, as a handler that stops the worker, is done in the next turn. So no
+ * step calls back to an earlier one, and no handler runs inside another one.
+ */
+#include <event2/event.h>
+
+#include "base/timer.h"
+#include "worker/worker.h"
+
+void round_due(struct muster_worker *w)
+{
+    if (w->round.is_due)
+        return;
+    w->round.is_due = true;
+    if (!w->round.is_running)
+        event_active(w->round.event, EV_TIMEOUT, 1);
+}
+
+static void on_round(evutil_socket_t fd, short what, void *arg)
+{
+    struct muster_worker *w = arg;
+    (void)fd, (void)what;
+    if (!round_is_in_loop(w))
+        w->round.thread = pthread_self(); /* once, before any handler could read it */
+    w->round.is_running = true;
+    posted_take(w);
+    bool is_more_ready = dispatch_ready(w);
+    w->round.is_due = false; /* what was asked for up to here is done below */
+    turn_say(w);
+    leave_go_on(w);
+    stop_check(w);
+    w->round.is_running = false;
+    if (is_more_ready) {
+        w->round.is_due = true;
+        timer_after_ms(w->round.event, 0); /* a timer, so that sockets are looked at first */
+    } else if (w->round.is_due) {
+        event_active(w->round.event, EV_TIMEOUT, 1);
+    }
+}
+
+bool round_is_in_loop(const struct muster_worker *w)
+{
+    return pthread_equal(w->round.thread, pthread_self());
+}
+
+int round_new(struct muster_worker *w)
+{
+    w->round.thread = pthread_self(); /* until a turn of the loop shows another one */
+    w->round.event = event_new(w->base, -1, 0, on_round, w);
+    return w->round.event ? MUSTER_OK : MUSTER_E_NOMEM;
+}
+
+void round_free(struct muster_worker *w)
+{
+    if (w->round.event)
+        event_free(w->round.event);
+}

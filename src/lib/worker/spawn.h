@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Starting a child process for a task: see spawn.c.
+ */
+#ifndef SPAWN_H
+#define SPAWN_H
+
+#include <muster/worker.h>
+#include <sys/types.h>
+
+/* What a child exits with if its program cannot be run, as a shell does. */
+#define SPAWN_EXIT_CANNOT_RUN 126
+#define SPAWN_EXIT_NOT_FOUND 127
+
+/* Runs `path` with the arguments `argv`, in each of which the task takes the place of `replace`; NULL: in none. Returns
+ * its pid; -1 with errno, which is E2BIG when the task is too long for an argument. */
+pid_t spawn_child(struct muster_process *p, const char *path, char *const *argv, const char *replace);
+
+/* A list that ends with NULL, and its texts; NULL is none. */
+void spawn_free_texts(char **texts);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sweeping: a heartbeat's answer names workers that are past their end; each is retired by a script of its own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "worker/worker.h"
+
+struct sweep {
+    struct muster_worker *worker;
+    char victim[MUSTER_WORKER_ID_MAX + 1];
+};
+
+static void tell_swept(struct muster_worker *w, const char *victim, uint64_t n)
+{
+    char line[160];
+    tell_accepted(w, REQUEST_SWEEP);
+    snprintf(line, sizeof line, "worker %s failed: gave %llu of its tasks back", victim, (unsigned long long)n);
+    trace_line(TRACE_STATE, "%s", line);
+    tell_event(w, MUSTER_EVENT_SWEPT, MUSTER_OK, line, NULL);
+}
+
+static void on_swept(const struct redisReply *reply, void *arg)
+{
+    struct sweep *s = arg;
+    struct muster_worker *w = s->worker;
+    uint64_t n;
+    const char *damaged;
+    int err = reply ? script_given_back(reply, &n, &damaged) : MUSTER_E_CONN;
+    if (err == MUSTER_OK) {
+        tell_swept(w, s->victim, n);
+    } else if (reply && err != MUSTER_E_STATE && err != MUSTER_E_NOT_FOUND) {
+        w->heartbeat.registry_from++; /* it stays where it is: the next look begins after it */
+        if (damaged)
+            tell_damaged(w, damaged);
+        else
+            tell_refused(w, REQUEST_SWEEP, err, reply_text(reply));
+    }
+    free(s);
+}
+
+static void sweep(struct muster_worker *w, const char *victim)
+{
+    struct sweep *s = malloc(sizeof *s);
+    struct command c = COMMAND_EMPTY;
+    if (!s)
+        return;
+    s->worker = w;
+    snprintf(s->victim, sizeof s->victim, "%s", victim);
+    script_sweep(&c, &w->root, s->victim, 0);
+    if (link_script(w->connection.data, &c, on_swept, s) != MUSTER_OK)
+        free(s);
+    command_clear(&c);
+}
+
+void sweep_dead(struct muster_worker *w, const struct redisReply *reply, const struct script_heard *heard)
+{
+    /* Ten at a time from where the last look ended; those that are swept now no longer take up places. */
+    uint64_t stay = HEARTBEAT_BATCH - (heard->n_dead < HEARTBEAT_BATCH ? heard->n_dead : HEARTBEAT_BATCH);
+    w->heartbeat.registry_from = heard->looked_at == HEARTBEAT_BATCH ? w->heartbeat.registry_from + stay : 0;
+    for (size_t i = 0; i < heard->n_dead; i++) {
+        const char *victim = script_heard_dead(reply, i);
+        if (victim && !muster_worker_id_check(victim))
+            sweep(w, victim);
+    }
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Telling the program: its callback for events, and each refusal once.
+ */
+#include "worker/tell.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+
+#include "worker/worker.h"
+
+void tell_enter(struct muster_worker *w)
+{
+    w->tell.depth++;
+}
+
+void tell_leave(struct muster_worker *w)
+{
+    if (--w->tell.depth == 0 && w->is_free_due)
+        event_active(w->reaper, EV_TIMEOUT, 1);
+}
+
+static void tell(struct muster_worker *w, const struct muster_event *e)
+{
+    if (!w->on_event || w->is_free_due)
+        return;
+    tell_enter(w);
+    w->on_event(w, e, w->arg);
+    tell_leave(w);
+}
+
+void tell_event(struct muster_worker *w, enum muster_event_type type, int err, const char *text,
+                struct muster_process *process)
+{
+    if (text && text != w->error && err != MUSTER_OK)
+        snprintf(w->error, sizeof w->error, "%s", text);
+    tell(w, &(struct muster_event){.type = type, .err = err, .text = text ? text : "", .process = process});
+}
+
+void tell_queue_event(struct muster_worker *w, enum muster_event_type type, const char *queue, struct muster_bytes task)
+{
+    tell(w, &(struct muster_event){.type = type, .text = "", .queue = queue, .task = task.data, .len = task.len});
+}
+
+static const char *const request_names[] = {
+#define REQUEST_NAME(name, text) [name] = (text),
+    REQUESTS(REQUEST_NAME)
+#undef REQUEST_NAME
+};
+
+void tell_refused(struct muster_worker *w, enum request request, int err, const char *text)
+{
+    char line[400];
+    if (w->tell.refused & 1u << request)
+        return;
+    w->tell.refused |= 1u << request;
+    snprintf(line, sizeof line, "%s was refused: %s", request_names[request], text ? text : muster_err_text(err));
+    tell_event(w, MUSTER_EVENT_REFUSED, err, line, NULL);
+}
+
+void tell_accepted(struct muster_worker *w, enum request request)
+{
+    w->tell.refused &= ~(1u << request);
+}
+
+void tell_damaged(struct muster_worker *w, const char *key)
+{
+    char line[KEY_MAX + 80];
+    if (!key || w->tell.damage_told) {
+        w->tell.damage_told &= key != NULL;
+        return;
+    }
+    w->tell.damage_told = true;
+    snprintf(line, sizeof line, "the key '%s' has a wrong type; its queue or worker is passed over", key);
+    tell_event(w, MUSTER_EVENT_REFUSED, MUSTER_E_REDIS, line, NULL);
+}

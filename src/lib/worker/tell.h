@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Telling the program what happens.
+ */
+#ifndef TELL_H
+#define TELL_H
+
+#include <muster/client.h>
+#include <muster/worker.h>
+#include <stdbool.h>
+
+/* What a worker asks of Redis, X(request, text). */
+#define REQUESTS(X)                          \
+    X(REQUEST_START, "registering")          \
+    X(REQUEST_SERVE, "serving a queue")      \
+    X(REQUEST_HEARTBEAT, "the heartbeat")    \
+    X(REQUEST_READBACK, "the read-back")     \
+    X(REQUEST_FETCH, "fetching a task")      \
+    X(REQUEST_TURN, "a turn")                \
+    X(REQUEST_SWEEP, "a sweep")              \
+    X(REQUEST_NOTE, "a progress note")       \
+    X(REQUEST_DATA, "new data of a job")     \
+    X(REQUEST_PROMOTE, "moving what is due") \
+    X(REQUEST_LEAVE, "leaving a queue")      \
+    X(REQUEST_STOP, "deregistering")
+
+enum request {
+#define REQUEST_ENUM(name, text) name,
+    REQUESTS(REQUEST_ENUM)
+#undef REQUEST_ENUM
+};
+
+struct tell {
+    int depth;        /* callbacks of the program that run now, one inside the other */
+    unsigned refused; /* a bit for each request whose refusal was told */
+    bool damage_told; /* a damaged key was told, and was still damaged when it was met last */
+};
+
+/* `text` and `process` may be NULL. With an error the text becomes muster_worker_error()'s. */
+void tell_event(struct muster_worker *w, enum muster_event_type type, int err, const char *text,
+                struct muster_process *process);
+/* The same about a queue, and a task's bytes if there are any. */
+void tell_queue_event(struct muster_worker *w, enum muster_event_type type, const char *queue,
+                      struct muster_bytes task);
+/* Redis refused something. A refusal is told once, until the same request is accepted again. `text` may be NULL. */
+void tell_refused(struct muster_worker *w, enum request request, int err, const char *text);
+void tell_accepted(struct muster_worker *w, enum request request);
+/* A key is damaged: told once, until NULL says that all is well. */
+void tell_damaged(struct muster_worker *w, const char *key);
+/* Around every callback of the program: a worker that is freed in one is freed after it. */
+void tell_enter(struct muster_worker *w);
+void tell_leave(struct muster_worker *w);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The turn of the loop, and its parts: what was posted, what starts, what is said to Redis. See round.c for the order.
+ */
+#ifndef TURN_H
+#define TURN_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "worker/process.h"
+
+struct event;
+
+/* round.c */
+struct round {
+    struct event *event;
+    bool is_due;
+    bool is_running;
+    pthread_t thread; /* the loop's. Known before any handler runs */
+};
+
+/* turn.c */
+struct turns {
+    struct event *retry_timer; /* the pause after a refusal */
+    bool wants_take;           /* there is a reason to take, beside hands that ends have freed */
+    bool found_nothing;        /* the last take did, and nothing has arrived since */
+    bool must_state_hands;     /* Redis must learn of a lower capacity */
+    int in_flight;             /* calls */
+    int takes_in_flight;       /* processes that these calls have asked for */
+    size_t first_queue;        /* option in_turn: the number of the queue with which the next take begins */
+};
+
+/* ---- round.c ---- */
+int round_new(struct muster_worker *w);
+void round_free(struct muster_worker *w);
+/* Something is to be started, said or checked: at the end of this turn of the loop. */
+void round_due(struct muster_worker *w);
+/* Is the caller the loop's thread? */
+bool round_is_in_loop(const struct muster_worker *w);
+
+/* ---- dispatch.c ---- */
+/* Starts what is ready, as far as hands are free. True: there is more, but the loop must look at its sockets first. */
+bool dispatch_ready(struct muster_worker *w);
+
+/* ---- turn.c ---- */
+int turn_new(struct muster_worker *w);
+void turn_free(struct muster_worker *w);
+/* No further attempt after a refusal. */
+void turn_stop(struct muster_worker *w);
+/* There is a reason to take. */
+void turn_want_take(struct muster_worker *w);
+/* Says all that is to be said now. */
+void turn_say(struct muster_worker *w);
+/* Says what has ended if that fills a call of its own: Redis works on it while handlers go on. */
+void turn_say_if_full(struct muster_worker *w);
+
+/* ---- posted.c: what other threads say of a process ---- */
+int posted_new(struct muster_worker *w);
+void posted_free(struct muster_worker *w);
+/* Its handler has returned on a thread. */
+void posted_returned(struct muster_process *p, enum muster_outcome outcome);
+/* muster_process_end() and the like, called on a thread. `note` and the bytes of `data` are posted.c's from now on. */
+void posted_end(struct muster_process *p, enum muster_outcome outcome);
+void posted_note(struct muster_process *p, char *note);
+void posted_data(struct muster_process *p, struct muster_bytes data);
+void posted_extension(struct muster_process *p, int64_t limit_ms);
+/* The process is freed: forget what was posted of it. */
+void posted_forget(struct muster_process *p);
+/* Carries out what was posted. */
+void posted_take(struct muster_worker *w);
+
+/* ---- extend.c ---- */
+/* Sends a progress note, or its job's new data, at once. */
+void extend_note(struct muster_process *p, const char *note);
+void extend_data(struct muster_process *p, struct muster_bytes data);
+
+/* ---- limit.c ---- */
+/* From now on; 0: none any more. */
+void limit_set(struct muster_process *p, int64_t limit_ms);
+void limit_clear(struct muster_process *p);
+
+#endif
