@@ -54,7 +54,7 @@ static void child_free(struct child *child)
     free(child);
 }
 
-/* A job has retries of its own, after its own backoff. */
+/* A job follows its own retries and backoff. */
 static enum muster_outcome failed(struct muster_process *p, const char *kind, int number)
 {
     char group[32], message[160];
@@ -97,7 +97,7 @@ static void on_exited(evutil_socket_t fd, short what, void *arg)
     bool was_told = child->stop_sent;
     (void)fd, (void)what;
     if (was_told)
-        kill(-child->pid, SIGKILL); /* what it started and left behind; before its pid can be anybody else's */
+        kill(-child->pid, SIGKILL); /* and what it started; before its pid can become anybody else's */
     pid_t reaped = waitpid(child->pid, &status, WNOHANG);
     if (reaped == 0)
         return;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Leaving a queue: one script gives back all of the worker's own processes of it, started or not, in order. It answers
- * the last token N: hand-overs of the queue up to N are void, should it be served again.
+ * the last token N: if the queue is served again, its hand-overs up to N are void.
  *
- * From the call on nothing of the queue starts. Handlers that run on are told, and their processes are somebody else's;
- * but a child process must be gone first, for its task must not start elsewhere while it still runs here.
+ * After the call nothing of the queue starts. Handlers that still run are told, and their processes belong to somebody
+ * else. But a child process must be gone first: its task must not start elsewhere while it still runs here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void end_leaving(struct muster_worker *w, struct served *s, uint64_t last
     s->is_announced = false;
     s->dropped_upto = last_token;
     w->n_leaving--;
-    turn_want_take(w); /* hands that it had are free for other queues */
+    turn_want_take(w); /* its hands are free for other queues */
     trace_line(TRACE_STATE, "worker %s has left %s", w->id, s->name);
     tell_queue_event(w, MUSTER_EVENT_LEFT, s->name, (struct muster_bytes){NULL, 0});
 }
@@ -58,7 +58,7 @@ static void on_left(const struct redisReply *reply, void *arg)
         return;
     s->leave_in_flight = false;
     if (!reply)
-        return; /* said again after the read-back of the next connection */
+        return; /* it is sent again after the read-back of the next connection */
     int err = script_left(reply, &last_token, &damaged);
     if (err == MUSTER_OK) {
         tell_accepted(w, REQUEST_LEAVE);
@@ -80,7 +80,7 @@ static void send_leave(struct muster_worker *w, struct served *s)
         return;
     *l = (struct leaving){.worker = w, .served = s};
     memcpy(l->epoch, w->caller.epoch, sizeof l->epoch);
-    w->caller.hands = worker_capacity(w); /* handlers that run on keep theirs */
+    w->caller.hands = worker_capacity(w); /* handlers that still run keep their hands */
     script_leave(&c, &w->root, &w->caller, s->name);
     s->leave_in_flight = link_script(w->connection.data, &c, on_left, l) == MUSTER_OK;
     command_clear(&c);
@@ -93,7 +93,7 @@ static bool is_of_queue(const struct muster_process *p, const void *served)
     return p->served == served && !p->is_disowned;
 }
 
-/* They go back with all the rest, in their place. */
+/* The script gives them back with all the rest, in their place. */
 static void forget_unstarted(struct muster_worker *w, const struct served *s)
 {
     for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++) {
@@ -106,7 +106,7 @@ static void forget_unstarted(struct muster_worker *w, const struct served *s)
     }
 }
 
-/* Its ends that are not on their way yet, and its children, come first. */
+/* Ends that were not sent yet, and child processes, come first. */
 static bool must_wait(struct muster_worker *w, const struct served *s)
 {
     struct muster_process *p;

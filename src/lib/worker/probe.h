@@ -37,7 +37,7 @@ struct probe {
     bool is_enough; /* as far as it was answered: everything is as expected */
     int failed_in_a_row;
     bool knows_time;      /* the heartbeat before was a probe that was enough, so Redis' time is known */
-    bool queue_is_paused; /* the queue whose answers come */
+    bool queue_is_paused; /* the queue whose answers come now */
     int64_t now_ms;       /* Redis' clock, */
     int64_t ahead_ms;     /* and how far it was ahead of the local one when it was answered */
     char key[KEY_MAX];    /* until the command is sent */

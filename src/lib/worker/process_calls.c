@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a program asks of a process and says about it: its names and bytes, what its end brings along, how far the work
- * is. A note and new data go to Redis at once, as calls of their own; all else waits for the end.
+ * is. Notes and new data go to Redis at once (extend.c); everything else waits for the end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ int muster_process_set_result(struct muster_process *p, const void *result, size
 {
     if (len > MUSTER_TASK_MAX_DEFAULT)
         return MUSTER_E_TOO_BIG;
-    char *copy = malloc(len + 1); /* a result without bytes is one, too */
+    char *copy = malloc(len + 1); /* an empty result is a result, too */
     if (!copy)
         return MUSTER_E_NOMEM;
     if (len > 0)
@@ -96,7 +96,7 @@ int muster_process_set_result(struct muster_process *p, const void *result, size
     return MUSTER_OK;
 }
 
-/* Its names, as far as they are wrong. */
+/* Is a next queue sound, with its delay and the jobs to wait for? */
 static int check_next(const char *next, int64_t delay_ms, const char *const *after, size_t n_after)
 {
     if (muster_queue_check(next) || delay_ms < 0 || delay_ms > MUSTER_JOB_MS_MAX)

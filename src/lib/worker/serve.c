@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Serving: which queues the worker takes from and who runs their tasks, the inline executor, and telling Redis of a
- * queue once per epoch.
+ * Serving: the queues that the worker takes from, each with its executor. Redis is told of each once per epoch.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "worker/worker.h"
 
@@ -37,8 +35,8 @@ static int serve_new(struct muster_worker *w, const char *queue, int limit, stru
     return MUSTER_OK;
 }
 
-/* Once more, after it was left; what a handler of then still runs on keeps its structure. */
-static int serve_anew(struct served *s, int limit, struct served **out)
+/* Once more, after it was left. Handlers that still run from that time point to the same structure. */
+static int serve_again(struct served *s, int limit, struct served **out)
 {
     if (s->executor->clear)
         s->executor->clear(s);
@@ -59,7 +57,7 @@ static int serve_add(struct muster_worker *w, const char *queue, int limit, stru
         return MUSTER_E_EXISTS;
     if (w->state > WORKER_WORKING || (known && known->serving == LEAVING))
         return MUSTER_E_STATE;
-    return known ? serve_anew(known, limit, out) : serve_new(w, queue, limit, out);
+    return known ? serve_again(known, limit, out) : serve_new(w, queue, limit, out);
 }
 
 struct announcement {

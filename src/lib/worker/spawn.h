@@ -12,8 +12,8 @@
 #define SPAWN_EXIT_CANNOT_RUN 126
 #define SPAWN_EXIT_NOT_FOUND 127
 
-/* Runs `path` with the arguments `argv`, in each of which the task takes the place of `replace`; NULL: in none. Returns
- * its pid; -1 with errno, which is E2BIG when the task is too long for an argument. */
+/* Runs `path` with the arguments `argv`. In each argument the task replaces the text `replace`, unless that is NULL.
+ * Returns the child's pid; or -1 with errno, which is E2BIG if the task is too long for an argument. */
 pid_t spawn_child(struct muster_process *p, const char *path, char *const *argv, const char *replace);
 
 /* A list that ends with NULL, and its texts; NULL is none. */

@@ -28,7 +28,7 @@ void stop_give_up(struct muster_worker *w, int err, const char *text)
 void stop_wake(struct muster_worker *w)
 {
     const uint64_t one = 1;
-    ssize_t written = write(w->stop.wake_fd, &one, sizeof one); /* fails only when a note is there already */
+    ssize_t written = write(w->stop.wake_fd, &one, sizeof one); /* it fails only if a note is there already */
     (void)written;
 }
 
@@ -94,7 +94,7 @@ void stop_check(struct muster_worker *w)
     check_drained(w);
 }
 
-/* Comes when the drain time is over, and again when the time to deregister is over as well. */
+/* It fires when the drain time is over, and again when the time to deregister is over too. */
 static void on_drain_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_worker *w = arg;
@@ -144,7 +144,7 @@ static void on_waker(evutil_socket_t fd, short what, void *arg)
         return;
     }
     drain_for(w, wish);
-    if (w->state == WORKER_WORKING) /* while registering: as soon as that is done */
+    if (w->state == WORKER_WORKING) /* a worker that registers begins to drain as soon as it has */
         stop_begin_drain(w);
 }
 

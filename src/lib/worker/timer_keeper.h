@@ -29,7 +29,7 @@ void timer_keeper_apply_heartbeat(struct muster_worker *w, int64_t next_due_ms);
 /* Something is due earlier than everything before it; or this worker has just become the keeper. */
 void timer_keeper_sooner(struct muster_worker *w);
 void timer_keeper_stop(struct muster_worker *w);
-/* An inline handler is about to begin on a process of this queue; it has returned after so many milliseconds. */
+/* An inline handler is about to begin on a process of this queue; it has returned after `took_ms`. */
 void timer_keeper_before_handler(struct muster_worker *w, const char *queue);
 void timer_keeper_after_handler(struct muster_worker *w, int64_t took_ms);
 

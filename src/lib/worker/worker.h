@@ -3,7 +3,7 @@
  * The worker: one structure, and which file answers for which part of it. A file writes its own part; the others read
  * it, or call the file's functions.
  *
- *   worker.c            the worker's life: its states, and who calls muster_worker_*()
+ *   worker.c            the worker's life: its states; making, running and freeing it
  *   options.c           what the program asked for
  *   tell.c              events and refusals, told to the program
  *   connection.c        the two connections
