@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The turn of the worker's loop, in its one order:
+ * A round: what a worker does in one turn of its loop, in its one order:
  *
  *   answers   libevent calls what came in: answers and messages of the links, ends of child processes, timers, the note
  *             of another thread. They change the table of processes and what the worker knows, tell the program, and

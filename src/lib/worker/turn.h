@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The turn of the loop, and its parts: what was posted, what starts, what is said to Redis. See round.c for the order.
+ * A round, which is a turn of the loop, and its parts: what was posted, what starts, what is said to Redis. round.c has
+ * the order.
  */
 #ifndef TURN_H
 #define TURN_H
@@ -34,7 +35,7 @@ struct turns {
 /* ---- round.c ---- */
 int round_new(struct muster_worker *w);
 void round_free(struct muster_worker *w);
-/* Something is to be started, said or checked: at the end of this turn of the loop. */
+/* Something must be started, said or checked: in a round at the end of this turn of the loop. */
 void round_due(struct muster_worker *w);
 /* Is the caller the loop's thread? */
 bool round_is_in_loop(const struct muster_worker *w);

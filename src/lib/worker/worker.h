@@ -13,7 +13,7 @@
  *   timer_keeper.c      moving what is due, if this worker keeps the timer
  *   serve.c, leave.c    the queues it serves, and serving one no longer
  *   wake.c              messages; readback.c: asking Redis what it holds; accept.c: a process arrives
- *   round.c             the turn of the loop: the order in which everything below is done
+ *   round.c             a round, which is a turn of the loop: the order in which everything below is done
  *   dispatch.c          starting handlers; limit.c: time limits
  *   turn.c              what ended and what can be taken, in one script call
  *   process.c, end.c    the table of processes, and what their end means
