@@ -3,20 +3,24 @@
  * The blocking client: enqueue tasks, take them under a lease, cancel, pause and delete, and look at queues, workers,
  * processes and failures.
  *
- * A client holds one connection to Redis. One thread per client at a time; different clients are independent. Every
- * call blocks for its round trips, none of which waits longer than the client's `timeout_ms` without a byte moving.
- * After E_CONN or E_TIMEOUT the next call connects again by itself (not with a connection that was handed in).
+ * A client holds one connection to Redis. Only one thread may use a client at a time; different clients are
+ * independent. Every call blocks for its round trips. It gives up when no byte has moved for the client's `timeout_ms`.
+ * After E_CONN or E_TIMEOUT the next call connects again by itself, except on a connection that the caller passed in.
  *
  * The library installs no signal handlers, and a dead connection raises no SIGPIPE in the program.
  *
  * Names. A queue's name is 1 to 200 bytes without control characters (bytes below 0x20, and 0x7f). A worker's id is 1
- * to 64 of [A-Za-z0-9._-] and does not begin with a dot. A prefix is the same with `{` and `}` allowed.
+ * to 64 of [A-Za-z0-9._-] and does not begin with a dot. A prefix follows the same rule, and may also hold `{` and `}`.
  *
- * Rows. Lists are handed out a row at a time: the row and all it points to are borrowed until the callback returns;
- * non-zero from it ends the listing, which then returns MUSTER_OK. A callback must not use the same client.
+ * Rows. A list is passed to a callback one row at a time. The row and everything it points to are borrowed until the
+ * callback returns. If the callback returns non-zero, the listing ends and returns MUSTER_OK. A callback must not use
+ * the same client.
  *
- * Any call that talks to Redis may answer MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_REDIS or
- * _E_FORMAT with the meaning given in error.h; below, a call lists those errors that say something more.
+ * Any call that talks to Redis may return MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_REDIS or
+ * _E_FORMAT with the meaning given in error.h. Below, a call lists only the errors that mean something more.
+ *
+ * `size` is the first field of every options struct. Set it to the struct's sizeof: a later version of the library
+ * then knows which fields the program has.
  */
 #ifndef MUSTER_CLIENT_H
 #define MUSTER_CLIENT_H
@@ -48,49 +52,51 @@ struct muster_bytes {
     size_t len;
 };
 
-/*
- * Zero means default. All strings are copied.
- *
- *   size          sizeof(struct muster_client_options)
- *   url           `redis://[user][:password]@host:port/db` or `unix:///path/to.sock?db=n`; `%XX` in user, password and
- *                 path. Default: redis://127.0.0.1:6379. No TLS: `rediss://` is refused.
- *   prefix        what all keys of the namespace begin with; default "muster". `{mail}` keeps all of it in one slot
- *                 of a cluster.
- *   timeout_ms    how long connecting may take, and how long an answer may keep the caller waiting; default 5000
- *   max_task_len  larger tasks are refused with E_TOO_BIG; default 64 MiB, at most 512 MiB (what Redis takes)
- *   redis         a connected hiredis context, authenticated and with its database selected, instead of `url`. It
- *                 stays the caller's, who frees it after the client and must not use it during a call. Once broken,
- *                 each call answers E_CONN.
- */
+/* Zero or NULL means the default. All strings are copied. */
 struct muster_client_options {
-    size_t size;
+    size_t size; /* sizeof(struct muster_client_options) */
+
+    /* `redis://[user][:password]@host:port/db` or `unix:///path/to.sock?db=n`; user, password and path may hold `%XX`.
+     * Default: redis://127.0.0.1:6379. There is no TLS: `rediss://` is refused. */
     const char *url;
+
+    /* All keys of the namespace begin with it; default "muster". A prefix in braces, such as `{mail}`, keeps the whole
+     * namespace in one slot of a cluster. */
     const char *prefix;
+
+    /* How long connecting may take, and how long a call waits for an answer without receiving a byte; default 5000. */
     int timeout_ms;
+
+    /* Larger tasks are refused with E_TOO_BIG. Default 64 MiB; at most 512 MiB, the limit of Redis. */
     size_t max_task_len;
+
+    /* Used instead of `url`: a connected hiredis context, authenticated, with its database selected. It stays the
+     * caller's: free it after the client, and do not use it during a call. Once it is broken, each call returns
+     * E_CONN. */
     struct redisContext *redis;
 };
 
 /*
  * Make a client. Nothing is sent: the first call connects. `o` may be NULL for all defaults.
  *
- * On success `*out` is the caller's, to be freed with muster_client_free(); on failure it is NULL.
+ * On success the caller owns `*out` and frees it with muster_client_free(). On failure it is NULL.
  *
  * Returns MUSTER_OK, MUSTER_E_NOMEM, or
- *   MUSTER_E_INVALID  the URL, the prefix or a number is not allowed. Why: muster_url_check(), muster_prefix_check().
+ *   MUSTER_E_INVALID  the URL, the prefix or a number is not allowed; muster_url_check() and muster_prefix_check() say
+ *                     why
  */
 MUSTER_API int muster_client_new(struct muster_client **out, const struct muster_client_options *o) MUSTER_MUST_CHECK;
 
 /* Close the connection and free the client. NULL is allowed. */
 MUSTER_API void muster_client_free(struct muster_client *c);
 
-/* What the last failed call of this client met, in words for people: what happened, to what. "" before the first
- * failure. Valid until the next call on the client. */
+/* Why the last failed call of this client failed, in words for people; "" before the first failure. The string is valid
+ * until the next call on the client. */
 MUSTER_API const char *muster_client_error(const struct muster_client *c);
 
 /*
- * Is this name allowed? NULL if so, else a static string that says what is wrong with it. `name` may be NULL (wrong).
- * Nothing is sent. Any thread.
+ * Check whether a name is allowed. Returns NULL if it is, or a static string that says what is wrong with it. `name`
+ * may be NULL, which is not allowed as a name. Nothing is sent. Any thread.
  */
 MUSTER_API const char *muster_queue_check(const char *name);
 MUSTER_API const char *muster_worker_id_check(const char *id);
@@ -99,49 +105,51 @@ MUSTER_API const char *muster_url_check(const char *url);
 MUSTER_API const char *muster_process_id_check(const char *process);
 
 /*
- * Enqueue one task: at once into the hands of an idle worker of the queue, else to the end of the queue.
+ * Enqueue one task. It goes straight to an idle worker of the queue, or to the end of the queue if none is idle.
  *
- * The bytes go as they are; the empty task is allowed. One round trip. `waiting`, if not NULL, gets how
- * many tasks wait in the queue afterwards (0 when a worker got it). What is in the queue is the plain bytes in a Redis
- * list, so `LPUSH <prefix>:queues:<queue> <task>` by any program does the same, only without the hand-over.
+ * The bytes are stored as they are; an empty task is allowed. The call takes one round trip. `waiting`, if not NULL,
+ * receives how many tasks then wait in the queue (0 when a worker got it). A queue is a Redis list of plain bytes, so
+ * `LPUSH <prefix>:queues:<queue> <task>` by any program does the same, but does not hand the task to an idle worker.
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_INVALID  the queue's name; nothing was sent
  *   MUSTER_E_TOO_BIG  the task is longer than `max_task_len`; nothing was sent
  *   MUSTER_E_FULL     nothing was enqueued
- *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  the task may or may not be enqueued; enqueueing it again may do so twice
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  the task may or may not be enqueued; if you enqueue it again, it may be there
+ *                     twice
  */
 MUSTER_API int muster_task_enqueue(struct muster_client *c, const char *queue, const void *task, size_t len,
                                    uint64_t *waiting) MUSTER_MUST_CHECK;
 
-/*
- *   size        sizeof(struct muster_enqueue_options)
- *   at_front    the tasks are the next out, tasks[0] first
- *   request_id  1 to 200 bytes without control characters, copied: sent again under the same id within an hour, as
- *               after E_CONN, the same call adds nothing and answers as the first did. Costs a record in Redis for that
- *               time, which outlives the queue, should it be deleted
- */
+/* Zero or NULL means the default. */
 struct muster_enqueue_options {
-    size_t size;
+    size_t size; /* sizeof(struct muster_enqueue_options) */
+
+    /* Put the tasks at the front of the queue: they are the next out, tasks[0] first. */
     int at_front;
+
+    /* 1 to 200 bytes without control characters, copied. If the same call is sent again under this id within an hour
+     * (after E_CONN, for example), it adds nothing and returns what the first call returned. An id costs one record in
+     * Redis for that hour; the record stays even if the queue is deleted. */
     const char *request_id;
 };
 
-/* Up to so many tasks of together so many bytes are enqueued atomically, by one script. */
+/* At most this many tasks, and this many bytes in total, are enqueued atomically, by one script. */
 #define MUSTER_ENQUEUE_ATOMIC_TASKS 1000
 #define MUSTER_ENQUEUE_ATOMIC_BYTES ((size_t)1024 * 1024)
 
 /*
- * Enqueue `n` tasks, in their order. `o` may be NULL. With `n` 0 nothing is enqueued and `*waiting` tells the length.
+ * Enqueue `n` tasks in their order. `o` may be NULL. If `n` is 0, nothing is enqueued and `*waiting` receives the
+ * queue's length.
  *
- * Up to MUSTER_ENQUEUE_ATOMIC_TASKS tasks and _BYTES bytes go in one script: all or none. More go in pipelined chunks:
- * workers begin with the first chunk while the rest is on its way, and a failure in between leaves a part enqueued, of
- * which a heartbeat tells the workers.
+ * Up to MUSTER_ENQUEUE_ATOMIC_TASKS tasks and MUSTER_ENQUEUE_ATOMIC_BYTES bytes go in one script: all or none. More are
+ * sent in pipelined chunks. Workers begin with the first chunk while the rest is on its way. A failure in between
+ * leaves a part enqueued; workers find it at their next heartbeat.
  *
- * With a request id every chunk goes by its own script, one after the other; after a failure in between, the same call
- * under the same id enqueues what is missing, and only that.
+ * With a request id each chunk is a script of its own, and one is sent after the other. After a failure in between, the
+ * same call under the same id enqueues what is missing, and nothing else.
  *
- * Returns as muster_task_enqueue(); names and lengths of all tasks are checked before anything is sent. And
+ * The names and lengths of all tasks are checked before anything is sent. Returns as muster_task_enqueue(), and
  *   MUSTER_E_EXISTS  the request id was used with another queue or other tasks; nothing was enqueued
  */
 MUSTER_API int muster_task_enqueue_many(struct muster_client *c, const char *queue, const struct muster_bytes *tasks,
@@ -157,177 +165,162 @@ struct muster_task {
 typedef int muster_task_fn(const struct muster_task *task, void *arg);
 
 /*
- * Look at up to `n` waiting tasks from position `from` on, in the order in which they will come out; nothing is taken.
- * Read in pages (LRANGE), so under a moving queue a task may be seen twice or not at all. A queue that does not exist
- * is an empty one.
+ * Look at up to `n` waiting tasks from position `from` on, in the order in which they will come out. Nothing is taken.
+ * The list is read in pages (LRANGE): if the queue changes meanwhile, a task may be seen twice or not at all. A queue
+ * that does not exist is empty.
  */
 MUSTER_API int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, uint64_t n,
                                 muster_task_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
-/* How many tasks wait in the queue (LLEN); 0 for one that does not exist. */
+/* How many tasks wait in the queue (LLEN); 0 if it does not exist. */
 MUSTER_API int muster_queue_length(struct muster_client *c, const char *queue, uint64_t *waiting) MUSTER_MUST_CHECK;
 
-/*
- *   name       valid until the callback returns
- *   waiting    tasks and jobs that can be taken
- *   running    processes: tasks and jobs in the hands of workers
- *   delayed    tasks that wait for a retry's delay to pass, and scheduled jobs
- *   depends    jobs that wait for other jobs
- *   recurring  jobs that make others
- *   complete   jobs whose records are kept
- *   failed     tasks and jobs on the queue's failed list
- *   cancelled  tasks that were cancelled, since the queue was last deleted or tidied away
- *   idle       workers that wait for a task of this queue
- *   paused     nothing is handed out
- */
+/* A queue, and how much it holds. */
 struct muster_queue_info {
-    const char *name;
-    uint64_t waiting, running, delayed, depends, recurring, complete, failed, cancelled, idle;
-    int paused;
+    const char *name;   /* valid until the callback returns */
+    uint64_t waiting;   /* tasks and jobs that can be taken */
+    uint64_t running;   /* processes: tasks and jobs in the hands of workers, or leased */
+    uint64_t delayed;   /* tasks that wait until a retry's delay is over, and scheduled jobs */
+    uint64_t depends;   /* jobs that wait for other jobs */
+    uint64_t recurring; /* jobs that make others */
+    uint64_t complete;  /* complete jobs whose records are kept */
+    uint64_t failed;    /* tasks and jobs on the queue's failed list */
+    uint64_t cancelled; /* tasks that were cancelled since the queue was last deleted or tidied away */
+    uint64_t idle;      /* workers that wait for a task of this queue */
+    int paused;         /* non-zero: nothing is handed out */
 };
 typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
 
-/* The queues of the namespace, oldest name first: those that hold something, and those that workers serve. A queue that
- * only a bare LPUSH has made is among them once a worker serves it or a call of muster has used it. */
+/* List the queues of the namespace, oldest name first: those that hold something and those that workers serve. A queue
+ * that was made by a bare LPUSH appears once a worker serves it or a call of muster has used it. */
 MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
- * Pause a queue: from now on nothing of it is taken or handed over; what runs goes on, what is enqueued waits. Resume
- * hands over what waits to whoever is idle. Both are OK when it was so already, and for a queue that does not exist
- * yet. (qless's pause and unpause.)
+ * Pause a queue: nothing of it is taken or handed over from now on. What runs goes on; what is enqueued waits. Resuming
+ * hands what waits to idle workers. Pausing a paused queue or resuming one that is not paused is no error; neither is a
+ * queue that does not exist yet. (qless's pause and unpause.)
  *
- * Returns MUSTER_OK or MUSTER_E_INVALID: the queue's name.
+ * Returns MUSTER_OK, or MUSTER_E_INVALID: the queue's name.
  */
 MUSTER_API int muster_queue_pause(struct muster_client *c, const char *queue) MUSTER_MUST_CHECK;
 MUSTER_API int muster_queue_resume(struct muster_client *c, const char *queue) MUSTER_MUST_CHECK;
 
 /*
- * Delete a queue: everything of it that waits, is delayed or has failed is gone for good, and so are its settings, and
- * all its jobs but those in work (1 000 per script; jobs elsewhere that wait for one of them fail, group "dependency").
- * What is in work may finish; its owners are told (MUSTER_EVENT_DELETED), and whatever else becomes of it, it is
- * dropped. Workers go on serving the name: what is enqueued afterwards is a new queue. `waiting` gets how many waited
- * or were delayed, `running` how many were in work; either may be NULL. (worqr's deleteQueue, without its
+ * Delete a queue. Everything of it that waits, is delayed or has failed is gone for good, and so are its settings and
+ * all its jobs except those that run. Jobs go 1 000 per script; jobs of other queues that wait for one of them fail,
+ * group "dependency". What runs may finish: its owners are told (MUSTER_EVENT_DELETED), and after any other end it is
+ * dropped. Workers go on serving the name: what is enqueued afterwards is in a new queue. `waiting` receives how many
+ * tasks waited or were delayed, `running` how many ran; either may be NULL. (worqr's deleteQueue, without its
  * resurrection.)
  *
- * Returns MUSTER_OK, MUSTER_E_INVALID: the queue's name, or MUSTER_E_REDIS: a key of it has a wrong type, and nothing
- * was changed.
+ * Returns MUSTER_OK, or
+ *   MUSTER_E_INVALID  the queue's name
+ *   MUSTER_E_REDIS    a key of the queue has a wrong type; nothing was changed
  */
 MUSTER_API int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *waiting,
                                    uint64_t *running) MUSTER_MUST_CHECK;
 
-/*
- *   id              the worker's
- *   epoch           which life of that id: larger is later
- *   host, version   as the worker stated them; "" if it did not
- *   pid             of its process on that host
- *   alive           its liveness key is there
- *   permanent       it is never swept
- *   heard_ms        how long ago it was last heard; -1: unknown (not alive)
- *   ttl_ms          after so long without a heartbeat it counts as failed
- *   started_at_ms   Unix time by Redis' clock
- *   hands, held     how many processes it can hold at once, and how many it holds
- *   queues          n_queues names: what it has served in this life
- */
+/* A registered worker. */
 struct muster_worker_info {
     const char *id;
-    uint64_t epoch;
-    const char *host, *version;
-    int64_t pid;
-    int alive, permanent;
-    int64_t heard_ms, ttl_ms, started_at_ms;
-    uint64_t hands, held;
-    const char *const *queues;
+    uint64_t epoch;            /* which life of this id: a larger one is later */
+    const char *host;          /* as the worker stated it; "" if it did not */
+    const char *version;       /* the same */
+    int64_t pid;               /* of the worker's program on that host */
+    int alive;                 /* non-zero: its liveness key exists */
+    int permanent;             /* non-zero: it is never swept */
+    int64_t heard_ms;          /* how long ago it was last heard; -1: unknown (not alive) */
+    int64_t ttl_ms;            /* it counts as failed when this long has passed without a heartbeat */
+    int64_t started_at_ms;     /* Unix time by Redis' clock */
+    uint64_t hands;            /* how many processes it can hold at once */
+    uint64_t held;             /* how many it holds */
+    const char *const *queues; /* n_queues names: the queues that it has served in this life */
     size_t n_queues;
 };
 typedef int muster_worker_fn(const struct muster_worker_info *worker, void *arg);
 
-/* The registered workers, by when their life ends without another heartbeat. */
+/* List the registered workers. The first one is the one whose life would end first without another heartbeat. */
 MUSTER_API int muster_worker_list(struct muster_client *c, muster_worker_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
-/*
- *   id             `<worker>:<token>:<queue>`
- *   worker, queue  whose hands, and from where
- *   token          rises with every take in the namespace: the fencing token
- *   started_at_ms  when it was taken, Unix time by Redis' clock
- *   ends_at_ms     a lease's end, Unix time by Redis' clock; 0: it is a worker's
- *   cancelled      it, or its queue, was cancelled or deleted: only a finish still counts
- *   progress       the last note of muster_process_progress() or muster_lease_extend(); "" if there is none
- *   task, len      the task's bytes, or a job's data
- *   job            the job's id; NULL: a plain task
- *   record         muster_lease_take() only: the job's record, without history, `after` and `before`; else NULL
- */
 struct muster_job;
+
+/* A process: a task or job in somebody's hands. */
 struct muster_process_info {
-    const char *id, *worker, *queue, *job;
+    const char *id;     /* `<worker>:<token>:<queue>` */
+    const char *worker; /* in whose hands it is */
+    const char *queue;  /* where it came from */
+    const char *job;    /* the job's id; NULL: a plain task */
+
+    /* muster_lease_take() only: the job's record, without history, `after` and `before`; NULL otherwise. */
     const struct muster_job *record;
-    uint64_t token;
-    int64_t started_at_ms, ends_at_ms;
-    int cancelled;
-    const char *progress;
-    const void *task;
+
+    uint64_t token;        /* rises with every take in the namespace: the fencing token */
+    int64_t started_at_ms; /* when it was taken, Unix time by Redis' clock */
+    int64_t ends_at_ms;    /* when its lease ends, Unix time by Redis' clock; 0: it is a worker's and has no lease */
+    int cancelled;         /* non-zero: it was cancelled, or its queue was deleted: only a finish still counts */
+    const char *progress;  /* the last note of muster_process_progress() or muster_lease_extend(); "" if none */
+    const void *task;      /* the task's bytes, or the job's data */
     size_t len;
 };
 typedef int muster_process_row_fn(const struct muster_process_info *process, void *arg);
 
-/*
- * Which processes to list; a NULL member does not restrict.
- *
- *   size    sizeof(struct muster_process_filter)
- *   queue   only of this queue
- *   worker  only of this worker
- *   task    only with exactly these bytes
- */
+/* Which processes to list. A NULL field does not restrict. */
 struct muster_process_filter {
-    size_t size;
-    const char *queue, *worker;
-    const struct muster_bytes *task;
+    size_t size;                     /* sizeof(struct muster_process_filter) */
+    const char *queue;               /* only of this queue */
+    const char *worker;              /* only of this worker */
+    const struct muster_bytes *task; /* only with exactly these bytes */
 };
 
-/* The worker's id under which tasks are that somebody holds by a lease. */
+/* The worker id that owns leased tasks. */
 #define MUSTER_LEASE_ID ".lease"
 
 /*
- * The processes: tasks in the hands of registered workers, worker by worker and queue by queue, in no order within
- * one, then those under leases. `f` may be NULL. Read in pages (HSCAN): one that ends or begins meanwhile may or may
- * not be seen, or be seen twice.
+ * List the processes. Those of registered workers come first, worker by worker and queue by queue, in no order within
+ * one; then those under leases. `f` may be NULL. The list is read in pages (HSCAN): a process that begins or ends
+ * meanwhile may be missing, or be seen twice.
  */
 MUSTER_API int muster_process_list(struct muster_client *c, const struct muster_process_filter *f,
                                    muster_process_row_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
- * Declare a worker dead, alive or not: its life of that id ends, its tasks go back to the front of their queues in the
- * order in which it took them. If it lives, it learns it from its next call and registers anew; ends of what it had in
- * hand no longer count. `given_back`, if not NULL, gets the number of tasks. The only way, but a new start of its id,
- * to end a permanent worker that does not come back. (worqr's failWorker.)
+ * Declare a worker dead, alive or not. This life of its id ends, and its tasks go back to the front of their queues in
+ * the order in which it took them. If it is alive, its next call tells it so; it registers again, and the ends of what
+ * it had in hand no longer count. `given_back`, if not NULL, receives the number of tasks. A permanent worker that does
+ * not come back can be ended only by this call or by a new start of its id. (worqr's failWorker.)
  *
- * Returns MUSTER_OK, or MUSTER_E_INVALID: the id; MUSTER_E_NOT_FOUND: no such worker; MUSTER_E_REDIS: a key of it has a
- * wrong type. Then nothing was changed.
+ * Returns MUSTER_OK; or, with nothing changed,
+ *   MUSTER_E_INVALID    the id
+ *   MUSTER_E_NOT_FOUND  there is no such worker
+ *   MUSTER_E_REDIS      a key of the worker has a wrong type
  */
 MUSTER_API int muster_worker_fail(struct muster_client *c, const char *worker, uint64_t *given_back) MUSTER_MUST_CHECK;
 
 /*
- * Sweep all dead workers now, as every worker's heartbeat does: those whose life has ended and whose grace after a
- * stall of Redis is over. `workers`, if not NULL, gets how many this call swept. (worqr's cleanupWorkers.)
+ * Sweep all dead workers now, as every worker's heartbeat does. A worker is dead when its life has ended and any grace
+ * after a stall of Redis is over. `workers`, if not NULL, receives how many this call swept. (worqr's cleanupWorkers.)
  *
- * Returns MUSTER_OK, or MUSTER_E_REDIS: a worker with a key of a wrong type was passed over, unchanged, and all others
- * were swept. muster_client_error() names the last such worker and its key.
+ * Returns MUSTER_OK, or
+ *   MUSTER_E_REDIS  a worker that has a key of a wrong type was left unchanged, and all others were swept;
+ *                   muster_client_error() names the last such worker and its key
  */
 MUSTER_API int muster_client_sweep(struct muster_client *c, uint64_t *workers) MUSTER_MUST_CHECK;
 
 /*
- * Cancel a task: all its copies in this queue. Those that wait or are delayed are removed at once and never start;
- * `waiting` gets how many. Those in work are marked, `running` gets how many: their owners are told, by a message and
- * by every heartbeat (MUSTER_STOP_CANCELLED), and from now on only a finish still counts: given back, retried, failed
- * or swept, they are gone. So each ends finished or cancelled. Either pointer may be NULL. Copies on the failed list
- * stay. O(what waits and runs in the queue). (worqr's cancelTasks.)
+ * Cancel a task: all its copies in this queue. Copies that wait or are delayed are removed at once and never start;
+ * `waiting` receives how many. Copies that run are marked; `running` receives how many. Their owners are told by a
+ * message and by every heartbeat (MUSTER_STOP_CANCELLED). From now on only a finish of such a copy counts: if it is
+ * given back, retried, failed or swept, it is gone. So each copy ends either finished or cancelled. Either pointer may
+ * be NULL. Copies on the failed list stay. O(what waits and runs in the queue). (worqr's cancelTasks.)
  *
- * Returns MUSTER_OK, also when there was no copy; MUSTER_E_INVALID: the queue's name; MUSTER_E_REDIS: a key has a wrong
- * type, and nothing was changed.
+ * Returns MUSTER_OK, also when there was no copy; or
+ *   MUSTER_E_INVALID  the queue's name
+ *   MUSTER_E_REDIS    a key has a wrong type; nothing was changed
  */
 MUSTER_API int muster_task_cancel(struct muster_client *c, const char *queue, const void *task, size_t len,
                                   uint64_t *waiting, uint64_t *running) MUSTER_MUST_CHECK;
 
-/* Cancel one process. As muster_task_cancel(); MUSTER_E_LOST: there is no such process (any more). */
+/* Cancel one process, as muster_task_cancel() does. MUSTER_E_LOST: the process does not exist, or no longer exists. */
 MUSTER_API int muster_process_cancel(struct muster_client *c, const char *process) MUSTER_MUST_CHECK;
 
 /* ---- leases: tasks without a worker ---- */
@@ -336,56 +329,65 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
 #define MUSTER_LEASE_TAKE_MAX 1000
 
 /*
- * Take up to `n` tasks (at most MUSTER_LEASE_TAKE_MAX) under a lease of `lease_ms`, counted by Redis' clock. Who knows
- * a process' id is its owner: any client may end it. When the lease lapses first, the task goes back to the front of
- * the queue and the process is nobody's; that counts as a crash (three, and the task is on the failed list). Delayed
- * tasks that are due and leases that have lapsed are moved first. (redis-work-queue's lease.)
+ * Take up to `n` tasks (at most MUSTER_LEASE_TAKE_MAX) under a lease of `lease_ms`, counted by Redis' clock. The
+ * process id is all that an owner needs: any client that knows it may end the process. If the lease lapses first, the
+ * task goes back to the front of the queue and the process is nobody's. That counts as a crash; after three crashes the
+ * task goes to the failed list. Before anything is taken, delayed tasks that are due and leases that have lapsed are
+ * moved. (redis-work-queue's lease.)
  *
- * With `wait_ms` over 0 it waits up to so long for the first task: woken by whoever enqueues, never polling, on a
- * second connection of the client's. Not with a connection that was handed in: MUSTER_E_STATE. Workers that are idle on
- * the queue are served before those who wait here.
+ * If `wait_ms` is above 0, the call waits up to that long for the first task. It does not poll: it listens on a second
+ * connection of the client, and whatever makes work available wakes it. A client whose connection was passed in cannot
+ * wait: MUSTER_E_STATE. Idle workers of the queue are served before callers that wait here.
  *
- * Once tasks are taken `fn` is called for each, until it returns non-zero; the others are leased all the same.
+ * `fn` is called for each task that was taken, until it returns non-zero. The remaining tasks are leased all the same.
  *
- * Returns MUSTER_OK: at least one was taken; or
- *   MUSTER_E_NOT_FOUND  there was none (in time), or the queue is paused
+ * Returns MUSTER_OK when at least one task was taken, or
+ *   MUSTER_E_NOT_FOUND  there was no task (in time), or the queue is paused
  *   MUSTER_E_INVALID    the queue's name, n, lease_ms (1 to MUSTER_LEASE_MAX_MS) or wait_ms
- *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  some may have been taken: they come back when the lease lapses
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  some tasks may have been taken: they come back when the lease lapses
  */
 MUSTER_API int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms,
                                  int64_t wait_ms, muster_process_row_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
-/*
- *   size      sizeof(struct muster_finish_options)
- *   result    bytes for those who listen (muster_queue_listen()), and for a job's record; NULL: none, which is not the
- *             same as no bytes
- *   next      a job only: done here, it goes on to this queue, after `delay_ms`, and when the n_after jobs `after` are
- *             complete (muster_process_set_next()); NULL: nowhere
- */
+/* What a finish does besides ending the process. Zero or NULL: nothing. */
 struct muster_finish_options {
-    size_t size;
+    size_t size; /* sizeof(struct muster_finish_options) */
+
+    /* Bytes for those who listen (muster_queue_listen()), and for a job's record. NULL: no result, which differs from a
+     * result of no bytes. */
     const struct muster_bytes *result;
+
+    /* A job only: it is done in this queue and goes on to this one, as muster_process_set_next() says. NULL: it goes
+     * nowhere. */
     const char *next;
+
+    /* With `next`: how long the job waits there. */
     int64_t delay_ms;
+
+    /* With `next`: the ids of n_after jobs that must be complete before it. */
     const char *const *after;
     size_t n_after;
 };
 
 /*
- * End a process by its id: of a lease, or of a worker, who is then told MUSTER_STOP_LOST. The same ends as a handler's:
- * finish; give back to the front of the queue (a job: to where it was); retry after `delay_ms` at the end of the queue
- * (-1: a task at once, a job after its own backoff; a job that has had all its retries fails instead, group
- * "failed-retries"); fail onto the failed list with a group (NULL: "failed"; 1 to 200 bytes without control characters)
- * and a message (NULL: none; up to 64 KiB). `o` may be NULL.
+ * End a process by its id. It is a lease's or a worker's; in the second case the worker's handler is told
+ * MUSTER_STOP_LOST. The ends are those of a handler:
+ *   finish     done; `o` may be NULL
+ *   give back  to the front of the queue; a job goes to where it was
+ *   retry      to the end of the queue after `delay_ms`. With -1 a task is retried at once, a job after its own
+ *              backoff. A job that has had all its retries fails instead, group "failed-retries"
+ *   fail       onto the failed list, with a group (NULL: "failed"; 1 to 200 bytes without control characters) and a
+ *              message (NULL: none; up to 64 KiB)
  *
- * Returns MUSTER_OK, once for each process; or
+ * Returns MUSTER_OK only once for each process; or
  *   MUSTER_E_STATE    `next` for a task that is no job; nothing was changed
- *   MUSTER_E_INVALID  `after` names a job for which it cannot wait: itself, one that waits for it, a recurring one;
- *                     nothing was changed
- *   MUSTER_E_LOST     it was ended before, its lease lapsed, or there never was one; nothing was changed
+ *   MUSTER_E_INVALID  `after` names a job for which this one cannot wait: itself, a job that waits for it, or a
+ *                     recurring one; nothing was changed
+ *   MUSTER_E_LOST     it was ended before, its lease lapsed, or it never existed; nothing was changed
  *   MUSTER_E_INVALID, MUSTER_E_TOO_BIG  the id or another argument; nothing was sent
  *   MUSTER_E_REDIS    a key of its queue has a wrong type; nothing was changed
- *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  unknown. Said again, E_LOST may then mean that the first one counted
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  it may or may not have ended. If you call again, E_LOST may mean that the first
+ *                     call counted
  */
 MUSTER_API int muster_lease_finish(struct muster_client *c, const char *process,
                                    const struct muster_finish_options *o) MUSTER_MUST_CHECK;
@@ -396,96 +398,87 @@ MUSTER_API int muster_lease_fail(struct muster_client *c, const char *process, c
 
 #define MUSTER_PROGRESS_MAX 4096
 
-/*
- *   size      sizeof(struct muster_extend_options)
- *   lease_ms  the lease ends so long from now; 0: as it is
- *   progress  a note that the list of processes shows, up to MUSTER_PROGRESS_MAX bytes; "": none any more; NULL: as it
- *             is
- *   data      a job only: its new data, which the next taker gets; NULL: as they are
- */
+/* What to change of a process. Zero or NULL leaves it as it is. */
 struct muster_extend_options {
-    size_t size;
+    size_t size; /* sizeof(struct muster_extend_options) */
+
+    /* The lease ends this long from now. */
     int64_t lease_ms;
+
+    /* A note that the list of processes shows, up to MUSTER_PROGRESS_MAX bytes; "" removes the note. */
     const char *progress;
+
+    /* A job only: its new data, which the next taker gets. */
     const struct muster_bytes *data;
 };
 
 /*
- * Extend a lease, say how far the work is, or give a job new data. MUSTER_E_STATE: the process was cancelled (it is
- * still the caller's to finish or give back), a lease was asked for on a worker's process, which has none, or data for
- * a task that is no job; nothing was changed. Else as muster_lease_finish().
+ * Extend a lease, say how far the work is, or give a job new data. Returns as muster_lease_finish(), and
+ *   MUSTER_E_STATE  the process was cancelled (the caller may still finish it or give it back); or a lease was asked
+ *                   for on a worker's process, which has none; or data for a task that is no job. Nothing was changed
  */
 MUSTER_API int muster_lease_extend(struct muster_client *c, const char *process,
                                    const struct muster_extend_options *o) MUSTER_MUST_CHECK;
 
 /* ---- the failed list ---- */
 
-/* The failed list of a queue keeps its newest entries: so many, of so many bytes together, for so long. */
+/* The failed list of a queue keeps its newest entries: at most this many, this many bytes in total, for this long. */
 #define MUSTER_FAILED_MAX 10000
 #define MUSTER_FAILED_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define MUSTER_FAILED_AGE_MAX_MS ((int64_t)7 * 24 * 3600 * 1000)
 
-/*
- * A task that failed.
- *
- *   entry           names it: for muster_failed_replay() and _drop()
- *   process         whose end it was; its worker and token are in it; "" for a job that was in nobody's hands
- *   group, message  why
- *   failed_at_ms    Unix time by Redis' clock
- *   job             the job's id, NULL: a plain task
- *   task, len       the task's bytes, or the job's data
- */
+/* A task or job that failed. */
 struct muster_failure {
-    const char *entry, *queue, *process, *worker, *group;
-    struct muster_bytes message;
-    int64_t failed_at_ms;
-    const char *job;
-    const void *task;
+    const char *entry;           /* names this failure: for muster_failed_replay() and muster_failed_drop() */
+    const char *queue;           /* on whose failed list it is */
+    const char *process;         /* which process ended so; "" for a job that was in nobody's hands */
+    const char *worker;          /* who held that process */
+    const char *group;           /* why, in one word */
+    struct muster_bytes message; /* why, in more words */
+    int64_t failed_at_ms;        /* Unix time by Redis' clock */
+    const char *job;             /* the job's id; NULL: a plain task */
+    const void *task;            /* the task's bytes, or the job's data */
     size_t len;
 };
 typedef int muster_failure_fn(const struct muster_failure *failure, void *arg);
 
-/*
- * Which failures.
- *
- *   size     sizeof(struct muster_failed_filter)
- *   queue    of this queue; must be given
- *   group    only of this group; NULL: of all
- *   entries  n_entries of them, only these; NULL: all. Not together with `group`
- *   offset   leave out so many first; only for muster_failed_list()
- *   n        so many at most; 0: all
- */
+/* Which failures. */
 struct muster_failed_filter {
-    size_t size;
-    const char *queue, *group;
-    const char *const *entries;
+    size_t size;                /* sizeof(struct muster_failed_filter) */
+    const char *queue;          /* of this queue; must be given */
+    const char *group;          /* only of this group; NULL: of all */
+    const char *const *entries; /* only these n_entries; NULL: all. Not together with `group` */
     size_t n_entries;
-    uint64_t offset, n;
+    uint64_t offset; /* how many to leave out first; only for muster_failed_list() */
+    uint64_t n;      /* at most this many; 0: all */
 };
 
-/* The failures of a queue, newest first. Read in pages: one that comes or goes meanwhile may be missing or seen twice.
- * */
+/* List the failures of a queue, newest first. The list is read in pages: a failure that comes or goes meanwhile may be
+ * missing, or be seen twice. */
 MUSTER_API int muster_failed_list(struct muster_client *c, const struct muster_failed_filter *f, muster_failure_fn *fn,
                                   void *arg) MUSTER_MUST_CHECK;
 
 struct muster_failed_group {
-    const char *queue, *group;
+    const char *queue;
+    const char *group;
     uint64_t n;
 };
 typedef int muster_failed_group_fn(const struct muster_failed_group *group, void *arg);
 
-/* How many failures each group of a queue has; `queue` NULL: of every queue. (qless's failed.) */
+/* Count the failures of each group of a queue; `queue` NULL: of every queue. (qless's failed.) */
 MUSTER_API int muster_failed_groups(struct muster_client *c, const char *queue, muster_failed_group_fn *fn,
                                     void *arg) MUSTER_MUST_CHECK;
 
 /*
- * Replay: put failed tasks and jobs back to the end of their queue, the oldest failure first; a job's retries and
- * crashes begin anew; drop: forget them, a job with its record: jobs that wait for it fail, group "dependency". `n`, if
- * not NULL, gets how many. Many go in bounded steps; a failure in between leaves the rest on the list. (qless's
- * unfail.)
+ * Replay failures, or drop them. A replay puts tasks and jobs back to the end of their queue, the oldest failure first;
+ * the counts of a job's retries and crashes begin at 0 again. A drop forgets them, a job with its record; jobs that
+ * wait for such a job fail, group "dependency". `n`, if not NULL, receives how many were replayed or dropped. Large
+ * numbers go in bounded steps: a failed step leaves the rest on the list. (qless's unfail.)
  *
- * Returns MUSTER_OK; MUSTER_E_INVALID: the filter; MUSTER_E_NOT_FOUND: one of the entries is not (any more) on the
- * list, the others were seen to; MUSTER_E_REDIS: a key of the queue has a wrong type, nothing was changed.
+ * Returns MUSTER_OK, or
+ *   MUSTER_E_INVALID    the filter
+ *   MUSTER_E_NOT_FOUND  one of the entries is not, or no longer, on the list; the others were replayed or dropped
+ *   MUSTER_E_REDIS      a key of the queue has a wrong type; nothing was changed
  */
 MUSTER_API int muster_failed_replay(struct muster_client *c, const struct muster_failed_filter *f,
                                     uint64_t *n) MUSTER_MUST_CHECK;
@@ -500,58 +493,55 @@ enum muster_queue_event_type {
     MUSTER_QUEUE_DELETED    /* the queue was deleted */
 };
 
-/*
- *   process  done: whose end it was; else NULL
- *   worker   done: its owner; else NULL
- *   task     done, cancelled: the task's bytes
- *   result   done: what the finish brought along, NULL if nothing; else NULL
- */
+/* Something that happened in a queue. A field that the event does not have is NULL. */
 struct muster_queue_event {
     enum muster_queue_event_type type;
-    const char *queue, *process, *worker;
-    const void *task;
+    const char *queue;
+    const char *process; /* done: which one */
+    const char *worker;  /* done: who held it */
+    const void *task;    /* done, cancelled: the task's bytes */
     size_t len;
-    const struct muster_bytes *result;
+    const struct muster_bytes *result; /* done: the result that was given with the finish; NULL if none */
 };
 typedef int muster_queue_event_fn(const struct muster_queue_event *event, void *arg);
 
 /*
- * Listen to what happens in a queue, for `wait_ms` or until `fn` returns non-zero. Events are published only while
- * somebody listens (or the queue's `broadcast` setting is there), on the channels `<prefix>_<queue>_done`, `_cancel`
- * and `_delete`, and are heard at most once: who must not miss one looks at the queue. `ready`, if not NULL, is called
- * once when listening has begun: what happens from then on is heard. It may use another client, not this one. (worqr's
- * events.)
+ * Listen to what happens in a queue, for `wait_ms` or until `fn` returns non-zero. Events are published on the channels
+ * `<prefix>_<queue>_done`, `_cancel` and `_delete`, and only while somebody listens or the queue's setting `broadcast`
+ * is on. An event is heard at most once: a program that must not miss one has to look at the queue itself. `ready`, if
+ * not NULL, is called once when listening has begun: everything that happens after that is heard. If it returns
+ * non-zero, listening ends. It may use another client, but not this one. (worqr's events.)
  *
- * Returns MUSTER_OK when fn or `ready` ended it, MUSTER_E_TIMEOUT when the time is over, MUSTER_E_INVALID: the queue's
- * name or wait_ms; MUSTER_E_STATE: the client's connection was handed in.
+ * Returns MUSTER_OK when `fn` or `ready` ended it, or
+ *   MUSTER_E_TIMEOUT  `wait_ms` is over
+ *   MUSTER_E_INVALID  the queue's name or wait_ms
+ *   MUSTER_E_STATE    the client's connection was passed in
+ *   MUSTER_E_CONN     the connection broke, or Redis did not answer in time
  */
 MUSTER_API int muster_queue_listen(struct muster_client *c, const char *queue, int64_t wait_ms, int (*ready)(void *arg),
                                    muster_queue_event_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /* ---- check ---- */
 
-/*
- * Something that no rule allows.
- *
- *   key       where; the queue's name at its end may hold any byte but control characters
- *   what      what is wrong with it, and what was done or can be done
- *   repaired  it was put right
- */
+/* Something that no rule allows. */
 struct muster_damage {
-    const char *key, *what;
-    int repaired;
+    const char *key;  /* where; a queue's name at its end may hold any byte but control characters */
+    const char *what; /* what is wrong with it, and what was done or can be done */
+    int repaired;     /* non-zero: it was put right */
 };
 typedef int muster_damage_fn(const struct muster_damage *damage, void *arg);
 
 /*
- * Look through all keys of the namespace (SCAN, in bounded steps, on a live system) for what no rule allows: sets
- * without a registered worker, liveness keys and idle entries of nobody, work beside an idle worker, marks without a
- * process, counts that do not add up, keys of a wrong type or unknown kind; and jobs that are not in the one place that
- * their record says, that wait for nothing or for what is gone, or that only tags, histories and lists still name.
- * With `repair` what can be put right without losing anything is, each in one script; a key of a wrong or unknown type,
- * and a job's record that cannot be read, are left to people. `fn` is called for each.
+ * Look through all keys of the namespace for what no rule allows. It uses SCAN, in bounded steps, and may run on a live
+ * system. It finds: sets without a registered worker; liveness keys and idle entries that belong to nobody; work beside
+ * an idle worker; marks without a process; counts that do not add up; keys of a wrong type or an unknown kind; jobs
+ * that are not in the one place that their record states; jobs that wait for nothing, or for a job that is gone; and
+ * jobs that only tags, histories and lists still name.
  *
- * Returns MUSTER_OK when it looked through all, or `fn` ended it.
+ * With `repair`, whatever can be put right without losing anything is put right, each in one script. A key of a wrong
+ * or unknown type, and a job's record that cannot be read, are left to people. `fn` is called for each finding.
+ *
+ * Returns MUSTER_OK when it looked through all keys, or when `fn` ended it.
  */
 MUSTER_API int muster_client_check(struct muster_client *c, int repair, muster_damage_fn *fn,
                                    void *arg) MUSTER_MUST_CHECK;
