@@ -2,7 +2,8 @@
  *
  * All of muster: a worker-registry task queue on Redis.
  *
- * client.h is for programs that enqueue and look, worker.h for programs that do the work, error.h is shared by both.
+ * client.h is for programs that enqueue tasks and look at queues, job.h for jobs, and worker.h for programs that do the
+ * work; error.h is shared by all.
  */
 #ifndef MUSTER_H
 #define MUSTER_H
