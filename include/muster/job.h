@@ -304,7 +304,7 @@ struct muster_job_change {
     /* 1: track it; -1: no longer. */
     int track;
 
-    /* Wait for none of the jobs any more that it waits for. Only while it depends. */
+    /* Wait for no other job any longer. Only while it depends. */
     int not_after_all;
 
     /* n_tag tags to add. A tag that it has already is no error. */
