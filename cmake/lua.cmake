@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: MIT
 #
 # Embeds the Lua scripts as bytes: expands their includes, checks them, and writes lua_scripts.c and lua_scripts.h.
+# lua/README.md tells which folder holds what, and the laws for scripts and includes; this file checks them.
 #
 # At configure time this file gives muster_embed_lua(). At build time it runs itself as a script (cmake -P), so that an
-# edit to a script, an include, the list of errors or the list of keys embeds anew.
+# edit to a script, an include, the list of errors or the list of keys embeds again.
 #
-# Checked: every include exists, each once, none in a circle; the KEYS[n] and ARGV[n] that a script uses are those that
-# its header declares (ARGV[n...] declares the rest); includes use neither; every key literal `P .. 'name:'` is in the
-# list of src/lib/protocol/keys.h; every E_NAME is in the list of include/muster/error.h, whose number takes its place, and every
-# SETTING_NAME in the list of include/muster/job.h, whose default does.
+# Checked:
+#   names      no two scripts and no two includes have the same name, in whatever folders they lie
+#   includes   each one exists, none goes in a circle, none uses KEYS or ARGV; what an include or a script uses of
+#              another include, it includes itself, or by way of another; a name is defined by one include only;
+#              `--- @within "x"`: only x includes this one
+#   contracts  the KEYS[n] and ARGV[n] that a script uses are those that its header declares (ARGV[n...]: the rest)
+#   keys       every key literal `P .. 'name:'` is in the list of src/lib/protocol/keys.h
+#   numbers    every E_NAME is in the list of include/muster/error.h, whose number takes its place; every SETTING_NAME
+#              in the list of include/muster/job.h, whose default takes its place
 
 set(MUSTER_LUA_CMAKE ${CMAKE_CURRENT_LIST_FILE})
 
@@ -16,7 +22,7 @@ function(muster_embed_lua lua_dir out_dir)
   set(errors ${CMAKE_CURRENT_SOURCE_DIR}/include/muster/error.h)
   set(keys ${CMAKE_CURRENT_SOURCE_DIR}/src/lib/protocol/keys.h)
   set(settings ${CMAKE_CURRENT_SOURCE_DIR}/include/muster/job.h)
-  file(GLOB inputs CONFIGURE_DEPENDS ${lua_dir}/*.lua ${lua_dir}/include/*.lua)
+  file(GLOB_RECURSE inputs CONFIGURE_DEPENDS ${lua_dir}/*.lua)
   add_custom_command(
     OUTPUT ${out_dir}/protocol/lua_scripts.c ${out_dir}/protocol/lua_scripts.h
     COMMAND ${CMAKE_COMMAND} -DLUA_DIR=${lua_dir} -DOUT_DIR=${out_dir} -DERRORS=${errors} -DKEYS=${keys}
@@ -46,33 +52,149 @@ function(read_lua out file)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
+# ---- what there is: file_of_<include>, and the scripts' files in the order of their names
+
+file(GLOB_RECURSE files ${LUA_DIR}/*.lua)
+set(scripts "")
+set(pieces "")
+foreach(file ${files})
+  file(RELATIVE_PATH path ${LUA_DIR} ${file})
+  get_filename_component(name ${file} NAME_WE)
+  if(path MATCHES "^include/")
+    if(DEFINED file_of_${name})
+      message(FATAL_ERROR "lua/${path}: another include has this name: ${file_of_${name}}")
+    endif()
+    set(file_of_${name} ${file})
+    list(APPEND pieces ${name})
+  else()
+    if(DEFINED script_${name})
+      message(FATAL_ERROR "lua/${path}: another script has this name: ${script_${name}}")
+    endif()
+    set(script_${name} ${file})
+    list(APPEND scripts ${name})
+  endif()
+endforeach()
+list(SORT scripts)
+
+# ---- includes
+
+# The pieces that a text includes itself.
+function(mentions out text)
+  string(REGEX MATCHALL "\n--- @include \"[a-z_]+\"" found "\n${text}")
+  list(TRANSFORM found REPLACE ".*\"([a-z_]+)\"" "\\1")
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
 # Puts each included piece in place of its first mention. `open` is the path from the script to here, against circles.
 function(expand out file open)
   read_lua(text ${file})
-  get_filename_component(name ${file} NAME)
-  string(REGEX MATCHALL "\n--- @include \"[a-z_]+\"" mentions "\n${text}")
-  foreach(mention ${mentions})
-    string(REGEX REPLACE ".*\"([a-z_]+)\"" "\\1" piece "${mention}")
-    set(piece_file ${LUA_DIR}/include/${piece}.lua)
-    if(NOT EXISTS ${piece_file})
-      message(FATAL_ERROR "lua/${name}: there is no lua/include/${piece}.lua")
+  get_filename_component(name ${file} NAME_WE)
+  mentions(found "${text}")
+  foreach(piece ${found})
+    if(NOT DEFINED file_of_${piece})
+      message(FATAL_ERROR "lua/${name}.lua: there is no include ${piece}.lua")
     endif()
     if(";${open};" MATCHES ";${piece};")
-      message(FATAL_ERROR "lua/${name}: includes go in a circle: ${open};${piece}")
+      message(FATAL_ERROR "lua/${name}.lua: includes go in a circle: ${open};${piece}")
     endif()
     get_property(seen GLOBAL PROPERTY seen_pieces)
     set(piece_text "")
     if(NOT "${piece}" IN_LIST seen)
       set_property(GLOBAL APPEND PROPERTY seen_pieces ${piece})
-      expand(piece_text ${piece_file} "${open};${piece}")
-      if(piece_text MATCHES "(KEYS|ARGV)<LB>")
-        message(FATAL_ERROR "lua/include/${piece}.lua: an include gets what it needs as arguments, not from ${CMAKE_MATCH_1}")
-      endif()
+      expand(piece_text ${file_of_${piece}} "${open};${piece}")
     endif()
     string(REPLACE "--- @include \"${piece}\"\n" "${piece_text}" text "${text}")
   endforeach()
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
+
+# The code of a text: without its comments, and without what stands in quotes.
+function(code_of out text)
+  string(FIND "${text}" "<RB><RB>" head_end)
+  string(SUBSTRING "${text}" ${head_end} -1 text)
+  string(REGEX REPLACE "--[^\n]*" "" text "${text}")
+  string(REGEX REPLACE "\"[^\"\n]*\"" "''" text "${text}")
+  string(REGEX REPLACE "'[^'\n]*'" "''" text "${text}")
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+# The names that code defines: its local functions and variables; only those at the left margin, which others see, or
+# within blocks too.
+function(names_defined out code margin)
+  string(REGEX MATCHALL "${margin}local (function )?[A-Za-z_][A-Za-z_0-9, ]*" found "\n${code}")
+  list(TRANSFORM found REPLACE ".*local (function )?" "")
+  string(REGEX REPLACE "[, ]+" ";" found "${found}")
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
+# The names that code uses, as far as others may define them: the functions that it calls, and what begins with a
+# capital. Variables in small letters are not looked at: a parameter may have the same name.
+function(names_used out code)
+  string(REGEX MATCHALL "[^A-Za-z0-9_.:][a-z_]+\\(" calls "${code}")
+  string(REGEX MATCHALL "[^A-Za-z0-9_.:][A-Z][A-Za-z_]+" constants "${code}")
+  set(found ${calls} ${constants})
+  list(TRANSFORM found REPLACE "[^A-Za-z_]" "")
+  list(REMOVE_DUPLICATES found)
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
+# ---- what includes define (owner_of_<name>), and which others they bring along (brought_by_<include>)
+
+foreach(piece ${pieces})
+  read_lua(text ${file_of_${piece}})
+  code_of(code_${piece} "${text}")
+  if(code_${piece} MATCHES "(KEYS|ARGV)")
+    message(FATAL_ERROR "lua/include/${piece}.lua: an include gets what it needs as arguments, not from ${CMAKE_MATCH_1}")
+  endif()
+  mentions(included_${piece} "${text}")
+  set(within_${piece} "")
+  if(text MATCHES "\n--- @within \"([a-z_]+)\"\n")
+    set(within_${piece} ${CMAKE_MATCH_1})
+  endif()
+  names_defined(defined "${code_${piece}}" "\n")
+  foreach(name ${defined})
+    if(DEFINED owner_of_${name})
+      message(FATAL_ERROR "lua/include/${piece}.lua: ${owner_of_${name}}.lua defines ${name} too")
+    endif()
+    set(owner_of_${name} ${piece})
+  endforeach()
+endforeach()
+
+# All that some pieces bring along, themselves among them.
+function(brought out pieces)
+  set(all "")
+  while(pieces)
+    list(POP_FRONT pieces piece)
+    if(NOT "${piece}" IN_LIST all)
+      list(APPEND all ${piece})
+      list(APPEND pieces ${included_${piece}} ${within_${piece}})
+    endif()
+  endwhile()
+  set(${out} "${all}" PARENT_SCOPE)
+endfunction()
+
+# Does it include what it uses, and nothing that belongs within another?
+function(check_needs name code included)
+  foreach(piece ${included})
+    if(within_${piece} AND NOT within_${piece} STREQUAL name)
+      message(FATAL_ERROR "lua/${name}.lua: include ${within_${piece}}, not ${piece}, which is a piece of it")
+    endif()
+  endforeach()
+  brought(there "${included}")
+  names_defined(own "${code}" "[^a-z]")
+  names_used(used "${code}")
+  foreach(one ${used})
+    if(DEFINED owner_of_${one} AND NOT "${owner_of_${one}}" IN_LIST there AND NOT "${one}" IN_LIST own)
+      message(FATAL_ERROR "lua/${name}.lua: uses ${one}, and does not include ${owner_of_${one}}")
+    endif()
+  endforeach()
+endfunction()
+
+foreach(piece ${pieces})
+  check_needs(${piece} "${code_${piece}}" "${included_${piece}};${within_${piece}}")
+endforeach()
+
+# ---- scripts
 
 # The indexes of KEYS or ARGV in a text, sorted; `rest` is where "ARGV[n...]" or a computed index begins, if there is one.
 function(indexes out text what)
@@ -156,16 +278,17 @@ function(number_settings out name text)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-file(GLOB scripts ${LUA_DIR}/*.lua)
 set(list_of_scripts "")
 set(bodies "")
 set(rows "")
-foreach(script ${scripts})
-  get_filename_component(name ${script} NAME_WE)
-  read_lua(own ${script})
+foreach(name ${scripts})
+  read_lua(own ${script_${name}})
   check_contract(${name}.lua "${own}")
+  code_of(code "${own}")
+  mentions(included "${own}")
   set_property(GLOBAL PROPERTY seen_pieces "")
-  expand(text ${script} "")
+  expand(text ${script_${name}} "")
+  check_needs(${name} "${code}" "${included}")
   check_keys(${name}.lua "${text}")
   number_errors(text ${name}.lua "${text}")
   number_settings(text ${name}.lua "${text}")

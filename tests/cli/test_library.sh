@@ -119,7 +119,11 @@ printf '%s\n' "$header" "return KEYS[1] .. ARGV[1] .. #ARGV" "return unpack(ARGV
 printf '%s\n' "return 1" |
     refuses "no header" "begins with no contract block"
 printf '%s\n' "$header" '--- @include "nowhere"' "return KEYS[1] .. ARGV[1]" |
-    refuses "an include that is missing" "there is no lua/include/nowhere.lua"
+    refuses "an include that is missing" "there is no include nowhere.lua"
+printf '%s\n' "$header" "return try(KEYS[1], ARGV[1])" |
+    refuses "an include that is needed" "uses try, and does not include try"
+printf '%s\n' "$header" '--- @include "failed"' "return KEYS[1] .. ARGV[1]" |
+    refuses "a piece of another include" "include jobs, not failed"
 printf '%s\n' "$header" "local P = KEYS[1]" "return P .. 'nonsense:' .. ARGV[1]" |
     refuses "a key that is not in the list" "the key 'nonsense:' is not in the list of src/lib/protocol/keys.h"
 printf '%s\n' "$header" "return {E_NONSENSE, KEYS[1], ARGV[1]}" |

@@ -40,7 +40,7 @@ same keys "$dir/keys.h" "$dir/keys.md"
 
 # ---- scripts
 
-basename -as .lua "$src"/lua/*.lua | sed 's/^check_.*/check_*/' >"$dir/lua"
+find "$src/lua" -name '*.lua' -not -path '*/include/*' -exec basename -as .lua {} + | sed 's/^check_.*/check_*/' >"$dir/lua"
 section '## Layers' <"$src/doc/design.md" | first_column >"$dir/design.md"
 same scripts "$dir/lua" "$dir/design.md"
 

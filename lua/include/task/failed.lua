@@ -6,6 +6,7 @@
   there are too many, too many bytes, or when they are too old; a job's record goes with its entry. Include jobs.lua,
   not this.
 ]]
+--- @within "jobs"
 --- @include "token"
 --- @include "try"
 --- @include "types"

@@ -2,6 +2,8 @@
   How a job ends, or begins again: complete, on to a next queue, retried, crashed, failed, cancelled, forgotten. A piece
   of jobs.lua.
 ]]
+--- @within "jobs"
+
 -- Those that wait for it fail: they would wait for ever.
 local function remove_record(P, id)
   redis.call('DEL', P .. 'job:' .. id, P .. 'history:' .. id)

@@ -2,6 +2,8 @@
   New jobs; and those that become ready by themselves: scheduled ones, and those that a recurring one makes. A piece of
   jobs.lua.
 ]]
+--- @within "jobs"
+
 -- A new job, in no state yet. `given`: fields of its record.
 local function new_record(P, id, queue, given, tags, at_ms)
   local job = {id = id, queue = queue, changed = {}}

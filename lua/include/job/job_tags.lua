@@ -1,6 +1,8 @@
 --[[
   What a job is found by: its tags, and whether it is tracked. A piece of jobs.lua.
 ]]
+--- @within "jobs"
+
 local function tags_of(job)
   local tags = {}
   for tag in string.gmatch(job.tags or '', '[^\n]+') do

@@ -1,6 +1,8 @@
 --[[
   What a job waits for: pairs, noted on both sides. Released by completion only. A piece of jobs.lua.
 ]]
+--- @within "jobs"
+
 -- Does a job stand in the way of others?
 function Jobs.is_open(P, id)
   local state = try('HGET', P .. 'job:' .. id, 'state')

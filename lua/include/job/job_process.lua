@@ -1,6 +1,8 @@
 --[[
   A job in somebody's hands. A piece of jobs.lua.
 ]]
+--- @within "jobs"
+
 -- Takes up to n tasks and jobs of a queue, as they come out, for a holder. keep(token, task, job), of which one is nil,
 -- puts each into its set. Returns how many; fewer: nothing is left.
 function Jobs.take(P, queue, n, holder, keep)

@@ -2,6 +2,8 @@
   The states of a job: each move takes it out of one index and puts it into another. And which job comes out next. A
   piece of jobs.lua.
 ]]
+--- @within "jobs"
+
 local function leave(P, job)
   if job.state == 'failed' then
     remove_failed_at(P, job.queue, job.entry)

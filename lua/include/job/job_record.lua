@@ -2,6 +2,8 @@
   A job's record, and what is told of it: the keys that it stands in, the settings that count for it, statistics,
   history, events. A piece of jobs.lua.
 ]]
+--- @within "jobs"
+
 local INDEX = {scheduled = 'scheduled:', depends = 'depends:', waiting = 'waiting:', running = 'running:',
   complete = 'complete:', recurring = 'recurring:'}
 Jobs.STATES = {'scheduled', 'depends', 'waiting', 'running', 'complete', 'recurring'}
