@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The failed list: looking at it, and moving entries off it. An entry is a member of a zset, whose format stands in
- * lua/include/failed.lua; its name is the text of its score, which is a token. An entry that somebody else has put
+ * lua/include/task/failed.lua; its name is the text of its score, which is a token. An entry that somebody else has put
  * there in another format is passed over, and said in the log.
  */
 #include "client/failed.h"

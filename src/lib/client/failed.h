@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An entry of the failed list, whose format stands in lua/include/failed.lua.
+ * An entry of the failed list, whose format stands in lua/include/task/failed.lua.
  */
 #ifndef FAILED_H
 #define FAILED_H

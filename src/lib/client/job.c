@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Putting jobs, and unique tasks. What it means stands in lua/put.lua; here all that can be is checked before anything
- * is sent, and refusals get their words.
+ * Putting jobs, and unique tasks. What it means stands in lua/job/put.lua; here all that can be is checked before
+ * anything is sent, and refusals get their words.
  */
 #include <stdio.h>
 #include <stdlib.h>

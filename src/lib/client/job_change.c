@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changing and cancelling jobs. What each change means stands in lua/change.lua; here arguments are checked, and
+ * Changing and cancelling jobs. What each change means stands in lua/job/change.lua; here arguments are checked, and
  * refusals get their words.
  */
 #include <string.h>
