@@ -1,10 +1,10 @@
 --[[
-  check_idle: do those who wait for a queue's tasks serve it? Entries of the dead and of those whose hands are full may
-  be there: whoever meets them removes them.
+  check_idle: do the workers in a queue's idle set serve the queue? Entries of dead workers, and of those whose hands
+  are full, may be there: the script that meets such an entry removes it.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] "1": put right what can be     ARGV[2] queue     ARGV[3] from which place in the idle set
-  Returns {0, from which place to go on, -1: nowhere, then for each find key, what is wrong, 1 if it was put right}.
-  Looks at 100 entries. Publishes nothing. O(entries).
+    ARGV[1] "1": repair what can be     ARGV[2] queue     ARGV[3] the place in the idle set to begin at
+  Returns {0, the place to go on from, -1: that was all; then for each find: its key, what is wrong, 1 if it was
+  repaired}. Looks at 100 entries. Repairs the idle set. Publishes nothing. O(entries).
 ]]
 --- @include "finds"
 
@@ -17,7 +17,7 @@ local page = try('ZRANGE', idle, from, from + PAGE - 1) or {}
 local kept = 0
 for _, worker in ipairs(page) do
   local limit = redis.pcall('HGET', P .. 'worker:' .. worker, 'q:' .. queue)
-  if limit and limit ~= '-' then -- or a record of the wrong type: nobody knows
+  if limit and limit ~= '-' then -- a record of the wrong type answers an error: nobody knows, so it is no find
     kept = kept + 1
   else
     find(check, idle, "names the worker '" .. worker .. "', which does not serve this queue", function()

@@ -1,11 +1,12 @@
 --[[
-  check_index: do the jobs on a list say that they are there? And of a tag, is the count of its jobs right?
+  check_index: do the records of the jobs on a list say that they are there? And of a tag, is the count of its jobs
+  right?
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] "1": put right what can be
-    ARGV[2] which list: a state's of a queue, "tag", or "tracked"     ARGV[3] the queue, or the tag
-    ARGV[4] from which place on the list
-  Returns {0, from which place to go on, -1: nowhere, then for each find key, what is wrong, 1 if it was put right}.
-  Looks at 100 members. Publishes nothing. O(members).
+    ARGV[1] "1": repair what can be
+    ARGV[2] which list: a state, for that state's list of a queue; "tag"; "tracked"     ARGV[3] the queue, or the tag
+    ARGV[4] the place on the list to begin at
+  Returns {0, the place to go on from, -1: that was all; then for each find: its key, what is wrong, 1 if it was
+  repaired}. Looks at 100 members. Repairs the list, and a tag's count. Publishes nothing. O(members).
 ]]
 --- @include "finds"
 --- @include "jobs"
@@ -15,8 +16,8 @@ local P, which, name, from = KEYS[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local check = new_check(P, ARGV[1])
 local PAGE = 100
 
--- For each list its key; whether a member is wrong there, which nobody can tell of a record that cannot be read; and
--- how it goes.
+-- For each kind of list: its key; a function that tells whether a member is wrong there; a function that removes one.
+-- A member whose record cannot be read is not wrong, for nobody knows where the job should be.
 local function of_state(state)
   local key = Jobs.index(P, state, name)
   return key, function(member)
@@ -27,7 +28,7 @@ local function of_state(state)
   end
 end
 
--- What came here as "broken" has no readable record, and tells so.
+-- An entry of the group "broken" may have no record: that is why it is there.
 local function of_failed()
   return P .. 'failed:' .. name, function(member, score)
     local id = failed_job(member)
@@ -82,7 +83,7 @@ local function look_at_tag_count()
   end
 end
 
--- A list with a key of the wrong type beside it is passed over: that is a find of its own.
+-- A list of a queue that has a key of the wrong type is passed over: that key is a find of its own.
 local is_sound = which == 'tag' or which == 'tracked' or Jobs.are_sound(P, name)
 local page = is_sound and try('ZRANGE', key, from, from + PAGE - 1, 'WITHSCORES') or {}
 local wrong = {}

@@ -1,10 +1,12 @@
 --[[
-  check_job: are jobs where their records say they are?
+  check_job: are jobs where their records say that they are?
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] "1": put right what can be     ARGV[2...] ids, of jobs or of what may be left of them
-  Returns {0, the highest of their places or 0, then for each find key, what is wrong, 1 if it was put right}. A job
-  whose queue has a key of the wrong type is passed over: that is a find of its own. Publishes to those who get jobs,
-  and to those who listen. O(jobs, their tags, and what they wait for).
+    ARGV[1] "1": repair what can be     ARGV[2...] ids, of jobs or of what may be left of them
+  Returns {0, the highest of their places or 0, then for each find: its key, what is wrong, 1 if it was repaired}. A job
+  whose queue has a key of the wrong type is passed over: that key is a find of its own.
+  Repairs the record, its index, its entry on the failed list, its tags, its dependencies; removes what is left of a job
+  that is gone. Publishes to the workers that get jobs, and to those who listen.
+  O(jobs, their tags, and the jobs that they wait for).
 ]]
 --- @include "finds"
 --- @include "drawn"
@@ -31,7 +33,7 @@ local function look_for_remains(id)
   end
 end
 
--- Without state and data it is no job: nothing can be lost.
+-- A record without state and data is no job: removing it loses nothing.
 local function look_at_unreadable(id, lacks)
   local key = P .. 'job:' .. id
   local what = "is a record without a valid '" .. lacks .. "'"
@@ -46,14 +48,14 @@ local function look_at_unreadable(id, lacks)
   end)
 end
 
--- A set of the wrong type holds nobody knows what.
+-- Where the set has the wrong type, nobody knows: then the job counts as held.
 local function is_in_hands(job)
   local id = job.worker and job.token
     and try('HGET', P .. 'processing:' .. job.worker .. ':' .. job.queue, 'j' .. job.token)
   return id == job.id or (id == nil and job.worker and job.token)
 end
 
--- Back to where it waited; but dropped if it was cancelled, for that mark would go with it.
+-- The job goes back to where it waited. If it was cancelled, it is dropped instead: its mark would be lost.
 local function take_back(job)
   local marks, notes = P .. 'marks:' .. (job.worker or ''), P .. 'notes:' .. (job.worker or '')
   local obstacle = not try('HLEN', marks) and marks or not try('HLEN', notes) and notes
@@ -69,7 +71,7 @@ local function take_back(job)
   return 'it waits again, where it did'
 end
 
--- What its score in the index should be, where that matters.
+-- What its score in the index should be; nil where the score does not matter.
 local function meant_score(job)
   if job.state == 'waiting' then
     return tonumber(job.priority) or 0
@@ -78,7 +80,7 @@ local function meant_score(job)
   end
 end
 
--- What a record damaged by hand says may be of another state, or of a queue that nobody knows yet.
+-- Somebody may have damaged the record by hand: so the fields of other states go, and the queue's name is noted.
 local function enter_index(job, index, score)
   local member = job.place .. job.id
   try('ZADD', P .. 'names', 'NX', now_ms(), job.queue)
@@ -176,7 +178,7 @@ local function look_at_lists(job)
   end
 end
 
--- What it waits for: those that are complete or not there, and those that do not know that it does.
+-- Of the jobs that it waits for: those that are complete or not there, and those that do not list it as a dependent.
 local function sort_dependencies(id, dependencies)
   local met, one_way = {}, {}
   for _, on in ipairs(dependencies) do

@@ -1,11 +1,11 @@
 --[[
-  check_keys: has each of these keys its type, and a time to live where it needs one?
+  check_keys: has each of these keys its type, and a time to live if it needs one?
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] "1": put right what can be
-    ARGV[2...] for each key: what follows the root in its name; its type, "" for a key of unknown kind; how long it
-      lives, ms, 0: as it is
-  Returns {0, 0, then for each find key, what is wrong, 1 if it was put right}. What is not there is no find. Publishes
-  nothing. O(keys).
+    ARGV[1] "1": repair what can be
+    ARGV[2...] for each key: the part of its name after the root; its type, "" for a key of unknown kind; its time to
+      live, ms, 0: it needs none
+  Returns {0, 0, then for each find: its key, what is wrong, 1 if it was repaired}. A key that is not there is no find.
+  Repairs times to live. Publishes nothing. O(keys).
 ]]
 --- @include "finds"
 

@@ -1,10 +1,11 @@
 --[[
-  check_leases: has each lease its process, and each process its lease's end?
+  check_leases: has each lease its process, and has each process its lease's end?
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] "1": put right what can be     ARGV[2] queue     ARGV[3] from which place among the leases
-    ARGV[4] "1": something was found on the way to that place
-  Returns {0, from which place to go on, -1: nowhere, then for each find key, what is wrong, 1 if it was put right}.
-  Looks at 100 leases; at the end, if numbers differ, at all processes. Publishes to those who wait. O(leases).
+    ARGV[1] "1": repair what can be     ARGV[2] queue     ARGV[3] the place among the leases to begin at
+    ARGV[4] "1": something was found on the pages before
+  Returns {0, the place to go on from, -1: that was all; then for each find: its key, what is wrong, 1 if it was
+  repaired}. Looks at 100 leases; on the last page, if the numbers differ, at all processes.
+  Repairs P:leases of the queue and the field `due`. Publishes to those who wait, and to the timer's keeper. O(leases).
 ]]
 --- @include "finds"
 --- @include "due"
@@ -34,7 +35,7 @@ if #empty > 0 then
 end
 check.answer[2] = #page == PAGE and from + kept or -1
 
--- Every lease has its process, or was found: if there are as many of both, every process has its lease.
+-- By now each lease has its process, or was a find. So if there are as many leases as processes, each process has one.
 local function look_for_endless()
   local highest, endless, now = highest_drawn(P), {}, now_ms()
   for _, field in ipairs(redis.call('HKEYS', set)) do

@@ -1,9 +1,10 @@
 --[[
-  check_marks: are these processes there, that are marked or have a note?
+  check_marks: does each process that is marked or has a note exist?
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] "1": put right what can be     ARGV[2] worker, or ".lease"     ARGV[3] how many queues, n
-    ARGV[4...] n queues of which it has a set, known or not to its record; then the tokens
-  Returns {0, 0, then for each find key, what is wrong, 1 if it was put right}. Publishes nothing. O(tokens x queues).
+    ARGV[1] "1": repair what can be     ARGV[2] worker, or ".lease"     ARGV[3] how many queues, n
+    ARGV[4...] n queues where the worker has a set, whether its record names them or not; then the tokens
+  Returns {0, 0, then for each find: its key, what is wrong, 1 if it was repaired}.
+  Repairs the marks and notes of the worker. Publishes nothing. O(tokens x queues).
 ]]
 --- @include "finds"
 --- @include "marks"
@@ -12,7 +13,8 @@ local P, worker, args = KEYS[1], ARGV[2], ARGV
 local check = new_check(P, ARGV[1])
 local first_token = 4 + tonumber(ARGV[3])
 
--- Where its processes can be: what its record names, or for leases every queue; and where it was seen to have a set.
+-- The queues where its processes can be: those of its record, or for leases all; and those where it was seen to have a
+-- set.
 local queues = {}
 for i = 4, first_token - 1 do
   queues[#queues + 1] = args[i]
@@ -31,7 +33,7 @@ local function is_held(token)
   for _, queue in ipairs(queues) do
     local set = P .. 'processing:' .. worker .. ':' .. queue
     if try('HEXISTS', set, token) ~= 0 or try('HEXISTS', set, 'j' .. token) ~= 0 then
-      return true -- or a set of the wrong type: nobody knows
+      return true -- a set of the wrong type counts too, for nobody knows
     end
   end
 end

@@ -1,11 +1,12 @@
 --[[
-  check_queue: do a queue's counters and times agree with what is there, and does nothing wait beside an idle worker?
+  check_queue: do a queue's counters and times agree with its contents, and does nothing wait beside an idle worker?
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] "1": put right what can be     ARGV[2] queue
-    ARGV[3] "1": count what runs, and believe the indexes of jobs
-  Returns {0, 0, then for each find key, what is wrong, 1 if it was put right}. A queue with a key of the wrong type is
-  passed over: that is a find of its own. Publishes to those who get tasks, and to those who wait.
-  O(registered workers, and failures).
+    ARGV[1] "1": repair what can be     ARGV[2] queue
+    ARGV[3] "1": count what runs, and trust the indexes of jobs
+  Returns {0, 0, then for each find: its key, what is wrong, 1 if it was repaired}. A queue with a key of the wrong type
+  is passed over: that key is a find of its own.
+  Repairs the queue's counters and times, P:due, P:names, the counts of failures; hands over what waits.
+  Publishes to the workers that get tasks, and to those who wait. O(registered workers, and failures).
 ]]
 --- @include "finds"
 --- @include "counts"
@@ -46,7 +47,7 @@ local function earliest_due()
   return earliest
 end
 
--- Later than the earliest nobody would look for it; earlier does no harm.
+-- If the time is later than the earliest, nobody looks in time. An earlier time does no harm.
 local function look_at_due(earliest)
   local due = tonumber(settings[2] or nil)
   if earliest and (not due or due > earliest) then
@@ -59,7 +60,7 @@ local function look_at_due(earliest)
   end
 end
 
--- The same for whoever keeps the timer, who puts off a damaged queue a little.
+-- The same for the time that the timer's keeper uses. It puts a damaged queue off for a moment.
 local TIMER_PAUSE_MS = 1000
 local function look_at_timer(earliest)
   local due = try('ZSCORE', P .. 'due', queue)
@@ -72,7 +73,7 @@ local function look_at_timer(earliest)
   end
 end
 
--- Fields that spare others a look elsewhere.
+-- Fields that tell others that they need not look elsewhere.
 local function look_at_fields()
   local now = now_ms()
   if settings[4] and try('ZSCORE', P .. 'names', queue) == false then
@@ -112,7 +113,7 @@ local function look_at_idle()
   end
 end
 
--- The figures of the failed list, and how many of its entries are malformed.
+-- The counts of the failed list, and how many of its entries are malformed.
 local function count_failed()
   local figures, malformed = {}, 0
   for from = 0, redis.call('ZCARD', P .. 'failed:' .. queue) - 1, FAILED_PAGE do

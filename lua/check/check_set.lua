@@ -1,11 +1,13 @@
 --[[
-  check_set: may these tasks and jobs be in this holder's hands? Else they go back to the front of their queue, in the
-  order in which they were taken, jobs to where they were; what was cancelled is dropped. Jobs whose records say that
-  they are elsewhere, or gone, are removed.
+  check_set: may these tasks and jobs be in this holder's hands? If not, they go back to the front of their queue, in
+  the order in which they were taken; jobs to where they were; what was cancelled is dropped. Jobs whose records say
+  that they are elsewhere, and jobs that are gone, are removed from the set.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] "1": put right what can be     ARGV[2] worker, or ".lease"     ARGV[3] queue
-  Returns {0, the highest token in it or 0, then for each find key, what is wrong, 1 if it was put right}. Publishes to
-  the worker that loses tasks, and to those who get them. O(tasks in the set, and registered workers).
+    ARGV[1] "1": repair what can be     ARGV[2] worker, or ".lease"     ARGV[3] queue
+  Returns {0, the highest token in it or 0, then for each find: its key, what is wrong, 1 if it was repaired}.
+  Repairs the set, the queue, and the counts `held` and `running`.
+  Publishes to the worker that loses tasks, to those that get them, and to those who listen.
+  O(tasks in the set, and registered workers).
 ]]
 --- @include "retire"
 --- @include "counts"
@@ -17,7 +19,7 @@ local P, worker, queue = KEYS[1], ARGV[2], ARGV[3]
 local check = new_check(P, ARGV[1])
 local set = P .. 'processing:' .. worker .. ':' .. queue
 
--- Gives back the tasks of some fields, whatever these are called.
+-- Gives back the tasks of fields that are no tokens.
 local function give_back_fields(fields)
   local cancelled = 0
   for from = 1, #fields, CHUNK do
@@ -30,13 +32,13 @@ local function give_back_fields(fields)
     if #tasks > 0 then
       redis.call('RPUSH', P .. 'queues:' .. queue, unpack(tasks))
     end
-    redis.call('HDEL', set, unpack(chunk)) -- last: tasks are there twice rather than not at all
+    redis.call('HDEL', set, unpack(chunk)) -- last: after an error a task is there twice rather than lost
   end
   count_cancelled(P, queue, cancelled)
 end
 
--- Whether what went back was counted before nobody knows, so all is counted anew. Its worker is told, and ends one by
--- one what it has: some of it may be gone.
+-- Nobody knows whether what went back had been counted, so all is counted again. The worker is told, and its ends are
+-- carried out one by one from now on, for some of its processes may be gone.
 local function settle()
   local record = redis.call('HGETALL', P .. 'worker:' .. worker)
   local epoch = set_flag(P, worker, FLAG_ENDED)
@@ -49,7 +51,7 @@ local function settle()
   hand_over_jobs(P)
 end
 
--- Jobs that are not in these hands: nothing of them is here but their ids.
+-- Removes jobs that are not in these hands. Nothing is lost: only their ids are here.
 local function remove_fields(fields)
   for _, field in ipairs(fields) do
     unmark(P, worker, token_of(field))
@@ -58,7 +60,7 @@ local function remove_fields(fields)
   end
 end
 
--- `get_rid` of them, unless a key has a wrong type.
+-- A find, repaired by get_rid(), unless a key has a wrong type.
 local function find_misplaced(what, done, get_rid)
   find(check, set, what, function()
     local obstacle = damaged_key(P, worker, {queue})
@@ -77,7 +79,7 @@ if not record or not fields then
   return check.answer
 end
 
--- Does the record of the job under this field say otherwise? One that cannot be read says nothing.
+-- Does the record of the job under this field say that it is elsewhere? A record that cannot be read says nothing.
 local function is_stray(field)
   local job = where_is(P, redis.call('HGET', set, field))
   return job == false or (job and not (job.state == 'running' and job.queue == queue and job.worker == worker
@@ -111,7 +113,7 @@ if #strays > 0 then
   end)
 end
 
--- A record without epoch is the worker's own damage, and ends with all that it holds.
+-- A worker whose record has no epoch is a find of check_worker, which gives back all that the worker holds.
 local is_registered = record[1] or redis.call('EXISTS', P .. 'worker:' .. worker) == 1
 local is_served = worker == LEASE or (is_registered and not record[1]) or (record[2] and record[2] ~= '-')
 local rest = #fields - #odd - #strays

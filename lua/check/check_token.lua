@@ -1,8 +1,9 @@
 --[[
-  check_token: has the counter of tokens reached those that are in use? Else it would draw them again.
+  check_token: has the counter of tokens reached the tokens that are in use? If not, it would draw them again.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] "1": put right what can be     ARGV[2] the number of the highest token seen, 0: none
-  Returns {0, 0, then for each find key, what is wrong, 1 if it was put right}. Publishes nothing. O(1).
+    ARGV[1] "1": repair what can be     ARGV[2] the number of the highest token seen, 0: none
+  Returns {0, 0, then for each find: its key, what is wrong, 1 if it was repaired}.
+  Repairs P:token. Publishes nothing. O(1).
 ]]
 --- @include "finds"
 --- @include "drawn"

@@ -1,10 +1,12 @@
 --[[
   check_worker: do the keys of one worker agree with each other?
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] "1": put right what can be     ARGV[2] worker     ARGV[3] "1": count what it holds
-  Returns {0, its epoch, 0 if it is not registered, then for each find key, what is wrong, 1 if it was put right}.
-  A worker with a key of the wrong type is passed over: that is a find of its own. Publishes to those who get tasks.
-  O(queues it serves), and of what it holds where that goes back.
+    ARGV[1] "1": repair what can be     ARGV[2] worker     ARGV[3] "1": count what it holds
+  Returns {0, its epoch, 0 if it is not registered, then for each find: its key, what is wrong, 1 if it was repaired}.
+  A worker with a key of the wrong type is passed over: that key is a find of its own.
+  Repairs the registry, P:ttls, the liveness key, the flag and the count `held`. A worker whose record lacks what no
+  script can do without is retired.
+  Publishes to the workers that get tasks, and to those who listen. O(queues it serves, and what goes back).
 ]]
 --- @include "retire"
 --- @include "counts"
@@ -50,7 +52,7 @@ local function look_for_remains()
   end
 end
 
--- The first field that no script can do without and that is not there, or is not what it should be.
+-- The first field that no script can do without, and that is missing or wrong.
 local function bad_field()
   for _, field in ipairs({'conn', 'ttl', 'hands', 'held'}) do
     if not tonumber(w[field]) then
@@ -69,7 +71,7 @@ local function bad_field()
   return not w.nonce and 'nonce' or nil
 end
 
--- When its life ends without another heartbeat: now, if it is not known to live.
+-- The times in the registry and in P:ttls. A worker that is not known to live gets a life that ends now.
 local function look_at_registry()
   local permanent = w.permanent == '1'
   local is_endless = ends and tonumber(ends) == math.huge or false
@@ -82,7 +84,7 @@ local function look_at_registry()
       return 'put it there'
     end)
   end
-  -- A silent permanent worker is taken out of it, not to set everybody's pace.
+  -- A permanent worker may be missing there: while it is silent, it must not set everybody's pace.
   if (not pace and not permanent) or (pace and tonumber(pace) ~= tonumber(w.ttl)) then
     find(check, key, 'has a ttl that is not the one in ' .. ttls, function()
       redis.call('ZADD', ttls, w.ttl, worker)
@@ -106,7 +108,7 @@ local function look_at_liveness()
   end
 end
 
--- Is one of these tokens that of a process?
+-- Has the worker a process with one of these tokens?
 local function is_any_held(tokens)
   for _, token in ipairs(tokens) do
     for _, queue in ipairs(queues) do

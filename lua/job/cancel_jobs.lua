@@ -1,11 +1,13 @@
 --[[
-  cancel_jobs: jobs by their ids. Those in work are marked, and their holders told: they may finish, else they are
-  dropped.
+  cancel_jobs: cancel jobs by their ids. Jobs in work are marked, and their holders are told: such a job may still
+  finish; if its process ends in any other way, it is dropped. All others are gone at once.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] "1": and all that wait for them     ARGV[2...] ids
-  Returns {0, how many}; {E_STATE, id} of one that waits for one of them, and is not among them; {E_TOO_BIG} for more
-  than 10 000; {E_REDIS, key} for a key of the wrong type: nothing was changed. Ids of no job, and of complete ones, are
-  passed over. Publishes to the holders, and to those who listen. O(jobs log n).
+  Returns {0, number of jobs}; {E_STATE, id} of a job that waits for one of them and is not among them; {E_TOO_BIG} for
+  more than 10 000 ids; {E_REDIS, key} for a key of the wrong type: nothing was changed. An id that no job has, or a
+  complete one, is passed over.
+  Writes marks and flags of the holders; deletes the records of the other jobs, and their members of indexes.
+  Publishes to the holders, and to those who listen. O(jobs log n).
 ]]
 --- @include "jobs"
 --- @include "available"
@@ -45,7 +47,7 @@ while ids[at] do
 end
 
 try('HDEL', P .. 'config', '-') -- needs no memory, so that a full Redis allows the others
--- Dependents first, so that none is left to fail for the want of another.
+-- First no job waits any longer: else one of them would fail because another is gone.
 for i = #jobs, 1, -1 do
   Jobs.remove_dependencies(P, jobs[i].id)
 end

@@ -1,13 +1,14 @@
 --[[
-  change: a job's queue, priority, dependencies, tags, tracking, interval or data; or a line into its history.
+  change: change a job's queue, priority, dependencies, tags, tracking, interval or data; or add a line to its history.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] id
     ARGV[2...] what and value, pairs: "queue" name, "priority" number, "tag" tag, "untag" tag, "after" id,
       "not_after" id, "not_after_all" "", "track" "1" or "0", "log" text, "every" ms, "data" bytes
-  Returns {0}; {E_NOT_FOUND}; {E_STATE, state} where it cannot be changed so; {E_INVALID, id} when it would wait for
-  itself, or for a recurring job; {E_TOO_BIG} for too many tags or dependencies; {E_REDIS, key} for a key of the wrong
-  type: nothing was changed. All of it or nothing. Publishes to the worker that gets it, and to those who listen.
-  O(log n, and what it waits for).
+  Returns {0}; {E_NOT_FOUND} if there is no such job; {E_STATE, state} if a job in this state cannot be changed so;
+  {E_INVALID, id} if it would wait for itself, or for a recurring job; {E_TOO_BIG} for too many tags or dependencies;
+  {E_REDIS, key} for a key of the wrong type, or for a record that cannot be read. All changes are made, or none.
+  Writes the job's record, history, tags and dependencies, and the indexes that it leaves and enters.
+  Publishes to the worker that gets it, and to those who listen. O(log n, and the jobs that it waits for).
 ]]
 --- @include "jobs"
 --- @include "circle"
@@ -23,7 +24,7 @@ end
 local queue, after = nil, {}
 local is_movable = job.state == 'scheduled' or job.state == 'depends' or job.state == 'waiting'
   or job.state == 'recurring'
--- In which states a change is possible; absent: in all.
+-- Is this change possible in the job's state? A change that is absent here is possible in all states.
 local fits = {queue = is_movable, after = job.state == 'depends', not_after = job.state == 'depends',
   not_after_all = job.state == 'depends', every = job.state == 'recurring'}
 for i = 2, #ARGV, 2 do
@@ -41,7 +42,7 @@ if not Jobs.are_sound(P, job.queue) or (queue and not Jobs.are_sound(P, queue))
   return {E_REDIS, damaged}
 end
 
--- How many there will be of a set: `add` and `take` name the changes that add to it and take away from it.
+-- How many members a set will have after the changes. `add` and `take` name the changes that add and remove a member.
 local function size_after(members, add, take)
   local has, n = {}, 0
   local function note(member, is_in)
@@ -75,9 +76,9 @@ if wrong then
   return {E_INVALID, wrong}
 end
 
-redis.call('HSET', P .. 'job:' .. id, 'queue', job.queue) -- needs memory: a full Redis refuses all of it here
+redis.call('HSET', P .. 'job:' .. id, 'queue', job.queue) -- needs memory: a full Redis refuses the whole call here
 
--- Its place among the jobs of the new priority is by its age.
+-- The job keeps its place, so it is before those of the new priority that came to wait later.
 local function set_priority(value)
   Jobs.set(job, 'priority', value)
   if job.state == 'waiting' then

@@ -1,10 +1,11 @@
 --[[
-  fetch: the job of a process, for the worker that holds it.
+  fetch: give a worker the job of one of its processes.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] token     ARGV[3] queue
-  Returns {0, id, its record {field, value, ...}}, or {E_NOT_FOUND}: it holds no such process (any more). A process
-  whose job cannot be read is removed, and goes onto the failed list, group "broken". Publishes to the workers that get
-  what its place under a limit lets out. O(1).
+  Returns {0, id, its record {field, value, ...}}; {E_NOT_FOUND} if the worker does not, or no longer, hold such a
+  process, or if the job cannot be read.
+  Writes only if the job cannot be read: it removes the process, and puts the job onto the failed list, group "broken".
+  Publishes to the workers that get what the free place under a limit lets out, and to those who listen. O(1).
 ]]
 --- @include "try"
 
@@ -15,7 +16,7 @@ if not id then
   return {E_NOT_FOUND}
 end
 
--- A record that has all that a job in this process' hands must have: so it is mostly, and then nothing else is made.
+-- The usual case: the record has all that the job of this process must have. Then no function needs to be made.
 local flat = try('HGETALL', P .. 'job:' .. id)
 local record = {}
 for i = 1, flat and #flat or 0, 2 do

@@ -1,16 +1,19 @@
 --[[
-  put: a job, new or in place of one that is complete or failed; or a change to one that is alive.
+  put: put a job. It is new, or takes the place of one that is complete or failed; or it changes one that is alive.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] id, "": made of the queue's name and the data
     ARGV[3] "1": change one that is alive or failed, and move it here     ARGV[4] how many tags, t
-    ARGV[5] of how many jobs it waits for the end, a     ARGV[6...] the tags, the ids of these jobs, then field and
-      value, pairs of the record (doc/keys.md) as far as they are given; besides `delay`, ms until it is ready, `every`,
-      which makes it recur, and `new_retries`, the retries of a job that is new
-  Returns {0, id}; {E_EXISTS, state, id} when a job of this id is alive; {E_INVALID, id} when it would wait for itself,
-  or for a recurring job; {E_INVALID, id, "recurs"} when it recurs, or would, and waits for others, or they for it;
-  {E_REDIS, key} for a key of the wrong type: nothing was changed. Refused by a full Redis before anything is changed.
+    ARGV[5] how many jobs it waits for, a
+    ARGV[6...] t tags; a ids of jobs; then fields of the record (doc/keys.md) and their values, pairs, as far as they
+      are given. Besides the fields: `delay`, ms until it is ready; `every`, which makes it recur; `new_retries`, the
+      retries of a job that is new
+  Returns {0, id}; {E_EXISTS, state, id} if a job of this id is alive; {E_INVALID, id} if it would wait for itself, or
+  for a recurring job; {E_INVALID, id, "recurs"} if it recurs, or would, and waits for others, or they for it;
+  {E_REDIS, key} for a key of the wrong type: nothing was changed. A full Redis refuses the call before anything is
+  changed.
+  Writes the job's record, history, tags and dependencies, and the indexes that it leaves and enters.
   Publishes to the worker that gets it, to one that loses it, and to those who listen.
-  O(log n, tags, and what it waits for).
+  O(log n, tags, and the jobs that it waits for).
 ]]
 --- @include "jobs"
 --- @include "circle"
@@ -32,7 +35,7 @@ end
 local delay = tonumber(given.delay or nil)
 local new_retries = given.new_retries
 given.delay, given.new_retries = nil, nil
--- Its length before the name, so that no name and data run into those of another queue.
+-- The length goes before the name: then no name and data make the same text as those of another queue.
 local id = ARGV[2] ~= '' and ARGV[2] or redis.sha1hex(#queue .. ':' .. queue .. given.data)
 local now = now_ms()
 
@@ -53,13 +56,13 @@ local wrong = find_circle(P, id, after)
 if wrong then
   return {E_INVALID, wrong}
 end
--- Who waits for it would wait for ever.
+-- A recurring job never completes: a job that waited for it would wait for ever.
 if (given.every and redis.call('SCARD', P .. 'dependents:' .. id) > 0)
     or (n_after > 0 and (given.every or (is_change and old.every))) then
   return {E_INVALID, id, 'recurs'}
 end
 
--- The first write needs memory, so that a full Redis refuses all of it. That of a new record does.
+-- The first write must need memory, so that a full Redis refuses the whole call. The first write of a new record does.
 if old then
   redis.call('HSET', P .. 'job:' .. id, 'queue', old.queue)
   Jobs.take_away(P, old)

@@ -1,9 +1,10 @@
 --[[
-  config: a setting of a queue or of the namespace.
+  config: set or unset one setting of a queue or of the namespace.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] queue, "": of the namespace     ARGV[2] name     ARGV[3] value, "": unset
-  Returns 0, or {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to the workers that get what
-  a raised limit lets out. O(tasks handed over).
+    ARGV[1] queue, "": the namespace     ARGV[2] name     ARGV[3] value, "": unset
+  Returns 0; {E_REDIS, key} for a key of the wrong type: nothing was changed.
+  Writes the setting, and notes the queue's name. Publishes to the workers that get what a raised limit lets out, and to
+  those who listen. O(tasks handed over).
 ]]
 --- @include "available"
 --- @include "clock"

@@ -1,10 +1,14 @@
 --[[
-  delete: a queue goes, with what waits, is delayed or has failed, and with its settings. Its processes are marked, and
-  their holders told: they may finish, else they are dropped. So nothing resurrects it.
+  delete: delete a queue, with its settings and with what waits, is delayed or has failed. Its processes are marked, and
+  their holders are told: a marked process may still finish; if it ends in any other way, it is dropped. So nothing
+  brings the queue back.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue
-  Returns {0, how many waited, processes marked, 1: there are more jobs, call again}, or {E_REDIS, key} for a key of the
-  wrong type: nothing was changed. Jobs go with their records, 1 000 per call; those that wait for one of them fail.
+  Returns {0, how many waited, number of its processes, 1: there are more jobs, call again}; {E_REDIS, key} for a key of
+  the wrong type: nothing was changed. A call deletes at most 1 000 jobs, with their records. A job that waits for one
+  of them fails.
+  Writes the marks and flags of the holders; deletes all else, except the queue's counter `running`, the times `due`
+  and `listen`, and leases with their ends.
   Publishes to the holders and to those who listen. O(processes of the queue, failures, 1 000 jobs).
 ]]
 --- @include "marks"
@@ -34,8 +38,8 @@ end
 
 redis.call('HDEL', key, '-') -- needs no memory, so that a full Redis allows the others
 
--- Whether there are more, and how many of those gone were still to run. Those that depend go first: they do not fail
--- for the want of one that goes, too.
+-- Returns whether there are more, and how many of the deleted jobs were still to run. Jobs that depend go first: else
+-- they would fail because a job that they wait for is deleted too.
 local function forget_jobs()
   local left, waited = JOBS_MAX, 0
   for _, state in ipairs({'depends', 'scheduled', 'waiting', 'complete', 'recurring'}) do
@@ -80,7 +84,7 @@ end
 local waiting = waited + redis.call('LLEN', P .. 'queues:' .. queue) + redis.call('ZCARD', P .. 'delayed:' .. queue)
 redis.call('UNLINK', P .. 'queues:' .. queue, P .. 'delayed:' .. queue, P .. 'failed:' .. queue,
   P .. 'failures:' .. queue, P .. 'crashes:' .. queue, key)
--- What stays is no setting: who is still in work, when his lease ends, and who listens.
+-- These are no settings, and stay: how many are in work, when the first lease ends, and until when somebody listens.
 if running > 0 then
   redis.call('HSET', key, 'running', running)
 end

@@ -1,8 +1,9 @@
 --[[
-  listen: somebody listens to what happens in a queue, or to what happens to jobs, for the next ten seconds.
+  listen: somebody listens to a queue, or to the events of all jobs, for the next ten seconds.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] queue, "": to the jobs of all
-  Returns 0, or {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes nothing. O(1).
+    ARGV[1] queue, "": the events of all jobs
+  Returns 0; {E_REDIS, key} for a key of the wrong type: nothing was changed.
+  Writes the field `listen`, and notes the queue's name. Publishes nothing. O(log n).
 ]]
 --- @include "announce"
 --- @include "clock"

@@ -1,8 +1,9 @@
 --[[
-  pause: a queue hands out nothing any more. What runs goes on.
+  pause: a queue hands out nothing from now on. What runs goes on.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue
-  Returns 0, or {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes nothing. O(1).
+  Returns 0; {E_REDIS, key} for a key of the wrong type: nothing was changed.
+  Writes the field `paused`, and notes the queue's name. Publishes nothing. O(log n).
 ]]
 --- @include "clock"
 --- @include "try"

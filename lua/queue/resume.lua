@@ -1,9 +1,10 @@
 --[[
-  resume: a paused queue hands out again, at once to whoever is idle.
+  resume: a paused queue hands out again, at once to the workers that are idle.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue
-  Returns 0, or {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to the workers that get a
-  task, and to those who listen. O(tasks handed over).
+  Returns 0; {E_REDIS, key} for a key of the wrong type: nothing was changed.
+  Removes the field `paused`, moves what is due, and hands over.
+  Publishes to the workers that get a task, and to those who listen. O(tasks handed over, and what is due).
 ]]
 --- @include "due"
 --- @include "available"

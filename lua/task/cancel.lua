@@ -1,12 +1,14 @@
 --[[
-  cancel: all copies of a task, or one process. What waits or is delayed is removed; what is in work is marked, and its
-  holder told: it may finish, else it is dropped.
+  cancel: cancel all copies of a task, or one process. Copies that wait or are delayed are removed. Processes are
+  marked, and their holders are told: a marked process may still finish; if it ends in any other way, it is dropped.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] "": every copy of the task; else the holder of the one process
     ARGV[3] the task, or the token
-  Returns {0, copies that waited, processes marked}; {E_LOST} when there is no such process, or its lease lapsed;
-  {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to the holders, to those who listen, and to
-  the workers that get what lapsed. O(what waits and runs in the queue).
+  Returns {0, number of copies removed, number of processes marked}; {E_LOST} if there is no such process, or its lease
+  has lapsed; {E_REDIS, key} for a key of the wrong type: nothing was changed.
+  Writes the queue, its delayed tasks and its count `cancelled`; the marks and the flag of each holder.
+  Publishes to the holders, to those who listen, and to the workers that get a task whose lease lapsed.
+  O(all that waits and runs in the queue).
 ]]
 --- @include "marks"
 --- @include "due"
@@ -17,7 +19,7 @@ local P, queue, holder, wanted = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local list, delayed, key = P .. 'queues:' .. queue, P .. 'delayed:' .. queue, P .. 'queue:' .. queue
 local PAGE = 1000
 
--- The tokens of one holder's processes that are meant.
+-- The tokens of the processes of one holder that the call means.
 local function find(worker)
   local set, found = P .. 'processing:' .. worker .. ':' .. queue, {}
   if holder ~= '' then
@@ -73,7 +75,7 @@ if holder == '' then
   waiting = redis.call('LREM', list, 0, wanted) + cancel_delayed()
 end
 count_cancelled(P, queue, waiting)
-if waiting > 0 then -- a queue that only a bare LPUSH has made: who tidies up must know of what was counted
+if waiting > 0 then -- only a bare LPUSH may have made the queue: tidying must find the counter
   try('ZADD', P .. 'names', 'NX', now_ms(), queue)
 end
 for worker, tokens in pairs(meant) do

@@ -1,11 +1,13 @@
 --[[
-  drop: failed tasks and jobs are forgotten, the oldest failure first. Jobs that wait for one of them fail.
+  drop: forget failed tasks and jobs, the oldest failure first. A job that waits for one of these jobs fails.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] queue     ARGV[2] of this group, "": of all     ARGV[3] how many at most
-    ARGV[4] from which place on the list
-    ARGV[5...] the names of entries; then only these, and group, number and place do not matter
-  Returns {0, how many, and for names how many were not there, else from which place on to go on, -1: nowhere}, or
-  {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes nothing. O(entries looked at).
+    ARGV[1] queue     ARGV[2] only this group, "": all groups     ARGV[3] how many at most
+    ARGV[4] the place on the list to begin at
+    ARGV[5...] names of entries. If there are any, only these are dropped; group, number and place do not matter
+  Returns {0, number of entries dropped, rest}. `rest` is, with names: how many of them were not there; without: the
+  place to go on from, -1 if there are no more. {E_REDIS, key} for a key of the wrong type: nothing was changed.
+  Writes the failed list and its counts; deletes the records of the jobs.
+  Publishes to those who listen. O(entries looked at).
 ]]
 --- @include "jobs"
 

@@ -1,11 +1,14 @@
 --[[
-  end: what becomes of one process, said by whoever presents its id: of a lease, or of a worker, who is told.
+  end: end one process. The caller may be anybody who presents the process' id. If the process belongs to a worker, the
+  worker is told.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] worker, or ".lease"     ARGV[2...] one end of one process, as include/ends.lua has them
-  Returns 0, E_LOST (there is no such process, or its lease lapsed), E_STATE ("next" of a task that is no job),
-  E_INVALID ("next" after a job for which it cannot wait) or {E_REDIS, key} for a key of the wrong type: nothing was
-  changed. Publishes to the process' worker, to workers that get the task, and to those who listen. O(log n), and the
-  jobs that waited for this one.
+    ARGV[1] worker, or ".lease"     ARGV[2...] one end of one process, in a form of the include `ends`
+  Returns 0; E_LOST if there is no such process, or its lease has lapsed; E_STATE for "next" if the process is not a
+  job's; E_INVALID for "next" if the job cannot wait for one of the given jobs; {E_REDIS, key} for a key of the wrong
+  type: nothing was changed.
+  Writes as the end requires; also the lease's end, the counts `held` and `running`, and the worker's flag.
+  Publishes to the process' worker, to the workers that get the task, and to those who listen.
+  O(log n), and O(jobs that waited for this one).
 ]]
 --- @include "ends"
 --- @include "available"
@@ -40,7 +43,8 @@ end
 if is_lease then
   redis.call('ZREM', P .. 'leases:' .. queue, token, 'j' .. token)
 else
-  -- Its worker may say an end of it too, together with others: until it has read back these go one by one.
+  -- Its worker may send an end of this process too, together with others. Until it has read back, its ends are
+  -- carried out one by one.
   local epoch = set_flag(P, worker, FLAG_ENDED)
   if epoch then
     try('HINCRBY', P .. 'worker:' .. worker, 'held', -1)

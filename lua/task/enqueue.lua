@@ -1,14 +1,16 @@
 --[[
-  enqueue: add tasks to a queue, straight into the hands of idle workers as far as there are any. Without tasks it only
-  hands over what waits, which is how pipelined LPUSHes end.
+  enqueue: add tasks to a queue. As long as workers are idle, the tasks go straight into their hands. A call without
+  tasks only hands over what waits: a series of pipelined LPUSHes ends with it.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] "1": at the front, else at the end
-    ARGV[3] request id, "" for none     ARGV[4] which chunk of the request this is     ARGV[5] of how many tasks it is
+    ARGV[3] request id, "" for none     ARGV[4] number of this chunk in the request
+    ARGV[5] number of tasks in the whole request
     ARGV[6...] the tasks
-  Returns how many wait afterwards; {E_REDIS, key} when a key has a wrong type, {E_EXISTS} when the request had other
-  content the first time: nothing was changed. A chunk that was enqueued before is not again, and answers as it did
-  then. Refused by a full Redis before anything is changed. Publishes to the workers that get a task, and to those who
-  listen that work waits. O(tasks).
+  Returns how many tasks wait afterwards; {E_EXISTS} if this chunk of the request had other content the first time;
+  {E_REDIS, key} for a key of the wrong type: nothing was changed. A chunk that was enqueued before is not enqueued
+  again: the answer is the one that it got then. A full Redis refuses the call before anything is changed.
+  Writes the queue or the workers' sets, and for a request its record.
+  Publishes to the workers that get a task, and tells those who listen that work waits. O(tasks).
 ]]
 --- @include "try"
 --- @include "chunk"
@@ -23,7 +25,7 @@ if damaged then
   return {E_REDIS, damaged}
 end
 
--- How many more may be in work, by a limit over all workers.
+-- How many more processes the limit over all workers allows.
 local most = tonumber(settings[5] or nil) or 0
 local room = most > 0 and math.max(0, most - (tonumber(settings[6] or nil) or 0)) or math.huge
 local is_idle = latest[1] and not settings[1] and room > 0
@@ -33,12 +35,12 @@ if settings[4] and not is_idle and not settings[2] and not settings[3] and ARGV[
   return try(front and 'RPUSH' or 'LPUSH', list, unpack(ARGV, 6)) or {E_REDIS, damaged}
 end
 
--- Functions that only some calls need are made in these calls only: here, behind what needs none, and further down
+-- Only the calls that come this far need functions, so the functions are made here; those of a hand-over further down,
 -- where somebody is idle.
 --- @include "clock"
 local REQUEST_KEPT_MS = 3600000
 
--- Returns how many wait then.
+-- Returns how many tasks wait afterwards.
 local function push(tasks, from)
   local chunk, waiting = {}, 0
   for i = from, #tasks do
@@ -51,9 +53,9 @@ local function push(tasks, from)
   return waiting
 end
 
--- Pushes and hands over. Returns how many wait then.
+-- Pushes and hands over. `waiting` tasks waited before. Returns how many wait afterwards.
 local function enqueue(tasks, waiting)
-  -- The first write is one that a full Redis refuses, so that it refuses all of it.
+  -- The first write is one that a full Redis refuses: so it refuses the whole call.
   if not settings[4] and try('ZADD', P .. 'names', 'NX', now_ms(), queue) then
     redis.call('HSET', P .. 'queue:' .. queue, 'named', '1')
   end
@@ -63,13 +65,13 @@ local function enqueue(tasks, waiting)
 --- @include "hand_over"
   local given = waiting == 0 and hand_over(P, queue, math.min(#tasks, room), tasks, latest[1]) or 0
   local now_waiting = given < #tasks and push(tasks, given + 1) or waiting
-  if waiting > 0 then -- work that came by a bare LPUSH
+  if waiting > 0 then -- a bare LPUSH brought it
     now_waiting = now_waiting - hand_over(P, queue, math.min(now_waiting, room), nil, latest[1])
   end
   return now_waiting
 end
 
--- For those who listen, that there is work.
+-- Tells those who listen that work waits.
 local function say_so(waiting)
 --- @include "announce"
   if waiting > 0 and not settings[1] and is_heard(settings[2], settings[3]) then
@@ -77,7 +79,7 @@ local function say_so(waiting)
   end
 end
 
--- A chunk of a request: its record holds the digest of what it was, and the answer.
+-- Enqueues a chunk of a request once. The request's record holds the digest of each chunk, and its answer.
 local function enqueue_once(tasks, waiting)
   local request, lengths = P .. 'request:' .. ARGV[3], {}
   for i, task in ipairs(tasks) do

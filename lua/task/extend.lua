@@ -1,12 +1,15 @@
 --[[
-  extend: a lease ends later; or a note, how far the work on a process is.
+  extend: let a lease end later; write a progress note on a process; or give a job in work new data.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker, or ".lease"     ARGV[2] token     ARGV[3] queue
-    ARGV[4] the lease ends so many ms from now, "": as it is     ARGV[5] "1": write a note
-    ARGV[6] the note, "": none any more     ARGV[7] "1": give the job new data     ARGV[8] these data
-  Returns 0, E_LOST (there is no such process, or its lease lapsed), E_STATE (it was cancelled, it has no lease, or it
-  is no job), or {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to those who wait for what
-  lapses, to the workers that get what lapsed, and to those who listen. O(1).
+    ARGV[4] the lease ends this many ms from now, "": its end stays     ARGV[5] "1": write a note
+    ARGV[6] the note, "": remove it     ARGV[7] "1": give the job new data     ARGV[8] these data
+  Returns 0; E_LOST if there is no such process, or its lease has lapsed; E_STATE if it was cancelled or its queue was
+  deleted, if it has no lease to extend, or if it is no job to give data to; {E_REDIS, key} for a key of the wrong type:
+  nothing was changed.
+  Writes the lease's end and the field `due`; the note and the worker's flag; the job's record.
+  Publishes to those who wait for the end of a lease, to the workers that get a task whose lease lapsed, and to those
+  who listen. O(log n).
 ]]
 --- @include "due"
 --- @include "clock"

@@ -1,13 +1,14 @@
 --[[
-  replay: failed tasks and jobs go back to the end of their queue, the oldest failure first. A job begins anew to count
-  its retries and crashes.
+  replay: put failed tasks and jobs back to the end of their queue, the oldest failure first. The counts of retries and
+  crashes of such a job begin again at 0.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] queue     ARGV[2] of this group, "": of all     ARGV[3] how many at most
-    ARGV[4] from which place on the list
-    ARGV[5...] the names of entries; then only these, and group, number and place do not matter
-  Returns {0, how many, and for names how many were not there, else from which place on to go on, -1: nowhere}, or
-  {E_REDIS, key} for a key of the wrong type: nothing was changed. Publishes to the workers that get a task, and
-  to those who listen. O(entries looked at).
+    ARGV[1] queue     ARGV[2] only this group, "": all groups     ARGV[3] how many at most
+    ARGV[4] the place on the list to begin at
+    ARGV[5...] names of entries. If there are any, only these are replayed; group, number and place do not matter
+  Returns {0, number of entries replayed, rest}. `rest` is, with names: how many of them were not there; without: the
+  place to go on from, -1 if there are no more. {E_REDIS, key} for a key of the wrong type: nothing was changed.
+  Writes the failed list and its counts, the queue, and the records of the jobs.
+  Publishes to the workers that get a task, and to those who listen. O(entries looked at).
 ]]
 --- @include "jobs"
 --- @include "available"
@@ -35,7 +36,7 @@ for _, member in ipairs(members) do
     redis.call('LPUSH', P .. 'queues:' .. queue, task)
     replayed = replayed + 1
   elseif rest >= 0 then
-    rest = rest + 1 -- malformed, or a job that is none: it stays, passed over, or as one that is not there
+    rest = rest + 1 -- malformed, or its job has not failed: it stays, and is passed over or counts as not there
   end
 end
 hand_over_waiting(P, queue)

@@ -1,14 +1,16 @@
 --[[
-  take: tasks for somebody who is no worker, under a lease.
+  take: take tasks and jobs under a lease, for a caller that is no worker.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] how many at most; 0: only move what is due, and tidy up
-    ARGV[3] how long the lease is, ms
+    ARGV[3] length of the lease, ms
     ARGV[4] "1": the caller waits on the queue's channel of work if there is nothing
-  Returns {0, ms until something becomes ready or a lease lapses, -1: none, when the lease ends, first token, the tasks,
-  whose tokens follow each other, then, where jobs wait too, for each process its token, the job's id and its record
-  {field, value, ...} as it was before, or "" and the task}, or {E_REDIS, key} for a key of the wrong type: nothing was
-  changed. A paused queue has none, nor one whose limit over all workers is reached. Publishes to the workers that get
-  what was due, and to those who listen. O(tasks + jobs log n).
+  Returns {0, ms until something becomes ready or a lease lapses, -1: nothing will; when the lease ends, server ms; the
+  first token; the tasks, whose tokens follow each other}. Where jobs wait too, token and tasks are empty, and three
+  elements follow for each process: its token, the job's id, and the job's record {field, value, ...} from before the
+  take; for a task, its token, "", and the task. A queue that is paused, or whose limit over all workers is reached,
+  yields nothing. {E_REDIS, key} for a key of the wrong type: nothing was changed.
+  Writes the queue, the set and the ends of leases, the queue's counters, and the records of the jobs.
+  Publishes to the workers that get what was due, and to those who listen. O(tasks + jobs log n).
 ]]
 --- @include "due"
 --- @include "types"
@@ -46,7 +48,7 @@ local function hold_lease(field, what)
   redis.call('ZADD', leases, result[3], field)
 end
 
--- Tasks alone, under tokens that follow each other. Returns how many.
+-- Takes tasks alone, under tokens that follow each other. Returns how many.
 local function take_tasks(n)
   n = math.min(n, redis.call('LLEN', list))
   if n > 0 then
@@ -59,7 +61,7 @@ local function take_tasks(n)
   return n
 end
 
--- Tasks and jobs, as they come out. Returns how many.
+-- Takes tasks and jobs, in the order in which they come out. Returns how many.
 local function take_mixed(n)
   Jobs.gathered = {}
   local taken = Jobs.take(P, queue, n, LEASE, function(token, task, job)

@@ -1,9 +1,10 @@
 --[[
-  hand_on: the worker that keeps the timer will be busy for a while, and hands it on to one that is idle.
+  hand_on: hand the timer on. The worker that keeps it will be busy for a while; an idle worker keeps it instead.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] worker     ARGV[2] the queue of what it will be busy with
-  Returns 1 when another worker keeps the timer now; 0 when it did not keep it, or nobody is idle on that queue or the
-  one that is due next. Publishes to who keeps it now. O(log n).
+    ARGV[1] worker     ARGV[2] the queue whose work will keep it busy
+  Returns 1 if another worker keeps the timer now; 0 if this one did not keep it, or if nobody is idle on that queue or
+  on the queue where something is due next.
+  Writes P:timer. Publishes to the new keeper. O(log n).
 ]]
 --- @include "heirs"
 

@@ -2,15 +2,23 @@
   heartbeat: a worker shows that it lives, and learns what it missed.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands
-    ARGV[5] from which place in the registry to look for dead workers
-    ARGV[6] place of a queue name from which on to tidy, "": none
+    ARGV[5] the place in the registry to look for dead workers from
+    ARGV[6] place of the queue name to tidy from, "": do not tidy
     ARGV[7...] for each queue it serves: the queue, and the worker's limit of hands on it (0: none)
-  Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ms to the next heartbeat, processes held, last
-  token N, "1" when work waits for it, how many workers past their end it looked at (at most 10), from which queue name
-  on to tidy next, the name of a damaged key or 0, its marks {token, kind, ...}, ms until something is due anywhere if
-  this worker keeps the timer, -1 if nothing is, -2 if another one keeps it, workers to sweep...}. The processes held
-  have tokens up to N, for N was read in the same script. A timer that nobody keeps is this worker's from now on.
-  Publishes the echo of N on the worker's own channel. O(queues).
+  Returns {E_GONE} or {E_STATE}: nothing was changed. Or {0, and these:
+     2  ms to the next heartbeat
+     3  number of processes held
+     4  the last token, N; the processes held have tokens up to N, for N was read in the same script
+     5  "1" if work waits for the worker
+     6  how many workers past their end it looked at, at most 10
+     7  the place of the queue name to tidy from the next time
+     8  name of a damaged key, or 0
+     9  the worker's marks {token, kind, ...}
+    10  ms until something is due in any queue, if this worker keeps the timer; -1: nothing is; -2: another one keeps it
+    11... the workers to sweep}
+  A timer that nobody keeps is this worker's from now on.
+  Writes the liveness key, the registry, P:beat, the worker's hands, its missing idle entries, P:timer, and what tidying
+  removes. Publishes the echo of N on the worker's own channel, and to those who listen to jobs. O(queues).
 ]]
 --- @include "owner"
 --- @include "last_token"
@@ -27,7 +35,7 @@ end
 local epoch, ttl = ARGV[2], tonumber(record[5])
 local now = now_ms()
 
--- First a write that needs no memory: then a full Redis allows the others too.
+-- The first write needs no memory: then a full Redis allows the others too.
 if redis.call('PEXPIRE', P .. 'alive:' .. worker, ttl) == 0 then
   redis.call('SET', P .. 'alive:' .. worker, epoch, 'PX', ttl)
 end
@@ -43,7 +51,7 @@ else
 end
 state_hands(P, worker, record, ARGV[4])
 
--- Before its own names are noted below. Made only when it is called.
+-- Tidying comes before the worker's own queue names are noted, below. These functions are made in a call that tidies.
 local function tidy_some(names)
 --- @include "tidy"
   return tidy(P, names, now)
@@ -53,7 +61,7 @@ local names = ARGV[6] ~= '' and try('ZRANGE', P .. 'names', ARGV[6], ARGV[6] + B
 local stay = names[1] and tidy_some(names) or 0
 local next_name = #names == BATCH and ARGV[6] + stay or 0
 
--- Idle entries that are missing come back, but only where nothing waits; where something does, a take is due.
+-- A missing idle entry comes back, but only where nothing waits. Where something waits, the worker should take.
 local free = tonumber(ARGV[4]) - record[4]
 local work = '0'
 for i = 7, #ARGV, 2 do
@@ -77,7 +85,7 @@ for i = 7, #ARGV, 2 do
   end
 end
 
--- Whoever finds that nobody keeps the timer does, for as long as his next heartbeat may take.
+-- If nobody keeps the timer, this worker does, for as long as its next heartbeat may take.
 local keeper, next_due = try('GET', P .. 'timer'), -2
 if keeper == worker or keeper == false then
   redis.call('SET', P .. 'timer', worker, 'PX', shortest)
@@ -89,7 +97,7 @@ local result = {0, math.floor(shortest / 3), tonumber(record[4]), last_token(P),
   record[7] and try('HGETALL', P .. 'marks:' .. worker) or {}, next_due}
 redis.call('PUBLISH', P .. 'wake:' .. worker, 'E' .. epoch .. result[4])
 
--- Dead workers whose grace is over, ten at a time; those in grace are passed over next time, until the list ends.
+-- Dead workers whose grace is over. A call looks at ten workers; the next call begins after them, until the list ends.
 local past = try('ZRANGEBYSCORE', P .. 'registry', '-inf', now, 'WITHSCORES', 'LIMIT', ARGV[5], BATCH) or {}
 for i = 1, #past, 2 do
   local dead = past[i]

@@ -1,11 +1,13 @@
 --[[
-  leave: a worker serves a queue no more. What it holds of it goes back to the front, known to the worker or not.
+  leave: a worker serves a queue no longer. All its processes of that queue go back to the front, whether the worker
+  knows them or not.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands
     ARGV[5] queue
-  Returns {0, last token N, tasks given back}: hand-overs of the queue up to N are void. {E_GONE} or {E_STATE}, or
-  {E_REDIS, key} when a key of it has a wrong type: nothing was changed. Publishes to the workers that get its tasks.
-  O(tasks).
+  Returns {0, last token N, number of tasks given back}: hand-overs of the queue up to N are void. {E_GONE} or
+  {E_STATE}, or {E_REDIS, key} for a key of the wrong type: nothing was changed.
+  Writes the worker's record, its set and idle entry, and the queue with its count `running`.
+  Publishes to the workers that get its tasks, and to those who listen. O(tasks).
 ]]
 --- @include "owner"
 --- @include "retire"
@@ -21,7 +23,7 @@ if damaged_one then
   return {E_REDIS, damaged_one}
 end
 redis.call('HDEL', P .. 'worker:' .. worker, '-') -- needs no memory, so that a full Redis allows the others
-redis.call('HSET', P .. 'worker:' .. worker, 'q:' .. queue, '-') -- no limit at all: nothing is handed over
+redis.call('HSET', P .. 'worker:' .. worker, 'q:' .. queue, '-') -- a limit that is no number: nothing is handed over
 redis.call('ZREM', P .. 'idle:' .. queue, worker)
 state_hands(P, worker, record, ARGV[4])
 local given_back, held = give_back_set(P, worker, queue)

@@ -1,8 +1,10 @@
 --[[
-  promote: the keeper of the timer moves what is due, in all queues.
+  promote: move what is due in all queues. The keeper of the timer calls it.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-  Returns {0, ms until something is due, -1: nothing is}. At most 100 queues per call; then 0 comes back. Publishes to
-  the workers that get what was due, and to those who listen. O(what is due).
+  Returns {0, ms until something is due, -1: nothing will be}. A call moves what is due in at most 100 queues. If more
+  are due, it returns 0 ms.
+  Writes what is due, its queues, and P:due. Publishes to the workers that get what was due, and to those who listen.
+  O(what is due).
 ]]
 --- @include "due"
 --- @include "available"
@@ -17,11 +19,11 @@ local due = P .. 'due'
 
 try('HDEL', P .. 'config', '-') -- needs no memory, so that a full Redis allows the others
 for _, queue in ipairs(try('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, QUEUES_MAX) or {}) do
-  has_type('ZCARD', P .. 'scheduled:' .. queue) -- here mostly there, so not to be asked with what is mostly not
+  has_type('ZCARD', P .. 'scheduled:' .. queue) -- mostly there: so asked apart from the keys that mostly are not
   if can_move_due(P, queue) then
     move_due(P, queue, now)
     hand_over_waiting(P, queue)
-  else -- it must not keep others waiting
+  else -- a damaged queue must not hold up the others
     redis.call('ZADD', due, now + DAMAGED_PAUSE_MS, queue)
   end
 end

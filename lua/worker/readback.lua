@@ -1,12 +1,14 @@
 --[[
-  readback: a worker learns which processes are its own: after each new data connection (whose number this stores, which
-  shuts out late requests of older ones), after each confirmed subscription, and in doubt.
+  readback: tell a worker which processes are its own. A worker calls it after each new data connection, after each
+  confirmed subscription, and in doubt. The connection's number is stored: from then on late requests of older
+  connections are refused.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number
-  The count of processes held is put right, should it differ.
-  Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, last token N, marks {token, kind, ...}, then per
-  queue with processes two elements: its name, its tokens, a job's with a "j" before it}. Only tokens: the worker
-  fetches the tasks and jobs that it does not know. Publishes nothing. O(processes held).
+  Returns {E_GONE} or {E_STATE}: nothing was changed. Or {0, last token N, marks {token, kind, ...}}, and for each queue
+  with processes two more elements: its name, and the list of its tokens, a job's with a "j" before it. The worker
+  fetches the tasks and jobs that it does not know.
+  Writes the connection number, and the flag and the count `held` where they must change. Publishes nothing.
+  O(processes held).
 ]]
 --- @include "last_token"
 --- @include "marks"
@@ -26,7 +28,7 @@ if conn ~= record[2] then
 end
 local marks = record[4] and try('HGETALL', P .. 'marks:' .. worker) or {}
 if record[4] == FLAG_ENDED or (record[4] and #marks == 0) then
-  redis.call('HDEL', key, 'flag') -- from now on it knows which processes somebody else has ended
+  redis.call('HDEL', key, 'flag') -- this answer tells the worker which processes somebody else has ended
   if has_marks(P, worker) then
     set_flag(P, worker, FLAG_MARKS)
   end
@@ -44,6 +46,6 @@ for _, field in ipairs(redis.call('HKEYS', key)) do
   end
 end
 if held ~= tonumber(record[3]) then
-  redis.call('HSET', key, 'held', held) -- after damage; else each hand too many would be lost for the whole epoch
+  redis.call('HSET', key, 'held', held) -- after damage: else the worker would lack hands for the whole epoch
 end
 return result

@@ -1,9 +1,10 @@
 --[[
-  serve: a worker says that it serves a queue from now on. The take that follows makes it idle there.
+  serve: a worker serves one more queue from now on. The take that follows makes it idle there.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number
     ARGV[4] queue     ARGV[5] the worker's limit of hands on it, 0: none
-  Returns 0, E_GONE or E_STATE. O(1).
+  Returns 0; E_GONE or E_STATE: nothing was changed. Writes the worker's record, and notes the queue's name. Publishes
+  nothing. O(log n).
 ]]
 --- @include "owner"
 --- @include "clock"

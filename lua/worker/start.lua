@@ -1,14 +1,17 @@
 --[[
-  start: register a worker, and begin a new life of its id.
+  start: register a worker. A new life of its id begins.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] nonce of this start     ARGV[3] ttl, ms     ARGV[4] hands
     ARGV[5] host     ARGV[6] pid     ARGV[7] version     ARGV[8] the layout's version
     ARGV[9] "1": permanent, its life has no end of its own     ARGV[10] "1": resume what a former life held
-  Returns {0, epoch, ms to the next heartbeat}; sent again with the same nonce, the same epoch. {E_EXISTS} when this id
-  is alive under another nonce, {E_FORMAT} for another layout, {E_REDIS, key} when a key of its former life has a wrong
-  type: nothing was written. What a former life left behind goes back to the front of its queues first, or stays in its
-  hands under new tokens; either way it counts a crash, for a worker that stops in good order leaves nothing.
-  A permanent id whose liveness key ran out is superseded. Publishes to the workers that get a task. O(what it held).
+  Returns {0, epoch, ms to the next heartbeat}; the same epoch if the same nonce is sent again. {E_EXISTS} if this id is
+  alive under another nonce; {E_FORMAT} for another layout; {E_REDIS, key} for a key of the former life that has the
+  wrong type: nothing was changed.
+  What a former life held goes back to the front of its queues first, or stays in the worker's hands under new tokens.
+  Either way each task and job counts a crash, for a worker that stops in good order leaves nothing. A permanent worker
+  whose liveness key ran out gives way to a new life.
+  Writes the record, the liveness key, the registry, P:beat and P:format, and what the former life leaves.
+  Publishes to the workers that get a task, and to those who listen. O(what the former life held).
 ]]
 --- @include "retire"
 --- @include "silence"
@@ -42,14 +45,14 @@ if old[1] and not again then
   end
 end
 
--- A write that needs no memory, so that a full Redis allows the others: workers drain it.
+-- Needs no memory, so that a full Redis allows the other writes: workers are what drains it.
 redis.call('HDEL', record, '-')
 if not format then
   redis.call('SET', P .. 'format', ARGV[8])
 end
 local epoch = again and old[2] or select(2, draw_tokens(P, 1))
 if not again then
-  -- Redis looks for a field from the beginning: first comes what every call asks for.
+  -- Redis looks for a field from the beginning of the hash: so the fields that every call asks for come first.
   redis.call('HSET', record, 'epoch', epoch, 'conn', '0', 'hands', ARGV[4], 'held', held, 'ttl', ARGV[3],
     'permanent', ARGV[9], 'nonce', nonce,
     'host', ARGV[5], 'pid', ARGV[6], 'version', ARGV[7], 'started', now)

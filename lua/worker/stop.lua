@@ -1,9 +1,12 @@
 --[[
-  stop: a worker leaves. Everything in its sets goes back to the front of its queues, known to the worker or not.
+  stop: a worker deregisters. All that its sets hold goes back to the front of its queues, whether the worker knows it
+  or not.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number
-  Returns {0, tasks given back}; {E_GONE} or {E_STATE}, or {E_REDIS, key} when a key of it has a wrong type: nothing was
-  changed. Publishes to the workers that get its tasks. O(tasks).
+  Returns {0, number of tasks given back}; {E_GONE} or {E_STATE}, or {E_REDIS, key} for a key of the wrong type: nothing
+  was changed.
+  Removes the worker's record and all other keys and entries of it; writes its queues.
+  Publishes to the workers that get its tasks, to the one that gets the timer, and to those who listen. O(tasks).
 ]]
 --- @include "owner"
 --- @include "retire"

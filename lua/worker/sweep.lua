@@ -1,11 +1,13 @@
 --[[
-  sweep: retire one worker that is dead: its life has ended by the registry, its liveness key is gone, and no silence of
-  Redis gives it time. Or, forced, one that somebody says is dead.
+  sweep: retire one dead worker. A worker is dead if its life has ended by the registry, its liveness key is gone, and
+  no silence of Redis gives it more time. A forced sweep retires the worker whether it is dead or not.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] the worker     ARGV[2] "1": forced, whether it is dead or not
-  Returns {0, tasks given back}; {E_NOT_FOUND} when it is not registered; {E_STATE} when it is not dead; {E_REDIS, key}
-  when a key of it has a wrong type: nothing was written. Its tasks count a crash each, unless it was still alive.
-  Publishes to the workers that get them. O(tasks).
+  Returns {0, number of tasks given back}; {E_NOT_FOUND} if it is not registered; {E_STATE} if it is not dead;
+  {E_REDIS, key} for a key of the wrong type: nothing was changed. Each of its tasks and jobs counts a crash, unless the
+  worker was still alive.
+  Removes the worker's record and all other keys and entries of it; writes its queues.
+  Publishes to the workers that get its tasks, to the one that gets the timer, and to those who listen. O(tasks).
 ]]
 --- @include "retire"
 --- @include "silence"

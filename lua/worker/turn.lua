@@ -1,19 +1,23 @@
 --[[
   turn: what a worker has to say at the end of a turn of its loop: which processes ended, and how many it can take.
-  Ends come first, so that the hands they free are filled in the same call.
+  The ends come first, so that the hands that they free are filled in the same call.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands: as many as it can hold
-    ARGV[5] how many to take at most     ARGV[6] "1": end them one by one, for some may be ended already
+    ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands: how many processes it can hold
+    ARGV[5] how many to take at most     ARGV[6] "1": end them one by one, for some may have ended already
     ARGV[7] how many queues it serves, n
     ARGV[8...] n times: a queue, in the wanted order, and the worker's limit of hands on it (0: none);
-      then the ends, in groups, as include/ends.lua has them
-  Returns {status} of E_GONE or E_STATE (nothing was changed), or {0, ends, damaged, takes...}: ends is 0 when all of
-  them counted, else a status for each in order (E_LOST: it was not the worker's; E_REDIS: its queue is damaged; nothing
-  was changed); the name of a key of the wrong type, whose queue was passed over, or 0; then takes of three elements
-  each: the queue's place in the list (from 1), the first token, the tasks, whose tokens follow each other; or the place
-  negative, the token, and a job {id, record {field, value, ...} as it was before}. Where nothing is left that may be
-  taken, a worker with free hands is idle. What is due is moved first. Publishes to the workers that get what was given
-  back, retried or due, and to those who listen. O(ends + tasks + queues + jobs log n).
+      then the ends, in the forms of the include `ends`
+  Returns {E_GONE} or {E_STATE}: nothing was changed. Or {0, ends, damaged, takes...}:
+    ends      0 if all counted; else a status for each end, in order: 0; E_LOST: the process was not the worker's;
+              E_STATE: "next" of a process that is no job's; E_REDIS: its queue is damaged. Such an end changed nothing
+    damaged   name of a key of the wrong type, whose queue was passed over; or 0
+    takes     three elements each. Of tasks: the queue's place in the call, from 1; the first token; the tasks, whose
+              tokens follow each other. Of a job: the place as a negative number; the token; {id, record {field, value,
+              ...} from before the take}
+  What is due is moved first. Where nothing is left that may be taken, a worker with free hands becomes idle.
+  Writes as the ends require; the queues, the worker's sets and record, the queues' counters, idle entries, and the
+  records of jobs. Publishes to the workers that get what was given back, retried or due, and to those who listen.
+  O(ends + tasks + queues + jobs log n).
 ]]
 --- @include "owner"
 --- @include "hold"
@@ -30,8 +34,8 @@ local sets = P .. 'processing:' .. worker .. ':'
 local first_end = 8 + 2 * tonumber(ARGV[7])
 local flag = record[7]
 
--- What most turns have no use for. It is made where it is needed only: for Redis, making a function costs more than
--- calling it.
+-- What most turns do not need. Only the turns that need it make these functions: for Redis, making a function costs
+-- more than calling it.
 local rare
 local function rarely()
   if rare then
@@ -46,7 +50,7 @@ local function rarely()
   return rare
 end
 
--- What is set of a queue, read once; nil for one that is damaged.
+-- A queue's settings, read once; false for a damaged queue.
 local known = {}
 local PAUSED, DUE, LISTEN, BROADCAST, CRASHES, JOBS, MAX_RUNNING = 1, 2, 3, 4, 5, 6, 7
 local function settings_of(queue)
@@ -59,7 +63,7 @@ local function settings_of(queue)
   return settings
 end
 
--- Are all ends plain finishes, of which nobody needs to know but the set?
+-- Are all ends plain finishes, which change the set and nothing else?
 local function are_plain()
   local at = first_end
   while ARGV[at] do
@@ -73,7 +77,7 @@ local function are_plain()
   return true
 end
 
--- What came back goes to other idle workers first: a worker that gives a task back would take it again at once.
+-- What came back goes to other idle workers first: else the worker that gave a task back would take it again at once.
 local function make_available(queue)
   try('ZREM', P .. 'idle:' .. queue, worker)
   rarely().hand_over_waiting(P, queue)
@@ -89,7 +93,7 @@ local function end_all()
     end
     return e
   end
-  -- A write that needs no memory comes first: then a full Redis allows the others too. A plain finish is one itself.
+  -- The first write needs no memory: then a full Redis allows the others too. A plain finish is such a write itself.
   redis.call('HDEL', P .. 'worker:' .. worker, '-')
   local e = rarely().carry_out_ends(P, worker, ARGV, first_end, ARGV[6] == '1' or flag, now_ms())
   for queue in pairs(e.touched) do
@@ -113,7 +117,7 @@ end
 local result = {0, statuses_of(e), 0}
 local want = math.min(tonumber(ARGV[5]), tonumber(ARGV[4]) - held)
 
--- How many more of a queue the worker may hold; 0 as well when its set there is damaged.
+-- How many more processes of a queue the worker may hold; 0 too if its set there is damaged.
 local function room(queue, hands)
   if queue.limit == 0 then
     return hands
@@ -122,8 +126,8 @@ local function room(queue, hands)
   return mine and math.max(0, math.min(hands, queue.limit - mine)) or 0
 end
 
--- Takes up to so many and returns how many; undone if they cannot be held, for a damaged key say. When fewer came than
--- were asked for, nothing is left.
+-- Takes up to n tasks and returns how many. If they cannot be held, because of a damaged key for example, they go back
+-- and it returns 0. If fewer than n come, the queue is empty.
 local function take(queue, n)
   local list = P .. 'queues:' .. queue.name
   local tasks = n > 0 and try('RPOP', list, n)
@@ -137,7 +141,7 @@ local function take(queue, n)
     for i = #tasks, 1, -1 do
       redis.call('RPUSH', list, tasks[i])
     end
-    queue.is_empty = false -- it is not, and who cannot hold a task must not be idle beside it
+    queue.is_empty = false -- the tasks are back, and a worker that cannot hold them must not be idle beside them
     if not try('STRLEN', P .. 'token') or not try('HLEN', sets .. queue.name) then
       return 0
     end
@@ -149,7 +153,7 @@ local function take(queue, n)
   return #tasks
 end
 
--- The same of a queue in which jobs wait, too.
+-- The same for a queue in which jobs wait too.
 local function take_mixed(queue, n)
   local Jobs = rarely().Jobs
   local set = sets .. queue.name
@@ -167,7 +171,7 @@ local function take_mixed(queue, n)
   return taken
 end
 
--- Moves what is due, which joins its queue before anything is taken. What cannot be moved waits for a heartbeat.
+-- Moves what is due into its queue, before anything is taken. Where a key is damaged, the work stays.
 local function see_to_due(queue, due)
   if due > now_ms() or not rarely().can_move_due(P, queue) then
     return
@@ -178,7 +182,8 @@ local function see_to_due(queue, due)
   known[queue] = nil -- there may be jobs now
 end
 
--- How many more of a queue may be in work, by its limit over all workers. Its counter is as before this call.
+-- How many more processes of a queue its limit over all workers allows. The counter is still that from before this
+-- call.
 local limited = {}
 local function room_under_limit(queue, most)
   most = tonumber(most or nil) or 0
@@ -190,7 +195,7 @@ local function room_under_limit(queue, most)
   return math.max(0, most - running + (e.ended[queue] or 0))
 end
 
--- The queues in the wanted order, as long as hands are free.
+-- Looks at the queues in the wanted order, as long as hands are free.
 local looked_at = {}
 for i = 1, want > 0 and tonumber(ARGV[7]) or 0 do
   local queue = {place = i, name = ARGV[6 + 2 * i], limit = tonumber(ARGV[7 + 2 * i])}
@@ -216,7 +221,7 @@ for i = 1, want > 0 and tonumber(ARGV[7]) or 0 do
   end
 end
 
--- Counters are written once, by what really changed; a finish and a take in one call often change nothing.
+-- Each counter is written once, by what really changed: a finish and a take in one call often leave it as it was.
 if held ~= tonumber(record[4]) then
   redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', held - tonumber(record[4]))
 end
@@ -226,7 +231,7 @@ for queue, n in pairs(e.ended) do
   end
 end
 
--- Hands are left: idle wherever nothing is left, or nothing may be taken now.
+-- If hands are left, the worker is idle on each queue where nothing is left, or where nothing may be taken now.
 local free = tonumber(ARGV[4]) - held
 for _, queue in ipairs(free > 0 and looked_at or {}) do
   if (queue.is_shut or queue.is_empty) and room(queue, free) > 0 then
@@ -237,7 +242,7 @@ for _, queue in ipairs(free > 0 and looked_at or {}) do
   end
 end
 
--- Now that the counters are right: what jobs have moved, and what a place under a limit lets out.
+-- Now that the counters are right, hand over what jobs have moved, and what a free place under a limit lets out.
 if rare then
   for queue, n in pairs(e.ended) do
     local settings = n > 0 and settings_of(queue)

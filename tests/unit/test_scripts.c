@@ -92,13 +92,13 @@ static void enqueue_gives_the_tasks_after_queue_and_end(void **state)
     (void)state;
     script_enqueue(&c, &root, &(struct script_enqueue){.queue = "b:c", .tasks = tasks, .n = N_OF(tasks)});
     assert_script(&c, SCRIPT_ENQUEUE, "|one||three", "queue", "b:c", "\"1\": at the front", "0", "request id", "",
-                  "which chunk", "0", "of how many tasks", "0");
+                  "number of this chunk", "0", "number of tasks in the whole request", "0");
     script_enqueue(&c, &root, &(struct script_enqueue){.queue = "q", .front = 1, .tasks = tasks, .n = 1});
-    assert_script(&c, SCRIPT_ENQUEUE, "|one", "queue", "q", "\"1\": at the front", "1", "request id", "", "which chunk",
-                  "0", "of how many tasks", "0");
+    assert_script(&c, SCRIPT_ENQUEUE, "|one", "queue", "q", "\"1\": at the front", "1", "request id", "",
+                  "number of this chunk", "0", "number of tasks in the whole request", "0");
     script_enqueue(&c, &root, &(struct script_enqueue){.queue = "q", .request_id = "r 1", .chunk = 2, .of = 500});
-    assert_script(&c, SCRIPT_ENQUEUE, "", "queue", "q", "\"1\": at the front", "0", "request id", "r 1", "which chunk",
-                  "2", "of how many tasks", "500");
+    assert_script(&c, SCRIPT_ENQUEUE, "", "queue", "q", "\"1\": at the front", "0", "request id", "r 1",
+                  "number of this chunk", "2", "number of tasks in the whole request", "500");
 }
 
 static void tasks_go_as_the_bytes_that_they_are(void **state)
@@ -159,7 +159,7 @@ static void turn_gives_the_queues_and_then_the_ends(void **state)
                   "0");
 }
 
-/* The forms of the ends have no ARGV numbers: the piece that reads them has them in words. */
+/* The forms of the ends have no ARGV numbers: the include that reads them has them in words. */
 static void the_ends_have_the_forms_that_are_read(void **state)
 {
     static const char *const forms[] = {"\"finish\" queue k token*k ",
@@ -195,8 +195,8 @@ static void heartbeat_gives_the_queues_after_its_places(void **state)
     struct command c = COMMAND_EMPTY;
     (void)state;
     script_heartbeat(&c, &root, &who, 20, 3, queues, N_OF(queues));
-    assert_script(&c, SCRIPT_HEARTBEAT, "|a|0|b:c|2", CALLER, "hands", "5", "from which place in the registry", "20",
-                  "place of a queue name", "3");
+    assert_script(&c, SCRIPT_HEARTBEAT, "|a|0|b:c|2", CALLER, "hands", "5", "the place in the registry", "20",
+                  "place of the queue name", "3");
 }
 
 static void readback_and_stop_say_who_calls(void **state)
@@ -232,10 +232,10 @@ static void take_says_how_many_and_for_how_long(void **state)
     struct command c = COMMAND_EMPTY;
     (void)state;
     script_take(&c, &root, &(struct script_take_lease){.queue = "b:c", .n = 3, .lease_ms = 5000000000});
-    assert_script(&c, SCRIPT_TAKE, NULL, "queue", "b:c", "how many at most", "3", "how long the lease is", "5000000000",
+    assert_script(&c, SCRIPT_TAKE, NULL, "queue", "b:c", "how many at most", "3", "length of the lease", "5000000000",
                   "\"1\": the caller waits", "0");
     script_take(&c, &root, &(struct script_take_lease){.queue = "q", .lease_ms = 1, .waits = 1});
-    assert_script(&c, SCRIPT_TAKE, NULL, "queue", "q", "how many at most", "0", "how long the lease is", "1",
+    assert_script(&c, SCRIPT_TAKE, NULL, "queue", "q", "how many at most", "0", "length of the lease", "1",
                   "\"1\": the caller waits", "1");
 }
 
@@ -244,15 +244,17 @@ static void extend_tells_no_note_from_an_empty_one(void **state)
     struct command c = COMMAND_EMPTY;
     (void)state;
     script_extend(&c, &root, ".lease", "t1", "b:c", 1500, NULL, NULL);
-    assert_script(&c, SCRIPT_EXTEND, NULL, "worker", ".lease", "token", "t1", "queue", "b:c", "the lease ends", "1500",
-                  "\"1\": write a note", "0", "the note", "", "\"1\": give the job new data", "0", "these data", "");
+    assert_script(&c, SCRIPT_EXTEND, NULL, "worker", ".lease", "token", "t1", "queue", "b:c",
+                  "the lease ends this many ms from now", "1500", "\"1\": write a note", "0", "the note", "",
+                  "\"1\": give the job new data", "0", "these data", "");
     script_extend(&c, &root, "w-1", "t1", "q", 0, "", &(struct muster_bytes){"", 0});
-    assert_script(&c, SCRIPT_EXTEND, NULL, "worker", "w-1", "token", "t1", "queue", "q", "the lease ends", "",
-                  "\"1\": write a note", "1", "the note", "", "\"1\": give the job new data", "1", "these data", "");
+    assert_script(&c, SCRIPT_EXTEND, NULL, "worker", "w-1", "token", "t1", "queue", "q",
+                  "the lease ends this many ms from now", "", "\"1\": write a note", "1", "the note", "",
+                  "\"1\": give the job new data", "1", "these data", "");
     script_extend(&c, &root, "w-1", "t1", "q", 0, "half", &(struct muster_bytes){"new", 3});
-    assert_script(&c, SCRIPT_EXTEND, NULL, "worker", "w-1", "token", "t1", "queue", "q", "the lease ends", "",
-                  "\"1\": write a note", "1", "the note", "half", "\"1\": give the job new data", "1", "these data",
-                  "new");
+    assert_script(&c, SCRIPT_EXTEND, NULL, "worker", "w-1", "token", "t1", "queue", "q",
+                  "the lease ends this many ms from now", "", "\"1\": write a note", "1", "the note", "half",
+                  "\"1\": give the job new data", "1", "these data", "new");
 }
 
 static void put_gives_tags_what_it_waits_for_and_fields(void **state)
@@ -271,10 +273,10 @@ static void put_gives_tags_what_it_waits_for_and_fields(void **state)
                                     .fields = fields,
                                     .n_fields = 2});
     assert_script(&c, SCRIPT_PUT, "|red|blue|id-0|data|bytes|every|1000", "queue", "b:c", "id", "id-1",
-                  "\"1\": change one", "1", "how many tags", "2", "of how many jobs", "1");
+                  "\"1\": change one", "1", "how many tags", "2", "how many jobs it waits for", "1");
     script_put(&c, &root, &(struct script_put){.queue = "q", .id = ""});
     assert_script(&c, SCRIPT_PUT, "", "queue", "q", "id", "", "\"1\": change one", "0", "how many tags", "0",
-                  "of how many jobs", "0");
+                  "how many jobs it waits for", "0");
 }
 
 static void change_and_cancel_name_jobs(void **state)
@@ -333,12 +335,12 @@ static void replay_and_drop_say_which_failures(void **state)
     (void)state;
     for (size_t i = 0; i < N_OF(ids); i++) {
         script_failed(&c, ids[i], &root, &(struct script_failed){.queue = "b:c", .group = "g", .n = 7, .from = 200});
-        assert_script(&c, ids[i], "", "queue", "b:c", "of this group", "g", "how many at most", "7", "from which place",
-                      "200");
+        assert_script(&c, ids[i], "", "queue", "b:c", "only this group", "g", "how many at most", "7",
+                      "the place on the list", "200");
         script_failed(&c, ids[i], &root,
                       &(struct script_failed){.queue = "q", .group = "", .entries = names, .n_entries = N_OF(names)});
-        assert_script(&c, ids[i], "|e1|e2", "queue", "q", "of this group", "", "how many at most", "0",
-                      "from which place", "0");
+        assert_script(&c, ids[i], "|e1|e2", "queue", "q", "only this group", "", "how many at most", "0",
+                      "the place on the list", "0");
     }
 }
 

@@ -1,9 +1,9 @@
 --[[
-  The last token that was drawn, for those who must know how far tokens have come.
+  The last token that was drawn: a caller learns from it how far tokens have come.
 ]]
 --- @include "try"
 
--- As text; before the first one, the smallest.
+-- As text. If none was drawn yet, the smallest token.
 local function last_token(P)
   return try('GET', P .. 'token') or '00000000000'
 end

@@ -1,7 +1,7 @@
 --[[
-  Tokens: microseconds of the server's clock, raised where needed so that they always rise, as eleven base-32 digits
-  (0-9, a-v) that sort as they count. Numbers up to 2^53 are exact in Lua, which lasts until the year 2255.
-  Lua compares strings by the server's locale, so tokens are compared as numbers, never as text.
+  Tokens: microseconds of the server's clock, raised where needed so that tokens always rise. As text they are eleven
+  base-32 digits (0-9, a-v), which sort as the numbers do. Numbers up to 2^53 are exact in Lua, which lasts until the
+  year 2255. Lua compares strings by the server's locale, so tokens are compared as numbers, never as text.
 ]]
 --- @include "clock"
 
@@ -10,7 +10,7 @@ local function token_number(text)
 end
 
 local function token_text(number)
-  local bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} -- as long as it gets, or it would grow on the way
+  local bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} -- full length from the start: else the table would grow step by step
   for i = 11, 1, -1 do
     local digit = number % 32
     bytes[i] = digit + (digit < 10 and 48 or 87)
@@ -19,10 +19,10 @@ local function token_text(number)
   return string.char(unpack(bytes))
 end
 
-local last_drawn -- by this script, for which the clock stands still
+local last_drawn -- by this script: the clock stands still while it runs
 
--- Draws n tokens that follow each other and returns the first one's number and the last one's text. Raises if the
--- counter is damaged: so draw before anything is written that must not be lost.
+-- Draws n tokens that follow each other. Returns the first one's number and the last one's text. Raises an error if the
+-- counter is damaged: so draw tokens before you write anything that must not be lost.
 local function draw_tokens(P, n)
   local first = last_drawn and last_drawn + 1 or now_us()
   local last = token_text(first + n - 1)

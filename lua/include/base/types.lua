@@ -1,19 +1,19 @@
 --[[
-  Types, before the first write: a WRONGTYPE after it would lose what was moved. Each key is asked once in a script, for
-  no script changes a type.
+  Types of keys, to be checked before the first write: a WRONGTYPE after it would lose what was moved. A script asks for
+  each key once, for no script changes the type of a key.
 ]]
 --- @include "try"
 
 local asked = {}
 
--- Has a key the type of this command, which counts what is in it? Nil if not.
+-- Has a key the right type? `command` is one of this type that counts the key's elements. Nil if not.
 local function has_type(command, key)
   asked[key] = asked[key] or try(command, key)
   return asked[key]
 end
 
--- The same of several, {command, key, ...}. One look is enough where none of them is there: so those that are mostly
--- not there are asked together, and apart from others.
+-- The same for several keys, {command, key, ...}. If none of them is there, one EXISTS is enough: so ask for keys that
+-- are mostly not there together, and for others apart.
 local function have_types(commands)
   local keys = {}
   for i = 2, #commands, 2 do
@@ -35,12 +35,12 @@ local function have_types(commands)
   return true
 end
 
--- A key was read, and has its type.
+-- Notes that a key was read, and has its type.
 local function note_type(key)
   asked[key] = asked[key] or 1
 end
 
--- Was a key asked, and not there? What this script has written since is not seen.
+-- Was a key asked for, and not there? The answer does not know what this script has written since.
 local function was_absent(key)
   return asked[key] == 0
 end

@@ -1,6 +1,6 @@
 --[[
-  Counts: what the counters of workers and queues should say, counted in the sets. A set of the wrong type holds
-  nothing.
+  Counts: the right values for the counters of workers and queues, counted in the sets. A set of the wrong type counts
+  as empty.
 ]]
 --- @include "marks"
 --- @include "try"
@@ -25,7 +25,7 @@ local function count_running(P, queue)
   return running
 end
 
--- A queue without processes needs no counter: it may have nothing else.
+-- A queue without processes needs no counter: its settings may then be gone altogether.
 local function set_running(P, queue, running)
   if running > 0 then
     redis.call('HSET', P .. 'queue:' .. queue, 'running', running)

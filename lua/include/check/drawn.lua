@@ -1,5 +1,5 @@
 --[[
-  Drawn tokens: a text is one only if the namespace can have drawn it. One from far ahead is none: were the counter
+  Drawn tokens: is a text a token that this namespace can have drawn? One from far ahead is not: if the counter were
   raised to it, tokens would soon no longer be exact.
 ]]
 --- @include "token"
@@ -7,7 +7,8 @@
 
 local AHEAD_US = 86400000000
 
--- The highest number that a token can have by now: the last one's, or the clock's and a day, should the last be lost.
+-- The highest number that a token can have by now: that of the last one drawn, but at least the clock and a day, for
+-- the last one may be lost.
 local function highest_drawn(P)
   local time, last = redis.call('TIME'), try('GET', P .. 'token')
   return math.max(last and #last == 11 and token_number(last) or 0, time[1] * 1000000 + time[2] + AHEAD_US)

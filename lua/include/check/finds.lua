@@ -1,16 +1,17 @@
 --[[
-  Finds: what a check has found in one script, and put right in the same one. Between a look and a repair in two scripts
-  anything may change; and what is found must be something that no rule allows after any script.
+  Finds: what a check has found. The script that finds something repairs it too: between two scripts anything may
+  change. A find must be something that no rule allows after any script.
 ]]
 --- @include "try"
 
--- {answer = {0, what the script has to say besides, then for each find its key, what is wrong, and is it put right}}.
+-- A check. Its `answer` is the script's answer: 0, an element for the script itself to set, then for each find its key,
+-- what is wrong, and 1 if it was repaired.
 local function new_check(P, repair)
   return {P = P, repair = repair == '1', answer = {0, 0}}
 end
 
--- Notes a find. `mend` puts it right and answers what it did; or nil and a key of the wrong type that prevents it, with
--- nothing changed. Without `mend` it is left to people.
+-- Notes a find. mend() repairs it and returns what it did; or nil and a key of the wrong type that prevents it, with
+-- nothing changed. Without mend() the find is left to people.
 local function find(check, key, what, mend)
   local done, obstacle
   if mend and check.repair then

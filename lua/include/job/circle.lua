@@ -1,13 +1,13 @@
 --[[
-  Circles: a job must not wait for itself, not by way of others either, nor for one that never ends.
+  Circles: a job must not wait for itself, directly or by way of others, nor for a job that never ends.
 ]]
 --- @include "jobs"
 --- @include "try"
 
--- So many jobs are looked at on the way; beyond, a dependency is refused.
+-- At most this many dependencies are followed; beyond that, the job is refused.
 local CIRCLE_MAX = 10000
 
--- The first of `after` for which the job cannot wait, or nil.
+-- The first job of `after` that the job cannot wait for, or nil.
 local function find_circle(P, id, after)
   local seen, todo = {}, {}
   for _, on in ipairs(after) do

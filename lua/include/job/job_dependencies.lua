@@ -1,15 +1,15 @@
 --[[
-  What a job waits for: pairs, noted on both sides. Released by completion only. A piece of jobs.lua.
+  What a job waits for: pairs of jobs, noted on both sides. Only a completion releases a job. A piece of jobs.
 ]]
 --- @within "jobs"
 
--- Does a job stand in the way of others?
+-- Would a job have to wait for this one? Returns its state too.
 function Jobs.is_open(P, id)
   local state = try('HGET', P .. 'job:' .. id, 'state')
   return state and state ~= 'complete', state
 end
 
--- Have the keys beside a job's record their types, and those of the jobs that it is to wait for?
+-- Have the keys of a job besides its record the right types, and those of the jobs that it is to wait for?
 function Jobs.can_depend(P, id, after)
   local is_sound = have_types({'SCARD', P .. 'dependencies:' .. id, 'SCARD', P .. 'dependents:' .. id,
     'LLEN', P .. 'history:' .. id})
@@ -24,7 +24,7 @@ function Jobs.add_dependency(P, job, on)
   try('SADD', P .. 'dependents:' .. on, job.id)
 end
 
--- Returns how many are left.
+-- Returns how many dependencies the job has left.
 function Jobs.remove_dependency(P, id, on)
   try('SREM', P .. 'dependencies:' .. id, on)
   try('SREM', P .. 'dependents:' .. on, id)
@@ -37,8 +37,8 @@ function Jobs.remove_dependencies(P, id)
   end
 end
 
--- A job that depends; false for one that does not, nil where it cannot be moved for a damaged key: then it stays as
--- it is, for a check to find.
+-- The record of a job that depends; false if it does not depend; nil if a damaged key forbids to move it: then it stays
+-- as it is, for a check to find.
 local function depending(P, id)
   local job = Jobs.read(P, id)
   if not job or job.state ~= 'depends' then
@@ -49,7 +49,7 @@ local function depending(P, id)
   end
 end
 
--- It is complete: those that waited for nothing else are ready.
+-- A job is complete: the jobs that waited for nothing else are ready.
 local function release_dependents(P, id)
   for _, dependent in ipairs(try('SMEMBERS', P .. 'dependents:' .. id) or {}) do
     local job = depending(P, dependent)

@@ -1,13 +1,13 @@
 --[[
-  New jobs; and those that become ready by themselves: scheduled ones, and those that a recurring one makes. A piece of
-  jobs.lua.
+  New jobs; and jobs that become ready by themselves: scheduled ones, and those that a recurring job makes. A piece of
+  jobs.
 ]]
 --- @within "jobs"
 
--- A new job, in no state yet. `given`: fields of its record.
+-- The record of a new job, in no state yet. `given`: fields of the record.
 local function new_record(P, id, queue, given, tags, at_ms)
   local job = {id = id, queue = queue, changed = {}}
-  redis.call('HSET', P .. 'job:' .. id, 'queue', queue) -- needs memory: a full Redis refuses all of it here
+  redis.call('HSET', P .. 'job:' .. id, 'queue', queue) -- needs memory: a full Redis refuses the whole call here
   if not was_absent(P .. 'history:' .. id) then
     redis.call('DEL', P .. 'history:' .. id)
   end
@@ -15,7 +15,7 @@ local function new_record(P, id, queue, given, tags, at_ms)
     Jobs.set(job, field, value)
   end
   Jobs.set(job, 'put', string.format('%.0f', at_ms or now_ms()))
-  job.told_at = at_ms -- its history begins then
+  job.told_at = at_ms -- its history begins at this time
   for _, tag in ipairs(tags) do
     Jobs.tag(P, job, tag)
   end
@@ -25,14 +25,14 @@ local function new_record(P, id, queue, given, tags, at_ms)
   return job
 end
 
--- A new job, which comes into its queue.
+-- Makes a new job, which comes into its queue.
 function Jobs.make(P, id, queue, given, tags, due_ms, after, at_ms)
   Jobs.arrive(P, new_record(P, id, queue, given, tags, at_ms), due_ms, after, 'put', '')
 end
 
 local INHERITED = {'data', 'priority', 'retries', 'limit', 'backoff', 'backoff_max', 'backoff_kind', 'jitter'}
 
--- Is there room for a job of this id? One that is complete or failed makes it.
+-- Is the id free for a new job? A job that is complete or failed makes room.
 local function can_be_made(P, id)
   local old, is_free = Jobs.read(P, id)
   if #id > 200 or not (old or is_free)
@@ -45,7 +45,8 @@ local function can_be_made(P, id)
   return true
 end
 
--- The jobs that a recurring one should have made by now, at most `n`. Returns how many it made, and skipped.
+-- Makes the jobs that a recurring job should have made by now, at most `n`. Returns how many times are dealt with: a
+-- time whose id is not free is left out.
 local function recur(P, job, n)
   local now, every, at = now_ms(), math.max(1000, number(job, 'every')), number(job, 'due')
   local missed, backlog = math.floor((now - at) / every) + 1, number(job, 'backlog')
@@ -58,7 +59,7 @@ local function recur(P, job, n)
   for _, field in ipairs(INHERITED) do
     given[field] = job[field]
   end
-  -- Its own time first: should anything raise after all, it goes on.
+  -- Its own next time comes first: after an error it still goes on.
   redis.call('ZADD', Jobs.index(P, 'recurring', job.queue), next_at, Jobs.member(job))
   Jobs.set(job, 'due', string.format('%.0f', next_at))
   Jobs.set(job, 'made', made + count)
@@ -72,7 +73,7 @@ local function recur(P, job, n)
   return count
 end
 
--- Jobs whose time has come, of one queue, in one of the indexes scheduled and recurring.
+-- Moves the jobs of one queue whose time has come. `index` is its index of scheduled or of recurring jobs.
 function Jobs.ripen(P, queue, now, index)
   local n, is_recurring = READY_MAX, index == Jobs.index(P, 'recurring', queue)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', now, 'LIMIT', 0, READY_MAX)) do
@@ -89,7 +90,7 @@ function Jobs.make_recurring(P, id, queue, given, tags, at_ms)
   Jobs.start_recurring(P, new_record(P, id, queue, given, tags), at_ms)
 end
 
--- A complete or failed job makes room for a new one under its id. Who waits for it still does.
+-- A complete or failed job makes room for a new one under its id. Jobs that wait for this id go on waiting.
 function Jobs.make_room(P, job)
   leave(P, job)
   Jobs.untag_all(P, job)
@@ -97,7 +98,7 @@ function Jobs.make_room(P, job)
   redis.call('DEL', P .. 'job:' .. job.id, P .. 'history:' .. job.id)
 end
 
--- Out of its state, between two queues: arrive() or start_recurring() follows.
+-- Takes a job out of its state, on its way to another queue. arrive() or start_recurring() must follow.
 function Jobs.uproot(P, job)
   leave(P, job)
   job.state = nil

@@ -1,10 +1,10 @@
 --[[
   How a job ends, or begins again: complete, on to a next queue, retried, crashed, failed, cancelled, forgotten. A piece
-  of jobs.lua.
+  of jobs.
 ]]
 --- @within "jobs"
 
--- Those that wait for it fail: they would wait for ever.
+-- Removes a record. The jobs that wait for it fail: else they would wait for ever.
 local function remove_record(P, id)
   redis.call('DEL', P .. 'job:' .. id, P .. 'history:' .. id)
   for _, dependent in ipairs(try('SMEMBERS', P .. 'dependents:' .. id) or {}) do
@@ -19,7 +19,7 @@ local function remove_record(P, id)
   end
 end
 
--- Nothing of it is left.
+-- Removes all of a job.
 function Jobs.forget(P, job)
   leave(P, job)
   Jobs.untag_all(P, job)
@@ -28,8 +28,8 @@ function Jobs.forget(P, job)
   remove_record(P, job.id)
 end
 
--- The same for an entry of the failed list, unless the job is another by now; and what is left of a record that
--- cannot be read, which would be in its id's way. Is the entry gone with it?
+-- The same for the job of an entry of the failed list, unless the id has another job by now. Removes a record that
+-- cannot be read too, for its id would not be free. Did the entry go with the job?
 function Jobs.forget_failed(P, queue, entry, id)
   local job = Jobs.read(P, id)
   if job and job.state == 'failed' and job.queue == queue and job.entry == entry then
@@ -57,10 +57,10 @@ function Jobs.fail(P, job, worker, token, group, message)
 end
 
 local TRIM_PER_COMPLETION = 10
--- Queue -> so many more of its jobs may complete in this script before somebody must look again.
+-- Queue -> how many more of its jobs may complete in this script before trim_complete() must look again.
 local spare = {}
 
--- Complete jobs that are too many or too old go, up to `n` of them.
+-- Removes complete jobs that are too many or too old, at most `n`.
 local function trim_complete(P, queue, n)
   local index, now = Jobs.index(P, 'complete', queue), now_ms()
   local most, longest = setting(P, queue, KEEP_JOBS), setting(P, queue, KEEP_JOBS_MS)
@@ -85,7 +85,7 @@ local function trim_complete(P, queue, n)
 end
 Jobs.trim_complete = trim_complete
 
--- Done. `result` nil: none.
+-- A job is done. `result` nil: none.
 function Jobs.complete(P, job, worker, result)
   local ran = now_ms() - number(job, 'since')
   leave(P, job)
@@ -102,7 +102,7 @@ function Jobs.complete(P, job, worker, result)
   trim_complete(P, job.queue, TRIM_PER_COMPLETION)
 end
 
--- Done here, and on to a next queue: after a delay, after other jobs (a list of ids, may be empty).
+-- A job is done here, and goes on to a next queue: after a delay, and after other jobs (a list of ids, may be empty).
 function Jobs.advance(P, job, worker, result, queue, delay_ms, after)
   local ran, from = now_ms() - number(job, 'since'), job.queue
   leave(P, job)
@@ -118,7 +118,7 @@ function Jobs.advance(P, job, worker, result, queue, delay_ms, after)
   Jobs.arrive(P, job, now_ms() + delay_ms, after, 'put', from)
 end
 
--- A job that is in no index comes into its queue: depends, scheduled or waiting.
+-- A job that is in no index comes into its queue: it depends, is scheduled, or waits.
 function Jobs.arrive(P, job, due_ms, after, what, text)
   Jobs.set(job, 'due', due_ms > now_ms() and string.format('%.0f', due_ms) or nil)
   for _, id in ipairs(after) do
@@ -143,12 +143,14 @@ local function backoff(job, retried)
     delay = delay * 2 ^ math.min(retried - 1, 60)
   end
   delay = math.min(delay, most > 0 and most or delay)
-  -- Chance, by which jobs that fail together part: of the clock, which stands still within a script, and of the place.
+  -- A random part, so that jobs that failed together do not come back together. It is made of the clock, and of the
+  -- place, for the clock stands still while a script runs.
   local chance = tonumber(string.sub(redis.sha1hex(job.place .. now_us()), 1, 6), 16) / 2 ^ 24
   return math.floor(delay - delay * number(job, 'jitter') / 100 * chance)
 end
 
--- Once more, unless it had all its retries. `delay_ms` nil: its own backoff. Group and message nil or '': as before.
+-- Retries a job, or fails it if it has had all its retries. `delay_ms` nil: its own backoff. Group and message nil or
+-- '': they stay as they are.
 function Jobs.retry(P, job, worker, token, delay_ms, group, message)
   local retried = number(job, 'retried') + 1
   if retried > number(job, 'retries') then
@@ -169,7 +171,7 @@ function Jobs.retry(P, job, worker, token, delay_ms, group, message)
   end
 end
 
--- Its holder is dead. `most` deaths put it onto the failed list (0: never). Does it live on?
+-- A job's holder died. `most` deaths put the job onto the failed list (0: never). Does it live on?
 function Jobs.crash(P, job, worker, token, most, why)
   local crashes = number(job, 'crashes') + 1
   Jobs.set(job, 'crashes', crashes)
@@ -184,7 +186,7 @@ function Jobs.crash(P, job, worker, token, most, why)
   return true
 end
 
--- Cancelled, and in nobody's hands.
+-- A job is cancelled, and in nobody's hands.
 function Jobs.cancel(P, job, worker)
   Jobs.count(P, job.queue, 'cancelled')
   Jobs.say(P, job, now_ms(), 'cancelled', '', worker)

@@ -1,10 +1,10 @@
 --[[
-  A job in somebody's hands. A piece of jobs.lua.
+  A job in a holder's hands. A piece of jobs.
 ]]
 --- @within "jobs"
 
--- Takes up to n tasks and jobs of a queue, as they come out, for a holder. keep(token, task, job), of which one is nil,
--- puts each into its set. Returns how many; fewer: nothing is left.
+-- Takes up to n tasks and jobs of a queue, in the order in which they come out, for a holder. keep(token, task, job)
+-- puts each one into the holder's set; task or job is nil. Returns how many; if fewer than n, nothing is left.
 function Jobs.take(P, queue, n, holder, keep)
   local taken, wanted, line = 0, n, nil
   repeat
@@ -27,14 +27,14 @@ function Jobs.take(P, queue, n, holder, keep)
   return taken
 end
 
--- The job of a process; nil if its record says otherwise.
+-- The record of a process' job; nil if the record does not say that this process has the job.
 function Jobs.held(P, id, token)
   local job = Jobs.read(P, id)
   return job and job.state == 'running' and job.token == token and job or nil
 end
 
--- The same of one that was removed from its holder's set, or is about to be. If its record cannot be read it is on
--- the failed list then.
+-- The same for a process that was removed from its holder's set, or is about to be. If the record cannot be read, the
+-- job goes onto the failed list.
 function Jobs.let_go(P, queue, id, token, worker)
   local job = Jobs.held(P, id, token)
   if not job and not Jobs.read(P, id) then
@@ -43,14 +43,14 @@ function Jobs.let_go(P, queue, id, token, worker)
   return job
 end
 
--- Have the keys of a running job's holder their types?
+-- Have the keys of a running job's holder the right types?
 function Jobs.can_take_away(P, job)
   local worker = job.worker
   return job.state ~= 'running' or not worker or (try('HLEN', P .. 'processing:' .. worker .. ':' .. job.queue)
     and try('HLEN', P .. 'notes:' .. worker) and try('ZCARD', P .. 'leases:' .. job.queue) and can_mark(P, worker))
 end
 
--- Takes a running job out of its holder's hands, who is told.
+-- Takes a running job out of its holder's hands, and tells the holder.
 function Jobs.take_away(P, job)
   local worker, token, queue = job.worker or '', job.token or '', job.queue
   if job.state ~= 'running' then
@@ -67,5 +67,5 @@ function Jobs.take_away(P, job)
     try('HINCRBY', P .. 'worker:' .. worker, 'held', -1)
     tell(P, worker, epoch, 'R', '')
   end
-  touched_by_jobs[queue] = true -- a place is free, should the queue have a limit
+  touched_by_jobs[queue] = true -- a place is free: the queue may have a limit
 end

@@ -1,6 +1,6 @@
 --[[
-  A job's record, and what is told of it: the keys that it stands in, the settings that count for it, statistics,
-  history, events. A piece of jobs.lua.
+  A job's record, and what is told of a job: the keys where it stands, the settings that count for it, statistics,
+  history, events. A piece of jobs.
 ]]
 --- @within "jobs"
 
@@ -10,9 +10,9 @@ Jobs.STATES = {'scheduled', 'depends', 'waiting', 'running', 'complete', 'recurr
 local PLACE_LEN = 11
 local DAY_MS = 86400000
 local STATS_KEPT_MS = 31 * DAY_MS
--- So many jobs become ready per call at most.
+-- At most this many jobs become ready in one call.
 local READY_MAX = 100
--- The setting allows no less (include/muster/job.h).
+-- The least that the setting keep_history allows (include/muster/job.h).
 local KEEP_HISTORY_LEAST = 2
 
 function Jobs.index(P, state, queue)
@@ -27,7 +27,7 @@ function Jobs.id_of(member)
   return string.sub(member, PLACE_LEN + 1)
 end
 
--- Can a job come into a queue: have the keys that this writes their types?
+-- Can a job come into a queue: have the keys that this writes the right types?
 function Jobs.can_arrive(P, queue)
   return have_types({'ZCARD', P .. 'scheduled:' .. queue, 'ZCARD', P .. 'depends:' .. queue,
       'ZCARD', P .. 'recurring:' .. queue, 'ZCARD', P .. 'failed:' .. queue, 'HLEN', P .. 'failures:' .. queue})
@@ -35,7 +35,7 @@ function Jobs.can_arrive(P, queue)
     and has_type('LLEN', P .. 'queues:' .. queue) and has_type('STRLEN', P .. 'token')
 end
 
--- Have the keys their types that the jobs of a queue are in?
+-- Have all keys of a queue's jobs the right types?
 function Jobs.are_sound(P, queue)
   return Jobs.can_arrive(P, queue) and has_type('ZCARD', P .. 'running:' .. queue)
     and has_type('ZCARD', P .. 'complete:' .. queue)
@@ -45,13 +45,13 @@ local SETTINGS = {'keep_history', 'keep_jobs', 'keep_jobs_ms'}
 local DEFAULTS = {SETTING_KEEP_HISTORY, SETTING_KEEP_JOBS, SETTING_KEEP_JOBS_MS}
 local all, own = nil, {}
 
--- The namespace's settings, and in the fourth place until when somebody listens.
+-- The namespace's settings; the fourth value is until when somebody listens.
 local function settings_of_all(P)
   all = all or try('HMGET', P .. 'config', SETTINGS[1], SETTINGS[2], SETTINGS[3], 'listen') or {}
   return all
 end
 
--- What a queue has itself, and behind its settings whether jobs may wait and whether its name is noted.
+-- A queue's own settings; then whether jobs may wait, and whether the queue's name is noted.
 local function settings_of_queue(P, queue)
   if not own[queue] then
     local key = P .. 'queue:' .. queue
@@ -65,14 +65,14 @@ local function settings_of_queue(P, queue)
 end
 local JOBS, NAMED = 4, 5
 
--- keep_history, keep_jobs or keep_jobs_ms: what counts for a queue.
+-- The value of keep_history, keep_jobs or keep_jobs_ms that counts for a queue.
 local KEEP_HISTORY, KEEP_JOBS, KEEP_JOBS_MS = 1, 2, 3
 local function setting(P, queue, which)
   return tonumber(settings_of_queue(P, queue)[which] or nil) or tonumber(settings_of_all(P)[which] or nil)
     or DEFAULTS[which]
 end
 
--- Statistics never stand in the way of a job: a damaged counter stays as it is.
+-- A damaged counter stays as it is: statistics must never stop a job.
 local function add(key, field, n)
   if redis.pcall('HINCRBY', key, field, n) == n then
     redis.call('PEXPIRE', key, STATS_KEPT_MS) -- maybe its first field
@@ -89,7 +89,8 @@ local function add_up(key, fields)
   end
 end
 
--- `ms` is a time of the kind `times`; of no time at all nothing needs to be added to the sums.
+-- Counts that `what` happened to a job. `ms` is a time of the kind `times` ("wait" or "run"); 0 ms adds nothing to the
+-- sums.
 function Jobs.count(P, queue, what, times, ms)
   local key = P .. 'stats:' .. math.floor(now_ms() / DAY_MS) .. ':' .. queue
   local fields = Jobs.gathered and Jobs.gathered[key] or {}
@@ -113,7 +114,7 @@ function Jobs.count(P, queue, what, times, ms)
   end
 end
 
--- Where many jobs move in one script, it sets `gathered` to {} before the first one, and says this after the last.
+-- A script that moves many jobs sets Jobs.gathered to {} before the first one, and calls this after the last.
 function Jobs.count_gathered()
   local gathered = Jobs.gathered
   Jobs.gathered = nil
@@ -133,6 +134,7 @@ local function log(P, job, at_ms, what, text)
   end
 end
 
+-- Tells those who listen that something happened to a job.
 function Jobs.say(P, job, at_ms, what, text, worker)
   if is_heard(settings_of_all(P)[4]) then
     redis.pcall('PUBLISH', P .. 'events', table.concat({what, string.format('%.0f', at_ms), job.queue, job.id,
@@ -140,7 +142,7 @@ function Jobs.say(P, job, at_ms, what, text, worker)
   end
 end
 
--- Into its history, and to those who listen.
+-- Adds a line to the job's history, and tells those who listen.
 function Jobs.tell(P, job, what, text, worker)
   local at_ms = job.told_at or now_ms()
   job.told_at = nil
@@ -148,7 +150,8 @@ function Jobs.tell(P, job, what, text, worker)
   Jobs.say(P, job, at_ms, what, text, worker)
 end
 
--- A job's record, or nil for one that cannot be read, and whether nothing is there at all. `flat`: as HGETALL answered.
+-- A job's record. Or nil, and whether there is no record at all; if not, there is one that cannot be read. `flat` is
+-- the record as HGETALL answered it.
 function Jobs.read(P, id)
   local flat = try('HGETALL', P .. 'job:' .. id)
   if not flat or #flat == 0 then
@@ -166,7 +169,7 @@ function Jobs.read(P, id)
   return job
 end
 
--- nil: no such field any more.
+-- Sets a field of the record, to be written by save(). nil: the field goes.
 function Jobs.set(job, field, value)
   value = value and tostring(value) or nil
   if job[field] ~= value then
@@ -194,7 +197,7 @@ function Jobs.save(P, job)
   job.changed = {}
 end
 
--- Is it done, one way or the other? Then its id is free for a new one.
+-- Is the job complete or failed? Then its id is free for a new one.
 function Jobs.is_over(job)
   return job.state == 'complete' or job.state == 'failed'
 end

@@ -1,6 +1,6 @@
 --[[
   The states of a job: each move takes it out of one index and puts it into another. And which job comes out next. A
-  piece of jobs.lua.
+  piece of jobs.
 ]]
 --- @within "jobs"
 
@@ -8,7 +8,7 @@ local function leave(P, job)
   if job.state == 'failed' then
     remove_failed_at(P, job.queue, job.entry)
     Jobs.set(job, 'entry', nil)
-  elseif job.state then -- else it is new, or between two queues
+  elseif job.state then -- without a state it is new, or on its way to another queue
     redis.call('ZREM', Jobs.index(P, job.state, job.queue), Jobs.member(job))
   end
 end
@@ -45,7 +45,7 @@ local function wait_in_line(P, job)
   touched_by_jobs[job.queue] = true
 end
 
--- To the end of its priority in its queue.
+-- A job waits, after all of its priority in its queue.
 function Jobs.wait(P, job, what, text, worker)
   leave(P, job)
   new_place(P, job)
@@ -54,7 +54,7 @@ function Jobs.wait(P, job, what, text, worker)
   Jobs.tell(P, job, what, text, worker)
 end
 
--- To where it was, before all that came later. It is running, and no longer in its holder's set.
+-- A job waits where it was, before all that came later. It was running, and has left its holder's set.
 function Jobs.back(P, job, what)
   local worker = job.worker
   leave(P, job)
@@ -75,7 +75,7 @@ function Jobs.schedule(P, job, at_ms, what, text, worker)
   Jobs.tell(P, job, what, text, worker)
 end
 
--- It waits for nothing any more, but maybe for its time.
+-- A job waits for no other job any more, but maybe for its time.
 function Jobs.ready(P, job, what, text)
   if number(job, 'due') > now_ms() then
     Jobs.schedule(P, job, number(job, 'due'), what or 'scheduled', text)
@@ -94,7 +94,7 @@ function Jobs.depend(P, job, what, text)
   Jobs.tell(P, job, what, text)
 end
 
--- Into a holder's hands; the set is the caller's to write.
+-- A job comes into a holder's hands. The caller writes the set.
 function Jobs.run(P, job, holder, token)
   local waited = now_ms() - number(job, 'since')
   leave(P, job)
@@ -106,9 +106,9 @@ function Jobs.run(P, job, holder, token)
   Jobs.tell(P, job, 'taken', holder, holder)
 end
 
--- What comes out next, up to n, each under a token of its own: {token, member} of a job, {token} of a task. Fewer:
--- there is no more. Negative priorities first, then by the parity of the token, so that tasks and jobs of priority 0
--- take turns, then the rest.
+-- What comes out next, at most n, each under a token of its own: {token, member} of a job, {token} of a task. If fewer
+-- than n, nothing is left. Jobs of negative priority come first. Then tasks and jobs of priority 0 take turns, by the
+-- parity of the token. Then come the other jobs.
 function Jobs.next(P, queue, n)
   local members = redis.call('ZRANGE', Jobs.index(P, 'waiting', queue), 0, n - 1, 'WITHSCORES')
   local tasks, line, at = redis.call('LLEN', P .. 'queues:' .. queue), {}, 1
@@ -127,13 +127,14 @@ function Jobs.next(P, queue, n)
   return line
 end
 
--- A job whose record cannot be read is out of its index, or of its holder's set: people should look at it.
+-- A job's record cannot be read, and the job was removed from its index or its holder's set. It goes onto the failed
+-- list, where people see it.
 local function give_up(P, queue, id, token, worker)
   add_failed(P, queue, now_ms(), token, worker, 'broken', 'its record cannot be read', id, draw_entry(P))
 end
 
--- The job that a member of an index stands for. Nil if it is elsewhere by now, or if its record cannot be read: then
--- the member goes, and in the second case the job is on the failed list.
+-- The job that a member of an index stands for. Nil if it is elsewhere by now, or if its record cannot be read. In both
+-- cases the member goes; in the second one the job goes onto the failed list.
 function Jobs.of(P, state, queue, member)
   local job = Jobs.read(P, Jobs.id_of(member))
   if job and job.state == state and job.queue == queue and Jobs.member(job) == member then
@@ -145,7 +146,7 @@ function Jobs.of(P, state, queue, member)
   end
 end
 
--- After jobs were taken: is one left? Else takes need not look.
+-- After jobs were taken: if none is left, removes the field that makes takes look for jobs.
 function Jobs.settle(P, queue)
   if redis.call('ZCARD', Jobs.index(P, 'waiting', queue)) == 0 then
     redis.call('HDEL', P .. 'queue:' .. queue, 'jobs')

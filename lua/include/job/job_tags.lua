@@ -1,5 +1,5 @@
 --[[
-  What a job is found by: its tags, and whether it is tracked. A piece of jobs.lua.
+  How a job is found: by its tags, and by being tracked. A piece of jobs.
 ]]
 --- @within "jobs"
 

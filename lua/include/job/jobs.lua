@@ -1,15 +1,15 @@
 --[[
-  Jobs: their records, and the moves between their states. A job is in exactly one state: its record says in which, and
-  the index of that state and queue has it, as a member "<place><id>". The place is a token drawn when the job began to
-  wait: members of equal score are in the order of their places, so equal priorities are first in, first out. A failed
-  job stands on the failed list instead of an index; a running one also in its holder's set, under "j<token>".
+  Jobs: their records, and the moves between their states. A job is in exactly one state. Its record says in which, and
+  the index of that state and queue has it as a member "<place><id>". The place is a token drawn when the job began to
+  wait. Members of equal score are in the order of their places, so equal priorities are first in, first out. A failed
+  job stands on the failed list instead of an index; a running one stands in its holder's set too, under "j<token>".
 
-  Every move is leave(), then enter(), then save(); what is written to a record is gathered until then. Nothing of this
-  is made before a first job is met: for Redis, making a function costs more than calling it. Its pieces are include/
-  job_*.lua.
+  Every move is leave(), then enter(), then save(), which writes all changed fields of the record. None of these
+  functions is made before a script meets its first job: for Redis, making a function costs more than calling it. The
+  pieces are `failed` and `job_*`.
 ]]
 local Jobs = {}
--- Queues that got something to take, or a place under their limit: the script hands over there in the end.
+-- Queues that got a job to take, or a free place under their limit: the script must hand over there before it ends.
 local touched_by_jobs = {}
 
 --- @include "token"

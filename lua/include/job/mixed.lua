@@ -1,11 +1,11 @@
 --[[
-  Hand-over from a queue in which jobs wait, too.
+  Hand-over from a queue in which jobs wait too.
 ]]
 --- @include "hand_over"
 --- @include "jobs"
 
--- Puts one job into a worker's hands. False, with nothing changed, as hand(); nil if its record cannot be read: then it
--- is out of the way.
+-- Puts one job into a worker's hands. False, with nothing changed, as hand(); nil if its record cannot be read: then
+-- the job is no longer in the queue.
 local function hand_job(P, queue, worker, epoch, token, member)
   local job = Jobs.of(P, 'waiting', queue, member)
   if not job then
@@ -34,7 +34,7 @@ local function hand_task(P, queue, worker, epoch, token)
   return done
 end
 
--- Hands over up to n tasks and jobs, as hand_over(), and returns how many. Jobs.are_sound() was asked.
+-- Hands over up to n tasks and jobs, as hand_over(), and returns how many. The caller has asked Jobs.are_sound().
 local function hand_over_mixed(P, queue, n)
   local given, is_left = 0, true
   while given < n and is_left do

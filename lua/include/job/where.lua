@@ -1,15 +1,15 @@
 --[[
-  Where a job is, by its record alone: for those who look whether an index, a set or a list is right about it.
+  Where a job is, by its record alone: for checks whether an index, a set or a list is right about it.
 ]]
 --- @include "try"
 
 local IS_STATE = {scheduled = true, depends = true, waiting = true, running = true, complete = true, recurring = true,
   failed = true}
--- Not its data, which may be large.
+-- The fields to read: not its data, which may be large.
 local FIELDS = {'queue', 'state', 'place', 'worker', 'token', 'entry', 'due', 'priority', 'every', 'tags', 'tracked'}
 
--- These fields, as far as they are there, and its id; false when there is no such job; nil and what it lacks when it
--- cannot be read.
+-- These fields, as far as they are there, and the id; false if there is no such job; nil, and what the record lacks, if
+-- it cannot be read.
 local function where_is(P, id)
   local values = try('HMGET', P .. 'job:' .. id, unpack(FIELDS))
   if not values then

@@ -1,21 +1,21 @@
 --[[
-  Announcements: what those who listen to a queue hear, on channels of its own. Published only where the queue is heard;
-  so they cost nothing otherwise.
+  Announcements: messages on a queue's own channels, for those who listen to it. They are published only while the queue
+  is heard, so they cost nothing otherwise.
 ]]
 --- @include "heard"
 --- @include "try"
 
 local LISTEN_MS = 10000
--- What muster says on a queue's channel of work; its workers ignore it, for they are handed their work.
+-- The message of muster's own on a queue's channel of work. Its workers ignore it, for they are handed their work.
 local WORK = 'muster'
 
--- A denied PUBLISH is like a message that reached nobody.
+-- A PUBLISH that is denied counts as a message that reached nobody.
 local function announce(P, queue, what, message)
   redis.pcall('PUBLISH', string.sub(P, 1, -2) .. '_' .. queue .. '_' .. what, message)
 end
 
--- Somebody listens to the queue from now on, for a while. The name is noted so that somebody tidies up after him. Nil
--- if the queue's settings are damaged.
+-- Notes that somebody listens to the queue from now on, for a while; and the queue's name, so that tidying finds the
+-- field. Nil if the queue's settings are damaged.
 local function keep_listening(P, queue, now)
   local done = try('HSET', P .. 'queue:' .. queue, 'listen', now + LISTEN_MS)
   if done then

@@ -1,12 +1,12 @@
 --[[
-  Making work available: to workers that are idle, and to those who wait without being workers. Every script that leaves
-  something waiting which it did not find there ends so.
+  Making work available, to workers that are idle and to callers that wait without being workers. A script that leaves
+  work waiting which it did not find there must end with this.
 ]]
 --- @include "mixed"
 --- @include "announce"
 --- @include "try"
 
--- How many more of a queue may be in work, by its limit over all workers.
+-- How many more processes of a queue its limit over all workers allows.
 local function room_under_limit(max_running, running)
   local most = tonumber(max_running or nil) or 0
   return most > 0 and math.max(0, most - (tonumber(running or nil) or 0)) or math.huge
@@ -17,8 +17,8 @@ local function count_waiting(P, queue)
   return (try('LLEN', P .. 'queues:' .. queue) or 0) + (try('ZCARD', P .. 'waiting:' .. queue) or 0)
 end
 
--- Makes what waits in a queue available, unless it is paused: hands it over, and says that there is more to those who
--- wait without being workers.
+-- Makes what waits in a queue available, unless the queue is paused: hands it over, and announces what is left to
+-- callers that wait without being workers.
 local function hand_over_waiting(P, queue)
   if redis.call('EXISTS', P .. 'queues:' .. queue, P .. 'waiting:' .. queue) == 0 then
     return

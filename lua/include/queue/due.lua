@@ -1,8 +1,8 @@
 --[[
-  What becomes ready by itself: delayed tasks, each queue's in a zset by due time; leases that lapse, in another by
-  their end; jobs that are scheduled or recur. The earliest of all stands in the field `due` of the queue's settings
-  (set_due.lua), so that a queue without any costs nothing. A delayed member is "<token>:<task>": equal bytes must not
-  collapse.
+  What becomes ready by itself: delayed tasks, in a zset of each queue by due time; leases that lapse, in another by
+  their end; jobs that are scheduled or recur. The earliest of these times stands in the field `due` of the queue's
+  settings (include set_due), so a queue without any costs nothing. A delayed member is "<token>:<task>": two equal
+  tasks must not become one member.
 ]]
 --- @include "put_back"
 --- @include "available"
@@ -12,8 +12,8 @@
 --- @include "types"
 --- @include "announce"
 
--- At most so many delayed tasks move per call; and so many leases, which is what one take can hold: in parts they would
--- come to lie in front of each other the wrong way round.
+-- The most delayed tasks, and leases, that one call moves. One take can hold 1000 leases: if they went back in parts,
+-- the parts would lie in the wrong order.
 local DUE_MAX, LAPSED_MAX = 100, 1000
 
 local function delay_task(P, queue, at_ms, token, task)
@@ -35,7 +35,7 @@ local function move_delayed(P, queue, now)
   redis.call('ZREM', delayed, unpack(members))
 end
 
--- Leases that have lapsed: to the front again. Their holders count as dead.
+-- Leases that have lapsed: their tasks go back to the front. Their holders count as dead.
 local function move_lapsed(P, queue, now)
   local leases, set = P .. 'leases:' .. queue, P .. 'processing:' .. LEASE .. ':' .. queue
   local fields = redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, LAPSED_MAX)
@@ -60,14 +60,14 @@ local function move_lapsed(P, queue, now)
   try('HINCRBY', P .. 'queue:' .. queue, 'running', -held)
 end
 
--- Nothing is scheduled or recurs, nor is a job under a lease: then its other keys do not matter.
+-- Are the keys of the queue's jobs sound? They do not matter if nothing is scheduled, recurs or runs.
 local function has_sound_jobs(P, queue)
   local scheduled, recurring = P .. 'scheduled:' .. queue, P .. 'recurring:' .. queue
   return (was_absent(scheduled) and was_absent(recurring) and has_type('ZCARD', P .. 'running:' .. queue) == 0)
     or Jobs.are_sound(P, queue)
 end
 
--- Have the keys that due work writes their types?
+-- Have the keys that moving due work writes the right types?
 local function can_move_due(P, queue)
   have_types({'ZCARD', P .. 'scheduled:' .. queue, 'ZCARD', P .. 'recurring:' .. queue,
     'ZCARD', P .. 'delayed:' .. queue, 'HLEN', P .. 'marks:' .. LEASE, 'HLEN', P .. 'notes:' .. LEASE,
@@ -84,7 +84,7 @@ local function first_score(key)
   return tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or math.huge
 end
 
--- Moves what is due into the queue. Returns when the next is due, ms, or nil.
+-- Moves what is due into the queue. Returns when something is due next, ms, or nil.
 local function move_due(P, queue, now)
   local next_due = math.huge
   for _, kind in ipairs({{P .. 'delayed:' .. queue, move_delayed}, {P .. 'leases:' .. queue, move_lapsed},
@@ -102,8 +102,8 @@ local function move_due(P, queue, now)
   return next_due
 end
 
--- Is a lease past its end? It and others that are go to whoever is idle first; beyond what one call moves, its own end
--- decides.
+-- Is a lease past its end? First it and all others that are past theirs go to idle workers. One call moves only some of
+-- them; for a lease that is still there, its own end decides.
 local function has_lapsed(P, queue, token, now)
   local due = tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'due'))
   if due and due <= now then

@@ -1,6 +1,6 @@
 --[[
-  Is a queue heard: does somebody listen to its announcements (the field `listen`: until when, ms), or are they
-  published always (its setting `broadcast`)?
+  Is a queue heard? It is while somebody listens to its announcements (the field `listen`: until when, ms), and always
+  if they are published without listeners too (its setting `broadcast`).
 ]]
 --- @include "clock"
 

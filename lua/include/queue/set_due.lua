@@ -1,11 +1,11 @@
 --[[
-  When something of a queue becomes ready by itself: the earliest such time stands in the field `due` of the queue's
-  settings, for takes and heartbeats, and in P:due, where it is for the one worker that keeps the timer (P:timer).
+  When something of a queue becomes ready by itself. The earliest such time stands in the field `due` of the queue's
+  settings, for takes and heartbeats, and in P:due, for the one worker that keeps the timer (P:timer).
 ]]
 --- @include "announce"
 --- @include "try"
 
--- Whoever keeps the timer is told when something is due earlier than all he knows of.
+-- Tells the timer's keeper that something is due earlier than all that it knows of.
 local function tell_timer(P)
   local keeper = try('GET', P .. 'timer')
   local epoch = keeper and try('HGET', P .. 'worker:' .. keeper, 'epoch')
@@ -14,7 +14,7 @@ local function tell_timer(P)
   end
 end
 
--- Sets the time, ms; nil: nothing is due any more.
+-- Sets the time, ms; nil: nothing is due.
 local function set_due(P, queue, at_ms)
   if not at_ms then
     redis.call('HDEL', P .. 'queue:' .. queue, 'due')
@@ -28,7 +28,8 @@ local function set_due(P, queue, at_ms)
   end
 end
 
--- Something becomes ready at this time. Those who wait without being workers sleep until the earliest such time.
+-- Notes that something becomes ready at this time. Callers that wait without being workers sleep until the earliest
+-- such time, so they are told of an earlier one.
 local function note_due(P, queue, at_ms)
   local settings = redis.call('HMGET', P .. 'queue:' .. queue, 'due', 'listen', 'broadcast')
   if at_ms < (tonumber(settings[1]) or math.huge) then

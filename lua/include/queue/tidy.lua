@@ -1,5 +1,6 @@
 --[[
-  Tidying: a queue of which nothing is left goes, name and settings; and what is too old on a failed list.
+  Tidying: removes the name and settings of a queue of which nothing is left, and what is too old on a failed list or
+  among complete jobs.
 ]]
 --- @include "jobs"
 --- @include "announce"
@@ -8,7 +9,7 @@
 local TIDY_JOBS_MAX = 1000
 local IS_COUNTER = {cancelled = true, crashes = true, due = true, jobs = true, named = true}
 
--- Nothing is left of it: no key but its counters, and nobody listens.
+-- Is nothing left of the queue but its counters, and does nobody listen?
 local function is_over(P, queue)
   local settings = redis.pcall('HGETALL', P .. 'queue:' .. queue)
   for i = 1, settings.err and 0 or #settings, 2 do
@@ -24,7 +25,7 @@ local function is_over(P, queue)
     P .. 'complete:' .. queue, P .. 'recurring:' .. queue) == 0
 end
 
--- Looks at some queues by their names. Returns how many stay.
+-- Tidies these queues. Returns how many of them stay.
 local function tidy(P, queues, now)
   local stay = #queues
   for _, queue in ipairs(queues) do

@@ -1,18 +1,19 @@
 --[[
-  Crash counts: how often the worker that held a task died, per queue by the task's digest. Innocent neighbours are
-  counted too, hence a limit of three, and the forgetting: an hour after the queue's last crash, and at a finish.
+  Crash counts: how often the holder of a task died, for each queue by the task's digest. A death counts against all
+  that the worker held, innocent tasks too: hence the limit of three, and the forgetting, at a finish and an hour after
+  the queue's last crash.
 ]]
 --- @include "try"
 
 local CRASHES_KEPT_MS = 3600000
 
--- The queue's limit; 0: none, nothing is counted.
+-- The queue's limit of deaths; 0: no limit, and nothing is counted.
 local function max_crashes(P, queue)
   return tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'max_crashes') or nil)
     or tonumber(try('HGET', P .. 'config', 'max_crashes') or nil) or SETTING_MAX_CRASHES
 end
 
--- Counts one more death. Returns how many there were now.
+-- Counts one more death. Returns how many there were with it.
 local function count_crash(P, queue, task)
   return try('HINCRBY', P .. 'crashes:' .. queue, redis.sha1hex(task), 1) or 1
 end
@@ -21,7 +22,8 @@ local function forget_crashes(P, queue, task)
   redis.call('HDEL', P .. 'crashes:' .. queue, redis.sha1hex(task))
 end
 
--- The field in the queue's settings tells a finish that there may be something to forget.
+-- Lets the counts live for another hour. The field in the queue's settings tells a finish that there may be something
+-- to forget.
 local function keep_crashes(P, queue)
   try('HSET', P .. 'queue:' .. queue, 'crashes', '1')
   redis.call('PEXPIRE', P .. 'crashes:' .. queue, CRASHES_KEPT_MS)

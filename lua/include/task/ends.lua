@@ -1,17 +1,18 @@
 --[[
-  Ends: what becomes of processes. Each group of ends is a kind, a queue and the kind's own arguments:
-    "finish" queue k token*k       done; tasks only, or one process that its owner does not know to be a job
-    "done" queue token             done; a job
-    "result" queue token bytes     done, with a result: kept with a job, and for those who listen
-    "next" queue token has bytes next delay_ms ids   a job, done here: on to the queue `next`, after a delay, and after
-                                   the jobs of these ids, with a line feed behind each, less those that wait for it
-                                   or never end; `has` "1": bytes are its result. One that was cancelled is done, and
-                                   stays here
+  Ends: what becomes of processes. The ends come in groups, each of which is a kind, a queue, and the kind's own
+  arguments:
+    "finish" queue k token*k       done. For tasks, and for one process if its owner does not know whether it is a job
+    "done" queue token             a job is done
+    "result" queue token bytes     done, with a result: a job's record keeps it, and those who listen get it
+    "next" queue token has bytes next delay_ms ids   a job is done here, and goes on to the queue `next`: after a delay,
+                                   and after the jobs of these ids, with a line feed after each. Ids of jobs that wait
+                                   for it or never end are passed over. `has` "1": bytes are its result. If it was
+                                   cancelled, it is done, and stays here
     "back" queue k token*k         back to the front, in the order in which they were taken
-    "retry" queue token delay_ms group message   back to the end, after a delay ("": none, or a job's own); a job's
-                                   record keeps group and message ("": as they are)
+    "retry" queue token delay_ms group message   back to the end, after a delay ("": none, or the job's own). A job's
+                                   record keeps group and message ("": they stay as they are)
     "fail" queue token group message   onto the failed list
-  A job's process has the field "j<token>" in its set, but is named by its token like any other.
+  A job's process has the field "j<token>" in its set, but an end names it by its token like any other.
 ]]
 --- @include "token"
 --- @include "due"
@@ -24,15 +25,15 @@
 --- @include "tally"
 --- @include "types"
 
--- How many arguments follow the queue in the group at args[at].
+-- How many arguments follow the queue in the group at args[at]. Kinds that are not listed have k and k tokens.
 local ARGUMENTS = {done = 1, result = 2, next = 6, retry = 4, fail = 3}
 local function group_len(args, at)
   return ARGUMENTS[args[at]] or 1 + tonumber(args[at + 2])
 end
 
--- May a queue's ends be carried out? Not where a key that they write has a wrong type: a WRONGTYPE after the first
--- write would lose a task. A plain finish writes the set alone, and finds out by itself. `next_queue`: nil, or where a
--- job goes on.
+-- May a queue's ends be carried out? Not if a key that they write has a wrong type: a WRONGTYPE after the first write
+-- would lose a task. A plain finish writes the set alone, and needs no check before. `next_queue`: the queue to which a
+-- job goes on, or nil.
 local function is_sound(P, e, kind, queue, next_queue)
   if e.one_by_one and not have_types({'HLEN', P .. 'marks:' .. e.worker, 'HLEN', P .. 'notes:' .. e.worker}) then
     return false
@@ -55,8 +56,8 @@ local function is_listened(P, e, queue)
   return e.heard[queue]
 end
 
--- Removes one process. Returns its task, or the job's record, and its mark, if it has one; nil if it is not the
--- worker's, which is noted as E_LOST, or if there is no such job any more.
+-- Removes one process from its set. Returns its task or the job's record, and its mark if it has one. Returns nil if
+-- the process is not the worker's, which is noted as E_LOST, or if the job is gone.
 local function remove(P, e, queue, token)
   local set = e.sets .. queue
   local task, id = unpack(redis.call('HMGET', set, token, 'j' .. token))
@@ -75,7 +76,7 @@ local function is_job(task)
   return type(task) == 'table'
 end
 
--- The same for an end that would bring the task back or keep it: nil for one that was cancelled, which is dropped.
+-- The same for an end that would bring the task back or keep it. A process that is marked is dropped here: nil.
 local function remove_unmarked(P, e, queue, token)
   local task, kind = remove(P, e, queue, token)
   if kind and is_job(task) then
@@ -86,14 +87,15 @@ local function remove_unmarked(P, e, queue, token)
   return not kind and task or nil
 end
 
--- For those who listen: "<length of process id>:<of task>:<of result, - for none>:", then these.
+-- Notes the message for those who listen: "<length of process id>:<length of task>:<length of result, - for none>:",
+-- then these three.
 local function say_done(P, e, queue, token, task, result)
   local id = e.worker .. ':' .. token .. ':' .. queue
   e.done[#e.done + 1] = queue
   e.done[#e.done + 1] = #id .. ':' .. #task .. ':' .. (result and #result or '-') .. ':' .. id .. task .. (result or '')
 end
 
--- Are there crash counts of the queue's tasks, which a finish forgets?
+-- Has the queue crash counts, which a finish forgets?
 local function has_crashes(P, e, queue)
   if e.crashes[queue] == nil then
     local n = try('HLEN', P .. 'crashes:' .. queue)
@@ -126,7 +128,8 @@ local function ids_of(text)
   return ids
 end
 
--- Those of a text for which a job can wait: a worker's end must not be refused for what its handler asked for.
+-- The ids of a text for which the job can wait. The others are passed over: a worker's end must not be refused because
+-- of what its handler asked for.
 local function ids_to_wait_for(P, job, text)
   local after = ids_of(text)
   local wrong = find_circle(P, job.id, after)
@@ -141,7 +144,7 @@ local function ids_to_wait_for(P, job, text)
   return after
 end
 
--- A task is no job: nothing is done.
+-- A job is done here, and goes on to the next queue. For a task nothing is done, and E_STATE is noted.
 local function advance(P, e, queue, token, result, next_queue, delay_ms, ids)
   if redis.call('HEXISTS', e.sets .. queue, token) == 1 then
     note(e, queue, 1, 0, E_STATE)
@@ -155,7 +158,7 @@ local function advance(P, e, queue, token, result, next_queue, delay_ms, ids)
   end
 end
 
--- Of the queue `args[at + 1]`: the tokens args[first...], n of them, or one with its result behind it.
+-- Finishes the n tokens args[first...]; or with `is_one` one process, which may be a job's and may have a result.
 local function finish(P, e, queue, args, first, n, result, is_one)
   if (is_one or e.one_by_one or has_crashes(P, e, queue) or is_listened(P, e, queue))
       and has_type('HLEN', e.sets .. queue) then
@@ -222,9 +225,9 @@ local function carry_out(P, e, kind, queue, args, at, len)
   end
 end
 
--- Carries out the ends in args[first...], behind a write of its caller's that needs no memory; those of a queue with a
--- damaged key are not, and noted as E_REDIS. One by one: each end is told what it came to, and looks for its mark.
--- Returns their tally, and with it touched = {queue -> true where work came back}.
+-- Carries out the ends in args[first...]. The caller has made a write that needs no memory. An end of a queue with a
+-- damaged key is not carried out, and noted as E_REDIS. `one_by_one`: each end gets a status of its own, and looks for
+-- its mark. Returns the tally of the ends, which has besides touched = {queue -> true if work came back}.
 local function carry_out_ends(P, worker, args, first, one_by_one, now)
   local e = new_tally()
   e.worker, e.sets, e.one_by_one, e.now = worker, P .. 'processing:' .. worker .. ':', one_by_one, now

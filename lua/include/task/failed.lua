@@ -1,10 +1,10 @@
 --[[
-  The failed list of a queue: a zset by a token that is drawn for each failure, which is its time, its order and its
-  name in one. A member is "<token>:<length of worker>:<of group>:<of message>:", then these three and the task; that
-  token is the process'. A failed job's begins with "j", and its task is the job's id. P:failures:<q> counts the entries
-  of each group ("g:" + group), those that are jobs ("jobs") and all their bytes ("bytes"). The oldest entries go when
-  there are too many, too many bytes, or when they are too old; a job's record goes with its entry. Include jobs.lua,
-  not this.
+  The failed list of a queue: a zset by a token that is drawn for each failure, as a number. It is the entry's time,
+  order and name in one. A member is "<token>:<length of worker>:<length of group>:<length of message>:", then these
+  three and the task; its token is the process'. A failed job's member begins with "j", and has the job's id for the
+  task. P:failures:<q> counts the entries of each group ("g:" + group), those that are jobs ("jobs") and the bytes of
+  all ("bytes"). The oldest entries go if they are too many, too many bytes, or too old; a job's record goes with its
+  entry.
 ]]
 --- @within "jobs"
 --- @include "token"
@@ -14,10 +14,10 @@
 local FAILED_MAX = 10000
 local FAILED_BYTES_MAX = 67108864
 local FAILED_AGE_MS = 604800000
--- At most so many are dropped or looked at per call.
+-- A call drops at most TRIM_MAX entries, and looks at a page of them.
 local TRIM_MAX, FAILED_PAGE = 1000, 100
 
--- Group and task of an entry; nil when it is malformed.
+-- Group and task of an entry; nil if it is malformed.
 local function parse_failed(member)
   local worker, group, message, at = string.match(member, '^%w+:(%d+):(%d+):(%d+):()')
   if at then
@@ -26,7 +26,7 @@ local function parse_failed(member)
   end
 end
 
--- The job's id of an entry; nil for a task's.
+-- The id in an entry of a job; nil for an entry of a task.
 local function failed_job(member)
   if string.byte(member) == 106 and string.find(member, ':', 1, true) == 13 then
     return (select(2, parse_failed(member)))
@@ -36,7 +36,7 @@ end
 local function remove_failed(P, queue, member)
   local figures, group = P .. 'failures:' .. queue, parse_failed(member)
   if redis.call('ZREM', P .. 'failed:' .. queue, member) == 0 then
-    return -- another failure's trimming was before
+    return -- the trimming of another failure was first
   end
   if group and (try('HINCRBY', figures, 'g:' .. group, -1) or 1) <= 0 then
     redis.call('HDEL', figures, 'g:' .. group)
@@ -56,7 +56,7 @@ local function remove_failed_at(P, queue, entry)
   end
 end
 
--- An entry goes for good, and its job with it. `entry` is its score.
+-- Removes an entry for good, and its job with it. `entry` is the score.
 local function forget_failed(P, queue, member, entry)
   local id = failed_job(member)
   if not (id and Jobs.forget_failed(P, queue, string.format('%.0f', entry), id)) then
@@ -64,7 +64,7 @@ local function forget_failed(P, queue, member, entry)
   end
 end
 
--- The newest entry stays, whatever its size.
+-- Removes the oldest entries while the list is beyond its limits. The newest entry stays, whatever its size.
 local function trim_failed(P, queue, now)
   local key = P .. 'failed:' .. queue
   for _ = 1, TRIM_MAX do
@@ -79,18 +79,18 @@ local function trim_failed(P, queue, now)
   end
 end
 
--- Have the keys that a failure writes their types?
+-- Have the keys that a failure writes the right types?
 local function can_fail(P, queue)
   return have_types({'ZCARD', P .. 'failed:' .. queue, 'HLEN', P .. 'failures:' .. queue})
     and has_type('STRLEN', P .. 'token')
 end
 
--- A new entry's score: its time, order and name.
+-- Draws the score of a new entry.
 local function draw_entry(P)
   return string.format('%.0f', draw_tokens(P, 1))
 end
 
--- Of a job `entry` was drawn before, and `task` is its id.
+-- Adds an entry. For a job, `entry` is the score, drawn before, and `task` is the job's id.
 local function add_failed(P, queue, now, token, worker, group, message, task, entry)
   local member = (entry and 'j' or '') .. token .. ':' .. #worker .. ':' .. #group .. ':' .. #message .. ':'
     .. worker .. group .. message .. task
@@ -103,7 +103,7 @@ local function add_failed(P, queue, now, token, worker, group, message, task, en
   trim_failed(P, queue, now)
 end
 
--- Some entries by their names: these, each once, and how many are not there.
+-- The entries with the names names[first...], each once; and how many of the names are not there.
 local function named_failed(P, queue, names, first)
   local members, missing, named = {}, 0, {}
   for i = first, #names do
@@ -120,8 +120,8 @@ local function named_failed(P, queue, names, first)
   return members, missing
 end
 
--- Up to n entries of a group ("": of all), oldest first, among those from rank `from` on; and from which rank on to
--- look next once these are removed, -1: there are no more, or enough.
+-- Up to n entries of a group ("": of all groups), oldest first, on the page that begins at rank `from`. Returns them,
+-- and the rank at which the next page begins once they are removed; -1: there are no more, or n were found.
 local function next_failed(P, queue, group, n, from)
   local page = redis.call('ZRANGE', P .. 'failed:' .. queue, from, from + FAILED_PAGE - 1)
   local members, passed = {}, 0
@@ -138,8 +138,8 @@ local function next_failed(P, queue, group, n, from)
   return members, is_end and -1 or from + passed
 end
 
--- What a call of replay or drop means: the entries that args names from the fifth on; else up to n of a group, from
--- a place on. Returns them, and how many were missing or where to go on.
+-- The entries that a call of replay or drop means: those that args names from the fifth on; else up to n of a group,
+-- from a place on. Returns them, and how many names were not there, or the place to go on from.
 local function meant_failed(P, queue, group, n, from, args)
   if #args > 4 then
     return named_failed(P, queue, args, 5)

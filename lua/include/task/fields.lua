@@ -1,6 +1,6 @@
 --[[
-  Fields of an in-process set: a task's is its token, a job's "j" and its token, so that no payload can be taken for a
-  job's id. Where tasks are gathered by the numbers of their tokens, a job stands as {job = id}.
+  Fields of an in-process set. The field of a task is its token, that of a job is "j" and its token, so no payload can
+  be taken for a job's id. Where tasks are gathered by the numbers of their tokens, a job stands there as {job = id}.
 ]]
 local TOKEN_LEN = 11
 

@@ -1,14 +1,15 @@
 --[[
-  Hand-over: tasks go straight into the in-process sets of idle workers, each of which is told by a message on its own
-  channel. Keeps the invariant: afterwards the queue has no work, or no fresh idle worker with free hands.
+  Hand-over: tasks go straight into the in-process sets of idle workers. Each worker is told by a message on its own
+  channel. After a hand-over the invariant holds: the queue has no work, or no fresh idle worker with free hands.
 ]]
 --- @include "token"
 --- @include "try"
 
--- A larger task is announced by its token alone, and its worker fetches it: a message is copied once per reader.
+-- The message of a larger task has its token alone, and the worker fetches the task: Redis copies a message for each
+-- reader.
 local INLINE_MAX = 16384
 
--- How many tasks of the queue a worker can be handed, and its epoch; nil for one that is not fresh, has no free hands,
+-- How many tasks of the queue a worker can be handed, and its epoch; nil if the worker is not fresh, has no free hands,
 -- or has a damaged key.
 local function free_hands(P, queue, worker)
   local left = redis.call('PTTL', P .. 'alive:' .. worker)
@@ -28,9 +29,9 @@ local function free_hands(P, queue, worker)
   return free > 0 and free or nil, w[1]
 end
 
--- The fresh worker with free hands that became idle last, its free hands and its epoch; nil when there is none.
--- Whoever else is met leaves the idle set (its next take or heartbeat puts it back), so each stale entry costs once.
--- `worker` is the first to look at, if that is known already.
+-- The fresh worker with free hands that became idle last, its free hands and its epoch; nil if there is none. A stale
+-- entry that is met on the way leaves the idle set, so it costs only once; the worker's next take or heartbeat puts it
+-- back. `worker` is the first to look at, if that is known already.
 local function idle_worker(P, queue, worker)
   local idle = P .. 'idle:' .. queue
   while true do
@@ -42,16 +43,16 @@ local function idle_worker(P, queue, worker)
     if free then
       return worker, free, epoch
     end
-    -- Needs memory and changes nothing: if this is a script's first write, a full Redis refuses it here. After a ZREM,
-    -- which it allows, it would allow all the rest.
+    -- Needs memory and changes nothing. If this is the script's first write, a full Redis refuses the script here. It
+    -- would allow a ZREM as the first write, and after it all the rest.
     redis.call('ZADD', idle, 'XX', 'GT', '-inf', worker)
     redis.call('ZREM', idle, worker)
     worker = nil
   end
 end
 
--- Puts one task into a worker's hands. False, with nothing changed, if its message reached nobody, if the caller may
--- not publish, or if the set is damaged. The undo after a publish is safe: what reached nobody was read by nobody.
+-- Puts one task into a worker's hands. False, with nothing changed, if the message reached nobody, if the caller may
+-- not publish, or if the set is damaged. It is safe to undo after the PUBLISH: nobody has read the message.
 local function hand(P, queue, worker, epoch, token, task)
   local set = P .. 'processing:' .. worker .. ':' .. queue
   local stored = redis.pcall('HSET', set, token, task)
@@ -68,10 +69,9 @@ local function hand(P, queue, worker, epoch, token, task)
   return false
 end
 
--- Hands over up to n tasks and returns how many it did: the given ones in their order, or, without `tasks`, the first n
--- that wait. The caller has checked that the list, the idle set and the token have their types, that n tasks are there,
--- and that the queue is not paused.
--- `latest` is who became idle last, if that is known already.
+-- Hands over up to n tasks and returns how many: the given ones in their order, or, without `tasks`, the first n that
+-- wait. The caller has checked that the list, the idle set and the token have the right types, that n tasks are there,
+-- and that the queue is not paused. `latest` is the worker that became idle last, if that is known already.
 local function hand_over(P, queue, n, tasks, latest)
   local list = P .. 'queues:' .. queue
   local given = 0

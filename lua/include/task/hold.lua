@@ -1,5 +1,5 @@
 --[[
-  Holding: tasks that were taken go into a set, under tokens that follow each other.
+  Holding: puts tasks that were taken into a set, under tokens that follow each other.
 ]]
 --- @include "token"
 
@@ -14,7 +14,7 @@ local function hold(P, set, tasks)
     return last
   end
   local sub, fields, at, i = string.sub, {}, 0, 1
-  while i <= n do -- in runs that share all digits but the last
+  while i <= n do -- in runs of tokens that differ in the last digit only
     local number = first + i - 1
     local head, digit = sub(token_text(number), 1, 10), number % 32
     for k = i, math.min(i + 31 - digit, n) do

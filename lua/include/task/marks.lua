@@ -1,17 +1,17 @@
 --[[
-  Marks: processes that were cancelled, or whose queue was deleted, until each ends. P:marks:<w> has token -> kind.
-  A marked process may still finish; whatever else becomes of it, it is dropped. A worker with marks or notes carries a
-  flag in its record, so that its ends look for them one by one.
+  Marks: processes that were cancelled, or whose queue was deleted, are marked until they end. P:marks:<w> has token ->
+  kind. A marked process may still finish; if it ends in any other way, it is dropped. A worker with marks or notes has
+  a flag in its record: then its ends are carried out one by one, and each looks for its mark.
 ]]
 --- @include "try"
 
 local CANCELLED, DELETED = 'c', 'd'
--- The reserved id of those who hold tasks by a lease.
+-- The reserved worker id that owns leased tasks.
 local LEASE = '.lease'
--- The flag's values: it has marks or notes; or somebody else ended one of its processes, and it has not read back
--- since.
+-- The flag's values: the worker has marks or notes; or somebody else ended one of its processes, and it has not read
+-- back since.
 local FLAG_MARKS, FLAG_ENDED = 'm', 'e'
--- A message carries so many tokens at most.
+-- A message carries at most this many tokens.
 local MARKS_PER_MESSAGE = 500
 
 local function count_cancelled(P, queue, n)
@@ -20,7 +20,7 @@ local function count_cancelled(P, queue, n)
   end
 end
 
--- Has its ends go one by one. Nothing for a lease, which has no record.
+-- Sets the flag, and returns the worker's epoch. For leases, which have no record, it does nothing.
 local function set_flag(P, worker, flag)
   local key = P .. 'worker:' .. worker
   local record = redis.call('HMGET', key, 'epoch', 'flag')
@@ -30,19 +30,19 @@ local function set_flag(P, worker, flag)
   return record[1]
 end
 
--- To a worker's own channel, in its present life; nothing for a lease.
+-- Publishes a message on the worker's own channel, for its present life. For leases (no epoch) it does nothing.
 local function tell(P, worker, epoch, kind, text)
   if epoch then
     redis.pcall('PUBLISH', P .. 'wake:' .. worker, kind .. epoch .. text)
   end
 end
 
--- Have the keys that a mark writes their types?
+-- Have the keys that a mark writes the right types?
 local function can_mark(P, worker)
   return try('HLEN', P .. 'marks:' .. worker) and try('HLEN', P .. 'worker:' .. worker)
 end
 
--- Marks processes of one holder, and tells it.
+-- Marks processes of one holder, and tells the holder.
 local function mark(P, worker, tokens, kind)
   if #tokens == 0 then
     return
@@ -57,7 +57,7 @@ local function mark(P, worker, tokens, kind)
   end
 end
 
--- Takes a process' mark and note away. Returns its mark, or false.
+-- Removes a process' mark and note. Returns its mark, or false.
 local function unmark(P, worker, token)
   local kind = redis.call('HGET', P .. 'marks:' .. worker, token)
   if kind then
@@ -71,7 +71,7 @@ local function has_marks(P, worker)
   return redis.call('EXISTS', P .. 'marks:' .. worker, P .. 'notes:' .. worker) > 0
 end
 
--- Whoever may hold processes: the registered workers, and leases.
+-- The ids that may hold processes: those of the registered workers, and that of leases.
 local function holders(P)
   local workers = try('ZRANGE', P .. 'registry', 0, -1) or {}
   workers[#workers + 1] = LEASE

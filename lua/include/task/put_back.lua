@@ -1,6 +1,6 @@
 --[[
-  Putting back: tasks whose owner is gone go to the front of their queue, in the order in which he took them. What was
-  cancelled is dropped on the way, and what has killed too many goes onto the failed list.
+  Putting back: tasks whose holder is gone go to the front of their queue, in the order in which it took them. What was
+  cancelled is dropped on the way. A task that has killed too many holders goes onto the failed list.
 ]]
 --- @include "token"
 --- @include "marks"
@@ -9,7 +9,7 @@
 --- @include "fields"
 --- @include "chunk"
 
--- A cancelled process is dropped. `task` as it was in the set, a job as {job = id}.
+-- Drops a marked process. `task` is as it was in the set; a job is {job = id}.
 local function drop_process(P, worker, queue, token, task, kind)
   if type(task) == 'table' then
     local job = Jobs.let_go(P, queue, task.job, token, worker)
@@ -21,7 +21,7 @@ local function drop_process(P, worker, queue, token, task, kind)
   end
 end
 
--- The numbers of those that are not marked; marks and notes are taken away.
+-- Drops the marked processes, and removes marks and notes. Returns the numbers of the others.
 local function drop_marked(P, worker, queue, numbers, tasks)
   if not has_marks(P, worker) then
     return numbers
@@ -39,15 +39,15 @@ local function drop_marked(P, worker, queue, numbers, tasks)
   return kept
 end
 
--- A dead holder's job counts its own crashes. Does it live on?
+-- Counts a crash in the record of a dead holder's job. Does the job live on?
 local function crash_job(P, worker, queue, number, id, most, why)
   local token = token_text(math.floor(number))
   local job = Jobs.let_go(P, queue, id, token, worker)
   return job and Jobs.crash(P, job, worker, token, most, why)
 end
 
--- Counts a crash for each task and job of a dead holder. Those that have killed too many go onto the failed list;
--- answers the numbers of the others.
+-- Counts a crash for each task and job of a dead holder. Those that have killed too many holders go onto the failed
+-- list. Returns the numbers of the others.
 local function stop_poison(P, worker, queue, numbers, tasks, now, why)
   local most = max_crashes(P, queue)
   local kept, counted = {}, false
@@ -75,7 +75,7 @@ local function stop_poison(P, worker, queue, numbers, tasks, now, why)
   return kept
 end
 
--- A job goes back to where it was.
+-- Puts a job back to where it was.
 local function put_back_job(P, queue, number, id)
   local job = Jobs.let_go(P, queue, id, token_text(math.floor(number)), '')
   if job then
@@ -83,7 +83,7 @@ local function put_back_job(P, queue, number, id)
   end
 end
 
--- Tasks by the numbers of their tokens, oldest first; and jobs, each to where it was.
+-- Puts tasks back to the front, and jobs to where they were. `numbers`: those of their tokens, oldest first.
 local function push_front(P, queue, numbers, tasks)
   local chunk = {}
   for i = #numbers, 1, -1 do -- newest first, so that the oldest is the next out

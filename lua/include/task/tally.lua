@@ -1,16 +1,16 @@
 --[[
-  The tally of a call's ends: how many there were, which of them failed, and what their queues lost. Of those that
-  counted nothing is kept, for mostly all do.
+  The tally of a call's ends: how many there were, which of them failed, and how many processes each queue lost. Ends
+  that counted are not listed, for mostly all of them count.
 ]]
 --- @include "chunk"
 --- @include "try"
 
--- {n = how many ends, failed = {{first, last, status}, ...}, ended = {queue -> processes it lost}}.
+-- {n = number of ends, failed = {{first, last, status}, ...}, ended = {queue -> number of processes that it lost}}.
 local function new_tally()
   return {n = 0, failed = {}, ended = {}}
 end
 
--- Notes what the next n ends, of one queue, came to; `counted` of them ended.
+-- Notes the status of the next n ends, which are of one queue; `counted` of them ended a process.
 local function note(tally, queue, n, counted, status)
   if status ~= 0 then
     tally.failed[#tally.failed + 1] = {tally.n + 1, tally.n + n, status}
@@ -19,7 +19,7 @@ local function note(tally, queue, n, counted, status)
   tally.ended[queue] = (tally.ended[queue] or 0) + counted
 end
 
--- 0 when all counted, else a status for each in order.
+-- 0 if all counted, else a list with a status for each end, in order.
 local function statuses_of(tally)
   if #tally.failed == 0 then
     return 0
@@ -36,8 +36,8 @@ local function statuses_of(tally)
   return statuses
 end
 
--- Ends the processes args[first...], n tokens of one set, by as few commands as there can be. If some did not count,
--- which ones cannot be told any more: then none that was named with them is claimed.
+-- Finishes the processes args[first...], n tokens of one set, with as few commands as possible. If some ends of one
+-- command did not count, nobody can tell which: then none of that command is confirmed.
 local function finish_together(tally, set, queue, args, first, n)
   for from = first, first + n - 1, CHUNK do
     local to = math.min(from + CHUNK, first + n) - 1

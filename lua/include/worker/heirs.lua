@@ -1,11 +1,11 @@
 --[[
-  The timer is handed on to another worker.
+  Handing the timer on to another worker.
 ]]
 --- @include "try"
 --- @include "silence"
 
--- To the first of these workers that lives and hears of it, which makes it the keeper. Was there one? Not for longer
--- than its next heartbeat may take: one with a long ttl may be dead for long before that shows.
+-- Makes the first of these workers that lives and hears of it the keeper. Was there one? It keeps the timer only for as
+-- long as its next heartbeat may take: a worker with a long ttl may have died long before anybody sees it.
 local function hand_on_timer(P, worker, heirs)
   for _, heir in ipairs(heirs) do
     local left = heir ~= worker and redis.call('PTTL', P .. 'alive:' .. heir) or 0

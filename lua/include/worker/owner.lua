@@ -1,9 +1,10 @@
 --[[
-  Who calls: every call of a worker carries its epoch and the number of its data connection, and is refused when that
-  life is over (E_GONE) or when a later connection has already taken over (E_STATE: a late request of a dead one).
+  Who calls: every call of a worker carries its epoch and the number of its data connection. It is refused if that life
+  of the worker is over (E_GONE), or if a later connection has taken over (E_STATE: a late request of a dead
+  connection).
 ]]
 
--- 0, and the worker's record {epoch, conn, hands, held, ttl, permanent, flag}, or the error to answer.
+-- Returns 0 and the worker's record {epoch, conn, hands, held, ttl, permanent, flag}, or the error to answer.
 local function owner(P, worker, epoch, conn)
   local w = redis.call('HMGET', P .. 'worker:' .. worker, 'epoch', 'conn', 'hands', 'held', 'ttl', 'permanent',
     'flag')
@@ -16,7 +17,7 @@ local function owner(P, worker, epoch, conn)
   return 0, w
 end
 
--- States the worker's capacity: written only when it changed.
+-- Stores how many hands the worker has, if that changed.
 local function state_hands(P, worker, w, hands)
   if w[3] ~= hands then
     redis.call('HSET', P .. 'worker:' .. worker, 'hands', hands)

@@ -1,6 +1,6 @@
 --[[
-  Retire: ends one life of a worker. Its epoch ends first, so every later call of that life is E_GONE; then all that it
-  holds goes back to the front of its queues, in the order in which it took it, and idle workers are woken.
+  Retire: end one life of a worker. Its epoch ends first, so every later call of that life gets E_GONE. Then all that it
+  holds goes back to the front of its queues, in the order in which it was taken, and is handed to idle workers.
 ]]
 --- @include "available"
 --- @include "put_back"
@@ -22,8 +22,8 @@ local function type_is(key, wanted)
   return found == wanted or found == 'none'
 end
 
--- The first key that retiring the worker writes and that has another type than it should have, or nil: checked before
--- anything is written, for a WRONGTYPE halfway would lose tasks.
+-- The first key of a wrong type among those that retiring the worker writes, or nil. To be asked before anything is
+-- written: a WRONGTYPE halfway would lose tasks.
 local function damaged_key(P, worker, queues)
   local shared = {registry = 'zset', ttls = 'zset', token = 'string'}
   for name, kind in pairs(shared) do
@@ -57,10 +57,10 @@ local function damaged_key(P, worker, queues)
   end
 end
 
--- Tokens up to here are exact as numbers; a lower limit would be reached by real ones, 2 ^ 51 in 2041.
+-- Up to here tokens are exact as numbers. A lower limit would meet real tokens: they reach 2 ^ 51 in 2041.
 local EXACT = 2 ^ 53
 
--- One set's tasks by token, oldest first: their numbers, and number -> task.
+-- The tasks of one set by their tokens, oldest first: a list of numbers, and number -> task.
 local function read_set(set)
   local held = redis.call('HGETALL', set)
   local numbers, tasks, odd = {}, {}, 0
@@ -74,7 +74,7 @@ local function read_set(set)
       while tasks[odd] do
         odd = odd + 0.25
       end
-      number = odd -- fields that are no tokens: keep their tasks all the same
+      number = odd -- the field is no token: its task must not be lost all the same
     end
     numbers[#numbers + 1] = number
     tasks[number] = task
@@ -83,7 +83,7 @@ local function read_set(set)
   return numbers, tasks
 end
 
--- Ends a life: from here on every call of its epoch is E_GONE. Returns the queues that it served; or nil and the name
+-- Ends a life: from here on every call of its epoch gets E_GONE. Returns the queues that it served; or nil and the name
 -- of a damaged key, with nothing changed.
 local function end_life(P, worker)
   local key = P .. 'worker:' .. worker
@@ -102,7 +102,8 @@ end
 
 local DIED = 'the worker that held it died'
 
--- Puts one set back onto the front of its queue and returns how many tasks went back. `crashed_at`: count crashes.
+-- Puts one set back to the front of its queue. Returns how many tasks and jobs went back, and how many the set held.
+-- With `crashed_at`, ms, each counts a crash.
 local function give_back_set(P, worker, queue, crashed_at)
   local set = P .. 'processing:' .. worker .. ':' .. queue
   local numbers, tasks = read_set(set)
@@ -112,18 +113,18 @@ local function give_back_set(P, worker, queue, crashed_at)
     numbers = stop_poison(P, worker, queue, numbers, tasks, crashed_at, DIED)
   end
   push_front(P, queue, numbers, tasks)
-  redis.call('DEL', set) -- last: should anything raise after all, tasks are there twice rather than not at all
+  redis.call('DEL', set) -- last: after an error a task is there twice rather than lost
   if held > 0 then
     try('HINCRBY', P .. 'queue:' .. queue, 'running', -held)
   end
   return #numbers, held
 end
 
--- So many are asked to keep the timer.
+-- At most this many workers are tried as the timer's next keeper.
 local HEIRS_MAX = 10
 
--- Retires a worker: the number of tasks given back, or nil and the name of the damaged key that prevents it. With
--- `crashed_at`, ms, it died holding its tasks, and each counts a crash.
+-- Retires a worker. Returns the number of tasks given back, or nil and the name of the damaged key that prevents it.
+-- With `crashed_at`, ms, the worker died holding its tasks, and each counts a crash.
 local function retire(P, worker, crashed_at)
   local queues, damaged = end_life(P, worker)
   if not queues then
@@ -139,18 +140,19 @@ local function retire(P, worker, crashed_at)
     given_back = given_back + give_back_set(P, worker, queue, crashed_at)
   end
   redis.call('DEL', P .. 'marks:' .. worker, P .. 'notes:' .. worker)
-  if try('GET', P .. 'timer') == worker then -- else the next heartbeat of anybody finds that nobody keeps it
+  if try('GET', P .. 'timer') == worker then -- if nobody takes it, the next heartbeat of any worker does
     redis.call('DEL', P .. 'timer')
     hand_on_timer(P, worker, redis.call('ZREVRANGE', P .. 'registry', 0, HEIRS_MAX - 1))
   end
-  for _, queue in ipairs(queues) do -- when nothing more can be lost
+  for _, queue in ipairs(queues) do -- only now, when nothing can be lost any more
     hand_over_waiting(P, queue)
   end
   hand_over_jobs(P)
   return given_back
 end
 
--- One process goes on under a new token. Of a job whose record cannot be read its next life finds out.
+-- One process goes on under a new token. If a job's record cannot be read, the worker finds out when it fetches the
+-- job.
 local function resume_one(P, set, worker, task, number, token)
   if type(task) ~= 'table' then
     redis.call('HSET', set, token, task)
@@ -164,8 +166,9 @@ local function resume_one(P, set, worker, task, number, token)
   redis.call('HSET', set, 'j' .. token, task.job)
 end
 
--- Hands a dead worker's processes on to the next life of its id, under new tokens; marks stay with them. The same
--- checks and crash counts as retire(). Returns how many there are and the queues; or nil and the name of a damaged key.
+-- Hands a dead worker's processes on to the next life of its id, under new tokens; marks stay with them. Checks and
+-- crash counts are those of retire(). Returns how many processes there are, and the queues; or nil and the name of a
+-- damaged key.
 local function resume(P, worker, crashed_at)
   local queues, damaged = end_life(P, worker)
   if not queues then
@@ -202,7 +205,7 @@ local function resume(P, worker, crashed_at)
     end
     if #kept < #numbers then
       try('HINCRBY', P .. 'queue:' .. queue, 'running', #kept - #numbers)
-      touched_by_jobs[queue] = true -- a place is free, should the queue have a limit
+      touched_by_jobs[queue] = true -- a place is free: the queue may have a limit
     end
     held = held + #kept
   end
