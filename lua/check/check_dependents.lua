@@ -19,7 +19,7 @@ for i = 3, #args do
   stray[#stray + 1] = is_stray and args[i] or nil
 end
 if #stray > 0 then
-  find(check, dependents, 'has ' .. some(#stray, 'job') .. ' that do not wait for it', function()
+  note_find(check, dependents, 'has ' .. plural(#stray, 'job') .. ' that do not wait for it', function()
     redis.call('SREM', dependents, unpack(stray))
     return 'removed'
   end)

@@ -20,7 +20,7 @@ for _, worker in ipairs(page) do
   if limit and limit ~= '-' then -- a record of the wrong type answers an error: nobody knows, so it is no find
     kept = kept + 1
   else
-    find(check, idle, "names the worker '" .. worker .. "', which does not serve this queue", function()
+    note_find(check, idle, "names the worker '" .. worker .. "', which does not serve this queue", function()
       redis.call('ZREM', idle, worker)
       return 'removed it'
     end)

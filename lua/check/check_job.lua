@@ -20,13 +20,13 @@ local check = new_check(P, ARGV[1])
 local function look_for_remains(id)
   local history, dependencies = P .. 'history:' .. id, P .. 'dependencies:' .. id
   if (try('LLEN', history) or 0) > 0 then
-    find(check, history, 'is the history of no job', function()
+    note_find(check, history, 'is the history of no job', function()
       redis.call('DEL', history)
       return 'removed it'
     end)
   end
   if (try('SCARD', dependencies) or 0) > 0 then
-    find(check, dependencies, 'is what no job waits for', function()
+    note_find(check, dependencies, 'is what no job waits for', function()
       Jobs.remove_dependencies(P, id)
       return 'removed it'
     end)
@@ -38,10 +38,10 @@ local function look_at_unreadable(id, lacks)
   local key = P .. 'job:' .. id
   local what = "is a record without a valid '" .. lacks .. "'"
   if lacks ~= 'state' or redis.call('HEXISTS', key, 'state') + redis.call('HEXISTS', key, 'data') > 0 then
-    find(check, key, what .. '; look at it with HGETALL, and set it or remove it')
+    note_find(check, key, what .. '; look at it with HGETALL, and set it or remove it')
     return
   end
-  find(check, key, what .. ', and without data', function()
+  note_find(check, key, what .. ', and without data', function()
     Jobs.remove_dependencies(P, id)
     redis.call('DEL', key, P .. 'history:' .. id)
     return 'removed it'
@@ -67,7 +67,7 @@ local function take_back(job)
     Jobs.cancel(P, record, job.worker)
     return 'dropped it, for it was cancelled'
   end
-  Jobs.back(P, record, 'given-back')
+  Jobs.give_back(P, record, 'given-back')
   return 'it waits again, where it did'
 end
 
@@ -108,7 +108,7 @@ local function look_at_index(job)
     or is_timed and not meant and 'does not say when it is due'
     or meant and meant ~= score and 'is in ' .. index .. ' with another score than it says'
   if what then
-    find(check, P .. 'job:' .. job.id, what, function()
+    note_find(check, P .. 'job:' .. job.id, what, function()
       enter_index(job, index, meant or score or now_ms())
       return 'put it right'
     end)
@@ -119,7 +119,7 @@ local function is_on_failed_list(job)
   local entry = tonumber(job.entry)
   local at = entry and string.format('%.0f', entry)
   for _, member in ipairs(at and redis.call('ZRANGEBYSCORE', P .. 'failed:' .. job.queue, at, at) or {}) do
-    if failed_job(member) == job.id then
+    if job_of_entry(member) == job.id then
       return true
     end
   end
@@ -130,7 +130,7 @@ local function look_at_failure(job)
     return
   end
   local list = P .. 'failed:' .. job.queue
-  find(check, P .. 'job:' .. job.id, 'has failed, but is not in ' .. list, function()
+  note_find(check, P .. 'job:' .. job.id, 'has failed, but is not in ' .. list, function()
     local record = Jobs.read(P, job.id)
     Jobs.set(record, 'entry', draw_entry(P))
     Jobs.save(P, record)
@@ -144,14 +144,14 @@ local function look_at_state(job)
   if job.state == 'failed' then
     look_at_failure(job)
   elseif job.state == 'running' and not is_in_hands(job) then
-    find(check, P .. 'job:' .. job.id, 'is running, but in no hands', function()
+    note_find(check, P .. 'job:' .. job.id, 'is running, but in no hands', function()
       return take_back(job)
     end)
   else
     look_at_index(job)
   end
   if job.state == 'recurring' and not tonumber(job.every) then
-    find(check, P .. 'job:' .. job.id, 'recurs without an interval; give it one, or cancel it')
+    note_find(check, P .. 'job:' .. job.id, 'recurs without an interval; give it one, or cancel it')
   end
 end
 
@@ -161,7 +161,8 @@ local function look_at_lists(job)
     missing[#missing + 1] = try('ZSCORE', P .. 'tag:' .. tag, job.id) == false and tag or nil
   end
   if #missing > 0 then
-    find(check, P .. 'job:' .. job.id, 'is not listed under ' .. some(#missing, 'tag') .. ' of its own', function()
+    note_find(check, P .. 'job:' .. job.id, 'is not listed under ' .. plural(#missing, 'tag') .. ' of its own',
+    function()
       local put = redis.call('HGET', P .. 'job:' .. job.id, 'put')
       for _, tag in ipairs(missing) do
         redis.call('ZADD', P .. 'tag:' .. tag, tonumber(put or nil) or now_ms(), job.id)
@@ -171,7 +172,7 @@ local function look_at_lists(job)
     end)
   end
   if job.tracked == '1' and try('ZSCORE', P .. 'tracked', job.id) == false then
-    find(check, P .. 'job:' .. job.id, 'is tracked, but not listed in ' .. P .. 'tracked', function()
+    note_find(check, P .. 'job:' .. job.id, 'is tracked, but not listed in ' .. P .. 'tracked', function()
       redis.call('ZADD', P .. 'tracked', now_ms(), job.id)
       return 'listed it'
     end)
@@ -198,7 +199,7 @@ local function look_at_dependencies(job)
     return
   end
   if job.state ~= 'depends' then
-    find(check, P .. 'dependencies:' .. job.id, 'is what its job does not wait for any more', function()
+    note_find(check, P .. 'dependencies:' .. job.id, 'is what its job does not wait for any more', function()
       Jobs.remove_dependencies(P, job.id)
       return 'removed it'
     end)
@@ -206,7 +207,7 @@ local function look_at_dependencies(job)
   end
   local met, one_way = sort_dependencies(job.id, dependencies)
   if #one_way > 0 then
-    find(check, key, 'waits for ' .. some(#one_way, 'job') .. ' unnoticed', function()
+    note_find(check, key, 'waits for ' .. plural(#one_way, 'job') .. ' unnoticed', function()
       for _, on in ipairs(one_way) do
         redis.call('SADD', P .. 'dependents:' .. on, job.id)
       end
@@ -214,8 +215,8 @@ local function look_at_dependencies(job)
     end)
   end
   if #met > 0 or #dependencies == 0 then
-    local what = #met > 0 and some(#met, 'job') .. ' complete or not there' or 'nothing'
-    find(check, key, 'waits for ' .. what, function()
+    local what = #met > 0 and plural(#met, 'job') .. ' complete or not there' or 'nothing'
+    note_find(check, key, 'waits for ' .. what, function()
       for _, on in ipairs(met) do
         Jobs.remove_dependency(P, job.id, on)
       end

@@ -17,12 +17,12 @@ local function look(key, wanted, ttl_ms)
   if found == 'none' then
     return
   elseif wanted == '' then
-    find(check, key, 'is of no kind that this release knows; look at it, and move it away with RENAME')
+    note_find(check, key, 'is of no kind that this release knows; look at it, and move it away with RENAME')
   elseif found ~= wanted then
-    find(check, key, 'has the wrong type ' .. found .. ' instead of ' .. wanted
+    note_find(check, key, 'has the wrong type ' .. found .. ' instead of ' .. wanted
       .. '; look at it, and move it away with RENAME')
   elseif ttl_ms > 0 and redis.call('PTTL', key) == -1 then
-    find(check, key, 'has no time to live, and would stay for ever', function()
+    note_find(check, key, 'has no time to live, and would stay for ever', function()
       redis.call('PEXPIRE', key, ttl_ms)
       return 'gave it ' .. ttl_ms / 1000 .. ' s'
     end)

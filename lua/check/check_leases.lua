@@ -27,7 +27,7 @@ for _, field in ipairs(page) do
   empty[#empty + 1] = redis.call('HEXISTS', set, field) == 0 and field or nil
 end
 if #empty > 0 then
-  find(check, leases, 'has ' .. some(#empty, 'lease') .. ' of no process', function()
+  note_find(check, leases, 'has ' .. plural(#empty, 'lease') .. ' of no process', function()
     redis.call('ZREM', leases, unpack(empty))
     kept = kept - #empty
     return 'removed'
@@ -43,7 +43,7 @@ local function look_for_endless()
     endless[#endless + 1] = is_endless and field or nil
   end
   if #endless > 0 then
-    find(check, set, 'holds ' .. some(#endless, 'task') .. ' under a lease without an end', function()
+    note_find(check, set, 'holds ' .. plural(#endless, 'task') .. ' under a lease without an end', function()
       for _, field in ipairs(endless) do
         redis.call('ZADD', leases, now, field)
       end

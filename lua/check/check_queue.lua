@@ -27,7 +27,7 @@ local has_jobs = ARGV[3] == '1' and Jobs.are_sound(P, queue)
 local function look_at_count()
   local running = count_running(P, queue)
   if running ~= tonumber(settings[1] or 0) then
-    find(check, key, 'says that ' .. (settings[1] or 0) .. ' run, but the sets hold ' .. running, function()
+    note_find(check, key, 'says that ' .. (settings[1] or 0) .. ' run, but the sets hold ' .. running, function()
       set_running(P, queue, running)
       return 'set it right'
     end)
@@ -52,7 +52,7 @@ local function look_at_due(earliest)
   local due = tonumber(settings[2] or nil)
   if earliest and (not due or due > earliest) then
     local what = "says 'due' " .. (settings[2] or 'never') .. ', but something is due at '
-    find(check, key, what .. string.format('%.0f', earliest), function()
+    note_find(check, key, what .. string.format('%.0f', earliest), function()
       redis.call('HDEL', key, 'due')
       note_due(P, queue, earliest)
       return 'set it right'
@@ -66,7 +66,7 @@ local function look_at_timer(earliest)
   local due = try('ZSCORE', P .. 'due', queue)
   local latest = earliest and math.max(earliest, now_ms() + TIMER_PAUSE_MS)
   if latest and due ~= nil and (tonumber(due or nil) or math.huge) > latest then
-    find(check, P .. 'due', "has the queue '" .. queue .. "' too late or not at all", function()
+    note_find(check, P .. 'due', "has the queue '" .. queue .. "' too late or not at all", function()
       set_due(P, queue, earliest)
       return 'set it right'
     end)
@@ -77,19 +77,19 @@ end
 local function look_at_fields()
   local now = now_ms()
   if settings[4] and try('ZSCORE', P .. 'names', queue) == false then
-    find(check, key, 'says that the name is noted, but it is not', function()
+    note_find(check, key, 'says that the name is noted, but it is not', function()
       redis.call('ZADD', P .. 'names', 'NX', now, queue)
       return 'noted it'
     end)
   end
   if not settings[5] and try('HLEN', P .. 'crashes:' .. queue) > 0 then
-    find(check, key, 'does not tell that there are crash counts', function()
+    note_find(check, key, 'does not tell that there are crash counts', function()
       redis.call('HSET', key, 'crashes', '1')
       return 'said so'
     end)
   end
   if has_jobs and not settings[6] and redis.call('ZCARD', P .. 'waiting:' .. queue) > 0 then
-    find(check, key, 'does not tell that jobs wait', function()
+    note_find(check, key, 'does not tell that jobs wait', function()
       redis.call('HSET', key, 'jobs', '1')
       return 'said so'
     end)
@@ -103,8 +103,8 @@ local function look_at_idle()
   end
   for _, worker in ipairs(redis.call('ZREVRANGE', idle, 0, -1)) do
     if free_hands(P, queue, worker) then
-      local what = 'has ' .. some(waiting, 'task') .. " waiting beside the idle worker '" .. worker .. "'"
-      find(check, tasks > 0 and list or P .. 'waiting:' .. queue, what, function()
+      local what = 'has ' .. plural(waiting, 'task') .. " waiting beside the idle worker '" .. worker .. "'"
+      note_find(check, tasks > 0 and list or P .. 'waiting:' .. queue, what, function()
         hand_over_waiting(P, queue)
         return waiting - count_waiting(P, queue) .. ' handed over'
       end)
@@ -120,7 +120,7 @@ local function count_failed()
     for _, member in ipairs(redis.call('ZRANGE', P .. 'failed:' .. queue, from, from + FAILED_PAGE - 1)) do
       local group = parse_failed(member)
       figures.bytes = (figures.bytes or 0) + #member
-      figures.jobs = failed_job(member) and (figures.jobs or 0) + 1 or figures.jobs
+      figures.jobs = job_of_entry(member) and (figures.jobs or 0) + 1 or figures.jobs
       if group then
         figures['g:' .. group] = (figures['g:' .. group] or 0) + 1
       else
@@ -148,11 +148,11 @@ local function look_at_failed()
   local counted, malformed = count_failed()
   local figures = P .. 'failures:' .. queue
   if malformed > 0 then
-    find(check, P .. 'failed:' .. queue, 'has ' .. some(malformed, 'member')
+    note_find(check, P .. 'failed:' .. queue, 'has ' .. plural(malformed, 'member')
       .. ' of another form; look for them with ZRANGE, and remove them with ZREM')
   end
   if not are_equal(counted, redis.call('HGETALL', figures)) then
-    find(check, figures, 'counts otherwise than the failed list', function()
+    note_find(check, figures, 'counts otherwise than the failed list', function()
       redis.call('DEL', figures)
       for field, n in pairs(counted) do
         redis.call('HSET', figures, field, n)

@@ -44,7 +44,7 @@ local function settle()
   local epoch = set_flag(P, worker, FLAG_ENDED)
   if epoch then
     redis.call('HSET', P .. 'worker:' .. worker, 'held', count_held(P, worker, queues_of(record)))
-    tell(P, worker, epoch, 'R', '')
+    tell_worker(P, worker, epoch, 'R', '')
   end
   set_running(P, queue, count_running(P, queue))
   hand_over_waiting(P, queue)
@@ -62,7 +62,7 @@ end
 
 -- A find, repaired by get_rid(), unless a key has a wrong type.
 local function find_misplaced(what, done, get_rid)
-  find(check, set, what, function()
+  note_find(check, set, what, function()
     local obstacle = damaged_key(P, worker, {queue})
     if obstacle then
       return nil, obstacle
@@ -103,12 +103,12 @@ if newest > 0 then
   check.answer[2] = token_text(newest)
 end
 if #odd > 0 then
-  find_misplaced('holds ' .. some(#odd, 'task') .. ' under a field that is no token', BACK, function()
+  find_misplaced('holds ' .. plural(#odd, 'task') .. ' under a field that is no token', BACK, function()
     give_back_fields(odd)
   end)
 end
 if #strays > 0 then
-  find_misplaced('holds ' .. some(#strays, 'job') .. ' that are elsewhere or gone', 'removed', function()
+  find_misplaced('holds ' .. plural(#strays, 'job') .. ' that are elsewhere or gone', 'removed', function()
     remove_fields(strays)
   end)
 end
@@ -119,7 +119,7 @@ local is_served = worker == LEASE or (is_registered and not record[1]) or (recor
 local rest = #fields - #odd - #strays
 if rest > 0 and not is_served then
   local who = is_registered and 'a worker that does not serve this queue' or 'a worker that is not registered'
-  find_misplaced('holds ' .. some(rest, 'task') .. ' for ' .. who, BACK, function()
+  find_misplaced('holds ' .. plural(rest, 'task') .. ' for ' .. who, BACK, function()
     give_back_set(P, worker, queue)
   end)
 end

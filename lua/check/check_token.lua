@@ -20,7 +20,7 @@ local what = last and not number and 'is no token'
   or seen > 0 and not last and 'is not there, though tokens are in use'
   or number and number < seen and 'is lower than a token that is in use, which would be drawn again'
 if what then
-  find(check, key, what, function()
+  note_find(check, key, what, function()
     if seen > 0 then
       redis.call('SET', key, token_text(seen))
       return 'raised it'

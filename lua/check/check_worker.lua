@@ -31,7 +31,7 @@ for i = 1, #record, 2 do
 end
 
 local function remove_from(zset)
-  find(check, zset, "names the worker '" .. worker .. "', which has no record", function()
+  note_find(check, zset, "names the worker '" .. worker .. "', which has no record", function()
     redis.call('ZREM', zset, worker)
     return 'removed it'
   end)
@@ -45,7 +45,7 @@ local function look_for_remains()
     remove_from(ttls)
   end
   if liveness then
-    find(check, alive, 'is the liveness key of a worker that has no record', function()
+    note_find(check, alive, 'is the liveness key of a worker that has no record', function()
       redis.call('DEL', alive)
       return 'removed it'
     end)
@@ -79,14 +79,14 @@ local function look_at_registry()
     local what = not ends and 'is a worker that is not in ' .. registry .. ', so that nobody sees it die'
       or permanent and 'is a permanent worker whose life ends, by ' .. registry
       or 'is no permanent worker, but its life has no end in ' .. registry
-    find(check, key, what, function()
+    note_find(check, key, what, function()
       redis.call('ZADD', registry, permanent and '+inf' or now_ms() + math.max(left, 0), worker)
       return 'put it there'
     end)
   end
   -- A permanent worker may be missing there: while it is silent, it must not set everybody's pace.
   if (not pace and not permanent) or (pace and tonumber(pace) ~= tonumber(w.ttl)) then
-    find(check, key, 'has a ttl that is not the one in ' .. ttls, function()
+    note_find(check, key, 'has a ttl that is not the one in ' .. ttls, function()
       redis.call('ZADD', ttls, w.ttl, worker)
       return 'put it there'
     end)
@@ -95,13 +95,13 @@ end
 
 local function look_at_liveness()
   if liveness and liveness ~= w.epoch then
-    find(check, alive, 'holds another epoch than the record', function()
+    note_find(check, alive, 'holds another epoch than the record', function()
       redis.call('SET', alive, w.epoch, 'KEEPTTL')
       return "set to the record's"
     end)
   end
   if left == -1 then
-    find(check, alive, 'has no time to live, so that its worker would never die', function()
+    note_find(check, alive, 'has no time to live, so that its worker would never die', function()
       redis.call('PEXPIRE', alive, w.ttl)
       return 'gave it the ttl'
     end)
@@ -125,7 +125,7 @@ local function look_at_flag()
       or is_any_held(redis.call('HKEYS', P .. 'notes:' .. worker))) then
     return
   end
-  find(check, key, 'has marks or notes, but no flag that makes its ends look for them', function()
+  note_find(check, key, 'has marks or notes, but no flag that makes its ends look for them', function()
     set_flag(P, worker, FLAG_MARKS)
     return 'set it'
   end)
@@ -134,7 +134,7 @@ end
 local function look_at_count()
   local held = count_held(P, worker, queues)
   if held ~= tonumber(w.held) then
-    find(check, key, 'says that it holds ' .. w.held .. ', but its sets hold ' .. held, function()
+    note_find(check, key, 'says that it holds ' .. w.held .. ', but its sets hold ' .. held, function()
       redis.call('HSET', key, 'held', held)
       return 'set it right'
     end)
@@ -147,9 +147,9 @@ if #record == 0 then
 end
 local bad = bad_field()
 if bad then
-  find(check, key, "is a record without a valid '" .. bad .. "'", function()
+  note_find(check, key, "is a record without a valid '" .. bad .. "'", function()
     local given_back, obstacle = retire(P, worker)
-    return given_back and 'ended this life, and gave ' .. some(given_back, 'task') .. ' back', obstacle
+    return given_back and 'ended this life, and gave ' .. plural(given_back, 'task') .. ' back', obstacle
   end)
   return check.answer
 end

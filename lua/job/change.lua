@@ -101,9 +101,9 @@ local apply = {
   not_after_all = function() Jobs.remove_dependencies(P, id) end,
   track = function(value)
     Jobs.track(P, job, value == '1')
-    Jobs.say(P, job, now_ms(), value == '1' and 'tracked' or 'untracked')
+    Jobs.publish_event(P, job, now_ms(), value == '1' and 'tracked' or 'untracked')
   end,
-  log = function(value) Jobs.tell(P, job, 'log', value) end,
+  log = function(value) Jobs.log_event(P, job, 'log', value) end,
 }
 for i = 2, #ARGV, 2 do
   if apply[ARGV[i]] then
@@ -112,18 +112,18 @@ for i = 2, #ARGV, 2 do
 end
 local from = job.queue
 if queue and queue ~= from and job.state == 'recurring' then
-  Jobs.uproot(P, job)
+  Jobs.leave_queue(P, job)
   Jobs.set(job, 'queue', queue)
   Jobs.start_recurring(P, job, Jobs.number(job, 'due'))
 elseif queue and queue ~= from then
-  Jobs.uproot(P, job)
+  Jobs.leave_queue(P, job)
   Jobs.set(job, 'queue', queue)
   Jobs.arrive(P, job, Jobs.number(job, 'due'), {}, 'moved', from)
 elseif job.state == 'depends' and try('SCARD', P .. 'dependencies:' .. id) == 0 then
   Jobs.ready(P, job)
 else
   Jobs.save(P, job)
-  Jobs.say(P, job, now_ms(), 'changed')
+  Jobs.publish_event(P, job, now_ms(), 'changed')
 end
 hand_over_jobs(P)
 return {0}

@@ -29,7 +29,7 @@ end
 --- @include "available"
 if can_fail(P, queue) and can_mark(P, worker) and try('HLEN', P .. 'notes:' .. worker) then
   redis.call('HDEL', set, 'j' .. token)
-  Jobs.let_go(P, queue, id, token, worker)
+  Jobs.read_or_fail(P, queue, id, token, worker)
   unmark(P, worker, token)
   try('HINCRBY', P .. 'worker:' .. worker, 'held', -1)
   try('HINCRBY', P .. 'queue:' .. queue, 'running', -1)

@@ -86,7 +86,7 @@ if is_change then
   if n_after > 0 or job.every then -- what recurs waits for nothing
     Jobs.remove_dependencies(P, id)
   end
-  Jobs.uproot(P, job)
+  Jobs.leave_queue(P, job)
   Jobs.set(job, 'queue', queue)
   Jobs.set(job, 'retried', nil)
   Jobs.set(job, 'crashes', nil)

@@ -26,7 +26,7 @@ end
 local settings = try('HMGET', key, 'listen', 'broadcast')
 local is_sound = can_move_due(P, queue) and try('ZCARD', P .. 'names') and (not has_jobs() or Jobs.are_sound(P, queue))
 local held, running = {}, 0
-for _, worker in ipairs(holders(P)) do
+for _, worker in ipairs(all_holders(P)) do
   local tokens = try('HKEYS', P .. 'processing:' .. worker .. ':' .. queue) or {}
   is_sound = is_sound and (#tokens == 0 or can_mark(P, worker))
   held[worker] = tokens
@@ -62,9 +62,9 @@ local function forget_jobs()
     end
   end
   for _, member in ipairs(redis.call('ZRANGE', P .. 'failed:' .. queue, 0, -1)) do
-    if failed_job(member) and left == 0 then
+    if job_of_entry(member) and left == 0 then
       return true, waited
-    elseif failed_job(member) then
+    elseif job_of_entry(member) then
       left = left - 1
       forget_failed(P, queue, member, redis.call('ZSCORE', P .. 'failed:' .. queue, member) or 0)
     end

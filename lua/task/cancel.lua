@@ -53,7 +53,7 @@ end
 local settings = try('HMGET', key, 'listen', 'broadcast')
 local is_sound = can_move_due(P, queue)
 local meant, running = {}, 0
-for _, worker in ipairs(holder == '' and holders(P) or {holder}) do
+for _, worker in ipairs(holder == '' and all_holders(P) or {holder}) do
   local tokens = find(worker)
   is_sound = is_sound and (#tokens == 0 or can_mark(P, worker))
   meant[worker] = tokens

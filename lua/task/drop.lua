@@ -15,7 +15,7 @@ local P, queue = KEYS[1], ARGV[1]
 if not (can_fail(P, queue) and (redis.call('EXISTS', P .. 'failed:' .. queue) == 0 or Jobs.are_sound(P, queue))) then
   return {E_REDIS, damaged}
 end
-local members, rest = meant_failed(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV)
+local members, rest = select_failed(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV)
 for _, member in ipairs(members) do
   forget_failed(P, queue, member, redis.call('ZSCORE', P .. 'failed:' .. queue, member) or 0)
 end

@@ -32,8 +32,8 @@ local id = args[2] == 'next' and try('HGET', P .. 'processing:' .. worker .. ':'
 if id and find_circle(P, id, ids_of(args[9])) then
   return E_INVALID
 end
-local e = carry_out_ends(P, worker, args, 2, true, now)
-local status = e.failed[1] and e.failed[1][3] or 0
+local ends = carry_out_ends(P, worker, args, 2, true, now)
+local status = ends.failed[1] and ends.failed[1][3] or 0
 if status == E_REDIS then
   return {E_REDIS, damaged}
 end
@@ -48,7 +48,7 @@ else
   local epoch = set_flag(P, worker, FLAG_ENDED)
   if epoch then
     try('HINCRBY', P .. 'worker:' .. worker, 'held', -1)
-    tell(P, worker, epoch, 'R', '')
+    tell_worker(P, worker, epoch, 'R', '')
   end
 end
 try('HINCRBY', P .. 'queue:' .. queue, 'running', -1)

@@ -39,6 +39,7 @@ end
 -- where somebody is idle.
 --- @include "clock"
 local REQUEST_KEPT_MS = 3600000
+local DIGEST_LEN = 40
 
 -- Returns how many tasks wait afterwards.
 local function push(tasks, from)
@@ -88,10 +89,10 @@ local function enqueue_once(tasks, waiting)
   local digest = redis.sha1hex(table.concat({#queue, queue, ARGV[2], ARGV[5], table.concat(lengths, ','), ''}, ':')
     .. table.concat(tasks))
   local before = redis.call('HGET', request, ARGV[4])
-  if before and string.sub(before, 1, 40) ~= digest then
+  if before and string.sub(before, 1, DIGEST_LEN) ~= digest then
     return {E_EXISTS}
   elseif before then
-    return tonumber(string.sub(before, 41))
+    return tonumber(string.sub(before, DIGEST_LEN + 1))
   end
   waiting = enqueue(tasks, waiting)
   say_so(waiting)

@@ -29,7 +29,7 @@ local id = redis.call('HGET', set, 'j' .. token)
 if not id and redis.call('HEXISTS', set, token) == 0 then
   return E_LOST
 end
-local job = id and ARGV[7] == '1' and Jobs.held(P, id, token)
+local job = id and ARGV[7] == '1' and Jobs.read_held(P, id, token)
 if redis.call('HEXISTS', P .. 'marks:' .. worker, token) == 1 or (ARGV[4] ~= '' and worker ~= LEASE)
     or (ARGV[7] == '1' and not job) then
   return E_STATE
@@ -50,6 +50,6 @@ end
 if job then
   Jobs.set(job, 'data', ARGV[8])
   Jobs.save(P, job)
-  Jobs.say(P, job, now, 'changed', 'data', worker)
+  Jobs.publish_event(P, job, now, 'changed', 'data', worker)
 end
 return 0

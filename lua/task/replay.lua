@@ -18,11 +18,11 @@ if not (can_fail(P, queue) and try('LLEN', P .. 'queues:' .. queue) and try('ZCA
     and (redis.call('EXISTS', P .. 'failed:' .. queue) == 0 or Jobs.are_sound(P, queue))) then
   return {E_REDIS, damaged}
 end
-local members, rest = meant_failed(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV)
+local members, rest = select_failed(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV)
 local replayed = 0
 for _, member in ipairs(members) do
   local _, task = parse_failed(member)
-  local id = failed_job(member)
+  local id = job_of_entry(member)
   local job = id and Jobs.read(P, id)
   if job and job.state == 'failed' then
     Jobs.set(job, 'retried', nil)

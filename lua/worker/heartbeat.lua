@@ -28,7 +28,7 @@
 
 local P, worker = KEYS[1], ARGV[1]
 local BATCH = 10
-local status, record = owner(P, worker, ARGV[2], ARGV[3])
+local status, record = check_owner(P, worker, ARGV[2], ARGV[3])
 if status ~= 0 then
   return {status}
 end
@@ -49,7 +49,7 @@ if record[6] == '1' then
 else
   try('ZADD', P .. 'registry', now + ttl, worker)
 end
-state_hands(P, worker, record, ARGV[4])
+store_hands(P, worker, record, ARGV[4])
 
 -- Tidying comes before the worker's own queue names are noted, below. These functions are made in a call that tidies.
 local function tidy_some(names)
@@ -93,7 +93,7 @@ if keeper == worker or keeper == false then
   next_due = first[2] and math.max(0, tonumber(first[2]) - now) or -1
 end
 
-local result = {0, math.floor(shortest / 3), tonumber(record[4]), last_token(P), work, 0, next_name, 0,
+local result = {0, math.floor(shortest / HEARTBEATS_PER_TTL), tonumber(record[4]), last_token(P), work, 0, next_name, 0,
   record[7] and try('HGETALL', P .. 'marks:' .. worker) or {}, next_due}
 redis.call('PUBLISH', P .. 'wake:' .. worker, 'E' .. epoch .. result[4])
 

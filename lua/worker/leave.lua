@@ -14,7 +14,7 @@
 --- @include "last_token"
 
 local P, worker, queue = KEYS[1], ARGV[1], ARGV[5]
-local status, record = owner(P, worker, ARGV[2], ARGV[3])
+local status, record = check_owner(P, worker, ARGV[2], ARGV[3])
 if status ~= 0 then
   return {status}
 end
@@ -25,7 +25,7 @@ end
 redis.call('HDEL', P .. 'worker:' .. worker, '-') -- needs no memory, so that a full Redis allows the others
 redis.call('HSET', P .. 'worker:' .. worker, 'q:' .. queue, '-') -- a limit that is no number: nothing is handed over
 redis.call('ZREM', P .. 'idle:' .. queue, worker)
-state_hands(P, worker, record, ARGV[4])
+store_hands(P, worker, record, ARGV[4])
 local given_back, held = give_back_set(P, worker, queue)
 if held > 0 then
   redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', -held)

@@ -11,7 +11,7 @@
 --- @include "try"
 
 local P = KEYS[1]
-local status = owner(P, ARGV[1], ARGV[2], ARGV[3])
+local status = check_owner(P, ARGV[1], ARGV[2], ARGV[3])
 if status ~= 0 then
   return status
 end

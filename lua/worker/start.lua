@@ -68,4 +68,4 @@ redis.call('ZADD', P .. 'ttls', ttl, worker)
 local shortest = shortest_ttl(P)
 note_beat(P, now, shortest)
 redis.call('ZADD', P .. 'registry', permanent and '+inf' or now + ttl, worker)
-return {0, epoch, math.floor(shortest / 3)}
+return {0, epoch, math.floor(shortest / HEARTBEATS_PER_TTL)}

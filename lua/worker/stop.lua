@@ -11,7 +11,7 @@
 --- @include "owner"
 --- @include "retire"
 
-local status = owner(KEYS[1], ARGV[1], ARGV[2], ARGV[3])
+local status = check_owner(KEYS[1], ARGV[1], ARGV[2], ARGV[3])
 if status ~= 0 then
   return {status}
 end

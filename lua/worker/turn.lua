@@ -26,7 +26,7 @@
 --- @include "tally"
 
 local P, worker = KEYS[1], ARGV[1]
-local status, record = owner(P, worker, ARGV[2], ARGV[3])
+local status, record = check_owner(P, worker, ARGV[2], ARGV[3])
 if status ~= 0 then
   return {status}
 end
@@ -37,7 +37,7 @@ local flag = record[7]
 -- What most turns do not need. Only the turns that need it make these functions: for Redis, making a function costs
 -- more than calling it.
 local rare
-local function rarely()
+local function get_rare()
   if rare then
     return rare
   end
@@ -80,45 +80,45 @@ end
 -- What came back goes to other idle workers first: else the worker that gave a task back would take it again at once.
 local function make_available(queue)
   try('ZREM', P .. 'idle:' .. queue, worker)
-  rarely().hand_over_waiting(P, queue)
+  get_rare().hand_over_waiting(P, queue)
 end
 
 local function end_all()
   if not flag and ARGV[6] ~= '1' and are_plain() then
-    local e, at = new_tally(), first_end
+    local ends, at = new_tally(), first_end
     while ARGV[at] do
       local queue, n = ARGV[at + 1], tonumber(ARGV[at + 2])
-      finish_together(e, sets .. queue, queue, ARGV, at + 3, n)
+      finish_together(ends, sets .. queue, queue, ARGV, at + 3, n)
       at = at + 3 + n
     end
-    return e
+    return ends
   end
   -- The first write needs no memory: then a full Redis allows the others too. A plain finish is such a write itself.
   redis.call('HDEL', P .. 'worker:' .. worker, '-')
-  local e = rarely().carry_out_ends(P, worker, ARGV, first_end, ARGV[6] == '1' or flag, now_ms())
-  for queue in pairs(e.touched) do
+  local ends = get_rare().carry_out_ends(P, worker, ARGV, first_end, ARGV[6] == '1' or flag, now_ms())
+  for queue in pairs(ends.touched) do
     make_available(queue)
   end
-  return e
+  return ends
 end
 
-local e = ARGV[first_end] and end_all() or new_tally()
-if flag and flag == rarely().FLAG_MARKS and not rare.has_marks(P, worker) then
+local ends = ARGV[first_end] and end_all() or new_tally()
+if flag and flag == get_rare().FLAG_MARKS and not rare.has_marks(P, worker) then
   redis.call('HDEL', P .. 'worker:' .. worker, 'flag')
 end
 if record[3] ~= ARGV[4] then
   redis.call('HDEL', P .. 'worker:' .. worker, '-')
-  state_hands(P, worker, record, ARGV[4])
+  store_hands(P, worker, record, ARGV[4])
 end
 local held = tonumber(record[4])
-for _, n in pairs(e.ended) do
+for _, n in pairs(ends.ended) do
   held = held - n
 end
-local result = {0, statuses_of(e), 0}
+local result = {0, statuses_of(ends), 0}
 local want = math.min(tonumber(ARGV[5]), tonumber(ARGV[4]) - held)
 
 -- How many more processes of a queue the worker may hold; 0 too if its set there is damaged.
-local function room(queue, hands)
+local function room_for(queue, hands)
   if queue.limit == 0 then
     return hands
   end
@@ -155,7 +155,7 @@ end
 
 -- The same for a queue in which jobs wait too.
 local function take_mixed(queue, n)
-  local Jobs = rarely().Jobs
+  local Jobs = get_rare().Jobs
   local set = sets .. queue.name
   if not Jobs.are_sound(P, queue.name) or not rare.has_type('HLEN', set) then
     return take(queue, n)
@@ -172,8 +172,8 @@ local function take_mixed(queue, n)
 end
 
 -- Moves what is due into its queue, before anything is taken. Where a key is damaged, the work stays.
-local function see_to_due(queue, due)
-  if due > now_ms() or not rarely().can_move_due(P, queue) then
+local function move_due_work(queue, due)
+  if due > now_ms() or not get_rare().can_move_due(P, queue) then
     return
   end
   redis.call('HDEL', P .. 'worker:' .. worker, '-') -- maybe the first write
@@ -192,7 +192,7 @@ local function room_under_limit(queue, most)
   end
   limited[queue] = true
   local running = tonumber(try('HGET', P .. 'queue:' .. queue, 'running') or nil) or 0
-  return math.max(0, most - running + (e.ended[queue] or 0))
+  return math.max(0, most - running + (ends.ended[queue] or 0))
 end
 
 -- Looks at the queues in the wanted order, as long as hands are free.
@@ -201,17 +201,17 @@ for i = 1, want > 0 and tonumber(ARGV[7]) or 0 do
   local queue = {place = i, name = ARGV[6 + 2 * i], limit = tonumber(ARGV[7 + 2 * i])}
   local settings = settings_of(queue.name)
   if settings and settings[DUE] then
-    see_to_due(queue.name, tonumber(settings[DUE]) or 0)
+    move_due_work(queue.name, tonumber(settings[DUE]) or 0)
     settings = settings_of(queue.name)
   end
   if settings then
     local places = room_under_limit(queue.name, settings[MAX_RUNNING])
     queue.is_shut = settings[PAUSED] or places == 0
     if not queue.is_shut then
-      local n = math.min(places, room(queue, want))
+      local n = math.min(places, room_for(queue, want))
       n = (settings[JOBS] and n > 0 and take_mixed or take)(queue, n)
       want, held = want - n, held + n
-      e.ended[queue.name] = (e.ended[queue.name] or 0) - n
+      ends.ended[queue.name] = (ends.ended[queue.name] or 0) - n
       queue.is_shut = n == places
     end
     looked_at[#looked_at + 1] = queue
@@ -225,7 +225,7 @@ end
 if held ~= tonumber(record[4]) then
   redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', held - tonumber(record[4]))
 end
-for queue, n in pairs(e.ended) do
+for queue, n in pairs(ends.ended) do
   if n ~= 0 then
     try('HINCRBY', P .. 'queue:' .. queue, 'running', -n)
   end
@@ -234,7 +234,7 @@ end
 -- If hands are left, the worker is idle on each queue where nothing is left, or where nothing may be taken now.
 local free = tonumber(ARGV[4]) - held
 for _, queue in ipairs(free > 0 and looked_at or {}) do
-  if (queue.is_shut or queue.is_empty) and room(queue, free) > 0 then
+  if (queue.is_shut or queue.is_empty) and room_for(queue, free) > 0 then
     if queue.is_shut then
       redis.call('HDEL', P .. 'worker:' .. worker, '-') -- maybe the first write
     end
@@ -244,7 +244,7 @@ end
 
 -- Now that the counters are right, hand over what jobs have moved, and what a free place under a limit lets out.
 if rare then
-  for queue, n in pairs(e.ended) do
+  for queue, n in pairs(ends.ended) do
     local settings = n > 0 and settings_of(queue)
     limited[queue] = limited[queue] or (settings and settings[MAX_RUNNING] and true) or nil
   end

@@ -57,8 +57,8 @@ same fields "$dir/fields" "$dir/keys.md"
 
 # ---- events: every word within a call that tells of one, but for texts and fields
 
-grep -ohE "Jobs\.(tell|say|arrive|wait|back|schedule|ready|depend)\(.*" -r "$src/lua" | grep -oE "'[a-z-]+'" |
-    tr -d "'" | grep -vxE 'data|due' >"$dir/lua"
+grep -ohE "Jobs\.(log_event|publish_event|arrive|wait|give_back|schedule|ready|depend)\(.*" -r "$src/lua" |
+    grep -oE "'[a-z-]+'" | tr -d "'" | grep -vxE 'data|due' >"$dir/lua"
 sed -n '/^ \* Something happened to a job/,/^ \*   worker/p' "$src/include/muster/job.h" | grep -oE '"[a-z-]+"' |
     tr -d '"' >"$dir/job.h"
 same events "$dir/lua" "$dir/job.h"

@@ -32,7 +32,9 @@ static void limits_are_the_same(void **state)
     assert_says(SCRIPT_REPLAY, "FAILED_BYTES_MAX = %zu\n", MUSTER_FAILED_BYTES_MAX);
     assert_says(SCRIPT_REPLAY, "FAILED_AGE_MS = %lld\n", (long long)MUSTER_FAILED_AGE_MAX_MS);
     assert_says(SCRIPT_TAKE, "TOKEN_LEN = %d\n", TOKEN_LEN);
-    assert_says(SCRIPT_REPLAY, "PLACE_LEN = %d\n", TOKEN_LEN);
+    assert_says(SCRIPT_REPLAY, "TOKEN_LEN = %d\n", TOKEN_LEN);
+    assert_says(SCRIPT_PUT, "JOB_ID_MAX = %d\n", MUSTER_JOB_ID_MAX);
+    assert_says(SCRIPT_PUT, "BUCKETS = %d ", MUSTER_STATS_BUCKETS);
 }
 
 static void each_state_has_its_name_and_its_index(void **state)

@@ -5,15 +5,18 @@
 ]]
 --- @include "clock"
 
+local TOKEN_LEN = 11
+local JOB_BYTE = 106 -- 'j': before a token it says that a job is meant
+
 local function token_number(text)
   return tonumber(text, 32)
 end
 
 local function token_text(number)
   local bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} -- full length from the start: else the table would grow step by step
-  for i = 11, 1, -1 do
+  for i = TOKEN_LEN, 1, -1 do
     local digit = number % 32
-    bytes[i] = digit + (digit < 10 and 48 or 87)
+    bytes[i] = digit + (digit < 10 and 48 or 87) -- 48: '0'; 87: 'a' less ten
     number = (number - digit) / 32
   end
   return string.char(unpack(bytes))

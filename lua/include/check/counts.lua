@@ -19,7 +19,7 @@ end
 
 local function count_running(P, queue)
   local running = 0
-  for _, worker in ipairs(holders(P)) do
+  for _, worker in ipairs(all_holders(P)) do
     running = running + count_set(P, worker, queue)
   end
   return running

@@ -11,11 +11,11 @@ local AHEAD_US = 86400000000
 -- the last one may be lost.
 local function highest_drawn(P)
   local time, last = redis.call('TIME'), try('GET', P .. 'token')
-  return math.max(last and #last == 11 and token_number(last) or 0, time[1] * 1000000 + time[2] + AHEAD_US)
+  return math.max(last and #last == TOKEN_LEN and token_number(last) or 0, time[1] * 1000000 + time[2] + AHEAD_US)
 end
 
 -- The number of a token's text, or nil. `highest` is highest_drawn().
 local function drawn_number(text, highest)
-  local number = #text == 11 and not string.find(text, '[^0-9a-v]') and token_number(text)
+  local number = #text == TOKEN_LEN and not string.find(text, '[^0-9a-v]') and token_number(text)
   return number and number <= highest and number or nil
 end

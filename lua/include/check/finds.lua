@@ -12,7 +12,7 @@ end
 
 -- Notes a find. mend() repairs it and returns what it did; or nil and a key of the wrong type that prevents it, with
 -- nothing changed. Without mend() the find is left to people.
-local function find(check, key, what, mend)
+local function note_find(check, key, what, mend)
   local done, obstacle
   if mend and check.repair then
     try('HDEL', check.P .. 'beat', '-') -- needs no memory, so that a full Redis allows the others
@@ -30,6 +30,6 @@ local function find(check, key, what, mend)
 end
 
 -- "1 task", "2 tasks".
-local function some(n, thing)
+local function plural(n, thing)
   return n .. ' ' .. thing .. (n == 1 and '' or 's')
 end

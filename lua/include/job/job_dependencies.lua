@@ -39,7 +39,7 @@ end
 
 -- The record of a job that depends; false if it does not depend; nil if a damaged key forbids to move it: then it stays
 -- as it is, for a check to find.
-local function depending(P, id)
+local function read_depending(P, id)
   local job = Jobs.read(P, id)
   if not job or job.state ~= 'depends' then
     return false
@@ -52,7 +52,7 @@ end
 -- A job is complete: the jobs that waited for nothing else are ready.
 local function release_dependents(P, id)
   for _, dependent in ipairs(try('SMEMBERS', P .. 'dependents:' .. id) or {}) do
-    local job = depending(P, dependent)
+    local job = read_depending(P, dependent)
     if job ~= nil and Jobs.remove_dependency(P, dependent, id) == 0 and job then
       Jobs.ready(P, job)
     end

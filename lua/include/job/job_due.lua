@@ -32,10 +32,12 @@ end
 
 local INHERITED = {'data', 'priority', 'retries', 'limit', 'backoff', 'backoff_max', 'backoff_kind', 'jitter'}
 
+local JOB_ID_MAX = 200
+
 -- Is the id free for a new job? A job that is complete or failed makes room.
 local function can_be_made(P, id)
   local old, is_free = Jobs.read(P, id)
-  if #id > 200 or not (old or is_free)
+  if #id > JOB_ID_MAX or not (old or is_free)
       or (old and (not Jobs.is_over(old) or not Jobs.are_sound(P, old.queue))) then
     return false
   end
@@ -45,10 +47,12 @@ local function can_be_made(P, id)
   return true
 end
 
+local EVERY_LEAST_MS = 1000
+
 -- Makes the jobs that a recurring job should have made by now, at most `n`. Returns how many times are dealt with: a
 -- time whose id is not free is left out.
 local function recur(P, job, n)
-  local now, every, at = now_ms(), math.max(1000, number(job, 'every')), number(job, 'due')
+  local now, every, at = now_ms(), math.max(EVERY_LEAST_MS, number(job, 'every')), number(job, 'due')
   local missed, backlog = math.floor((now - at) / every) + 1, number(job, 'backlog')
   if backlog > 0 and missed > backlog then
     at = at + (missed - backlog) * every
@@ -74,10 +78,10 @@ local function recur(P, job, n)
 end
 
 -- Moves the jobs of one queue whose time has come. `index` is its index of scheduled or of recurring jobs.
-function Jobs.ripen(P, queue, now, index)
+function Jobs.move_due(P, queue, now, index)
   local n, is_recurring = READY_MAX, index == Jobs.index(P, 'recurring', queue)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', now, 'LIMIT', 0, READY_MAX)) do
-    local job = n > 0 and Jobs.of(P, is_recurring and 'recurring' or 'scheduled', queue, member)
+    local job = n > 0 and Jobs.of_member(P, is_recurring and 'recurring' or 'scheduled', queue, member)
     if job and is_recurring then
       n = n - recur(P, job, n)
     elseif job then
@@ -99,7 +103,7 @@ function Jobs.make_room(P, job)
 end
 
 -- Takes a job out of its state, on its way to another queue. arrive() or start_recurring() must follow.
-function Jobs.uproot(P, job)
+function Jobs.leave_queue(P, job)
   leave(P, job)
   job.state = nil
 end
@@ -114,5 +118,5 @@ function Jobs.start_recurring(P, job, at_ms)
   enter(P, job, 'recurring', at_ms)
   Jobs.save(P, job)
   note_due(P, job.queue, at_ms)
-  Jobs.tell(P, job, 'put', '')
+  Jobs.log_event(P, job, 'put', '')
 end

@@ -8,7 +8,7 @@
 local function remove_record(P, id)
   redis.call('DEL', P .. 'job:' .. id, P .. 'history:' .. id)
   for _, dependent in ipairs(try('SMEMBERS', P .. 'dependents:' .. id) or {}) do
-    local other = depending(P, dependent)
+    local other = read_depending(P, dependent)
     if other ~= nil then
       Jobs.remove_dependency(P, dependent, id)
     end
@@ -52,7 +52,7 @@ function Jobs.fail(P, job, worker, token, group, message)
   Jobs.set(job, 'entry', draw_entry(P))
   Jobs.save(P, job) -- before the list is trimmed, which may drop this very job
   Jobs.count(P, job.queue, 'failed')
-  Jobs.tell(P, job, 'failed', group, worker)
+  Jobs.log_event(P, job, 'failed', group, worker)
   add_failed(P, job.queue, now_ms(), token, worker, group, message, job.id, job.entry)
 end
 
@@ -97,7 +97,7 @@ function Jobs.complete(P, job, worker, result)
   enter(P, job, 'complete', now_ms())
   Jobs.save(P, job)
   Jobs.count(P, job.queue, 'completed', 'run', math.max(0, ran))
-  Jobs.tell(P, job, 'completed', worker, worker)
+  Jobs.log_event(P, job, 'completed', worker, worker)
   release_dependents(P, job.id)
   trim_complete(P, job.queue, TRIM_PER_COMPLETION)
 end
@@ -113,7 +113,7 @@ function Jobs.advance(P, job, worker, result, queue, delay_ms, after)
   Jobs.set(job, 'group', nil)
   Jobs.set(job, 'message', nil)
   Jobs.count(P, from, 'completed', 'run', math.max(0, ran))
-  Jobs.tell(P, job, 'advanced', queue, worker)
+  Jobs.log_event(P, job, 'advanced', queue, worker)
   Jobs.set(job, 'queue', queue)
   Jobs.arrive(P, job, now_ms() + delay_ms, after, 'put', from)
 end
@@ -137,10 +137,13 @@ function Jobs.arrive(P, job, due_ms, after, what, text)
   end
 end
 
+local DELAY_MAX_MS = 10 * 366 * DAY_MS
+local DOUBLINGS_MAX = 60 -- no delay is longer; the number stays finite
+
 local function backoff(job, retried)
   local delay, most = number(job, 'backoff'), number(job, 'backoff_max')
   if job.backoff_kind == 'exponential' then
-    delay = delay * 2 ^ math.min(retried - 1, 60)
+    delay = delay * 2 ^ math.min(retried - 1, DOUBLINGS_MAX)
   end
   delay = math.min(delay, most > 0 and most or delay)
   -- A random part, so that jobs that failed together do not come back together. It is made of the clock, and of the
@@ -163,7 +166,7 @@ function Jobs.retry(P, job, worker, token, delay_ms, group, message)
     Jobs.set(job, 'message', message)
   end
   Jobs.count(P, job.queue, 'retried')
-  local at_ms = now_ms() + math.min(delay_ms or backoff(job, retried), 10 * 366 * DAY_MS)
+  local at_ms = now_ms() + math.min(delay_ms or backoff(job, retried), DELAY_MAX_MS)
   if at_ms > now_ms() then
     Jobs.schedule(P, job, at_ms, 'retried', group, worker)
   else
@@ -172,23 +175,23 @@ function Jobs.retry(P, job, worker, token, delay_ms, group, message)
 end
 
 -- A job's holder died. `most` deaths put the job onto the failed list (0: never). Does it live on?
-function Jobs.crash(P, job, worker, token, most, why)
+function Jobs.count_crash(P, job, worker, token, most, why)
   local crashes = number(job, 'crashes') + 1
   Jobs.set(job, 'crashes', crashes)
   Jobs.count(P, job.queue, 'crashed')
-  Jobs.say(P, job, now_ms(), 'stalled', why, worker)
+  Jobs.publish_event(P, job, now_ms(), 'stalled', why, worker)
   if most > 0 and crashes >= most then
     Jobs.fail(P, job, worker, token, 'crashed', why .. ', ' .. crashes .. ' times')
     return false
   end
   Jobs.save(P, job)
-  Jobs.tell(P, job, 'crashed', worker, worker)
+  Jobs.log_event(P, job, 'crashed', worker, worker)
   return true
 end
 
 -- A job is cancelled, and in nobody's hands.
 function Jobs.cancel(P, job, worker)
   Jobs.count(P, job.queue, 'cancelled')
-  Jobs.say(P, job, now_ms(), 'cancelled', '', worker)
+  Jobs.publish_event(P, job, now_ms(), 'cancelled', '', worker)
   Jobs.forget(P, job)
 end

@@ -9,10 +9,10 @@ function Jobs.take(P, queue, n, holder, keep)
   local taken, wanted, line = 0, n, nil
   repeat
     wanted = n - taken
-    line = Jobs.next(P, queue, wanted)
+    line = Jobs.next_out(P, queue, wanted)
     for _, next_one in ipairs(line) do
       local token, member = unpack(next_one)
-      local job = member and Jobs.of(P, 'waiting', queue, member)
+      local job = member and Jobs.of_member(P, 'waiting', queue, member)
       if job then
         Jobs.run(P, job, holder, token)
         keep(token, nil, job)
@@ -23,22 +23,22 @@ function Jobs.take(P, queue, n, holder, keep)
       end
     end
   until taken == n or #line < wanted
-  Jobs.settle(P, queue)
+  Jobs.clear_if_none_wait(P, queue)
   return taken
 end
 
 -- The record of a process' job; nil if the record does not say that this process has the job.
-function Jobs.held(P, id, token)
+function Jobs.read_held(P, id, token)
   local job = Jobs.read(P, id)
   return job and job.state == 'running' and job.token == token and job or nil
 end
 
 -- The same for a process that was removed from its holder's set, or is about to be. If the record cannot be read, the
 -- job goes onto the failed list.
-function Jobs.let_go(P, queue, id, token, worker)
-  local job = Jobs.held(P, id, token)
+function Jobs.read_or_fail(P, queue, id, token, worker)
+  local job = Jobs.read_held(P, id, token)
   if not job and not Jobs.read(P, id) then
-    give_up(P, queue, id, token, worker)
+    fail_broken(P, queue, id, token, worker)
   end
   return job
 end
@@ -65,7 +65,7 @@ function Jobs.take_away(P, job)
   local epoch = worker ~= LEASE and set_flag(P, worker, FLAG_ENDED)
   if epoch then
     try('HINCRBY', P .. 'worker:' .. worker, 'held', -1)
-    tell(P, worker, epoch, 'R', '')
+    tell_worker(P, worker, epoch, 'R', '')
   end
   touched_by_jobs[queue] = true -- a place is free: the queue may have a limit
 end

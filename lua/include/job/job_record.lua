@@ -7,9 +7,9 @@
 local INDEX = {scheduled = 'scheduled:', depends = 'depends:', waiting = 'waiting:', running = 'running:',
   complete = 'complete:', recurring = 'recurring:'}
 Jobs.STATES = {'scheduled', 'depends', 'waiting', 'running', 'complete', 'recurring'}
-local PLACE_LEN = 11
 local DAY_MS = 86400000
 local STATS_KEPT_MS = 31 * DAY_MS
+local BUCKETS = 48 -- of the times in the statistics
 -- At most this many jobs become ready in one call.
 local READY_MAX = 100
 -- The least that the setting keep_history allows (include/muster/job.h).
@@ -24,7 +24,7 @@ function Jobs.member(job)
 end
 
 function Jobs.id_of(member)
-  return string.sub(member, PLACE_LEN + 1)
+  return string.sub(member, TOKEN_LEN + 1)
 end
 
 -- Can a job come into a queue: have the keys that this writes the right types?
@@ -46,13 +46,13 @@ local DEFAULTS = {SETTING_KEEP_HISTORY, SETTING_KEEP_JOBS, SETTING_KEEP_JOBS_MS}
 local all, own = nil, {}
 
 -- The namespace's settings; the fourth value is until when somebody listens.
-local function settings_of_all(P)
+local function namespace_settings(P)
   all = all or try('HMGET', P .. 'config', SETTINGS[1], SETTINGS[2], SETTINGS[3], 'listen') or {}
   return all
 end
 
 -- A queue's own settings; then whether jobs may wait, and whether the queue's name is noted.
-local function settings_of_queue(P, queue)
+local function queue_settings(P, queue)
   if not own[queue] then
     local key = P .. 'queue:' .. queue
     own[queue] = try('HMGET', key, SETTINGS[1], SETTINGS[2], SETTINGS[3], 'jobs', 'named')
@@ -68,7 +68,7 @@ local JOBS, NAMED = 4, 5
 -- The value of keep_history, keep_jobs or keep_jobs_ms that counts for a queue.
 local KEEP_HISTORY, KEEP_JOBS, KEEP_JOBS_MS = 1, 2, 3
 local function setting(P, queue, which)
-  return tonumber(settings_of_queue(P, queue)[which] or nil) or tonumber(settings_of_all(P)[which] or nil)
+  return tonumber(queue_settings(P, queue)[which] or nil) or tonumber(namespace_settings(P)[which] or nil)
     or DEFAULTS[which]
 end
 
@@ -79,7 +79,7 @@ local function add(key, field, n)
   end
 end
 
-local function add_up(key, fields)
+local function add_all(key, fields)
   for field, n in pairs(fields) do
     if not string.find(field, '_squares', 1, true) then
       add(key, field, n)
@@ -97,7 +97,7 @@ function Jobs.count(P, queue, what, times, ms)
   fields[what] = (fields[what] or 0) + 1
   if times then
     local bucket = 0
-    while bucket < 47 and ms >= 2 ^ bucket do
+    while bucket < BUCKETS - 1 and ms >= 2 ^ bucket do
       bucket = bucket + 1
     end
     bucket = times .. ':' .. bucket
@@ -110,7 +110,7 @@ function Jobs.count(P, queue, what, times, ms)
   if Jobs.gathered then
     Jobs.gathered[key] = fields
   else
-    add_up(key, fields)
+    add_all(key, fields)
   end
 end
 
@@ -119,7 +119,7 @@ function Jobs.count_gathered()
   local gathered = Jobs.gathered
   Jobs.gathered = nil
   for key, fields in pairs(gathered) do
-    add_up(key, fields)
+    add_all(key, fields)
   end
 end
 
@@ -135,19 +135,19 @@ local function log(P, job, at_ms, what, text)
 end
 
 -- Tells those who listen that something happened to a job.
-function Jobs.say(P, job, at_ms, what, text, worker)
-  if is_heard(settings_of_all(P)[4]) then
+function Jobs.publish_event(P, job, at_ms, what, text, worker)
+  if is_heard(namespace_settings(P)[4]) then
     redis.pcall('PUBLISH', P .. 'events', table.concat({what, string.format('%.0f', at_ms), job.queue, job.id,
       worker or '', job.tracked or '0', text or ''}, '\t'))
   end
 end
 
 -- Adds a line to the job's history, and tells those who listen.
-function Jobs.tell(P, job, what, text, worker)
+function Jobs.log_event(P, job, what, text, worker)
   local at_ms = job.told_at or now_ms()
   job.told_at = nil
   log(P, job, at_ms, what, text or '')
-  Jobs.say(P, job, at_ms, what, text, worker)
+  Jobs.publish_event(P, job, at_ms, what, text, worker)
 end
 
 -- A job's record. Or nil, and whether there is no record at all; if not, there is one that cannot be read. `flat` is
@@ -161,7 +161,7 @@ function Jobs.read(P, id)
   for i = 1, #flat, 2 do
     job[flat[i]] = flat[i + 1]
   end
-  if not (job.queue and job.state and job.place and #job.place == PLACE_LEN
+  if not (job.queue and job.state and job.place and #job.place == TOKEN_LEN
       and (INDEX[job.state] or job.state == 'failed')) then
     return nil
   end

@@ -20,7 +20,7 @@ local function enter(P, job, state, score)
 end
 
 local function note_name(P, queue)
-  local settings = settings_of_queue(P, queue)
+  local settings = queue_settings(P, queue)
   if not settings[NAMED] and try('ZADD', P .. 'names', 'NX', now_ms(), queue) then
     redis.call('HSET', P .. 'queue:' .. queue, 'named', '1')
     settings[NAMED] = '1'
@@ -37,7 +37,7 @@ local function wait_in_line(P, job)
   Jobs.set(job, 'worker', nil)
   Jobs.set(job, 'token', nil)
   enter(P, job, 'waiting', number(job, 'priority'))
-  local settings = settings_of_queue(P, job.queue)
+  local settings = queue_settings(P, job.queue)
   if not settings[JOBS] then
     redis.call('HSET', P .. 'queue:' .. job.queue, 'jobs', '1')
     settings[JOBS] = '1'
@@ -51,16 +51,16 @@ function Jobs.wait(P, job, what, text, worker)
   new_place(P, job)
   wait_in_line(P, job)
   Jobs.save(P, job)
-  Jobs.tell(P, job, what, text, worker)
+  Jobs.log_event(P, job, what, text, worker)
 end
 
 -- A job waits where it was, before all that came later. It was running, and has left its holder's set.
-function Jobs.back(P, job, what)
+function Jobs.give_back(P, job, what)
   local worker = job.worker
   leave(P, job)
   wait_in_line(P, job)
   Jobs.save(P, job)
-  Jobs.tell(P, job, what, worker, worker)
+  Jobs.log_event(P, job, what, worker, worker)
 end
 
 function Jobs.schedule(P, job, at_ms, what, text, worker)
@@ -72,7 +72,7 @@ function Jobs.schedule(P, job, at_ms, what, text, worker)
   enter(P, job, 'scheduled', at_ms)
   Jobs.save(P, job)
   note_due(P, job.queue, at_ms)
-  Jobs.tell(P, job, what, text, worker)
+  Jobs.log_event(P, job, what, text, worker)
 end
 
 -- A job waits for no other job any more, but maybe for its time.
@@ -91,7 +91,7 @@ function Jobs.depend(P, job, what, text)
   Jobs.set(job, 'token', nil)
   enter(P, job, 'depends', now_ms())
   Jobs.save(P, job)
-  Jobs.tell(P, job, what, text)
+  Jobs.log_event(P, job, what, text)
 end
 
 -- A job comes into a holder's hands. The caller writes the set.
@@ -103,13 +103,13 @@ function Jobs.run(P, job, holder, token)
   enter(P, job, 'running', now_ms())
   Jobs.save(P, job)
   Jobs.count(P, job.queue, 'taken', 'wait', math.max(0, waited))
-  Jobs.tell(P, job, 'taken', holder, holder)
+  Jobs.log_event(P, job, 'taken', holder, holder)
 end
 
 -- What comes out next, at most n, each under a token of its own: {token, member} of a job, {token} of a task. If fewer
 -- than n, nothing is left. Jobs of negative priority come first. Then tasks and jobs of priority 0 take turns, by the
 -- parity of the token. Then come the other jobs.
-function Jobs.next(P, queue, n)
+function Jobs.next_out(P, queue, n)
   local members = redis.call('ZRANGE', Jobs.index(P, 'waiting', queue), 0, n - 1, 'WITHSCORES')
   local tasks, line, at = redis.call('LLEN', P .. 'queues:' .. queue), {}, 1
   n = math.min(n, #members / 2 + tasks)
@@ -129,27 +129,27 @@ end
 
 -- A job's record cannot be read, and the job was removed from its index or its holder's set. It goes onto the failed
 -- list, where people see it.
-local function give_up(P, queue, id, token, worker)
+local function fail_broken(P, queue, id, token, worker)
   add_failed(P, queue, now_ms(), token, worker, 'broken', 'its record cannot be read', id, draw_entry(P))
 end
 
 -- The job that a member of an index stands for. Nil if it is elsewhere by now, or if its record cannot be read. In both
 -- cases the member goes; in the second one the job goes onto the failed list.
-function Jobs.of(P, state, queue, member)
+function Jobs.of_member(P, state, queue, member)
   local job = Jobs.read(P, Jobs.id_of(member))
   if job and job.state == state and job.queue == queue and Jobs.member(job) == member then
     return job
   end
   redis.call('ZREM', Jobs.index(P, state, queue), member)
   if not job then
-    give_up(P, queue, Jobs.id_of(member), string.sub(member, 1, PLACE_LEN), '')
+    fail_broken(P, queue, Jobs.id_of(member), string.sub(member, 1, TOKEN_LEN), '')
   end
 end
 
 -- After jobs were taken: if none is left, removes the field that makes takes look for jobs.
-function Jobs.settle(P, queue)
+function Jobs.clear_if_none_wait(P, queue)
   if redis.call('ZCARD', Jobs.index(P, 'waiting', queue)) == 0 then
     redis.call('HDEL', P .. 'queue:' .. queue, 'jobs')
-    settings_of_queue(P, queue)[JOBS] = nil
+    queue_settings(P, queue)[JOBS] = nil
   end
 end

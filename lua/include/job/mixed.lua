@@ -4,10 +4,10 @@
 --- @include "hand_over"
 --- @include "jobs"
 
--- Puts one job into a worker's hands. False, with nothing changed, as hand(); nil if its record cannot be read: then
--- the job is no longer in the queue.
+-- Puts one job into a worker's hands. False, with nothing changed, as hand_task(); nil if its record cannot be read:
+-- then the job is no longer in the queue.
 local function hand_job(P, queue, worker, epoch, token, member)
-  local job = Jobs.of(P, 'waiting', queue, member)
+  local job = Jobs.of_member(P, 'waiting', queue, member)
   if not job then
     return nil
   end
@@ -25,9 +25,9 @@ local function hand_job(P, queue, worker, epoch, token, member)
   return false
 end
 
-local function hand_task(P, queue, worker, epoch, token)
+local function pop_and_hand_task(P, queue, worker, epoch, token)
   local task = redis.call('RPOP', P .. 'queues:' .. queue)
-  local done = hand(P, queue, worker, epoch, token, task)
+  local done = hand_task(P, queue, worker, epoch, token, task)
   if not done then
     redis.call('RPUSH', P .. 'queues:' .. queue, task)
   end
@@ -43,7 +43,7 @@ local function hand_over_mixed(P, queue, n)
       break
     end
     local wanted, done, is_deaf = math.min(free, n - given), 0, false
-    local line = Jobs.next(P, queue, wanted)
+    local line = Jobs.next_out(P, queue, wanted)
     is_left = #line == wanted
     for _, next_one in ipairs(line) do
       local token, member = unpack(next_one)
@@ -51,7 +51,7 @@ local function hand_over_mixed(P, queue, n)
       if member then
         handed = hand_job(P, queue, worker, epoch, token, member)
       else
-        handed = hand_task(P, queue, worker, epoch, token)
+        handed = pop_and_hand_task(P, queue, worker, epoch, token)
       end
       if handed == false then
         is_deaf, is_left = true, true
@@ -70,6 +70,6 @@ local function hand_over_mixed(P, queue, n)
   if given > 0 then
     try('HINCRBY', P .. 'queue:' .. queue, 'running', given)
   end
-  Jobs.settle(P, queue)
+  Jobs.clear_if_none_wait(P, queue)
   return given
 end

@@ -2,6 +2,7 @@
   Where a job is, by its record alone: for checks whether an index, a set or a list is right about it.
 ]]
 --- @include "try"
+--- @include "token"
 
 local IS_STATE = {scheduled = true, depends = true, waiting = true, running = true, complete = true, recurring = true,
   failed = true}
@@ -23,7 +24,7 @@ local function where_is(P, id)
     return false
   end
   local lacks = not IS_STATE[job.state or ''] and 'state' or not job.queue and 'queue'
-    or not (job.place and #job.place == 11) and 'place'
+    or not (job.place and #job.place == TOKEN_LEN) and 'place'
   if lacks then
     return nil, lacks
   end

@@ -92,7 +92,7 @@ local function move_due(P, queue, now)
     local key, move = unpack(kind)
     local at_ms = first_score(key)
     if at_ms <= now then
-      (move or Jobs.ripen)(P, queue, now, key)
+      (move or Jobs.move_due)(P, queue, now, key)
       at_ms = first_score(key)
     end
     next_due = math.min(next_due, at_ms)

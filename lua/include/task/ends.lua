@@ -34,42 +34,43 @@ end
 -- May a queue's ends be carried out? Not if a key that they write has a wrong type: a WRONGTYPE after the first write
 -- would lose a task. A plain finish writes the set alone, and needs no check before. `next_queue`: the queue to which a
 -- job goes on, or nil.
-local function is_sound(P, e, kind, queue, next_queue)
-  if e.one_by_one and not have_types({'HLEN', P .. 'marks:' .. e.worker, 'HLEN', P .. 'notes:' .. e.worker}) then
+local function can_carry_out(P, ends, kind, queue, next_queue)
+  if ends.one_by_one and not have_types({'HLEN', P .. 'marks:' .. ends.worker, 'HLEN', P .. 'notes:' .. ends.worker})
+  then
     return false
   end
-  if kind == 'finish' and not e.one_by_one then
+  if kind == 'finish' and not ends.one_by_one then
     return true
   end
   return (not next_queue or Jobs.are_sound(P, next_queue))
-    and has_type('HLEN', e.sets .. queue) and has_type('LLEN', P .. 'queues:' .. queue)
+    and has_type('HLEN', ends.sets .. queue) and has_type('LLEN', P .. 'queues:' .. queue)
     and has_type('ZCARD', P .. 'delayed:' .. queue) and has_type('HLEN', P .. 'queue:' .. queue) and can_fail(P, queue)
     and (has_type('ZCARD', P .. 'running:' .. queue) == 0 or Jobs.are_sound(P, queue))
 end
 
 -- Does somebody listen to the queue's ends?
-local function is_listened(P, e, queue)
-  if e.heard[queue] == nil then
+local function is_queue_heard(P, ends, queue)
+  if ends.heard[queue] == nil then
     local settings = try('HMGET', P .. 'queue:' .. queue, 'listen', 'broadcast')
-    e.heard[queue] = settings and is_heard(settings[1], settings[2]) or false
+    ends.heard[queue] = settings and is_heard(settings[1], settings[2]) or false
   end
-  return e.heard[queue]
+  return ends.heard[queue]
 end
 
 -- Removes one process from its set. Returns its task or the job's record, and its mark if it has one. Returns nil if
 -- the process is not the worker's, which is noted as E_LOST, or if the job is gone.
-local function remove(P, e, queue, token)
-  local set = e.sets .. queue
+local function remove_process(P, ends, queue, token)
+  local set = ends.sets .. queue
   local task, id = unpack(redis.call('HMGET', set, token, 'j' .. token))
   if not task and not id then
-    note(e, queue, 1, 0, E_LOST)
+    note_ends(ends, queue, 1, 0, E_LOST)
     return nil
   end
   redis.call('HDEL', set, id and 'j' .. token or token)
-  note(e, queue, 1, 1, 0)
-  local may_be_marked = e.one_by_one
-    and not (was_absent(P .. 'marks:' .. e.worker) and was_absent(P .. 'notes:' .. e.worker))
-  return task or Jobs.let_go(P, queue, id, token, e.worker), may_be_marked and unmark(P, e.worker, token)
+  note_ends(ends, queue, 1, 1, 0)
+  local may_be_marked = ends.one_by_one
+    and not (was_absent(P .. 'marks:' .. ends.worker) and was_absent(P .. 'notes:' .. ends.worker))
+  return task or Jobs.read_or_fail(P, queue, id, token, ends.worker), may_be_marked and unmark(P, ends.worker, token)
 end
 
 local function is_job(task)
@@ -77,10 +78,10 @@ local function is_job(task)
 end
 
 -- The same for an end that would bring the task back or keep it. A process that is marked is dropped here: nil.
-local function remove_unmarked(P, e, queue, token)
-  local task, kind = remove(P, e, queue, token)
+local function remove_unmarked(P, ends, queue, token)
+  local task, kind = remove_process(P, ends, queue, token)
   if kind and is_job(task) then
-    Jobs.cancel(P, task, e.worker)
+    Jobs.cancel(P, task, ends.worker)
   elseif kind == CANCELLED and task then
     count_cancelled(P, queue, 1)
   end
@@ -89,34 +90,35 @@ end
 
 -- Notes the message for those who listen: "<length of process id>:<length of task>:<length of result, - for none>:",
 -- then these three.
-local function say_done(P, e, queue, token, task, result)
-  local id = e.worker .. ':' .. token .. ':' .. queue
-  e.done[#e.done + 1] = queue
-  e.done[#e.done + 1] = #id .. ':' .. #task .. ':' .. (result and #result or '-') .. ':' .. id .. task .. (result or '')
+local function note_done(P, ends, queue, token, task, result)
+  local id = ends.worker .. ':' .. token .. ':' .. queue
+  ends.done[#ends.done + 1] = queue
+  ends.done[#ends.done + 1] = #id .. ':' .. #task .. ':' .. (result and #result or '-') .. ':' .. id .. task .. (result
+  or '')
 end
 
 -- Has the queue crash counts, which a finish forgets?
-local function has_crashes(P, e, queue)
-  if e.crashes[queue] == nil then
+local function has_crashes(P, ends, queue)
+  if ends.crashes[queue] == nil then
     local n = try('HLEN', P .. 'crashes:' .. queue)
     if n == 0 then
       try('HDEL', P .. 'queue:' .. queue, 'crashes')
     end
-    e.crashes[queue] = n and n > 0 or false
+    ends.crashes[queue] = n and n > 0 or false
   end
-  return e.crashes[queue]
+  return ends.crashes[queue]
 end
 
-local function finish_one(P, e, queue, token, result)
-  local task = remove(P, e, queue, token)
+local function finish_one(P, ends, queue, token, result)
+  local task = remove_process(P, ends, queue, token)
   if is_job(task) then
-    Jobs.complete(P, task, e.worker, result)
+    Jobs.complete(P, task, ends.worker, result)
     task = task.data or ''
-  elseif task and has_crashes(P, e, queue) then
+  elseif task and has_crashes(P, ends, queue) then
     forget_crashes(P, queue, task)
   end
-  if task and is_listened(P, e, queue) then
-    say_done(P, e, queue, token, task, result)
+  if task and is_queue_heard(P, ends, queue) then
+    note_done(P, ends, queue, token, task, result)
   end
 end
 
@@ -145,35 +147,35 @@ local function ids_to_wait_for(P, job, text)
 end
 
 -- A job is done here, and goes on to the next queue. For a task nothing is done, and E_STATE is noted.
-local function advance(P, e, queue, token, result, next_queue, delay_ms, ids)
-  if redis.call('HEXISTS', e.sets .. queue, token) == 1 then
-    note(e, queue, 1, 0, E_STATE)
+local function advance(P, ends, queue, token, result, next_queue, delay_ms, ids)
+  if redis.call('HEXISTS', ends.sets .. queue, token) == 1 then
+    note_ends(ends, queue, 1, 0, E_STATE)
     return
   end
-  local job, kind = remove(P, e, queue, token)
+  local job, kind = remove_process(P, ends, queue, token)
   if job and kind == CANCELLED then
-    Jobs.complete(P, job, e.worker, result)
+    Jobs.complete(P, job, ends.worker, result)
   elseif job then
-    Jobs.advance(P, job, e.worker, result, next_queue, delay_ms, ids_to_wait_for(P, job, ids))
+    Jobs.advance(P, job, ends.worker, result, next_queue, delay_ms, ids_to_wait_for(P, job, ids))
   end
 end
 
 -- Finishes the n tokens args[first...]; or with `is_one` one process, which may be a job's and may have a result.
-local function finish(P, e, queue, args, first, n, result, is_one)
-  if (is_one or e.one_by_one or has_crashes(P, e, queue) or is_listened(P, e, queue))
-      and has_type('HLEN', e.sets .. queue) then
+local function finish(P, ends, queue, args, first, n, result, is_one)
+  if (is_one or ends.one_by_one or has_crashes(P, ends, queue) or is_queue_heard(P, ends, queue))
+      and has_type('HLEN', ends.sets .. queue) then
     for i = first, first + n - 1 do
-      finish_one(P, e, queue, args[i], result)
+      finish_one(P, ends, queue, args[i], result)
     end
     return
   end
-  finish_together(e, e.sets .. queue, queue, args, first, n)
+  finish_together(ends, ends.sets .. queue, queue, args, first, n)
 end
 
-local function give_back(P, e, queue, args, first, n)
+local function give_back(P, ends, queue, args, first, n)
   local numbers, tasks = {}, {}
   for i = first, first + n - 1 do
-    local task = remove_unmarked(P, e, queue, args[i])
+    local task = remove_unmarked(P, ends, queue, args[i])
     if task then
       local number = token_number(args[i])
       numbers[#numbers + 1] = number
@@ -182,46 +184,46 @@ local function give_back(P, e, queue, args, first, n)
   end
   table.sort(numbers)
   push_front(P, queue, numbers, tasks)
-  e.touched[queue] = true
+  ends.touched[queue] = true
 end
 
-local function retry(P, e, queue, token, delay_ms, group, message)
-  local task = remove_unmarked(P, e, queue, token)
-  local at_ms = e.now + (delay_ms or 0)
+local function retry(P, ends, queue, token, delay_ms, group, message)
+  local task = remove_unmarked(P, ends, queue, token)
+  local at_ms = ends.now + (delay_ms or 0)
   if is_job(task) then
-    Jobs.retry(P, task, e.worker, token, delay_ms, group, message)
-  elseif task and at_ms > e.now then
+    Jobs.retry(P, task, ends.worker, token, delay_ms, group, message)
+  elseif task and at_ms > ends.now then
     delay_task(P, queue, at_ms, token, task)
   elseif task then
     redis.call('LPUSH', P .. 'queues:' .. queue, task)
-    e.touched[queue] = true
+    ends.touched[queue] = true
   end
 end
 
-local function fail(P, e, queue, token, group, message)
-  local task = remove_unmarked(P, e, queue, token)
+local function fail(P, ends, queue, token, group, message)
+  local task = remove_unmarked(P, ends, queue, token)
   if is_job(task) then
-    Jobs.fail(P, task, e.worker, token, group, message)
+    Jobs.fail(P, task, ends.worker, token, group, message)
   elseif task then
-    add_failed(P, queue, e.now, token, e.worker, group, message, task)
+    add_failed(P, queue, ends.now, token, ends.worker, group, message, task)
   end
 end
 
-local function carry_out(P, e, kind, queue, args, at, len)
+local function carry_out(P, ends, kind, queue, args, at, len)
   local token = args[at + 2]
   if kind == 'finish' then
-    finish(P, e, queue, args, at + 3, len - 1)
+    finish(P, ends, queue, args, at + 3, len - 1)
   elseif kind == 'done' or kind == 'result' then
-    finish(P, e, queue, args, at + 2, 1, kind == 'result' and args[at + 3] or nil, true)
+    finish(P, ends, queue, args, at + 2, 1, kind == 'result' and args[at + 3] or nil, true)
   elseif kind == 'next' then
-    advance(P, e, queue, token, args[at + 3] == '1' and args[at + 4] or nil, args[at + 5], tonumber(args[at + 6]),
+    advance(P, ends, queue, token, args[at + 3] == '1' and args[at + 4] or nil, args[at + 5], tonumber(args[at + 6]),
       args[at + 7])
   elseif kind == 'back' then
-    give_back(P, e, queue, args, at + 3, len - 1)
+    give_back(P, ends, queue, args, at + 3, len - 1)
   elseif kind == 'retry' then
-    retry(P, e, queue, token, tonumber(args[at + 3]), args[at + 4], args[at + 5])
+    retry(P, ends, queue, token, tonumber(args[at + 3]), args[at + 4], args[at + 5])
   else
-    fail(P, e, queue, token, args[at + 3], args[at + 4])
+    fail(P, ends, queue, token, args[at + 3], args[at + 4])
   end
 end
 
@@ -229,21 +231,21 @@ end
 -- damaged key is not carried out, and noted as E_REDIS. `one_by_one`: each end gets a status of its own, and looks for
 -- its mark. Returns the tally of the ends, which has besides touched = {queue -> true if work came back}.
 local function carry_out_ends(P, worker, args, first, one_by_one, now)
-  local e = new_tally()
-  e.worker, e.sets, e.one_by_one, e.now = worker, P .. 'processing:' .. worker .. ':', one_by_one, now
-  e.touched, e.heard, e.crashes, e.done = {}, {}, {}, {}
+  local ends = new_tally()
+  ends.worker, ends.sets, ends.one_by_one, ends.now = worker, P .. 'processing:' .. worker .. ':', one_by_one, now
+  ends.touched, ends.heard, ends.crashes, ends.done = {}, {}, {}, {}
   local at = first
   while at <= #args do
     local kind, queue, len = args[at], args[at + 1], group_len(args, at)
-    if is_sound(P, e, kind, queue, kind == 'next' and args[at + 5] or nil) then
-      carry_out(P, e, kind, queue, args, at, len)
+    if can_carry_out(P, ends, kind, queue, kind == 'next' and args[at + 5] or nil) then
+      carry_out(P, ends, kind, queue, args, at, len)
     else
-      note(e, queue, ARGUMENTS[kind] and 1 or len - 1, 0, E_REDIS)
+      note_ends(ends, queue, ARGUMENTS[kind] and 1 or len - 1, 0, E_REDIS)
     end
     at = at + 2 + len
   end
-  for i = 1, #e.done, 2 do
-    announce(P, e.done[i], 'done', e.done[i + 1])
+  for i = 1, #ends.done, 2 do
+    announce(P, ends.done[i], 'done', ends.done[i + 1])
   end
-  return e
+  return ends
 end

@@ -27,8 +27,8 @@ local function parse_failed(member)
 end
 
 -- The id in an entry of a job; nil for an entry of a task.
-local function failed_job(member)
-  if string.byte(member) == 106 and string.find(member, ':', 1, true) == 13 then
+local function job_of_entry(member)
+  if string.byte(member) == JOB_BYTE and string.find(member, ':', 1, true) == TOKEN_LEN + 2 then
     return (select(2, parse_failed(member)))
   end
 end
@@ -41,7 +41,7 @@ local function remove_failed(P, queue, member)
   if group and (try('HINCRBY', figures, 'g:' .. group, -1) or 1) <= 0 then
     redis.call('HDEL', figures, 'g:' .. group)
   end
-  if failed_job(member) and (try('HINCRBY', figures, 'jobs', -1) or 1) <= 0 then
+  if job_of_entry(member) and (try('HINCRBY', figures, 'jobs', -1) or 1) <= 0 then
     redis.call('HDEL', figures, 'jobs')
   end
   try('HINCRBY', figures, 'bytes', -#member)
@@ -58,7 +58,7 @@ end
 
 -- Removes an entry for good, and its job with it. `entry` is the score.
 local function forget_failed(P, queue, member, entry)
-  local id = failed_job(member)
+  local id = job_of_entry(member)
   if not (id and Jobs.forget_failed(P, queue, string.format('%.0f', entry), id)) then
     remove_failed(P, queue, member)
   end
@@ -104,7 +104,7 @@ local function add_failed(P, queue, now, token, worker, group, message, task, en
 end
 
 -- The entries with the names names[first...], each once; and how many of the names are not there.
-local function named_failed(P, queue, names, first)
+local function failed_by_name(P, queue, names, first)
   local members, missing, named = {}, 0, {}
   for i = first, #names do
     local number = token_number(names[i])
@@ -122,7 +122,7 @@ end
 
 -- Up to n entries of a group ("": of all groups), oldest first, on the page that begins at rank `from`. Returns them,
 -- and the rank at which the next page begins once they are removed; -1: there are no more, or n were found.
-local function next_failed(P, queue, group, n, from)
+local function failed_by_group(P, queue, group, n, from)
   local page = redis.call('ZRANGE', P .. 'failed:' .. queue, from, from + FAILED_PAGE - 1)
   local members, passed = {}, 0
   for _, member in ipairs(page) do
@@ -140,9 +140,9 @@ end
 
 -- The entries that a call of replay or drop means: those that args names from the fifth on; else up to n of a group,
 -- from a place on. Returns them, and how many names were not there, or the place to go on from.
-local function meant_failed(P, queue, group, n, from, args)
+local function select_failed(P, queue, group, n, from, args)
   if #args > 4 then
-    return named_failed(P, queue, args, 5)
+    return failed_by_name(P, queue, args, 5)
   end
-  return next_failed(P, queue, group, tonumber(n), tonumber(from))
+  return failed_by_group(P, queue, group, tonumber(n), tonumber(from))
 end

@@ -2,12 +2,12 @@
   Fields of an in-process set. The field of a task is its token, that of a job is "j" and its token, so no payload can
   be taken for a job's id. Where tasks are gathered by the numbers of their tokens, a job stands there as {job = id}.
 ]]
-local TOKEN_LEN = 11
+--- @include "token"
 
 local function token_of(field)
   return #field > TOKEN_LEN and string.sub(field, 2) or field
 end
 
 local function is_job_field(field)
-  return #field == TOKEN_LEN + 1 and string.byte(field) == 106
+  return #field == TOKEN_LEN + 1 and string.byte(field) == JOB_BYTE
 end

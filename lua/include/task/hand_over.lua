@@ -53,7 +53,7 @@ end
 
 -- Puts one task into a worker's hands. False, with nothing changed, if the message reached nobody, if the caller may
 -- not publish, or if the set is damaged. It is safe to undo after the PUBLISH: nobody has read the message.
-local function hand(P, queue, worker, epoch, token, task)
+local function hand_task(P, queue, worker, epoch, token, task)
   local set = P .. 'processing:' .. worker .. ':' .. queue
   local stored = redis.pcall('HSET', set, token, task)
   if type(stored) ~= 'number' then
@@ -87,7 +87,7 @@ local function hand_over(P, queue, n, tasks, latest)
     while done < count do
       local task = tasks and tasks[given + 1] or redis.call('RPOP', list)
       local token = done == count - 1 and last or token_text(first + done)
-      if not hand(P, queue, worker, epoch, token, task) then
+      if not hand_task(P, queue, worker, epoch, token, task) then
         if not tasks then
           redis.call('RPUSH', list, task)
         end

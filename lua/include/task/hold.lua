@@ -4,6 +4,7 @@
 --- @include "token"
 
 local DIGITS = '0123456789abcdefghijklmnopqrstuv'
+local VALUES_MAX = 2000 -- far below the limit of unpack(), about 8 000
 
 -- Draws a token for each task and puts them into a set. Returns the first token.
 local function hold(P, set, tasks)
@@ -16,14 +17,14 @@ local function hold(P, set, tasks)
   local sub, fields, at, i = string.sub, {}, 0, 1
   while i <= n do -- in runs of tokens that differ in the last digit only
     local number = first + i - 1
-    local head, digit = sub(token_text(number), 1, 10), number % 32
+    local head, digit = sub(token_text(number), 1, TOKEN_LEN - 1), number % 32
     for k = i, math.min(i + 31 - digit, n) do
       digit = digit + 1
       fields[at + 1] = head .. sub(DIGITS, digit, digit)
       fields[at + 2] = tasks[k]
       at, i = at + 2, k + 1
     end
-    if at >= 2000 or i > n then -- far below the limit of unpack(), about 8 000
+    if at >= VALUES_MAX or i > n then
       redis.call('HSET', set, unpack(fields))
       fields, at = {}, 0
     end

@@ -31,7 +31,7 @@ local function set_flag(P, worker, flag)
 end
 
 -- Publishes a message on the worker's own channel, for its present life. For leases (no epoch) it does nothing.
-local function tell(P, worker, epoch, kind, text)
+local function tell_worker(P, worker, epoch, kind, text)
   if epoch then
     redis.pcall('PUBLISH', P .. 'wake:' .. worker, kind .. epoch .. text)
   end
@@ -53,7 +53,7 @@ local function mark(P, worker, tokens, kind)
   local epoch = set_flag(P, worker, FLAG_MARKS)
   for from = 1, #tokens, MARKS_PER_MESSAGE do
     local to = math.min(from + MARKS_PER_MESSAGE - 1, #tokens)
-    tell(P, worker, epoch, kind == CANCELLED and 'C' or 'D', table.concat(tokens, '', from, to))
+    tell_worker(P, worker, epoch, kind == CANCELLED and 'C' or 'D', table.concat(tokens, '', from, to))
   end
 end
 
@@ -72,7 +72,7 @@ local function has_marks(P, worker)
 end
 
 -- The ids that may hold processes: those of the registered workers, and that of leases.
-local function holders(P)
+local function all_holders(P)
   local workers = try('ZRANGE', P .. 'registry', 0, -1) or {}
   workers[#workers + 1] = LEASE
   return workers

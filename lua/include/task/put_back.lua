@@ -12,7 +12,7 @@
 -- Drops a marked process. `task` is as it was in the set; a job is {job = id}.
 local function drop_process(P, worker, queue, token, task, kind)
   if type(task) == 'table' then
-    local job = Jobs.let_go(P, queue, task.job, token, worker)
+    local job = Jobs.read_or_fail(P, queue, task.job, token, worker)
     if job then
       Jobs.cancel(P, job, worker)
     end
@@ -42,8 +42,8 @@ end
 -- Counts a crash in the record of a dead holder's job. Does the job live on?
 local function crash_job(P, worker, queue, number, id, most, why)
   local token = token_text(math.floor(number))
-  local job = Jobs.let_go(P, queue, id, token, worker)
-  return job and Jobs.crash(P, job, worker, token, most, why)
+  local job = Jobs.read_or_fail(P, queue, id, token, worker)
+  return job and Jobs.count_crash(P, job, worker, token, most, why)
 end
 
 -- Counts a crash for each task and job of a dead holder. Those that have killed too many holders go onto the failed
@@ -77,9 +77,9 @@ end
 
 -- Puts a job back to where it was.
 local function put_back_job(P, queue, number, id)
-  local job = Jobs.let_go(P, queue, id, token_text(math.floor(number)), '')
+  local job = Jobs.read_or_fail(P, queue, id, token_text(math.floor(number)), '')
   if job then
-    Jobs.back(P, job, 'given-back')
+    Jobs.give_back(P, job, 'given-back')
   end
 end
 

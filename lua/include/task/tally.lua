@@ -11,7 +11,7 @@ local function new_tally()
 end
 
 -- Notes the status of the next n ends, which are of one queue; `counted` of them ended a process.
-local function note(tally, queue, n, counted, status)
+local function note_ends(tally, queue, n, counted, status)
   if status ~= 0 then
     tally.failed[#tally.failed + 1] = {tally.n + 1, tally.n + n, status}
   end
@@ -43,6 +43,6 @@ local function finish_together(tally, set, queue, args, first, n)
     local to = math.min(from + CHUNK, first + n) - 1
     local n_ends = to - from + 1
     local counted = try('HDEL', set, unpack(args, from, to))
-    note(tally, queue, n_ends, counted or 0, counted == n_ends and 0 or counted and E_LOST or E_REDIS)
+    note_ends(tally, queue, n_ends, counted or 0, counted == n_ends and 0 or counted and E_LOST or E_REDIS)
   end
 end

@@ -5,7 +5,7 @@
 ]]
 
 -- Returns 0 and the worker's record {epoch, conn, hands, held, ttl, permanent, flag}, or the error to answer.
-local function owner(P, worker, epoch, conn)
+local function check_owner(P, worker, epoch, conn)
   local w = redis.call('HMGET', P .. 'worker:' .. worker, 'epoch', 'conn', 'hands', 'held', 'ttl', 'permanent',
     'flag')
   if w[1] ~= epoch then
@@ -18,7 +18,7 @@ local function owner(P, worker, epoch, conn)
 end
 
 -- Stores how many hands the worker has, if that changed.
-local function state_hands(P, worker, w, hands)
+local function store_hands(P, worker, w, hands)
   if w[3] ~= hands then
     redis.call('HSET', P .. 'worker:' .. worker, 'hands', hands)
   end

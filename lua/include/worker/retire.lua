@@ -158,7 +158,7 @@ local function resume_one(P, set, worker, task, number, token)
     redis.call('HSET', set, token, task)
     return
   end
-  local job = Jobs.held(P, task.job, token_text(math.floor(number)))
+  local job = Jobs.read_held(P, task.job, token_text(math.floor(number)))
   if job then
     Jobs.set(job, 'token', token)
     Jobs.save(P, job)
