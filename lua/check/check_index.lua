@@ -72,13 +72,13 @@ local key, is_wrong, remove = (({failed = of_failed, tag = of_tag, tracked = of_
 local function look_at_tag_count()
   local jobs, counted = try('ZCARD', key), try('ZSCORE', P .. 'tags', name)
   if jobs and counted ~= nil and jobs ~= (tonumber(counted or nil) or 0) then
-    note_find(check, P .. 'tags', "counts otherwise than the list of the tag '" .. name .. "'", function()
+    note_find(check, P .. 'tags', "does not agree with the list of the tag '" .. name .. "'", function()
       if jobs > 0 then
         redis.call('ZADD', P .. 'tags', jobs, name)
       else
         redis.call('ZREM', P .. 'tags', name)
       end
-      return 'counted anew'
+      return 'counted again'
     end)
   end
 end
@@ -91,7 +91,7 @@ for i = 1, #page, 2 do
   wrong[#wrong + 1] = is_wrong(page[i], page[i + 1]) and page[i] or nil
 end
 if #wrong > 0 then
-  note_find(check, key, 'names ' .. plural(#wrong, 'job') .. ' whose record says otherwise or is gone', function()
+  note_find(check, key, 'names ' .. plural(#wrong, 'job') .. ', but their records say otherwise or are gone', function()
     for _, member in ipairs(wrong) do
       remove(member)
     end

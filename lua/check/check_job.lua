@@ -26,7 +26,7 @@ local function look_for_remains(id)
     end)
   end
   if (try('SCARD', dependencies) or 0) > 0 then
-    note_find(check, dependencies, 'is what no job waits for', function()
+    note_find(check, dependencies, 'lists dependencies, but there is no such job', function()
       Jobs.remove_dependencies(P, id)
       return 'removed it'
     end)
@@ -199,7 +199,8 @@ local function look_at_dependencies(job)
     return
   end
   if job.state ~= 'depends' then
-    note_find(check, P .. 'dependencies:' .. job.id, 'is what its job does not wait for any more', function()
+    local what = 'lists dependencies, but its job no longer waits for any'
+    note_find(check, P .. 'dependencies:' .. job.id, what, function()
       Jobs.remove_dependencies(P, job.id)
       return 'removed it'
     end)
@@ -207,7 +208,7 @@ local function look_at_dependencies(job)
   end
   local met, one_way = sort_dependencies(job.id, dependencies)
   if #one_way > 0 then
-    note_find(check, key, 'waits for ' .. plural(#one_way, 'job') .. ' unnoticed', function()
+    note_find(check, key, 'waits for ' .. plural(#one_way, 'job') .. ' without being noted there', function()
       for _, on in ipairs(one_way) do
         redis.call('SADD', P .. 'dependents:' .. on, job.id)
       end
@@ -215,7 +216,7 @@ local function look_at_dependencies(job)
     end)
   end
   if #met > 0 or #dependencies == 0 then
-    local what = #met > 0 and plural(#met, 'job') .. ' complete or not there' or 'nothing'
+    local what = #met > 0 and plural(#met, 'job') .. ', complete or gone' or 'nothing'
     note_find(check, key, 'waits for ' .. what, function()
       for _, on in ipairs(met) do
         Jobs.remove_dependency(P, job.id, on)
@@ -223,7 +224,7 @@ local function look_at_dependencies(job)
       if #met == #dependencies then
         Jobs.ready(P, Jobs.read(P, job.id))
       end
-      return 'waits for that no more'
+      return 'no longer waits for that'
     end)
   end
 end

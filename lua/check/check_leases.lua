@@ -27,7 +27,7 @@ for _, field in ipairs(page) do
   empty[#empty + 1] = redis.call('HEXISTS', set, field) == 0 and field or nil
 end
 if #empty > 0 then
-  note_find(check, leases, 'has ' .. plural(#empty, 'lease') .. ' of no process', function()
+  note_find(check, leases, 'has ' .. plural(#empty, 'lease') .. ' without a process', function()
     redis.call('ZREM', leases, unpack(empty))
     kept = kept - #empty
     return 'removed'

@@ -49,7 +49,7 @@ local function look(key, thing)
     left[#left + 1] = try('HEXISTS', key, token) == 1 and token or nil
   end
   if #left > 0 then
-    note_find(check, key, 'has ' .. plural(#left, thing) .. ' of no process', function()
+    note_find(check, key, 'has ' .. plural(#left, thing) .. ' without a process', function()
       redis.call('HDEL', key, unpack(left))
       return 'removed'
     end)

@@ -83,13 +83,13 @@ local function look_at_fields()
     end)
   end
   if not settings[5] and try('HLEN', P .. 'crashes:' .. queue) > 0 then
-    note_find(check, key, 'does not tell that there are crash counts', function()
+    note_find(check, key, 'does not say that there are crash counts', function()
       redis.call('HSET', key, 'crashes', '1')
       return 'said so'
     end)
   end
   if has_jobs and not settings[6] and redis.call('ZCARD', P .. 'waiting:' .. queue) > 0 then
-    note_find(check, key, 'does not tell that jobs wait', function()
+    note_find(check, key, 'does not say that jobs wait', function()
       redis.call('HSET', key, 'jobs', '1')
       return 'said so'
     end)
@@ -152,12 +152,12 @@ local function look_at_failed()
       .. ' of another form; look for them with ZRANGE, and remove them with ZREM')
   end
   if not are_equal(counted, redis.call('HGETALL', figures)) then
-    note_find(check, figures, 'counts otherwise than the failed list', function()
+    note_find(check, figures, 'does not agree with the failed list', function()
       redis.call('DEL', figures)
       for field, n in pairs(counted) do
         redis.call('HSET', figures, field, n)
       end
-      return 'counted anew'
+      return 'counted again'
     end)
   end
 end

@@ -18,7 +18,7 @@ end
 local number = last and drawn_number(last, math.huge)
 local what = last and not number and 'is no token'
   or seen > 0 and not last and 'is not there, though tokens are in use'
-  or number and number < seen and 'is lower than a token that is in use, which would be drawn again'
+  or number and number < seen and 'is lower than a token that is in use, and would draw it again'
 if what then
   note_find(check, key, what, function()
     if seen > 0 then
