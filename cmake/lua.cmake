@@ -9,8 +9,8 @@
 # Checked:
 #   names      no two scripts and no two includes have the same name, in whatever folders they lie
 #   includes   each one exists, none goes in a circle, none uses KEYS or ARGV; what an include or a script uses of
-#              another include, it includes itself, or by way of another; a name is defined by one include only;
-#              `--- @within "x"`: only x includes this one
+#              another include, it includes itself, or by way of another; a name is defined by one include only; a
+#              constant that is used is defined; with `--- @within "x"`, only x includes this one
 #   contracts  the KEYS[n] and ARGV[n] that a script uses are those that its header declares (ARGV[n...]: the rest)
 #   keys       every key literal `P .. 'name:'` is in the list of src/lib/protocol/keys.h
 #   numbers    every E_NAME is in the list of include/muster/error.h, whose number takes its place; every SETTING_NAME
@@ -115,6 +115,7 @@ function(code_of out text)
   string(REGEX REPLACE "--[^\n]*" "" text "${text}")
   string(REGEX REPLACE "\"[^\"\n]*\"" "''" text "${text}")
   string(REGEX REPLACE "'[^'\n]*'" "''" text "${text}")
+  string(REGEX REPLACE "<(LB|RB|SC)>" " " text "${text}")
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
@@ -183,9 +184,14 @@ function(check_needs name code included)
   brought(there "${included}")
   names_defined(own "${code}" "[^a-z]")
   names_used(used "${code}")
+  list(REMOVE_ITEM used ${own} KEYS ARGV)
   foreach(one ${used})
-    if(DEFINED owner_of_${one} AND NOT "${owner_of_${one}}" IN_LIST there AND NOT "${one}" IN_LIST own)
-      message(FATAL_ERROR "lua/${name}.lua: uses ${one}, and does not include ${owner_of_${one}}")
+    if(DEFINED owner_of_${one})
+      if(NOT "${owner_of_${one}}" IN_LIST there)
+        message(FATAL_ERROR "lua/${name}.lua: uses ${one}, and does not include ${owner_of_${one}}")
+      endif()
+    elseif(one MATCHES "^[A-Z][A-Z]" AND NOT one MATCHES "^(E|SETTING)_")
+      message(FATAL_ERROR "lua/${name}.lua: uses ${one}, which nothing defines")
     endif()
   endforeach()
 endfunction()

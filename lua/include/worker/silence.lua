@@ -7,8 +7,8 @@
 
 -- A worker's heartbeats: this many in the shortest ttl.
 local HEARTBEATS_PER_TTL = 3
--- P:beat is written again after this part of the shortest ttl: 1 / 32. To write it more often would tell nothing.
-local BEATS_PER_TTL = 32
+-- P:beat is written again after this part of the shortest ttl: to write it more often would tell nothing.
+local BEAT_AGE_PART = 32
 
 -- The shortest ttl in the namespace, ms; nil if nobody is registered.
 local function shortest_ttl(P)
@@ -44,7 +44,7 @@ local function note_beat(P, now, shortest)
       length = math.max(length, tonumber(beat[3]))
     end
     redis.call('HSET', key, 'at', now, 'ended', now, 'length', length)
-  elseif not beat[1] or not shortest or length > shortest / BEATS_PER_TTL then
+  elseif not beat[1] or not shortest or length > shortest / BEAT_AGE_PART then
     redis.call('HSET', key, 'at', now)
   end
 end
