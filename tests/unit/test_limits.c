@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What scripts and headers both must know: limits, and the names of jobs' states. A script has them as text.
+ * Limits and the names of jobs' states, which scripts and headers must both know. A script has them as text.
  */
 #include <muster/job.h>
 #include <stdarg.h>
