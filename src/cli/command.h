@@ -2,7 +2,7 @@
  *
  * What a verb of the command is, what it is called with, and how it ends.
  *
- * Each verb is one const struct in a file of its own; main.c lists them. Names, numbers, durations and the URL are
+ * Each verb is one const struct; verbs.h lists them. Names, numbers, durations and the URL are
  * checked before `run` is called, so `run` only has to look at what its options mean together.
  */
 #ifndef CLI_COMMAND_H
@@ -54,11 +54,6 @@ struct call {
     char **operands, **rest;
     size_t n_operands;
 };
-
-extern const struct command cmd_bench, cmd_cancel, cmd_change, cmd_check, cmd_config, cmd_delete, cmd_drop, cmd_enqueue,
-    cmd_events, cmd_extend, cmd_fail, cmd_fail_worker, cmd_failed, cmd_finish, cmd_give_back, cmd_job, cmd_jobs,
-    cmd_pause, cmd_peek, cmd_ps, cmd_put, cmd_queues, cmd_replay, cmd_resume, cmd_retry, cmd_serve, cmd_stats,
-    cmd_sweep, cmd_take, cmd_work, cmd_workers;
 
 /* One line on standard error, "muster VERB: ...". */
 void complain(const struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -15,16 +15,11 @@
 #include "command.h"
 #include "help.h"
 #include "out.h"
+#include "verbs.h"
 
-static const struct command cmd_help;
-
-static const struct command *const commands[] = {
-    &cmd_serve,       &cmd_enqueue, &cmd_put,    &cmd_work,      &cmd_queues, &cmd_workers, &cmd_ps,
-    &cmd_peek,        &cmd_take,    &cmd_finish, &cmd_give_back, &cmd_retry,  &cmd_fail,    &cmd_extend,
-    &cmd_cancel,      &cmd_pause,   &cmd_resume, &cmd_delete,    &cmd_job,    &cmd_jobs,    &cmd_change,
-    &cmd_failed,      &cmd_replay,  &cmd_drop,   &cmd_stats,     &cmd_events, &cmd_config,  &cmd_sweep,
-    &cmd_fail_worker, &cmd_check,   &cmd_bench,  &cmd_help,      NULL,
-};
+#define VERB_ROW(name) &cmd_##name,
+static const struct command *const commands[] = {VERBS(VERB_ROW) NULL};
+#undef VERB_ROW
 
 /* ---- messages ---- */
 
@@ -79,7 +74,7 @@ static int run_help(const struct call *call)
 
 static const struct opt no_options[] = {{.help = NULL}};
 
-static const struct command cmd_help = {
+const struct command cmd_help = {
     .name = "help",
     .operands = "[COMMAND]",
     .summary = "Say how muster, or one of its commands, is used",

@@ -134,3 +134,8 @@ check_clean() { check_exit 0 "$MUSTER" check; }
 
 # says NAME TEXT: a process in the background has said so on standard error
 says() { grep -qsF -- "$2" "$tmp/$1.err"; }
+
+# ---- verbs
+
+# list_verbs: every verb on a line of its own, as the overview lists them
+list_verbs() { "$MUSTER" help | sed -nE '/^Commands:$/,/^$/ s/^  ([a-z-]+) .*/\1/p'; }

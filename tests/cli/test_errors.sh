@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# What goes wrong outside of the command. Proves, for the verbs that ask Redis:
+# What goes wrong outside of the command. Every verb has a row here. Proves, for the verbs that ask Redis:
 #  1. no Redis: status 69 and one line that names `muster serve`; one that does not answer: status 124 after --timeout
 #  2. a wrong password, a missing one, a command that is not allowed: status 77
 #  3. a full, read-only or loading Redis: status 75, nothing changed
@@ -14,12 +14,14 @@ set -eu
 process=.lease:00000000001:q
 asking=(queues workers ps 'peek q' 'enqueue q task' 'pause q' 'resume q' 'cancel q nothing' failed 'failed q' 'replay q --all'
     'drop q --all' sweep 'put q data' jobs 'jobs --queue q' 'jobs --queue q --state waiting' 'jobs --tag t' 'jobs --tags'
-    stats 'stats --queue q' config 'config keep_jobs=9' 'enqueue q --unique')
+    stats 'stats --queue q' config 'config keep_jobs=9' 'enqueue q --unique' 'delete gone --yes')
 # Those that say something else when there is nothing for them to do.
 others=(check 'take nothing' "finish $process" "give-back $process" "retry $process" "fail $process" "extend $process --lease 1s"
     "cancel --process $process" "fail-worker nobody" 'job nothing' 'change nothing --track' 'cancel --job nothing')
 # Whoever listens tells a Redis that does not answer from the end of his own time.
 listeners=(events)
+# Those that do not ask once and end: their own tests have their errors. And help, which asks nobody.
+elsewhere=(serve work bench help)
 all_said=$tmp/all-said
 
 # check_all CODE TEXT ENVIRONMENT...: each verb ends so, with one line that says so, and nothing else
@@ -35,6 +37,11 @@ check_all() {
         cat "$tmp/err" >>"$all_said"
     done
 }
+
+# ---- every verb
+printf '%s\n' "${asking[@]}" "${others[@]}" "${listeners[@]}" "${elsewhere[@]}" | cut -d ' ' -f 1 | sort -u >"$tmp/rows"
+list_verbs | sort | diff - "$tmp/rows" >"$tmp/diff" ||
+    fail "the verbs of \`muster help\` (<) are not those that have a row here (>): $(cat "$tmp/diff")"
 
 # ---- 1
 no_redis="start one with \`muster serve\`"

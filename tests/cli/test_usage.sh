@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Wrong use, and help. Proves:
-#  1. every verb has help with usage and examples on standard output, by --help and by `muster help VERB`; the overview
-#     lists every verb and the exit codes; --version prints the version
+#  1. the overview lists every verb that a source file defines, and no other, and the exit codes; every verb has help with
+#     usage and examples on standard output, by --help and by `muster help VERB`; --version prints the version
 #  2. unknown verbs and options, missing and surplus operands, and wrong numbers, durations, URLs, names and prefixes end
 #     with status 2 and one line that names the help, before anything is connected to
 #  3. options may follow operands; behind `--` all is operand; of an environment variable and an option the option counts
@@ -11,8 +11,7 @@
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-verbs=(serve enqueue put work queues workers ps peek take finish give-back retry fail extend cancel pause resume delete
-    job jobs change failed replay drop stats events config sweep fail-worker check bench help)
+mapfile -t verbs < <(list_verbs)
 
 # Whoever connects here gets status 69, not 2.
 export MUSTER_URL=unix://$tmp/nobody
@@ -22,8 +21,17 @@ check_exit 0 "$MUSTER" --help
 cp "$tmp/out" "$tmp/overview"
 check_exit 0 "$MUSTER" help
 cmp "$tmp/out" "$tmp/overview"
+sources=("$MUSTER_SOURCE"/src/cli/*.c)
+sed -nE 's/^(static )?const struct command cmd_([a-z_]+) = .*/\2/p' "${sources[@]}" | tr _ - | sort >"$tmp/defined"
+printf '%s\n' "${verbs[@]}" | sort >"$tmp/listed"
+[[ -s $tmp/defined ]] || fail "no verb is found in the sources"
+diff "$tmp/defined" "$tmp/listed" >"$tmp/diff" ||
+    fail "the verbs that src/cli defines (<) are not those of VERBS in verbs.h (>): $(cat "$tmp/diff")"
+for source in "$MUSTER_SOURCE"/src/cli/cmd_*.c; do
+    grep -qE '^const struct command cmd_' "$source" || fail "$source defines no verb"
+done
 for verb in "${verbs[@]}"; do
-    grep -qE "^  $verb  +[A-Z]" "$tmp/overview" || fail "the overview lacks $verb"
+    grep -qE "^  $verb  +[A-Z]" "$tmp/overview" || fail "the overview has no summary of $verb"
     check_exit 0 "$MUSTER" "$verb" --help
     head -n 1 "$tmp/out" | grep -q "^Usage: muster $verb " || fail "$verb: no usage"
     grep -qE "^  .*muster $verb" "$tmp/out" || fail "$verb: no example"
