@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
 
 #define PROGRAM "muster-bench"
 

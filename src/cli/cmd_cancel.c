@@ -8,8 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client.h"
+#include "command.h"
+#include "complain.h"
 #include "each.h"
 #include "out.h"
+#include "parse.h"
 #include "text.h"
 
 #define TASK_COLUMNS 60
@@ -50,7 +54,7 @@ static int cancel_task(const struct call *call, struct muster_client *client, co
 static int cancel_process(const struct call *call, struct muster_client *client, const char *process, void *arg)
 {
     (void)arg;
-    return print_outcome(call, process, "cancelled", muster_process_cancel(client, process));
+    return each_print_process(call, process, "cancelled", muster_process_cancel(client, process));
 }
 
 /* All in one call: jobs that wait for one another can only go together. */
@@ -59,7 +63,7 @@ static int cancel_jobs(const struct call *call)
     static const struct out_column columns[] = {{NULL, "cancelled", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
     struct muster_client *client;
     uint64_t n = 0;
-    int code = opt_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
+    int code = parse_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
     if (!code)
         code = client_open(call, &client);
     if (code)
@@ -89,18 +93,18 @@ static int run(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[PROCESS].set && own[JOB].set)
-        return usage_error(call, "--process and --job exclude each other");
+        return complain_usage(call, "--process and --job exclude each other");
     if (own[DEPENDENTS].set && !own[JOB].set)
-        return usage_error(call, "--dependents is for jobs: muster cancel --job ID...");
+        return complain_usage(call, "--dependents is for jobs: muster cancel --job ID...");
     if (call->n_operands == 0)
-        return usage_error(call, "%s is missing", own[JOB].set ? "ID" : own[PROCESS].set ? "PROCESS" : "QUEUE");
+        return complain_usage(call, "%s is missing", own[JOB].set ? "ID" : own[PROCESS].set ? "PROCESS" : "QUEUE");
     if (own[JOB].set)
         return cancel_jobs(call);
     if (own[PROCESS].set)
         return each_process(call, cancel_process, NULL);
-    int code = opt_check_operands(call, 0, 1, "QUEUE", muster_queue_check);
+    int code = parse_check_operands(call, 0, 1, "QUEUE", muster_queue_check);
     if (!code && call->n_operands == 1)
-        return usage_error(call, "TASK is missing");
+        return complain_usage(call, "TASK is missing");
     return code ? code : each_operand(call, 1, cancel_task, NULL);
 }
 

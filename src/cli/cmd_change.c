@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
+#include "complain.h"
 #include "each.h"
-#include "text.h"
+#include "need.h"
+#include "parse.h"
 
 enum { QUEUE, PRIORITY, TAG, AFTER, TRACK, UNTRACK, LOG, EVERY, DATA };
 
@@ -114,7 +117,7 @@ static void clear(struct signed_list *list)
 
 static int change(const struct call *call, struct muster_client *client, const char *id, void *arg)
 {
-    return print_done(call, "id", id, "changed", muster_job_change(client, id, arg));
+    return each_print(call, "id", id, "changed", muster_job_change(client, id, arg));
 }
 
 static int change_all(const struct call *call)
@@ -149,15 +152,15 @@ static int run(const struct call *call)
 {
     const struct opt_value *own = call->own;
     int any = 0;
-    int code = opt_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
+    int code = parse_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
     if (code)
         return code;
     for (size_t i = 0; options[i].help; i++)
         any |= own[i].set;
     if (!any)
-        return usage_error(call, "what is to be changed is missing");
+        return complain_usage(call, "what is to be changed is missing");
     if (own[TRACK].set && own[UNTRACK].set)
-        return usage_error(call, "--track and --untrack exclude each other");
+        return complain_usage(call, "--track and --untrack exclude each other");
     return change_all(call);
 }
 

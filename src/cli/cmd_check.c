@@ -5,8 +5,9 @@
  */
 #include <inttypes.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "out.h"
 
 static const struct out_column columns[] = {

@@ -9,8 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
+#include "complain.h"
 #include "each.h"
 #include "list.h"
+#include "need.h"
+#include "out.h"
 #include "text.h"
 
 enum { QUEUE, UNSET };
@@ -66,7 +70,7 @@ static int read_value(const char *operand, int64_t *value)
 }
 
 /* The exact name, which is in the operand before a `=`, as a string of its own. */
-static int see_to(const struct call *call, struct muster_client *client, const char *operand, void *arg)
+static int run_operand(const struct call *call, struct muster_client *client, const char *operand, void *arg)
 {
     (void)arg;
     const char *queue = call->own[QUEUE].text;
@@ -75,9 +79,9 @@ static int see_to(const struct call *call, struct muster_client *client, const c
     char *name = need(strndup(operand, name_len(operand)));
     int64_t value;
     if (operand[name_len(operand)] == '=' && read_value(operand, &value))
-        err = print_done(call, "name", name, "set", muster_config_set(client, queue, name, &value));
+        err = each_print(call, "name", name, "set", muster_config_set(client, queue, name, &value));
     else if (call->own[UNSET].set)
-        err = print_done(call, "name", name, "unset", muster_config_set(client, queue, name, NULL));
+        err = each_print(call, "name", name, "unset", muster_config_set(client, queue, name, NULL));
     else
         err = muster_config_get(client, queue, name, is_json ? print_setting : print_value, &table);
     free(name);
@@ -89,12 +93,12 @@ static int check_operand(const struct call *call, const char *operand)
     int64_t value;
     int has_value = operand[name_len(operand)] == '=', is_in_time = is_in_ms(operand);
     if (call->own[UNSET].set && has_value)
-        return usage_error(call, "--unset is for the NAME of a setting, without a value");
+        return complain_usage(call, "--unset is for the NAME of a setting, without a value");
     if (!has_value || read_value(operand, &value))
         return EXIT_DONE;
     char *shown = text_printable(operand, strlen(operand), 60);
-    int code = usage_error(call, "%s: the value is not a number%s", shown,
-                           is_in_time ? ", in ms or with a unit, as in 500ms, 3s, 5m, 2h, 7d" : "");
+    int code = complain_usage(call, "%s: the value is not a number%s", shown,
+                              is_in_time ? ", in ms or with a unit, as in 500ms, 3s, 5m, 2h, 7d" : "");
     free(shown);
     return code;
 }
@@ -119,9 +123,9 @@ static int run(const struct call *call)
     if (code)
         return code;
     if (call->n_operands > 0)
-        return each_operand(call, 0, see_to, NULL);
+        return each_operand(call, 0, run_operand, NULL);
     if (call->own[UNSET].set)
-        return usage_error(call, "--unset: NAME is missing");
+        return complain_usage(call, "--unset: NAME is missing");
     return list_print(call, columns, list);
 }
 

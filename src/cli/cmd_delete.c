@@ -4,8 +4,9 @@
  */
 #include <inttypes.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "out.h"
 
 enum { YES };
@@ -34,10 +35,10 @@ static int run(const struct call *call)
     struct muster_client *client;
     uint64_t waiting, running;
     if (!call->own[YES].set)
-        return usage_error(call,
-                           "nothing was deleted: it would be all that waits, is delayed or has failed in the queue "
-                           "'%s', for good, and its settings; say --yes to do it",
-                           queue);
+        return complain_usage(call,
+                              "nothing was deleted: it would be all that waits, is delayed or has failed in the queue "
+                              "'%s', for good, and its settings; say --yes to do it",
+                              queue);
     int code = client_open(call, &client);
     if (code)
         return code;

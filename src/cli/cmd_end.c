@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "command.h"
+#include "complain.h"
 #include "each.h"
 
 #define DELAY_MAX_MS (365 * DAY_MS)
@@ -53,13 +55,13 @@ static int finish(const struct call *call, struct muster_client *client, const c
         .after = own[AFTER].texts,
         .n_after = own[AFTER].n_texts,
     };
-    return print_outcome(call, process, "finished", muster_lease_finish(client, process, &o));
+    return each_print_process(call, process, "finished", muster_lease_finish(client, process, &o));
 }
 
 static int run_finish(const struct call *call)
 {
     if (!call->own[TO].set && (call->own[TO_DELAY].set || call->own[AFTER].set))
-        return usage_error(call, "--delay and --after are for a job that goes on --to a queue");
+        return complain_usage(call, "--delay and --after are for a job that goes on --to a queue");
     return each_process(call, finish, NULL);
 }
 
@@ -84,7 +86,7 @@ const struct command cmd_finish = {
 static int give_back(const struct call *call, struct muster_client *client, const char *process, void *arg)
 {
     (void)arg;
-    return print_outcome(call, process, "given back", muster_lease_give_back(client, process));
+    return each_print_process(call, process, "given back", muster_lease_give_back(client, process));
 }
 
 static int run_give_back(const struct call *call)
@@ -123,7 +125,7 @@ static int retry(const struct call *call, struct muster_client *client, const ch
 {
     (void)arg;
     int64_t delay_ms = call->own[DELAY].set ? call->own[DELAY].number : -1;
-    return print_outcome(call, process, "retried", muster_lease_retry(client, process, delay_ms));
+    return each_print_process(call, process, "retried", muster_lease_retry(client, process, delay_ms));
 }
 
 static int run_retry(const struct call *call)
@@ -162,8 +164,8 @@ static int fail(const struct call *call, struct muster_client *client, const cha
 {
     (void)arg;
     const struct opt_value *own = call->own;
-    return print_outcome(call, process, "failed",
-                         muster_lease_fail(client, process, own[GROUP].text, own[MESSAGE].text));
+    return each_print_process(call, process, "failed",
+                              muster_lease_fail(client, process, own[GROUP].text, own[MESSAGE].text));
 }
 
 static int run_fail(const struct call *call)
@@ -221,13 +223,13 @@ static int extend(const struct call *call, struct muster_client *client, const c
         .progress = call->own[PROGRESS].text,
         .data = text ? &data : NULL,
     };
-    return print_outcome(call, process, "extended", muster_lease_extend(client, process, &o));
+    return each_print_process(call, process, "extended", muster_lease_extend(client, process, &o));
 }
 
 static int run_extend(const struct call *call)
 {
     if (!call->own[LEASE].set && !call->own[PROGRESS].set && !call->own[DATA].set)
-        return usage_error(call, "--lease, --progress or --data is missing");
+        return complain_usage(call, "--lease, --progress or --data is missing");
     return each_process(call, extend, NULL);
 }
 

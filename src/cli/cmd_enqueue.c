@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "input.h"
+#include "need.h"
 #include "out.h"
-#include "text.h"
 
 #define PROGRESS_SIZE 128
 
@@ -103,9 +104,9 @@ static int report_flow(const struct flow *f, int err)
 {
     char text[PROGRESS_SIZE], detail[PROGRESS_SIZE + 256];
     if (err == MUSTER_E_EXISTS)
-        return report_error(f->call, err, muster_client_error(f->client));
+        return complain_error(f->call, err, muster_client_error(f->client));
     snprintf(detail, sizeof detail, "%s; %s", muster_client_error(f->client), progress(f, text));
-    return report_error(f->call, err, detail);
+    return complain_error(f->call, err, detail);
 }
 
 static int enqueue_operands(struct flow *f)
@@ -222,7 +223,7 @@ static int enqueue(struct flow *f)
     };
     int err = muster_queue_length(f->client, f->queue, &f->waiting);
     if (err != MUSTER_OK)
-        return report_error(f->call, err, muster_client_error(f->client));
+        return complain_error(f->call, err, muster_client_error(f->client));
     return f->call->n_operands > 1 ? enqueue_operands(f) : enqueue_input(f, &in);
 }
 
@@ -230,11 +231,11 @@ static int check_options(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[NUL].set && own[WHOLE].set)
-        return usage_error(call, "-0 and --whole exclude each other");
+        return complain_usage(call, "-0 and --whole exclude each other");
     if (call->n_operands > 1 && (own[NUL].set || own[WHOLE].set))
-        return usage_error(call, "-0 and --whole are for tasks on standard input, but there are TASK operands");
+        return complain_usage(call, "-0 and --whole are for tasks on standard input, but there are TASK operands");
     if (own[UNIQUE].set && (own[FRONT].set || own[REQUEST].set))
-        return usage_error(call, "--unique excludes --front and --request");
+        return complain_usage(call, "--unique excludes --front and --request");
     return EXIT_DONE;
 }
 

@@ -8,8 +8,9 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "out.h"
 
 enum { QUEUE, TRACKED };

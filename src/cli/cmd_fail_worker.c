@@ -5,8 +5,9 @@
  */
 #include <inttypes.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "out.h"
 
 static int run(const struct call *call)
@@ -17,7 +18,7 @@ static int run(const struct call *call)
     struct muster_client *client;
     uint64_t given_back;
     if (why)
-        return usage_error(call, "%s", why);
+        return complain_usage(call, "%s", why);
     int code = client_open(call, &client);
     if (code)
         return code;

@@ -6,7 +6,10 @@
 #include <stdint.h>
 
 #include "command.h"
+#include "complain.h"
 #include "list.h"
+#include "out.h"
+#include "parse.h"
 
 /* ---- groups ---- */
 
@@ -98,13 +101,13 @@ static int run(const struct call *call)
 {
     const struct opt_value *own = call->own;
     int of_groups = own[GROUPS].set || call->n_operands == 0;
-    int code = opt_check_operands(call, 1, 1, "GROUP", opt_check_group);
+    int code = parse_check_operands(call, 1, 1, "GROUP", opt_check_group);
     if (code)
         return code;
     if (of_groups && (own[COUNT].set || own[OFFSET].set))
-        return usage_error(call, "-n and --offset are for the entries of a QUEUE");
+        return complain_usage(call, "-n and --offset are for the entries of a QUEUE");
     if (own[GROUPS].set && call->n_operands > 1)
-        return usage_error(call, "--groups is for all groups of a QUEUE, but there is a GROUP");
+        return complain_usage(call, "--groups is for all groups of a QUEUE, but there is a GROUP");
     return of_groups ? list_print(call, group_columns, list_groups) : list_print(call, entry_columns, list_entries);
 }
 

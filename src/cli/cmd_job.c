@@ -5,9 +5,12 @@
 #include <muster/job.h>
 #include <stdint.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "job_row.h"
+#include "out.h"
+#include "parse.h"
 
 struct printing {
     int json, n;
@@ -18,7 +21,7 @@ static int print_job(const struct muster_job *job, void *arg)
     struct printing *p = arg;
     if (p->n++ > 0 && !p->json)
         out_text("\n");
-    return job_print(job, p->json);
+    return job_row_print(job, p->json);
 }
 
 static int print_data(const struct muster_job *job, void *arg)
@@ -47,11 +50,11 @@ static int run(const struct call *call)
     struct printing printing = {.json = call->common[OPT_JSON].set};
     muster_job_fn *print = own[DATA].set ? print_data : own[RESULT].set ? print_result : print_job;
     struct muster_client *client;
-    int code = opt_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
+    int code = parse_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
     if (code)
         return code;
     if (own[DATA].set + own[RESULT].set + printing.json > 1)
-        return usage_error(call, "--data, --result and --json exclude each other");
+        return complain_usage(call, "--data, --result and --json exclude each other");
     code = client_open(call, &client);
     if (code)
         return code;

@@ -8,9 +8,11 @@
 #include <stdint.h>
 
 #include "command.h"
+#include "complain.h"
 #include "each.h"
 #include "job_row.h"
 #include "list.h"
+#include "out.h"
 
 enum { QUEUE, STATE, TAG, GROUP, TRACKED, TAGS, COUNT, OFFSET };
 
@@ -55,7 +57,7 @@ static int list_counts(const struct call *call, struct muster_client *client, st
 
 static int print_job(const struct muster_job *job, void *arg)
 {
-    return job_row(arg, job);
+    return job_row_add(arg, job);
 }
 
 static int list_jobs(const struct call *call, struct muster_client *client, struct out_table *table)
@@ -145,7 +147,7 @@ static int run_tags(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[QUEUE].set || own[STATE].set || own[TAG].set || own[GROUP].set || own[TRACKED].set)
-        return usage_error(call, "--tags are those of all jobs: it goes with -n and --offset only");
+        return complain_usage(call, "--tags are those of all jobs: it goes with -n and --offset only");
     return list_print(call, tag_columns, list_tags);
 }
 
@@ -156,15 +158,15 @@ static int run(const struct call *call)
     if (own[TAGS].set)
         return run_tags(call);
     if (own[TAG].set && own[TRACKED].set)
-        return usage_error(call, "--tag and --tracked exclude each other");
+        return complain_usage(call, "--tag and --tracked exclude each other");
     if (by_group && (by_state || by_other))
-        return usage_error(call, "--group is of the failed jobs of a --queue, and goes with nothing else");
+        return complain_usage(call, "--group is of the failed jobs of a --queue, and goes with nothing else");
     if ((by_group || (by_state && !by_other)) && !own[QUEUE].set)
-        return usage_error(call, "--state and --group are for a --queue, which is missing");
+        return complain_usage(call, "--state and --group are for a --queue, which is missing");
     if (by_state || by_group || by_other)
-        return list_print(call, job_columns, list_jobs);
+        return list_print(call, job_row_columns, list_jobs);
     if (own[COUNT].set || own[OFFSET].set)
-        return usage_error(call, "-n and --offset are for a list: say --state, --tag, --group, --tracked or --tags");
+        return complain_usage(call, "-n and --offset are for a list: say --state, --tag, --group, --tracked or --tags");
     name_states();
     return list_print(call, count_columns, list_counts);
 }

@@ -2,8 +2,8 @@
  *
  * muster pause and muster resume: whether a queue hands anything out.
  */
+#include "client.h"
 #include "command.h"
-#include "connect.h"
 #include "out.h"
 
 static int set_paused(const struct call *call, int is_paused)

@@ -6,8 +6,8 @@
 #include <muster/job.h>
 #include <stdint.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
 #include "out.h"
 
 static const struct out_column columns[] = {

@@ -6,11 +6,12 @@
 
 #include "command.h"
 #include "list.h"
+#include "out.h"
 #include "process_row.h"
 
 static int print_process(const struct muster_process_info *process, void *arg)
 {
-    return process_row(arg, process);
+    return process_row_add(arg, process);
 }
 
 enum { QUEUE, WORKER, TASK };
@@ -45,7 +46,7 @@ static int list(const struct call *call, struct muster_client *client, struct ou
 
 static int run(const struct call *call)
 {
-    return list_print(call, process_columns, list);
+    return list_print(call, process_row_columns, list);
 }
 
 const struct command cmd_ps = {

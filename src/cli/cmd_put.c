@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "backoff.h"
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "input.h"
 #include "out.h"
 
@@ -85,11 +86,11 @@ static int check_options(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[REPLACE].set && !own[ID].set)
-        return usage_error(call, "--replace is for a job of a known --id");
+        return complain_usage(call, "--replace is for a job of a known --id");
     if (!own[EVERY].set && !own[REPLACE].set && (own[OFFSET].set || own[BACKLOG].set))
-        return usage_error(call, "--offset and --backlog are for a job that recurs --every so long");
+        return complain_usage(call, "--offset and --backlog are for a job that recurs --every so long");
     if ((own[EVERY].set || own[OFFSET].set || own[BACKLOG].set) && (own[DELAY].set || own[AFTER].set))
-        return usage_error(call, "--delay and --after are not for a recurring job; its first time is --offset");
+        return complain_usage(call, "--delay and --after are not for a recurring job; its first time is --offset");
     return EXIT_DONE;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "command.h"
 #include "list.h"
+#include "out.h"
 
 static const struct out_column columns[] = {
     {"NAME", "queue", OUT_TEXT},       {"WAITING", "waiting", OUT_COUNT}, {"RUNNING", "running", OUT_COUNT},

@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "client.h"
+#include "command.h"
+#include "complain.h"
 #include "each.h"
+#include "need.h"
 #include "out.h"
-#include "text.h"
 
 typedef int move_fn(struct muster_client *client, const struct muster_failed_filter *filter, uint64_t *n);
 
@@ -43,9 +46,9 @@ static int check_choice(const struct call *call)
     const struct opt_value *own = call->own;
     int has_entries = call->n_operands > 1, restricts = own[GROUP].set || own[COUNT].set;
     if (!has_entries && !restricts && !own[ALL].set)
-        return usage_error(call, "which ones: ENTRY, --group, -n or --all is missing");
+        return complain_usage(call, "which ones: ENTRY, --group, -n or --all is missing");
     if (has_entries + restricts + own[ALL].set > 1)
-        return usage_error(call, "ENTRY, --all, and --group or -n exclude each other");
+        return complain_usage(call, "ENTRY, --all, and --group or -n exclude each other");
     return EXIT_DONE;
 }
 
@@ -65,11 +68,11 @@ static int report_chosen(const struct call *call, const struct muster_client *cl
     char *detail = NULL;
     const char *words = muster_client_error(client);
     if (err == MUSTER_OK || move->n == 0)
-        return report_error(call, err, words);
+        return complain_error(call, err, words);
     if (asprintf(&detail, "%s; the first %" PRIu64 " were %s", *words ? words : muster_err_text(err), move->n,
                  move->word) < 0)
         need(NULL);
-    int code = report_error(call, err, detail);
+    int code = complain_error(call, err, detail);
     free(detail);
     return code;
 }

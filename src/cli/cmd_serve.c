@@ -7,6 +7,7 @@
  * directory or a Redis behind.
  */
 #include <errno.h>
+#include <muster/client.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "out.h"
 #include "serve_place.h"
 #include "serve_redis.h"
@@ -87,7 +88,7 @@ static int stop_redis(struct watch *w)
 static int report_end(const struct watch *w)
 {
     char last[256];
-    place_last_line(w->place, last, sizeof last);
+    serve_place_last_line(w->place, last, sizeof last);
     if (WIFEXITED(w->status) && WEXITSTATUS(w->status) == REDIS_NOT_RUN)
         complain(w->call, "%s; install it, on Debian: apt-get install redis-server", last);
     else if (WIFSIGNALED(w->status))
@@ -124,7 +125,7 @@ static enum what wait_ready(struct watch *w, struct muster_client *client, int *
 static int report_late(struct watch *w)
 {
     char last[256];
-    place_last_line(w->place, last, sizeof last);
+    serve_place_last_line(w->place, last, sizeof last);
     stop_redis(w);
     complain(w->call, "Redis does not take connections yet; its last words: %s; give it longer with --timeout", last);
     return EXIT_TIMEOUT;
@@ -168,8 +169,8 @@ static int start(struct watch *w, const sigset_t *mask)
     struct muster_client *client;
     int err = muster_client_new(&client, &o);
     if (err != MUSTER_OK)
-        return report_error(w->call, err, "");
-    w->pid = redis_start(w->place, mask);
+        return complain_error(w->call, err, "");
+    w->pid = serve_redis_start(w->place, mask);
     int code = EXIT_FAILED;
     if (w->pid < 0)
         complain(w->call, "cannot start redis-server: %s", strerror(errno));
@@ -203,16 +204,16 @@ static int run(const struct call *call)
     sigset_t mask;
     int has_socket = own[SOCKET].set || own[TEMPORARY].set;
     if (own[TEMPORARY].set && own[DIR_].set)
-        return usage_error(call, "--temporary makes a directory of its own; leave --dir out");
+        return complain_usage(call, "--temporary makes a directory of its own; leave --dir out");
     if (own[PORT].set && own[PORT].number == 0 && !has_socket)
-        return usage_error(call, "--port 0 leaves no way to reach it without --socket");
+        return complain_usage(call, "--port 0 leaves no way to reach it without --socket");
     place.port = own[PORT].set ? (int)own[PORT].number : has_socket ? 0 : PORT_DEFAULT;
     place.is_temporary = own[TEMPORARY].set;
     block_signals(&w.signals, &mask);
-    int code = place_open(call, &place, own[DIR_].text, own[SOCKET].text);
+    int code = serve_place_open(call, &place, own[DIR_].text, own[SOCKET].text);
     if (!code)
         code = start(&w, &mask);
-    place_close(&place);
+    serve_place_close(&place);
     return code;
 }
 

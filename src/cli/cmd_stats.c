@@ -6,6 +6,7 @@
 #include <muster/job.h>
 #include <string.h>
 
+#include "client.h"
 #include "command.h"
 #include "each.h"
 #include "out.h"

@@ -5,8 +5,8 @@
  */
 #include <inttypes.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
 #include "out.h"
 
 static int run(const struct call *call)

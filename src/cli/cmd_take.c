@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
+#include "need.h"
+#include "out.h"
 #include "process_row.h"
-#include "text.h"
 
 enum { LEASE, WAIT, COUNT };
 
@@ -57,7 +59,7 @@ static int print_taken(const struct muster_process_info *process, void *arg)
 {
     struct taking *t = arg;
     if (t->table.json)
-        process_row(&t->table, process);
+        process_row_add(&t->table, process);
     else
         print_raw(process);
     if (out_flush() != 0)
@@ -87,7 +89,7 @@ static int report_nothing(const struct call *call)
 
 static int run(const struct call *call)
 {
-    struct taking t = {.table = {.columns = process_columns, .json = call->common[OPT_JSON].set}};
+    struct taking t = {.table = {.columns = process_row_columns, .json = call->common[OPT_JSON].set}};
     const struct opt_value *own = call->own;
     struct muster_client *client;
     int code = client_open(call, &client);
@@ -95,7 +97,7 @@ static int run(const struct call *call)
         return code;
     int err = muster_lease_take(client, call->operands[0], (size_t)own[COUNT].number, own[LEASE].number,
                                 own[WAIT].number, print_taken, &t);
-    code = err == MUSTER_E_NOT_FOUND ? report_nothing(call) : report_error(call, err, muster_client_error(client));
+    code = err == MUSTER_E_NOT_FOUND ? report_nothing(call) : complain_error(call, err, muster_client_error(client));
     give_back_unseen(&t, client);
     muster_client_free(client);
     return code;

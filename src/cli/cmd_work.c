@@ -3,6 +3,7 @@
  * muster work: a worker that runs a command for each task, or prints the tasks. Here are its options, its life and the
  * signals that end it; how a command is run and what its exit status means is the library's, printing is work_print.c's.
  */
+#include <muster/client.h>
 #include <muster/worker.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,8 +11,8 @@
 #include <sys/time.h>
 
 #include "command.h"
-#include "connect.h"
-#include "work.h"
+#include "complain.h"
+#include "work_print.h"
 
 /* ---- signals: what a handler can reach ---- */
 
@@ -223,19 +224,19 @@ static int check_options(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[HANDS].number + own[PREFETCH].number > MUSTER_HANDS_MAX)
-        return usage_error(call, "-c and --prefetch are more than %d together", MUSTER_HANDS_MAX);
+        return complain_usage(call, "-c and --prefetch are more than %d together", MUSTER_HANDS_MAX);
     if ((own[PERMANENT].set || own[RESUME].set) && !own[ID].set)
-        return usage_error(call, "--permanent and --resume are for a worker that comes back under its --id");
+        return complain_usage(call, "--permanent and --resume are for a worker that comes back under its --id");
     if (own[REPLACE].set && !*own[REPLACE].text)
-        return usage_error(call, "-I: there is nothing to replace");
+        return complain_usage(call, "-I: there is nothing to replace");
     if (!call->rest && (own[REPLACE].set || own[RETRY_DELAY].set || own[LIMIT].set))
-        return usage_error(call, "-I, --retry-delay and --limit are for a command: muster work QUEUE -- COMMAND");
+        return complain_usage(call, "-I, --retry-delay and --limit are for a command: muster work QUEUE -- COMMAND");
     if (own[ON_LIMIT].set && !own[LIMIT].set)
-        return usage_error(call, "--on-limit is for a task past its --limit, but there is none");
+        return complain_usage(call, "--on-limit is for a task past its --limit, but there is none");
     for (size_t i = 0; i < call->n_operands; i++)
         for (size_t j = 0; j < i; j++)
             if (strcmp(call->operands[i], call->operands[j]) == 0)
-                return usage_error(call, "the queue '%s' is there twice", call->operands[i]);
+                return complain_usage(call, "the queue '%s' is there twice", call->operands[i]);
     return EXIT_DONE;
 }
 
@@ -276,7 +277,7 @@ static int serve_queues(const struct call *call, struct printer *printer)
     int err = muster_worker_start(worker);
     for (size_t i = 0; i < call->n_operands && err == MUSTER_OK; i++)
         err = call->rest ? muster_worker_serve_command(worker, call->operands[i], &command)
-                         : muster_worker_serve(worker, call->operands[i], 0, print_task, printer);
+                         : muster_worker_serve(worker, call->operands[i], 0, work_print_task, printer);
     return err;
 }
 
@@ -301,7 +302,7 @@ static int report_end(const struct call *call, int err, int was_serving)
             muster_worker_id(worker));
         return EXIT_FAILED;
     }
-    return report_error(call, err, muster_worker_error(worker));
+    return complain_error(call, err, muster_worker_error(worker));
 }
 
 static int run(const struct call *call)
@@ -314,7 +315,7 @@ static int run(const struct call *call)
     drain_ms = (int)call->own[DRAIN].number;
     int err = make_worker(call, &story);
     if (err != MUSTER_OK)
-        return report_error(call, err, "");
+        return complain_error(call, err, "");
     set_signals(on_stop_signal, on_alarm);
     if (call->common[OPT_TIMEOUT].set)
         set_timer(call->common[OPT_TIMEOUT].number);

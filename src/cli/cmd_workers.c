@@ -5,6 +5,7 @@
  */
 #include "command.h"
 #include "list.h"
+#include "out.h"
 
 static const struct out_column columns[] = {
     {"ID", "worker", OUT_TEXT},    {"ALIVE", "alive", OUT_YES}, {"HEARD", "heard_ms", OUT_SPAN},

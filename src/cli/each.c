@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client.h"
+#include "complain.h"
+#include "need.h"
 #include "out.h"
+#include "parse.h"
 #include "text.h"
 
 /* Enough for any process; of a task the beginning. */
@@ -45,7 +49,7 @@ static int report_operand(const struct call *call, const struct muster_client *c
     if (asprintf(&detail, "%s%s%s%s", is_named ? "" : shown, is_named ? "" : ": ",
                  *words ? words : muster_err_text(err), rest) < 0)
         need(NULL);
-    int code = report_error(call, err, detail);
+    int code = complain_error(call, err, detail);
     free(detail);
     free(shown);
     return code;
@@ -66,11 +70,11 @@ int each_operand(const struct call *call, size_t first, each_fn *fn, void *arg)
 
 int each_process(const struct call *call, each_fn *fn, void *arg)
 {
-    int code = opt_check_operands(call, 0, call->n_operands, "PROCESS", muster_process_id_check);
+    int code = parse_check_operands(call, 0, call->n_operands, "PROCESS", muster_process_id_check);
     return code ? code : each_operand(call, 0, fn, arg);
 }
 
-int print_done(const struct call *call, const char *what, const char *operand, const char *outcome, int err)
+int each_print(const struct call *call, const char *what, const char *operand, const char *outcome, int err)
 {
     const struct out_column columns[] = {{NULL, what, OUT_TEXT}, {NULL, "outcome", OUT_TEXT}, {NULL, NULL, OUT_TEXT}};
     if (err != MUSTER_OK)
@@ -82,9 +86,9 @@ int print_done(const struct call *call, const char *what, const char *operand, c
     return MUSTER_OK;
 }
 
-int print_outcome(const struct call *call, const char *process, const char *outcome, int err)
+int each_print_process(const struct call *call, const char *process, const char *outcome, int err)
 {
-    return print_done(call, "process", process, outcome, err);
+    return each_print(call, "process", process, outcome, err);
 }
 
 /* ---- queues ---- */

@@ -6,7 +6,9 @@
 #ifndef CLI_EACH_H
 #define CLI_EACH_H
 
-#include "connect.h"
+#include <muster/client.h>
+
+#include "command.h"
 
 /* Does it to one operand, and prints what came of it if it was done. Returns the library's error. */
 typedef int each_fn(const struct call *call, struct muster_client *client, const char *operand, void *arg);
@@ -27,7 +29,7 @@ int each_queue(struct muster_client *client, each_queue_fn *fn, void *arg);
 
 /* If `err` is MUSTER_OK, print what was done to an operand, in a word as "finished"; `what` it is, as JSON calls it, or a
  * process. Returns `err`. */
-int print_done(const struct call *call, const char *what, const char *operand, const char *outcome, int err);
-int print_outcome(const struct call *call, const char *process, const char *outcome, int err);
+int each_print(const struct call *call, const char *what, const char *operand, const char *outcome, int err);
+int each_print_process(const struct call *call, const char *process, const char *outcome, int err);
 
 #endif

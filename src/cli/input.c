@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "text.h"
+#include "need.h"
 
 #define SIZE_MIN ((size_t)1024 * 1024)
 #define TASKS_MIN 1024

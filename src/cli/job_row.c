@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "backoff.h"
-#include "text.h"
+#include "need.h"
 
 /* X(heading of the table's column, name of the record's line, key in JSON, kind) */
 #define CELLS(X)                                       \
@@ -48,7 +48,7 @@
 #define COUNT(heading, name, key, kind) +1
 #define N_CELLS (0 CELLS(COUNT))
 
-const struct out_column job_columns[] = {CELLS(AS_COLUMN){NULL, NULL, OUT_TEXT}};
+const struct out_column job_row_columns[] = {CELLS(AS_COLUMN){NULL, NULL, OUT_TEXT}};
 
 static const struct out_column fields[] = {
     CELLS(AS_FIELD){"after", "after", OUT_NAMES},
@@ -106,7 +106,7 @@ static void fill(struct out_cell *cells, const struct muster_job *job, const cha
     memcpy(cells, filled, sizeof filled);
 }
 
-int job_row(struct out_table *table, const struct muster_job *job)
+int job_row_add(struct out_table *table, const struct muster_job *job)
 {
     char backoff[BACKOFF_TEXT_SIZE];
     struct out_cell cells[N_CELLS];
@@ -131,7 +131,7 @@ static struct out_cell *history_cells(const struct muster_job *job)
     return cells;
 }
 
-int job_print(const struct muster_job *job, int json)
+int job_row_print(const struct muster_job *job, int json)
 {
     char backoff[BACKOFF_TEXT_SIZE];
     struct out_cell cells[N_FIELDS], *lines = history_cells(job);

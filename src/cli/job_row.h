@@ -9,12 +9,12 @@
 
 #include "out.h"
 
-extern const struct out_column job_columns[];
+extern const struct out_column job_row_columns[];
 
 /* Adds a row to a table with these columns. Returns as out_row(). */
-int job_row(struct out_table *table, const struct muster_job *job);
+int job_row_add(struct out_table *table, const struct muster_job *job);
 
 /* Prints the record, also its history, what it waits for and what waits for it. Returns as out_bytes(). */
-int job_print(const struct muster_job *job, int json);
+int job_row_print(const struct muster_job *job, int json);
 
 #endif

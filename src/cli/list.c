@@ -4,6 +4,8 @@
  */
 #include "list.h"
 
+#include "client.h"
+
 int list_print(const struct call *call, const struct out_column *columns, list_fn *fn)
 {
     struct muster_client *client;

@@ -5,7 +5,9 @@
 #ifndef CLI_LIST_H
 #define CLI_LIST_H
 
-#include "connect.h"
+#include <muster/client.h>
+
+#include "command.h"
 #include "out.h"
 
 /* Asks the library for the rows and has each added to the table. Returns the library's error. */

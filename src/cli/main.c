@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command `muster`: the table of its verbs, and what is the same for all of them: finding the verb, help, messages,
- * and whether standard output could be written. What a verb does is in its own file.
+ * The command `muster`: finds the verb, prints help, and checks that standard output could be written. What a verb does is
+ * in its own file.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <muster/version.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,39 +14,12 @@
 #include "command.h"
 #include "help.h"
 #include "out.h"
+#include "parse.h"
 #include "verbs.h"
 
 #define VERB_ROW(name) &cmd_##name,
 static const struct command *const commands[] = {VERBS(VERB_ROW) NULL};
 #undef VERB_ROW
-
-/* ---- messages ---- */
-
-__attribute__((format(printf, 2, 0))) static void print_message(const struct call *call, const char *format,
-                                                                va_list args)
-{
-    fprintf(stderr, "muster %s: ", call->command->name);
-    vfprintf(stderr, format, args);
-}
-
-void complain(const struct call *call, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    print_message(call, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-}
-
-int usage_error(const struct call *call, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    print_message(call, format, args);
-    va_end(args);
-    fprintf(stderr, "; see `muster %s --help`\n", call->command->name);
-    return EXIT_USAGE;
-}
 
 /* ---- verbs ---- */
 
@@ -93,7 +65,7 @@ static int print_version(void)
 static int run_command(const struct command *command, int argc, char **argv)
 {
     struct call call = {.command = command};
-    int code = opt_parse(&call, argc, argv);
+    int code = parse_words(&call, argc, argv);
     if (code)
         ;
     else if (call.common[OPT_VERSION].set)
@@ -102,7 +74,7 @@ static int run_command(const struct command *command, int argc, char **argv)
         help_command(command);
     else
         code = command->run(&call);
-    opt_clear(&call);
+    parse_clear(&call);
     return code;
 }
 

@@ -54,23 +54,6 @@ struct opt_value {
 enum opt_common { OPT_URL, OPT_PREFIX, OPT_JSON, OPT_TIMEOUT, OPT_HELP, OPT_VERSION };
 extern const struct opt opt_common[];
 
-struct call;
-
-/*
- * Take the words behind the verb apart. `argv[0]` is the verb; argv's memory is used for the operands. With --help or
- * --version nothing else is checked. Returns 0, or after a line about it EXIT_USAGE. Whatever it returns, opt_clear()
- * frees what the lists needed.
- */
-int opt_parse(struct call *call, int argc, char **argv);
-void opt_clear(struct call *call);
-
-/*
- * Check `n` operands from `first` on (or as many as there are); `what` is what help calls them, `check` as in struct opt.
- * Returns 0, or after a line about the first wrong one EXIT_USAGE.
- */
-int opt_check_operands(const struct call *call, size_t first, size_t n, const char *what,
-                       const char *(*check)(const char *text));
-
 /* A `check` for the name of a group of failures. */
 const char *opt_check_group(const char *text);
 

@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "need.h"
 #include "text.h"
 
 #define BLOCK_ROWS 1000

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-const struct out_column process_columns[] = {
+const struct out_column process_row_columns[] = {
     {"PROCESS", "process", OUT_TEXT},
     {NULL, "worker", OUT_TEXT},
     {NULL, "queue", OUT_TEXT},
@@ -33,7 +33,7 @@ static void copy_token(char *out, size_t size, const char *id)
     out[len] = '\0';
 }
 
-int process_row(struct out_table *table, const struct muster_process_info *process)
+int process_row_add(struct out_table *table, const struct muster_process_info *process)
 {
     char token[32];
     copy_token(token, sizeof token, process->id);

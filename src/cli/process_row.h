@@ -9,9 +9,9 @@
 
 #include "out.h"
 
-extern const struct out_column process_columns[];
+extern const struct out_column process_row_columns[];
 
 /* Adds a row to a table with these columns. Returns as out_row(). */
-int process_row(struct out_table *table, const struct muster_process_info *process);
+int process_row_add(struct out_table *table, const struct muster_process_info *process);
 
 #endif

@@ -19,6 +19,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "complain.h"
+
 _Static_assert(sizeof((struct sockaddr_un *)NULL)->sun_path == PLACE_SOCKET_SIZE, "a socket's path fits");
 
 /* ---- the directory ---- */
@@ -179,7 +181,7 @@ static void set_url(struct place *place)
 
 /* ---- all of it ---- */
 
-int place_open(const struct call *call, struct place *place, const char *dir, const char *socket)
+int serve_place_open(const struct call *call, struct place *place, const char *dir, const char *socket)
 {
     char inside[PATH_MAX + 16];
     int code = place->is_temporary ? temporary_directory(call, place)
@@ -207,7 +209,7 @@ static int remove_one(const char *path, const struct stat *info, int type, struc
     return remove(path);
 }
 
-void place_close(struct place *place)
+void serve_place_close(struct place *place)
 {
     if (place->is_temporary && place->dir[0])
         nftw(place->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
@@ -215,7 +217,7 @@ void place_close(struct place *place)
         close(place->log);
 }
 
-void place_last_line(const struct place *place, char *out, size_t size)
+void serve_place_last_line(const struct place *place, char *out, size_t size)
 {
     char text[2048];
     off_t end = lseek(place->log, 0, SEEK_END);

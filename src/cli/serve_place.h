@@ -32,14 +32,14 @@ struct place {
 /*
  * Make the directory (`dir`, or NULL for the user's own place for data), or a temporary one; open and lock the log;
  * and look whether port and socket are free. `socket` may be NULL. Returns EXIT_DONE, or an exit code after a line about
- * it. Either way place_close() comes last.
+ * it. Either way serve_place_close() comes last.
  */
-int place_open(const struct call *call, struct place *place, const char *dir, const char *socket);
+int serve_place_open(const struct call *call, struct place *place, const char *dir, const char *socket);
 
 /* Remove a temporary directory with all that is in it, and close the log, which unlocks the directory. */
-void place_close(struct place *place);
+void serve_place_close(struct place *place);
 
 /* The log's last line with something in it, "" if there is none. */
-void place_last_line(const struct place *place, char *out, size_t size);
+void serve_place_last_line(const struct place *place, char *out, size_t size);
 
 #endif

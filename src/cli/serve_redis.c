@@ -73,7 +73,7 @@ static void become_redis(const struct place *place, int settings, pid_t parent, 
     dprintf(STDERR_FILENO, "redis-server cannot be run: %s\n", strerror(errno));
 }
 
-pid_t redis_start(const struct place *place, const sigset_t *mask)
+pid_t serve_redis_start(const struct place *place, const sigset_t *mask)
 {
     pid_t parent = getpid();
     int settings = make_settings(place);

@@ -17,6 +17,6 @@
  * Start redis-server at the place, with settings fit for a queue. `mask`: its signal mask. It gets SIGTERM when this
  * process ends in whatever way. Returns its pid, or -1 with errno.
  */
-pid_t redis_start(const struct place *place, const sigset_t *mask);
+pid_t serve_redis_start(const struct place *place, const sigset_t *mask);
 
 #endif

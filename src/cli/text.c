@@ -11,17 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "command.h"
+#include "need.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
-
-void *need(void *memory)
-{
-    if (memory)
-        return memory;
-    fputs("muster: out of memory\n", stderr);
-    exit(EXIT_FAILED);
-}
 
 /* ---- UTF-8 ---- */
 

@@ -9,9 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory that was just allocated, or, if it is NULL, the end of the program. */
-void *need(void *memory);
-
 /* Valid UTF-8 without NUL? */
 int text_is_utf8(const void *data, size_t len);
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "out.h"
-#include "work.h"
+#include "work_print.h"
 
 static int can_write(int patience_ms)
 {
@@ -34,7 +34,7 @@ static void print_json(struct muster_process *p, const void *task, size_t len)
     out_json(columns, cells);
 }
 
-enum muster_outcome print_task(struct muster_process *p, void *arg)
+enum muster_outcome work_print_task(struct muster_process *p, void *arg)
 {
     const struct printer *printer = arg;
     size_t len;

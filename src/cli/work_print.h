@@ -2,8 +2,8 @@
  *
  * The handler of `muster work` without a command.
  */
-#ifndef CLI_WORK_H
-#define CLI_WORK_H
+#ifndef CLI_WORK_PRINT_H
+#define CLI_WORK_PRINT_H
 
 #include <muster/worker.h>
 
@@ -16,6 +16,6 @@ struct printer {
 };
 
 /* A muster_handler_fn; `arg` is a struct printer. */
-enum muster_outcome print_task(struct muster_process *p, void *arg);
+enum muster_outcome work_print_task(struct muster_process *p, void *arg);
 
 #endif

@@ -3,7 +3,39 @@
  * One table turns the library's errors into exit codes and advice. The place of the Redis comes from the library's own
  * words, which hold no password; the URL, which may, is never printed.
  */
-#include "connect.h"
+#include "complain.h"
+
+#include <muster/error.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+__attribute__((format(printf, 2, 0))) static void print_message(const struct call *call, const char *format,
+                                                                va_list args)
+{
+    fprintf(stderr, "muster %s: ", call->command->name);
+    vfprintf(stderr, format, args);
+}
+
+void complain(const struct call *call, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_message(call, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+int complain_usage(const struct call *call, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_message(call, format, args);
+    va_end(args);
+    fprintf(stderr, "; see `muster %s --help`\n", call->command->name);
+    return EXIT_USAGE;
+}
+
+/* ---- errors of the library ---- */
 
 /*
  *   what    said before the library's words, where they do not say it; NULL: nothing
@@ -40,29 +72,11 @@ static const struct meaning meanings[] = {
 _Static_assert(sizeof meanings / sizeof *meanings == 0 MUSTER_ERRORS(COUNT_ERROR), "every error has a meaning here");
 #undef COUNT_ERROR
 
-int report_error(const struct call *call, int err, const char *detail)
+int complain_error(const struct call *call, int err, const char *detail)
 {
     const struct meaning *m = &meanings[-err];
     if (err != MUSTER_OK)
         complain(call, "%s%s%s%s%s", m->what ? m->what : "", m->what ? ": " : "",
                  *detail ? detail : muster_err_text(err), m->advice ? "; " : "", m->advice ? m->advice : "");
     return m->exit;
-}
-
-int client_open(const struct call *call, struct muster_client **out)
-{
-    const struct muster_client_options options = {
-        .size = sizeof options,
-        .url = call->common[OPT_URL].text,
-        .prefix = call->common[OPT_PREFIX].text,
-        .timeout_ms = (int)call->common[OPT_TIMEOUT].number,
-    };
-    return report_error(call, muster_client_new(out, &options), "");
-}
-
-int client_close(const struct call *call, struct muster_client *client, int err)
-{
-    int code = report_error(call, err, muster_client_error(client));
-    muster_client_free(client);
-    return code;
 }
