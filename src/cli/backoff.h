@@ -7,9 +7,10 @@
 #define CLI_BACKOFF_H
 
 #include <muster/job.h>
+#include <stdbool.h>
 
-/* 0: the text is no backoff. */
-int backoff_read(const char *text, struct muster_backoff *out);
+/* Returns false if the text is no backoff. */
+bool backoff_read(const char *text, struct muster_backoff *out);
 
 /* A `check` of an option. */
 const char *backoff_check(const char *text);

@@ -88,7 +88,7 @@ static const struct opt options[] = {
 struct signed_list {
     const char **added, **removed;
     size_t n_added, n_removed;
-    int all_removed;
+    bool all_removed;
 };
 
 static struct signed_list sort_out(const struct opt_value *value, const char *all)
@@ -100,7 +100,7 @@ static struct signed_list sort_out(const struct opt_value *value, const char *al
     for (size_t i = 0; i < value->n_texts; i++) {
         const char *text = value->texts[i];
         if (all && strcmp(text, all) == 0)
-            list.all_removed = 1;
+            list.all_removed = true;
         else if (*text == '+')
             list.added[list.n_added++] = text + 1;
         else
@@ -151,7 +151,7 @@ static int change_all(const struct call *call)
 static int run(const struct call *call)
 {
     const struct opt_value *own = call->own;
-    int any = 0;
+    bool any = false;
     int code = parse_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
     if (code)
         return code;

@@ -57,7 +57,7 @@ static int run(const struct call *call)
     if (code)
         return code;
     int err = muster_client_check(client, call->own[REPAIR].set, print_damage, &finds);
-    out_table_end(&finds.table, 0);
+    out_table_end(&finds.table);
     code = client_close(call, client, err);
     return code ? code : report_finds(call, &finds);
 }

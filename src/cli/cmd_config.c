@@ -53,18 +53,18 @@ static size_t name_len(const char *operand)
     return strcspn(operand, "=");
 }
 
-static int is_in_ms(const char *operand)
+static bool is_in_ms(const char *operand)
 {
     size_t len = name_len(operand);
     return len > 3 && strncmp(operand + len - 3, "_ms", 3) == 0;
 }
 
 /* A number, and for a setting in ms also a duration with a unit. */
-static int read_value(const char *operand, int64_t *value)
+static bool read_value(const char *operand, int64_t *value)
 {
     const char *text = operand + name_len(operand) + 1, *end = text;
     if (text_read_number(&end, value) && !*end)
-        return 1;
+        return true;
     end = text;
     return is_in_ms(operand) && text_read_span(&end, value) && !*end;
 }
@@ -74,8 +74,9 @@ static int run_operand(const struct call *call, struct muster_client *client, co
 {
     (void)arg;
     const char *queue = call->own[QUEUE].text;
-    struct out_table table = {.columns = columns, .json = 1};
-    int is_json = call->common[OPT_JSON].set, err;
+    struct out_table table = {.columns = columns, .json = true};
+    bool is_json = call->common[OPT_JSON].set;
+    int err;
     char *name = need(strndup(operand, name_len(operand)));
     int64_t value;
     if (operand[name_len(operand)] == '=' && read_value(operand, &value))
@@ -91,14 +92,14 @@ static int run_operand(const struct call *call, struct muster_client *client, co
 static int check_operand(const struct call *call, const char *operand)
 {
     int64_t value;
-    int has_value = operand[name_len(operand)] == '=', is_in_time = is_in_ms(operand);
+    bool has_value = operand[name_len(operand)] == '=';
     if (call->own[UNSET].set && has_value)
         return complain_usage(call, "--unset is for the NAME of a setting, without a value");
     if (!has_value || read_value(operand, &value))
         return EXIT_DONE;
     char *shown = text_printable(operand, strlen(operand), 60);
     int code = complain_usage(call, "%s: the value is not a number%s", shown,
-                              is_in_time ? ", in ms or with a unit, as in 500ms, 3s, 5m, 2h, 7d" : "");
+                              is_in_ms(operand) ? ", in ms or with a unit, as in 500ms, 3s, 5m, 2h, 7d" : "");
     free(shown);
     return code;
 }

@@ -25,12 +25,12 @@ struct flow {
     struct muster_client *client;
     const char *queue;
     struct muster_enqueue_options options;
-    int is_unique;
+    bool is_unique;
     uint64_t enqueued, existed, unsure, waiting;
 };
 
 /* How many of the first, or for the front of the last, of the tasks go in one batch. */
-static size_t batch_size(const struct muster_bytes *tasks, size_t n, int from_end)
+static size_t batch_size(const struct muster_bytes *tasks, size_t n, bool from_end)
 {
     size_t count = 0, bytes = 0;
     while (count < n && count < MUSTER_ENQUEUE_ATOMIC_TASKS) {

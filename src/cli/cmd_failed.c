@@ -100,7 +100,7 @@ static const struct opt options[] = {
 static int run(const struct call *call)
 {
     const struct opt_value *own = call->own;
-    int of_groups = own[GROUPS].set || call->n_operands == 0;
+    bool of_groups = own[GROUPS].set || call->n_operands == 0;
     int code = parse_check_operands(call, 1, 1, "GROUP", opt_check_group);
     if (code)
         return code;

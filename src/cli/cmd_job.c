@@ -13,7 +13,8 @@
 #include "parse.h"
 
 struct printing {
-    int json, n;
+    bool json;
+    size_t n;
 };
 
 static int print_job(const struct muster_job *job, void *arg)

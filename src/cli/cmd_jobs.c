@@ -154,7 +154,7 @@ static int run_tags(const struct call *call)
 static int run(const struct call *call)
 {
     const struct opt_value *own = call->own;
-    int by_state = own[STATE].set, by_group = own[GROUP].set, by_other = own[TAG].set || own[TRACKED].set;
+    bool by_state = own[STATE].set, by_group = own[GROUP].set, by_other = own[TAG].set || own[TRACKED].set;
     if (own[TAGS].set)
         return run_tags(call);
     if (own[TAG].set && own[TRACKED].set)

@@ -6,7 +6,9 @@
 #include "command.h"
 #include "out.h"
 
-static int set_paused(const struct call *call, int is_paused)
+enum wish { RESUME, PAUSE };
+
+static int set_paused(const struct call *call, enum wish wish)
 {
     static const struct out_column columns[] = {
         {NULL, "queue", OUT_TEXT}, {NULL, "paused", OUT_YES}, {NULL, NULL, OUT_TEXT}};
@@ -15,25 +17,25 @@ static int set_paused(const struct call *call, int is_paused)
     int code = client_open(call, &client);
     if (code)
         return code;
-    code =
-        client_close(call, client, is_paused ? muster_queue_pause(client, queue) : muster_queue_resume(client, queue));
+    code = client_close(call, client,
+                        wish == PAUSE ? muster_queue_pause(client, queue) : muster_queue_resume(client, queue));
     if (code)
         return code;
     if (call->common[OPT_JSON].set)
-        out_json(columns, (const struct out_cell[]){{.text = queue}, {.number = is_paused}});
+        out_json(columns, (const struct out_cell[]){{.text = queue}, {.number = wish == PAUSE}});
     else
-        out_text("%s: %s\n", queue, is_paused ? "paused" : "resumed");
+        out_text("%s: %s\n", queue, wish == PAUSE ? "paused" : "resumed");
     return EXIT_DONE;
 }
 
 static int run_pause(const struct call *call)
 {
-    return set_paused(call, 1);
+    return set_paused(call, PAUSE);
 }
 
 static int run_resume(const struct call *call)
 {
-    return set_paused(call, 0);
+    return set_paused(call, RESUME);
 }
 
 static const struct opt options[] = {{.help = NULL}};

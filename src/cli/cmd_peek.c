@@ -17,15 +17,20 @@ static const struct out_column columns[] = {
     {NULL, NULL, OUT_TEXT},
 };
 
+/* Jobs of negative priority come before the tasks, all others after them. */
+enum part { BEFORE_TASKS, AFTER_TASKS };
+
 /*
- * A look that goes through a queue: jobs that come before the tasks, the tasks, the jobs behind them. Only one list can be
- * read at a time, so jobs are read twice; which of them count is in `early`.
+ * A look that goes through a queue: jobs before the tasks, the tasks, jobs after them. Only one list can be read at a time,
+ * so the jobs are read twice.
  *
+ *   part      the jobs that count now
  *   position  of what comes next
- *   from, to  what is to be shown
+ *   from, to  the positions to show; `to` is not shown any more
  */
 struct peeking {
-    int json, early;
+    bool json;
+    enum part part;
     uint64_t position, from, to;
 };
 
@@ -50,23 +55,24 @@ static int print_task(const struct muster_task *task, void *arg)
     return print(arg, NULL, task->data, task->len);
 }
 
-/* In the order in which they come out, so all early ones stand before all others. */
+/* Jobs come in the order in which workers take them, so after the first job of the later part none of the earlier part
+ * follows. */
 static int print_job(const struct muster_job *job, void *arg)
 {
     struct peeking *p = arg;
-    int is_early = job->priority < 0;
-    if (is_early != p->early)
-        return p->early;
+    enum part part = job->priority < 0 ? BEFORE_TASKS : AFTER_TASKS;
+    if (part != p->part)
+        return p->part == BEFORE_TASKS;
     if (p->position >= p->from)
         return print(p, job->id, job->data.data, job->data.len);
     p->position++;
     return 0;
 }
 
-static int peek_jobs(struct muster_client *client, const char *queue, struct peeking *p, int early)
+static int peek_jobs(struct muster_client *client, const char *queue, struct peeking *p, enum part part)
 {
     const struct muster_job_filter filter = {.size = sizeof filter, .queue = queue, .state = MUSTER_JOB_WAITING};
-    p->early = early;
+    p->part = part;
     return p->position < p->to ? muster_job_list(client, &filter, print_job, p) : MUSTER_OK;
 }
 
@@ -112,11 +118,11 @@ static int run(const struct call *call)
     int code = client_open(call, &client);
     if (code)
         return code;
-    int err = peek_jobs(client, queue, &p, 1);
+    int err = peek_jobs(client, queue, &p, BEFORE_TASKS);
     if (err == MUSTER_OK)
         err = peek_tasks(client, queue, &p);
     if (err == MUSTER_OK)
-        err = peek_jobs(client, queue, &p, 0);
+        err = peek_jobs(client, queue, &p, AFTER_TASKS);
     return client_close(call, client, err);
 }
 

@@ -151,7 +151,7 @@ static int put_data(const struct call *call, const struct muster_bytes *data)
 
 static int put_input(const struct call *call)
 {
-    struct input in = {.delimiter = INPUT_WHOLE, .at_once = 1};
+    struct input in = {.delimiter = INPUT_WHOLE, .at_once = true};
     int code = EXIT_FAILED;
     enum input_state state = input_next(&in);
     if (state == INPUT_END)

@@ -44,10 +44,10 @@ static const struct opt options[] = {
 static int check_choice(const struct call *call)
 {
     const struct opt_value *own = call->own;
-    int has_entries = call->n_operands > 1, restricts = own[GROUP].set || own[COUNT].set;
-    if (!has_entries && !restricts && !own[ALL].set)
+    bool has_entries = call->n_operands > 1, has_filter = own[GROUP].set || own[COUNT].set;
+    if (!has_entries && !has_filter && !own[ALL].set)
         return complain_usage(call, "which ones: ENTRY, --group, -n or --all is missing");
-    if (has_entries + restricts + own[ALL].set > 1)
+    if (has_entries + has_filter + own[ALL].set > 1)
         return complain_usage(call, "ENTRY, --all, and --group or -n exclude each other");
     return EXIT_DONE;
 }
@@ -109,7 +109,7 @@ static void print_moved(const struct call *call, const struct move *move)
 static int run(const struct call *call, move_fn *fn, const char *word)
 {
     struct move move = {fn, word, 0};
-    int has_entries = call->n_operands > 1;
+    bool has_entries = call->n_operands > 1;
     int code = check_choice(call);
     if (code)
         return code;

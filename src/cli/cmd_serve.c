@@ -25,7 +25,7 @@
 #define POLL_MS 10
 #define ANSWER_LIMIT_MS 1000
 
-enum { PORT, SOCKET, DIR_, TEMPORARY };
+enum { PORT, SOCKET, DIRECTORY, TEMPORARY };
 
 static const struct opt options[] = {
     [PORT] = {.name = "port",
@@ -34,10 +34,10 @@ static const struct opt options[] = {
               .help = "the TCP port on 127.0.0.1; 0: none (6379; with --socket or --temporary none)",
               .max = 65535},
     [SOCKET] = {.name = "socket", .kind = OPT_STRING, .argument = "PATH", .help = "a Unix socket to listen on"},
-    [DIR_] = {.name = "dir",
-              .kind = OPT_STRING,
-              .argument = "DIR",
-              .help = "where data and log are ($XDG_DATA_HOME/muster, else ~/.local/share/muster)"},
+    [DIRECTORY] = {.name = "dir",
+                   .kind = OPT_STRING,
+                   .argument = "DIR",
+                   .help = "where data and log are ($XDG_DATA_HOME/muster, else ~/.local/share/muster)"},
     [TEMPORARY] = {.name = "temporary", .help = "a new directory, with a socket in it, removed at the end"},
     {.help = NULL},
 };
@@ -101,23 +101,23 @@ static int report_end(const struct watch *w)
 /* ---- from start to end ---- */
 
 /* Does it take connections? Any answer but "not yet" will do. */
-static int answers(struct muster_client *client)
+static bool is_answering(struct muster_client *client)
 {
     uint64_t waiting;
     int err = muster_queue_length(client, "start", &waiting);
     return err != MUSTER_E_CONN && err != MUSTER_E_TIMEOUT && err != MUSTER_E_BUSY;
 }
 
-/* Returns NOTHING when it is ready, and also when the time is over: then `*is_ready` is 0. */
-static enum what wait_ready(struct watch *w, struct muster_client *client, int *is_ready)
+/* Returns NOTHING when it is ready, and also when the time is over: then `*is_ready` is false. */
+static enum what wait_ready(struct watch *w, struct muster_client *client, bool *is_ready)
 {
     const struct opt_value *timeout = &w->call->common[OPT_TIMEOUT];
     int64_t end = now_ms() + (timeout->set ? timeout->number : START_LIMIT_MS);
     enum what what = NOTHING;
-    *is_ready = 0;
+    *is_ready = false;
     while (what == NOTHING && !*is_ready && now_ms() < end) {
         what = wait_signal(w, POLL_MS);
-        *is_ready = what == NOTHING && answers(client);
+        *is_ready = what == NOTHING && is_answering(client);
     }
     return what;
 }
@@ -131,7 +131,7 @@ static int report_late(struct watch *w)
     return EXIT_TIMEOUT;
 }
 
-static int announce(const struct watch *w)
+static bool announce(const struct watch *w)
 {
     static const struct out_column columns[] = {
         {NULL, "url", OUT_TEXT},
@@ -145,14 +145,14 @@ static int announce(const struct watch *w)
     else
         out_text("%s\nexport MUSTER_URL=%s\n", w->place->url, w->place->url);
     if (out_flush() != 0)
-        return 0;
+        return false;
     complain(w->call, "Redis runs, with its data and log in '%s'; Ctrl-C ends it", w->place->dir);
-    return 1;
+    return true;
 }
 
 static int watch_redis(struct watch *w, struct muster_client *client)
 {
-    int is_ready;
+    bool is_ready;
     enum what what = wait_ready(w, client, &is_ready);
     if (what == NOTHING && !is_ready)
         return report_late(w);
@@ -202,15 +202,15 @@ static int run(const struct call *call)
     struct place place = PLACE_EMPTY;
     struct watch w = {.call = call, .place = &place};
     sigset_t mask;
-    int has_socket = own[SOCKET].set || own[TEMPORARY].set;
-    if (own[TEMPORARY].set && own[DIR_].set)
+    bool has_socket = own[SOCKET].set || own[TEMPORARY].set;
+    if (own[TEMPORARY].set && own[DIRECTORY].set)
         return complain_usage(call, "--temporary makes a directory of its own; leave --dir out");
     if (own[PORT].set && own[PORT].number == 0 && !has_socket)
         return complain_usage(call, "--port 0 leaves no way to reach it without --socket");
     place.port = own[PORT].set ? (int)own[PORT].number : has_socket ? 0 : PORT_DEFAULT;
     place.is_temporary = own[TEMPORARY].set;
     block_signals(&w.signals, &mask);
-    int code = serve_place_open(call, &place, own[DIR_].text, own[SOCKET].text);
+    int code = serve_place_open(call, &place, own[DIRECTORY].text, own[SOCKET].text);
     if (!code)
         code = start(&w, &mask);
     serve_place_close(&place);

@@ -108,7 +108,8 @@ static void print_classes(const struct muster_stats *stats)
         if (waited > 0 || ran > 0)
             out_row(&table, cells);
     }
-    out_table_end(&table, 1);
+    out_headings(&table);
+    out_table_end(&table);
 }
 
 /* ---- which day, which queues ---- */
@@ -145,8 +146,8 @@ static int show_queue(struct muster_client *client, const char *queue, void *arg
 static const char *check_day(const char *text)
 {
     int64_t day;
-    int known = strcmp(text, "today") == 0 || strcmp(text, "yesterday") == 0 || text_read_day(text, &day);
-    return known ? NULL : "it is YYYY-MM-DD, today or yesterday";
+    bool is_known = strcmp(text, "today") == 0 || strcmp(text, "yesterday") == 0 || text_read_day(text, &day);
+    return is_known ? NULL : "it is YYYY-MM-DD, today or yesterday";
 }
 
 static const struct opt options[] = {
@@ -173,7 +174,9 @@ static int run(const struct call *call)
     if (code)
         return code;
     int err = queue ? show_queue(client, queue, &s) : each_queue(client, show_queue, &s);
-    out_table_end(&s.table, err == MUSTER_OK);
+    if (err == MUSTER_OK)
+        out_headings(&s.table);
+    out_table_end(&s.table);
     if (err == MUSTER_OK && queue && !s.table.json)
         print_classes(&s.stats);
     return client_close(call, client, err);

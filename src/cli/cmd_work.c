@@ -91,7 +91,7 @@ static const char *text_of(const struct muster_event *e)
 /* Both connections break in one outage, which is told once. */
 struct story {
     const struct call *call;
-    int was_started, is_down;
+    bool was_started, is_down;
 };
 
 static void on_event(struct muster_worker *w, const struct muster_event *e, void *arg)
@@ -99,13 +99,13 @@ static void on_event(struct muster_worker *w, const struct muster_event *e, void
     struct story *s = arg;
     const char *text = text_of(e);
     if (e->type == MUSTER_EVENT_STARTED && !s->was_started) {
-        s->was_started = 1;
+        s->was_started = true;
         set_timer(0);
     }
-    int is_news = e->type != MUSTER_EVENT_DOWN || !s->is_down;
+    bool is_news = e->type != MUSTER_EVENT_DOWN || !s->is_down;
     /* Denied from the beginning is the end, which run() reports. */
     if (e->type == MUSTER_EVENT_DOWN && e->err == MUSTER_E_DENIED && !s->was_started)
-        is_news = 0;
+        is_news = false;
     if (e->type == MUSTER_EVENT_DOWN || e->type == MUSTER_EVENT_UP)
         s->is_down = e->type == MUSTER_EVENT_DOWN;
     if (text && is_news)
@@ -282,7 +282,7 @@ static int serve_queues(const struct call *call, struct printer *printer)
 }
 
 /* The words for an end that was not asked for. */
-static int report_end(const struct call *call, int err, int was_serving)
+static int report_end(const struct call *call, int err, bool was_serving)
 {
     if (too_late) {
         const char *why = muster_worker_error(worker);
@@ -320,7 +320,7 @@ static int run(const struct call *call)
     if (call->common[OPT_TIMEOUT].set)
         set_timer(call->common[OPT_TIMEOUT].number);
     err = serve_queues(call, &printer);
-    int was_serving = err == MUSTER_OK;
+    bool was_serving = err == MUSTER_OK;
     if (was_serving)
         err = muster_worker_run(worker);
     set_timer(0);
@@ -358,6 +358,6 @@ const struct command cmd_work = {
     .min_operands = 1,
     .max_operands = OPERANDS_ALL,
     .n_queues = OPERANDS_ALL,
-    .takes_command = 1,
+    .takes_command = true,
     .run = run,
 };

@@ -8,6 +8,7 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "exits.h"
@@ -24,7 +25,7 @@ struct command {
     const struct opt *options;
     size_t min_operands, max_operands;
     size_t n_queues; /* so many of the first operands are names of queues */
-    int takes_command;
+    bool takes_command;
     int (*run)(const struct call *call);
 };
 

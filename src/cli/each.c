@@ -20,20 +20,20 @@
 #define OPERAND_COLUMNS 300
 
 /* Would another operand, or another try at once, do better? */
-static int concerns_all(int err)
+static bool is_general(int err)
 {
     return err != MUSTER_OK && err != MUSTER_E_LOST && err != MUSTER_E_STATE && err != MUSTER_E_NOT_FOUND &&
            err != MUSTER_E_REDIS;
 }
 
 /* Do these words have it, in quotes? */
-static int names(const char *words, const char *operand)
+static bool is_named(const char *words, const char *operand)
 {
     size_t len = strlen(operand);
     for (const char *at = strchr(words, '\''); at; at = strchr(at + 1, '\''))
         if (strncmp(at + 1, operand, len) == 0 && at[1 + len] == '\'')
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
 static int report_operand(const struct call *call, const struct muster_client *client, size_t i, int err)
@@ -41,12 +41,12 @@ static int report_operand(const struct call *call, const struct muster_client *c
     char *detail = NULL, rest[64] = "";
     if (err == MUSTER_OK)
         return EXIT_DONE;
-    if (concerns_all(err) && i + 1 < call->n_operands)
+    if (is_general(err) && i + 1 < call->n_operands)
         snprintf(rest, sizeof rest, "; the %zu behind it were not tried", call->n_operands - i - 1);
     const char *operand = call->operands[i], *words = muster_client_error(client);
-    int is_named = names(words, operand);
+    bool says_which = is_named(words, operand);
     char *shown = text_printable(operand, strlen(operand), OPERAND_COLUMNS);
-    if (asprintf(&detail, "%s%s%s%s", is_named ? "" : shown, is_named ? "" : ": ",
+    if (asprintf(&detail, "%s%s%s%s", says_which ? "" : shown, says_which ? "" : ": ",
                  *words ? words : muster_err_text(err), rest) < 0)
         need(NULL);
     int code = complain_error(call, err, detail);
@@ -59,7 +59,7 @@ int each_operand(const struct call *call, size_t first, each_fn *fn, void *arg)
 {
     struct muster_client *client;
     int worst = client_open(call, &client), err = MUSTER_OK;
-    for (size_t i = first; client && i < call->n_operands && !concerns_all(err); i++) {
+    for (size_t i = first; client && i < call->n_operands && !is_general(err); i++) {
         err = fn(call, client, call->operands[i], arg);
         int code = report_operand(call, client, i, err);
         worst = code > worst ? code : worst;

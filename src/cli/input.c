@@ -39,7 +39,7 @@ static ssize_t read_some(struct input *in)
 }
 
 /* Reads until there is something to give out, or for `at_once` all. Stops early at a task that is too long already. */
-static int fill(struct input *in)
+static bool fill(struct input *in)
 {
     ssize_t n = 1;
     while (n > 0 && in->len - in->tail <= MUSTER_TASK_MAX_DEFAULT && (in->at_once || in->tail == 0))
@@ -47,26 +47,26 @@ static int fill(struct input *in)
     return n >= 0;
 }
 
-static int add_task(struct input *in, size_t len)
+static bool add_task(struct input *in, size_t len)
 {
     if (len > MUSTER_TASK_MAX_DEFAULT)
-        return 0;
+        return false;
     if (in->n == in->n_max) {
         in->n_max = in->n_max ? in->n_max * 2 : TASKS_MIN;
         in->tasks = need(reallocarray(in->tasks, in->n_max, sizeof *in->tasks));
     }
     in->tasks[in->n++] = (struct muster_bytes){in->data + in->given, len};
     in->given += len;
-    return 1;
+    return true;
 }
 
-static int split(struct input *in)
+static bool split(struct input *in)
 {
     while (in->given < in->tail) {
         const char *from = in->data + in->given;
         const char *end = memchr(from, in->delimiter, in->tail - in->given);
         if (!add_task(in, (size_t)(end - from)))
-            return 0;
+            return false;
         in->given++;
     }
     size_t rest = in->len - in->given;

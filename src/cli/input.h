@@ -7,6 +7,7 @@
 #define CLI_INPUT_H
 
 #include <muster/client.h>
+#include <stdbool.h>
 
 #define INPUT_WHOLE (-1)
 
@@ -24,14 +25,15 @@ enum input_state {
  * The rest is input.c's, and `tasks`, `n` for the caller to look at until the next call; all zero in the beginning.
  */
 struct input {
-    int delimiter, at_once;
+    int delimiter;
+    bool at_once;
     struct muster_bytes *tasks;
     size_t n, n_max;
     char *data;
     size_t len, size; /* bytes read and not given out, and the room for them */
     size_t given;     /* bytes that the current tasks are made of */
     size_t tail;      /* where the task begins whose end was not seen yet */
-    int ended;
+    bool ended;
 };
 
 enum input_state input_next(struct input *in);

@@ -71,7 +71,7 @@ static int64_t number_or_none(int64_t number)
 /* `backoff` is the text of the job's. */
 static void fill(struct out_cell *cells, const struct muster_job *job, const char *backoff)
 {
-    int recurs = job->state == MUSTER_JOB_RECURRING;
+    bool is_recurring = job->state == MUSTER_JOB_RECURRING;
     const struct out_cell filled[N_CELLS] = {
         {.text = job->id},
         {.text = job->queue},
@@ -87,8 +87,8 @@ static void fill(struct out_cell *cells, const struct muster_job *job, const cha
         {.number = number_or_none(job->due_at_ms)},
         {.number = number_or_none(job->limit_ms)},
         {.number = number_or_none(job->every_ms)},
-        {.number = recurs ? job->backlog : -1},
-        {.number = recurs ? (int64_t)job->made : -1},
+        {.number = is_recurring ? job->backlog : -1},
+        {.number = is_recurring ? (int64_t)job->made : -1},
         {.text = job->backoff.delay_ms > 0 ? backoff : NULL},
         {.number = job->backoff.delay_ms},
         {.number = number_or_none(job->backoff.max_ms)},
@@ -131,7 +131,7 @@ static struct out_cell *history_cells(const struct muster_job *job)
     return cells;
 }
 
-int job_row_print(const struct muster_job *job, int json)
+int job_row_print(const struct muster_job *job, bool json)
 {
     char backoff[BACKOFF_TEXT_SIZE];
     struct out_cell cells[N_FIELDS], *lines = history_cells(job);

@@ -6,6 +6,7 @@
 #define CLI_JOB_ROW_H
 
 #include <muster/job.h>
+#include <stdbool.h>
 
 #include "out.h"
 
@@ -15,6 +16,6 @@ extern const struct out_column job_row_columns[];
 int job_row_add(struct out_table *table, const struct muster_job *job);
 
 /* Prints the record, also its history, what it waits for and what waits for it. Returns as out_bytes(). */
-int job_row_print(const struct muster_job *job, int json);
+int job_row_print(const struct muster_job *job, bool json);
 
 #endif

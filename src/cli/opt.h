@@ -6,6 +6,7 @@
 #ifndef CLI_OPT_H
 #define CLI_OPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,7 +45,7 @@ struct opt {
 /* `set`: it was given, as an option or in the environment. Without that the fallback's value is here, or 0 and NULL.
  * `texts`, n_texts of them: of a list. */
 struct opt_value {
-    int set;
+    bool set;
     int64_t number;
     const char *text;
     const char **texts;

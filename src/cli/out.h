@@ -7,6 +7,7 @@
 #ifndef CLI_OUT_H
 #define CLI_OUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -67,15 +68,18 @@ int out_record(const struct out_column *columns, const struct out_cell *cells);
 /* A list under way. `json`: no table, an object per row. */
 struct out_table {
     const struct out_column *columns;
-    int json;
-    size_t n_rows, has_heading;
+    bool json, has_heading;
+    size_t n_rows;
     char **texts;
 };
 
 /* Add a row with a cell for each column, borrowed until it returns. Returns as out_bytes(). */
 int out_row(struct out_table *t, const struct out_cell *cells);
 
-/* Print what is left; of a list that is complete and empty the headings. */
-void out_table_end(struct out_table *t, int is_complete);
+/* After the last row: print the headings if there were no rows. */
+void out_headings(struct out_table *t);
+
+/* Print the rows that are left, and free them. */
+void out_table_end(struct out_table *t);
 
 #endif

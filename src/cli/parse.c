@@ -33,8 +33,8 @@ static int set_number(const struct call *call, const struct opt *o, struct opt_v
     const char *end = text;
     if (o->kind == OPT_INTEGER && *text == '-')
         end++;
-    int good = o->kind == OPT_DURATION ? text_read_span(&end, &v->number) : text_read_number(&end, &v->number);
-    if (!good || *end)
+    bool is_good = o->kind == OPT_DURATION ? text_read_span(&end, &v->number) : text_read_number(&end, &v->number);
+    if (!is_good || *end)
         return complain_usage(call, "%s: '%s' is not %s", label, text, wanted[o->kind]);
     if (*text == '-')
         v->number = -v->number;
@@ -83,7 +83,7 @@ static int set_from_environment(const struct call *call, const struct opt *table
         const char *text = table->env && !values->set ? getenv(table->env) : NULL;
         if (text && *text) {
             err = set_value(call, table, values, table->env, text);
-            values->set = 1;
+            values->set = true;
         }
     }
     return err;
@@ -105,7 +105,7 @@ struct scanner {
 static void add_table(struct scanner *s, const struct opt *table, int number)
 {
     for (; table->help; table++, number++) {
-        int has_argument = table->kind != OPT_FLAG;
+        bool has_argument = table->kind != OPT_FLAG;
         if (table->name)
             s->names[s->n_names++] =
                 (struct option){table->name, has_argument ? required_argument : no_argument, NULL, number};
@@ -142,13 +142,13 @@ static const char *label_of(char out[LABEL_SIZE], const struct opt *o)
 }
 
 /* getopt_long takes beginnings of names, too, and answers the same for an ambiguous one as for an unknown one. */
-static int is_beginning(const struct scanner *s, const char *word)
+static bool is_beginning(const struct scanner *s, const char *word)
 {
     size_t len = strcspn(word, "=");
     for (size_t i = 0; i < s->n_names; i++)
         if (len > 2 && strncmp(s->names[i].name, word + 2, len - 2) == 0)
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
 static int scan_error(const struct scanner *s, int code, const char *word)
@@ -171,7 +171,7 @@ static int take_option(struct call *call, int code)
     char label[LABEL_SIZE];
     struct opt_value *value;
     const struct opt *o = find(call, code, &value);
-    value->set = 1;
+    value->set = true;
     return o->kind == OPT_FLAG ? 0 : set_value(call, o, value, label_of(label, o), optarg);
 }
 
@@ -197,8 +197,8 @@ static int scan(struct scanner *s, int argc, char **argv)
     }
     if (err)
         return err;
-    int separated = strcmp(argv[optind - 1], "--") == 0 && argv[optind - 1] != last_argument;
-    if (separated && call->command->takes_command)
+    bool is_separated = strcmp(argv[optind - 1], "--") == 0 && argv[optind - 1] != last_argument;
+    if (is_separated && call->command->takes_command)
         call->rest = argv + optind;
     for (; !call->rest && optind < argc; optind++)
         call->operands[call->n_operands++] = argv[optind];

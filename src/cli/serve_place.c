@@ -30,7 +30,7 @@ static int make_directories(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        int failed = mkdir(path, 0700) != 0 && errno != EEXIST;
+        bool failed = mkdir(path, 0700) != 0 && errno != EEXIST;
         *slash = '/';
         if (failed)
             return -1;
@@ -112,8 +112,8 @@ static int check_port(const struct call *call, int port)
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int is_free = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) == 0 &&
-                  bind(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    bool is_free = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) == 0 &&
+                   bind(fd, (const struct sockaddr *)&address, sizeof address) == 0;
     int why = errno;
     if (fd >= 0)
         close(fd);
@@ -138,7 +138,7 @@ static int check_socket(const struct call *call, const char *path)
     }
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int is_taken = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    bool is_taken = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
     if (fd >= 0)
         close(fd);
     if (is_taken)

@@ -6,6 +6,7 @@
 #define CLI_SERVE_PLACE_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "command.h"
 
@@ -21,7 +22,8 @@
  */
 struct place {
     char dir[PATH_MAX], socket[PLACE_SOCKET_SIZE], url[512];
-    int port, is_temporary, log;
+    int port, log;
+    bool is_temporary;
 };
 
 #define PLACE_EMPTY \

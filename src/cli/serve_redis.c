@@ -52,7 +52,7 @@ static int make_settings(const struct place *place)
         return -1;
     }
     write_settings(f, place);
-    int failed = fclose(f) != 0 || lseek(fd, 0, SEEK_SET) < 0;
+    bool failed = fclose(f) != 0 || lseek(fd, 0, SEEK_SET) < 0;
     if (!failed)
         return fd;
     close(fd);

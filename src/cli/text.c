@@ -33,16 +33,16 @@ static size_t utf8_len(const unsigned char *s, size_t left)
     return point < smallest[len] || point > 0x10ffff || point >> 11 == 0x1b ? 0 : len;
 }
 
-int text_is_utf8(const void *data, size_t len)
+bool text_is_utf8(const void *data, size_t len)
 {
     const unsigned char *s = data;
     for (size_t i = 0; i < len;) {
         size_t step = s[i] ? utf8_len(s + i, len - i) : 0;
         if (step == 0)
-            return 0;
+            return false;
         i += step;
     }
-    return 1;
+    return true;
 }
 
 size_t text_columns(const char *text)
@@ -68,7 +68,7 @@ void text_cut(char *text, size_t columns)
 /* ---- what a terminal may get ---- */
 
 /* U+0080 to U+009F are controls, too: 8-bit terminals obey them. */
-static int is_plain(const unsigned char *s, size_t len)
+static bool is_plain(const unsigned char *s, size_t len)
 {
     if (len == 1)
         return s[0] >= 0x20 && s[0] != 0x7f && s[0] != '\\';
@@ -93,7 +93,7 @@ char *text_printable(const void *data, size_t len, size_t columns)
     size_t used = 0;
     for (size_t i = 0; i < len && used <= columns;) {
         size_t step = utf8_len(s + i, len - i);
-        int plain = is_plain(s + i, step);
+        bool plain = is_plain(s + i, step);
         if (plain)
             memcpy(end, s + i, step);
         size_t wrote = plain ? step : escape(end, s[i]);
@@ -129,29 +129,29 @@ const struct text_unit text_units[] = {{"ms", 1},      {"s", 1000},     {"m", 60
                                        {"h", 3600000}, {"d", 86400000}, {NULL, 0}};
 
 /* Digits only: neither a sign nor a space, which strtoll() would let pass. */
-int text_read_number(const char **text, int64_t *number)
+bool text_read_number(const char **text, int64_t *number)
 {
     const char *c = *text;
     *number = 0;
     for (; *c >= '0' && *c <= '9'; c++)
         if (__builtin_mul_overflow(*number, 10, number) || __builtin_add_overflow(*number, *c - '0', number))
-            return 0;
-    int any = c != *text;
+            return false;
+    bool any = c != *text;
     *text = c;
     return any;
 }
 
-int text_read_span(const char **text, int64_t *ms)
+bool text_read_span(const char **text, int64_t *ms)
 {
     if (!text_read_number(text, ms))
-        return 0;
+        return false;
     size_t len = strspn(*text, "abcdefghijklmnopqrstuvwxyz");
     for (const struct text_unit *unit = text_units; unit->name; unit++)
         if (len == strlen(unit->name) && strncmp(*text, unit->name, len) == 0) {
             *text += len;
             return !__builtin_mul_overflow(*ms, unit->ms, ms);
         }
-    return 0;
+    return false;
 }
 
 const char *text_span(char out[TEXT_SPAN_SIZE], int64_t ms)
@@ -182,7 +182,7 @@ const char *text_day(char out[TEXT_DAY_SIZE], int64_t day)
 }
 
 /* What does not come back as it was is no day: 2026-02-30, 2026-1-1. */
-int text_read_day(const char *text, int64_t *day)
+bool text_read_day(const char *text, int64_t *day)
 {
     struct tm tm = {0};
     char again[TEXT_DAY_SIZE];

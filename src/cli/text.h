@@ -6,11 +6,12 @@
 #ifndef CLI_TEXT_H
 #define CLI_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Valid UTF-8 without NUL? */
-int text_is_utf8(const void *data, size_t len);
+bool text_is_utf8(const void *data, size_t len);
 
 char *text_base64(const void *data, size_t len);
 
@@ -32,8 +33,8 @@ struct text_unit {
 extern const struct text_unit text_units[];
 
 /* Read a number, or a duration with its unit, at `*text`, and move that behind it. 0: there is none, or too great a one. */
-int text_read_number(const char **text, int64_t *number);
-int text_read_span(const char **text, int64_t *ms);
+bool text_read_number(const char **text, int64_t *number);
+bool text_read_span(const char **text, int64_t *ms);
 
 /* A duration as options take it, in the longest unit that makes it a whole number. Returns `out`. */
 #define TEXT_SPAN_SIZE 24
@@ -46,6 +47,6 @@ const char *text_time(char out[TEXT_TIME_SIZE], int64_t at_ms);
 /* A day, counted from 1970-01-01, as YYYY-MM-DD. Returns `out`. And back: 0 if there is no such day. */
 #define TEXT_DAY_SIZE 24
 const char *text_day(char out[TEXT_DAY_SIZE], int64_t day);
-int text_read_day(const char *text, int64_t *day);
+bool text_read_day(const char *text, int64_t *day);
 
 #endif

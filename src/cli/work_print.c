@@ -12,7 +12,7 @@
 #include "out.h"
 #include "work_print.h"
 
-static int can_write(int patience_ms)
+static bool can_write(int patience_ms)
 {
     struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
     return poll(&output, 1, patience_ms) > 0;

@@ -6,13 +6,15 @@
 #define CLI_WORK_PRINT_H
 
 #include <muster/worker.h>
+#include <stdbool.h>
 
 /*
  *   json         an object per task instead of its bytes
  *   patience_ms  how long a reader that does not read may keep the worker's loop
  */
 struct printer {
-    int json, patience_ms;
+    bool json;
+    int patience_ms;
 };
 
 /* A muster_handler_fn; `arg` is a struct printer. */
