@@ -83,9 +83,9 @@ static int cancel_jobs(const struct call *call)
 }
 
 static const struct opt options[] = {
-    [PROCESS] = {.name = "process", .help = "the operands are ids of processes, from `muster ps`"},
+    [PROCESS] = {.name = "process", .help = "the operands are ids of processes, as `muster ps` prints them"},
     [JOB] = {.name = "job", .help = "the operands are ids of jobs"},
-    [DEPENDENTS] = {.name = "dependents", .help = "with --job: and all jobs that wait for them"},
+    [DEPENDENTS] = {.name = "dependents", .help = "with --job: also cancel all jobs that wait for them"},
     {.help = NULL},
 };
 
@@ -111,15 +111,15 @@ static int run(const struct call *call)
 const struct command cmd_cancel = {
     .name = "cancel",
     .operands = "QUEUE TASK... | --process PROCESS... | --job ID...",
-    .summary = "Cancel tasks, all copies of them in a queue; single processes; or jobs",
+    .summary = "Cancel all copies of tasks in a queue, single processes, or jobs",
     .about =
-        "What waits or is delayed is removed. The owner of what runs is told to stop, and only a finish still counts:\n"
-        "given back, retried or failed, it is gone. A COMMAND of `muster work` gets SIGTERM, and SIGKILL if it goes "
-        "on.\n"
-        "That there is no such task is no error; that there is no such process is, and that there is none of the "
-        "jobs.\n"
-        "A job that others wait for is refused without --dependents, unless they are among the IDs. Failed jobs and\n"
-        "recurring ones are cancelled, too; what a recurring one has made stays.\n",
+        "Waiting and delayed tasks are removed. The owner of a running task is told to stop, and only a finish\n"
+        "still counts: if the task is given back, retried or failed, it is gone. A COMMAND of `muster work` gets\n"
+        "SIGTERM, and SIGKILL if it goes on.\n"
+        "\n"
+        "It is no error if a TASK does not exist. It is an error if a PROCESS does not exist, or if none of the\n"
+        "jobs does. A job for which others wait is refused without --dependents, unless these others are among the\n"
+        "IDs. Failed and recurring jobs can be cancelled, too; the jobs that a recurring one has made stay.\n",
     .examples = "muster cancel mail alice@example.org\n"
                 "muster cancel --process host-4711-8c1f2a:08h2v5k3q01:mail\n"
                 "muster cancel --job order-17 --dependents\n",

@@ -49,7 +49,7 @@ static const struct opt options[] = {
     [QUEUE] = {.name = "queue",
                .kind = OPT_STRING,
                .argument = "QUEUE",
-               .help = "move it to this queue",
+               .help = "move the job to this queue",
                .check = muster_queue_check},
     [PRIORITY] = {.name = "priority",
                   .kind = OPT_INTEGER,
@@ -60,24 +60,24 @@ static const struct opt options[] = {
     [TAG] = {.name = "tag",
              .kind = OPT_LIST,
              .argument = "+TAG|-TAG",
-             .help = "add a tag, or take one off; may be given more than once",
+             .help = "add or remove a tag; may be given more than once",
              .check = check_tag},
     [AFTER] = {.name = "after",
                .kind = OPT_LIST,
                .argument = "+ID|-ID",
-               .help = "it waits for this job, too, or no longer; -all: for none any more",
+               .help = "wait for this job, too, or no longer; -all: wait for none; may be given more than once",
                .check = check_after},
-    [TRACK] = {.name = "track", .help = "put it on the list of tracked jobs"},
+    [TRACK] = {.name = "track", .help = "put the job on the list of tracked jobs"},
     [UNTRACK] = {.name = "untrack", .help = "take it off that list"},
     [LOG] = {.name = "log",
              .kind = OPT_STRING,
              .argument = "TEXT",
-             .help = "write a line into its history",
+             .help = "add a line to its history",
              .check = check_log},
     [EVERY] = {.name = "every",
                .kind = OPT_DURATION,
                .argument = "TIME",
-               .help = "recurring: from the next time on so often",
+               .help = "recurring: the new interval, from the next time on",
                .min = 1000,
                .max = MUSTER_JOB_MS_MAX},
     [DATA] = {.name = "data", .kind = OPT_STRING, .argument = "DATA", .help = "its new data"},
@@ -167,10 +167,11 @@ static int run(const struct call *call)
 const struct command cmd_change = {
     .name = "change",
     .operands = "ID...",
-    .summary = "Change jobs: queue, priority, tags, what they wait for, tracking, data; or log a line",
+    .summary = "Change jobs: queue, priority, tags, the jobs they wait for, tracking, data; or log a line",
     .about =
-        "All of it is done, or nothing. A job that runs, failed or is complete is not moved, and only one that waits\n"
-        "for others gets other ones to wait for (exit code 1). One that waits for none any more is ready.\n",
+        "For each job either all changes are made or none. A job that runs, has failed or is complete is not moved,\n"
+        "and only a job that waits for others can get other jobs to wait for (exit code 1). A job that no longer\n"
+        "waits for any other is ready.\n",
     .examples = "muster change invoice-17 --priority -5 --tag +urgent --tag -bulk\n"
                 "muster change ship-17 --after +customs-17 --after -packed-17\n"
                 "muster change invoice-17 --queue mail-slow --log 'the customer is in no hurry'\n",

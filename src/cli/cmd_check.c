@@ -34,7 +34,7 @@ static int print_damage(const struct muster_damage *damage, void *arg)
 enum { REPAIR };
 
 static const struct opt options[] = {
-    [REPAIR] = {.name = "repair", .help = "put right what can be without losing anything"},
+    [REPAIR] = {.name = "repair", .help = "repair what can be repaired without losing anything"},
     {.help = NULL},
 };
 
@@ -65,9 +65,10 @@ static int run(const struct call *call)
 const struct command cmd_check = {
     .name = "check",
     .operands = "",
-    .summary = "Look through the namespace for damage, and repair it",
-    .about = "It reads all keys of the namespace in small steps and can run beside live workers. Exit code 1 if damage "
-             "is left.\n",
+    .summary = "Find damage in the namespace, and repair it with --repair",
+    .about =
+        "It reads all keys of the namespace in small steps and can run beside live workers. The exit code is 1 if\n"
+        "damage is left.\n",
     .examples = "muster check\nmuster check --repair\n",
     .options = options,
     .run = run,

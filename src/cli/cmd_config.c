@@ -110,9 +110,9 @@ static const struct opt options[] = {
     [QUEUE] = {.name = "queue",
                .kind = OPT_STRING,
                .argument = "QUEUE",
-               .help = "of this queue (of the namespace: what holds where a queue has none of its own)",
+               .help = "settings of this queue (default: of the namespace, for queues without a value of their own)",
                .check = muster_queue_check},
-    [UNSET] = {.name = "unset", .help = "unset each NAME: what holds elsewhere, or the default, counts again"},
+    [UNSET] = {.name = "unset", .help = "unset each NAME; then the namespace's value or the default holds again"},
     {.help = NULL},
 };
 
@@ -133,11 +133,12 @@ static int run(const struct call *call)
 const struct command cmd_config = {
     .name = "config",
     .operands = "[NAME[=VALUE]...]",
-    .summary = "Show, set and unset settings, of the namespace or of a queue",
+    .summary = "Show, set and unset settings of the namespace or of a queue",
     .about =
-        "Without a NAME all settings are listed, with what counts and from where. A queue's own value counts before\n"
-        "the namespace's, and that before the default. It counts from the next call of anybody on. A NAME that is\n"
-        "none is exit code 3, a VALUE that is not allowed 2.\n",
+        "Without a NAME all settings are listed, with the values that hold and where these come from. A queue's own\n"
+        "value goes before the namespace's, and that before the default. A change takes effect with the next call\n"
+        "of any client or worker. A NAME that does not exist is exit code 3, a VALUE that is not allowed is exit\n"
+        "code 2.\n",
     .examples = "muster config --queue mail\n"
                 "muster config --queue mail max_running=10\n"
                 "muster config keep_jobs_ms=2d keep_history=20\n"

@@ -12,7 +12,7 @@
 enum { YES };
 
 static const struct opt options[] = {
-    [YES] = {.name = "yes", .help = "yes, delete it: without this nothing is done"},
+    [YES] = {.name = "yes", .help = "yes, delete it; without this nothing is deleted"},
     {.help = NULL},
 };
 
@@ -51,9 +51,10 @@ static int run(const struct call *call)
 const struct command cmd_delete = {
     .name = "delete",
     .operands = "QUEUE",
-    .summary = "Delete a queue: all that waits, is delayed or has failed, and its settings",
-    .about = "What is in work may finish; with any other end it is gone, too. Workers go on serving the name: what is\n"
-             "enqueued afterwards is a new queue.\n",
+    .summary = "Delete a queue with all that waits, is delayed or has failed in it, and its settings",
+    .about =
+        "Running tasks may finish; with any other end they are gone, too. Workers go on serving the name: what is\n"
+        "enqueued afterwards is a new queue.\n",
     .examples = "muster delete mail --yes\n",
     .options = options,
     .min_operands = 1,

@@ -201,13 +201,14 @@ enum { NUL, WHOLE, FRONT, REQUEST, UNIQUE };
 static const struct opt options[] = {
     [NUL] = {.letter = '0', .help = "tasks on standard input end with a NUL byte, not with a newline"},
     [WHOLE] = {.name = "whole", .help = "all of standard input is one task"},
-    [FRONT] = {.name = "front", .help = "the tasks are the next out, the first one first"},
+    [FRONT] = {.name = "front", .help = "put the tasks at the front of the queue; the first one comes out first"},
     [REQUEST] = {.name = "request",
                  .kind = OPT_STRING,
                  .argument = "ID",
-                 .help = "the same again within an hour under the same ID adds nothing: for trying again",
+                 .help = "for safe repetition: the same tasks under the same ID within an hour add nothing",
                  .check = check_request},
-    [UNIQUE] = {.name = "unique", .help = "not if an equal task, enqueued so, waits or runs; each becomes a job"},
+    [UNIQUE] = {.name = "unique",
+                .help = "skip a task if an equal one, also enqueued with --unique, waits or runs; each becomes a job"},
     {.help = NULL},
 };
 
@@ -260,12 +261,10 @@ static int run(const struct call *call)
 const struct command cmd_enqueue = {
     .name = "enqueue",
     .operands = "QUEUE [TASK...]",
-    .summary = "Add tasks to a queue: the TASKs, or the lines of standard input",
-    .about =
-        "A task is any bytes. One that begins with '-' stands behind `--`. Input is sent as it comes, except with\n"
-        "--front and --whole, which read all of it first. With --unique the exit code is 1 if one was there already; "
-        "the\n"
-        "others were enqueued.\n",
+    .summary = "Add tasks to a queue: the TASKs, or each line of standard input",
+    .about = "A task may hold any bytes. Put `--` before a TASK that begins with '-'. Standard input is sent as it\n"
+             "arrives, except with --front, --request and --whole, which read all of it first. With --unique the exit\n"
+             "code is 1 if one of the tasks was there already; the others were enqueued.\n",
     .examples = "muster enqueue mail alice@example.org bob@example.org\n"
                 "find . -name '*.jpg' -print0 | muster enqueue -0 images\n"
                 "muster enqueue photos --whole <picture.jpg\n"

@@ -38,9 +38,8 @@ const struct command cmd_fail_worker = {
     .name = "fail-worker",
     .operands = "WORKER",
     .summary = "Declare a worker dead: its tasks go back to the front of their queues",
-    .about =
-        "A worker that lives after all learns it from its next heartbeat, and registers anew; what it had in hand is\n"
-        "no longer its own. See `muster workers` for the ids.\n",
+    .about = "If the worker is alive after all, it learns this from its next heartbeat and registers again; the tasks\n"
+             "that it held are no longer its own. `muster workers` lists the ids.\n",
     .examples = "muster fail-worker mailer-1\n",
     .options = options,
     .min_operands = 1,

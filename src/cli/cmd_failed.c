@@ -81,17 +81,17 @@ static int list_entries(const struct call *call, struct muster_client *client, s
 /* ---- the verb ---- */
 
 static const struct opt options[] = {
-    [GROUPS] = {.name = "groups", .help = "with QUEUE: its groups instead of its entries"},
+    [GROUPS] = {.name = "groups", .help = "with QUEUE: list its groups instead of its entries"},
     [COUNT] = {.letter = 'n',
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "so many entries at most (all)",
+               .help = "at most N entries (default all)",
                .min = 1,
                .max = INT64_MAX},
     [OFFSET] = {.name = "offset",
                 .kind = OPT_COUNT,
                 .argument = "N",
-                .help = "leave out the newest N",
+                .help = "skip the newest N",
                 .fallback = "0",
                 .max = INT64_MAX},
     {.help = NULL},
@@ -114,12 +114,10 @@ static int run(const struct call *call)
 const struct command cmd_failed = {
     .name = "failed",
     .operands = "[QUEUE [GROUP]]",
-    .summary = "List what has failed: without QUEUE the groups of all queues, else its entries",
+    .summary = "List failures: without QUEUE the groups of all queues, with QUEUE its entries",
     .about =
-        "Entries come newest first. The table shows the beginning of each message and task, for a job of its data; "
-        "--json\n"
-        "has all of it.\n"
-        "`muster replay` puts them back, `muster drop` forgets them.\n",
+        "Entries are listed newest first. The table shows the beginning of each message and of each task or job's\n"
+        "data; --json has all of it. `muster replay` puts entries back, `muster drop` removes them for good.\n",
     .examples = "muster failed\n"
                 "muster failed mail\n"
                 "muster failed mail exit-1 -n 10 --json\n"

@@ -40,8 +40,8 @@ static int print_result(const struct muster_job *job, void *arg)
 enum { DATA, RESULT };
 
 static const struct opt options[] = {
-    [DATA] = {.name = "data", .help = "print nothing but its data, as they are"},
-    [RESULT] = {.name = "result", .help = "print nothing but its result, as it is"},
+    [DATA] = {.name = "data", .help = "print only its data, byte by byte"},
+    [RESULT] = {.name = "result", .help = "print only its result, byte by byte"},
     {.help = NULL},
 };
 
@@ -66,9 +66,9 @@ static int run(const struct call *call)
 const struct command cmd_job = {
     .name = "job",
     .operands = "ID...",
-    .summary = "Show jobs: their state, data, result, what they wait for, and their history",
-    .about = "States are scheduled (its time has not come), depends (waits for other jobs), waiting, running, failed,\n"
-             "complete and recurring. A job that does not exist is exit code 3.\n",
+    .summary = "Show jobs: their state, data, result and history, and which jobs they wait for",
+    .about = "The states are scheduled (its time has not come), depends (it waits for other jobs), waiting, running,\n"
+             "failed, complete and recurring. If a job does not exist, the exit code is 3.\n",
     .examples = "muster job invoice-17\n"
                 "muster job invoice-17 --json\n"
                 "muster job resize-17 --result >small.jpg\n",

@@ -109,35 +109,35 @@ static const struct opt options[] = {
     [QUEUE] = {.name = "queue",
                .kind = OPT_STRING,
                .argument = "QUEUE",
-               .help = "of this queue; alone: how many are in each state",
+               .help = "only jobs of this queue; alone: count those in each state",
                .check = muster_queue_check},
     [STATE] = {.name = "state",
                .kind = OPT_STRING,
                .argument = "STATE",
-               .help = "those in this state, of a --queue, or with a --tag, or --tracked",
+               .help = "only jobs in this state; needs --queue, --tag or --tracked",
                .check = check_state},
     [TAG] = {.name = "tag",
              .kind = OPT_STRING,
              .argument = "TAG",
-             .help = "those with this tag",
+             .help = "only jobs with this tag",
              .check = muster_tag_check},
     [GROUP] = {.name = "group",
                .kind = OPT_STRING,
                .argument = "GROUP",
-               .help = "those of a --queue that failed, in this group",
+               .help = "only failed jobs in this group; needs --queue",
                .check = opt_check_group},
-    [TRACKED] = {.name = "tracked", .help = "those that are tracked"},
-    [TAGS] = {.name = "tags", .help = "the tags instead, those of most jobs first, so many (25)"},
+    [TRACKED] = {.name = "tracked", .help = "only tracked jobs"},
+    [TAGS] = {.name = "tags", .help = "list tags instead, those with the most jobs first (default 25 of them)"},
     [COUNT] = {.letter = 'n',
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "so many at most (all)",
+               .help = "at most N (default all)",
                .min = 1,
                .max = INT64_MAX},
     [OFFSET] = {.name = "offset",
                 .kind = OPT_COUNT,
                 .argument = "N",
-                .help = "leave out the first N",
+                .help = "skip the first N",
                 .fallback = "0",
                 .max = INT64_MAX},
     {.help = NULL},
@@ -174,11 +174,12 @@ static int run(const struct call *call)
 const struct command cmd_jobs = {
     .name = "jobs",
     .operands = "",
-    .summary = "List jobs, by state, tag or group of failures; or count them, or list their tags",
+    .summary = "List jobs by state, tag or group of failures; or count them; or list their tags",
     .about =
-        "Without any of these it tells how many jobs are in each state, queue by queue. Waiting ones come in the\n"
-        "order in which they are taken, scheduled and recurring ones by when they are due, failed ones newest first,\n"
-        "others by since when they are so; by tag or tracked, oldest first.\n",
+        "If no option selects jobs, this counts the jobs in each state, queue by queue. Waiting jobs are listed in\n"
+        "the order in which they are taken, scheduled and recurring jobs by when they are due, failed jobs newest\n"
+        "first, and all others by when they entered their state. With --tag or --tracked, the oldest job comes\n"
+        "first.\n",
     .examples = "muster jobs\n"
                 "muster jobs --queue mail --state scheduled -n 20\n"
                 "muster jobs --tag order-17 --json\n"

@@ -43,8 +43,9 @@ static const struct opt options[] = {{.help = NULL}};
 const struct command cmd_pause = {
     .name = "pause",
     .operands = "QUEUE",
-    .summary = "Pause a queue: nothing of it is handed out until it is resumed",
-    .about = "What runs goes on, and what is enqueued waits. A queue that is not there yet can be paused, too.\n",
+    .summary = "Pause a queue: none of its tasks are handed out until it is resumed",
+    .about =
+        "Running tasks go on, and newly enqueued tasks wait. A queue that does not exist yet can be paused, too.\n",
     .examples = "muster pause mail\n",
     .options = options,
     .min_operands = 1,
@@ -56,7 +57,7 @@ const struct command cmd_pause = {
 const struct command cmd_resume = {
     .name = "resume",
     .operands = "QUEUE",
-    .summary = "Resume a paused queue: what waits goes to whoever is idle",
+    .summary = "Resume a paused queue: its waiting tasks go to idle workers",
     .examples = "muster resume mail\n",
     .options = options,
     .min_operands = 1,

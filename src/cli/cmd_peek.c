@@ -96,14 +96,14 @@ static const struct opt options[] = {
     [COUNT] = {.letter = 'n',
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "so many tasks at most",
+               .help = "at most N tasks",
                .fallback = "10",
                .min = 1,
                .max = INT64_MAX},
     [OFFSET] = {.name = "offset",
                 .kind = OPT_COUNT,
                 .argument = "N",
-                .help = "leave out so many tasks at the front",
+                .help = "skip the first N tasks",
                 .fallback = "0",
                 .max = INT64_MAX},
     {.help = NULL},
@@ -130,9 +130,8 @@ const struct command cmd_peek = {
     .name = "peek",
     .operands = "QUEUE",
     .summary = "Print the next tasks of a queue, one per line, and leave them there",
-    .about =
-        "Of jobs the data are printed, and in JSON the id: those of negative priority before the tasks, the others\n"
-        "behind them. When they are taken, tasks and jobs of priority 0 come in turn.\n",
+    .about = "For a job its data is printed, and with --json also its id. Jobs of negative priority stand before the\n"
+             "tasks, all other jobs after them. When workers take them, tasks and jobs of priority 0 come in turn.\n",
     .examples = "muster peek mail\nmuster peek mail -n 100 --offset 100 --json\n",
     .options = options,
     .min_operands = 1,

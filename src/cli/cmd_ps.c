@@ -25,9 +25,9 @@ static const struct opt options[] = {
     [WORKER] = {.name = "worker",
                 .kind = OPT_STRING,
                 .argument = "ID",
-                .help = "only what this worker has in hand",
+                .help = "only tasks that this worker holds",
                 .check = muster_worker_id_check},
-    [TASK] = {.name = "task", .kind = OPT_STRING, .argument = "TASK", .help = "only tasks of exactly these bytes"},
+    [TASK] = {.name = "task", .kind = OPT_STRING, .argument = "TASK", .help = "only tasks with exactly these bytes"},
     {.help = NULL},
 };
 
@@ -52,7 +52,7 @@ static int run(const struct call *call)
 const struct command cmd_ps = {
     .name = "ps",
     .operands = "",
-    .summary = "List the processes: the tasks that workers have in hand, and those under leases",
+    .summary = "List the processes: the tasks that workers hold, and those under leases",
     .about = "The table shows the beginning of each task, with control characters escaped; --json has all of it.\n",
     .examples = "muster ps\nmuster ps --queue mail --json\nmuster ps --worker host-4711-8c1f2a\n",
     .options = options,

@@ -21,61 +21,61 @@ static const struct opt options[] = {
     [ID] = {.name = "id",
             .kind = OPT_STRING,
             .argument = "ID",
-            .help = "the job's (32 hex digits)",
+            .help = "the job's id (default: a new one of 32 hex digits)",
             .check = muster_job_id_check},
     [PRIORITY] = {.name = "priority",
                   .kind = OPT_INTEGER,
                   .argument = "N",
-                  .help = "lower runs sooner, below 0 before all tasks, above 0 after them (0)",
+                  .help = "lower runs sooner: below 0 before all plain tasks, above 0 after them (default 0)",
                   .min = -1000000000,
                   .max = 1000000000},
     [DELAY] = {.name = "delay",
                .kind = OPT_DURATION,
                .argument = "TIME",
-               .help = "not before so long from now",
+               .help = "how long the job waits before it can run (default 0s)",
                .max = MUSTER_JOB_MS_MAX},
     [RETRIES] = {.name = "retries",
                  .kind = OPT_COUNT,
                  .argument = "N",
-                 .help = "so many retries, then it fails (5)",
+                 .help = "how often the job is retried before it fails (default 5)",
                  .max = MUSTER_JOB_RETRIES_MAX},
     [BACKOFF] = {.name = "backoff",
                  .kind = OPT_STRING,
                  .argument = "WAIT",
-                 .help = "how long a retry waits, see above (0s)",
+                 .help = "how long a retry waits, see above (default 0s)",
                  .check = backoff_check},
     [LIMIT] = {.name = "limit",
                .kind = OPT_DURATION,
                .argument = "TIME",
-               .help = "how long a handler may run on it; 0s: as long as it likes (0s)",
+               .help = "how long a handler may run on it; 0s: without limit (default 0s)",
                .max = MUSTER_JOB_MS_MAX},
     [TAG] = {.name = "tag",
              .kind = OPT_LIST,
              .argument = "TAG",
-             .help = "a tag; may be given more than once",
+             .help = "add a tag; may be given more than once",
              .check = muster_tag_check},
     [AFTER] = {.name = "after",
                .kind = OPT_LIST,
                .argument = "ID",
-               .help = "not before this job is complete; may be given more than once",
+               .help = "run it only after this job is complete; may be given more than once",
                .check = muster_job_id_check},
     [TRACK] = {.name = "track", .help = "put it on the list of tracked jobs, and mark its events"},
-    [REPLACE] = {.name = "replace", .help = "if a job of this --id is alive, change it to this and move it here"},
+    [REPLACE] = {.name = "replace", .help = "if the job of this --id is alive, change it and move it to QUEUE"},
     [EVERY] = {.name = "every",
                .kind = OPT_DURATION,
                .argument = "TIME",
-               .help = "recurring: makes a job ID-1, ID-2, ... every so long",
+               .help = "make it recurring: one job per interval, with the ids ID-1, ID-2, ...",
                .min = 1000,
                .max = MUSTER_JOB_MS_MAX},
     [OFFSET] = {.name = "offset",
                 .kind = OPT_DURATION,
                 .argument = "TIME",
-                .help = "recurring: the first one so long from now (at once)",
+                .help = "recurring: how long until the first job (default 0s)",
                 .max = MUSTER_JOB_MS_MAX},
     [BACKLOG] = {.name = "backlog",
                  .kind = OPT_COUNT,
                  .argument = "N",
-                 .help = "recurring: make up for at most so many times that passed; 0: all (0)",
+                 .help = "recurring: make up for at most N missed times; 0: for all (default 0)",
                  .max = INT_MAX},
     {.help = NULL},
 };
@@ -179,17 +179,18 @@ static int run(const struct call *call)
 const struct command cmd_put = {
     .name = "put",
     .operands = "QUEUE [DATA]",
-    .summary = "Put a job into a queue: DATA, or all of standard input; and print its id",
-    .about = "A job is a task with an id, a record and a history (`muster job`). Workers take it like any task, and "
-             "get DATA.\n"
-             "\n"
-             "WAIT is 10s: a retry waits so long; 10s..1h: that doubles with each one, up to an hour; or 10s..: "
-             "without end.\n"
-             "With ,jitter=20% behind it, it is less by a random part of up to so much.\n"
-             "\n"
-             "An ID whose job is alive is refused (exit code 1); one whose job is complete or failed may be put again. "
-             "With\n"
-             "--replace what is not given stays as the job has it, but for DATA; whoever runs it loses it.\n",
+    .summary = "Put a job into a queue and print its id; its data is DATA, or all of standard input",
+    .about =
+        "A job is a task with an id, a record and a history (see `muster job`). Workers take it like any task, and\n"
+        "receive its data.\n"
+        "\n"
+        "WAIT has one of three forms. 10s: each retry waits 10 seconds. 10s..1h: the wait doubles with each retry,\n"
+        "up to an hour. 10s..: it doubles without limit. With ,jitter=20% after it, each wait is shortened by a\n"
+        "random part of up to 20%.\n"
+        "\n"
+        "An ID whose job is alive is refused (exit code 1); an ID whose job is complete or failed can be put again.\n"
+        "With --replace, a live job gets the new data and the options that are given, and keeps all others; a\n"
+        "worker that runs it loses it.\n",
     .examples = "muster put mail '{\"to\": \"alice@example.org\"}'\n"
                 "muster put mail --id invoice-17 --retries 8 --backoff 10s..1h,jitter=20% <invoice.json\n"
                 "muster put ship 17 --id ship-17 --after paid-17 --after packed-17 --tag order-17\n"

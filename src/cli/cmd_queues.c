@@ -47,10 +47,10 @@ static const struct opt options[] = {{.help = NULL}};
 const struct command cmd_queues = {
     .name = "queues",
     .operands = "",
-    .summary = "List the queues: what waits, runs, is delayed, has failed, and idle workers",
+    .summary = "List the queues: what waits, runs, is delayed or has failed, and how many workers are idle",
     .about =
-        "Jobs count along with tasks, scheduled ones as delayed. Those that depend on others, recurring and complete\n"
-        "ones are in the JSON, and in `muster jobs`.\n",
+        "The counts are of tasks and jobs; scheduled jobs count as delayed. Jobs that depend on others, recurring\n"
+        "jobs and complete jobs are counted in the JSON and by `muster jobs`.\n",
     .examples = "muster queues\nmuster queues --json\n",
     .options = options,
     .run = run,

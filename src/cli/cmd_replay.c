@@ -29,15 +29,15 @@ static const struct opt options[] = {
     [GROUP] = {.name = "group",
                .kind = OPT_STRING,
                .argument = "GROUP",
-               .help = "those of this group",
+               .help = "only those of this group",
                .check = opt_check_group},
     [COUNT] = {.letter = 'n',
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "so many at most, the oldest first",
+               .help = "at most N, the oldest first",
                .min = 1,
                .max = INT64_MAX},
-    [ALL] = {.name = "all", .help = "all of the queue"},
+    [ALL] = {.name = "all", .help = "all that failed in the queue"},
     {.help = NULL},
 };
 
@@ -133,9 +133,8 @@ const struct command cmd_replay = {
     .name = "replay",
     .operands = "QUEUE [ENTRY...]",
     .summary = "Put failed tasks and jobs back to the end of their queue, the oldest failure first",
-    .about =
-        "Which ones is to be said: ENTRYs (see `muster failed QUEUE`), a --group, so many, or --all. A job's retries\n"
-        "begin anew.\n",
+    .about = "Say which ones: ENTRYs (see `muster failed QUEUE`), a --group, a number with -n, or --all. A job starts\n"
+             "again with all its retries.\n",
     .examples = "muster replay mail --group exit-1\n"
                 "muster replay mail -n 10\n"
                 "muster replay mail --all\n",
@@ -149,10 +148,10 @@ const struct command cmd_replay = {
 const struct command cmd_drop = {
     .name = "drop",
     .operands = "QUEUE [ENTRY...]",
-    .summary = "Forget failed tasks and jobs, for good",
+    .summary = "Remove failed tasks and jobs for good",
     .about =
-        "Which ones is to be said: ENTRYs (see `muster failed QUEUE`), a --group, so many, or --all. Of a job the\n"
-        "record is gone, too, and jobs that wait for it fail, group \"dependency\".\n",
+        "Say which ones: ENTRYs (see `muster failed QUEUE`), a --group, a number with -n, or --all. The record of a\n"
+        "job is removed, too, and jobs that wait for it fail, in the group \"dependency\".\n",
     .examples = "muster drop mail --group bounced\nmuster drop mail --all\n",
     .options = options,
     .min_operands = 1,

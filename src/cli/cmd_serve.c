@@ -31,14 +31,14 @@ static const struct opt options[] = {
     [PORT] = {.name = "port",
               .kind = OPT_COUNT,
               .argument = "N",
-              .help = "the TCP port on 127.0.0.1; 0: none (6379; with --socket or --temporary none)",
+              .help = "the TCP port on 127.0.0.1; 0: none (default 6379, or none with --socket or --temporary)",
               .max = 65535},
     [SOCKET] = {.name = "socket", .kind = OPT_STRING, .argument = "PATH", .help = "a Unix socket to listen on"},
     [DIRECTORY] = {.name = "dir",
                    .kind = OPT_STRING,
                    .argument = "DIR",
-                   .help = "where data and log are ($XDG_DATA_HOME/muster, else ~/.local/share/muster)"},
-    [TEMPORARY] = {.name = "temporary", .help = "a new directory, with a socket in it, removed at the end"},
+                   .help = "the directory of data and log (default $XDG_DATA_HOME/muster or ~/.local/share/muster)"},
+    [TEMPORARY] = {.name = "temporary", .help = "use a new directory, with a socket in it, and remove it at the end"},
     {.help = NULL},
 };
 
@@ -220,10 +220,11 @@ static int run(const struct call *call)
 const struct command cmd_serve = {
     .name = "serve",
     .operands = "",
-    .summary = "Run a Redis that is fit for a queue, until Ctrl-C",
+    .summary = "Run a Redis with settings fit for a queue, until Ctrl-C",
     .about =
-        "When it takes connections its URL is printed, and the line that has a shell's other commands use it. What it\n"
-        "acknowledged is on disk a second later. --timeout is for the start (60s): much data takes long to load.\n",
+        "Once Redis takes connections, two lines are printed: its URL, and an export of MUSTER_URL that points the\n"
+        "other commands of a shell to it. What Redis has acknowledged is on disk a second later. --timeout limits\n"
+        "the start (default 60s), because much data takes long to load.\n",
     .examples = "muster serve\nmuster serve --temporary\nmuster serve --socket ./redis.sock --dir ./data\n",
     .options = options,
     .run = run,

@@ -154,7 +154,7 @@ static const struct opt options[] = {
     [QUEUE] = {.name = "queue",
                .kind = OPT_STRING,
                .argument = "QUEUE",
-               .help = "of this queue, with classes of time (all queues)",
+               .help = "only this queue, with a histogram of its times (default all queues)",
                .check = muster_queue_check},
     [DAY] = {.name = "day",
              .kind = OPT_STRING,
@@ -185,8 +185,8 @@ static int run(const struct call *call)
 const struct command cmd_stats = {
     .name = "stats",
     .operands = "",
-    .summary = "Tell what happened to the jobs of each queue on a day, and how long they waited and ran",
-    .about = "WAIT-MS and RUN-MS are means. Days are kept for 30 days. Plain tasks are not counted.\n",
+    .summary = "Show what happened to the jobs of each queue on one day, and how long they waited and ran",
+    .about = "WAIT-MS and RUN-MS are means. The figures of a day are kept for 30 days. Plain tasks are not counted.\n",
     .examples = "muster stats\n"
                 "muster stats --queue mail --day yesterday\n"
                 "muster stats --day 2026-06-01 --json\n",

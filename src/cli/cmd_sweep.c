@@ -32,10 +32,9 @@ static const struct opt options[] = {{.help = NULL}};
 const struct command cmd_sweep = {
     .name = "sweep",
     .operands = "",
-    .summary = "Give the tasks of dead workers and lapsed leases back, as every worker does by itself",
-    .about = "A worker is dead when its ttl has passed without a heartbeat. After a stall of Redis it has more time. "
-             "Leases\n"
-             "(`muster take`) whose time is over are ended, too; they are not in the count.\n",
+    .summary = "Give back the tasks of dead workers and of lapsed leases, as every worker does by itself",
+    .about = "A worker is dead when its ttl has passed without a heartbeat; after a stall of Redis it has more time.\n"
+             "Leases (`muster take`) whose time is over are ended, too, but only workers are counted.\n",
     .examples = "muster sweep\n",
     .options = options,
     .run = run,

@@ -20,7 +20,7 @@ static const struct opt options[] = {
     [LEASE] = {.name = "lease",
                .kind = OPT_DURATION,
                .argument = "TIME",
-               .help = "after so long without an end the task goes back to the queue",
+               .help = "how long the lease lasts; then the task goes back to the queue",
                .fallback = "30s",
                .min = 1,
                .max = MUSTER_LEASE_MAX_MS},
@@ -33,7 +33,7 @@ static const struct opt options[] = {
     [COUNT] = {.letter = 'n',
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "so many tasks at most",
+               .help = "at most N tasks",
                .fallback = "1",
                .min = 1,
                .max = MUSTER_LEASE_TAKE_MAX},
@@ -106,16 +106,15 @@ static int run(const struct call *call)
 const struct command cmd_take = {
     .name = "take",
     .operands = "QUEUE",
-    .summary = "Take tasks under a lease: print for each the id of its process, a tab, and the task",
+    .summary = "Take tasks under a lease; print for each the id of its process, a tab, and the task",
     .about =
-        "The process is yours until its lease ends: say `muster finish`, `give-back`, `retry` or `fail` with its id, "
-        "or\n"
-        "`muster extend` it. A lease that lapses puts the task back to the front of the queue, and the third time onto "
-        "the\n"
-        "failed list. So the default of 30s is short: the task of a script that died is soon back, and who needs "
-        "longer\n"
-        "says so. Idle workers of the queue come first. Nothing there (in time) is exit code 3. A task that holds a\n"
-        "newline is told from the next one with -n 1, which is the default, or with --json.\n",
+        "The process is yours until its lease ends. To end it, give its id to `muster finish`, `give-back`, `retry`\n"
+        "or `fail`; to keep it for longer, to `muster extend`. If the lease lapses, the task goes back to the front\n"
+        "of the queue; the third time it goes to the failed list.\n"
+        "\n"
+        "The default lease is short, so that the task of a script that died is soon back; ask for more if the work\n"
+        "takes longer. Idle workers of the queue are served first. If there is no task (with --wait: in that time),\n"
+        "the exit code is 3. If tasks can hold newlines, take them one by one (-n 1, the default) or with --json.\n",
     .examples = "muster take mail\n"
                 "muster take mail --wait 1m --lease 5m\n"
                 "muster take mail -n 100 --json\n"

@@ -156,24 +156,26 @@ static const struct opt options[] = {
     [HANDS] = {.letter = 'c',
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "hands: so many tasks at once, over all queues",
+               .help = "hands: how many tasks run at once, over all queues",
                .fallback = "1",
                .min = 1,
                .max = MUSTER_HANDS_MAX},
     [ID] = {.name = "id",
             .kind = OPT_STRING,
             .argument = "ID",
-            .help = "the worker's id (host name, pid and random digits)",
+            .help = "the worker's id (default: host name, pid and random digits)",
             .check = muster_worker_id_check},
     [TTL] = {.name = "ttl",
              .kind = OPT_DURATION,
              .argument = "TIME",
-             .help = "after so long without a heartbeat it counts as failed",
+             .help = "the worker counts as dead after this time without a heartbeat",
              .fallback = "3s",
              .min = MUSTER_TTL_MIN_MS,
              .max = DAY_MS},
-    [PERMANENT] = {.name = "permanent", .help = "never counts as failed; ends by a stop or `muster fail-worker`"},
-    [RESUME] = {.name = "resume", .help = "take up again what a former life of --id held when it died"},
+    [PERMANENT] = {.name = "permanent",
+                   .help = "the worker never counts as dead; only a stop or `muster fail-worker` ends it"},
+    [RESUME] = {.name = "resume",
+                .help = "go on with the tasks that an earlier worker with this --id held when it died"},
     [DRAIN] = {.name = "drain",
                .kind = OPT_DURATION,
                .argument = "TIME",
@@ -183,13 +185,13 @@ static const struct opt options[] = {
     [PREFETCH] = {.name = "prefetch",
                   .kind = OPT_COUNT,
                   .argument = "N",
-                  .help = "so many tasks more are taken in advance",
+                  .help = "how many more tasks are taken in advance",
                   .fallback = "0",
                   .max = MUSTER_HANDS_MAX},
     [RETRY_DELAY] = {.name = "retry-delay",
                      .kind = OPT_DURATION,
                      .argument = "TIME",
-                     .help = "when a task whose COMMAND exits with 75 comes back",
+                     .help = "how long until a task comes back whose COMMAND exits with 75",
                      .fallback = "1s",
                      .min = 1,
                      .max = 7 * DAY_MS},
@@ -197,14 +199,14 @@ static const struct opt options[] = {
                  .kind = OPT_STRING,
                  .argument = "STR",
                  .help = "put the task in place of each STR in COMMAND's arguments"},
-    [BURST] = {.name = "burst", .help = "end when nothing is handed out and nothing runs; delayed tasks stay"},
+    [BURST] = {.name = "burst", .help = "end when nothing more is handed out and nothing runs; delayed tasks stay"},
     [MAX_TASKS] = {.name = "max-tasks",
                    .kind = OPT_COUNT,
                    .argument = "N",
-                   .help = "end after so many tasks",
+                   .help = "end after N tasks",
                    .min = 1,
                    .max = INT64_MAX},
-    [IN_TURN] = {.name = "in-turn", .help = "take from the queues in turn, not from the first one first"},
+    [IN_TURN] = {.name = "in-turn", .help = "take from the queues in turn, instead of from the first one first"},
     [LIMIT] = {.name = "limit",
                .kind = OPT_DURATION,
                .argument = "TIME",
@@ -214,7 +216,7 @@ static const struct opt options[] = {
     [ON_LIMIT] = {.name = "on-limit",
                   .kind = OPT_STRING,
                   .argument = "END",
-                  .help = "what becomes of a task past --limit: fail (group \"limit\"), retry or give-back",
+                  .help = "how a task past --limit ends: fail (group \"limit\"), retry or give-back",
                   .fallback = "fail",
                   .check = check_on_limit},
     {.help = NULL},
@@ -333,23 +335,22 @@ static int run(const struct call *call)
 const struct command cmd_work = {
     .name = "work",
     .operands = "QUEUE... [-- COMMAND [ARGUMENT...]]",
-    .summary = "Work: run COMMAND for each task, or print each task as a line",
+    .summary = "Run a worker, which runs COMMAND for each task, or prints each task as a line",
     .about =
-        "COMMAND gets the task on standard input, and MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN and MUSTER_WORKER in\n"
-        "its environment. Its exit status decides: 0 finishes the task, 75 retries it after --retry-delay, 126 and "
-        "127\n"
-        "give it back and stop the worker, any other, or a signal, puts it on the failed list. For a job there are "
-        "also\n"
-        "MUSTER_JOB, its id, and MUSTER_ATTEMPT, 1 for the first; instead of failing it is retried by its own "
-        "settings.\n"
+        "COMMAND receives the task on standard input, and MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN and\n"
+        "MUSTER_WORKER in its environment. For a job there are also MUSTER_JOB, its id, and MUSTER_ATTEMPT, which\n"
+        "is 1 for the first attempt.\n"
         "\n"
-        "SIGTERM and SIGINT let the running tasks end and give back what has not started; a second one gives back "
-        "all.\n"
-        "Without Redis it goes on trying; with --timeout only so long until it is registered.\n"
+        "The exit status of COMMAND decides. 0 finishes the task. 75 retries it after --retry-delay. 126 and 127\n"
+        "give it back and stop the worker. Any other status, or death by a signal, puts it on the failed list; a\n"
+        "job is retried by its own settings instead.\n"
         "\n"
-        "A COMMAND that was cancelled (`muster cancel`), or is past --limit, gets SIGTERM, and SIGKILL if it goes on, "
-        "with\n"
-        "all that it started. If it still exits with 0, its task is finished.\n",
+        "SIGTERM and SIGINT let running tasks end and give back those that have not started; a second signal gives\n"
+        "back all. Without Redis the worker keeps trying; with --timeout it gives up if it is not registered in\n"
+        "that time.\n"
+        "\n"
+        "If the task is cancelled (`muster cancel`) or runs past --limit, COMMAND and all that it started get\n"
+        "SIGTERM, and SIGKILL if they go on. If COMMAND still exits with 0, its task is finished.\n",
     .examples = "muster work mail -- ./send-mail\n"
                 "muster work images -c 4 -I {} -- convert {} -resize 50% {}.small.jpg\n"
                 "muster work mail --burst --limit 1m -- ./send-mail\n"

@@ -50,7 +50,7 @@ static const struct opt options[] = {{.help = NULL}};
 const struct command cmd_workers = {
     .name = "workers",
     .operands = "",
-    .summary = "List the workers: who is alive, since when unheard, with how many tasks in hand",
+    .summary = "List the workers: whether they are alive, when they were last heard, how many tasks they hold",
     .examples = "muster workers\nmuster workers --json\n",
     .options = options,
     .run = run,

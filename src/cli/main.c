@@ -49,7 +49,7 @@ static const struct opt no_options[] = {{.help = NULL}};
 const struct command cmd_help = {
     .name = "help",
     .operands = "[COMMAND]",
-    .summary = "Say how muster, or one of its commands, is used",
+    .summary = "Show help for muster or for one of its commands",
     .examples = "muster help\nmuster help work\n",
     .options = no_options,
     .max_operands = 1,
