@@ -78,7 +78,7 @@ static int cancel_jobs(const struct call *call)
     else
         out_text("%" PRIu64 " cancelled\n", n);
     if (n == 0)
-        complain(call, "none of these jobs is there, or they are complete");
+        complain(call, "none of these jobs exists, or those that do are complete");
     return n > 0 ? EXIT_DONE : EXIT_NOT_FOUND;
 }
 

@@ -20,7 +20,7 @@ enum { QUEUE, PRIORITY, TAG, AFTER, TRACK, UNTRACK, LOG, EVERY, DATA };
 
 static const char *check_sign(const char *text)
 {
-    return *text == '+' || *text == '-' ? NULL : "+ or - is missing in front of it";
+    return *text == '+' || *text == '-' ? NULL : "+ or - is missing before it";
 }
 
 static const char *check_tag(const char *text)
@@ -39,8 +39,8 @@ static const char *check_log(const char *text)
 {
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return "a line of the history has no control characters";
-    return strlen(text) > MUSTER_JOB_LOG_MAX ? "a line of the history has at most 4096 bytes" : NULL;
+            return "a line of the history must not have control characters";
+    return strlen(text) > MUSTER_JOB_LOG_MAX ? "a line of the history can have at most 4096 bytes" : NULL;
 }
 
 _Static_assert(MUSTER_JOB_LOG_MAX == 4096, "check_log() tells the limit");
@@ -158,7 +158,7 @@ static int run(const struct call *call)
     for (size_t i = 0; options[i].help; i++)
         any |= own[i].set;
     if (!any)
-        return complain_usage(call, "what is to be changed is missing");
+        return complain_usage(call, "there is nothing to change; at least one option is missing");
     if (own[TRACK].set && own[UNTRACK].set)
         return complain_usage(call, "--track and --untrack exclude each other");
     return change_all(call);

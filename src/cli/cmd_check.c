@@ -41,11 +41,11 @@ static const struct opt options[] = {
 static int report_finds(const struct call *call, const struct finds *finds)
 {
     if (finds->n == 0)
-        complain(call, "nothing is amiss");
+        complain(call, "no damage was found");
     else if (finds->n_left > 0)
-        complain(call, "%" PRIu64 " of %" PRIu64 " stay amiss; %s", finds->n_left, finds->n,
-                 call->own[REPAIR].set ? "see there what can be done"
-                                       : "`muster check --repair` puts right what it can");
+        complain(call, "damage is left: %" PRIu64 " of %" PRIu64 " finds; %s", finds->n_left, finds->n,
+                 call->own[REPAIR].set ? "the list says what can be done"
+                                       : "`muster check --repair` repairs what it can");
     return finds->n_left > 0 ? EXIT_FAILED : EXIT_DONE;
 }
 

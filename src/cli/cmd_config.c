@@ -94,7 +94,7 @@ static int check_operand(const struct call *call, const char *operand)
     int64_t value;
     bool has_value = operand[name_len(operand)] == '=';
     if (call->own[UNSET].set && has_value)
-        return complain_usage(call, "--unset is for the NAME of a setting, without a value");
+        return complain_usage(call, "--unset takes the NAME of a setting, without a value");
     if (!has_value || read_value(operand, &value))
         return EXIT_DONE;
     char *shown = text_printable(operand, strlen(operand), 60);

@@ -2,12 +2,11 @@
  *
  * muster delete: a queue with all that waits in it. It asks nothing, for it may run in a script: who means it says --yes.
  */
-#include <inttypes.h>
-
 #include "client.h"
 #include "command.h"
 #include "complain.h"
 #include "out.h"
+#include "text.h"
 
 enum { YES };
 
@@ -20,13 +19,14 @@ static void print_deleted(const struct call *call, uint64_t waiting, uint64_t ru
 {
     static const struct out_column columns[] = {
         {NULL, "queue", OUT_TEXT}, {NULL, "waiting", OUT_COUNT}, {NULL, "running", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
+    char waits[TEXT_NUMBER_SIZE], runs[TEXT_NUMBER_SIZE];
     const char *queue = call->operands[0];
     const struct out_cell cells[] = {{.text = queue}, {.number = (int64_t)waiting}, {.number = (int64_t)running}};
     if (call->common[OPT_JSON].set)
         out_json(columns, cells);
     else
-        out_text("%s: deleted, with %" PRIu64 " waiting tasks; %" PRIu64 " are still in work\n", queue, waiting,
-                 running);
+        out_text("%s: deleted, with %s; %s\n", queue, text_number_of(waits, waiting, "waiting task", "waiting tasks"),
+                 text_number_of(runs, running, "is still running", "are still running"));
 }
 
 static int run(const struct call *call)
@@ -36,8 +36,8 @@ static int run(const struct call *call)
     uint64_t waiting, running;
     if (!call->own[YES].set)
         return complain_usage(call,
-                              "nothing was deleted: it would be all that waits, is delayed or has failed in the queue "
-                              "'%s', for good, and its settings; say --yes to do it",
+                              "nothing was deleted; say --yes to delete all that waits, is delayed or has failed in "
+                              "the queue '%s', for good, and its settings",
                               queue);
     int code = client_open(call, &client);
     if (code)

@@ -16,6 +16,7 @@
 #include "input.h"
 #include "need.h"
 #include "out.h"
+#include "text.h"
 
 #define PROGRESS_SIZE 128
 
@@ -91,11 +92,12 @@ static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t 
 static const char *progress(const struct flow *f, char out[PROGRESS_SIZE])
 {
     if (f->options.request_id)
-        return "the same again with the same --request adds what is missing, and only that";
-    int len = snprintf(out, PROGRESS_SIZE, "%s%" PRIu64 " tasks were enqueued", f->options.at_front ? "the last " : "",
-                       f->enqueued);
+        return "the same call with the same --request adds only what is missing";
+    char tasks[TEXT_NUMBER_SIZE];
+    int len = snprintf(out, PROGRESS_SIZE, "%s%s enqueued", f->options.at_front ? "the last " : "",
+                       text_number_of(tasks, f->enqueued, "task was", "tasks were"));
     if (f->unsure)
-        snprintf(out + len, PROGRESS_SIZE - (size_t)len, ", the %" PRIu64 " %s them perhaps", f->unsure,
+        snprintf(out + len, PROGRESS_SIZE - (size_t)len, ", and perhaps the %" PRIu64 " %s", f->unsure,
                  f->options.at_front ? "before" : "after");
     return out;
 }
@@ -129,7 +131,7 @@ static int report_input(const struct flow *f, const struct input *in, enum input
         complain(f->call, "cannot read standard input: %s; %s", strerror(errno), progress(f, text));
     else
         complain(f->call,
-                 "task %" PRIu64 " is longer than %zu MiB; %s; store the data elsewhere and make its place the task",
+                 "task %" PRIu64 " is longer than %zu MiB; %s; store the data elsewhere and enqueue where it is",
                  f->enqueued + in->n + 1, MUSTER_TASK_MAX_DEFAULT >> 20, progress(f, text));
     return EXIT_FAILED;
 }
@@ -168,6 +170,7 @@ static void print_result(const struct flow *f)
 /* That some were there already is what was asked for, and still something that a caller may want to know. */
 static int print_unique(const struct flow *f)
 {
+    char tasks[TEXT_NUMBER_SIZE];
     static const struct out_column columns[] = {
         {NULL, "queue", OUT_TEXT},
         {NULL, "enqueued", OUT_COUNT},
@@ -184,8 +187,8 @@ static int print_unique(const struct flow *f)
     else
         out_text("%" PRIu64 " enqueued, %" PRIu64 " there already\n", f->enqueued, f->existed);
     if (f->existed > 0)
-        complain(f->call, "%" PRIu64 " tasks wait or run in '%s' already, and were not enqueued again", f->existed,
-                 f->queue);
+        complain(f->call, "not enqueued again, because equal ones wait or run in '%s': %s", f->queue,
+                 text_number_of(tasks, f->existed, "task", "tasks"));
     return f->existed > 0 ? EXIT_FAILED : EXIT_DONE;
 }
 

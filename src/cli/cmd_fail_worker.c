@@ -3,18 +3,18 @@
  * muster fail-worker: declare a worker dead, whether it lives or not. For permanent workers that do not come back, and
  * for one whose handler hangs while its heartbeat goes on.
  */
-#include <inttypes.h>
-
 #include "client.h"
 #include "command.h"
 #include "complain.h"
 #include "out.h"
+#include "text.h"
 
 static int run(const struct call *call)
 {
     static const struct out_column columns[] = {
         {NULL, "worker", OUT_TEXT}, {NULL, "given_back", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
     const char *worker = call->operands[0], *why = muster_worker_id_check(worker);
+    char tasks[TEXT_NUMBER_SIZE];
     struct muster_client *client;
     uint64_t given_back;
     if (why)
@@ -28,7 +28,7 @@ static int run(const struct call *call)
     if (call->common[OPT_JSON].set)
         out_json(columns, (const struct out_cell[]){{.text = worker}, {.number = (int64_t)given_back}});
     else
-        out_text("%s: %" PRIu64 " tasks given back\n", worker, given_back);
+        out_text("%s: %s given back\n", worker, text_number_of(tasks, given_back, "task", "tasks"));
     return EXIT_DONE;
 }
 

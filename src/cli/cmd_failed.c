@@ -107,7 +107,7 @@ static int run(const struct call *call)
     if (of_groups && (own[COUNT].set || own[OFFSET].set))
         return complain_usage(call, "-n and --offset are for the entries of a QUEUE");
     if (own[GROUPS].set && call->n_operands > 1)
-        return complain_usage(call, "--groups is for all groups of a QUEUE, but there is a GROUP");
+        return complain_usage(call, "--groups lists all groups of a QUEUE, but a GROUP is given");
     return of_groups ? list_print(call, group_columns, list_groups) : list_print(call, entry_columns, list_entries);
 }
 

@@ -102,7 +102,7 @@ static int list_tags(const struct call *call, struct muster_client *client, stru
 
 static const char *check_state(const char *name)
 {
-    return muster_job_state_of(name) < 0 ? "it is one of" MUSTER_JOB_STATES(STATE_WORD) : NULL;
+    return muster_job_state_of(name) < 0 ? "it must be one of" MUSTER_JOB_STATES(STATE_WORD) : NULL;
 }
 
 static const struct opt options[] = {
@@ -147,7 +147,7 @@ static int run_tags(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[QUEUE].set || own[STATE].set || own[TAG].set || own[GROUP].set || own[TRACKED].set)
-        return complain_usage(call, "--tags are those of all jobs: it goes with -n and --offset only");
+        return complain_usage(call, "--tags lists the tags of all jobs, and goes only with -n and --offset");
     return list_print(call, tag_columns, list_tags);
 }
 
@@ -160,13 +160,13 @@ static int run(const struct call *call)
     if (own[TAG].set && own[TRACKED].set)
         return complain_usage(call, "--tag and --tracked exclude each other");
     if (by_group && (by_state || by_other))
-        return complain_usage(call, "--group is of the failed jobs of a --queue, and goes with nothing else");
+        return complain_usage(call, "--group chooses failed jobs of a --queue, and excludes every other choice");
     if ((by_group || (by_state && !by_other)) && !own[QUEUE].set)
-        return complain_usage(call, "--state and --group are for a --queue, which is missing");
+        return complain_usage(call, "--state and --group need a --queue, which is missing");
     if (by_state || by_group || by_other)
         return list_print(call, job_row_columns, list_jobs);
     if (own[COUNT].set || own[OFFSET].set)
-        return complain_usage(call, "-n and --offset are for a list: say --state, --tag, --group, --tracked or --tags");
+        return complain_usage(call, "-n and --offset are for a list: add --state, --tag, --group, --tracked or --tags");
     name_states();
     return list_print(call, count_columns, list_counts);
 }

@@ -86,11 +86,11 @@ static int check_options(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[REPLACE].set && !own[ID].set)
-        return complain_usage(call, "--replace is for a job of a known --id");
+        return complain_usage(call, "--replace needs the --id of a job");
     if (!own[EVERY].set && !own[REPLACE].set && (own[OFFSET].set || own[BACKLOG].set))
-        return complain_usage(call, "--offset and --backlog are for a job that recurs --every so long");
+        return complain_usage(call, "--offset and --backlog are for a recurring job: --every is missing");
     if ((own[EVERY].set || own[OFFSET].set || own[BACKLOG].set) && (own[DELAY].set || own[AFTER].set))
-        return complain_usage(call, "--delay and --after are not for a recurring job; its first time is --offset");
+        return complain_usage(call, "--delay and --after are not for a recurring job; --offset sets its first time");
     return EXIT_DONE;
 }
 
@@ -159,7 +159,7 @@ static int put_input(const struct call *call)
     else if (state == INPUT_FAILED)
         complain(call, "cannot read standard input: %s", strerror(errno));
     else
-        complain(call, "the data are longer than %zu MiB; store them elsewhere and make their place the data",
+        complain(call, "the data are longer than %zu MiB; store them elsewhere and put where they are",
                  MUSTER_TASK_MAX_DEFAULT >> 20);
     input_clear(&in);
     return code;

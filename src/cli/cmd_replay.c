@@ -13,6 +13,7 @@
 #include "each.h"
 #include "need.h"
 #include "out.h"
+#include "text.h"
 
 typedef int move_fn(struct muster_client *client, const struct muster_failed_filter *filter, uint64_t *n);
 
@@ -46,7 +47,7 @@ static int check_choice(const struct call *call)
     const struct opt_value *own = call->own;
     bool has_entries = call->n_operands > 1, has_filter = own[GROUP].set || own[COUNT].set;
     if (!has_entries && !has_filter && !own[ALL].set)
-        return complain_usage(call, "which ones: ENTRY, --group, -n or --all is missing");
+        return complain_usage(call, "say which ones: ENTRY, --group, -n or --all is missing");
     if (has_entries + has_filter + own[ALL].set > 1)
         return complain_usage(call, "ENTRY, --all, and --group or -n exclude each other");
     return EXIT_DONE;
@@ -65,12 +66,12 @@ static int move_entry(const struct call *call, struct muster_client *client, con
 
 static int report_chosen(const struct call *call, const struct muster_client *client, const struct move *move, int err)
 {
-    char *detail = NULL;
+    char *detail = NULL, moved[TEXT_NUMBER_SIZE];
     const char *words = muster_client_error(client);
     if (err == MUSTER_OK || move->n == 0)
         return complain_error(call, err, words);
-    if (asprintf(&detail, "%s; the first %" PRIu64 " were %s", *words ? words : muster_err_text(err), move->n,
-                 move->word) < 0)
+    text_number_of(moved, move->n, "was", "were");
+    if (asprintf(&detail, "%s; the first %s %s", *words ? words : muster_err_text(err), moved, move->word) < 0)
         need(NULL);
     int code = complain_error(call, err, detail);
     free(detail);

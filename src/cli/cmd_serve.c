@@ -92,9 +92,9 @@ static int report_end(const struct watch *w)
     if (WIFEXITED(w->status) && WEXITSTATUS(w->status) == REDIS_NOT_RUN)
         complain(w->call, "%s; install it, on Debian: apt-get install redis-server", last);
     else if (WIFSIGNALED(w->status))
-        complain(w->call, "Redis was ended by signal %d; its last words: %s", WTERMSIG(w->status), last);
+        complain(w->call, "Redis was ended by signal %d; its last message: %s", WTERMSIG(w->status), last);
     else
-        complain(w->call, "Redis ended by itself; its last words: %s", last);
+        complain(w->call, "Redis ended by itself; its last message: %s", last);
     return EXIT_FAILED;
 }
 
@@ -127,7 +127,8 @@ static int report_late(struct watch *w)
     char last[256];
     serve_place_last_line(w->place, last, sizeof last);
     stop_redis(w);
-    complain(w->call, "Redis does not take connections yet; its last words: %s; give it longer with --timeout", last);
+    complain(w->call, "Redis does not take connections yet; its last message: %s; give it more time with --timeout",
+             last);
     return EXIT_TIMEOUT;
 }
 

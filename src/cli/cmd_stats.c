@@ -147,7 +147,7 @@ static const char *check_day(const char *text)
 {
     int64_t day;
     bool is_known = strcmp(text, "today") == 0 || strcmp(text, "yesterday") == 0 || text_read_day(text, &day);
-    return is_known ? NULL : "it is YYYY-MM-DD, today or yesterday";
+    return is_known ? NULL : "it must be YYYY-MM-DD, today or yesterday";
 }
 
 static const struct opt options[] = {

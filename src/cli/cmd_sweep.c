@@ -3,15 +3,15 @@
  * muster sweep: give back the tasks of dead workers, and of leases that lapsed, now. Every worker does so by itself; this is
  * for when none is left.
  */
-#include <inttypes.h>
-
 #include "client.h"
 #include "command.h"
 #include "out.h"
+#include "text.h"
 
 static int run(const struct call *call)
 {
     static const struct out_column columns[] = {{NULL, "workers", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
+    char swept[TEXT_NUMBER_SIZE];
     struct muster_client *client;
     uint64_t workers;
     int code = client_open(call, &client);
@@ -23,7 +23,7 @@ static int run(const struct call *call)
     if (call->common[OPT_JSON].set)
         out_json(columns, &(struct out_cell){.number = (int64_t)workers});
     else
-        out_text("%" PRIu64 " dead workers swept\n", workers);
+        out_text("%s swept\n", text_number_of(swept, workers, "dead worker", "dead workers"));
     return EXIT_DONE;
 }
 

@@ -64,13 +64,13 @@ static void set_timer(int64_t ms)
 static const char *const event_texts[] = {
     [MUSTER_EVENT_STARTED] = "takes tasks",
     [MUSTER_EVENT_DOUBT] = "no heartbeat was confirmed within the ttl, starts nothing until one is",
-    [MUSTER_EVENT_LOST] = "was lost, registers anew",
-    [MUSTER_EVENT_DOWN] = "no Redis, goes on trying (`muster serve` starts one)",
-    [MUSTER_EVENT_UP] = "Redis is there again",
+    [MUSTER_EVENT_LOST] = "was lost, registers again",
+    [MUSTER_EVENT_DOWN] = "no Redis, keeps trying (`muster serve` starts one)",
+    [MUSTER_EVENT_UP] = "Redis is back",
     [MUSTER_EVENT_UNCOUNTED] = "an end did not count",
     [MUSTER_EVENT_SWEPT] = "tidied up",
-    [MUSTER_EVENT_DELETED] = "the queue was deleted, what does not finish is gone",
-    [MUSTER_EVENT_REFUSED] = "Redis refuses, goes on trying",
+    [MUSTER_EVENT_DELETED] = "the queue was deleted, tasks that do not finish are gone",
+    [MUSTER_EVENT_REFUSED] = "Redis refuses, keeps trying",
     [MUSTER_EVENT_STOPPED] = NULL,
 };
 
@@ -132,7 +132,7 @@ static int find_on_limit(const char *name)
 
 static const char *check_on_limit(const char *name)
 {
-    return find_on_limit(name) < 0 ? "it is one of fail, retry and give-back" : NULL;
+    return find_on_limit(name) < 0 ? "it must be one of fail, retry and give-back" : NULL;
 }
 
 enum {
@@ -226,19 +226,19 @@ static int check_options(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[HANDS].number + own[PREFETCH].number > MUSTER_HANDS_MAX)
-        return complain_usage(call, "-c and --prefetch are more than %d together", MUSTER_HANDS_MAX);
+        return complain_usage(call, "-c and --prefetch are together more than %d", MUSTER_HANDS_MAX);
     if ((own[PERMANENT].set || own[RESUME].set) && !own[ID].set)
-        return complain_usage(call, "--permanent and --resume are for a worker that comes back under its --id");
+        return complain_usage(call, "--permanent and --resume need an --id, under which the worker comes back");
     if (own[REPLACE].set && !*own[REPLACE].text)
         return complain_usage(call, "-I: there is nothing to replace");
     if (!call->rest && (own[REPLACE].set || own[RETRY_DELAY].set || own[LIMIT].set))
         return complain_usage(call, "-I, --retry-delay and --limit are for a command: muster work QUEUE -- COMMAND");
     if (own[ON_LIMIT].set && !own[LIMIT].set)
-        return complain_usage(call, "--on-limit is for a task past its --limit, but there is none");
+        return complain_usage(call, "--on-limit is for a task past its --limit, but no --limit is given");
     for (size_t i = 0; i < call->n_operands; i++)
         for (size_t j = 0; j < i; j++)
             if (strcmp(call->operands[i], call->operands[j]) == 0)
-                return complain_usage(call, "the queue '%s' is there twice", call->operands[i]);
+                return complain_usage(call, "the queue '%s' is given twice", call->operands[i]);
     return EXIT_DONE;
 }
 
@@ -297,11 +297,10 @@ static int report_end(const struct call *call, int err, bool was_serving)
         return EXIT_NOT_FOUND;
     }
     if (err == MUSTER_E_EXISTS) {
-        complain(
-            call,
-            "another live worker has the id '%s'; take another --id, or if that one has crashed, try again when its "
-            "ttl is over",
-            muster_worker_id(worker));
+        complain(call,
+                 "another live worker has the id '%s'; choose another --id or, if that worker has crashed, try again "
+                 "after its ttl",
+                 muster_worker_id(worker));
         return EXIT_FAILED;
     }
     return complain_error(call, err, muster_worker_error(worker));

@@ -38,11 +38,12 @@ static bool is_named(const char *words, const char *operand)
 
 static int report_operand(const struct call *call, const struct muster_client *client, size_t i, int err)
 {
-    char *detail = NULL, rest[64] = "";
+    char *detail = NULL, others[TEXT_NUMBER_SIZE], rest[TEXT_NUMBER_SIZE + 32] = "";
     if (err == MUSTER_OK)
         return EXIT_DONE;
     if (is_general(err) && i + 1 < call->n_operands)
-        snprintf(rest, sizeof rest, "; the %zu behind it were not tried", call->n_operands - i - 1);
+        snprintf(rest, sizeof rest, "; the %s not tried",
+                 text_number_of(others, call->n_operands - i - 1, "operand after it was", "operands after it were"));
     const char *operand = call->operands[i], *words = muster_client_error(client);
     bool says_which = is_named(words, operand);
     char *shown = text_printable(operand, strlen(operand), OPERAND_COLUMNS);

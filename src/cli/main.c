@@ -91,7 +91,7 @@ static int dispatch(int argc, char **argv)
         return EXIT_DONE;
     }
     if (argv[1][0] == '-') {
-        fputs("muster: options come behind the command: muster COMMAND [OPTION...]; see `muster help`\n", stderr);
+        fputs("muster: options come after the command: muster COMMAND [OPTION...]; see `muster help`\n", stderr);
         return EXIT_USAGE;
     }
     const struct command *command = find_command(argv[1]);

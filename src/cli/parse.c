@@ -228,7 +228,7 @@ static int check_operands(const struct call *call)
     if (call->n_operands > command->max_operands)
         return complain_usage(call, "'%s' is one word too many", call->operands[command->max_operands]);
     if (call->rest && !call->rest[0])
-        return complain_usage(call, "there is no command behind --");
+        return complain_usage(call, "there is no command after --");
     return parse_check_operands(call, 0, command->n_queues, "QUEUE", muster_queue_check);
 }
 

@@ -71,7 +71,7 @@ static int default_directory(const struct call *call, struct place *place)
     else if (home && *home)
         snprintf(path, sizeof path, "%s/.local/share/muster", home);
     else {
-        complain(call, "HOME is not set; name a directory for the data with --dir, or take --temporary");
+        complain(call, "HOME is not set; name a directory for the data with --dir, or use --temporary");
         return EXIT_FAILED;
     }
     return set_directory(call, place, path);
@@ -84,7 +84,7 @@ static int temporary_directory(const struct call *call, struct place *place)
     snprintf(path, sizeof path, "%s/muster-XXXXXX", parent && *parent ? parent : "/tmp");
     if (mkdtemp(path) && realpath(path, place->dir))
         return EXIT_DONE;
-    complain(call, "cannot make '%s': %s; set TMPDIR to a directory that is there", path, strerror(errno));
+    complain(call, "cannot make '%s': %s; set TMPDIR to a directory that exists", path, strerror(errno));
     place->dir[0] = '\0';
     return EXIT_FAILED;
 }
@@ -120,9 +120,9 @@ static int check_port(const struct call *call, int port)
     if (is_free)
         return EXIT_DONE;
     if (why == EADDRINUSE)
-        complain(call, "port %d is taken, maybe by a Redis that can be used; take another with --port", port);
+        complain(call, "port %d is in use, maybe by a Redis that you can use; choose another with --port", port);
     else
-        complain(call, "cannot listen on port %d: %s; take another with --port", port, strerror(why));
+        complain(call, "cannot listen on port %d: %s; choose another with --port", port, strerror(why));
     return EXIT_FAILED;
 }
 
@@ -133,7 +133,7 @@ static int check_socket(const struct call *call, const char *path)
     if (lstat(path, &info) != 0)
         return EXIT_DONE;
     if (!S_ISSOCK(info.st_mode)) {
-        complain(call, "'%s' is there and is not a socket; name another with --socket", path);
+        complain(call, "'%s' exists and is not a socket; name another with --socket", path);
         return EXIT_FAILED;
     }
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
@@ -142,7 +142,7 @@ static int check_socket(const struct call *call, const char *path)
     if (fd >= 0)
         close(fd);
     if (is_taken)
-        complain(call, "the socket '%s' is taken; name another with --socket", path);
+        complain(call, "the socket '%s' is in use; name another with --socket", path);
     return is_taken ? EXIT_FAILED : EXIT_DONE;
 }
 

@@ -123,6 +123,12 @@ char *text_base64(const void *data, size_t len)
     return out;
 }
 
+const char *text_number_of(char out[TEXT_NUMBER_SIZE], uint64_t n, const char *one, const char *several)
+{
+    snprintf(out, TEXT_NUMBER_SIZE, "%" PRIu64 " %s", n, n == 1 ? one : several);
+    return out;
+}
+
 /* ---- time ---- */
 
 const struct text_unit text_units[] = {{"ms", 1},      {"s", 1000},     {"m", 60000},

@@ -40,6 +40,10 @@ bool text_read_span(const char **text, int64_t *ms);
 #define TEXT_SPAN_SIZE 24
 const char *text_span(char out[TEXT_SPAN_SIZE], int64_t ms);
 
+/* A number with its noun, which may be followed by a verb: "1 task", "3 tasks were". Returns `out`. */
+#define TEXT_NUMBER_SIZE 64
+const char *text_number_of(char out[TEXT_NUMBER_SIZE], uint64_t n, const char *one, const char *several);
+
 /* Unix time in ms as ISO 8601, UTC. Returns `out`. */
 #define TEXT_TIME_SIZE 40
 const char *text_time(char out[TEXT_TIME_SIZE], int64_t at_ms);

@@ -130,7 +130,7 @@ for verb in finish give-back retry fail 'extend --lease 1s' 'cancel --process'; 
     check_out ''
     check_err "start one with \`muster serve\`"
     check_err "$process"
-    check_err 'the 2 behind it were not tried'
+    check_err 'the 2 operands after it were not tried'
 done
 check_redis 1 HLEN muster:processing:.lease:q
 ok finish "$process"

@@ -87,7 +87,7 @@ big | check_exit 1 "$MUSTER" enqueue too-big --whole
 check_too_long 'task 1' '0 tasks were enqueued'
 check_redis 0 EXISTS muster:queues:too-big
 big | check_exit 1 "$MUSTER" enqueue too-big
-check_too_long 'task 2' '1 tasks were enqueued'
+check_too_long 'task 2' '1 task was enqueued'
 check_tasks too-big '"before"'
 
 # ---- 6: 200 tasks of 64 KiB, and room for about half of them

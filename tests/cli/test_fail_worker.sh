@@ -4,7 +4,7 @@
 # muster fail-worker. Proves:
 #  1. without a worker, with two, or with a wrong id: status 2, one line; one that is not registered: status 3
 #  2. a worker that lives: its tasks go back to the front in order, without a crash count, and to an idle worker; it
-#     says that it was lost, registers anew and goes on; its old commands are ended and count for nothing
+#     says that it was lost, registers again and goes on; its old commands are ended and count for nothing
 #  3. a dead one, also a permanent one that no sweep takes
 #  4. a damaged one: status 1, its key is named, nothing is changed
 set -eu
@@ -58,7 +58,7 @@ start heir "$MUSTER" work q --id heir -c 4 -- sh hold
 wait_for lines begun 2
 fail_worker 0 hung
 check_out 'hung: 3 tasks given back'
-wait_for says hung 'was lost, registers anew'
+wait_for says hung 'was lost, registers again'
 registered() { (($(grep -c 'takes tasks' hung.err) == $1)); }
 wait_for registered 2
 [[ $(redis HGET muster:worker:hung epoch) > $epoch ]] || fail "the epoch $epoch has not changed"
@@ -103,4 +103,4 @@ check_redis 1 HLEN muster:processing:damaged:d
 check_redis 1 EXISTS muster:alive:damaged
 redis DEL muster:idle:d >out
 fail_worker 0 damaged
-check_out 'damaged: 1 tasks given back'
+check_out 'damaged: 1 task given back'

@@ -135,7 +135,7 @@ has x1 '"after":\["s1"\]'
 
 # ---- 5
 check_usage change w1
-check_err 'what is to be changed is missing'
+check_err 'there is nothing to change'
 check_usage change w1 --track --untrack
 for value in t '' + - "+$(printf 'q%.0s' {1..201})"; do
     check_usage change w1 --tag "$value"
@@ -148,7 +148,7 @@ check_usage change w1 --every 1ms
 check_usage change w1 --log $'a\tb'
 check_usage change w1 --log "$(printf 'q%.0s' {1..4097})"
 check_usage jobs --queue q --state nowhere
-check_err '--state: it is one of'
+check_err '--state: it must be one of'
 check_usage jobs --state waiting
 check_err '--queue, which is missing'
 check_usage jobs --group g

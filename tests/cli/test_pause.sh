@@ -85,10 +85,10 @@ start worker "$MUSTER" work doomed --id w -c 2 -- sh hold
 wait_for test -s at-3 -a -s at-4
 redis HSET muster:queue:doomed max_crashes 0 >said
 ok delete doomed --yes
-check_out 'doomed: deleted, with 2 waiting tasks; 2 are still in work'
+check_out 'doomed: deleted, with 2 waiting tasks; 2 are still running'
 check_redis 0 EXISTS muster:queues:doomed muster:delayed:doomed muster:failed:doomed muster:failures:doomed
 check_redis '' HGET muster:queue:doomed max_crashes
-wait_for says worker 'the queue was deleted, what does not finish is gone: w:'
+wait_for says worker 'the queue was deleted, tasks that do not finish are gone: w:'
 echo 1 >at-3
 echo 75 >at-4
 rm at-3 at-4

@@ -165,7 +165,7 @@ has r-1 '"state":"complete"'
 for backoff in '' 10 s 10s...1h 10s..5s 10s..0s 10s..1h.. 10s,jitter=20 10s,jitter=101% 10s,jitter=-1% '10s ' \
     10s..1h,jitter ,jitter=1% 9999999d; do
     check_usage put q x --backoff "$backoff"
-    check_err '--backoff: it is 10s'
+    check_err '--backoff: it must be 10s'
 done
 long=$(printf 'q%.0s' {1..201})
 for id in '' "$long" $'a\nb'; do
@@ -218,7 +218,7 @@ ok enqueue once --unique a b
 check_out '2 enqueued, 0 there already'
 check_exit 1 "$MUSTER" enqueue once --unique b c
 check_out '1 enqueued, 1 there already'
-check_err '1 tasks'
+check_err '1 task'
 printf 'a\nd\n' | check_exit 1 "$MUSTER" enqueue once --unique --json
 check_out '{"queue":"once","enqueued":1,"existed":1}'
 ok enqueue once a

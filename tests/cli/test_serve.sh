@@ -61,7 +61,7 @@ done
 
 # ---- 5: on the directory and socket of the one that runs
 check_exit 1 "$MUSTER" serve --socket here.sock --dir other
-check_err "the socket '$tmp/here.sock' is taken; name another with --socket"
+check_err "the socket '$tmp/here.sock' is in use; name another with --socket"
 check_exit 1 "$MUSTER" serve --socket there.sock --dir data
 check_err "'$tmp/data' is in use by another"
 [[ ! -e there.sock ]]
@@ -69,7 +69,7 @@ check_exit 0 env MUSTER_URL="$url" "$MUSTER" peek q
 end serve TERM 0
 : >file
 check_exit 1 "$MUSTER" serve --socket file --dir data
-check_err "'$tmp/file' is there and is not a socket"
+check_err "'$tmp/file' exists and is not a socket"
 [[ -f file ]]
 check_exit 1 "$MUSTER" serve --socket s --dir file/data
 check_err "cannot use 'file/data': Not a directory"
@@ -88,10 +88,10 @@ fake() {
 }
 fake 'echo its reason; exit 3'
 check_exit 1 env PATH="$tmp/fake:$PATH" "$MUSTER" serve --socket s --dir data
-check_err 'Redis ended by itself; its last words: its reason'
+check_err 'Redis ended by itself; its last message: its reason'
 fake 'echo its reason; exec sleep 1000'
 check_exit 124 env PATH="$tmp/fake:$PATH" "$MUSTER" serve --temporary --timeout 200ms
-check_err 'its last words: its reason; give it longer with --timeout'
+check_err 'its last message: its reason; give it more time with --timeout'
 [[ -z $(ls temporary) ]] || fail "left behind: $(find temporary)"
 TMPDIR=$tmp/not-there check_exit 1 "$MUSTER" serve --temporary
 check_err "set TMPDIR"
@@ -109,7 +109,7 @@ wait_for any_port
 check_exit 0 "$MUSTER" peek q --url "redis://127.0.0.1:$port"
 check_out kept
 check_exit 1 "$MUSTER" serve --port "$port" --dir other
-check_err "port $port is taken"
+check_err "port $port is in use"
 end serve TERM 0
 
 # ---- 3 and 4: Redis dies by itself

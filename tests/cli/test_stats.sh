@@ -80,7 +80,7 @@ check_clean
 # ---- 4
 for day in '' tomorrow 2026-13-01 2026-02-30 2026-1-1 26-01-01 2026-01-01x 20000 -1; do
     check_usage stats --day "$day"
-    check_err '--day: it is YYYY-MM-DD'
+    check_err '--day: it must be YYYY-MM-DD'
 done
 check_usage stats --queue ''
 check_usage stats q

@@ -109,5 +109,5 @@ check_waiting good task
 check_redis 1 EXISTS muster:worker:w1
 redis RENAME aside muster:processing:w1:broken >"$tmp/out"
 sweep
-check_out '1 dead workers swept'
+check_out '1 dead worker swept'
 check_waiting broken task

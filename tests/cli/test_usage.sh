@@ -57,7 +57,7 @@ check_err "no command 'frobnicate'"
 check_exit 2 "$MUSTER" help frobnicate
 check_err "no command 'frobnicate'"
 check_exit 2 "$MUSTER" --json queues
-check_err 'options come behind the command'
+check_err 'options come after the command'
 
 # ---- 2: options
 for verb in "${verbs[@]}"; do
@@ -104,9 +104,9 @@ check_usage failed q g word
 check_usage put q data word
 check_usage help work word
 check_usage work q --
-check_err 'no command behind --'
+check_err 'no command after --'
 check_usage work one two one
-check_err "the queue 'one' is there twice"
+check_err "the queue 'one' is given twice"
 
 # ---- 2: numbers and durations
 for number in '' x 1x x1 ' 1' +1 -1 0x10 1.5 99999999999999999999; do
@@ -118,7 +118,7 @@ check_err '0 is not from 1 to'
 check_usage work q -c 10001
 check_err '10001 is not from 1 to 10000'
 check_usage work q -c 9000 --prefetch 1001
-check_err 'more than 10000 together'
+check_err 'together more than 10000'
 check_usage take q -n 1001
 check_err '1001 is not from 1 to 1000'
 check_usage work q --max-tasks 0
@@ -188,7 +188,7 @@ check_usage work q --retry-delay 0s -- true
 check_usage work q --limit 1s
 check_usage work q --on-limit fail -- true
 check_usage work q --limit 1s --on-limit finish -- true
-check_err '--on-limit: it is one of fail, retry and give-back'
+check_err '--on-limit: it must be one of fail, retry and give-back'
 check_usage delete q
 check_usage serve --port 0
 check_usage serve --temporary --dir "$tmp"

@@ -51,7 +51,7 @@ finish_all() {
 # ---- 1
 for option in --permanent --resume; do
     check_usage work q $option
-    check_err '--permanent and --resume are for a worker that comes back under its --id'
+    check_err '--permanent and --resume need an --id, under which the worker comes back'
 done
 check_usage work q --id w --resume=yes
 

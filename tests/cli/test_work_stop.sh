@@ -93,7 +93,7 @@ end worker TERM 0
 
 # ---- 4
 start early "$MUSTER" work q --url "unix://$tmp/late.sock" --ttl 300ms --id early
-wait_for says early 'no Redis, goes on trying'
+wait_for says early 'no Redis, keeps trying'
 start late redis-server --port 0 --unixsocket "$tmp/late.sock" --dir "$tmp" --save '' --appendonly no
 wait_for says early 'takes tasks'
 (($(grep -c 'no Redis' early.err) == 1)) || fail "told more than once: $(cat early.err)"
@@ -105,10 +105,10 @@ grep -q 'not registered within --timeout 200ms' err || fail "no reason: $(cat er
 start worker "$MUSTER" work q --id w --ttl 300ms -- cat
 wait_for says worker 'takes tasks'
 end redis TERM 0
-wait_for says worker 'no Redis, goes on trying'
+wait_for says worker 'no Redis, keeps trying'
 start_redis
-wait_for says worker 'Redis is there again'
-wait_for says worker 'was lost, registers anew'
+wait_for says worker 'Redis is back'
+wait_for says worker 'was lost, registers again'
 (($(grep -c 'no Redis' worker.err) == 1)) || fail "told more than once: $(cat worker.err)"
 enqueue q $'still there\n'
 wait_for grep -q 'still there' worker.out
