@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes and frees the client of a call.
+ * Makes the client from the common options; its last error becomes a line and an exit code.
  */
 #include "client.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The library's client for a call of the command.
+ * Opens the library's client for a call of the command, and closes it.
  */
 #ifndef CLI_CLIENT_H
 #define CLI_CLIENT_H
@@ -9,8 +9,8 @@
 
 #include "command.h"
 
-/* Make the client that the common options ask for; nothing is sent. Returns EXIT_DONE, or an exit code after a line
- * about it, and `*out` is NULL. */
+/* Make the client that the common options ask for. Nothing is sent yet. Returns EXIT_DONE; on an error it prints a line
+ * about it, sets `*out` to NULL and returns another exit code. */
 int client_open(const struct call *call, struct muster_client **out);
 
 /* Report the error of the client's last call with complain_error(), and free the client. Returns the exit code. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster bench: becomes muster-bench. That is a program of its own because its raw side calls hiredis, which the command
- * does not; what it measures is its business.
+ * muster bench: replaces itself with muster-bench. The benchmark is a program of its own because its raw side calls
+ * hiredis, which the command does not.
  */
 #include <errno.h>
 #include <limits.h>
@@ -29,7 +29,8 @@ static const struct opt options[] = {
     {.help = NULL},
 };
 
-/* A folder, relative to where this program is; "" if that cannot be found out. */
+/* Where muster-bench is if it lies in `folder`, which is relative to this program; "" if this program's path is not
+ * known. */
 static void make_path(char path[PATH_MAX], const char *folder)
 {
     char self[PATH_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * muster cancel: tasks by their bytes, all copies of them in a queue; single processes, or jobs, by their ids. What
- * becomes of one that runs is between its owner and Redis; this only tells how many were met.
+ * becomes of a running task is between its owner and Redis; this only prints how many were found.
  */
 #include <inttypes.h>
 #include <muster/job.h>
@@ -57,7 +57,7 @@ static int cancel_process(const struct call *call, struct muster_client *client,
     return each_print_process(call, process, "cancelled", muster_process_cancel(client, process));
 }
 
-/* All in one call: jobs that wait for one another can only go together. */
+/* All in one call, because jobs that wait for one another can only be cancelled together. */
 static int cancel_jobs(const struct call *call)
 {
     static const struct out_column columns[] = {{NULL, "cancelled", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};

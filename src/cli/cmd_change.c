@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster change: what a job has, while it is there. With several ids the same change is made to each, of which one that
- * refuses it is named.
+ * muster change: changes jobs while they exist. With several ids each job gets the same change; a job that refuses it
+ * is named.
  */
 #include <muster/job.h>
 #include <stdint.h>
@@ -84,7 +84,7 @@ static const struct opt options[] = {
     {.help = NULL},
 };
 
-/* What a list of signed texts means. */
+/* A list of texts with signs, sorted by sign. */
 struct signed_list {
     const char **added, **removed;
     size_t n_added, n_removed;

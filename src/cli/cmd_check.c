@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster check: looks through the namespace for what should not be there, a row for each find. What counts as damage, and
- * what can be put right, is the library's.
+ * muster check: looks for damage in the namespace and prints a row for each find. What counts as damage, and what can
+ * be repaired, is decided by the library.
  */
 #include <inttypes.h>
 

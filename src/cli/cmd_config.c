@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster config: the settings of the namespace or of a queue. What is asked for and what is set may stand side by side;
- * values are looked at before anything is set.
+ * muster config: the settings of the namespace or of a queue. One call may print some settings and set others; all
+ * values are checked before anything is set.
  */
 #include <inttypes.h>
 #include <muster/job.h>
@@ -69,7 +69,7 @@ static bool read_value(const char *operand, int64_t *value)
     return is_in_ms(operand) && text_read_span(&end, value) && !*end;
 }
 
-/* The exact name, which is in the operand before a `=`, as a string of its own. */
+/* Sets, unsets or prints one setting. */
 static int run_operand(const struct call *call, struct muster_client *client, const char *operand, void *arg)
 {
     (void)arg;

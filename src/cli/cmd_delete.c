@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster delete: a queue with all that waits in it. It asks nothing, for it may run in a script: who means it says --yes.
+ * muster delete: removes a queue with all that waits in it. It asks no question, because it may run in a script; --yes
+ * is the answer.
  */
 #include "client.h"
 #include "command.h"

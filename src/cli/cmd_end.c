@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster finish, give-back, retry, fail and extend: what the owner of a process says of it, by its id. It is for those
- * who hold a lease (`muster take`), but a worker's process can be ended in the same way.
+ * muster finish, give-back, retry, fail and extend: what the owner of a process says about it, by its id. They are for
+ * the holder of a lease (`muster take`), but a worker's process can be ended in the same way.
  */
 #include <muster/job.h>
 #include <stdint.h>

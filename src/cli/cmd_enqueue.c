@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster enqueue: tasks from the command line or from standard input. They go in batches that the library enqueues all
- * or none, so that after a failure it is known how many went before. The input is input.c's.
+ * muster enqueue: tasks from the command line or from standard input. They are sent in batches, of which the library
+ * enqueues all tasks or none: so after a failure it is known how many were enqueued. input.c reads the input.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 
 #define PROGRESS_SIZE 128
 
-/* An enqueueing under way: where to, and how far it came. */
+/* A run of the verb: where the tasks go, and how many went. */
 struct flow {
     const struct call *call;
     struct muster_client *client;
@@ -30,7 +30,7 @@ struct flow {
     uint64_t enqueued, existed, unsure, waiting;
 };
 
-/* How many of the first, or for the front of the last, of the tasks go in one batch. */
+/* How many tasks go in one batch: from the beginning, or from the end if they go to the front of the queue. */
 static size_t batch_size(const struct muster_bytes *tasks, size_t n, bool from_end)
 {
     size_t count = 0, bytes = 0;
@@ -54,7 +54,7 @@ static int enqueue_batch(struct flow *f, const struct muster_bytes *tasks, size_
     return err;
 }
 
-/* One by one; that one is there already keeps no other back. */
+/* One by one: a task that exists already does not stop the others. */
 static int enqueue_unique(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
     int err = MUSTER_OK;
@@ -69,8 +69,8 @@ static int enqueue_unique(struct flow *f, const struct muster_bytes *tasks, size
     return err;
 }
 
-/* To the front the last batch goes first: so each comes to lie before the one behind it. A request goes whole: what is
- * sent again must be cut as it was, and the library knows how. */
+/* For the front of the queue the last batch is sent first, so that each batch comes to stand before the one after it. A
+ * request is sent whole: if it is repeated it must be split as before, and only the library knows how. */
 static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
     int err = MUSTER_OK;
@@ -88,7 +88,7 @@ static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t 
     return err;
 }
 
-/* How far it came, for the end of a message. Of a request only Redis knows, and it need not be known. */
+/* How many tasks went, for the end of a message. For a request only Redis knows, and the user need not. */
 static const char *progress(const struct flow *f, char out[PROGRESS_SIZE])
 {
     if (f->options.request_id)
@@ -167,7 +167,7 @@ static void print_result(const struct flow *f)
         out_text("%" PRIu64 " enqueued, %" PRIu64 " waiting\n", f->enqueued, f->waiting);
 }
 
-/* That some were there already is what was asked for, and still something that a caller may want to know. */
+/* Tasks that exist already are no error for --unique, but a caller may want to know: hence the exit code. */
 static int print_unique(const struct flow *f)
 {
     char tasks[TEXT_NUMBER_SIZE];
@@ -215,7 +215,7 @@ static const struct opt options[] = {
     {.help = NULL},
 };
 
-/* Asking for the length first finds out whether there is a Redis before anything is read or in doubt. */
+/* The length is asked first: if there is no Redis, this shows before any input is read or any task is in doubt. */
 static int enqueue(struct flow *f)
 {
     const struct opt_value *own = f->call->own;

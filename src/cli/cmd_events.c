@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster events: what happens to jobs, as JSON lines, until it is told to stop. A signal may come at any time: it is held
- * back while a line is written, so that no line is cut off, and there is nothing else to put in order.
+ * muster events: prints what happens to jobs as JSON lines, until a signal ends it. The signal may come at any time. It
+ * is blocked while a line is written, so that no line is cut off; nothing else needs cleaning up.
  */
 #include <muster/job.h>
 #include <signal.h>

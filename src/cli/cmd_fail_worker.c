@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster fail-worker: declare a worker dead, whether it lives or not. For permanent workers that do not come back, and
- * for one whose handler hangs while its heartbeat goes on.
+ * muster fail-worker: declares a worker dead, whether it is alive or not. It is for permanent workers that do not come
+ * back, and for a worker whose handler hangs while its heartbeat goes on.
  */
 #include "client.h"
 #include "command.h"

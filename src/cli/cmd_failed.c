@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster failed: what is on the failed lists, as counts per group or entry by entry. Putting it back or forgetting it is
- * cmd_replay.c's.
+ * muster failed: the failed lists, as counts per group or entry by entry. cmd_replay.c puts entries back or removes
+ * them.
  */
 #include <stdint.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster job: all that is known of single jobs. One that does not exist is named, the others are told of all the same.
+ * muster job: everything known about single jobs. A job that does not exist is named, and the others are printed all
+ * the same.
  */
 #include <muster/job.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster jobs: how many jobs of a queue are in each state, the jobs of one state, tag or group of failures, or the tags
- * themselves.
+ * muster jobs: how many jobs of a queue are in each state, the jobs of one state, tag or group of failures, or the
+ * tags.
  */
 #include <ctype.h>
 #include <muster/job.h>
@@ -22,7 +22,7 @@ enum { QUEUE, STATE, TAG, GROUP, TRACKED, TAGS, COUNT, OFFSET };
 static struct out_column count_columns[] = {{"QUEUE", "queue", OUT_TEXT},
                                             MUSTER_JOB_STATES(STATE_COLUMN){NULL, NULL, OUT_TEXT}};
 
-/* Headings are in capitals, as those of all tables. */
+/* Headings are in capitals, as in all tables. */
 static void name_states(void)
 {
     static char headings[MUSTER_JOB_STATE_COUNT][16];

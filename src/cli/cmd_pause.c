@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster pause and muster resume: whether a queue hands anything out.
+ * muster pause and muster resume: whether tasks of a queue are handed out.
  */
 #include "client.h"
 #include "command.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster peek: the next tasks and jobs of a queue, which stay there. Raw, so that they can be piped on; who does not know what
- * is in them takes --json.
+ * muster peek: prints the next tasks and jobs of a queue, which stay there. They are printed raw, so that they can be
+ * piped on; --json is for tasks that may hold anything.
  */
 #include <muster/job.h>
 #include <stdint.h>
@@ -21,12 +21,12 @@ static const struct out_column columns[] = {
 enum part { BEFORE_TASKS, AFTER_TASKS };
 
 /*
- * A look that goes through a queue: jobs before the tasks, the tasks, jobs after them. Only one list can be read at a time,
- * so the jobs are read twice.
+ * One pass through a queue: jobs before the tasks, the tasks, jobs after them. Only one list can be read at a time, so
+ * the jobs are read twice.
  *
- *   part      the jobs that count now
- *   position  of what comes next
- *   from, to  the positions to show; `to` is not shown any more
+ *   part      which jobs are being read
+ *   position  the position of the next entry
+ *   from, to  the first position to print, and the first not to print any more
  */
 struct peeking {
     bool json;
@@ -34,7 +34,7 @@ struct peeking {
     uint64_t position, from, to;
 };
 
-/* Returns non-zero once nothing more is to be shown. */
+/* Returns non-zero if nothing more is to be printed. */
 static int print(struct peeking *p, const char *job, const void *data, size_t len)
 {
     const struct out_cell cells[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster ps: the processes, which are the tasks in the hands of workers and under leases, a row each.
+ * muster ps: a row for each process, which is a task that a worker or a lease holds.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster put: one job. Its data come from the command line or, whole, from standard input; what it is to be else is in
- * options, of which those not given mean the library's defaults, or with --replace what the job has.
+ * muster put: one job. Its data comes from the command line or, whole, from standard input; the rest are options. An
+ * option that is not given means the library's default, or with --replace what the job has.
  */
 #include <errno.h>
 #include <limits.h>
@@ -94,7 +94,7 @@ static int check_options(const struct call *call)
     return EXIT_DONE;
 }
 
-/* A number that was given: 0 is meant, then. */
+/* For the library, 0 means "not given"; a 0 that was given is MUSTER_ZERO. */
 static int64_t number_of(const struct opt_value *value)
 {
     return value->set && value->number == 0 ? MUSTER_ZERO : value->number;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster queues: the queues of the namespace with what is in them, a row each.
+ * muster queues: a row for each queue of the namespace.
  */
 #include "command.h"
 #include "list.h"

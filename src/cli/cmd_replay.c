@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster replay and muster drop: failed tasks back into their queue, or gone for good. Which ones must be said: nothing is
- * put back or forgotten for want of an operand. They choose alike, and differ in one call and one word.
+ * muster replay and muster drop: failed tasks go back to their queue, or are removed for good. Both need an explicit
+ * choice, so that nothing happens by a forgotten operand. They differ in one call and one word.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 typedef int move_fn(struct muster_client *client, const struct muster_failed_filter *filter, uint64_t *n);
 
-/* What is done with entries, and with how many it was. */
+/* What is done with the entries, and with how many it was done. */
 struct move {
     move_fn *fn;
     const char *word;
@@ -106,7 +106,7 @@ static void print_moved(const struct call *call, const struct move *move)
         out_text("%s: %" PRIu64 " %s\n", queue, move->n, move->word);
 }
 
-/* Of single entries those that could be moved are told of, whatever became of the others. */
+/* With single entries, those that could be moved are counted, even if others failed. */
 static int run(const struct call *call, move_fn *fn, const char *word)
 {
     struct move move = {fn, word, 0};

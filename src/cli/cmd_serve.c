@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster serve: a Redis fit for a queue, in the foreground, for as long as this runs. This file watches over it; where
- * it lives is serve_place.c's, with which settings serve_redis.c's.
+ * muster serve: runs a Redis fit for a queue in the foreground, until it is told to stop. This file watches the Redis;
+ * serve_place.c prepares its directory and addresses, serve_redis.c its settings.
  *
- * All signals that matter are blocked from before the first directory is made, and waited for: so none can leave a
- * directory or a Redis behind.
+ * All signals that matter are blocked before the first directory is made, and are only waited for: so no signal can
+ * leave a directory or a Redis behind.
  */
 #include <errno.h>
 #include <muster/client.h>
@@ -44,13 +44,13 @@ static const struct opt options[] = {
 
 /* ---- the child ---- */
 
-/* A Redis under watch. */
+/* A Redis that is watched. */
 struct watch {
     const struct call *call;
     const struct place *place;
     sigset_t signals;
     pid_t pid;
-    int status; /* of a child that has ended */
+    int status; /* its exit status, once it has ended */
 };
 
 enum what { NOTHING, ASKED_TO_STOP, HAS_ENDED };
@@ -62,7 +62,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The next signal, or after `limit_ms` NOTHING; -1: no limit. */
+/* Waits for the next signal; returns NOTHING after `limit_ms`. -1: no limit. */
 static enum what wait_signal(struct watch *w, int limit_ms)
 {
     const struct timespec limit = {.tv_sec = limit_ms / 1000, .tv_nsec = limit_ms % 1000 * 1000000L};
@@ -72,7 +72,7 @@ static enum what wait_signal(struct watch *w, int limit_ms)
     return signo > 0 ? ASKED_TO_STOP : NOTHING;
 }
 
-/* A second wish to stop is one to stop at once. */
+/* A second signal to stop means: at once. */
 static int stop_redis(struct watch *w)
 {
     enum what what = NOTHING;
@@ -100,7 +100,7 @@ static int report_end(const struct watch *w)
 
 /* ---- from start to end ---- */
 
-/* Does it take connections? Any answer but "not yet" will do. */
+/* Does Redis take connections? Any answer but "not yet" means yes. */
 static bool is_answering(struct muster_client *client)
 {
     uint64_t waiting;
@@ -108,7 +108,7 @@ static bool is_answering(struct muster_client *client)
     return err != MUSTER_E_CONN && err != MUSTER_E_TIMEOUT && err != MUSTER_E_BUSY;
 }
 
-/* Returns NOTHING when it is ready, and also when the time is over: then `*is_ready` is false. */
+/* Returns NOTHING when Redis is ready, and also when the time is over, with `*is_ready` false. */
 static enum what wait_ready(struct watch *w, struct muster_client *client, bool *is_ready)
 {
     const struct opt_value *timeout = &w->call->common[OPT_TIMEOUT];
@@ -183,7 +183,7 @@ static int start(struct watch *w, const sigset_t *mask)
 
 /* ---- the verb ---- */
 
-/* Under nohup(1) a hang-up is none. */
+/* Under nohup(1) a hang-up is ignored. */
 static void block_signals(sigset_t *signals, sigset_t *old)
 {
     static const int stops[] = {SIGTERM, SIGINT, SIGHUP};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster stats: what happened to jobs on one day, a row for each queue; of a single queue also how long jobs waited and
- * ran, in classes of time.
+ * muster stats: what happened to jobs on one day, a row for each queue. For a single queue also histograms of how long
+ * jobs waited and ran.
  */
 #include <muster/job.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static int add_row(struct out_table *table, const char *queue, const struct must
     return out_row(table, cells);
 }
 
-/* ---- classes of time, for people ---- */
+/* ---- the histograms, for people ---- */
 
 static void print_classes(const struct muster_stats *stats)
 {
@@ -114,7 +114,7 @@ static void print_classes(const struct muster_stats *stats)
 
 /* ---- which day, which queues ---- */
 
-/* Yesterday is the day before Redis' today. */
+/* "yesterday" is the day before today by the clock of Redis, so that is asked first. */
 static int get_stats(const struct call *call, struct muster_client *client, const char *queue, struct muster_stats *out)
 {
     const char *text = call->own[DAY].text;

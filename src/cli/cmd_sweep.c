@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster sweep: give back the tasks of dead workers, and of leases that lapsed, now. Every worker does so by itself; this is
- * for when none is left.
+ * muster sweep: gives back the tasks of dead workers and of lapsed leases, now. Every worker does this by itself; the
+ * verb is for when no worker is left.
  */
 #include "client.h"
 #include "command.h"

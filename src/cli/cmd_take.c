@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster take: tasks under a lease, for whoever works without being a worker: a shell script, or a person. What is taken
- * and could not be printed is given back at once, for nobody would know its id.
+ * muster take: tasks under a lease, for scripts and people that are no workers. A task that could not be printed is
+ * given back at once, because nobody knows the id of its process.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static const struct opt options[] = {
     {.help = NULL},
 };
 
-/* What was taken on its way out; `unseen`: ids of what could not be printed. */
+/* Taken tasks on their way out. `unseen`: the ids of processes that could not be printed. */
 struct taking {
     struct out_table table;
     char *unseen[MUSTER_LEASE_TAKE_MAX];
@@ -54,7 +54,7 @@ static void print_raw(const struct muster_process_info *process)
     out_bytes("\n", 1);
 }
 
-/* Written row by row, so that it is known of each whether it got out. */
+/* Each row is flushed, so that it is known of each whether it was printed. */
 static int print_taken(const struct muster_process_info *process, void *arg)
 {
     struct taking *t = arg;
@@ -67,7 +67,7 @@ static int print_taken(const struct muster_process_info *process, void *arg)
     return 0;
 }
 
-/* The last one first: so they come to lie as they did. One that is lost by now needs nothing. */
+/* The last one first, which restores their order. A process that is lost by now needs nothing. */
 static void give_back_unseen(struct taking *t, struct muster_client *client)
 {
     while (t->n_unseen > 0) {

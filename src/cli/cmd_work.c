@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster work: a worker that runs a command for each task, or prints the tasks. Here are its options, its life and the
- * signals that end it; how a command is run and what its exit status means is the library's, printing is work_print.c's.
+ * muster work: a worker that runs a command for each task, or prints the tasks. This file has its options, its start
+ * and end, and its signals. The library runs the commands and reads their exit status; work_print.c prints.
  */
 #include <muster/client.h>
 #include <muster/worker.h>
@@ -14,7 +14,7 @@
 #include "complain.h"
 #include "work_print.h"
 
-/* ---- signals: what a handler can reach ---- */
+/* ---- signals: their handlers can only reach globals ---- */
 
 static struct muster_worker *worker;
 static int drain_ms;
@@ -60,7 +60,7 @@ static void set_timer(int64_t ms)
 
 /* ---- events ---- */
 
-/* What standard error gets to read; an event without words here is not mentioned. */
+/* The words for an event on standard error. An event without words is not mentioned. */
 static const char *const event_texts[] = {
     [MUSTER_EVENT_STARTED] = "takes tasks",
     [MUSTER_EVENT_DOUBT] = "no heartbeat was confirmed within the ttl, starts nothing until one is",
@@ -74,7 +74,7 @@ static const char *const event_texts[] = {
     [MUSTER_EVENT_STOPPED] = NULL,
 };
 
-/* What is said of a process that is told to stop; the other reasons have an event of their own. */
+/* The words for a process that is told to stop. The reasons without words have an event of their own. */
 static const char *const stop_texts[] = {
     [MUSTER_STOP_CANCELLED] = "cancelled, is told to stop",
     [MUSTER_STOP_LIMIT] = "past --limit, is told to stop",
@@ -88,7 +88,7 @@ static const char *text_of(const struct muster_event *e)
     return e->type < sizeof event_texts / sizeof *event_texts ? event_texts[e->type] : NULL;
 }
 
-/* Both connections break in one outage, which is told once. */
+/* What was said already. In one outage both connections break, but it is said once. */
 struct story {
     const struct call *call;
     bool was_started, is_down;
@@ -103,7 +103,7 @@ static void on_event(struct muster_worker *w, const struct muster_event *e, void
         set_timer(0);
     }
     bool is_news = e->type != MUSTER_EVENT_DOWN || !s->is_down;
-    /* Denied from the beginning is the end, which run() reports. */
+    /* A denial before the start ends the worker, and run() reports it. */
     if (e->type == MUSTER_EVENT_DOWN && e->err == MUSTER_E_DENIED && !s->was_started)
         is_news = false;
     if (e->type == MUSTER_EVENT_DOWN || e->type == MUSTER_EVENT_UP)
@@ -121,7 +121,7 @@ static const struct {
     enum muster_outcome outcome;
 } on_limits[] = {{"fail", MUSTER_FAIL}, {"retry", MUSTER_RETRY}, {"give-back", MUSTER_GIVE_BACK}};
 
-/* -1: there is none of this name. */
+/* Returns -1 if there is no such end. */
 static int find_on_limit(const char *name)
 {
     for (size_t i = 0; i < sizeof on_limits / sizeof *on_limits; i++)
@@ -242,7 +242,7 @@ static int check_options(const struct call *call)
     return EXIT_DONE;
 }
 
-/* ---- the worker's life ---- */
+/* ---- start and end ---- */
 
 static int make_worker(const struct call *call, struct story *story)
 {
@@ -283,7 +283,7 @@ static int serve_queues(const struct call *call, struct printer *printer)
     return err;
 }
 
-/* The words for an end that was not asked for. */
+/* Explains an end that nobody asked for. */
 static int report_end(const struct call *call, int err, bool was_serving)
 {
     if (too_late) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster workers: the registered workers, a row each. A time since is printed, not the time at which: only Redis' clock
- * is the same for all of them.
+ * muster workers: a row for each registered worker. It prints for how long a worker was not heard, instead of a point
+ * in time, because hosts' clocks differ: only the clock of Redis is the same for all of them.
  */
 #include "command.h"
 #include "list.h"

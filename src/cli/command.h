@@ -2,8 +2,8 @@
  *
  * What a verb of the command is, and what it is called with.
  *
- * Each verb is one const struct; verbs.h lists them all. Names, numbers, durations and the URL are checked before `run` is
- * called, so `run` only has to check what its options mean together.
+ * Each verb is one const struct; verbs.h lists them all. Names, numbers, durations and the URL are checked before `run`
+ * is called, so `run` only has to check what its options mean together.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
@@ -20,18 +20,18 @@ struct call;
 
 struct command {
     const char *name, *operands, *summary;
-    const char *about;    /* what --help says beyond the summary; NULL: nothing */
+    const char *about;    /* what --help says after the summary; NULL: nothing */
     const char *examples; /* lines, each ends in a newline */
     const struct opt *options;
     size_t min_operands, max_operands;
-    size_t n_queues; /* so many of the first operands are names of queues */
+    size_t n_queues; /* how many of the first operands are names of queues */
     bool takes_command;
     int (*run)(const struct call *call);
 };
 
 /*
- *   own, common  values of command->options and opt_common, by index
- *   rest         the command behind `--`, NULL at its end; NULL: there was no `--`
+ *   own, common  the values of command->options and of opt_common, by index
+ *   rest         the command after `--`, ended by NULL; NULL if there was no `--`
  */
 struct call {
     const struct command *command;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One table turns the library's errors into exit codes and advice. The place of the Redis comes from the library's own
- * words, which hold no password; the URL, which may, is never printed.
+ * Complaints on standard error. One table turns the library's errors into exit codes and advice. A message takes the
+ * address of Redis from the library's words, which hold no password; the URL may hold one, and is never printed.
  */
 #include "complain.h"
 
@@ -38,15 +38,15 @@ int complain_usage(const struct call *call, const char *format, ...)
 /* ---- errors of the library ---- */
 
 /*
- *   what    said before the library's words, where they do not say it; NULL: nothing
- *   advice  what to do next; NULL: nothing helps but another wish
+ *   what    printed before the library's words, where these do not say it; NULL: nothing
+ *   advice  what to do next; NULL: there is no general advice
  */
 struct meaning {
     int exit;
     const char *what, *advice;
 };
 
-/* By the error's number with its sign turned. */
+/* The index is the error's number without its sign. */
 static const struct meaning meanings[] = {
     [-MUSTER_OK] = {EXIT_DONE, NULL, NULL},
     [-MUSTER_E_NOMEM] = {EXIT_FAILED, NULL, "free some memory and try again"},

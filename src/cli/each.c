@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Goes through operands one by one. Each has its own request and its own line: so it is known of each whether it was
- * done, also when the connection breaks in between.
+ * Each operand has its own request and its own line. So it is known of each operand whether it was done, even if the
+ * connection breaks in between.
  */
 #include "each.h"
 
@@ -16,17 +16,17 @@
 #include "parse.h"
 #include "text.h"
 
-/* Enough for any process; of a task the beginning. */
+/* Enough for any process id; a longer task is cut off. */
 #define OPERAND_COLUMNS 300
 
-/* Would another operand, or another try at once, do better? */
+/* Would every other operand fail, too? */
 static bool is_general(int err)
 {
     return err != MUSTER_OK && err != MUSTER_E_LOST && err != MUSTER_E_STATE && err != MUSTER_E_NOT_FOUND &&
            err != MUSTER_E_REDIS;
 }
 
-/* Do these words have it, in quotes? */
+/* Do these words name the operand, in quotes? */
 static bool is_named(const char *words, const char *operand)
 {
     size_t len = strlen(operand);
@@ -94,7 +94,7 @@ int each_print_process(const struct call *call, const char *process, const char 
 
 /* ---- queues ---- */
 
-/* Collected first: a callback of the library must not use its client. */
+/* The names are collected first, because a callback of the library must not use its client. */
 struct names {
     char **names;
     size_t n;

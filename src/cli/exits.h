@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How the command ends: the one list of exit codes, from which help prints them, too.
+ * The exit codes of the command. Help prints them from this list, too.
  */
 #ifndef CLI_EXITS_H
 #define CLI_EXITS_H

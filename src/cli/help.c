@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lays out help. It knows no verb and no option: what it prints is in their tables.
+ * Lays out help. It knows no verb and no option: all that it prints is in their tables.
  */
 #include "help.h"
 

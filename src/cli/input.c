@@ -21,7 +21,7 @@ static void make_room(struct input *in)
     in->data = need(realloc(in->data, in->size));
 }
 
-/* One read(2); returns what it returned. */
+/* Reads once, and returns what read(2) returned. */
 static ssize_t read_some(struct input *in)
 {
     make_room(in);
@@ -38,7 +38,7 @@ static ssize_t read_some(struct input *in)
     return n;
 }
 
-/* Reads until there is something to give out, or for `at_once` all. Stops early at a task that is too long already. */
+/* Reads until a task is complete, or with `at_once` everything. Stops early at a task that is too long already. */
 static bool fill(struct input *in)
 {
     ssize_t n = 1;

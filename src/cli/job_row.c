@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What of a job is shown, and how: one list of cells, for the row of a list and for the record. A number that a job
- * has not, such as a due time, is null in JSON; a text that it has not is not there.
+ * Which fields of a job are shown, and how: one list of cells, for the row and for the record. A number that a job does
+ * not have, such as a due time, is null in JSON; a text that it does not have is left out.
  */
 #include "job_row.h"
 
@@ -68,7 +68,7 @@ static int64_t number_or_none(int64_t number)
     return number > 0 ? number : -1;
 }
 
-/* `backoff` is the text of the job's. */
+/* `backoff` is the job's backoff as text. */
 static void fill(struct out_cell *cells, const struct muster_job *job, const char *backoff)
 {
     bool is_recurring = job->state == MUSTER_JOB_RECURRING;

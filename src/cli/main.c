@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command `muster`: finds the verb, prints help, and checks that standard output could be written. What a verb does is
- * in its own file.
+ * The command `muster`: finds the verb, prints help, and checks that standard output could be written. What a verb does
+ * is in its own file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -100,8 +100,8 @@ static int dispatch(int argc, char **argv)
 
 /* ---- the process ---- */
 
-/* A file or connection that is opened later must not get the number of a standard stream that was closed, for then
- * output would go there. Opened the wrong way round, the stream still fails as a closed one does. */
+/* If a standard stream is closed, a file or connection that is opened later must not get its number, because output
+ * would go there. /dev/null is opened in the wrong direction, so that the stream still fails like a closed one. */
 static void hold_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -109,14 +109,15 @@ static void hold_standard_streams(void)
             (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* A closed pipe is to be an error of the write; and children are to be waited for, whatever this process inherited. */
+/* Writing to a closed pipe must fail instead of ending the process, and children must be waited for, whatever signal
+ * settings this process inherited. */
 static void set_signals(void)
 {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGCHLD, SIG_DFL);
 }
 
-/* A reader that has gone away knows why; any other failure is worth a line. */
+/* If the reader has gone away (EPIPE), nobody needs a message; any other failure gets a line. */
 static int check_output(void)
 {
     if (out_flush() == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Without memory the command cannot even say what it was about to do: one place ends it.
+ * If memory runs out the command cannot even say what it was about to do, so it ends here.
  */
 #include "need.h"
 

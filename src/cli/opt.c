@@ -34,7 +34,7 @@ const struct opt opt_common[] = {
     {.help = NULL},
 };
 
-/* What holds for a group holds for the name of a queue. */
+/* The names of groups have the same rules as the names of queues. */
 const char *opt_check_group(const char *text)
 {
     return muster_queue_check(text) ? "a group has 1 to 200 bytes and no control characters" : NULL;

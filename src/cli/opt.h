@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options: one table per verb and one for what every verb takes. Parsing, checking, help and the messages about wrong
- * use are all made from these tables.
+ * Options: one table for each verb, and one for the options that every verb takes. Parsing, checks, help and the
+ * messages about wrong usage all come from these tables.
  */
 #ifndef CLI_OPT_H
 #define CLI_OPT_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* No table is longer than this, its end included. */
+/* The greatest length of a table, its end included. */
 #define OPT_LIMIT 16
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
@@ -21,17 +21,17 @@ enum opt_kind {
     OPT_INTEGER,  /* a number that may be negative */
     OPT_DURATION, /* ms */
     OPT_STRING,
-    OPT_LIST /* a string; given more than once, each counts */
+    OPT_LIST /* a string that may be given more than once */
 };
 
 /*
  *   name, letter  `--name` and `-letter`; one of them may be missing
- *   argument      what help calls the argument; NULL for a flag
- *   help          one line; NULL marks the table's end
- *   fallback      what holds when the option is not given; NULL: nothing
- *   env           an environment variable that stands in for the option; NULL: none
- *   min, max      of numbers and durations
- *   check         of strings, each of a list: what is wrong with one, NULL if nothing is
+ *   argument      the argument's name in help; NULL for a flag
+ *   help          one line; NULL marks the end of the table
+ *   fallback      the value if the option is not given; NULL: none
+ *   env           an environment variable that replaces the option; NULL: none
+ *   min, max      the range of numbers and durations
+ *   check         for strings, and each string of a list: returns what is wrong with it, or NULL
  */
 struct opt {
     const char *name;
@@ -42,8 +42,8 @@ struct opt {
     const char *(*check)(const char *text);
 };
 
-/* `set`: it was given, as an option or in the environment. Without that the fallback's value is here, or 0 and NULL.
- * `texts`, n_texts of them: of a list. */
+/* `set`: it was given, as an option or in the environment. If not, the value is the fallback's, or 0 and NULL. A list
+ * has its `n_texts` strings in `texts`. */
 struct opt_value {
     bool set;
     int64_t number;

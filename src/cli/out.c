@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes standard output. A table is held back a block of rows at a time, so that its columns are as wide as they need
- * to be while memory stays bounded; JSON goes out row by row.
+ * Writes standard output. A table is held back in blocks of rows: so its columns are as wide as they need to be, and
+ * memory stays bounded. JSON is written row by row.
  */
 #include "out.h"
 
@@ -21,11 +21,11 @@
 #define BLOCK_ROWS 1000
 #define COLUMNS_MAX 16
 #define GAP 2
-/* How much of a task a table shows where there is no terminal to fit it into, and at least in a narrow one. */
+/* How much of a task a table shows if there is no terminal, and how much at least in a narrow one. */
 #define BYTES_COLUMNS 60
 #define BYTES_COLUMNS_MIN 20
 #define NOTE_COLUMNS 30
-/* How wide the names of the lines of one thing are. */
+/* The width of the names in out_record(). */
 #define FIELD_WIDTH 11
 
 static int write_error;
@@ -71,7 +71,7 @@ static void add(cJSON *object, const char *key, cJSON *item)
         need(NULL);
 }
 
-/* cJSON wants a NUL at the end, which a task need not have. */
+/* cJSON needs a NUL at the end, which a task may lack. */
 static cJSON *json_string(const char *text, size_t len, bool is_base64)
 {
     char *copy = is_base64 ? text_base64(text, len) : need(strndup(text, len));
@@ -267,8 +267,8 @@ static void print_cell(const struct out_column *column, const char *text, size_t
     int pad = (int)(width - text_columns(text));
     bool is_number = column->kind == OUT_COUNT || column->kind == OUT_INTEGER || column->kind == OUT_REAL;
     int before = is_number ? pad : 0;
-    int behind = is_last ? 0 : pad - before + GAP;
-    out_text("%*s%s%*s%s", before, "", text, behind, "", is_last ? "\n" : "");
+    int after = is_last ? 0 : pad - before + GAP;
+    out_text("%*s%s%*s%s", before, "", text, after, "", is_last ? "\n" : "");
 }
 
 static void print_row(const struct out_column *const *shown, char *const *texts, const size_t *widths, size_t n)
@@ -277,7 +277,7 @@ static void print_row(const struct out_column *const *shown, char *const *texts,
         print_cell(shown[i], texts ? texts[i] : shown[i]->heading, widths[i], i + 1 == n);
 }
 
-/* The columns with a heading, in `shown`. */
+/* Puts the columns with a heading into `shown`, and returns their number. */
 static size_t columns_shown(const struct out_table *t, const struct out_column *shown[COLUMNS_MAX])
 {
     size_t n = 0;
@@ -287,7 +287,7 @@ static size_t columns_shown(const struct out_table *t, const struct out_column *
     return n;
 }
 
-/* The last column gets what the others leave of the terminal. */
+/* The last column gets the room that the others leave in the terminal. */
 static void fit_last(struct out_table *t, const size_t *widths, size_t n)
 {
     size_t room = terminal_columns(), used = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Takes a command line apart with getopt_long and checks each value where it is read: a wrong one is found before
+ * Parses a command line with getopt_long and checks each value where it is read, so that a wrong one is found before
  * anything is connected to. What options mean together is the verb's business.
  */
 #include "parse.h"
@@ -17,7 +17,7 @@
 #include "text.h"
 
 #define LABEL_SIZE 40
-/* So much of a wrong operand is repeated. */
+/* How much of a wrong operand a message repeats. */
 #define OPERAND_COLUMNS 60
 
 /* ---- values ---- */
@@ -53,8 +53,8 @@ static void add_text(struct opt_value *v, const char *text)
     v->texts[v->n_texts++] = text;
 }
 
-/* `label` is how a message calls the place that the text is from. The text of a string is not repeated in a message:
- * it may be a URL with a password. */
+/* `label` is the name that a message gives to the source of the text. A message does not repeat the text of a string,
+ * because it may be a URL with a password. */
 static int set_value(const struct call *call, const struct opt *o, struct opt_value *v, const char *label,
                      const char *text)
 {
@@ -91,7 +91,7 @@ static int set_from_environment(const struct call *call, const struct opt *table
 
 /* ---- the command line ---- */
 
-/* getopt_long's number of an option that has a name: above all letters, the verb's own first. */
+/* The numbers that getopt_long gets for options with names: above all letters, the verb's own options first. */
 #define NAMED 256
 
 struct scanner {
@@ -116,7 +116,7 @@ static void add_table(struct scanner *s, const struct opt *table, int number)
     }
 }
 
-/* The option behind getopt_long's answer, a letter or a number; NULL if there is none. */
+/* The option that getopt_long's answer means, a letter or a number; NULL if there is none. */
 static const struct opt *find(struct call *call, int code, struct opt_value **value)
 {
     *value = NULL;
@@ -141,7 +141,7 @@ static const char *label_of(char out[LABEL_SIZE], const struct opt *o)
     return out;
 }
 
-/* getopt_long takes beginnings of names, too, and answers the same for an ambiguous one as for an unknown one. */
+/* getopt_long accepts the beginning of a name, too, but does not tell an ambiguous beginning from an unknown name. */
 static bool is_beginning(const struct scanner *s, const char *word)
 {
     size_t len = strcspn(word, "=");
@@ -176,8 +176,8 @@ static int take_option(struct call *call, int code)
 }
 
 /*
- * Operands and options in any order: with a leading '-' getopt_long hands out operands as they come, so that the first
- * `--` is known from where it stops, and POSIXLY_CORRECT changes nothing.
+ * Operands and options may come in any order. With a leading '-' in the letters, getopt_long returns operands as they
+ * come: so it stops at the first `--`, and POSIXLY_CORRECT changes nothing.
  */
 static int scan(struct scanner *s, int argc, char **argv)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the words of a command line to a struct call.
+ * Makes a struct call from the words of a command line.
  */
 #ifndef CLI_PARSE_H
 #define CLI_PARSE_H
@@ -8,16 +8,16 @@
 #include "command.h"
 
 /*
- * Take the words behind the verb apart. `argv[0]` is the verb; argv's memory is used for the operands. With --help or
- * --version nothing else is checked. Returns 0, or after a line about it EXIT_USAGE. Whatever it returns, parse_clear()
- * frees what the lists needed.
+ * Parse the words after the verb, which is `argv[0]`. The operands are kept in argv's memory. With --help or --version
+ * nothing else is checked. Returns 0, or EXIT_USAGE after printing what is wrong. In either case parse_clear() must be
+ * called, which frees the lists.
  */
 int parse_words(struct call *call, int argc, char **argv);
 void parse_clear(struct call *call);
 
 /*
- * Check `n` operands from `first` on (or as many as there are); `what` is what help calls them, `check` as in struct opt.
- * Returns 0, or after a line about the first wrong one EXIT_USAGE.
+ * Check up to `n` operands from `first` on. `what` is their name in help; `check` is as in struct opt. Returns 0, or
+ * EXIT_USAGE after a line about the first wrong one.
  */
 int parse_check_operands(const struct call *call, size_t first, size_t n, const char *what,
                          const char *(*check)(const char *text));

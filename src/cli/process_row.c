@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What of a process is shown, and how. Its start and its lease's end are points in time by Redis' clock; an age against
- * the local clock would be wrong on another host.
+ * Which fields of a process are shown, and how. The start and the end of its lease are points in time by the clock of
+ * Redis; an age by the local clock would be wrong on another host.
  */
 #include "process_row.h"
 
@@ -22,7 +22,7 @@ const struct out_column process_row_columns[] = {
     {NULL, NULL, OUT_TEXT},
 };
 
-/* The token as everybody writes it, which is the middle part of the process' id. */
+/* The token in its usual form, which is the middle part of the process id. */
 static void copy_token(char *out, size_t size, const char *id)
 {
     const char *token = strchr(id, ':');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prepares and clears the place of a Redis. Two of them on one directory would ruin each other's data, so the log is
- * locked, by a lock that the Redis inherits with its output: it holds as long as either lives. A Redis takes the path
- * of its socket without looking what is there; so that is looked at here.
+ * Prepares and cleans up the place of a Redis. Two of them in one directory would ruin each other's data, so the log is
+ * locked. Redis inherits this lock with its output, so the lock holds while either of the two lives. Redis takes over
+ * the path of its socket without a check, so the check is here.
  */
 #include "serve_place.h"
 
@@ -61,7 +61,7 @@ static int named_directory(const struct call *call, struct place *place, const c
     return cannot_use(call, dir);
 }
 
-/* A relative XDG_DATA_HOME does not count, says the specification. */
+/* The specification says that a relative XDG_DATA_HOME must be ignored. */
 static int default_directory(const struct call *call, struct place *place)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
@@ -102,7 +102,7 @@ static int open_log(const struct call *call, struct place *place)
     return EXIT_FAILED;
 }
 
-/* ---- where it listens ---- */
+/* ---- its addresses ---- */
 
 static int check_port(const struct call *call, int port)
 {
@@ -146,7 +146,7 @@ static int check_socket(const struct call *call, const char *path)
     return is_taken ? EXIT_FAILED : EXIT_DONE;
 }
 
-/* The path as it is seen from everywhere: its directory must be there already. */
+/* Makes the path absolute, so that it is the same from every directory. Its parent directory must exist. */
 static int set_socket(const struct call *call, struct place *place, const char *path)
 {
     char parent[PATH_MAX] = ".", real[PATH_MAX];
@@ -165,7 +165,7 @@ static int set_socket(const struct call *call, struct place *place, const char *
     return EXIT_FAILED;
 }
 
-/* What a shell or a URL might take for something else is escaped. */
+/* Characters with a meaning in a shell or a URL are escaped. */
 static void set_url(struct place *place)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-";

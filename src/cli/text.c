@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Turns bytes and times into text for people and for JSON. Tasks and names come from anywhere, so what a terminal
- * would obey is escaped here; which of the forms is wanted is the caller's choice.
+ * Turns bytes and times into text for people and for JSON. Tasks and names may come from anyone, so whatever would
+ * control a terminal is escaped here. The caller chooses the form.
  */
 #include "text.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- UTF-8 ---- */
 
-/* The length of the character at `s`, or 0 if that is none: cut off, overlong, a surrogate, beyond U+10FFFF. */
+/* The length of the character at `s`, or 0 if it is invalid: cut off, overlong, a surrogate, or beyond U+10FFFF. */
 static size_t utf8_len(const unsigned char *s, size_t left)
 {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -65,9 +65,9 @@ void text_cut(char *text, size_t columns)
     memcpy(last, ELLIPSIS, sizeof ELLIPSIS);
 }
 
-/* ---- what a terminal may get ---- */
+/* ---- safe for a terminal ---- */
 
-/* U+0080 to U+009F are controls, too: 8-bit terminals obey them. */
+/* U+0080 to U+009F are control characters, too: 8-bit terminals obey them. */
 static bool is_plain(const unsigned char *s, size_t len)
 {
     if (len == 1)
@@ -187,7 +187,7 @@ const char *text_day(char out[TEXT_DAY_SIZE], int64_t day)
     return out;
 }
 
-/* What does not come back as it was is no day: 2026-02-30, 2026-1-1. */
+/* A text that does not come back unchanged is no day: 2026-02-30, 2026-1-1. */
 bool text_read_day(const char *text, int64_t *day)
 {
     struct tm tm = {0};

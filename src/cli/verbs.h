@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one list of verbs. It makes their declarations and main.c's table, and with that the overview of `muster help`,
- * which the tests walk. Each verb is a struct command cmd_NAME, in a file cmd_*.c of its own or in that of a sibling.
+ * The one list of verbs. It makes their declarations and the table in main.c, and so the overview of `muster help`,
+ * which the tests go through. Each verb is a struct command cmd_NAME in a file cmd_*.c; a file may have several.
  */
 #ifndef CLI_VERBS_H
 #define CLI_VERBS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints a task and finishes it once it is written. Printing runs in the worker's loop, where waiting for a slow reader
- * would cost the heartbeats and with them the registration: so it waits a little, then gives the task back to the front
- * of its queue, from where it comes again, or goes to another worker.
+ * Prints a task and finishes it once it is written. This runs in the worker's loop: waiting for a slow reader would
+ * delay the heartbeats, and the worker would lose its registration. So it waits for a short time only, then gives the
+ * task back to the front of its queue, where this or another worker takes it again.
  */
 #include <muster/job.h>
 #include <poll.h>
