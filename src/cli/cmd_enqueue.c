@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster enqueue: tasks from the command line or from standard input. They are sent in batches, of which the library
- * enqueues all tasks or none: so after a failure it is known how many were enqueued. input.c reads the input.
+ * muster enqueue: tasks from the command line or from standard input. They are sent in batches. The library
+ * enqueues all tasks of a batch or none, so after a failure it is known how many were enqueued.
+ * input.c reads the input.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -30,6 +30,8 @@ struct command {
 };
 
 /*
+ * A verb as it was called.
+ *
  *   own, common  the values of command->options and of opt_common, by index
  *   rest         the command after `--`, ended by NULL; NULL if there was no `--`
  */

@@ -37,7 +37,10 @@ struct input {
     bool ended;
 };
 
+/* Read on, and set `tasks` and `n` to the next tasks. */
 enum input_state input_next(struct input *in);
+
+/* Free what input_next() allocated. */
 void input_clear(struct input *in);
 
 #endif

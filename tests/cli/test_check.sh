@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 #
 # muster check. Proves:
-#  1. no damage: nothing on standard output, a line on standard error, status 0; so it is with all kinds of state
-#  2. a set that is nobody's: a row with its key, status 1, nothing changed; --repair puts its task back, status 0, and
-#     then there is no damage
-#  3. what is left to people stays, with status 1, also with --repair; the other finds are repaired all the same
-#  4. JSON has a row each
-#  5. another namespace on the same Redis is not looked at
+#  1. no damage: nothing on standard output, a line on standard error, status 0; also with tasks in every state
+#  2. a set that belongs to no worker: a row with its key, status 1, nothing changed; --repair puts its task back, with
+#     status 0, and then there is no damage
+#  3. damage that only people can repair stays, with status 1, even with --repair; other finds are repaired
+#  4. JSON has a row for each find
+#  5. another namespace on the same Redis is left alone
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 #
 # muster jobs and muster change. Proves:
-#  1. counts per state, of all queues or one; nothing there: the headings as text
+#  1. counts per state, of all queues or one; without any job: the headings as text
 #  2. the jobs of a state, tag, group of failures, or tracked, in their order, with -n and --offset; the tags by use
-#  3. change: priority, tags, what it waits for, queue, tracking, a line of history, interval, data; several ids
-#  4. what a state does not allow is refused and nothing is changed: status 1; no such job: status 3; a circle: status 2
+#  3. change: priority, tags, the jobs it waits for, queue, tracking, a line of history, interval, data; several ids
+#  4. a change that the state does not allow is refused as a whole: status 1; no such job: status 3; a circle: status 2
 #  5. wrong use: status 2
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -23,7 +23,7 @@ has() {
         grep -qE -- "$pattern" out || fail "$1 lacks $pattern: $(cat out)"
     done
 }
-# check_ids IDS OPTION...: what is listed
+# check_ids IDS OPTION...: these must be listed
 check_ids() {
     ok jobs "${@:2}" --json
     local got

@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: MIT
 #
 # Wrong use, and help. Proves:
-#  1. the overview lists every verb that a source file defines, and no other, and the exit codes; every verb has help with
-#     usage and examples on standard output, by --help and by `muster help VERB`; --version prints the version
-#  2. unknown verbs and options, missing and surplus operands, and wrong numbers, durations, URLs, names and prefixes end
-#     with status 2 and one line that names the help, before anything is connected to
-#  3. options may follow operands; behind `--` all is operand; of an environment variable and an option the option counts
-#  4. a URL that is refused is not repeated, for it may hold a password
+#  1. the overview lists every verb that a source file defines, and no other, and the exit codes; every verb has help
+#     with usage and examples on standard output, by --help and by `muster help VERB`; --version prints the version
+#  2. unknown verbs and options, missing and surplus operands, and wrong numbers, durations, URLs, names and prefixes
+#     end with status 2 and one line that names the help, before anything is connected to
+#  3. options may follow operands; after `--` every word is an operand; an option wins over its environment variable
+#  4. a refused URL is not repeated, because it may hold a password
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 mapfile -t verbs < <(list_verbs)
 
-# Whoever connects here gets status 69, not 2.
+# A connection to this place ends with status 69, not 2.
 export MUSTER_URL=unix://$tmp/nobody
 
 # ---- 1
@@ -163,7 +163,7 @@ for name in '' "$long" $'a\nb' $'a\x7fb'; do
         check_err '--group: a group'
     done
 done
-check_usage work "good"$'\n' # what is repeated of a wrong name is on the same line
+check_usage work "good"$'\n' # a wrong name is repeated on the same line
 check_err "QUEUE 'good\\n': "
 for id in '' .hidden 'a b' a:b "${long:0:65}"; do
     check_usage work q --id "$id"
@@ -193,7 +193,7 @@ check_usage delete q
 check_usage serve --port 0
 check_usage serve --temporary --dir "$tmp"
 
-# ---- 3: a name that is refused shows where an operand or option was taken from
+# ---- 3: a refused name shows which word was used
 long_ok=${long:0:200}
 check_exit 69 "$MUSTER" peek "$long_ok" --json -n 5
 check_exit 69 "$MUSTER" peek --json -n 5 -- --json
