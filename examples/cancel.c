@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cancelling what is in work: three workers keep streams open, two each, and one stream is cancelled by its bytes. Its
- * owner is told, and nobody else; the hand that it frees gets the stream that waits; all others go on.
+ * Cancelling a running task: three workers keep two streams open each, and one stream is cancelled by its bytes. Only
+ * its owner is told to stop. The hand that becomes free gets the stream that waits; all other streams go on.
  *
  *     cancel QUEUE
  *
- * Prints what happens, and exits with 0 if it was exactly that. The queue is to be empty; the other streams wait there
- * afterwards. These three share a process, and a client calls from their loop, to be seen
- * together: each could be on a host of its own.
+ * Prints what happens, and exits with 0 if it was exactly that. The queue must be empty at the start; the other streams
+ * wait there afterwards. The three workers share a process, and a client calls from their loop, so that all is seen
+ * together; each could be on a host of its own.
  */
 #include <muster/client.h>
 #include <muster/worker.h>
 
 #include <event2/event.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ static const char *queue;
 static struct event_base *base;
 static struct muster_client *client;
 static struct muster_worker *workers[WORKERS];
-static int opened, told, stopped, failed;
+static int opened, told, stopped;
+static bool has_failed;
 
 static void say(struct muster_process *p, const char *what)
 {
@@ -39,7 +41,7 @@ static void note(int err, const char *text)
 {
     if (err != MUSTER_OK)
         fprintf(stderr, "cancel: %s: %s\n", muster_err_name(err), text);
-    failed |= err != MUSTER_OK;
+    has_failed |= err != MUSTER_OK;
 }
 
 static void cancel_unwanted(void)
@@ -50,7 +52,7 @@ static void cancel_unwanted(void)
     printf("cancelled: %s, in %d hands\n", UNWANTED, (int)running);
 }
 
-/* The last one is opened when the unwanted one has made room for it: then there is nothing more to see. */
+/* The last stream is opened once the unwanted one has made room for it. Then there is nothing more to see. */
 static enum muster_outcome open_stream(struct muster_process *p, void *arg)
 {
     (void)arg;
@@ -62,13 +64,13 @@ static enum muster_outcome open_stream(struct muster_process *p, void *arg)
     return MUSTER_LATER;
 }
 
-/* Told to stop: by the cancelling, or because its worker stops. MUSTER_FINISH would say that the work was done before
- * it was known to be unwanted; what is cancelled and given back is gone. */
+/* A stream is told to stop because it was cancelled, or because its worker stops. A cancelled task that is given back
+ * is gone. MUSTER_FINISH would claim that its work was done. */
 static void close_stream(struct muster_process *p)
 {
     if (muster_process_stop_reason(p) == MUSTER_STOP_CANCELLED) {
         say(p, "is told to close");
-        failed |= strcmp(muster_process_task(p, NULL), UNWANTED) != 0;
+        has_failed |= strcmp(muster_process_task(p, NULL), UNWANTED) != 0;
         told++;
     }
     muster_process_end(p, MUSTER_GIVE_BACK);
@@ -89,8 +91,8 @@ static void enqueue_streams(void)
     uint64_t waiting = 0;
     note(muster_queue_length(client, queue, &waiting), muster_client_error(client));
     if (waiting > 0)
-        note(MUSTER_E_EXISTS, "tasks wait in the queue; take another one, or `muster delete` it");
-    for (int i = 1; i <= STREAMS && !failed; i++) {
+        note(MUSTER_E_EXISTS, "tasks wait in the queue; choose another one, or `muster delete` it");
+    for (int i = 1; i <= STREAMS && !has_failed; i++) {
         char task[32];
         int len = snprintf(task, sizeof task, "stream %d", i);
         note(muster_task_enqueue(client, queue, task, (size_t)len, NULL), muster_client_error(client));
@@ -112,14 +114,14 @@ int main(int argc, char **argv)
     const struct muster_client_options options = {.size = sizeof options, .url = getenv("MUSTER_URL")};
     base = event_base_new();
     if (argc != 2 || !base || muster_client_new(&client, &options) != MUSTER_OK) {
-        fprintf(stderr, "usage: cancel QUEUE, and in MUSTER_URL, if set, a Redis\n");
+        fprintf(stderr, "usage: cancel QUEUE; MUSTER_URL, if set, says where Redis is\n");
         return 2;
     }
     queue = argv[1];
     enqueue_streams();
-    for (int i = 0; i < WORKERS && !failed; i++)
-        note(start_worker(&workers[i]), "a worker");
-    if (!failed && event_base_loopexit(base, &(struct timeval){.tv_sec = DEADLINE_S}) == 0)
+    for (int i = 0; i < WORKERS && !has_failed; i++)
+        note(start_worker(&workers[i]), "a worker did not start");
+    if (!has_failed && event_base_loopexit(base, &(struct timeval){.tv_sec = DEADLINE_S}) == 0)
         event_base_dispatch(base);
     for (int i = 0; i < WORKERS; i++)
         muster_worker_free(workers[i]);
@@ -128,5 +130,5 @@ int main(int argc, char **argv)
     printf("%d told, %d streams are left\n", told, (int)left);
     muster_client_free(client);
     event_base_free(base);
-    return !failed && told == 1 && stopped == WORKERS && left == STREAMS - 1 ? 0 : 1;
+    return !has_failed && told == 1 && stopped == WORKERS && left == STREAMS - 1 ? 0 : 1;
 }

@@ -4,10 +4,10 @@
  *
  *     fencing QUEUE FILE [SECONDS]
  *
- * Each task is a line for FILE. It is worked on for SECONDS (1), then written behind the token of its process. A process
- * that was stopped in between for longer than its ttl wakes up and knows nothing of it; by then another worker has the
- * task, under a later token, and may have written it. So it is the file that decides: it keeps the latest token, and
- * refuses an earlier one. A database does the same by `UPDATE ... WHERE token <= mine`.
+ * Each task is a line for FILE. The work takes SECONDS (default 1); then the line is written after the token of its
+ * process. If a process is stopped meanwhile for longer than its ttl, it does not know this when it wakes up. By then
+ * another worker has the task under a later token, and may have written it. So the file decides: it keeps the latest
+ * token, and refuses an earlier one. A database does the same with `UPDATE ... WHERE token <= mine`.
  */
 #include <muster/worker.h>
 
@@ -41,7 +41,7 @@ static uint64_t latest_token(FILE *file)
     return latest;
 }
 
-/* Under a lock: to look and to write must be one step, or a later writer could come in between. */
+/* The lock makes reading and writing one step. Without it a later writer could come in between. */
 static enum muster_outcome write_fenced(const char *path, uint64_t token, const char *text)
 {
     enum muster_outcome outcome = MUSTER_RETRY;
@@ -51,7 +51,7 @@ static enum muster_outcome write_fenced(const char *path, uint64_t token, const 
         return outcome;
     if (flock(fileno(file), LOCK_EX) == 0) {
         if (token < latest_token(file))
-            outcome = MUSTER_GIVE_BACK; /* if it is still its own, it comes again under a later token */
+            outcome = MUSTER_GIVE_BACK; /* if the task is still this worker's, it comes again under a later token */
         else if (fprintf(file, "%" PRIu64 " %s\n", token, text) > 0 && fflush(file) == 0)
             outcome = MUSTER_FINISH;
     }
@@ -59,7 +59,7 @@ static enum muster_outcome write_fenced(const char *path, uint64_t token, const 
     return outcome;
 }
 
-/* On a thread, so that the heartbeat goes on while it works. */
+/* Runs on a thread, so that the heartbeat goes on meanwhile. */
 static enum muster_outcome work(struct muster_process *p, void *arg)
 {
     const struct ledger *ledger = arg;
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 {
     struct muster_worker_options options = {.size = sizeof options, .url = getenv("MUSTER_URL"), .threads = 1};
     if (argc < 3 || argc > 4 || muster_worker_new(&worker, &options) != MUSTER_OK) {
-        fprintf(stderr, "usage: fencing QUEUE FILE [SECONDS], and in MUSTER_URL, if set, a Redis\n");
+        fprintf(stderr, "usage: fencing QUEUE FILE [SECONDS]; MUSTER_URL, if set, says where Redis is\n");
         return 2;
     }
     struct ledger ledger = {argv[2], argc == 4 ? (unsigned)strtoul(argv[3], NULL, 10) : 1};
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
         err = muster_worker_run(worker);
     if (err != MUSTER_OK)
         fprintf(stderr, "fencing: %s: %s\n", muster_err_name(err), muster_worker_error(worker));
-    signal(SIGTERM, SIG_IGN); /* a late one must not reach a worker that is gone */
+    signal(SIGTERM, SIG_IGN); /* a late signal must not reach a worker that is gone */
     muster_worker_free(worker);
     return err == MUSTER_OK ? 0 : 1;
 }

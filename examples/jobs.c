@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Jobs that depend on one another: an order is paid and packed, in whatever order, and then shipped. The bank never
- * answers the first time, so the job is retried by its own backoff. Once the order is shipped its record is shown.
+ * Jobs that depend on one another: an order is paid and packed, in any order, and then shipped. The bank never answers
+ * the first time, so the payment is retried after its own backoff. Once the order is shipped, its record is printed.
  *
  *     jobs QUEUE ORDER
  *
- * The jobs' ids come from the order's: put twice, as after a crash, an order that is under way is not begun again; this
- * works on. Redis is found by MUSTER_URL, else on 127.0.0.1:6379.
+ * The ids of the jobs are made from the order's id. So if an order is put twice, for example after a crash, it is not
+ * begun again, and this program works on. MUSTER_URL says where Redis is; without it, Redis is on 127.0.0.1:6379.
  */
 #include <muster/job.h>
 #include <muster/worker.h>
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static int put(struct muster_client *client, const char *queue, const char *id, 
     return err == MUSTER_E_EXISTS ? MUSTER_OK : err;
 }
 
-/* A job that does not exist is not waited for, so those that come before are put before. */
+/* No job waits for one that does not exist, so the jobs that come first are put first. */
 static int put_order(struct muster_client *client, const char *queue, const char *order, char ship[ID_SIZE])
 {
     char pay[ID_SIZE], pack[ID_SIZE];
@@ -58,9 +59,9 @@ static enum muster_outcome work(struct muster_process *p, void *arg)
         muster_process_set_failure(p, "no-job", "a plain task, not a step of an order");
         return MUSTER_FAIL;
     }
-    int retry = strcmp(step, "pay") == 0 && job->retried == 0;
-    printf("%s, attempt %d: %s\n", job->id, job->retried + 1, retry ? "no answer from the bank" : "done");
-    if (retry) {
+    bool is_retried = strcmp(step, "pay") == 0 && job->retried == 0;
+    printf("%s, attempt %d: %s\n", job->id, job->retried + 1, is_retried ? "no answer from the bank" : "done");
+    if (is_retried) {
         muster_process_set_failure(p, "bank", "no answer");
         return MUSTER_RETRY;
     }

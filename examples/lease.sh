@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# lease.sh: a queue worked off from the shell without being a worker. Each task is taken under a lease, which is extended
-# as long as COMMAND runs; its exit status decides what becomes of the task. Whatever becomes of this script, a task that
-# it has not ended goes back to the front of its queue: at once, or when its lease lapses.
+# lease.sh: works off a queue from the shell without being a worker. Each task is taken under a lease, which is extended
+# while COMMAND runs. The exit status of COMMAND decides what happens to the task. If this script ends before it has
+# ended a task, the task goes back to the front of its queue: at once, or when its lease lapses.
 #
-# `muster work QUEUE -- COMMAND` does more: it is handed its tasks, and its peers give them back when it dies. A lease is
-# for whoever is no worker, such as a cron job, or a script that decides after each task whether to go on.
+# `muster work QUEUE -- COMMAND` does more: tasks are handed to it, and its peers give them back when it dies. A lease
+# is for a program that is not a worker, such as a cron job, or a script that decides after each task whether to go on.
 set -euo pipefail
 
 if (($# < 2)); then
@@ -14,8 +14,9 @@ if (($# < 2)); then
 Usage: lease.sh QUEUE COMMAND [ARGUMENT...]
 
 Takes the tasks of QUEUE one after the other and runs COMMAND with each on its standard input: exit status 0 finishes
-the task, 75 retries it in a minute, any other fails it. Ends when none has come for LEASE_WAIT (10s). The lease is
-three times LEASE_BEAT_S (10) seconds, and extended every LEASE_BEAT_S. In MUSTER_URL, if set, is a Redis.
+the task, 75 retries it in a minute, any other fails it. Ends when no task has come for LEASE_WAIT (default 10s). The
+lease lasts three times LEASE_BEAT_S seconds (default 10), and is extended every LEASE_BEAT_S seconds. MUSTER_URL, if
+set, says where Redis is.
 TEXT
     exit 2
 fi
@@ -26,7 +27,7 @@ lease=$((3 * beat_s))s
 dir=$(mktemp -d "${TMPDIR:-/tmp}/lease.XXXXXX")
 process='' command='' keeper=''
 
-# A lease that was taken while the signal came is known from the file alone.
+# If the signal came while a task was taken, only the file knows the lease.
 clean_up() {
     local status=$?
     trap '' INT TERM HUP
@@ -45,19 +46,19 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# What comes is the process' id, a tab, the task, a newline. A file keeps what a variable would not: NULs, and newlines at
-# the end.
+# `muster take` prints the process id, a tab, the task and a newline. A file keeps what a variable loses: NULs, and
+# newlines at the end.
 take() {
     muster take "$queue" --lease "$lease" --wait "${LEASE_WAIT:-10s}" >"$dir/taken" || return
     IFS=$'\t' read -r process _ <"$dir/taken"
     tail -c "+$(($(printf '%s\t' "$process" | wc -c) + 1))" "$dir/taken" | head -c -1 >"$dir/task"
 }
 
-# Extends the lease until its standard input ends: when the script closes it, or is dead. Refused (1), the lease has lapsed
-# or the task was cancelled, and COMMAND has to stop. Without an answer there are two more beats before it lapses.
+# Extends the lease until its standard input ends, because the script closes it or is dead. If it is refused (1), the
+# lease has lapsed or the task was cancelled, and COMMAND must stop. If there is no answer, two more beats are left.
 keep() {
     local refused=0
-    until read -rt "$beat_s" || (($? <= 128)); do # above: the time is over
+    until read -rt "$beat_s" || (($? <= 128)); do # above 128: the time is over
         muster extend "$process" --lease "$lease" >&2 || (($? != 1)) || {
             refused=1
             kill "$command" || true
@@ -72,7 +73,7 @@ let_go() {
     wait "$pid"
 }
 
-# COMMAND's exit status is then in $status.
+# Sets $status to the exit status of COMMAND.
 run() {
     status=0 is_refused=''
     "$@" <"$dir/task" &
@@ -84,7 +85,7 @@ run() {
     let_go || is_refused=yes
 }
 
-# Given back, a task that was cancelled is gone. An end that does not count says so, and the task is in other hands.
+# A cancelled task that is given back is gone. If an end does not count, muster says so, and the task is in other hands.
 end() {
     local verb=(fail --group "exit-$status")
     ((status != 0)) || verb=(finish)
@@ -99,4 +100,4 @@ while take || { code=$? && false; }; do
     run "$@"
     end
 done
-((code == 3)) || exit "$code" # 3: nothing came
+((code == 3)) || exit "$code" # 3: no task came

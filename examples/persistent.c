@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Persistent tasks: connections to be kept open, each by one worker at a time, as long as there are workers.
+ * Persistent tasks: connections that must stay open, each kept by one worker at a time, as long as there are workers.
  *
  *     persistent QUEUE
  *
- * Each task names a file, which stands for a connection: ten times a second a line goes there, to keep it alive. A crash
- * of a worker should not count against such tasks: HSET muster:queue:QUEUE max_crashes 0.
+ * Each task names a file, which stands for a connection: ten times a second a line is written there to keep it alive. A
+ * crash of a worker should not count against such tasks: muster config --queue QUEUE max_crashes=0.
  */
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <muster/worker.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/queue.h>
@@ -37,7 +38,7 @@ static enum muster_outcome open_connection(struct muster_process *p, void *arg)
     return MUSTER_LATER;
 }
 
-/* In this order: once the process has ended, another worker may open it. */
+/* The file is closed first: once the process has ended, another worker may open it. */
 static void close_connection(struct connection *c, enum muster_outcome outcome)
 {
     LIST_REMOVE(c, in_list);
@@ -73,7 +74,7 @@ static void on_event(struct muster_worker *w, const struct muster_event *e, void
 static void on_term(evutil_socket_t signo, short what, void *worker)
 {
     (void)signo, (void)what;
-    muster_worker_stop(worker, 0); /* without a drain time: these tasks do not end by themselves */
+    muster_worker_stop(worker, 0); /* no drain time, because these tasks do not end by themselves */
 }
 
 int main(int argc, char **argv)
@@ -83,17 +84,17 @@ int main(int argc, char **argv)
         .size = sizeof options, .url = getenv("MUSTER_URL"), .base = base, .hands = 1000, .on_event = on_event};
     struct muster_worker *worker;
     if (argc != 2 || !base || muster_worker_new(&worker, &options) != MUSTER_OK) {
-        fprintf(stderr, "usage: persistent QUEUE, and in MUSTER_URL, if set, a Redis\n");
+        fprintf(stderr, "usage: persistent QUEUE; MUSTER_URL, if set, says where Redis is\n");
         return 2;
     }
     struct event timer, term;
     event_assign(&timer, base, -1, EV_PERSIST, keep_alive, NULL);
     evsignal_assign(&term, base, SIGTERM, on_term, worker);
-    int ok = event_add(&timer, &(struct timeval){.tv_usec = 100 * 1000}) == 0 && event_add(&term, NULL) == 0 &&
-             muster_worker_start(worker) == MUSTER_OK &&
-             muster_worker_serve(worker, argv[1], 0, open_connection, NULL) == MUSTER_OK &&
-             event_base_dispatch(base) == 0;
+    bool is_ok = event_add(&timer, &(struct timeval){.tv_usec = 100 * 1000}) == 0 && event_add(&term, NULL) == 0 &&
+                 muster_worker_start(worker) == MUSTER_OK &&
+                 muster_worker_serve(worker, argv[1], 0, open_connection, NULL) == MUSTER_OK &&
+                 event_base_dispatch(base) == 0;
     muster_worker_free(worker);
     event_base_free(base);
-    return ok ? 0 : 1;
+    return is_ok ? 0 : 1;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A producer: enqueues its arguments, or the lines of standard input, and says how many tasks wait then.
+ * A producer: enqueues its arguments, or the lines of standard input, and prints how many tasks wait afterwards.
  *
  *     producer QUEUE [TASK...]
  *
- * Redis is found by MUSTER_URL, else on 127.0.0.1:6379. Lines go one by one, each in one round trip; the arguments go
- * all at once, which is the way for many.
+ * MUSTER_URL says where Redis is; without it, Redis is on 127.0.0.1:6379. Lines are sent one by one, each in one round
+ * trip. The arguments are sent all at once, which is faster for many tasks.
  */
 #include <muster/client.h>
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# quickstart.sh: muster at work on this machine's own files, with a worker killed in the middle, and the proof that
-# nothing was lost.
+# quickstart.sh: muster works on this machine's own files, a worker is killed in the middle, and the result proves
+# that nothing was lost.
 #
 # Builds muster, starts a Redis of its own (Unix socket, thrown away at the end), enqueues some thousands of file names
-# as tasks, lets four workers run sha256sum on them, kills one of these with kill -9 while it holds tasks, and compares
-# what they found with plain `xargs sha256sum`. Each run of a task leaves a record in two files, `begun` and `done`:
-# from these alone, not from muster's own counters, come the figures. Leaves no process and no temporary file behind.
+# as tasks, and lets four workers run sha256sum on them. Kills one worker with kill -9 while it holds tasks, and
+# compares the result with plain `xargs sha256sum`. Each run of a task leaves a record in two files, `begun` and `done`;
+# all figures come from these files, not from muster's own counters. Leaves no process and no temporary file behind.
 set -euo pipefail
 export LC_ALL=C
 
@@ -22,7 +22,7 @@ usage() {
 Usage: examples/quickstart.sh [--files N]
 
 Installs what is missing (Debian; root or sudo), builds into build/release, and runs N files (default 3000, or
-QUICKSTART_FILES) through four workers, one of which is killed. The last line holds the result:
+QUICKSTART_FILES) through four workers, one of which is killed. The last line is the result:
 files=N done=N lost=0 rerun=K rate=R/s. Exit status 0: nothing was lost and every checksum is right.
 TEXT
 }
@@ -56,7 +56,7 @@ fi
 
 deadline_s=$((60 + files / 20))
 
-# ---- processes: started apart from the terminal, so that Ctrl-C reaches this script alone and it ends them in order
+# ---- processes: started apart from the terminal, so that Ctrl-C reaches only this script, which ends them in order
 
 declare -A pids=()
 dir=
@@ -66,7 +66,7 @@ start() { # NAME COMMAND...: its output goes to $dir/NAME.out and .err
     shift
     setsid setpriv --pdeathsig TERM "$@" >"$dir/$name.out" 2>"$dir/$name.err" &
     pids[$name]=$!
-    disown # or bash would have its own words on a kill
+    disown # without this, bash prints a message about a kill
 }
 
 runs() { kill -0 "${pids[$1]}" 2>/dev/null; }
@@ -81,10 +81,10 @@ wait_until() { # SECONDS WHAT CONDITION...
     done
 }
 
-stop() { # NAME: politely, and after ten seconds not
+stop() { # NAME: by SIGTERM, and after ten seconds by SIGKILL
     local end=$((SECONDS + 10))
     kill -TERM "${pids[$1]}" 2>/dev/null || true
-    kill -CONT "${pids[$1]}" 2>/dev/null || true # the victim may be stopped: a SIGTERM would wait with it
+    kill -CONT "${pids[$1]}" 2>/dev/null || true # the victim may be stopped, and would not get the SIGTERM
     while runs "$1"; do
         ((SECONDS < end)) || kill -KILL "${pids[$1]}" 2>/dev/null || true
         sleep 0.05
@@ -95,7 +95,7 @@ stop() { # NAME: politely, and after ten seconds not
 clean_up() {
     local status=$? name
     trap '' INT TERM HUP
-    for name in "${workers[@]}" redis; do # workers first: they say goodbye to Redis
+    for name in "${workers[@]}" redis; do # workers first: they deregister at Redis
         [[ -z ${pids[$name]:-} ]] || stop "$name"
     done
     [[ -z $dir ]] || rm -rf "$dir"
@@ -118,8 +118,8 @@ all_ended() {
     queues=$(muster queues --json) && ! grep -qE '"(waiting|running)": *[1-9]' <<<"$queues"
 }
 
-# A task lasts some milliseconds, so a worker seen with tasks has often ended them by the time a signal reaches it.
-# Stopped first, it keeps what it is seen with.
+# A task lasts some milliseconds, so a worker that is seen with tasks has often ended them before a signal reaches it.
+# So it is stopped first: then it keeps the tasks.
 caught_with_tasks() {
     kill -STOP "${pids[$victim]}"
     if [[ -n $(muster ps --worker "$victim" --json) ]]; then
@@ -133,7 +133,7 @@ caught_with_tasks() {
 
 say "build muster (a minute or less; before that, install what is missing)"
 "$root/scripts/packages.sh" build run
-# The tests are built where their library is; without it this needs to work all the same.
+# The tests are built only if their library is installed; the quick start works without it, too.
 tests=OFF
 ! pkg-config --exists cmocka || tests=ON
 dir=$(mktemp -d "${TMPDIR:-/tmp}/quickstart.XXXXXX")
@@ -156,7 +156,7 @@ MUSTER_URL=$(sed -n 's/^export MUSTER_URL=//p' "$dir/redis.out")
 export MUSTER_URL
 echo "$MUSTER_URL"
 
-# ---- 3. the tasks: file names, with a NUL behind each, since a name may hold anything else
+# ---- 3. the tasks: file names, with a NUL after each, because a name may hold any other byte
 
 mkdir "$dir/odd names"
 printf 'one\n' >"$dir/odd names/with  two spaces"
@@ -203,7 +203,7 @@ for name in "${workers[@]}"; do
 done
 stop redis
 
-# ---- 5. what they found, against what there is
+# ---- 5. their result, compared with the files
 
 xargs -0 sha256sum -- <"$dir/names" | sort >"$dir/expected"
 cut -d' ' -f2- "$dir/done" | sort -u >"$dir/found"

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * A producer that tries again: under a request id, tasks are enqueued once, however often they are sent.
+ * A producer that tries again: under a request id, tasks are enqueued once, no matter how often they are sent.
  *
  *     retry QUEUE ID TASK...
  *
- * When no answer comes, nobody knows whether the tasks are there; sent again under the same id within an hour they are
- * added if they were not, and only then. That holds for another run of this program, too: so take an id that follows
- * from what is asked for, such as an order's number, and not a new one each time.
+ * If no answer comes, nobody knows whether the tasks were enqueued. If they are sent again under the same id within an
+ * hour, they are added only if they are not there yet. This also holds for another run of this program. So use an id
+ * that follows from the request, such as an order's number, and not a new one each time.
  */
 #include <muster/client.h>
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,8 @@
 
 #define TRIES 10
 
-/* What another try may help against. */
-static int passes(int err)
+/* Can another try succeed? */
+static bool may_pass(int err)
 {
     return err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT || err == MUSTER_E_BUSY || err == MUSTER_E_FULL;
 }
@@ -32,14 +33,14 @@ static int enqueue(struct muster_client *client, char **args, const struct muste
 
     for (int i = 1; i <= TRIES; i++) {
         err = muster_task_enqueue_many(client, args[0], tasks, n, &options, &waiting);
-        if (!passes(err))
+        if (!may_pass(err))
             break;
         fprintf(stderr, "retry: %s: %s\n", muster_err_name(err), muster_client_error(client));
         usleep((useconds_t)(i * 100 * 1000));
     }
     if (err == MUSTER_OK)
         printf("%" PRIu64 " waiting\n", waiting);
-    else if (!passes(err))
+    else if (!may_pass(err))
         fprintf(stderr, "retry: %s: %s\n", muster_err_name(err), muster_client_error(client));
     return err;
 }
@@ -50,7 +51,7 @@ int main(int argc, char **argv)
         .size = sizeof options, .url = getenv("MUSTER_URL"), .timeout_ms = 1000};
     struct muster_client *client;
     if (argc < 4 || muster_client_new(&client, &options) != MUSTER_OK) {
-        fprintf(stderr, "usage: retry QUEUE ID TASK..., and in MUSTER_URL, if set, a Redis\n");
+        fprintf(stderr, "usage: retry QUEUE ID TASK...; MUSTER_URL, if set, says where Redis is\n");
         return 2;
     }
     size_t n = (size_t)argc - 3;

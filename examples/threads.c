@@ -4,14 +4,15 @@
  *
  *     threads QUEUE N
  *
- * Each task is a number; N threads count the primes below it. A handler looks now and then whether it shall stop: when
- * the worker was lost, or when after SIGTERM the second that it gets is over. It gives its task back then. What handlers
- * share is theirs to protect.
+ * Each task is a number, below which one of N threads counts the primes. A handler checks now and then whether it must
+ * stop: because the worker was lost, or because the second that it gets after SIGTERM is over. Then it gives its task
+ * back. The handlers themselves must protect what they share.
  */
 #include <muster/worker.h>
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -31,11 +32,11 @@ struct total {
     unsigned long tasks;
 };
 
-static int is_prime(unsigned long n)
+static bool is_prime(unsigned long n)
 {
     for (unsigned long i = 2; i <= n / i; i++)
         if (n % i == 0)
-            return 0;
+            return false;
     return n > 1;
 }
 
@@ -47,7 +48,7 @@ static enum muster_outcome count_primes(struct muster_process *p, void *arg)
     for (unsigned long n = 2; n < below; n++) {
         if (n % 1024 == 0 && muster_process_stop_reason(p) != MUSTER_GO_ON)
             return MUSTER_GIVE_BACK;
-        primes += (unsigned long)is_prime(n);
+        primes += is_prime(n);
     }
     pthread_mutex_lock(&total->lock);
     total->tasks++;
@@ -63,7 +64,7 @@ int main(int argc, char **argv)
     int n_threads = argc == 3 ? atoi(argv[2]) : 0;
     struct muster_worker_options options = {.size = sizeof options, .url = getenv("MUSTER_URL"), .threads = n_threads};
     if (n_threads < 1 || muster_worker_new(&worker, &options) != MUSTER_OK) {
-        fprintf(stderr, "usage: threads QUEUE N, and in MUSTER_URL, if set, a Redis\n");
+        fprintf(stderr, "usage: threads QUEUE N; MUSTER_URL, if set, says where Redis is\n");
         return 2;
     }
     signal(SIGTERM, on_term);
@@ -74,8 +75,8 @@ int main(int argc, char **argv)
         err = muster_worker_run(worker);
     if (err != MUSTER_OK)
         fprintf(stderr, "threads: %s: %s\n", muster_err_name(err), muster_worker_error(worker));
-    signal(SIGTERM, SIG_IGN);   /* a late one must not reach a worker that is gone */
-    muster_worker_free(worker); /* waits for handlers that have not yet seen that they shall stop */
+    signal(SIGTERM, SIG_IGN);   /* a late signal must not reach a worker that is gone */
+    muster_worker_free(worker); /* waits for handlers that have not noticed yet that they must stop */
     printf("%lu tasks done\n", total.tasks);
     return err == MUSTER_OK ? 0 : 1;
 }

@@ -4,8 +4,9 @@
  *
  *     worker QUEUE
  *
- * Redis is found by MUSTER_URL, else on 127.0.0.1:6379. SIGTERM and SIGINT let the running task end and give back what
- * has not started; a second one gives that task back, too. An empty task goes onto the failed list.
+ * MUSTER_URL says where Redis is; without it, Redis is on 127.0.0.1:6379. SIGTERM and SIGINT let the running task end
+ * and give back tasks that have not started; a second signal gives the running task back, too. An empty task goes to
+ * the failed list.
  */
 #include <muster/worker.h>
 

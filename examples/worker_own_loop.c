@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker as a guest in the program's own loop, beside a timer and a signal of the program's.
+ * A worker as a guest in the program's own loop, beside a timer and a signal handler of the program.
  *
  *     worker_own_loop QUEUE
  *
- * Prints each task, and twice a second how many there have been if that has changed. The program keeps its loop, and
- * decides when it ends: after SIGTERM the worker lets go of its tasks, and MUSTER_EVENT_STOPPED says when it has.
+ * Prints each task, and twice a second the number of tasks so far, if it has changed. The program owns the loop, and
+ * decides when it ends: after SIGTERM the worker gives up its tasks, and MUSTER_EVENT_STOPPED says when it is done.
  */
 #include <muster/worker.h>
 
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
                                             .on_event = on_event,
                                             .arg = &program};
     if (argc != 2 || !program.base || muster_worker_new(&program.worker, &options) != MUSTER_OK) {
-        fprintf(stderr, "usage: worker_own_loop QUEUE, and in MUSTER_URL, if set, a Redis\n");
+        fprintf(stderr, "usage: worker_own_loop QUEUE; MUSTER_URL, if set, says where Redis is\n");
         if (program.base)
             event_base_free(program.base);
         return 2;

@@ -11,42 +11,43 @@
 
 #define JITTER ",jitter="
 
-static int read_limit(const char **text, struct muster_backoff *out)
+static bool read_limit(const char **text, struct muster_backoff *out)
 {
     *text += strlen("..");
     out->exponential = 1;
     if (!**text || **text == ',')
-        return 1;
+        return true;
     return text_read_span(text, &out->max_ms) && out->max_ms > 0 && out->max_ms >= out->delay_ms;
 }
 
-static int read_jitter(const char **text, struct muster_backoff *out)
+static bool read_jitter(const char **text, struct muster_backoff *out)
 {
     int64_t percent;
     *text += strlen(JITTER);
     if (!text_read_number(text, &percent) || percent > 100 || **text != '%')
-        return 0;
+        return false;
     out->jitter_percent = (int)percent;
     ++*text;
-    return 1;
+    return true;
 }
 
-int backoff_read(const char *text, struct muster_backoff *out)
+bool backoff_read(const char *text, struct muster_backoff *out)
 {
     *out = (struct muster_backoff){.delay_ms = 0};
     if (!text_read_span(&text, &out->delay_ms))
-        return 0;
+        return false;
     if (strncmp(text, "..", 2) == 0 && !read_limit(&text, out))
-        return 0;
+        return false;
     if (strncmp(text, JITTER, strlen(JITTER)) == 0 && !read_jitter(&text, out))
-        return 0;
+        return false;
     return !*text && out->delay_ms <= MUSTER_JOB_MS_MAX && out->max_ms <= MUSTER_JOB_MS_MAX;
 }
 
 const char *backoff_check(const char *text)
 {
     struct muster_backoff backoff;
-    return backoff_read(text, &backoff) ? NULL : "it is 10s, 10s..1h or 10s.., and may have ,jitter=20% behind it";
+    return backoff_read(text, &backoff) ? NULL
+                                        : "it must be 10s, 10s..1h or 10s.., with or without ,jitter=20% after it";
 }
 
 const char *backoff_text(char out[BACKOFF_TEXT_SIZE], const struct muster_backoff *backoff)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster bench: becomes muster-bench. That is a program of its own because its raw side calls hiredis, which the command
- * does not; what it measures is its business.
+ * muster bench: replaces itself with muster-bench. The benchmark is a program of its own because its raw side calls
+ * hiredis, which the command does not.
  */
 #include <errno.h>
 #include <limits.h>
@@ -10,24 +10,27 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
 
 #define PROGRAM "muster-bench"
 
 enum { SCALE, SECONDS, LIST };
 
 static const struct opt options[] = {
-    [SCALE] = {.name = "scale", .help = "also with 10 000 000 tasks waiting: takes 1.3 GB and a minute or two"},
+    [SCALE] = {.name = "scale",
+               .help = "measure also with 10 000 000 waiting tasks, which takes 1.3 GB and a minute or two"},
     [SECONDS] = {.name = "seconds",
                  .kind = OPT_COUNT,
                  .argument = "N",
-                 .help = "so long for each experiment, instead of 45 s for all",
+                 .help = "N seconds for each experiment, instead of 45 s for all",
                  .min = 1,
                  .max = 3600},
-    [LIST] = {.name = "list", .help = "name the rows, with what they measure and their goals"},
+    [LIST] = {.name = "list", .help = "list the rows, with what they measure and their goals"},
     {.help = NULL},
 };
 
-/* A folder, relative to where this program is; "" if that cannot be found out. */
+/* Where muster-bench is if it lies in `folder`, which is relative to this program; "" if this program's path is not
+ * known. */
 static void make_path(char path[PATH_MAX], const char *folder)
 {
     char self[PATH_MAX];
@@ -86,11 +89,13 @@ static int run(const struct call *call)
 const struct command cmd_bench = {
     .name = "bench",
     .operands = "[ROW...]",
-    .summary = "Measure muster beside the cheapest way of doing the same with Redis alone",
-    .about = "Both sides do the same work in small blocks, in turn; the ratio is that of neighbouring blocks. Without\n"
-             "--url and MUSTER_URL it starts a Redis of its own, on a Unix socket and on TCP; with one it works there\n"
-             "under a prefix of its own, which it removes. A goal is of the ratio, or of the figure where there is no\n"
-             "raw one; to miss it is no failure. Whatever else runs on the machine is in the figures.\n",
+    .summary = "Measure muster against the cheapest way of doing the same with Redis alone",
+    .about =
+        "Both sides do the same work in small blocks, in turn; the ratio compares neighbouring blocks. Without\n"
+        "--url and MUSTER_URL, the benchmark starts a Redis of its own, on a Unix socket and on TCP. With one of\n"
+        "them it works there, under a prefix of its own, which it removes. A goal is set for the ratio, or for the\n"
+        "figure where there is no raw side; a missed goal is not a failure. The figures include whatever else runs\n"
+        "on the machine.\n",
     .examples = "muster bench\nmuster bench drain drain_cpu --seconds 20\nmuster bench --json >today.jsonl\n",
     .options = options,
     .max_operands = OPERANDS_ALL,

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
  * muster cancel: tasks by their bytes, all copies of them in a queue; single processes, or jobs, by their ids. What
- * becomes of one that runs is between its owner and Redis; this only tells how many were met.
+ * becomes of a running task is between its owner and Redis; this only prints how many were found.
  */
 #include <inttypes.h>
 #include <muster/job.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client.h"
+#include "command.h"
+#include "complain.h"
 #include "each.h"
 #include "out.h"
+#include "parse.h"
 #include "text.h"
 
 #define TASK_COLUMNS 60
@@ -50,16 +54,16 @@ static int cancel_task(const struct call *call, struct muster_client *client, co
 static int cancel_process(const struct call *call, struct muster_client *client, const char *process, void *arg)
 {
     (void)arg;
-    return print_outcome(call, process, "cancelled", muster_process_cancel(client, process));
+    return each_print_process(call, process, "cancelled", muster_process_cancel(client, process));
 }
 
-/* All in one call: jobs that wait for one another can only go together. */
+/* All in one call, because jobs that wait for one another can only be cancelled together. */
 static int cancel_jobs(const struct call *call)
 {
     static const struct out_column columns[] = {{NULL, "cancelled", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
     struct muster_client *client;
     uint64_t n = 0;
-    int code = opt_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
+    int code = parse_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
     if (!code)
         code = client_open(call, &client);
     if (code)
@@ -74,14 +78,14 @@ static int cancel_jobs(const struct call *call)
     else
         out_text("%" PRIu64 " cancelled\n", n);
     if (n == 0)
-        complain(call, "none of these jobs is there, or they are complete");
+        complain(call, "none of these jobs exists, or those that do are complete");
     return n > 0 ? EXIT_DONE : EXIT_NOT_FOUND;
 }
 
 static const struct opt options[] = {
-    [PROCESS] = {.name = "process", .help = "the operands are ids of processes, from `muster ps`"},
+    [PROCESS] = {.name = "process", .help = "the operands are ids of processes, as `muster ps` prints them"},
     [JOB] = {.name = "job", .help = "the operands are ids of jobs"},
-    [DEPENDENTS] = {.name = "dependents", .help = "with --job: and all jobs that wait for them"},
+    [DEPENDENTS] = {.name = "dependents", .help = "with --job: also cancel all jobs that wait for them"},
     {.help = NULL},
 };
 
@@ -89,33 +93,33 @@ static int run(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[PROCESS].set && own[JOB].set)
-        return usage_error(call, "--process and --job exclude each other");
+        return complain_usage(call, "--process and --job exclude each other");
     if (own[DEPENDENTS].set && !own[JOB].set)
-        return usage_error(call, "--dependents is for jobs: muster cancel --job ID...");
+        return complain_usage(call, "--dependents is for jobs: muster cancel --job ID...");
     if (call->n_operands == 0)
-        return usage_error(call, "%s is missing", own[JOB].set ? "ID" : own[PROCESS].set ? "PROCESS" : "QUEUE");
+        return complain_usage(call, "%s is missing", own[JOB].set ? "ID" : own[PROCESS].set ? "PROCESS" : "QUEUE");
     if (own[JOB].set)
         return cancel_jobs(call);
     if (own[PROCESS].set)
         return each_process(call, cancel_process, NULL);
-    int code = opt_check_operands(call, 0, 1, "QUEUE", muster_queue_check);
+    int code = parse_check_operands(call, 0, 1, "QUEUE", muster_queue_check);
     if (!code && call->n_operands == 1)
-        return usage_error(call, "TASK is missing");
+        return complain_usage(call, "TASK is missing");
     return code ? code : each_operand(call, 1, cancel_task, NULL);
 }
 
 const struct command cmd_cancel = {
     .name = "cancel",
     .operands = "QUEUE TASK... | --process PROCESS... | --job ID...",
-    .summary = "Cancel tasks, all copies of them in a queue; single processes; or jobs",
+    .summary = "Cancel all copies of tasks in a queue, single processes, or jobs",
     .about =
-        "What waits or is delayed is removed. The owner of what runs is told to stop, and only a finish still counts:\n"
-        "given back, retried or failed, it is gone. A COMMAND of `muster work` gets SIGTERM, and SIGKILL if it goes "
-        "on.\n"
-        "That there is no such task is no error; that there is no such process is, and that there is none of the "
-        "jobs.\n"
-        "A job that others wait for is refused without --dependents, unless they are among the IDs. Failed jobs and\n"
-        "recurring ones are cancelled, too; what a recurring one has made stays.\n",
+        "Waiting and delayed tasks are removed. The owner of a running task is told to stop, and only a finish\n"
+        "still counts: if the task is given back, retried or failed, it is gone. A COMMAND of `muster work` gets\n"
+        "SIGTERM, and SIGKILL if it goes on.\n"
+        "\n"
+        "It is no error if a TASK does not exist. It is an error if a PROCESS does not exist, or if none of the\n"
+        "jobs does. A job for which others wait is refused without --dependents, unless these others are among the\n"
+        "IDs. Failed and recurring jobs can be cancelled, too; the jobs that a recurring one has made stay.\n",
     .examples = "muster cancel mail alice@example.org\n"
                 "muster cancel --process host-4711-8c1f2a:08h2v5k3q01:mail\n"
                 "muster cancel --job order-17 --dependents\n",

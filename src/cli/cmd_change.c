@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster change: what a job has, while it is there. With several ids the same change is made to each, of which one that
- * refuses it is named.
+ * muster change: changes jobs while they exist. With several ids each job gets the same change; a job that refuses it
+ * is named.
  */
 #include <muster/job.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
+#include "complain.h"
 #include "each.h"
-#include "text.h"
+#include "need.h"
+#include "parse.h"
 
 enum { QUEUE, PRIORITY, TAG, AFTER, TRACK, UNTRACK, LOG, EVERY, DATA };
 
@@ -17,7 +20,7 @@ enum { QUEUE, PRIORITY, TAG, AFTER, TRACK, UNTRACK, LOG, EVERY, DATA };
 
 static const char *check_sign(const char *text)
 {
-    return *text == '+' || *text == '-' ? NULL : "+ or - is missing in front of it";
+    return *text == '+' || *text == '-' ? NULL : "+ or - is missing before it";
 }
 
 static const char *check_tag(const char *text)
@@ -36,8 +39,8 @@ static const char *check_log(const char *text)
 {
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return "a line of the history has no control characters";
-    return strlen(text) > MUSTER_JOB_LOG_MAX ? "a line of the history has at most 4096 bytes" : NULL;
+            return "a line of the history must not have control characters";
+    return strlen(text) > MUSTER_JOB_LOG_MAX ? "a line of the history can have at most 4096 bytes" : NULL;
 }
 
 _Static_assert(MUSTER_JOB_LOG_MAX == 4096, "check_log() tells the limit");
@@ -46,7 +49,7 @@ static const struct opt options[] = {
     [QUEUE] = {.name = "queue",
                .kind = OPT_STRING,
                .argument = "QUEUE",
-               .help = "move it to this queue",
+               .help = "move the job to this queue",
                .check = muster_queue_check},
     [PRIORITY] = {.name = "priority",
                   .kind = OPT_INTEGER,
@@ -57,35 +60,35 @@ static const struct opt options[] = {
     [TAG] = {.name = "tag",
              .kind = OPT_LIST,
              .argument = "+TAG|-TAG",
-             .help = "add a tag, or take one off; may be given more than once",
+             .help = "add or remove a tag; may be given more than once",
              .check = check_tag},
     [AFTER] = {.name = "after",
                .kind = OPT_LIST,
                .argument = "+ID|-ID",
-               .help = "it waits for this job, too, or no longer; -all: for none any more",
+               .help = "wait for this job, too, or no longer; -all: wait for none; may be given more than once",
                .check = check_after},
-    [TRACK] = {.name = "track", .help = "put it on the list of tracked jobs"},
+    [TRACK] = {.name = "track", .help = "put the job on the list of tracked jobs"},
     [UNTRACK] = {.name = "untrack", .help = "take it off that list"},
     [LOG] = {.name = "log",
              .kind = OPT_STRING,
              .argument = "TEXT",
-             .help = "write a line into its history",
+             .help = "add a line to its history",
              .check = check_log},
     [EVERY] = {.name = "every",
                .kind = OPT_DURATION,
                .argument = "TIME",
-               .help = "recurring: from the next time on so often",
+               .help = "recurring: the new interval, from the next time on",
                .min = 1000,
                .max = MUSTER_JOB_MS_MAX},
     [DATA] = {.name = "data", .kind = OPT_STRING, .argument = "DATA", .help = "its new data"},
     {.help = NULL},
 };
 
-/* What a list of signed texts means. */
+/* A list of texts with signs, sorted by sign. */
 struct signed_list {
     const char **added, **removed;
     size_t n_added, n_removed;
-    int all_removed;
+    bool all_removed;
 };
 
 static struct signed_list sort_out(const struct opt_value *value, const char *all)
@@ -97,7 +100,7 @@ static struct signed_list sort_out(const struct opt_value *value, const char *al
     for (size_t i = 0; i < value->n_texts; i++) {
         const char *text = value->texts[i];
         if (all && strcmp(text, all) == 0)
-            list.all_removed = 1;
+            list.all_removed = true;
         else if (*text == '+')
             list.added[list.n_added++] = text + 1;
         else
@@ -114,7 +117,7 @@ static void clear(struct signed_list *list)
 
 static int change(const struct call *call, struct muster_client *client, const char *id, void *arg)
 {
-    return print_done(call, "id", id, "changed", muster_job_change(client, id, arg));
+    return each_print(call, "id", id, "changed", muster_job_change(client, id, arg));
 }
 
 static int change_all(const struct call *call)
@@ -148,26 +151,27 @@ static int change_all(const struct call *call)
 static int run(const struct call *call)
 {
     const struct opt_value *own = call->own;
-    int any = 0;
-    int code = opt_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
+    bool any = false;
+    int code = parse_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
     if (code)
         return code;
     for (size_t i = 0; options[i].help; i++)
         any |= own[i].set;
     if (!any)
-        return usage_error(call, "what is to be changed is missing");
+        return complain_usage(call, "there is nothing to change; at least one option is missing");
     if (own[TRACK].set && own[UNTRACK].set)
-        return usage_error(call, "--track and --untrack exclude each other");
+        return complain_usage(call, "--track and --untrack exclude each other");
     return change_all(call);
 }
 
 const struct command cmd_change = {
     .name = "change",
     .operands = "ID...",
-    .summary = "Change jobs: queue, priority, tags, what they wait for, tracking, data; or log a line",
+    .summary = "Change jobs: queue, priority, tags, the jobs they wait for, tracking, data; or log a line",
     .about =
-        "All of it is done, or nothing. A job that runs, failed or is complete is not moved, and only one that waits\n"
-        "for others gets other ones to wait for (exit code 1). One that waits for none any more is ready.\n",
+        "For each job either all changes are made or none. A job that runs, has failed or is complete is not moved,\n"
+        "and only a job that waits for others can get other jobs to wait for (exit code 1). A job that no longer\n"
+        "waits for any other is ready.\n",
     .examples = "muster change invoice-17 --priority -5 --tag +urgent --tag -bulk\n"
                 "muster change ship-17 --after +customs-17 --after -packed-17\n"
                 "muster change invoice-17 --queue mail-slow --log 'the customer is in no hurry'\n",

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster check: looks through the namespace for what should not be there, a row for each find. What counts as damage, and
- * what can be put right, is the library's.
+ * muster check: looks for damage in the namespace and prints a row for each find. What counts as damage, and what can
+ * be repaired, is decided by the library.
  */
 #include <inttypes.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "out.h"
 
 static const struct out_column columns[] = {
@@ -33,18 +34,18 @@ static int print_damage(const struct muster_damage *damage, void *arg)
 enum { REPAIR };
 
 static const struct opt options[] = {
-    [REPAIR] = {.name = "repair", .help = "put right what can be without losing anything"},
+    [REPAIR] = {.name = "repair", .help = "repair what can be repaired without losing anything"},
     {.help = NULL},
 };
 
 static int report_finds(const struct call *call, const struct finds *finds)
 {
     if (finds->n == 0)
-        complain(call, "nothing is amiss");
+        complain(call, "no damage was found");
     else if (finds->n_left > 0)
-        complain(call, "%" PRIu64 " of %" PRIu64 " stay amiss; %s", finds->n_left, finds->n,
-                 call->own[REPAIR].set ? "see there what can be done"
-                                       : "`muster check --repair` puts right what it can");
+        complain(call, "damage is left: %" PRIu64 " of %" PRIu64 " finds; %s", finds->n_left, finds->n,
+                 call->own[REPAIR].set ? "the list says what can be done"
+                                       : "`muster check --repair` repairs what it can");
     return finds->n_left > 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -56,7 +57,7 @@ static int run(const struct call *call)
     if (code)
         return code;
     int err = muster_client_check(client, call->own[REPAIR].set, print_damage, &finds);
-    out_table_end(&finds.table, 0);
+    out_table_end(&finds.table);
     code = client_close(call, client, err);
     return code ? code : report_finds(call, &finds);
 }
@@ -64,9 +65,10 @@ static int run(const struct call *call)
 const struct command cmd_check = {
     .name = "check",
     .operands = "",
-    .summary = "Look through the namespace for damage, and repair it",
-    .about = "It reads all keys of the namespace in small steps and can run beside live workers. Exit code 1 if damage "
-             "is left.\n",
+    .summary = "Find damage in the namespace, and repair it with --repair",
+    .about =
+        "It reads all keys of the namespace in small steps and can run beside live workers. The exit code is 1 if\n"
+        "damage is left.\n",
     .examples = "muster check\nmuster check --repair\n",
     .options = options,
     .run = run,

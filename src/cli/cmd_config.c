@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster config: the settings of the namespace or of a queue. What is asked for and what is set may stand side by side;
- * values are looked at before anything is set.
+ * muster config: the settings of the namespace or of a queue. One call may print some settings and set others; all
+ * values are checked before anything is set.
  */
 #include <inttypes.h>
 #include <muster/job.h>
@@ -9,8 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
+#include "complain.h"
 #include "each.h"
 #include "list.h"
+#include "need.h"
+#include "out.h"
 #include "text.h"
 
 enum { QUEUE, UNSET };
@@ -49,35 +53,36 @@ static size_t name_len(const char *operand)
     return strcspn(operand, "=");
 }
 
-static int is_in_ms(const char *operand)
+static bool is_in_ms(const char *operand)
 {
     size_t len = name_len(operand);
     return len > 3 && strncmp(operand + len - 3, "_ms", 3) == 0;
 }
 
 /* A number, and for a setting in ms also a duration with a unit. */
-static int read_value(const char *operand, int64_t *value)
+static bool read_value(const char *operand, int64_t *value)
 {
     const char *text = operand + name_len(operand) + 1, *end = text;
     if (text_read_number(&end, value) && !*end)
-        return 1;
+        return true;
     end = text;
     return is_in_ms(operand) && text_read_span(&end, value) && !*end;
 }
 
-/* The exact name, which is in the operand before a `=`, as a string of its own. */
-static int see_to(const struct call *call, struct muster_client *client, const char *operand, void *arg)
+/* Sets, unsets or prints one setting. */
+static int run_operand(const struct call *call, struct muster_client *client, const char *operand, void *arg)
 {
     (void)arg;
     const char *queue = call->own[QUEUE].text;
-    struct out_table table = {.columns = columns, .json = 1};
-    int is_json = call->common[OPT_JSON].set, err;
+    struct out_table table = {.columns = columns, .json = true};
+    bool is_json = call->common[OPT_JSON].set;
+    int err;
     char *name = need(strndup(operand, name_len(operand)));
     int64_t value;
     if (operand[name_len(operand)] == '=' && read_value(operand, &value))
-        err = print_done(call, "name", name, "set", muster_config_set(client, queue, name, &value));
+        err = each_print(call, "name", name, "set", muster_config_set(client, queue, name, &value));
     else if (call->own[UNSET].set)
-        err = print_done(call, "name", name, "unset", muster_config_set(client, queue, name, NULL));
+        err = each_print(call, "name", name, "unset", muster_config_set(client, queue, name, NULL));
     else
         err = muster_config_get(client, queue, name, is_json ? print_setting : print_value, &table);
     free(name);
@@ -87,14 +92,14 @@ static int see_to(const struct call *call, struct muster_client *client, const c
 static int check_operand(const struct call *call, const char *operand)
 {
     int64_t value;
-    int has_value = operand[name_len(operand)] == '=', is_in_time = is_in_ms(operand);
+    bool has_value = operand[name_len(operand)] == '=';
     if (call->own[UNSET].set && has_value)
-        return usage_error(call, "--unset is for the NAME of a setting, without a value");
+        return complain_usage(call, "--unset takes the NAME of a setting, without a value");
     if (!has_value || read_value(operand, &value))
         return EXIT_DONE;
     char *shown = text_printable(operand, strlen(operand), 60);
-    int code = usage_error(call, "%s: the value is not a number%s", shown,
-                           is_in_time ? ", in ms or with a unit, as in 500ms, 3s, 5m, 2h, 7d" : "");
+    int code = complain_usage(call, "%s: the value is not a number%s", shown,
+                              is_in_ms(operand) ? ", in ms or with a unit, as in 500ms, 3s, 5m, 2h, 7d" : "");
     free(shown);
     return code;
 }
@@ -105,9 +110,9 @@ static const struct opt options[] = {
     [QUEUE] = {.name = "queue",
                .kind = OPT_STRING,
                .argument = "QUEUE",
-               .help = "of this queue (of the namespace: what holds where a queue has none of its own)",
+               .help = "settings of this queue (default: of the namespace, for queues without a value of their own)",
                .check = muster_queue_check},
-    [UNSET] = {.name = "unset", .help = "unset each NAME: what holds elsewhere, or the default, counts again"},
+    [UNSET] = {.name = "unset", .help = "unset each NAME; then the namespace's value or the default holds again"},
     {.help = NULL},
 };
 
@@ -119,20 +124,21 @@ static int run(const struct call *call)
     if (code)
         return code;
     if (call->n_operands > 0)
-        return each_operand(call, 0, see_to, NULL);
+        return each_operand(call, 0, run_operand, NULL);
     if (call->own[UNSET].set)
-        return usage_error(call, "--unset: NAME is missing");
+        return complain_usage(call, "--unset: NAME is missing");
     return list_print(call, columns, list);
 }
 
 const struct command cmd_config = {
     .name = "config",
     .operands = "[NAME[=VALUE]...]",
-    .summary = "Show, set and unset settings, of the namespace or of a queue",
+    .summary = "Show, set and unset settings of the namespace or of a queue",
     .about =
-        "Without a NAME all settings are listed, with what counts and from where. A queue's own value counts before\n"
-        "the namespace's, and that before the default. It counts from the next call of anybody on. A NAME that is\n"
-        "none is exit code 3, a VALUE that is not allowed 2.\n",
+        "Without a NAME all settings are listed, with the values that hold and where these come from. A queue's own\n"
+        "value goes before the namespace's, and that before the default. A change takes effect with the next call\n"
+        "of any client or worker. A NAME that does not exist is exit code 3, a VALUE that is not allowed is exit\n"
+        "code 2.\n",
     .examples = "muster config --queue mail\n"
                 "muster config --queue mail max_running=10\n"
                 "muster config keep_jobs_ms=2d keep_history=20\n"

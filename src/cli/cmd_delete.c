@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster delete: a queue with all that waits in it. It asks nothing, for it may run in a script: who means it says --yes.
+ * muster delete: removes a queue with all that waits in it. It asks no question, because it may run in a script; --yes
+ * is the answer.
  */
-#include <inttypes.h>
-
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "out.h"
+#include "text.h"
 
 enum { YES };
 
 static const struct opt options[] = {
-    [YES] = {.name = "yes", .help = "yes, delete it: without this nothing is done"},
+    [YES] = {.name = "yes", .help = "yes, delete it; without this nothing is deleted"},
     {.help = NULL},
 };
 
@@ -19,13 +20,14 @@ static void print_deleted(const struct call *call, uint64_t waiting, uint64_t ru
 {
     static const struct out_column columns[] = {
         {NULL, "queue", OUT_TEXT}, {NULL, "waiting", OUT_COUNT}, {NULL, "running", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
+    char waits[TEXT_NUMBER_SIZE], runs[TEXT_NUMBER_SIZE];
     const char *queue = call->operands[0];
     const struct out_cell cells[] = {{.text = queue}, {.number = (int64_t)waiting}, {.number = (int64_t)running}};
     if (call->common[OPT_JSON].set)
         out_json(columns, cells);
     else
-        out_text("%s: deleted, with %" PRIu64 " waiting tasks; %" PRIu64 " are still in work\n", queue, waiting,
-                 running);
+        out_text("%s: deleted, with %s; %s\n", queue, text_number_of(waits, waiting, "waiting task", "waiting tasks"),
+                 text_number_of(runs, running, "is still running", "are still running"));
 }
 
 static int run(const struct call *call)
@@ -34,10 +36,10 @@ static int run(const struct call *call)
     struct muster_client *client;
     uint64_t waiting, running;
     if (!call->own[YES].set)
-        return usage_error(call,
-                           "nothing was deleted: it would be all that waits, is delayed or has failed in the queue "
-                           "'%s', for good, and its settings; say --yes to do it",
-                           queue);
+        return complain_usage(call,
+                              "nothing was deleted; say --yes to delete all that waits, is delayed or has failed in "
+                              "the queue '%s', for good, and its settings",
+                              queue);
     int code = client_open(call, &client);
     if (code)
         return code;
@@ -50,9 +52,10 @@ static int run(const struct call *call)
 const struct command cmd_delete = {
     .name = "delete",
     .operands = "QUEUE",
-    .summary = "Delete a queue: all that waits, is delayed or has failed, and its settings",
-    .about = "What is in work may finish; with any other end it is gone, too. Workers go on serving the name: what is\n"
-             "enqueued afterwards is a new queue.\n",
+    .summary = "Delete a queue with all that waits, is delayed or has failed in it, and its settings",
+    .about =
+        "Running tasks may finish; with any other end they are gone, too. Workers go on serving the name: what is\n"
+        "enqueued afterwards is a new queue.\n",
     .examples = "muster delete mail --yes\n",
     .options = options,
     .min_operands = 1,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster finish, give-back, retry, fail and extend: what the owner of a process says of it, by its id. It is for those
- * who hold a lease (`muster take`), but a worker's process can be ended in the same way.
+ * muster finish, give-back, retry, fail and extend: what the owner of a process says about it, by its id. They are for
+ * the holder of a lease (`muster take`), but a worker's process can be ended in the same way.
  */
 #include <muster/job.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "command.h"
+#include "complain.h"
 #include "each.h"
 
 #define DELAY_MAX_MS (365 * DAY_MS)
@@ -19,22 +21,22 @@ static const struct opt finish_options[] = {
     [RESULT] = {.name = "result",
                 .kind = OPT_STRING,
                 .argument = "TEXT",
-                .help = "what those who listen to the queue, and a job's record, get"},
+                .help = "the result, for listeners of the queue and for the job's record"},
     [TO] = {.name = "to",
             .kind = OPT_STRING,
             .argument = "QUEUE",
-            .help = "a job: done here, it goes on to this queue",
+            .help = "for a job: it goes on to this queue, instead of being complete",
             .check = muster_queue_check},
     [TO_DELAY] = {.name = "delay",
                   .kind = OPT_DURATION,
                   .argument = "TIME",
-                  .help = "there not before so long from now",
+                  .help = "with --to: how long the job waits there before it can run",
                   .fallback = "0s",
                   .max = MUSTER_JOB_MS_MAX},
     [AFTER] = {.name = "after",
                .kind = OPT_LIST,
                .argument = "ID",
-               .help = "there not before this job is complete; may be given more than once",
+               .help = "with --to: run it only after this job is complete; may be given more than once",
                .check = muster_job_id_check},
     {.help = NULL},
 };
@@ -53,23 +55,23 @@ static int finish(const struct call *call, struct muster_client *client, const c
         .after = own[AFTER].texts,
         .n_after = own[AFTER].n_texts,
     };
-    return print_outcome(call, process, "finished", muster_lease_finish(client, process, &o));
+    return each_print_process(call, process, "finished", muster_lease_finish(client, process, &o));
 }
 
 static int run_finish(const struct call *call)
 {
     if (!call->own[TO].set && (call->own[TO_DELAY].set || call->own[AFTER].set))
-        return usage_error(call, "--delay and --after are for a job that goes on --to a queue");
+        return complain_usage(call, "--delay and --after are for a job that goes on --to a queue");
     return each_process(call, finish, NULL);
 }
 
 const struct command cmd_finish = {
     .name = "finish",
     .operands = "PROCESS...",
-    .summary = "End processes as done: their tasks are gone for good, their jobs complete",
-    .about = "One that is not there (any more), as when its lease has lapsed, is refused with exit code 1. So is --to "
-             "for a\n"
-             "task that is no job.\n",
+    .summary = "End processes as done: their tasks are gone for good, their jobs are complete",
+    .about =
+        "A process that no longer exists, for example because its lease has lapsed, is refused with exit code 1. So\n"
+        "is --to for a task that is not a job.\n",
     .examples = "muster finish .lease:08h2v5k3q01:mail\n"
                 "muster finish .lease:08h2v5k3q01:resize --to upload --after consent-17\n"
                 "muster finish .lease:08h2v5k3q01:mail --result 'sent in 3 parts'\n",
@@ -84,7 +86,7 @@ const struct command cmd_finish = {
 static int give_back(const struct call *call, struct muster_client *client, const char *process, void *arg)
 {
     (void)arg;
-    return print_outcome(call, process, "given back", muster_lease_give_back(client, process));
+    return each_print_process(call, process, "given back", muster_lease_give_back(client, process));
 }
 
 static int run_give_back(const struct call *call)
@@ -98,7 +100,7 @@ const struct command cmd_give_back = {
     .name = "give-back",
     .operands = "PROCESS...",
     .summary = "End processes as not done: their tasks go back to the front of their queues",
-    .about = "Each goes to the front: give several back in reverse order, and they come out as they did before.\n",
+    .about = "Each task goes to the front. To keep the order of several tasks, give them back in reverse.\n",
     .examples = "muster give-back .lease:08h2v5k3q01:mail\n",
     .options = give_back_options,
     .min_operands = 1,
@@ -114,7 +116,7 @@ static const struct opt retry_options[] = {
     [DELAY] = {.name = "delay",
                .kind = OPT_DURATION,
                .argument = "TIME",
-               .help = "not before so long from now (a task at once, a job by its --backoff)",
+               .help = "how long until it can run again (default: 0s for a task, its --backoff for a job)",
                .max = DELAY_MAX_MS},
     {.help = NULL},
 };
@@ -123,7 +125,7 @@ static int retry(const struct call *call, struct muster_client *client, const ch
 {
     (void)arg;
     int64_t delay_ms = call->own[DELAY].set ? call->own[DELAY].number : -1;
-    return print_outcome(call, process, "retried", muster_lease_retry(client, process, delay_ms));
+    return each_print_process(call, process, "retried", muster_lease_retry(client, process, delay_ms));
 }
 
 static int run_retry(const struct call *call)
@@ -135,7 +137,7 @@ const struct command cmd_retry = {
     .name = "retry",
     .operands = "PROCESS...",
     .summary = "End processes as not done: their tasks go to the end of their queues, after a delay",
-    .about = "A job that has had all its retries fails instead, group \"failed-retries\".\n",
+    .about = "A job that has used up its retries fails instead, in the group \"failed-retries\".\n",
     .examples = "muster retry .lease:08h2v5k3q01:mail --delay 5m\n",
     .options = retry_options,
     .min_operands = 1,
@@ -151,7 +153,7 @@ static const struct opt fail_options[] = {
     [GROUP] = {.name = "group",
                .kind = OPT_STRING,
                .argument = "GROUP",
-               .help = "the kind of failure: lists, replays and drops go by it",
+               .help = "the kind of failure, by which `muster failed`, `replay` and `drop` choose",
                .fallback = "failed",
                .check = opt_check_group},
     [MESSAGE] = {.name = "message", .kind = OPT_STRING, .argument = "TEXT", .help = "what happened"},
@@ -162,8 +164,8 @@ static int fail(const struct call *call, struct muster_client *client, const cha
 {
     (void)arg;
     const struct opt_value *own = call->own;
-    return print_outcome(call, process, "failed",
-                         muster_lease_fail(client, process, own[GROUP].text, own[MESSAGE].text));
+    return each_print_process(call, process, "failed",
+                              muster_lease_fail(client, process, own[GROUP].text, own[MESSAGE].text));
 }
 
 static int run_fail(const struct call *call)
@@ -175,7 +177,7 @@ const struct command cmd_fail = {
     .name = "fail",
     .operands = "PROCESS...",
     .summary = "End processes as failed: their tasks go to the failed lists of their queues",
-    .about = "`muster failed` shows what is there, `muster replay` puts it back.\n",
+    .about = "`muster failed` lists failed tasks, `muster replay` puts them back.\n",
     .examples = "muster fail .lease:08h2v5k3q01:mail --group bounced --message 'no such mailbox'\n",
     .options = fail_options,
     .min_operands = 1,
@@ -198,15 +200,18 @@ static const struct opt extend_options[] = {
     [LEASE] = {.name = "lease",
                .kind = OPT_DURATION,
                .argument = "TIME",
-               .help = "the lease ends so long from now",
+               .help = "how long the lease lasts, counted from now",
                .min = 1,
                .max = MUSTER_LEASE_MAX_MS},
     [PROGRESS] = {.name = "progress",
                   .kind = OPT_STRING,
                   .argument = "TEXT",
-                  .help = "how far the work is, for `muster ps`; '' removes the note",
+                  .help = "a note on how far the work is, shown by `muster ps`; '' removes it",
                   .check = check_progress},
-    [DATA] = {.name = "data", .kind = OPT_STRING, .argument = "DATA", .help = "a job's new data, for its next taker"},
+    [DATA] = {.name = "data",
+              .kind = OPT_STRING,
+              .argument = "DATA",
+              .help = "the job's new data, for the worker that takes it next"},
     {.help = NULL},
 };
 
@@ -221,25 +226,24 @@ static int extend(const struct call *call, struct muster_client *client, const c
         .progress = call->own[PROGRESS].text,
         .data = text ? &data : NULL,
     };
-    return print_outcome(call, process, "extended", muster_lease_extend(client, process, &o));
+    return each_print_process(call, process, "extended", muster_lease_extend(client, process, &o));
 }
 
 static int run_extend(const struct call *call)
 {
     if (!call->own[LEASE].set && !call->own[PROGRESS].set && !call->own[DATA].set)
-        return usage_error(call, "--lease, --progress or --data is missing");
+        return complain_usage(call, "--lease, --progress or --data is missing");
     return each_process(call, extend, NULL);
 }
 
 const struct command cmd_extend = {
     .name = "extend",
     .operands = "PROCESS...",
-    .summary = "Extend the leases of processes, say how far their work is, or give jobs new data",
+    .summary = "Extend leases, note how far the work of processes is, or give their jobs new data",
     .about =
-        "A process of a worker has no lease, but may get a note. One that was cancelled gets neither (exit code 1):\n"
-        "so who extends a lease now and then learns that the work is not wanted any more. Nor does a task that is no "
-        "job\n"
-        "get new data.\n",
+        "A worker's process has no lease, but it can have a note. A cancelled process gets neither a longer lease\n"
+        "nor a note (exit code 1): so if you extend a lease now and then, you learn when the work is no longer\n"
+        "wanted. --data is refused for a task that is not a job.\n",
     .examples = "muster extend .lease:08h2v5k3q01:mail --lease 5m\n"
                 "muster extend \"$MUSTER_PROCESS\" --progress '40 of 100 pages'\n",
     .options = extend_options,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster enqueue: tasks from the command line or from standard input. They go in batches that the library enqueues all
- * or none, so that after a failure it is known how many went before. The input is input.c's.
+ * muster enqueue: tasks from the command line or from standard input. They are sent in batches. The library
+ * enqueues all tasks of a batch or none, so after a failure it is known how many were enqueued.
+ * input.c reads the input.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,26 +11,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "input.h"
+#include "need.h"
 #include "out.h"
 #include "text.h"
 
 #define PROGRESS_SIZE 128
 
-/* An enqueueing under way: where to, and how far it came. */
+/* A run of the verb: where the tasks go, and how many went. */
 struct flow {
     const struct call *call;
     struct muster_client *client;
     const char *queue;
     struct muster_enqueue_options options;
-    int is_unique;
+    bool is_unique;
     uint64_t enqueued, existed, unsure, waiting;
 };
 
-/* How many of the first, or for the front of the last, of the tasks go in one batch. */
-static size_t batch_size(const struct muster_bytes *tasks, size_t n, int from_end)
+/* How many tasks go in one batch: from the beginning, or from the end if they go to the front of the queue. */
+static size_t batch_size(const struct muster_bytes *tasks, size_t n, bool from_end)
 {
     size_t count = 0, bytes = 0;
     while (count < n && count < MUSTER_ENQUEUE_ATOMIC_TASKS) {
@@ -52,7 +55,7 @@ static int enqueue_batch(struct flow *f, const struct muster_bytes *tasks, size_
     return err;
 }
 
-/* One by one; that one is there already keeps no other back. */
+/* One by one: a task that exists already does not stop the others. */
 static int enqueue_unique(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
     int err = MUSTER_OK;
@@ -67,8 +70,8 @@ static int enqueue_unique(struct flow *f, const struct muster_bytes *tasks, size
     return err;
 }
 
-/* To the front the last batch goes first: so each comes to lie before the one behind it. A request goes whole: what is
- * sent again must be cut as it was, and the library knows how. */
+/* For the front of the queue the last batch is sent first, so that each batch comes to stand before the one after it. A
+ * request is sent whole: if it is repeated it must be split as before, and only the library knows how. */
 static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
     int err = MUSTER_OK;
@@ -86,15 +89,16 @@ static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t 
     return err;
 }
 
-/* How far it came, for the end of a message. Of a request only Redis knows, and it need not be known. */
+/* How many tasks went, for the end of a message. For a request only Redis knows, and the user need not. */
 static const char *progress(const struct flow *f, char out[PROGRESS_SIZE])
 {
     if (f->options.request_id)
-        return "the same again with the same --request adds what is missing, and only that";
-    int len = snprintf(out, PROGRESS_SIZE, "%s%" PRIu64 " tasks were enqueued", f->options.at_front ? "the last " : "",
-                       f->enqueued);
+        return "the same call with the same --request adds only what is missing";
+    char tasks[TEXT_NUMBER_SIZE];
+    int len = snprintf(out, PROGRESS_SIZE, "%s%s enqueued", f->options.at_front ? "the last " : "",
+                       text_number_of(tasks, f->enqueued, "task was", "tasks were"));
     if (f->unsure)
-        snprintf(out + len, PROGRESS_SIZE - (size_t)len, ", the %" PRIu64 " %s them perhaps", f->unsure,
+        snprintf(out + len, PROGRESS_SIZE - (size_t)len, ", and perhaps the %" PRIu64 " %s", f->unsure,
                  f->options.at_front ? "before" : "after");
     return out;
 }
@@ -103,9 +107,9 @@ static int report_flow(const struct flow *f, int err)
 {
     char text[PROGRESS_SIZE], detail[PROGRESS_SIZE + 256];
     if (err == MUSTER_E_EXISTS)
-        return report_error(f->call, err, muster_client_error(f->client));
+        return complain_error(f->call, err, muster_client_error(f->client));
     snprintf(detail, sizeof detail, "%s; %s", muster_client_error(f->client), progress(f, text));
-    return report_error(f->call, err, detail);
+    return complain_error(f->call, err, detail);
 }
 
 static int enqueue_operands(struct flow *f)
@@ -128,7 +132,7 @@ static int report_input(const struct flow *f, const struct input *in, enum input
         complain(f->call, "cannot read standard input: %s; %s", strerror(errno), progress(f, text));
     else
         complain(f->call,
-                 "task %" PRIu64 " is longer than %zu MiB; %s; store the data elsewhere and make its place the task",
+                 "task %" PRIu64 " is longer than %zu MiB; %s; store the data elsewhere and enqueue where it is",
                  f->enqueued + in->n + 1, MUSTER_TASK_MAX_DEFAULT >> 20, progress(f, text));
     return EXIT_FAILED;
 }
@@ -164,9 +168,10 @@ static void print_result(const struct flow *f)
         out_text("%" PRIu64 " enqueued, %" PRIu64 " waiting\n", f->enqueued, f->waiting);
 }
 
-/* That some were there already is what was asked for, and still something that a caller may want to know. */
+/* Tasks that exist already are no error for --unique, but a caller may want to know: hence the exit code. */
 static int print_unique(const struct flow *f)
 {
+    char tasks[TEXT_NUMBER_SIZE];
     static const struct out_column columns[] = {
         {NULL, "queue", OUT_TEXT},
         {NULL, "enqueued", OUT_COUNT},
@@ -183,8 +188,8 @@ static int print_unique(const struct flow *f)
     else
         out_text("%" PRIu64 " enqueued, %" PRIu64 " there already\n", f->enqueued, f->existed);
     if (f->existed > 0)
-        complain(f->call, "%" PRIu64 " tasks wait or run in '%s' already, and were not enqueued again", f->existed,
-                 f->queue);
+        complain(f->call, "not enqueued again, because equal ones wait or run in '%s': %s", f->queue,
+                 text_number_of(tasks, f->existed, "task", "tasks"));
     return f->existed > 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -200,17 +205,18 @@ enum { NUL, WHOLE, FRONT, REQUEST, UNIQUE };
 static const struct opt options[] = {
     [NUL] = {.letter = '0', .help = "tasks on standard input end with a NUL byte, not with a newline"},
     [WHOLE] = {.name = "whole", .help = "all of standard input is one task"},
-    [FRONT] = {.name = "front", .help = "the tasks are the next out, the first one first"},
+    [FRONT] = {.name = "front", .help = "put the tasks at the front of the queue; the first one comes out first"},
     [REQUEST] = {.name = "request",
                  .kind = OPT_STRING,
                  .argument = "ID",
-                 .help = "the same again within an hour under the same ID adds nothing: for trying again",
+                 .help = "for safe repetition: the same tasks under the same ID within an hour add nothing",
                  .check = check_request},
-    [UNIQUE] = {.name = "unique", .help = "not if an equal task, enqueued so, waits or runs; each becomes a job"},
+    [UNIQUE] = {.name = "unique",
+                .help = "skip a task if an equal one, also enqueued with --unique, waits or runs; each becomes a job"},
     {.help = NULL},
 };
 
-/* Asking for the length first finds out whether there is a Redis before anything is read or in doubt. */
+/* The length is asked first: if there is no Redis, this shows before any input is read or any task is in doubt. */
 static int enqueue(struct flow *f)
 {
     const struct opt_value *own = f->call->own;
@@ -222,7 +228,7 @@ static int enqueue(struct flow *f)
     };
     int err = muster_queue_length(f->client, f->queue, &f->waiting);
     if (err != MUSTER_OK)
-        return report_error(f->call, err, muster_client_error(f->client));
+        return complain_error(f->call, err, muster_client_error(f->client));
     return f->call->n_operands > 1 ? enqueue_operands(f) : enqueue_input(f, &in);
 }
 
@@ -230,11 +236,11 @@ static int check_options(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[NUL].set && own[WHOLE].set)
-        return usage_error(call, "-0 and --whole exclude each other");
+        return complain_usage(call, "-0 and --whole exclude each other");
     if (call->n_operands > 1 && (own[NUL].set || own[WHOLE].set))
-        return usage_error(call, "-0 and --whole are for tasks on standard input, but there are TASK operands");
+        return complain_usage(call, "-0 and --whole are for tasks on standard input, but there are TASK operands");
     if (own[UNIQUE].set && (own[FRONT].set || own[REQUEST].set))
-        return usage_error(call, "--unique excludes --front and --request");
+        return complain_usage(call, "--unique excludes --front and --request");
     return EXIT_DONE;
 }
 
@@ -259,12 +265,10 @@ static int run(const struct call *call)
 const struct command cmd_enqueue = {
     .name = "enqueue",
     .operands = "QUEUE [TASK...]",
-    .summary = "Add tasks to a queue: the TASKs, or the lines of standard input",
-    .about =
-        "A task is any bytes. One that begins with '-' stands behind `--`. Input is sent as it comes, except with\n"
-        "--front and --whole, which read all of it first. With --unique the exit code is 1 if one was there already; "
-        "the\n"
-        "others were enqueued.\n",
+    .summary = "Add tasks to a queue: the TASKs, or each line of standard input",
+    .about = "A task may hold any bytes. Put `--` before a TASK that begins with '-'. Standard input is sent as it\n"
+             "arrives, except with --front, --request and --whole, which read all of it first. With --unique the exit\n"
+             "code is 1 if one of the tasks was there already; the others were enqueued.\n",
     .examples = "muster enqueue mail alice@example.org bob@example.org\n"
                 "find . -name '*.jpg' -print0 | muster enqueue -0 images\n"
                 "muster enqueue photos --whole <picture.jpg\n"

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster events: what happens to jobs, as JSON lines, until it is told to stop. A signal may come at any time: it is held
- * back while a line is written, so that no line is cut off, and there is nothing else to put in order.
+ * muster events: prints what happens to jobs as JSON lines, until a signal ends it. The signal may come at any time. It
+ * is blocked while a line is written, so that no line is cut off; nothing else needs cleaning up.
  */
 #include <muster/job.h>
 #include <signal.h>
 #include <stdint.h>
 #include <unistd.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "out.h"
 
 enum { QUEUE, TRACKED };
@@ -98,9 +99,9 @@ const struct command cmd_events = {
     .name = "events",
     .operands = "",
     .summary = "Print what happens to jobs, one JSON object per line, until it is interrupted",
-    .about = "What happens before it says that it listens is not heard. With --timeout it ends after that time, with "
-             "exit\n"
-             "code 124; when the connection breaks, with 69: start it anew, and see `muster job` for what it missed.\n",
+    .about = "It prints what happens after it says that it listens. With --timeout it ends after that time, with exit\n"
+             "code 124. If the connection breaks, it ends with 69: start it again, and see `muster job` for what it\n"
+             "missed.\n",
     .examples = "muster events --queue mail\n"
                 "muster events --tracked --timeout 1h | tee events\n",
     .options = options,

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster fail-worker: declare a worker dead, whether it lives or not. For permanent workers that do not come back, and
- * for one whose handler hangs while its heartbeat goes on.
+ * muster fail-worker: declares a worker dead, whether it is alive or not. It is for permanent workers that do not come
+ * back, and for a worker whose handler hangs while its heartbeat goes on.
  */
-#include <inttypes.h>
-
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "out.h"
+#include "text.h"
 
 static int run(const struct call *call)
 {
     static const struct out_column columns[] = {
         {NULL, "worker", OUT_TEXT}, {NULL, "given_back", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
     const char *worker = call->operands[0], *why = muster_worker_id_check(worker);
+    char tasks[TEXT_NUMBER_SIZE];
     struct muster_client *client;
     uint64_t given_back;
     if (why)
-        return usage_error(call, "%s", why);
+        return complain_usage(call, "%s", why);
     int code = client_open(call, &client);
     if (code)
         return code;
@@ -27,7 +28,7 @@ static int run(const struct call *call)
     if (call->common[OPT_JSON].set)
         out_json(columns, (const struct out_cell[]){{.text = worker}, {.number = (int64_t)given_back}});
     else
-        out_text("%s: %" PRIu64 " tasks given back\n", worker, given_back);
+        out_text("%s: %s given back\n", worker, text_number_of(tasks, given_back, "task", "tasks"));
     return EXIT_DONE;
 }
 
@@ -37,9 +38,8 @@ const struct command cmd_fail_worker = {
     .name = "fail-worker",
     .operands = "WORKER",
     .summary = "Declare a worker dead: its tasks go back to the front of their queues",
-    .about =
-        "A worker that lives after all learns it from its next heartbeat, and registers anew; what it had in hand is\n"
-        "no longer its own. See `muster workers` for the ids.\n",
+    .about = "If the worker is alive after all, it learns this from its next heartbeat and registers again; the tasks\n"
+             "that it held are no longer its own. `muster workers` lists the ids.\n",
     .examples = "muster fail-worker mailer-1\n",
     .options = options,
     .min_operands = 1,

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster failed: what is on the failed lists, as counts per group or entry by entry. Putting it back or forgetting it is
- * cmd_replay.c's.
+ * muster failed: the failed lists, as counts per group or entry by entry. cmd_replay.c puts entries back or removes
+ * them.
  */
 #include <stdint.h>
 
 #include "command.h"
+#include "complain.h"
 #include "list.h"
+#include "out.h"
+#include "parse.h"
 
 /* ---- groups ---- */
 
@@ -78,17 +81,17 @@ static int list_entries(const struct call *call, struct muster_client *client, s
 /* ---- the verb ---- */
 
 static const struct opt options[] = {
-    [GROUPS] = {.name = "groups", .help = "with QUEUE: its groups instead of its entries"},
+    [GROUPS] = {.name = "groups", .help = "with QUEUE: list its groups instead of its entries"},
     [COUNT] = {.letter = 'n',
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "so many entries at most (all)",
+               .help = "at most N entries (default all)",
                .min = 1,
                .max = INT64_MAX},
     [OFFSET] = {.name = "offset",
                 .kind = OPT_COUNT,
                 .argument = "N",
-                .help = "leave out the newest N",
+                .help = "skip the newest N",
                 .fallback = "0",
                 .max = INT64_MAX},
     {.help = NULL},
@@ -97,26 +100,24 @@ static const struct opt options[] = {
 static int run(const struct call *call)
 {
     const struct opt_value *own = call->own;
-    int of_groups = own[GROUPS].set || call->n_operands == 0;
-    int code = opt_check_operands(call, 1, 1, "GROUP", opt_check_group);
+    bool of_groups = own[GROUPS].set || call->n_operands == 0;
+    int code = parse_check_operands(call, 1, 1, "GROUP", opt_check_group);
     if (code)
         return code;
     if (of_groups && (own[COUNT].set || own[OFFSET].set))
-        return usage_error(call, "-n and --offset are for the entries of a QUEUE");
+        return complain_usage(call, "-n and --offset are for the entries of a QUEUE");
     if (own[GROUPS].set && call->n_operands > 1)
-        return usage_error(call, "--groups is for all groups of a QUEUE, but there is a GROUP");
+        return complain_usage(call, "--groups lists all groups of a QUEUE, but a GROUP is given");
     return of_groups ? list_print(call, group_columns, list_groups) : list_print(call, entry_columns, list_entries);
 }
 
 const struct command cmd_failed = {
     .name = "failed",
     .operands = "[QUEUE [GROUP]]",
-    .summary = "List what has failed: without QUEUE the groups of all queues, else its entries",
+    .summary = "List failures: without QUEUE the groups of all queues, with QUEUE its entries",
     .about =
-        "Entries come newest first. The table shows the beginning of each message and task, for a job of its data; "
-        "--json\n"
-        "has all of it.\n"
-        "`muster replay` puts them back, `muster drop` forgets them.\n",
+        "Entries are listed newest first. The table shows the beginning of each message and of each task or job's\n"
+        "data; --json has all of it. `muster replay` puts entries back, `muster drop` removes them for good.\n",
     .examples = "muster failed\n"
                 "muster failed mail\n"
                 "muster failed mail exit-1 -n 10 --json\n"

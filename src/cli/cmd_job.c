@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster job: all that is known of single jobs. One that does not exist is named, the others are told of all the same.
+ * muster job: everything known about single jobs. A job that does not exist is named, and the others are printed all
+ * the same.
  */
 #include <muster/job.h>
 #include <stdint.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "job_row.h"
+#include "out.h"
+#include "parse.h"
 
 struct printing {
-    int json, n;
+    bool json;
+    size_t n;
 };
 
 static int print_job(const struct muster_job *job, void *arg)
@@ -18,7 +23,7 @@ static int print_job(const struct muster_job *job, void *arg)
     struct printing *p = arg;
     if (p->n++ > 0 && !p->json)
         out_text("\n");
-    return job_print(job, p->json);
+    return job_row_print(job, p->json);
 }
 
 static int print_data(const struct muster_job *job, void *arg)
@@ -36,8 +41,8 @@ static int print_result(const struct muster_job *job, void *arg)
 enum { DATA, RESULT };
 
 static const struct opt options[] = {
-    [DATA] = {.name = "data", .help = "print nothing but its data, as they are"},
-    [RESULT] = {.name = "result", .help = "print nothing but its result, as it is"},
+    [DATA] = {.name = "data", .help = "print only its data, byte by byte"},
+    [RESULT] = {.name = "result", .help = "print only its result, byte by byte"},
     {.help = NULL},
 };
 
@@ -47,11 +52,11 @@ static int run(const struct call *call)
     struct printing printing = {.json = call->common[OPT_JSON].set};
     muster_job_fn *print = own[DATA].set ? print_data : own[RESULT].set ? print_result : print_job;
     struct muster_client *client;
-    int code = opt_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
+    int code = parse_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
     if (code)
         return code;
     if (own[DATA].set + own[RESULT].set + printing.json > 1)
-        return usage_error(call, "--data, --result and --json exclude each other");
+        return complain_usage(call, "--data, --result and --json exclude each other");
     code = client_open(call, &client);
     if (code)
         return code;
@@ -62,9 +67,9 @@ static int run(const struct call *call)
 const struct command cmd_job = {
     .name = "job",
     .operands = "ID...",
-    .summary = "Show jobs: their state, data, result, what they wait for, and their history",
-    .about = "States are scheduled (its time has not come), depends (waits for other jobs), waiting, running, failed,\n"
-             "complete and recurring. A job that does not exist is exit code 3.\n",
+    .summary = "Show jobs: their state, data, result and history, and which jobs they wait for",
+    .about = "The states are scheduled (its time has not come), depends (it waits for other jobs), waiting, running,\n"
+             "failed, complete and recurring. If a job does not exist, the exit code is 3.\n",
     .examples = "muster job invoice-17\n"
                 "muster job invoice-17 --json\n"
                 "muster job resize-17 --result >small.jpg\n",

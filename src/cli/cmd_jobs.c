@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster jobs: how many jobs of a queue are in each state, the jobs of one state, tag or group of failures, or the tags
- * themselves.
+ * muster jobs: how many jobs of a queue are in each state, the jobs of one state, tag or group of failures, or the
+ * tags.
  */
 #include <ctype.h>
 #include <muster/job.h>
 #include <stdint.h>
 
 #include "command.h"
+#include "complain.h"
 #include "each.h"
 #include "job_row.h"
 #include "list.h"
+#include "out.h"
 
 enum { QUEUE, STATE, TAG, GROUP, TRACKED, TAGS, COUNT, OFFSET };
 
@@ -20,7 +22,7 @@ enum { QUEUE, STATE, TAG, GROUP, TRACKED, TAGS, COUNT, OFFSET };
 static struct out_column count_columns[] = {{"QUEUE", "queue", OUT_TEXT},
                                             MUSTER_JOB_STATES(STATE_COLUMN){NULL, NULL, OUT_TEXT}};
 
-/* Headings are in capitals, as those of all tables. */
+/* Headings are in capitals, as in all tables. */
 static void name_states(void)
 {
     static char headings[MUSTER_JOB_STATE_COUNT][16];
@@ -55,7 +57,7 @@ static int list_counts(const struct call *call, struct muster_client *client, st
 
 static int print_job(const struct muster_job *job, void *arg)
 {
-    return job_row(arg, job);
+    return job_row_add(arg, job);
 }
 
 static int list_jobs(const struct call *call, struct muster_client *client, struct out_table *table)
@@ -100,42 +102,42 @@ static int list_tags(const struct call *call, struct muster_client *client, stru
 
 static const char *check_state(const char *name)
 {
-    return muster_job_state_of(name) < 0 ? "it is one of" MUSTER_JOB_STATES(STATE_WORD) : NULL;
+    return muster_job_state_of(name) < 0 ? "it must be one of" MUSTER_JOB_STATES(STATE_WORD) : NULL;
 }
 
 static const struct opt options[] = {
     [QUEUE] = {.name = "queue",
                .kind = OPT_STRING,
                .argument = "QUEUE",
-               .help = "of this queue; alone: how many are in each state",
+               .help = "only jobs of this queue; alone: count those in each state",
                .check = muster_queue_check},
     [STATE] = {.name = "state",
                .kind = OPT_STRING,
                .argument = "STATE",
-               .help = "those in this state, of a --queue, or with a --tag, or --tracked",
+               .help = "only jobs in this state; needs --queue, --tag or --tracked",
                .check = check_state},
     [TAG] = {.name = "tag",
              .kind = OPT_STRING,
              .argument = "TAG",
-             .help = "those with this tag",
+             .help = "only jobs with this tag",
              .check = muster_tag_check},
     [GROUP] = {.name = "group",
                .kind = OPT_STRING,
                .argument = "GROUP",
-               .help = "those of a --queue that failed, in this group",
+               .help = "only failed jobs in this group; needs --queue",
                .check = opt_check_group},
-    [TRACKED] = {.name = "tracked", .help = "those that are tracked"},
-    [TAGS] = {.name = "tags", .help = "the tags instead, those of most jobs first, so many (25)"},
+    [TRACKED] = {.name = "tracked", .help = "only tracked jobs"},
+    [TAGS] = {.name = "tags", .help = "list tags instead, those with the most jobs first (default 25 of them)"},
     [COUNT] = {.letter = 'n',
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "so many at most (all)",
+               .help = "at most N (default all)",
                .min = 1,
                .max = INT64_MAX},
     [OFFSET] = {.name = "offset",
                 .kind = OPT_COUNT,
                 .argument = "N",
-                .help = "leave out the first N",
+                .help = "skip the first N",
                 .fallback = "0",
                 .max = INT64_MAX},
     {.help = NULL},
@@ -145,26 +147,26 @@ static int run_tags(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[QUEUE].set || own[STATE].set || own[TAG].set || own[GROUP].set || own[TRACKED].set)
-        return usage_error(call, "--tags are those of all jobs: it goes with -n and --offset only");
+        return complain_usage(call, "--tags lists the tags of all jobs, and goes only with -n and --offset");
     return list_print(call, tag_columns, list_tags);
 }
 
 static int run(const struct call *call)
 {
     const struct opt_value *own = call->own;
-    int by_state = own[STATE].set, by_group = own[GROUP].set, by_other = own[TAG].set || own[TRACKED].set;
+    bool by_state = own[STATE].set, by_group = own[GROUP].set, by_other = own[TAG].set || own[TRACKED].set;
     if (own[TAGS].set)
         return run_tags(call);
     if (own[TAG].set && own[TRACKED].set)
-        return usage_error(call, "--tag and --tracked exclude each other");
+        return complain_usage(call, "--tag and --tracked exclude each other");
     if (by_group && (by_state || by_other))
-        return usage_error(call, "--group is of the failed jobs of a --queue, and goes with nothing else");
+        return complain_usage(call, "--group chooses failed jobs of a --queue, and excludes every other choice");
     if ((by_group || (by_state && !by_other)) && !own[QUEUE].set)
-        return usage_error(call, "--state and --group are for a --queue, which is missing");
+        return complain_usage(call, "--state and --group need a --queue, which is missing");
     if (by_state || by_group || by_other)
-        return list_print(call, job_columns, list_jobs);
+        return list_print(call, job_row_columns, list_jobs);
     if (own[COUNT].set || own[OFFSET].set)
-        return usage_error(call, "-n and --offset are for a list: say --state, --tag, --group, --tracked or --tags");
+        return complain_usage(call, "-n and --offset are for a list: add --state, --tag, --group, --tracked or --tags");
     name_states();
     return list_print(call, count_columns, list_counts);
 }
@@ -172,11 +174,12 @@ static int run(const struct call *call)
 const struct command cmd_jobs = {
     .name = "jobs",
     .operands = "",
-    .summary = "List jobs, by state, tag or group of failures; or count them, or list their tags",
+    .summary = "List jobs by state, tag or group of failures; or count them; or list their tags",
     .about =
-        "Without any of these it tells how many jobs are in each state, queue by queue. Waiting ones come in the\n"
-        "order in which they are taken, scheduled and recurring ones by when they are due, failed ones newest first,\n"
-        "others by since when they are so; by tag or tracked, oldest first.\n",
+        "If no option selects jobs, this counts the jobs in each state, queue by queue. Waiting jobs are listed in\n"
+        "the order in which they are taken, scheduled and recurring jobs by when they are due, failed jobs newest\n"
+        "first, and all others by when they entered their state. With --tag or --tracked, the oldest job comes\n"
+        "first.\n",
     .examples = "muster jobs\n"
                 "muster jobs --queue mail --state scheduled -n 20\n"
                 "muster jobs --tag order-17 --json\n"

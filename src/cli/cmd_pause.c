@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster pause and muster resume: whether a queue hands anything out.
+ * muster pause and muster resume: whether tasks of a queue are handed out.
  */
+#include "client.h"
 #include "command.h"
-#include "connect.h"
 #include "out.h"
 
-static int set_paused(const struct call *call, int is_paused)
+enum wish { RESUME, PAUSE };
+
+static int set_paused(const struct call *call, enum wish wish)
 {
     static const struct out_column columns[] = {
         {NULL, "queue", OUT_TEXT}, {NULL, "paused", OUT_YES}, {NULL, NULL, OUT_TEXT}};
@@ -15,25 +17,25 @@ static int set_paused(const struct call *call, int is_paused)
     int code = client_open(call, &client);
     if (code)
         return code;
-    code =
-        client_close(call, client, is_paused ? muster_queue_pause(client, queue) : muster_queue_resume(client, queue));
+    code = client_close(call, client,
+                        wish == PAUSE ? muster_queue_pause(client, queue) : muster_queue_resume(client, queue));
     if (code)
         return code;
     if (call->common[OPT_JSON].set)
-        out_json(columns, (const struct out_cell[]){{.text = queue}, {.number = is_paused}});
+        out_json(columns, (const struct out_cell[]){{.text = queue}, {.number = wish == PAUSE}});
     else
-        out_text("%s: %s\n", queue, is_paused ? "paused" : "resumed");
+        out_text("%s: %s\n", queue, wish == PAUSE ? "paused" : "resumed");
     return EXIT_DONE;
 }
 
 static int run_pause(const struct call *call)
 {
-    return set_paused(call, 1);
+    return set_paused(call, PAUSE);
 }
 
 static int run_resume(const struct call *call)
 {
-    return set_paused(call, 0);
+    return set_paused(call, RESUME);
 }
 
 static const struct opt options[] = {{.help = NULL}};
@@ -41,8 +43,9 @@ static const struct opt options[] = {{.help = NULL}};
 const struct command cmd_pause = {
     .name = "pause",
     .operands = "QUEUE",
-    .summary = "Pause a queue: nothing of it is handed out until it is resumed",
-    .about = "What runs goes on, and what is enqueued waits. A queue that is not there yet can be paused, too.\n",
+    .summary = "Pause a queue: none of its tasks are handed out until it is resumed",
+    .about =
+        "Running tasks go on, and newly enqueued tasks wait. A queue that does not exist yet can be paused, too.\n",
     .examples = "muster pause mail\n",
     .options = options,
     .min_operands = 1,
@@ -54,7 +57,7 @@ const struct command cmd_pause = {
 const struct command cmd_resume = {
     .name = "resume",
     .operands = "QUEUE",
-    .summary = "Resume a paused queue: what waits goes to whoever is idle",
+    .summary = "Resume a paused queue: its waiting tasks go to idle workers",
     .examples = "muster resume mail\n",
     .options = options,
     .min_operands = 1,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster peek: the next tasks and jobs of a queue, which stay there. Raw, so that they can be piped on; who does not know what
- * is in them takes --json.
+ * muster peek: prints the next tasks and jobs of a queue, which stay there. They are printed raw, so that they can be
+ * piped on; --json is for tasks that may hold anything.
  */
 #include <muster/job.h>
 #include <stdint.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
 #include "out.h"
 
 static const struct out_column columns[] = {
@@ -17,19 +17,24 @@ static const struct out_column columns[] = {
     {NULL, NULL, OUT_TEXT},
 };
 
+/* Jobs of negative priority come before the tasks, all others after them. */
+enum part { BEFORE_TASKS, AFTER_TASKS };
+
 /*
- * A look that goes through a queue: jobs that come before the tasks, the tasks, the jobs behind them. Only one list can be
- * read at a time, so jobs are read twice; which of them count is in `early`.
+ * One pass through a queue: jobs before the tasks, the tasks, jobs after them. Only one list can be read at a time, so
+ * the jobs are read twice.
  *
- *   position  of what comes next
- *   from, to  what is to be shown
+ *   part      which jobs are being read
+ *   position  the position of the next entry
+ *   from, to  the first position to print, and the first not to print any more
  */
 struct peeking {
-    int json, early;
+    bool json;
+    enum part part;
     uint64_t position, from, to;
 };
 
-/* Returns non-zero once nothing more is to be shown. */
+/* Returns non-zero if nothing more is to be printed. */
 static int print(struct peeking *p, const char *job, const void *data, size_t len)
 {
     const struct out_cell cells[] = {
@@ -50,23 +55,24 @@ static int print_task(const struct muster_task *task, void *arg)
     return print(arg, NULL, task->data, task->len);
 }
 
-/* In the order in which they come out, so all early ones stand before all others. */
+/* Jobs come in the order in which workers take them, so after the first job of the later part none of the earlier part
+ * follows. */
 static int print_job(const struct muster_job *job, void *arg)
 {
     struct peeking *p = arg;
-    int is_early = job->priority < 0;
-    if (is_early != p->early)
-        return p->early;
+    enum part part = job->priority < 0 ? BEFORE_TASKS : AFTER_TASKS;
+    if (part != p->part)
+        return p->part == BEFORE_TASKS;
     if (p->position >= p->from)
         return print(p, job->id, job->data.data, job->data.len);
     p->position++;
     return 0;
 }
 
-static int peek_jobs(struct muster_client *client, const char *queue, struct peeking *p, int early)
+static int peek_jobs(struct muster_client *client, const char *queue, struct peeking *p, enum part part)
 {
     const struct muster_job_filter filter = {.size = sizeof filter, .queue = queue, .state = MUSTER_JOB_WAITING};
-    p->early = early;
+    p->part = part;
     return p->position < p->to ? muster_job_list(client, &filter, print_job, p) : MUSTER_OK;
 }
 
@@ -90,14 +96,14 @@ static const struct opt options[] = {
     [COUNT] = {.letter = 'n',
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "so many tasks at most",
+               .help = "at most N tasks",
                .fallback = "10",
                .min = 1,
                .max = INT64_MAX},
     [OFFSET] = {.name = "offset",
                 .kind = OPT_COUNT,
                 .argument = "N",
-                .help = "leave out so many tasks at the front",
+                .help = "skip the first N tasks",
                 .fallback = "0",
                 .max = INT64_MAX},
     {.help = NULL},
@@ -112,11 +118,11 @@ static int run(const struct call *call)
     int code = client_open(call, &client);
     if (code)
         return code;
-    int err = peek_jobs(client, queue, &p, 1);
+    int err = peek_jobs(client, queue, &p, BEFORE_TASKS);
     if (err == MUSTER_OK)
         err = peek_tasks(client, queue, &p);
     if (err == MUSTER_OK)
-        err = peek_jobs(client, queue, &p, 0);
+        err = peek_jobs(client, queue, &p, AFTER_TASKS);
     return client_close(call, client, err);
 }
 
@@ -124,9 +130,8 @@ const struct command cmd_peek = {
     .name = "peek",
     .operands = "QUEUE",
     .summary = "Print the next tasks of a queue, one per line, and leave them there",
-    .about =
-        "Of jobs the data are printed, and in JSON the id: those of negative priority before the tasks, the others\n"
-        "behind them. When they are taken, tasks and jobs of priority 0 come in turn.\n",
+    .about = "For a job its data is printed, and with --json also its id. Jobs of negative priority stand before the\n"
+             "tasks, all other jobs after them. When workers take them, tasks and jobs of priority 0 come in turn.\n",
     .examples = "muster peek mail\nmuster peek mail -n 100 --offset 100 --json\n",
     .options = options,
     .min_operands = 1,

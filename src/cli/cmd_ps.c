@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster ps: the processes, which are the tasks in the hands of workers and under leases, a row each.
+ * muster ps: a row for each process, which is a task that a worker or a lease holds.
  */
 #include <string.h>
 
 #include "command.h"
 #include "list.h"
+#include "out.h"
 #include "process_row.h"
 
 static int print_process(const struct muster_process_info *process, void *arg)
 {
-    return process_row(arg, process);
+    return process_row_add(arg, process);
 }
 
 enum { QUEUE, WORKER, TASK };
@@ -24,9 +25,9 @@ static const struct opt options[] = {
     [WORKER] = {.name = "worker",
                 .kind = OPT_STRING,
                 .argument = "ID",
-                .help = "only what this worker has in hand",
+                .help = "only tasks that this worker holds",
                 .check = muster_worker_id_check},
-    [TASK] = {.name = "task", .kind = OPT_STRING, .argument = "TASK", .help = "only tasks of exactly these bytes"},
+    [TASK] = {.name = "task", .kind = OPT_STRING, .argument = "TASK", .help = "only tasks with exactly these bytes"},
     {.help = NULL},
 };
 
@@ -45,13 +46,13 @@ static int list(const struct call *call, struct muster_client *client, struct ou
 
 static int run(const struct call *call)
 {
-    return list_print(call, process_columns, list);
+    return list_print(call, process_row_columns, list);
 }
 
 const struct command cmd_ps = {
     .name = "ps",
     .operands = "",
-    .summary = "List the processes: the tasks that workers have in hand, and those under leases",
+    .summary = "List the processes: the tasks that workers hold, and those under leases",
     .about = "The table shows the beginning of each task, with control characters escaped; --json has all of it.\n",
     .examples = "muster ps\nmuster ps --queue mail --json\nmuster ps --worker host-4711-8c1f2a\n",
     .options = options,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster put: one job. Its data come from the command line or, whole, from standard input; what it is to be else is in
- * options, of which those not given mean the library's defaults, or with --replace what the job has.
+ * muster put: one job. Its data comes from the command line or, whole, from standard input; the rest are options. An
+ * option that is not given means the library's default, or with --replace what the job has.
  */
 #include <errno.h>
 #include <limits.h>
@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "backoff.h"
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "input.h"
 #include "out.h"
 
@@ -20,61 +21,61 @@ static const struct opt options[] = {
     [ID] = {.name = "id",
             .kind = OPT_STRING,
             .argument = "ID",
-            .help = "the job's (32 hex digits)",
+            .help = "the job's id (default: a new one of 32 hex digits)",
             .check = muster_job_id_check},
     [PRIORITY] = {.name = "priority",
                   .kind = OPT_INTEGER,
                   .argument = "N",
-                  .help = "lower runs sooner, below 0 before all tasks, above 0 after them (0)",
+                  .help = "lower runs sooner: below 0 before all plain tasks, above 0 after them (default 0)",
                   .min = -1000000000,
                   .max = 1000000000},
     [DELAY] = {.name = "delay",
                .kind = OPT_DURATION,
                .argument = "TIME",
-               .help = "not before so long from now",
+               .help = "how long the job waits before it can run (default 0s)",
                .max = MUSTER_JOB_MS_MAX},
     [RETRIES] = {.name = "retries",
                  .kind = OPT_COUNT,
                  .argument = "N",
-                 .help = "so many retries, then it fails (5)",
+                 .help = "how often the job is retried before it fails (default 5)",
                  .max = MUSTER_JOB_RETRIES_MAX},
     [BACKOFF] = {.name = "backoff",
                  .kind = OPT_STRING,
                  .argument = "WAIT",
-                 .help = "how long a retry waits, see above (0s)",
+                 .help = "how long a retry waits, see above (default 0s)",
                  .check = backoff_check},
     [LIMIT] = {.name = "limit",
                .kind = OPT_DURATION,
                .argument = "TIME",
-               .help = "how long a handler may run on it; 0s: as long as it likes (0s)",
+               .help = "how long a handler may run on it; 0s: without limit (default 0s)",
                .max = MUSTER_JOB_MS_MAX},
     [TAG] = {.name = "tag",
              .kind = OPT_LIST,
              .argument = "TAG",
-             .help = "a tag; may be given more than once",
+             .help = "add a tag; may be given more than once",
              .check = muster_tag_check},
     [AFTER] = {.name = "after",
                .kind = OPT_LIST,
                .argument = "ID",
-               .help = "not before this job is complete; may be given more than once",
+               .help = "run it only after this job is complete; may be given more than once",
                .check = muster_job_id_check},
     [TRACK] = {.name = "track", .help = "put it on the list of tracked jobs, and mark its events"},
-    [REPLACE] = {.name = "replace", .help = "if a job of this --id is alive, change it to this and move it here"},
+    [REPLACE] = {.name = "replace", .help = "if the job of this --id is alive, change it and move it to QUEUE"},
     [EVERY] = {.name = "every",
                .kind = OPT_DURATION,
                .argument = "TIME",
-               .help = "recurring: makes a job ID-1, ID-2, ... every so long",
+               .help = "make it recurring: one job per interval, with the ids ID-1, ID-2, ...",
                .min = 1000,
                .max = MUSTER_JOB_MS_MAX},
     [OFFSET] = {.name = "offset",
                 .kind = OPT_DURATION,
                 .argument = "TIME",
-                .help = "recurring: the first one so long from now (at once)",
+                .help = "recurring: how long until the first job (default 0s)",
                 .max = MUSTER_JOB_MS_MAX},
     [BACKLOG] = {.name = "backlog",
                  .kind = OPT_COUNT,
                  .argument = "N",
-                 .help = "recurring: make up for at most so many times that passed; 0: all (0)",
+                 .help = "recurring: make up for at most N missed times; 0: for all (default 0)",
                  .max = INT_MAX},
     {.help = NULL},
 };
@@ -85,15 +86,15 @@ static int check_options(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[REPLACE].set && !own[ID].set)
-        return usage_error(call, "--replace is for a job of a known --id");
+        return complain_usage(call, "--replace needs the --id of a job");
     if (!own[EVERY].set && !own[REPLACE].set && (own[OFFSET].set || own[BACKLOG].set))
-        return usage_error(call, "--offset and --backlog are for a job that recurs --every so long");
+        return complain_usage(call, "--offset and --backlog are for a recurring job: --every is missing");
     if ((own[EVERY].set || own[OFFSET].set || own[BACKLOG].set) && (own[DELAY].set || own[AFTER].set))
-        return usage_error(call, "--delay and --after are not for a recurring job; its first time is --offset");
+        return complain_usage(call, "--delay and --after are not for a recurring job; --offset sets its first time");
     return EXIT_DONE;
 }
 
-/* A number that was given: 0 is meant, then. */
+/* For the library, 0 means "not given"; a 0 that was given is MUSTER_ZERO. */
 static int64_t number_of(const struct opt_value *value)
 {
     return value->set && value->number == 0 ? MUSTER_ZERO : value->number;
@@ -150,7 +151,7 @@ static int put_data(const struct call *call, const struct muster_bytes *data)
 
 static int put_input(const struct call *call)
 {
-    struct input in = {.delimiter = INPUT_WHOLE, .at_once = 1};
+    struct input in = {.delimiter = INPUT_WHOLE, .at_once = true};
     int code = EXIT_FAILED;
     enum input_state state = input_next(&in);
     if (state == INPUT_END)
@@ -158,7 +159,7 @@ static int put_input(const struct call *call)
     else if (state == INPUT_FAILED)
         complain(call, "cannot read standard input: %s", strerror(errno));
     else
-        complain(call, "the data are longer than %zu MiB; store them elsewhere and make their place the data",
+        complain(call, "the data are longer than %zu MiB; store them elsewhere and put where they are",
                  MUSTER_TASK_MAX_DEFAULT >> 20);
     input_clear(&in);
     return code;
@@ -178,17 +179,18 @@ static int run(const struct call *call)
 const struct command cmd_put = {
     .name = "put",
     .operands = "QUEUE [DATA]",
-    .summary = "Put a job into a queue: DATA, or all of standard input; and print its id",
-    .about = "A job is a task with an id, a record and a history (`muster job`). Workers take it like any task, and "
-             "get DATA.\n"
-             "\n"
-             "WAIT is 10s: a retry waits so long; 10s..1h: that doubles with each one, up to an hour; or 10s..: "
-             "without end.\n"
-             "With ,jitter=20% behind it, it is less by a random part of up to so much.\n"
-             "\n"
-             "An ID whose job is alive is refused (exit code 1); one whose job is complete or failed may be put again. "
-             "With\n"
-             "--replace what is not given stays as the job has it, but for DATA; whoever runs it loses it.\n",
+    .summary = "Put a job into a queue and print its id; its data is DATA, or all of standard input",
+    .about =
+        "A job is a task with an id, a record and a history (see `muster job`). Workers take it like any task, and\n"
+        "receive its data.\n"
+        "\n"
+        "WAIT has one of three forms. 10s: each retry waits 10 seconds. 10s..1h: the wait doubles with each retry,\n"
+        "up to an hour. 10s..: it doubles without limit. With ,jitter=20% after it, each wait is shortened by a\n"
+        "random part of up to 20%.\n"
+        "\n"
+        "An ID whose job is alive is refused (exit code 1); an ID whose job is complete or failed can be put again.\n"
+        "With --replace, a live job gets the new data and the options that are given, and keeps all others; a\n"
+        "worker that runs it loses it.\n",
     .examples = "muster put mail '{\"to\": \"alice@example.org\"}'\n"
                 "muster put mail --id invoice-17 --retries 8 --backoff 10s..1h,jitter=20% <invoice.json\n"
                 "muster put ship 17 --id ship-17 --after paid-17 --after packed-17 --tag order-17\n"

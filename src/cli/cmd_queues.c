@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster queues: the queues of the namespace with what is in them, a row each.
+ * muster queues: a row for each queue of the namespace.
  */
 #include "command.h"
 #include "list.h"
+#include "out.h"
 
 static const struct out_column columns[] = {
     {"NAME", "queue", OUT_TEXT},       {"WAITING", "waiting", OUT_COUNT}, {"RUNNING", "running", OUT_COUNT},
@@ -46,10 +47,10 @@ static const struct opt options[] = {{.help = NULL}};
 const struct command cmd_queues = {
     .name = "queues",
     .operands = "",
-    .summary = "List the queues: what waits, runs, is delayed, has failed, and idle workers",
+    .summary = "List the queues: what waits, runs, is delayed or has failed, and how many workers are idle",
     .about =
-        "Jobs count along with tasks, scheduled ones as delayed. Those that depend on others, recurring and complete\n"
-        "ones are in the JSON, and in `muster jobs`.\n",
+        "The counts are of tasks and jobs; scheduled jobs count as delayed. Jobs that depend on others, recurring\n"
+        "jobs and complete jobs are counted in the JSON and by `muster jobs`.\n",
     .examples = "muster queues\nmuster queues --json\n",
     .options = options,
     .run = run,

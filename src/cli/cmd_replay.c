@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster replay and muster drop: failed tasks back into their queue, or gone for good. Which ones must be said: nothing is
- * put back or forgotten for want of an operand. They choose alike, and differ in one call and one word.
+ * muster replay and muster drop: failed tasks go back to their queue, or are removed for good. Both need an explicit
+ * choice, so that nothing happens by a forgotten operand. They differ in one call and one word.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "client.h"
+#include "command.h"
+#include "complain.h"
 #include "each.h"
+#include "need.h"
 #include "out.h"
 #include "text.h"
 
 typedef int move_fn(struct muster_client *client, const struct muster_failed_filter *filter, uint64_t *n);
 
-/* What is done with entries, and with how many it was. */
+/* What is done with the entries, and with how many it was done. */
 struct move {
     move_fn *fn;
     const char *word;
@@ -26,26 +30,26 @@ static const struct opt options[] = {
     [GROUP] = {.name = "group",
                .kind = OPT_STRING,
                .argument = "GROUP",
-               .help = "those of this group",
+               .help = "only those of this group",
                .check = opt_check_group},
     [COUNT] = {.letter = 'n',
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "so many at most, the oldest first",
+               .help = "at most N, the oldest first",
                .min = 1,
                .max = INT64_MAX},
-    [ALL] = {.name = "all", .help = "all of the queue"},
+    [ALL] = {.name = "all", .help = "all that failed in the queue"},
     {.help = NULL},
 };
 
 static int check_choice(const struct call *call)
 {
     const struct opt_value *own = call->own;
-    int has_entries = call->n_operands > 1, restricts = own[GROUP].set || own[COUNT].set;
-    if (!has_entries && !restricts && !own[ALL].set)
-        return usage_error(call, "which ones: ENTRY, --group, -n or --all is missing");
-    if (has_entries + restricts + own[ALL].set > 1)
-        return usage_error(call, "ENTRY, --all, and --group or -n exclude each other");
+    bool has_entries = call->n_operands > 1, has_filter = own[GROUP].set || own[COUNT].set;
+    if (!has_entries && !has_filter && !own[ALL].set)
+        return complain_usage(call, "say which ones: ENTRY, --group, -n or --all is missing");
+    if (has_entries + has_filter + own[ALL].set > 1)
+        return complain_usage(call, "ENTRY, --all, and --group or -n exclude each other");
     return EXIT_DONE;
 }
 
@@ -62,14 +66,14 @@ static int move_entry(const struct call *call, struct muster_client *client, con
 
 static int report_chosen(const struct call *call, const struct muster_client *client, const struct move *move, int err)
 {
-    char *detail = NULL;
+    char *detail = NULL, moved[TEXT_NUMBER_SIZE];
     const char *words = muster_client_error(client);
     if (err == MUSTER_OK || move->n == 0)
-        return report_error(call, err, words);
-    if (asprintf(&detail, "%s; the first %" PRIu64 " were %s", *words ? words : muster_err_text(err), move->n,
-                 move->word) < 0)
+        return complain_error(call, err, words);
+    text_number_of(moved, move->n, "was", "were");
+    if (asprintf(&detail, "%s; the first %s %s", *words ? words : muster_err_text(err), moved, move->word) < 0)
         need(NULL);
-    int code = report_error(call, err, detail);
+    int code = complain_error(call, err, detail);
     free(detail);
     return code;
 }
@@ -102,11 +106,11 @@ static void print_moved(const struct call *call, const struct move *move)
         out_text("%s: %" PRIu64 " %s\n", queue, move->n, move->word);
 }
 
-/* Of single entries those that could be moved are told of, whatever became of the others. */
+/* With single entries, those that could be moved are counted, even if others failed. */
 static int run(const struct call *call, move_fn *fn, const char *word)
 {
     struct move move = {fn, word, 0};
-    int has_entries = call->n_operands > 1;
+    bool has_entries = call->n_operands > 1;
     int code = check_choice(call);
     if (code)
         return code;
@@ -130,9 +134,8 @@ const struct command cmd_replay = {
     .name = "replay",
     .operands = "QUEUE [ENTRY...]",
     .summary = "Put failed tasks and jobs back to the end of their queue, the oldest failure first",
-    .about =
-        "Which ones is to be said: ENTRYs (see `muster failed QUEUE`), a --group, so many, or --all. A job's retries\n"
-        "begin anew.\n",
+    .about = "Say which ones: ENTRYs (see `muster failed QUEUE`), a --group, a number with -n, or --all. A job starts\n"
+             "again with all its retries.\n",
     .examples = "muster replay mail --group exit-1\n"
                 "muster replay mail -n 10\n"
                 "muster replay mail --all\n",
@@ -146,10 +149,10 @@ const struct command cmd_replay = {
 const struct command cmd_drop = {
     .name = "drop",
     .operands = "QUEUE [ENTRY...]",
-    .summary = "Forget failed tasks and jobs, for good",
+    .summary = "Remove failed tasks and jobs for good",
     .about =
-        "Which ones is to be said: ENTRYs (see `muster failed QUEUE`), a --group, so many, or --all. Of a job the\n"
-        "record is gone, too, and jobs that wait for it fail, group \"dependency\".\n",
+        "Say which ones: ENTRYs (see `muster failed QUEUE`), a --group, a number with -n, or --all. The record of a\n"
+        "job is removed, too, and jobs that wait for it fail, in the group \"dependency\".\n",
     .examples = "muster drop mail --group bounced\nmuster drop mail --all\n",
     .options = options,
     .min_operands = 1,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster serve: a Redis fit for a queue, in the foreground, for as long as this runs. This file watches over it; where
- * it lives is serve_place.c's, with which settings serve_redis.c's.
+ * muster serve: runs a Redis fit for a queue in the foreground, until it is told to stop. This file watches the Redis;
+ * serve_place.c prepares its directory and addresses, serve_redis.c its settings.
  *
- * All signals that matter are blocked from before the first directory is made, and waited for: so none can leave a
- * directory or a Redis behind.
+ * All signals that matter are blocked before the first directory is made, and are only waited for: so no signal can
+ * leave a directory or a Redis behind.
  */
 #include <errno.h>
+#include <muster/client.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
 #include "out.h"
 #include "serve_place.h"
 #include "serve_redis.h"
@@ -24,32 +25,32 @@
 #define POLL_MS 10
 #define ANSWER_LIMIT_MS 1000
 
-enum { PORT, SOCKET, DIR_, TEMPORARY };
+enum { PORT, SOCKET, DIRECTORY, TEMPORARY };
 
 static const struct opt options[] = {
     [PORT] = {.name = "port",
               .kind = OPT_COUNT,
               .argument = "N",
-              .help = "the TCP port on 127.0.0.1; 0: none (6379; with --socket or --temporary none)",
+              .help = "the TCP port on 127.0.0.1; 0: none (default 6379, or none with --socket or --temporary)",
               .max = 65535},
     [SOCKET] = {.name = "socket", .kind = OPT_STRING, .argument = "PATH", .help = "a Unix socket to listen on"},
-    [DIR_] = {.name = "dir",
-              .kind = OPT_STRING,
-              .argument = "DIR",
-              .help = "where data and log are ($XDG_DATA_HOME/muster, else ~/.local/share/muster)"},
-    [TEMPORARY] = {.name = "temporary", .help = "a new directory, with a socket in it, removed at the end"},
+    [DIRECTORY] = {.name = "dir",
+                   .kind = OPT_STRING,
+                   .argument = "DIR",
+                   .help = "the directory of data and log (default $XDG_DATA_HOME/muster or ~/.local/share/muster)"},
+    [TEMPORARY] = {.name = "temporary", .help = "use a new directory, with a socket in it, and remove it at the end"},
     {.help = NULL},
 };
 
 /* ---- the child ---- */
 
-/* A Redis under watch. */
+/* A Redis that is watched. */
 struct watch {
     const struct call *call;
     const struct place *place;
     sigset_t signals;
     pid_t pid;
-    int status; /* of a child that has ended */
+    int status; /* its exit status, once it has ended */
 };
 
 enum what { NOTHING, ASKED_TO_STOP, HAS_ENDED };
@@ -61,7 +62,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The next signal, or after `limit_ms` NOTHING; -1: no limit. */
+/* Waits for the next signal; returns NOTHING after `limit_ms`. -1: no limit. */
 static enum what wait_signal(struct watch *w, int limit_ms)
 {
     const struct timespec limit = {.tv_sec = limit_ms / 1000, .tv_nsec = limit_ms % 1000 * 1000000L};
@@ -71,7 +72,7 @@ static enum what wait_signal(struct watch *w, int limit_ms)
     return signo > 0 ? ASKED_TO_STOP : NOTHING;
 }
 
-/* A second wish to stop is one to stop at once. */
+/* A second signal to stop means: at once. */
 static int stop_redis(struct watch *w)
 {
     enum what what = NOTHING;
@@ -87,36 +88,36 @@ static int stop_redis(struct watch *w)
 static int report_end(const struct watch *w)
 {
     char last[256];
-    place_last_line(w->place, last, sizeof last);
+    serve_place_last_line(w->place, last, sizeof last);
     if (WIFEXITED(w->status) && WEXITSTATUS(w->status) == REDIS_NOT_RUN)
         complain(w->call, "%s; install it, on Debian: apt-get install redis-server", last);
     else if (WIFSIGNALED(w->status))
-        complain(w->call, "Redis was ended by signal %d; its last words: %s", WTERMSIG(w->status), last);
+        complain(w->call, "Redis was ended by signal %d; its last message: %s", WTERMSIG(w->status), last);
     else
-        complain(w->call, "Redis ended by itself; its last words: %s", last);
+        complain(w->call, "Redis ended by itself; its last message: %s", last);
     return EXIT_FAILED;
 }
 
 /* ---- from start to end ---- */
 
-/* Does it take connections? Any answer but "not yet" will do. */
-static int answers(struct muster_client *client)
+/* Does Redis take connections? Any answer but "not yet" means yes. */
+static bool is_answering(struct muster_client *client)
 {
     uint64_t waiting;
     int err = muster_queue_length(client, "start", &waiting);
     return err != MUSTER_E_CONN && err != MUSTER_E_TIMEOUT && err != MUSTER_E_BUSY;
 }
 
-/* Returns NOTHING when it is ready, and also when the time is over: then `*is_ready` is 0. */
-static enum what wait_ready(struct watch *w, struct muster_client *client, int *is_ready)
+/* Returns NOTHING when Redis is ready, and also when the time is over, with `*is_ready` false. */
+static enum what wait_ready(struct watch *w, struct muster_client *client, bool *is_ready)
 {
     const struct opt_value *timeout = &w->call->common[OPT_TIMEOUT];
     int64_t end = now_ms() + (timeout->set ? timeout->number : START_LIMIT_MS);
     enum what what = NOTHING;
-    *is_ready = 0;
+    *is_ready = false;
     while (what == NOTHING && !*is_ready && now_ms() < end) {
         what = wait_signal(w, POLL_MS);
-        *is_ready = what == NOTHING && answers(client);
+        *is_ready = what == NOTHING && is_answering(client);
     }
     return what;
 }
@@ -124,13 +125,14 @@ static enum what wait_ready(struct watch *w, struct muster_client *client, int *
 static int report_late(struct watch *w)
 {
     char last[256];
-    place_last_line(w->place, last, sizeof last);
+    serve_place_last_line(w->place, last, sizeof last);
     stop_redis(w);
-    complain(w->call, "Redis does not take connections yet; its last words: %s; give it longer with --timeout", last);
+    complain(w->call, "Redis does not take connections yet; its last message: %s; give it more time with --timeout",
+             last);
     return EXIT_TIMEOUT;
 }
 
-static int announce(const struct watch *w)
+static bool announce(const struct watch *w)
 {
     static const struct out_column columns[] = {
         {NULL, "url", OUT_TEXT},
@@ -144,14 +146,14 @@ static int announce(const struct watch *w)
     else
         out_text("%s\nexport MUSTER_URL=%s\n", w->place->url, w->place->url);
     if (out_flush() != 0)
-        return 0;
+        return false;
     complain(w->call, "Redis runs, with its data and log in '%s'; Ctrl-C ends it", w->place->dir);
-    return 1;
+    return true;
 }
 
 static int watch_redis(struct watch *w, struct muster_client *client)
 {
-    int is_ready;
+    bool is_ready;
     enum what what = wait_ready(w, client, &is_ready);
     if (what == NOTHING && !is_ready)
         return report_late(w);
@@ -168,8 +170,8 @@ static int start(struct watch *w, const sigset_t *mask)
     struct muster_client *client;
     int err = muster_client_new(&client, &o);
     if (err != MUSTER_OK)
-        return report_error(w->call, err, "");
-    w->pid = redis_start(w->place, mask);
+        return complain_error(w->call, err, "");
+    w->pid = serve_redis_start(w->place, mask);
     int code = EXIT_FAILED;
     if (w->pid < 0)
         complain(w->call, "cannot start redis-server: %s", strerror(errno));
@@ -181,7 +183,7 @@ static int start(struct watch *w, const sigset_t *mask)
 
 /* ---- the verb ---- */
 
-/* Under nohup(1) a hang-up is none. */
+/* Under nohup(1) a hang-up is ignored. */
 static void block_signals(sigset_t *signals, sigset_t *old)
 {
     static const int stops[] = {SIGTERM, SIGINT, SIGHUP};
@@ -201,28 +203,29 @@ static int run(const struct call *call)
     struct place place = PLACE_EMPTY;
     struct watch w = {.call = call, .place = &place};
     sigset_t mask;
-    int has_socket = own[SOCKET].set || own[TEMPORARY].set;
-    if (own[TEMPORARY].set && own[DIR_].set)
-        return usage_error(call, "--temporary makes a directory of its own; leave --dir out");
+    bool has_socket = own[SOCKET].set || own[TEMPORARY].set;
+    if (own[TEMPORARY].set && own[DIRECTORY].set)
+        return complain_usage(call, "--temporary makes a directory of its own; leave --dir out");
     if (own[PORT].set && own[PORT].number == 0 && !has_socket)
-        return usage_error(call, "--port 0 leaves no way to reach it without --socket");
+        return complain_usage(call, "--port 0 leaves no way to reach it without --socket");
     place.port = own[PORT].set ? (int)own[PORT].number : has_socket ? 0 : PORT_DEFAULT;
     place.is_temporary = own[TEMPORARY].set;
     block_signals(&w.signals, &mask);
-    int code = place_open(call, &place, own[DIR_].text, own[SOCKET].text);
+    int code = serve_place_open(call, &place, own[DIRECTORY].text, own[SOCKET].text);
     if (!code)
         code = start(&w, &mask);
-    place_close(&place);
+    serve_place_close(&place);
     return code;
 }
 
 const struct command cmd_serve = {
     .name = "serve",
     .operands = "",
-    .summary = "Run a Redis that is fit for a queue, until Ctrl-C",
+    .summary = "Run a Redis with settings fit for a queue, until Ctrl-C",
     .about =
-        "When it takes connections its URL is printed, and the line that has a shell's other commands use it. What it\n"
-        "acknowledged is on disk a second later. --timeout is for the start (60s): much data takes long to load.\n",
+        "Once Redis takes connections, two lines are printed: its URL, and an export of MUSTER_URL that points the\n"
+        "other commands of a shell to it. What Redis has acknowledged is on disk a second later. --timeout limits\n"
+        "the start (default 60s), because much data takes long to load.\n",
     .examples = "muster serve\nmuster serve --temporary\nmuster serve --socket ./redis.sock --dir ./data\n",
     .options = options,
     .run = run,

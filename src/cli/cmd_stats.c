@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster stats: what happened to jobs on one day, a row for each queue; of a single queue also how long jobs waited and
- * ran, in classes of time.
+ * muster stats: what happened to jobs on one day, a row for each queue. For a single queue also histograms of how long
+ * jobs waited and ran.
  */
 #include <muster/job.h>
 #include <string.h>
 
+#include "client.h"
 #include "command.h"
 #include "each.h"
 #include "out.h"
@@ -90,7 +91,7 @@ static int add_row(struct out_table *table, const char *queue, const struct must
     return out_row(table, cells);
 }
 
-/* ---- classes of time, for people ---- */
+/* ---- the histograms, for people ---- */
 
 static void print_classes(const struct muster_stats *stats)
 {
@@ -107,12 +108,13 @@ static void print_classes(const struct muster_stats *stats)
         if (waited > 0 || ran > 0)
             out_row(&table, cells);
     }
-    out_table_end(&table, 1);
+    out_headings(&table);
+    out_table_end(&table);
 }
 
 /* ---- which day, which queues ---- */
 
-/* Yesterday is the day before Redis' today. */
+/* "yesterday" is the day before today by the clock of Redis, so that is asked first. */
 static int get_stats(const struct call *call, struct muster_client *client, const char *queue, struct muster_stats *out)
 {
     const char *text = call->own[DAY].text;
@@ -144,15 +146,15 @@ static int show_queue(struct muster_client *client, const char *queue, void *arg
 static const char *check_day(const char *text)
 {
     int64_t day;
-    int known = strcmp(text, "today") == 0 || strcmp(text, "yesterday") == 0 || text_read_day(text, &day);
-    return known ? NULL : "it is YYYY-MM-DD, today or yesterday";
+    bool is_known = strcmp(text, "today") == 0 || strcmp(text, "yesterday") == 0 || text_read_day(text, &day);
+    return is_known ? NULL : "it must be YYYY-MM-DD, today or yesterday";
 }
 
 static const struct opt options[] = {
     [QUEUE] = {.name = "queue",
                .kind = OPT_STRING,
                .argument = "QUEUE",
-               .help = "of this queue, with classes of time (all queues)",
+               .help = "only this queue, with a histogram of its times (default all queues)",
                .check = muster_queue_check},
     [DAY] = {.name = "day",
              .kind = OPT_STRING,
@@ -172,7 +174,9 @@ static int run(const struct call *call)
     if (code)
         return code;
     int err = queue ? show_queue(client, queue, &s) : each_queue(client, show_queue, &s);
-    out_table_end(&s.table, err == MUSTER_OK);
+    if (err == MUSTER_OK)
+        out_headings(&s.table);
+    out_table_end(&s.table);
     if (err == MUSTER_OK && queue && !s.table.json)
         print_classes(&s.stats);
     return client_close(call, client, err);
@@ -181,8 +185,8 @@ static int run(const struct call *call)
 const struct command cmd_stats = {
     .name = "stats",
     .operands = "",
-    .summary = "Tell what happened to the jobs of each queue on a day, and how long they waited and ran",
-    .about = "WAIT-MS and RUN-MS are means. Days are kept for 30 days. Plain tasks are not counted.\n",
+    .summary = "Show what happened to the jobs of each queue on one day, and how long they waited and ran",
+    .about = "WAIT-MS and RUN-MS are means. The figures of a day are kept for 30 days. Plain tasks are not counted.\n",
     .examples = "muster stats\n"
                 "muster stats --queue mail --day yesterday\n"
                 "muster stats --day 2026-06-01 --json\n",

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster sweep: give back the tasks of dead workers, and of leases that lapsed, now. Every worker does so by itself; this is
- * for when none is left.
+ * muster sweep: gives back the tasks of dead workers and of lapsed leases, now. Every worker does this by itself; the
+ * verb is for when no worker is left.
  */
-#include <inttypes.h>
-
+#include "client.h"
 #include "command.h"
-#include "connect.h"
 #include "out.h"
+#include "text.h"
 
 static int run(const struct call *call)
 {
     static const struct out_column columns[] = {{NULL, "workers", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
+    char swept[TEXT_NUMBER_SIZE];
     struct muster_client *client;
     uint64_t workers;
     int code = client_open(call, &client);
@@ -23,7 +23,7 @@ static int run(const struct call *call)
     if (call->common[OPT_JSON].set)
         out_json(columns, &(struct out_cell){.number = (int64_t)workers});
     else
-        out_text("%" PRIu64 " dead workers swept\n", workers);
+        out_text("%s swept\n", text_number_of(swept, workers, "dead worker", "dead workers"));
     return EXIT_DONE;
 }
 
@@ -32,10 +32,9 @@ static const struct opt options[] = {{.help = NULL}};
 const struct command cmd_sweep = {
     .name = "sweep",
     .operands = "",
-    .summary = "Give the tasks of dead workers and lapsed leases back, as every worker does by itself",
-    .about = "A worker is dead when its ttl has passed without a heartbeat. After a stall of Redis it has more time. "
-             "Leases\n"
-             "(`muster take`) whose time is over are ended, too; they are not in the count.\n",
+    .summary = "Give back the tasks of dead workers and of lapsed leases, as every worker does by itself",
+    .about = "A worker is dead when its ttl has passed without a heartbeat; after a stall of Redis it has more time.\n"
+             "Leases (`muster take`) whose time is over are ended, too, but only workers are counted.\n",
     .examples = "muster sweep\n",
     .options = options,
     .run = run,

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster take: tasks under a lease, for whoever works without being a worker: a shell script, or a person. What is taken
- * and could not be printed is given back at once, for nobody would know its id.
+ * muster take: tasks under a lease, for scripts and people that are no workers. A task that could not be printed is
+ * given back at once, because nobody knows the id of its process.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client.h"
 #include "command.h"
-#include "connect.h"
+#include "complain.h"
+#include "need.h"
+#include "out.h"
 #include "process_row.h"
-#include "text.h"
 
 enum { LEASE, WAIT, COUNT };
 
@@ -18,7 +20,7 @@ static const struct opt options[] = {
     [LEASE] = {.name = "lease",
                .kind = OPT_DURATION,
                .argument = "TIME",
-               .help = "after so long without an end the task goes back to the queue",
+               .help = "how long the lease lasts; then the task goes back to the queue",
                .fallback = "30s",
                .min = 1,
                .max = MUSTER_LEASE_MAX_MS},
@@ -31,14 +33,14 @@ static const struct opt options[] = {
     [COUNT] = {.letter = 'n',
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "so many tasks at most",
+               .help = "at most N tasks",
                .fallback = "1",
                .min = 1,
                .max = MUSTER_LEASE_TAKE_MAX},
     {.help = NULL},
 };
 
-/* What was taken on its way out; `unseen`: ids of what could not be printed. */
+/* Taken tasks on their way out. `unseen`: the ids of processes that could not be printed. */
 struct taking {
     struct out_table table;
     char *unseen[MUSTER_LEASE_TAKE_MAX];
@@ -52,12 +54,12 @@ static void print_raw(const struct muster_process_info *process)
     out_bytes("\n", 1);
 }
 
-/* Written row by row, so that it is known of each whether it got out. */
+/* Each row is flushed, so that it is known of each whether it was printed. */
 static int print_taken(const struct muster_process_info *process, void *arg)
 {
     struct taking *t = arg;
     if (t->table.json)
-        process_row(&t->table, process);
+        process_row_add(&t->table, process);
     else
         print_raw(process);
     if (out_flush() != 0)
@@ -65,7 +67,7 @@ static int print_taken(const struct muster_process_info *process, void *arg)
     return 0;
 }
 
-/* The last one first: so they come to lie as they did. One that is lost by now needs nothing. */
+/* The last one first, which restores their order. A process that is lost by now needs nothing. */
 static void give_back_unseen(struct taking *t, struct muster_client *client)
 {
     while (t->n_unseen > 0) {
@@ -87,7 +89,7 @@ static int report_nothing(const struct call *call)
 
 static int run(const struct call *call)
 {
-    struct taking t = {.table = {.columns = process_columns, .json = call->common[OPT_JSON].set}};
+    struct taking t = {.table = {.columns = process_row_columns, .json = call->common[OPT_JSON].set}};
     const struct opt_value *own = call->own;
     struct muster_client *client;
     int code = client_open(call, &client);
@@ -95,7 +97,7 @@ static int run(const struct call *call)
         return code;
     int err = muster_lease_take(client, call->operands[0], (size_t)own[COUNT].number, own[LEASE].number,
                                 own[WAIT].number, print_taken, &t);
-    code = err == MUSTER_E_NOT_FOUND ? report_nothing(call) : report_error(call, err, muster_client_error(client));
+    code = err == MUSTER_E_NOT_FOUND ? report_nothing(call) : complain_error(call, err, muster_client_error(client));
     give_back_unseen(&t, client);
     muster_client_free(client);
     return code;
@@ -104,16 +106,15 @@ static int run(const struct call *call)
 const struct command cmd_take = {
     .name = "take",
     .operands = "QUEUE",
-    .summary = "Take tasks under a lease: print for each the id of its process, a tab, and the task",
+    .summary = "Take tasks under a lease; print for each the id of its process, a tab, and the task",
     .about =
-        "The process is yours until its lease ends: say `muster finish`, `give-back`, `retry` or `fail` with its id, "
-        "or\n"
-        "`muster extend` it. A lease that lapses puts the task back to the front of the queue, and the third time onto "
-        "the\n"
-        "failed list. So the default of 30s is short: the task of a script that died is soon back, and who needs "
-        "longer\n"
-        "says so. Idle workers of the queue come first. Nothing there (in time) is exit code 3. A task that holds a\n"
-        "newline is told from the next one with -n 1, which is the default, or with --json.\n",
+        "The process is yours until its lease ends. To end it, give its id to `muster finish`, `give-back`, `retry`\n"
+        "or `fail`; to keep it for longer, to `muster extend`. If the lease lapses, the task goes back to the front\n"
+        "of the queue; the third time it goes to the failed list.\n"
+        "\n"
+        "The default lease is short, so that the task of a script that died is soon back; ask for more if the work\n"
+        "takes longer. Idle workers of the queue are served first. If there is no task (with --wait: in that time),\n"
+        "the exit code is 3. If tasks can hold newlines, take them one by one (-n 1, the default) or with --json.\n",
     .examples = "muster take mail\n"
                 "muster take mail --wait 1m --lease 5m\n"
                 "muster take mail -n 100 --json\n"

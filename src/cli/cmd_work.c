@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster work: a worker that runs a command for each task, or prints the tasks. Here are its options, its life and the
- * signals that end it; how a command is run and what its exit status means is the library's, printing is work_print.c's.
+ * muster work: a worker that runs a command for each task, or prints the tasks. This file has its options, its start
+ * and end, and its signals. The library runs the commands and reads their exit status; work_print.c prints.
  */
+#include <muster/client.h>
 #include <muster/worker.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,10 +11,10 @@
 #include <sys/time.h>
 
 #include "command.h"
-#include "connect.h"
-#include "work.h"
+#include "complain.h"
+#include "work_print.h"
 
-/* ---- signals: what a handler can reach ---- */
+/* ---- signals: their handlers can only reach globals ---- */
 
 static struct muster_worker *worker;
 static int drain_ms;
@@ -59,21 +60,21 @@ static void set_timer(int64_t ms)
 
 /* ---- events ---- */
 
-/* What standard error gets to read; an event without words here is not mentioned. */
+/* The words for an event on standard error. An event without words is not mentioned. */
 static const char *const event_texts[] = {
     [MUSTER_EVENT_STARTED] = "takes tasks",
     [MUSTER_EVENT_DOUBT] = "no heartbeat was confirmed within the ttl, starts nothing until one is",
-    [MUSTER_EVENT_LOST] = "was lost, registers anew",
-    [MUSTER_EVENT_DOWN] = "no Redis, goes on trying (`muster serve` starts one)",
-    [MUSTER_EVENT_UP] = "Redis is there again",
+    [MUSTER_EVENT_LOST] = "was lost, registers again",
+    [MUSTER_EVENT_DOWN] = "no Redis, keeps trying (`muster serve` starts one)",
+    [MUSTER_EVENT_UP] = "Redis is back",
     [MUSTER_EVENT_UNCOUNTED] = "an end did not count",
     [MUSTER_EVENT_SWEPT] = "tidied up",
-    [MUSTER_EVENT_DELETED] = "the queue was deleted, what does not finish is gone",
-    [MUSTER_EVENT_REFUSED] = "Redis refuses, goes on trying",
+    [MUSTER_EVENT_DELETED] = "the queue was deleted, tasks that do not finish are gone",
+    [MUSTER_EVENT_REFUSED] = "Redis refuses, keeps trying",
     [MUSTER_EVENT_STOPPED] = NULL,
 };
 
-/* What is said of a process that is told to stop; the other reasons have an event of their own. */
+/* The words for a process that is told to stop. The reasons without words have an event of their own. */
 static const char *const stop_texts[] = {
     [MUSTER_STOP_CANCELLED] = "cancelled, is told to stop",
     [MUSTER_STOP_LIMIT] = "past --limit, is told to stop",
@@ -87,10 +88,10 @@ static const char *text_of(const struct muster_event *e)
     return e->type < sizeof event_texts / sizeof *event_texts ? event_texts[e->type] : NULL;
 }
 
-/* Both connections break in one outage, which is told once. */
+/* What was said already. In one outage both connections break, but it is said once. */
 struct story {
     const struct call *call;
-    int was_started, is_down;
+    bool was_started, is_down;
 };
 
 static void on_event(struct muster_worker *w, const struct muster_event *e, void *arg)
@@ -98,13 +99,13 @@ static void on_event(struct muster_worker *w, const struct muster_event *e, void
     struct story *s = arg;
     const char *text = text_of(e);
     if (e->type == MUSTER_EVENT_STARTED && !s->was_started) {
-        s->was_started = 1;
+        s->was_started = true;
         set_timer(0);
     }
-    int is_news = e->type != MUSTER_EVENT_DOWN || !s->is_down;
-    /* Denied from the beginning is the end, which run() reports. */
+    bool is_news = e->type != MUSTER_EVENT_DOWN || !s->is_down;
+    /* A denial before the start ends the worker, and run() reports it. */
     if (e->type == MUSTER_EVENT_DOWN && e->err == MUSTER_E_DENIED && !s->was_started)
-        is_news = 0;
+        is_news = false;
     if (e->type == MUSTER_EVENT_DOWN || e->type == MUSTER_EVENT_UP)
         s->is_down = e->type == MUSTER_EVENT_DOWN;
     if (text && is_news)
@@ -120,7 +121,7 @@ static const struct {
     enum muster_outcome outcome;
 } on_limits[] = {{"fail", MUSTER_FAIL}, {"retry", MUSTER_RETRY}, {"give-back", MUSTER_GIVE_BACK}};
 
-/* -1: there is none of this name. */
+/* Returns -1 if there is no such end. */
 static int find_on_limit(const char *name)
 {
     for (size_t i = 0; i < sizeof on_limits / sizeof *on_limits; i++)
@@ -131,7 +132,7 @@ static int find_on_limit(const char *name)
 
 static const char *check_on_limit(const char *name)
 {
-    return find_on_limit(name) < 0 ? "it is one of fail, retry and give-back" : NULL;
+    return find_on_limit(name) < 0 ? "it must be one of fail, retry and give-back" : NULL;
 }
 
 enum {
@@ -155,24 +156,26 @@ static const struct opt options[] = {
     [HANDS] = {.letter = 'c',
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "hands: so many tasks at once, over all queues",
+               .help = "hands: how many tasks run at once, over all queues",
                .fallback = "1",
                .min = 1,
                .max = MUSTER_HANDS_MAX},
     [ID] = {.name = "id",
             .kind = OPT_STRING,
             .argument = "ID",
-            .help = "the worker's id (host name, pid and random digits)",
+            .help = "the worker's id (default: host name, pid and random digits)",
             .check = muster_worker_id_check},
     [TTL] = {.name = "ttl",
              .kind = OPT_DURATION,
              .argument = "TIME",
-             .help = "after so long without a heartbeat it counts as failed",
+             .help = "the worker counts as dead after this time without a heartbeat",
              .fallback = "3s",
              .min = MUSTER_TTL_MIN_MS,
              .max = DAY_MS},
-    [PERMANENT] = {.name = "permanent", .help = "never counts as failed; ends by a stop or `muster fail-worker`"},
-    [RESUME] = {.name = "resume", .help = "take up again what a former life of --id held when it died"},
+    [PERMANENT] = {.name = "permanent",
+                   .help = "the worker never counts as dead; only a stop or `muster fail-worker` ends it"},
+    [RESUME] = {.name = "resume",
+                .help = "go on with the tasks that an earlier worker with this --id held when it died"},
     [DRAIN] = {.name = "drain",
                .kind = OPT_DURATION,
                .argument = "TIME",
@@ -182,13 +185,13 @@ static const struct opt options[] = {
     [PREFETCH] = {.name = "prefetch",
                   .kind = OPT_COUNT,
                   .argument = "N",
-                  .help = "so many tasks more are taken in advance",
+                  .help = "how many more tasks are taken in advance",
                   .fallback = "0",
                   .max = MUSTER_HANDS_MAX},
     [RETRY_DELAY] = {.name = "retry-delay",
                      .kind = OPT_DURATION,
                      .argument = "TIME",
-                     .help = "when a task whose COMMAND exits with 75 comes back",
+                     .help = "how long until a task comes back whose COMMAND exits with 75",
                      .fallback = "1s",
                      .min = 1,
                      .max = 7 * DAY_MS},
@@ -196,14 +199,14 @@ static const struct opt options[] = {
                  .kind = OPT_STRING,
                  .argument = "STR",
                  .help = "put the task in place of each STR in COMMAND's arguments"},
-    [BURST] = {.name = "burst", .help = "end when nothing is handed out and nothing runs; delayed tasks stay"},
+    [BURST] = {.name = "burst", .help = "end when nothing more is handed out and nothing runs; delayed tasks stay"},
     [MAX_TASKS] = {.name = "max-tasks",
                    .kind = OPT_COUNT,
                    .argument = "N",
-                   .help = "end after so many tasks",
+                   .help = "end after N tasks",
                    .min = 1,
                    .max = INT64_MAX},
-    [IN_TURN] = {.name = "in-turn", .help = "take from the queues in turn, not from the first one first"},
+    [IN_TURN] = {.name = "in-turn", .help = "take from the queues in turn, instead of from the first one first"},
     [LIMIT] = {.name = "limit",
                .kind = OPT_DURATION,
                .argument = "TIME",
@@ -213,7 +216,7 @@ static const struct opt options[] = {
     [ON_LIMIT] = {.name = "on-limit",
                   .kind = OPT_STRING,
                   .argument = "END",
-                  .help = "what becomes of a task past --limit: fail (group \"limit\"), retry or give-back",
+                  .help = "how a task past --limit ends: fail (group \"limit\"), retry or give-back",
                   .fallback = "fail",
                   .check = check_on_limit},
     {.help = NULL},
@@ -223,23 +226,23 @@ static int check_options(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[HANDS].number + own[PREFETCH].number > MUSTER_HANDS_MAX)
-        return usage_error(call, "-c and --prefetch are more than %d together", MUSTER_HANDS_MAX);
+        return complain_usage(call, "-c and --prefetch are together more than %d", MUSTER_HANDS_MAX);
     if ((own[PERMANENT].set || own[RESUME].set) && !own[ID].set)
-        return usage_error(call, "--permanent and --resume are for a worker that comes back under its --id");
+        return complain_usage(call, "--permanent and --resume need an --id, under which the worker comes back");
     if (own[REPLACE].set && !*own[REPLACE].text)
-        return usage_error(call, "-I: there is nothing to replace");
+        return complain_usage(call, "-I: there is nothing to replace");
     if (!call->rest && (own[REPLACE].set || own[RETRY_DELAY].set || own[LIMIT].set))
-        return usage_error(call, "-I, --retry-delay and --limit are for a command: muster work QUEUE -- COMMAND");
+        return complain_usage(call, "-I, --retry-delay and --limit are for a command: muster work QUEUE -- COMMAND");
     if (own[ON_LIMIT].set && !own[LIMIT].set)
-        return usage_error(call, "--on-limit is for a task past its --limit, but there is none");
+        return complain_usage(call, "--on-limit is for a task past its --limit, but no --limit is given");
     for (size_t i = 0; i < call->n_operands; i++)
         for (size_t j = 0; j < i; j++)
             if (strcmp(call->operands[i], call->operands[j]) == 0)
-                return usage_error(call, "the queue '%s' is there twice", call->operands[i]);
+                return complain_usage(call, "the queue '%s' is given twice", call->operands[i]);
     return EXIT_DONE;
 }
 
-/* ---- the worker's life ---- */
+/* ---- start and end ---- */
 
 static int make_worker(const struct call *call, struct story *story)
 {
@@ -276,12 +279,12 @@ static int serve_queues(const struct call *call, struct printer *printer)
     int err = muster_worker_start(worker);
     for (size_t i = 0; i < call->n_operands && err == MUSTER_OK; i++)
         err = call->rest ? muster_worker_serve_command(worker, call->operands[i], &command)
-                         : muster_worker_serve(worker, call->operands[i], 0, print_task, printer);
+                         : muster_worker_serve(worker, call->operands[i], 0, work_print_task, printer);
     return err;
 }
 
-/* The words for an end that was not asked for. */
-static int report_end(const struct call *call, int err, int was_serving)
+/* Explains an end that nobody asked for. */
+static int report_end(const struct call *call, int err, bool was_serving)
 {
     if (too_late) {
         const char *why = muster_worker_error(worker);
@@ -294,14 +297,13 @@ static int report_end(const struct call *call, int err, int was_serving)
         return EXIT_NOT_FOUND;
     }
     if (err == MUSTER_E_EXISTS) {
-        complain(
-            call,
-            "another live worker has the id '%s'; take another --id, or if that one has crashed, try again when its "
-            "ttl is over",
-            muster_worker_id(worker));
+        complain(call,
+                 "another live worker has the id '%s'; choose another --id or, if that worker has crashed, try again "
+                 "after its ttl",
+                 muster_worker_id(worker));
         return EXIT_FAILED;
     }
-    return report_error(call, err, muster_worker_error(worker));
+    return complain_error(call, err, muster_worker_error(worker));
 }
 
 static int run(const struct call *call)
@@ -314,12 +316,12 @@ static int run(const struct call *call)
     drain_ms = (int)call->own[DRAIN].number;
     int err = make_worker(call, &story);
     if (err != MUSTER_OK)
-        return report_error(call, err, "");
+        return complain_error(call, err, "");
     set_signals(on_stop_signal, on_alarm);
     if (call->common[OPT_TIMEOUT].set)
         set_timer(call->common[OPT_TIMEOUT].number);
     err = serve_queues(call, &printer);
-    int was_serving = err == MUSTER_OK;
+    bool was_serving = err == MUSTER_OK;
     if (was_serving)
         err = muster_worker_run(worker);
     set_timer(0);
@@ -332,23 +334,22 @@ static int run(const struct call *call)
 const struct command cmd_work = {
     .name = "work",
     .operands = "QUEUE... [-- COMMAND [ARGUMENT...]]",
-    .summary = "Work: run COMMAND for each task, or print each task as a line",
+    .summary = "Run a worker, which runs COMMAND for each task, or prints each task as a line",
     .about =
-        "COMMAND gets the task on standard input, and MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN and MUSTER_WORKER in\n"
-        "its environment. Its exit status decides: 0 finishes the task, 75 retries it after --retry-delay, 126 and "
-        "127\n"
-        "give it back and stop the worker, any other, or a signal, puts it on the failed list. For a job there are "
-        "also\n"
-        "MUSTER_JOB, its id, and MUSTER_ATTEMPT, 1 for the first; instead of failing it is retried by its own "
-        "settings.\n"
+        "COMMAND receives the task on standard input, and MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN and\n"
+        "MUSTER_WORKER in its environment. For a job there are also MUSTER_JOB, its id, and MUSTER_ATTEMPT, which\n"
+        "is 1 for the first attempt.\n"
         "\n"
-        "SIGTERM and SIGINT let the running tasks end and give back what has not started; a second one gives back "
-        "all.\n"
-        "Without Redis it goes on trying; with --timeout only so long until it is registered.\n"
+        "The exit status of COMMAND decides. 0 finishes the task. 75 retries it after --retry-delay. 126 and 127\n"
+        "give it back and stop the worker. Any other status, or death by a signal, puts it on the failed list; a\n"
+        "job is retried by its own settings instead.\n"
         "\n"
-        "A COMMAND that was cancelled (`muster cancel`), or is past --limit, gets SIGTERM, and SIGKILL if it goes on, "
-        "with\n"
-        "all that it started. If it still exits with 0, its task is finished.\n",
+        "SIGTERM and SIGINT let running tasks end and give back those that have not started; a second signal gives\n"
+        "back all. Without Redis the worker keeps trying; with --timeout it gives up if it is not registered in\n"
+        "that time.\n"
+        "\n"
+        "If the task is cancelled (`muster cancel`) or runs past --limit, COMMAND and all that it started get\n"
+        "SIGTERM, and SIGKILL if they go on. If COMMAND still exits with 0, its task is finished.\n",
     .examples = "muster work mail -- ./send-mail\n"
                 "muster work images -c 4 -I {} -- convert {} -resize 50% {}.small.jpg\n"
                 "muster work mail --burst --limit 1m -- ./send-mail\n"
@@ -357,6 +358,6 @@ const struct command cmd_work = {
     .min_operands = 1,
     .max_operands = OPERANDS_ALL,
     .n_queues = OPERANDS_ALL,
-    .takes_command = 1,
+    .takes_command = true,
     .run = run,
 };

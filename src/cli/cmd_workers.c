@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster workers: the registered workers, a row each. A time since is printed, not the time at which: only Redis' clock
- * is the same for all of them.
+ * muster workers: a row for each registered worker. It prints for how long a worker was not heard, instead of a point
+ * in time, because hosts' clocks differ: only the clock of Redis is the same for all of them.
  */
 #include "command.h"
 #include "list.h"
+#include "out.h"
 
 static const struct out_column columns[] = {
     {"ID", "worker", OUT_TEXT},    {"ALIVE", "alive", OUT_YES}, {"HEARD", "heard_ms", OUT_SPAN},
@@ -49,7 +50,7 @@ static const struct opt options[] = {{.help = NULL}};
 const struct command cmd_workers = {
     .name = "workers",
     .operands = "",
-    .summary = "List the workers: who is alive, since when unheard, with how many tasks in hand",
+    .summary = "List the workers: whether they are alive, when they were last heard, how many tasks they hold",
     .examples = "muster workers\nmuster workers --json\n",
     .options = options,
     .run = run,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Goes through operands one by one. Each has its own request and its own line: so it is known of each whether it was
- * done, also when the connection breaks in between.
+ * Each operand has its own request and its own line. So it is known of each operand whether it was done, even if the
+ * connection breaks in between.
  */
 #include "each.h"
 
@@ -9,43 +9,48 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client.h"
+#include "complain.h"
+#include "need.h"
 #include "out.h"
+#include "parse.h"
 #include "text.h"
 
-/* Enough for any process; of a task the beginning. */
+/* Enough for any process id; a longer task is cut off. */
 #define OPERAND_COLUMNS 300
 
-/* Would another operand, or another try at once, do better? */
-static int concerns_all(int err)
+/* Would every other operand fail, too? */
+static bool is_general(int err)
 {
     return err != MUSTER_OK && err != MUSTER_E_LOST && err != MUSTER_E_STATE && err != MUSTER_E_NOT_FOUND &&
            err != MUSTER_E_REDIS;
 }
 
-/* Do these words have it, in quotes? */
-static int names(const char *words, const char *operand)
+/* Do these words name the operand, in quotes? */
+static bool is_named(const char *words, const char *operand)
 {
     size_t len = strlen(operand);
     for (const char *at = strchr(words, '\''); at; at = strchr(at + 1, '\''))
         if (strncmp(at + 1, operand, len) == 0 && at[1 + len] == '\'')
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
 static int report_operand(const struct call *call, const struct muster_client *client, size_t i, int err)
 {
-    char *detail = NULL, rest[64] = "";
+    char *detail = NULL, others[TEXT_NUMBER_SIZE], rest[TEXT_NUMBER_SIZE + 32] = "";
     if (err == MUSTER_OK)
         return EXIT_DONE;
-    if (concerns_all(err) && i + 1 < call->n_operands)
-        snprintf(rest, sizeof rest, "; the %zu behind it were not tried", call->n_operands - i - 1);
+    if (is_general(err) && i + 1 < call->n_operands)
+        snprintf(rest, sizeof rest, "; the %s not tried",
+                 text_number_of(others, call->n_operands - i - 1, "operand after it was", "operands after it were"));
     const char *operand = call->operands[i], *words = muster_client_error(client);
-    int is_named = names(words, operand);
+    bool says_which = is_named(words, operand);
     char *shown = text_printable(operand, strlen(operand), OPERAND_COLUMNS);
-    if (asprintf(&detail, "%s%s%s%s", is_named ? "" : shown, is_named ? "" : ": ",
+    if (asprintf(&detail, "%s%s%s%s", says_which ? "" : shown, says_which ? "" : ": ",
                  *words ? words : muster_err_text(err), rest) < 0)
         need(NULL);
-    int code = report_error(call, err, detail);
+    int code = complain_error(call, err, detail);
     free(detail);
     free(shown);
     return code;
@@ -55,7 +60,7 @@ int each_operand(const struct call *call, size_t first, each_fn *fn, void *arg)
 {
     struct muster_client *client;
     int worst = client_open(call, &client), err = MUSTER_OK;
-    for (size_t i = first; client && i < call->n_operands && !concerns_all(err); i++) {
+    for (size_t i = first; client && i < call->n_operands && !is_general(err); i++) {
         err = fn(call, client, call->operands[i], arg);
         int code = report_operand(call, client, i, err);
         worst = code > worst ? code : worst;
@@ -66,11 +71,11 @@ int each_operand(const struct call *call, size_t first, each_fn *fn, void *arg)
 
 int each_process(const struct call *call, each_fn *fn, void *arg)
 {
-    int code = opt_check_operands(call, 0, call->n_operands, "PROCESS", muster_process_id_check);
+    int code = parse_check_operands(call, 0, call->n_operands, "PROCESS", muster_process_id_check);
     return code ? code : each_operand(call, 0, fn, arg);
 }
 
-int print_done(const struct call *call, const char *what, const char *operand, const char *outcome, int err)
+int each_print(const struct call *call, const char *what, const char *operand, const char *outcome, int err)
 {
     const struct out_column columns[] = {{NULL, what, OUT_TEXT}, {NULL, "outcome", OUT_TEXT}, {NULL, NULL, OUT_TEXT}};
     if (err != MUSTER_OK)
@@ -82,14 +87,14 @@ int print_done(const struct call *call, const char *what, const char *operand, c
     return MUSTER_OK;
 }
 
-int print_outcome(const struct call *call, const char *process, const char *outcome, int err)
+int each_print_process(const struct call *call, const char *process, const char *outcome, int err)
 {
-    return print_done(call, "process", process, outcome, err);
+    return each_print(call, "process", process, outcome, err);
 }
 
 /* ---- queues ---- */
 
-/* Collected first: a callback of the library must not use its client. */
+/* The names are collected first, because a callback of the library must not use its client. */
 struct names {
     char **names;
     size_t n;

@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: MIT
  *
- * Verbs that do one thing to each of several operands: one that fails is named, and the others are done all the same. And
- * going through all queues.
+ * For verbs that do one thing to each of several operands: an operand that fails is named, and the others are done all
+ * the same. Also for verbs that go through all queues.
  */
 #ifndef CLI_EACH_H
 #define CLI_EACH_H
 
-#include "connect.h"
+#include <muster/client.h>
 
-/* Does it to one operand, and prints what came of it if it was done. Returns the library's error. */
+#include "command.h"
+
+/* Does the thing to one operand, and prints the outcome if it was done. Returns the library's error. */
 typedef int each_fn(const struct call *call, struct muster_client *client, const char *operand, void *arg);
 
 /*
- * Open a client and call `fn` for the operands from `first` on. An error that is not the operand's own (there is no
- * Redis, say) ends it. Returns the worst exit code, which is the highest.
+ * Open a client and call `fn` for the operands from `first` on. An error that concerns all operands, such as a missing
+ * Redis, ends the loop. Returns the worst exit code, which is the highest.
  */
 int each_operand(const struct call *call, size_t first, each_fn *fn, void *arg);
 
-/* each_operand() where all operands are the ids of processes, which are checked first. */
+/* each_operand() for operands that are all ids of processes. The ids are checked first. */
 int each_process(const struct call *call, each_fn *fn, void *arg);
 
-/* Ask for the names of all queues, then call `fn` for each, until it returns an error or nobody reads any more. Returns
+/* Get the names of all queues, then call `fn` for each, until `fn` returns an error or standard output fails. Returns
  * the library's error. */
 typedef int each_queue_fn(struct muster_client *client, const char *queue, void *arg);
 int each_queue(struct muster_client *client, each_queue_fn *fn, void *arg);
 
-/* If `err` is MUSTER_OK, print what was done to an operand, in a word as "finished"; `what` it is, as JSON calls it, or a
- * process. Returns `err`. */
-int print_done(const struct call *call, const char *what, const char *operand, const char *outcome, int err);
-int print_outcome(const struct call *call, const char *process, const char *outcome, int err);
+/* If `err` is MUSTER_OK, print the outcome for an operand in a word, such as "finished". `what` is the operand's key in
+ * JSON; for each_print_process() it is "process". Returns `err`. */
+int each_print(const struct call *call, const char *what, const char *operand, const char *outcome, int err);
+int each_print_process(const struct call *call, const char *process, const char *outcome, int err);
 
 #endif

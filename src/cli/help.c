@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lays out help. It knows no verb and no option: what it prints is in their tables.
+ * Lays out help. It knows no verb and no option: all that it prints is in their tables.
  */
 #include "help.h"
 
@@ -24,9 +24,9 @@ static void print_option(const struct opt *o)
         snprintf(label + len, sizeof label - len, " %s", o->argument);
     out_text("  %-*s %s", LABEL_WIDTH, label, o->help);
     if (o->env)
-        out_text("\n  %-*s (%s, else %s)\n", LABEL_WIDTH, "", o->env, o->fallback);
+        out_text("\n  %-*s (default: %s, or %s)\n", LABEL_WIDTH, "", o->env, o->fallback);
     else if (o->fallback)
-        out_text(" (%s)\n", o->fallback);
+        out_text(" (default %s)\n", o->fallback);
     else
         out_text("\n");
 }
@@ -71,6 +71,6 @@ void help_overview(const struct command *const *commands)
 #define EXIT_LINE(name, number, text) out_text("  %-*d %s\n", LABEL_WIDTH, number, text);
     EXITS(EXIT_LINE)
 #undef EXIT_LINE
-    out_text("  Of several operands' codes it is the highest.\n");
-    out_text("\n`muster help COMMAND` tells more about one of them.\n");
+    out_text("  With several operands, the highest of their codes.\n");
+    out_text("\n`muster help COMMAND` tells more about one command.\n");
 }

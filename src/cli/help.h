@@ -7,7 +7,7 @@
 
 #include "command.h"
 
-/* One verb's help; the overview. `commands` ends with NULL. */
+/* Print the help of one verb, or the overview. `commands` ends with NULL. */
 void help_command(const struct command *command);
 void help_overview(const struct command *const *commands);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "text.h"
+#include "need.h"
 
 #define SIZE_MIN ((size_t)1024 * 1024)
 #define TASKS_MIN 1024
@@ -21,7 +21,7 @@ static void make_room(struct input *in)
     in->data = need(realloc(in->data, in->size));
 }
 
-/* One read(2); returns what it returned. */
+/* Reads once, and returns what read(2) returned. */
 static ssize_t read_some(struct input *in)
 {
     make_room(in);
@@ -38,8 +38,8 @@ static ssize_t read_some(struct input *in)
     return n;
 }
 
-/* Reads until there is something to give out, or for `at_once` all. Stops early at a task that is too long already. */
-static int fill(struct input *in)
+/* Reads until a task is complete, or with `at_once` everything. Stops early at a task that is too long already. */
+static bool fill(struct input *in)
 {
     ssize_t n = 1;
     while (n > 0 && in->len - in->tail <= MUSTER_TASK_MAX_DEFAULT && (in->at_once || in->tail == 0))
@@ -47,26 +47,26 @@ static int fill(struct input *in)
     return n >= 0;
 }
 
-static int add_task(struct input *in, size_t len)
+static bool add_task(struct input *in, size_t len)
 {
     if (len > MUSTER_TASK_MAX_DEFAULT)
-        return 0;
+        return false;
     if (in->n == in->n_max) {
         in->n_max = in->n_max ? in->n_max * 2 : TASKS_MIN;
         in->tasks = need(reallocarray(in->tasks, in->n_max, sizeof *in->tasks));
     }
     in->tasks[in->n++] = (struct muster_bytes){in->data + in->given, len};
     in->given += len;
-    return 1;
+    return true;
 }
 
-static int split(struct input *in)
+static bool split(struct input *in)
 {
     while (in->given < in->tail) {
         const char *from = in->data + in->given;
         const char *end = memchr(from, in->delimiter, in->tail - in->given);
         if (!add_task(in, (size_t)(end - from)))
-            return 0;
+            return false;
         in->given++;
     }
     size_t rest = in->len - in->given;

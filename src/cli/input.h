@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Standard input as tasks: what one read brings is split into the tasks that are complete, so memory stays bounded by
- * the longest task, and a slow producer's tasks do not wait for each other.
+ * Standard input as tasks. Each read is split into the tasks that are complete. So memory stays bounded by the longest
+ * task, and the tasks of a slow producer do not wait for each other.
  */
 #ifndef CLI_INPUT_H
 #define CLI_INPUT_H
 
 #include <muster/client.h>
+#include <stdbool.h>
 
 #define INPUT_WHOLE (-1)
 
@@ -14,27 +15,32 @@ enum input_state {
     INPUT_MORE,
     INPUT_END,     /* these tasks are the last */
     INPUT_FAILED,  /* errno says why */
-    INPUT_TOO_LONG /* the task behind these ones is over MUSTER_TASK_MAX_DEFAULT */
+    INPUT_TOO_LONG /* the task after these is longer than MUSTER_TASK_MAX_DEFAULT */
 };
 
 /*
- *   delimiter  ends each task, the last one may lack it; INPUT_WHOLE: all of the input is one task
- *   at_once    the first input_next() reads all there is
+ *   delimiter  ends each task, except perhaps the last; INPUT_WHOLE: all of the input is one task
+ *   at_once    the first input_next() reads all of the input
+ *   tasks, n   the tasks of the last call, valid until the next one
  *
- * The rest is input.c's, and `tasks`, `n` for the caller to look at until the next call; all zero in the beginning.
+ * The rest belongs to input.c. All but the first two are zero at the beginning.
  */
 struct input {
-    int delimiter, at_once;
+    int delimiter;
+    bool at_once;
     struct muster_bytes *tasks;
     size_t n, n_max;
     char *data;
-    size_t len, size; /* bytes read and not given out, and the room for them */
-    size_t given;     /* bytes that the current tasks are made of */
-    size_t tail;      /* where the task begins whose end was not seen yet */
-    int ended;
+    size_t len, size; /* bytes that were read and not handed out yet, and the room for them */
+    size_t given;     /* bytes of the current tasks */
+    size_t tail;      /* where the incomplete task begins */
+    bool ended;
 };
 
+/* Read on, and set `tasks` and `n` to the next tasks. */
 enum input_state input_next(struct input *in);
+
+/* Free what input_next() allocated. */
 void input_clear(struct input *in);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What of a job is shown, and how: one list of cells, for the row of a list and for the record. A number that a job
- * has not, such as a due time, is null in JSON; a text that it has not is not there.
+ * Which fields of a job are shown, and how: one list of cells, for the row and for the record. A number that a job does
+ * not have, such as a due time, is null in JSON; a text that it does not have is left out.
  */
 #include "job_row.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "backoff.h"
-#include "text.h"
+#include "need.h"
 
 /* X(heading of the table's column, name of the record's line, key in JSON, kind) */
 #define CELLS(X)                                       \
@@ -48,7 +48,7 @@
 #define COUNT(heading, name, key, kind) +1
 #define N_CELLS (0 CELLS(COUNT))
 
-const struct out_column job_columns[] = {CELLS(AS_COLUMN){NULL, NULL, OUT_TEXT}};
+const struct out_column job_row_columns[] = {CELLS(AS_COLUMN){NULL, NULL, OUT_TEXT}};
 
 static const struct out_column fields[] = {
     CELLS(AS_FIELD){"after", "after", OUT_NAMES},
@@ -68,10 +68,10 @@ static int64_t number_or_none(int64_t number)
     return number > 0 ? number : -1;
 }
 
-/* `backoff` is the text of the job's. */
+/* `backoff` is the job's backoff as text. */
 static void fill(struct out_cell *cells, const struct muster_job *job, const char *backoff)
 {
-    int recurs = job->state == MUSTER_JOB_RECURRING;
+    bool is_recurring = job->state == MUSTER_JOB_RECURRING;
     const struct out_cell filled[N_CELLS] = {
         {.text = job->id},
         {.text = job->queue},
@@ -87,8 +87,8 @@ static void fill(struct out_cell *cells, const struct muster_job *job, const cha
         {.number = number_or_none(job->due_at_ms)},
         {.number = number_or_none(job->limit_ms)},
         {.number = number_or_none(job->every_ms)},
-        {.number = recurs ? job->backlog : -1},
-        {.number = recurs ? (int64_t)job->made : -1},
+        {.number = is_recurring ? job->backlog : -1},
+        {.number = is_recurring ? (int64_t)job->made : -1},
         {.text = job->backoff.delay_ms > 0 ? backoff : NULL},
         {.number = job->backoff.delay_ms},
         {.number = number_or_none(job->backoff.max_ms)},
@@ -106,7 +106,7 @@ static void fill(struct out_cell *cells, const struct muster_job *job, const cha
     memcpy(cells, filled, sizeof filled);
 }
 
-int job_row(struct out_table *table, const struct muster_job *job)
+int job_row_add(struct out_table *table, const struct muster_job *job)
 {
     char backoff[BACKOFF_TEXT_SIZE];
     struct out_cell cells[N_CELLS];
@@ -131,7 +131,7 @@ static struct out_cell *history_cells(const struct muster_job *job)
     return cells;
 }
 
-int job_print(const struct muster_job *job, int json)
+int job_row_print(const struct muster_job *job, bool json)
 {
     char backoff[BACKOFF_TEXT_SIZE];
     struct out_cell cells[N_FIELDS], *lines = history_cells(job);

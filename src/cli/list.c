@@ -4,6 +4,8 @@
  */
 #include "list.h"
 
+#include "client.h"
+
 int list_print(const struct call *call, const struct out_column *columns, list_fn *fn)
 {
     struct muster_client *client;
@@ -12,6 +14,8 @@ int list_print(const struct call *call, const struct out_column *columns, list_f
     if (code)
         return code;
     int err = fn(call, client, &table);
-    out_table_end(&table, err == MUSTER_OK);
+    if (err == MUSTER_OK)
+        out_headings(&table);
+    out_table_end(&table);
     return client_close(call, client, err);
 }

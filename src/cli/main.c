@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command `muster`: the table of its verbs, and what is the same for all of them: finding the verb, help, messages,
- * and whether standard output could be written. What a verb does is in its own file.
+ * The command `muster`: finds the verb, prints help, and checks that standard output could be written. What a verb does
+ * is in its own file.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <muster/version.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,44 +14,12 @@
 #include "command.h"
 #include "help.h"
 #include "out.h"
+#include "parse.h"
+#include "verbs.h"
 
-static const struct command cmd_help;
-
-static const struct command *const commands[] = {
-    &cmd_serve,       &cmd_enqueue, &cmd_put,    &cmd_work,      &cmd_queues, &cmd_workers, &cmd_ps,
-    &cmd_peek,        &cmd_take,    &cmd_finish, &cmd_give_back, &cmd_retry,  &cmd_fail,    &cmd_extend,
-    &cmd_cancel,      &cmd_pause,   &cmd_resume, &cmd_delete,    &cmd_job,    &cmd_jobs,    &cmd_change,
-    &cmd_failed,      &cmd_replay,  &cmd_drop,   &cmd_stats,     &cmd_events, &cmd_config,  &cmd_sweep,
-    &cmd_fail_worker, &cmd_check,   &cmd_bench,  &cmd_help,      NULL,
-};
-
-/* ---- messages ---- */
-
-__attribute__((format(printf, 2, 0))) static void print_message(const struct call *call, const char *format,
-                                                                va_list args)
-{
-    fprintf(stderr, "muster %s: ", call->command->name);
-    vfprintf(stderr, format, args);
-}
-
-void complain(const struct call *call, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    print_message(call, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-}
-
-int usage_error(const struct call *call, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    print_message(call, format, args);
-    va_end(args);
-    fprintf(stderr, "; see `muster %s --help`\n", call->command->name);
-    return EXIT_USAGE;
-}
+#define VERB_ROW(name) &cmd_##name,
+static const struct command *const commands[] = {VERBS(VERB_ROW) NULL};
+#undef VERB_ROW
 
 /* ---- verbs ---- */
 
@@ -79,10 +46,10 @@ static int run_help(const struct call *call)
 
 static const struct opt no_options[] = {{.help = NULL}};
 
-static const struct command cmd_help = {
+const struct command cmd_help = {
     .name = "help",
     .operands = "[COMMAND]",
-    .summary = "Say how muster, or one of its commands, is used",
+    .summary = "Show help for muster or for one of its commands",
     .examples = "muster help\nmuster help work\n",
     .options = no_options,
     .max_operands = 1,
@@ -98,7 +65,7 @@ static int print_version(void)
 static int run_command(const struct command *command, int argc, char **argv)
 {
     struct call call = {.command = command};
-    int code = opt_parse(&call, argc, argv);
+    int code = parse_words(&call, argc, argv);
     if (code)
         ;
     else if (call.common[OPT_VERSION].set)
@@ -107,7 +74,7 @@ static int run_command(const struct command *command, int argc, char **argv)
         help_command(command);
     else
         code = command->run(&call);
-    opt_clear(&call);
+    parse_clear(&call);
     return code;
 }
 
@@ -124,7 +91,7 @@ static int dispatch(int argc, char **argv)
         return EXIT_DONE;
     }
     if (argv[1][0] == '-') {
-        fputs("muster: options come behind the command: muster COMMAND [OPTION...]; see `muster help`\n", stderr);
+        fputs("muster: options come after the command: muster COMMAND [OPTION...]; see `muster help`\n", stderr);
         return EXIT_USAGE;
     }
     const struct command *command = find_command(argv[1]);
@@ -133,8 +100,8 @@ static int dispatch(int argc, char **argv)
 
 /* ---- the process ---- */
 
-/* A file or connection that is opened later must not get the number of a standard stream that was closed, for then
- * output would go there. Opened the wrong way round, the stream still fails as a closed one does. */
+/* If a standard stream is closed, a file or connection that is opened later must not get its number, because output
+ * would go there. /dev/null is opened in the wrong direction, so that the stream still fails like a closed one. */
 static void hold_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -142,14 +109,15 @@ static void hold_standard_streams(void)
             (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* A closed pipe is to be an error of the write; and children are to be waited for, whatever this process inherited. */
+/* Writing to a closed pipe must fail instead of ending the process, and children must be waited for, whatever signal
+ * settings this process inherited. */
 static void set_signals(void)
 {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGCHLD, SIG_DFL);
 }
 
-/* A reader that has gone away knows why; any other failure is worth a line. */
+/* If the reader has gone away (EPIPE), nobody needs a message; any other failure gets a line. */
 static int check_output(void)
 {
     if (out_flush() == 0)

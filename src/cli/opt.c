@@ -1,23 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Takes a command line apart with getopt_long and checks each value where it is read: a wrong one is found before
- * anything is connected to. What options mean together is the verb's business.
+ * The options that every verb takes, and the checks that several verbs' options share.
  */
 #include "opt.h"
 
-#include <getopt.h>
-#include <inttypes.h>
 #include <muster/client.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "command.h"
-#include "text.h"
-
-#define LABEL_SIZE 40
-/* So much of a wrong operand is repeated. */
-#define OPERAND_COLUMNS 60
 
 const struct opt opt_common[] = {
     [OPT_URL] = {.name = "url",
@@ -30,7 +17,7 @@ const struct opt opt_common[] = {
     [OPT_PREFIX] = {.name = "prefix",
                     .kind = OPT_STRING,
                     .argument = "NAME",
-                    .help = "the namespace: what all keys begin with",
+                    .help = "the namespace: all keys begin with this",
                     .fallback = "muster",
                     .env = "MUSTER_PREFIX",
                     .check = muster_prefix_check},
@@ -38,7 +25,7 @@ const struct opt opt_common[] = {
     [OPT_TIMEOUT] = {.name = "timeout",
                      .kind = OPT_DURATION,
                      .argument = "TIME",
-                     .help = "how long Redis may leave one request without an answer",
+                     .help = "how long to wait for the answer of Redis to one request",
                      .fallback = "5s",
                      .min = 1,
                      .max = DAY_MS},
@@ -47,242 +34,8 @@ const struct opt opt_common[] = {
     {.help = NULL},
 };
 
-/* ---- values ---- */
-
-static int set_number(const struct call *call, const struct opt *o, struct opt_value *v, const char *label,
-                      const char *text)
-{
-    static const char *const wanted[] = {
-        [OPT_COUNT] = "a number of 0 or more",
-        [OPT_INTEGER] = "a number",
-        [OPT_DURATION] = "a duration: a number and a unit, as in 500ms, 3s, 5m, 2h, 7d",
-    };
-    const char *end = text;
-    if (o->kind == OPT_INTEGER && *text == '-')
-        end++;
-    int good = o->kind == OPT_DURATION ? text_read_span(&end, &v->number) : text_read_number(&end, &v->number);
-    if (!good || *end)
-        return usage_error(call, "%s: '%s' is not %s", label, text, wanted[o->kind]);
-    if (*text == '-')
-        v->number = -v->number;
-    if (v->number >= o->min && v->number <= o->max)
-        return 0;
-    if (o->kind != OPT_DURATION)
-        return usage_error(call, "%s: %s is not from %" PRId64 " to %" PRId64, label, text, o->min, o->max);
-    char min[TEXT_SPAN_SIZE], max[TEXT_SPAN_SIZE];
-    return usage_error(call, "%s: %s is not from %s to %s", label, text, text_span(min, o->min),
-                       text_span(max, o->max));
-}
-
-static void add_text(struct opt_value *v, const char *text)
-{
-    v->texts = need(reallocarray(v->texts, v->n_texts + 1, sizeof *v->texts));
-    v->texts[v->n_texts++] = text;
-}
-
-/* `label` is how a message calls the place that the text is from. The text of a string is not repeated in a message:
- * it may be a URL with a password. */
-static int set_value(const struct call *call, const struct opt *o, struct opt_value *v, const char *label,
-                     const char *text)
-{
-    v->text = text;
-    if (o->kind == OPT_COUNT || o->kind == OPT_INTEGER || o->kind == OPT_DURATION)
-        return set_number(call, o, v, label, text);
-    if (o->kind == OPT_LIST)
-        add_text(v, text);
-    const char *why = o->check ? o->check(text) : NULL;
-    return why ? usage_error(call, "%s: %s", label, why) : 0;
-}
-
-static int set_fallbacks(const struct call *call, const struct opt *table, struct opt_value *values)
-{
-    int err = 0;
-    for (; table->help && !err; table++, values++)
-        if (table->fallback)
-            err = set_value(call, table, values, "fallback", table->fallback);
-    return err;
-}
-
-static int set_from_environment(const struct call *call, const struct opt *table, struct opt_value *values)
-{
-    int err = 0;
-    for (; table->help && !err; table++, values++) {
-        const char *text = table->env && !values->set ? getenv(table->env) : NULL;
-        if (text && *text) {
-            err = set_value(call, table, values, table->env, text);
-            values->set = 1;
-        }
-    }
-    return err;
-}
-
-/* ---- the command line ---- */
-
-/* getopt_long's number of an option that has a name: above all letters, the verb's own first. */
-#define NAMED 256
-
-struct scanner {
-    struct call *call;
-    struct option names[2 * OPT_LIMIT];
-    size_t n_names;
-    char letters[4 * OPT_LIMIT];
-    size_t n_letters;
-};
-
-static void add_table(struct scanner *s, const struct opt *table, int number)
-{
-    for (; table->help; table++, number++) {
-        int has_argument = table->kind != OPT_FLAG;
-        if (table->name)
-            s->names[s->n_names++] =
-                (struct option){table->name, has_argument ? required_argument : no_argument, NULL, number};
-        if (table->letter)
-            s->letters[s->n_letters++] = table->letter;
-        if (table->letter && has_argument)
-            s->letters[s->n_letters++] = ':';
-    }
-}
-
-/* The option behind getopt_long's answer, a letter or a number; NULL if there is none. */
-static const struct opt *find(struct call *call, int code, struct opt_value **value)
-{
-    *value = NULL;
-    if (code >= NAMED + OPT_LIMIT) {
-        *value = &call->common[code - NAMED - OPT_LIMIT];
-        return &opt_common[code - NAMED - OPT_LIMIT];
-    }
-    for (int i = 0; call->command->options[i].help; i++)
-        if (code == NAMED + i || (code && call->command->options[i].letter == code)) {
-            *value = &call->own[i];
-            return &call->command->options[i];
-        }
-    return NULL;
-}
-
-static const char *label_of(char out[LABEL_SIZE], const struct opt *o)
-{
-    if (o->name)
-        snprintf(out, LABEL_SIZE, "--%s", o->name);
-    else
-        snprintf(out, LABEL_SIZE, "-%c", o->letter);
-    return out;
-}
-
-/* getopt_long takes beginnings of names, too, and answers the same for an ambiguous one as for an unknown one. */
-static int is_beginning(const struct scanner *s, const char *word)
-{
-    size_t len = strcspn(word, "=");
-    for (size_t i = 0; i < s->n_names; i++)
-        if (len > 2 && strncmp(s->names[i].name, word + 2, len - 2) == 0)
-            return 1;
-    return 0;
-}
-
-static int scan_error(const struct scanner *s, int code, const char *word)
-{
-    char label[LABEL_SIZE];
-    struct opt_value *value;
-    const struct opt *o = find(s->call, optopt, &value);
-    if (o && code == ':')
-        return usage_error(s->call, "%s needs %s", label_of(label, o), o->argument);
-    if (o)
-        return usage_error(s->call, "%s takes no value", label_of(label, o));
-    if (optopt)
-        return usage_error(s->call, "unknown option -%c", optopt);
-    return usage_error(s->call, "%s option %.*s", is_beginning(s, word) ? "ambiguous" : "unknown",
-                       (int)strcspn(word, "="), word);
-}
-
-static int take_option(struct call *call, int code)
-{
-    char label[LABEL_SIZE];
-    struct opt_value *value;
-    const struct opt *o = find(call, code, &value);
-    value->set = 1;
-    return o->kind == OPT_FLAG ? 0 : set_value(call, o, value, label_of(label, o), optarg);
-}
-
-/*
- * Operands and options in any order: with a leading '-' getopt_long hands out operands as they come, so that the first
- * `--` is known from where it stops, and POSIXLY_CORRECT changes nothing.
- */
-static int scan(struct scanner *s, int argc, char **argv)
-{
-    struct call *call = s->call;
-    const char *last_argument = NULL;
-    int code, err = 0;
-    call->operands = argv + 1;
-    while (!err && (code = getopt_long(argc, argv, s->letters, s->names, NULL)) != -1) {
-        if (code == 1) {
-            call->operands[call->n_operands++] = optarg;
-        } else if (code == '?' || code == ':') {
-            err = scan_error(s, code, argv[optind - 1]);
-        } else {
-            last_argument = optarg;
-            err = take_option(call, code);
-        }
-    }
-    if (err)
-        return err;
-    int separated = strcmp(argv[optind - 1], "--") == 0 && argv[optind - 1] != last_argument;
-    if (separated && call->command->takes_command)
-        call->rest = argv + optind;
-    for (; !call->rest && optind < argc; optind++)
-        call->operands[call->n_operands++] = argv[optind];
-    return 0;
-}
-
-int opt_check_operands(const struct call *call, size_t first, size_t n, const char *what,
-                       const char *(*check)(const char *text))
-{
-    for (size_t i = first; i < call->n_operands && i - first < n; i++) {
-        const char *why = check(call->operands[i]);
-        if (!why)
-            continue;
-        char *shown = text_printable(call->operands[i], strlen(call->operands[i]), OPERAND_COLUMNS);
-        int code = usage_error(call, "%s '%s': %s", what, shown, why);
-        free(shown);
-        return code;
-    }
-    return 0;
-}
-
-/* What holds for a group holds for the name of a queue. */
+/* The names of groups have the same rules as the names of queues. */
 const char *opt_check_group(const char *text)
 {
     return muster_queue_check(text) ? "a group has 1 to 200 bytes and no control characters" : NULL;
-}
-
-static int check_operands(const struct call *call)
-{
-    const struct command *command = call->command;
-    if (call->n_operands < command->min_operands)
-        return usage_error(call, "%.*s is missing", (int)strcspn(command->operands, " ."), command->operands);
-    if (call->n_operands > command->max_operands)
-        return usage_error(call, "'%s' is one word too many", call->operands[command->max_operands]);
-    if (call->rest && !call->rest[0])
-        return usage_error(call, "there is no command behind --");
-    return opt_check_operands(call, 0, command->n_queues, "QUEUE", muster_queue_check);
-}
-
-int opt_parse(struct call *call, int argc, char **argv)
-{
-    struct scanner s = {.call = call, .letters = "-:", .n_letters = 2};
-    add_table(&s, call->command->options, NAMED);
-    add_table(&s, opt_common, NAMED + OPT_LIMIT);
-    int err = set_fallbacks(call, call->command->options, call->own);
-    if (!err)
-        err = set_fallbacks(call, opt_common, call->common);
-    if (!err)
-        err = scan(&s, argc, argv);
-    if (err || call->common[OPT_HELP].set || call->common[OPT_VERSION].set)
-        return err;
-    err = set_from_environment(call, opt_common, call->common);
-    return err ? err : check_operands(call);
-}
-
-void opt_clear(struct call *call)
-{
-    for (size_t i = 0; i < OPT_LIMIT; i++)
-        free(call->own[i].texts);
 }

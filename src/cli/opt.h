@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options: one table per verb and one for what every verb takes. Parsing, checking, help and the messages about wrong
- * use are all made from these tables.
+ * Options: one table for each verb, and one for the options that every verb takes. Parsing, checks, help and the
+ * messages about wrong usage all come from these tables.
  */
 #ifndef CLI_OPT_H
 #define CLI_OPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* No table is longer than this, its end included. */
+/* The greatest length of a table, its end included. */
 #define OPT_LIMIT 16
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
@@ -20,17 +21,17 @@ enum opt_kind {
     OPT_INTEGER,  /* a number that may be negative */
     OPT_DURATION, /* ms */
     OPT_STRING,
-    OPT_LIST /* a string; given more than once, each counts */
+    OPT_LIST /* a string that may be given more than once */
 };
 
 /*
  *   name, letter  `--name` and `-letter`; one of them may be missing
- *   argument      what help calls the argument; NULL for a flag
- *   help          one line; NULL marks the table's end
- *   fallback      what holds when the option is not given; NULL: nothing
- *   env           an environment variable that stands in for the option; NULL: none
- *   min, max      of numbers and durations
- *   check         of strings, each of a list: what is wrong with one, NULL if nothing is
+ *   argument      the argument's name in help; NULL for a flag
+ *   help          one line; NULL marks the end of the table
+ *   fallback      the value if the option is not given; NULL: none
+ *   env           an environment variable that replaces the option; NULL: none
+ *   min, max      the range of numbers and durations
+ *   check         for strings, and each string of a list: returns what is wrong with it, or NULL
  */
 struct opt {
     const char *name;
@@ -41,10 +42,10 @@ struct opt {
     const char *(*check)(const char *text);
 };
 
-/* `set`: it was given, as an option or in the environment. Without that the fallback's value is here, or 0 and NULL.
- * `texts`, n_texts of them: of a list. */
+/* `set`: it was given, as an option or in the environment. If not, the value is the fallback's, or 0 and NULL. A list
+ * has its `n_texts` strings in `texts`. */
 struct opt_value {
-    int set;
+    bool set;
     int64_t number;
     const char *text;
     const char **texts;
@@ -53,23 +54,6 @@ struct opt_value {
 
 enum opt_common { OPT_URL, OPT_PREFIX, OPT_JSON, OPT_TIMEOUT, OPT_HELP, OPT_VERSION };
 extern const struct opt opt_common[];
-
-struct call;
-
-/*
- * Take the words behind the verb apart. `argv[0]` is the verb; argv's memory is used for the operands. With --help or
- * --version nothing else is checked. Returns 0, or after a line about it EXIT_USAGE. Whatever it returns, opt_clear()
- * frees what the lists needed.
- */
-int opt_parse(struct call *call, int argc, char **argv);
-void opt_clear(struct call *call);
-
-/*
- * Check `n` operands from `first` on (or as many as there are); `what` is what help calls them, `check` as in struct opt.
- * Returns 0, or after a line about the first wrong one EXIT_USAGE.
- */
-int opt_check_operands(const struct call *call, size_t first, size_t n, const char *what,
-                       const char *(*check)(const char *text));
 
 /* A `check` for the name of a group of failures. */
 const char *opt_check_group(const char *text);

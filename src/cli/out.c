@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes standard output. A table is held back a block of rows at a time, so that its columns are as wide as they need
- * to be while memory stays bounded; JSON goes out row by row.
+ * Writes standard output. A table is held back in blocks of rows: so its columns are as wide as they need to be, and
+ * memory stays bounded. JSON is written row by row.
  */
 #include "out.h"
 
@@ -15,21 +15,22 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "need.h"
 #include "text.h"
 
 #define BLOCK_ROWS 1000
 #define COLUMNS_MAX 16
 #define GAP 2
-/* How much of a task a table shows where there is no terminal to fit it into, and at least in a narrow one. */
+/* How much of a task a table shows if there is no terminal, and how much at least in a narrow one. */
 #define BYTES_COLUMNS 60
 #define BYTES_COLUMNS_MIN 20
 #define NOTE_COLUMNS 30
-/* How wide the names of the lines of one thing are. */
+/* The width of the names in out_record(). */
 #define FIELD_WIDTH 11
 
 static int write_error;
 
-static int remember(int failed)
+static int remember(bool failed)
 {
     if (failed && !write_error)
         write_error = errno;
@@ -50,7 +51,7 @@ int out_text(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    int failed = !write_error && vprintf(format, args) < 0;
+    bool failed = !write_error && vprintf(format, args) < 0;
     va_end(args);
     return remember(failed);
 }
@@ -70,8 +71,8 @@ static void add(cJSON *object, const char *key, cJSON *item)
         need(NULL);
 }
 
-/* cJSON wants a NUL at the end, which a task need not have. */
-static cJSON *json_string(const char *text, size_t len, int is_base64)
+/* cJSON needs a NUL at the end, which a task may lack. */
+static cJSON *json_string(const char *text, size_t len, bool is_base64)
 {
     char *copy = is_base64 ? text_base64(text, len) : need(strndup(text, len));
     cJSON *item = need(cJSON_CreateString(copy));
@@ -79,7 +80,7 @@ static cJSON *json_string(const char *text, size_t len, int is_base64)
     return item;
 }
 
-static const char *json_key(char out[40], const char *key, int is_base64)
+static const char *json_key(char out[40], const char *key, bool is_base64)
 {
     snprintf(out, 40, "%s%s", key, is_base64 ? "_base64" : "");
     return out;
@@ -88,14 +89,14 @@ static const char *json_key(char out[40], const char *key, int is_base64)
 static void add_bytes(cJSON *object, const char *key, const char *text, size_t len)
 {
     char name[40];
-    int is_base64 = !text_is_utf8(text, len);
+    bool is_base64 = !text_is_utf8(text, len);
     add(object, json_key(name, key, is_base64), json_string(text, len, is_base64));
 }
 
 static void add_names(cJSON *object, const char *key, const struct out_cell *cell)
 {
     char name[40];
-    int is_base64 = 0;
+    bool is_base64 = false;
     cJSON *array = need(cJSON_CreateArray());
     for (int64_t i = 0; i < cell->number; i++)
         is_base64 |= !text_is_utf8(cell->names[i], strlen(cell->names[i]));
@@ -261,13 +262,13 @@ static size_t width_of(const struct out_table *t, size_t column, size_t n_column
     return width;
 }
 
-static void print_cell(const struct out_column *column, const char *text, size_t width, int is_last)
+static void print_cell(const struct out_column *column, const char *text, size_t width, bool is_last)
 {
     int pad = (int)(width - text_columns(text));
-    int is_number = column->kind == OUT_COUNT || column->kind == OUT_INTEGER || column->kind == OUT_REAL;
+    bool is_number = column->kind == OUT_COUNT || column->kind == OUT_INTEGER || column->kind == OUT_REAL;
     int before = is_number ? pad : 0;
-    int behind = is_last ? 0 : pad - before + GAP;
-    out_text("%*s%s%*s%s", before, "", text, behind, "", is_last ? "\n" : "");
+    int after = is_last ? 0 : pad - before + GAP;
+    out_text("%*s%s%*s%s", before, "", text, after, "", is_last ? "\n" : "");
 }
 
 static void print_row(const struct out_column *const *shown, char *const *texts, const size_t *widths, size_t n)
@@ -276,7 +277,7 @@ static void print_row(const struct out_column *const *shown, char *const *texts,
         print_cell(shown[i], texts ? texts[i] : shown[i]->heading, widths[i], i + 1 == n);
 }
 
-/* The columns with a heading, in `shown`. */
+/* Puts the columns with a heading into `shown`, and returns their number. */
 static size_t columns_shown(const struct out_table *t, const struct out_column *shown[COLUMNS_MAX])
 {
     size_t n = 0;
@@ -286,7 +287,7 @@ static size_t columns_shown(const struct out_table *t, const struct out_column *
     return n;
 }
 
-/* The last column gets what the others leave of the terminal. */
+/* The last column gets the room that the others leave in the terminal. */
 static void fit_last(struct out_table *t, const size_t *widths, size_t n)
 {
     size_t room = terminal_columns(), used = 0;
@@ -308,7 +309,7 @@ static void print_block(struct out_table *t)
         fit_last(t, widths, n);
     if (!t->has_heading)
         print_row(shown, NULL, widths, n);
-    t->has_heading = 1;
+    t->has_heading = true;
     for (size_t row = 0; row < t->n_rows; row++)
         print_row(shown, &t->texts[row * n], widths, n);
     for (size_t i = 0; i < t->n_rows * n; i++)
@@ -331,9 +332,15 @@ int out_row(struct out_table *t, const struct out_cell *cells)
     return out_error();
 }
 
-void out_table_end(struct out_table *t, int is_complete)
+void out_headings(struct out_table *t)
 {
-    if (!t->json && (t->n_rows > 0 || (is_complete && !t->has_heading)))
+    if (!t->json && !t->has_heading)
+        print_block(t);
+}
+
+void out_table_end(struct out_table *t)
+{
+    if (t->n_rows > 0)
         print_block(t);
     free(t->texts);
     t->texts = NULL;
@@ -341,7 +348,7 @@ void out_table_end(struct out_table *t, int is_complete)
 
 /* ---- one thing ---- */
 
-static int is_empty(const struct out_column *column, const struct out_cell *cell)
+static bool is_empty(const struct out_column *column, const struct out_cell *cell)
 {
     switch (column->kind) {
     case OUT_TEXT:
@@ -359,7 +366,7 @@ static int is_empty(const struct out_column *column, const struct out_cell *cell
     case OUT_ROWS:
         return cell->rows->n == 0;
     default:
-        return 0;
+        return false;
     }
 }
 
@@ -375,7 +382,7 @@ static void print_rows(const struct out_rows *rows)
 
 static void print_field(const struct out_column *column, const struct out_cell *cell)
 {
-    int is_bytes = column->kind == OUT_BYTES || column->kind == OUT_NOTE;
+    bool is_bytes = column->kind == OUT_BYTES || column->kind == OUT_NOTE;
     if (column->kind == OUT_ROWS) {
         out_text("%s\n", column->heading);
         print_rows(cell->rows);

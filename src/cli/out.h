@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * Standard output: rows as a table for people or as JSON lines, both from one list of columns, and raw bytes.
+ * Standard output: rows as a table for people or as JSON lines, both from one list of columns; and raw bytes.
  *
  * The first failure to write is remembered, and nothing is written after it; main() turns it into the exit code.
  */
 #ifndef CLI_OUT_H
 #define CLI_OUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Raw output. Returns non-zero once standard output cannot be written any more. */
+/* Print bytes or text as they are. Returns non-zero if standard output cannot be written any more. */
 int out_bytes(const void *data, size_t len);
 int out_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Have everything written now. Returns as out_bytes(). */
+/* Write everything now. Returns as out_bytes(). */
 int out_flush(void);
 
-/* Why standard output cannot be written: an errno; 0: it can. */
+/* Why standard output cannot be written, as an errno; 0: it can. */
 int out_error(void);
 
 enum out_kind {
     OUT_TEXT,    /* `text` */
-    OUT_BYTES,   /* `text` and `len`: any bytes; the table has the beginning of them */
-    OUT_NOTE,    /* the same, and the table has less of them */
+    OUT_BYTES,   /* `text` and `len`: any bytes; the table shows the beginning */
+    OUT_NOTE,    /* the same, but the table shows less */
     OUT_COUNT,   /* `number`; -1 is none */
     OUT_INTEGER, /* `number`, which may be negative */
     OUT_REAL,    /* `real` */
@@ -34,9 +35,9 @@ enum out_kind {
     OUT_ROWS     /* `rows`: a list of its own; not for a table */
 };
 
-/* A column is in the table if it has a heading, and in JSON if it has a key. The last one of a list has neither. Text
- * that is not UTF-8 comes in JSON as base64, under the key with "_base64" behind it. Text that is NULL is none: a dash in
- * a table, and not there in JSON. */
+/* A column is in the table if it has a heading, and in JSON if it has a key. A list of columns ends with one that has
+ * neither. In JSON, text that is not UTF-8 becomes base64, and its key ends in "_base64". Text that is NULL is missing:
+ * a dash in a table, and left out of JSON. */
 struct out_column {
     const char *heading, *key;
     enum out_kind kind;
@@ -51,31 +52,35 @@ struct out_cell {
     const struct out_rows *rows;
 };
 
-/* n rows, with a cell for each column. */
+/* `n` rows, with a cell for each column. */
 struct out_rows {
     const struct out_column *columns;
     const struct out_cell *cells;
     size_t n;
 };
 
-/* One row as a JSON object on a line of its own. Returns as out_bytes(). */
+/* Print one row as a JSON object on a line of its own. Returns as out_bytes(). */
 int out_json(const struct out_column *columns, const struct out_cell *cells);
 
-/* One thing, for people: a line for each column that has a heading and a cell that is not empty. Returns as out_bytes(). */
+/* Print one thing for people: a line for each column with a heading and a cell that is not empty. Returns as
+ * out_bytes(). */
 int out_record(const struct out_column *columns, const struct out_cell *cells);
 
-/* A list under way. `json`: no table, an object per row. */
+/* A list that is being printed. `json`: an object for each row instead of a table. */
 struct out_table {
     const struct out_column *columns;
-    int json;
-    size_t n_rows, has_heading;
+    bool json, has_heading;
+    size_t n_rows;
     char **texts;
 };
 
-/* Add a row with a cell for each column, borrowed until it returns. Returns as out_bytes(). */
+/* Add a row with a cell for each column; the cells are borrowed until it returns. Returns as out_bytes(). */
 int out_row(struct out_table *t, const struct out_cell *cells);
 
-/* Print what is left; of a list that is complete and empty the headings. */
-void out_table_end(struct out_table *t, int is_complete);
+/* After the last row: print the headings if there were no rows. */
+void out_headings(struct out_table *t);
+
+/* Print the rows that are left, and free them. */
+void out_table_end(struct out_table *t);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What of a process is shown, and how. Its start and its lease's end are points in time by Redis' clock; an age against
- * the local clock would be wrong on another host.
+ * Which fields of a process are shown, and how. The start and the end of its lease are points in time by the clock of
+ * Redis; an age by the local clock would be wrong on another host.
  */
 #include "process_row.h"
 
 #include <string.h>
 
-const struct out_column process_columns[] = {
+const struct out_column process_row_columns[] = {
     {"PROCESS", "process", OUT_TEXT},
     {NULL, "worker", OUT_TEXT},
     {NULL, "queue", OUT_TEXT},
@@ -22,7 +22,7 @@ const struct out_column process_columns[] = {
     {NULL, NULL, OUT_TEXT},
 };
 
-/* The token as everybody writes it, which is the middle part of the process' id. */
+/* The token in its usual form, which is the middle part of the process id. */
 static void copy_token(char *out, size_t size, const char *id)
 {
     const char *token = strchr(id, ':');
@@ -33,7 +33,7 @@ static void copy_token(char *out, size_t size, const char *id)
     out[len] = '\0';
 }
 
-int process_row(struct out_table *table, const struct muster_process_info *process)
+int process_row_add(struct out_table *table, const struct muster_process_info *process)
 {
     char token[32];
     copy_token(token, sizeof token, process->id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process as a row, for the verbs that show some.
+ * A process as a row of a table, for the verbs that show processes.
  */
 #ifndef CLI_PROCESS_ROW_H
 #define CLI_PROCESS_ROW_H
@@ -9,9 +9,9 @@
 
 #include "out.h"
 
-extern const struct out_column process_columns[];
+extern const struct out_column process_row_columns[];
 
-/* Adds a row to a table with these columns. Returns as out_row(). */
-int process_row(struct out_table *table, const struct muster_process_info *process);
+/* Add a row to a table with these columns. Returns as out_row(). */
+int process_row_add(struct out_table *table, const struct muster_process_info *process);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prepares and clears the place of a Redis. Two of them on one directory would ruin each other's data, so the log is
- * locked, by a lock that the Redis inherits with its output: it holds as long as either lives. A Redis takes the path
- * of its socket without looking what is there; so that is looked at here.
+ * Prepares and cleans up the place of a Redis. Two of them in one directory would ruin each other's data, so the log is
+ * locked. Redis inherits this lock with its output, so the lock holds while either of the two lives. Redis takes over
+ * the path of its socket without a check, so the check is here.
  */
 #include "serve_place.h"
 
@@ -19,6 +19,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "complain.h"
+
 _Static_assert(sizeof((struct sockaddr_un *)NULL)->sun_path == PLACE_SOCKET_SIZE, "a socket's path fits");
 
 /* ---- the directory ---- */
@@ -28,7 +30,7 @@ static int make_directories(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        int failed = mkdir(path, 0700) != 0 && errno != EEXIST;
+        bool failed = mkdir(path, 0700) != 0 && errno != EEXIST;
         *slash = '/';
         if (failed)
             return -1;
@@ -59,7 +61,7 @@ static int named_directory(const struct call *call, struct place *place, const c
     return cannot_use(call, dir);
 }
 
-/* A relative XDG_DATA_HOME does not count, says the specification. */
+/* The specification says that a relative XDG_DATA_HOME must be ignored. */
 static int default_directory(const struct call *call, struct place *place)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
@@ -69,7 +71,7 @@ static int default_directory(const struct call *call, struct place *place)
     else if (home && *home)
         snprintf(path, sizeof path, "%s/.local/share/muster", home);
     else {
-        complain(call, "HOME is not set; name a directory for the data with --dir, or take --temporary");
+        complain(call, "HOME is not set; name a directory for the data with --dir, or use --temporary");
         return EXIT_FAILED;
     }
     return set_directory(call, place, path);
@@ -82,7 +84,7 @@ static int temporary_directory(const struct call *call, struct place *place)
     snprintf(path, sizeof path, "%s/muster-XXXXXX", parent && *parent ? parent : "/tmp");
     if (mkdtemp(path) && realpath(path, place->dir))
         return EXIT_DONE;
-    complain(call, "cannot make '%s': %s; set TMPDIR to a directory that is there", path, strerror(errno));
+    complain(call, "cannot make '%s': %s; set TMPDIR to a directory that exists", path, strerror(errno));
     place->dir[0] = '\0';
     return EXIT_FAILED;
 }
@@ -100,7 +102,7 @@ static int open_log(const struct call *call, struct place *place)
     return EXIT_FAILED;
 }
 
-/* ---- where it listens ---- */
+/* ---- its addresses ---- */
 
 static int check_port(const struct call *call, int port)
 {
@@ -110,17 +112,17 @@ static int check_port(const struct call *call, int port)
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int is_free = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) == 0 &&
-                  bind(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    bool is_free = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) == 0 &&
+                   bind(fd, (const struct sockaddr *)&address, sizeof address) == 0;
     int why = errno;
     if (fd >= 0)
         close(fd);
     if (is_free)
         return EXIT_DONE;
     if (why == EADDRINUSE)
-        complain(call, "port %d is taken, maybe by a Redis that can be used; take another with --port", port);
+        complain(call, "port %d is in use, maybe by a Redis that you can use; choose another with --port", port);
     else
-        complain(call, "cannot listen on port %d: %s; take another with --port", port, strerror(why));
+        complain(call, "cannot listen on port %d: %s; choose another with --port", port, strerror(why));
     return EXIT_FAILED;
 }
 
@@ -131,20 +133,20 @@ static int check_socket(const struct call *call, const char *path)
     if (lstat(path, &info) != 0)
         return EXIT_DONE;
     if (!S_ISSOCK(info.st_mode)) {
-        complain(call, "'%s' is there and is not a socket; name another with --socket", path);
+        complain(call, "'%s' exists and is not a socket; name another with --socket", path);
         return EXIT_FAILED;
     }
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int is_taken = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    bool is_taken = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
     if (fd >= 0)
         close(fd);
     if (is_taken)
-        complain(call, "the socket '%s' is taken; name another with --socket", path);
+        complain(call, "the socket '%s' is in use; name another with --socket", path);
     return is_taken ? EXIT_FAILED : EXIT_DONE;
 }
 
-/* The path as it is seen from everywhere: its directory must be there already. */
+/* Makes the path absolute, so that it is the same from every directory. Its parent directory must exist. */
 static int set_socket(const struct call *call, struct place *place, const char *path)
 {
     char parent[PATH_MAX] = ".", real[PATH_MAX];
@@ -163,7 +165,7 @@ static int set_socket(const struct call *call, struct place *place, const char *
     return EXIT_FAILED;
 }
 
-/* What a shell or a URL might take for something else is escaped. */
+/* Characters with a meaning in a shell or a URL are escaped. */
 static void set_url(struct place *place)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-";
@@ -179,7 +181,7 @@ static void set_url(struct place *place)
 
 /* ---- all of it ---- */
 
-int place_open(const struct call *call, struct place *place, const char *dir, const char *socket)
+int serve_place_open(const struct call *call, struct place *place, const char *dir, const char *socket)
 {
     char inside[PATH_MAX + 16];
     int code = place->is_temporary ? temporary_directory(call, place)
@@ -207,7 +209,7 @@ static int remove_one(const char *path, const struct stat *info, int type, struc
     return remove(path);
 }
 
-void place_close(struct place *place)
+void serve_place_close(struct place *place)
 {
     if (place->is_temporary && place->dir[0])
         nftw(place->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
@@ -215,7 +217,7 @@ void place_close(struct place *place)
         close(place->log);
 }
 
-void place_last_line(const struct place *place, char *out, size_t size)
+void serve_place_last_line(const struct place *place, char *out, size_t size)
 {
     char text[2048];
     off_t end = lseek(place->log, 0, SEEK_END);

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * The place of a Redis that `muster serve` runs: where it listens, and the directory with its data and its log.
+ * The place of a Redis that `muster serve` runs: its addresses, and the directory of its data and its log.
  */
 #ifndef CLI_SERVE_PLACE_H
 #define CLI_SERVE_PLACE_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "command.h"
 
-/* What a struct sockaddr_un holds. */
+/* The size of a path in struct sockaddr_un. */
 #define PLACE_SOCKET_SIZE 108
 
 /*
- *   dir     absolute; "" as long as there is none
- *   socket  absolute; "": no Unix socket
+ *   dir     an absolute path; "" before there is one
+ *   socket  an absolute path; "": no Unix socket
  *   port    0: no TCP
- *   url     where to reach it: by TCP if it has that
+ *   url     how to reach it: by TCP if it has a port
  *   log     DIR/redis.log, open and locked; -1: not open
  */
 struct place {
     char dir[PATH_MAX], socket[PLACE_SOCKET_SIZE], url[512];
-    int port, is_temporary, log;
+    int port, log;
+    bool is_temporary;
 };
 
 #define PLACE_EMPTY \
@@ -30,16 +32,16 @@ struct place {
     }
 
 /*
- * Make the directory (`dir`, or NULL for the user's own place for data), or a temporary one; open and lock the log;
- * and look whether port and socket are free. `socket` may be NULL. Returns EXIT_DONE, or an exit code after a line about
- * it. Either way place_close() comes last.
+ * Make the directory: a temporary one, or `dir`, or if that is NULL the user's own directory for data. Open and lock
+ * the log, and check that port and socket are free. `socket` may be NULL. Returns EXIT_DONE, or another exit code after
+ * a line about the error. In either case serve_place_close() must be called.
  */
-int place_open(const struct call *call, struct place *place, const char *dir, const char *socket);
+int serve_place_open(const struct call *call, struct place *place, const char *dir, const char *socket);
 
-/* Remove a temporary directory with all that is in it, and close the log, which unlocks the directory. */
-void place_close(struct place *place);
+/* Remove a temporary directory with all that is in it. Close the log, which unlocks the directory. */
+void serve_place_close(struct place *place);
 
-/* The log's last line with something in it, "" if there is none. */
-void place_last_line(const struct place *place, char *out, size_t size);
+/* Get the last line of the log that is not empty; "" if there is none. */
+void serve_place_last_line(const struct place *place, char *out, size_t size);
 
 #endif

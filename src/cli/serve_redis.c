@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the configuration of a redis-server and starts it. The configuration comes on its standard input: on the
- * command line older releases split a path at its spaces. It logs to its standard output, which is the log file, so
- * that what it says about a bad configuration, or what the kernel's loader says, is there too.
+ * Writes the configuration of a redis-server and starts it. The configuration is passed on its standard input, because
+ * older releases split a path with spaces on the command line. Its standard output is the log file, so that complaints
+ * about the configuration, and those of the dynamic loader, are in the log, too.
  */
 #include "serve_redis.h"
 
@@ -21,8 +21,8 @@ static void write_quoted(FILE *f, const char *name, const char *text)
     fputs("\"\n", f);
 }
 
-/* Never to evict, and to have on disk what was acknowledged a second ago: a queue is not a cache. A temporary one keeps
- * nothing for later. */
+/* A queue is not a cache: Redis must never evict, and what it acknowledged must be on disk a second later. A temporary
+ * Redis keeps nothing for later. */
 static void write_settings(FILE *f, const struct place *place)
 {
     fputs("bind 127.0.0.1\n"
@@ -40,7 +40,7 @@ static void write_settings(FILE *f, const struct place *place)
     write_quoted(f, "dir", place->dir);
 }
 
-/* An open file with the settings, to be read from its beginning; -1 with errno. */
+/* Returns an open file with the settings, to be read from its beginning, or -1 with errno. */
 static int make_settings(const struct place *place)
 {
     int fd = memfd_create("redis.conf", MFD_CLOEXEC);
@@ -52,18 +52,18 @@ static int make_settings(const struct place *place)
         return -1;
     }
     write_settings(f, place);
-    int failed = fclose(f) != 0 || lseek(fd, 0, SEEK_SET) < 0;
+    bool failed = fclose(f) != 0 || lseek(fd, 0, SEEK_SET) < 0;
     if (!failed)
         return fd;
     close(fd);
     return -1;
 }
 
-/* In the child; comes back only if there is no redis-server. */
+/* Runs in the child. Returns only if redis-server cannot be run. */
 static void become_redis(const struct place *place, int settings, pid_t parent, const sigset_t *mask)
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) /* it ended before the line above */
+    if (getppid() != parent) /* the parent ended before the line above */
         _exit(0);
     dup2(settings, STDIN_FILENO);
     dup2(place->log, STDOUT_FILENO);
@@ -73,7 +73,7 @@ static void become_redis(const struct place *place, int settings, pid_t parent, 
     dprintf(STDERR_FILENO, "redis-server cannot be run: %s\n", strerror(errno));
 }
 
-pid_t redis_start(const struct place *place, const sigset_t *mask)
+pid_t serve_redis_start(const struct place *place, const sigset_t *mask)
 {
     pid_t parent = getpid();
     int settings = make_settings(place);

@@ -10,13 +10,13 @@
 
 #include "serve_place.h"
 
-/* The exit status of a child that could not become a redis-server; it tells why in the log. */
+/* The exit status of a child that could not run redis-server; the log says why. */
 #define REDIS_NOT_RUN 127
 
 /*
- * Start redis-server at the place, with settings fit for a queue. `mask`: its signal mask. It gets SIGTERM when this
- * process ends in whatever way. Returns its pid, or -1 with errno.
+ * Start redis-server at the place, with settings fit for a queue and the signal mask `mask`. When this process ends, in
+ * whatever way, the child gets SIGTERM. Returns its pid, or -1 with errno.
  */
-pid_t redis_start(const struct place *place, const sigset_t *mask);
+pid_t serve_redis_start(const struct place *place, const sigset_t *mask);
 
 #endif

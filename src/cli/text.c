@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Turns bytes and times into text for people and for JSON. Tasks and names come from anywhere, so what a terminal
- * would obey is escaped here; which of the forms is wanted is the caller's choice.
+ * Turns bytes and times into text for people and for JSON. Tasks and names may come from anyone, so whatever would
+ * control a terminal is escaped here. The caller chooses the form.
  */
 #include "text.h"
 
@@ -11,21 +11,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "command.h"
+#include "need.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
 
-void *need(void *memory)
-{
-    if (memory)
-        return memory;
-    fputs("muster: out of memory\n", stderr);
-    exit(EXIT_FAILED);
-}
-
 /* ---- UTF-8 ---- */
 
-/* The length of the character at `s`, or 0 if that is none: cut off, overlong, a surrogate, beyond U+10FFFF. */
+/* The length of the character at `s`, or 0 if it is invalid: cut off, overlong, a surrogate, or beyond U+10FFFF. */
 static size_t utf8_len(const unsigned char *s, size_t left)
 {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -41,16 +33,16 @@ static size_t utf8_len(const unsigned char *s, size_t left)
     return point < smallest[len] || point > 0x10ffff || point >> 11 == 0x1b ? 0 : len;
 }
 
-int text_is_utf8(const void *data, size_t len)
+bool text_is_utf8(const void *data, size_t len)
 {
     const unsigned char *s = data;
     for (size_t i = 0; i < len;) {
         size_t step = s[i] ? utf8_len(s + i, len - i) : 0;
         if (step == 0)
-            return 0;
+            return false;
         i += step;
     }
-    return 1;
+    return true;
 }
 
 size_t text_columns(const char *text)
@@ -73,10 +65,10 @@ void text_cut(char *text, size_t columns)
     memcpy(last, ELLIPSIS, sizeof ELLIPSIS);
 }
 
-/* ---- what a terminal may get ---- */
+/* ---- safe for a terminal ---- */
 
-/* U+0080 to U+009F are controls, too: 8-bit terminals obey them. */
-static int is_plain(const unsigned char *s, size_t len)
+/* U+0080 to U+009F are control characters, too: 8-bit terminals obey them. */
+static bool is_plain(const unsigned char *s, size_t len)
 {
     if (len == 1)
         return s[0] >= 0x20 && s[0] != 0x7f && s[0] != '\\';
@@ -101,7 +93,7 @@ char *text_printable(const void *data, size_t len, size_t columns)
     size_t used = 0;
     for (size_t i = 0; i < len && used <= columns;) {
         size_t step = utf8_len(s + i, len - i);
-        int plain = is_plain(s + i, step);
+        bool plain = is_plain(s + i, step);
         if (plain)
             memcpy(end, s + i, step);
         size_t wrote = plain ? step : escape(end, s[i]);
@@ -131,35 +123,41 @@ char *text_base64(const void *data, size_t len)
     return out;
 }
 
+const char *text_number_of(char out[TEXT_NUMBER_SIZE], uint64_t n, const char *one, const char *several)
+{
+    snprintf(out, TEXT_NUMBER_SIZE, "%" PRIu64 " %s", n, n == 1 ? one : several);
+    return out;
+}
+
 /* ---- time ---- */
 
 const struct text_unit text_units[] = {{"ms", 1},      {"s", 1000},     {"m", 60000},
                                        {"h", 3600000}, {"d", 86400000}, {NULL, 0}};
 
 /* Digits only: neither a sign nor a space, which strtoll() would let pass. */
-int text_read_number(const char **text, int64_t *number)
+bool text_read_number(const char **text, int64_t *number)
 {
     const char *c = *text;
     *number = 0;
     for (; *c >= '0' && *c <= '9'; c++)
         if (__builtin_mul_overflow(*number, 10, number) || __builtin_add_overflow(*number, *c - '0', number))
-            return 0;
-    int any = c != *text;
+            return false;
+    bool any = c != *text;
     *text = c;
     return any;
 }
 
-int text_read_span(const char **text, int64_t *ms)
+bool text_read_span(const char **text, int64_t *ms)
 {
     if (!text_read_number(text, ms))
-        return 0;
+        return false;
     size_t len = strspn(*text, "abcdefghijklmnopqrstuvwxyz");
     for (const struct text_unit *unit = text_units; unit->name; unit++)
         if (len == strlen(unit->name) && strncmp(*text, unit->name, len) == 0) {
             *text += len;
             return !__builtin_mul_overflow(*ms, unit->ms, ms);
         }
-    return 0;
+    return false;
 }
 
 const char *text_span(char out[TEXT_SPAN_SIZE], int64_t ms)
@@ -189,8 +187,8 @@ const char *text_day(char out[TEXT_DAY_SIZE], int64_t day)
     return out;
 }
 
-/* What does not come back as it was is no day: 2026-02-30, 2026-1-1. */
-int text_read_day(const char *text, int64_t *day)
+/* A text that does not come back unchanged is no day: 2026-02-30, 2026-1-1. */
+bool text_read_day(const char *text, int64_t *day)
 {
     struct tm tm = {0};
     char again[TEXT_DAY_SIZE];

@@ -1,54 +1,60 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bytes, spans of time and points in time as text. Strings without another owner named are the caller's to free; when
- * memory runs out the program ends.
+ * Bytes, durations and points in time as text. A string that is returned as `char *` is the caller's to free; if memory
+ * runs out the program ends.
  */
 #ifndef CLI_TEXT_H
 #define CLI_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory that was just allocated, or, if it is NULL, the end of the program. */
-void *need(void *memory);
-
-/* Valid UTF-8 without NUL? */
-int text_is_utf8(const void *data, size_t len);
+/* Is it valid UTF-8 without NUL? */
+bool text_is_utf8(const void *data, size_t len);
 
 char *text_base64(const void *data, size_t len);
 
 /*
- * One line that a terminal shows as it is, in UTF-8: control characters, what is not UTF-8, and backslashes are
- * escaped. If it would take more than `columns` columns (one for each character) it ends in an ellipsis.
+ * One line of UTF-8 that a terminal shows as it is: control characters, bytes that are not UTF-8, and backslashes are
+ * escaped. If it would take more than `columns` columns, one for each character, it is cut off with an ellipsis.
  */
 char *text_printable(const void *data, size_t len, size_t columns);
 
-/* How many columns a printable text takes; and cutting one that text_printable() made, which left room for it. */
+/* How many columns a printable text takes. */
 size_t text_columns(const char *text);
+
+/* Cut a text after `columns` columns, with an ellipsis. Only for text of text_printable(), which leaves room for it. */
 void text_cut(char *text, size_t columns);
 
-/* The units of durations, the shortest first; ends with a NULL name. */
+/* The units of durations, the shortest first. The last one has a NULL name. */
 struct text_unit {
     const char *name;
     int64_t ms;
 };
 extern const struct text_unit text_units[];
 
-/* Read a number, or a duration with its unit, at `*text`, and move that behind it. 0: there is none, or too great a one. */
-int text_read_number(const char **text, int64_t *number);
-int text_read_span(const char **text, int64_t *ms);
+/* Read a number, or a duration with its unit, at `*text`, and set `*text` to what follows it. Returns false if there is
+ * none, or if it is too great. */
+bool text_read_number(const char **text, int64_t *number);
+bool text_read_span(const char **text, int64_t *ms);
 
-/* A duration as options take it, in the longest unit that makes it a whole number. Returns `out`. */
+/* A duration in the form that options take, in the longest unit that makes it a whole number. Returns `out`. */
 #define TEXT_SPAN_SIZE 24
 const char *text_span(char out[TEXT_SPAN_SIZE], int64_t ms);
+
+/* A number with its noun, which may be followed by a verb: "1 task", "3 tasks were". Returns `out`. */
+#define TEXT_NUMBER_SIZE 64
+const char *text_number_of(char out[TEXT_NUMBER_SIZE], uint64_t n, const char *one, const char *several);
 
 /* Unix time in ms as ISO 8601, UTC. Returns `out`. */
 #define TEXT_TIME_SIZE 40
 const char *text_time(char out[TEXT_TIME_SIZE], int64_t at_ms);
 
-/* A day, counted from 1970-01-01, as YYYY-MM-DD. Returns `out`. And back: 0 if there is no such day. */
+/* A day, counted from 1970-01-01, as YYYY-MM-DD. Returns `out`. text_read_day() is the inverse; it returns false if
+ * there is no such day. */
 #define TEXT_DAY_SIZE 24
 const char *text_day(char out[TEXT_DAY_SIZE], int64_t day);
-int text_read_day(const char *text, int64_t *day);
+bool text_read_day(const char *text, int64_t *day);
 
 #endif

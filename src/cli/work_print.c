@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints a task and finishes it once it is written. Printing runs in the worker's loop, where waiting for a slow reader
- * would cost the heartbeats and with them the registration: so it waits a little, then gives the task back to the front
- * of its queue, from where it comes again, or goes to another worker.
+ * Prints a task and finishes it once it is written. This runs in the worker's loop: waiting for a slow reader would
+ * delay the heartbeats, and the worker would lose its registration. So it waits for a short time only, then gives the
+ * task back to the front of its queue, where this or another worker takes it again.
  */
 #include <muster/job.h>
 #include <poll.h>
@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "out.h"
-#include "work.h"
+#include "work_print.h"
 
-static int can_write(int patience_ms)
+static bool can_write(int patience_ms)
 {
     struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
     return poll(&output, 1, patience_ms) > 0;
@@ -34,7 +34,7 @@ static void print_json(struct muster_process *p, const void *task, size_t len)
     out_json(columns, cells);
 }
 
-enum muster_outcome print_task(struct muster_process *p, void *arg)
+enum muster_outcome work_print_task(struct muster_process *p, void *arg)
 {
     const struct printer *printer = arg;
     size_t len;

@@ -2,8 +2,8 @@
 # shellcheck shell=bash disable=SC2120
 #
 # What the tests of the command share: a directory of their own in $tmp, removed at the end; a private Redis on a Unix
-# socket in it; processes in the background that never outlive the test; checks that say what they got; waiting for a
-# condition. Conditions are commands that succeed.
+# socket in it; processes in the background, which never outlive the test; checks that print what they got; waiting for
+# a condition, which is a command that succeeds.
 #
 # Sourced. Needs MUSTER, the path of the command.
 : "${MUSTER:?is to be the path of the command}"
@@ -32,11 +32,11 @@ trap 'exit 1' INT TERM HUP
 
 # ---- processes
 
-# start NAME COMMAND...: in the background, its output in $tmp/NAME.out and NAME.err. If the test is killed, so is it.
+# start NAME COMMAND...: runs it in the background, with its output in $tmp/NAME.out and NAME.err. Dies with the test.
 start() {
     local name=$1
     shift
-    rm -f "$tmp/$name.out" "$tmp/$name.err" # what an earlier one said must not be taken for its words
+    rm -f "$tmp/$name.out" "$tmp/$name.err" # the output of an earlier one must not be taken for its own
     setpriv --pdeathsig KILL "$@" >"$tmp/$name.out" 2>"$tmp/$name.err" </dev/null {messages}>&- &
     pids[$name]=$!
 }
@@ -44,16 +44,16 @@ start() {
 runs() { kill -0 "${pids[$1]}" 2>/dev/null; }
 has_ended() { ! runs "$1"; }
 
-# check_end NAME CODE: it ends by itself, with this exit status
+# check_end NAME CODE: it must end by itself, with this exit status
 check_end() {
     local name=$1 code=0
     wait_for has_ended "$name"
     wait "${pids[$name]}" || code=$?
     unset "pids[$name]"
     ((code == $2)) || fail "$name ended with status $code, not $2; standard error: $(cat "$tmp/$name.err")"
-} 2>/dev/null # where the shell would say how a job ended
+} 2>/dev/null # the shell would print there how a job ended
 
-# end NAME SIGNAL CODE: it ends by this signal, with this exit status
+# end NAME SIGNAL CODE: sends the signal; it must end with this exit status
 end() {
     kill "-$2" "${pids[$1]}"
     check_end "$1" "$3"
@@ -61,7 +61,7 @@ end() {
 
 # ---- Redis
 
-# start_redis [ARGUMENT...]: MUSTER_URL and redis() lead to it
+# start_redis [ARGUMENT...]: starts the Redis that MUSTER_URL and redis() use
 start_redis() {
     start redis redis-server --port 0 --unixsocket "$socket" --dir "$tmp" --save '' --appendonly no "$@"
     wait_for redis_answers
@@ -71,7 +71,7 @@ start_redis() {
 redis() { redis-cli -s "$socket" "$@"; }
 redis_answers() { redis PING 2>/dev/null | grep -qE 'PONG|NOAUTH'; }
 
-# redis_is VALUE COMMAND...: what redis-cli prints
+# redis_is VALUE COMMAND...: does redis-cli print this?
 redis_is() { [[ $(redis "${@:2}") == "$1" ]]; }
 check_redis() { redis_is "$@" || fail "redis ${*:2}: $(redis "${@:2}"), not $1"; }
 
@@ -82,7 +82,7 @@ fail() {
     exit 1
 }
 
-# The line of the test that led here.
+# The line of the test that called, directly or not.
 caller_line() {
     local i
     for ((i = 1; i < ${#BASH_SOURCE[@]}; i++)); do
@@ -93,7 +93,7 @@ caller_line() {
     done
 }
 
-# wait_for CONDITION...
+# wait_for CONDITION...: fails if it does not come true in time
 wait_for() {
     local end=$((SECONDS + deadline_s))
     until "$@"; do
@@ -102,7 +102,7 @@ wait_for() {
     done
 }
 
-# check_exit CODE PROGRAM...: its output is in $tmp/out and $tmp/err afterwards
+# check_exit CODE PROGRAM...: runs it; afterwards its output is in $tmp/out and $tmp/err
 check_exit() {
     local want=$1 code=0
     shift
@@ -110,27 +110,32 @@ check_exit() {
     ((code == want)) || fail "'$*' ended with status $code, not $want; standard error: $(cat "$tmp/err")"
 }
 
-# check_usage VERB...: wrong use, told in one line that names the verb's help; nothing on standard output
+# check_usage VERB...: it must be refused as wrong usage, in one line that names the verb's help
 check_usage() {
     check_exit 2 "$MUSTER" "$@"
     check_out ''
     check_err "see \`muster $1 --help\`"
 }
 
-# check_out TEXT: all that came on standard output, but for the last newline
+# check_out TEXT: standard output must be this, apart from the last newline
 check_out() {
     [[ $(cat "$tmp/out") == "$1" ]] || fail "standard output differs (- wanted, + got):
 $(diff <(printf '%s\n' "$1") "$tmp/out" | tail -n +2)"
 }
 
-# check_err TEXT: exactly one line on standard error, and this is in it
+# check_err TEXT: standard error must be exactly one line, with this in it
 check_err() {
     (($(wc -l <"$tmp/err") == 1)) || fail "not one line on standard error: $(cat "$tmp/err")"
     grep -qF -- "$1" "$tmp/err" || fail "standard error lacks '$1': $(cat "$tmp/err")"
 }
 
-# Nothing of the namespace is against the rules.
+# `muster check` must find no damage.
 check_clean() { check_exit 0 "$MUSTER" check; }
 
-# says NAME TEXT: a process in the background has said so on standard error
+# says NAME TEXT: has this process printed it on standard error?
 says() { grep -qsF -- "$2" "$tmp/$1.err"; }
+
+# ---- verbs
+
+# list_verbs: prints the verbs of the overview, one per line
+list_verbs() { "$MUSTER" help | sed -nE '/^Commands:$/,/^$/ s/^  ([a-z-]+) .*/\1/p'; }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# The benchmark. How fast anything is, is not looked at. Proves:
-#  1. muster bench --json measures on a Redis of its own, prints an object per row with all its members, the table the same
-#     rows, and nothing of it stays
-#  2. with a URL it works there under a prefix of its own and leaves what else is there alone
+# The benchmark, but not how fast anything is. Proves:
+#  1. muster bench --json measures on a Redis of its own and prints an object per row with all its members; the table
+#     has the same rows; nothing is left behind
+#  2. with a URL it works there under a prefix of its own, and touches nothing else
 #  3. a signal, and a SIGKILL, leave neither a process nor a directory nor a key
-#  4. what is not there ends with its exit code and one line
+#  4. a row, a Redis or a program that does not exist: its exit code and one line
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 #
 # muster cancel. Proves:
-#  1. all copies that wait or are delayed are gone, and counted, and no others; that there is none is no error
-#  2. several tasks have a line each; bytes that a terminal would obey are escaped, JSON has them as they are
-#  3. what runs is marked: given back, retried, failed or lapsed it is gone, finished it is finished
-#  4. --process cancels one of two copies; one that is not there is refused with status 1, the others are done
+#  1. all copies that wait or are delayed are gone and counted, and nothing else; it is no error if there is none
+#  2. each of several tasks has a line; bytes that control a terminal are escaped, and JSON has them as they are
+#  3. a running task is marked: if it is given back, retried, failed or lapses, it is gone; a finish counts
+#  4. --process cancels one of two copies; one that does not exist is refused with status 1, the others are done
 #  5. cancelled tasks are counted by queues
 #  6. a key of another type: status 1, nothing changed
 set -eu

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 #
 # muster check. Proves:
-#  1. nothing amiss: nothing on standard output, a line on standard error, status 0; so it is with all kinds of state
-#  2. a set that is nobody's: a row with its key, status 1, nothing changed; --repair puts its task back, status 0, and
-#     then nothing is amiss
-#  3. what is left to people stays, with status 1, also with --repair; the other finds are repaired all the same
-#  4. JSON has a row each
-#  5. another namespace on the same Redis is not looked at
+#  1. no damage: nothing on standard output, a line on standard error, status 0; also with tasks in every state
+#  2. a set that belongs to no worker: a row with its key, status 1, nothing changed; --repair puts its task back, with
+#     status 0, and then there is no damage
+#  3. damage that only people can repair stays, with status 1, even with --repair; other finds are repaired
+#  4. JSON has a row for each find
+#  5. another namespace on the same Redis is left alone
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -19,7 +19,7 @@ check() { check_exit "$1" "$MUSTER" check "${@:2}"; }
 check_clean() {
     check 0 "$@"
     check_out ''
-    check_err 'muster check: nothing is amiss'
+    check_err 'muster check: no damage was found'
 }
 
 # ---- 1
@@ -44,7 +44,7 @@ redis HSET muster:processing:nobody:q 00000000001 lost >said
 check 1
 head -n 1 out | grep -qE '^KEY +REPAIRED +WHAT$' || fail "no headings: $(cat out)"
 grep -qE '^muster:processing:nobody:q +no +[^ ]' out || fail "not found: $(cat out)"
-grep -q 'stay amiss' err || fail "not told: $(cat err)"
+grep -q 'damage is left: 1 of 1 finds' err || fail "not told: $(cat err)"
 check_redis 1 HLEN muster:processing:nobody:q
 check 0 --repair
 grep -qE '^muster:processing:nobody:q +yes +[^ ]' out || fail "not repaired: $(cat out)"

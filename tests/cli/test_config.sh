@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # muster config. Proves:
-#  1. all settings are listed, with what counts and from where: default, namespace, queue
+#  1. all settings are listed, with the value that holds and its source: default, namespace or queue
 #  2. NAME prints the value, NAME=VALUE sets it, --unset takes it back; several at once; times may have a unit
-#  3. a raised max_running lets work out
+#  3. raising max_running hands out work
 #  4. no such setting: status 3; a value that is not allowed: status 2, and nothing is set
 set -eu
 # shellcheck source=tests/cli/lib.sh

@@ -3,10 +3,10 @@
 #
 # muster finish, give-back, retry, fail and extend. Proves:
 #  1. each does what it says to one lease, and says so, as text and as JSON
-#  2. of several each is told; one that is not there (any more) has its own line and makes the status 1, and the others are
-#     done all the same; said again all are lost
-#  3. a worker's process can be ended by its id: its owner is told to stop, and what it says of it does not count any more
-#  4. ids are checked before anything is connected to; without Redis the first one says so and the rest is not tried
+#  2. each of several processes has a line; one that no longer exists has its own and makes the status 1, and the others
+#     are done all the same; a second time all are lost
+#  3. a worker's process can be ended by its id: its owner is told to stop, and the owner's end no longer counts
+#  4. ids are checked before anything is connected to; without Redis the first one fails and the rest is not tried
 #  5. extend moves the lease's end, or writes a note that ps shows, or both; '' removes it; a worker's process has no
 #     lease, and one that was cancelled gets neither: status 1
 #  6. a key of another type: status 1, nothing changed
@@ -18,7 +18,7 @@ cd "$tmp"
 start_redis
 
 enqueue() { "$MUSTER" enqueue "$@" >enqueued; }
-# take QUEUE TASK: enqueue it and take it, its process is in $process
+# take QUEUE TASK: enqueues it and takes it; its process is in $process
 take() {
     enqueue "$1" "$2"
     process=$("$MUSTER" take "$1" --lease 1h | cut -f 1)
@@ -101,7 +101,7 @@ for end in 'finish --result x' give-back 'retry --delay 1h' fail; do
     wait_for test -e child
     child=$(cat child)
     process=w:$(redis HKEYS muster:processing:w:owned):owned
-    # Given back it would come again at once.
+    # A task that is given back would come again at once.
     [[ $end == give-back ]] && ok pause owned
     # shellcheck disable=SC2086
     ok $end "$process"
@@ -130,7 +130,7 @@ for verb in finish give-back retry fail 'extend --lease 1s' 'cancel --process'; 
     check_out ''
     check_err "start one with \`muster serve\`"
     check_err "$process"
-    check_err 'the 2 behind it were not tried'
+    check_err 'the 2 operands after it were not tried'
 done
 check_redis 1 HLEN muster:processing:.lease:q
 ok finish "$process"

@@ -4,9 +4,9 @@
 # muster enqueue. Proves:
 #  1. tasks from operands and from lines are in the queue in their order, unchanged, and the answer counts them, as text
 #     and as JSON; a last line without newline counts, empty lines are empty tasks, no input is no task
-#  2. -0 splits at NUL bytes alone; --whole makes one task of all input, also of none
+#  2. -0 splits only at NUL bytes; --whole makes one task of all input, even if it is empty
 #  3. --front puts the first task first, across batches
-#  4. tens of thousands of lines go in order; input that comes slowly is enqueued as it comes
+#  4. tens of thousands of lines stay in order; input that comes slowly is enqueued as it comes
 #  5. a task over 64 MiB is refused, nothing of its batch is sent, and what was sent before is counted
 #  6. after a failure in the middle the message counts what is in the queue, neither more nor less
 #  7. input that cannot be read is an error
@@ -16,7 +16,7 @@ set -eu
 start_redis
 
 enqueue() { check_exit 0 "$MUSTER" enqueue "$@"; }
-# tasks QUEUE: quoted by redis-cli, the next out first
+# tasks QUEUE: its tasks as redis-cli quotes them, the next one out first
 tasks() { redis --no-raw LRANGE "muster:queues:$1" 0 -1 | sed 's/^ *[0-9]*) //' | tac | paste -sd' '; }
 check_tasks() { [[ $(tasks "$1") == "$2" ]] || fail "$1 holds $(tasks "$1"), not $2"; }
 
@@ -87,7 +87,7 @@ big | check_exit 1 "$MUSTER" enqueue too-big --whole
 check_too_long 'task 1' '0 tasks were enqueued'
 check_redis 0 EXISTS muster:queues:too-big
 big | check_exit 1 "$MUSTER" enqueue too-big
-check_too_long 'task 2' '1 tasks were enqueued'
+check_too_long 'task 2' '1 task was enqueued'
 check_tasks too-big '"before"'
 
 # ---- 6: 200 tasks of 64 KiB, and room for about half of them

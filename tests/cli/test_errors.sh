@@ -1,28 +1,30 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# What goes wrong outside of the command. Proves, for the verbs that ask Redis:
+# Errors from outside of the command. Every verb has a row here. Proves, for the verbs that ask Redis:
 #  1. no Redis: status 69 and one line that names `muster serve`; one that does not answer: status 124 after --timeout
 #  2. a wrong password, a missing one, a command that is not allowed: status 77
 #  3. a full, read-only or loading Redis: status 75, nothing changed
 #  4. a key of another type, another format: status 1, nothing changed
 #  5. standard output that cannot be written: status 1, with a line for a full disk and none for a closed pipe
-#  6. no password is shown in any of this, also in what MUSTER_TRACE adds
+#  6. no password is shown in any of this, not even by MUSTER_TRACE
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 process=.lease:00000000001:q
 asking=(queues workers ps 'peek q' 'enqueue q task' 'pause q' 'resume q' 'cancel q nothing' failed 'failed q' 'replay q --all'
     'drop q --all' sweep 'put q data' jobs 'jobs --queue q' 'jobs --queue q --state waiting' 'jobs --tag t' 'jobs --tags'
-    stats 'stats --queue q' config 'config keep_jobs=9' 'enqueue q --unique')
-# Those that say something else when there is nothing for them to do.
+    stats 'stats --queue q' config 'config keep_jobs=9' 'enqueue q --unique' 'delete gone --yes')
+# Those that have another answer when there is nothing for them to do.
 others=(check 'take nothing' "finish $process" "give-back $process" "retry $process" "fail $process" "extend $process --lease 1s"
     "cancel --process $process" "fail-worker nobody" 'job nothing' 'change nothing --track' 'cancel --job nothing')
-# Whoever listens tells a Redis that does not answer from the end of his own time.
+# A listener tells a Redis that does not answer from the end of its own --timeout.
 listeners=(events)
+# Those that do more than ask once, whose own tests have their errors; and help, which asks nobody.
+elsewhere=(serve work bench help)
 all_said=$tmp/all-said
 
-# check_all CODE TEXT ENVIRONMENT...: each verb ends so, with one line that says so, and nothing else
+# check_all CODE TEXT ENVIRONMENT...: each verb must end with this status and one line with this text, and nothing else
 check_all() {
     local code=$1 text=$2 verb
     shift 2
@@ -36,10 +38,15 @@ check_all() {
     done
 }
 
+# ---- every verb
+printf '%s\n' "${asking[@]}" "${others[@]}" "${listeners[@]}" "${elsewhere[@]}" | cut -d ' ' -f 1 | sort -u >"$tmp/rows"
+list_verbs | sort | diff - "$tmp/rows" >"$tmp/diff" ||
+    fail "the verbs of \`muster help\` (<) are not those that have a row here (>): $(cat "$tmp/diff")"
+
 # ---- 1
 no_redis="start one with \`muster serve\`"
 check_all 69 "$no_redis" MUSTER_URL="unix://user:hidden@$tmp/nobody"
-# A file that is there and is no socket
+# A file that exists but is no socket
 check_all 69 "$no_redis" MUSTER_URL="unix://$tmp/out"
 start_redis
 for verb in "${asking[@]}"; do

@@ -3,7 +3,7 @@
 #
 # muster events. Proves:
 #  1. it says when it listens; from then on each event is one line of JSON, with its time, and written at once
-#  2. --queue and --tracked leave out the others
+#  2. --queue and --tracked leave out all others
 #  3. SIGINT and SIGTERM end it with status 0, --timeout with 124, a closed pipe with 1, all without a line about it
 #  4. when nobody listens, nothing is published
 set -eu

@@ -3,21 +3,21 @@
 #
 # The example programs do what their heads say:
 #   producer         enqueues its arguments, or lines, in their order; names the error when there is no Redis
-#   worker           works off what a producer enqueued, and what is enqueued while it is idle; puts an empty task onto
+#   worker           works off what a producer enqueued, and what is enqueued while it is idle; puts an empty task on
 #                    the failed list; ends with status 0 on SIGTERM and leaves no key of its own
 #   worker_own_loop  works in the program's loop, whose timer and signal go on beside it
-#   threads          runs tasks beside a long one, lives on while that takes longer than its ttl, and gives it back when
-#                    it is to stop
-#   persistent       each connection is kept by one worker at a time; when a worker is killed or stops, another one takes
-#                    over what it had, and only that
-#   fencing          a writer that was stopped for longer than its ttl is refused by the file when another one has
-#                    written
-#   cancel           one of the streams that three workers keep open is cancelled: its owner alone is told, its hand goes to
-#                    the one that waits, and all the others stay
-#   lease.sh         finishes, retries or fails by the command's exit status; the task reaches it byte by byte; a lease is
-#                    extended while the command runs; it stops what was cancelled, and gives back what SIGTERM interrupts
-#   jobs             pays and packs before it ships, the payment at its second attempt; what is there already is not put again
-#   retry            tries until there is a Redis; under one id the tasks are there once, and other ones are refused
+#   threads          runs tasks beside a long one, stays alive while this takes longer than its ttl, and gives it back
+#                    when it must stop
+#   persistent       each connection is kept by one worker at a time; when a worker is killed or stops, another one
+#                    takes over its connections, and only these
+#   fencing          the file refuses a writer that was stopped for longer than its ttl, once another one has written
+#   cancel           one of the streams that three workers keep open is cancelled: only its owner is told, its hand goes
+#                    to the stream that waits, and all others stay
+#   lease.sh         finishes, retries or fails by the command's exit status; the task reaches it byte by byte; a lease
+#                    is extended while the command runs; a cancelled command is stopped, and one that SIGTERM interrupts
+#                    is given back
+#   jobs             pays and packs before it ships, and pays at the second attempt; a job that exists is not put again
+#   retry            tries until there is a Redis; under one id the tasks are there once, and other tasks are refused
 set -euo pipefail
 # shellcheck source=tests/cli/lib.sh
 . "$MUSTER_SOURCE/tests/cli/lib.sh"
@@ -97,7 +97,7 @@ check_redis $long LRANGE muster:queues:primes 0 -1
 check_exit 2 "$MUSTER_EXAMPLES/persistent"
 redis HSET muster:queue:lines max_crashes 0 >"$tmp/out"
 
-# keep NAME: a worker with an id like every other, which is then in ${ids[NAME]}
+# keep NAME: starts a worker without an id of its own; its id is then in ${ids[NAME]}
 declare -A ids=()
 id_of_pid() { "$MUSTER" workers --json | sed -n "s/^{\"worker\":\"\([^\"]*\)\".*\"pid\":$1,.*/\1/p"; }
 is_idle() {
@@ -108,7 +108,7 @@ keep() {
     start "$1" "$MUSTER_EXAMPLES/persistent" lines
     wait_for is_idle "$1"
 }
-# kept_by NAME FILE...: the last line in each is this worker's
+# kept_by NAME FILE...: is the last line in each this worker's?
 kept_by() {
     local file
     for file in "${@:2}"; do
@@ -207,12 +207,12 @@ ends_after() { (($(lease_ends) > $1)); }
 check_exit 0 "$producer" shell "a long one"
 start lease "$lease" shell sh -c "while [ -d '$tmp' ] && [ ! -e '$tmp/go' ]; do sleep 0.05; done"
 wait_for ends_after 0
-wait_for ends_after "$(($(lease_ends) + 3000))" # extended when the first lease would have been over
+wait_for ends_after "$(($(lease_ends) + 3000))" # it was extended when the first lease would have ended
 touch "$tmp/go"
 check_end lease 0
 check_redis 0 EXISTS muster:queues:shell muster:processing:.lease:shell
 rm "$tmp/go"
-# While there is this test: killed, lease.sh would leave it behind.
+# It ends with this test, because lease.sh would leave it behind if it were killed.
 endless=(sh -c "trap 'touch \"$tmp/told\"; exit 9' TERM; touch '$tmp/go'; while [ -d '$tmp' ]; do sleep 0.05; done")
 exists() { [[ -e $1 ]]; }
 check_exit 0 "$producer" shell "an endless one"
@@ -235,7 +235,7 @@ check_redis 0 EXISTS muster:processing:.lease:shell muster:crashes:shell
 
 check_exit 2 "$MUSTER_EXAMPLES/jobs" orders
 check_exit 2 "$MUSTER_EXAMPLES/jobs" orders "$(printf 'q%.0s' {1..200})"
-"$MUSTER" put orders pack --id 17-pack >"$tmp/put" # as one that died left it
+"$MUSTER" put orders pack --id 17-pack >"$tmp/put" # as a program that died has left it
 check_exit 0 "$MUSTER_EXAMPLES/jobs" orders 17
 [[ $(grep attempt "$tmp/out" | sort) == "17-pack, attempt 1: done
 17-pay, attempt 1: no answer from the bank

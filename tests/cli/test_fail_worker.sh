@@ -3,10 +3,10 @@
 #
 # muster fail-worker. Proves:
 #  1. without a worker, with two, or with a wrong id: status 2, one line; one that is not registered: status 3
-#  2. a worker that lives: its tasks go back to the front in order, without a crash count, and to an idle worker; it
-#     says that it was lost, registers anew and goes on; its old commands are ended and count for nothing
-#  3. a dead one, also a permanent one that no sweep takes
-#  4. a damaged one: status 1, its key is named, nothing is changed
+#  2. a worker that is alive: its tasks go back to the front in order, without a crash count, and to an idle worker; it
+#     says that it was lost, registers again and goes on; its old commands are ended and count for nothing
+#  3. a dead worker, even a permanent one that no sweep touches
+#  4. a damaged worker: status 1, its key is named, nothing is changed
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -15,7 +15,7 @@ start_redis
 
 fail_worker() { check_exit "$1" "$MUSTER" fail-worker "${@:2}"; }
 enqueue() { "$MUSTER" enqueue "$@" >out; }
-# Tells who began and ended what; ends when there is a file `go`.
+# Writes which process began and ended which task; ends when there is a file `go`.
 cat >hold <<'SH'
 task=$(cat)
 echo $$ >>children
@@ -58,7 +58,7 @@ start heir "$MUSTER" work q --id heir -c 4 -- sh hold
 wait_for lines begun 2
 fail_worker 0 hung
 check_out 'hung: 3 tasks given back'
-wait_for says hung 'was lost, registers anew'
+wait_for says hung 'was lost, registers again'
 registered() { (($(grep -c 'takes tasks' hung.err) == $1)); }
 wait_for registered 2
 [[ $(redis HGET muster:worker:hung epoch) > $epoch ]] || fail "the epoch $epoch has not changed"
@@ -103,4 +103,4 @@ check_redis 1 HLEN muster:processing:damaged:d
 check_redis 1 EXISTS muster:alive:damaged
 redis DEL muster:idle:d >out
 fail_worker 0 damaged
-check_out 'damaged: 1 tasks given back'
+check_out 'damaged: 1 task given back'

@@ -4,9 +4,9 @@
 # muster failed, replay and drop. Proves:
 #  1. nothing failed: the headings as text, nothing as JSON, status 0
 #  2. without QUEUE, and with --groups, the groups with their counts; with QUEUE its entries, newest first; with GROUP
-#     those; -n and --offset page through them; the table is safe for a terminal, JSON has all of it, also what is no text
-#  3. replay puts back what is chosen, the oldest failure first; drop forgets it; both say how many
-#  4. of several ENTRYs the one that is not there has its own line, status 3, and the others are done
+#     those; -n and --offset page through them; the table is safe for a terminal; JSON has all bytes, even if not text
+#  3. replay puts back the chosen ones, the oldest failure first; drop removes them; both print how many
+#  4. if one of several ENTRYs does not exist, it has its own line and status 3, and the others are done
 #  5. without a choice, and with two that exclude each other, nothing is done: status 2
 #  6. a replayed task goes to an idle worker
 #  7. a key of another type: status 1, nothing changed
@@ -23,10 +23,10 @@ fail_task() {
     printf %s "$3" | "$MUSTER" enqueue "$1" --whole >enqueued
     "$MUSTER" fail "$("$MUSTER" take "$1" | head -n 1 | cut -f 1)" --group "$2" ${4+--message "$4"} >failed
 }
-# tasks: what --json says they are
+# tasks: the tasks in the JSON
 tasks() { sed 's/.*"task":"\(.*\)"}$/\1/' out | paste -sd' '; }
 entries() { "$MUSTER" failed "$@" --json | sed 's/^{"entry":"\([^"]*\)".*/\1/'; }
-# check_tasks QUEUE TASKS: what is on the failed list
+# check_tasks QUEUE TASKS: these must be on the failed list
 check_tasks() {
     ok failed "$1" --json
     [[ $(tasks) == "$2" ]] || fail "failed in $1: $(cat out)"

@@ -3,12 +3,13 @@
 #
 # muster job, and what other verbs do with jobs. Proves:
 #  1. the record as text and as JSON, with its history; data and result alone, byte by byte
-#  2. one that does not exist: status 3, and the others are shown
-#  3. take, ps, failed and queues tell a job's id; work takes jobs
-#  4. finish stores a result, and moves a job on --to a queue; not a task
-#  5. retry without --delay goes by the job's backoff, and the last one fails; give-back; replay begins anew; drop forgets
+#  2. a job that does not exist: status 3, and the others are shown
+#  3. take, ps, failed and queues show a job's id; work takes jobs
+#  4. finish stores a result, and moves a job, but not a task, on --to a queue
+#  5. retry without --delay goes by the job's backoff, and the last one fails; give-back; replay begins again; drop
+#     removes
 #  6. extend --data gives the next taker new data
-#  7. cancel --job: what waits, what runs, what others wait for
+#  7. cancel --job: jobs that wait, that run, and that others wait for
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -18,12 +19,12 @@ start_redis
 
 ok() { check_exit 0 "$MUSTER" "$@"; }
 put() { "$MUSTER" put "$@" >said; }
-# take QUEUE: the process' id in $process
+# take QUEUE: the process id is then in $process
 take() {
     ok take "$1" --lease 5m
     process=$(head -n 1 out | cut -f 1)
 }
-# has ID PATTERN...: each is in the JSON of its record
+# has ID PATTERN...: each must be in the JSON of its record
 has() {
     local pattern
     ok job "$1" --json
@@ -31,7 +32,7 @@ has() {
         grep -qE -- "$pattern" out || fail "$1 lacks $pattern: $(cat out)"
     done
 }
-# history ID: what happened, word by word
+# history ID: the events of its history
 history() { "$MUSTER" job "$1" --json | grep -o '"what":"[^"]*"' | cut -d'"' -f 4 | paste -sd' '; }
 state() { "$MUSTER" job "$1" --json | sed 's/.*"state":"\([^"]*\)".*/\1/'; }
 state_is() { [[ $(state "$1") == "$2" ]]; }

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 #
 # muster jobs and muster change. Proves:
-#  1. counts per state, of all queues or one; nothing there: the headings as text
+#  1. counts per state, of all queues or one; without any job: the headings as text
 #  2. the jobs of a state, tag, group of failures, or tracked, in their order, with -n and --offset; the tags by use
-#  3. change: priority, tags, what it waits for, queue, tracking, a line of history, interval, data; several ids
-#  4. what a state does not allow is refused and nothing is changed: status 1; no such job: status 3; a circle: status 2
+#  3. change: priority, tags, the jobs it waits for, queue, tracking, a line of history, interval, data; several ids
+#  4. a change that the state does not allow is refused as a whole: status 1; no such job: status 3; a circle: status 2
 #  5. wrong use: status 2
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -23,7 +23,7 @@ has() {
         grep -qE -- "$pattern" out || fail "$1 lacks $pattern: $(cat out)"
     done
 }
-# check_ids IDS OPTION...: what is listed
+# check_ids IDS OPTION...: these must be listed
 check_ids() {
     ok jobs "${@:2}" --json
     local got
@@ -135,7 +135,7 @@ has x1 '"after":\["s1"\]'
 
 # ---- 5
 check_usage change w1
-check_err 'what is to be changed is missing'
+check_err 'there is nothing to change'
 check_usage change w1 --track --untrack
 for value in t '' + - "+$(printf 'q%.0s' {1..201})"; do
     check_usage change w1 --tag "$value"
@@ -148,7 +148,7 @@ check_usage change w1 --every 1ms
 check_usage change w1 --log $'a\tb'
 check_usage change w1 --log "$(printf 'q%.0s' {1..4097})"
 check_usage jobs --queue q --state nowhere
-check_err '--state: it is one of'
+check_err '--state: it must be one of'
 check_usage jobs --state waiting
 check_err '--queue, which is missing'
 check_usage jobs --group g

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 #
 # muster pause, resume and delete. Proves:
-#  1. a paused queue hands out nothing, to a worker or to a lease; what runs goes on; resumed it goes to who is idle
-#  2. both are fine when it was so already, and before there is such a queue; queues shows it
-#  3. delete without --yes: status 2, a line that says what would be gone, and nothing is done, not even connected to
-#  4. deleted is all that waits, is delayed or has failed, and the settings; what runs is told of and may finish, with any
-#     other end it is gone; the worker goes on serving the name
+#  1. a paused queue hands out nothing, to a worker or to a lease; running tasks go on; once resumed, its tasks go to
+#     idle workers
+#  2. both succeed if nothing changes, and before the queue exists; `muster queues` shows it
+#  3. delete without --yes: status 2, a line that says what would be deleted, and Redis is not even asked
+#  4. delete removes all that waits, is delayed or has failed, and the settings; running tasks are counted and may
+#     finish, with any other end they are gone; the worker goes on serving the name
 #  5. a key of another type: status 1, nothing changed
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -21,7 +22,7 @@ check_waiting() {
     check_exit 0 "$MUSTER" peek "$1"
     check_out "$2"
 }
-# Says its task in a file at-TASK and ends when that is taken away, with the status in it.
+# Makes a file at-TASK, and ends when it is removed, with the status in it.
 cat >hold <<'SH'
 name=$(cat)
 echo 0 >"at-$name"
@@ -85,10 +86,10 @@ start worker "$MUSTER" work doomed --id w -c 2 -- sh hold
 wait_for test -s at-3 -a -s at-4
 redis HSET muster:queue:doomed max_crashes 0 >said
 ok delete doomed --yes
-check_out 'doomed: deleted, with 2 waiting tasks; 2 are still in work'
+check_out 'doomed: deleted, with 2 waiting tasks; 2 are still running'
 check_redis 0 EXISTS muster:queues:doomed muster:delayed:doomed muster:failed:doomed muster:failures:doomed
 check_redis '' HGET muster:queue:doomed max_crashes
-wait_for says worker 'the queue was deleted, what does not finish is gone: w:'
+wait_for says worker 'the queue was deleted, tasks that do not finish are gone: w:'
 echo 1 >at-3
 echo 75 >at-4
 rm at-3 at-4

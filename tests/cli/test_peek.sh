@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # muster peek. Proves:
-#  1. the next ten tasks, raw, a line each, in the order of coming out; -n and --offset choose others; a queue that does
-#     not exist is empty; nothing is taken
-#  2. JSON has each task's position, and the bytes as text if they are UTF-8 without NUL, else as base64
+#  1. the next ten tasks, raw, a line each, in the order in which they come out; -n and --offset choose others; a
+#     queue that does not exist is empty; nothing is taken
+#  2. JSON has each task's position, and the bytes as text if they are UTF-8 without NUL, otherwise as base64
 #  3. every byte value, the empty task and 5 MiB come back as they went in
 set -eu
 # shellcheck source=tests/cli/lib.sh

@@ -3,8 +3,9 @@
 #
 # muster ps. Proves:
 #  1. no process: the headings as text, nothing as JSON, status 0
-#  2. a row for each task in hand: the process' id, when it started by Redis' clock, whether it was cancelled, the task's
-#     length and, on one line, safe for a terminal and not longer than 60 columns, its beginning; JSON has all of it
+#  2. a row for each task in hand: the process' id, when it started by Redis' clock, whether it was cancelled, the
+#     task's length and, on one line, safe for a terminal and not longer than 60 columns, its beginning; JSON has all of
+#     it
 #  3. --queue, --worker and --task choose
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -12,9 +13,9 @@ set -eu
 start_redis
 
 ps() { check_exit 0 "$MUSTER" ps "$@"; }
-# The token, the time, and how wide the columns are vary.
+# The token, the time and the width of the columns vary.
 generic() { sed -i 's/:[0-9a-v]\{11\}:/:TOKEN:/; s/[0-9-]\{10\}T[0-9:.]\{12\}Z/TIME/; s/   */  /g' "$tmp/out"; }
-# tasks: what --json says they are, in any order
+# tasks: the tasks in the JSON, in any order
 tasks() { sed 's/.*"task":"\(.*\)"}$/\1/' "$tmp/out" | sort | paste -sd' '; }
 
 # ---- 1

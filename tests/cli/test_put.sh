@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: MIT
 #
 # muster put, and enqueue --unique. Proves:
-#  1. put prints the id, a made one or the one that was asked for; data are the operand or all of standard input, any bytes
+#  1. put prints the id, a new one or the given one; the data is the operand or all of standard input, any bytes
 #  2. each option is in the job's record
-#  3. a job's id that is alive is refused, with its state; --replace changes it and moves it, and leaves what is not given;
-#     complete and failed ones may be put again
+#  3. the id of a job that is alive is refused, with its state; --replace changes it and moves it, and keeps what is not
+#     given; complete and failed jobs may be put again
 #  4. jobs come out by priority, those below 0 before tasks and those above 0 after them; peek shows them so
-#  5. delayed ones are scheduled, those that wait for others depend, and become ready when these are complete
-#  6. a recurring one makes jobs
+#  5. delayed jobs are scheduled; jobs that wait for others depend, and become ready when these are complete
+#  6. a recurring job makes jobs
 #  7. wrong options and backoffs: status 2, and nothing is sent; refusals of Redis: status 1 or 2 and one line
-#  8. enqueue --unique: equal ones once, while they are alive; status 1 when there was one
+#  8. enqueue --unique: only one of equal tasks while it is alive; status 1 if there was one
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -20,7 +20,7 @@ start_redis
 
 ok() { check_exit 0 "$MUSTER" "$@"; }
 put() { ok put "$@"; }
-# has ID PATTERN...: each is in the JSON of its record
+# has ID PATTERN...: each must be in the JSON of its record
 has() {
     local pattern
     ok job "$1" --json
@@ -28,7 +28,7 @@ has() {
         grep -qE -- "$pattern" out || fail "$1 lacks $pattern: $(cat out)"
     done
 }
-# taken QUEUE N: data of what comes, in its order, all of it finished
+# taken QUEUE N: takes N and finishes them; prints their data in order
 taken() {
     "$MUSTER" take "$1" -n "$2" >taken
     cut -f 1 taken | xargs -r "$MUSTER" finish >finished
@@ -165,7 +165,7 @@ has r-1 '"state":"complete"'
 for backoff in '' 10 s 10s...1h 10s..5s 10s..0s 10s..1h.. 10s,jitter=20 10s,jitter=101% 10s,jitter=-1% '10s ' \
     10s..1h,jitter ,jitter=1% 9999999d; do
     check_usage put q x --backoff "$backoff"
-    check_err '--backoff: it is 10s'
+    check_err '--backoff: it must be 10s'
 done
 long=$(printf 'q%.0s' {1..201})
 for id in '' "$long" $'a\nb'; do
@@ -218,7 +218,7 @@ ok enqueue once --unique a b
 check_out '2 enqueued, 0 there already'
 check_exit 1 "$MUSTER" enqueue once --unique b c
 check_out '1 enqueued, 1 there already'
-check_err '1 tasks'
+check_err '1 task'
 printf 'a\nd\n' | check_exit 1 "$MUSTER" enqueue once --unique --json
 check_out '{"queue":"once","enqueued":1,"existed":1}'
 ok enqueue once a

@@ -3,9 +3,9 @@
 #
 # muster queues. Proves:
 #  1. no queue: the headings as text, nothing as JSON, status 0
-#  2. a row for each queue, the oldest first, with what waits, runs, is delayed, has failed, who is idle, whether
-#     it is paused; in JSON also what was cancelled, and jobs in other states
-#  3. names and figures of any width stay in their columns; names that are no UTF-8 are escaped, and base64 in JSON
+#  2. a row for each queue, the oldest first, with what waits, runs, is delayed and has failed, with idle workers,
+#     and whether it is paused; in JSON also what was cancelled, and jobs in other states
+#  3. names and figures of any width stay in their columns; names that are not UTF-8 are escaped, and base64 in JSON
 #  4. more rows than a table holds back at once are all there, under one heading
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -20,7 +20,7 @@ check_out 'NAME  WAITING  RUNNING  DELAYED  FAILED  IDLE  PAUSED'
 queues --json
 check_out ''
 
-# ---- 2: one task in hand, one delayed, two failed, one waiting behind them
+# ---- 2: one task in hand, one delayed, two failed, one waiting after them
 "$MUSTER" enqueue mixed 'exit 75' 'exit 1' 'exit 2' 'exec sleep 1000' waits >"$tmp/out"
 "$MUSTER" enqueue plain a b >"$tmp/out"
 start worker "$MUSTER" work mixed idle --retry-delay 1h --drain 0s -- sh

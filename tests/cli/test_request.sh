@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: MIT
 #
 # muster enqueue --request ID. Proves:
-#  1. the same again adds nothing and prints the same, as text and as JSON, also when the tasks have been taken since
-#  2. another ID, and no ID, adds; the ID is the namespace's
+#  1. a repetition adds nothing and prints the same, as text and as JSON, even if the tasks have been taken since
+#  2. another ID, and no ID, adds; an ID holds for its namespace
 #  3. other tasks, another order, another queue or another place under the same ID: status 1, one line that names the
 #     ID, nothing is added
-#  4. the same for input of more than 1000 lines, at the end and at the front; what a failure left out comes with the
-#     next try
-#  5. a record lives for an hour, and without it the same adds again; an ID that is not allowed is wrong use
-#  6. a longer input that begins with the former one is other content, too
-#  7. how a pipe cuts the input does not matter
+#  4. the same for input of more than 1000 lines, at the end and at the front; tasks that a failure left out come
+#     with the next try
+#  5. a record lives for an hour, and after that a repetition adds again; an ID that is not allowed is wrong use
+#  6. a longer input that begins like the former one is different content, too
+#  7. it does not matter how a pipe splits the input
 # shellcheck disable=SC2016 # what stands in single quotes is for sed
 set -eu
 # shellcheck source=tests/cli/lib.sh

@@ -3,13 +3,13 @@
 #
 # muster serve. Proves:
 #  1. it prints the URL and the line for a shell once Redis takes connections, as JSON its pid and directory, too; what
-#     it says works
+#     it prints works
 #  2. Redis is set for a queue: AOF, no eviction, no snapshots, loopback only, the socket for its owner alone
-#  3. SIGINT, SIGTERM and SIGHUP end it with status 0 and its Redis with it; what was enqueued is there at the next start
+#  3. SIGINT, SIGTERM and SIGHUP end it with status 0 and its Redis with it; enqueued tasks are there at the next start
 #  4. --temporary leaves nothing behind, however it ends: by a signal, by the death of its Redis, or by a closed output;
-#     killed itself, at least its Redis ends; a second signal ends a Redis that hangs
-#  5. a port or socket that is taken, a file that is in the way, a directory in use or not usable, a path that is too
-#     long, no redis-server, one that fails: status 1 and one line, nothing touched; one that does not begin in time: 124
+#     if it is killed itself, its Redis still ends; a second signal ends a Redis that hangs
+#  5. a port or socket that is in use, a file that is in the way, a directory in use or not usable, a path that is too
+#     long, no redis-server, one that fails: status 1 and one line, nothing touched; one that is not ready in time: 124
 #  6. the place of the data without --dir; paths with odd characters
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -18,7 +18,7 @@ cd "$tmp"
 mkdir temporary
 export TMPDIR=$tmp/temporary
 
-# serve ARGUMENT...: in the background; $url and $redis_pid when it is ready
+# serve ARGUMENT...: runs it in the background, and sets $url and $redis_pid when it is ready
 serve() {
     start serve "$MUSTER" serve "$@"
     wait_for eval 'says serve "Redis runs" || has_ended serve'
@@ -31,7 +31,7 @@ check_nothing_left() {
     redis_gone || fail "its Redis $redis_pid runs still"
     [[ -z $(ls temporary) ]] || fail "left behind: $(find temporary)"
 }
-# setting NAME: of the Redis at $url
+# setting NAME: its value in the Redis at $url
 setting() { redis-cli -s "$(printf '%b' "${url//%/\\x}" | sed 's|^unix://||')" CONFIG GET "$1" | tail -n +2; }
 
 # ---- 1
@@ -59,9 +59,9 @@ for signal in TERM INT HUP; do
     check_out kept
 done
 
-# ---- 5: on the directory and socket of the one that runs
+# ---- 5: with the directory and socket of the one that runs
 check_exit 1 "$MUSTER" serve --socket here.sock --dir other
-check_err "the socket '$tmp/here.sock' is taken; name another with --socket"
+check_err "the socket '$tmp/here.sock' is in use; name another with --socket"
 check_exit 1 "$MUSTER" serve --socket there.sock --dir data
 check_err "'$tmp/data' is in use by another"
 [[ ! -e there.sock ]]
@@ -69,7 +69,7 @@ check_exit 0 env MUSTER_URL="$url" "$MUSTER" peek q
 end serve TERM 0
 : >file
 check_exit 1 "$MUSTER" serve --socket file --dir data
-check_err "'$tmp/file' is there and is not a socket"
+check_err "'$tmp/file' exists and is not a socket"
 [[ -f file ]]
 check_exit 1 "$MUSTER" serve --socket s --dir file/data
 check_err "cannot use 'file/data': Not a directory"
@@ -80,7 +80,7 @@ check_exit 1 "$MUSTER" serve --socket "$long" --dir data
 check_err 'bytes too long for a socket'
 check_exit 1 env PATH="$tmp" "$MUSTER" serve --socket s --dir data
 check_err 'apt-get install redis-server'
-# fake TEXT: what is run as redis-server
+# fake TEXT: makes this script run as redis-server
 fake() {
     mkdir -p fake
     printf '#!/bin/sh\n%s\n' "$1" >fake/redis-server
@@ -88,17 +88,17 @@ fake() {
 }
 fake 'echo its reason; exit 3'
 check_exit 1 env PATH="$tmp/fake:$PATH" "$MUSTER" serve --socket s --dir data
-check_err 'Redis ended by itself; its last words: its reason'
+check_err 'Redis ended by itself; its last message: its reason'
 fake 'echo its reason; exec sleep 1000'
 check_exit 124 env PATH="$tmp/fake:$PATH" "$MUSTER" serve --temporary --timeout 200ms
-check_err 'its last words: its reason; give it longer with --timeout'
+check_err 'its last message: its reason; give it more time with --timeout'
 [[ -z $(ls temporary) ]] || fail "left behind: $(find temporary)"
 TMPDIR=$tmp/not-there check_exit 1 "$MUSTER" serve --temporary
 check_err "set TMPDIR"
 env -u HOME -u XDG_DATA_HOME "$MUSTER" serve --socket s 2>err || true
 check_err 'HOME is not set'
 
-# ---- 1 and 5: a port. One that is free is found by trying.
+# ---- 1 and 5: a port. A free one is found by trying.
 any_port() {
     port=$((RANDOM % 20000 + 20000))
     serve --port "$port" --dir data --json
@@ -109,7 +109,7 @@ wait_for any_port
 check_exit 0 "$MUSTER" peek q --url "redis://127.0.0.1:$port"
 check_out kept
 check_exit 1 "$MUSTER" serve --port "$port" --dir other
-check_err "port $port is taken"
+check_err "port $port is in use"
 end serve TERM 0
 
 # ---- 3 and 4: Redis dies by itself
@@ -138,7 +138,7 @@ check_end serve 1
 says serve 'Redis ended by itself' || fail "no reason: $(cat serve.err)"
 check_nothing_left
 serve --temporary
-kill -STOP "$redis_pid" # one that cannot end when it is asked to
+kill -STOP "$redis_pid" # it cannot end when it is asked to
 is_stopped() { grep -q '^State:.T' "/proc/$redis_pid/status"; }
 wait_for is_stopped
 kill -TERM "${pids[serve]}"

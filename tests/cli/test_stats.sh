@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # muster stats. Proves:
-#  1. what happened to jobs is counted by queue and day, as a table and as JSON; plain tasks are not
-#  2. times: how many, mean, deviation and classes, which add up
-#  3. --day takes a day, today and yesterday, by Redis' clock; a day without any is all zero
+#  1. the events of jobs are counted by queue and day, as a table and as JSON; plain tasks are not counted
+#  2. times: their number, mean, deviation and histogram, which add up
+#  3. --day takes a day, today and yesterday, by Redis' clock; a day without jobs is all zero
 #  4. wrong use: status 2
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -17,7 +17,7 @@ ok() { check_exit 0 "$MUSTER" "$@"; }
 take() { "$MUSTER" take "$1" | cut -f 1; }
 nothing='"put":0,"taken":0,"completed":0,"failed":0,"retried":0,"crashed":0,"cancelled":0,"wait_n":0,"wait_mean_ms":0,'\
 '"wait_deviation_ms":0,"wait_histogram":[],"run_n":0,"run_mean_ms":0,"run_deviation_ms":0,"run_histogram":[]'
-# All of it is to happen on one day of Redis': near its end this waits for the next one.
+# All must happen on one day by Redis' clock: near the end of a day this waits for the next one.
 is_early() { (($(redis TIME | head -n 1) % 86400 < 86400 - 60)); }
 deadline_s=70 wait_for is_early
 today=$(date -u -d "@$(redis TIME | head -n 1)" +%F)
@@ -74,13 +74,13 @@ grep -qF '"put":77,' out || fail "not yesterday: $(cat out)"
 ok stats --queue nowhere --day 1970-01-01
 check_out "$(head -n 2 out)"
 
-redis DEL muster:stats:20000:made "muster:stats:$(($(redis TIME | head -n 1) / 86400 - 1)):q" >said # they never end
+redis DEL muster:stats:20000:made "muster:stats:$(($(redis TIME | head -n 1) / 86400 - 1)):q" >said # they never expire
 check_clean
 
 # ---- 4
 for day in '' tomorrow 2026-13-01 2026-02-30 2026-1-1 26-01-01 2026-01-01x 20000 -1; do
     check_usage stats --day "$day"
-    check_err '--day: it is YYYY-MM-DD'
+    check_err '--day: it must be YYYY-MM-DD'
 done
 check_usage stats --queue ''
 check_usage stats q

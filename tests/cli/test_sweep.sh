@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 #
 # muster sweep. Proves:
-#  1. nothing to sweep is no error; a worker that lives is left alone, and so is a permanent one that does not
-#  2. when no worker is left, it gives the tasks of the dead ones back to the front, in order, and says how many workers
-#     they were; the second time there is nothing left to do
-#  3. a task whose worker has died three times goes to the failed list, group "crashed"; one that was there for two of
+#  1. nothing to sweep is no error; a live worker is left alone, and so is a dead one that is permanent
+#  2. when no worker is left, it gives the tasks of the dead ones back to the front, in order, and prints how many
+#     workers they were; the second time nothing is left to do
+#  3. a task whose worker has died three times goes to the failed list, group "crashed"; one that saw only two of
 #     these deaths does not; with a limit of 0 none does
 #  4. it takes no operands, and needs a Redis
-#  5. a damaged worker is named, with status 1; nothing of it is changed, and the others are swept all the same
+#  5. a damaged worker is named, with status 1; it is not changed, and the others are swept all the same
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -16,13 +16,13 @@ start_redis
 
 sweep() { check_exit 0 "$MUSTER" sweep "$@"; }
 enqueue() { "$MUSTER" enqueue "$@" >"$tmp/out"; }
-# die NAME QUEUE: a worker dies with all that waits in the queue in its hands
+# die NAME QUEUE: a worker takes all that waits in the queue, and dies
 die() {
     start "$1" "$MUSTER" work "$2" --id "$1" -c 9 --ttl 100ms -- sleep 1000
     wait_for redis_is 0 LLEN "muster:queues:$2"
     end "$1" KILL 137
 }
-# swept N: the ttl and what grace there may be are over, and one sweep finds so many
+# swept N: waits until the ttl and any grace are over; then one sweep must find N
 swept() {
     [[ $("$MUSTER" sweep --json | tee "$tmp/swept") == "{\"workers\":$1}" ]] && return
     [[ $(cat "$tmp/swept") == '{"workers":0}' ]] || fail "not $1 at once: $(cat "$tmp/swept")"
@@ -90,7 +90,7 @@ check_usage sweep word
 check_err "'word' is one word too many"
 check_exit 69 "$MUSTER" sweep --url "unix://$tmp/nobody"
 
-# ---- 5: the damaged one has been dead for longer, so it is looked at first
+# ---- 5: the damaged one has been dead for longer, so it is swept first
 enqueue broken task
 die w1 broken
 redis RENAME muster:processing:w1:broken aside >"$tmp/out"
@@ -109,5 +109,5 @@ check_waiting good task
 check_redis 1 EXISTS muster:worker:w1
 redis RENAME aside muster:processing:w1:broken >"$tmp/out"
 sweep
-check_out '1 dead workers swept'
+check_out '1 dead worker swept'
 check_waiting broken task

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: MIT
 #
 # muster take. Proves:
-#  1. nothing there: status 3, one line, nothing on standard output; so it is with a paused queue, and after --wait
-#  2. per task the id of its process, a tab and the bytes as they are; -n takes so many, in order; they are in hand then,
-#     which `muster ps` shows with the lease's end by Redis' clock
-#  3. JSON has what ps has, and the bytes as text if they are UTF-8 without NUL, else as base64
+#  1. no task: status 3, one line, nothing on standard output; also with a paused queue, and after --wait
+#  2. per task the id of its process, a tab and the bytes as they are; -n takes N, in order; they are processes then,
+#     which `muster ps` shows with the end of the lease by Redis' clock
+#  3. JSON has what ps has, and the bytes as text if they are UTF-8 without NUL, otherwise as base64
 #  4. every byte value, the empty task and 5 MiB come out as they went in
-#  5. --wait is ended by a task that another process enqueues, and by a delayed one that becomes due; the wait is no matter
-#     of --timeout; an idle worker comes first
-#  6. a lease that lapses puts the task back to the front, and ends who thought that he had it; the third time it fails
-#  7. what cannot be printed is given back at once, in order
-#  8. no Redis: status 69; one that is killed while somebody waits, too
+#  5. --wait ends with a task that another process enqueues, and with a delayed one that becomes due; --timeout does not
+#     limit the wait; an idle worker comes first
+#  6. a lease that lapses puts the task back to the front, and its process no longer exists; the third time it fails
+#  7. tasks that cannot be printed are given back at once, in order
+#  8. no Redis: status 69; also if it is killed during the wait
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -28,7 +28,7 @@ check_waiting() {
     check_exit 0 "$MUSTER" peek "$1" -n 100
     check_out "$2"
 }
-# waits QUEUE: somebody listens for its work, besides idle workers
+# waits QUEUE: does a caller other than an idle worker wait for its tasks?
 listens() { redis_is "$(printf 'muster_%s_work\n%d' "$1" "${2:-1}")" PUBSUB NUMSUB "muster_$1_work"; }
 
 # ---- 1
@@ -153,7 +153,7 @@ done
 check_waiting lapse next
 check_exit 0 "$MUSTER" failed lapse --json
 grep -qF '"group":"crashed"' out || fail "not failed: $(cat out)"
-# The next one to take moves what has lapsed, too.
+# The next take moves lapsed tasks, too.
 take lapse --lease 1ms
 again() {
     "$MUSTER" take lapse --lease 1h >out 2>err

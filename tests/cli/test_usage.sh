@@ -2,19 +2,18 @@
 # SPDX-License-Identifier: MIT
 #
 # Wrong use, and help. Proves:
-#  1. every verb has help with usage and examples on standard output, by --help and by `muster help VERB`; the overview
-#     lists every verb and the exit codes; --version prints the version
-#  2. unknown verbs and options, missing and surplus operands, and wrong numbers, durations, URLs, names and prefixes end
-#     with status 2 and one line that names the help, before anything is connected to
-#  3. options may follow operands; behind `--` all is operand; of an environment variable and an option the option counts
-#  4. a URL that is refused is not repeated, for it may hold a password
+#  1. the overview lists every verb that a source file defines, and no other, and the exit codes; every verb has help
+#     with usage and examples on standard output, by --help and by `muster help VERB`; --version prints the version
+#  2. unknown verbs and options, missing and surplus operands, and wrong numbers, durations, URLs, names and prefixes
+#     end with status 2 and one line that names the help, before anything is connected to
+#  3. options may follow operands; after `--` every word is an operand; an option wins over its environment variable
+#  4. a refused URL is not repeated, because it may hold a password
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-verbs=(serve enqueue put work queues workers ps peek take finish give-back retry fail extend cancel pause resume delete
-    job jobs change failed replay drop stats events config sweep fail-worker check bench help)
+mapfile -t verbs < <(list_verbs)
 
-# Whoever connects here gets status 69, not 2.
+# A connection to this place ends with status 69, not 2.
 export MUSTER_URL=unix://$tmp/nobody
 
 # ---- 1
@@ -22,8 +21,17 @@ check_exit 0 "$MUSTER" --help
 cp "$tmp/out" "$tmp/overview"
 check_exit 0 "$MUSTER" help
 cmp "$tmp/out" "$tmp/overview"
+sources=("$MUSTER_SOURCE"/src/cli/*.c)
+sed -nE 's/^(static )?const struct command cmd_([a-z_]+) = .*/\2/p' "${sources[@]}" | tr _ - | sort >"$tmp/defined"
+printf '%s\n' "${verbs[@]}" | sort >"$tmp/listed"
+[[ -s $tmp/defined ]] || fail "no verb is found in the sources"
+diff "$tmp/defined" "$tmp/listed" >"$tmp/diff" ||
+    fail "the verbs that src/cli defines (<) are not those of VERBS in verbs.h (>): $(cat "$tmp/diff")"
+for source in "$MUSTER_SOURCE"/src/cli/cmd_*.c; do
+    grep -qE '^const struct command cmd_' "$source" || fail "$source defines no verb"
+done
 for verb in "${verbs[@]}"; do
-    grep -qE "^  $verb  +[A-Z]" "$tmp/overview" || fail "the overview lacks $verb"
+    grep -qE "^  $verb  +[A-Z]" "$tmp/overview" || fail "the overview has no summary of $verb"
     check_exit 0 "$MUSTER" "$verb" --help
     head -n 1 "$tmp/out" | grep -q "^Usage: muster $verb " || fail "$verb: no usage"
     grep -qE "^  .*muster $verb" "$tmp/out" || fail "$verb: no example"
@@ -49,7 +57,7 @@ check_err "no command 'frobnicate'"
 check_exit 2 "$MUSTER" help frobnicate
 check_err "no command 'frobnicate'"
 check_exit 2 "$MUSTER" --json queues
-check_err 'options come behind the command'
+check_err 'options come after the command'
 
 # ---- 2: options
 for verb in "${verbs[@]}"; do
@@ -96,9 +104,9 @@ check_usage failed q g word
 check_usage put q data word
 check_usage help work word
 check_usage work q --
-check_err 'no command behind --'
+check_err 'no command after --'
 check_usage work one two one
-check_err "the queue 'one' is there twice"
+check_err "the queue 'one' is given twice"
 
 # ---- 2: numbers and durations
 for number in '' x 1x x1 ' 1' +1 -1 0x10 1.5 99999999999999999999; do
@@ -110,7 +118,7 @@ check_err '0 is not from 1 to'
 check_usage work q -c 10001
 check_err '10001 is not from 1 to 10000'
 check_usage work q -c 9000 --prefetch 1001
-check_err 'more than 10000 together'
+check_err 'together more than 10000'
 check_usage take q -n 1001
 check_err '1001 is not from 1 to 1000'
 check_usage work q --max-tasks 0
@@ -155,7 +163,7 @@ for name in '' "$long" $'a\nb' $'a\x7fb'; do
         check_err '--group: a group'
     done
 done
-check_usage work "good"$'\n' # what is repeated of a wrong name is on the same line
+check_usage work "good"$'\n' # a wrong name is repeated on the same line
 check_err "QUEUE 'good\\n': "
 for id in '' .hidden 'a b' a:b "${long:0:65}"; do
     check_usage work q --id "$id"
@@ -180,12 +188,12 @@ check_usage work q --retry-delay 0s -- true
 check_usage work q --limit 1s
 check_usage work q --on-limit fail -- true
 check_usage work q --limit 1s --on-limit finish -- true
-check_err '--on-limit: it is one of fail, retry and give-back'
+check_err '--on-limit: it must be one of fail, retry and give-back'
 check_usage delete q
 check_usage serve --port 0
 check_usage serve --temporary --dir "$tmp"
 
-# ---- 3: a name that is refused shows where an operand or option was taken from
+# ---- 3: a refused name shows which word was used
 long_ok=${long:0:200}
 check_exit 69 "$MUSTER" peek "$long_ok" --json -n 5
 check_exit 69 "$MUSTER" peek --json -n 5 -- --json

@@ -4,9 +4,9 @@
 # muster work with a command. Proves:
 #  1. exit 0 finishes a task; 75 retries it after the delay; any other status, or a signal, puts it on the failed list
 #     with its group; 126 and 127 give it back and end the worker with status 3 and one line
-#  2. a command that is not there or not executable is found before anything is connected to
-#  3. the command gets every byte of the task on standard input, also of none and of 5 MiB, and its output goes where the
-#     worker's goes
+#  2. a command that does not exist or cannot be executed is refused before anything is connected to
+#  3. the command gets every byte of the task on standard input, even of an empty one and of 5 MiB; its output goes
+#     where the worker's output goes
 #  4. it knows queue, process, token and worker from its environment
 #  5. -I puts the task into the arguments; a task that no argument can hold fails, and the worker goes on
 #  6. -c N runs N at once and no more
@@ -23,9 +23,9 @@ stop() {
     end worker TERM 0
 }
 nothing_held() { [[ $(redis HGET "muster:queue:$1" running) =~ ^(0|)$ ]]; }
-# is_over QUEUE: all of it has ended
+# is_over QUEUE: have all its tasks ended?
 is_over() { redis_is 0 LLEN "muster:queues:$1" && nothing_held "$1"; }
-# failed QUEUE GROUP: so many tasks failed with it
+# failed QUEUE GROUP: how many tasks failed in this group
 failed() { redis ZRANGE "muster:failed:$1" 0 -1 | grep -cF "$2" || true; }
 
 # ---- 1: tasks are scripts
@@ -109,7 +109,7 @@ wait_for is_over arguments
 (($(failed arguments bad-argument) == 2)) || fail "failed: $(redis ZRANGE muster:failed:arguments 0 -1 | cut -c1-200)"
 stop
 
-# ---- 6: each waits until its name is taken away
+# ---- 6: each waits until its file is removed
 work hands -c 3 -- sh -c 'name=$(cat); : >"at-$name"; while [ -e "at-$name" ]; do sleep 0.02; done'
 enqueue hands 1 2 3 4 5
 count_is() { (($(find . -name 'at-*' | wc -l) == $1)); }

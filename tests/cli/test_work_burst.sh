@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# A muster work that ends by itself, or takes in turn. Proves:
-#  1. --burst: all that waits is done, then it ends with status 0; so it does when there is nothing, or the queue is paused
-#  2. what is due is done, delayed work is not waited for; a task that comes back at once is done again
-#  3. it does not end while something runs
-#  4. --max-tasks: so many are started and have ended, the rest stays in order; prefetched ones, too
-#  5. --in-turn: one of each queue, instead of all of the first one first
+# A worker that ends by itself, or takes in turn. Proves:
+#  1. --burst: all that waits is done, then it ends with status 0; also if nothing waits, or the queue is paused
+#  2. tasks that are due are done, delayed ones are not waited for; a task that comes back at once is done again
+#  3. it does not end while a task runs
+#  4. --max-tasks: N tasks are started and end; the rest, even if prefetched, stays in order
+#  5. --in-turn: one task of each queue, instead of all of the first queue first
 #  6. a burst that prints tasks; and one that stops at a command that cannot be run, with status 3
 # shellcheck disable=SC2016 # what stands in single quotes is for another shell
 set -eu
@@ -50,7 +50,7 @@ ok resume q
 # ---- 2
 work 0 q --burst -- sh -c 'exit 75'
 check_redis 1 ZCARD muster:delayed:q
-# The delay of a second, and no more, is over for the Redis.
+# For Redis the delay of one second is over, and no other.
 is_due() { work 0 q --burst -- cat && [[ $(cat out) == 1 ]]; }
 wait_for is_due
 check_redis 0 ZCARD muster:delayed:q
@@ -61,7 +61,7 @@ check_out ''
 check_redis 1 ZCARD muster:delayed:q
 ok cancel q later
 
-# ---- 3: a second one comes while the first one runs
+# ---- 3: a second task comes while the first one runs
 enqueue q first
 start worker "$MUSTER" work q --burst --id w -c 2 -- sh -c 'read -r name; echo "$name" >>begun
     until [ -e "go-$name" ]; do sleep 0.02; done; echo "$name" >>ended'

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# What a child of muster work may do, and how it is stopped. Proves, each time that the worker lives on:
-#  1. a cancelled child gets SIGTERM, and SIGKILL if it goes on; its task is gone, and no other
-#  2. what the child has started is ended with it, whether that or the child ignores SIGTERM
-#  3. a cancelled child that exits with 0 has finished its task, with anything else the task is gone
-#  4. --limit stops a child as a cancel does; --on-limit says what becomes of its task
+# What a child of muster work may do, and how it is stopped; the worker survives all of it. Proves:
+#  1. a cancelled child gets SIGTERM, and SIGKILL if it goes on; only its task is gone
+#  2. the processes that the child started end with it, even if they or the child ignore SIGTERM
+#  3. a cancelled child that exits with 0 has finished its task; with any other status the task is gone
+#  4. --limit stops a child as a cancel does; --on-limit decides what happens to its task
 #  5. a child that prints a gigabyte costs the worker no memory
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -17,7 +17,7 @@ start_redis
 enqueue() { "$MUSTER" enqueue "$@" >enqueued; }
 ok() { check_exit 0 "$MUSTER" "$@"; }
 is_over() { redis_is 0 LLEN "muster:queues:$1" && [[ $(redis HGET "muster:queue:$1" running) =~ ^(0|)$ ]]; }
-# all_gone FILE: the processes whose pids are in it
+# all_gone FILE: have all processes ended whose pids are in it?
 all_gone() {
     local pid
     while read -r pid; do
@@ -25,7 +25,7 @@ all_gone() {
     done <"$1"
 }
 lines() { [[ -e $1 ]] && (($(wc -l <"$1") == $2)); }
-# check_alive QUEUE: the worker still does what comes
+# check_alive QUEUE: the worker must still do new tasks
 check_alive() {
     enqueue "$1" "echo >alive"
     wait_for test -e alive
@@ -54,7 +54,7 @@ wait_for lines other 2
 check_nothing_left q
 check_alive q
 
-# ---- 2: 'quick' ends at once, what it has started does not; 'slow' does not end either
+# ---- 2: 'quick' ends at once, but what it started does not; 'slow' does not end either
 stubborn='trap "" TERM; echo $$ >>family; while :; do sleep 0.02; done'
 for family in "sh -c '$stubborn' & echo \$\$ >>family; wait" \
     "trap '' TERM; sleep 1000 & echo \$! >>family; echo \$\$ >>family; wait; while :; do sleep 0.02; done"; do
@@ -79,13 +79,13 @@ for code in 0 1 75 127; do
     check_nothing_left q
     check_alive q
 done
-# One finished, those before it and the other three did not.
+# One task finished; those before it and the other three did not.
 check_redis 6 HGET muster:queue:q cancelled
 end worker TERM 0
 
-# ---- 4: `next` waits behind the task; given back the task comes again before that, retried after it
+# ---- 4: `next` waits after the task; if the task is given back it comes before `next`, if retried after it
 child='echo child >>begun; while :; do sleep 0.02; done'
-# began ORDER: these first
+# began ORDER: did these begin first, in this order?
 began() { [[ -e begun && $(paste -sd' ' begun) == "$1"* ]]; }
 for end in '' fail retry give-back; do
     rm -f begun

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# The life of a muster work that comes back: --permanent and --resume. Proves:
+# Workers that come back: --permanent and --resume. Proves:
 #  1. both need an --id: status 2
-#  2. --resume takes up what a killed worker of that id held, under new tokens, before anything else; a start without
-#     it gives it back to the front instead
-#  3. a permanent worker that is killed keeps its tasks beyond its ttl and in spite of others that sweep; its id can start
-#     anew when the ttl is over, resuming or not; `muster workers` shows what it is
-#  4. a start anew counts a crash of what it left: with the third the task is on the failed list, resumed or not
+#  2. --resume goes on with the tasks that a killed worker of that id held, under new tokens, before anything else; a
+#     start without it gives them back to the front instead
+#  3. a permanent worker that is killed keeps its tasks beyond its ttl, even while others sweep; its id can start again
+#     when the ttl is over, resuming or not; `muster workers` shows that it is permanent
+#  4. starting again counts a crash of each task it held: the third puts the task on the failed list, resumed or not
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -15,7 +15,7 @@ cd "$tmp"
 start_redis
 
 enqueue() { "$MUSTER" enqueue "$@" >out; }
-# Tells which process began with what; ends when there is a file `go`.
+# Writes which process began with which task; ends when there is a file `go`.
 cat >hold <<'SH'
 task=$(cat)
 echo "$MUSTER_WORKER $MUSTER_TOKEN $task" >>begun
@@ -26,18 +26,18 @@ lines() { [[ -e $1 ]] && (($(wc -l <"$1") == $2)); }
 begun() { cut -d' ' -f3 begun | paste -sd' '; }
 held() { redis_is "$2" HLEN "muster:processing:$1:q"; }
 tokens() { redis HKEYS "muster:processing:$1:q" | sort; }
-# die NAME: and its ttl is over
+# die NAME: kills it, and waits until its ttl is over
 die() {
     end "$1" KILL 137
     wait_for redis_is 0 EXISTS "muster:alive:$1"
 }
-# restart NAME OPTION...: refused until the ttl is over by the registry, too
+# restart NAME OPTION...: is refused until the ttl is over in the registry, too
 restart() {
     work "$@"
     wait_for eval "says $1 'takes tasks' || has_ended $1"
     runs "$1"
 }
-# finish_all WORKER...: what waits and runs ends, then they do
+# finish_all WORKER...: lets all tasks end, then stops the workers
 finish_all() {
     local name
     : >go
@@ -51,7 +51,7 @@ finish_all() {
 # ---- 1
 for option in --permanent --resume; do
     check_usage work q $option
-    check_err '--permanent and --resume are for a worker that comes back under its --id'
+    check_err '--permanent and --resume need an --id, under which the worker comes back'
 done
 check_usage work q --id w --resume=yes
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 #
 # muster work without a command. Proves:
-#  1. each task is printed raw as a line, of several queues too, and finished; as JSON with its process and queue
-#  2. a reader that has gone ends it with status 1 quietly, a full disk with status 1 and a line; the task that could not
-#     be printed is the next out again
-#  3. a reader that does not read costs neither the registration nor a task, and each task is printed once
+#  1. each task of one or several queues is printed raw as a line, and finished; as JSON with its process and queue
+#  2. if the reader has gone, it ends quietly with status 1; if the disk is full, with status 1 and a line; the task
+#     that could not be printed is the next one out
+#  3. a reader that does not read costs neither the registration nor a task; each task is printed once
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -39,7 +39,7 @@ enqueue closed third
 check_end worker 1
 [[ $(cat "$tmp/head") == first ]] || fail "printed: $(cat "$tmp/head")"
 ! grep -qi pipe "$tmp/worker.err" || fail "not quiet: $(cat "$tmp/worker.err")"
-# What went into the pipe before its reader left was printed.
+# Tasks that went into the pipe before its reader left count as printed.
 redis LRANGE muster:queues:closed -1 -1 | grep -qE '^(second|third)$' ||
     fail "the next out: $(redis LRANGE muster:queues:closed -1 -1)"
 enqueue full a b

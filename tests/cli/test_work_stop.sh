@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# How muster work ends, and what it says on the way. Proves:
-#  1. SIGTERM, SIGINT or SIGHUP: the running tasks end, what has not started is given back, status 0; under nohup a
+# How muster work ends, and what it prints meanwhile. Proves:
+#  1. SIGTERM, SIGINT or SIGHUP: the running tasks end, others are given back, status 0; under nohup a
 #     hang-up is ignored
-#  2. a second signal, or the drain time's end, gives back what runs, to the front in order, and ends the children
-#  3. an id that lives already is refused with status 1; that of a crashed worker is free after its ttl
-#  4. without Redis it says so once and goes on trying until there is one; with --timeout it ends with status 124
-#  5. a Redis that goes and comes back is told in a line each; one that lost its data makes it register anew
+#  2. a second signal, or the end of the drain time, gives running tasks back to the front in order, and ends the
+#     children
+#  3. the id of a live worker is refused with status 1; the id of a crashed worker is free after its ttl
+#  4. without Redis it says so once and keeps trying until there is one; with --timeout it ends with status 124
+#  5. a Redis that goes away and comes back: a line for each; if it lost its data, the worker registers again
 #  6. a wrong password ends it with status 77, another format with status 1
-#  7. a dead worker's tasks are taken over, which is told
+#  7. a dead worker's tasks are taken over, with a line about it
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -17,7 +18,7 @@ cd "$tmp"
 start_redis
 
 enqueue() { "$MUSTER" enqueue "$@" >out; }
-# Says its task in a file at-TASK and ends when that is taken away.
+# Makes a file at-TASK, and ends when it is removed.
 cat >hold <<'SH'
 name=$(cat)
 : >"at-$name"
@@ -93,7 +94,7 @@ end worker TERM 0
 
 # ---- 4
 start early "$MUSTER" work q --url "unix://$tmp/late.sock" --ttl 300ms --id early
-wait_for says early 'no Redis, goes on trying'
+wait_for says early 'no Redis, keeps trying'
 start late redis-server --port 0 --unixsocket "$tmp/late.sock" --dir "$tmp" --save '' --appendonly no
 wait_for says early 'takes tasks'
 (($(grep -c 'no Redis' early.err) == 1)) || fail "told more than once: $(cat early.err)"
@@ -105,10 +106,10 @@ grep -q 'not registered within --timeout 200ms' err || fail "no reason: $(cat er
 start worker "$MUSTER" work q --id w --ttl 300ms -- cat
 wait_for says worker 'takes tasks'
 end redis TERM 0
-wait_for says worker 'no Redis, goes on trying'
+wait_for says worker 'no Redis, keeps trying'
 start_redis
-wait_for says worker 'Redis is there again'
-wait_for says worker 'was lost, registers anew'
+wait_for says worker 'Redis is back'
+wait_for says worker 'was lost, registers again'
 (($(grep -c 'no Redis' worker.err) == 1)) || fail "told more than once: $(cat worker.err)"
 enqueue q $'still there\n'
 wait_for grep -q 'still there' worker.out

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# What wakes a worker of muster work, seen from outside. Proves:
+# What wakes the worker of muster work. Proves:
 #  1. a foreign LPUSH with a PUBLISH on P_<queue>_work wakes it long before its next heartbeat
 #  2. muster enqueue hands a task to an idle worker: nothing waits afterwards
-#  3. MUSTER_TRACE shows states, script calls and wake messages on standard error, and nothing of it without being asked
+#  3. MUSTER_TRACE shows states, script calls and wake messages on standard error; without it, nothing is shown
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 start_redis
 
-# The heartbeat comes every 8 hours: nothing here can be its doing.
+# The heartbeat comes only every 8 hours, so it cannot cause anything here.
 start worker env MUSTER_TRACE=state,script,wake "$MUSTER" work q --id w --ttl 24h
 wait_for redis_is 1 ZCARD muster:idle:q
 printed() { [[ $(cat "$tmp/worker.out") == "$1" ]]; }

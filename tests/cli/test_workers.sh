@@ -3,9 +3,9 @@
 #
 # muster workers. Proves:
 #  1. no worker: the headings as text, nothing as JSON, status 0
-#  2. a row for each worker: its id, whether it is alive and since when unheard, its hands and what it holds, its ttl,
-#     host, pid and queues
-#  3. one whose liveness key has run out is listed, not alive
+#  2. a row for each worker: its id, whether it is alive, when it was last heard, its hands and the tasks it holds, its
+#     ttl, host, pid and queues
+#  3. a worker whose liveness key has expired is listed as not alive
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Makes the client from the common options; its last error becomes a line and an exit code.
+ */
+#include "client.h"
+
+#include "complain.h"
+
+int client_open(const struct call *call, struct muster_client **out)
+{
+    const struct muster_client_options options = {
+        .size = sizeof options,
+        .url = call->common[OPT_URL].text,
+        .prefix = call->common[OPT_PREFIX].text,
+        .timeout_ms = (int)call->common[OPT_TIMEOUT].number,
+    };
+    return complain_error(call, muster_client_new(out, &options), "");
+}
+
+int client_close(const struct call *call, struct muster_client *client, int err)
+{
+    int code = complain_error(call, err, muster_client_error(client));
+    muster_client_free(client);
+    return code;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Messages on standard error when something is wrong: one line each, "muster VERB: ...".
+ */
+#ifndef CLI_COMPLAIN_H
+#define CLI_COMPLAIN_H
+
+#include "command.h"
+
+/* Print one line. */
+void complain(const struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Print one line about wrong usage, which points to the verb's help. Returns EXIT_USAGE. */
+int complain_usage(const struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Print what an error of the library means and what to do next. `detail` is the library's own words for it, "" if it
+ * has none. Returns the exit code. For MUSTER_OK it prints nothing. */
+int complain_error(const struct call *call, int err, const char *detail);
+
+#endif

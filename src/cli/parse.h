@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Makes a struct call from the words of a command line.
+ */
+#ifndef CLI_PARSE_H
+#define CLI_PARSE_H
+
+#include "command.h"
+
+/*
+ * Parse the words after the verb, which is `argv[0]`. The operands are kept in argv's memory. With --help or --version
+ * nothing else is checked. Returns 0, or EXIT_USAGE after printing what is wrong. In either case parse_clear() must be
+ * called, which frees the lists.
+ */
+int parse_words(struct call *call, int argc, char **argv);
+void parse_clear(struct call *call);
+
+/*
+ * Check up to `n` operands from `first` on. `what` is their name in help; `check` is as in struct opt. Returns 0, or
+ * EXIT_USAGE after a line about the first wrong one.
+ */
+int parse_check_operands(const struct call *call, size_t first, size_t n, const char *what,
+                         const char *(*check)(const char *text));
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The one list of verbs. It makes their declarations and the table in main.c, and so the overview of `muster help`,
+ * which the tests go through. Each verb is a struct command cmd_NAME in a file cmd_*.c; a file may have several.
+ */
+#ifndef CLI_VERBS_H
+#define CLI_VERBS_H
+
+#include "command.h"
+
+/* In the order of the overview. */
+#define VERBS(X)   \
+    X(serve)       \
+    X(enqueue)     \
+    X(put)         \
+    X(work)        \
+    X(queues)      \
+    X(workers)     \
+    X(ps)          \
+    X(peek)        \
+    X(take)        \
+    X(finish)      \
+    X(give_back)   \
+    X(retry)       \
+    X(fail)        \
+    X(extend)      \
+    X(cancel)      \
+    X(pause)       \
+    X(resume)      \
+    X(delete)      \
+    X(job)         \
+    X(jobs)        \
+    X(change)      \
+    X(failed)      \
+    X(replay)      \
+    X(drop)        \
+    X(stats)       \
+    X(events)      \
+    X(config)      \
+    X(sweep)       \
+    X(fail_worker) \
+    X(check)       \
+    X(bench)       \
+    X(help)
+
+#define DECLARE_VERB(name) extern const struct command cmd_##name;
+VERBS(DECLARE_VERB)
+#undef DECLARE_VERB
+
+#endif
