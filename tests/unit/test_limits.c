@@ -9,6 +9,7 @@
 
 #include "protocol/keys.h"
 #include "protocol/lua_scripts.h"
+#include "worker/probe.h"
 
 #include "testing.h"
 
@@ -33,6 +34,7 @@ static void limits_are_the_same(void **state)
     assert_says(SCRIPT_REPLAY, "FAILED_AGE_MS = %lld\n", (long long)MUSTER_FAILED_AGE_MAX_MS);
     assert_says(SCRIPT_TAKE, "TOKEN_LEN = %d\n", TOKEN_LEN);
     assert_says(SCRIPT_REPLAY, "TOKEN_LEN = %d\n", TOKEN_LEN);
+    assert_says(SCRIPT_HEARTBEAT, "BEAT_AGE_PART = %d\n", PROBE_BEAT_AGE_PART);
     assert_says(SCRIPT_PUT, "JOB_ID_MAX = %d\n", MUSTER_JOB_ID_MAX);
     assert_says(SCRIPT_PUT, "BUCKETS = %d ", MUSTER_STATS_BUCKETS);
 }

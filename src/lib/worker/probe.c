@@ -32,8 +32,6 @@
 
 /* After this many probes in vain the worker tries no more until its next tidying. */
 #define FAILURES_MAX 2
-/* A heartbeat by script writes P:beat again when it is older than this part of the shortest ttl (silence.lua). */
-#define BEAT_AGE_PART 32
 
 /* ---- the answers ---- */
 
@@ -55,7 +53,7 @@ static bool note_time(struct muster_worker *w, const struct redisReply *r)
 static bool is_beat_fresh(const struct muster_worker *w, const struct redisReply *r)
 {
     int64_t age_ms = w->probe.now_ms - reply_number(reply_at(r, 0), INT64_MIN / 2);
-    return age_ms >= 0 && age_ms <= 3 * w->heartbeat.interval_ms / BEAT_AGE_PART;
+    return age_ms >= 0 && age_ms <= 3 * w->heartbeat.interval_ms / PROBE_BEAT_AGE_PART;
 }
 
 static bool is_nothing_due(struct muster_worker *w, const struct redisReply *r)

@@ -30,6 +30,9 @@ enum probe_step {
 #define PROBE_QUEUES_MAX 10
 #define PROBE_STEPS_MAX (8 + 3 * PROBE_QUEUES_MAX)
 
+/* A heartbeat by script writes P:beat again when it is older than this part of the shortest ttl (silence.lua). */
+#define PROBE_BEAT_AGE_PART 32
+
 struct probe {
     enum probe_step steps[PROBE_STEPS_MAX]; /* what was asked */
     size_t n;
