@@ -39,7 +39,7 @@ struct redisContext *raw_connect(const char *text)
     char place[160];
     if (url_parse(&url, text, &why) != MUSTER_OK)
         fail("the URL: %s", why);
-    url_place(&url, place, sizeof place);
+    url_describe(&url, place, sizeof place);
     struct redisContext *c = try_connect(&url);
     if (!c || c->err)
         fail("no Redis at %s: %s", place, c ? c->errstr : "out of memory");

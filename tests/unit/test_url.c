@@ -202,7 +202,7 @@ static void a_place_shows_where_and_never_a_password(void **state)
         const char *why;
         struct url url;
         assert_ok(url_parse(&url, accepted[i].text, &why));
-        url_place(&url, place, sizeof place);
+        url_describe(&url, place, sizeof place);
         assert_string_equal(place, accepted[i].place);
         assert_null(strstr(place, SECRET));
         url_clear(&url);
@@ -217,7 +217,7 @@ static void a_place_is_cut_to_its_room(void **state)
     (void)state;
     memset(place, '#', sizeof place);
     assert_ok(url_parse(&url, "redis://a-long-name", &why));
-    url_place(&url, place, 5);
+    url_describe(&url, place, 5);
     assert_memory_equal(place, "a-lo\0###", sizeof place);
     url_clear(&url);
 }

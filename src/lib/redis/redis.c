@@ -97,7 +97,7 @@ static void place(const struct redis *r, char *out, size_t size)
     if (r->is_given)
         snprintf(out, size, "the given connection");
     else
-        url_place(&r->url, out, size);
+        url_describe(&r->url, out, size);
 }
 
 static void drop(struct redis *r)

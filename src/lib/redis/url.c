@@ -221,7 +221,7 @@ void url_clear(struct url *url)
     *url = (struct url){0};
 }
 
-void url_place(const struct url *url, char *out, size_t size)
+void url_describe(const struct url *url, char *out, size_t size)
 {
     if (url->path)
         snprintf(out, size, "%s", url->path);

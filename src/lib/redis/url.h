@@ -21,6 +21,6 @@ int url_copy(struct url *out, const struct url *from);
 void url_clear(struct url *url);
 
 /* "127.0.0.1:6379" or the socket's path: for people, without password. */
-void url_place(const struct url *url, char *out, size_t size);
+void url_describe(const struct url *url, char *out, size_t size);
 
 #endif

@@ -133,7 +133,7 @@ int connection_new(struct muster_worker *w, const struct muster_worker_options *
     struct link_options lo = {
         .base = w->base,
         .url = o->data && !o->url ? NULL : url,
-        .given = o->data,
+        .handed_in = o->data,
         .name = "data",
         .delay_max_ms = w->ttl_ms / 6 < DELAY_MAX_MS ? w->ttl_ms / 6 : DELAY_MAX_MS,
         .silence_ms = silence < SILENCE_MIN_MS   ? SILENCE_MIN_MS
@@ -145,12 +145,12 @@ int connection_new(struct muster_worker *w, const struct muster_worker_options *
     int err = link_new(&w->connection.data, &lo);
     if (err != MUSTER_OK)
         return err;
-    lo.given = o->subscription;
+    lo.handed_in = o->subscription;
     lo.name = "subscription";
     lo.callbacks = (struct link_callbacks){on_subscription_up, on_subscription_down, on_subscribed, on_message};
     err = link_new(&w->connection.subscription, &lo);
     if (err != MUSTER_OK)
-        link_forget_given(w->connection.data);
+        link_forget_handed_in(w->connection.data);
     return err;
 }
 

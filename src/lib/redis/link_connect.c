@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Making a link's connection: resolve the host, connect, log in, and see that a Redis answers.
+ */
+#include <muster/error.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "redis/link_private.h"
+
+/* ---- greeting ---- */
+
+static void refuse(struct link *l, const struct redisReply *reply, int err)
+{
+    const char *text = reply_text(reply);
+    link_break(l, err, text ? text : "this is not a Redis");
+}
+
+static void on_greeted(const struct redisReply *reply, void *arg)
+{
+    struct link *l = arg;
+    if (reply && reply_err(reply) != MUSTER_OK)
+        refuse(l, reply, reply_err(reply));
+}
+
+static void on_pong(const struct redisReply *reply, void *arg)
+{
+    struct link *l = arg;
+    if (!reply || l->is_break_due)
+        return;
+    if (reply_err(reply) != MUSTER_OK)
+        refuse(l, reply, reply_err(reply));
+    else if (!reply_is(reply, "PONG"))
+        refuse(l, NULL, MUSTER_E_REDIS);
+    else {
+        l->up_since_ms = clock_ms();
+        link_enter(l, LINK_UP);
+        l->callbacks.up(l->arg);
+    }
+}
+
+static void greet(struct link *l)
+{
+    const struct url *url = &l->url;
+    int err = MUSTER_OK;
+    char db[16];
+    link_enter(l, LINK_GREETING);
+    memset(l->sent_with_body, 0, sizeof l->sent_with_body);
+    snprintf(db, sizeof db, "%d", url->db);
+    if (url->password && url->user)
+        err = link_call_words(l, on_greeted, (const char *const[]){"AUTH", url->user, url->password, NULL});
+    else if (url->password)
+        err = link_call_words(l, on_greeted, (const char *const[]){"AUTH", url->password, NULL});
+    if (err == MUSTER_OK && url->db > 0)
+        err = link_call_words(l, on_greeted, (const char *const[]){"SELECT", db, NULL});
+    if (err == MUSTER_OK)
+        err = link_call_words(l, on_pong, (const char *const[]){"PING", NULL});
+    if (err != MUSTER_OK)
+        link_break(l, err, muster_err_text(err));
+}
+
+/* ---- connecting ---- */
+
+static void on_connect(const redisAsyncContext *context, int status)
+{
+    struct link *l = context->data;
+    if (status == REDIS_OK) {
+        l->is_connected = true;
+        greet(l);
+        return;
+    }
+    /* hiredis frees the context when this returns; its text is only in c.errstr. */
+    l->context = NULL;
+    link_go_down(l, MUSTER_E_CONN, context->c.errstr[0] ? context->c.errstr : "cannot connect");
+}
+
+static void on_disconnect(const redisAsyncContext *context, int status)
+{
+    struct link *l = context->data;
+    if (l->context == NULL)
+        return; /* the breaker has dropped it, and tells */
+    l->context = NULL;
+    int err = context->err == REDIS_ERR_PROTOCOL ? MUSTER_E_REDIS : MUSTER_E_CONN;
+    if (status != REDIS_OK && context->err == REDIS_ERR_OTHER && context->c.errstr[0]) {
+        /* Redis' answer that hiredis could not match to a command: a refused SUBSCRIBE, "max number of clients". */
+        err = reply_err_of_text(context->c.errstr);
+    }
+    char why[160];
+    snprintf(why, sizeof why, "%s%s", context->err == REDIS_ERR_PROTOCOL ? "this is not a Redis: " : "",
+             context->c.errstr[0] ? context->c.errstr : "connection closed");
+    link_go_down(l, err, why);
+}
+
+static int attach(struct link *l, redisAsyncContext *context)
+{
+    int err = link_io_attach(l, context);
+    if (err != MUSTER_OK)
+        return err;
+    redisAsyncSetConnectCallback(context, on_connect); /* waits for writability: the end of connecting */
+    redisAsyncSetDisconnectCallback(context, on_disconnect);
+    return MUSTER_OK;
+}
+
+static void use_context(struct link *l, redisAsyncContext *context)
+{
+    link_begin_waiting(l);
+    link_enter(l, LINK_CONNECTING);
+    if (!context || attach(l, context) != MUSTER_OK) {
+        if (context)
+            redisAsyncFree(context);
+        link_break(l, MUSTER_E_NOMEM, "out of memory");
+    } else if (context->err) {
+        link_break(l, MUSTER_E_CONN, context->c.errstr);
+    } else {
+        if (!l->url.path && context->c.connection_type == REDIS_CONN_TCP)
+            redisEnableKeepAlive(&context->c);
+        if (l->is_connected)
+            greet(l);
+    }
+}
+
+static void connect_to_address(struct link *l)
+{
+    use_context(l, l->url.path ? redisAsyncConnectUnix(l->url.path) : redisAsyncConnect(l->address, l->url.port));
+}
+
+static void on_resolved(const char *address, const char *why, void *arg)
+{
+    struct link *l = arg;
+    if (!address) {
+        link_break(l, MUSTER_E_CONN, why);
+        return;
+    }
+    snprintf(l->address, sizeof l->address, "%s", address);
+    connect_to_address(l);
+}
+
+static void try_connect(struct link *l)
+{
+    if (l->url.path) {
+        connect_to_address(l);
+    } else if (resolve_is_address(l->url.host)) {
+        snprintf(l->address, sizeof l->address, "%s", l->url.host);
+        connect_to_address(l);
+    } else {
+        link_begin_waiting(l);
+        link_enter(l, LINK_RESOLVING);
+        resolver_start(l->resolver, l->url.host, l->attempts);
+    }
+}
+
+static void on_connector(evutil_socket_t fd, short what, void *arg)
+{
+    struct link *l = arg;
+    (void)fd, (void)what;
+    try_connect(l);
+}
+
+void link_connect(struct link *l)
+{
+    if (l->state != LINK_NEW)
+        return;
+    if (l->context) { /* it was handed in: from now on it is like any other */
+        redisAsyncContext *context = l->context;
+        l->context = NULL;
+        use_context(l, context);
+    } else {
+        try_connect(l);
+    }
+}
+
+int link_connect_init(struct link *l)
+{
+    l->connector = evtimer_new(l->base, on_connector, l);
+    return l->connector ? resolver_new(&l->resolver, l->base, on_resolved, l) : MUSTER_E_NOMEM;
+}
+
+void link_connect_clear(struct link *l)
+{
+    resolver_free(l->resolver);
+    if (l->connector)
+        event_free(l->connector);
+}
