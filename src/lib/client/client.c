@@ -32,7 +32,7 @@ static int client_init(struct muster_client *c, const struct muster_client_optio
     key_of(format_key, c->prefix, KEY_FORMAT, "");
     return redis_new(&c->redis,
                      &(struct redis_options){.url = url,
-                                             .given = o->redis,
+                                             .borrowed = o->redis,
                                              .timeout_ms = o->timeout_ms ? o->timeout_ms : TIMEOUT_DEFAULT_MS,
                                              .prefix = c->prefix,
                                              .format_key = format_key,

@@ -160,7 +160,7 @@ static int check_take(struct muster_client *c, const struct taking *t, int64_t w
         return client_refuse(c, "a lease is 1 ms to 30 days long");
     if (wait_ms < 0)
         return client_refuse(c, "a time to wait must not be negative");
-    return wait_ms > 0 ? redis_can_listen(c->redis) : MUSTER_OK;
+    return wait_ms > 0 ? redis_check_listen(c->redis) : MUSTER_OK;
 }
 
 int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms, int64_t wait_ms,

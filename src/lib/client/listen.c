@@ -198,7 +198,7 @@ static int listen_to(struct muster_client *c, struct listening *l, int64_t wait_
     if (err == MUSTER_OK && wait_ms < 0)
         err = client_refuse(c, "a time to listen must not be negative");
     if (err == MUSTER_OK)
-        err = redis_can_listen(c->redis);
+        err = redis_check_listen(c->redis);
     if (err == MUSTER_OK)
         err = redis_claim_format(c->redis);
     if (err == MUSTER_OK)

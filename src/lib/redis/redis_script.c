@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scripts over the blocking connection: by digest, once more with the body if Redis does not know it, and what their
+ * own status means.
+ */
+#include <string.h>
+
+#include "base/log.h"
+#include "redis/redis_private.h"
+
+static bool is_noscript(const struct redis *r, int err)
+{
+    return err == MUSTER_E_REDIS && strstr(r->error, "NOSCRIPT ") != NULL;
+}
+
+/* `err` and `*reply` are the result of its EVALSHA. */
+static int finish_script(struct redis *r, struct command *c, int err, struct redisReply **reply)
+{
+    const struct lua_script *script = c->script;
+    if (is_noscript(r, err)) {
+        trace_line(TRACE_SCRIPT, "%s: Redis does not know it yet, sent with its body", script->name);
+        *r->error = '\0'; /* it is no failure to the caller */
+        c->argv[0] = "EVAL";
+        c->lens[0] = strlen("EVAL");
+        c->argv[1] = (const char *)script->body;
+        c->lens[1] = script->len;
+        err = redis_call(r, c, reply);
+    }
+    if (err == MUSTER_OK && (err = reply_status(*reply)) != MUSTER_OK) {
+        const char *key = reply_text(reply_at(*reply, 1));
+        if (err == MUSTER_E_REDIS && key)
+            redis_error_set(r, "the key '%s' has a wrong type: another program wrote it", key);
+        else
+            redis_error_set(r, "%s: %s", script->name, muster_err_text(err));
+    }
+    trace_line(TRACE_SCRIPT, "%s: %s", script->name, muster_err_text(err));
+    return err;
+}
+
+int redis_script(struct redis *r, struct command *c, struct redisReply **reply)
+{
+    return finish_script(r, c, redis_call(r, c, reply), reply);
+}
+
+/*
+ * At the end of a turn of its loop Redis writes first to the client that it had something to say to last. A bare
+ * script's caller is therefore answered before the workers to which the script publishes. It wakes first, and takes the
+ * processor that a worker needs. A caller that already has an answer coming is not preferred, so a small command goes
+ * before the script. Its answer tells nothing that the script's answer does not. If Redis ever writes in another order,
+ * only the timing changes.
+ */
+int redis_script_waking(struct redis *r, struct command *c, struct redisReply **reply)
+{
+    struct redisReply *first = NULL;
+    struct command before = COMMAND_EMPTY;
+    command_words(&before, (const char *const[]){"GET", r->format_key, NULL});
+    *reply = NULL;
+    int err = redis_append(r, &before);
+    command_clear(&before);
+    if (err == MUSTER_OK)
+        err = redis_send(r, c);
+    if (err == MUSTER_OK)
+        err = redis_read(r, &first);
+    redis_reply_free(first);
+    if (r->unread > 0)
+        err = redis_read(r, reply);
+    return finish_script(r, c, err, reply);
+}
