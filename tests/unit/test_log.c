@@ -160,7 +160,7 @@ static void a_long_traced_line_is_cut(void **state)
 
 static void say_which_traces_are_on(void)
 {
-    dprintf(STDERR_FILENO, "%d%d%d", trace_on(TRACE_STATE), trace_on(TRACE_SCRIPT), trace_on(TRACE_WAKE));
+    dprintf(STDERR_FILENO, "%d%d%d", trace_is_on(TRACE_STATE), trace_is_on(TRACE_SCRIPT), trace_is_on(TRACE_WAKE));
 }
 
 static void the_environment_names_the_classes_to_trace(void **state)

@@ -45,15 +45,15 @@ static void the_first_that_does_not_come_before_a_text_is_found(void **state)
     struct name_list names = {0};
     (void)state;
     name_list_sort(&names);
-    assert_int_equal(name_list_from(&names, (char[]){"a"}, 1), 0);
+    assert_int_equal(name_list_find(&names, (char[]){"a"}, 1), 0);
     for (int i = 0; i < 1000; i += 2)
         assert_ok(name_list_add(&names, text, (size_t)snprintf(text, sizeof text, "%03d", i)));
     name_list_sort(&names);
     for (int i = 0; i < 1000; i++) {
         snprintf(text, sizeof text, "%03d", i);
-        assert_int_equal(name_list_from(&names, text, 3), (i + 1) / 2);
+        assert_int_equal(name_list_find(&names, text, 3), (i + 1) / 2);
     }
-    assert_int_equal(name_list_from(&names, (char[]){"5"}, 1), 250);
+    assert_int_equal(name_list_find(&names, (char[]){"5"}, 1), 250);
     name_list_clear(&names);
 }
 

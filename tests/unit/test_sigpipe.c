@@ -83,7 +83,7 @@ static void a_failed_write_raises_nothing_and_leaves_nothing(void **state)
         sigpipe_hold(&hold);
         write_to_a_closed_pipe();
         errno = EPIPE;
-        sigpipe_release(&hold, 1);
+        sigpipe_release(&hold, true);
         assert_int_equal(errno, EPIPE);
         assert_false(is_pending());
         sigset_t set = mask();
@@ -97,7 +97,7 @@ static void a_write_that_went_well_changes_nothing(void **state)
     struct sigpipe hold;
     (void)state;
     sigpipe_hold(&hold);
-    sigpipe_release(&hold, 0);
+    sigpipe_release(&hold, false);
     assert_false(is_pending());
     write_to_a_closed_pipe();
     assert_int_equal(caught, 1);
@@ -111,7 +111,7 @@ static void one_that_was_pending_before_stays(void **state)
     raise(SIGPIPE);
     sigpipe_hold(&hold);
     write_to_a_closed_pipe();
-    sigpipe_release(&hold, 1);
+    sigpipe_release(&hold, true);
     assert_true(is_pending());
     assert_int_equal(caught, 0);
     set_blocked(SIG_UNBLOCK);
@@ -125,7 +125,7 @@ static void a_thread_that_blocks_it_goes_on_blocking_it(void **state)
     set_blocked(SIG_BLOCK);
     sigpipe_hold(&hold);
     write_to_a_closed_pipe();
-    sigpipe_release(&hold, 1);
+    sigpipe_release(&hold, true);
     sigset_t set = mask();
     assert_true(sigismember(&set, SIGPIPE));
     assert_false(is_pending());
@@ -144,7 +144,7 @@ static void other_signals_are_left_alone(void **state)
     before = mask();
     sigpipe_hold(&hold);
     held = mask();
-    sigpipe_release(&hold, 1);
+    sigpipe_release(&hold, true);
     after = mask();
     for (int signal = 1; signal < SIGRTMIN; signal++) {
         assert_int_equal(sigismember(&held, signal), signal == SIGPIPE || sigismember(&before, signal));
@@ -161,7 +161,7 @@ static void a_program_that_ignores_it_is_not_held_up(void **state)
     signal(SIGPIPE, SIG_IGN);
     sigpipe_hold(&hold);
     write_to_a_closed_pipe();
-    sigpipe_release(&hold, 1);
+    sigpipe_release(&hold, true);
     assert_false(is_pending());
 }
 

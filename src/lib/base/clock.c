@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The local clock; clock.h says which and why.
+ * The local clock. clock.h says which, and why.
  */
 #include "base/clock.h"
 

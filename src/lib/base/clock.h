@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The local clock: milliseconds that rise also while the machine sleeps (CLOCK_BOOTTIME). A ttl runs out during a
- * suspend too, and the fence must know. What two hosts compare is Redis' clock, which the scripts read, and looks (probe.c).
+ * The local clock: milliseconds that also rise while the machine sleeps (CLOCK_BOOTTIME), because a worker's ttl runs
+ * out during a suspend too, and the worker must notice. Times that two hosts compare are of Redis' clock.
  */
 #ifndef CLOCK_H
 #define CLOCK_H

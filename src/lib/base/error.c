@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names and texts of the errors, made from the one list in error.h; and the version.
+ * Names and texts of the errors, made from the one list in the public error.h; and the version.
  */
 #include <muster/error.h>
 #include <muster/version.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Failpoints, in builds for tests only; failpoint.h says what they are. A worker passes them in its loop's thread
- * alone.
+ * Failpoints, in builds for tests only; failpoint.h says what they are. A worker passes them only in the thread of its
+ * loop.
  */
 #include "base/failpoint.h"
 
@@ -13,7 +13,7 @@ typedef int failpoint_not_empty; /* ISO C wants something in a file */
 #include <stdlib.h>
 #include <string.h>
 
-int failpoint_is_set(const char *script, const char *where)
+bool failpoint_is_set(const char *script, const char *where)
 {
     char wanted[64];
     const char *set = getenv("MUSTER_FAILPOINT");

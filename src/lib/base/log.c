@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The log sink, the library's only global, and the classes of MUSTER_TRACE.
+ * The log's sink, which is the library's only global, and the classes of MUSTER_TRACE.
  */
 #include "base/log.h"
 
@@ -19,7 +19,7 @@ static void default_sink(enum muster_log_level level, const char *line, void *ar
 static muster_log_fn *sink = default_sink;
 static void *sink_arg;
 
-/* A bit per class. Read from the environment once; threads that race for it read the same. */
+/* One bit per class. The environment is read once; threads that race for it read the same. */
 static atomic_int traces = TRACES_UNREAD;
 
 static const char *const trace_names[TRACE_COUNT] = {
@@ -75,14 +75,14 @@ void log_line(enum muster_log_level level, const char *format, ...)
     sink(level, line, sink_arg);
 }
 
-int trace_on(enum trace_class class)
+bool trace_is_on(enum trace_class class)
 {
     return trace_bits() >> class & 1;
 }
 
 void trace_line(enum trace_class class, const char *format, ...)
 {
-    if (!trace_on(class))
+    if (!trace_is_on(class))
         return;
     char line[LINE_MAX_LEN];
     struct timespec now;

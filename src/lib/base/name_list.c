@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists of names: an array that is filled, then sorted once.
+ * Lists of names: an array that is filled first and sorted once.
  */
 #include "base/name_list.h"
 
@@ -48,7 +48,7 @@ void name_list_sort(struct name_list *names)
     names->n = kept;
 }
 
-size_t name_list_from(const struct name_list *names, char *text, size_t len)
+size_t name_list_find(const struct name_list *names, char *text, size_t len)
 {
     const struct name wanted = {.text = text, .len = len};
     size_t low = 0, high = names->n;

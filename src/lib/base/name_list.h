@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists of names, for who must know each name once that he meets many times: filled first, then sorted, and only then
- * looked into. What a name's flag means is up to its user.
+ * Lists of names, to have each name once that turns up many times: a list is filled first, then sorted, and only then
+ * searched.
  */
 #ifndef NAME_LIST_H
 #define NAME_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct name {
-    char *text; /* with a NUL behind it, and perhaps some in it */
+    char *text; /* ends with a NUL, which is not counted; it may hold others */
     size_t len;
-    int is_doubtful;
+    bool is_doubtful; /* for the user of the list */
 };
 
-/* All zero: empty. */
+/* All zero: an empty list. */
 struct name_list {
     struct name *at;
-    size_t n, size;
+    size_t n;
+    size_t size; /* how many have room */
 };
 
-/* A copy is added. MUSTER_OK or E_NOMEM. */
+/* Add a copy. MUSTER_OK or E_NOMEM. */
 int name_list_add(struct name_list *names, const char *text, size_t len);
-/* By their bytes; each is there once afterwards. */
+/* Sort by bytes. Afterwards each name is there once. */
 void name_list_sort(struct name_list *names);
-/* In a sorted list the place of the first one that does not come before this text. */
-size_t name_list_from(const struct name_list *names, char *text, size_t len);
+/* The place in a sorted list of the first name that does not come before this text. */
+size_t name_list_find(const struct name_list *names, char *text, size_t len);
 void name_list_clear(struct name_list *names);
 
 #endif

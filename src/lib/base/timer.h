@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Setting a timer of the loop in milliseconds. libevent's clock is coarser than clock.h's: a timer may come a little
- * early.
+ * Sets a timer of the loop, in milliseconds. libevent's clock is coarser than that of clock.h: a timer may come a
+ * little early.
  */
 #ifndef TIMER_H
 #define TIMER_H

@@ -77,9 +77,9 @@ int check_is_at_end(const struct check *k, const char *cursor)
 
 static void names_doubt(struct name_list *names, char *text)
 {
-    size_t i = name_list_from(names, text, strlen(text));
+    size_t i = name_list_find(names, text, strlen(text));
     if (i < names->n && strcmp(names->at[i].text, text) == 0)
-        names->at[i].is_doubtful = 1;
+        names->at[i].is_doubtful = true;
 }
 
 /* The queue of a set, "<worker>:<queue>". */
@@ -111,7 +111,7 @@ static size_t sets_of(const struct check *k, const char *holder, size_t *from)
 {
     char head[MUSTER_WORKER_ID_MAX + 2];
     int len = snprintf(head, sizeof head, "%s:", holder);
-    size_t i = *from = len < (int)sizeof head ? name_list_from(&k->sets, head, (size_t)len) : k->sets.n;
+    size_t i = *from = len < (int)sizeof head ? name_list_find(&k->sets, head, (size_t)len) : k->sets.n;
     while (i < k->sets.n && strncmp(k->sets.at[i].text, head, (size_t)len) == 0)
         i++;
     return i;

@@ -12,7 +12,7 @@
 #define NUMBER_LEN 21
 #define NUMBERS_PER_BLOCK 64
 
-/* Blocks do not move, so that arguments can point into them. */
+/* Blocks do not move: arguments point into them. */
 struct command_numbers {
     struct command_numbers *next;
     size_t n;
@@ -31,12 +31,13 @@ void command_clear(struct command *c)
     *c = (struct command)COMMAND_EMPTY;
 }
 
-static int reserve(struct command *c)
+/* Room for one more argument. False: memory ran out, now or before. */
+static bool make_room(struct command *c)
 {
     if (c->failed)
-        return 0;
+        return false;
     if (c->n < c->cap)
-        return 1;
+        return true;
     size_t cap = c->cap ? c->cap * 2 : 32;
     const char **argv = realloc(c->argv, cap * sizeof *argv);
     c->argv = argv ? argv : c->argv;
@@ -49,7 +50,7 @@ static int reserve(struct command *c)
 
 void command_bytes(struct command *c, const void *data, size_t len)
 {
-    if (!reserve(c))
+    if (!make_room(c))
         return;
     c->argv[c->n] = data ? data : "";
     c->lens[c->n++] = len;

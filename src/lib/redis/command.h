@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One Redis command being built: arguments by pointer and length, never by format string. Bytes are borrowed until the
- * command was sent; numbers are kept by the command. Running out of memory is remembered and reported when it is sent.
+ * One Redis command that is being built: arguments by pointer and length, never by format string. Bytes are borrowed
+ * until the command was sent; the command keeps its numbers. Running out of memory is remembered, and reported when the
+ * command is sent.
  */
 #ifndef COMMAND_H
 #define COMMAND_H
@@ -11,7 +12,7 @@
 
 struct command_numbers;
 
-/* A script's text and its digest. */
+/* A script: its body, which is its text, and the digest of that. */
 struct lua_script {
     const char *name, *sha1;
     const unsigned char *body;
@@ -23,8 +24,8 @@ struct command {
     size_t *lens;
     size_t n, cap;
     struct command_numbers *numbers;
-    const struct lua_script *script; /* NULL: a plain command. Else its first words are EVALSHA and the digest */
-    bool failed;
+    const struct lua_script *script; /* NULL: a plain command. Of a script the first words are EVALSHA and the digest */
+    bool failed;                     /* memory ran out */
 };
 
 #define COMMAND_EMPTY \
@@ -36,7 +37,7 @@ void command_clear(struct command *c);
 void command_bytes(struct command *c, const void *data, size_t len);
 void command_text(struct command *c, const char *text);
 void command_number(struct command *c, int64_t number);
-/* Words up to NULL. */
+/* Words, up to NULL. */
 void command_words(struct command *c, const char *const *words);
 
 #endif

@@ -135,7 +135,7 @@ static int send_call(struct link *l, const struct lua_script *script, enum scrip
     call->fn = fn;
     call->arg = arg;
     call->name = script ? script->name : "";
-    call->sent_us = script && trace_on(TRACE_SCRIPT) ? clock_us() : 0;
+    call->sent_us = script && trace_is_on(TRACE_SCRIPT) ? clock_us() : 0;
     link_begin_waiting(l);
     failpoint_pass(call->name, "before_send");
     if (redisAsyncFormattedCommand(l->context, on_reply, call, call->formatted, call->len) != REDIS_OK) {

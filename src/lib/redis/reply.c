@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads hiredis' replies (its struct only; its functions are called in redis.c and link.c alone), and
- * knows what Redis' errors mean.
+ * Reads hiredis' replies, and knows what Redis' errors mean. It uses hiredis' struct only: the files of the link and of
+ * the blocking connection call its functions.
  */
 #include "redis/reply.h"
 
@@ -55,7 +55,7 @@ const struct redisReply *reply_at(const struct redisReply *r, size_t i)
     return i < reply_len(r) ? r->element[i] : NULL;
 }
 
-int reply_is(const struct redisReply *r, const char *text)
+bool reply_is(const struct redisReply *r, const char *text)
 {
     struct muster_bytes bytes = reply_bytes(r);
     return bytes.data && bytes.len == strlen(text) && memcmp(bytes.data, text, bytes.len) == 0;
@@ -77,11 +77,11 @@ long long reply_number(const struct redisReply *r, long long otherwise)
         return otherwise;
     char *end;
     long long number = strtoll(r->str, &end, 10);
-    int is_number = end > r->str && (*end == '.' || end == r->str + r->len);
+    bool is_number = end > r->str && (*end == '.' || end == r->str + r->len);
     return is_number ? number : otherwise;
 }
 
-/* Redis' error codes that say more than "refused". */
+/* Redis' error codes that say more than that it refused. */
 static const struct {
     const char *code;
     int err;
@@ -101,7 +101,7 @@ int reply_err_of_text(const char *text)
             return codes[i].err;
     if (strstr(text, "max number of clients"))
         return MUSTER_E_BUSY;
-    /* Before 6.0 a wrong password has no code; a script may not do what its user may not. */
+    /* Before 6.0 a wrong password has no code. The others come from a script whose user may not do what it does. */
     static const char *const denials[] = {"invalid password", "can't run this command", "without any password",
                                           "can't publish to the channel", "can't access at least one of the keys"};
     for (size_t i = 0; i < sizeof denials / sizeof *denials; i++)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What Redis answered: a view of hiredis' reply for those who must not know hiredis. All pointers live as long as the
- * reply. Asking a reply for what it is not gives 0, NULL or an empty view, so a malformed answer reads as nothing.
+ * What Redis answered: a view of hiredis' reply for callers that must not know hiredis. All pointers live as long as
+ * the reply. Asking a reply for what it is not gives 0, NULL or an empty view, so a malformed answer reads as nothing.
  */
 #ifndef REPLY_H
 #define REPLY_H
 
 #include <muster/client.h>
+#include <stdbool.h>
 
 struct redisReply;
 
@@ -25,18 +26,18 @@ struct muster_bytes reply_bytes(const struct redisReply *r);
 size_t reply_len(const struct redisReply *r);
 const struct redisReply *reply_at(const struct redisReply *r, size_t i);
 
-/* Of a list {field, value, ...} the value of a field; NULL if it is not there. */
+/* The value of a field in a list {field, value, ...}; NULL if it is not there. */
 const struct redisReply *reply_field(const struct redisReply *flat, const char *name);
 
-/* The text with its NUL, or NULL; a text may hold NULs, then this is its beginning. */
+/* The text with its NUL, or NULL. A text may itself hold NULs: then this is its beginning. */
 const char *reply_text(const struct redisReply *r);
-int reply_is(const struct redisReply *r, const char *text);
-/* A number that came as text or as integer; `otherwise` if it is neither. */
+bool reply_is(const struct redisReply *r, const char *text);
+/* A number that came as a text or as an integer; `otherwise` if it is neither. */
 long long reply_number(const struct redisReply *r, long long otherwise);
 
 /* MUSTER_OK, or what an error reply means; MUSTER_E_CONN without a reply. */
 int reply_err(const struct redisReply *r);
-/* The same, also for a script's own status: an integer below 0, or such a one in first place. */
+/* The same, also for a script's own status: an integer below 0, alone or as the first of a list. */
 int reply_status(const struct redisReply *r);
 
 /* What the beginning of an error text ("OOM command not allowed...") means. */

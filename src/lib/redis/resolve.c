@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names by libevent's resolver: /etc/hosts and /etc/resolv.conf, read when the first name is looked up.
+ * Looks up hosts with libevent's resolver. It reads /etc/hosts and /etc/resolv.conf at the first lookup.
  */
 #include "redis/resolve.h"
 
@@ -20,7 +20,7 @@ struct resolver {
     void *arg;
 };
 
-int resolve_is_address(const char *host)
+bool resolve_is_address(const char *host)
 {
     unsigned char bytes[16];
     return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
@@ -50,8 +50,7 @@ void resolver_free(struct resolver *r)
     if (!r)
         return;
     resolver_cancel(r);
-    /* Cancelled lookups, also earlier ones, leave deferred callbacks behind that still look at it: it goes after them.
-     * */
+    /* Cancelled lookups, also earlier ones, leave deferred callbacks that still read `dns`: it is freed after them. */
     if (r->dns && event_base_once(r->base, -1, EV_TIMEOUT, free_dns, r->dns, &now) != 0)
         evdns_base_free(r->dns, 0);
     free(r);
@@ -112,7 +111,7 @@ void resolver_start(struct resolver *r, const char *host, unsigned attempt)
         return;
     }
     r->attempt = attempt;
-    /* It may answer before it returns; then it returns NULL. */
+    /* If it answers before it returns, it returns NULL. */
     struct evdns_getaddrinfo_request *lookup = evdns_getaddrinfo(r->dns, host, NULL, &hints, on_resolved, r);
     if (lookup)
         r->lookup = lookup;

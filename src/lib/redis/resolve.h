@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a host's name to an address, on the loop: getaddrinfo(), which hiredis would call, blocks it.
+ * From a host's name to an address, on the loop. hiredis would call getaddrinfo(), which blocks the loop.
  */
 #ifndef RESOLVE_H
 #define RESOLVE_H
+
+#include <stdbool.h>
 
 #define ADDRESS_MAX 64
 
 struct event_base;
 struct resolver;
 
-/* The address as text; NULL with the reason in `why`. */
+/* The address as text. On a failure it is NULL, with the reason in `why`. */
 typedef void resolve_fn(const char *address, const char *why, void *arg);
 
-/* Is it an address already? */
-int resolve_is_address(const char *host);
+/* Is the host an address already? */
+bool resolve_is_address(const char *host);
 
 int resolver_new(struct resolver **out, struct event_base *base, resolve_fn *fn, void *arg);
 void resolver_free(struct resolver *r);
 
-/* Look a host up. A host's addresses are answered in turn, one per attempt. The answer may come before this returns. */
+/* Look a host up. Of several addresses each attempt gets the next one. The answer may come before this returns. */
 void resolver_start(struct resolver *r, const char *host, unsigned attempt);
-/* No answer will come. */
+/* After this no answer comes. */
 void resolver_cancel(struct resolver *r);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds SIGPIPE for the time of a write; sigpipe.h says why.
+ * Holds SIGPIPE during a write; sigpipe.h says why.
  */
 #include "redis/sigpipe.h"
 
@@ -20,15 +20,15 @@ void sigpipe_hold(struct sigpipe *s)
 {
     sigset_t set = only_sigpipe();
     pthread_sigmask(SIG_BLOCK, &set, &s->old);
-    /* Only a thread that had it blocked already can have an older one pending, which must stay. */
+    /* Only a thread that had it blocked before can have an older one pending. That one must stay. */
     sigset_t pending;
     s->was_pending = sigismember(&s->old, SIGPIPE) && sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE);
 }
 
-void sigpipe_release(const struct sigpipe *s, int broken)
+void sigpipe_release(const struct sigpipe *s, bool may_be_raised)
 {
     int saved = errno;
-    if (broken && !s->was_pending) {
+    if (may_be_raised && !s->was_pending) {
         sigset_t set = only_sigpipe();
         const struct timespec now = {0, 0};
         while (sigtimedwait(&set, NULL, &now) < 0 && errno == EINTR)

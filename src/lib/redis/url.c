@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * redis://[user][:password]@host:port/db and unix:///path?db=n. Strict: what is not understood is refused, for a typing
- * error must not lead to another server.
+ * redis://[user][:password]@host:port/db and unix:///path?db=n. Strict: what is not understood is refused, because
+ * a typing error must not lead to another server.
  */
 #include "redis/url.h"
 
@@ -24,7 +24,8 @@ static int hex_digit(char c)
 
 static const char out_of_memory[] = "out of memory";
 
-/* A part of the URL with %XX decoded; NULL with the reason in `why`: `wrong` if a % is wrong or stands for NUL. */
+/* A part of the URL with %XX decoded. On a failure it is NULL, and `why` is the reason: `wrong` if a % is wrong or
+ * stands for NUL. */
 static char *decode(const char *text, size_t len, const char *wrong, const char **why)
 {
     char *out = malloc(len + 1);
@@ -50,7 +51,7 @@ static char *decode(const char *text, size_t len, const char *wrong, const char 
     return out;
 }
 
-/* A decimal number of the whole text, from 0 to max; -1 if it is none. */
+/* The decimal number that the whole text is, from 0 to max; -1 if it is none. */
 static long number(const char *text, size_t len, long max)
 {
     long value = 0;
@@ -71,7 +72,7 @@ static const char *parse_login(struct url *url, const char *text, size_t len)
     const char *colon = memchr(text, ':', len);
     size_t user_len = colon ? (size_t)(colon - text) : len;
     if (len == 0)
-        return "the URL has an '@' but nobody before it";
+        return "the URL has an '@' but no user before it";
     const char *why = NULL;
     if (user_len > 0 && !(url->user = decode(text, user_len, "the URL's user has a wrong % escape", &why)))
         return why;
@@ -99,7 +100,7 @@ static const char *parse_address(struct url *url, const char *text, size_t len)
     if (len > 0 && *text == '[') {
         const char *end = memchr(text, ']', len);
         if (!end)
-            return "the URL's IPv6 address lacks its ']'";
+            return "the URL's IPv6 address has no ']'";
         host = text + 1;
         host_len = (size_t)(end - host);
         rest = end + 1;
@@ -111,21 +112,21 @@ static const char *parse_address(struct url *url, const char *text, size_t len)
     }
     size_t rest_len = len - (size_t)(rest - text);
     if (host_len == 0)
-        return len > 1 && text[1] == ':' ? "an IPv6 address in a URL stands in [brackets]" : "the URL has no host";
+        return len > 1 && text[1] == ':' ? "an IPv6 address in a URL must stand in [brackets]" : "the URL has no host";
     if (host_len > HOST_MAX)
         return "the URL's host is too long";
     for (size_t i = 0; i < host_len; i++)
         if ((unsigned char)host[i] <= ' ' || host[i] == 0x7f || strchr("%[]", host[i]))
-            return "the URL's host holds a character that no host has";
+            return "the URL's host has a character that no host can have";
     if (host != text && !memchr(host, ':', host_len))
-        return "in a URL only an IPv6 address stands in [brackets]";
+        return "in a URL only an IPv6 address may stand in [brackets]";
     if (rest_len > 0 && memchr(rest + 1, ':', rest_len - 1))
-        return "an IPv6 address in a URL stands in [brackets]";
+        return "an IPv6 address in a URL must stand in [brackets]";
     url->host = strndup(host, host_len);
     url->port = PORT_DEFAULT;
     if (rest_len == 0)
         return NULL;
-    return *rest == ':' ? parse_port(url, rest + 1, rest_len - 1) : "the URL has something behind the address";
+    return *rest == ':' ? parse_port(url, rest + 1, rest_len - 1) : "the URL has something after the address";
 }
 
 static const char *parse_db(struct url *url, const char *text, size_t len)
@@ -148,7 +149,7 @@ static const char *parse_redis(struct url *url, const char *text)
         why = parse_address(url, address, (size_t)(rest - address));
     if (why || *rest == '\0' || strcmp(rest, "/") == 0)
         return why;
-    return *rest == '/' ? parse_db(url, rest + 1, strlen(rest + 1)) : "the URL has something behind the address";
+    return *rest == '/' ? parse_db(url, rest + 1, strlen(rest + 1)) : "the URL has something after the address";
 }
 
 static const char *parse_unix(struct url *url, const char *text)
@@ -170,7 +171,7 @@ static const char *parse_unix(struct url *url, const char *text)
     if (*text == '\0')
         return NULL;
     return strncmp(text, "?db=", 4) == 0 ? parse_db(url, text + 4, strlen(text + 4))
-                                         : "a unix URL may end in ?db=N only";
+                                         : "after its path a unix URL may have ?db=N only";
 }
 
 int url_parse(struct url *out, const char *text, const char **why)
@@ -184,7 +185,7 @@ int url_parse(struct url *out, const char *text, const char **why)
     else if (strncmp(text, "rediss://", 9) == 0)
         *why = "rediss:// needs TLS, which muster does not have: use a TLS tunnel and redis://";
     else
-        *why = "a URL begins with redis:// or unix://";
+        *why = "a URL must begin with redis:// or unix://";
     if (!*why && !out->host && !out->path)
         *why = out_of_memory;
     if (!*why)

@@ -9,18 +9,18 @@
 
 #define URL_DEFAULT "redis://127.0.0.1:6379"
 
-/* Either `path` (a Unix socket) or `host` is set. All strings are the url's; `user` and `password` may be NULL. */
+/* Either `path` (a Unix socket) or `host` is set. The url owns all strings; `user` and `password` may be NULL. */
 struct url {
     char *host, *path, *user, *password;
     int port, db;
 };
 
-/* Parse; NULL text means the default. On an error `*why` is a static string; `out` is empty then. */
+/* Parse. A NULL text means the default. On an error `out` is empty, and `*why` is a static string. */
 int url_parse(struct url *out, const char *text, const char **why);
 int url_copy(struct url *out, const struct url *from);
 void url_clear(struct url *url);
 
-/* "127.0.0.1:6379" or the socket's path: for people, without password. */
+/* "127.0.0.1:6379" or the socket's path: for people, without the password. */
 void url_describe(const struct url *url, char *out, size_t size);
 
 #endif
