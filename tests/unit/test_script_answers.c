@@ -3,11 +3,12 @@
  * Reading the scripts' answers: what the contracts promise, and what they do not. A malformed answer is E_REDIS, a
  * script's own status is itself, and neither is read beyond its end.
  */
-#include "protocol/scripts.h"
-
 #include <string.h>
 
 #include "made_reply.h"
+#include "protocol/script_job.h"
+#include "protocol/script_task.h"
+#include "protocol/script_worker.h"
 
 #define TOKEN_TEXT "0000000000v"
 #define TOKEN_NUMBER 31
@@ -230,7 +231,7 @@ static void cancelled_jobs_are_counted(void **state)
 static void a_queues_deletion_may_go_on(void **state)
 {
     uint64_t waiting, running;
-    int is_more;
+    bool is_more;
     (void)state;
     assert_ok(script_cancelled(LIST(INTEGER(0), INTEGER(1000), INTEGER(0), INTEGER(1)), &waiting, &running, &is_more));
     assert_int_equal(waiting, 1000);

@@ -4,12 +4,14 @@
  * stands in the place that the contract gives it, and there are as many as it declares. What comes back is for
  * test_script_answers.c.
  */
-#include "protocol/scripts.h"
-
 #include <muster/version.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "protocol/script_job.h"
+#include "protocol/script_queue.h"
+#include "protocol/script_task.h"
+#include "protocol/script_worker.h"
 #include "testing.h"
 
 #define EVALSHA_LEN 4 /* EVALSHA, digest, number of keys, key */
@@ -19,7 +21,7 @@
 #define CALLER "worker", "w-1", "epoch", EPOCH, "connection number", "7"
 
 static struct script_root root;
-static const struct script_caller who = {.worker = "w-1", .epoch = EPOCH, .conn = 7, .hands = 5};
+static const struct script_caller caller = {.worker = "w-1", .epoch = EPOCH, .conn = 7, .hands = 5};
 static const struct script_queue queues[] = {{"a", 0}, {"b:c", 2}};
 
 static int make_root(void **state)
@@ -128,7 +130,7 @@ static void serve_names_one_queue(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_serve(&c, &root, &who, &queues[1]);
+    script_serve(&c, &root, &caller, &queues[1]);
     assert_script(&c, SCRIPT_SERVE, NULL, CALLER, "queue", "b:c", "the worker's limit of hands", "2");
 }
 
@@ -136,11 +138,12 @@ static void turn_gives_the_queues_and_then_the_ends(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_turn(&c, &root, &who, 3, 0, queues, N_OF(queues));
+    script_turn(&c, &root, &caller,
+                &(struct script_turn){.want = 3, .how = ENDS_TOGETHER, .queues = queues, .n_queues = N_OF(queues)});
     assert_script(&c, SCRIPT_TURN, "|a|0|b:c|2", CALLER, "hands", "5", "how many to take", "3",
                   "\"1\": end them one by one", "0", "how many queues", "2");
 
-    script_turn(&c, &root, &who, 0, 1, NULL, 0);
+    script_turn(&c, &root, &caller, &(struct script_turn){.want = 0, .how = ENDS_ONE_BY_ONE});
     script_end_group(&c, "finish", "a", 2);
     command_text(&c, "t1");
     command_text(&c, "t2");
@@ -194,7 +197,7 @@ static void heartbeat_gives_the_queues_after_its_places(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_heartbeat(&c, &root, &who, 20, 3, queues, N_OF(queues));
+    script_heartbeat(&c, &root, &caller, 20, 3, queues, N_OF(queues));
     assert_script(&c, SCRIPT_HEARTBEAT, "|a|0|b:c|2", CALLER, "hands", "5", "the place in the registry", "20",
                   "place of the queue name", "3");
 }
@@ -203,9 +206,9 @@ static void readback_and_stop_say_who_calls(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_readback(&c, &root, &who);
+    script_readback(&c, &root, &caller);
     assert_script(&c, SCRIPT_READBACK, NULL, CALLER);
-    script_stop(&c, &root, &who);
+    script_stop(&c, &root, &caller);
     assert_script(&c, SCRIPT_STOP, NULL, CALLER);
 }
 
@@ -213,9 +216,9 @@ static void sweep_names_the_dead(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_sweep(&c, &root, "w-2", 0);
+    script_sweep(&c, &root, "w-2", SWEEP_IF_DEAD);
     assert_script(&c, SCRIPT_SWEEP, NULL, "the worker", "w-2", "\"1\": forced", "0");
-    script_sweep(&c, &root, "w-2", 1);
+    script_sweep(&c, &root, "w-2", SWEEP_FORCED);
     assert_script(&c, SCRIPT_SWEEP, NULL, "the worker", "w-2", "\"1\": forced", "1");
 }
 
@@ -223,7 +226,7 @@ static void leave_names_one_queue(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_leave(&c, &root, &who, "b:c");
+    script_leave(&c, &root, &caller, "b:c");
     assert_script(&c, SCRIPT_LEAVE, NULL, CALLER, "hands", "5", "queue", "b:c");
 }
 
@@ -287,7 +290,7 @@ static void change_and_cancel_name_jobs(void **state)
     script_change_field(&c, "tag", (struct muster_bytes){"red", 3});
     script_change_field(&c, "not_after_all", (struct muster_bytes){"", 0});
     assert_script(&c, SCRIPT_CHANGE, "|tag|red|not_after_all|", "id", "id-1");
-    script_cancel_jobs(&c, &root, (const char *const[]){"id-1", "id-2"}, 2, 1);
+    script_cancel_jobs(&c, &root, (const char *const[]){"id-1", "id-2"}, 2, CANCEL_AND_DEPENDENTS);
     assert_script(&c, SCRIPT_CANCEL_JOBS, "|id-1|id-2", "\"1\": and all that wait", "1");
     script_fetch(&c, &root, "w-1", "t1", "b:c");
     assert_script(&c, SCRIPT_FETCH, NULL, "worker", "w-1", "token", "t1", "queue", "b:c");

@@ -82,6 +82,12 @@ static void names_doubt(struct name_list *names, char *text)
         names->at[i].is_doubtful = true;
 }
 
+/* With repair they are put right; without it those of a doubtful name are left out. */
+static enum script_counters counters_of(const struct check *k, const struct name *name)
+{
+    return k->repair == CHECK_AND_REPAIR || !name->is_doubtful ? CHECK_COUNTERS : SKIP_COUNTERS;
+}
+
 /* The queue of a set, "<worker>:<queue>". */
 static char *queue_of(const struct name *set)
 {
@@ -125,7 +131,7 @@ static int check_workers(struct check *k)
         struct command command = COMMAND_EMPTY;
         struct script_checked checked;
         size_t set;
-        script_check_worker(&command, &k->client->root, k->repair, worker->text, k->repair || !worker->is_doubtful);
+        script_check_worker(&command, &k->client->root, k->repair, worker->text, counters_of(k, worker));
         err = check_look(k, &command, &checked);
         if (err != MUSTER_OK || checked.token > 0)
             continue;
@@ -275,18 +281,28 @@ static int check_token(struct check *k)
     return check_look(k, &command, &checked);
 }
 
-/* check_idle and check_leases, which go on from page to page. */
-static int check_pages(struct check *k, enum script_id id, const char *queue)
+static int check_leases(struct check *k, const char *queue)
 {
     struct script_checked checked = {.next = 0};
-    int err = MUSTER_OK, found = 0;
+    int err = MUSTER_OK;
+    bool had_finds = false;
     while (err == MUSTER_OK && checked.next >= 0 && !k->stop) {
         struct command command = COMMAND_EMPTY;
-        script_check_page(&command, id, &k->client->root, k->repair, queue, checked.next);
-        if (id == SCRIPT_CHECK_LEASES)
-            command_text(&command, found ? "1" : "0");
+        script_check_leases(&command, &k->client->root, k->repair, queue, checked.next, had_finds);
         err = check_look(k, &command, &checked);
-        found |= err == MUSTER_OK && checked.n_finds > 0;
+        had_finds |= err == MUSTER_OK && checked.n_finds > 0;
+    }
+    return err;
+}
+
+static int check_idle(struct check *k, const char *queue)
+{
+    struct script_checked checked = {.next = 0};
+    int err = MUSTER_OK;
+    while (err == MUSTER_OK && checked.next >= 0 && !k->stop) {
+        struct command command = COMMAND_EMPTY;
+        script_check_idle(&command, &k->client->root, k->repair, queue, checked.next);
+        err = check_look(k, &command, &checked);
     }
     return err;
 }
@@ -298,12 +314,12 @@ static int check_queues(struct check *k)
         const struct name *queue = &k->queues.at[i];
         struct command command = COMMAND_EMPTY;
         struct script_checked checked;
-        err = check_pages(k, SCRIPT_CHECK_LEASES, queue->text);
+        err = check_leases(k, queue->text);
         if (err == MUSTER_OK && !k->stop)
-            err = check_pages(k, SCRIPT_CHECK_IDLE, queue->text);
+            err = check_idle(k, queue->text);
         if (err != MUSTER_OK || k->stop)
             break;
-        script_check_queue(&command, &k->client->root, k->repair, queue->text, k->repair || !queue->is_doubtful);
+        script_check_queue(&command, &k->client->root, k->repair, queue->text, counters_of(k, queue));
         err = check_look(k, &command, &checked);
     }
     return err;
@@ -317,7 +333,7 @@ static int (*const steps[])(struct check *k) = {check_keys,  check_members, chec
 
 int muster_client_check(struct muster_client *c, int repair, muster_damage_fn *fn, void *arg)
 {
-    struct check k = {.client = c, .repair = repair != 0, .fn = fn, .arg = arg};
+    struct check k = {.client = c, .repair = repair ? CHECK_AND_REPAIR : CHECK_ONLY, .fn = fn, .arg = arg};
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < sizeof steps / sizeof *steps && !k.stop; i++)
         err = steps[i](&k);

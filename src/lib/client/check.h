@@ -7,6 +7,7 @@
 
 #include "base/name_list.h"
 #include "client/client.h"
+#include "protocol/script_check.h"
 
 /* How many keys, tokens or jobs go in one script. */
 #define CHECK_PAGE 100
@@ -15,7 +16,8 @@
 
 struct check {
     struct muster_client *client;
-    int repair, stop;
+    enum script_repair repair;
+    bool stop;
     muster_damage_fn *fn;
     void *arg;
     /* Keys by what follows the root; sets as "<worker>:<queue>"; those with marks or notes; jobs, or what may be left of

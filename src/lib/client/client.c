@@ -3,6 +3,8 @@
  * The blocking client's handle, and enqueueing. What only looks is in inspect.c.
  */
 #include "client/client.h"
+#include "protocol/script_task.h"
+#include "protocol/script_worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -378,12 +380,12 @@ int muster_task_enqueue_many(struct muster_client *c, const char *queue, const s
 
 /* ---- workers ---- */
 
-static int sweep(struct muster_client *c, const char *worker, int forced, uint64_t *given_back)
+static int sweep(struct muster_client *c, const char *worker, enum script_sweep whether, uint64_t *given_back)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
     const char *damaged;
-    script_sweep(&command, &c->root, worker, forced);
+    script_sweep(&command, &c->root, worker, whether);
     int err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
         err = script_given_back(reply, given_back, &damaged);
@@ -395,7 +397,7 @@ int muster_worker_fail(struct muster_client *c, const char *worker, uint64_t *gi
 {
     uint64_t n = 0;
     const char *why = muster_worker_id_check(worker);
-    int err = why ? client_refuse(c, why) : sweep(c, worker, 1, &n);
+    int err = why ? client_refuse(c, why) : sweep(c, worker, SWEEP_FORCED, &n);
     if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis, "no worker '%s' is registered", worker);
     if (given_back)
@@ -434,7 +436,7 @@ static int sweep_workers(struct muster_client *c, const struct redisReply *past,
     for (size_t i = 0; err == MUSTER_OK && i < reply_len(past); i++) {
         const char *worker = reply_text(reply_at(past, i));
         uint64_t n;
-        err = sweep(c, worker, 0, &n);
+        err = sweep(c, worker, SWEEP_IF_DEAD, &n);
         s->swept += err == MUSTER_OK;
         if (err == MUSTER_E_REDIS)
             pass_over(c, s, "worker", worker);

@@ -5,7 +5,7 @@
 #ifndef CLIENT_H
 #define CLIENT_H
 
-#include "protocol/scripts.h"
+#include "protocol/script.h"
 #include "redis/redis.h"
 
 struct muster_client {

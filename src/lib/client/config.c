@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/client.h"
+#include "protocol/script_queue.h"
 
 struct setting {
     const char *name, *what;

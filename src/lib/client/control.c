@@ -5,6 +5,8 @@
  */
 #include "client/client.h"
 #include "protocol/names.h"
+#include "protocol/script_queue.h"
+#include "protocol/script_task.h"
 
 static int cancel(struct muster_client *c, const char *queue, const char *holder, struct muster_bytes what,
                   uint64_t counts[2])
@@ -90,7 +92,8 @@ int muster_queue_resume(struct muster_client *c, const char *queue)
 int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *waiting, uint64_t *running)
 {
     uint64_t sums[2] = {0};
-    int is_more = 1, err = client_check_queue(c, queue);
+    bool is_more = true;
+    int err = client_check_queue(c, queue);
     while (err == MUSTER_OK && is_more) {
         struct redisReply *reply;
         uint64_t counts[2] = {0};

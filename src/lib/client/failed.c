@@ -15,6 +15,7 @@
 #include "client/client.h"
 #include "protocol/frame.h"
 #include "protocol/names.h"
+#include "protocol/script_task.h"
 
 /* Tasks can be large: few of them at once. */
 #define PAGE 16

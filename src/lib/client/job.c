@@ -9,6 +9,7 @@
 
 #include "client/client.h"
 #include "client/job_valid.h"
+#include "protocol/script_job.h"
 
 /* Room for the number of the job that is made. */
 #define RECURRING_ID_MAX (MUSTER_JOB_ID_MAX - 20)

@@ -8,6 +8,7 @@
 #include "client/client.h"
 #include "client/job_valid.h"
 #include "protocol/names.h"
+#include "protocol/script_job.h"
 
 /* ---- change ---- */
 
@@ -140,7 +141,7 @@ int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n,
         err = job_valid_id(c, ids[i]);
     if (err != MUSTER_OK || n == 0)
         return err;
-    script_cancel_jobs(&command, &c->root, ids, n, dependents);
+    script_cancel_jobs(&command, &c->root, ids, n, dependents ? CANCEL_AND_DEPENDENTS : CANCEL_THESE);
     err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
         err = script_jobs_cancelled(reply, &count);

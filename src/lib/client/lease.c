@@ -14,6 +14,7 @@
 #include "client/job_valid.h"
 #include "protocol/job_record.h"
 #include "protocol/names.h"
+#include "protocol/script_task.h"
 
 /* The script forgets a listener after ten seconds. */
 #define RENEW_MS 5000

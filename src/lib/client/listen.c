@@ -12,6 +12,7 @@
 #include "client/client.h"
 #include "protocol/frame.h"
 #include "protocol/names.h"
+#include "protocol/script_queue.h"
 
 /* The scripts forget a listener after ten seconds. */
 #define RENEW_MS 3000

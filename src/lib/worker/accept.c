@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "protocol/script_job.h"
 #include "worker/worker.h"
 
 /* Something that was not known, in state FETCHING unless it goes back at once; NULL: it is not taken up. */

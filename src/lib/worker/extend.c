@@ -4,6 +4,7 @@
  * own. Nobody waits for the answer: a refusal is told once, and the next note says more than the last one.
  */
 #include "base/log.h"
+#include "protocol/script_task.h"
 #include "worker/worker.h"
 
 static void apply_answer(struct muster_worker *w, enum request request, const struct redisReply *reply)

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/timer.h"
+#include "protocol/script_worker.h"
 #include "worker/worker.h"
 
 /* After a refusal (loading, busy, full) the next attempt waits this long, or an interval if that is shorter. */

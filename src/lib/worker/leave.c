@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "protocol/script_worker.h"
 #include "worker/worker.h"
 
 int muster_worker_leave(struct muster_worker *w, const char *queue)

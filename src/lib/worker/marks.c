@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "protocol/script_worker.h"
 #include "worker/worker.h"
 
 /* The program may end the process while it is told: it is not touched afterwards. */

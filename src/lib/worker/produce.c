@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/script_task.h"
 #include "worker/worker.h"
 
 struct posting {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "protocol/script_worker.h"
 #include "worker/worker.h"
 
 struct found {

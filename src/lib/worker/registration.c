@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "protocol/script_worker.h"
 #include "worker/worker.h"
 
 bool registration_is_there(const struct muster_worker *w)

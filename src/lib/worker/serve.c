@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "protocol/script_worker.h"
 #include "worker/worker.h"
 
 struct served *serve_find(struct muster_worker *w, const char *queue, size_t len)

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "protocol/scripts.h"
+#include "protocol/script.h"
 #include "worker/executor.h"
 
 struct executor_command;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "protocol/script_worker.h"
 #include "worker/worker.h"
 
 struct sweep {
@@ -49,7 +50,7 @@ static void sweep(struct muster_worker *w, const char *victim)
         return;
     s->worker = w;
     snprintf(s->victim, sizeof s->victim, "%s", victim);
-    script_sweep(&c, &w->root, s->victim, 0);
+    script_sweep(&c, &w->root, s->victim, SWEEP_IF_DEAD);
     if (link_script(w->connection.data, &c, on_swept, s) != MUSTER_OK)
         free(s);
     command_clear(&c);

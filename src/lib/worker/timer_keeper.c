@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/timer.h"
+#include "protocol/script_worker.h"
 #include "worker/worker.h"
 
 #define NOTHING_DUE (-1)

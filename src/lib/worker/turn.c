@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "base/timer.h"
 #include "protocol/names.h"
+#include "protocol/script_task.h"
 #include "worker/worker.h"
 
 #define TURN_MAX 200
@@ -258,7 +259,8 @@ static int send_turn(struct muster_worker *w, struct turn *t, enum script_ends h
     memcpy(t->epoch, w->caller.epoch, sizeof t->epoch);
     t->worker = w;
     w->caller.hands = worker_capacity(w);
-    script_turn(&c, &w->root, &w->caller, t->want, how, queues, t->n_served);
+    script_turn(&c, &w->root, &w->caller,
+                &(struct script_turn){.want = t->want, .how = how, .queues = queues, .n_queues = t->n_served});
     say_ends(t, &c);
     int err = link_script(w->connection.data, &c, on_turned, t);
     command_clear(&c);

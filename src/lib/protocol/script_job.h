@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scripts that carry jobs.
+ */
+#ifndef SCRIPT_JOB_H
+#define SCRIPT_JOB_H
+
+#include <stdbool.h>
+
+#include "protocol/script.h"
+
+/* A field of a job's record, and what to put into it. */
+struct script_field {
+    const char *name;
+    struct muster_bytes value;
+};
+struct script_put {
+    const char *queue;
+    const char *id;
+    bool replace;
+    const char *const *tags;
+    size_t n_tags;
+    const char *const *after;
+    size_t n_after;
+    const struct script_field *fields;
+    size_t n_fields;
+};
+void script_put(struct command *c, const struct script_root *root, const struct script_put *put);
+
+/* The changes follow: add them with script_change_field(). */
+void script_change(struct command *c, const struct script_root *root, const char *id);
+void script_change_field(struct command *c, const char *what, struct muster_bytes value);
+
+enum script_cancel_scope { CANCEL_THESE, CANCEL_AND_DEPENDENTS };
+void script_cancel_jobs(struct command *c, const struct script_root *root, const char *const *ids, size_t n,
+                        enum script_cancel_scope scope);
+int script_jobs_cancelled(const struct redisReply *r, uint64_t *n);
+
+/* The job that a worker was given by its token. */
+void script_fetch(struct command *c, const struct script_root *root, const char *worker, const char *token,
+                  const char *queue);
+int script_fetched(const struct redisReply *r, const char **id, const struct redisReply **record);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scripts that concern a queue.
+ */
+#ifndef SCRIPT_QUEUE_H
+#define SCRIPT_QUEUE_H
+
+#include "protocol/script.h"
+
+/* The scripts whose only argument is a queue: pause, resume, delete (script_cancelled() reads its answer), and listen
+ * (the queue "": listen to jobs). */
+void script_queue_call(struct command *c, enum script_id id, const struct script_root *root, const char *queue);
+
+/* Set a setting. `queue` NULL: of the namespace. `value` NULL: unset it. */
+void script_config(struct command *c, const struct script_root *root, const char *queue, const char *name,
+                   const int64_t *value);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scripts that carry tasks. The header of each .lua file is the contract of its functions here.
+ */
+#include "protocol/script_task.h"
+
+#include "protocol/script_private.h"
+
+void script_enqueue(struct command *c, const struct script_root *root, const struct script_enqueue *e)
+{
+    script_begin(c, SCRIPT_ENQUEUE, root);
+    command_text(c, e->queue);
+    script_add_flag(c, e->front);
+    command_text(c, e->request_id ? e->request_id : "");
+    command_number(c, (int64_t)e->chunk);
+    command_number(c, (int64_t)e->of);
+    for (size_t i = 0; i < e->n; i++)
+        command_bytes(c, e->tasks[i].data, e->tasks[i].len);
+}
+
+/* ---- turn ---- */
+
+void script_turn(struct command *c, const struct script_root *root, const struct script_caller *caller,
+                 const struct script_turn *turn)
+{
+    script_begin_as(c, SCRIPT_TURN, root, caller);
+    command_number(c, caller->hands);
+    command_number(c, turn->want);
+    script_add_flag(c, turn->how == ENDS_ONE_BY_ONE);
+    command_number(c, (int64_t)turn->n_queues);
+    script_add_queues(c, turn->queues, turn->n_queues);
+}
+
+#define TURN_HEAD 3
+#define TURN_TAKE 3
+
+int script_turned(const struct redisReply *r, struct script_turned *out)
+{
+    int err = reply_status(r);
+    if (err != MUSTER_OK)
+        return err;
+    if (reply_len(r) < TURN_HEAD || (reply_len(r) - TURN_HEAD) % TURN_TAKE != 0)
+        return MUSTER_E_REDIS;
+    const struct redisReply *ends = reply_at(r, 1);
+    if (reply_kind(ends) != REPLY_LIST && (reply_kind(ends) != REPLY_INTEGER || reply_integer(ends) != 0))
+        return MUSTER_E_REDIS;
+    out->ends = reply_kind(ends) == REPLY_LIST ? ends : NULL;
+    out->damaged = script_read_name(reply_at(r, 2));
+    out->n_takes = (reply_len(r) - TURN_HEAD) / TURN_TAKE;
+    return MUSTER_OK;
+}
+
+int script_turned_take(const struct redisReply *r, size_t i, struct script_take *out)
+{
+    size_t at = TURN_HEAD + i * TURN_TAKE;
+    long long place = reply_integer(reply_at(r, at));
+    const struct redisReply *what = reply_at(r, at + 2);
+    if (place == 0 || reply_kind(what) != REPLY_LIST)
+        return MUSTER_E_REDIS;
+    out->place = (size_t)(place > 0 ? place : -place) - 1;
+    out->tasks = place > 0 ? what : NULL;
+    out->job = place < 0 ? reply_text(reply_at(what, 0)) : NULL;
+    out->record = place < 0 ? reply_at(what, 1) : NULL;
+    if (place < 0 && !out->job)
+        return MUSTER_E_REDIS;
+    return script_read_token(reply_at(r, at + 1), &out->first_token);
+}
+
+/* ---- ends ---- */
+
+void script_end_group(struct command *c, const char *kind, const char *queue, size_t n)
+{
+    command_text(c, kind);
+    command_text(c, queue);
+    command_number(c, (int64_t)n);
+}
+
+void script_end_result(struct command *c, const char *queue, const char *token, struct muster_bytes result)
+{
+    command_text(c, "result");
+    command_text(c, queue);
+    command_text(c, token);
+    command_bytes(c, result.data, result.len);
+}
+
+void script_end_done(struct command *c, const char *queue, const char *token)
+{
+    command_text(c, "done");
+    command_text(c, queue);
+    command_text(c, token);
+}
+
+void script_end_next(struct command *c, const char *queue, const char *token, const struct script_next *next)
+{
+    command_text(c, "next");
+    command_text(c, queue);
+    command_text(c, token);
+    script_add_flag(c, next->result != NULL);
+    command_bytes(c, next->result ? next->result->data : "", next->result ? next->result->len : 0);
+    command_text(c, next->queue);
+    command_number(c, next->delay_ms);
+    command_text(c, next->after);
+}
+
+void script_end_retry(struct command *c, const char *queue, const char *token, int64_t delay_ms, const char *group,
+                      const char *message)
+{
+    command_text(c, "retry");
+    command_text(c, queue);
+    command_text(c, token);
+    if (delay_ms >= 0)
+        command_number(c, delay_ms);
+    else
+        command_text(c, "");
+    command_text(c, group ? group : "");
+    command_text(c, message ? message : "");
+}
+
+void script_end_fail(struct command *c, const char *queue, const char *token, const char *group, const char *message)
+{
+    command_text(c, "fail");
+    command_text(c, queue);
+    command_text(c, token);
+    command_text(c, group);
+    command_text(c, message);
+}
+
+void script_end(struct command *c, const struct script_root *root, const char *worker)
+{
+    script_begin(c, SCRIPT_END, root);
+    command_text(c, worker);
+}
+
+/* ---- leases ---- */
+
+void script_take(struct command *c, const struct script_root *root, const struct script_take_lease *take)
+{
+    script_begin(c, SCRIPT_TAKE, root);
+    command_text(c, take->queue);
+    command_number(c, (int64_t)take->n);
+    command_number(c, take->lease_ms);
+    script_add_flag(c, take->waits);
+}
+
+#define LEASED_HEAD 5
+#define LEASED_ONE 3
+
+int script_leased(const struct redisReply *r, struct script_leased *out)
+{
+    int err = reply_status(r);
+    if (err != MUSTER_OK)
+        return err;
+    out->next_due_ms = reply_integer(reply_at(r, 1));
+    out->ends_at_ms = reply_integer(reply_at(r, 2));
+    out->tasks = reply_at(r, 4);
+    out->first_token = 0;
+    out->n_more = reply_len(r) > LEASED_HEAD ? (reply_len(r) - LEASED_HEAD) / LEASED_ONE : 0;
+    return reply_len(out->tasks) > 0 ? script_read_token(reply_at(r, 3), &out->first_token) : MUSTER_OK;
+}
+
+int script_leased_one(const struct redisReply *r, size_t i, struct script_leased_one *out)
+{
+    size_t at = LEASED_HEAD + i * LEASED_ONE;
+    const struct redisReply *what = reply_at(r, at + 2);
+    out->job = reply_is(reply_at(r, at + 1), "") ? NULL : reply_text(reply_at(r, at + 1));
+    out->task = reply_bytes(what);
+    out->record = what;
+    if (reply_kind(what) != (out->job ? REPLY_LIST : REPLY_TEXT))
+        return MUSTER_E_REDIS;
+    return script_read_token(reply_at(r, at), &out->token);
+}
+
+void script_extend(struct command *c, const struct script_root *root, const char *worker, const char *token,
+                   const char *queue, int64_t lease_ms, const char *note, const struct muster_bytes *data)
+{
+    script_begin(c, SCRIPT_EXTEND, root);
+    command_text(c, worker);
+    command_text(c, token);
+    command_text(c, queue);
+    if (lease_ms > 0)
+        command_number(c, lease_ms);
+    else
+        command_text(c, "");
+    script_add_flag(c, note != NULL);
+    command_text(c, note ? note : "");
+    script_add_flag(c, data != NULL);
+    command_bytes(c, data ? data->data : "", data ? data->len : 0);
+}
+
+/* ---- cancel ---- */
+
+void script_cancel(struct command *c, const struct script_root *root, const char *queue, const char *holder,
+                   struct muster_bytes what)
+{
+    script_begin(c, SCRIPT_CANCEL, root);
+    command_text(c, queue);
+    command_text(c, holder ? holder : "");
+    command_bytes(c, what.data, what.len);
+}
+
+int script_cancelled(const struct redisReply *r, uint64_t *waiting, uint64_t *running, bool *is_more)
+{
+    int err = reply_status(r);
+    if (is_more)
+        *is_more = reply_integer(reply_at(r, 3)) == 1;
+    if (err == MUSTER_OK)
+        err = script_read_count(reply_at(r, 1), waiting);
+    return err == MUSTER_OK ? script_read_count(reply_at(r, 2), running) : err;
+}
+
+/* ---- the failed list ---- */
+
+void script_failed(struct command *c, enum script_id id, const struct script_root *root,
+                   const struct script_failed *which)
+{
+    script_begin(c, id, root);
+    command_text(c, which->queue);
+    command_text(c, which->group);
+    command_number(c, (int64_t)which->n);
+    command_number(c, (int64_t)which->from);
+    for (size_t i = 0; i < which->n_entries; i++)
+        command_text(c, which->entries[i]);
+}
+
+int script_failed_done(const struct redisReply *r, uint64_t *n, int64_t *rest)
+{
+    int err = reply_status(r);
+    *rest = reply_integer(reply_at(r, 2));
+    return err == MUSTER_OK ? script_read_count(reply_at(r, 1), n) : err;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scripts that carry tasks.
+ */
+#ifndef SCRIPT_TASK_H
+#define SCRIPT_TASK_H
+
+#include <stdbool.h>
+
+#include "protocol/script.h"
+
+/* ---- enqueue ---- */
+
+struct script_enqueue {
+    const char *queue;
+    bool front;
+    const char *request_id; /* NULL: none */
+    size_t chunk;           /* which chunk of the request this is, */
+    size_t of;              /* and how many tasks the whole request has */
+    const struct muster_bytes *tasks;
+    size_t n;
+};
+void script_enqueue(struct command *c, const struct script_root *root, const struct script_enqueue *e);
+
+/* ---- turn: a worker's ends and takes ---- */
+
+enum script_ends {
+    ENDS_TOGETHER,  /* finishes of a queue in one command: either all of them count, or none can be confirmed */
+    ENDS_ONE_BY_ONE /* each end is sent separately, because some may have been counted already */
+};
+struct script_turn {
+    int want; /* how many to take at most */
+    enum script_ends how;
+    const struct script_queue *queues;
+    size_t n_queues;
+};
+/* The ends follow: add them with script_end_*() before the command is sent. */
+void script_turn(struct command *c, const struct script_root *root, const struct script_caller *caller,
+                 const struct script_turn *turn);
+struct script_turned {
+    const struct redisReply *ends; /* NULL: all counted */
+    const char *damaged;           /* NULL: none */
+    size_t n_takes;                /* runs of tasks, and jobs */
+};
+int script_turned(const struct redisReply *r, struct script_turned *out);
+/* The i-th of n_takes. */
+struct script_take {
+    size_t place; /* of the queue in the call, from 0 */
+    uint64_t first_token;
+    const struct redisReply *tasks;  /* NULL: a job */
+    const char *job;                 /* its id, */
+    const struct redisReply *record; /* and its record, for job_record_read() */
+};
+int script_turned_take(const struct redisReply *r, size_t i, struct script_take *out);
+
+/* ---- ends: any number after a turn, or one after script_end() ---- */
+
+/* n tokens follow. */
+void script_end_group(struct command *c, const char *kind, const char *queue, size_t n);
+void script_end_result(struct command *c, const char *queue, const char *token, struct muster_bytes result);
+void script_end_done(struct command *c, const char *queue, const char *token);
+/* A job goes into a next queue. */
+struct script_next {
+    const struct muster_bytes *result; /* NULL: none */
+    const char *queue;
+    int64_t delay_ms;
+    const char *after; /* ids, each with a line feed after it */
+};
+void script_end_next(struct command *c, const char *queue, const char *token, const struct script_next *next);
+/* `delay_ms` -1: none, or the job's own backoff. `group` and `message` may be NULL. */
+void script_end_retry(struct command *c, const char *queue, const char *token, int64_t delay_ms, const char *group,
+                      const char *message);
+void script_end_fail(struct command *c, const char *queue, const char *token, const char *group, const char *message);
+void script_end(struct command *c, const struct script_root *root, const char *worker);
+
+/* ---- leases ---- */
+
+struct script_take_lease {
+    const char *queue;
+    size_t n;
+    int64_t lease_ms;
+    bool waits; /* the caller listens for work */
+};
+void script_take(struct command *c, const struct script_root *root, const struct script_take_lease *take);
+struct script_leased {
+    int64_t next_due_ms;
+    int64_t ends_at_ms;
+    uint64_t first_token;
+    const struct redisReply *tasks;
+    size_t n_more; /* processes after these, for script_leased_one() */
+};
+int script_leased(const struct redisReply *r, struct script_leased *out);
+struct script_leased_one {
+    uint64_t token;
+    const char *job; /* its id, NULL: a task */
+    struct muster_bytes task;
+    const struct redisReply *record;
+};
+int script_leased_one(const struct redisReply *r, size_t i, struct script_leased_one *out);
+
+/* `lease_ms` 0, `note` NULL, `data` NULL: it stays as it is. */
+void script_extend(struct command *c, const struct script_root *root, const char *worker, const char *token,
+                   const char *queue, int64_t lease_ms, const char *note, const struct muster_bytes *data);
+
+/* ---- cancel ---- */
+
+/* `holder` NULL: all copies of the task `what`. Otherwise `what` is a token: the one process of that holder. */
+void script_cancel(struct command *c, const struct script_root *root, const char *queue, const char *holder,
+                   struct muster_bytes what);
+/* The answer of cancel and of delete. `is_more`, which may be NULL: delete must be called again. */
+int script_cancelled(const struct redisReply *r, uint64_t *waiting, uint64_t *running, bool *is_more);
+
+/* ---- the failed list ---- */
+
+/* What replay and drop are to move: up to n entries of a group ("": of all groups) from a place on, or `n_entries` by
+ * their names. */
+struct script_failed {
+    const char *queue;
+    const char *group;
+    uint64_t n;
+    uint64_t from;
+    const char *const *entries;
+    size_t n_entries;
+};
+void script_failed(struct command *c, enum script_id id, const struct script_root *root,
+                   const struct script_failed *which);
+/* `rest`: of a call by names, how many were missing; of others, from where to go on, -1: nowhere. */
+int script_failed_done(const struct redisReply *r, uint64_t *n, int64_t *rest);
+
+#endif

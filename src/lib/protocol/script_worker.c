@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scripts of a worker's life, and of keeping the timer.
+ */
+#include "protocol/script_worker.h"
+
+#include <muster/version.h>
+
+#include "protocol/script_private.h"
+
+void script_start(struct command *c, const struct script_root *root, const struct script_start *start)
+{
+    script_begin(c, SCRIPT_START, root);
+    command_text(c, start->worker);
+    command_text(c, start->nonce);
+    command_number(c, start->ttl_ms);
+    command_number(c, start->hands);
+    command_text(c, start->host);
+    command_number(c, start->pid);
+    command_text(c, MUSTER_VERSION);
+    command_text(c, FORMAT_VERSION);
+    script_add_flag(c, start->permanent);
+    script_add_flag(c, start->resume);
+}
+
+int script_started(const struct redisReply *r, struct script_started *out)
+{
+    int err = reply_status(r);
+    if (err != MUSTER_OK)
+        return err;
+    uint64_t epoch;
+    if (script_read_token(reply_at(r, 1), &epoch) != MUSTER_OK)
+        return MUSTER_E_REDIS;
+    token_format(out->epoch, epoch);
+    out->interval_ms = reply_integer(reply_at(r, 2));
+    return out->interval_ms > 0 ? MUSTER_OK : MUSTER_E_REDIS;
+}
+
+void script_serve(struct command *c, const struct script_root *root, const struct script_caller *caller,
+                  const struct script_queue *queue)
+{
+    script_begin_as(c, SCRIPT_SERVE, root, caller);
+    script_add_queues(c, queue, 1);
+}
+
+/* ---- heartbeat ---- */
+
+void script_heartbeat(struct command *c, const struct script_root *root, const struct script_caller *caller,
+                      uint64_t registry_from, int64_t name_at, const struct script_queue *queues, size_t n)
+{
+    script_begin_as(c, SCRIPT_HEARTBEAT, root, caller);
+    command_number(c, caller->hands);
+    command_number(c, (int64_t)registry_from);
+    if (name_at >= 0)
+        command_number(c, name_at);
+    else
+        command_text(c, "");
+    script_add_queues(c, queues, n);
+}
+
+#define HEARD_HEAD 10
+
+int script_heard(const struct redisReply *r, struct script_heard *out)
+{
+    int err = reply_status(r);
+    if (err != MUSTER_OK)
+        return err;
+    if (reply_len(r) < HEARD_HEAD)
+        return MUSTER_E_REDIS;
+    out->interval_ms = reply_integer(reply_at(r, 1));
+    out->work = reply_is(reply_at(r, 4), "1");
+    out->looked_at = (uint64_t)reply_integer(reply_at(r, 5));
+    out->next_name = reply_integer(reply_at(r, 6));
+    out->damaged = script_read_name(reply_at(r, 7));
+    out->marks = reply_at(r, 8);
+    out->next_due_ms = reply_kind(reply_at(r, 9)) == REPLY_INTEGER ? reply_integer(reply_at(r, 9)) : HEARD_OTHER_KEEPER;
+    out->n_dead = reply_len(r) - HEARD_HEAD;
+    if (out->interval_ms <= 0 || script_read_count(reply_at(r, 2), &out->held) != MUSTER_OK)
+        return MUSTER_E_REDIS;
+    return script_read_token(reply_at(r, 3), &out->last_token);
+}
+
+const char *script_heard_dead(const struct redisReply *r, size_t i)
+{
+    return script_read_name(reply_at(r, HEARD_HEAD + i));
+}
+
+/* Tokens and kinds in turn. */
+size_t script_marks(const struct redisReply *marks)
+{
+    return reply_len(marks) / 2;
+}
+
+int script_marked(const struct redisReply *marks, size_t i, struct script_mark *out)
+{
+    out->is_deleted = reply_is(reply_at(marks, 2 * i + 1), "d");
+    return script_read_token(reply_at(marks, 2 * i), &out->token);
+}
+
+/* ---- readback ---- */
+
+void script_readback(struct command *c, const struct script_root *root, const struct script_caller *caller)
+{
+    script_begin_as(c, SCRIPT_READBACK, root, caller);
+}
+
+#define READ_HEAD 3
+#define READ_QUEUE 2
+
+int script_read(const struct redisReply *r, struct script_read *out)
+{
+    int err = reply_status(r);
+    if (err != MUSTER_OK)
+        return err;
+    if (reply_len(r) < READ_HEAD || (reply_len(r) - READ_HEAD) % READ_QUEUE != 0)
+        return MUSTER_E_REDIS;
+    out->marks = reply_at(r, 2);
+    out->n_queues = (reply_len(r) - READ_HEAD) / READ_QUEUE;
+    return script_read_token(reply_at(r, 1), &out->last_token);
+}
+
+const char *script_read_queue(const struct redisReply *r, size_t i, const struct redisReply **tokens)
+{
+    *tokens = reply_at(r, READ_HEAD + i * READ_QUEUE + 1);
+    return script_read_name(reply_at(r, READ_HEAD + i * READ_QUEUE));
+}
+
+/* ---- the end ---- */
+
+void script_sweep(struct command *c, const struct script_root *root, const char *worker, enum script_sweep whether)
+{
+    script_begin(c, SCRIPT_SWEEP, root);
+    command_text(c, worker);
+    script_add_flag(c, whether == SWEEP_FORCED);
+}
+
+void script_stop(struct command *c, const struct script_root *root, const struct script_caller *caller)
+{
+    script_begin_as(c, SCRIPT_STOP, root, caller);
+}
+
+int script_given_back(const struct redisReply *r, uint64_t *n, const char **damaged)
+{
+    int err = reply_status(r);
+    *n = 0;
+    *damaged = script_read_name(reply_at(r, 1));
+    return err == MUSTER_OK ? script_read_count(reply_at(r, 1), n) : err;
+}
+
+void script_leave(struct command *c, const struct script_root *root, const struct script_caller *caller,
+                  const char *queue)
+{
+    script_begin_as(c, SCRIPT_LEAVE, root, caller);
+    command_number(c, caller->hands);
+    command_text(c, queue);
+}
+
+int script_left(const struct redisReply *r, uint64_t *last_token, const char **damaged)
+{
+    int err = reply_status(r);
+    *damaged = script_read_name(reply_at(r, 1));
+    return err == MUSTER_OK ? script_read_token(reply_at(r, 1), last_token) : err;
+}
+
+/* ---- the timer ---- */
+
+void script_hand_on(struct command *c, const struct script_root *root, const char *worker, const char *queue)
+{
+    script_begin(c, SCRIPT_HAND_ON, root);
+    command_text(c, worker);
+    command_text(c, queue);
+}
+
+void script_promote(struct command *c, const struct script_root *root)
+{
+    script_begin(c, SCRIPT_PROMOTE, root);
+}
+
+int script_promoted(const struct redisReply *r, int64_t *next_ms)
+{
+    int err = reply_status(r);
+    *next_ms = reply_integer(reply_at(r, 1));
+    return err;
+}

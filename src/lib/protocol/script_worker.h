@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scripts of a worker's life, and of keeping the timer.
+ */
+#ifndef SCRIPT_WORKER_H
+#define SCRIPT_WORKER_H
+
+#include <stdbool.h>
+
+#include "protocol/script.h"
+
+struct script_start {
+    const char *worker;
+    const char *nonce;
+    const char *host;
+    int ttl_ms;
+    int hands;
+    bool permanent;
+    bool resume;
+    int64_t pid;
+};
+void script_start(struct command *c, const struct script_root *root, const struct script_start *start);
+struct script_started {
+    char epoch[TOKEN_LEN + 1];
+    int64_t interval_ms;
+};
+int script_started(const struct redisReply *r, struct script_started *out);
+
+void script_serve(struct command *c, const struct script_root *root, const struct script_caller *caller,
+                  const struct script_queue *queue);
+
+/* ---- heartbeat ---- */
+
+/* How many workers past their end one heartbeat looks at. */
+#define HEARTBEAT_BATCH 10
+
+/* `name_at` -1: tidy no queue name. */
+void script_heartbeat(struct command *c, const struct script_root *root, const struct script_caller *caller,
+                      uint64_t registry_from, int64_t name_at, const struct script_queue *queues, size_t n);
+/* The value of next_due_ms when another worker keeps the timer. */
+#define HEARD_OTHER_KEEPER (-2)
+struct script_heard {
+    int64_t interval_ms;
+    uint64_t held;
+    uint64_t last_token;
+    bool work;          /* work waits for this worker */
+    uint64_t looked_at; /* workers past their end */
+    int64_t next_name;  /* the next queue name to tidy */
+    const char *damaged;
+    const struct redisReply *marks; /* for script_marked() */
+    int64_t next_due_ms;            /* for the timer's keeper; -1: nothing is due; or HEARD_OTHER_KEEPER */
+    size_t n_dead;
+};
+int script_heard(const struct redisReply *r, struct script_heard *out);
+const char *script_heard_dead(const struct redisReply *r, size_t i);
+
+/* A process of the caller's that was cancelled, or whose queue was deleted. */
+struct script_mark {
+    uint64_t token;
+    bool is_deleted;
+};
+size_t script_marks(const struct redisReply *marks);
+int script_marked(const struct redisReply *marks, size_t i, struct script_mark *out);
+
+/* ---- readback ---- */
+
+void script_readback(struct command *c, const struct script_root *root, const struct script_caller *caller);
+struct script_read {
+    uint64_t last_token;
+    const struct redisReply *marks;
+    size_t n_queues;
+};
+int script_read(const struct redisReply *r, struct script_read *out);
+/* The i-th queue's name and its list of tokens. */
+const char *script_read_queue(const struct redisReply *r, size_t i, const struct redisReply **tokens);
+
+/* ---- the end ---- */
+
+enum script_sweep { SWEEP_IF_DEAD, SWEEP_FORCED };
+void script_sweep(struct command *c, const struct script_root *root, const char *worker, enum script_sweep whether);
+void script_stop(struct command *c, const struct script_root *root, const struct script_caller *caller);
+/* The answer of sweep and of stop: tasks given back, or the damaged key that prevented it (E_REDIS). */
+int script_given_back(const struct redisReply *r, uint64_t *n, const char **damaged);
+
+/* Leave one queue. */
+void script_leave(struct command *c, const struct script_root *root, const struct script_caller *caller,
+                  const char *queue);
+int script_left(const struct redisReply *r, uint64_t *last_token, const char **damaged);
+
+/* ---- the timer ---- */
+
+/* Answers 1 when another worker keeps the timer now. */
+void script_hand_on(struct command *c, const struct script_root *root, const char *worker, const char *queue);
+void script_promote(struct command *c, const struct script_root *root);
+int script_promoted(const struct redisReply *r, int64_t *next_ms);
+
+#endif
