@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "invariant.h"
-#include "protocol/keys.h"
+#include "protocol/token.h"
 #include "script_call.h"
 
 enum { FAILED_MAX = 10000, FAILED_BYTES_MAX = 64 * 1024 * 1024 };

@@ -5,7 +5,7 @@
 #ifndef JOB_LOOK_H
 #define JOB_LOOK_H
 
-#include "protocol/keys.h"
+#include "protocol/process_name.h"
 #include "scene.h"
 
 #define JOB_SPEC(...) (&(struct muster_job_spec){.size = sizeof(struct muster_job_spec), __VA_ARGS__})

@@ -5,7 +5,7 @@
 #ifndef TAKEN_H
 #define TAKEN_H
 
-#include "protocol/keys.h"
+#include "protocol/process_name.h"
 #include "scene.h"
 
 #define TAKEN_MAX 16

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "protocol/keys.h"
 #include "protocol/lua_scripts.h"
+#include "protocol/token.h"
 #include "worker/probe.h"
 
 #include "testing.h"

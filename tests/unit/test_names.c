@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names: which bytes and lengths a queue, a job's id, a tag, a worker's id and a prefix may have, and what a process'
- * id is made of. That no two names meet in one key is for the live tests.
+ * Names: which bytes and lengths a queue, a job's id, a tag, a worker's id and a prefix may have. A live test shows that
+ * no two names share a key.
  */
 #include "protocol/names.h"
 
@@ -91,77 +91,6 @@ static void each_reason_names_what_is_wrong(void **state)
     assert_non_null(strstr(muster_prefix_check("a:"), "letters"));
 }
 
-/* ---- process ids ---- */
-
-#define TOKEN "0123456789a"
-
-static void a_process_id_has_a_worker_a_token_and_a_queue(void **state)
-{
-    static const struct {
-        const char *id, *worker, *queue;
-    } good[] = {
-        {"w:" TOKEN ":q", "w", "q"},
-        {".lease:" TOKEN ":q", ".lease", "q"},
-        {"host-1.a_b:" TOKEN ":a:b::", "host-1.a_b", "a:b::"},
-        {"w:" TOKEN "::", "w", ":"},
-        {"w:" TOKEN ": \xc3\xa4 ", "w", " \xc3\xa4 "},
-    };
-    (void)state;
-    for (size_t i = 0; i < N_OF(good); i++) {
-        struct process_name name;
-        assert_null(process_name_parse(&name, good[i].id));
-        assert_null(muster_process_id_check(good[i].id));
-        assert_string_equal(name.worker, good[i].worker);
-        assert_string_equal(name.token, TOKEN);
-        assert_string_equal(name.queue, good[i].queue);
-    }
-}
-
-static void what_is_no_process_id_is_refused_with_a_reason(void **state)
-{
-    static const struct {
-        const char *id, *why;
-    } bad[] = {
-        {NULL, "form"},
-        {"", "form"},
-        {"w", "form"},
-        {"w:" TOKEN, "form"},
-        {"w::q", "form"},
-        {"w:" TOKEN "0:q", "form"},
-        {"w:0123456789:q", "form"},
-        {"w:0123456789w:q", "form"},
-        {"w:0123456789A:q", "form"},
-        {"w:          a:q", "form"},
-        {":" TOKEN ":q", "empty"},
-        {"w:" TOKEN ":", "empty"},
-        {".other:" TOKEN ":q", "dot"},
-        {".leases:" TOKEN ":q", "dot"},
-        {"a b:" TOKEN ":q", "letters"},
-        {"w:" TOKEN ":a\nb", "control"},
-    };
-    (void)state;
-    for (size_t i = 0; i < N_OF(bad); i++) {
-        const char *why = muster_process_id_check(bad[i].id);
-        if (!why || !strstr(why, bad[i].why))
-            fail_msg("'%s': %s", bad[i].id ? bad[i].id : "NULL", why ? why : "accepted");
-    }
-}
-
-static void a_process_id_holds_the_longest_names_and_no_longer_ones(void **state)
-{
-    char worker[MUSTER_WORKER_ID_MAX + 2], queue[MUSTER_QUEUE_MAX + 2], id[PROCESS_ID_MAX + 8];
-    (void)state;
-    memset(worker, 'w', sizeof worker);
-    memset(queue, 'q', sizeof queue);
-    worker[sizeof worker - 1] = queue[sizeof queue - 1] = '\0';
-    snprintf(id, sizeof id, "%s:" TOKEN ":%s", worker + 1, queue + 1);
-    assert_null(muster_process_id_check(id));
-    snprintf(id, sizeof id, "%s:" TOKEN ":%s", worker, queue + 1);
-    assert_non_null(strstr(muster_process_id_check(id), "64"));
-    snprintf(id, sizeof id, "%s:" TOKEN ":%s", worker + 1, queue);
-    assert_non_null(strstr(muster_process_id_check(id), "200"));
-}
-
 /* ---- failures ---- */
 
 static void a_failure_has_a_short_group_and_a_message_of_64_KiB_at_most(void **state)
@@ -171,16 +100,16 @@ static void a_failure_has_a_short_group_and_a_message_of_64_KiB_at_most(void **s
     (void)state;
     memset(text, 'g', sizeof text - 1);
     const char *end = text + sizeof text - 1;
-    assert_ok(failure_check(NULL, NULL, &why));
-    assert_ok(failure_check(end - MUSTER_GROUP_MAX, end - MUSTER_MESSAGE_MAX, &why));
+    assert_ok(names_check_failure(NULL, NULL, &why));
+    assert_ok(names_check_failure(end - MUSTER_GROUP_MAX, end - MUSTER_MESSAGE_MAX, &why));
     assert_null(why);
-    assert_ok(failure_check("a b", "", &why));
-    assert_err(failure_check(end - MUSTER_GROUP_MAX - 1, NULL, &why), MUSTER_E_TOO_BIG);
+    assert_ok(names_check_failure("a b", "", &why));
+    assert_err(names_check_failure(end - MUSTER_GROUP_MAX - 1, NULL, &why), MUSTER_E_TOO_BIG);
     assert_non_null(strstr(why, "200"));
-    assert_err(failure_check(NULL, end - MUSTER_MESSAGE_MAX - 1, &why), MUSTER_E_TOO_BIG);
+    assert_err(names_check_failure(NULL, end - MUSTER_MESSAGE_MAX - 1, &why), MUSTER_E_TOO_BIG);
     assert_non_null(strstr(why, "64"));
-    assert_err(failure_check("", NULL, &why), MUSTER_E_INVALID);
-    assert_err(failure_check("a\n", NULL, &why), MUSTER_E_INVALID);
+    assert_err(names_check_failure("", NULL, &why), MUSTER_E_INVALID);
+    assert_err(names_check_failure("a\n", NULL, &why), MUSTER_E_INVALID);
     assert_non_null(strstr(why, "control"));
 }
 
@@ -190,9 +119,6 @@ int main(void)
         cmocka_unit_test(each_byte_is_allowed_or_not_wherever_it_stands),
         cmocka_unit_test(lengths_go_from_one_to_the_longest),
         cmocka_unit_test(each_reason_names_what_is_wrong),
-        cmocka_unit_test(a_process_id_has_a_worker_a_token_and_a_queue),
-        cmocka_unit_test(what_is_no_process_id_is_refused_with_a_reason),
-        cmocka_unit_test(a_process_id_holds_the_longest_names_and_no_longer_ones),
         cmocka_unit_test(a_failure_has_a_short_group_and_a_message_of_64_KiB_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

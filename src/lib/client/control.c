@@ -4,7 +4,7 @@
  * arguments are checked, and refusals get their words.
  */
 #include "client/client.h"
-#include "protocol/names.h"
+#include "protocol/process_name.h"
 #include "protocol/script_queue.h"
 #include "protocol/script_task.h"
 

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "client/client.h"
 #include "protocol/frame.h"
-#include "protocol/names.h"
+#include "protocol/process_name.h"
 #include "protocol/script_task.h"
 
 /* Tasks can be large: few of them at once. */
@@ -156,7 +156,7 @@ static void give_entry(struct listing *l, const struct entry *e)
     const struct failed_entry *parts = &e->parts;
     struct muster_bytes task = parts->is_job ? reply_bytes(e->data) : parts->task;
     token_format(name, e->score);
-    process_id_format(process, parts->worker, parts->token, l->filter.queue);
+    process_name_format(process, parts->worker, parts->token, l->filter.queue);
     if (!*parts->worker) /* a job that was in nobody's hands */
         *process = '\0';
     const struct muster_failure failure = {

@@ -5,7 +5,9 @@
 #ifndef FAILED_H
 #define FAILED_H
 
-#include "protocol/keys.h"
+#include <muster/client.h>
+
+#include "protocol/token.h"
 
 struct failed_entry {
     char token[TOKEN_LEN + 1], worker[MUSTER_WORKER_ID_MAX + 1], group[MUSTER_GROUP_MAX + 1];

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/client.h"
+#include "protocol/process_name.h"
 
 /* Tasks can be large: few of them at once. */
 #define PAGE 16
@@ -61,7 +62,7 @@ static int give_process(const struct process_rows *rows, const struct process_pa
     uint64_t token;
     if (!token_text.data || token_parse(token_text.data, token_text.len, &token) != MUSTER_OK || !is_wanted(rows, task))
         return 0;
-    process_id_format(id, page->worker, token_text.data, page->queue);
+    process_name_format(id, page->worker, token_text.data, page->queue);
     const struct muster_process_info info = {
         .id = id,
         .worker = page->worker,

@@ -18,8 +18,8 @@ static int check_log(struct muster_client *c, const char *log)
         redis_error_set(c->redis, "a line of a job's history has at most %d bytes", MUSTER_JOB_LOG_MAX);
         return MUSTER_E_TOO_BIG;
     }
-    return text_has_control(log) ? client_refuse(c, "a line of a job's history must not hold control characters")
-                                 : MUSTER_OK;
+    return names_have_control(log) ? client_refuse(c, "a line of a job's history must not hold control characters")
+                                   : MUSTER_OK;
 }
 
 static int check_change(struct muster_client *c, const char *id, const struct muster_job_change *change)

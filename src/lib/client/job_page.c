@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/names.h"
+#include "protocol/process_name.h"
 
 static int append_row(struct muster_client *c, const char *id, size_t n_parts)
 {

@@ -34,7 +34,7 @@ static int give_one(const struct taking *t, const struct script_leased *leased, 
 {
     char id[PROCESS_ID_MAX], token_text[TOKEN_LEN + 1];
     token_format(token_text, token);
-    process_id_format(id, MUSTER_LEASE_ID, token_text, t->what.queue);
+    process_name_format(id, MUSTER_LEASE_ID, token_text, t->what.queue);
     const struct muster_process_info info = {
         .id = id,
         .worker = MUSTER_LEASE_ID,
@@ -107,7 +107,7 @@ static int take(struct muster_client *c, const struct taking *t, int64_t *next_d
 static int listen_for_work(struct muster_client *c, const char *queue, struct redis **listener)
 {
     char channel[KEY_MAX];
-    channel_of(channel, c->prefix, queue, CHANNEL_WORK);
+    key_channel(channel, c->prefix, queue, CHANNEL_WORK);
     return redis_listen(listener, c->redis, (const char *const[]){channel}, 1);
 }
 
@@ -311,7 +311,7 @@ int muster_lease_fail(struct muster_client *c, const char *process, const char *
     struct command command = COMMAND_EMPTY;
     struct process_name p;
     const char *why;
-    int err = failure_check(group, message, &why);
+    int err = names_check_failure(group, message, &why);
     if (err != MUSTER_OK) {
         redis_error_set(c->redis, "%s", why);
         return err;

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "client/client.h"
 #include "protocol/frame.h"
-#include "protocol/names.h"
+#include "protocol/process_name.h"
 #include "protocol/script_queue.h"
 
 /* The scripts forget a listener after ten seconds. */
@@ -91,7 +91,7 @@ static void hear_queue(struct muster_client *c, struct listening *l, const struc
     for (size_t i = 0; i < CHANNELS; i++) {
         char name[KEY_MAX];
         struct muster_queue_event event = {.type = channels[i].type, .queue = l->queue};
-        channel_of(name, c->prefix, l->queue, channels[i].what);
+        key_channel(name, c->prefix, l->queue, channels[i].what);
         struct muster_bytes bytes = reply_bytes(reply_at(message, 2));
         if (reply_is(reply_at(message, 1), name) && bytes.data)
             channels[i].hear(l, &event, bytes);
@@ -103,7 +103,7 @@ static int subscribe_to_queue(struct muster_client *c, const char *queue, struct
     char names[CHANNELS][KEY_MAX];
     const char *all[CHANNELS];
     for (size_t i = 0; i < CHANNELS; i++) {
-        channel_of(names[i], c->prefix, queue, channels[i].what);
+        key_channel(names[i], c->prefix, queue, channels[i].what);
         all[i] = names[i];
     }
     return redis_listen(listener, c->redis, all, CHANNELS);

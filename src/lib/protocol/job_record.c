@@ -104,7 +104,7 @@ static int read_tags(struct job_record *out, const char *text)
 
 static void name_process(struct job_record *out, const char *worker, const char *token, const char *queue)
 {
-    process_id_format(out->process, worker, token, queue);
+    process_name_format(out->process, worker, token, queue);
     out->job.process = out->process;
 }
 

@@ -8,7 +8,7 @@
 
 #include <muster/job.h>
 
-#include "protocol/keys.h"
+#include "protocol/process_name.h"
 #include "redis/reply.h"
 
 /* The job, and what its pointers need beside the reply. It must not be moved: job.process may point into it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys and channels: the only place where the library makes their names, and the one list of them. The scripts make
- * theirs from the namespace's root; the build checks that each stands in this list. doc/keys.md says what is in them.
+ * Keys and channels: the one list of them, and the only place where the library makes their names. The scripts make
+ * theirs from the namespace's root, and the build checks that each is in this list. doc/keys.md says what they hold.
  */
 #ifndef KEYS_H
 #define KEYS_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Behind the root "<prefix>:". With a colon at the end, names follow. */
+/* What follows the root "<prefix>:". After a colon at the end a name follows. */
 #define KEYS(X)                          \
     X(KEY_ALIVE, "alive:")               \
     X(KEY_BEAT, "beat")                  \
@@ -59,10 +59,10 @@ enum key {
         KEY_COUNT
 };
 
-/* The layout that P:format names. */
+/* The format that P:format names. */
 #define FORMAT_VERSION "1"
 
-/* A key of the longest kind, "<prefix>:processing:<worker>:<queue>", with its NUL. */
+/* The room for the longest kind of key, "<prefix>:processing:<worker>:<queue>", with its NUL. */
 #define KEY_MAX (MUSTER_PREFIX_MAX + 12 + 1 + MUSTER_WORKER_ID_MAX + 1 + MUSTER_QUEUE_MAX + 1)
 
 /* Each writes a key into `out` and returns its length. `name` is the last part, or "" for none. */
@@ -70,22 +70,12 @@ size_t key_root(char out[KEY_MAX], const char *prefix);
 size_t key_of(char out[KEY_MAX], const char *prefix, enum key key, const char *name);
 size_t key_processing(char out[KEY_MAX], const char *prefix, const char *worker, const char *queue);
 
-/* The channels of a queue for announcements, "<prefix>_<queue>_<what>": of work, also by foreign producers, and of what
- * was cancelled, deleted, done. */
+/* A queue's channels, "<prefix>_<queue>_<what>". They announce work, which foreign producers may do too, and what was
+ * cancelled, deleted and done. */
 #define CHANNEL_WORK "work"
 #define CHANNEL_CANCEL "cancel"
 #define CHANNEL_DELETE "delete"
 #define CHANNEL_DONE "done"
-size_t channel_of(char out[KEY_MAX], const char *prefix, const char *queue, const char *what);
-
-/* Tokens: a number and its text of fixed width, base 32, which sorts as it counts. */
-#define TOKEN_LEN 11
-void token_format(char out[TOKEN_LEN + 1], uint64_t token);
-int token_parse(const char *text, size_t len, uint64_t *token);
-int64_t token_at_ms(uint64_t token);
-
-/* A process id, "<worker>:<token>:<queue>". */
-#define PROCESS_ID_MAX (MUSTER_WORKER_ID_MAX + 1 + TOKEN_LEN + 1 + MUSTER_QUEUE_MAX + 1)
-void process_id_format(char out[PROCESS_ID_MAX], const char *worker, const char *token, const char *queue);
+size_t key_channel(char out[KEY_MAX], const char *prefix, const char *queue, const char *what);
 
 #endif

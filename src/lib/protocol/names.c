@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which names are allowed: the public checks, and nothing else decides it.
+ * Decides which names are allowed. No other file does.
  */
 #include "protocol/names.h"
 
@@ -8,20 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int is_control(unsigned char c)
+static bool is_control(unsigned char c)
 {
     return c < 0x20 || c == 0x7f;
 }
 
-int text_has_control(const char *text)
+bool names_have_control(const char *text)
 {
     for (; *text; text++)
         if (is_control((unsigned char)*text))
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
-static int is_id_byte(unsigned char c)
+static bool is_id_byte(unsigned char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
            c == '-';
@@ -33,7 +33,7 @@ const char *muster_queue_check(const char *name)
         return "a queue's name must not be empty";
     if (strlen(name) > MUSTER_QUEUE_MAX)
         return "a queue's name has at most 200 bytes";
-    return text_has_control(name) ? "a queue's name must not hold control characters" : NULL;
+    return names_have_control(name) ? "a queue's name must not hold control characters" : NULL;
 }
 
 const char *muster_job_id_check(const char *id)
@@ -42,7 +42,7 @@ const char *muster_job_id_check(const char *id)
         return "a job's id must not be empty";
     if (strlen(id) > MUSTER_JOB_ID_MAX)
         return "a job's id has at most 200 bytes";
-    return text_has_control(id) ? "a job's id must not hold control characters" : NULL;
+    return names_have_control(id) ? "a job's id must not hold control characters" : NULL;
 }
 
 const char *muster_tag_check(const char *tag)
@@ -51,7 +51,7 @@ const char *muster_tag_check(const char *tag)
         return "a tag must not be empty";
     if (strlen(tag) > MUSTER_TAG_MAX)
         return "a tag has at most 200 bytes";
-    return text_has_control(tag) ? "a tag must not hold control characters" : NULL;
+    return names_have_control(tag) ? "a tag must not hold control characters" : NULL;
 }
 
 const char *muster_worker_id_check(const char *id)
@@ -82,33 +82,7 @@ const char *muster_prefix_check(const char *prefix)
     return NULL;
 }
 
-/* Of these only a queue's name can hold a colon, so the first two end the other parts. */
-const char *process_name_parse(struct process_name *out, const char *text)
-{
-    static const char shape[] = "a process' id has the form <worker>:<token>:<queue>";
-    uint64_t token;
-    const char *worker_end = text ? strchr(text, ':') : NULL;
-    const char *token_end = worker_end ? strchr(worker_end + 1, ':') : NULL;
-    if (!token_end || token_parse(worker_end + 1, (size_t)(token_end - worker_end - 1), &token) != MUSTER_OK)
-        return shape;
-    size_t len = (size_t)(worker_end - text);
-    if (len > MUSTER_WORKER_ID_MAX)
-        return muster_worker_id_check(text);
-    memcpy(out->worker, text, len);
-    out->worker[len] = '\0';
-    token_format(out->token, token);
-    out->queue = token_end + 1;
-    const char *why = strcmp(out->worker, MUSTER_LEASE_ID) == 0 ? NULL : muster_worker_id_check(out->worker);
-    return why ? why : muster_queue_check(out->queue);
-}
-
-const char *muster_process_id_check(const char *process)
-{
-    struct process_name parts;
-    return process_name_parse(&parts, process);
-}
-
-int failure_check(const char *group, const char *message, const char **why)
+int names_check_failure(const char *group, const char *message, const char **why)
 {
     *why = NULL;
     if (message && strlen(message) > MUSTER_MESSAGE_MAX)

@@ -18,6 +18,7 @@
 
 #include "protocol/keys.h"
 #include "protocol/lua_scripts.h"
+#include "protocol/token.h"
 #include "redis/command.h"
 #include "redis/reply.h"
 

@@ -16,7 +16,7 @@ const char *muster_process_id(struct muster_process *p)
         p->id = malloc(PROCESS_ID_MAX);
         if (!p->id)
             return "";
-        process_id_format(p->id, p->worker->id, p->token_text, p->served->name);
+        process_name_format(p->id, p->worker->id, p->token_text, p->served->name);
     }
     return p->id;
 }
@@ -64,7 +64,7 @@ int muster_process_set_retry(struct muster_process *p, int64_t delay_ms)
 int muster_process_set_failure(struct muster_process *p, const char *group, const char *message)
 {
     const char *why;
-    int err = failure_check(group, message, &why);
+    int err = names_check_failure(group, message, &why);
     if (err != MUSTER_OK)
         return err;
     char *new_group = strdup(group ? group : FAILURE_GROUP_DEFAULT);

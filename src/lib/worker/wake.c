@@ -42,7 +42,7 @@ int wake_subscribe_queue(struct muster_worker *w, const char *queue)
     char channel[KEY_MAX];
     int err = MUSTER_OK;
     for (size_t i = 0; i < sizeof heard / sizeof *heard && err == MUSTER_OK; i++) {
-        channel_of(channel, w->prefix, queue, heard[i]);
+        key_channel(channel, w->prefix, queue, heard[i]);
         err = link_subscribe(w->connection.subscription, channel);
     }
     return err;
