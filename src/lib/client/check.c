@@ -1,77 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking through a namespace for damage. Whom and what there is to look at, the keys tell (check_keys.c). What is
- * damage, and how it is put right, the scripts decide, one call for each set, worker and queue, and for each page of
- * jobs: only within one script is what is seen together true together. So nothing here compares what two calls have
- * answered, and a live system, which every script leaves without damage, gives no finds.
+ * Looks through a namespace for damage. The keys tell what there is to look at (check_keys.c). The scripts decide what
+ * is damage and repair it. There is one call for each set, worker and queue, and for each page of jobs, because only one
+ * script sees a consistent state. So nothing here compares the answers of two calls, and a live system gives no finds:
+ * every script leaves it without damage.
  *
- * One find may make others look wrong: a set that is nobody's is counted by nobody. Without repair the counters that
- * such a find reaches into are left out ("doubtful"), and so is what waits in a queue some of whose jobs are elsewhere;
- * with it they are put right in the same script.
+ * One find may make others look wrong: a set that belongs to no worker is not counted by any. Without repair the
+ * counters that such a find changes are left out ("doubtful"), and so is what waits in a queue some of whose jobs are in
+ * the wrong place. With repair the same script corrects them.
  */
 #include "client/check.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* ---- a check ---- */
-
-/* For people: control characters are written as \xNN. */
-static void print(char *out, size_t size, struct muster_bytes text)
-{
-    size_t at = 0;
-    const unsigned char *bytes = text.data;
-    for (size_t i = 0; i < text.len && at + 5 < size; i++) {
-        int is_control = bytes[i] < 0x20 || bytes[i] == 0x7f;
-        at += (size_t)snprintf(out + at, size - at, is_control ? "\\x%02x" : "%c", bytes[i]);
-    }
-    out[at] = '\0';
-}
-
-static void tell(struct check *k, const struct script_find *find)
-{
-    char key[1024], what[2048];
-    print(key, sizeof key, find->key);
-    print(what, sizeof what, find->what);
-    const struct muster_damage damage = {.key = key, .what = what, .repaired = find->repaired};
-    k->stop = k->fn(&damage, k->arg) != 0;
-}
-
-int check_look(struct check *k, struct command *command, struct script_checked *out)
-{
-    struct redisReply *reply;
-    int err = client_run(k->client, command, &reply);
-    if (err == MUSTER_OK)
-        err = script_checked(reply, out);
-    for (size_t i = 0; err == MUSTER_OK && i < out->n_finds && !k->stop; i++) {
-        struct script_find find;
-        err = script_checked_find(reply, i, &find);
-        if (err == MUSTER_OK)
-            tell(k, &find);
-    }
-    if (err == MUSTER_OK && out->token > k->highest_token)
-        k->highest_token = out->token;
-    redis_reply_free(reply);
-    return err;
-}
-
-int check_or_wrong_type(const struct check *k, int err)
-{
-    return err == MUSTER_E_REDIS && strstr(redis_error(k->client->redis), "WRONGTYPE ") ? MUSTER_OK : err;
-}
-
-int check_scan(struct check *k, const char *const *words, char cursor[CHECK_CURSOR_MAX], struct redisReply **reply)
-{
-    int err = client_ask(k->client, reply, words);
-    const char *next = reply_text(reply_at(*reply, 0));
-    snprintf(cursor, CHECK_CURSOR_MAX, "%s", next ? next : "0");
-    return check_or_wrong_type(k, err);
-}
-
-int check_is_at_end(const struct check *k, const char *cursor)
-{
-    return k->stop || strcmp(cursor, "0") == 0;
-}
 
 /* ---- sets and workers ---- */
 
@@ -82,13 +23,13 @@ static void names_doubt(struct name_list *names, char *text)
         names->at[i].is_doubtful = true;
 }
 
-/* With repair they are put right; without it those of a doubtful name are left out. */
+/* With repair the counters are corrected. Without it those of a doubtful name are left out. */
 static enum script_counters counters_of(const struct check *k, const struct name *name)
 {
     return k->repair == CHECK_AND_REPAIR || !name->is_doubtful ? CHECK_COUNTERS : SKIP_COUNTERS;
 }
 
-/* The queue of a set, "<worker>:<queue>". */
+/* The queue of a set "<worker>:<queue>". */
 static char *queue_of(const struct name *set)
 {
     return set->text + strcspn(set->text, ":") + 1;
@@ -103,7 +44,7 @@ static int check_sets(struct check *k)
         char worker[MUSTER_WORKER_ID_MAX + 1], *queue = queue_of(&k->sets.at[i]);
         snprintf(worker, sizeof worker, "%.*s", (int)(queue - 1 - k->sets.at[i].text), k->sets.at[i].text);
         script_check_set(&command, &k->client->root, k->repair, worker, queue);
-        err = check_look(k, &command, &checked);
+        err = check_run(k, &command, &checked);
         if (err == MUSTER_OK && checked.n_finds > 0) {
             names_doubt(&k->workers, worker);
             names_doubt(&k->queues, queue);
@@ -112,7 +53,7 @@ static int check_sets(struct check *k)
     return err;
 }
 
-/* The sets of one holder are at [*from, the result). */
+/* The sets of one holder: from *from up to, but without, the result. */
 static size_t sets_of(const struct check *k, const char *holder, size_t *from)
 {
     char head[MUSTER_WORKER_ID_MAX + 2];
@@ -132,10 +73,10 @@ static int check_workers(struct check *k)
         struct script_checked checked;
         size_t set;
         script_check_worker(&command, &k->client->root, k->repair, worker->text, counters_of(k, worker));
-        err = check_look(k, &command, &checked);
+        err = check_run(k, &command, &checked);
         if (err != MUSTER_OK || checked.token > 0)
             continue;
-        /* Who is not registered is not counted. */
+        /* A worker that is not registered is not counted. */
         for (size_t end = sets_of(k, worker->text, &set); set < end; set++)
             names_doubt(&k->queues, queue_of(&k->sets.at[set]));
     }
@@ -157,7 +98,7 @@ static int check_tokens(struct check *k, const char *holder, const struct redisR
         struct muster_bytes token = reply_bytes(reply_at(page, i));
         command_bytes(&command, token.data, token.len);
     }
-    return check_look(k, &command, &checked);
+    return check_run(k, &command, &checked);
 }
 
 static int check_marks_of(struct check *k, const char *holder, enum key hash)
@@ -200,7 +141,7 @@ static int check_jobs(struct check *k)
         script_check_job(&command, &k->client->root, k->repair);
         for (size_t end = i + CHECK_PAGE; i < k->jobs.n && i < end; i++)
             command_text(&command, k->jobs.at[i].text);
-        err = check_look(k, &command, &checked);
+        err = check_run(k, &command, &checked);
     }
     return err;
 }
@@ -215,7 +156,7 @@ static int check_some_dependents(struct check *k, const char *id, const struct r
         struct muster_bytes dependent = reply_bytes(reply_at(page, i));
         command_bytes(&command, dependent.data, dependent.len);
     }
-    return check_look(k, &command, &checked);
+    return check_run(k, &command, &checked);
 }
 
 static int check_dependents_of(struct check *k, const char *id)
@@ -244,7 +185,7 @@ static int check_dependents(struct check *k)
     return err;
 }
 
-/* A list that has stray jobs makes what its queue is said to have doubtful. */
+/* If a list has stray jobs, the counters of its queue are doubtful. */
 static int check_index(struct check *k, char *key)
 {
     char which[16];
@@ -256,7 +197,7 @@ static int check_index(struct check *k, char *key)
     while (err == MUSTER_OK && checked.next >= 0 && !k->stop) {
         struct command command = COMMAND_EMPTY;
         script_check_index(&command, &k->client->root, k->repair, which, name, checked.next);
-        err = check_look(k, &command, &checked);
+        err = check_run(k, &command, &checked);
         if (err == MUSTER_OK && checked.n_finds > 0 && strcmp(which, "tag") != 0)
             names_doubt(&k->queues, name);
     }
@@ -278,7 +219,7 @@ static int check_token(struct check *k)
     struct command command = COMMAND_EMPTY;
     struct script_checked checked;
     script_check_token(&command, &k->client->root, k->repair, k->highest_token);
-    return check_look(k, &command, &checked);
+    return check_run(k, &command, &checked);
 }
 
 static int check_leases(struct check *k, const char *queue)
@@ -289,7 +230,7 @@ static int check_leases(struct check *k, const char *queue)
     while (err == MUSTER_OK && checked.next >= 0 && !k->stop) {
         struct command command = COMMAND_EMPTY;
         script_check_leases(&command, &k->client->root, k->repair, queue, checked.next, had_finds);
-        err = check_look(k, &command, &checked);
+        err = check_run(k, &command, &checked);
         had_finds |= err == MUSTER_OK && checked.n_finds > 0;
     }
     return err;
@@ -302,7 +243,7 @@ static int check_idle(struct check *k, const char *queue)
     while (err == MUSTER_OK && checked.next >= 0 && !k->stop) {
         struct command command = COMMAND_EMPTY;
         script_check_idle(&command, &k->client->root, k->repair, queue, checked.next);
-        err = check_look(k, &command, &checked);
+        err = check_run(k, &command, &checked);
     }
     return err;
 }
@@ -320,13 +261,13 @@ static int check_queues(struct check *k)
         if (err != MUSTER_OK || k->stop)
             break;
         script_check_queue(&command, &k->client->root, k->repair, queue->text, counters_of(k, queue));
-        err = check_look(k, &command, &checked);
+        err = check_run(k, &command, &checked);
     }
     return err;
 }
 
-/* Jobs come before sets, which may hold what is left of them, and before marks, some of which go with them; sets before
- * workers, whose counts they change; workers and lists of jobs before queues. */
+/* The order matters. Jobs come before sets, which may hold what is left of a job, and before marks, some of which go
+ * with a job. Sets come before workers, whose counts they change. Workers and lists of jobs come before queues. */
 static int (*const steps[])(struct check *k) = {check_keys,  check_members, check_jobs,    check_dependents,
                                                 check_sets,  check_marks,   check_workers, check_indexes,
                                                 check_token, check_queues};

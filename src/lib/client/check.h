@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of a check share: who and what was seen, and how one of its scripts is sent.
+ * What the files of a check share: what there is to look at, and how one of its scripts is sent.
+ *
+ *   check.c       its steps
+ *   check_keys.c  the first two steps: what is there to look at?
+ *   check_call.c  one call of it
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -11,35 +15,42 @@
 
 /* How many keys, tokens or jobs go in one script. */
 #define CHECK_PAGE 100
-/* The reserved id of those who hold tasks by a lease. */
-#define LEASE MUSTER_LEASE_ID
-
 struct check {
     struct muster_client *client;
     enum script_repair repair;
     bool stop;
     muster_damage_fn *fn;
     void *arg;
-    /* Keys by what follows the root; sets as "<worker>:<queue>"; those with marks or notes; jobs, or what may be left of
-     * some; those that others wait for; lists of jobs, as keys. */
-    struct name_list keys, workers, queues, sets, marked, jobs, awaited, indexes;
+    /* What there is to look at: */
+    struct name_list keys; /* without the root */
+    struct name_list workers;
+    struct name_list queues;
+    struct name_list sets;    /* as "<worker>:<queue>" */
+    struct name_list marked;  /* holders with marks or notes */
+    struct name_list jobs;    /* also those of which only a part may be left */
+    struct name_list awaited; /* jobs that others wait for */
+    struct name_list indexes; /* lists of jobs, as keys */
     uint64_t highest_token;
 };
 
-/* Sends one of the scripts, tells what it found, and clears its command. */
-int check_look(struct check *k, struct command *command, struct script_checked *out);
+/* ---- check_call.c ---- */
 
-/* A key of the wrong type is a find of its own, and lists nothing: MUSTER_OK for that error. */
-int check_or_wrong_type(const struct check *k, int err);
+/* Send one of the scripts, tell what it found, and clear its command. */
+int check_run(struct check *k, struct command *command, struct script_checked *out);
 
-/* One step of SCAN, HSCAN or SSCAN: `words` hold the cursor, which is moved on. */
+/* MUSTER_OK for the error of a key of the wrong type, which is a find of its own and lists nothing. */
+int check_forgive_wrong_type(const struct check *k, int err);
+
+/* One step of SCAN, HSCAN or SSCAN: `words` hold the cursor, which moves on. */
 #define CHECK_CURSOR_MAX 24
 int check_scan(struct check *k, const char *const *words, char cursor[CHECK_CURSOR_MAX], struct redisReply **reply);
-int check_is_at_end(const struct check *k, const char *cursor);
+bool check_is_at_end(const struct check *k, const char *cursor);
 
-/* The first two steps: has each key its type; and who and what is named by keys, or as a member somewhere? Sorts what it
- * has noted. */
+/* ---- check_keys.c ---- */
+
+/* Has each key its type? Notes what the keys name. */
 int check_keys(struct check *k);
+/* Notes what is named by a member only, and sorts all that was noted. */
 int check_members(struct check *k);
 
 #endif

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys of a namespace: SCAN lists them; of what kind each is, is decided by the one list of keys. Each names somebody or
- * something that the other steps of the check look at.
+ * The keys of a namespace. SCAN lists them, and the one list of keys decides the kind of each. Each key names something
+ * that the other steps of the check look at.
  */
-#include "client/check.h"
-
 #include <stdio.h>
 #include <string.h>
 
-/* A step of SCAN. */
+#include "client/check.h"
+#include "client/page.h"
+
+/* How many keys one step of SCAN looks at. */
 #define SCAN_COUNT "500"
-/* Requests and crash counts are kept for so long; statistics; the timer's keeper, should nobody else say. */
-#define HOUR_MS 3600000
+/* How long keys of a kind are kept. */
+#define HOUR_MS 3600000 /* requests and crash counts */
 #define STATS_MS (INT64_C(31) * 24 * HOUR_MS)
 #define TIMER_MS 10000
 
-/* Of what a key's last part is the name. */
+/* What the last part of a key names. */
 enum owner {
     OF_NAMESPACE,
     OF_WORKER,
@@ -40,7 +41,7 @@ static const char *const key_names[KEY_COUNT] = {
 static const struct kind {
     const char *type;
     enum owner owner;
-    int64_t ttl_ms; /* 0: it may stay; else it has a time to live, and gets this one if not */
+    int64_t ttl_ms; /* 0: it may stay. Otherwise it has a time to live, and gets this one if it has none */
 } kinds[KEY_COUNT] = {
     [KEY_ALIVE] = {"string", OF_WORKER, 0}, /* its worker's ttl: check_worker */
     [KEY_BEAT] = {"hash", OF_NAMESPACE, 0},
@@ -83,12 +84,12 @@ static const struct kind {
     [KEY_WORKER] = {"hash", OF_WORKER, 0},
 };
 
-/* The kind of which a key seems to be by its name, and in *rest the name at its end; NULL: of none. */
+/* The kind that a key has by its name, and in *rest the name at its end. NULL: it has no kind. */
 static const struct kind *kind_of(const char *key, const char **rest)
 {
     for (size_t i = 0; i < KEY_COUNT; i++) {
         size_t len = strlen(key_names[i]);
-        int has_name = key_names[i][len - 1] == ':';
+        bool has_name = key_names[i][len - 1] == ':';
         *rest = key + len;
         if (has_name ? strncmp(key, key_names[i], len) == 0 : strcmp(key, key_names[i]) == 0)
             return &kinds[i];
@@ -96,18 +97,18 @@ static const struct kind *kind_of(const char *key, const char **rest)
     return NULL;
 }
 
-static int is_holder(const char *id)
+static bool is_holder(const char *id)
 {
-    return strcmp(id, LEASE) == 0 || !muster_worker_id_check(id);
+    return strcmp(id, MUSTER_LEASE_ID) == 0 || !muster_worker_id_check(id);
 }
 
 static int add_holder(struct check *k, const char *id)
 {
-    return strcmp(id, LEASE) == 0 ? MUSTER_OK : name_list_add(&k->workers, id, strlen(id));
+    return strcmp(id, MUSTER_LEASE_ID) == 0 ? MUSTER_OK : name_list_add(&k->workers, id, strlen(id));
 }
 
 /* "<worker>:<queue>" */
-static int add_set(struct check *k, const char *name, int *is_known)
+static int add_set(struct check *k, const char *name, bool *is_known)
 {
     char worker[MUSTER_WORKER_ID_MAX + 1];
     size_t len = strcspn(name, ":");
@@ -122,31 +123,31 @@ static int add_set(struct check *k, const char *name, int *is_known)
 }
 
 /* "<day>:<queue>" */
-static int is_of_a_day(const char *name)
+static bool is_of_a_day(const char *name)
 {
     size_t len = strspn(name, "0123456789");
     return len > 0 && name[len] == ':' && !muster_queue_check(name + len + 1);
 }
 
 /* Tags and jobs are named like queues. */
-static int add_if_named(struct name_list *names, const char *name, int *is_known)
+static int add_if_named(struct name_list *names, const char *name, bool *is_known)
 {
     *is_known = !muster_queue_check(name);
     return *is_known ? name_list_add(names, name, strlen(name)) : MUSTER_OK;
 }
 
-/* Of a list of jobs the key itself is noted. */
-static int add_index(struct check *k, const char *key, int *is_known)
+/* For a list of jobs the key itself is noted. */
+static int add_index(struct check *k, const char *key, bool *is_known)
 {
     *is_known = !muster_queue_check(key + strcspn(key, ":") + 1);
     return *is_known ? name_list_add(&k->indexes, key, strlen(key)) : MUSTER_OK;
 }
 
-/* Notes whom or what a key names at its end. *is_known: such a name can be. */
-static int add_owner(struct check *k, enum owner owner, const char *key, const char *name, int *is_known)
+/* Note what a key names at its end. *is_known: such a name is possible. */
+static int add_owner(struct check *k, enum owner owner, const char *key, const char *name, bool *is_known)
 {
     int err;
-    *is_known = 1;
+    *is_known = true;
     switch (owner) {
     case OF_NAMESPACE:
         return MUSTER_OK;
@@ -189,7 +190,7 @@ static int add_key(struct check *k, struct muster_bytes key)
     return name_list_add(&k->keys, (const char *)key.data + root, key.len - root);
 }
 
-/* A prefix holds nothing that means something in a pattern. */
+/* A prefix has no character that is special in a pattern. */
 static int list_keys(struct check *k)
 {
     char cursor[CHECK_CURSOR_MAX] = "0", pattern[KEY_MAX + 1];
@@ -208,11 +209,11 @@ static int list_keys(struct check *k)
     return err;
 }
 
-/* Adds a key to the command with what it should be. */
+/* Add a key to the command, with what it should be. */
 static int add_expected(struct check *k, struct command *command, const struct name *key)
 {
     const char *rest;
-    int is_known = 0;
+    bool is_known = false;
     const struct kind *kind = strlen(key->text) == key->len ? kind_of(key->text, &rest) : NULL;
     int err = kind && *kind->type ? add_owner(k, kind->owner, key->text, rest, &is_known) : MUSTER_OK;
     script_check_key(command, (struct muster_bytes){key->text, key->len}, is_known ? kind->type : "",
@@ -230,28 +231,28 @@ int check_keys(struct check *k)
         for (size_t end = i + CHECK_PAGE; err == MUSTER_OK && i < k->keys.n && i < end; i++)
             err = add_expected(k, &command, &k->keys.at[i]);
         if (err == MUSTER_OK)
-            err = check_look(k, &command, &checked);
+            err = check_run(k, &command, &checked);
         else
             command_clear(&command);
     }
     return err;
 }
 
-/* ---- who is only a member somewhere ---- */
+/* ---- what is named by a member only ---- */
 
-static int add_member(struct muster_client *c, const char *member, void *arg, int *stop)
+static int add_member(struct muster_client *c, const char *member, void *arg, bool *stop)
 {
     (void)c, (void)stop;
     return name_list_add(arg, member, strlen(member));
 }
 
-static int add_queue_member(struct muster_client *c, const char *member, void *arg, int *stop)
+static int add_queue_member(struct muster_client *c, const char *member, void *arg, bool *stop)
 {
     return muster_queue_check(member) ? MUSTER_OK : add_member(c, member, arg, stop);
 }
 
-/* A tag that is counted has a list, there or not. */
-static int add_tag_member(struct muster_client *c, const char *member, void *arg, int *stop)
+/* A tag that is counted should have a list, whether it exists or not. */
+static int add_tag_member(struct muster_client *c, const char *member, void *arg, bool *stop)
 {
     char key[KEY_MAX];
     int len = snprintf(key, sizeof key, "%s%s", key_names[KEY_TAG], member);
@@ -263,7 +264,7 @@ int check_members(struct check *k)
 {
     const struct {
         enum key zset;
-        client_member_fn *fn;
+        page_member_fn *fn;
         struct name_list *names;
     } lists[] = {{KEY_REGISTRY, add_member, &k->workers},
                  {KEY_TTLS, add_member, &k->workers},
@@ -273,7 +274,7 @@ int check_members(struct check *k)
                                         &k->jobs,    &k->awaited, &k->indexes};
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < sizeof lists / sizeof *lists; i++)
-        err = check_or_wrong_type(k, client_each_member(k->client, lists[i].zset, lists[i].fn, lists[i].names));
+        err = check_forgive_wrong_type(k, page_each_member(k->client, lists[i].zset, lists[i].fn, lists[i].names));
     for (size_t i = 0; i < sizeof sorted / sizeof *sorted; i++)
         name_list_sort(sorted[i]);
     return err;

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "client/client.h"
+#include "client/page.h"
 #include "protocol/frame.h"
 #include "protocol/process_name.h"
 #include "protocol/script_task.h"
@@ -145,7 +146,7 @@ static int read_data(struct muster_client *c, struct entry_page *page)
     for (size_t i = 0; i < page->n && err == MUSTER_OK; i++) {
         const struct failed_entry *e = &page->entries[i].parts;
         if (e->is_job && !muster_job_id_check(e->task.data))
-            err = client_read_parts(c, e->task.data, &page->entries[i].data, 1);
+            err = page_read_parts(c, e->task.data, &page->entries[i].data, 1);
     }
     return err;
 }
@@ -244,7 +245,7 @@ struct group_rows {
     void *arg;
 };
 
-static int group_rows(struct muster_client *c, const char *queue, void *arg, int *stop)
+static int group_rows(struct muster_client *c, const char *queue, void *arg, bool *stop)
 {
     const struct group_rows *rows = arg;
     char key[KEY_MAX];
@@ -262,7 +263,7 @@ static int group_rows(struct muster_client *c, const char *queue, void *arg, int
 }
 
 /* One of all queues: a damaged one costs its own rows only. */
-static int group_rows_of_each(struct muster_client *c, const char *queue, void *arg, int *stop)
+static int group_rows_of_each(struct muster_client *c, const char *queue, void *arg, bool *stop)
 {
     if (muster_queue_check(queue))
         return MUSTER_OK; /* not written by muster */
@@ -276,9 +277,9 @@ static int group_rows_of_each(struct muster_client *c, const char *queue, void *
 int muster_failed_groups(struct muster_client *c, const char *queue, muster_failed_group_fn *fn, void *arg)
 {
     struct group_rows rows = {fn, arg};
-    int stop = 0;
+    bool stop = false;
     if (!queue)
-        return client_each_member(c, KEY_NAMES, group_rows_of_each, &rows);
+        return page_each_member(c, KEY_NAMES, group_rows_of_each, &rows);
     int err = client_check_queue(c, queue);
     return err == MUSTER_OK ? group_rows(c, queue, &rows, &stop) : err;
 }

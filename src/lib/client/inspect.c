@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking: tasks, queues, workers. Plain reading commands in pages; nothing here writes, and no listing costs more than
- * its rows. A key of the wrong type costs its own row's figures, said in the log, not the listing.
+ * Listing tasks, queues and workers. Plain reading commands in pages: nothing here writes, and no listing costs more
+ * than its rows. A key of the wrong type costs the figures of its own row, with a line in the log, but not the listing.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "client/client.h"
+#include "client/page.h"
 
-#define PAGE 100
-/* Tasks can be large: fewer of them at once. */
+/* Tasks can be large: only a few at once. */
 #define TASK_PAGE 16
 
 int muster_queue_length(struct muster_client *c, const char *queue, uint64_t *waiting)
@@ -29,7 +28,7 @@ int muster_queue_length(struct muster_client *c, const char *queue, uint64_t *wa
     return err;
 }
 
-/* One page in the order of coming out, which is from the list's end. */
+/* One page. The next task to be taken is at the list's end. */
 static int peek_page(struct muster_client *c, const char *key, uint64_t from, uint64_t n, struct redisReply **page)
 {
     char first[24], last[24];
@@ -42,7 +41,8 @@ int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, 
                      void *arg)
 {
     char key[KEY_MAX];
-    int err = client_check_queue(c, queue), stop = 0;
+    int err = client_check_queue(c, queue);
+    bool stop = false;
     if (err != MUSTER_OK)
         return err;
     if (from > INT64_MAX / 2)
@@ -55,7 +55,7 @@ int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, 
         size_t got = reply_len(page);
         for (size_t i = 0; i < got && !stop; i++) {
             struct muster_bytes task = reply_bytes(reply_at(page, got - 1 - i));
-            stop = fn(&(struct muster_task){from + i, task.data, task.len}, arg);
+            stop = fn(&(struct muster_task){from + i, task.data, task.len}, arg) != 0;
         }
         redis_reply_free(page);
         from += got;
@@ -66,28 +66,6 @@ int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, 
 }
 
 /* ---- queues ---- */
-
-/* A pipelined answer of one row; NULL for a refused one (a damaged key), which is only said. */
-static int read_row_part(struct muster_client *c, const char *of, struct redisReply **reply)
-{
-    int err = redis_read(c->redis, reply);
-    if (err == MUSTER_E_REDIS && *reply == NULL && redis_error(c->redis)[0]) {
-        log_line(MUSTER_LOG_WARN, "%s: %s", of, redis_error(c->redis));
-        return MUSTER_OK;
-    }
-    return err;
-}
-
-int client_read_parts(struct muster_client *c, const char *of, struct redisReply **replies, size_t n)
-{
-    int err = MUSTER_OK;
-    for (size_t i = 0; i < n; i++) {
-        int read = read_row_part(c, of, &replies[i]);
-        if (err == MUSTER_OK)
-            err = read;
-    }
-    return err;
-}
 
 enum {
     PART_TASKS,
@@ -136,7 +114,7 @@ static int read_queue(struct muster_client *c, const char *name, struct muster_q
     struct redisReply *parts[PARTS] = {NULL};
     int err = append_queue_parts(c, name);
     if (err == MUSTER_OK)
-        err = client_read_parts(c, name, parts, PARTS);
+        err = page_read_parts(c, name, parts, PARTS);
     long long running = reply_number(reply_at(parts[PART_SETTINGS], 0), 0);
     long long cancelled = reply_number(reply_at(parts[PART_SETTINGS], 2), 0);
     *info = (struct muster_queue_info){
@@ -157,35 +135,12 @@ static int read_queue(struct muster_client *c, const char *name, struct muster_q
     return err;
 }
 
-int client_each_member(struct muster_client *c, enum key zset, client_member_fn *fn, void *arg)
-{
-    char key[KEY_MAX];
-    int err = MUSTER_OK, stop = 0;
-    key_of(key, c->prefix, zset, "");
-    for (uint64_t from = 0; err == MUSTER_OK && !stop; from += PAGE) {
-        char first[24], last[24];
-        struct redisReply *page;
-        snprintf(first, sizeof first, "%llu", (unsigned long long)from);
-        snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE - 1);
-        err = client_ask(c, &page, (const char *const[]){"ZRANGE", key, first, last, NULL});
-        size_t n = reply_len(page);
-        for (size_t i = 0; i < n && err == MUSTER_OK && !stop; i++) {
-            const char *member = reply_text(reply_at(page, i));
-            if (member)
-                err = fn(c, member, arg, &stop);
-        }
-        redis_reply_free(page);
-        stop |= n < PAGE;
-    }
-    return err;
-}
-
 struct queue_rows {
     muster_queue_fn *fn;
     void *arg;
 };
 
-static int queue_row(struct muster_client *c, const char *name, void *arg, int *stop)
+static int queue_row(struct muster_client *c, const char *name, void *arg, bool *stop)
 {
     struct queue_rows *rows = arg;
     struct muster_queue_info info;
@@ -200,7 +155,7 @@ static int queue_row(struct muster_client *c, const char *name, void *arg, int *
 int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg)
 {
     struct queue_rows rows = {fn, arg};
-    return client_each_member(c, KEY_NAMES, queue_row, &rows);
+    return page_each_member(c, KEY_NAMES, queue_row, &rows);
 }
 
 /* ---- workers ---- */
@@ -209,12 +164,6 @@ static const char *text_field(const struct redisReply *record, const char *field
 {
     const char *text = reply_text(reply_field(record, field));
     return text ? text : "";
-}
-
-const char *client_queue_field(const struct redisReply *record, size_t i)
-{
-    const char *field = reply_text(reply_at(record, i));
-    return field && strncmp(field, "q:", 2) == 0 && !reply_is(reply_at(record, i + 1), "-") ? field + 2 : NULL;
 }
 
 static int read_worker(struct muster_client *c, const char *id, struct redisReply **record, long long *pttl)
@@ -227,7 +176,7 @@ static int read_worker(struct muster_client *c, const char *id, struct redisRepl
     if (err == MUSTER_OK)
         err = client_append(c, (const char *const[]){"PTTL", key, NULL});
     if (err == MUSTER_OK)
-        err = client_read_parts(c, id, parts, 2);
+        err = page_read_parts(c, id, parts, 2);
     *record = parts[0];
     *pttl = reply_number(parts[1], -2);
     redis_reply_free(parts[1]);
@@ -240,7 +189,7 @@ struct worker_rows {
 };
 
 static int give_worker(const char *id, const struct redisReply *record, long long pttl, struct worker_rows *rows,
-                       int *stop)
+                       bool *stop)
 {
     const char **queues = calloc(reply_len(record) / 2 + 1, sizeof *queues);
     uint64_t epoch = 0;
@@ -248,8 +197,8 @@ static int give_worker(const char *id, const struct redisReply *record, long lon
     if (!queues)
         return MUSTER_E_NOMEM;
     for (size_t i = 0; i + 1 < reply_len(record); i += 2)
-        if (client_queue_field(record, i))
-            queues[n++] = client_queue_field(record, i);
+        if (page_queue_field(record, i))
+            queues[n++] = page_queue_field(record, i);
     const char *epoch_text = text_field(record, "epoch");
     token_parse(epoch_text, strlen(epoch_text), &epoch);
     int64_t ttl_ms = reply_number(reply_field(record, "ttl"), 0);
@@ -274,12 +223,12 @@ static int give_worker(const char *id, const struct redisReply *record, long lon
     return MUSTER_OK;
 }
 
-static int worker_row(struct muster_client *c, const char *id, void *arg, int *stop)
+static int worker_row(struct muster_client *c, const char *id, void *arg, bool *stop)
 {
     struct redisReply *record;
     long long pttl;
     int err = read_worker(c, id, &record, &pttl);
-    if (err == MUSTER_OK && reply_len(record) > 0) /* else it left meanwhile */
+    if (err == MUSTER_OK && reply_len(record) > 0) /* otherwise it has left meanwhile */
         err = give_worker(id, record, pttl, arg, stop);
     redis_reply_free(record);
     return err;
@@ -288,5 +237,5 @@ static int worker_row(struct muster_client *c, const char *id, void *arg, int *s
 int muster_worker_list(struct muster_client *c, muster_worker_fn *fn, void *arg)
 {
     struct worker_rows rows = {fn, arg};
-    return client_each_member(c, KEY_REGISTRY, worker_row, &rows);
+    return page_each_member(c, KEY_REGISTRY, worker_row, &rows);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking at processes: the sets of workers and of leases, in pages, with what is known of each process elsewhere:
- * marks, notes, ends of leases, jobs' data.
+ * Listing processes. The sets of workers and of leases are read in pages. With each page comes what other keys hold of
+ * its processes: marks, notes, ends of leases, jobs' data.
  */
 #include <muster/job.h>
 #include <stdio.h>
@@ -9,22 +9,23 @@
 #include <string.h>
 
 #include "client/client.h"
+#include "client/page.h"
 #include "protocol/process_name.h"
 
-/* Tasks can be large: few of them at once. */
+/* Tasks can be large: only a few at once. */
 #define PAGE 16
 
 struct process_rows {
     struct muster_process_filter filter;
     muster_process_row_fn *fn;
     void *arg;
-    int stop;
+    bool stop;
 };
 
 enum { ABOUT_MARK, ABOUT_NOTE, ABOUT_END, ABOUT };
 
-/* One page of a set: field and task, or a job's id, in turn; and what is known of each, in the order of the fields. A
- * job's field is "j" and its token. */
+/* One page of a set, which holds pairs: a token and its task; or "j" with a token, and the id of a job. `about` and
+ * `data` are in the order of the pairs. */
 struct process_page {
     const char *worker, *queue;
     const struct redisReply *set;
@@ -32,7 +33,7 @@ struct process_page {
     struct redisReply **data; /* of each job; NULL: a task */
 };
 
-static int is_wanted(const struct process_rows *rows, struct muster_bytes task)
+static bool is_wanted(const struct process_rows *rows, struct muster_bytes task)
 {
     const struct muster_bytes *wanted = rows->filter.task;
     return !wanted || (wanted->len == task.len && (task.len == 0 || memcmp(wanted->data, task.data, task.len) == 0));
@@ -41,7 +42,7 @@ static int is_wanted(const struct process_rows *rows, struct muster_bytes task)
 static const char *job_of_field(const struct redisReply *set, size_t i)
 {
     struct muster_bytes field = reply_bytes(reply_at(set, 2 * i));
-    int is_job = field.len == TOKEN_LEN + 1 && *(const char *)field.data == 'j';
+    bool is_job = field.len == TOKEN_LEN + 1 && *(const char *)field.data == 'j';
     const char *id = is_job ? reply_text(reply_at(set, 2 * i + 1)) : NULL;
     return id && !muster_job_id_check(id) ? id : NULL;
 }
@@ -53,7 +54,8 @@ static struct muster_bytes token_of_field(const struct redisReply *set, size_t i
     return (struct muster_bytes){(const char *)field.data + skip, field.len - skip};
 }
 
-static int give_process(const struct process_rows *rows, const struct process_page *page, size_t i)
+/* Is the listing to stop? */
+static bool give_process(const struct process_rows *rows, const struct process_page *page, size_t i)
 {
     struct muster_bytes token_text = token_of_field(page->set, i);
     struct muster_bytes task = reply_bytes(page->data[i] ? page->data[i] : reply_at(page->set, 2 * i + 1));
@@ -61,7 +63,7 @@ static int give_process(const struct process_rows *rows, const struct process_pa
     char id[PROCESS_ID_MAX];
     uint64_t token;
     if (!token_text.data || token_parse(token_text.data, token_text.len, &token) != MUSTER_OK || !is_wanted(rows, task))
-        return 0;
+        return false;
     process_name_format(id, page->worker, token_text.data, page->queue);
     const struct muster_process_info info = {
         .id = id,
@@ -76,18 +78,20 @@ static int give_process(const struct process_rows *rows, const struct process_pa
         .task = task.data,
         .len = task.len,
     };
-    return rows->fn(&info, rows->arg);
+    return rows->fn(&info, rows->arg) != 0;
 }
 
-/* Leases stand under the field; marks and notes under the token. */
+/* Leases are kept under the field; marks and notes under the token. */
+enum kept_under { UNDER_TOKEN, UNDER_FIELD };
+
 static int append_for_tokens(struct muster_client *c, const char *name, const char *key, const struct redisReply *set,
-                             int by_field)
+                             enum kept_under what)
 {
     struct command command = COMMAND_EMPTY;
     command_text(&command, name);
     command_text(&command, key);
     for (size_t i = 0; i < reply_len(set) / 2; i++) {
-        struct muster_bytes word = by_field ? reply_bytes(reply_at(set, 2 * i)) : token_of_field(set, i);
+        struct muster_bytes word = what == UNDER_FIELD ? reply_bytes(reply_at(set, 2 * i)) : token_of_field(set, i);
         command_bytes(&command, word.data, word.len);
     }
     int err = redis_append(c->redis, &command);
@@ -102,7 +106,7 @@ static int append_job_data(struct muster_client *c, const char *id)
     return client_append(c, (const char *const[]){"HGET", key, "data", NULL});
 }
 
-/* What is known of a page's processes, in one round trip. */
+/* Read what other keys hold of a page's processes, in one round trip. */
 static int read_about(struct muster_client *c, struct process_page *page)
 {
     const struct {
@@ -119,17 +123,17 @@ static int read_about(struct muster_client *c, struct process_page *page)
     for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
         char key[KEY_MAX];
         key_of(key, c->prefix, parts[i].key, parts[i].name);
-        err = append_for_tokens(c, parts[i].command, key, page->set, i == ABOUT_END);
+        err = append_for_tokens(c, parts[i].command, key, page->set, i == ABOUT_END ? UNDER_FIELD : UNDER_TOKEN);
     }
     size_t rows = reply_len(page->set) / 2;
     for (size_t i = 0; i < rows && err == MUSTER_OK; i++)
         if (job_of_field(page->set, i))
             err = append_job_data(c, job_of_field(page->set, i));
     if (err == MUSTER_OK)
-        err = client_read_parts(c, page->worker, page->about, n);
+        err = page_read_parts(c, page->worker, page->about, n);
     for (size_t i = 0; i < rows && err == MUSTER_OK; i++)
         if (job_of_field(page->set, i))
-            err = client_read_parts(c, job_of_field(page->set, i), &page->data[i], 1);
+            err = page_read_parts(c, job_of_field(page->set, i), &page->data[i], 1);
     return err;
 }
 
@@ -143,7 +147,7 @@ static int give_page(struct muster_client *c, struct process_rows *rows, const c
     page.data = calloc(n, sizeof *page.data);
     int err = page.data ? read_about(c, &page) : MUSTER_E_NOMEM;
     for (size_t i = 0; i < n && err == MUSTER_OK && !rows->stop; i++)
-        rows->stop = give_process(rows, &page, i) != 0;
+        rows->stop = give_process(rows, &page, i);
     for (size_t i = 0; i < ABOUT; i++)
         redis_reply_free(page.about[i]);
     for (size_t i = 0; page.data && i < n; i++)
@@ -171,7 +175,7 @@ static int set_rows(struct muster_client *c, const char *worker, const char *que
     return err;
 }
 
-static int process_worker(struct muster_client *c, const char *worker, void *arg, int *stop)
+static int process_worker(struct muster_client *c, const char *worker, void *arg, bool *stop)
 {
     struct process_rows *rows = arg;
     char key[KEY_MAX];
@@ -181,7 +185,7 @@ static int process_worker(struct muster_client *c, const char *worker, void *arg
     key_of(key, c->prefix, KEY_WORKER, worker);
     int err = client_ask(c, &record, (const char *const[]){"HGETALL", key, NULL});
     for (size_t i = 0; i < reply_len(record) && err == MUSTER_OK && !rows->stop; i += 2) {
-        const char *queue = client_queue_field(record, i);
+        const char *queue = page_queue_field(record, i);
         if (queue && (!rows->filter.queue || strcmp(rows->filter.queue, queue) == 0))
             err = set_rows(c, worker, queue, rows);
     }
@@ -190,7 +194,7 @@ static int process_worker(struct muster_client *c, const char *worker, void *arg
     return err;
 }
 
-static int process_leases(struct muster_client *c, const char *queue, void *arg, int *stop)
+static int process_leases(struct muster_client *c, const char *queue, void *arg, bool *stop)
 {
     struct process_rows *rows = arg;
     int err = muster_queue_check(queue) ? MUSTER_OK : set_rows(c, MUSTER_LEASE_ID, queue, rows);
@@ -210,15 +214,15 @@ int muster_process_list(struct muster_client *c, const struct muster_process_fil
                         void *arg)
 {
     struct process_rows rows = {.fn = fn, .arg = arg};
-    int ignored;
+    bool ignored;
     if (f)
         memcpy(&rows.filter, f, f->size < sizeof rows.filter ? f->size : sizeof rows.filter);
     const char *queue = rows.filter.queue, *worker = rows.filter.worker;
-    int is_lease = worker && strcmp(worker, MUSTER_LEASE_ID) == 0;
+    bool is_lease = worker && strcmp(worker, MUSTER_LEASE_ID) == 0;
     int err = check_filter(c, &rows.filter);
     if (err == MUSTER_OK && !is_lease)
-        err = client_each_member(c, KEY_REGISTRY, process_worker, &rows);
+        err = page_each_member(c, KEY_REGISTRY, process_worker, &rows);
     if (err != MUSTER_OK || rows.stop || (worker && !is_lease))
         return err;
-    return queue ? process_leases(c, queue, &rows, &ignored) : client_each_member(c, KEY_NAMES, process_leases, &rows);
+    return queue ? process_leases(c, queue, &rows, &ignored) : page_each_member(c, KEY_NAMES, process_leases, &rows);
 }

@@ -11,6 +11,7 @@
 #include "client/failed.h"
 #include "client/job_page.h"
 #include "client/job_valid.h"
+#include "client/page.h"
 
 #define TAG_PAGE 100
 
@@ -222,7 +223,7 @@ int muster_job_counts(struct muster_client *c, const char *queue, uint64_t count
     for (int i = 0; err == MUSTER_OK && i < MUSTER_JOB_STATE_COUNT; i++)
         err = append_count(c, (enum muster_job_state)i, queue);
     if (err == MUSTER_OK)
-        err = client_read_parts(c, queue, parts, MUSTER_JOB_STATE_COUNT);
+        err = page_read_parts(c, queue, parts, MUSTER_JOB_STATE_COUNT);
     for (int i = 0; i < MUSTER_JOB_STATE_COUNT; i++) {
         long long n = reply_number(parts[i], 0);
         counts[i] = n > 0 ? (uint64_t)n : 0;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/page.h"
 #include "protocol/process_name.h"
 
 static int append_row(struct muster_client *c, const char *id, size_t n_parts)
@@ -119,7 +120,7 @@ static int read_marks(struct muster_client *c, struct job_page *page)
         struct redisReply *mark = NULL;
         if (!is_running(&page->rows[i]))
             continue;
-        err = client_read_parts(c, page->rows[i].id, &mark, 1);
+        err = page_read_parts(c, page->rows[i].id, &mark, 1);
         page->rows[i].record.job.cancelled = reply_integer(mark) == 1;
         redis_reply_free(mark);
     }
@@ -135,7 +136,7 @@ int job_page_read(struct muster_client *c, struct job_page *page, int whole)
     if (err != MUSTER_OK)
         return err;
     for (size_t i = 0; i < page->n; i++) {
-        int read = client_read_parts(c, page->rows[i].id, page->rows[i].parts, n_parts);
+        int read = page_read_parts(c, page->rows[i].id, page->rows[i].parts, n_parts);
         err = err == MUSTER_OK ? read : err;
     }
     for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)

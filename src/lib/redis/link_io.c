@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The socket of a link: hiredis' hooks into the loop, reading and writing. link.c says why it is not hiredis' own
+ * The socket of a link: hiredis' hooks into the loop, reading and writing. link_state.c says why it is not hiredis' own
  * libevent adapter.
  */
 #include <fcntl.h>

@@ -2,10 +2,13 @@
  *
  * What the files of a link share: its state, and what one of them asks of another.
  *
- *   link.c          its life: states, breaking, trying again, silence
- *   link_io.c       its socket: hiredis' hooks into the loop, reading and writing
- *   link_connect.c  making a connection: resolve, connect, log in
+ *   link.c          making and freeing a link
+ *   link_connect.c  making its connection: resolve, connect, log in
  *   link_call.c     the way of a command and its answer; subscriptions
+ *   link_io.c       its socket: hiredis' hooks into the loop, reading and writing
+ *   link_state.c    its states: breaking, trying again, silence
+ *
+ * Each calls only files that stand below it.
  */
 #ifndef LINK_PRIVATE_H
 #define LINK_PRIVATE_H
@@ -68,17 +71,23 @@ struct link {
     const struct lua_script *sent_with_body[LINK_IN_ORDER_MAX];
 };
 
-/* ---- link.c ---- */
+/* ---- link_state.c: whatever an _init() returned, its _clear() frees ---- */
+
+int link_state_init(struct link *l);
+void link_state_clear(struct link *l);
 
 void link_enter(struct link *l, enum link_state state);
 
 /* The context is gone, or about to be: forget it, tell, and try again later. Only the first call per break counts. */
 void link_go_down(struct link *l, int err, const char *why);
 
+/* Drop what there is of a connection. Outstanding commands get their NULL in here; nothing new is accepted meanwhile. */
+void link_drop_context(struct link *l);
+
 /* Call this before something is added to what is waited for. Silence counts from here if nothing was outstanding. */
 void link_begin_waiting(struct link *l);
 
-/* ---- link_io.c: after link_io_init(), whatever it returned, link_io_clear() frees ---- */
+/* ---- link_io.c ---- */
 
 int link_io_init(struct link *l);
 void link_io_clear(struct link *l);
@@ -89,7 +98,7 @@ int link_io_attach(struct link *l, redisAsyncContext *context);
 /* Write now. Inside of it hiredis may find the connection broken. */
 void link_io_write(struct link *l);
 
-/* ---- link_connect.c: likewise ---- */
+/* ---- link_connect.c ---- */
 
 int link_connect_init(struct link *l);
 void link_connect_clear(struct link *l);

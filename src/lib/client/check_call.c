@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One call of a check: sending its script, telling the finds, and steps of SCAN and its like.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "client/check.h"
+
+/* For people: a control character is written as \xNN. */
+static void print(char *out, size_t size, struct muster_bytes text)
+{
+    size_t at = 0;
+    const unsigned char *bytes = text.data;
+    for (size_t i = 0; i < text.len && at + 5 < size; i++) {
+        bool is_control = bytes[i] < 0x20 || bytes[i] == 0x7f;
+        at += (size_t)snprintf(out + at, size - at, is_control ? "\\x%02x" : "%c", bytes[i]);
+    }
+    out[at] = '\0';
+}
+
+static void tell(struct check *k, const struct script_find *find)
+{
+    char key[1024], what[2048];
+    print(key, sizeof key, find->key);
+    print(what, sizeof what, find->what);
+    const struct muster_damage damage = {.key = key, .what = what, .repaired = find->repaired};
+    k->stop = k->fn(&damage, k->arg) != 0;
+}
+
+int check_run(struct check *k, struct command *command, struct script_checked *out)
+{
+    struct redisReply *reply;
+    int err = client_run(k->client, command, &reply);
+    if (err == MUSTER_OK)
+        err = script_checked(reply, out);
+    for (size_t i = 0; err == MUSTER_OK && i < out->n_finds && !k->stop; i++) {
+        struct script_find find;
+        err = script_checked_find(reply, i, &find);
+        if (err == MUSTER_OK)
+            tell(k, &find);
+    }
+    if (err == MUSTER_OK && out->token > k->highest_token)
+        k->highest_token = out->token;
+    redis_reply_free(reply);
+    return err;
+}
+
+int check_forgive_wrong_type(const struct check *k, int err)
+{
+    return err == MUSTER_E_REDIS && strstr(redis_error(k->client->redis), "WRONGTYPE ") ? MUSTER_OK : err;
+}
+
+int check_scan(struct check *k, const char *const *words, char cursor[CHECK_CURSOR_MAX], struct redisReply **reply)
+{
+    int err = client_ask(k->client, reply, words);
+    const char *next = reply_text(reply_at(*reply, 0));
+    snprintf(cursor, CHECK_CURSOR_MAX, "%s", next ? next : "0");
+    return check_forgive_wrong_type(k, err);
+}
+
+bool check_is_at_end(const struct check *k, const char *cursor)
+{
+    return k->stop || strcmp(cursor, "0") == 0;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Enqueueing tasks: one, a few in one script, or many in chunks.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "client/client.h"
+#include "protocol/script_task.h"
+
+/* A big batch goes in chunks of at most this many tasks and bytes, with at most this many chunks on the way. */
+#define CHUNK_TASKS 200
+#define CHUNK_BYTES ((size_t)256 * 1024)
+#define CHUNKS_IN_FLIGHT 8
+
+/* One call to enqueue, as its parts see it. */
+struct request {
+    const char *queue, *id;
+    bool at_front;
+    const struct muster_bytes *tasks;
+    size_t n;
+};
+
+static int check_request(struct muster_client *c, const struct request *r)
+{
+    int err = client_check_queue(c, r->queue);
+    if (err == MUSTER_OK && r->id && muster_queue_check(r->id))
+        err = client_refuse(c, "a request id has 1 to 200 bytes and no control characters");
+    for (size_t i = 0; err == MUSTER_OK && i < r->n; i++)
+        err = client_check_task(c, &r->tasks[i]);
+    return err;
+}
+
+/* A run of tasks that goes in one call. */
+struct chunk {
+    size_t number, from, to;
+};
+
+static int enqueue_script(struct muster_client *c, const struct request *r, struct chunk chunk, uint64_t *waiting)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    script_enqueue(&command, &c->root,
+                   &(struct script_enqueue){.queue = r->queue,
+                                            .front = r->at_front,
+                                            .request_id = r->id,
+                                            .chunk = chunk.number,
+                                            .of = r->n,
+                                            .tasks = r->tasks + chunk.from,
+                                            .n = chunk.to - chunk.from});
+    /* A single task should begin at once. With many tasks the throughput counts. */
+    int err = r->n == 1 ? redis_script_waking(c->redis, &command, &reply) : redis_script(c->redis, &command, &reply);
+    command_clear(&command);
+    if (err == MUSTER_E_EXISTS)
+        redis_error_set(c->redis, "the request '%s' had other content before; nothing was enqueued", r->id);
+    if (err == MUSTER_OK && waiting)
+        *waiting = (uint64_t)reply_integer(reply);
+    redis_reply_free(reply);
+    return err;
+}
+
+/* The next chunk: to the end of the queue it begins where the one before stopped, to the front it ends there. */
+static struct chunk next_chunk(const struct request *r, struct chunk before)
+{
+    struct chunk chunk = {before.number + 1, r->at_front ? before.from : before.to,
+                          r->at_front ? before.from : before.to};
+    size_t bytes = 0;
+    while (chunk.to - chunk.from < CHUNK_TASKS && (r->at_front ? chunk.from > 0 : chunk.to < r->n)) {
+        size_t len = r->tasks[r->at_front ? chunk.from - 1 : chunk.to].len;
+        if (bytes > 0 && bytes + len > CHUNK_BYTES)
+            break;
+        bytes += len;
+        if (r->at_front)
+            chunk.from--;
+        else
+            chunk.to++;
+    }
+    return chunk;
+}
+
+static struct chunk before_first_chunk(const struct request *r)
+{
+    return (struct chunk){0, r->n, 0};
+}
+
+/* ---- many tasks ---- */
+
+static int append_push(struct muster_client *c, const char *key, const struct request *r, struct chunk chunk)
+{
+    struct command command = COMMAND_EMPTY;
+    size_t n = chunk.to - chunk.from;
+    command_text(&command, r->at_front ? "RPUSH" : "LPUSH");
+    command_text(&command, key);
+    for (size_t i = 0; i < n; i++) {
+        const struct muster_bytes *task = &r->tasks[r->at_front ? chunk.to - 1 - i : chunk.from + i];
+        command_bytes(&command, task->data, task->len);
+    }
+    int err = redis_append(c->redis, &command);
+    command_clear(&command);
+    return err;
+}
+
+/* Read answers until at most `left` are outstanding. The first error is kept. */
+static void read_down_to(struct muster_client *c, size_t *in_flight, size_t left, int *err)
+{
+    while (*in_flight > left) {
+        struct redisReply *reply;
+        int read = redis_read(c->redis, &reply);
+        redis_reply_free(reply);
+        (*in_flight)--;
+        if (*err == MUSTER_OK)
+            *err = read;
+    }
+}
+
+/* Plain pushes, pipelined, from `done` on to the other end of the tasks. */
+static int push_rest(struct muster_client *c, const struct request *r, struct chunk done)
+{
+    char key[KEY_MAX];
+    size_t in_flight = 0;
+    int err = MUSTER_OK;
+    key_of(key, c->prefix, KEY_QUEUES, r->queue);
+    for (;;) {
+        struct chunk chunk = next_chunk(r, done);
+        if (err != MUSTER_OK || chunk.from == chunk.to)
+            break;
+        err = append_push(c, key, r, chunk);
+        in_flight += err == MUSTER_OK;
+        done = chunk;
+        read_down_to(c, &in_flight, CHUNKS_IN_FLIGHT - 1, &err);
+    }
+    read_down_to(c, &in_flight, 0, &err);
+    return err;
+}
+
+/*
+ * For more tasks than one script should hold. To the end of the queue: the first chunk goes by script, so that workers
+ * can begin at once; then come plain pushes, and then the script again, which hands over what is left. To the front: all
+ * tasks are pushed from the last to the first, and the script at the end hands over.
+ */
+static int enqueue_pipelined(struct muster_client *c, const struct request *r, uint64_t *waiting)
+{
+    struct chunk done = before_first_chunk(r);
+    int err = MUSTER_OK;
+    if (!r->at_front) {
+        done = next_chunk(r, done);
+        err = enqueue_script(c, r, done, NULL);
+    }
+    if (err == MUSTER_OK)
+        err = push_rest(c, r, done);
+    return err == MUSTER_OK ? enqueue_script(c, r, (struct chunk){0, 0, 0}, waiting) : err;
+}
+
+/* Under a request id each chunk is a script, which knows whether the chunk was there before. So what an earlier try
+ * enqueued stays enqueued once. */
+static int enqueue_once(struct muster_client *c, const struct request *r, uint64_t *waiting)
+{
+    int err = MUSTER_OK;
+    for (struct chunk chunk = next_chunk(r, before_first_chunk(r)); err == MUSTER_OK && chunk.from < chunk.to;
+         chunk = next_chunk(r, chunk))
+        err = enqueue_script(c, r, chunk, waiting);
+    return err;
+}
+
+/* ---- one task ---- */
+
+enum { PLAIN_PUSH, PLAIN_SETTINGS, PLAIN_IDLE, PLAIN_PARTS };
+
+static int append_plain(struct muster_client *c, const struct request *r)
+{
+    char key[KEY_MAX];
+    struct command push = COMMAND_EMPTY;
+    key_of(key, c->prefix, KEY_QUEUES, r->queue);
+    command_text(&push, "LPUSH");
+    command_text(&push, key);
+    command_bytes(&push, r->tasks->data, r->tasks->len);
+    int err = redis_append(c->redis, &push);
+    command_clear(&push);
+    key_of(key, c->prefix, KEY_QUEUE, r->queue);
+    if (err == MUSTER_OK)
+        err = client_append(c, (const char *const[]){"HMGET", key, "named", "listen", "broadcast", NULL});
+    key_of(key, c->prefix, KEY_IDLE, r->queue);
+    if (err == MUSTER_OK)
+        err = client_append(c, (const char *const[]){"EXISTS", key, NULL});
+    return err;
+}
+
+/*
+ * A plain push, and a look after it, in one round trip and without a script, which would cost Redis twice as much. It is
+ * right only where no worker is idle and nobody listens; `*is_done` says whether that was so. A worker becomes idle only
+ * in a script that finds the queue empty. If it became idle before the push, the look sees it. If later, it takes the
+ * task.
+ */
+static int push_plainly(struct muster_client *c, const struct request *r, uint64_t *waiting, bool *is_done)
+{
+    struct redisReply *parts[PLAIN_PARTS] = {NULL};
+    int err = append_plain(c, r), read = err;
+    for (int i = 0; i < PLAIN_PARTS && read == MUSTER_OK; i++) {
+        read = redis_read(c->redis, &parts[i]);
+        if (err == MUSTER_OK && (i == PLAIN_PUSH || read == MUSTER_E_CONN || read == MUSTER_E_TIMEOUT))
+            err = read;
+        read = read == MUSTER_E_CONN || read == MUSTER_E_TIMEOUT ? read : MUSTER_OK;
+    }
+    const struct redisReply *settings = parts[PLAIN_SETTINGS];
+    *is_done = reply_kind(reply_at(settings, 0)) == REPLY_TEXT && reply_kind(reply_at(settings, 1)) == REPLY_NIL &&
+               reply_kind(reply_at(settings, 2)) == REPLY_NIL && reply_kind(parts[PLAIN_IDLE]) == REPLY_INTEGER &&
+               reply_integer(parts[PLAIN_IDLE]) == 0;
+    *waiting = (uint64_t)reply_integer(parts[PLAIN_PUSH]);
+    for (int i = 0; i < PLAIN_PARTS; i++)
+        redis_reply_free(parts[i]);
+    return err;
+}
+
+/* To the end of a queue. If no worker was idle there the last time: plainly, and by script only if that has changed. */
+static int enqueue_one(struct muster_client *c, const struct request *r, uint64_t *waiting)
+{
+    uint64_t n = 0;
+    bool is_done = true;
+    int err;
+    if (strcmp(c->busy_queue, r->queue) == 0) {
+        err = push_plainly(c, r, &n, &is_done);
+        /* The task is in the queue, whatever happens here: an error would make the caller enqueue it twice. A heartbeat
+         * makes up for a missed wake-up, and the next task goes by script and reports the error. */
+        if (err == MUSTER_OK && !is_done)
+            is_done = enqueue_script(c, r, (struct chunk){0, 0, 0}, &n) == MUSTER_OK;
+    } else {
+        err = enqueue_script(c, r, (struct chunk){1, 0, 1}, &n);
+    }
+    snprintf(c->busy_queue, sizeof c->busy_queue, "%s", err == MUSTER_OK && is_done && n > 0 ? r->queue : "");
+    if (waiting)
+        *waiting = n;
+    return err;
+}
+
+/* ---- calls ---- */
+
+int muster_task_enqueue(struct muster_client *c, const char *queue, const void *task, size_t len, uint64_t *waiting)
+{
+    const struct muster_bytes one = {task, len};
+    return muster_task_enqueue_many(c, queue, &one, 1, NULL, waiting);
+}
+
+int muster_task_enqueue_many(struct muster_client *c, const char *queue, const struct muster_bytes *tasks, size_t n,
+                             const struct muster_enqueue_options *options, uint64_t *waiting)
+{
+    size_t bytes = 0;
+    struct muster_enqueue_options o = {0};
+    if (options)
+        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    const struct request r = {queue, o.request_id, o.at_front, tasks, n};
+    if (waiting)
+        *waiting = 0;
+    int err = check_request(c, &r);
+    if (err == MUSTER_OK && n == 0) {
+        uint64_t length;
+        return muster_queue_length(c, queue, waiting ? waiting : &length);
+    }
+    if (err == MUSTER_OK)
+        err = redis_claim_format(c->redis);
+    if (err != MUSTER_OK)
+        return err;
+    for (size_t i = 0; i < n; i++)
+        bytes += tasks[i].len;
+    if (n == 1 && !r.id && !r.at_front)
+        return enqueue_one(c, &r, waiting);
+    if (n == 1 || (n <= MUSTER_ENQUEUE_ATOMIC_TASKS && bytes <= MUSTER_ENQUEUE_ATOMIC_BYTES))
+        return enqueue_script(c, &r, (struct chunk){1, 0, n}, waiting);
+    return r.id ? enqueue_once(c, &r, waiting) : enqueue_pipelined(c, &r, waiting);
+}

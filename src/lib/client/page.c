@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading in pages.
+ */
+#include "client/page.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+
+#define PAGE 100
+
+/* One answer. A refused one is only written to the log. */
+static int read_row_part(struct muster_client *c, const char *row, struct redisReply **reply)
+{
+    int err = redis_read(c->redis, reply);
+    if (err == MUSTER_E_REDIS && *reply == NULL && redis_error(c->redis)[0]) {
+        log_line(MUSTER_LOG_WARN, "%s: %s", row, redis_error(c->redis));
+        return MUSTER_OK;
+    }
+    return err;
+}
+
+int page_read_parts(struct muster_client *c, const char *row, struct redisReply **replies, size_t n)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < n; i++) {
+        int read = read_row_part(c, row, &replies[i]);
+        if (err == MUSTER_OK)
+            err = read;
+    }
+    return err;
+}
+
+int page_each_member(struct muster_client *c, enum key zset, page_member_fn *fn, void *arg)
+{
+    char key[KEY_MAX];
+    int err = MUSTER_OK;
+    bool stop = false;
+    key_of(key, c->prefix, zset, "");
+    for (uint64_t from = 0; err == MUSTER_OK && !stop; from += PAGE) {
+        char first[24], last[24];
+        struct redisReply *page;
+        snprintf(first, sizeof first, "%llu", (unsigned long long)from);
+        snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE - 1);
+        err = client_ask(c, &page, (const char *const[]){"ZRANGE", key, first, last, NULL});
+        size_t n = reply_len(page);
+        for (size_t i = 0; i < n && err == MUSTER_OK && !stop; i++) {
+            const char *member = reply_text(reply_at(page, i));
+            if (member)
+                err = fn(c, member, arg, &stop);
+        }
+        redis_reply_free(page);
+        stop |= n < PAGE;
+    }
+    return err;
+}
+
+const char *page_queue_field(const struct redisReply *record, size_t i)
+{
+    const char *field = reply_text(reply_at(record, i));
+    return field && strncmp(field, "q:", 2) == 0 && !reply_is(reply_at(record, i + 1), "-") ? field + 2 : NULL;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading in pages: the members of a zset, and rows whose parts are read together.
+ */
+#ifndef PAGE_H
+#define PAGE_H
+
+#include "client/client.h"
+
+/* Call fn for each member of a zset in its order, until it sets *stop or fails. A member is a text with its NUL. */
+typedef int page_member_fn(struct muster_client *c, const char *member, void *arg, bool *stop);
+int page_each_member(struct muster_client *c, enum key zset, page_member_fn *fn, void *arg);
+
+/* Read n answers of what was appended for one row. A refused one (of a damaged key) is only written to the log, and
+ * stays NULL. All are read, also after a failure: the next call would take an unread answer for its own. */
+int page_read_parts(struct muster_client *c, const char *row, struct redisReply **replies, size_t n);
+
+/* The queue that field i of a worker's record names. NULL: it names none, or one that the worker has left. */
+const char *page_queue_field(const struct redisReply *record, size_t i);
+
+#endif

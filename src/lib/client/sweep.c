@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sweeping: retiring workers that are dead, and moving leases that have lapsed. The scripts decide; here they are called
+ * for one worker or queue after the other.
+ */
+#include <stdio.h>
+
+#include "client/client.h"
+#include "client/page.h"
+#include "protocol/script_task.h"
+#include "protocol/script_worker.h"
+
+static int sweep(struct muster_client *c, const char *worker, enum script_sweep whether, uint64_t *given_back)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    const char *damaged;
+    script_sweep(&command, &c->root, worker, whether);
+    int err = client_run(c, &command, &reply);
+    if (err == MUSTER_OK)
+        err = script_given_back(reply, given_back, &damaged);
+    redis_reply_free(reply);
+    return err;
+}
+
+int muster_worker_fail(struct muster_client *c, const char *worker, uint64_t *given_back)
+{
+    uint64_t n = 0;
+    const char *why = muster_worker_id_check(worker);
+    int err = why ? client_refuse(c, why) : sweep(c, worker, SWEEP_FORCED, &n);
+    if (err == MUSTER_E_NOT_FOUND)
+        redis_error_set(c->redis, "no worker '%s' is registered", worker);
+    if (given_back)
+        *given_back = n;
+    return err;
+}
+
+/* Redis' clock in milliseconds, as text. */
+static int server_now(struct muster_client *c, char *out, size_t size)
+{
+    struct redisReply *reply;
+    int err = client_ask(c, &reply, (const char *const[]){"TIME", NULL});
+    snprintf(out, size, "%lld",
+             reply_number(reply_at(reply, 0), 0) * 1000 + reply_number(reply_at(reply, 1), 0) / 1000);
+    redis_reply_free(reply);
+    return err;
+}
+
+/* What a sweep has done so far. A damaged worker or queue is skipped, and reported at the end in its own words. */
+struct sweeping {
+    uint64_t swept;
+    bool is_damaged;
+    char why[256];
+};
+
+static void skip(struct muster_client *c, struct sweeping *s, const char *what, const char *name)
+{
+    s->is_damaged = true;
+    snprintf(s->why, sizeof s->why, "%s %s was skipped: %s", what, name, redis_error(c->redis));
+}
+
+/* One after the other. It is no error if a worker is in grace, is alive again, or was swept by another caller. */
+static int sweep_workers(struct muster_client *c, const struct redisReply *past, struct sweeping *s)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < reply_len(past); i++) {
+        const char *worker = reply_text(reply_at(past, i));
+        uint64_t n;
+        err = sweep(c, worker, SWEEP_IF_DEAD, &n);
+        s->swept += err == MUSTER_OK;
+        if (err == MUSTER_E_REDIS)
+            skip(c, s, "worker", worker);
+        if (err == MUSTER_E_REDIS || err == MUSTER_E_STATE || err == MUSTER_E_NOT_FOUND)
+            err = MUSTER_OK;
+    }
+    return err;
+}
+
+/* Move what is due in one queue, and its leases that have lapsed. Any take does that, so this one takes nothing. */
+static int sweep_leases(struct muster_client *c, const char *queue, void *arg, bool *stop)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    (void)stop;
+    script_take(&command, &c->root, &(struct script_take_lease){.queue = queue, .lease_ms = 1});
+    int err = client_run(c, &command, &reply);
+    redis_reply_free(reply);
+    if (err != MUSTER_E_REDIS)
+        return err;
+    skip(c, arg, "queue", queue);
+    return MUSTER_OK;
+}
+
+/* All workers whose life has ended by the registry. The script decides whether each may be swept. */
+int muster_client_sweep(struct muster_client *c, uint64_t *workers)
+{
+    char key[KEY_MAX], now[24];
+    struct redisReply *past = NULL;
+    struct sweeping s = {0};
+    key_of(key, c->prefix, KEY_REGISTRY, "");
+    int err = server_now(c, now, sizeof now);
+    if (err == MUSTER_OK)
+        err = client_ask(c, &past, (const char *const[]){"ZRANGEBYSCORE", key, "-inf", now, NULL});
+    if (err == MUSTER_OK)
+        err = sweep_workers(c, past, &s);
+    redis_reply_free(past);
+    if (err == MUSTER_OK)
+        err = page_each_member(c, KEY_NAMES, sweep_leases, &s);
+    if (workers)
+        *workers = s.swept;
+    if (err != MUSTER_OK || !s.is_damaged)
+        return err;
+    redis_error_set(c->redis, "%s", s.why);
+    return MUSTER_E_REDIS;
+}
