@@ -168,7 +168,7 @@ static void names_and_numbers_are_checked_before_anything_is_sent(void **state)
         {"q", JOB_SPEC(.id = "a", .every_ms = 1000, .delay_ms = 1), "offset"},
         {"q", JOB_SPEC(.id = "a", .every_ms = 1000, .offset_ms = -1), "offset"},
         {"q", JOB_SPEC(.id = "a", .every_ms = 1000, .backlog = -1), "backlog"},
-        {"q", JOB_SPEC(.id = "a", .every_ms = 1000, .after = IDS("b"), .n_after = 1), "waits for no other"},
+        {"q", JOB_SPEC(.id = "a", .every_ms = 1000, .after = IDS("b"), .n_after = 1), "does not wait for other jobs"},
         {"q", JOB_SPEC(.id = long_name + 20, .every_ms = 1000), "180"},
         {"q", JOB_SPEC(.id = "a", .backlog = 1), "interval"},
         {"q", JOB_SPEC(.id = "a", .offset_ms = 1), "interval"},

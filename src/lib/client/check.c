@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Looks through a namespace for damage. The keys tell what there is to look at (check_keys.c). The scripts decide what
- * is damage and repair it. There is one call for each set, worker and queue, and for each page of jobs, because only one
- * script sees a consistent state. So nothing here compares the answers of two calls, and a live system gives no finds:
- * every script leaves it without damage.
+ * is damage and repair it. There is one call for each set, worker and queue, and for each page of jobs, because only
+ * one script sees a consistent state. So nothing here compares the answers of two calls, and a live system gives no
+ * finds: every script leaves it without damage.
  *
  * One find may make others look wrong: a set that belongs to no worker is not counted by any. Without repair the
- * counters that such a find changes are left out ("doubtful"), and so is what waits in a queue some of whose jobs are in
- * the wrong place. With repair the same script corrects them.
+ * counters that such a find changes are left out ("doubtful"), and so is what waits in a queue some of whose jobs are
+ * in the wrong place. With repair the same script corrects them.
  */
 #include "client/check.h"
 

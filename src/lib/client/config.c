@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Settings: what counts for a queue or the namespace, and setting it. The scripts read them where they need them, the
- * queue's own before the namespace's, that before the default; the one list is in job.h.
+ * Settings: reading and setting those of a queue or of the namespace. The scripts read them where they need them: the
+ * queue's own counts before the namespace's, and that before the default. The public job.h has the one list.
  */
 #include <muster/job.h>
 #include <string.h>
@@ -11,9 +11,12 @@
 #include "protocol/script_queue.h"
 
 struct setting {
-    const char *name, *what;
-    int64_t fallback, least, most;
-    int of_queue_only;
+    const char *name;
+    const char *what;
+    int64_t fallback;
+    int64_t least;
+    int64_t most;
+    bool of_queue_only;
 };
 
 static const struct setting settings[] = {
@@ -34,7 +37,7 @@ static int find_setting(struct muster_client *c, const char *queue, const char *
         return MUSTER_E_NOT_FOUND;
     }
     if (!queue && (*out)->of_queue_only) {
-        redis_error_set(c->redis, "%s is a setting of a queue: name one", name);
+        redis_error_set(c->redis, "%s is a setting of a queue: name a queue", name);
         return MUSTER_E_INVALID;
     }
     return MUSTER_OK;
@@ -51,12 +54,12 @@ static int append_settings(struct muster_client *c, enum key key, const char *na
     return client_append(c, words);
 }
 
-static int is_number(const struct redisReply *value)
+static bool is_number(const struct redisReply *value)
 {
     return reply_number(value, 0) == reply_number(value, 1);
 }
 
-/* What is no number counts for nothing, as in the scripts. */
+/* A value that is not a number does not count; the scripts do the same. */
 static struct muster_setting value_of(const struct setting *setting, const struct redisReply *own,
                                       const struct redisReply *of_namespace)
 {
@@ -77,11 +80,11 @@ static struct muster_setting value_of(const struct setting *setting, const struc
     return row;
 }
 
-/* `only` NULL: all. */
+/* `only` NULL: all of them. */
 static void give_settings(const char *queue, const struct setting *only, struct redisReply *const parts[2],
                           muster_setting_fn *fn, void *arg)
 {
-    int stop = 0;
+    bool stop = false;
     for (size_t i = 0; i < SETTINGS && !stop; i++) {
         const struct muster_setting row = value_of(&settings[i], reply_at(parts[1], i), reply_at(parts[0], i));
         if (only ? only == &settings[i] : queue || !settings[i].of_queue_only)
@@ -118,7 +121,7 @@ int muster_config_set(struct muster_client *c, const char *queue, const char *na
     if (err == MUSTER_OK)
         err = find_setting(c, queue, name, &setting);
     if (err == MUSTER_OK && value && (*value < setting->least || *value > setting->most)) {
-        redis_error_set(c->redis, "%s is %lld to %lld, not %lld", name, (long long)setting->least,
+        redis_error_set(c->redis, "%s must be %lld to %lld, not %lld", name, (long long)setting->least,
                         (long long)setting->most, (long long)*value);
         return MUSTER_E_INVALID;
     }

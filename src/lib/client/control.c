@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Control: cancel a task or a process; pause, resume and delete a queue. What each means stands in its script; here
+ * Control: cancel a task or a process; pause, resume and delete a queue. The scripts say what each means. Here
  * arguments are checked, and refusals get their words.
  */
 #include "client/client.h"
@@ -52,7 +52,7 @@ int muster_process_cancel(struct muster_client *c, const char *process)
         return client_refuse(c, why);
     int err = cancel(c, p.queue, p.worker, (struct muster_bytes){p.token, TOKEN_LEN}, counts);
     if (err == MUSTER_E_LOST)
-        redis_error_set(c->redis, "there is no process '%s' (any more): nothing was cancelled", process);
+        redis_error_set(c->redis, "there is no process '%s' (any more); nothing was cancelled", process);
     return err;
 }
 
@@ -65,7 +65,7 @@ static int call_queue(struct muster_client *c, enum script_id id, const char *qu
     return client_run(c, &command, reply);
 }
 
-/* A pause is kept also for a queue of a namespace that nobody has written to. */
+/* A pause may be the first thing that is written to a namespace. */
 int muster_queue_pause(struct muster_client *c, const char *queue)
 {
     struct redisReply *reply = NULL;
@@ -88,7 +88,7 @@ int muster_queue_resume(struct muster_client *c, const char *queue)
     return err;
 }
 
-/* Its jobs go in bounded steps; the last one is the deletion. */
+/* Its jobs go in bounded steps, one call each. The last step is the deletion. */
 int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *waiting, uint64_t *running)
 {
     uint64_t sums[2] = {0};

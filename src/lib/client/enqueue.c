@@ -135,8 +135,8 @@ static int push_rest(struct muster_client *c, const struct request *r, struct ch
 
 /*
  * For more tasks than one script should hold. To the end of the queue: the first chunk goes by script, so that workers
- * can begin at once; then come plain pushes, and then the script again, which hands over what is left. To the front: all
- * tasks are pushed from the last to the first, and the script at the end hands over.
+ * can begin at once; then come plain pushes, and then the script again, which hands over what is left. To the front:
+ * all tasks are pushed from the last to the first, and the script at the end hands over.
  */
 static int enqueue_pipelined(struct muster_client *c, const struct request *r, uint64_t *waiting)
 {
@@ -186,10 +186,10 @@ static int append_plain(struct muster_client *c, const struct request *r)
 }
 
 /*
- * A plain push, and a look after it, in one round trip and without a script, which would cost Redis twice as much. It is
- * right only where no worker is idle and nobody listens; `*is_done` says whether that was so. A worker becomes idle only
- * in a script that finds the queue empty. If it became idle before the push, the look sees it. If later, it takes the
- * task.
+ * A plain push, and a look after it, in one round trip and without a script, which would cost Redis twice as much. It
+ * is right only where no worker is idle and nobody listens; `*is_done` says whether that was so. A worker becomes idle
+ * only in a script that finds the queue empty. If it became idle before the push, the look sees it. If later, it takes
+ * the task.
  */
 static int push_plainly(struct muster_client *c, const struct request *r, uint64_t *waiting, bool *is_done)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The failed list: looking at it, and moving entries off it. An entry is a member of a zset, whose format stands in
- * lua/include/task/failed.lua; its name is the text of its score, which is a token. An entry that somebody else has put
- * there in another format is passed over, and said in the log.
+ * The failed list: listing it, and moving entries off it. An entry is a member of a zset; lua/include/task/failed.lua
+ * has its format. Its name is the text of its score, which is a token. An entry of another format, which another
+ * program has put there, is skipped with a line in the log.
  */
 #include "client/failed.h"
 
@@ -18,9 +18,9 @@
 #include "protocol/process_name.h"
 #include "protocol/script_task.h"
 
-/* Tasks can be large: few of them at once. */
+/* Tasks can be large: only a few at once. */
 #define PAGE 16
-/* So many names in one call. */
+/* The most names in one call. */
 #define NAMES_MAX 500
 
 static int check_filter(struct muster_client *c, const struct muster_failed_filter *f)
@@ -29,10 +29,10 @@ static int check_filter(struct muster_client *c, const struct muster_failed_filt
     if (err != MUSTER_OK)
         return err;
     if (f->entries && f->group)
-        return client_refuse(c, "a failure is chosen by its group or by its entry, not by both");
+        return client_refuse(c, "failures are chosen by their group or by their entries, not by both");
     if (!f->entries && f->n_entries > 0)
-        return client_refuse(c, "there are no entries, but a number of them");
-    if (f->group && muster_queue_check(f->group)) /* the same rule as for names of queues */
+        return client_refuse(c, "there is a number of entries, but no entries");
+    if (f->group && muster_queue_check(f->group)) /* the rule is that of a queue's name */
         return client_refuse(c, "a failure's group has 1 to 200 bytes and no control characters");
     return MUSTER_OK;
 }
@@ -42,7 +42,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The filter's entries, oldest first, each once: tokens sort as they count. To be freed. */
+/* The filter's entries, oldest first, each once. (Tokens sort as they count.) To be freed. */
 static int sort_entries(struct muster_client *c, const struct muster_failed_filter *f, const char ***sorted, size_t *n)
 {
     uint64_t token;
@@ -53,7 +53,8 @@ static int sort_entries(struct muster_client *c, const struct muster_failed_filt
     for (size_t i = 0; i < f->n_entries; i++) {
         const char *entry = f->entries[i];
         if (!entry || token_parse(entry, strlen(entry), &token) != MUSTER_OK) {
-            redis_error_set(c->redis, "'%.40s' is no entry's name: the failed list shows them", entry ? entry : "");
+            redis_error_set(c->redis, "'%.40s' is not the name of an entry; the failed list shows the names",
+                            entry ? entry : "");
             return MUSTER_E_INVALID;
         }
         (*sorted)[i] = entry;
@@ -71,9 +72,9 @@ struct listing {
     struct muster_failed_filter filter;
     muster_failure_fn *fn;
     void *arg;
-    uint64_t matched; /* those left out for the offset, too */
+    uint64_t matched; /* with those that the offset skips */
     uint64_t given;
-    int stop;
+    bool stop;
 };
 
 static int parse_token(struct failed_entry *e, struct muster_bytes token)
@@ -100,7 +101,7 @@ int failed_entry_parse(struct failed_entry *e, struct muster_bytes rest)
     return frame_text(e->worker, sizeof e->worker, worker) | frame_text(e->group, sizeof e->group, group);
 }
 
-/* Entries as Redis answers them, members and scores in turn, taken apart; of jobs also their data. */
+/* Entries, parsed; those of jobs with the job's data. */
 struct entry_page {
     size_t n;
     struct entry {
@@ -110,12 +111,12 @@ struct entry_page {
     } entries[PAGE];
 };
 
-static int is_meant(struct listing *l, const struct failed_entry *e)
+static bool is_meant(struct listing *l, const struct failed_entry *e)
 {
     return !l->filter.group || strcmp(l->filter.group, e->group) == 0;
 }
 
-/* Those that are to be handed out. */
+/* Keeps the entries that are to be handed out. */
 static void parse_page(struct listing *l, const struct redisReply *page, struct entry_page *out)
 {
     for (size_t i = 0; i + 1 < reply_len(page) && out->n < PAGE; i += 2) {
@@ -158,7 +159,7 @@ static void give_entry(struct listing *l, const struct entry *e)
     struct muster_bytes task = parts->is_job ? reply_bytes(e->data) : parts->task;
     token_format(name, e->score);
     process_name_format(process, parts->worker, parts->token, l->filter.queue);
-    if (!*parts->worker) /* a job that was in nobody's hands */
+    if (!*parts->worker) /* a job that no worker held */
         *process = '\0';
     const struct muster_failure failure = {
         .entry = name,
@@ -176,7 +177,7 @@ static void give_entry(struct listing *l, const struct entry *e)
     l->stop = l->fn(&failure, l->arg) != 0 || (l->filter.n > 0 && l->given >= l->filter.n);
 }
 
-/* Members and scores in turn, as Redis answers them. */
+/* `reply` has members and scores in turn. */
 static int give_entries(struct muster_client *c, struct listing *l, const struct redisReply *reply)
 {
     struct entry_page page = {.n = 0};
@@ -262,7 +263,7 @@ static int group_rows(struct muster_client *c, const char *queue, void *arg, boo
     return err;
 }
 
-/* One of all queues: a damaged one costs its own rows only. */
+/* For all queues: a damaged one costs only its own rows. */
 static int group_rows_of_each(struct muster_client *c, const char *queue, void *arg, bool *stop)
 {
     if (muster_queue_check(queue))
@@ -321,8 +322,8 @@ static int count_failures(struct muster_client *c, const struct muster_failed_fi
     return err;
 }
 
-/* No more than were there at the beginning: what is replayed may fail again at once and be on the list anew, and then
- * this would have no end. */
+/* Move no more than were there at the beginning. A replayed entry may fail again at once and be back on the list: then
+ * this would never end. */
 static int move_matching(struct muster_client *c, struct moving *m)
 {
     const struct muster_failed_filter *f = m->filter;
@@ -362,7 +363,7 @@ static int move_named(struct muster_client *c, struct moving *m)
     free(names);
     if (err != MUSTER_OK || missing == 0)
         return err;
-    redis_error_set(c->redis, "%lld of the entries are not (any more) on the failed list of the queue '%s'",
+    redis_error_set(c->redis, "%lld of the entries are not, or no longer, on the failed list of the queue '%s'",
                     (long long)missing, f->queue);
     return MUSTER_E_NOT_FOUND;
 }
@@ -375,7 +376,7 @@ static int move_failures(struct muster_client *c, enum script_id script, const s
     struct moving m = {script, &filter, 0};
     int err = check_filter(c, &filter);
     if (err == MUSTER_OK && filter.offset > 0)
-        err = client_refuse(c, "an offset is for the listing of failures only");
+        err = client_refuse(c, "an offset is only for listing failures");
     if (err == MUSTER_OK)
         err = filter.entries ? move_named(c, &m) : move_matching(c, &m);
     if (n)

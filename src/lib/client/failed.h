@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * An entry of the failed list, whose format stands in lua/include/task/failed.lua.
+ * An entry of the failed list. lua/include/task/failed.lua has its format.
  */
 #ifndef FAILED_H
 #define FAILED_H
 
 #include <muster/client.h>
+#include <stdbool.h>
 
 #include "protocol/token.h"
 
 struct failed_entry {
-    char token[TOKEN_LEN + 1], worker[MUSTER_WORKER_ID_MAX + 1], group[MUSTER_GROUP_MAX + 1];
+    char token[TOKEN_LEN + 1];
+    char worker[MUSTER_WORKER_ID_MAX + 1];
+    char group[MUSTER_GROUP_MAX + 1];
     struct muster_bytes message;
-    int is_job;
-    struct muster_bytes task; /* of a job its id; up to the end of the member, so with its NUL */
+    bool is_job;
+    struct muster_bytes task; /* of a job: its id. It is the end of the member, so a NUL follows */
 };
 
 /* 0, or -1 if it is malformed. Borrows the member. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Putting jobs, and unique tasks. What it means stands in lua/job/put.lua; here all that can be is checked before
- * anything is sent, and refusals get their words.
+ * Putting jobs, and unique tasks. lua/job/put.lua says what it means. Here everything is checked that can be checked
+ * before anything is sent, and refusals get their words.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +22,10 @@ static int check_times(struct muster_client *c, const struct muster_job_spec *s)
     if (err == MUSTER_OK)
         err = job_valid_number(c, "a job's limit", s->limit_ms, 0, MUSTER_JOB_MS_MAX);
     if (err == MUSTER_OK && s->every_ms == MUSTER_ZERO)
-        err = client_refuse(c, "a recurring job stays one; cancel it to end it");
+        err = client_refuse(c, "a recurring job stays recurring; cancel it to end it");
     if (err == MUSTER_OK)
-        err = job_valid_number(c, "a recurring job's interval, ms,", s->every_ms, JOB_EVERY_MIN_MS, MUSTER_JOB_MS_MAX);
+        err =
+            job_valid_number(c, "a recurring job's interval, in ms,", s->every_ms, JOB_EVERY_MIN_MS, MUSTER_JOB_MS_MAX);
     if (err == MUSTER_OK)
         err = job_valid_number(c, "a recurring job's offset", s->offset_ms, 0, MUSTER_JOB_MS_MAX);
     return err == MUSTER_OK ? job_valid_number(c, "a recurring job's backlog", s->backlog, 0, INT32_MAX) : err;
@@ -33,13 +34,14 @@ static int check_times(struct muster_client *c, const struct muster_job_spec *s)
 static int check_recurring(struct muster_client *c, const struct muster_job_spec *s)
 {
     if (s->every_ms == 0 && !s->replace && (s->offset_ms != 0 || s->backlog != 0))
-        return client_refuse(c, "an offset and a backlog are for a recurring job: it needs an interval, too");
+        return client_refuse(c, "an offset and a backlog are for a recurring job, which needs an interval too");
     if (s->every_ms == 0)
         return MUSTER_OK;
     if (s->delay_ms != 0 || s->n_after > 0)
-        return client_refuse(c, "a recurring job has an offset instead of a delay, and waits for no other");
+        return client_refuse(c, "a recurring job has an offset instead of a delay, and does not wait for other jobs");
     if (s->id && strlen(s->id) > RECURRING_ID_MAX)
-        return client_refuse(c, "a recurring job's id has at most 180 bytes: those it makes add a number to it");
+        return client_refuse(
+            c, "a recurring job's id has at most 180 bytes, because the jobs it makes add a number to it");
     return MUSTER_OK;
 }
 
@@ -63,7 +65,7 @@ static int check_spec(struct muster_client *c, const char *queue, const struct m
     if (err == MUSTER_OK)
         err = job_valid_after(c, s->after, s->n_after);
     if (err == MUSTER_OK)
-        err = job_valid_number(c, "how many retries a job has", s->retries, 0, MUSTER_JOB_RETRIES_MAX);
+        err = job_valid_number(c, "a job's number of retries", s->retries, 0, MUSTER_JOB_RETRIES_MAX);
     if (err == MUSTER_OK)
         err = check_times(c, s);
     if (err == MUSTER_OK)
@@ -73,7 +75,7 @@ static int check_spec(struct muster_client *c, const char *queue, const struct m
 
 /* ---- put ---- */
 
-/* Fields to send, with the texts of their numbers. */
+/* The fields to send, with the texts of their numbers. */
 struct fields {
     struct script_field rows[16];
     char numbers[16][24];
@@ -92,7 +94,7 @@ static void add_number(struct fields *f, const char *name, int64_t number)
     add_bytes(f, name, (struct muster_bytes){text, (size_t)len});
 }
 
-/* What is 0 is not sent: a new record's default, or left as it is. */
+/* A 0 is not sent: a new record gets the default, an old one keeps what it has. */
 static void add_given(struct fields *f, const char *name, int64_t number)
 {
     if (number != 0)
@@ -130,20 +132,22 @@ static void make_id(char id[MUSTER_JOB_ID_MAX + 1])
         snprintf(id + 8 * i, 9, "%08x", arc4random());
 }
 
-/* What the script said, in words; `what` is what stands behind the status, `recurs`: and more behind that. */
-static void say_not_put(struct muster_client *c, int err, const char *id, const char *what, int recurs)
+/* Put the script's refusal into words. `what` follows the status in its answer; `recurs`: and more follows that. */
+static void say_not_put(struct muster_client *c, int err, const char *id, const char *what, bool recurs)
 {
     if (err == MUSTER_E_EXISTS)
         redis_error_set(c->redis, "the job '%s' is %s: replace or cancel it, or choose another id; nothing was changed",
                         id, what ? what : "alive");
     if (err == MUSTER_E_INVALID && recurs)
         redis_error_set(
-            c->redis, "the job '%s' recurs, or would: it waits for no other, nor they for it; nothing was changed", id);
+            c->redis,
+            "the job '%s' recurs, or would: no job can wait for it, and it cannot wait for others; nothing was changed",
+            id);
     else if (err == MUSTER_E_INVALID)
-        job_say_circle(c, id, what);
+        job_valid_say_circle(c, id, what);
 }
 
-/* `id`, if not NULL, gets the job's: that of `put`, or the one that the script made. */
+/* `id`, if not NULL, gets the job's id: that of `put`, or the one that the script made. */
 static int put(struct muster_client *c, const struct script_put *put, char *id)
 {
     struct command command = COMMAND_EMPTY;
@@ -183,7 +187,7 @@ int muster_job_put(struct muster_client *c, const char *queue, const struct must
         make_id(own);
     else
         snprintf(own, sizeof own, "%s", s.id);
-    if (id) /* also where it is not known whether it was put: the same id is how to find out */
+    if (id) /* also if it stays unknown whether it was put: the caller can look the id up */
         memcpy(id, own, strlen(own) + 1);
     add_spec(&fields, &s);
     return put(c,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changing and cancelling jobs. What each change means stands in lua/job/change.lua; here arguments are checked, and
+ * Changing and cancelling jobs. lua/job/change.lua says what each change means. Here arguments are checked, and
  * refusals get their words.
  */
 #include <string.h>
@@ -28,7 +28,7 @@ static int check_change(struct muster_client *c, const char *id, const struct mu
     if (err == MUSTER_OK && change->queue)
         err = client_check_queue(c, change->queue);
     if (err == MUSTER_OK && (change->track < -1 || change->track > 1))
-        err = client_refuse(c, "to track a job is 1, no longer -1, and 0 leaves it as it is");
+        err = client_refuse(c, "`track` must be 1 (track the job), -1 (stop tracking it) or 0 (leave it as it is)");
     if (err == MUSTER_OK)
         err = job_valid_tags(c, change->tag, change->n_tag);
     if (err == MUSTER_OK)
@@ -40,9 +40,9 @@ static int check_change(struct muster_client *c, const char *id, const struct mu
     if (err == MUSTER_OK && change->log)
         err = check_log(c, change->log);
     if (err == MUSTER_OK && change->every_ms == MUSTER_ZERO)
-        err = client_refuse(c, "a recurring job stays one; cancel it to end it");
+        err = client_refuse(c, "a recurring job stays recurring; cancel it to end it");
     if (err == MUSTER_OK)
-        err = job_valid_number(c, "a recurring job's interval, ms,", change->every_ms, JOB_EVERY_MIN_MS,
+        err = job_valid_number(c, "a recurring job's interval, in ms,", change->every_ms, JOB_EVERY_MIN_MS,
                                MUSTER_JOB_MS_MAX);
     return err == MUSTER_OK ? client_check_task(c, &change->data) : err;
 }
@@ -88,13 +88,14 @@ static void say_not_changed(struct muster_client *c, int err, const char *id, co
     if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis, "there is no job '%s' (any more)", id);
     if (err == MUSTER_E_STATE)
-        redis_error_set(c->redis, "the job '%s' is %s: it cannot be changed so; nothing was changed", id,
+        redis_error_set(c->redis, "the job '%s' is %s, and cannot be changed in this way; nothing was changed", id,
                         what ? what : "in another state");
     if (err == MUSTER_E_TOO_BIG)
-        redis_error_set(c->redis, "the job '%s' would have over %d tags, or wait for over %d jobs; nothing was changed",
+        redis_error_set(c->redis,
+                        "the job '%s' would have more than %d tags, or wait for more than %d jobs; nothing was changed",
                         id, MUSTER_JOB_TAGS_MAX, MUSTER_JOB_AFTER_MAX);
     if (err == MUSTER_E_INVALID)
-        job_say_circle(c, id, what);
+        job_valid_say_circle(c, id, what);
 }
 
 int muster_job_change(struct muster_client *c, const char *id, const struct muster_job_change *change)
@@ -121,12 +122,13 @@ int muster_job_change(struct muster_client *c, const char *id, const struct must
 static void say_not_cancelled(struct muster_client *c, int err, const char *what)
 {
     if (err == MUSTER_E_STATE)
-        redis_error_set(c->redis,
-                        "the job '%s' waits for one of them: cancel it along, or all that wait; nothing was "
-                        "changed",
-                        what ? what : "");
+        redis_error_set(
+            c->redis,
+            "the job '%s' waits for one of them: cancel it too, or cancel with all that wait; nothing was changed",
+            what ? what : "");
     if (err == MUSTER_E_TOO_BIG)
-        redis_error_set(c->redis, "over %d jobs are too many for one call; nothing was changed", MUSTER_JOB_CANCEL_MAX);
+        redis_error_set(c->redis, "more than %d jobs are too many for one call; nothing was changed",
+                        MUSTER_JOB_CANCEL_MAX);
 }
 
 int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n, int dependents, uint64_t *cancelled)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking at jobs: by their ids, by queue and state, by tag, tracked, failed; how many there are, and their tags. Plain
- * reading commands in pages. A record that cannot be read costs its own row, said in the log.
+ * Listing jobs: by their ids, by queue and state, by tag, tracked, failed; how many there are, and their tags. Plain
+ * reading commands in pages. A record that cannot be read costs its own row, with a line in the log.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,9 +26,10 @@ static const enum key key_of_state[] = {
 struct getting {
     muster_job_fn *fn;
     void *arg;
-    int stop;
+    bool stop;
     size_t n_missing;
-    const char *first_missing, *broken;
+    const char *first_missing;
+    const char *broken;
 };
 
 static int get_page(struct muster_client *c, struct getting *g, const char *const *ids, size_t n)
@@ -36,7 +37,7 @@ static int get_page(struct muster_client *c, struct getting *g, const char *cons
     struct job_page page = {.n = n};
     for (size_t i = 0; i < n; i++)
         page.rows[i].id = ids[i];
-    int err = job_page_read(c, &page, 1);
+    int err = job_page_read(c, &page, WITH_LISTS);
     for (size_t i = 0; err == MUSTER_OK && i < n && !g->stop; i++) {
         const struct job_page_row *row = &page.rows[i];
         if (row->err == MUSTER_OK)
@@ -61,8 +62,8 @@ static int say_missing(struct muster_client *c, const struct getting *g)
     if (g->n_missing == 1)
         redis_error_set(c->redis, "there is no job '%s' (any more)", g->first_missing);
     else
-        redis_error_set(c->redis, "there is no job '%s' (any more), nor %zu others of these", g->first_missing,
-                        g->n_missing - 1);
+        redis_error_set(c->redis, "there is no job '%s' (any more), and %zu others of these are missing too",
+                        g->first_missing, g->n_missing - 1);
     return MUSTER_E_NOT_FOUND;
 }
 
@@ -84,13 +85,14 @@ enum listed_by { BY_STATE, BY_FAILURE, BY_TAG };
 struct listing {
     struct muster_job_filter filter;
     enum listed_by by;
-    int any_state;
+    bool any_state;
     muster_job_fn *fn;
     void *arg;
     char key[KEY_MAX];
     uint64_t from; /* the rank of the next page */
-    uint64_t left_out, given;
-    int stop;
+    uint64_t left_out;
+    uint64_t given;
+    bool stop;
 };
 
 static int check_filter(struct muster_client *c, const struct muster_job_filter *f)
@@ -99,12 +101,12 @@ static int check_filter(struct muster_client *c, const struct muster_job_filter 
     if (!why && f->tag)
         why = muster_tag_check(f->tag);
     if (!why && f->tag && f->tracked)
-        why = "jobs are listed by a tag, or those that are tracked, not both";
+        why = "jobs are listed by a tag, or the tracked ones, not both";
     if (!why && f->group && (f->tag || f->tracked))
-        why = "jobs are listed by a tag, those that are tracked, or by a group of the failed list, not by two of these";
+        why = "jobs are listed by a tag, or the tracked ones, or by a group of the failed list, not by two of these";
     if (!why && !f->queue && !f->tag && !f->tracked)
-        why = "jobs are listed by a queue with a state, by a tag, or those that are tracked";
-    if (!why && f->group && muster_queue_check(f->group)) /* the same rule as for names of queues */
+        why = "jobs are listed by a queue with a state, or by a tag, or the tracked ones";
+    if (!why && f->group && muster_queue_check(f->group)) /* the rule is that of a queue's name */
         why = "a failure's group has 1 to 200 bytes and no control characters";
     if (!why && (unsigned)f->state >= MUSTER_JOB_STATE_COUNT)
         why = "there is no such state";
@@ -124,13 +126,13 @@ static void begin_listing(struct muster_client *c, struct listing *l)
     }
     l->by = f->state == MUSTER_JOB_FAILED ? BY_FAILURE : BY_STATE;
     key_of(l->key, c->prefix, key_of_state[f->state], f->queue);
-    if (l->by == BY_STATE) { /* each member is a row: nothing need be read to be left out */
+    if (l->by == BY_STATE) { /* each member is a row: the offset skips members without reading them */
         l->from = f->offset;
         f->offset = 0;
     }
 }
 
-/* The id that a member names, within it; NULL if it names none, or not one that is meant. */
+/* The id that a member names, within the member. NULL: it names none, or one that the filter excludes. */
 static const char *id_of_member(const struct listing *l, const struct redisReply *member)
 {
     struct muster_bytes bytes = reply_bytes(member);
@@ -145,7 +147,7 @@ static const char *id_of_member(const struct listing *l, const struct redisReply
 }
 
 /* A job may have moved on since the page was read. */
-static int is_meant(const struct listing *l, const struct job_page_row *row)
+static bool is_meant(const struct listing *l, const struct job_page_row *row)
 {
     const struct muster_job_filter *f = &l->filter;
     if (row->err == MUSTER_E_REDIS)
@@ -180,7 +182,7 @@ static int list_page(struct muster_client *c, struct listing *l)
             page.rows[page.n++].id = id;
     }
     if (err == MUSTER_OK)
-        err = job_page_read(c, &page, 0);
+        err = job_page_read(c, &page, RECORDS_ONLY);
     if (err == MUSTER_OK)
         give_rows(l, &page);
     l->from += JOB_PAGE;
@@ -208,7 +210,7 @@ int muster_job_list(struct muster_client *c, const struct muster_job_filter *f, 
 static int append_count(struct muster_client *c, enum muster_job_state state, const char *queue)
 {
     char key[KEY_MAX];
-    int is_failed = state == MUSTER_JOB_FAILED; /* the list has tasks, too */
+    bool is_failed = state == MUSTER_JOB_FAILED; /* the failed list has tasks too */
     key_of(key, c->prefix, is_failed ? KEY_FAILURES : key_of_state[state], queue);
     return client_append(c, (const char *const[]){is_failed ? "HGET" : "ZCARD", key, is_failed ? "jobs" : NULL, NULL});
 }
@@ -237,7 +239,8 @@ int muster_job_counts(struct muster_client *c, const char *queue, uint64_t count
 int muster_tag_list(struct muster_client *c, uint64_t offset, uint64_t n, muster_tag_fn *fn, void *arg)
 {
     char key[KEY_MAX], first[24], last[24];
-    int err = MUSTER_OK, stop = offset > INT64_MAX / 2;
+    int err = MUSTER_OK;
+    bool stop = offset > INT64_MAX / 2;
     key_of(key, c->prefix, KEY_TAGS, "");
     while (err == MUSTER_OK && n > 0 && !stop) {
         struct redisReply *page;

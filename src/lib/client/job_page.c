@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading jobs' records from Redis.
+ * Reads jobs' records from Redis.
  */
 #include "client/job_page.h"
 
@@ -80,7 +80,7 @@ static int read_history(struct job_page_row *row, const struct redisReply *list)
 
 /* ---- records ---- */
 
-/* E_NOMEM; what is wrong with the record itself is the row's error. */
+/* MUSTER_OK or E_NOMEM. What is wrong with the record itself is the row's error. */
 static int read_row(struct job_page_row *row)
 {
     struct muster_job *job = &row->record.job;
@@ -94,7 +94,7 @@ static int read_row(struct job_page_row *row)
     return err == MUSTER_OK ? read_texts(row->parts[JOB_BEFORE], &row->before, &job->before, &job->n_before) : err;
 }
 
-static int is_running(const struct job_page_row *row)
+static bool is_running(const struct job_page_row *row)
 {
     return row->err == MUSTER_OK && *row->record.job.process;
 }
@@ -109,7 +109,7 @@ static int append_mark(struct muster_client *c, const struct job_page_row *row)
     return client_append(c, (const char *const[]){"HEXISTS", key, name.token, NULL});
 }
 
-/* Which of the running ones are marked: that stands with their holders. */
+/* Which of the running jobs are marked as cancelled? The keys of their holders tell. */
 static int read_marks(struct muster_client *c, struct job_page *page)
 {
     int err = MUSTER_OK;
@@ -127,9 +127,9 @@ static int read_marks(struct muster_client *c, struct job_page *page)
     return err;
 }
 
-int job_page_read(struct muster_client *c, struct job_page *page, int whole)
+int job_page_read(struct muster_client *c, struct job_page *page, enum job_page_parts parts)
 {
-    size_t n_parts = whole ? JOB_PARTS : JOB_RECORD + 1;
+    size_t n_parts = parts == WITH_LISTS ? JOB_PARTS : JOB_RECORD + 1;
     int err = MUSTER_OK;
     for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)
         err = append_row(c, page->rows[i].id, n_parts);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Some jobs' records, read together: in one round trip, in two if one of them is running.
+ * The records of some jobs, read together in one round trip; in two if one of the jobs is running.
  */
 #ifndef JOB_PAGE_H
 #define JOB_PAGE_H
@@ -10,7 +10,7 @@
 #include "client/client.h"
 #include "protocol/job_record.h"
 
-/* Data can be large: few of them at once. */
+/* Data can be large: only a few at once. */
 #define JOB_PAGE 16
 
 enum { JOB_RECORD, JOB_HISTORY, JOB_AFTER, JOB_BEFORE, JOB_PARTS };
@@ -18,19 +18,22 @@ enum { JOB_RECORD, JOB_HISTORY, JOB_AFTER, JOB_BEFORE, JOB_PARTS };
 struct job_page {
     struct job_page_row {
         const char *id; /* borrowed */
-        int err;        /* MUSTER_OK; E_NOT_FOUND: there is none; E_REDIS: its record cannot be read */
+        int err;        /* MUSTER_OK; E_NOT_FOUND: there is no such job; E_REDIS: its record cannot be read */
         struct job_record record;
         struct redisReply *parts[JOB_PARTS];
         char *history_text;
         struct muster_job_event_line *history;
-        const char **after, **before;
+        const char **after;
+        const char **before;
     } rows[JOB_PAGE];
     size_t n;
 };
 
-/* Fill in n and the ids, of a page that is otherwise zero. `whole`: with history, `after` and `before`. After any
- * return, job_page_clear(). */
-int job_page_read(struct muster_client *c, struct job_page *page, int whole);
+/* The lists: history, `after` and `before`. */
+enum job_page_parts { RECORDS_ONLY, WITH_LISTS };
+
+/* Fill in n and the ids of a page that is otherwise zero. job_page_clear() must follow, whatever this returns. */
+int job_page_read(struct muster_client *c, struct job_page *page, enum job_page_parts parts);
 void job_page_clear(struct job_page *page);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of what is said of jobs, before anything is sent.
+ * Checks of a job's data, before anything is sent.
  */
 #include "client/job_valid.h"
 
@@ -10,14 +10,15 @@ int job_valid_number(struct muster_client *c, const char *what, int64_t number, 
 {
     if (number == 0 || number == MUSTER_ZERO || (number >= least && number <= most))
         return MUSTER_OK;
-    redis_error_set(c->redis, "%s is %lld to %lld, not %lld; nothing was sent", what, (long long)least, (long long)most,
-                    (long long)number);
+    redis_error_set(c->redis, "%s must be %lld to %lld, not %lld; nothing was sent", what, (long long)least,
+                    (long long)most, (long long)number);
     return MUSTER_E_INVALID;
 }
 
 int job_valid_size(struct muster_client *c, size_t size)
 {
-    return size > 0 ? MUSTER_OK : client_refuse(c, "the member size of what is given is 0, not its sizeof");
+    return size > 0 ? MUSTER_OK
+                    : client_refuse(c, "the member `size` of the struct is 0; it must be the sizeof of the struct");
 }
 
 int job_valid_id(struct muster_client *c, const char *id)
@@ -53,13 +54,13 @@ int job_valid_after(struct muster_client *c, const char *const *ids, size_t n)
     return err;
 }
 
-void job_say_circle(struct muster_client *c, const char *id, const char *other)
+void job_valid_say_circle(struct muster_client *c, const char *id, const char *other)
 {
     if (!other || strcmp(id, other) == 0)
         redis_error_set(c->redis, "the job '%s' would wait for itself; nothing was changed", id);
     else
-        redis_error_set(c->redis,
-                        "of the jobs '%s' and '%s' one would wait for itself, or for a recurring one; nothing was "
-                        "changed",
-                        id, other);
+        redis_error_set(
+            c->redis,
+            "one of the jobs '%s' and '%s' would wait for itself, or for a recurring job; nothing was changed", id,
+            other);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases: tasks taken by somebody who is no worker, and what becomes of a process that somebody names by its id.
+ * Leases: taking tasks without being a worker, and ending a process by its id.
  *
- * Who waits for a task listens on the queue's channel of work. A message there says only "look", so the order is:
- * subscribe, then look, then sleep; what came in between is seen by the look. A message that got lost, or a task that
- * came without one, costs RENEW_MS at most: that often the script must be told anyway that somebody listens.
+ * A caller that waits for a task listens on the queue's channel of work. A message there says only "look". So the order
+ * is: subscribe, then look, then sleep; the look sees what came in between. A message that got lost, or a task that
+ * came without one, costs at most RENEW_MS: the script must be told that often anyway that somebody listens.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 /* The script forgets a listener after ten seconds. */
 #define RENEW_MS 5000
-/* One look does for so many messages: who floods the channel must not keep a waiter from looking. */
+/* One look serves at most this many messages: a flood on the channel must not keep a waiting caller from looking. */
 #define DRAIN_MAX 1000
 
 /* ---- taking ---- */
@@ -29,8 +29,9 @@ struct taking {
     void *arg;
 };
 
-static int give_one(const struct taking *t, const struct script_leased *leased, uint64_t token,
-                    struct muster_bytes task, const struct muster_job *job)
+/* Does the caller want no more? */
+static bool give_one(const struct taking *t, const struct script_leased *leased, uint64_t token,
+                     struct muster_bytes task, const struct muster_job *job)
 {
     char id[PROCESS_ID_MAX], token_text[TOKEN_LEN + 1];
     token_format(token_text, token);
@@ -48,11 +49,11 @@ static int give_one(const struct taking *t, const struct script_leased *leased, 
         .task = task.data,
         .len = task.len,
     };
-    return t->fn(&info, t->arg);
+    return t->fn(&info, t->arg) != 0;
 }
 
 static int give_job(const struct taking *t, const struct script_leased *leased, const struct script_leased_one *one,
-                    int *stop)
+                    bool *stop)
 {
     struct job_record record;
     char token[TOKEN_LEN + 1];
@@ -65,10 +66,12 @@ static int give_job(const struct taking *t, const struct script_leased *leased, 
     return MUSTER_OK;
 }
 
-/* Tasks alone, or where jobs wait too, one by one. All are leased, also those that are not handed out any more. */
+/* The answer has tasks in a run or, where jobs wait too, single processes. If the caller stops early, the rest is
+ * leased all the same. */
 static int give_leased(const struct taking *t, const struct redisReply *reply, const struct script_leased *leased)
 {
-    int stop = 0, err = MUSTER_OK;
+    bool stop = false;
+    int err = MUSTER_OK;
     for (size_t i = 0; i < reply_len(leased->tasks) && !stop; i++)
         stop = give_one(t, leased, leased->first_token + i, reply_bytes(reply_at(leased->tasks, i)), NULL);
     for (size_t i = 0; i < leased->n_more && !stop && err == MUSTER_OK; i++) {
@@ -84,7 +87,7 @@ static int give_leased(const struct taking *t, const struct redisReply *reply, c
     return reply_len(leased->tasks) + leased->n_more > 0 ? MUSTER_OK : MUSTER_E_NOT_FOUND;
 }
 
-/* E_NOT_FOUND: there was nothing, and there may be in so many ms; -1: that is not known. */
+/* E_NOT_FOUND: there was nothing. Then there may be something in *next_due_ms; -1: that is not known. */
 static int take(struct muster_client *c, const struct taking *t, int64_t *next_due_ms)
 {
     struct command command = COMMAND_EMPTY;
@@ -97,7 +100,8 @@ static int take(struct muster_client *c, const struct taking *t, int64_t *next_d
     if (err == MUSTER_OK)
         err = give_leased(t, reply, &leased);
     if (err == MUSTER_E_NOT_FOUND)
-        redis_error_set(c->redis, "nothing waits in the queue '%s', or it is paused, or has its max_running in work",
+        redis_error_set(c->redis,
+                        "nothing waits in the queue '%s', or it is paused, or max_running of its tasks are running",
                         t->what.queue);
     redis_reply_free(reply);
     *next_due_ms = leased.next_due_ms;
@@ -111,7 +115,7 @@ static int listen_for_work(struct muster_client *c, const char *queue, struct re
     return redis_listen(listener, c->redis, (const char *const[]){channel}, 1);
 }
 
-/* A connection that broke may have had something to say: that is a reason to look, too, and then to have a new one. */
+/* If the connection broke, a message may be lost. That is a reason to look too, and then to listen on a new one. */
 static void sleep_until_hint(struct redis **listener, int64_t ms)
 {
     struct redisReply *message;
@@ -128,14 +132,14 @@ static void sleep_until_hint(struct redis **listener, int64_t ms)
     *listener = NULL;
 }
 
-/* Looks once more when the time is over: what is due then is still in time. */
+/* Look once more when the time is over: what is due by then is still in time. */
 static int wait_and_take(struct muster_client *c, struct taking *t, int64_t wait_ms)
 {
     const int64_t began_at_ms = clock_ms();
     struct redis *listener = NULL;
     int64_t next_due_ms;
     int err;
-    t->what.waits = 1;
+    t->what.waits = true;
     for (;;) {
         err = listener ? MUSTER_OK : listen_for_work(c, t->what.queue, &listener);
         if (err == MUSTER_OK)
@@ -156,9 +160,9 @@ static int check_take(struct muster_client *c, const struct taking *t, int64_t w
     if (err != MUSTER_OK)
         return err;
     if (t->what.n < 1 || t->what.n > MUSTER_LEASE_TAKE_MAX)
-        return client_refuse(c, "a take is of 1 to 1000 tasks");
+        return client_refuse(c, "one call takes 1 to 1000 tasks");
     if (t->what.lease_ms < 1 || t->what.lease_ms > MUSTER_LEASE_MAX_MS)
-        return client_refuse(c, "a lease is 1 ms to 30 days long");
+        return client_refuse(c, "a lease must be 1 ms to 30 days long");
     if (wait_ms < 0)
         return client_refuse(c, "a time to wait must not be negative");
     return wait_ms > 0 ? redis_check_listen(c->redis) : MUSTER_OK;
@@ -182,11 +186,11 @@ int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int6
 static void say_lost(struct muster_client *c, const char *process, int err)
 {
     if (err == MUSTER_E_LOST)
-        redis_error_set(c->redis, "the process '%s' was ended before, its lease lapsed, or there never was one",
+        redis_error_set(c->redis, "the process '%s' has ended, or its lease has lapsed, or there never was one",
                         process);
 }
 
-/* The one end is added behind it, by a script_end_*(). */
+/* A script_end_*() must add the one end. */
 static int begin_end(struct muster_client *c, struct command *command, const char *process, struct process_name *p)
 {
     const char *why = process_name_parse(p, process);
@@ -233,7 +237,7 @@ static int end_with_result(struct muster_client *c, const char *process, struct 
 static int check_next(struct muster_client *c, const struct muster_finish_options *o)
 {
     if (!o->next && (o->delay_ms != 0 || o->n_after > 0))
-        return client_refuse(c, "a delay, and jobs to wait for, are for a job's next queue: name one");
+        return client_refuse(c, "a delay and jobs to wait for are for a job's next queue: name a next queue");
     if (!o->next)
         return MUSTER_OK;
     int err = client_check_queue(c, o->next);
@@ -245,13 +249,12 @@ static int check_next(struct muster_client *c, const struct muster_finish_option
 static void say_not_advanced(struct muster_client *c, int err, const char *process)
 {
     if (err == MUSTER_E_STATE)
-        redis_error_set(c->redis, "the process '%s' is of a plain task, which has no next queue; nothing was changed",
+        redis_error_set(c->redis, "the process '%s' is a plain task's, which has no next queue; nothing was changed",
                         process);
     if (err == MUSTER_E_INVALID)
-        redis_error_set(c->redis,
-                        "the job of the process '%s' would wait for itself, or for a recurring one; nothing was "
-                        "changed",
-                        process);
+        redis_error_set(
+            c->redis, "the job of the process '%s' would wait for itself, or for a recurring job; nothing was changed",
+            process);
 }
 
 static int end_into_next(struct muster_client *c, const char *process, const struct muster_finish_options *o)
@@ -278,7 +281,7 @@ int muster_lease_finish(struct muster_client *c, const char *process, const stru
     struct muster_finish_options o = {0};
     if (options)
         memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    int err = o.result ? client_check_task(c, o.result) : MUSTER_OK; /* the same limit as for a task */
+    int err = o.result ? client_check_task(c, o.result) : MUSTER_OK; /* its limit is that of a task */
     if (err == MUSTER_OK)
         err = check_next(c, &o);
     if (err != MUSTER_OK)
@@ -298,7 +301,8 @@ int muster_lease_retry(struct muster_client *c, const char *process, int64_t del
     struct command command = COMMAND_EMPTY;
     struct process_name p;
     if (delay_ms < -1)
-        return client_refuse(c, "a retry's delay must not be negative, but for -1: at once, or a job's own backoff");
+        return client_refuse(c,
+                             "a retry's delay must not be negative, except -1: at once, or by the job's own backoff");
     int err = begin_end(c, &command, process, &p);
     if (err != MUSTER_OK)
         return err;
@@ -328,7 +332,7 @@ int muster_lease_fail(struct muster_client *c, const char *process, const char *
 static int check_extend(struct muster_client *c, const struct muster_extend_options *o)
 {
     if (o->lease_ms < 0 || o->lease_ms > MUSTER_LEASE_MAX_MS)
-        return client_refuse(c, "a lease is 1 ms to 30 days long");
+        return client_refuse(c, "a lease must be 1 ms to 30 days long");
     if (o->progress && strlen(o->progress) > MUSTER_PROGRESS_MAX) {
         redis_error_set(c->redis, "a note has at most %d bytes", MUSTER_PROGRESS_MAX);
         return MUSTER_E_TOO_BIG;
@@ -336,18 +340,20 @@ static int check_extend(struct muster_client *c, const struct muster_extend_opti
     return o->data ? client_check_task(c, o->data) : MUSTER_OK;
 }
 
-static void say_state(struct muster_client *c, const char *process, int is_lease)
+static void say_state(struct muster_client *c, const char *process, bool is_lease)
 {
     if (is_lease)
-        redis_error_set(c->redis,
-                        "the process '%s' was cancelled: finish it, or give it back; or it is of a plain task, which "
-                        "has no data to change",
-                        process);
+        redis_error_set(
+            c->redis,
+            "the process '%s' was cancelled: finish it or give it back. Or it is a plain task's, which has no "
+            "data to change",
+            process);
     else
-        redis_error_set(c->redis,
-                        "the process '%s' is a worker's, which has no lease, or it was cancelled; or it is of a plain "
-                        "task, which has no data to change",
-                        process);
+        redis_error_set(
+            c->redis,
+            "the process '%s' is a worker's, which has no lease, or it was cancelled. Or it is a plain task's, "
+            "which has no data to change",
+            process);
 }
 
 int muster_lease_extend(struct muster_client *c, const char *process, const struct muster_extend_options *options)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listening to a queue: what was done, cancelled, deleted; and to jobs. The scripts publish it while they know of a
- * listener, so they are told again and again that there is one. Anybody may publish on these channels, and another
- * namespace's queue may have one of the same name: what does not parse, or names another queue, is passed over.
+ * Listening to a queue (what was done, cancelled, deleted) and to jobs. The scripts publish only while they know of a
+ * listener, so they are told again and again that there is one. Anybody may publish on these channels, and a queue of
+ * another namespace may have a channel of the same name. So a message that does not parse, or that names another queue,
+ * is skipped.
  */
 #include <muster/job.h>
 #include <stdlib.h>
@@ -17,17 +18,17 @@
 /* The scripts forget a listener after ten seconds. */
 #define RENEW_MS 3000
 
-/* What is listened to: `told` is what the scripts are told, a queue or "" for jobs. */
 struct listening {
-    const char *queue, *told;
+    const char *queue;
+    const char *told; /* to the scripts: a queue, or "" for jobs */
     void (*hear)(struct muster_client *c, struct listening *l, const struct redisReply *message);
     muster_queue_event_fn *fn;
     muster_job_event_fn *job_fn;
     void *arg;
-    int stop;
+    bool stop;
 };
 
-/* "<length of process id>:<of task>:<of result, - for none>:", then these. */
+/* "<length of process id>:<of task>:<of result, or - for none>:", then these three. */
 static int read_done(struct muster_bytes rest, char id[PROCESS_ID_MAX], struct muster_queue_event *event,
                      struct muster_bytes *result)
 {
@@ -35,19 +36,19 @@ static int read_done(struct muster_bytes rest, char id[PROCESS_ID_MAX], struct m
     size_t id_len, task_len, result_len = 0;
     if (frame_length(&rest, &id_len) != 0 || frame_length(&rest, &task_len) != 0)
         return -1;
-    int is_without = rest.len > 0 && *(const char *)rest.data == '-';
-    if (is_without ? frame_field(&rest, &mark) != 0 || mark.len != 1 : frame_length(&rest, &result_len) != 0)
+    bool has_no_result = rest.len > 0 && *(const char *)rest.data == '-';
+    if (has_no_result ? frame_field(&rest, &mark) != 0 || mark.len != 1 : frame_length(&rest, &result_len) != 0)
         return -1;
     if (frame_part(&rest, id_len, &id_part) != 0 || frame_part(&rest, task_len, &task) != 0 ||
         frame_part(&rest, result_len, result) != 0 || rest.len > 0)
         return -1;
     event->task = task.data;
     event->len = task.len;
-    event->result = is_without ? NULL : result;
+    event->result = has_no_result ? NULL : result;
     return frame_text(id, PROCESS_ID_MAX, id_part);
 }
 
-/* Each hands out what the message says, if it is one. */
+/* Each hands out what the message says, if it is well formed. */
 
 static void hear_done(struct listening *l, struct muster_queue_event *event, struct muster_bytes message)
 {
@@ -111,7 +112,7 @@ static int subscribe_to_queue(struct muster_client *c, const char *queue, struct
 
 /* ---- jobs ---- */
 
-/* "what\tms\tqueue\tid\tworker\ttracked\ttext"; names hold no tabs. -1 if it is malformed. Takes `text` apart. */
+/* "what\tms\tqueue\tid\tworker\ttracked\ttext"; names hold no tabs. -1 if it is malformed. Puts NULs into `text`. */
 static int read_job_event(char *text, struct muster_job_event *event)
 {
     enum { WHAT, AT, QUEUE, ID, WORKER, TRACKED, TEXT, FIELDS };
@@ -135,7 +136,7 @@ static void hear_jobs(struct muster_client *c, struct listening *l, const struct
 {
     struct muster_job_event event;
     const char *bytes = reply_text(reply_at(message, 2));
-    char *text = bytes ? strdup(bytes) : NULL; /* an event may be missed */
+    char *text = bytes ? strdup(bytes) : NULL; /* without memory the event is lost, which may happen */
     (void)c;
     if (text && read_job_event(text, &event) == 0 && (!l->queue || strcmp(l->queue, event.queue) == 0))
         l->stop = l->job_fn(&event, l->arg) != 0;
@@ -153,8 +154,8 @@ static int subscribe(struct muster_client *c, const struct listening *l, struct 
 
 /* ---- listening ---- */
 
-/* E_TIMEOUT is the time that is over; a Redis that does not answer in time is as one that cannot be reached. */
-static int say_that_we_listen(struct muster_client *c, const char *told)
+/* E_TIMEOUT means that the time to listen is over. So a Redis that does not answer in time is E_CONN. */
+static int announce(struct muster_client *c, const char *told)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
@@ -176,7 +177,7 @@ static int listen_on(struct muster_client *c, struct redis *listener, struct lis
             return MUSTER_E_TIMEOUT;
         }
         if (now - renewed_at_ms >= RENEW_MS) {
-            int err = say_that_we_listen(c, l->told);
+            int err = announce(c, l->told);
             if (err != MUSTER_OK)
                 return err;
             renewed_at_ms = now;
@@ -205,7 +206,7 @@ static int listen_to(struct muster_client *c, struct listening *l, int64_t wait_
     if (err == MUSTER_OK)
         err = subscribe(c, l, &listener);
     if (err == MUSTER_OK)
-        err = say_that_we_listen(c, l->told);
+        err = announce(c, l->told);
     if (err == MUSTER_E_TIMEOUT)
         err = MUSTER_E_CONN;
     if (err == MUSTER_OK && ready)

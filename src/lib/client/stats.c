@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Statistics of a queue's jobs on one day: what the scripts have counted in P:stats:<day>:<queue>. Of times they keep
- * sum, sum of squares and the histogram, from which number, mean and deviation are made here.
+ * Statistics of a queue's jobs on one day: what the scripts have counted in P:stats:<day>:<queue>. For times they keep
+ * the sum, the sum of squares and the histogram. Number, mean and deviation are computed here.
  */
 #include <math.h>
 #include <muster/job.h>
@@ -19,7 +19,7 @@ static uint64_t count_of(const struct redisReply *counted, const char *name)
     return n > 0 ? (uint64_t)n : 0;
 }
 
-/* Sums of squares outgrow an integer. */
+/* A sum of squares may be too large for an integer. */
 static double sum_of(const struct redisReply *counted, const char *name)
 {
     const char *text = reply_text(reply_field(counted, name));
@@ -61,7 +61,7 @@ int muster_stats_get(struct muster_client *c, const char *queue, int64_t day, st
     memset(out, 0, sizeof *out);
     int err = client_check_queue(c, queue);
     if (err == MUSTER_OK && day < -1)
-        err = client_refuse(c, "a day is counted from 1970-01-01, and -1 is today");
+        err = client_refuse(c, "a day is a number of days since 1970-01-01, or -1 for today");
     if (err == MUSTER_OK && day == -1)
         err = today(c, &day);
     if (err != MUSTER_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sweeping: retiring workers that are dead, and moving leases that have lapsed. The scripts decide; here they are called
- * for one worker or queue after the other.
+ * Sweeping: retiring workers that are dead, and moving leases that have lapsed. The scripts decide; here they are
+ * called for one worker or queue after the other.
  */
 #include <stdio.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Length-prefixed parts; frame.h says whose.
+ * Reads parts with their lengths before them; frame.h says where they come from.
  */
 #include "protocol/frame.h"
 
 #include <string.h>
 
-/* Beyond what Redis can hold, so that nothing overflows. */
+/* Enough for more than Redis can hold, and too few to overflow. */
 #define DIGITS_MAX 12
 
 static void move_on(struct muster_bytes *rest, size_t n)

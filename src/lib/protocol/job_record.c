@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading a job's record: a table of its fields, and where each goes.
+ * Reads a job's record by a table of its fields, which says where each goes.
  */
 #include "protocol/job_record.h"
 
@@ -36,7 +36,7 @@ struct field {
 
 #define IN_JOB(member) offsetof(struct muster_job, member)
 
-/* `state`, `tags`, `backoff_kind`, `token` and `result` are read apart. */
+/* `state`, `tags`, `backoff_kind` and `token` are read separately. */
 static const struct field fields[] = {
     {"queue", FIELD_TEXT, IN_JOB(queue)},
     {"data", FIELD_BYTES, IN_JOB(data)},
@@ -83,7 +83,7 @@ static void put_field(struct muster_job *job, const struct field *field, const s
     }
 }
 
-/* They are kept in one text, with line feeds between them. */
+/* The tags are kept in one text, with line feeds between them. */
 static int read_tags(struct job_record *out, const char *text)
 {
     size_t n = 1;
@@ -133,7 +133,7 @@ int job_record_read(struct job_record *out, const char *id, const struct redisRe
 
 /* ---- copying ---- */
 
-/* With its NUL. */
+/* The length with the NUL. */
 static size_t text_size(const char *text)
 {
     return strlen(text) + 1;

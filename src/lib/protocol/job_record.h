@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A job's record as the scripts answer it, {field, value, ...} of P:job:<id>, read into a struct muster_job.
+ * Reads a job's record into a struct muster_job. The scripts answer it as {field, value, ...} of P:job:<id>;
  * doc/keys.md says what the fields are.
  */
 #ifndef JOB_RECORD_H
@@ -11,20 +11,20 @@
 #include "protocol/process_name.h"
 #include "redis/reply.h"
 
-/* The job, and what its pointers need beside the reply. It must not be moved: job.process may point into it. */
+/* The job, and what its pointers need besides the reply. It must not be moved: job.process may point into it. */
 struct job_record {
     struct muster_job job;
-    char *copy; /* NULL, or all texts: then it does not need the reply any more */
+    char *copy; /* NULL, or a copy of all texts: then the reply is no longer needed */
     char *tags_text;
     const char **tags;
     char process[PROCESS_ID_MAX];
 };
 
-/* Borrows `flat` and `id`. E_REDIS: it is no job's record; E_NOMEM. After OK, job_record_clear() frees it. History,
- * `after` and `before` are left empty. */
+/* Borrows `flat` and `id`. E_REDIS: it is no job's record; E_NOMEM. After MUSTER_OK job_record_clear() must follow.
+ * History, `after` and `before` stay empty. */
 int job_record_read(struct job_record *out, const char *id, const struct redisReply *flat);
-/* The same, copied, as taken by `worker` under `token` of `queue`: a taken job's record is answered as it was before
- * that. */
+/* The same for a job that `worker` has taken under `token` of `queue`, with all texts copied. The script answers the
+ * record as it was before the take; here it becomes what it is after it. */
 int job_record_take(struct job_record *out, const char *id, const struct redisReply *flat, const char *worker,
                     const char *token, const char *queue);
 void job_record_clear(struct job_record *record);

@@ -91,7 +91,7 @@ int names_check_failure(const char *group, const char *message, const char **why
         *why = "a failure's group has at most 200 bytes";
     if (*why)
         return MUSTER_E_TOO_BIG;
-    if (group && muster_queue_check(group)) /* the same rule as for names of queues */
+    if (group && muster_queue_check(group)) /* the rule is that of a queue's name */
         *why = "a failure's group has 1 to 200 bytes and no control characters";
     return *why ? MUSTER_E_INVALID : MUSTER_OK;
 }
