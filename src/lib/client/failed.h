@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An entry of the failed list. lua/include/task/failed.lua has its format.
+ * The failed list: an entry, and which ones a filter chooses. lua/include/task/failed.lua has the format of an entry.
  */
 #ifndef FAILED_H
 #define FAILED_H
@@ -19,7 +19,13 @@ struct failed_entry {
     struct muster_bytes task; /* of a job: its id. It is the end of the member, so a NUL follows */
 };
 
-/* 0, or -1 if it is malformed. Borrows the member. */
+/* 0, or -1 if it is malformed. The member is borrowed. */
 int failed_entry_parse(struct failed_entry *e, struct muster_bytes member);
+
+/* MUSTER_OK, or what is wrong with the filter, with the reason as the client's error text. */
+int failed_check_filter(struct muster_client *c, const struct muster_failed_filter *f);
+
+/* The filter's entries, oldest first, each once. (Tokens sort as they count.) To be freed, whatever is returned. */
+int failed_sort_entries(struct muster_client *c, const struct muster_failed_filter *f, const char ***sorted, size_t *n);
 
 #endif

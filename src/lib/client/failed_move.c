@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Moving entries off the failed list: replay and drop.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/client.h"
+#include "client/failed.h"
+#include "protocol/script_task.h"
+
+/* The most names in one call. */
+#define NAMES_MAX 500
+
+struct moving {
+    enum script_id script;
+    const struct muster_failed_filter *filter;
+    uint64_t moved;
+};
+
+static int move_some(struct muster_client *c, struct moving *m, const struct script_failed *which, int64_t *rest)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    uint64_t n = 0;
+    script_failed(&command, m->script, &c->root, which);
+    int err = client_run(c, &command, &reply);
+    if (err == MUSTER_OK)
+        err = script_failed_done(reply, &n, rest);
+    redis_reply_free(reply);
+    m->moved += n;
+    return err;
+}
+
+static int count_failures(struct muster_client *c, const struct muster_failed_filter *f, uint64_t *n)
+{
+    char key[KEY_MAX], field[MUSTER_GROUP_MAX + 3];
+    struct redisReply *reply;
+    key_of(key, c->prefix, f->group ? KEY_FAILURES : KEY_FAILED, f->queue);
+    snprintf(field, sizeof field, "g:%s", f->group ? f->group : "");
+    const char *const in_group[] = {"HGET", key, field, NULL};
+    const char *const all[] = {"ZCARD", key, NULL};
+    int err = client_ask(c, &reply, f->group ? in_group : all);
+    long long count = reply_number(reply, 0);
+    *n = count > 0 ? (uint64_t)count : 0;
+    redis_reply_free(reply);
+    return err;
+}
+
+/* Move no more than were there at the beginning. A replayed entry may fail again at once and be back on the list: then
+ * this would never end. */
+static int move_matching(struct muster_client *c, struct moving *m)
+{
+    const struct muster_failed_filter *f = m->filter;
+    uint64_t n;
+    int64_t from = 0;
+    int err = count_failures(c, f, &n);
+    if (f->n > 0 && f->n < n)
+        n = f->n;
+    while (err == MUSTER_OK && m->moved < n && from >= 0)
+        err = move_some(
+            c, m,
+            &(struct script_failed){
+                .queue = f->queue, .group = f->group ? f->group : "", .n = n - m->moved, .from = (uint64_t)from},
+            &from);
+    return err;
+}
+
+static int move_named(struct muster_client *c, struct moving *m)
+{
+    const struct muster_failed_filter *f = m->filter;
+    const char **names;
+    size_t n;
+    int64_t missing = 0;
+    int err = failed_sort_entries(c, f, &names, &n);
+    if (f->n > 0 && f->n < n)
+        n = (size_t)f->n;
+    for (size_t at = 0; err == MUSTER_OK && at < n; at += NAMES_MAX) {
+        int64_t not_there = 0;
+        err = move_some(c, m,
+                        &(struct script_failed){.queue = f->queue,
+                                                .group = "",
+                                                .entries = names + at,
+                                                .n_entries = n - at < NAMES_MAX ? n - at : NAMES_MAX},
+                        &not_there);
+        missing += not_there;
+    }
+    free(names);
+    if (err != MUSTER_OK || missing == 0)
+        return err;
+    redis_error_set(c->redis, "%lld of the entries are not, or no longer, on the failed list of the queue '%s'",
+                    (long long)missing, f->queue);
+    return MUSTER_E_NOT_FOUND;
+}
+
+static int move_failures(struct muster_client *c, enum script_id script, const struct muster_failed_filter *f,
+                         uint64_t *n)
+{
+    struct muster_failed_filter filter = {0};
+    memcpy(&filter, f, f->size < sizeof filter ? f->size : sizeof filter);
+    struct moving m = {script, &filter, 0};
+    int err = failed_check_filter(c, &filter);
+    if (err == MUSTER_OK && filter.offset > 0)
+        err = client_refuse(c, "an offset is only for listing failures");
+    if (err == MUSTER_OK)
+        err = filter.entries ? move_named(c, &m) : move_matching(c, &m);
+    if (n)
+        *n = m.moved;
+    return err;
+}
+
+int muster_failed_replay(struct muster_client *c, const struct muster_failed_filter *f, uint64_t *n)
+{
+    return move_failures(c, SCRIPT_REPLAY, f, n);
+}
+
+int muster_failed_drop(struct muster_client *c, const struct muster_failed_filter *f, uint64_t *n)
+{
+    return move_failures(c, SCRIPT_DROP, f, n);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ending a process by its id, and extending its lease. The process may be under a lease or a worker's.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/client.h"
+#include "client/job_valid.h"
+#include "protocol/names.h"
+#include "protocol/process_name.h"
+#include "protocol/script_task.h"
+
+/* ---- ends ---- */
+
+static void say_lost(struct muster_client *c, const char *process, int err)
+{
+    if (err == MUSTER_E_LOST)
+        redis_error_set(c->redis, "the process '%s' has ended, or its lease has lapsed, or there never was one",
+                        process);
+}
+
+/* A script_end_*() must add the one end. */
+static int begin_end(struct muster_client *c, struct command *command, const char *process, struct process_name *p)
+{
+    const char *why = process_name_parse(p, process);
+    if (why)
+        return client_refuse(c, why);
+    script_end(command, &c->root, p->worker);
+    return MUSTER_OK;
+}
+
+static int send_end(struct muster_client *c, struct command *command, const char *process)
+{
+    struct redisReply *reply;
+    int err = client_run(c, command, &reply);
+    redis_reply_free(reply);
+    say_lost(c, process, err);
+    return err;
+}
+
+static int end_plainly(struct muster_client *c, const char *process, const char *kind)
+{
+    struct command command = COMMAND_EMPTY;
+    struct process_name p;
+    int err = begin_end(c, &command, process, &p);
+    if (err != MUSTER_OK)
+        return err;
+    script_end_group(&command, kind, p.queue, 1);
+    command_text(&command, p.token);
+    return send_end(c, &command, process);
+}
+
+static int end_with_result(struct muster_client *c, const char *process, struct muster_bytes result)
+{
+    struct command command = COMMAND_EMPTY;
+    struct process_name p;
+    int err = begin_end(c, &command, process, &p);
+    if (err != MUSTER_OK)
+        return err;
+    script_end_result(&command, p.queue, p.token, result);
+    return send_end(c, &command, process);
+}
+
+/* ---- into a next queue ---- */
+
+static int check_next(struct muster_client *c, const struct muster_finish_options *o)
+{
+    if (!o->next && (o->delay_ms != 0 || o->n_after > 0))
+        return client_refuse(c, "a delay and jobs to wait for are for a job's next queue: name a next queue");
+    if (!o->next)
+        return MUSTER_OK;
+    int err = client_check_queue(c, o->next);
+    if (err == MUSTER_OK)
+        err = job_valid_number(c, "a job's delay", o->delay_ms, 0, MUSTER_JOB_MS_MAX);
+    return err == MUSTER_OK ? job_valid_after(c, o->after, o->n_after) : err;
+}
+
+static void say_not_advanced(struct muster_client *c, int err, const char *process)
+{
+    if (err == MUSTER_E_STATE)
+        redis_error_set(c->redis, "the process '%s' is a plain task's, which has no next queue; nothing was changed",
+                        process);
+    if (err == MUSTER_E_INVALID)
+        redis_error_set(
+            c->redis, "the job of the process '%s' would wait for itself, or for a recurring job; nothing was changed",
+            process);
+}
+
+static int end_into_next(struct muster_client *c, const char *process, const struct muster_finish_options *o)
+{
+    struct command command = COMMAND_EMPTY;
+    struct process_name p;
+    int err = begin_end(c, &command, process, &p);
+    char *after = err == MUSTER_OK ? names_join(o->after, o->n_after) : NULL;
+    if (err == MUSTER_OK && !after)
+        err = MUSTER_E_NOMEM;
+    if (err == MUSTER_OK) {
+        const int64_t delay_ms = o->delay_ms == MUSTER_ZERO ? 0 : o->delay_ms;
+        script_end_next(&command, p.queue, p.token, &(struct script_next){o->result, o->next, delay_ms, after});
+        err = send_end(c, &command, process);
+        say_not_advanced(c, err, process);
+    }
+    command_clear(&command);
+    free(after);
+    return err;
+}
+
+int muster_lease_finish(struct muster_client *c, const char *process, const struct muster_finish_options *options)
+{
+    struct muster_finish_options o = {0};
+    if (options)
+        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    int err = o.result ? client_check_task(c, o.result) : MUSTER_OK; /* its limit is that of a task */
+    if (err == MUSTER_OK)
+        err = check_next(c, &o);
+    if (err != MUSTER_OK)
+        return err;
+    if (o.next)
+        return end_into_next(c, process, &o);
+    return o.result ? end_with_result(c, process, *o.result) : end_plainly(c, process, "finish");
+}
+
+int muster_lease_give_back(struct muster_client *c, const char *process)
+{
+    return end_plainly(c, process, "back");
+}
+
+int muster_lease_retry(struct muster_client *c, const char *process, int64_t delay_ms)
+{
+    struct command command = COMMAND_EMPTY;
+    struct process_name p;
+    if (delay_ms < -1)
+        return client_refuse(c,
+                             "a retry's delay must not be negative, except -1: at once, or by the job's own backoff");
+    int err = begin_end(c, &command, process, &p);
+    if (err != MUSTER_OK)
+        return err;
+    script_end_retry(&command, p.queue, p.token, delay_ms, NULL, NULL);
+    return send_end(c, &command, process);
+}
+
+int muster_lease_fail(struct muster_client *c, const char *process, const char *group, const char *message)
+{
+    struct command command = COMMAND_EMPTY;
+    struct process_name p;
+    const char *why;
+    int err = names_check_failure(group, message, &why);
+    if (err != MUSTER_OK) {
+        redis_error_set(c->redis, "%s", why);
+        return err;
+    }
+    err = begin_end(c, &command, process, &p);
+    if (err != MUSTER_OK)
+        return err;
+    script_end_fail(&command, p.queue, p.token, group ? group : FAILURE_GROUP_DEFAULT, message ? message : "");
+    return send_end(c, &command, process);
+}
+
+/* ---- extending ---- */
+
+static int check_extend(struct muster_client *c, const struct muster_extend_options *o)
+{
+    if (o->lease_ms < 0 || o->lease_ms > MUSTER_LEASE_MAX_MS)
+        return client_refuse(c, "a lease must be 1 ms to 30 days long");
+    if (o->progress && strlen(o->progress) > MUSTER_PROGRESS_MAX) {
+        redis_error_set(c->redis, "a note has at most %d bytes", MUSTER_PROGRESS_MAX);
+        return MUSTER_E_TOO_BIG;
+    }
+    return o->data ? client_check_task(c, o->data) : MUSTER_OK;
+}
+
+static void say_state(struct muster_client *c, const char *process, bool is_lease)
+{
+    if (is_lease)
+        redis_error_set(
+            c->redis,
+            "the process '%s' was cancelled: finish it or give it back. Or it is a plain task's, which has no "
+            "data to change",
+            process);
+    else
+        redis_error_set(
+            c->redis,
+            "the process '%s' is a worker's, which has no lease, or it was cancelled. Or it is a plain task's, "
+            "which has no data to change",
+            process);
+}
+
+int muster_lease_extend(struct muster_client *c, const char *process, const struct muster_extend_options *options)
+{
+    struct muster_extend_options o = {0};
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    struct process_name p;
+    if (options)
+        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    const char *why = process_name_parse(&p, process);
+    int err = why ? client_refuse(c, why) : check_extend(c, &o);
+    if (err != MUSTER_OK)
+        return err;
+    script_extend(&command, &c->root, p.worker, p.token, p.queue, o.lease_ms, o.progress, o.data);
+    err = client_run(c, &command, &reply);
+    redis_reply_free(reply);
+    say_lost(c, process, err);
+    if (err == MUSTER_E_STATE)
+        say_state(c, process, strcmp(p.worker, MUSTER_LEASE_ID) == 0);
+    return err;
+}
