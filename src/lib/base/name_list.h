@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists of names, to have each name once that turns up many times: a list is filled first, then sorted, and only then
+ * Lists of names that turn up many times and are kept once. A list is filled first, then sorted, and only then
  * searched.
  */
 #ifndef NAME_LIST_H

@@ -15,7 +15,8 @@
 
 /* One call to enqueue, as its parts see it. */
 struct request {
-    const char *queue, *id;
+    const char *queue;
+    const char *id; /* the request's, NULL: none */
     bool at_front;
     const struct muster_bytes *tasks;
     size_t n;
@@ -33,8 +34,13 @@ static int check_request(struct muster_client *c, const struct request *r)
 
 /* A run of tasks that goes in one call. */
 struct chunk {
-    size_t number, from, to;
+    size_t number; /* from 1 */
+    size_t from;
+    size_t to;
 };
+
+/* No tasks: the script only hands over what is in the queue. */
+static const struct chunk no_tasks = {0, 0, 0};
 
 static int enqueue_script(struct muster_client *c, const struct request *r, struct chunk chunk, uint64_t *waiting)
 {
@@ -148,7 +154,7 @@ static int enqueue_pipelined(struct muster_client *c, const struct request *r, u
     }
     if (err == MUSTER_OK)
         err = push_rest(c, r, done);
-    return err == MUSTER_OK ? enqueue_script(c, r, (struct chunk){0, 0, 0}, waiting) : err;
+    return err == MUSTER_OK ? enqueue_script(c, r, no_tasks, waiting) : err;
 }
 
 /* Under a request id each chunk is a script, which knows whether the chunk was there before. So what an earlier try
@@ -222,7 +228,7 @@ static int enqueue_one(struct muster_client *c, const struct request *r, uint64_
         /* The task is in the queue, whatever happens here: an error would make the caller enqueue it twice. A heartbeat
          * makes up for a missed wake-up, and the next task goes by script and reports the error. */
         if (err == MUSTER_OK && !is_done)
-            is_done = enqueue_script(c, r, (struct chunk){0, 0, 0}, &n) == MUSTER_OK;
+            is_done = enqueue_script(c, r, no_tasks, &n) == MUSTER_OK;
     } else {
         err = enqueue_script(c, r, (struct chunk){1, 0, 1}, &n);
     }
@@ -247,7 +253,7 @@ int muster_task_enqueue_many(struct muster_client *c, const char *queue, const s
     struct muster_enqueue_options o = {0};
     if (options)
         memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    const struct request r = {queue, o.request_id, o.at_front, tasks, n};
+    const struct request r = {.queue = queue, .id = o.request_id, .at_front = o.at_front, .tasks = tasks, .n = n};
     if (waiting)
         *waiting = 0;
     int err = check_request(c, &r);

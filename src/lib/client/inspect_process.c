@@ -27,7 +27,8 @@ enum { ABOUT_MARK, ABOUT_NOTE, ABOUT_END, ABOUT };
 /* One page of a set, which holds pairs: a token and its task; or "j" with a token, and the id of a job. `about` and
  * `data` are in the order of the pairs. */
 struct process_page {
-    const char *worker, *queue;
+    const char *worker;
+    const char *queue;
     const struct redisReply *set;
     struct redisReply *about[ABOUT];
     struct redisReply **data; /* of each job; NULL: a task */

@@ -83,7 +83,7 @@ static int give_leased(const struct taking *t, const struct redisReply *reply, c
     return reply_len(leased->tasks) + leased->n_more > 0 ? MUSTER_OK : MUSTER_E_NOT_FOUND;
 }
 
-/* E_NOT_FOUND: there was nothing. Then there may be something in *next_due_ms; -1: that is not known. */
+/* E_NOT_FOUND: there was nothing. Then something may be due in *next_due_ms; -1: that is not known. */
 static int take(struct muster_client *c, const struct taking *t, int64_t *next_due_ms)
 {
     struct command command = COMMAND_EMPTY;

@@ -14,7 +14,8 @@ struct command_numbers;
 
 /* A script: its body, which is its text, and the digest of that. */
 struct lua_script {
-    const char *name, *sha1;
+    const char *name;
+    const char *sha1;
     const unsigned char *body;
     size_t len;
 };
@@ -22,7 +23,8 @@ struct lua_script {
 struct command {
     const char **argv;
     size_t *lens;
-    size_t n, cap;
+    size_t n;
+    size_t cap;
     struct command_numbers *numbers;
     const struct lua_script *script; /* NULL: a plain command. Of a script the first words are EVALSHA and the digest */
     bool failed;                     /* memory ran out */

@@ -81,7 +81,7 @@ void link_enter(struct link *l, enum link_state state);
 /* The context is gone, or about to be: forget it, tell, and try again later. Only the first call per break counts. */
 void link_go_down(struct link *l, int err, const char *why);
 
-/* Drop what there is of a connection. Outstanding commands get their NULL in here; nothing new is accepted meanwhile. */
+/* Drop what there is of a connection. Outstanding commands get their NULL in here. Nothing new is accepted then. */
 void link_drop_context(struct link *l);
 
 /* Call this before something is added to what is waited for. Silence counts from here if nothing was outstanding. */

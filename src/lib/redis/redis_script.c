@@ -43,11 +43,11 @@ int redis_script(struct redis *r, struct command *c, struct redisReply **reply)
 }
 
 /*
- * At the end of a turn of its loop Redis writes first to the client that it had something to say to last. A bare
- * script's caller is therefore answered before the workers to which the script publishes. It wakes first, and takes the
- * processor that a worker needs. A caller that already has an answer coming is not preferred, so a small command goes
- * before the script. Its answer tells nothing that the script's answer does not. If Redis ever writes in another order,
- * only the timing changes.
+ * At the end of a turn of its loop Redis writes first to the client for which output was queued last. So the caller of
+ * a bare script is answered before the workers to which the script publishes. It wakes first, and takes the processor
+ * that a worker needs. A caller for which an answer is queued already comes after them, so a small command goes before
+ * the script. Its answer tells nothing that the script's answer does not. If Redis ever writes in another order, only
+ * the timing changes.
  */
 int redis_script_waking(struct redis *r, struct command *c, struct redisReply **reply)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads hiredis' replies, and knows what Redis' errors mean. It uses hiredis' struct only: the files of the link and of
- * the blocking connection call its functions.
+ * Reads hiredis' replies, and knows what Redis' errors mean. It uses only hiredis' struct; the files of the link and of
+ * the blocking connection call hiredis' functions.
  */
 #include "redis/reply.h"
 

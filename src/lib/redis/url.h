@@ -11,8 +11,12 @@
 
 /* Either `path` (a Unix socket) or `host` is set. The url owns all strings; `user` and `password` may be NULL. */
 struct url {
-    char *host, *path, *user, *password;
-    int port, db;
+    char *host;
+    char *path;
+    char *user;
+    char *password;
+    int port;
+    int db;
 };
 
 /* Parse. A NULL text means the default. On an error `out` is empty, and `*why` is a static string. */
