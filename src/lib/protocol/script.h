@@ -2,12 +2,12 @@
  *
  * The scripts' C side. One function per script builds its command, with KEYS and ARGV as the header of the .lua file
  * says. If the answer has parts, another function reads them: script_start() builds, script_started() reads. Blocking
- * and asynchronous callers send the same commands.
+ * and asynchronous callers send the same commands. The folders of lua/ are named like these files:
  *
- *   script_task.h    tasks: enqueue, turn and its ends, leases, cancel, the failed list
+ *   script_task.h    tasks: enqueue, ends, leases, cancel, the failed list
  *   script_queue.h   queues: pause, resume, delete, listen, settings
  *   script_job.h     jobs
- *   script_worker.h  workers: their life, and keeping the timer
+ *   script_worker.h  workers: their life, their turns, and keeping the timer
  *   script_check.h   checks
  *
  * A built command borrows its arguments until it was sent. Each reading function returns MUSTER_OK, the script's own

@@ -18,54 +18,6 @@ void script_enqueue(struct command *c, const struct script_root *root, const str
         command_bytes(c, e->tasks[i].data, e->tasks[i].len);
 }
 
-/* ---- turn ---- */
-
-void script_turn(struct command *c, const struct script_root *root, const struct script_caller *caller,
-                 const struct script_turn *turn)
-{
-    script_begin_as(c, SCRIPT_TURN, root, caller);
-    command_number(c, caller->hands);
-    command_number(c, turn->want);
-    script_add_flag(c, turn->how == ENDS_ONE_BY_ONE);
-    command_number(c, (int64_t)turn->n_queues);
-    script_add_queues(c, turn->queues, turn->n_queues);
-}
-
-#define TURN_HEAD 3
-#define TURN_TAKE 3
-
-int script_turned(const struct redisReply *r, struct script_turned *out)
-{
-    int err = reply_status(r);
-    if (err != MUSTER_OK)
-        return err;
-    if (reply_len(r) < TURN_HEAD || (reply_len(r) - TURN_HEAD) % TURN_TAKE != 0)
-        return MUSTER_E_REDIS;
-    const struct redisReply *ends = reply_at(r, 1);
-    if (reply_kind(ends) != REPLY_LIST && (reply_kind(ends) != REPLY_INTEGER || reply_integer(ends) != 0))
-        return MUSTER_E_REDIS;
-    out->ends = reply_kind(ends) == REPLY_LIST ? ends : NULL;
-    out->damaged = script_read_name(reply_at(r, 2));
-    out->n_takes = (reply_len(r) - TURN_HEAD) / TURN_TAKE;
-    return MUSTER_OK;
-}
-
-int script_turned_take(const struct redisReply *r, size_t i, struct script_take *out)
-{
-    size_t at = TURN_HEAD + i * TURN_TAKE;
-    long long place = reply_integer(reply_at(r, at));
-    const struct redisReply *what = reply_at(r, at + 2);
-    if (place == 0 || reply_kind(what) != REPLY_LIST)
-        return MUSTER_E_REDIS;
-    out->place = (size_t)(place > 0 ? place : -place) - 1;
-    out->tasks = place > 0 ? what : NULL;
-    out->job = place < 0 ? reply_text(reply_at(what, 0)) : NULL;
-    out->record = place < 0 ? reply_at(what, 1) : NULL;
-    if (place < 0 && !out->job)
-        return MUSTER_E_REDIS;
-    return script_read_token(reply_at(r, at + 1), &out->first_token);
-}
-
 /* ---- ends ---- */
 
 void script_end_group(struct command *c, const char *kind, const char *queue, size_t n)

@@ -22,38 +22,7 @@ struct script_enqueue {
 };
 void script_enqueue(struct command *c, const struct script_root *root, const struct script_enqueue *e);
 
-/* ---- turn: a worker's ends and takes ---- */
-
-enum script_ends {
-    ENDS_TOGETHER,  /* finishes of a queue in one command: either all of them count, or none can be confirmed */
-    ENDS_ONE_BY_ONE /* each end is sent separately, because some may have been counted already */
-};
-struct script_turn {
-    int want; /* how many to take at most */
-    enum script_ends how;
-    const struct script_queue *queues;
-    size_t n_queues;
-};
-/* The ends follow: add them with script_end_*() before the command is sent. */
-void script_turn(struct command *c, const struct script_root *root, const struct script_caller *caller,
-                 const struct script_turn *turn);
-struct script_turned {
-    const struct redisReply *ends; /* NULL: all counted */
-    const char *damaged;           /* NULL: none */
-    size_t n_takes;                /* runs of tasks, and jobs */
-};
-int script_turned(const struct redisReply *r, struct script_turned *out);
-/* The i-th of n_takes. */
-struct script_take {
-    size_t place; /* of the queue in the call, from 0 */
-    uint64_t first_token;
-    const struct redisReply *tasks;  /* NULL: a job */
-    const char *job;                 /* its id, */
-    const struct redisReply *record; /* and its record, for job_record_read() */
-};
-int script_turned_take(const struct redisReply *r, size_t i, struct script_take *out);
-
-/* ---- ends: any number after a turn, or one after script_end() ---- */
+/* ---- ends: any number after script_turn(), or one after script_end() ---- */
 
 /* n tokens follow. */
 void script_end_group(struct command *c, const char *kind, const char *queue, size_t n);

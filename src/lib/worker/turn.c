@@ -28,6 +28,7 @@
 #include "base/timer.h"
 #include "protocol/names.h"
 #include "protocol/script_task.h"
+#include "protocol/script_worker.h"
 #include "worker/worker.h"
 
 #define TURN_MAX 200
