@@ -416,8 +416,8 @@ static void each_task_is_finished_or_cancelled_and_never_both(void **state)
     munmap(shared, sizeof *shared);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {live_test(each_task_is_finished_or_cancelled_and_never_both)};
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

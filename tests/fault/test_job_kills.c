@@ -755,8 +755,8 @@ static void each_job_comes_to_one_end_that_its_history_allows(void **state)
     munmap(b.shared, sizeof *b.shared);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {live_test(each_job_comes_to_one_end_that_its_history_allows)};
-    return scene_run_durable(tests);
+    return scene_run_durable(tests, argc, argv);
 }

@@ -140,8 +140,8 @@ K_TESTS(10)
 K_TESTS(10000)
 #define K_ENTRIES(k) live_test(into_idle_hands_##k), live_test(ahead_of_what_waits_##k)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {K_ENTRIES(1), K_ENTRIES(10), K_ENTRIES(10000)};
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -210,8 +210,8 @@ static void persistent_tasks_always_have_one_owner(void **state)
     owner_sampler_free(&b.sampler);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {live_test(persistent_tasks_always_have_one_owner)};
-    return scene_run_durable(tests);
+    return scene_run_durable(tests, argc, argv);
 }

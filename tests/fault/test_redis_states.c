@@ -358,8 +358,8 @@ static void a_full_redis_lets_go_on_what_needs_no_memory(void **state)
 STATES(STATE_TEST)
 #define STATE_ENTRY(name, text, refusal, begin, end) live_test(name),
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {live_test(a_full_redis_lets_go_on_what_needs_no_memory), STATES(STATE_ENTRY)};
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

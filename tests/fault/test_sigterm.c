@@ -181,8 +181,8 @@ static void sigterms_under_load(void **state)
     invariant_assert(s->server->redis, s->prefix);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {live_test(sigterms_under_load)};
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -267,7 +267,7 @@ KEEPER_TEST(its_data_half_open, "its data connection half-open", "own", data_is_
 KEEPER_TEST(both_half_open, "both connections half-open", "own", both_are_half_open, BEAT_MS)
 KEEPER_TEST(its_key_deleted, "P:timer deleted", "own", timer_is_deleted, BEAT_MS)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(undisturbed_it_is_in_time), live_test(killed),
@@ -277,5 +277,5 @@ int main(void)
         live_test(its_data_half_open),        live_test(both_half_open),
         live_test(its_key_deleted),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

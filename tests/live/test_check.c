@@ -453,7 +453,7 @@ static void each_damage_is_found_at_its_key_and_repaired(void **state)
     find_and_repair(*state, planted);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest others[] = {
         live_test(a_full_house_is_clean),
@@ -475,5 +475,5 @@ int main(void)
     for (size_t i = 0; i < N_OF(damages); i++)
         tests[N_OF(others) + i] = (struct CMUnitTest){damages[i].plant, each_damage_is_found_at_its_key_and_repaired,
                                                       begin_damaged, scene_end, (void *)(uintptr_t)&damages[i]};
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

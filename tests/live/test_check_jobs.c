@@ -525,7 +525,7 @@ static void each_damage_is_found_at_its_key_and_repaired(void **state)
 
 #define job_test(f) cmocka_unit_test_setup_teardown(f, scene_begin, end)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest others[] = {
         job_test(a_house_full_of_jobs_is_clean),
@@ -550,5 +550,5 @@ int main(void)
     for (size_t i = 0; i < N_OF(damages); i++)
         tests[N_OF(others) + i] = (struct CMUnitTest){damages[i].plant, each_damage_is_found_at_its_key_and_repaired,
                                                       begin_damaged, end, (void *)(uintptr_t)&damages[i]};
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

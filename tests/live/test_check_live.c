@@ -346,10 +346,10 @@ static void on_a_live_system_nothing_is_found_and_nothing_disturbed(void **state
     invariant_assert(s->server->redis, s->prefix);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(on_a_live_system_nothing_is_found_and_nothing_disturbed),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

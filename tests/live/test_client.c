@@ -233,7 +233,7 @@ static void a_dead_connection_raises_no_sigpipe(void **state)
     redisFree(redis);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(bad_options_are_refused_before_anything_is_sent),
@@ -248,5 +248,5 @@ int main(void)
         live_test(forgotten_scripts_are_sent_again),
         live_test(a_dead_connection_raises_no_sigpipe),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

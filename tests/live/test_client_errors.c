@@ -265,7 +265,7 @@ static void a_redis_that_stands_still_is_E_TIMEOUT_and_the_next_call_connects_ag
     redis_server_remove(&own);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_full_redis_is_E_FULL_and_nothing_is_changed),
@@ -281,5 +281,5 @@ int main(void)
         live_test(a_silent_server_is_E_TIMEOUT_within_the_timeout),
         live_test(a_redis_that_stands_still_is_E_TIMEOUT_and_the_next_call_connects_again),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -129,7 +129,7 @@ static void an_ended_life_is_gone(void **state)
     assert_int_equal(call(s, SCRIPT_READBACK, second, 9, ""), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_late_request_of_a_dead_connection_changes_nothing),
@@ -137,5 +137,5 @@ int main(void)
         live_test(a_start_sent_twice_is_one_life),
         live_test(an_ended_life_is_gone),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -437,7 +437,7 @@ static void a_key_of_a_wrong_type_changes_nothing(void **state)
     raw_do(s->server->redis, "FLUSHALL");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(all_copies_that_wait_or_are_delayed_are_removed_and_counted),
@@ -461,5 +461,5 @@ int main(void)
         live_test(what_is_not_allowed_is_refused_before_it_is_sent),
         live_test(a_key_of_a_wrong_type_changes_nothing),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

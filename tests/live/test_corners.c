@@ -182,7 +182,7 @@ static void heartbeats_go_on_beside_a_damaged_key_of_the_namespace(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(who_cannot_hold_a_task_is_not_idle),
@@ -197,5 +197,5 @@ int main(void)
         live_test(a_sweep_tidies_up_what_leases_leave),
         live_test(heartbeats_go_on_beside_a_damaged_key_of_the_namespace),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

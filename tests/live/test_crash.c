@@ -290,7 +290,7 @@ static void a_worker_that_stood_still_beyond_its_ttl_loses_its_tasks_and_registe
     assert_non_null(journal_find(s->journal, 0, JOURNAL_START, -1, "frozen", "next"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(tasks_of_a_killed_worker_start_elsewhere_within_ttl_and_heartbeat),
@@ -304,5 +304,5 @@ int main(void)
         live_test(an_id_that_comes_back_finds_its_tasks_at_the_front),
         live_test(a_worker_that_stood_still_beyond_its_ttl_loses_its_tasks_and_registers_anew),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

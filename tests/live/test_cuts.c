@@ -393,7 +393,7 @@ static void everything_delayed(void **state)
     bench_stop(&b);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(data_connections_cut),       live_test(subscriptions_cut),
@@ -403,5 +403,5 @@ int main(void)
         live_test(all_messages_lost),          live_test(a_silent_subscription_is_noticed_by_the_next_heartbeat),
         live_test(everything_delayed),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -82,12 +82,12 @@ static void a_key_of_the_wrong_type_is_told(void **state)
     assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 3);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_busy_queue_needs_no_script),      live_test(who_became_idle_meanwhile_is_handed_the_task),
         live_test(who_listens_meanwhile_hears_of_it), live_test(a_forgotten_queue_is_named_again),
         live_test(a_key_of_the_wrong_type_is_told),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -477,7 +477,7 @@ static void a_key_of_a_wrong_type_changes_nothing(void **state)
     raw_do(s->server->redis, "FLUSHALL");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(an_entry_shows_whose_it_was_and_why),
@@ -501,5 +501,5 @@ int main(void)
         live_test(what_is_not_allowed_is_refused_before_it_is_sent),
         live_test(a_key_of_a_wrong_type_changes_nothing),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

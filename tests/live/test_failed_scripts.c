@@ -294,7 +294,7 @@ static void the_old_go(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(each_entry_has_a_name_of_its_own_to_the_last_digit),
@@ -309,5 +309,5 @@ int main(void)
         live_test(the_oldest_go_when_they_are_too_big_together_but_never_the_newest),
         live_test(the_old_go),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -326,7 +326,7 @@ static void what_is_no_longer_its_own_is_let_go(void **state)
     scene_assert_started(s, 0, (const char *[]){"t0", "next", NULL});
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(hands_are_all_used_and_never_exceeded),
@@ -345,5 +345,5 @@ int main(void)
         live_test(the_end_of_a_process_that_is_somebody_elses_does_not_count),
         live_test(what_is_no_longer_its_own_is_let_go),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

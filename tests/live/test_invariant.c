@@ -294,10 +294,10 @@ static void nothing_is_lost_and_nobody_idles_while_work_waits(void **state)
     assert_accounts(&w);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(nothing_is_lost_and_nobody_idles_while_work_waits),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

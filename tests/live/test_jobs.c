@@ -500,7 +500,7 @@ static void a_unique_task_that_failed_or_was_cancelled_is_accepted_again(void **
     assert_ok(muster_task_enqueue_unique(s->client, "q", "t", 1, NULL));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(each_member_of_a_spec_is_in_the_record),
@@ -527,5 +527,5 @@ int main(void)
         live_test(twins_are_of_one_queue_and_one_text),
         live_test(a_unique_task_that_failed_or_was_cancelled_is_accepted_again),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

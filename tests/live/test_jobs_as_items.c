@@ -236,7 +236,7 @@ static void whatever_happens_an_equal_one_is_accepted_just_when_none_is_alive(vo
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(an_item_is_added_once_and_again_after_its_completion),
@@ -246,5 +246,5 @@ int main(void)
         live_test(an_id_and_data_of_any_bytes_come_back_as_they_were),
         live_test(whatever_happens_an_equal_one_is_accepted_just_when_none_is_alive),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -347,7 +347,7 @@ static void a_job_that_failed_is_cancelled_off_the_list(void **state)
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:failures:q", s->prefix), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(tasks_and_jobs_come_out_in_turn_between_those_of_other_priorities),
@@ -367,5 +367,5 @@ int main(void)
         live_test(jobs_are_on_the_failed_list_replayed_and_dropped),
         live_test(a_job_that_failed_is_cancelled_off_the_list),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

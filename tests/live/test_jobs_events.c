@@ -211,7 +211,7 @@ static void nobody_who_listens_costs_no_message(void **state)
     assert_int_equal(redis_server_calls(s->server, "publish"), before);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_put_is_heard_in_each_state),
@@ -223,5 +223,5 @@ int main(void)
         live_test(of_tasks_settings_and_what_changes_nothing_there_is_nothing_to_hear),
         live_test(nobody_who_listens_costs_no_message),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

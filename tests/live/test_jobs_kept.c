@@ -312,7 +312,7 @@ static void listening_ends_in_time_or_is_refused(void **state)
     assert_string_equal(h.heard, "");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_setting_is_the_queues_own_the_namespaces_or_the_default),
@@ -329,5 +329,5 @@ int main(void)
         live_test(jobs_of_all_queues_are_heard),
         live_test(listening_ends_in_time_or_is_refused),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

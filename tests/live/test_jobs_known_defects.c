@@ -232,7 +232,7 @@ static void what_was_taken_away_is_on_no_list_of_its_holder(void **state)
     job_take(s, "q", "a");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(first_in_is_first_out_at_the_largest_priorities_too),
@@ -248,5 +248,5 @@ int main(void)
         live_test(statistics_end_by_themselves),
         live_test(what_was_taken_away_is_on_no_list_of_its_holder),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

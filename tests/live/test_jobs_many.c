@@ -182,8 +182,8 @@ static void among_400_000_jobs_order_and_cost_are_those_of_a_few(void **state)
     raw_do(s->server->redis, "FLUSHALL"); /* nobody looks through all of it */
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {live_test(among_400_000_jobs_order_and_cost_are_those_of_a_few)};
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -713,10 +713,10 @@ static void whatever_is_called_each_job_is_in_one_state_that_it_may_be_in(void *
         acting_forget(&w.workers[i]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(whatever_is_called_each_job_is_in_one_state_that_it_may_be_in),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

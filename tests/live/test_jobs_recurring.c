@@ -165,7 +165,7 @@ static void it_is_on_the_lists_of_its_queue_tags_and_tracked_ones(void **state)
     assert_int_equal(queue_row_of(s, "q").recurring, 2);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(what_is_made_is_as_the_recurring_one_is_by_then),
@@ -176,5 +176,5 @@ int main(void)
         live_test(a_paused_queue_lets_none_out),
         live_test(it_is_on_the_lists_of_its_queue_tags_and_tracked_ones),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -364,7 +364,7 @@ static void a_lower_limit_takes_nothing_away_and_each_end_frees_a_place(void **s
     assert_int_equal(takes(s, 9, &taken), 2);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(whatever_became_of_a_job_its_former_process_is_lost),
@@ -379,5 +379,5 @@ int main(void)
         live_test(a_queue_is_known_by_whatever_comes_into_it),
         live_test(a_lower_limit_takes_nothing_away_and_each_end_frees_a_place),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

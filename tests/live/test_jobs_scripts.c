@@ -349,7 +349,7 @@ static void a_place_that_is_not_resumed_is_filled(void **state)
     acting_forget(&other);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(each_end_from_each_hands),
@@ -366,5 +366,5 @@ int main(void)
         live_test(a_heartbeat_tells_of_jobs_that_wait),
         live_test(a_place_that_is_not_resumed_is_filled),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -401,7 +401,7 @@ static void a_running_job_that_is_put_again_is_its_former_holders_no_more(void *
     acting_forget(&w);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(by_priority_then_first_in_first_out),
@@ -424,5 +424,5 @@ int main(void)
         live_test(a_live_job_is_changed_and_moved_from_each_state),
         live_test(a_running_job_that_is_put_again_is_its_former_holders_no_more),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -163,7 +163,7 @@ static void complete_jobs_are_kept_by_count_and_age(void **state)
     assert_int_equal(key_size(s, "EXISTS", "history:waits"), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_recurring_job_makes_one_each_interval),
@@ -174,5 +174,5 @@ int main(void)
         live_test(a_recurring_job_changes_and_moves),
         live_test(complete_jobs_are_kept_by_count_and_age),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -257,8 +257,8 @@ static void whatever_goes_wrong_each_job_has_its_one_result(void **state)
     scene_assert_quiet(s);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {live_test(whatever_goes_wrong_each_job_has_its_one_result)};
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

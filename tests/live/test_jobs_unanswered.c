@@ -415,11 +415,11 @@ static void what_was_done_unheard_is_done_once_when_said_again(void **state)
     lose_each(state, PROXY_REPLIES);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(what_never_arrived_is_done_when_said_again),
         live_test(what_was_done_unheard_is_done_once_when_said_again),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -255,7 +255,7 @@ static void nothing_is_lost_by_a_death_at_sweep(void **state)
                                              .look = assert_its_prey_was_saved});
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(nothing_is_lost_by_a_death_at_start),    live_test(nothing_is_lost_by_a_death_at_serve),
@@ -263,5 +263,5 @@ int main(void)
         live_test(nothing_is_lost_by_a_death_at_readback), live_test(nothing_is_lost_by_a_death_at_stop),
         live_test(nothing_is_lost_by_a_death_at_sweep),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -352,7 +352,7 @@ static void who_is_stopped_and_freed_leaves_no_connection_and_no_timer(void **st
     assert_int_equal(event_base_get_num_events(s->base, EVENT_BASE_COUNT_ADDED), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_leaving_worker_takes_nothing_from_a_live_one),
@@ -366,5 +366,5 @@ int main(void)
         live_test(a_producer_does_nothing_between_its_calls),
         live_test(who_is_stopped_and_freed_leaves_no_connection_and_no_timer),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

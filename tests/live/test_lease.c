@@ -344,7 +344,7 @@ static void without_a_limit_of_crashes_it_always_comes_back(void **state)
     assert_int_equal(queue_row_of(s, "q").failed, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(tasks_are_taken_in_order_with_what_is_needed_to_end_them),
@@ -365,5 +365,5 @@ int main(void)
         live_test(a_finish_forgets_the_lapses_before_it),
         live_test(without_a_limit_of_crashes_it_always_comes_back),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

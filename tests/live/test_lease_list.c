@@ -180,7 +180,7 @@ static void a_queue_that_its_worker_has_left_is_not_shown_as_its_own(void **stat
     assert_int_equal(count_listed(s, NULL, NULL), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(an_extended_lease_does_not_lapse_when_it_would_have),
@@ -191,5 +191,5 @@ int main(void)
         live_test(many_leases_are_listed_each_with_its_end_note_and_mark),
         live_test(a_queue_that_its_worker_has_left_is_not_shown_as_its_own),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

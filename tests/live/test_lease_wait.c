@@ -392,7 +392,7 @@ static void a_connection_that_was_handed_in_takes_but_does_not_wait(void **state
     assert_int_equal(taken.n, 1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(what_waits_already_is_taken_at_once),
@@ -418,5 +418,5 @@ int main(void)
         live_test(what_is_not_allowed_is_refused_before_it_is_sent),
         live_test(a_connection_that_was_handed_in_takes_but_does_not_wait),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -371,7 +371,7 @@ static void a_caller_who_waits_is_told_of_work_and_of_what_is_due_sooner(void **
     assert_int_equal(published(s), before + 4);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_take_gives_the_front_under_tokens_that_follow_each_other),
@@ -391,5 +391,5 @@ int main(void)
         live_test(muster_speaks_only_while_somebody_listens),
         live_test(a_caller_who_waits_is_told_of_work_and_of_what_is_due_sooner),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -294,7 +294,7 @@ static void a_large_set_is_listed_whole(void **state)
     assert_int_equal(all.n, 2500);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(queues_are_listed_oldest_name_first),
@@ -308,5 +308,5 @@ int main(void)
         live_test(processes_are_listed_by_queue_worker_and_task),
         live_test(a_large_set_is_listed_whole),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

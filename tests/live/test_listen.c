@@ -280,7 +280,7 @@ static void what_is_not_allowed_is_refused(void **state)
     assert_err(err, MUSTER_E_STATE);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(finishes_are_heard_in_order_with_their_results),
@@ -299,5 +299,5 @@ int main(void)
         live_test(a_quiet_queue_is_listened_to_for_long),
         live_test(what_is_not_allowed_is_refused),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -497,7 +497,7 @@ static void a_shorter_ttl_is_heard_of_by_the_next_look(void **state)
     end(&t);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(most_heartbeats_of_an_idle_worker_are_looks_and_its_life_goes_on),
@@ -520,5 +520,5 @@ int main(void)
         live_test(a_damaged_key_is_told),
         live_test(a_shorter_ttl_is_heard_of_by_the_next_look),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

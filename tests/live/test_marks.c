@@ -450,7 +450,7 @@ static void a_cancel_finds_every_copy_however_many(void **state)
     acting_forget(&w);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(whatever_else_becomes_of_a_cancelled_process_it_is_dropped_and_counted_once),
@@ -467,5 +467,5 @@ int main(void)
         live_test(a_deleted_queue_leaves_nothing_but_who_serves_it),
         live_test(a_cancel_finds_every_copy_however_many),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -208,7 +208,7 @@ static void a_silent_permanent_worker_does_not_set_the_pace(void **state)
     rock_free(s, &rock);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_silent_permanent_worker_is_never_swept),
@@ -217,5 +217,5 @@ int main(void)
         live_test(its_id_starts_anew_when_its_key_ran_out_and_not_before),
         live_test(a_silent_permanent_worker_does_not_set_the_pace),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -225,7 +225,7 @@ static void counts_are_kept_for_an_hour_after_the_last_crash(void **state)
     assert_int_equal(waiting(s), 1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(poison_stops),
@@ -237,5 +237,5 @@ int main(void)
         live_test(failing_a_dead_worker_counts),
         live_test(counts_are_kept_for_an_hour_after_the_last_crash),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

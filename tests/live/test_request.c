@@ -244,7 +244,7 @@ static void at_the_front_they_keep_their_order(void **state)
     assert_all_wait_in_order(s, 1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(the_same_request_adds_nothing_and_answers_the_same),
@@ -257,5 +257,5 @@ int main(void)
         live_test(half_of_many_lost_is_completed_exactly_once),
         live_test(at_the_front_they_keep_their_order),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

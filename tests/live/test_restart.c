@@ -254,7 +254,7 @@ static void a_half_open_data_connection_is_replaced_within_the_ttl(void **state)
     fake_server_stop(&relay);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(idle_workers_take_work_again_after_a_restart),
@@ -267,5 +267,5 @@ int main(void)
         live_test(tasks_taken_on_a_killed_connection_are_found_again),
         live_test(a_half_open_data_connection_is_replaced_within_the_ttl),
     };
-    return scene_run_durable(tests);
+    return scene_run_durable(tests, argc, argv);
 }

@@ -260,7 +260,7 @@ static void poison_stops_although_it_is_resumed(void **state)
     assert_int_equal(scene_starts(s), 3);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(leftovers_are_resumed_first_in_order_under_new_higher_tokens),
@@ -271,5 +271,5 @@ int main(void)
         live_test(the_old_life_that_was_only_late_is_gone_and_changes_nothing),
         live_test(poison_stops_although_it_is_resumed),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -476,10 +476,10 @@ static void whatever_is_called_the_invariants_hold_and_nothing_is_lost(void **st
         acting_forget(&w.workers[i]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(whatever_is_called_the_invariants_hold_and_nothing_is_lost),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -737,11 +737,11 @@ static void a_full_redis_refuses_whole_what_adds_and_lets_the_rest_go_on(void **
         try_full(s, &calls[c]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(with_a_damaged_key_nothing_changes_or_no_task_is_lost),
         live_test(a_full_redis_refuses_whole_what_adds_and_lets_the_rest_go_on),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -290,7 +290,7 @@ static void a_key_of_the_wrong_type_harms_its_own_queue_only(void **state)
     assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOUBT, NULL, NULL), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_paused_redis_robs_nobody),
@@ -304,5 +304,5 @@ int main(void)
         live_test(a_redis_that_is_a_replica_for_a_while_is_waited_for),
         live_test(a_key_of_the_wrong_type_harms_its_own_queue_only),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -358,7 +358,7 @@ static void free_at_any_moment_of_the_start_is_safe(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(an_idle_worker_leaves_no_trace),
@@ -378,5 +378,5 @@ int main(void)
         live_test(free_inside_an_event_is_safe),
         live_test(free_at_any_moment_of_the_start_is_safe),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -303,7 +303,7 @@ static void a_handler_that_blocks_for_a_third_of_the_ttl_is_warned_of(void **sta
     assert_non_null(strstr(warning, "1200 ms"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(of_many_sweepers_one_gives_each_task_back_once),
@@ -315,5 +315,5 @@ int main(void)
         live_test(who_is_not_registered_cannot_be_failed),
         live_test(a_handler_that_blocks_for_a_third_of_the_ttl_is_warned_of),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -405,7 +405,7 @@ static void many_tasks_on_eight_threads_run_exactly_once(void **state)
     assert_int_equal(atomic_load(&shop->done), MANY);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(handlers_run_in_parallel_for_three_ttls_and_nobody_sweeps_them),
@@ -421,5 +421,5 @@ int main(void)
         live_test(retry_and_failure_are_set_on_the_thread),
         live_test(many_tasks_on_eight_threads_run_exactly_once),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -368,7 +368,7 @@ static void a_recurring_job_makes_one_job_per_interval_for_any_number_of_workers
     job_assert(s, "r", "made", "3");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(an_idle_worker_gets_what_is_due_at_its_time),
@@ -387,5 +387,5 @@ int main(void)
         live_test(after_a_restart_of_redis_the_timer_goes_on),
         live_test(a_recurring_job_makes_one_job_per_interval_for_any_number_of_workers),
     };
-    return scene_run_durable(tests);
+    return scene_run_durable(tests, argc, argv);
 }

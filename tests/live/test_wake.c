@@ -352,7 +352,7 @@ static void garbage_on_the_channel_is_ignored(void **state)
                      journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_STARTED, NULL, NULL));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(one_task_goes_to_one_idle_worker_with_one_message),
@@ -369,5 +369,5 @@ int main(void)
         live_test(messages_that_are_cut_or_of_another_life_are_ignored),
         live_test(garbage_on_the_channel_is_ignored),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -434,7 +434,7 @@ static void in_turn_an_empty_queue_is_passed_over(void **state)
     scene_assert_quiet(s);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(with_nothing_to_do_it_ends_at_once),
@@ -459,5 +459,5 @@ int main(void)
         live_test(without_it_the_first_one_served_comes_first),
         live_test(in_turn_an_empty_queue_is_passed_over),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

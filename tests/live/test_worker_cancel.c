@@ -457,7 +457,7 @@ static void the_worker_may_be_freed_while_it_is_told(void **state)
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:marks:w", s->prefix), 3);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_cancelled_handler_is_told_and_with_any_end_but_finish_the_task_is_gone),
@@ -476,5 +476,5 @@ int main(void)
         live_test(all_may_be_ended_while_one_is_told),
         live_test(the_worker_may_be_freed_while_it_is_told),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -548,7 +548,7 @@ static void a_jobs_own_limit_takes_the_place_of_the_workers(void **state)
     assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_STOP, NULL, NULL), 1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_handler_sees_the_record_of_its_job),
@@ -574,5 +574,5 @@ int main(void)
         live_test(a_job_can_be_ended_later_by_another_thread),
         live_test(a_jobs_own_limit_takes_the_place_of_the_workers),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -344,7 +344,7 @@ static void a_hand_over_whose_message_is_lost_is_read_back(void **state)
     proxy_stop(&proxy);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_death_anywhere_between_take_and_finish_loses_no_job),
@@ -358,5 +358,5 @@ int main(void)
         live_test(a_take_whose_answer_is_lost_is_read_back),
         live_test(a_hand_over_whose_message_is_lost_is_read_back),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

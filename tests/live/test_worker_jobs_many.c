@@ -165,7 +165,7 @@ static void of_many_who_find_a_dead_worker_one_gives_its_jobs_back(void **state)
     assert_string_equal(job_look(s, "a").history, "put taken=w crashed=w given-back=w ");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(each_of_one_two_or_a_thousand_runs_once_with_one_worker_or_four),
@@ -173,5 +173,5 @@ int main(void)
         live_test(a_job_that_sends_itself_on_comes_again_at_its_time),
         live_test(of_many_who_find_a_dead_worker_one_gives_its_jobs_back),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

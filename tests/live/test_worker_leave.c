@@ -307,7 +307,7 @@ static void it_may_be_served_again_inside_the_event(void **state)
     leaving_await_held(s, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(what_the_worker_holds_of_the_queue_goes_back_to_the_front_in_order),
@@ -323,5 +323,5 @@ int main(void)
         live_test(it_is_served_again_and_gets_what_waits_and_what_comes),
         live_test(it_may_be_served_again_inside_the_event),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

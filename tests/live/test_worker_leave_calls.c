@@ -243,7 +243,7 @@ static void nothing_is_lost_and_nothing_ends_twice(void **state)
     assert_int_equal(leaving_events(s, MUSTER_EVENT_LOST), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(only_what_is_served_can_be_left),
@@ -256,5 +256,5 @@ int main(void)
         live_test(a_leave_whose_answer_is_lost_is_said_again),
         live_test(nothing_is_lost_and_nothing_ends_twice),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -430,7 +430,7 @@ static void the_worker_may_be_freed_while_it_is_told(void **state)
     assert_int_equal(n_events(s, MUSTER_EVENT_NEAR_LIMIT), 1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_handler_is_told_before_and_at_the_limit_and_never_early),
@@ -451,5 +451,5 @@ int main(void)
         live_test(a_process_may_be_ended_while_it_is_told),
         live_test(the_worker_may_be_freed_while_it_is_told),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

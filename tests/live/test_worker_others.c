@@ -402,7 +402,7 @@ static void a_flood_of_foreign_messages_costs_nothing_but_time(void **state)
     assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED, NULL), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_deleted_queue_lets_what_runs_finish_and_drops_the_rest),
@@ -417,5 +417,5 @@ int main(void)
         live_test(a_foreign_cancel_is_told_with_its_bytes_and_nothing_else_is_done),
         live_test(a_flood_of_foreign_messages_costs_nothing_but_time),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -456,7 +456,7 @@ static void threads_say_how_far_they_are(void **state)
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:failed:q", s->prefix), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(the_answer_tells_how_many_wait),
@@ -472,5 +472,5 @@ int main(void)
         live_test(a_note_goes_with_its_process_however_that_ends),
         live_test(threads_say_how_far_they_are),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

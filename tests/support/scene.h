@@ -4,10 +4,10 @@
  * its own. At the end of a test, failed or not, the workers that are left are freed, and the processes killed; then
  * nothing may be amiss in its namespace (muster_client_check()), unless the test has written there past the library.
  *
- *     int main(void)
+ *     int main(int argc, char **argv)
  *     {
  *         const struct CMUnitTest tests[] = {live_test(a_promise_that_is_kept)};
- *         return scene_run(tests);
+ *         return scene_run(tests, argc, argv);
  *     }
  *
  * In a test, `struct scene *s = *state;`.
@@ -47,8 +47,8 @@ int scene_end(void **state);
 int scene_start(void **state);
 int scene_start_durable(void **state);
 int scene_stop(void **state);
-#define scene_run(tests) cmocka_run_group_tests(tests, scene_start, scene_stop)
-#define scene_run_durable(tests) cmocka_run_group_tests(tests, scene_start_durable, scene_stop)
+#define scene_run(tests, argc, argv) testing_run(tests, scene_start, scene_stop, argc, argv)
+#define scene_run_durable(tests, argc, argv) testing_run(tests, scene_start_durable, scene_stop, argc, argv)
 
 /* A client of the scene's namespace that the caller frees. */
 struct muster_client *scene_client(struct scene *s);

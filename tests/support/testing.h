@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmocka with the headers that it needs before it, and an assert for muster's return codes that says the error's name.
+ * cmocka with the headers that it needs before it, an assert for muster's return codes that says the error's name, and
+ * the one way to run the cases of a test program:
+ *
+ *     PROGRAM            run all cases
+ *     PROGRAM CASE       run the cases that this name or pattern (with * and ?) matches; none is a failure
+ *     PROGRAM --list     print the names of all cases, one a line
  */
 #ifndef TESTING_H
 #define TESTING_H
@@ -24,5 +29,11 @@
 #define assert_ok(call) assert_err(call, MUSTER_OK)
 
 #define N_OF(array) (sizeof array / sizeof array[0])
+
+/* The exit status of the program. `set_up` and `tear_down` are called once, around all cases; NULL: nothing. */
+int testing_run_cases(const struct CMUnitTest *cases, size_t n, CMFixtureFunction set_up, CMFixtureFunction tear_down,
+                      int argc, char **argv);
+#define testing_run(cases, set_up, tear_down, argc, argv) \
+    testing_run_cases(cases, N_OF(cases), set_up, tear_down, argc, argv)
 
 #endif
