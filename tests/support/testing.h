@@ -6,6 +6,9 @@
  *     PROGRAM            run all cases
  *     PROGRAM CASE       run the cases that this name or pattern (with * and ?) matches; none is a failure
  *     PROGRAM --list     print the names of all cases, one a line
+ *
+ * A failure is reported at the line of the case, with the calls from there to the assert, so a helper that asserts needs
+ * no line of its caller.
  */
 #ifndef TESTING_H
 #define TESTING_H
