@@ -20,7 +20,7 @@
 #include "proxy.h"
 #include "worker_process.h"
 
-enum { TTL_MS = 1200, BEAT_MS = TTL_MS / 3, SLACK_MS = 700, JOBS = 120, SPAN_MS = 3000, DELAY_MAX_MS = 900 };
+enum { TTL_MS = 750, BEAT_MS = TTL_MS / 3, SLACK_MS = 700, JOBS = 120, SPAN_MS = 1900, DELAY_MAX_MS = 560 };
 
 /* Written by the children. -1: not begun. */
 struct shared {
