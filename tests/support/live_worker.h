@@ -47,6 +47,7 @@ struct live_worker {
     struct worker_spec spec;
     struct muster_worker *worker;
     struct journal *journal;
+    struct event_base *base;
     struct muster_process **held;
     size_t n_held;
     bool has_stopped;
@@ -73,6 +74,10 @@ void live_worker_stop(struct scene *s, struct live_worker *w, int drain_ms);
 
 /* Free it now instead of at the end of the scene. */
 void live_worker_free(struct scene *s, struct live_worker *w);
+
+/* For handlers of a test's own: keep the process until it is ended, and let it go again. False: it is not held. */
+void live_worker_hold(struct live_worker *w, struct muster_process *p);
+bool live_worker_let_go(struct live_worker *w, struct muster_process *p);
 
 /* The pieces for a test that makes the worker itself. `arg` is a struct live_worker *. */
 enum muster_outcome live_worker_handle(struct muster_process *p, void *arg);
