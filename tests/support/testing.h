@@ -39,4 +39,8 @@ int testing_run_cases(const struct CMUnitTest *cases, size_t n, CMFixtureFunctio
 #define testing_run(cases, set_up, tear_down, argc, argv) \
     testing_run_cases(cases, N_OF(cases), set_up, tear_down, argc, argv)
 
+/* From now on until it is called, or set to NULL, `tell` is called when an assert fails: it prints what the failure comes
+ * from. */
+void testing_on_failure(void (*tell)(void *arg), void *arg);
+
 #endif
