@@ -247,7 +247,7 @@ static void a_full_redis_refuses_a_put_whole_but_lets_jobs_go(void **state)
     assert_false(job_is_there(s, "c"));
     assert_string_equal(job_look(s, "a").queue, "q");
     assert_string_equal(job_look(s, "a").data, "old");
-    struct checked found = checked_now(s->client, s->prefix, 0);
+    struct checked found = checked_find(s);
     if (found.n > 0)
         fail_msg("left amiss: %s", found.what);
 }

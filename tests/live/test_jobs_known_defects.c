@@ -130,7 +130,7 @@ static void a_job_without_a_record_stands_in_nobodys_way(void **state)
     assert_string_equal(taken.rows[0].task, "b");
     assert_ok(muster_lease_give_back(s->client, taken.rows[0].id));
     assert_ok(muster_lease_finish(s->client, taken.rows[1].id, NULL));
-    checked_now(s->client, s->prefix, 1);
+    checked_repair(s);
     checked_assert_clean(s);
     put(s, "a");
     assert_jobs_listed(s, JOB_FILTER(.queue = "q", .state = MUSTER_JOB_WAITING), "b a ");
@@ -148,7 +148,7 @@ static void nor_does_one_that_runs(void **state)
     assert_err(muster_lease_finish(s->client, taken.rows[0].id, NULL), MUSTER_E_LOST);
     assert_ok(muster_lease_finish(s->client, job_take(s, "q", "b"), NULL));
     assert_int_equal(queue_row_of(s, "q").running, 0);
-    checked_now(s->client, s->prefix, 1);
+    checked_repair(s);
     checked_assert_clean(s);
 }
 

@@ -14,6 +14,7 @@
 
 #include "checked.h"
 #include "child.h"
+#include "damage.h"
 #include "job_look.h"
 #include "taken.h"
 #include "worker_process.h"
@@ -176,12 +177,6 @@ static bool all_complete(void *arg)
     return n_complete(arg) == N_JOBS;
 }
 
-static int n_found(struct scene *s, int repair)
-{
-    struct checked found = checked_now(s->client, s->prefix, repair);
-    return found.n;
-}
-
 static void assert_results(struct scene *s)
 {
     char id[32];
@@ -232,7 +227,7 @@ static void whatever_goes_wrong_each_job_has_its_one_result(void **state)
         for (int i = 0; i < 4; i++)
             damage_one(s, rand() % (int)N_OF(damages), queues[rand() % 2]);
         if (rounds % 5 == 4)
-            found += n_found(s, 1);
+            found += checked_repair(s).n;
         if (kills < N_WORKERS && rounds == 40 * (kills + 1)) {
             worker_process_kill(workers[kills]);
             workers[kills] = start_worker(s, N_WORKERS + kills); /* the dead one's id is not free yet */
@@ -245,13 +240,13 @@ static void whatever_goes_wrong_each_job_has_its_one_result(void **state)
         assert_int_equal(waitpid(takers[i], NULL, WNOHANG), 0); /* an assert that fails there ends it */
         child_kill(&takers[i]);
     }
-    n_found(s, 1);
+    checked_repair(s);
     wait_until(all_complete, s, SOON_MS); /* the last word of a taker may have been a job put again */
     for (int i = 0; i < N_WORKERS; i++) {
         worker_process_stop(workers[i], 1000);
         assert_int_equal(worker_process_reap(workers[i]), 0);
     }
-    n_found(s, 1);
+    checked_repair(s);
     checked_assert_clean(s);
     assert_results(s);
     scene_assert_quiet(s);
