@@ -40,7 +40,7 @@ enum { N_ITEMS = 200, N_PRODUCERS = 4 };
 static void produce(struct scene *s, int seed)
 {
     struct muster_client *c = scene_client(s);
-    int is_bad = 0;
+    bool is_bad = false;
     for (int i = 0; i < N_ITEMS; i++) {
         char id[16];
         int n = (i * 37 + seed * 53) % N_ITEMS;
