@@ -3,13 +3,13 @@
  * 10 000 cancels at random moments, of tasks that finish, are given back, retried and fail at random, on workers that
  * are killed, or leave the queue and serve it again; and each task's account at the end:
  *
- *   - It was finished, failed or cancelled: one of these, once.
- *   - What was counted as waiting when it was cancelled never started afterwards, and was not finished.
- *   - What was counted as running was finished or dropped, and never began anew.
- *   - The queue's count of what was cancelled is the sum of these.
+ *   - It was finished, failed or cancelled: exactly one of these, once.
+ *   - A task that was counted as waiting when it was cancelled never started afterwards, and was not finished.
+ *   - A task that was counted as running was finished or dropped, and never started again.
+ *   - The queue's count of cancelled tasks is the sum of these.
  *
- * All tasks differ. What was finished is known from a listener, who hears each finish that counted; what was begun,
- * from the journal. How long it took until a handler was told is printed.
+ * All tasks differ. A listener, who hears each finish that counted, knows what was finished; the journal knows what was
+ * started. The time until a handler was told is printed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +22,13 @@
 #include "invariant.h"
 
 #define PLACES 5
-/* A round of so many nearly fills the journal. */
+/* A round of this many cancels nearly fills the journal. */
 #define CANCELS 5000
 #define ROUNDS 2
 #define TASKS_MAX (3 * CANCELS)
 #define TTL_MS 900
 #define KILL_EVERY_MS 500
-/* Enqueueing goes on while fewer wait; the target of a cancel is one of the last so many. */
+/* Enqueueing goes on while fewer tasks wait; a cancel hits one of the last REACH tasks. */
 #define BACKLOG 60
 #define REACH 120
 #define LAST "last"

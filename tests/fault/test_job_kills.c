@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * No job is lost, doubled or blocked, whatever happens to workers and to Redis. The storm that they go through, and the
- * account afterwards, are job_storm.h's; here is what each storm is about.
+ * No job is lost, doubled or blocked, whatever happens to workers and to Redis. job_storm.h has the storm of faults and
+ * the account afterwards; the cases differ in what happens to the jobs meanwhile.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * SIGKILL of a worker that holds 1, 10 and 10 000 tasks: how long until all of them have begun elsewhere, in which
- * order, ahead of what waited; and a live worker keeps its own.
+ * SIGKILL of a worker that holds 1, 10 and 10 000 tasks: how long it takes until all of them have started elsewhere, in
+ * which order, and ahead of what waited; a live worker keeps its own.
  *
- * The figure counts from the kill. What it may be is a ttl and a heartbeat; SLACK_MS is for what handing over and
- * beginning 10 000 takes, on a busy machine, with sanitizers.
+ * The time counts from the kill. It may be a ttl and a heartbeat; SLACK_MS is for handing over and starting 10 000
+ * tasks on a busy machine with sanitizers.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The keeper of the timer is killed, stopped, cut off, half-open, or told nothing; or there are two; and how late what
- * is due comes out meanwhile.
+ * How late due jobs come out while the keeper of the timer is killed, stopped, cut off, half-open, or hears nothing; or
+ * while there are two keepers.
  *
- * What is promised: with a keeper that hears, nothing but the way. Without one, a heartbeat (a third of the ttl) of
- * whoever is idle on the queue, for that looks at what is due, too. What was handed to a worker that stood still then
- * waits for its sweep: a ttl and a heartbeat. SLACK_MS is for a busy machine and sanitizers.
+ * The promise: while a keeper hears, nothing but the way. Without one, a heartbeat (a third of the ttl) of a worker
+ * that is idle on the queue, since a heartbeat also looks at what is due. A job that was handed to a worker that stood
+ * still waits for that worker's sweep: a ttl and a heartbeat. SLACK_MS is for a busy machine and sanitizers.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ static bool keeper_keeps(void *arg)
     return keeps(arg, "keeper");
 }
 
-/* Whoever else does is made to let go, until it happens to be the first to find nobody. */
+/* Any other keeper loses the timer, until this worker happens to be the first to find none. */
 static bool keeper_is_elected(void *arg)
 {
     struct bench *b = arg;
@@ -101,7 +101,7 @@ static void others_come(struct bench *b)
     worker(b, "w2", NULL, "q");
 }
 
-/* The keeper serves a queue of its own, or "q": then it is the last to become idle, who is handed what is due. */
+/* The keeper serves a queue of its own, or "q". There it is the last to become idle, so due jobs are handed to it. */
 static void begin(struct bench *b, struct scene *s, const char *queue)
 {
     *b = (struct bench){.scene = s};
@@ -204,7 +204,7 @@ static void is_killed(struct bench *b)
     worker_process_kill(b->keeper);
 }
 
-/* Until somebody else keeps the timer; then there are two for a moment. */
+/* Until another worker keeps the timer; then there are two for a moment. */
 static void stands_still(struct bench *b)
 {
     if (!b->is_stopped && keeper_keeps(b)) {

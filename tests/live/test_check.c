@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Check: each kind of damage, planted with raw commands, is found at its key and at no other; looking changes nothing;
- * a repair puts it right and loses no task; afterwards nothing is amiss. Damage of jobs: test_check_jobs.c. Beside a live
+ * a repair puts it right and loses no task; afterwards a check finds nothing. Damage of jobs: test_check_jobs.c. A live
  * system: test_check_live.c.
  */
 #include <stdio.h>
@@ -129,7 +129,7 @@ static const struct damage damages[] = {
     {"call('SET', P .. 'alive:ghost', 'x', 'PX', 3600000)", "alive:ghost "},
     {"call('SET', P .. 'alive:w', 'x', 'KEEPTTL')", "alive:w "},
     {"call('PERSIST', P .. 'alive:w')", "alive:w "},
-    /* who is idle */
+    /* the idle */
     {"call('ZADD', P .. 'idle:q', 1, 'ghost')", "idle:q "},
     {"call('ZADD', P .. 'idle:leased', 1, 'w')", "idle:leased "},
     {"call('LPUSH', P .. 'queues:q', 'pushed')", "queues:q "},
@@ -160,7 +160,7 @@ static const struct damage damages[] = {
     {"call('DEL', P .. 'token')", "token "},
     {"call('SET', P .. 'token', '00000000001')", "token "},
     {"call('SET', P .. 'token', 'nonsense')", "token "},
-    /* a cleaner that pops what it should look at: an entry of a set is gone, and what waited is in the set instead */
+    /* a cleaner that pops what it should only read: an entry of a set is gone, and what waited is in the set instead */
     {"call('HDEL', P .. 'queue:paused', 'paused')\n"
      "for i, task in ipairs(call('LRANGE', P .. 'queues:paused', 0, -1)) do call('HSET', P .. 'processing:w:q', i, "
      "task) end\n"
@@ -215,8 +215,8 @@ static void change_nothing(struct scene *s)
     (void)s;
 }
 
-/* Each key of the furnished namespace in turn is of a wrong type. The others are looked at all the same, nothing raises,
- * and afterwards what is amiss can be put right. */
+/* Each key of the furnished namespace in turn has a wrong type. The others are still looked at, nothing raises, and
+ * afterwards the damage can be put right. */
 static void one_key_of_a_wrong_type_does_not_end_a_check(void **state)
 {
     struct scene *s = *state;

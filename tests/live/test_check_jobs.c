@@ -254,7 +254,7 @@ static void a_job_that_waits_for_nothing_is_handed_over(void **state)
     free(heard);
 }
 
-/* Whoever completes what it waited for cannot put it there, and does not fail for it. */
+/* The call that completes what it waited for cannot put it there, but does not fail for that. */
 static void a_job_whose_queue_is_damaged_is_ready_when_that_is_repaired(void **state)
 {
     struct scene *s = *state;
@@ -312,7 +312,7 @@ static void a_failure_keeps_its_reason(void **state)
     assert_state(s, "failed", "waiting");
 }
 
-static void a_queue_at_its_limit_lets_jobs_wait_beside_the_idle(void **state)
+static void a_queue_at_its_limit_lets_jobs_wait_while_workers_are_idle(void **state)
 {
     struct scene *s = *state;
     furnish(s);
@@ -442,8 +442,8 @@ static void repair_all(struct scene *s)
     checked_assert_clean(s);
 }
 
-/* Each key in turn is of a wrong type. The others are looked at all the same, and put right as far as possible; nothing
- * raises; and once all are back nothing is lost. */
+/* Each key in turn has a wrong type. The others are still looked at, and put right as far as possible; nothing raises;
+ * and once all are back nothing is lost. */
 static void one_key_of_a_wrong_type_does_not_end_a_check(void **state)
 {
     struct scene *s = *state;
@@ -475,7 +475,7 @@ int main(int argc, char **argv)
         job_test(a_job_does_not_go_on_into_a_damaged_queue),
         job_test(a_job_that_comes_to_recur_waits_for_nothing),
         job_test(a_failure_keeps_its_reason),
-        job_test(a_queue_at_its_limit_lets_jobs_wait_beside_the_idle),
+        job_test(a_queue_at_its_limit_lets_jobs_wait_while_workers_are_idle),
         job_test(tokens_are_not_drawn_again_for_places),
         job_test(more_than_a_page_of_each_is_looked_at),
         job_test(a_full_redis_is_put_right_too),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The client and its connection: options, URLs, a connection that is handed in, and what happens when it breaks.
- * What Redis may refuse is test_client_errors.c's.
+ * The client and its connection: options, URLs, a connection that the caller gives, and what happens when it breaks.
+ * What Redis may refuse: test_client_errors.c.
  */
 #include <stdio.h>
 #include <string.h>

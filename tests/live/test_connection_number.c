@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Late requests: what a dead connection still delivers, and a start that is sent twice. The scripts are called here as
- * they are, since no worker can be made to send what it sent long ago. doc/keys.md has the fields.
+ * Late requests: what a dead connection still delivers, and a start that is sent twice. The scripts are called
+ * directly, since no worker can be made to send what it sent long ago. doc/keys.md has the fields.
  *
- *   - a call under another connection number than the last one read back is refused and changes nothing
- *   - a read-back goes up, never down; from then on the number before it is refused
- *   - the same start again, by its nonce, is the same life; another one is refused while that life lasts
- *   - a call of an ended life is gone, whatever its number
+ *   - A call with another connection number than the last one read back is refused and changes nothing.
+ *   - A read-back raises the number and never lowers it; from then on the number before it is refused.
+ *   - The same start again, by its nonce, is the same life. Another one is refused while that life lasts.
+ *   - A call of an ended life is refused, whatever its number.
  */
 #include <hiredis/hiredis.h>
 #include <stdlib.h>

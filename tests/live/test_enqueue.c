@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Enqueue, peek and length: what goes in comes out, in its order, byte for byte, whatever its size and number.
- * No worker runs here; what is handed to one is test_wake.c's.
+ * Enqueue, peek and length: what goes in comes out, in its order, byte for byte, whatever its size and number. No
+ * worker runs here; how a task is handed to one is test_wake.c's.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random operations on a few queues and workers, with the invariants looked up after each: enqueue of one, many, at the
- * front; workers with different hands, limits and prefetch that start, stop, are killed, stand still for a while; all
- * connections cut; handlers that finish, give back, retry and fail. Sweeps happen by themselves meanwhile. At the end
- * all is drained, and the accounts are closed.
+ * Random operations on a few queues and workers, with the invariants checked after each: tasks are enqueued one by one,
+ * in batches and at the front; workers with different hands, limits and prefetch start, stop, are killed and stand
+ * still for a while; all connections are cut; handlers finish, give back, retry and fail. Sweeps happen by themselves
+ * meanwhile. At the end all is drained, and the accounts must balance.
  *
  * MUSTER_TEST_SEED repeats a run as far as timing lets it, MUSTER_TEST_OPS makes it longer.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Putting jobs with the blocking client, and getting them: what a spec's members become, ids that are taken, what is
- * replaced, unique tasks, and all that is refused before or by the script.
+ * Putting jobs with the blocking client, and getting them: what the members of a spec become, ids that are taken,
+ * replacements, unique tasks, and all that is refused, before the script is called or by it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -214,7 +214,7 @@ static void too_many_and_too_large_are_refused_before_anything_is_sent(void **st
 
 /* ---- what fails on the way ---- */
 
-/* Who does not know whether it was put asks by the id. */
+/* A caller that does not know whether the job was put asks by its id. */
 static void a_made_id_is_known_also_when_nobody_answered(void **state)
 {
     struct muster_client *c;
@@ -334,7 +334,7 @@ static void a_replacement_of_nothing_is_a_new_job(void **state)
     assert_string_equal(job_look(s, "a").data, "");
 }
 
-static void who_runs_a_job_that_is_replaced_loses_it(void **state)
+static void a_worker_loses_a_job_that_is_replaced(void **state)
 {
     struct scene *s = *state;
     job_put(s, "q", JOB_SPEC(.id = "a", .data = BYTES("old")));
@@ -516,7 +516,7 @@ int main(int argc, char **argv)
         live_test(a_failed_job_gives_way_to_a_new_one),
         live_test(what_a_replacement_does_not_give_stays),
         live_test(a_replacement_of_nothing_is_a_new_job),
-        live_test(who_runs_a_job_that_is_replaced_loses_it),
+        live_test(a_worker_loses_a_job_that_is_replaced),
         live_test(a_failed_job_is_replaced_with_what_it_has),
         live_test(a_job_waits_for_others_that_live),
         live_test(no_job_waits_for_itself),

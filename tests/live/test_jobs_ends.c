@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Jobs under leases: taken with their records, beside plain tasks, and every end that a process can have; the failed
- * list with jobs on it, and the list of processes.
+ * Jobs under leases: taken with their records, mixed with plain tasks, and ended in every way that a process can end;
+ * the failed list with jobs on it, and the list of processes.
  */
 #include <stdio.h>
 #include <string.h>

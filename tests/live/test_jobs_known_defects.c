@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What other queues that keep jobs in Redis are known to get wrong, one test for each. Of plain tasks and workers:
+ * Known defects of other queues that keep jobs in Redis, one test for each. Those of plain tasks and workers:
  * test_known_defects.c.
  */
 #include <stdio.h>
@@ -116,7 +116,7 @@ static void an_empty_take_writes_nothing(void **state)
     free(after);
 }
 
-/* An id in the queue whose record is gone: the others come out, and what is left of it goes. */
+/* An id in the queue whose record is gone: the others come out, and the rest of it is removed. */
 static void a_job_without_a_record_stands_in_nobodys_way(void **state)
 {
     struct scene *s = *state;
@@ -155,7 +155,7 @@ static void nor_does_one_that_runs(void **state)
 /* ---- what outlives its job ---- */
 
 /* Each way in which a record goes. */
-static void a_tracked_and_tagged_job_leaves_nothing_behind(void **state)
+static void a_tracked_and_tagged_job_leaves_nothing(void **state)
 {
     struct scene *s = *state;
     for (int way = 0; way < 6; way++) {
@@ -204,7 +204,7 @@ static void statistics_end_by_themselves(void **state)
     put(s, "a");
     int64_t day = server_now_ms(s) / 86400000;
     int64_t ttl = raw_int(s->server->redis, "TTL %s:stats:%lld:q", s->prefix, (long long)day);
-    if (server_now_ms(s) / 86400000 == day) /* else it was midnight */
+    if (server_now_ms(s) / 86400000 == day) /* otherwise it was midnight */
         assert_in_range(ttl, 30 * 86400, 31 * 86400);
 }
 
@@ -215,7 +215,7 @@ static int count_process(const struct muster_process_info *p, void *arg)
     return 0;
 }
 
-/* Of whoever had it the list of processes tells no more. */
+/* The list of processes no longer shows it under its former holder. */
 static void what_was_taken_away_is_on_no_list_of_its_holder(void **state)
 {
     struct scene *s = *state;
@@ -243,7 +243,7 @@ int main(int argc, char **argv)
         live_test(an_empty_take_writes_nothing),
         live_test(a_job_without_a_record_stands_in_nobodys_way),
         live_test(nor_does_one_that_runs),
-        live_test(a_tracked_and_tagged_job_leaves_nothing_behind),
+        live_test(a_tracked_and_tagged_job_leaves_nothing),
         live_test(what_is_too_old_goes_without_another_completion),
         live_test(statistics_end_by_themselves),
         live_test(what_was_taken_away_is_on_no_list_of_its_holder),

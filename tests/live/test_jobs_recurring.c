@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recurring jobs with the blocking client: what they make is as they are at that moment, when it should have been; they
- * change, move, are put again in place, and end.
+ * Recurring jobs with the blocking client: what they make is as they are at that moment, and put at the time when it
+ * was due; they are changed, moved, put again in place, and ended.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define A_MINUTE 60000
 #define EVERY(...) JOB_SPEC(.every_ms = A_MINUTE, .offset_ms = A_MINUTE, __VA_ARGS__)
 
-/* As if so many intervals, and a little, had passed since it was due; the next take makes them. */
+/* As if `intervals`, and a little, had passed since it was due; the next take makes their jobs. */
 static void pass(struct scene *s, const char *id, int intervals)
 {
     static const char lua[] = "local P, id = KEYS[1] .. ':', ARGV[1]\n"

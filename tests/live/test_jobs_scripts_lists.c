@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where else jobs are noted, by the scripts alone: the failed list, tags, history and statistics; queues that are
- * deleted with their jobs; and records that cannot be read.
+ * The other places in which jobs are noted, by the scripts alone: the failed list, tags, history and statistics; queues
+ * that are deleted with their jobs; and records that cannot be read.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -96,7 +96,7 @@ static void what_cannot_be_made_is_passed_over(void **state)
     assert_state(s, "r-3", "waiting");
 }
 
-/* An ended one is begun anew, and those that wait for what it makes again still do. */
+/* One that has ended is put again, and jobs that wait for what it makes again still do. */
 static void what_is_made_takes_the_place_of_what_has_ended(void **state)
 {
     struct scene *s = *state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Everything at once: takers in processes of their own, workers that are killed, leases that lapse, ends that come
- * twice or too late, jobs that put others; and somebody who damages what lies in Redis, with checks that repair it
- * meanwhile. In the end each job is complete with the one right result, no end has counted twice, and nothing is amiss.
+ * twice or too late, jobs that put others; and data in Redis that are damaged, while checks repair them. In the end
+ * each job is complete with the one right result, no end has counted twice, and a check finds nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,7 +138,7 @@ static struct worker_process *start_worker(struct scene *s, int which)
                                                          .arg = s});
 }
 
-/* ---- who damages, and who repairs ---- */
+/* ---- damage and repair ---- */
 
 /* What can be put right without losing a job: everything but its record. */
 static const char *const damages[] = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nothing is lost, wherever a worker dies: one is killed at each point of each script call that it makes, while it and
- * a healthy peer work through twenty tasks. Afterwards all tasks were finished; what ran twice was in the hands of the
- * dead one; and nothing of it is left in Redis.
+ * Nothing is lost, wherever a worker dies. One is killed at each point of each script call that it makes, while it and
+ * a healthy peer work through twenty tasks. Afterwards all tasks were finished; only tasks that the dead worker held
+ * ran twice; and nothing of it is left in Redis.
  *
- * The victim passes the point that MUSTER_FAILPOINT names; without failpoints in the build all is skipped.
+ * The victim passes the point that MUSTER_FAILPOINT names; without failpoints in the build all cases are skipped.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,7 +223,7 @@ static void nothing_is_lost_by_a_death_at_stop(void **state)
                                .script = "stop", .n = 1, .answer = MUSTER_LATER, .is_working = true, .provoke = stop});
 }
 
-/* Somebody who has died before, with two tasks in its hands: for the victim to sweep. */
+/* A worker that has died before with two tasks in its hands, which the victim is to sweep. */
 static void leave_a_dead_worker(struct scene *s)
 {
     struct live_worker *dead = live_worker_idle(

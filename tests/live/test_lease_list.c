@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases that are extended, notes on how far the work is, and how the list of processes shows all of it.
+ * Leases that are extended, notes about the progress of the work, and the list of processes that shows both.
  */
 #include <string.h>
 
@@ -40,7 +40,7 @@ static void an_extended_lease_does_not_lapse_when_it_would_have(void **state)
     assert_ok(muster_lease_finish(s->client, id, NULL));
 }
 
-/* Shorter than it was: whoever sleeps until the old end would be late. */
+/* Shorter than it was: a waiter that sleeps until the old end would be late. */
 static void a_lease_is_made_shorter_too(void **state)
 {
     struct scene *s = *state;

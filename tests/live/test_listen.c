@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listening to a queue: what is heard of what muster does, how long, at what cost, and what becomes of it when a
- * connection breaks. What others publish there is test_listen_foreign.c's.
+ * Listening to a queue: what is heard of muster's own events, how long, at what cost, and what happens when a
+ * connection breaks. Messages that others publish there: test_listen_foreign.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,7 +140,7 @@ static int64_t listens_until(struct scene *s)
 }
 
 /* Longer than it takes to renew, and twice. */
-static void whoever_listens_says_so_again_and_again(void **state)
+static void a_listener_renews_its_note_again_and_again(void **state)
 {
     struct scene *s = *state;
     struct listening l = {.scene = s, .wait_ms = 6500};
@@ -290,7 +290,7 @@ int main(int argc, char **argv)
         live_test(a_workers_finishes_are_heard),
         live_test(a_large_result_is_heard_whole),
         live_test(nothing_is_published_while_nobody_listens),
-        live_test(whoever_listens_says_so_again_and_again),
+        live_test(a_listener_renews_its_note_again_and_again),
         live_test(it_ends_when_the_time_is_over),
         live_test(it_ends_when_ready_says_so),
         live_test(a_broken_connection_ends_it),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Anybody may publish on the channels of a queue, and the queue of another namespace may have the same ones: what is not
- * meant, or not well formed, is passed over, and nothing that comes breaks the listener.
+ * Anybody may publish on the channels of a queue, and a queue of another namespace may have the same channels. A
+ * message that is not meant for the listener, or not well formed, is passed over, and none breaks the listener.
  */
 #include <stdio.h>
 #include <stdlib.h>

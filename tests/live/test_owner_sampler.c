@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sampler of owners sees what it is there to see: each breach of the law, and gaps, in sets written by hand.
+ * The sampler of owners sees what it must see: each breach of the law, and gaps, in sets written by hand.
  */
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Request ids: an enqueueing whose answer was lost is asked for again, and its tasks are there once.
+ * Request ids: when the answer to an enqueue was lost, the same call again adds nothing.
  *
- * Answers get lost by a server that stands still until the client has given up; requests by a relay that swallows
- * whatever arrives together with a certain task.
+ * Answers get lost by a server that stands still until the client has given up; requests by a relay that swallows all
+ * that arrives together with a certain task.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static int see_numbered(const struct muster_task *task, void *arg)
     return 0;
 }
 
-/* From the front on: t0 to the last one, each once; then whatever else waits. */
+/* From the front on: t0 to the last one, each once; then the others. */
 static void assert_all_wait_in_order(struct scene *s, int64_t others)
 {
     size_t next = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Starting a worker where something is in the way: a live twin, a foreign format, no permission, no Redis.
+ * Starting a worker when something is in the way: a live twin, a foreign format, no permission, no Redis.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stopping: what runs may end, the rest goes back in order, nothing of the worker is left; from anywhere, at any time.
- * Freeing: from anywhere too.
+ * Stopping: what runs may end, the rest goes back in order, and nothing of the worker is left; from anywhere, at any
+ * time. Freeing: also from anywhere.
  */
 #include <pthread.h>
 #include <signal.h>

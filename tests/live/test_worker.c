@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A worker's life: made, started, serving, running handlers on its own loop or the caller's, with its own connections
- * or given ones. How many and how they end is test_hands.c's, its stop test_stop.c's.
+ * or given ones. How many handlers run and how they end: test_hands.c. Its stop: test_stop.c.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker with jobs: what a handler sees of one, and what becomes of it by each end. Who dies is
- * test_worker_jobs_lost.c's, what becomes due test_timer.c's.
+ * A worker with jobs: what a handler sees of a job, and what becomes of the job by each end. Deaths:
+ * test_worker_jobs_lost.c. Due jobs: test_timer.c.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #define HOUR_MS (3600 * 1000)
 
-/* A worker whose handlers do what the test says, and whose heartbeats are far away: so nothing waits for one. */
+/* A worker whose handlers do what the test says. Its heartbeats are far away, so nothing waits for one. */
 static struct live_worker *worker(struct scene *s, const char *id, muster_handler_fn *handler, void *arg)
 {
     return live_worker_idle(
@@ -343,7 +343,7 @@ static void a_limit_over_all_workers_holds_and_its_places_are_filled(void **stat
         scene_await_starts(s, i);
         assert_int_equal(w[0]->n_held + w[1]->n_held, 1);
         assert_int_equal(queue_field(s, "q", "running"), 1);
-        /* Somebody else gives his free hands up, and the place goes on from one to the other. */
+        /* The other worker has no free hand any more, and the place goes from one to the other. */
         live_worker_end(w[0]->n_held ? w[0] : w[1], MUSTER_FINISH);
     }
     raw_await(s->server->redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
@@ -409,7 +409,7 @@ static void with_any_other_end_a_cancelled_job_is_gone(void **state)
     scene_assert_quiet(s);
 }
 
-static void a_running_job_that_is_put_anew_is_lost_to_its_worker(void **state)
+static void a_running_job_that_is_put_again_is_lost_to_its_worker(void **state)
 {
     struct scene *s = *state;
     struct live_worker *w = stubborn_with_a_job(s);
@@ -424,7 +424,7 @@ static void a_running_job_that_is_put_anew_is_lost_to_its_worker(void **state)
     scene_assert_started(s, 0, (const char *[]){"a", "new", NULL});
 }
 
-/* Its message is there already, and what it names is somebody else's, before the worker has looked. */
+/* Its message has arrived, but the job that it names belongs to another worker before this one looks. */
 static void a_hand_over_of_a_job_that_was_taken_away_is_forgotten(void **state)
 {
     struct scene *s = *state;
@@ -567,7 +567,7 @@ int main(int argc, char **argv)
         live_test(a_place_that_becomes_free_goes_to_the_other_worker),
         live_test(a_finish_of_a_cancelled_job_still_counts),
         live_test(with_any_other_end_a_cancelled_job_is_gone),
-        live_test(a_running_job_that_is_put_anew_is_lost_to_its_worker),
+        live_test(a_running_job_that_is_put_again_is_lost_to_its_worker),
         live_test(a_hand_over_of_a_job_that_was_taken_away_is_forgotten),
         live_test(new_data_are_what_the_next_taker_gets),
         live_test(handlers_on_threads_have_jobs_too),

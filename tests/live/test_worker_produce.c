@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a worker has to say besides its ends: tasks that it enqueues itself, results for those who listen, and how far
- * its work is.
+ * What a worker sends besides the ends of its processes: tasks that it enqueues itself, results for listeners, and
+ * notes about its progress.
  *
  * Where a ttl of an hour is used, no heartbeat comes within the test.
  */

@@ -24,7 +24,7 @@ struct fault_crew {
 /* One worker for each spec. Without an id it gets a new one for each life. */
 void fault_crew_start(struct fault_crew *c, struct scene *s, const struct worker_spec *specs, int n);
 
-/* The next worker in the next way, in turn: by and by each worker in each way. One at a time is frozen. */
+/* The next worker in the next way, in turn, until each worker has been hurt in each way. One at a time is frozen. */
 void fault_crew_hurt(struct fault_crew *c);
 
 void fault_crew_kill(struct fault_crew *c, int place);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker under test, on the loop of a scene: it writes down what happens to it, and its handlers answer what it was
- * told to answer. With MUSTER_LATER it holds its processes until the test ends them.
+ * A worker under test, on the loop of a scene. It writes down what happens to it, and its handlers answer as the test
+ * says. With MUSTER_LATER it holds its processes until the test ends them.
  *
- * Told to stop a process it gives it back, as a good handler does, unless it is `stubborn` or the test hears its
- * events.
+ * When it is told to stop a process it gives it back, as a good handler does, unless it is `stubborn` or the test hears
+ * its events.
  */
 #ifndef LIVE_WORKER_H
 #define LIVE_WORKER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a live test stands on.
+ * The scene of a live test.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * Running the cases of a test program (all of them, or those that its argument names), and where a failure is reported.
  *
  * cmocka reports the line of the assert, which in a helper says nothing about the case. Every assert of cmocka ends in
- * _fail(), which this file defines in front of cmocka's: it walks the stack back to the case. So no helper has to pass
- * on its caller's line, and none can forget to. The sanitizers' runtime tells the lines; without it (the preset
- * `release`) a failure is reported where the assert stands.
+ * _fail(). This file defines _fail() in front of cmocka's, and walks the stack back to the case. So no helper has to
+ * pass on its caller's line, and none can forget to. The sanitizers' runtime knows the lines; without it (the preset
+ * `release`) a failure is reported at the assert.
  */
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -33,7 +33,7 @@ static bool find_place(void *return_address, struct place *p)
     return sscanf(text, "%d %127s %511s", &p->line, p->function, p->file) == 3;
 }
 
-/* The outermost place of a test between cmocka and this call. All places on the way are printed, the innermost first. */
+/* The outermost place of a test between cmocka and this call. Prints all places on the way, the innermost first. */
 static bool find_case(struct place *found)
 {
     void *calls[100];
