@@ -48,6 +48,7 @@ int scene_begin(void **state)
     if (server.pid == 0)
         redis_server_restart(&server);
     redis_server_thaw(&server);
+    raw_do(server.redis, "CONFIG SET maxmemory 0");
     struct scene *s = calloc(1, sizeof *s);
     s->server = &server;
     s->written_before = raw_written();
