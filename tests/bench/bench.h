@@ -2,16 +2,17 @@
  *
  * The words of the benchmark.
  *
- * An experiment has two or more sides, muster's and raw ones (hiredis and nothing else), each of which does one small
+ * An experiment has two or more sides: muster's, and raw ones, which use hiredis and nothing else. Each does one small
  * block of the same work when it is asked to. The runner asks them in turn, forwards and backwards, round after round,
- * so that whatever drifts on the machine drifts for all of them. A row compares two sides of an experiment in one
- * measure: per round, so that neighbours in time are compared; its ratio is the median of those.
+ * so whatever drifts on the machine drifts for all of them. A row compares two sides of an experiment in one measure,
+ * round by round, so neighbours in time are compared. Its ratio is the median of the rounds' ratios.
  *
- * Each block checks that what went in came out, by number and by a digest of the bytes, outside of what is timed.
+ * Each block checks that what went in came out, by number and by a digest of the bytes. The checks are not timed.
  */
 #ifndef BENCH_H
 #define BENCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,21 +21,21 @@ struct redisContext;
 #define SIDES_MAX 4
 #define ROUNDS_MAX 200
 
-/* What a block came to. `tasks` is what figures are for one of: tasks, or seconds. */
+/* The result of a block. Figures are per task; `tasks` is the number of tasks, or of seconds. */
 struct block {
     uint64_t tasks;
     double seconds;
     double cpu_us;         /* of Redis */
-    double commands;       /* that Redis carried out, those within scripts too */
+    double commands;       /* that Redis carried out, including those within scripts */
     double p50_us, p99_us; /* of latencies */
-    double value;          /* of whatever else the experiment is about */
+    double value;          /* of anything else that the experiment measures */
 };
 
 /*
  * An experiment under way.
  *
- *   url, prefix  where; the namespace is the experiment's alone and is removed after it
- *   redis        a blocking connection, for the raw sides and for looking
+ *   url, prefix  the server and the namespace, which is the experiment's alone and is removed after it
+ *   redis        a blocking connection, for the raw sides and for checks
  *   state        the experiment's own
  */
 struct run {
@@ -44,25 +45,25 @@ struct run {
     void *state;
 };
 
-/* Does one block. `n` is what distinguishes sides that share a function. */
+/* Does one block. `n` tells apart the sides that share a function. */
 struct side {
     void (*work)(struct run *run, int n, struct block *out);
     int n;
 };
 
 /*
- *   name        the namespace's too
- *   seconds     so long, with opening and closing; at least `min_rounds` are done
- *   over_tcp    by TCP, where there is a choice; else by the Unix socket
- *   tasks, len  how many tasks of how many bytes make a block
+ *   name        also that of the namespace
+ *   seconds     how long it takes, with opening and closing; at least `min_rounds` are done
+ *   over_tcp    by TCP, where there is a choice; otherwise by the Unix socket
+ *   tasks, len  a block has this many tasks of this many bytes
  *   threads     of the worker
- *   open,close  before the first and after the last block; may be NULL
+ *   open,close  called before the first and after the last block; may be NULL
  */
 struct experiment {
     const char *name;
     double seconds;
     size_t min_rounds;
-    int over_tcp;
+    bool over_tcp;
     size_t tasks, len;
     int threads;
     void (*open)(struct run *run);
@@ -81,9 +82,9 @@ enum goal { NO_GOAL, AT_LEAST, AT_MOST };
 #define NO_SIDE (-1)
 
 /*
- *   muster, raw   which sides are compared; NO_SIDE: the goal is one of the figure itself
- *   goal, target  of muster/raw
- *   only_scale    only with --scale
+ *   muster, raw   the sides that are compared; NO_SIDE: the goal is one of the figure itself
+ *   goal, target  of the ratio muster/raw
+ *   only_scale    run only with --scale
  */
 struct row {
     const char *name, *what, *unit;
@@ -92,7 +93,7 @@ struct row {
     enum measure measure;
     enum goal goal;
     double target;
-    int only_scale;
+    bool only_scale;
 };
 
 extern const struct row rows[];
@@ -104,17 +105,17 @@ extern const struct experiment experiment_enqueue_batch, experiment_enqueue_batc
     experiment_wake, experiment_wake_tcp, experiment_herd, experiment_idle, experiment_bytes, experiment_kill,
     experiment_jobs_put, experiment_jobs_drain, experiment_jobs_due, experiment_scale;
 
-/* One line about what went wrong, and the end of this process with status 1. */
+/* Prints one line about what went wrong, and ends this process with status 1. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* fail() unless a call of muster's was OK; `what` was being done. */
+/* fail() unless a call of muster's was OK. `what` says what was being done. */
 void must(int err, const char *what);
 
 /* CLOCK_MONOTONIC, the same for all processes. */
 int64_t now_ns(void);
 
-/* Sleep until the condition holds, looking often; after half a minute, or when a child has died, fail(). */
-void await(int (*holds)(void *arg), void *arg, const char *what);
+/* Sleep until the condition holds, checking it often. After half a minute, or when a child has died, fail(). */
+void await(bool (*holds)(void *arg), void *arg, const char *what);
 
 /* Sleep. */
 void pause_us(int64_t us);

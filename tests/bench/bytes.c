@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a task of 100 bytes takes of Redis' memory, while it waits and while it is in work. It is measured with nobody
- * connected but this process: the workers that hold the tasks are killed before, their ttl of an hour keeps what they
- * held.
+ * How much of Redis' memory a task of 100 bytes takes, while it waits and while it is in work. Only this process is
+ * connected when it is measured: the workers that hold the tasks are killed before, and their ttl of an hour keeps what
+ * they held.
  */
 #include <muster/client.h>
 #include <stdlib.h>
@@ -31,13 +31,13 @@ static void close_bytes(struct run *run)
     free(b);
 }
 
-static int are_alone(void *arg)
+static bool are_alone(void *arg)
 {
     struct bytes *b = arg;
     return raw_info(b->redis).clients <= b->clients;
 }
 
-static int is_free(void *arg)
+static bool is_free(void *arg)
 {
     struct bytes *b = arg;
     return raw_info(b->redis).to_free == 0;
@@ -107,7 +107,7 @@ static void in_work(struct run *run, int n, struct block *out)
     raw_remove(run->redis, run->prefix);
 }
 
-/* The first time, memory also goes to what Redis keeps: scripts, tables. */
+/* The first time, memory also goes to scripts and tables that Redis keeps. */
 static void open_bytes(struct run *run)
 {
     struct block first;

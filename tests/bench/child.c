@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Child processes. They are kept in a table, so that an end of any kind can end them, and an unexpected end of one is
- * noticed wherever something is waited for.
+ * Child processes. They are kept in a table, so that they end with this process, however it ends, and so that every wait
+ * notices when one of them has ended unexpectedly.
  */
 #include "child.h"
 
@@ -93,7 +93,7 @@ struct end {
     int status;
 };
 
-static int has_ended(void *arg)
+static bool has_ended(void *arg)
 {
     struct end *end = arg;
     return waitpid(end->pid, &end->status, WNOHANG) == end->pid;
@@ -108,7 +108,7 @@ void child_wait(pid_t pid)
         fail("a process of the benchmark ended with wait status %d", end.status);
 }
 
-/* Leaves them to whoever waits for them. */
+/* Reaps none: their ends are left to child_wait() and child_kill(). */
 void child_check(void)
 {
     for (size_t i = 0; i < CHILDREN_MAX; i++) {

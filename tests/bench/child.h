@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Child processes: each has nothing of its parent's open but the standard streams and one descriptor, and dies with
- * it, however that ends.
+ * Child processes. A child keeps only the standard streams and one descriptor of its parent open, and dies with its
+ * parent, however that ends.
  */
 #ifndef CHILD_H
 #define CHILD_H
 
 #include <sys/types.h>
 
-/* What a child finds its end of the pipe under. */
+/* The descriptor of a child's end of the pipe. */
 #define CHILD_FD 3
 
 /* A child that runs `fn` and ends with status 0 when that returns. `*to_child`, if not NULL, gets the writing end of a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Worker processes. A child hears its parent by a pipe, and tells it by shared memory.
+ * Worker processes. A child gets orders by a pipe, and answers by shared memory.
  */
 #include "crew.h"
 
@@ -32,7 +32,10 @@ static enum muster_outcome handle(struct muster_process *p, void *arg)
     struct crew_member *m = arg;
     size_t len;
     const void *task = muster_process_task(p, &len);
-    inbox_receive(&m->inbox, task, len, m->options.duty == DUTY_STAMPED);
+    if (m->options.duty == DUTY_STAMPED)
+        inbox_receive_stamped(&m->inbox, task, len);
+    else
+        inbox_receive(&m->inbox, task, len);
     return m->options.duty == DUTY_KEEP ? MUSTER_LATER : MUSTER_FINISH;
 }
 
@@ -106,7 +109,7 @@ static void run_member(void *arg)
 
 /* ---- the parent ---- */
 
-static int all_registered(void *arg)
+static bool all_registered(void *arg)
 {
     const struct crew *c = arg;
     int n = 0;
@@ -148,7 +151,7 @@ struct idle_wait {
     uint64_t looked;
 };
 
-static int are_idle(void *arg)
+static bool are_idle(void *arg)
 {
     struct idle_wait *w = arg;
     w->looked++;
@@ -170,7 +173,7 @@ struct task_wait {
     uint64_t n;
 };
 
-static int have_received(void *arg)
+static bool have_received(void *arg)
 {
     const struct task_wait *w = arg;
     uint64_t n = 0;

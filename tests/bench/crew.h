@@ -12,13 +12,13 @@
 
 #define CREW_MAX 10 /* processes */
 
-/* What a handler does: receives its task; one with the time in it; receives it and keeps it in hand for ever. */
+/* What a handler does: receives its task; receives one with a time stamp; receives it and keeps it for ever. */
 enum duty { DUTY_RECEIVE, DUTY_STAMPED, DUTY_KEEP };
 
 /*
  *   queue      its name
- *   processes  of so many workers each, on one loop
- *   spread_ms  their starts are spread over so long
+ *   processes  each with `workers` workers on one loop
+ *   spread_ms  the starts are spread over this time
  *   others     zero: muster's default
  */
 struct crew_options {
@@ -30,7 +30,7 @@ struct crew_options {
 /* One process, as it and its parent see it. */
 struct crew_member {
     struct inbox inbox;
-    _Atomic int registered;
+    atomic_int registered;
     _Atomic int64_t stopped_ns;
     struct crew_options options;
     char url[256], prefix[64];
@@ -53,7 +53,7 @@ void crew_serve(struct crew *c);
 /* Wait until all of them are idle on the queue. Returns how many commands Redis was sent for that. */
 uint64_t crew_await_idle(const struct crew *c, const struct run *run);
 
-/* Wait until they have received so many tasks. */
+/* Wait until they have received `n` tasks in all. */
 void crew_await(struct crew *c, uint64_t n);
 
 /* Stop them politely. Returns when the last one had stopped. */
@@ -62,7 +62,7 @@ int64_t crew_stop(struct crew *c);
 /* Kill them. */
 void crew_kill(struct crew *c);
 
-/* All they received, which crew_stop() and crew_kill() leave there; then free. */
+/* Returns all that they received, which crew_stop() and crew_kill() leave there, and frees the crew. */
 struct tally crew_end(struct crew *c);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many idle workers: what a task costs while 1, 10, 100 or 300 wait for it, and what 300 cost when there is none.
+ * Many idle workers: what a task costs while 1, 10, 100 or 300 of them wait for it, and what 300 cost while there is none.
  */
 #include <hiredis/hiredis.h>
 #include <muster/client.h>
@@ -14,10 +14,10 @@
 #include "raw.h"
 
 #define PROCESSES 3
-/* No heartbeat falls into the count. */
+/* So long that no heartbeat is counted. */
 #define HOUR_MS (3600 * 1000)
 #define CROWD 300
-/* More connections at once than a server's backlog holds would be turned away. */
+/* A server turns away more connections at once than its backlog holds. */
 #define SPREAD_MS 200
 #define IDLE_S 2
 /* The default ttl's heartbeat. */
@@ -31,7 +31,7 @@ struct herd {
     struct crew crews[SIDES_MAX];
     char queues[SIDES_MAX][16];
     struct muster_client *client;
-    const char *queue; /* whose turn it is */
+    const char *queue; /* of the side whose turn it is */
 };
 
 static void open_herd(struct run *run)
@@ -103,7 +103,7 @@ const struct experiment experiment_herd = {
 
 struct idle {
     struct redisContext *clients[CROWD];
-    struct crew crew; /* `n` 0: there is none at the moment */
+    struct crew crew; /* `n` 0: not started */
 };
 
 static void open_idle(struct run *run)
@@ -132,7 +132,7 @@ static void close_idle(struct run *run)
     free(s);
 }
 
-/* Their heartbeats are spread over the interval, as those of workers are that start when they like. */
+/* Heartbeats are spread over the interval, as those of workers that start at any time. */
 static void workers_wait(struct run *run, int n, struct block *out)
 {
     struct idle *s = run->state;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Draining a queue in one process: taking and finishing by the whole runtime with handlers that only look at their
- * task, against one merged script that does the same with the least that a worker needs: it ends the last batch, takes
- * the next one, and keeps it in a hash under tokens until it is ended.
+ * Draining a queue in one process. muster takes and finishes tasks by the whole runtime, with handlers that only look at
+ * their task. The raw side is one script with the least that a worker needs: it ends the last batch, takes the next one,
+ * and keeps it in a hash under tokens until it is ended.
  *
- * muster's worker holds 400 tasks, 100 of them hands unless it has fewer threads: so it too has four calls on their
+ * muster's worker holds 400 tasks, with 100 hands unless it has fewer threads. So both sides have four calls on their
  * way, of 100 tasks each.
  */
 #include <hiredis/hiredis.h>
@@ -26,7 +26,7 @@
 #define HEAD_LEN 9
 #define TOKEN_LEN (HEAD_LEN + 2)
 
-/* Tokens are a head, the caller's, and two digits. */
+/* A token is a head, which the caller makes, and two digits. */
 static const char merged[] = "local n = #ARGV\n"
                              "if n > 2 then redis.call('HDEL', KEYS[2], unpack(ARGV, 3)) end\n"
                              "local tasks = redis.call('RPOP', KEYS[1], ARGV[2])\n"
@@ -128,7 +128,7 @@ static enum muster_outcome look(struct muster_process *p, void *arg)
     return MUSTER_FINISH;
 }
 
-/* The clock runs from the serving of the queue until the worker has deregistered: so all ends are confirmed. */
+/* The clock runs until the worker has deregistered, when all ends are confirmed. */
 static void muster_drain(struct run *run, int batch, struct block *out)
 {
     struct drain *d = run->state;
@@ -152,7 +152,7 @@ static void append(struct drain *d, struct redisContext *redis, struct merged_ca
     redisAppendCommandArgv(redis, (int)(ENDS + call->n_ends), call->argv, call->lens);
 }
 
-/* Reads the answer: its tasks are done, and ended by this call when it is made again. */
+/* Reads the answer. Its tasks are done now; they are ended when this call is made the next time. */
 static void work_off(struct drain *d, struct redisContext *redis, struct merged_call *call)
 {
     struct redisReply *tasks = raw_reply(redis);
@@ -198,6 +198,6 @@ const struct experiment experiment_drain = {.name = "drain", .seconds = 3, DRAIN
 const struct experiment experiment_drain_1k = {.name = "drain_1k", .seconds = 0.8, DRAIN(10000, 1024, 100)};
 const struct experiment experiment_drain_64k = {.name = "drain_64k", .seconds = 0.8, DRAIN(400, 65536, 8)};
 const struct experiment experiment_drain_tcp = {
-    .name = "drain_tcp", .seconds = 1.2, .over_tcp = 1, DRAIN(50000, 100, 100)};
+    .name = "drain_tcp", .seconds = 1.2, .over_tcp = true, DRAIN(50000, 100, 100)};
 const struct experiment experiment_drain_threads = {
     .name = "drain_threads", .seconds = 1.5, .threads = 4, DRAIN(20000, 100, 100)};

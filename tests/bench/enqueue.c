@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Enqueueing while nobody is idle, against LPUSH: many tasks by one call, one by one, and one by one without waiting
- * for the answer. The raw commands are laid out as argument vectors beforehand, as whoever writes them by hand can.
+ * for the answer. The raw commands are laid out beforehand as argument vectors, as a program without a library would do it.
  */
 #include <event2/event.h>
 #include <hiredis/hiredis.h>
@@ -25,7 +25,7 @@ struct enqueue {
     char key[RAW_KEY_MAX];
     const char **argv; /* the raw commands, one after the other: LPUSH, key, tasks */
     size_t *lens;
-    struct own_worker worker; /* of the pipelined rows alone */
+    struct own_worker worker; /* only of the pipelined rows */
     size_t sent, answered;
 };
 
@@ -177,7 +177,7 @@ static void muster_pipelined(struct run *run, int n, struct block *out)
     stop_meter(run, &m, out);
 }
 
-/* `n` commands in flight, of as many tasks each as were laid out. */
+/* `n` commands in flight, with the tasks that were laid out for each. */
 static void raw_pushes(struct run *run, int n, struct block *out)
 {
     struct enqueue *e = run->state;
@@ -205,7 +205,7 @@ const struct experiment experiment_enqueue_batch_64k = {.name = "enqueue_batch_6
 
 const struct experiment experiment_enqueue_serial = {.name = "enqueue_serial", .seconds = 1.2, SERIAL};
 const struct experiment experiment_enqueue_serial_tcp = {
-    .name = "enqueue_serial_tcp", .seconds = 0.8, .over_tcp = 1, SERIAL};
+    .name = "enqueue_serial_tcp", .seconds = 0.8, .over_tcp = true, SERIAL};
 
 const struct experiment experiment_enqueue_pipelined = {
     .name = "enqueue_pipelined",

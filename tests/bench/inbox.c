@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sending to children and hearing of it.
+ * Sending to children, and what they received.
  */
 #include "inbox.h"
 
@@ -11,7 +11,7 @@
 #include "meter.h"
 
 #define LEN_MAX 1024
-/* Longer than finishing a task and becoming idle takes. */
+/* More than a worker needs to finish a task and become idle. */
 #define REST_US 150
 
 void *shared_make(size_t size)
@@ -27,14 +27,17 @@ void shared_free(void *memory, size_t size)
     munmap(memory, size);
 }
 
-void inbox_receive(struct inbox *in, const void *task, size_t len, int stamped)
+void inbox_receive(struct inbox *in, const void *task, size_t len)
+{
+    tally_add(&in->tally, task, len);
+}
+
+void inbox_receive_stamped(struct inbox *in, const void *task, size_t len)
 {
     int64_t sent_ns, at_ns = now_ns();
-    if (stamped) {
-        memcpy(&sent_ns, task, sizeof sent_ns);
-        in->latency_ns[in->tally.count % INBOX_MAX] = at_ns - sent_ns;
-    }
-    tally_add(&in->tally, task, len); /* last: the parent waits for the count */
+    memcpy(&sent_ns, task, sizeof sent_ns);
+    in->latency_ns[in->tally.count % INBOX_MAX] = at_ns - sent_ns;
+    inbox_receive(in, task, len); /* last: the parent waits for the count */
 }
 
 /* ---- the parent ---- */
@@ -50,7 +53,7 @@ static struct inbox *box_at(const struct boxes *b, size_t i)
     return (struct inbox *)((char *)b->first + i * b->stride);
 }
 
-static int all_received(void *arg)
+static bool all_received(void *arg)
 {
     const struct boxes *b = arg;
     uint64_t n = 0;

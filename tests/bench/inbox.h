@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a child receives, in memory that it shares with its parent: tallies, and how long each task was on its way. The
- * sender writes the time into a task's first bytes.
+ * sender writes the time into the task's first bytes.
  */
 #ifndef INBOX_H
 #define INBOX_H
@@ -20,13 +20,14 @@ struct inbox {
 void *shared_make(size_t size);
 void shared_free(void *memory, size_t size);
 
-/* In the child: a task is there. What was sent with a time stamp says so. */
-void inbox_receive(struct inbox *in, const void *task, size_t len, int stamped);
+/* In the child: a task has arrived, with a time stamp or without. */
+void inbox_receive(struct inbox *in, const void *task, size_t len);
+void inbox_receive_stamped(struct inbox *in, const void *task, size_t len);
 
 /*
- * Send `n` stamped tasks of `len` bytes, one by one: the next one when the one before has been received, and a moment
- * in which whoever was woken becomes idle again has passed. The tasks are received in one of `n_boxes`, `stride` bytes
- * apart. Their latencies go into `out`, and they are checked.
+ * Send `n` stamped tasks of `len` bytes, one by one. The next one is sent when the one before has been received, and
+ * its worker has had a moment to become idle again. Tasks arrive in any of `n_boxes`, which lie `stride` bytes apart.
+ * They are checked, and their latencies go into `out`.
  */
 struct sender {
     void (*send)(void *arg, const void *task, size_t len);
@@ -36,7 +37,7 @@ struct sender {
 void inbox_exchange(struct inbox *boxes, size_t n_boxes, size_t stride, const struct sender *sender, size_t n,
                     size_t len, struct block *out);
 
-/* Wait until `n` stamped tasks, which are `sent`, have been received; then as inbox_exchange(). */
+/* Wait until the `n` stamped tasks in `sent` have been received, and do the same with them. */
 void inbox_await(struct inbox *box, size_t n, const struct tally *sent, const char *name, struct block *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Jobs: putting them one by one while nobody is idle, against their record and their place in a sorted set written by
- * hand, both in one round trip; draining them; and how late scheduled ones start.
+ * Jobs: putting them one by one while nobody is idle, compared with writing a record and a place in a sorted set by hand
+ * in one round trip; draining them; and how late scheduled ones start.
  */
 #include <hiredis/hiredis.h>
 #include <muster/client.h>
@@ -30,7 +30,7 @@ struct jobs {
     struct muster_client *client;
     struct tally tally;
     struct own_worker worker;
-    struct crew crew; /* of the scheduled ones alone */
+    struct crew crew; /* only of the scheduled ones */
     char index[RAW_KEY_MAX];
     unsigned number; /* of the next id */
 };
@@ -77,7 +77,7 @@ static void put_all(struct jobs *j)
         put(j, j->load.tasks[i], 0);
 }
 
-/* What waits, by the index and each record's data; then it is gone. `id_at` is where in a member the id begins. */
+/* Collects what waits, by the index and each record's data, and removes it. `id_at`: where a member's id begins. */
 static void collect(struct run *run, size_t id_at)
 {
     struct jobs *j = run->state;
@@ -141,7 +141,7 @@ static enum muster_outcome look(struct muster_process *p, void *arg)
     return MUSTER_FINISH;
 }
 
-/* As a drain of tasks: all ends are confirmed when the clock stops. */
+/* As when tasks are drained, all ends are confirmed when the clock stops. */
 static void drain(struct run *run, int n, struct block *out)
 {
     struct jobs *j = run->state;
@@ -180,7 +180,7 @@ static void close_due(struct run *run)
     close_jobs(run);
 }
 
-/* Each is stamped with the time when it is due, for half a second in which one is due every so often. */
+/* Each is stamped with the time when it is due. They are due at equal distances within half a second. */
 static void lateness(struct run *run, int every_ms, struct block *out)
 {
     struct jobs *j = run->state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the benchmark sends, and how it knows that it arrived: a count, and the sum of a digest of each task's bytes,
- * which does not depend on their order.
+ * The tasks that the benchmark sends, and how it knows that they arrived: their number, and the sum of a digest of each
+ * task's bytes, which does not depend on their order.
  */
 #ifndef LOAD_H
 #define LOAD_H
@@ -19,7 +19,7 @@ struct tally {
 
 void tally_add(struct tally *t, const void *data, size_t len);
 
-/* fail() unless all `want` is there and nothing else; then set it back. `where` is where it came from. */
+/* fail() unless the tally is `want`; then set it to zero. `where` says where the tasks came from. */
 void tally_check(struct tally *t, const struct tally *want, const char *where);
 
 /* `n` tasks of `len` bytes, each different. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster-bench: muster beside the cheapest way of doing the same work with hiredis alone. This file is its command
- * line, and which rows are run; `muster bench` is the way in for people.
+ * muster-bench: muster compared with the cheapest way of doing the same work with hiredis alone. This file has its
+ * command line, and decides which rows are run. People call it by `muster bench`.
  */
 #include <getopt.h>
 #include <muster/client.h>
@@ -23,7 +23,8 @@
 struct options {
     const char *url, *prefix, *picked[PICKED_MAX];
     size_t n_picked;
-    int as_json, with_scale, list;
+    enum report_format format;
+    bool with_scale, list;
     double seconds;
 };
 
@@ -57,35 +58,36 @@ static void set_signals(void)
 
 /* ---- rows ---- */
 
-static int is_picked(const struct options *o, const struct row *row)
+static bool is_picked(const struct options *o, const struct row *row)
 {
     for (size_t i = 0; i < o->n_picked; i++)
         if (strcmp(o->picked[i], row->name) == 0)
-            return 1;
+            return true;
     return o->n_picked == 0 && (o->with_scale || !row->only_scale);
 }
 
-/* Whether it can be run where this runs; says so if not. */
-static int is_possible(const struct row *row)
+/* Whether the row can be run on this server. Says so if not. */
+static bool is_possible(const struct row *row)
 {
     if (!row->experiment->over_tcp || place.url_tcp[0])
-        return 1;
+        return true;
     fprintf(stderr, "muster-bench: %s is left out: it is for Redis servers of its own\n", row->name);
-    return 0;
+    return false;
 }
 
 /* Runs the experiment of the rows from `from` to `to`, if one of them is picked. Returns how many goals were missed. */
 static int run_rows(const struct options *o, size_t from, size_t to)
 {
     static struct samples samples;
-    int missed = 0, has_run = 0;
+    int missed = 0;
+    bool has_run = false;
     for (size_t i = from; i < to; i++) {
         if (!is_picked(o, &rows[i]) || !is_possible(&rows[i]))
             continue;
         if (!has_run)
             runner_run(rows[i].experiment, &place, o->seconds, &samples);
-        has_run = 1;
-        missed += report_row(&rows[i], &samples, o->as_json);
+        has_run = true;
+        missed += report_row(&rows[i], &samples, o->format);
     }
     return missed;
 }
@@ -96,14 +98,14 @@ static void run_all(const struct options *o)
 #ifndef __OPTIMIZE__
     fputs("muster-bench: built without optimisation: the figures say little\n", stderr);
 #endif
-    if (!o->as_json)
+    if (o->format == REPORT_TABLE)
         report_head();
     for (size_t from = 0, to = 0; from < n_rows; from = to) {
         while (to < n_rows && rows[to].experiment == rows[from].experiment)
             to++;
         missed += run_rows(o, from, to);
     }
-    if (!o->as_json)
+    if (o->format == REPORT_TABLE)
         printf("\n%d goal%s missed\n", missed, missed == 1 ? " was" : "s were");
 }
 
@@ -117,12 +119,12 @@ static int usage(void)
     return USAGE;
 }
 
-static int is_row(const char *name)
+static bool is_row(const char *name)
 {
     for (size_t i = 0; i < n_rows; i++)
         if (strcmp(rows[i].name, name) == 0)
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
 static int pick(struct options *o, const char *name)
@@ -159,10 +161,10 @@ static int parse(struct options *o, int argc, char **argv)
             o->prefix = optarg;
             break;
         case 'j':
-            o->as_json = 1;
+            o->format = REPORT_JSON;
             break;
         case 's':
-            o->with_scale = 1;
+            o->with_scale = true;
             break;
         case 'r':
             err = pick(o, optarg);
@@ -171,7 +173,7 @@ static int parse(struct options *o, int argc, char **argv)
             err = parse_seconds(o, optarg);
             break;
         case 'l':
-            o->list = 1;
+            o->list = true;
             break;
         default:
             return usage();

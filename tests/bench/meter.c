@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is measured of a block.
+ * The measures of a block.
  */
 #include "meter.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is measured of a block: time, Redis' CPU and commands, latencies.
+ * The measures of a block: time, Redis' CPU and commands, and latencies.
  */
 #ifndef METER_H
 #define METER_H
@@ -17,7 +17,7 @@ struct meter {
 /* INFO is asked for outside of the time that counts. */
 void meter_start(struct meter *m, struct redisContext *redis);
 
-/* `tasks` were done since, or up to `until_ns`, if that is not 0. */
+/* `tasks` were done since the start, up to now or, if it is not 0, up to `until_ns`. */
 void meter_stop(const struct meter *m, uint64_t tasks, int64_t until_ns, struct block *out);
 
 /* Sorts the latencies. */

@@ -13,12 +13,12 @@ static void on_event(struct muster_worker *worker, const struct muster_event *e,
     if (e->err != MUSTER_OK)
         fail("a worker: %s: %s", muster_err_text(e->err), e->text);
     if (e->type == MUSTER_EVENT_STARTED)
-        w->registered = 1;
+        w->registered = true;
     if (e->type == MUSTER_EVENT_STOPPED)
-        w->stopped = 1;
+        w->stopped = true;
 }
 
-static void run_until(struct own_worker *w, const int *happened)
+static void run_until(struct own_worker *w, const bool *happened)
 {
     while (!*happened)
         if (event_base_loop(w->base, EVLOOP_ONCE) != 0)

@@ -5,6 +5,8 @@
 #ifndef OWN_WORKER_H
 #define OWN_WORKER_H
 
+#include <stdbool.h>
+
 #include <muster/worker.h>
 
 #include "bench.h"
@@ -14,13 +16,13 @@ struct event_base;
 struct own_worker {
     struct event_base *base;
     struct muster_worker *worker;
-    int registered, stopped;
+    bool registered, stopped;
 };
 
 /* Make it with these options (where it lives is filled in), and return when it is registered. */
 void own_worker_start(struct own_worker *w, const struct run *run, const struct muster_worker_options *options);
 
-/* Run the loop until the worker has stopped: somebody else stops it. Then own_worker_stop() only frees. */
+/* Run the loop until the worker has stopped, which something else must bring about. Then own_worker_stop() only frees. */
 void own_worker_run(struct own_worker *w);
 
 /* Stop it politely and free it. */

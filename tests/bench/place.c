@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The server of the benchmark and its keeper, which is the server's parent: so there is one way of ending and removing
- * it all, and it works after a SIGKILL too.
+ * The server of the benchmark, and its keeper, which is the server's parent. So there is one way to end the server and
+ * remove its files, and it works after a SIGKILL, too.
  */
 #include "place.h"
 
@@ -44,7 +44,7 @@ static void exec_server(const struct place *p)
     _exit(NO_SERVER);
 }
 
-/* Out of the group that a ^C reaches, and deaf to other signals: its work comes after the end. */
+/* Not in the group that a ^C reaches, and deaf to other signals: its work begins when this process has ended. */
 static void become_keeper(pid_t parent, sigset_t *heard)
 {
     sigset_t all;
@@ -104,7 +104,7 @@ static void start_keeper(struct place *p, void (*keep)(const struct place *p, pi
 
 /* ---- the server ---- */
 
-/* The kernel names a port that is free now; whether it still is when the server binds it, the server tells. */
+/* The kernel names a port that is free now. The server tells whether it is still free when it binds it. */
 static int free_port(void)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -127,8 +127,8 @@ static void make_dir(struct place *p)
     snprintf(p->url, sizeof p->url, "unix://%s/redis.sock", p->dir);
 }
 
-/* It answers, or its keeper, and so the server, has ended: then `keeper` is 0. */
-static int is_decided(void *arg)
+/* The server answers; or its keeper has ended, and the server with it: then `keeper` is 0. */
+static bool is_decided(void *arg)
 {
     struct place *p = arg;
     int status;
@@ -137,7 +137,7 @@ static int is_decided(void *arg)
     p->keeper = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == NO_SERVER)
         fail("redis-server cannot be run: install it, or name a Redis with --url");
-    return 1;
+    return true;
 }
 
 static void open_own(struct place *p)
@@ -153,7 +153,7 @@ static void open_own(struct place *p)
     snprintf(p->url_tcp, sizeof p->url_tcp, "redis://127.0.0.1:%d", p->port);
 }
 
-/* What a Redis that does not do is to the caller, in exit codes of the command. */
+/* The command's exit code for a Redis that cannot be used. */
 static int status_of(int err)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What takes several worker processes: draining by four of them against one, and how long after a kill -9 the tasks of
- * a worker are in other hands.
+ * Rows that need several worker processes: draining by four of them compared with one, and how long after a kill -9 a
+ * worker's tasks are in other hands.
  */
 #include <muster/client.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static void enqueue(struct processes *s)
     must(muster_task_enqueue_many(s->client, QUEUE, s->load.tasks, s->load.n, NULL, NULL), "enqueueing");
 }
 
-/* What the crew has received is all that went in, and nothing is left. */
+/* The crew has received all that went in, and nothing is left. */
 static void check(struct run *run, struct crew *c)
 {
     struct processes *s = run->state;

@@ -49,7 +49,7 @@ struct redisContext *raw_connect(const char *text)
     return c;
 }
 
-int raw_answers(const char *text)
+bool raw_answers(const char *text)
 {
     struct url url;
     const char *why;
@@ -57,7 +57,7 @@ int raw_answers(const char *text)
         return 0;
     struct redisContext *c = try_connect(&url);
     struct redisReply *reply = c && !c->err ? redisCommand(c, "PING") : NULL;
-    int answers = reply != NULL;
+    bool answers = reply != NULL;
     freeReplyObject(reply);
     if (c)
         redisFree(c);
@@ -154,7 +154,7 @@ static uint64_t remove_once(struct redisContext *c, const char *prefix)
     return n;
 }
 
-/* What a process that was just killed had sent may still be carried out after the first pass. */
+/* Commands of a process that was just killed may be carried out after the first pass. */
 void raw_remove(struct redisContext *c, const char *prefix)
 {
     while (remove_once(c, prefix) > 0)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Redis without muster, blocking: what the raw sides and the checks of both are made of. All calls fail() when Redis
+ * Redis without muster, blocking, for the raw sides and for the checks of both sides. All calls fail() when Redis
  * does not answer, or answers with an error.
  */
 #ifndef RAW_H
 #define RAW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +18,7 @@ struct redisReply;
 struct redisContext *raw_connect(const char *url);
 
 /* Whether somebody answers there. */
-int raw_answers(const char *url);
+bool raw_answers(const char *url);
 
 /* One command. The reply is the caller's. */
 struct redisReply *raw_command(struct redisContext *c, const char *format, ...);
@@ -35,7 +36,7 @@ struct raw_info {
 };
 struct raw_info raw_info(struct redisContext *c);
 
-/* Remove all keys that begin with `prefix`, also those that come up meanwhile. */
+/* Remove all keys that begin with `prefix`, including those that appear meanwhile. */
 void raw_remove(struct redisContext *c, const char *prefix);
 
 /* Take all tasks out of a list. */

@@ -33,7 +33,7 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
     redisAsyncHandleWrite(w->context);
 }
 
-/* Until it is connected, and when the socket is full, writability is waited for; else the caller flushes. */
+/* Waits for writability until it is connected and when the socket is full. Otherwise the caller flushes. */
 static void hook_add_write(void *arg)
 {
     struct wire *w = arg;

@@ -47,7 +47,7 @@ static struct figure figure_of(const struct samples *s, int side, enum measure m
         return (struct figure){NAN, NAN, NAN};
     for (size_t i = 0; i < s->rounds; i++)
         values[i] = measure(m, &s->blocks[side][i]);
-    double median = median_of(values, s->rounds); /* and sorted */
+    double median = median_of(values, s->rounds); /* also sorts them */
     return (struct figure){median, values[0], values[s->rounds - 1]};
 }
 
@@ -61,7 +61,7 @@ static double ratio_of(const struct row *row, const struct samples *s)
     return median_of(values, s->rounds);
 }
 
-static int is_missed(const struct row *row, double ratio, double figure)
+static bool is_missed(const struct row *row, double ratio, double figure)
 {
     double value = row->raw == NO_SIDE ? figure : ratio;
     return (row->goal == AT_LEAST && value < row->target) || (row->goal == AT_MOST && value > row->target);
@@ -131,7 +131,7 @@ void report_head(void)
     printf(LINE, "row", "unit", "muster", "raw", "ratio", "goal", "cpu", "raw cpu", "");
 }
 
-int report_row(const struct row *row, const struct samples *samples, int as_json)
+bool report_row(const struct row *row, const struct samples *samples, enum report_format format)
 {
     char texts[6][TEXT];
     struct figure muster = figure_of(samples, row->muster, row->measure);
@@ -139,8 +139,8 @@ int report_row(const struct row *row, const struct samples *samples, int as_json
     double ratio = ratio_of(row, samples);
     double cpu_us = figure_of(samples, row->muster, CPU).median;
     double raw_cpu_us = figure_of(samples, row->raw, CPU).median;
-    int missed = is_missed(row, ratio, muster.median);
-    if (as_json)
+    bool missed = is_missed(row, ratio, muster.median);
+    if (format == REPORT_JSON)
         print_json(row, muster.median, raw.median, ratio, cpu_us);
     else
         printf(LINE, row->name, row->unit, range_text(&muster, texts[0]), range_text(&raw, texts[1]),

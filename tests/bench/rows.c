@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one list of rows. What is printed, and in which order, is here; rows of one experiment stand together. Goals are
- * of the ratio muster/raw, and of muster's figure where nothing raw stands beside it.
+ * The one list of rows, in the order in which they are printed; rows of one experiment stand together. A goal is one of
+ * the ratio muster/raw, or of muster's figure where there is no raw side.
  */
 #include "bench.h"
 
@@ -110,7 +110,7 @@ const struct row rows[] = {
 #define SCALE_ROW(label, text, side)                                                                           \
     {                                                                                                          \
         .name = #label, .what = text, .unit = "us", .experiment = &experiment_scale, .muster = side, .raw = 1, \
-        .measure = CPU, .goal = AT_MOST, .target = 1.1, .only_scale = 1                                        \
+        .measure = CPU, .goal = AT_MOST, .target = 1.1, .only_scale = true                                     \
     }
 
     SCALE_ROW(scale, "Redis' CPU per task, 10 000 000 waiting in one of 1 000 queues, against 1 000", 0),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs an experiment: rounds in which each side does one block, in one order and then in the other, so that no side is
- * always first and equal sides follow each other; as many rounds as there is time for.
+ * Runs an experiment: rounds in which each side does one block, in one order and then in the other, so no side is always
+ * first. There are as many rounds as there is time for.
  */
 #include "runner.h"
 
@@ -35,7 +35,7 @@ static double seconds_since(int64_t ns)
 }
 
 /* Is there time for another round, if it takes as long as those before did? */
-static int has_time(const struct samples *s, int64_t begin_ns, int64_t opened_ns, double seconds)
+static bool has_time(const struct samples *s, int64_t begin_ns, int64_t opened_ns, double seconds)
 {
     return seconds_since(begin_ns) + seconds_since(opened_ns) / (double)s->rounds <= seconds;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether a task costs more because many others wait: batches enqueued to and drained from one queue in which 1 000
- * wait, one in which 10 000 000 do, and 1 000 queues, all of them served, in which 1 000 each do.
+ * Whether a task costs more because many others wait. Batches are enqueued to and drained from a queue in which 1 000
+ * tasks wait, one in which 10 000 000 wait, and 1 000 served queues in each of which 1 000 wait.
  *
- * Each of the three has a worker of its own through all blocks. Between them its handlers keep what they have; to open
- * the gate is to end that. As many tasks come out of a block as go in, but not the same ones: so what went in and what
- * came out is kept account of, and settled at the end with what is then left.
+ * Each of the three sides has a worker of its own for all blocks. Between blocks the worker's handlers keep the tasks
+ * they have; opening the gate ends those. In a block as many tasks come out as go in, but not the same ones. So both are
+ * counted, and compared at the end together with the tasks that are left.
  */
 #include <event2/event.h>
 #include <muster/client.h>
@@ -29,9 +29,8 @@
 enum { SMALL, DEEP, WIDE, SETS };
 
 /*
- *   queues     named by a letter and a number; batches go to every tenth from `next` on, since the worker takes from
- *   them in
- *              turn, and ten takes empty what one batch fills
+ *   queues     named by a letter and a number; a batch goes to every tenth one from `next` on, since the worker takes
+ *              from them in turn, and ten takes empty what one batch fills
  *   in, out    all that was enqueued and ended
  *   until      the count at which the gate closes
  *   held       by handlers, while it is closed
@@ -81,7 +80,7 @@ static enum muster_outcome handle(struct muster_process *p, void *arg)
     return MUSTER_FINISH;
 }
 
-/* End what is held; what is finished counts as having come out. */
+/* Ends what is held. What is finished has come out. */
 static void release(struct set *s, enum muster_outcome outcome)
 {
     for (size_t n = s->n_held; n > 0; n--) {
@@ -95,7 +94,7 @@ static void release(struct set *s, enum muster_outcome outcome)
     }
 }
 
-/* Until the gate is closed again, with all hands full. */
+/* Runs until the gate is closed again, with all hands full. */
 static void run_gate(struct set *s)
 {
     while (s->n_held < HANDS)

@@ -43,7 +43,7 @@ void pause_us(int64_t us)
     nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000}, NULL);
 }
 
-void await(int (*holds)(void *arg), void *arg, const char *what)
+void await(bool (*holds)(void *arg), void *arg, const char *what)
 {
     for (int64_t until = now_ns() + AWAIT_NS; !holds(arg); pause_us(LOOK_US)) {
         child_check();

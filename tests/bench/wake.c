@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the producer's call in this process to the handler's in another one, which was idle: muster's enqueue; the bare
- * hop, PUBLISH to a subscriber's callback, which nothing can be below that uses pub/sub; LPUSH and PUBLISH, and a
- * script that takes in whoever is woken, which is how such a queue is usually built; and a consumer that waits in
- * BLMOVE.
+ * The time from the producer's call in this process to the handler's in another one that was idle. Compared are muster's
+ * enqueue; the bare hop, PUBLISH to a subscriber's callback, which is the least for anything that uses pub/sub; LPUSH
+ * and PUBLISH with a consumer that takes by a script when it is woken, which is how such a queue is usually built; and
+ * a consumer that waits in BLMOVE.
  */
 #include <event2/event.h>
 #include <hiredis/async.h>
@@ -24,7 +24,7 @@
 #define QUEUE "bench"
 #define NAME_MAX_LEN RAW_KEY_MAX
 
-/* Takes one task into a hash, under a token that the caller makes. */
+/* Moves one task into a hash, under a token that the caller makes. */
 static const char take_one[] = "local task = redis.call('RPOP', KEYS[1])\n"
                                "if task then redis.call('HSET', KEYS[2], ARGV[1], task) end\n"
                                "return task\n";
@@ -34,7 +34,7 @@ enum { MUSTER, HOP, TAKE, MOVE, KINDS };
 /* A consumer without muster: shared with its process. */
 struct consumer {
     struct inbox inbox;
-    _Atomic int listening;
+    atomic_bool listening;
     char url[256], sha[41];
     char channel[NAME_MAX_LEN], list[NAME_MAX_LEN], held[NAME_MAX_LEN];
     /* the child's own */
@@ -45,7 +45,7 @@ struct consumer {
 struct wake {
     struct muster_client *client;
     struct crew crew;
-    struct consumer *consumers; /* by kind; muster's is not used */
+    struct consumer *consumers; /* by kind; muster's place is not used */
     pid_t pids[KINDS];
     struct redisContext *redis;
 };
@@ -57,7 +57,7 @@ static void receive(struct consumer *c, const struct redisReply *task)
     if (task->type == REDIS_REPLY_ERROR)
         fail("Redis refused: %s", task->str);
     if (task->type == REDIS_REPLY_STRING)
-        inbox_receive(&c->inbox, task->str, task->len, 1);
+        inbox_receive_stamped(&c->inbox, task->str, task->len);
 }
 
 static void on_taken(redisAsyncContext *context, void *reply, void *arg)
@@ -77,7 +77,7 @@ static void on_message(redisAsyncContext *context, void *reply, void *arg)
     if (r->type == REDIS_REPLY_ERROR)
         fail("Redis refused: %s", r->str);
     if (strcmp(r->element[0]->str, "message") != 0) {
-        c->listening = 1;
+        c->listening = true;
     } else if (c->data) {
         redisAsyncCommand(c->data, on_taken, c, "EVALSHA %s 2 %s %s %u", c->sha, c->list, c->held, c->token);
         raw_async_flush(c->data);
@@ -127,11 +127,11 @@ static void run_move(void *arg)
     struct event_base *base = event_base_new();
     c->data = raw_async_connect(base, c->url);
     wait_in_move(c);
-    c->listening = 1;
+    c->listening = true;
     event_base_dispatch(base);
 }
 
-static int is_listening(void *arg)
+static bool is_listening(void *arg)
 {
     struct consumer *c = arg;
     return c->listening;
@@ -249,7 +249,7 @@ const struct experiment experiment_wake = {
 const struct experiment experiment_wake_tcp = {
     .name = "wake_tcp",
     .seconds = 1.2,
-    .over_tcp = 1,
+    .over_tcp = true,
     .tasks = 300,
     WAKE,
     .sides = {{exchange, MUSTER}, {exchange, HOP}},

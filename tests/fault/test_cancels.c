@@ -3,13 +3,13 @@
  * 10 000 cancels at random moments, of tasks that finish, are given back, retried and fail at random, on workers that
  * are killed, or leave the queue and serve it again; and each task's account at the end:
  *
- *   - It was finished, failed or cancelled: one of these, once.
- *   - What was counted as waiting when it was cancelled never started afterwards, and was not finished.
- *   - What was counted as running was finished or dropped, and never began anew.
- *   - The queue's count of what was cancelled is the sum of these.
+ *   - It was finished, failed or cancelled: exactly one of these, once.
+ *   - A task that was counted as waiting when it was cancelled never started afterwards, and was not finished.
+ *   - A task that was counted as running was finished or dropped, and never started again.
+ *   - The queue's count of cancelled tasks is the sum of these.
  *
- * All tasks differ. What was finished is known from a listener, who hears each finish that counted; what was begun,
- * from the journal. How long it took until a handler was told is printed.
+ * All tasks differ. A listener, who hears each finish that counted, knows what was finished; the journal knows what was
+ * started. The time until a handler was told is printed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,17 +18,17 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "fault_crew.h"
 #include "invariant.h"
-#include "worker_process.h"
 
 #define PLACES 5
-/* A round of so many nearly fills the journal. */
+/* A round of this many cancels nearly fills the journal. */
 #define CANCELS 5000
 #define ROUNDS 2
 #define TASKS_MAX (3 * CANCELS)
 #define TTL_MS 900
 #define KILL_EVERY_MS 500
-/* Enqueueing goes on while fewer wait; the target of a cancel is one of the last so many. */
+/* Enqueueing goes on while fewer tasks wait; a cancel hits one of the last REACH tasks. */
 #define BACKLOG 60
 #define REACH 120
 #define LAST "last"
@@ -53,8 +53,8 @@ struct bench {
     struct shared *shared;
     struct answer answers[TASKS_MAX];
     bool failed[TASKS_MAX];
-    struct worker_process *places[PLACES];
-    int n_tasks, n_cancels, n_kills, lives;
+    struct fault_crew crew;
+    int n_tasks, n_cancels, n_kills;
     pid_t listener;
 };
 
@@ -96,14 +96,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 /* A third of them end in the handler, the others some ticks later. */
 static enum muster_outcome work(struct muster_process *p, void *arg)
 {
-    static struct event *ticker;
     struct live_worker *w = arg;
-    struct bench *b = w->spec.arg;
-    if (!ticker) {
-        srand((unsigned)muster_process_token(p));
-        ticker = event_new(b->scene->base, -1, EV_PERSIST, on_tick, w);
-        event_add(ticker, &(struct timeval){0, 1000});
-    }
+    fault_crew_tick(w, p, on_tick, 1);
     bool is_last = !strcmp(muster_process_task(p, NULL), LAST);
     w->spec.answer = is_last ? MUSTER_FINISH : rand() % 3 ? MUSTER_LATER : any_outcome();
     return live_worker_handle(p, w);
@@ -129,28 +123,26 @@ static void on_event(struct live_worker *w, const struct muster_event *e)
         assert_done(muster_worker_serve(w->worker, "q", 0, work, w));
 }
 
-static void start(struct bench *b, int place)
+static void start_crew(struct bench *b)
 {
-    char id[16];
-    snprintf(id, sizeof id, "w%d.%d", place, b->lives++);
-    b->places[place] = worker_process_start(b->scene, &(struct worker_spec){.id = id,
-                                                                            .ttl_ms = TTL_MS,
-                                                                            .hands = 10,
-                                                                            .prefetch = place % 2 ? 5 : 0,
-                                                                            .drain_ms = 1000,
-                                                                            .retry_ms = 20,
-                                                                            .handler = work,
-                                                                            .on_event = on_event,
-                                                                            .arg = b,
-                                                                            .queues = {{"q", 0}}});
+    struct worker_spec specs[PLACES];
+    for (int i = 0; i < PLACES; i++)
+        specs[i] = (struct worker_spec){.ttl_ms = TTL_MS,
+                                        .hands = 10,
+                                        .prefetch = i % 2 ? 5 : 0,
+                                        .drain_ms = 1000,
+                                        .retry_ms = 20,
+                                        .handler = work,
+                                        .on_event = on_event,
+                                        .arg = b,
+                                        .queues = {{"q", 0}}};
+    fault_crew_start(&b->crew, b->scene, specs, PLACES);
 }
 
 /* Never the first one, so that there is always somebody to sweep. */
 static void kill_one(struct bench *b)
 {
-    int place = 1 + rand() % (PLACES - 1);
-    worker_process_kill(b->places[place]);
-    start(b, place);
+    fault_crew_kill(&b->crew, 1 + rand() % (PLACES - 1));
     b->n_kills++;
 }
 
@@ -278,10 +270,7 @@ static void settle(struct bench *b)
               " + redis.call('HGET', KEYS[3], 'running')",
               s->prefix, s->prefix, s->prefix);
     end_listening(b);
-    for (int i = 0; i < PLACES; i++) {
-        worker_process_stop(b->places[i], -1);
-        assert_int_equal(worker_process_reap(b->places[i]), 0);
-    }
+    fault_crew_stop(&b->crew);
     scene_assert_quiet(s);
     invariant_assert(s->server->redis, s->prefix);
 }
@@ -389,8 +378,7 @@ static void round_of_cancels(struct scene *s, struct shared *shared)
     static struct bench b;
     b = (struct bench){.scene = s, .shared = shared};
     memset(shared, 0, sizeof *shared);
-    for (int i = 0; i < PLACES; i++)
-        start(&b, i);
+    start_crew(&b);
     raw_await(s->server->redis, NULL, PLACES, "ZCARD %s:idle:q", s->prefix);
     begin_listening(&b);
     torment(&b);
@@ -416,8 +404,8 @@ static void each_task_is_finished_or_cancelled_and_never_both(void **state)
     munmap(shared, sizeof *shared);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {live_test(each_task_is_finished_or_cancelled_and_never_both)};
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

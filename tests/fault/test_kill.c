@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * SIGKILL of a worker that holds 1, 10 and 10 000 tasks: how long until all of them have begun elsewhere, in which
- * order, ahead of what waited; and a live worker keeps its own.
+ * SIGKILL of a worker that holds 1, 10 and 10 000 tasks: how long it takes until all of them have started elsewhere, in
+ * which order, and ahead of what waited; a live worker keeps its own.
  *
- * The figure counts from the kill. What it may be is a ttl and a heartbeat; SLACK_MS is for what handing over and
- * beginning 10 000 takes, on a busy machine, with sanitizers.
+ * The time counts from the kill. It may be a ttl and a heartbeat; SLACK_MS is for handing over and starting 10 000
+ * tasks on a busy machine with sanitizers.
  */
 #include <stdio.h>
 #include <string.h>
@@ -140,8 +140,8 @@ K_TESTS(10)
 K_TESTS(10000)
 #define K_ENTRIES(k) live_test(into_idle_hands_##k), live_test(ahead_of_what_waits_##k)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {K_ENTRIES(1), K_ENTRIES(10), K_ENTRIES(10000)};
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

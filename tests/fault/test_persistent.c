@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * 200 tasks that never end, on ten worker processes, through SIGKILL, SIGSTOP of half a ttl to three, SIGTERM and
- * starts anew, and restarts of Redis, at random. What must hold at every moment is looked up by owner_sampler.h.
+ * 200 tasks that never end, on ten worker processes, which are killed, stopped for half a ttl to three, ended by
+ * SIGTERM and started again at random, while Redis restarts at random. What must hold at every moment is checked by
+ * owner_sampler.h.
  *
- * At most three workers are stopped at once, so that those that run have hands for all tasks. Who dies is replaced at
- * once: under a new name when killed, under his own after SIGTERM.
+ * At most three workers are stopped at once, so that the running ones have hands for all tasks. A worker that dies is
+ * replaced at once: under a new name if it was killed, under its own after SIGTERM.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -210,8 +211,8 @@ static void persistent_tasks_always_have_one_owner(void **state)
     owner_sampler_free(&b.sampler);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {live_test(persistent_tasks_always_have_one_owner)};
-    return scene_run_durable(tests);
+    return scene_run_durable(tests, argc, argv);
 }

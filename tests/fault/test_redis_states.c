@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Redis refuses: it is full, cannot save, is read-only, misses its replicas, loads, is busy, or forgets its scripts.
- * No worker exits, nothing is lost, nobody's tasks go to others, and within 2 s of the cure work goes on.
+ * Redis refuses: it is full, cannot save, is read-only, misses its replicas, loads, is busy, or forgets its scripts. No
+ * worker exits, nothing is lost, no worker's tasks go to others, and within 2 s of the cure work goes on.
  *
- * Each state lasts more than two ttls. Three worker processes that hold a task from before it to the end go through it,
- * and three that work through what comes. Each has a queue of its own, by which is seen when it takes work again.
+ * Each state lasts more than two ttls. Three worker processes hold a task from before it to the end, and three work
+ * through what comes. Each has a queue of its own, which shows when it takes work again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -280,7 +280,7 @@ static void await_answer(struct bench *b)
     freeReplyObject(reply);
 }
 
-/* Whoever asks meanwhile is told BUSY. */
+/* Every call is answered BUSY meanwhile. */
 static void keep_busy(struct bench *b)
 {
     raw_do(b->redis, "CONFIG SET busy-reply-threshold 50");
@@ -358,8 +358,8 @@ static void a_full_redis_lets_go_on_what_needs_no_memory(void **state)
 STATES(STATE_TEST)
 #define STATE_ENTRY(name, text, refusal, begin, end) live_test(name),
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {live_test(a_full_redis_lets_go_on_what_needs_no_memory), STATES(STATE_ENTRY)};
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * SIGTERM under load: processes with one to four hands work through a stream of tasks, and one after the other is told
- * to end at a random moment and replaced. Each exits with 0, nothing is lost, nothing runs twice, and no key of the
- * worker is left.
+ * SIGTERM under load: processes with one to four hands work through a stream of tasks. One after the other is told to
+ * end at a random moment and replaced. Each exits with 0, nothing is lost, nothing runs twice, and no key of the worker
+ * is left.
  *
- * Its processes are written as a program would be: a loop of the worker's own, threads, and a signal handler.
+ * The processes are written as a program would be: a loop of the worker's own, threads, and a signal handler.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -181,8 +181,8 @@ static void sigterms_under_load(void **state)
     invariant_assert(s->server->redis, s->prefix);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {live_test(sigterms_under_load)};
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

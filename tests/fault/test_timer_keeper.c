@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The keeper of the timer is killed, stopped, cut off, half-open, or told nothing; or there are two; and how late what
- * is due comes out meanwhile.
+ * How late due jobs come out while the keeper of the timer is killed, stopped, cut off, half-open, or hears nothing; or
+ * while there are two keepers.
  *
- * What is promised: with a keeper that hears, nothing but the way. Without one, a heartbeat (a third of the ttl) of
- * whoever is idle on the queue, for that looks at what is due, too. What was handed to a worker that stood still then
- * waits for its sweep: a ttl and a heartbeat. SLACK_MS is for a busy machine and sanitizers.
+ * The promise: while a keeper hears, nothing but the way. Without one, a heartbeat (a third of the ttl) of a worker
+ * that is idle on the queue, since a heartbeat also looks at what is due. A job that was handed to a worker that stood
+ * still waits for that worker's sweep: a ttl and a heartbeat. SLACK_MS is for a busy machine and sanitizers.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "proxy.h"
 #include "worker_process.h"
 
-enum { TTL_MS = 1200, BEAT_MS = TTL_MS / 3, SLACK_MS = 700, JOBS = 120, SPAN_MS = 3000, DELAY_MAX_MS = 900 };
+enum { TTL_MS = 750, BEAT_MS = TTL_MS / 3, SLACK_MS = 700, JOBS = 120, SPAN_MS = 1900, DELAY_MAX_MS = 560 };
 
 /* Written by the children. -1: not begun. */
 struct shared {
@@ -82,7 +82,7 @@ static bool keeper_keeps(void *arg)
     return keeps(arg, "keeper");
 }
 
-/* Whoever else does is made to let go, until it happens to be the first to find nobody. */
+/* Any other keeper loses the timer, until this worker happens to be the first to find none. */
 static bool keeper_is_elected(void *arg)
 {
     struct bench *b = arg;
@@ -101,7 +101,7 @@ static void others_come(struct bench *b)
     worker(b, "w2", NULL, "q");
 }
 
-/* The keeper serves a queue of its own, or "q": then it is the last to become idle, who is handed what is due. */
+/* The keeper serves a queue of its own, or "q". There it is the last to become idle, so due jobs are handed to it. */
 static void begin(struct bench *b, struct scene *s, const char *queue)
 {
     *b = (struct bench){.scene = s};
@@ -204,7 +204,7 @@ static void is_killed(struct bench *b)
     worker_process_kill(b->keeper);
 }
 
-/* Until somebody else keeps the timer; then there are two for a moment. */
+/* Until another worker keeps the timer; then there are two for a moment. */
 static void stands_still(struct bench *b)
 {
     if (!b->is_stopped && keeper_keeps(b)) {
@@ -267,7 +267,7 @@ KEEPER_TEST(its_data_half_open, "its data connection half-open", "own", data_is_
 KEEPER_TEST(both_half_open, "both connections half-open", "own", both_are_half_open, BEAT_MS)
 KEEPER_TEST(its_key_deleted, "P:timer deleted", "own", timer_is_deleted, BEAT_MS)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(undisturbed_it_is_in_time), live_test(killed),
@@ -277,5 +277,5 @@ int main(void)
         live_test(its_data_half_open),        live_test(both_half_open),
         live_test(its_key_deleted),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

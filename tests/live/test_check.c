@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * Check: each kind of damage, planted with raw commands, is found at its key and at no other; looking changes nothing;
- * a repair puts it right and loses no task; afterwards nothing is amiss. Beside a live system: test_check_live.c.
+ * a repair puts it right and loses no task; afterwards a check finds nothing. Damage of jobs: test_check_jobs.c. A live
+ * system: test_check_live.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "checked.h"
-#include "invariant.h"
+#include "damage.h"
 #include "live_worker.h"
 
 #define AN_HOUR 3600000
-
-static struct checked check(struct scene *s, int repair)
-{
-    return checked_now(s->client, s->prefix, repair);
-}
 
 /* As if tokens had been drawn, for a namespace in which nobody took anything. */
 static void draw(struct redisContext *redis, const char *prefix)
@@ -133,7 +129,7 @@ static const struct damage damages[] = {
     {"call('SET', P .. 'alive:ghost', 'x', 'PX', 3600000)", "alive:ghost "},
     {"call('SET', P .. 'alive:w', 'x', 'KEEPTTL')", "alive:w "},
     {"call('PERSIST', P .. 'alive:w')", "alive:w "},
-    /* who is idle */
+    /* the idle */
     {"call('ZADD', P .. 'idle:q', 1, 'ghost')", "idle:q "},
     {"call('ZADD', P .. 'idle:leased', 1, 'w')", "idle:leased "},
     {"call('LPUSH', P .. 'queues:q', 'pushed')", "queues:q "},
@@ -164,7 +160,7 @@ static const struct damage damages[] = {
     {"call('DEL', P .. 'token')", "token "},
     {"call('SET', P .. 'token', '00000000001')", "token "},
     {"call('SET', P .. 'token', 'nonsense')", "token "},
-    /* a cleaner that pops what it should look at: an entry of a set is gone, and what waited is in the set instead */
+    /* a cleaner that pops what it should only read: an entry of a set is gone, and what waited is in the set instead */
     {"call('HDEL', P .. 'queue:paused', 'paused')\n"
      "for i, task in ipairs(call('LRANGE', P .. 'queues:paused', 0, -1)) do call('HSET', P .. 'processing:w:q', i, "
      "task) end\n"
@@ -174,26 +170,7 @@ static const struct damage damages[] = {
 };
 
 /* What is given back goes on, but for "beta", which was cancelled. */
-static void assert_same_tasks(struct scene *s, char *before)
-{
-    char *after = all_tasks(s), *beta = strstr(before, "beta\n");
-    if (beta && !strstr(after, "beta\n"))
-        memmove(beta, beta + 5, strlen(beta + 5) + 1);
-    if (strcmp(before, after) != 0)
-        fail_msg("there were %s, now there are %s", before, after);
-    free(after);
-}
-
-static void find_and_repair(struct scene *s, const struct damage *d)
-{
-    furnish(s);
-    checked_assert_clean(s);
-    damage_plant(s, d->plant);
-    char *tasks = all_tasks(s);
-    damage_find_and_repair(s, d);
-    assert_same_tasks(s, tasks);
-    free(tasks);
-}
+static const struct damage_house house = {furnish, all_tasks, "beta\n", NULL};
 
 /* ---- what is left to people ---- */
 
@@ -221,42 +198,32 @@ static const char wrong_keys[] =
 static void keys_of_a_wrong_type_or_kind_are_left_to_people(void **state)
 {
     struct scene *s = *state;
-    char before[41], after[41];
     damage_plant(s, wrong_types);
-    redis_server_digest(s->server, before);
-    for (int repair = 0; repair <= 1; repair++) {
-        struct checked found = check(s, repair);
-        assert_string_equal(found.keys, wrong_keys);
-        assert_int_equal(found.n_repaired, 0);
-    }
-    redis_server_digest(s->server, after);
-    assert_string_equal(before, after);
+    checked_assert_left_alone(s, wrong_keys);
     raw_do(s->server->redis, "FLUSHDB");
 }
 
-/* Each key of the furnished namespace in turn is of a wrong type: the others are looked at all the same, nothing
- * raises, and once it is gone what is amiss can be put right. */
+static void assert_found_alone(struct scene *s, const char *key)
+{
+    struct checked found = checked_find(s);
+    if (!strstr(found.keys, key) || found.n_repaired > 0)
+        fail_msg("%s is not found: %s", key, found.what);
+}
+
+static void change_nothing(struct scene *s)
+{
+    (void)s;
+}
+
+/* Each key of the furnished namespace in turn has a wrong type. The others are still looked at, nothing raises, and
+ * afterwards the damage can be put right. */
 static void one_key_of_a_wrong_type_does_not_end_a_check(void **state)
 {
     struct scene *s = *state;
     furnish(s);
     damage_plant(s, "call('HSET', P .. 'processing:nobody:other', '00000000001', 'stray')");
-    char *keys = raw_string(s->server->redis, "EVAL %s 1 %s:*",
-                            "return redis.call('SCAN', 0, 'MATCH', KEYS[1], 'COUNT', 10000)[2]", s->prefix),
-         *rest;
-    for (char *key = strtok_r(keys, "\n", &rest); key; key = strtok_r(NULL, "\n", &rest)) {
-        const char *name = key + strlen(s->prefix) + 1;
-        if (strcmp(name, "format") == 0) /* no call at all is made then */
-            continue;
-        raw_do(s->server->redis, "RENAME %s away", key);
-        raw_do(s->server->redis, "XADD %s * field value", key);
-        struct checked found = check(s, 0);
-        if (!strstr(found.keys, name) || found.n_repaired > 0)
-            fail_msg("%s is not found: %s", name, found.what);
-        raw_do(s->server->redis, "RENAME away %s", key);
-    }
-    free(keys);
-    assert_int_equal(check(s, 1).n_repaired, 1);
+    damage_each_key(s, assert_found_alone, change_nothing);
+    assert_int_equal(checked_repair(s).n_repaired, 1);
 }
 
 static void a_damaged_queue_does_not_keep_what_cannot_go_back_there(void **state)
@@ -266,12 +233,12 @@ static void a_damaged_queue_does_not_keep_what_cannot_go_back_there(void **state
     damage_plant(
         s, "call('SET', P .. 'queues:q', 'text') call('HSET', P .. 'processing:nobody:q', '00000000001', 'stray')\n"
            "call('HSET', P .. 'processing:nobody:other', '00000000001', 'stray')");
-    struct checked found = check(s, 1);
+    struct checked found = checked_repair(s);
     assert_string_equal(found.keys, "queues:q processing:nobody:other processing:nobody:q ");
     assert_int_equal(found.n_repaired, 1);
     assert_non_null(strstr(found.what, "while"));
     raw_do(s->server->redis, "DEL %s:queues:q", s->prefix);
-    assert_int_equal(check(s, 1).n_repaired, 1);
+    assert_int_equal(checked_repair(s).n_repaired, 1);
     assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
 }
 
@@ -280,13 +247,13 @@ static void a_malformed_failure_is_left_to_people(void **state)
     struct scene *s = *state;
     furnish(s);
     damage_plant(s, "call('ZADD', P .. 'failed:bad', 1, 'stray')");
-    struct checked found = check(s, 1);
+    struct checked found = checked_repair(s);
     assert_string_equal(found.keys, "failed:bad failures:bad ");
     assert_int_equal(found.n_repaired, 1);
-    found = check(s, 1);
+    found = checked_repair(s);
     assert_string_equal(found.keys, "failed:bad ");
     damage_plant(s, "call('ZREM', P .. 'failed:bad', 'stray')");
-    check(s, 1);
+    checked_repair(s);
 }
 
 /* ---- how it is put right ---- */
@@ -299,9 +266,9 @@ static void what_nobody_owns_goes_to_the_front_in_order_without_what_was_cancell
     damage_plant(s,
                  "for i = 2500, 1, -1 do call('HSET', P .. 'processing:nobody:q', string.format('%011d', i), i) end\n"
                  "call('HSET', P .. 'marks:nobody', '00000000002', 'c', '00000000003', 'd')");
-    struct checked found = check(s, 0);
+    struct checked found = checked_find(s);
     assert_string_equal(found.keys, "processing:nobody:q ");
-    found = check(s, 1);
+    found = checked_repair(s);
     assert_string_equal(found.keys, "processing:nobody:q ");
     char *tasks = raw_string(s->server->redis, "LRANGE %s:queues:q -5 -1", s->prefix);
     assert_string_equal(tasks, "7\n6\n5\n4\n1\n");
@@ -319,14 +286,14 @@ static void what_is_put_right_goes_on(void **state)
     struct scene *s = *state;
     holder(s, "w", 3);
     damage_plant(s, "call('HSET', P .. 'processing:nobody:q', '00000000001', 'orphan')");
-    assert_int_equal(check(s, 1).n_repaired, 1);
+    assert_int_equal(checked_repair(s).n_repaired, 1);
     scene_await_starts(s, 1);
     raw_push(s->server->redis, "away", "pushed", 6);
     raw_do(s->server->redis, "RENAME away %s:queues:q", s->prefix);
-    assert_int_equal(check(s, 1).n_repaired, 1);
+    assert_int_equal(checked_repair(s).n_repaired, 1);
     scene_await_starts(s, 2);
     damage_plant(s, "call('HDEL', P .. 'worker:w', 'ttl')");
-    assert_int_equal(check(s, 1).n_repaired, 1);
+    assert_int_equal(checked_repair(s).n_repaired, 1);
     live_worker_new(s, &(struct worker_spec){.id = "heir", .ttl_ms = AN_HOUR, .hands = 3, .queues = {{"q", 0}}});
     scene_await_starts(s, 4);
     scene_assert_started(s, 0, (const char *[]){"orphan", "pushed", "orphan", "pushed", NULL});
@@ -343,7 +310,7 @@ static void more_than_a_page_of_each_is_looked_at(void **state)
                     "  call('HSET', P .. 'marks:w', token, 'c')\n"
                     "end\n"
                     "call('HSET', P .. 'queue:b', 'running', 250)");
-    check(s, 1);
+    checked_repair(s);
     checked_assert_clean(s);
     assert_int_equal(
         raw_int(s->server->redis, "EXISTS %s:idle:q %s:leases:a %s:marks:w", s->prefix, s->prefix, s->prefix), 0);
@@ -357,14 +324,7 @@ static void a_full_redis_is_put_right_too(void **state)
     damage_plant(s, "call('HSET', P .. 'processing:nobody:q', '00000000001', 'stray') call('DEL', P .. 'token')\n"
                     "call('HSET', P .. 'queue:late', 'due', 'soon') call('HINCRBY', P .. 'failures:bad', 'bytes', 5)\n"
                     "call('ZREM', P .. 'registry', 'w') call('DEL', P .. 'leases:leased')");
-    raw_do(s->server->redis, "CONFIG SET maxmemory 1");
-    struct checked found = {.prefix = s->prefix};
-    int err = muster_client_check(s->client, 1, checked_note, &found);
-    raw_do(s->server->redis, "CONFIG SET maxmemory 0");
-    assert_ok(err);
-    assert_int_equal(found.n, 6);
-    assert_int_equal(found.n_repaired, 6);
-    checked_assert_clean(s);
+    assert_int_equal(checked_repair_when_full(s).n, 6);
 }
 
 /* ---- how far it looks ---- */
@@ -392,7 +352,7 @@ static void other_namespaces_are_not_looked_at(void **state)
     raw_do(s->server->redis, "HSET x%s:processing:nobody:q 00000000001 lost", s->prefix);
     raw_do(s->server->redis, "HSET %s{}:processing:nobody:q 00000000001 lost", s->prefix);
     redis_server_digest(s->server, before);
-    assert_int_equal(check(s, 1).n, 0);
+    assert_int_equal(checked_repair(s).n, 0);
     redis_server_digest(s->server, after);
     assert_string_equal(before, after);
 }
@@ -405,8 +365,8 @@ static void a_hash_tag_is_a_prefix_like_any_other(void **state)
     assert_ok(muster_client_new(&client, &o));
     draw(s->server->redis, "{mail}");
     raw_do(s->server->redis, "HSET {mail}:processing:nobody:q 00000000001 lost");
-    struct checked found = checked_now(client, "{mail}", 1);
-    struct checked left = checked_now(client, "{mail}", 0);
+    struct checked found = checked_with(client, "{mail}", CHECKED_REPAIR);
+    struct checked left = checked_with(client, "{mail}", CHECKED_FIND);
     muster_client_free(client);
     assert_string_equal(found.keys, "processing:nobody:q ");
     assert_int_equal(left.n, 0);
@@ -424,38 +384,18 @@ static void ten_thousand_keys_are_looked_at_in_small_steps(void **state)
            "for i = 1, 2000 do call('LPUSH', P .. 'queues:' .. i, 'task') end\n"
            "call('HSET', P .. 'processing:nobody:7', '00000000001', 'lost')");
     int64_t scans = redis_server_calls(s->server, "scan"), types = redis_server_calls(s->server, "evalsha");
-    struct checked found = check(s, 0);
+    struct checked found = checked_find(s);
     scans = redis_server_calls(s->server, "scan") - scans;
     types = redis_server_calls(s->server, "evalsha") - types;
     assert_string_equal(found.keys, "processing:nobody:7 ");
     assert_in_range(scans, KEYS / 1000, KEYS / 10);
     assert_in_range(types, KEYS / 100 + 2000, KEYS / 100 + 3 * 2000 + 10);
-    check(s, 1);
+    checked_repair(s);
 }
 
-/* ---- a test for each damage ---- */
-
-/* A test for each: its own scene, and `planted` is what the test is about. Nothing of an earlier test is left on the
- * server: the digest is of all keys, and what Redis lets expire meanwhile would be taken for a change. */
-static const struct damage *planted;
-
-static int begin_damaged(void **state)
+int main(int argc, char **argv)
 {
-    planted = *state;
-    int failed = scene_begin(state);
-    if (!failed)
-        raw_do(((struct scene *)*state)->server->redis, "FLUSHALL");
-    return failed;
-}
-
-static void each_damage_is_found_at_its_key_and_repaired(void **state)
-{
-    find_and_repair(*state, planted);
-}
-
-int main(void)
-{
-    const struct CMUnitTest others[] = {
+    const struct CMUnitTest cases[] = {
         live_test(a_full_house_is_clean),
         live_test(keys_of_a_wrong_type_or_kind_are_left_to_people),
         live_test(one_key_of_a_wrong_type_does_not_end_a_check),
@@ -470,10 +410,5 @@ int main(void)
         live_test(a_hash_tag_is_a_prefix_like_any_other),
         live_test(ten_thousand_keys_are_looked_at_in_small_steps),
     };
-    struct CMUnitTest tests[N_OF(damages) + N_OF(others)];
-    memcpy(tests, others, sizeof others);
-    for (size_t i = 0; i < N_OF(damages); i++)
-        tests[N_OF(others) + i] = (struct CMUnitTest){damages[i].plant, each_damage_is_found_at_its_key_and_repaired,
-                                                      begin_damaged, scene_end, (void *)(uintptr_t)&damages[i]};
-    return scene_run(tests);
+    return damage_run(&house, damages, N_OF(damages), cases, N_OF(cases), scene_end, argc, argv);
 }

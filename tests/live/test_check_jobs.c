@@ -8,18 +8,13 @@
 #include <string.h>
 
 #include "checked.h"
-#include "invariant.h"
+#include "damage.h"
 #include "script_call.h"
 
 #define AN_HOUR "3600000"
 
 /* Put a job: `args` are the numbers of tags and of jobs to wait for, these, and fields with their values. */
 #define put(s, queue, id, ...) assert_ok(script_does(s, SCRIPT_PUT, queue, id, "0", __VA_ARGS__, "data", "bytes"))
-
-static struct checked check(struct scene *s, int repair)
-{
-    return checked_now(s->client, s->prefix, repair);
-}
 
 /* All jobs, by their records, sorted. */
 static char *all_jobs(struct scene *s)
@@ -207,28 +202,13 @@ static const struct damage damages[] = {
     {"call('SET', P .. 'token', '00000000001')", "token "},
 };
 
-/* No job is lost but those whose records were: of these nothing was left that could be put right. */
-static void assert_same_jobs(struct scene *s, const char *before)
+static void assert_task_waits(struct scene *s)
 {
-    char *after = all_jobs(s), *without_ghost = strdup(before), *ghost = strstr(without_ghost, "ghost\n");
-    if (ghost)
-        memmove(ghost, ghost + 6, strlen(ghost + 6) + 1);
-    if (strcmp(without_ghost, after) != 0)
-        fail_msg("there were %s, now there are %s", without_ghost, after);
-    free(without_ghost);
-    free(after);
-}
-
-static void find_and_repair(struct scene *s, const struct damage *d)
-{
-    furnish(s);
-    damage_plant(s, d->plant);
-    char *jobs = all_jobs(s);
-    damage_find_and_repair(s, d);
-    assert_same_jobs(s, jobs);
-    free(jobs);
     assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:paused", s->prefix), 1);
 }
+
+/* No job is lost but "ghost", of which there was only a record. */
+static const struct damage_house house = {furnish, all_jobs, "ghost\n", assert_task_waits};
 
 /* ---- how it is put right ---- */
 
@@ -239,7 +219,7 @@ static void a_lost_process_waits_again_where_it_did(void **state)
     put(s, "q", "second", "0", "0");
     lease(s, "q");
     damage_plant(s, "call('DEL', P .. 'processing:.lease:q', P .. 'leases:q')");
-    check(s, 1);
+    checked_repair(s);
     checked_assert_clean(s);
     assert_state(s, "first", "waiting");
     char *next = raw_string(s->server->redis, "ZRANGE %s:waiting:q 0 0", s->prefix);
@@ -252,7 +232,7 @@ static void a_lost_process_that_was_cancelled_is_dropped(void **state)
     struct scene *s = *state;
     furnish(s);
     damage_plant(s, "call('HDEL', P .. 'processing:w:q', 'j' .. call('HGET', P .. 'job:cut', 'token'))");
-    check(s, 1);
+    checked_repair(s);
     checked_assert_clean(s);
     assert_state(s, "cut", "gone");
     assert_state(s, "run", "running");
@@ -266,7 +246,7 @@ static void a_job_that_waits_for_nothing_is_handed_over(void **state)
     put(s, "q", "next", "0", "1", "wait2");
     damage_plant(s, "call('DEL', P .. 'dependencies:next', P .. 'dependents:wait2')");
     free(acting_heard(&w));
-    check(s, 1);
+    checked_repair(s);
     checked_assert_clean(s);
     assert_state(s, "next", "running");
     char *heard = acting_heard(&w);
@@ -274,7 +254,7 @@ static void a_job_that_waits_for_nothing_is_handed_over(void **state)
     free(heard);
 }
 
-/* Whoever completes what it waited for cannot put it there, and does not fail for it. */
+/* The call that completes what it waited for cannot put it there, but does not fail for that. */
 static void a_job_whose_queue_is_damaged_is_ready_when_that_is_repaired(void **state)
 {
     struct scene *s = *state;
@@ -285,10 +265,10 @@ static void a_job_whose_queue_is_damaged_is_ready_when_that_is_repaired(void **s
     assert_ok(script_does(s, SCRIPT_END, ".lease", "done", "q", token));
     free(token);
     assert_state(s, "one", "complete");
-    assert_string_equal(check(s, 1).keys, "waiting:damaged ");
+    assert_string_equal(checked_repair(s).keys, "waiting:damaged ");
     assert_state(s, "other", "depends");
     damage_plant(s, "call('DEL', P .. 'waiting:damaged')");
-    assert_string_equal(check(s, 1).keys, "job:other ");
+    assert_string_equal(checked_repair(s).keys, "job:other ");
     assert_state(s, "other", "waiting");
     checked_assert_clean(s);
 }
@@ -323,7 +303,7 @@ static void a_failure_keeps_its_reason(void **state)
     struct scene *s = *state;
     furnish(s);
     damage_plant(s, "call('DEL', P .. 'failed:bad', P .. 'failures:bad')");
-    check(s, 1);
+    checked_repair(s);
     checked_assert_clean(s);
     char *entry = raw_string(s->server->redis, "ZRANGE %s:failed:bad 0 -1", s->prefix);
     assert_non_null(strstr(entry, ":0:5:7:groupmessagefailed"));
@@ -332,7 +312,7 @@ static void a_failure_keeps_its_reason(void **state)
     assert_state(s, "failed", "waiting");
 }
 
-static void a_queue_at_its_limit_lets_jobs_wait_beside_the_idle(void **state)
+static void a_queue_at_its_limit_lets_jobs_wait_while_workers_are_idle(void **state)
 {
     struct scene *s = *state;
     furnish(s);
@@ -341,7 +321,7 @@ static void a_queue_at_its_limit_lets_jobs_wait_beside_the_idle(void **state)
     assert_state(s, "more", "waiting");
     checked_assert_clean(s);
     damage_plant(s, "call('HSET', P .. 'queue:q', 'max_running', 3)");
-    assert_string_equal(check(s, 1).keys, "waiting:q ");
+    assert_string_equal(checked_repair(s).keys, "waiting:q ");
     assert_state(s, "more", "running");
 }
 
@@ -350,7 +330,7 @@ static void tokens_are_not_drawn_again_for_places(void **state)
     struct scene *s = *state;
     put(s, "q", "job", "0", "0");
     damage_plant(s, "call('DEL', P .. 'token')");
-    assert_string_equal(check(s, 1).keys, "token ");
+    assert_string_equal(checked_repair(s).keys, "token ");
     char *token = raw_string(s->server->redis, "GET %s:token", s->prefix);
     char *place = raw_string(s->server->redis, "HGET %s:job:job place", s->prefix);
     assert_string_equal(token, place);
@@ -376,10 +356,9 @@ static void more_than_a_page_of_each_is_looked_at(void **state)
                     "  call('HSET', P .. 'processing:w:q', 'j' .. string.format('%011d', i), 'ghost')\n"
                     "end");
     char *jobs = all_jobs(s);
-    check(s, 1);
+    checked_repair(s);
     checked_assert_clean(s);
-    assert_same_jobs(s, jobs);
-    free(jobs);
+    damage_assert_same(&house, jobs, all_jobs(s));
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:waiting:paused", s->prefix), 2);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:tag:red", s->prefix), 2);
     assert_int_equal(raw_int(s->server->redis, "SCARD %s:dependents:wait", s->prefix), 2);
@@ -392,14 +371,7 @@ static void a_full_redis_is_put_right_too(void **state)
     damage_plant(s, "call('ZREM', P .. 'waiting:paused', member('wait')) call('DEL', P .. 'failed:bad')\n"
                     "call('DEL', P .. 'dependencies:needs1') call('ZREM', P .. 'tracked', 'wait')\n"
                     "call('HDEL', P .. 'processing:w:q', 'j' .. call('HGET', P .. 'job:run', 'token'))");
-    raw_do(s->server->redis, "CONFIG SET maxmemory 1");
-    struct checked found = {.prefix = s->prefix};
-    int err = muster_client_check(s->client, 1, checked_note, &found);
-    raw_do(s->server->redis, "CONFIG SET maxmemory 0");
-    assert_ok(err);
-    assert_int_equal(found.n, found.n_repaired);
-    assert_true(found.n > 5);
-    checked_assert_clean(s);
+    assert_true(checked_repair_when_full(s).n > 5);
 }
 
 /* ---- what is left to people ---- */
@@ -412,28 +384,16 @@ static const struct {
     {"call('HDEL', P .. 'job:every', 'every')", "every"},
 };
 
-static void assert_left(struct scene *s, const char *id)
-{
-    char before[41], after[41], key[16];
-    snprintf(key, sizeof key, "job:%s ", id);
-    redis_server_digest(s->server, before);
-    for (int repair = 0; repair <= 1; repair++) {
-        struct checked found = check(s, repair);
-        assert_string_equal(found.keys, key);
-        assert_int_equal(found.n_repaired, 0);
-    }
-    redis_server_digest(s->server, after);
-    assert_string_equal(before, after);
-}
-
 static void a_record_that_cannot_be_read_is_left_to_people(void **state)
 {
     struct scene *s = *state;
+    char key[16];
     furnish(s);
     for (size_t i = 0; i < N_OF(left); i++) {
         raw_do(s->server->redis, "COPY %s:job:%s kept REPLACE", s->prefix, left[i].id);
         damage_plant(s, left[i].plant);
-        assert_left(s, left[i].id);
+        snprintf(key, sizeof key, "job:%s ", left[i].id);
+        checked_assert_left_alone(s, key);
         raw_do(s->server->redis, "RENAME kept %s:job:%s", s->prefix, left[i].id);
     }
     checked_assert_clean(s);
@@ -467,49 +427,33 @@ static void five_thousand_jobs_are_looked_at_in_small_steps(void **state)
     assert_in_range(calls, 4 * JOBS / PAGE, 4 * JOBS / PAGE + 20); /* as keys, as jobs, in two lists */
 }
 
-/* Each key in turn is of a wrong type: the others are looked at all the same, and put right as far as can be; nothing
- * raises, and once all are back nothing is lost. */
+static void assert_found_and_rest_repaired(struct scene *s, const char *key)
+{
+    for (enum checked_mode mode = CHECKED_FIND; mode <= CHECKED_REPAIR; mode++) {
+        struct checked found = checked_with(s->client, s->prefix, mode);
+        if (!strstr(found.keys, key) || (mode == CHECKED_FIND && found.n_repaired > 0))
+            fail_msg("%s is not found: %s", key, found.what);
+    }
+}
+
+static void repair_all(struct scene *s)
+{
+    checked_repair(s);
+    checked_assert_clean(s);
+}
+
+/* Each key in turn has a wrong type. The others are still looked at, and put right as far as possible; nothing raises;
+ * and once all are back nothing is lost. */
 static void one_key_of_a_wrong_type_does_not_end_a_check(void **state)
 {
     struct scene *s = *state;
     furnish(s);
-    char *keys = raw_string(s->server->redis, "EVAL %s 1 %s:*",
-                            "return redis.call('SCAN', 0, 'MATCH', KEYS[1], 'COUNT', 10000)[2]", s->prefix),
-         *jobs = all_jobs(s), *rest;
-    for (char *key = strtok_r(keys, "\n", &rest); key; key = strtok_r(NULL, "\n", &rest)) {
-        const char *name = key + strlen(s->prefix) + 1;
-        if (strcmp(name, "format") == 0) /* no call at all is made then */
-            continue;
-        raw_do(s->server->redis, "RENAME %s away", key);
-        raw_do(s->server->redis, "XADD %s * field value", key);
-        for (int repair = 0; repair <= 1; repair++) {
-            struct checked found = check(s, repair);
-            if (!strstr(found.keys, name) || (!repair && found.n_repaired > 0))
-                fail_msg("%s is not found: %s", name, found.what);
-        }
-        raw_do(s->server->redis, "RENAME away %s", key);
-        check(s, 1);
-        checked_assert_clean(s);
-    }
-    free(keys);
-    assert_same_jobs(s, jobs);
-    free(jobs);
+    char *jobs = all_jobs(s);
+    damage_each_key(s, assert_found_and_rest_repaired, repair_all);
+    damage_assert_same(&house, jobs, all_jobs(s));
 }
 
-/* ---- a test for each damage ---- */
-
-/* A test for each: its own scene, and `planted` is what the test is about. Nothing of an earlier test is left on the
- * server: the digest is of all keys, and what Redis lets expire meanwhile would be taken for a change. */
-static const struct damage *planted;
-
-static int begin_damaged(void **state)
-{
-    planted = *state;
-    int failed = scene_begin(state);
-    if (!failed)
-        raw_do(((struct scene *)*state)->server->redis, "FLUSHALL");
-    return failed;
-}
+/* ---- all cases ---- */
 
 static int end(void **state)
 {
@@ -518,16 +462,11 @@ static int end(void **state)
     return scene_end(state);
 }
 
-static void each_damage_is_found_at_its_key_and_repaired(void **state)
-{
-    find_and_repair(*state, planted);
-}
-
 #define job_test(f) cmocka_unit_test_setup_teardown(f, scene_begin, end)
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest others[] = {
+    const struct CMUnitTest cases[] = {
         job_test(a_house_full_of_jobs_is_clean),
         job_test(a_lost_process_waits_again_where_it_did),
         job_test(a_lost_process_that_was_cancelled_is_dropped),
@@ -536,7 +475,7 @@ int main(void)
         job_test(a_job_does_not_go_on_into_a_damaged_queue),
         job_test(a_job_that_comes_to_recur_waits_for_nothing),
         job_test(a_failure_keeps_its_reason),
-        job_test(a_queue_at_its_limit_lets_jobs_wait_beside_the_idle),
+        job_test(a_queue_at_its_limit_lets_jobs_wait_while_workers_are_idle),
         job_test(tokens_are_not_drawn_again_for_places),
         job_test(more_than_a_page_of_each_is_looked_at),
         job_test(a_full_redis_is_put_right_too),
@@ -545,10 +484,5 @@ int main(void)
         job_test(five_thousand_jobs_are_looked_at_in_small_steps),
         job_test(one_key_of_a_wrong_type_does_not_end_a_check),
     };
-    struct CMUnitTest tests[N_OF(damages) + N_OF(others)];
-    memcpy(tests, others, sizeof others);
-    for (size_t i = 0; i < N_OF(damages); i++)
-        tests[N_OF(others) + i] = (struct CMUnitTest){damages[i].plant, each_damage_is_found_at_its_key_and_repaired,
-                                                      begin_damaged, end, (void *)(uintptr_t)&damages[i]};
-    return scene_run(tests);
+    return damage_run(&house, damages, N_OF(damages), cases, N_OF(cases), end, argc, argv);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Check beside a live system: workers that work, die and are swept, leave and come back; producers; cancels, leases,
- * pauses, deletes; and jobs, put, changed, cancelled, taken and ended in every way. Whatever is seen in between nothing
- * is amiss, with repair nothing is touched, and every task runs.
+ * Check of a live system, while workers work, die and are swept, leave and come back; producers enqueue; tasks are
+ * cancelled, leased, paused and deleted; and jobs are put, changed, cancelled, taken and ended in every way. At no
+ * moment does a check find anything, a repair touches nothing, and every task runs.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #define ROUNDS 60
 #define TASKS 20
 
-/* ---- who looks ---- */
+/* ---- the checker ---- */
 
 /* In memory that it shares with the test: a process of its own, for the test forks while it looks. */
 struct looker {
@@ -53,7 +53,7 @@ static struct looker *start_looker(struct scene *s)
     return l;
 }
 
-/* ---- who is looked at ---- */
+/* ---- the live system ---- */
 
 static const struct worker_spec busy = {
     .ttl_ms = TTL_MS, .hands = 3, .prefetch = 2, .answer = MUSTER_FINISH, .queues = {{"q", 2}, {"other", 0}}};
@@ -242,7 +242,7 @@ static void change_actor(struct scene *s, struct acting_worker *w, int round)
     acting_start(w, s);
 }
 
-/* One who holds leases, of which some lapse; and a worker that dies with what it has, and is swept by the others. */
+/* A taker whose leases lapse now and then; and a worker that dies with what it has, and is swept by the others. */
 static void work_on_jobs(struct scene *s, struct acting_worker *w, int round)
 {
     const struct named *n = name_jobs(round);
@@ -346,10 +346,10 @@ static void on_a_live_system_nothing_is_found_and_nothing_disturbed(void **state
     invariant_assert(s->server->redis, s->prefix);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(on_a_live_system_nothing_is_found_and_nothing_disturbed),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The client and its connection: options, URLs, a connection that is handed in, and what happens when it breaks.
- * What Redis may refuse is test_client_errors.c's.
+ * The client and its connection: options, URLs, a connection that the caller gives, and what happens when it breaks.
+ * What Redis may refuse: test_client_errors.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -233,7 +233,7 @@ static void a_dead_connection_raises_no_sigpipe(void **state)
     redisFree(redis);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(bad_options_are_refused_before_anything_is_sent),
@@ -248,5 +248,5 @@ int main(void)
         live_test(forgotten_scripts_are_sent_again),
         live_test(a_dead_connection_raises_no_sigpipe),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

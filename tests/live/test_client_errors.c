@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What Redis may refuse, and what is not a Redis: which error each gives, and that nothing was changed by it. The
+ * What Redis may refuse, and servers that are not a Redis: which error each gives, and that it changed nothing. The
  * digest of all data is the same before and after.
  */
 #include <stdio.h>
@@ -57,8 +57,8 @@ static void a_full_redis_is_E_FULL_and_nothing_is_changed(void **state)
     redis_server_remove(&own);
 }
 
-/* Of who is known as idle but is not only the entry would be removed, which a full Redis allows. */
-static void a_full_redis_is_E_FULL_beside_a_worker_that_is_idle_no_more(void **state)
+/* If the worker were not really idle, only its entry would be removed, which a full Redis allows. */
+static void a_full_redis_is_E_FULL_although_a_worker_is_known_as_idle(void **state)
 {
     struct scene *s = *state;
     struct redis_server own;
@@ -127,7 +127,7 @@ static void assert_denied(struct scene *s, struct redis_server *own, const char 
     muster_client_free(c);
 }
 
-static void a_user_who_may_not_is_E_DENIED_and_nothing_is_changed(void **state)
+static void a_user_without_permission_is_E_DENIED_and_nothing_is_changed(void **state)
 {
     struct scene *s = *state;
     struct redis_server own;
@@ -265,14 +265,14 @@ static void a_redis_that_stands_still_is_E_TIMEOUT_and_the_next_call_connects_ag
     redis_server_remove(&own);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_full_redis_is_E_FULL_and_nothing_is_changed),
-        live_test(a_full_redis_is_E_FULL_beside_a_worker_that_is_idle_no_more),
+        live_test(a_full_redis_is_E_FULL_although_a_worker_is_known_as_idle),
         live_test(a_fresh_namespace_on_a_full_redis_is_E_FULL),
         live_test(a_replica_is_E_BUSY_and_nothing_is_changed),
-        live_test(a_user_who_may_not_is_E_DENIED_and_nothing_is_changed),
+        live_test(a_user_without_permission_is_E_DENIED_and_nothing_is_changed),
         live_test(a_key_of_the_wrong_type_is_E_REDIS_and_named),
         live_test(another_format_is_E_FORMAT_and_nothing_is_written),
         live_test(the_first_enqueue_sets_the_format),
@@ -281,5 +281,5 @@ int main(void)
         live_test(a_silent_server_is_E_TIMEOUT_within_the_timeout),
         live_test(a_redis_that_stands_still_is_E_TIMEOUT_and_the_next_call_connects_again),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -323,7 +323,7 @@ static void a_long_command_does_not_delay_the_heartbeat(void **state)
     assert_int_equal(kill(stayer.pid, 0), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(the_child_gets_the_task_and_its_names),
@@ -345,5 +345,5 @@ int main(void)
         live_test(free_kills_the_child),
         live_test(a_long_command_does_not_delay_the_heartbeat),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

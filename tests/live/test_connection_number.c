@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Late requests: what a dead connection still delivers, and a start that is sent twice. The scripts are called here as
- * they are, since no worker can be made to send what it sent long ago. doc/keys.md has the fields.
+ * Late requests: what a dead connection still delivers, and a start that is sent twice. The scripts are called
+ * directly, since no worker can be made to send what it sent long ago. doc/keys.md has the fields.
  *
- *   - a call under another connection number than the last one read back is refused and changes nothing
- *   - a read-back goes up, never down; from then on the number before it is refused
- *   - the same start again, by its nonce, is the same life; another one is refused while that life lasts
- *   - a call of an ended life is gone, whatever its number
+ *   - A call with another connection number than the last one read back is refused and changes nothing.
+ *   - A read-back raises the number and never lowers it; from then on the number before it is refused.
+ *   - The same start again, by its nonce, is the same life. Another one is refused while that life lasts.
+ *   - A call of an ended life is refused, whatever its number.
  */
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
@@ -129,7 +129,7 @@ static void an_ended_life_is_gone(void **state)
     assert_int_equal(call(s, SCRIPT_READBACK, second, 9, ""), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_late_request_of_a_dead_connection_changes_nothing),
@@ -137,5 +137,5 @@ int main(void)
         live_test(a_start_sent_twice_is_one_life),
         live_test(an_ended_life_is_gone),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

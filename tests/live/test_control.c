@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cancel, pause, resume and delete, as a client says them: what is removed, what is marked, what is counted, and what
- * becomes of a process that was marked.
+ * Cancel, pause, resume and delete by the client: what is removed, what is marked, what is counted, and what becomes of
+ * a process that was marked.
  */
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static void a_copy_is_one_of_the_same_bytes(void **state)
     assert_int_equal(queue_row_of(s, "q").waiting, 2);
 }
 
-static void running_copies_are_marked_whoever_holds_them(void **state)
+static void running_copies_are_marked_in_all_hands(void **state)
 {
     struct scene *s = *state;
     const struct worker_spec spec = {
@@ -231,8 +231,8 @@ static void a_paused_queue_hands_nothing_out_until_it_is_resumed(void **state)
     invariant_assert(s->server->redis, s->prefix);
 }
 
-/* Resume hands over by itself: with a ttl so long, no heartbeat does. */
-static void resume_hands_over_to_whoever_is_idle(void **state)
+/* Resume hands over by itself: with this ttl no heartbeat comes. */
+static void resume_hands_over_to_idle_workers(void **state)
 {
     struct scene *s = *state;
     live_worker_idle(s, &(struct worker_spec){.id = "w1", .ttl_ms = 600000, .queues = {{"q", 0}}});
@@ -437,12 +437,12 @@ static void a_key_of_a_wrong_type_changes_nothing(void **state)
     raw_do(s->server->redis, "FLUSHALL");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(all_copies_that_wait_or_are_delayed_are_removed_and_counted),
         live_test(a_copy_is_one_of_the_same_bytes),
-        live_test(running_copies_are_marked_whoever_holds_them),
+        live_test(running_copies_are_marked_in_all_hands),
         live_test(a_cancelled_process_ends_finished_or_cancelled),
         live_test(a_cancelled_lease_that_lapses_is_gone),
         live_test(copies_on_the_failed_list_stay),
@@ -450,7 +450,7 @@ int main(void)
         live_test(a_process_that_is_no_more_cannot_be_cancelled),
         live_test(a_worker_hears_that_its_process_was_cancelled),
         live_test(a_paused_queue_hands_nothing_out_until_it_is_resumed),
-        live_test(resume_hands_over_to_whoever_is_idle),
+        live_test(resume_hands_over_to_idle_workers),
         live_test(a_pause_lets_run_what_runs),
         live_test(a_queue_that_does_not_exist_yet_is_paused),
         live_test(delete_removes_all_that_a_queue_has),
@@ -461,5 +461,5 @@ int main(void)
         live_test(what_is_not_allowed_is_refused_before_it_is_sent),
         live_test(a_key_of_a_wrong_type_changes_nothing),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * What keys are left, and who is said to be idle, in corners that scripts come to together: a task that cannot be held,
- * queues that only a bare LPUSH has made, crash counts of a queue that is over, what is told after the last event, and
- * whether a refused enqueue has enqueued.
+ * Corner cases in which several scripts meet: which keys are left, and which worker is known as idle. A task that
+ * cannot be held, queues that only a bare LPUSH made, crash counts of a queue that is gone, what is reported after the
+ * last event, and whether a refused enqueue has enqueued.
  */
 #include <stdlib.h>
 
 #include "live_worker.h"
 #include "script_call.h"
 
-/* Work beside an idle worker is what no rule allows. */
-static void who_cannot_hold_a_task_is_not_idle(void **state)
+/* No rule allows work to wait beside an idle worker. */
+static void a_worker_that_cannot_hold_a_task_is_not_idle(void **state)
 {
     struct scene *s = *state;
     struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 2};
@@ -182,10 +182,10 @@ static void heartbeats_go_on_beside_a_damaged_key_of_the_namespace(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        live_test(who_cannot_hold_a_task_is_not_idle),
+        live_test(a_worker_that_cannot_hold_a_task_is_not_idle),
         live_test(a_cancel_leaves_nothing_that_nobody_tidies_up),
         live_test(a_queue_that_a_bare_push_has_made_is_known_once_it_is_used),
         live_test(a_queue_is_not_over_while_its_crashes_count),
@@ -197,5 +197,5 @@ int main(void)
         live_test(a_sweep_tidies_up_what_leases_leave),
         live_test(heartbeats_go_on_beside_a_damaged_key_of_the_namespace),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Workers killed with SIGKILL: their tasks come back to the front of their queues, in order, within the ttl and one
- * heartbeat, and nobody else's are touched.
+ * heartbeat, and no other worker's tasks are touched.
  *
- * The bounds are the documented ones; SLACK_MS on top of them is for a machine that is busy with other tests.
+ * The bounds are the documented ones; SLACK_MS is added for a machine that is busy with other tests.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -188,7 +188,7 @@ static void damaged_victims_are_passed_over_and_harm_nobody(void **state)
     }
     while (s->workers)
         live_worker_free(s, s->workers);
-    /* All but the one that is looked at last, for its life ends last. */
+    /* All but one: the last, whose life ends last. */
     for (int i = 0; i < VICTIMS - 1; i++)
         raw_do(s->server->redis, "SET %s:processing:doomed%d:q damaged", s->prefix, i);
     raw_do(s->server->redis, "ZADD %s:registry XX INCR 1 doomed%d", s->prefix, VICTIMS - 1);
@@ -262,7 +262,7 @@ static void an_id_that_comes_back_finds_its_tasks_at_the_front(void **state)
 /* ---- the stopped process: not dead, only late ---- */
 
 /* It finds out as soon as it runs again, before anything new begins in it; its end no longer counts. */
-static void a_worker_that_stood_still_beyond_its_ttl_loses_its_tasks_and_registers_anew(void **state)
+static void a_worker_that_stood_still_beyond_its_ttl_loses_its_tasks_and_registers_again(void **state)
 {
     struct scene *s = *state;
     struct worker_process *frozen = worker_process_idle(s, &(struct worker_spec){.id = "frozen",
@@ -290,7 +290,7 @@ static void a_worker_that_stood_still_beyond_its_ttl_loses_its_tasks_and_registe
     assert_non_null(journal_find(s->journal, 0, JOURNAL_START, -1, "frozen", "next"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(tasks_of_a_killed_worker_start_elsewhere_within_ttl_and_heartbeat),
@@ -302,7 +302,7 @@ int main(void)
         live_test(damaged_victims_are_passed_over_and_harm_nobody),
         live_test(after_a_time_without_any_worker_the_next_one_gets_them),
         live_test(an_id_that_comes_back_finds_its_tasks_at_the_front),
-        live_test(a_worker_that_stood_still_beyond_its_ttl_loses_its_tasks_and_registers_anew),
+        live_test(a_worker_that_stood_still_beyond_its_ttl_loses_its_tasks_and_registers_again),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Four workers, each a process, behind a proxy that breaks their connections while tasks keep coming: nothing is lost,
- * a task runs again only where its worker was told, and when the fault ends they go on by themselves.
+ * Four workers, each a process of its own, connected by a proxy that breaks their connections while tasks keep coming.
+ * Nothing is lost, a task runs again only if its worker was told so, and when the fault ends all go on by themselves.
  *
- * The producer is not behind the proxy: what it gets no answer to is another test's.
+ * The producer does not go through the proxy: what happens to calls without an answer is another test's.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -258,8 +258,8 @@ static void trap(struct scene *s, enum script_id script, const char *what, int w
     bench_stop(&b);
 }
 
-/* What makes the workers call each script. Its lost request comes before its lost answer, and leaves the script known to
- * Redis: else the answer that gets lost would only be NOSCRIPT. */
+/* What makes the workers call each script. Its lost request comes before its lost answer, and leaves the script known
+ * to Redis; otherwise the answer that gets lost would only be NOSCRIPT. */
 #define TRAPS(X)                                 \
     X(turn, SCRIPT_TURN, nothing_more)           \
     X(heartbeat, SCRIPT_HEARTBEAT, nothing_more) \
@@ -348,7 +348,7 @@ static bool has_met(void *arg)
     return m->e != NULL;
 }
 
-/* Every worker has had this event since the journal position, the last of them so long after `since`. */
+/* Every worker has had this event since the journal position. Returns how long after `since` the last of them had. */
 static int all_met(struct bench *b, enum muster_event_type type, size_t from, int64_t since)
 {
     int64_t last = since;
@@ -393,7 +393,7 @@ static void everything_delayed(void **state)
     bench_stop(&b);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(data_connections_cut),       live_test(subscriptions_cut),
@@ -403,5 +403,5 @@ int main(void)
         live_test(all_messages_lost),          live_test(a_silent_subscription_is_noticed_by_the_next_heartbeat),
         live_test(everything_delayed),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

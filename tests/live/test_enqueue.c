@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Enqueue, peek and length: what goes in comes out, in its order, byte for byte, whatever its size and number.
- * No worker runs here; what is handed to one is test_wake.c's.
+ * Enqueue, peek and length: what goes in comes out, in its order, byte for byte, whatever its size and number. No
+ * worker runs here; how a task is handed to one is test_wake.c's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,7 +290,7 @@ static void a_queue_that_does_not_exist_is_an_empty_one(void **state)
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:queues:nothing", s->prefix), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(one_task_waits_at_the_end_of_its_queue),
@@ -307,5 +307,5 @@ int main(void)
         live_test(peek_ends_when_told),
         live_test(a_queue_that_does_not_exist_is_an_empty_one),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

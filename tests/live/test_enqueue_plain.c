@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One task after the other into a queue where nobody is idle: no script, but nobody is overlooked who became idle, or
- * began to listen, since.
+ * One task after the other into a queue without idle workers: no script is called, but a worker that became idle since,
+ * or a listener that came, is not overlooked.
  */
 #include "live_worker.h"
 
@@ -32,7 +32,7 @@ static void a_busy_queue_needs_no_script(void **state)
     assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 20);
 }
 
-static void who_became_idle_meanwhile_is_handed_the_task(void **state)
+static void a_worker_that_became_idle_meanwhile_is_handed_the_task(void **state)
 {
     struct scene *s = *state;
     enqueue_two(s);
@@ -46,7 +46,7 @@ static void who_became_idle_meanwhile_is_handed_the_task(void **state)
     scene_await_starts(s, 4);
 }
 
-static void who_listens_meanwhile_hears_of_it(void **state)
+static void a_listener_that_came_meanwhile_hears_of_it(void **state)
 {
     struct scene *s = *state;
     enqueue_two(s);
@@ -82,12 +82,14 @@ static void a_key_of_the_wrong_type_is_told(void **state)
     assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 3);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        live_test(a_busy_queue_needs_no_script),      live_test(who_became_idle_meanwhile_is_handed_the_task),
-        live_test(who_listens_meanwhile_hears_of_it), live_test(a_forgotten_queue_is_named_again),
+        live_test(a_busy_queue_needs_no_script),
+        live_test(a_worker_that_became_idle_meanwhile_is_handed_the_task),
+        live_test(a_listener_that_came_meanwhile_hears_of_it),
+        live_test(a_forgotten_queue_is_named_again),
         live_test(a_key_of_the_wrong_type_is_told),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

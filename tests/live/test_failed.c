@@ -261,7 +261,7 @@ static void replay_puts_the_oldest_first_to_the_end_of_the_queue(void **state)
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:failed:q %s:failures:q", s->prefix, s->prefix), 0);
 }
 
-static void replay_hands_over_to_whoever_is_idle(void **state)
+static void replay_hands_over_to_idle_workers(void **state)
 {
     struct scene *s = *state;
     fail_n(s, "q", "g", "t", 2);
@@ -271,7 +271,7 @@ static void replay_hands_over_to_whoever_is_idle(void **state)
     scene_assert_started(s, 0, (const char *const[]){"t0", "t1", NULL});
 }
 
-/* Else a replay and a worker that fails all of it would keep each other busy. */
+/* Otherwise a replay and a worker that fails all of it would keep each other busy. */
 static void what_fails_again_at_once_is_replayed_once(void **state)
 {
     struct scene *s = *state;
@@ -386,7 +386,7 @@ static void the_list_keeps_its_newest_entries(void **state)
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:failed:q %s:failures:q", s->prefix, s->prefix), 0);
 }
 
-static void the_list_keeps_so_many_bytes(void **state)
+static void the_list_keeps_a_number_of_bytes(void **state)
 {
     struct scene *s = *state;
     const size_t len = MUSTER_FAILED_BYTES_MAX / 4;
@@ -477,7 +477,7 @@ static void a_key_of_a_wrong_type_changes_nothing(void **state)
     raw_do(s->server->redis, "FLUSHALL");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(an_entry_shows_whose_it_was_and_why),
@@ -489,17 +489,17 @@ int main(void)
         live_test(what_is_no_entry_is_passed_over_and_said),
         live_test(groups_are_counted_by_queue),
         live_test(replay_puts_the_oldest_first_to_the_end_of_the_queue),
-        live_test(replay_hands_over_to_whoever_is_idle),
+        live_test(replay_hands_over_to_idle_workers),
         live_test(what_fails_again_at_once_is_replayed_once),
         live_test(only_a_group_is_replayed_or_dropped),
         live_test(entries_go_by_name_each_once_and_the_oldest_first),
         live_test(an_entry_that_is_not_there_is_said_and_the_others_are_seen_to),
         live_test(more_entries_than_one_call_holds_all_go),
         live_test(the_list_keeps_its_newest_entries),
-        live_test(the_list_keeps_so_many_bytes),
+        live_test(the_list_keeps_a_number_of_bytes),
         live_test(the_list_forgets_what_is_too_old),
         live_test(what_is_not_allowed_is_refused_before_it_is_sent),
         live_test(a_key_of_a_wrong_type_changes_nothing),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The failed list, by the scripts alone: that each entry is found by its name, also where names differ in their last digit
- * only; what replay and drop do by name, by group and page by page; that the figures beside the list always tell what is
- * on it; and its caps by number, bytes and age. The client's side is for test_failed.c.
+ * The failed list, by the scripts alone: each entry is found by its name, also where names differ only in their last
+ * digit; what replay and drop do by name, by group and page by page; the figures that are kept of the list are always
+ * right; and its limits by number, bytes and age. The client's side: test_failed.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void fail_task(struct scene *s, const char *queue, const char *task, cons
 }
 
 /*
- * Entries as the scripts write them, `n` of them at scores `from`, `from + 1`, ...: groups "g0", "g1", "g2" in turn, tasks
+ * `n` entries as the scripts write them, at scores `from`, `from + 1`, ...: groups "g0", "g1", "g2" in turn, tasks
  * "<stem>0", ... padded with `padding` bytes.
  */
 static void add_entries(struct scene *s, const char *stem, int64_t from, int n, int padding)
@@ -124,7 +124,7 @@ static void by_name_the_others_stay_and_the_missing_are_told(void **state)
     invariant_assert(s->server->redis, s->prefix);
 }
 
-/* Else the figures would count it twice, and the task be there twice. */
+/* Otherwise the figures would count it twice, and the task would be there twice. */
 static void an_entry_named_twice_is_one(void **state)
 {
     struct scene *s = *state;
@@ -196,7 +196,7 @@ static void no_more_than_asked_for(void **state)
     invariant_assert(s->server->redis, s->prefix);
 }
 
-static void what_is_replayed_goes_to_who_is_idle_unless_the_queue_is_paused(void **state)
+static void what_is_replayed_goes_to_an_idle_worker_unless_the_queue_is_paused(void **state)
 {
     struct scene *s = *state;
     struct acting_worker idle = {.id = "idle", .queues = {"q"}, .hands = 1, .hears = true};
@@ -273,7 +273,7 @@ static void the_oldest_go_when_they_are_too_big_together_but_never_the_newest(vo
     invariant_assert(s->server->redis, s->prefix);
 }
 
-/* By whoever adds, and by a heartbeat where nobody does. */
+/* By the next call that adds an entry, or by a heartbeat. */
 static void the_old_go(void **state)
 {
     struct scene *s = *state;
@@ -294,7 +294,7 @@ static void the_old_go(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(each_entry_has_a_name_of_its_own_to_the_last_digit),
@@ -303,11 +303,11 @@ int main(void)
         live_test(an_entry_named_twice_is_one),
         live_test(a_groups_entries_are_found_on_every_page),
         live_test(no_more_than_asked_for),
-        live_test(what_is_replayed_goes_to_who_is_idle_unless_the_queue_is_paused),
+        live_test(what_is_replayed_goes_to_an_idle_worker_unless_the_queue_is_paused),
         live_test(texts_of_any_bytes_come_back_as_they_were),
         live_test(the_oldest_go_when_there_are_too_many),
         live_test(the_oldest_go_when_they_are_too_big_together_but_never_the_newest),
         live_test(the_old_go),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

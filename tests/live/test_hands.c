@@ -200,7 +200,7 @@ static void equal_tasks_that_are_retried_do_not_collapse(void **state)
     scene_assert_quiet(s);
 }
 
-/* The delay is Redis' to count, and whoever serves the queue when it is over gets the task. */
+/* Redis counts the delay, and a worker that serves the queue when it is over gets the task. */
 static void a_retry_outlives_its_worker(void **state)
 {
     struct scene *s = *state;
@@ -284,7 +284,7 @@ static void calls_from_inside_a_handler_are_checked_and_allowed(void **state)
     scene_await_idle(s, "from-inside", "w1");
 }
 
-/* First finish wins: whoever no longer owns a process is told, and changes nothing. */
+/* The first finish wins: a worker that no longer owns a process is told so, and changes nothing. */
 static void the_end_of_a_process_that_is_somebody_elses_does_not_count(void **state)
 {
     struct scene *s = *state;
@@ -301,7 +301,7 @@ static void the_end_of_a_process_that_is_somebody_elses_does_not_count(void **st
     assert_int_equal(scene_starts(s), 1);
 }
 
-/* Taken away behind its back, and noticed by the next read-back: what runs is told, what has not begun never does. */
+/* Taken away without a word, and noticed by the next read-back: the running handler is told, the others never start. */
 static void what_is_no_longer_its_own_is_let_go(void **state)
 {
     struct scene *s = *state;
@@ -326,7 +326,7 @@ static void what_is_no_longer_its_own_is_let_go(void **state)
     scene_assert_started(s, 0, (const char *[]){"t0", "next", NULL});
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(hands_are_all_used_and_never_exceeded),
@@ -345,5 +345,5 @@ int main(void)
         live_test(the_end_of_a_process_that_is_somebody_elses_does_not_count),
         live_test(what_is_no_longer_its_own_is_let_go),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

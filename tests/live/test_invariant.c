@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random operations on a few queues and workers, with the invariants looked up after each: enqueue of one, many, at the
- * front; workers with different hands, limits and prefetch that start, stop, are killed, stand still for a while; all
- * connections cut; handlers that finish, give back, retry and fail. Sweeps happen by themselves meanwhile. At the end
- * all is drained, and the accounts are closed.
+ * Random operations on a few queues and workers, with the invariants checked after each: tasks are enqueued one by one,
+ * in batches and at the front; workers with different hands, limits and prefetch start, stop, are killed and stand
+ * still for a while; all connections are cut; handlers finish, give back, retry and fail. Sweeps happen by themselves
+ * meanwhile. At the end all is drained, and the accounts must balance.
  *
  * MUSTER_TEST_SEED repeats a run as far as timing lets it, MUSTER_TEST_OPS makes it longer.
  */
@@ -294,10 +294,10 @@ static void nothing_is_lost_and_nobody_idles_while_work_waits(void **state)
     assert_accounts(&w);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(nothing_is_lost_and_nobody_idles_while_work_waits),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Putting jobs with the blocking client, and getting them: what a spec's members become, ids that are taken, what is
- * replaced, unique tasks, and all that is refused before or by the script.
+ * Putting jobs with the blocking client, and getting them: what the members of a spec become, recurring jobs, unique
+ * tasks, and all that is refused, before the script is called or by it. Ids that are taken: test_jobs_put_again.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -214,7 +214,7 @@ static void too_many_and_too_large_are_refused_before_anything_is_sent(void **st
 
 /* ---- what fails on the way ---- */
 
-/* Who does not know whether it was put asks by the id. */
+/* A caller that does not know whether the job was put asks by its id. */
 static void a_made_id_is_known_also_when_nobody_answered(void **state)
 {
     struct muster_client *c;
@@ -247,171 +247,9 @@ static void a_full_redis_refuses_a_put_whole_but_lets_jobs_go(void **state)
     assert_false(job_is_there(s, "c"));
     assert_string_equal(job_look(s, "a").queue, "q");
     assert_string_equal(job_look(s, "a").data, "old");
-    struct checked found = checked_now(s->client, s->prefix, 0);
+    struct checked found = checked_find(s);
     if (found.n > 0)
         fail_msg("left amiss: %s", found.what);
-}
-
-/* ---- ids that are taken ---- */
-
-static void an_id_is_one_job_in_the_namespace_while_it_lives(void **state)
-{
-    struct scene *s = *state;
-    char id[MUSTER_JOB_ID_MAX + 1];
-    job_put(s, "q", JOB_SPEC(.id = "a", .data = BYTES("first")));
-    job_not_put(s, "other", JOB_SPEC(.id = "a", .data = BYTES("second")), MUSTER_E_EXISTS, "is waiting");
-    assert_words(s, "'a'");
-    const char *process = job_take(s, "q", "a");
-    assert_err(muster_job_put(s->client, "q", JOB_SPEC(.id = "a"), id), MUSTER_E_EXISTS);
-    assert_words(s, "is running");
-    assert_string_equal(id, "a");
-    assert_string_equal(job_look(s, "a").data, "first");
-    assert_string_equal(job_look(s, "a").process, process);
-    assert_ok(muster_lease_finish(s->client, process, NULL));
-    assert_job_state(s, "a", MUSTER_JOB_COMPLETE);
-    job_put(s, "other", JOB_SPEC(.id = "a", .data = BYTES("third")));
-    struct job_seen job = job_look(s, "a");
-    assert_string_equal(job.data, "third");
-    assert_string_equal(job.history, "put ");
-    assert_int_equal(job_count(s, "q", MUSTER_JOB_COMPLETE), 0);
-}
-
-static void a_failed_job_gives_way_to_a_new_one(void **state)
-{
-    struct scene *s = *state;
-    job_put(s, "q", JOB_SPEC(.id = "a", .data = BYTES("old"), .tags = IDS("red"), .n_tags = 1));
-    assert_ok(muster_lease_fail(s->client, job_take(s, "q", "a"), "g", "why"));
-    assert_string_equal(job_look(s, "a").group, "g");
-    job_put(s, "q", JOB_SPEC(.id = "a"));
-    struct job_seen job = job_look(s, "a");
-    assert_int_equal(job.state, MUSTER_JOB_WAITING);
-    assert_string_equal(job.data, "");
-    assert_string_equal(job.group, "");
-    assert_string_equal(job.tags, "");
-    assert_int_equal(queue_row_of(s, "q").failed, 0);
-}
-
-/* ---- replacing ---- */
-
-static void what_a_replacement_does_not_give_stays(void **state)
-{
-    struct scene *s = *state;
-    job_put(s, "q",
-            JOB_SPEC(.id = "a", .data = BYTES("old"), .priority = 4, .retries = 9, .limit_ms = 700, .tags = IDS("red"),
-                     .n_tags = 1, .delay_ms = 60000));
-    int64_t due_at_ms = job_look(s, "a").due_at_ms;
-    job_put(s, "r", JOB_SPEC(.id = "a", .replace = 1, .data = BYTES("new")));
-    struct job_seen job = job_look(s, "a");
-    assert_string_equal(job.queue, "r");
-    assert_string_equal(job.data, "new");
-    assert_int_equal(job.state, MUSTER_JOB_SCHEDULED);
-    assert_int_equal(job.due_at_ms, due_at_ms);
-    assert_int_equal(job.priority, 4);
-    assert_int_equal(job.retries, 9);
-    assert_int_equal(job.limit_ms, 700);
-    assert_string_equal(job.tags, "red ");
-    job_put(s, "r",
-            JOB_SPEC(.id = "a", .replace = 1, .priority = MUSTER_ZERO, .retries = MUSTER_ZERO, .limit_ms = MUSTER_ZERO,
-                     .delay_ms = MUSTER_ZERO, .tags = IDS("blue"), .n_tags = 1));
-    job = job_look(s, "a");
-    assert_int_equal(job.state, MUSTER_JOB_WAITING);
-    assert_string_equal(job.data, "new");
-    assert_int_equal(job.priority, 0);
-    assert_int_equal(job.retries, 0);
-    assert_int_equal(job.limit_ms, 0);
-    assert_string_equal(job.tags, "blue ");
-    assert_jobs_listed(s, JOB_FILTER(.tag = "red"), "");
-}
-
-static void a_replacement_of_nothing_is_a_new_job(void **state)
-{
-    struct scene *s = *state;
-    job_put(s, "q", JOB_SPEC(.id = "a", .replace = 1, .data = BYTES("d")));
-    assert_int_equal(job_look(s, "a").retries, MUSTER_JOB_RETRIES_DEFAULT);
-    assert_ok(muster_lease_finish(s->client, job_take(s, "q", "a"), NULL));
-    job_put(s, "q", JOB_SPEC(.id = "a", .replace = 1));
-    assert_job_state(s, "a", MUSTER_JOB_WAITING);
-    assert_string_equal(job_look(s, "a").data, "");
-}
-
-static void who_runs_a_job_that_is_replaced_loses_it(void **state)
-{
-    struct scene *s = *state;
-    job_put(s, "q", JOB_SPEC(.id = "a", .data = BYTES("old")));
-    const char *process = job_take(s, "q", "a");
-    job_put(s, "q", JOB_SPEC(.id = "a", .replace = 1, .data = BYTES("new")));
-    assert_err(muster_lease_finish(s->client, process, NULL), MUSTER_E_LOST);
-    assert_int_equal(queue_row_of(s, "q").running, 0);
-    assert_ok(muster_lease_finish(s->client, job_take(s, "q", "a"), NULL));
-}
-
-static void a_failed_job_is_replaced_with_what_it_has(void **state)
-{
-    struct scene *s = *state;
-    job_put(s, "q", JOB_SPEC(.id = "a", .data = BYTES("old"), .priority = 2));
-    assert_ok(muster_lease_fail(s->client, job_take(s, "q", "a"), "g", "why"));
-    job_put(s, "q", JOB_SPEC(.id = "a", .replace = 1, .priority = 3));
-    struct job_seen job = job_look(s, "a");
-    assert_int_equal(job.state, MUSTER_JOB_WAITING);
-    assert_string_equal(job.data, "old");
-    assert_int_equal(job.priority, 3);
-    assert_string_equal(job.group, "");
-    assert_int_equal(queue_row_of(s, "q").failed, 0);
-    assert_int_equal(job_count(s, "q", MUSTER_JOB_FAILED), 0);
-}
-
-/* ---- dependencies ---- */
-
-static void a_job_waits_for_others_that_live(void **state)
-{
-    struct scene *s = *state;
-    job_put(s, "q", JOB_SPEC(.id = "a"));
-    job_put(s, "q", JOB_SPEC(.id = "b", .after = IDS("a", "nobody"), .n_after = 2));
-    assert_job_state(s, "b", MUSTER_JOB_DEPENDS);
-    assert_string_equal(job_look(s, "b").after, "a ");
-    assert_string_equal(job_look(s, "a").before, "b ");
-    assert_int_equal(queue_row_of(s, "q").depends, 1);
-    assert_ok(muster_lease_finish(s->client, job_take(s, "q", "a"), NULL));
-    assert_job_state(s, "b", MUSTER_JOB_WAITING);
-    job_put(s, "q", JOB_SPEC(.id = "c", .after = IDS("a"), .n_after = 1));
-    assert_job_state(s, "c", MUSTER_JOB_WAITING);
-    assert_string_equal(job_look(s, "b").history, "put ready ");
-}
-
-static void no_job_waits_for_itself(void **state)
-{
-    struct scene *s = *state;
-    job_not_put(s, "q", JOB_SPEC(.id = "a", .after = IDS("a"), .n_after = 1), MUSTER_E_INVALID, "itself");
-    assert_false(job_is_there(s, "a"));
-    job_put(s, "q", JOB_SPEC(.id = "a", .delay_ms = 60000));
-    job_put(s, "q", JOB_SPEC(.id = "b", .after = IDS("a"), .n_after = 1));
-    job_put(s, "q", JOB_SPEC(.id = "c", .after = IDS("b"), .n_after = 1));
-    job_not_put(s, "q", JOB_SPEC(.id = "a", .replace = 1, .after = IDS("c"), .n_after = 1), MUSTER_E_INVALID, "'c'");
-    assert_job_state(s, "a", MUSTER_JOB_SCHEDULED);
-    assert_err(muster_job_change(s->client, "b", JOB_CHANGE(.after = IDS("c"), .n_after = 1)), MUSTER_E_INVALID);
-    assert_words(s, "'c'");
-    assert_string_equal(job_look(s, "b").after, "a ");
-}
-
-static void nobody_waits_for_a_recurring_job(void **state)
-{
-    struct scene *s = *state;
-    job_put(s, "q", JOB_SPEC(.id = "r", .every_ms = 60000, .offset_ms = 60000));
-    job_not_put(s, "q", JOB_SPEC(.id = "a", .after = IDS("r"), .n_after = 1), MUSTER_E_INVALID, "recurring");
-    job_put(s, "q", JOB_SPEC(.id = "b", .delay_ms = 60000));
-    job_put(s, "q", JOB_SPEC(.id = "c", .after = IDS("b"), .n_after = 1));
-    job_not_put(s, "q", JOB_SPEC(.id = "b", .replace = 1, .every_ms = 60000), MUSTER_E_INVALID, "'b' recurs");
-    assert_job_state(s, "b", MUSTER_JOB_SCHEDULED);
-}
-
-static void a_recurring_job_waits_for_nobody(void **state)
-{
-    struct scene *s = *state;
-    job_put(s, "q", JOB_SPEC(.id = "r", .every_ms = 60000, .offset_ms = 60000));
-    job_put(s, "q", JOB_SPEC(.id = "b", .delay_ms = 60000));
-    job_not_put(s, "q", JOB_SPEC(.id = "r", .replace = 1, .after = IDS("b"), .n_after = 1), MUSTER_E_INVALID,
-                "'r' recurs");
-    assert_job_state(s, "r", MUSTER_JOB_RECURRING);
 }
 
 /* ---- recurring ---- */
@@ -500,7 +338,7 @@ static void a_unique_task_that_failed_or_was_cancelled_is_accepted_again(void **
     assert_ok(muster_task_enqueue_unique(s->client, "q", "t", 1, NULL));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(each_member_of_a_spec_is_in_the_record),
@@ -512,20 +350,10 @@ int main(void)
         live_test(too_many_and_too_large_are_refused_before_anything_is_sent),
         live_test(a_made_id_is_known_also_when_nobody_answered),
         live_test(a_full_redis_refuses_a_put_whole_but_lets_jobs_go),
-        live_test(an_id_is_one_job_in_the_namespace_while_it_lives),
-        live_test(a_failed_job_gives_way_to_a_new_one),
-        live_test(what_a_replacement_does_not_give_stays),
-        live_test(a_replacement_of_nothing_is_a_new_job),
-        live_test(who_runs_a_job_that_is_replaced_loses_it),
-        live_test(a_failed_job_is_replaced_with_what_it_has),
-        live_test(a_job_waits_for_others_that_live),
-        live_test(no_job_waits_for_itself),
-        live_test(nobody_waits_for_a_recurring_job),
-        live_test(a_recurring_job_waits_for_nobody),
         live_test(a_recurring_job_makes_others_that_are_as_it_says),
         live_test(an_equal_task_is_enqueued_once_while_it_lives),
         live_test(twins_are_of_one_queue_and_one_text),
         live_test(a_unique_task_that_failed_or_was_cancelled_is_accepted_again),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

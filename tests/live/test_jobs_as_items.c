@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Jobs used as a work queue's items, without a registered worker: an id is added once while it lives, leased, completed
- * once by whoever has it, and back when its lease lapses; from several clients at once. And unique tasks: whatever
- * happens to one, an equal one is accepted just when none is alive.
+ * Jobs used as the items of a work queue, without a registered worker: an id is added only once while it lives, is
+ * leased, is completed once by its holder, and comes back when its lease lapses; by several clients at once. And unique
+ * tasks: whatever happens to one, an equal one is accepted exactly when none is alive.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ enum { N_ITEMS = 200, N_PRODUCERS = 4 };
 static void produce(struct scene *s, int seed)
 {
     struct muster_client *c = scene_client(s);
-    int is_bad = 0;
+    bool is_bad = false;
     for (int i = 0; i < N_ITEMS; i++) {
         char id[16];
         int n = (i * 37 + seed * 53) % N_ITEMS;
@@ -74,7 +74,7 @@ static void of_several_producers_each_item_is_there_once(void **state)
     assert_int_equal(queue_row_of(s, "q").running, N_ITEMS);
 }
 
-static void of_all_who_complete_it_one_has(void **state)
+static void of_all_that_complete_it_one_succeeds(void **state)
 {
     struct scene *s = *state;
     job_put(s, "q", JOB_SPEC(.id = "item"));
@@ -92,7 +92,7 @@ static void of_all_who_complete_it_one_has(void **state)
 }
 
 /* And no cleaner is needed: the next take finds it. */
-static void what_is_dropped_is_somebody_elses_when_its_lease_has_lapsed(void **state)
+static void a_dropped_one_goes_to_another_when_its_lease_has_lapsed(void **state)
 {
     struct scene *s = *state;
     struct taken taken;
@@ -236,15 +236,15 @@ static void whatever_happens_an_equal_one_is_accepted_just_when_none_is_alive(vo
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(an_item_is_added_once_and_again_after_its_completion),
         live_test(of_several_producers_each_item_is_there_once),
-        live_test(of_all_who_complete_it_one_has),
-        live_test(what_is_dropped_is_somebody_elses_when_its_lease_has_lapsed),
+        live_test(of_all_that_complete_it_one_succeeds),
+        live_test(a_dropped_one_goes_to_another_when_its_lease_has_lapsed),
         live_test(an_id_and_data_of_any_bytes_come_back_as_they_were),
         live_test(whatever_happens_an_equal_one_is_accepted_just_when_none_is_alive),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

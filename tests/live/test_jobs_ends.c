@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Jobs under leases: taken with their records, beside plain tasks, and every end that a process can have; the failed
- * list with jobs on it, and the list of processes.
+ * Jobs under leases: taken with their records, mixed with plain tasks, and ended in every way that a process can end;
+ * the failed list with jobs on it, and the list of processes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -347,7 +347,7 @@ static void a_job_that_failed_is_cancelled_off_the_list(void **state)
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:failures:q", s->prefix), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(tasks_and_jobs_come_out_in_turn_between_those_of_other_priorities),
@@ -367,5 +367,5 @@ int main(void)
         live_test(jobs_are_on_the_failed_list_replayed_and_dropped),
         live_test(a_job_that_failed_is_cancelled_off_the_list),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

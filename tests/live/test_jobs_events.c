@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What those who listen are told of jobs: each change of state by its own words, once, in order, with the worker whose
- * hands it was in and the mark of a tracked one.
+ * The events of jobs that listeners hear: each change of state with its own words, once, in order, with the worker that
+ * held the job, and with a mark for a tracked one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -202,7 +202,7 @@ static void of_tasks_settings_and_what_changes_nothing_there_is_nothing_to_hear(
     assert_heard(*state, do_nothing_of_ones_own, "");
 }
 
-static void nobody_who_listens_costs_no_message(void **state)
+static void without_listeners_no_message_is_sent(void **state)
 {
     struct scene *s = *state;
     int64_t before = redis_server_calls(s->server, "publish");
@@ -211,7 +211,7 @@ static void nobody_who_listens_costs_no_message(void **state)
     assert_int_equal(redis_server_calls(s->server, "publish"), before);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_put_is_heard_in_each_state),
@@ -221,7 +221,7 @@ int main(void)
         live_test(a_lapse_is_heard_before_what_comes_of_it),
         live_test(a_cancel_is_heard_in_each_state_once),
         live_test(of_tasks_settings_and_what_changes_nothing_there_is_nothing_to_hear),
-        live_test(nobody_who_listens_costs_no_message),
+        live_test(without_listeners_no_message_is_sent),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

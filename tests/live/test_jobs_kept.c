@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is kept of jobs, and what is told: settings, how long records and histories stay, statistics, and events for
- * those who listen.
+ * What is kept of jobs: settings, how long records and histories stay, and statistics; and what listeners are told of
+ * them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -111,7 +111,7 @@ static void run(struct scene *s, const char *queue, const char *id)
     assert_ok(muster_lease_finish(s->client, job_take(s, queue, id), NULL));
 }
 
-static void so_many_complete_jobs_are_kept(void **state)
+static void a_number_of_complete_jobs_is_kept(void **state)
 {
     struct scene *s = *state;
     set(s, NULL, "keep_jobs", 2);
@@ -128,7 +128,7 @@ static void so_many_complete_jobs_are_kept(void **state)
     assert_false(job_is_there(s, "d"));
 }
 
-static void complete_jobs_are_kept_for_so_long(void **state)
+static void complete_jobs_are_kept_for_a_time(void **state)
 {
     struct scene *s = *state;
     run(s, "q", "a");
@@ -312,15 +312,15 @@ static void listening_ends_in_time_or_is_refused(void **state)
     assert_string_equal(h.heard, "");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_setting_is_the_queues_own_the_namespaces_or_the_default),
         live_test(what_cannot_be_set_is_refused),
         live_test(a_value_that_is_no_number_counts_for_nothing),
         live_test(at_most_max_running_are_in_work),
-        live_test(so_many_complete_jobs_are_kept),
-        live_test(complete_jobs_are_kept_for_so_long),
+        live_test(a_number_of_complete_jobs_is_kept),
+        live_test(complete_jobs_are_kept_for_a_time),
         live_test(a_history_keeps_its_first_line_and_its_newest),
         live_test(what_happens_to_jobs_is_counted),
         live_test(mean_deviation_and_histogram_come_from_what_was_counted),
@@ -329,5 +329,5 @@ int main(void)
         live_test(jobs_of_all_queues_are_heard),
         live_test(listening_ends_in_time_or_is_refused),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

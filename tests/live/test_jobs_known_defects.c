@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What other queues that keep jobs in Redis are known to get wrong, one test for each. Of plain tasks and workers:
+ * Known defects of other queues that keep jobs in Redis, one test for each. Those of plain tasks and workers:
  * test_known_defects.c.
  */
 #include <stdio.h>
@@ -116,7 +116,7 @@ static void an_empty_take_writes_nothing(void **state)
     free(after);
 }
 
-/* An id in the queue whose record is gone: the others come out, and what is left of it goes. */
+/* An id in the queue whose record is gone: the others come out, and the rest of it is removed. */
 static void a_job_without_a_record_stands_in_nobodys_way(void **state)
 {
     struct scene *s = *state;
@@ -130,7 +130,7 @@ static void a_job_without_a_record_stands_in_nobodys_way(void **state)
     assert_string_equal(taken.rows[0].task, "b");
     assert_ok(muster_lease_give_back(s->client, taken.rows[0].id));
     assert_ok(muster_lease_finish(s->client, taken.rows[1].id, NULL));
-    checked_now(s->client, s->prefix, 1);
+    checked_repair(s);
     checked_assert_clean(s);
     put(s, "a");
     assert_jobs_listed(s, JOB_FILTER(.queue = "q", .state = MUSTER_JOB_WAITING), "b a ");
@@ -148,14 +148,14 @@ static void nor_does_one_that_runs(void **state)
     assert_err(muster_lease_finish(s->client, taken.rows[0].id, NULL), MUSTER_E_LOST);
     assert_ok(muster_lease_finish(s->client, job_take(s, "q", "b"), NULL));
     assert_int_equal(queue_row_of(s, "q").running, 0);
-    checked_now(s->client, s->prefix, 1);
+    checked_repair(s);
     checked_assert_clean(s);
 }
 
 /* ---- what outlives its job ---- */
 
 /* Each way in which a record goes. */
-static void a_tracked_and_tagged_job_leaves_nothing_behind(void **state)
+static void a_tracked_and_tagged_job_leaves_nothing(void **state)
 {
     struct scene *s = *state;
     for (int way = 0; way < 6; way++) {
@@ -204,7 +204,7 @@ static void statistics_end_by_themselves(void **state)
     put(s, "a");
     int64_t day = server_now_ms(s) / 86400000;
     int64_t ttl = raw_int(s->server->redis, "TTL %s:stats:%lld:q", s->prefix, (long long)day);
-    if (server_now_ms(s) / 86400000 == day) /* else it was midnight */
+    if (server_now_ms(s) / 86400000 == day) /* otherwise it was midnight */
         assert_in_range(ttl, 30 * 86400, 31 * 86400);
 }
 
@@ -215,7 +215,7 @@ static int count_process(const struct muster_process_info *p, void *arg)
     return 0;
 }
 
-/* Of whoever had it the list of processes tells no more. */
+/* The list of processes no longer shows it under its former holder. */
 static void what_was_taken_away_is_on_no_list_of_its_holder(void **state)
 {
     struct scene *s = *state;
@@ -232,7 +232,7 @@ static void what_was_taken_away_is_on_no_list_of_its_holder(void **state)
     job_take(s, "q", "a");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(first_in_is_first_out_at_the_largest_priorities_too),
@@ -243,10 +243,10 @@ int main(void)
         live_test(an_empty_take_writes_nothing),
         live_test(a_job_without_a_record_stands_in_nobodys_way),
         live_test(nor_does_one_that_runs),
-        live_test(a_tracked_and_tagged_job_leaves_nothing_behind),
+        live_test(a_tracked_and_tagged_job_leaves_nothing),
         live_test(what_is_too_old_goes_without_another_completion),
         live_test(statistics_end_by_themselves),
         live_test(what_was_taken_away_is_on_no_list_of_its_holder),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

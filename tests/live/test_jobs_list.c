@@ -362,7 +362,7 @@ static void a_queue_is_deleted_with_all_its_jobs(void **state)
     assert_tags(s, 0, 9, "");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(waiting_jobs_are_listed_as_they_come_out),
@@ -381,5 +381,5 @@ int main(void)
         live_test(what_others_wait_for_is_cancelled_with_them_only),
         live_test(a_queue_is_deleted_with_all_its_jobs),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A queue in which 400 000 jobs wait: in which order they come out, and that each call costs there as many Redis
- * commands as in one where three wait. What it costs in time is printed, not judged.
+ * A queue in which 400 000 jobs wait: the order in which they come out, and that each call costs as many Redis commands
+ * there as in a queue in which three wait. The time that it takes is printed, not judged.
  */
 #include <stdio.h>
 #include <string.h>
@@ -182,8 +182,8 @@ static void among_400_000_jobs_order_and_cost_are_those_of_a_few(void **state)
     raw_do(s->server->redis, "FLUSHALL"); /* nobody looks through all of it */
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {live_test(among_400_000_jobs_order_and_cost_are_those_of_a_few)};
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

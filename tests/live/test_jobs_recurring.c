@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recurring jobs with the blocking client: what they make is as they are at that moment, when it should have been; they
- * change, move, are put again in place, and end.
+ * Recurring jobs with the blocking client: what they make is as they are at that moment, and put at the time when it
+ * was due; they are changed, moved, put again in place, and ended.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define A_MINUTE 60000
 #define EVERY(...) JOB_SPEC(.every_ms = A_MINUTE, .offset_ms = A_MINUTE, __VA_ARGS__)
 
-/* As if so many intervals, and a little, had passed since it was due; the next take makes them. */
+/* As if `intervals`, and a little, had passed since it was due; the next take makes their jobs. */
 static void pass(struct scene *s, const char *id, int intervals)
 {
     static const char lua[] = "local P, id = KEYS[1] .. ':', ARGV[1]\n"
@@ -165,7 +165,7 @@ static void it_is_on_the_lists_of_its_queue_tags_and_tracked_ones(void **state)
     assert_int_equal(queue_row_of(s, "q").recurring, 2);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(what_is_made_is_as_the_recurring_one_is_by_then),
@@ -176,5 +176,5 @@ int main(void)
         live_test(a_paused_queue_lets_none_out),
         live_test(it_is_on_the_lists_of_its_queue_tags_and_tracked_ones),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

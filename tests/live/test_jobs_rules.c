@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a job may be told in which state, and by whom: ends that come too late, dependencies, limits over all, what
- * begins anew with what, and the rules of recurring jobs.
+ * Which calls a job accepts in which state, and from whom: ends that come too late, dependencies, limits, what starts
+ * again from zero and when, and the rules of recurring jobs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void set(struct scene *s, const char *name, int64_t value)
     assert_ok(muster_config_set(s->client, "q", name, &value));
 }
 
-/* ---- whose end counts ---- */
+/* ---- which end counts ---- */
 
 static void assert_is_lost(struct scene *s, const char *process)
 {
@@ -171,9 +171,9 @@ static void a_cancelled_job_is_not_extended_but_may_be_finished(void **state)
     assert_ok(muster_lease_finish(s->client, process, NULL));
 }
 
-/* ---- what begins anew ---- */
+/* ---- what starts again from zero ---- */
 
-static void with_a_replacement_or_a_next_queue_retries_begin_anew(void **state)
+static void a_replacement_or_a_next_queue_starts_retries_from_zero(void **state)
 {
     struct scene *s = *state;
     job_put(s, "q", JOB_SPEC(.id = "a", .retries = 1));
@@ -205,7 +205,7 @@ static void a_finish_forgets_the_retries_reason(void **state)
     assert_non_null(strstr(job_look(s, "a").history, "retried=why "));
 }
 
-static void of_a_group_so_many_are_replayed_the_oldest_first(void **state)
+static void a_part_of_a_group_is_replayed_the_oldest_first(void **state)
 {
     struct scene *s = *state;
     uint64_t n;
@@ -364,20 +364,20 @@ static void a_lower_limit_takes_nothing_away_and_each_end_frees_a_place(void **s
     assert_int_equal(takes(s, 9, &taken), 2);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(whatever_became_of_a_job_its_former_process_is_lost),
         live_test(with_a_wrong_worker_or_queue_or_token_nothing_is_ended),
         live_test(a_cancelled_job_is_not_extended_but_may_be_finished),
-        live_test(with_a_replacement_or_a_next_queue_retries_begin_anew),
+        live_test(a_replacement_or_a_next_queue_starts_retries_from_zero),
         live_test(a_finish_forgets_the_retries_reason),
-        live_test(of_a_group_so_many_are_replayed_the_oldest_first),
+        live_test(a_part_of_a_group_is_replayed_the_oldest_first),
         live_test(new_dependencies_take_the_place_of_the_old),
         live_test(only_a_job_that_depends_gets_more_dependencies),
         live_test(on_its_way_a_job_waits_for_others_and_then_for_its_time),
         live_test(a_queue_is_known_by_whatever_comes_into_it),
         live_test(a_lower_limit_takes_nothing_away_and_each_end_frees_a_place),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of jobs by their scripts alone: each end, from each state and from whose hands it may be said; retries, and
- * the deaths of those who hold them.
+ * The life of jobs, by their scripts alone: each end, in each state, by each holder that may end it; retries, and the
+ * deaths of holders.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "job_scripts.h"
 
-/* ---- the ends, from whose hands they may be said ---- */
+/* ---- the ends, and which holder may call them ---- */
 
 enum hands { LEASED, BY_TURN, BY_ID, N_HANDS };
 
@@ -100,7 +100,7 @@ static void a_task_goes_to_no_next_queue(void **state)
     jobs_sound(s);
 }
 
-static void a_next_queue_begins_anew_to_count(void **state)
+static void a_next_queue_counts_from_zero(void **state)
 {
     struct scene *s = *state;
     put_with(s, "a", "retries", "5", "data", "d");
@@ -161,7 +161,7 @@ static void a_job_is_retried_as_often_as_it_may(void **state)
     assert_int_equal(raw_int(s->server->redis, "HGET %s:failures:q g:failed-retries", s->prefix), 1);
     assert_answer(script_call(s, SCRIPT_REPLAY, "q", "", "9", "0"), 0, 1, -1);
     jobs_sound(s);
-    assert_field(s, "a", "retried", ""); /* it begins anew */
+    assert_field(s, "a", "retried", ""); /* it starts again from zero */
     put_with(s, "none", "retries", "0", "priority", "-1");
     take_and_end(s, "none", "retry", "60000", "", "");
     assert_state(s, "none", "failed");
@@ -202,7 +202,7 @@ static void a_retry_waits_as_its_job_says(void **state)
     assert_in_range(backoff(s, "0", "backoff", "10000", "jitter", "100"), 0, 10000);
 }
 
-static void a_retry_with_a_delay_of_its_own_waits_so_long(void **state)
+static void a_retry_with_a_delay_of_its_own_waits_that_long(void **state)
 {
     struct scene *s = *state;
     put_with(s, "a", "retries", "5", "backoff", "60000");
@@ -269,7 +269,7 @@ static void the_next_life_of_a_worker_has_its_jobs_under_new_tokens(void **state
     assert_state(s, "b", "");
 }
 
-/* A place that what lapsed has left is there for who takes. */
+/* When a lease lapses, its place is free for the next take. */
 static void a_limit_over_all_is_kept_and_no_place_stays_free(void **state)
 {
     struct scene *s = *state;
@@ -297,7 +297,7 @@ static void a_limit_over_all_is_kept_and_no_place_stays_free(void **state)
     acting_take(&w);
     jobs_sound(s);
     assert_int_equal(queue_field(s, "q", "running"), 1);
-    for (int i = 0; i < 3; i++) { /* each end fills the place anew, as long as something waits */
+    for (int i = 0; i < 3; i++) { /* each end fills the place again, as long as something waits */
         leases_lapse(s);
         assert_int_equal(queue_field(s, "q", "running"), 1);
     }
@@ -325,7 +325,7 @@ static void a_heartbeat_tells_of_jobs_that_wait(void **state)
     }
 }
 
-/* What has killed too many stays behind, and its place is free for others. */
+/* A job that has killed too many is not put back, and its place is free for others. */
 static void a_place_that_is_not_resumed_is_filled(void **state)
 {
     struct scene *s = *state;
@@ -349,22 +349,22 @@ static void a_place_that_is_not_resumed_is_filled(void **state)
     acting_forget(&other);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(each_end_from_each_hands),
         live_test(what_ended_cannot_end_again),
         live_test(a_task_goes_to_no_next_queue),
-        live_test(a_next_queue_begins_anew_to_count),
+        live_test(a_next_queue_counts_from_zero),
         live_test(on_its_way_a_job_waits_for_none_that_waits_for_it),
         live_test(a_job_is_retried_as_often_as_it_may),
         live_test(a_retry_waits_as_its_job_says),
-        live_test(a_retry_with_a_delay_of_its_own_waits_so_long),
+        live_test(a_retry_with_a_delay_of_its_own_waits_that_long),
         live_test(deaths_are_counted_apart_from_retries),
         live_test(the_next_life_of_a_worker_has_its_jobs_under_new_tokens),
         live_test(a_limit_over_all_is_kept_and_no_place_stays_free),
         live_test(a_heartbeat_tells_of_jobs_that_wait),
         live_test(a_place_that_is_not_resumed_is_filled),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where else jobs are noted, by the scripts alone: the failed list, tags, history and statistics; queues that are
- * deleted with their jobs; and records that cannot be read.
+ * The other places in which jobs are noted, by the scripts alone: the failed list, tags, history and statistics; queues
+ * that are deleted with their jobs; and records that cannot be read.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -267,7 +267,7 @@ static void a_job_whose_record_cannot_be_read_fails_as_broken(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_queue_goes_with_its_jobs_in_all_states),
@@ -279,5 +279,5 @@ int main(void)
         live_test(what_happens_is_counted_by_day),
         live_test(a_job_whose_record_cannot_be_read_fails_as_broken),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

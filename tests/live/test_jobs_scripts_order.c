@@ -172,7 +172,7 @@ static void a_failed_dependency_is_waited_for_until_it_is_replayed(void **state)
     job_complete(s, "a");
     assert_state(s, "b", "waiting");
     job_fail(s, "b");
-    put(s, "b"); /* anew: who waits for it still does */
+    put(s, "b"); /* again: what waits for it still does */
     jobs_sound(s);
     assert_state(s, "c", "depends");
     job_complete(s, "b");
@@ -180,7 +180,7 @@ static void a_failed_dependency_is_waited_for_until_it_is_replayed(void **state)
 }
 
 /* And its own dependents wait on, for it may be replayed. */
-static void who_waits_for_what_is_dropped_fails(void **state)
+static void a_job_that_waits_for_a_dropped_one_fails(void **state)
 {
     struct scene *s = *state;
     put(s, "a");
@@ -223,8 +223,8 @@ static void a_cancel_takes_those_that_wait_along_or_is_refused(void **state)
     assert_int_equal(key_size(s, "ZCARD", "failed:q"), 0);
 }
 
-/* A cancelled one that runs may still finish; if it is dropped instead, who waits for it by then fails. */
-static void who_waits_for_what_is_dropped_from_a_hand_fails(void **state)
+/* A cancelled job that runs may still finish. If it is dropped instead, the jobs that wait for it by then fail. */
+static void a_job_that_waits_for_one_dropped_from_a_hand_fails(void **state)
 {
     struct scene *s = *state;
     char token[12];
@@ -401,7 +401,7 @@ static void a_running_job_that_is_put_again_is_its_former_holders_no_more(void *
     acting_forget(&w);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(by_priority_then_first_in_first_out),
@@ -413,9 +413,9 @@ int main(void)
         live_test(a_chain_of_ten_runs_one_after_the_other),
         live_test(all_that_it_waits_for_must_be_complete_and_its_time_have_come),
         live_test(a_failed_dependency_is_waited_for_until_it_is_replayed),
-        live_test(who_waits_for_what_is_dropped_fails),
+        live_test(a_job_that_waits_for_a_dropped_one_fails),
         live_test(a_cancel_takes_those_that_wait_along_or_is_refused),
-        live_test(who_waits_for_what_is_dropped_from_a_hand_fails),
+        live_test(a_job_that_waits_for_one_dropped_from_a_hand_fails),
         live_test(no_job_waits_for_itself),
         live_test(no_job_waits_for_one_that_recurs),
         live_test(dependencies_change),
@@ -424,5 +424,5 @@ int main(void)
         live_test(a_live_job_is_changed_and_moved_from_each_state),
         live_test(a_running_job_that_is_put_again_is_its_former_holders_no_more),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -96,7 +96,7 @@ static void what_cannot_be_made_is_passed_over(void **state)
     assert_state(s, "r-3", "waiting");
 }
 
-/* An ended one is begun anew, and those that wait for what it makes again still do. */
+/* One that has ended is put again, and jobs that wait for what it makes again still do. */
 static void what_is_made_takes_the_place_of_what_has_ended(void **state)
 {
     struct scene *s = *state;
@@ -163,7 +163,7 @@ static void complete_jobs_are_kept_by_count_and_age(void **state)
     assert_int_equal(key_size(s, "EXISTS", "history:waits"), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_recurring_job_makes_one_each_interval),
@@ -174,5 +174,5 @@ int main(void)
         live_test(a_recurring_job_changes_and_moves),
         live_test(complete_jobs_are_kept_by_count_and_age),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Everything at once: takers in processes of their own, workers that are killed, leases that lapse, ends that come
- * twice or too late, jobs that put others; and somebody who damages what lies in Redis, with checks that repair it
- * meanwhile. In the end each job is complete with the one right result, no end has counted twice, and nothing is amiss.
+ * twice or too late, jobs that put others; and data in Redis that are damaged, while checks repair them. In the end
+ * each job is complete with the one right result, no end has counted twice, and a check finds nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 
 #include "checked.h"
 #include "child.h"
+#include "damage.h"
 #include "job_look.h"
 #include "taken.h"
 #include "worker_process.h"
@@ -137,7 +138,7 @@ static struct worker_process *start_worker(struct scene *s, int which)
                                                          .arg = s});
 }
 
-/* ---- who damages, and who repairs ---- */
+/* ---- damage and repair ---- */
 
 /* What can be put right without losing a job: everything but its record. */
 static const char *const damages[] = {
@@ -174,12 +175,6 @@ static int64_t n_complete(struct scene *s)
 static bool all_complete(void *arg)
 {
     return n_complete(arg) == N_JOBS;
-}
-
-static int n_found(struct scene *s, int repair)
-{
-    struct checked found = checked_now(s->client, s->prefix, repair);
-    return found.n;
 }
 
 static void assert_results(struct scene *s)
@@ -232,7 +227,7 @@ static void whatever_goes_wrong_each_job_has_its_one_result(void **state)
         for (int i = 0; i < 4; i++)
             damage_one(s, rand() % (int)N_OF(damages), queues[rand() % 2]);
         if (rounds % 5 == 4)
-            found += n_found(s, 1);
+            found += checked_repair(s).n;
         if (kills < N_WORKERS && rounds == 40 * (kills + 1)) {
             worker_process_kill(workers[kills]);
             workers[kills] = start_worker(s, N_WORKERS + kills); /* the dead one's id is not free yet */
@@ -245,20 +240,20 @@ static void whatever_goes_wrong_each_job_has_its_one_result(void **state)
         assert_int_equal(waitpid(takers[i], NULL, WNOHANG), 0); /* an assert that fails there ends it */
         child_kill(&takers[i]);
     }
-    n_found(s, 1);
+    checked_repair(s);
     wait_until(all_complete, s, SOON_MS); /* the last word of a taker may have been a job put again */
     for (int i = 0; i < N_WORKERS; i++) {
         worker_process_stop(workers[i], 1000);
         assert_int_equal(worker_process_reap(workers[i]), 0);
     }
-    n_found(s, 1);
+    checked_repair(s);
     checked_assert_clean(s);
     assert_results(s);
     scene_assert_quiet(s);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {live_test(whatever_goes_wrong_each_job_has_its_one_result)};
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

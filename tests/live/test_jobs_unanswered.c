@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A client's call whose request or answer gets lost, and the same call again: what it asked for is so, once. What the
- * second one is answered tells whether the first one counted, as far as job.h says so.
+ * A client's call whose request or answer gets lost, and the same call again: what it asked for is done, once. The
+ * answer to the second call tells whether the first one counted, as far as job.h says so.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static void one_depends(struct scene *s, bool was_done)
     assert_int_equal(job_count(s, "q", MUSTER_JOB_DEPENDS), 1);
 }
 
-/* Without an id: the one that was made is told all the same. */
+/* Without an id: the answer still has the one that was made. */
 static char made[MUSTER_JOB_ID_MAX + 1];
 
 static void no_id_yet(struct scene *s)
@@ -352,7 +352,7 @@ static const struct act acts[] = {
     {"config", SCRIPT_CONFIG, one_in_work, set, MUSTER_OK, it_is_set},
 };
 
-/* Else what gets lost would be the answer that it is not. */
+/* Otherwise the lost answer would be the one that it is not there. */
 static void make_known(struct scene *s, enum script_id id)
 {
     char *text = strndup((const char *)lua_scripts[id].body, lua_scripts[id].len);
@@ -415,11 +415,11 @@ static void what_was_done_unheard_is_done_once_when_said_again(void **state)
     lose_each(state, PROXY_REPLIES);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(what_never_arrived_is_done_when_said_again),
         live_test(what_was_done_unheard_is_done_once_when_said_again),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

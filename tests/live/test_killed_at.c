@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nothing is lost, wherever a worker dies: one is killed at each point of each script call that it makes, while it and
- * a healthy peer work through twenty tasks. Afterwards all tasks were finished; what ran twice was in the hands of the
- * dead one; and nothing of it is left in Redis.
+ * Nothing is lost, wherever a worker dies. One is killed at each point of each script call that it makes, while it and
+ * a healthy peer work through twenty tasks. Afterwards all tasks were finished; only tasks that the dead worker held
+ * ran twice; and nothing of it is left in Redis.
  *
- * The victim passes the point that MUSTER_FAILPOINT names; without failpoints in the build all is skipped.
+ * The victim passes the point that MUSTER_FAILPOINT names; without failpoints in the build all cases are skipped.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,7 +223,7 @@ static void nothing_is_lost_by_a_death_at_stop(void **state)
                                .script = "stop", .n = 1, .answer = MUSTER_LATER, .is_working = true, .provoke = stop});
 }
 
-/* Somebody who has died before, with two tasks in its hands: for the victim to sweep. */
+/* A worker that has died before with two tasks in its hands, which the victim is to sweep. */
 static void leave_a_dead_worker(struct scene *s)
 {
     struct live_worker *dead = live_worker_idle(
@@ -255,7 +255,7 @@ static void nothing_is_lost_by_a_death_at_sweep(void **state)
                                              .look = assert_its_prey_was_saved});
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(nothing_is_lost_by_a_death_at_start),    live_test(nothing_is_lost_by_a_death_at_serve),
@@ -263,5 +263,5 @@ int main(void)
         live_test(nothing_is_lost_by_a_death_at_readback), live_test(nothing_is_lost_by_a_death_at_stop),
         live_test(nothing_is_lost_by_a_death_at_sweep),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -3,7 +3,7 @@
  * Defects that task queues with a worker registry are known for, and what is promised instead: here about who owns a
  * task, and who is alive. Names, wake-ups and calls are test_known_defects_calls.c's. Proved elsewhere is what follows:
  *
- *   the frozen lose tasks  test_crash      a_worker_that_stood_still_beyond_its_ttl_loses_its_tasks_and_registers_anew
+ *   the frozen lose tasks  test_crash      a_worker_that_stood_still_beyond_its_ttl_loses_its_tasks_and_registers_again
  *   others' ends are none  test_hands      the_end_of_a_process_that_is_somebody_elses_does_not_count
  *   back to the front      test_crash      tasks_of_a_killed_worker_start_elsewhere_within_ttl_and_heartbeat
  *                          test_stop       stop_0_gives_everything_back_at_once_in_order
@@ -13,7 +13,7 @@
  *   no set without owner   test_invariant  nothing_is_lost_and_nobody_idles_while_work_waits
  *                          test_killed_at  nothing_is_lost_by_a_death_at_turn
  *   the permanent can end  test_permanent  fail_worker_ends_it
- *                          test_permanent  its_id_starts_anew_when_its_key_ran_out_and_not_before
+ *                          test_permanent  its_id_can_start_again_when_its_key_ran_out_and_not_before
  *   a killing task stops   test_poison     poison_stops
  *   one live one per id    test_start      a_live_twin_is_refused_and_the_first_is_unaffected
  *   bad options: refused   test_worker     bad_options_are_refused
@@ -50,7 +50,7 @@ static void await_none_runs(struct scene *s, const char *queue)
     raw_await(s->server->redis, s->base, 0, "HGET %s:queue:%s running", s->prefix, queue);
 }
 
-/* ---- whose tasks go back ---- */
+/* ---- which tasks go back ---- */
 
 static void be_failed(struct scene *s, struct live_worker *w)
 {
@@ -105,7 +105,7 @@ static void a_leaving_worker_takes_nothing_from_a_live_one(void **state)
         leave_beside_a_live_one(s, &ways[i]);
 }
 
-/* ---- whose end counts ---- */
+/* ---- which end counts ---- */
 
 static int64_t n_elsewhere(struct scene *s)
 {
@@ -282,7 +282,7 @@ static void assert_one_pace(struct scene *s, int interval_ms)
     assert_in_range(echoes, 1, (now_ms() - since) / interval_ms + 2);
 }
 
-static void a_failed_worker_is_told_and_registers_anew_with_one_heartbeat(void **state)
+static void a_failed_worker_is_told_and_registers_again_with_one_heartbeat(void **state)
 {
     struct scene *s = *state;
     struct live_worker *w =
@@ -334,7 +334,7 @@ static void a_producer_does_nothing_between_its_calls(void **state)
     muster_client_free(other);
 }
 
-static void who_is_stopped_and_freed_leaves_no_connection_and_no_timer(void **state)
+static void a_worker_that_is_stopped_and_freed_leaves_no_connection_and_no_timer(void **state)
 {
     struct scene *s = *state;
     scene_enqueue(s, "q", "t");
@@ -352,7 +352,7 @@ static void who_is_stopped_and_freed_leaves_no_connection_and_no_timer(void **st
     assert_int_equal(event_base_get_num_events(s->base, EVENT_BASE_COUNT_ADDED), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_leaving_worker_takes_nothing_from_a_live_one),
@@ -362,9 +362,9 @@ int main(void)
         live_test(what_is_handed_over_while_its_worker_is_failed_is_run_to_a_counted_end),
         live_test(after_a_sweep_no_key_of_the_dead_is_left),
         live_test(an_id_is_never_a_pattern),
-        live_test(a_failed_worker_is_told_and_registers_anew_with_one_heartbeat),
+        live_test(a_failed_worker_is_told_and_registers_again_with_one_heartbeat),
         live_test(a_producer_does_nothing_between_its_calls),
-        live_test(who_is_stopped_and_freed_leaves_no_connection_and_no_timer),
+        live_test(a_worker_that_is_stopped_and_freed_leaves_no_connection_and_no_timer),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

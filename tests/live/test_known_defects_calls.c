@@ -362,7 +362,7 @@ static void a_password_is_sent_once_per_connection(void **state)
     redis_server_remove(&own);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_prefix_may_hold_an_underscore),
@@ -379,5 +379,5 @@ int main(void)
         live_test(an_end_that_redis_refuses_is_told_and_counts_later),
         live_test(a_password_is_sent_once_per_connection),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases without waiting: taking, the ends of a process by whoever knows its id, and lapsing. Waiting for a task is
- * test_lease_wait.c's, extending and listing test_lease_list.c's.
+ * Leases without waiting: taking, ending a process by its id, and lapsing. Waiting for a task: test_lease_wait.c.
+ * Extending and listing: test_lease_list.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,8 +176,8 @@ static void retried_it_is_the_last_at_once_or_when_it_is_due(void **state)
     assert_true(taken.rows[0].started_at_ms >= before_ms + SHORT);
 }
 
-/* The worker's own end comes too late, and it is told so. */
-static void a_workers_process_is_ended_by_whoever_knows_its_id(void **state)
+/* The worker's own end comes too late, and the worker is told so. */
+static void a_workers_process_can_be_ended_by_its_id(void **state)
 {
     struct scene *s = *state;
     struct taken all = {0};
@@ -223,7 +223,7 @@ static void lapsed_tasks_are_the_next_out_in_the_order_of_their_take(void **stat
     assert_int_equal(queue_row_of(s, "q").running, 12);
 }
 
-/* One take's tasks go back whole: who looks only once sees the first of them first. */
+/* One take's tasks go back whole: a look in between would see the first of them first. */
 static void the_largest_take_lapses_in_order(void **state)
 {
     struct scene *s = *state;
@@ -241,7 +241,7 @@ static void the_largest_take_lapses_in_order(void **state)
     }
 }
 
-/* Nobody has looked at the queue since: the late end itself is what finds it lapsed. */
+/* No call has come for the queue since: the late end itself finds that the lease has lapsed. */
 static void an_end_that_comes_too_late_is_lost_and_the_task_is_back(void **state)
 {
     static int (*const ends[])(struct muster_client *, const char *) = {muster_lease_give_back, muster_process_cancel};
@@ -344,7 +344,7 @@ static void without_a_limit_of_crashes_it_always_comes_back(void **state)
     assert_int_equal(queue_row_of(s, "q").failed, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(tasks_are_taken_in_order_with_what_is_needed_to_end_them),
@@ -355,7 +355,7 @@ int main(void)
         live_test(what_never_was_is_lost),
         live_test(given_back_it_is_the_next_out),
         live_test(retried_it_is_the_last_at_once_or_when_it_is_due),
-        live_test(a_workers_process_is_ended_by_whoever_knows_its_id),
+        live_test(a_workers_process_can_be_ended_by_its_id),
         live_test(lapsed_tasks_are_the_next_out_in_the_order_of_their_take),
         live_test(the_largest_take_lapses_in_order),
         live_test(an_end_that_comes_too_late_is_lost_and_the_task_is_back),
@@ -365,5 +365,5 @@ int main(void)
         live_test(a_finish_forgets_the_lapses_before_it),
         live_test(without_a_limit_of_crashes_it_always_comes_back),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases that are extended, notes on how far the work is, and how the list of processes shows all of it.
+ * Leases that are extended, notes about the progress of the work, and the list of processes that shows both.
  */
 #include <string.h>
 
@@ -40,7 +40,7 @@ static void an_extended_lease_does_not_lapse_when_it_would_have(void **state)
     assert_ok(muster_lease_finish(s->client, id, NULL));
 }
 
-/* Shorter than it was: whoever sleeps until the old end would be late. */
+/* Shorter than it was: a waiter that sleeps until the old end would be late. */
 static void a_lease_is_made_shorter_too(void **state)
 {
     struct scene *s = *state;
@@ -180,7 +180,7 @@ static void a_queue_that_its_worker_has_left_is_not_shown_as_its_own(void **stat
     assert_int_equal(count_listed(s, NULL, NULL), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(an_extended_lease_does_not_lapse_when_it_would_have),
@@ -191,5 +191,5 @@ int main(void)
         live_test(many_leases_are_listed_each_with_its_end_note_and_mark),
         live_test(a_queue_that_its_worker_has_left_is_not_shown_as_its_own),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

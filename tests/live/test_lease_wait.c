@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting for a task under a lease: who wakes a waiter, what he costs Redis meanwhile, and what he does when his
- * connections break. The waiter is a thread with a client of its own; what wakes him is done when he is asleep.
+ * Waiting for a task under a lease: what wakes a waiter, what it costs Redis meanwhile, and what it does when its
+ * connections break. The waiter is a thread with a client of its own; what wakes it is done once it is asleep.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -88,7 +88,7 @@ static void assert_gets(struct waiter *w, const char *task, int deadline_ms)
     assert_string_equal(result.taken.rows[0].worker, MUSTER_LEASE_ID);
 }
 
-/* ---- who wakes ---- */
+/* ---- what wakes a waiter ---- */
 
 static void what_waits_already_is_taken_at_once(void **state)
 {
@@ -149,7 +149,7 @@ static void somebody_elses_lapse_wakes(void **state)
     assert_err(muster_lease_finish(s->client, taken.rows[0].id, NULL), MUSTER_E_LOST);
 }
 
-/* What becomes due was not known when he fell asleep, so he is told. */
+/* Nothing was due when the waiter fell asleep, so a message must come. */
 static void a_delay_that_begins_while_he_sleeps_wakes(void **state)
 {
     struct scene *s = *state;
@@ -318,7 +318,7 @@ static void without_a_redis_he_returns(void **state)
     assert_err(result.err, MUSTER_E_CONN);
 }
 
-/* The messages get lost from now on, and nothing else does: what comes is seen when he renews. */
+/* Only the messages get lost from now on: the waiter sees what has come when it renews. */
 static void lost_messages_cost_seconds_and_no_task(void **state)
 {
     struct scene *s = *state;
@@ -392,7 +392,7 @@ static void a_connection_that_was_handed_in_takes_but_does_not_wait(void **state
     assert_int_equal(taken.n, 1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(what_waits_already_is_taken_at_once),
@@ -418,5 +418,5 @@ int main(void)
         live_test(what_is_not_allowed_is_refused_before_it_is_sent),
         live_test(a_connection_that_was_handed_in_takes_but_does_not_wait),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

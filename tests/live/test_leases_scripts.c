@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases and what is due, by the scripts alone: when a lease lapses, who notices it, and what becomes of the task; that a
- * queue's `due` is never later than the first thing that becomes ready; what a paused queue still does; and that muster
- * says something on a queue's own channels only while somebody listens. The client's side is for test_lease.c.
+ * Leases and due tasks, by the scripts alone: when a lease lapses, which call notices it, and what becomes of the task;
+ * that a queue's `due` is never later than the first thing that becomes ready; what a paused queue still does; and that
+ * muster publishes on a queue's own channels only while somebody listens. The client's side: test_lease.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -311,7 +311,7 @@ static int64_t published(struct scene *s)
     return redis_server_calls(s->server, "publish");
 }
 
-/* One of each thing that those who listen hear: work, a cancel, an end with a result, a delete. */
+/* One of each thing that listeners hear: work, a cancel, an end with a result, a delete. */
 static void make_news(struct scene *s)
 {
     scene_enqueue_n(s, "q", "t", 3);
@@ -371,7 +371,7 @@ static void a_caller_who_waits_is_told_of_work_and_of_what_is_due_sooner(void **
     assert_int_equal(published(s), before + 4);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_take_gives_the_front_under_tokens_that_follow_each_other),
@@ -391,5 +391,5 @@ int main(void)
         live_test(muster_speaks_only_while_somebody_listens),
         live_test(a_caller_who_waits_is_told_of_work_and_of_what_is_due_sooner),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -153,7 +153,7 @@ static int collect_worker(const struct muster_worker_info *w, void *arg)
     return ++all->n == all->stop_after;
 }
 
-static void a_worker_shows_who_it_is_and_what_it_holds(void **state)
+static void a_worker_shows_its_identity_and_what_it_holds(void **state)
 {
     struct scene *s = *state;
     char host[128] = "";
@@ -294,19 +294,19 @@ static void a_large_set_is_listed_whole(void **state)
     assert_int_equal(all.n, 2500);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(queues_are_listed_oldest_name_first),
         live_test(many_queues_are_listed_once_each),
         live_test(a_queue_shows_what_waits_runs_is_delayed_failed_and_idle),
         live_test(a_paused_queue_is_shown_as_such_and_hands_nothing_out),
-        live_test(a_worker_shows_who_it_is_and_what_it_holds),
+        live_test(a_worker_shows_its_identity_and_what_it_holds),
         live_test(workers_are_listed_by_when_their_life_ends),
         live_test(a_later_life_has_a_larger_epoch),
         live_test(a_dead_worker_is_listed_as_not_alive),
         live_test(processes_are_listed_by_queue_worker_and_task),
         live_test(a_large_set_is_listed_whole),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Anybody may publish on the channels of a queue, and the queue of another namespace may have the same ones: what is not
- * meant, or not well formed, is passed over, and nothing that comes breaks the listener.
+ * Anybody may publish on the channels of a queue, and a queue of another namespace may have the same channels. A
+ * message that is not meant for the listener, or not well formed, is passed over, and none breaks the listener.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,12 +150,12 @@ static void another_namespaces_queue_is_not_taken_for_this_one(void **state)
     assert_ok(err);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(what_does_not_parse_is_passed_over),
         live_test(nothing_that_comes_breaks_it),
         live_test(another_namespaces_queue_is_not_taken_for_this_one),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Marks, by the scripts alone: what was cancelled, or whose queue was deleted, may finish, and whatever else becomes of
- * it, it is dropped and counted once. With it what a worker's flag is for, what leaving and deleting a queue do, and that
- * a cancel's counts are right however much there is. What a worker makes of its marks is for test_worker_cancel.c.
+ * Marks, by the scripts alone: a process that was cancelled, or whose queue was deleted, may finish; after any other
+ * end it is dropped and counted once. Also the purpose of a worker's flag, what leaving and deleting a queue do, and
+ * that the counts of a cancel are right for any number of tasks. What a worker does about its marks:
+ * test_worker_cancel.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,7 +218,7 @@ static void only_the_read_back_forgets_an_end_by_another(void **state)
     assert_flag(s, "");
 }
 
-/* Else one HDEL for all would count two of three, and nobody could say which. */
+/* Otherwise one HDEL for all would count two of three, and nobody could say which two. */
 static void ends_said_together_with_one_that_is_over_are_told_apart(void **state)
 {
     struct scene *s = *state;
@@ -302,7 +303,7 @@ static void leaving_gives_back_this_queue_alone_and_in_order(void **state)
     acting_forget(&w);
 }
 
-static void who_leaves_is_idle_there_no_more(void **state)
+static void a_worker_that_leaves_is_no_longer_idle_there(void **state)
 {
     struct scene *s = *state;
     struct acting_worker w = {.id = "w", .queues = {"q", "other"}, .hands = 1, .hears = true};
@@ -316,7 +317,7 @@ static void who_leaves_is_idle_there_no_more(void **state)
     acting_forget(&w);
 }
 
-static void what_a_leaver_gives_back_goes_to_who_is_idle(void **state)
+static void what_a_leaver_gives_back_goes_to_an_idle_worker(void **state)
 {
     struct scene *s = *state;
     struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 2};
@@ -361,7 +362,7 @@ static void nothing_resurrects_a_deleted_queue(void **state)
     }
 }
 
-static void a_deleted_queue_leaves_nothing_but_who_serves_it(void **state)
+static void a_deleted_queue_leaves_nothing_but_its_workers(void **state)
 {
     struct scene *s = *state;
     struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 2, .hears = true};
@@ -392,7 +393,7 @@ static void a_deleted_queue_leaves_nothing_but_who_serves_it(void **state)
 
 enum { DELAYED = 2500, RUNNING = 10000, WAITING = 100 };
 
-/* So many copies of "copy", and every third time one of "other". */
+/* DELAYED, RUNNING and WAITING copies of "copy"; and with every third that is delayed or waits one of "other". */
 static void fill(struct scene *s, const char *prefix)
 {
     static const char lua[] =
@@ -450,7 +451,7 @@ static void a_cancel_finds_every_copy_however_many(void **state)
     acting_forget(&w);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(whatever_else_becomes_of_a_cancelled_process_it_is_dropped_and_counted_once),
@@ -461,11 +462,11 @@ int main(void)
         live_test(ends_said_together_with_one_that_is_over_are_told_apart),
         live_test(a_resuming_life_has_the_marks_under_the_new_tokens),
         live_test(leaving_gives_back_this_queue_alone_and_in_order),
-        live_test(who_leaves_is_idle_there_no_more),
-        live_test(what_a_leaver_gives_back_goes_to_who_is_idle),
+        live_test(a_worker_that_leaves_is_no_longer_idle_there),
+        live_test(what_a_leaver_gives_back_goes_to_an_idle_worker),
         live_test(nothing_resurrects_a_deleted_queue),
-        live_test(a_deleted_queue_leaves_nothing_but_who_serves_it),
+        live_test(a_deleted_queue_leaves_nothing_but_its_workers),
         live_test(a_cancel_finds_every_copy_however_many),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -118,12 +118,12 @@ static void ids_and_prefixes_hold_few_characters(void **state)
     assert_non_null(muster_worker_id_check("{mail}"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(each_name_is_a_queue_of_its_own), live_test(each_name_is_listed_as_it_is),
         live_test(a_name_has_1_to_200_bytes),       live_test(a_name_has_no_control_bytes),
         live_test(two_prefixes_do_not_meet),        live_test(ids_and_prefixes_hold_few_characters),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sampler of owners sees what it is there to see: each breach of the law, and gaps, in sets written by hand.
+ * The sampler of owners sees what it must see: each breach of the law, and gaps, in sets written by hand.
  */
 #include <stdio.h>
 
@@ -114,7 +114,7 @@ static void gaps_are_measured(void **state)
     owner_sampler_free(&w.sampler);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(two_owners_are_seen),
@@ -122,5 +122,5 @@ int main(void)
         live_test(another_owner_under_the_same_token_is_seen),
         live_test(gaps_are_measured),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Permanent workers: never swept, however long they are silent; handed nothing meanwhile, and setting nobody's pace;
- * ended by fail-worker or by their id starting anew.
+ * Permanent workers: they are never swept, however long they are silent; meanwhile they are handed nothing, and set
+ * nobody's pace; fail-worker ends them, or a new start under their id.
  *
- * A permanent worker has a loop of its own here: while the test does not run it, the worker is silent, and its
+ * A permanent worker has a loop of its own here. While the test does not run it, the worker is silent, and its
  * connections stay open.
  */
 #include <stdio.h>
@@ -45,7 +45,7 @@ static struct rock rock_new(struct scene *s, int ttl_ms)
     return rock;
 }
 
-/* Whoever dies like this is dead without a word. */
+/* A worker that is freed like this dies without a word. */
 static void rock_free(struct scene *s, struct rock *rock)
 {
     live_worker_free(s, rock->w);
@@ -150,8 +150,8 @@ static void fail_worker_ends_it(void **state)
     invariant_assert(s->server->redis, s->prefix);
 }
 
-/* While its liveness key is there nobody else gets the id, dead or not. */
-static void its_id_starts_anew_when_its_key_ran_out_and_not_before(void **state)
+/* While its liveness key is there no other worker gets the id, dead or not. */
+static void its_id_can_start_again_when_its_key_ran_out_and_not_before(void **state)
 {
     struct scene *s = *state;
     struct rock rock = rock_holding(s, 2);
@@ -208,14 +208,14 @@ static void a_silent_permanent_worker_does_not_set_the_pace(void **state)
     rock_free(s, &rock);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_silent_permanent_worker_is_never_swept),
         live_test(while_silent_it_is_handed_nothing),
         live_test(fail_worker_ends_it),
-        live_test(its_id_starts_anew_when_its_key_ran_out_and_not_before),
+        live_test(its_id_can_start_again_when_its_key_ran_out_and_not_before),
         live_test(a_silent_permanent_worker_does_not_set_the_pace),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

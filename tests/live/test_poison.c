@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Poison stops: a task that kills whoever takes it is taken three times, then it lies on the failed list, group
- * "crashed". What is counted, and what is forgotten.
+ * Poison stops: a task that kills each worker that takes it is taken three times, and then lies on the failed list in
+ * the group "crashed". What is counted, and what is forgotten.
  *
- * A worker "watch" on another queue sweeps the dead. The promise itself is kept against SIGKILL; everywhere else a
+ * A worker "watch" on another queue sweeps the dead. The promise itself is tested with SIGKILL. In the other cases a
  * worker dies by being freed without a stop, which its peers cannot tell from a kill.
  */
 #include <stdio.h>
@@ -90,7 +90,7 @@ static void poison_stops(void **state)
         assert_int_equal(failed(s), death == 3);
     }
     assert_failed_entry(s, "victim3crashed", "bomb");
-    /* Whoever comes now gets what is harmless, and nothing else. */
+    /* A worker that comes now gets only what is harmless. */
     holder(s, "after");
     scene_await_idle(s, "q", "after");
     scene_enqueue(s, "q", "harmless");
@@ -120,7 +120,7 @@ static void a_neighbour_that_finishes_is_forgotten(void **state)
     scene_await_starts(s, 5);
     live_worker_stop(s, good, 0);
 
-    /* The same bytes again: they are counted from nought, so the bomb goes first. */
+    /* The same bytes again are counted from zero, so the bomb goes first. */
     scene_enqueue(s, "q", "neighbour");
     die_holding(s, 2);
     die_holding(s, 2);
@@ -225,7 +225,7 @@ static void counts_are_kept_for_an_hour_after_the_last_crash(void **state)
     assert_int_equal(waiting(s), 1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(poison_stops),
@@ -237,5 +237,5 @@ int main(void)
         live_test(failing_a_dead_worker_counts),
         live_test(counts_are_kept_for_an_hour_after_the_last_crash),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

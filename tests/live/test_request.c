@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Request ids: an enqueueing whose answer was lost is asked for again, and its tasks are there once.
+ * Request ids: when the answer to an enqueue was lost, the same call again adds nothing.
  *
- * Answers get lost by a server that stands still until the client has given up; requests by a relay that swallows
- * whatever arrives together with a certain task.
+ * Answers get lost by a server that stands still until the client has given up; requests by a relay that swallows all
+ * that arrives together with a certain task.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static int see_numbered(const struct muster_task *task, void *arg)
     return 0;
 }
 
-/* From the front on: t0 to the last one, each once; then whatever else waits. */
+/* From the front on: t0 to the last one, each once; then the others. */
 static void assert_all_wait_in_order(struct scene *s, int64_t others)
 {
     size_t next = 0;
@@ -244,7 +244,7 @@ static void at_the_front_they_keep_their_order(void **state)
     assert_all_wait_in_order(s, 1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(the_same_request_adds_nothing_and_answers_the_same),
@@ -257,5 +257,5 @@ int main(void)
         live_test(half_of_many_lost_is_completed_exactly_once),
         live_test(at_the_front_they_keep_their_order),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

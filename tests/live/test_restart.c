@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Redis restarts, forgets, cuts connections: workers go on by themselves, and nothing is lost. What happens while it
- * stands still is test_stall.c's.
+ * Redis restarts, forgets its data, cuts connections: workers go on by themselves, and nothing is lost. What happens
+ * while it stands still: test_stall.c.
  *
- * The server syncs its append only file on each write, so that what it acknowledged outlives a kill.
+ * The server syncs its append only file on each write, so what it acknowledged outlives a kill.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,7 +148,7 @@ static void ten_restarts_under_load_lose_nothing(void **state)
 
 /* ---- what was kept is gone ---- */
 
-static void after_flushall_workers_register_anew(void **state)
+static void after_flushall_workers_register_again(void **state)
 {
     struct scene *s = *state;
     holder(s, "w1", 2);
@@ -254,18 +254,18 @@ static void a_half_open_data_connection_is_replaced_within_the_ttl(void **state)
     fake_server_stop(&relay);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(idle_workers_take_work_again_after_a_restart),
         live_test(busy_workers_keep_their_tasks_over_a_restart),
         live_test(ends_made_while_redis_is_away_count_when_it_is_back),
         live_test(ten_restarts_under_load_lose_nothing),
-        live_test(after_flushall_workers_register_anew),
+        live_test(after_flushall_workers_register_again),
         live_test(scripts_forgotten_under_load_are_sent_again),
         live_test(ends_in_flight_on_a_killed_connection_are_settled),
         live_test(tasks_taken_on_a_killed_connection_are_found_again),
         live_test(a_half_open_data_connection_is_replaced_within_the_ttl),
     };
-    return scene_run_durable(tests);
+    return scene_run_durable(tests, argc, argv);
 }

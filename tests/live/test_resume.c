@@ -2,8 +2,8 @@
  *
  * Coming back: a worker starts again under the id of a life that died holding tasks, and resumes them, or does not.
  *
- * A life ends here by being freed without a stop, which Redis cannot tell from a kill; or it stands still, a process
- * of its own, and finds out later. Nobody else is there to sweep it.
+ * A life ends here by being freed without a stop, which Redis cannot tell from a kill; or it stands still in a process
+ * of its own, and finds out later. No other worker is there to sweep it.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static const char *const q_and_r[] = {"q", "r", NULL};
 static const struct worker_spec first_life = {
     .id = "phoenix", .ttl_ms = TTL_MS, .hands = 5, .answer = MUSTER_LATER, .queues = {{"q", 0}, {"r", 0}}};
 
-/* Its liveness key is gone and its time in the registry is past: from now on its id may start anew. */
+/* Its liveness key is gone, and its time in the registry is past: from now on its id may start again. */
 static void await_end_of_life(struct scene *s)
 {
     raw_await(
@@ -260,7 +260,7 @@ static void poison_stops_although_it_is_resumed(void **state)
     assert_int_equal(scene_starts(s), 3);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(leftovers_are_resumed_first_in_order_under_new_higher_tokens),
@@ -271,5 +271,5 @@ int main(void)
         live_test(the_old_life_that_was_only_late_is_gone_and_changes_nothing),
         live_test(poison_stops_although_it_is_resumed),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stall is not a death: while Redis stands still, for all or for one, workers fall into doubt and start nothing;
- * when it goes on, they go on with what they hold. And a Redis that refuses for a while does no harm.
+ * A stall is not a death. While Redis stands still, for all workers or for one, they fall into doubt and start nothing;
+ * when it goes on, they go on with what they hold. A Redis that refuses for a while does no harm either.
  *
- * The workers are processes of their own, because looking at a Redis that stands still blocks the test.
+ * The workers have processes of their own, because a look at a Redis that stands still blocks the test.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void assert_nobody_is_robbed(struct scene *s, void (*stall)(struct scene 
     worker_process_idle(s, &(struct worker_spec){.id = "idle", .ttl_ms = TTL_MS, .hands = 9, .queues = {{"q", 0}}});
     stall(s, &end);
 
-    /* Two ttls on, anybody who was to be swept would have been. */
+    /* A worker that had to be swept would have been by now, two ttls later. */
     end.ms = now_ms() + 2 * TTL_MS;
     wait_until(is_past, &end, SOON_MS);
     assert_int_equal(scene_starts(s), 6);
@@ -77,12 +77,12 @@ static void assert_nobody_is_robbed(struct scene *s, void (*stall)(struct scene 
     assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL), 0);
 }
 
-static void a_paused_redis_robs_nobody(void **state)
+static void a_paused_redis_takes_no_tasks_away(void **state)
 {
     assert_nobody_is_robbed(*state, pause_clients);
 }
 
-static void a_frozen_redis_robs_nobody(void **state)
+static void a_frozen_redis_takes_no_tasks_away(void **state)
 {
     assert_nobody_is_robbed(*state, freeze_server);
 }
@@ -115,7 +115,7 @@ static void stall_with_a_late_holder(struct scene *s, struct late *late)
     raw_await(s->server->redis, NULL, 1, "EXISTS %s:alive:rival", s->prefix);
 }
 
-static void who_comes_back_within_a_ttl_after_a_stall_is_not_robbed(void **state)
+static void a_worker_that_comes_back_within_a_ttl_after_a_stall_keeps_its_tasks(void **state)
 {
     struct scene *s = *state;
     struct late late;
@@ -132,7 +132,7 @@ static void who_comes_back_within_a_ttl_after_a_stall_is_not_robbed(void **state
     assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL), 0);
 }
 
-static void who_died_in_a_stall_is_swept_when_the_grace_is_over(void **state)
+static void a_worker_that_died_in_a_stall_is_swept_after_the_grace(void **state)
 {
     struct scene *s = *state;
     struct late late;
@@ -290,13 +290,13 @@ static void a_key_of_the_wrong_type_harms_its_own_queue_only(void **state)
     assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOUBT, NULL, NULL), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        live_test(a_paused_redis_robs_nobody),
-        live_test(a_frozen_redis_robs_nobody),
-        live_test(who_comes_back_within_a_ttl_after_a_stall_is_not_robbed),
-        live_test(who_died_in_a_stall_is_swept_when_the_grace_is_over),
+        live_test(a_paused_redis_takes_no_tasks_away),
+        live_test(a_frozen_redis_takes_no_tasks_away),
+        live_test(a_worker_that_comes_back_within_a_ttl_after_a_stall_keeps_its_tasks),
+        live_test(a_worker_that_died_in_a_stall_is_swept_after_the_grace),
         live_test(an_end_made_in_doubt_counts_if_the_task_is_still_its_own),
         live_test(doubt_comes_within_the_ttl_and_nothing_starts_in_it),
         live_test(a_worker_knows_before_its_peers_do),
@@ -304,5 +304,5 @@ int main(void)
         live_test(a_redis_that_is_a_replica_for_a_while_is_waited_for),
         live_test(a_key_of_the_wrong_type_harms_its_own_queue_only),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Starting a worker where something is in the way: a live twin, a foreign format, no permission, no Redis.
+ * Starting a worker when something is in the way: a live twin, a foreign format, no permission, no Redis.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,7 +187,7 @@ static void a_refused_connection_does_not_spin(void **state)
     close(fd);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_live_twin_is_refused_and_the_first_is_unaffected),
@@ -200,5 +200,5 @@ int main(void)
         live_test(servers_that_are_no_use_are_told_and_tried_again),
         live_test(a_refused_connection_does_not_spin),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

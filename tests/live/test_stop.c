@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stopping: what runs may end, the rest goes back in order, nothing of the worker is left; from anywhere, at any time.
- * Freeing: from anywhere too.
+ * Stopping: what runs may end, the rest goes back in order, and nothing of the worker is left; from anywhere, at any
+ * time. Freeing: also from anywhere.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -358,7 +358,7 @@ static void free_at_any_moment_of_the_start_is_safe(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(an_idle_worker_leaves_no_trace),
@@ -378,5 +378,5 @@ int main(void)
         live_test(free_inside_an_event_is_safe),
         live_test(free_at_any_moment_of_the_start_is_safe),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sweeping: by many at once, by a lone survivor that is always late, under a stall with mixed ttls; declaring a live
- * worker dead; and the warning about handlers that keep a worker from its heartbeat.
+ * Sweeping: by many workers at once, by a lone survivor that is always late, and after a stall with mixed ttls;
+ * declaring a live worker dead; and the warning about handlers that keep a worker from its heartbeat.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -141,7 +141,7 @@ static void a_sweep_by_hand_leaves_the_living_alone(void **state)
     assert_int_equal(swept, 0);
 }
 
-static void a_worker_that_dies_idle_leaves_nothing_behind(void **state)
+static void a_worker_that_dies_idle_leaves_nothing(void **state)
 {
     struct scene *s = *state;
     live_worker_free(s, holder(s, "doomed", 2));
@@ -177,7 +177,7 @@ static void a_lone_survivor_that_always_beats_late_still_sweeps(void **state)
     assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 2);
 }
 
-static void with_mixed_ttls_a_frozen_redis_robs_nobody(void **state)
+static void with_mixed_ttls_a_frozen_redis_takes_no_tasks_away(void **state)
 {
     struct scene *s = *state;
     const int ttls[] = {300, 900, 2700};
@@ -191,7 +191,7 @@ static void with_mixed_ttls_a_frozen_redis_robs_nobody(void **state)
         scene_enqueue_n(s, "q", id, 1);
         scene_await_starts(s, i + 1);
     }
-    /* Who would get what is taken from them, and whose own ttl is in between. */
+    /* It would get what is taken from them, and its own ttl is in between. */
     worker_process_idle(s, &(struct worker_spec){.id = "idle", .ttl_ms = 500, .hands = 3, .queues = {{"q", 0}}});
     /* One stands still with Redis and is late, though in time: half its ttl after the stall, when all others have been
      * heard. It must not have a heartbeat on its way, or Redis would hear it at once. */
@@ -250,7 +250,7 @@ static void a_live_worker_that_is_failed_is_told_and_its_old_ends_change_nothing
     invariant_assert(s->server->redis, s->prefix);
 }
 
-static void who_is_not_registered_cannot_be_failed(void **state)
+static void an_unregistered_worker_cannot_be_failed(void **state)
 {
     struct scene *s = *state;
     char before[41], after[41];
@@ -303,17 +303,17 @@ static void a_handler_that_blocks_for_a_third_of_the_ttl_is_warned_of(void **sta
     assert_non_null(strstr(warning, "1200 ms"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(of_many_sweepers_one_gives_each_task_back_once),
         live_test(a_sweep_by_hand_leaves_the_living_alone),
-        live_test(a_worker_that_dies_idle_leaves_nothing_behind),
+        live_test(a_worker_that_dies_idle_leaves_nothing),
         live_test(a_lone_survivor_that_always_beats_late_still_sweeps),
-        live_test(with_mixed_ttls_a_frozen_redis_robs_nobody),
+        live_test(with_mixed_ttls_a_frozen_redis_takes_no_tasks_away),
         live_test(a_live_worker_that_is_failed_is_told_and_its_old_ends_change_nothing),
-        live_test(who_is_not_registered_cannot_be_failed),
+        live_test(an_unregistered_worker_cannot_be_failed),
         live_test(a_handler_that_blocks_for_a_third_of_the_ttl_is_warned_of),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handlers on threads: several at once, while the heartbeat goes on; told to stop, ending from wherever they are, and
- * waited for.
+ * Handlers on threads: several at once, while the heartbeat goes on; how they are told to stop, end from any thread,
+ * and are waited for.
  *
- * Events come in the loop's thread, which is the test's. Handlers that wait do so until the test opens the gate or
- * they are told to stop, so a test that fails leaves none behind.
+ * Events come in the loop's thread, which is the test's. Handlers that wait do so until the test opens the gate or they
+ * are told to stop, so a test that fails leaves none running.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -187,7 +187,7 @@ static void when_the_drain_time_is_over_it_reads_so_and_the_task_goes_back(void 
     await_number(s, &shop->done, 2, SOON_MS);
     assert_int_equal(atomic_load(&shop->reason), MUSTER_STOP_DRAIN);
     assert_int_equal(shop->w->stop_err, MUSTER_OK);
-    /* What they answer, told to stop, no longer counts. */
+    /* They are told to stop, and their answers no longer count. */
     assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 2);
     assert_int_equal(count(s, MUSTER_EVENT_STOP), 2);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:registry", s->prefix), 0);
@@ -213,7 +213,7 @@ static void a_stop_waits_for_the_handlers_and_gives_back_what_has_not_begun(void
     assert_int_equal(count(s, MUSTER_EVENT_UNCOUNTED), 0);
 }
 
-/* Told to stop it takes its time to clean up. */
+/* When it is told to stop, it takes its time to clean up. */
 static enum muster_outcome clean_up(struct muster_process *p, void *arg)
 {
     struct shop *shop = arg;
@@ -405,7 +405,7 @@ static void many_tasks_on_eight_threads_run_exactly_once(void **state)
     assert_int_equal(atomic_load(&shop->done), MANY);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(handlers_run_in_parallel_for_three_ttls_and_nobody_sweeps_them),
@@ -421,5 +421,5 @@ int main(void)
         live_test(retry_and_failure_are_set_on_the_thread),
         live_test(many_tasks_on_eight_threads_run_exactly_once),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -119,7 +119,7 @@ static void what_is_due_earlier_than_all_before_is_in_time_too(void **state)
     job_assert(s, "late", "state", "scheduled");
 }
 
-/* Also in a queue that nobody serves who keeps the timer. */
+/* Also in a queue that the keeper of the timer does not serve. */
 static void the_keeper_moves_what_is_due_in_any_queue(void **state)
 {
     struct scene *s = *state;
@@ -189,7 +189,7 @@ static void a_due_job_costs_the_same_however_many_are_idle(void **state)
     assert_int_equal(crowded, alone);
 }
 
-/* ---- who keeps it ---- */
+/* ---- its keeper ---- */
 
 static void the_first_keeps_it_and_hands_it_on_when_it_stops(void **state)
 {
@@ -219,7 +219,7 @@ static enum muster_outcome hold_up(struct muster_process *p, void *arg)
 }
 
 /* Its own handlers have shown how long they take. It is in a process of its own, for it holds that up, too. */
-static void a_keeper_that_will_be_busy_hands_it_on_to_who_is_idle(void **state)
+static void a_keeper_that_will_be_busy_hands_it_on_to_an_idle_worker(void **state)
 {
     struct scene *s = *state;
     char warm[16], busy[16];
@@ -368,7 +368,7 @@ static void a_recurring_job_makes_one_job_per_interval_for_any_number_of_workers
     job_assert(s, "r", "made", "3");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(an_idle_worker_gets_what_is_due_at_its_time),
@@ -377,7 +377,7 @@ int main(void)
         live_test(a_task_that_is_retried_and_a_lease_that_lapses_are_in_time),
         live_test(a_due_job_costs_the_same_however_many_are_idle),
         live_test(the_first_keeps_it_and_hands_it_on_when_it_stops),
-        live_test(a_keeper_that_will_be_busy_hands_it_on_to_who_is_idle),
+        live_test(a_keeper_that_will_be_busy_hands_it_on_to_an_idle_worker),
         live_test(nobody_keeps_it_when_the_last_has_stopped),
         live_test(another_keeps_it_when_the_keeper_has_died),
         live_test(another_keeps_it_when_it_was_handed_on_to_one_that_stands_still),
@@ -387,5 +387,5 @@ int main(void)
         live_test(after_a_restart_of_redis_the_timer_goes_on),
         live_test(a_recurring_job_makes_one_job_per_interval_for_any_number_of_workers),
     };
-    return scene_run_durable(tests);
+    return scene_run_durable(tests, argc, argv);
 }

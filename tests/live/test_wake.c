@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Woken, not polling: an idle worker costs nothing, a task goes to one of them in one hop, and whatever happens to a
- * message or to the connection that should bring it, the task is late at most, never stuck.
+ * Workers are woken and do not poll: an idle worker costs nothing, a task goes to one of them in one hop, and whatever
+ * happens to a message or its connection, a task may be late, but is never stuck.
  *
  * Where a ttl of an hour is used, no heartbeat comes within the test: what arrives was brought by a message.
  */
@@ -64,7 +64,7 @@ static void as_many_tasks_as_idle_hands_are_handed_over_in_order(void **state)
 
 enum { TASKS = 50 };
 
-/* Commands that Redis runs for TASKS tasks, one after the other, with so many idle workers. */
+/* The commands that Redis runs for TASKS tasks, one after the other, with `n_idle` idle workers. */
 static int64_t commands_for_tasks(struct scene *s, int n_idle)
 {
     size_t starts = scene_starts(s);
@@ -352,7 +352,7 @@ static void garbage_on_the_channel_is_ignored(void **state)
                      journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_STARTED, NULL, NULL));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(one_task_goes_to_one_idle_worker_with_one_message),
@@ -369,5 +369,5 @@ int main(void)
         live_test(messages_that_are_cut_or_of_another_life_are_ignored),
         live_test(garbage_on_the_channel_is_ignored),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A worker's life: made, started, serving, running handlers on its own loop or the caller's, with its own connections
- * or given ones. How many and how they end is test_hands.c's, its stop test_stop.c's.
+ * or given ones. How many handlers run and how they end: test_hands.c. Its stop: test_stop.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -334,7 +334,7 @@ static void given_connections_that_break_without_a_url_stop_the_worker(void **st
     muster_worker_free(w.worker);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(each_task_is_run_once_in_order_and_is_gone),
@@ -353,5 +353,5 @@ int main(void)
         live_test(given_connections_that_break_are_replaced_by_the_url),
         live_test(given_connections_that_break_without_a_url_stop_the_worker),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workers that stop by themselves: when there is nothing more to do, or after so many tasks; and queues that are looked
- * at in turn.
+ * Workers that stop by themselves: when there is nothing more to do, or after a number of tasks; and queues that are
+ * served in turn.
  *
  * Where a ttl of an hour is used, no heartbeat comes within the test.
  */
@@ -26,7 +26,7 @@ static int64_t n_waiting(struct scene *s, const char *queue)
     return raw_int(s->server->redis, "LLEN %s:queues:%s", s->prefix, queue);
 }
 
-/* It ended well, by itself, and left nothing behind. */
+/* It ended well, by itself, and left nothing. */
 static void await_end(struct scene *s, struct live_worker *w)
 {
     scene_await_events(s, MUSTER_EVENT_STOPPED, NULL, 1);
@@ -278,7 +278,7 @@ static struct worker_spec at_most(uint64_t n, int hands, int prefetch)
         .id = "w", .ttl_ms = AN_HOUR, .hands = hands, .prefetch = prefetch, .more.max_tasks = n, .queues = {{"q", 0}}};
 }
 
-static void it_begins_exactly_so_many_and_the_rest_stays_in_order(void **state)
+static void it_begins_exactly_that_many_and_the_rest_stays_in_order(void **state)
 {
     struct scene *s = *state;
     const struct {
@@ -351,7 +351,7 @@ static void what_never_begins_does_not_count(void **state)
     assert_list(s, "t4\n");
 }
 
-static void threads_and_children_begin_so_many_in_all(void **state)
+static void threads_and_children_begin_that_many_in_all(void **state)
 {
     struct scene *s = *state;
     const char *const argv[] = {"true", NULL};
@@ -434,7 +434,7 @@ static void in_turn_an_empty_queue_is_passed_over(void **state)
     scene_assert_quiet(s);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(with_nothing_to_do_it_ends_at_once),
@@ -449,15 +449,15 @@ int main(void)
         live_test(after_a_lost_registration_it_goes_on_to_its_end),
         live_test(a_queue_that_is_left_meanwhile_does_not_keep_it),
         live_test(what_it_cancelled_or_retries_later_does_not_keep_it),
-        live_test(it_begins_exactly_so_many_and_the_rest_stays_in_order),
+        live_test(it_begins_exactly_that_many_and_the_rest_stays_in_order),
         live_test(it_never_holds_more_than_it_may_begin),
         live_test(each_begin_counts_whatever_its_end),
         live_test(what_never_begins_does_not_count),
-        live_test(threads_and_children_begin_so_many_in_all),
+        live_test(threads_and_children_begin_that_many_in_all),
         live_test(a_lost_registration_does_not_keep_it),
         live_test(in_turn_it_goes_from_queue_to_queue),
         live_test(without_it_the_first_one_served_comes_first),
         live_test(in_turn_an_empty_queue_is_passed_over),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cancelled, as the worker sees it: told by a message, by a heartbeat, before the task is there, in a doubt, by a
- * former life; and whatever but a finish becomes of the process, the task is gone.
+ * Cancels, as a worker sees them: it hears by a message, by a heartbeat, before the task has arrived, in a doubt, or by
+ * a former life. After any end but a finish the task is gone.
  *
- * Where a ttl of an hour is used, no heartbeat comes within the test: what is told was told by a message.
+ * Where a ttl of an hour is used, no heartbeat comes within the test: the worker heard by a message.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -31,7 +31,7 @@ static struct live_worker *holder(struct scene *s, int ttl_ms, int hands, int pr
                                                      .queues = {{"q", 0}}});
 }
 
-/* Cancel a task: so many of its copies wait, so many are in work. */
+/* Cancel a task of which this many copies wait, and this many are in work. */
 static void cancel(struct scene *s, const char *task, uint64_t waiting, uint64_t running)
 {
     uint64_t waited = 99, ran = 99;
@@ -70,7 +70,7 @@ static size_t n_uncounted(struct scene *s)
     return journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL);
 }
 
-/* ---- told by a message ---- */
+/* ---- by a message ---- */
 
 static void a_cancelled_handler_is_told_and_with_any_end_but_finish_the_task_is_gone(void **state)
 {
@@ -367,7 +367,7 @@ static void a_sweep_drops_what_was_cancelled(void **state)
     scene_assert_started(s, mark, (const char *[]){"kept", NULL});
 }
 
-/* From now on its id may start anew. */
+/* From now on its id may start again. */
 static void await_end_of_life(struct scene *s)
 {
     raw_await(s->server->redis, s->base, 1, "EVAL %s 1 %s",
@@ -394,13 +394,13 @@ static void a_resumed_life_keeps_the_marks(void **state)
     await_all_gone(s);
 }
 
-/* ---- in the middle of being told ---- */
+/* ---- within the event ---- */
 
 static void end_inside(struct live_worker *w, const struct muster_event *e)
 {
     if (e->type != MUSTER_EVENT_STOP)
         return;
-    while (w->n_held > 0) /* others than the one that it is told of, too */
+    while (w->n_held > 0) /* not only the one that the event is about */
         live_worker_end(w, MUSTER_GIVE_BACK);
 }
 
@@ -457,7 +457,7 @@ static void the_worker_may_be_freed_while_it_is_told(void **state)
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:marks:w", s->prefix), 3);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_cancelled_handler_is_told_and_with_any_end_but_finish_the_task_is_gone),
@@ -476,5 +476,5 @@ int main(void)
         live_test(all_may_be_ended_while_one_is_told),
         live_test(the_worker_may_be_freed_while_it_is_told),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Jobs whose worker dies, wherever it does: none is lost, none is done twice that was done, and each goes on from its
- * place with one more crash. And jobs whose messages and answers get lost: they run once.
+ * Jobs whose worker dies, wherever it does: none is lost, no finished one runs again, and each goes on from its place
+ * with one more crash. And jobs whose messages and answers get lost: they run once.
  *
- * A worker passes the point that MUSTER_FAILPOINT names; without failpoints in the build those tests are skipped.
+ * A worker passes the point that MUSTER_FAILPOINT names; without failpoints in the build those cases are skipped.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static size_t starts_of(struct scene *s, const char *worker)
 }
 
 /*
- *   waits    the job waits before the victim comes, so it takes it; else the victim is handed it
+ *   waits    the job waits before the victim comes, which takes it; otherwise it is handed to the victim
  *   begins   the victim's handler has begun
  *   is_done  it was done: the peer does not get it
  */
@@ -179,8 +179,8 @@ static void a_job_that_kills_too_many_is_on_the_failed_list_whatever_its_retries
 
 /* ---- sweeping, resuming ---- */
 
-/* What it held, started or not, comes out before what waited behind it. */
-static void swept_jobs_come_before_those_that_waited_behind_them(void **state)
+/* What it held, started or not, comes out before what waited after it. */
+static void swept_jobs_come_before_those_that_waited_after_them(void **state)
 {
     struct scene *s = *state;
     struct live_worker *w = holder(s, "w1", 2, 1);
@@ -241,7 +241,7 @@ struct behind {
     struct live_worker *worker;
 };
 
-/* One whose heartbeats are far away, so nothing is found by one. */
+/* Its heartbeats are far away, so nothing is found by one. */
 static struct behind behind_proxy(struct scene *s)
 {
     struct behind b;
@@ -344,19 +344,19 @@ static void a_hand_over_whose_message_is_lost_is_read_back(void **state)
     proxy_stop(&proxy);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_death_anywhere_between_take_and_finish_loses_no_job),
         live_test(a_death_in_the_handler_loses_no_job),
         live_test(deaths_and_retries_are_counted_apart),
         live_test(a_job_that_kills_too_many_is_on_the_failed_list_whatever_its_retries),
-        live_test(swept_jobs_come_before_those_that_waited_behind_them),
+        live_test(swept_jobs_come_before_those_that_waited_after_them),
         live_test(jobs_are_resumed_in_order_under_new_tokens),
         live_test(a_fetch_that_is_lost_is_made_again),
         live_test(a_finish_that_is_lost_is_said_again),
         live_test(a_take_whose_answer_is_lost_is_read_back),
         live_test(a_hand_over_whose_message_is_lost_is_read_back),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many jobs and several workers on one loop: each job is run once, small or large; one that sends itself on comes again
- * at its time; and of many who find a dead worker one gives its jobs back, once.
+ * Many jobs and several workers on one loop: each job, small or large, runs once; one that sends itself on comes again
+ * at its time; and when many workers find a dead one, only one of them gives its jobs back, once.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,7 +142,7 @@ static void sweep(struct scene *s)
     _exit((int)swept);
 }
 
-static void of_many_who_find_a_dead_worker_one_gives_its_jobs_back(void **state)
+static void of_many_that_find_a_dead_worker_one_gives_its_jobs_back(void **state)
 {
     struct scene *s = *state;
     struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = N_HELD};
@@ -165,13 +165,13 @@ static void of_many_who_find_a_dead_worker_one_gives_its_jobs_back(void **state)
     assert_string_equal(job_look(s, "a").history, "put taken=w crashed=w given-back=w ");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(each_of_one_two_or_a_thousand_runs_once_with_one_worker_or_four),
         live_test(large_ones_arrive_whole),
         live_test(a_job_that_sends_itself_on_comes_again_at_its_time),
-        live_test(of_many_who_find_a_dead_worker_one_gives_its_jobs_back),
+        live_test(of_many_that_find_a_dead_worker_one_gives_its_jobs_back),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

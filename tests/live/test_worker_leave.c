@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leaving a queue: the worker's own processes of it go back to the front, in order, and nobody else's; nothing of it
- * starts any more, whatever was on its way; and it may be served again.
+ * Leaving a queue: the worker's own processes of the queue go back to the front, in order, and nobody else's do;
+ * nothing of the queue starts any more, whatever was on its way; and the queue may be served again.
  *
  * Where a ttl of an hour is used, no heartbeat comes within the test.
  */
@@ -247,7 +247,7 @@ static void a_hand_over_of_before_stays_void_when_the_queue_is_served_again(void
     live_worker_end(w, MUSTER_FINISH);
     leaving_await_held(s, 0);
     scene_await_idle(s, "r", "w");
-    scene_enqueue(s, "r", "x"); /* its message comes behind the other one */
+    scene_enqueue(s, "r", "x"); /* its message comes after the other one */
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w:r", s->prefix), 1);
     scene_await_starts(s, 2);
     live_worker_end(w, MUSTER_FINISH);
@@ -307,7 +307,7 @@ static void it_may_be_served_again_inside_the_event(void **state)
     leaving_await_held(s, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(what_the_worker_holds_of_the_queue_goes_back_to_the_front_in_order),
@@ -323,5 +323,5 @@ int main(void)
         live_test(it_is_served_again_and_gets_what_waits_and_what_comes),
         live_test(it_may_be_served_again_inside_the_event),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leaving a queue: when it may be asked for, what becomes of it when the worker stops, is lost or has no connection,
- * and leaving and serving again and again while tasks come and end.
+ * Leaving a queue: when it may be called; what happens when the worker stops, is lost or has no connection; and leaving
+ * and serving again and again while tasks come and end.
  *
  * Where a ttl of an hour is used, no heartbeat comes within the test.
  */
@@ -131,7 +131,7 @@ static void without_a_connection_it_is_done_when_there_is_one_again(void **state
     scene_await_events(s, MUSTER_EVENT_DOWN, "w", 1);
     scene_enqueue(s, "q", "t1");
     assert_ok(muster_worker_leave(w->worker, "q"));
-    scene_await_events(s, MUSTER_EVENT_STOP, "w", 1); /* told at once all the same */
+    scene_await_events(s, MUSTER_EVENT_STOP, "w", 1); /* the event still comes at once */
     run_loop(s->base, 100);
     assert_int_equal(leaving_events(s, MUSTER_EVENT_LEFT), 0);
     proxy_accept(&proxy);
@@ -189,7 +189,7 @@ static bool serves(void *arg)
     return err == MUSTER_OK || err == MUSTER_E_EXISTS;
 }
 
-/* An end counted if it was not told uncounted. */
+/* An end counted if it was not reported as uncounted. */
 static size_t counted_finishes(struct scene *s)
 {
     size_t n = 0;
@@ -243,7 +243,7 @@ static void nothing_is_lost_and_nothing_ends_twice(void **state)
     assert_int_equal(leaving_events(s, MUSTER_EVENT_LOST), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(only_what_is_served_can_be_left),
@@ -256,5 +256,5 @@ int main(void)
         live_test(a_leave_whose_answer_is_lost_is_said_again),
         live_test(nothing_is_lost_and_nothing_ends_twice),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

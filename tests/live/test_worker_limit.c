@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Time limits: told shortly before and at the limit, never early; more time given from the loop and from threads; and
- * what becomes of the task.
+ * Time limits: a handler is told shortly before the limit and at the limit, never early; more time can be given from
+ * the loop and from threads; and what becomes of the task.
  *
- * The lower bounds are exact: each time is taken before the limit begins, or after it was told. The upper ones only
- * have to fail when a limit is not kept at all.
+ * The lower bounds are exact: each time is taken before the limit begins, or after the handler was told. The upper
+ * bounds fail only when a limit is not kept at all.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -67,7 +67,7 @@ static struct live_worker *past_limit(struct scene *s, enum muster_outcome on_li
     return w;
 }
 
-/* ---- told ---- */
+/* ---- the events ---- */
 
 static void must_go_on(struct live_worker *w, const struct muster_event *e)
 {
@@ -96,7 +96,7 @@ static void a_handler_is_told_before_and_at_the_limit_and_never_early(void **sta
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), 0);
 }
 
-static void who_ends_in_time_is_told_nothing(void **state)
+static void a_handler_that_ends_in_time_is_told_nothing(void **state)
 {
     struct scene *s = *state;
     struct worker_spec spec = holder;
@@ -154,7 +154,7 @@ static void extend_inside(struct live_worker *w, const struct muster_event *e)
         assert_ok(muster_process_extend(e->process, AN_HOUR));
 }
 
-/* Something else keeps the loop until the limit is over: the program gets its chance to give more time all the same. */
+/* The loop is busy until the limit is over, and the program still gets its chance to give more time. */
 static void a_loop_that_is_late_warns_before_it_stops(void **state)
 {
     struct scene *s = *state;
@@ -337,7 +337,7 @@ static void give_back_once(struct live_worker *w, const struct muster_event *e)
         live_worker_end_one(w, e->process, MUSTER_GIVE_BACK);
 }
 
-static void within_the_limit_giving_back_is_giving_back_and_the_limit_begins_anew(void **state)
+static void within_the_limit_giving_back_is_giving_back_and_the_limit_starts_again(void **state)
 {
     struct scene *s = *state;
     struct worker_spec spec = holder;
@@ -370,7 +370,7 @@ static void a_child_that_ignores_sigterm_is_killed_and_its_task_fails(void **sta
     await_quiet(s);
 }
 
-/* ---- in the middle of being told ---- */
+/* ---- within the event ---- */
 
 struct trap {
     enum muster_event_type on;
@@ -430,11 +430,11 @@ static void the_worker_may_be_freed_while_it_is_told(void **state)
     assert_int_equal(n_events(s, MUSTER_EVENT_NEAR_LIMIT), 1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_handler_is_told_before_and_at_the_limit_and_never_early),
-        live_test(who_ends_in_time_is_told_nothing),
+        live_test(a_handler_that_ends_in_time_is_told_nothing),
         live_test(a_handler_on_a_thread_reads_it),
         live_test(a_loop_that_is_late_warns_before_it_stops),
         live_test(more_time_counts_from_when_it_is_given),
@@ -446,10 +446,10 @@ int main(void)
         live_test(or_is_retried),
         live_test(or_is_given_back),
         live_test(a_failure_of_its_own_keeps_its_group),
-        live_test(within_the_limit_giving_back_is_giving_back_and_the_limit_begins_anew),
+        live_test(within_the_limit_giving_back_is_giving_back_and_the_limit_starts_again),
         live_test(a_child_that_ignores_sigterm_is_killed_and_its_task_fails),
         live_test(a_process_may_be_ended_while_it_is_told),
         live_test(the_worker_may_be_freed_while_it_is_told),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

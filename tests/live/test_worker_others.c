@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What others do to a worker's processes and queues: they delete the queue, end a process by its id, announce cancels
- * of their own, and fill its channels with whatever they like.
+ * of their own, and publish anything on its channels.
  *
- * Where a ttl of an hour is used, no heartbeat comes within the test: what is told was told by a message.
+ * Where a ttl of an hour is used, no heartbeat comes within the test: the worker heard by a message.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,14 +148,14 @@ static void all_may_be_ended_while_one_is_told_of_its_deletion(void **state)
     assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED, NULL), 0);
 }
 
-/* ---- somebody else ends a process ---- */
+/* ---- another end of a process ---- */
 
 static char *id_of(struct live_worker *w, size_t i)
 {
     return strdup(muster_process_id(w->held[i]));
 }
 
-/* The one that somebody else has finished is told; it and the others are ended together, and only it does not count. */
+/* The event names the one that was finished from outside. All are ended together, and only that one does not count. */
 static void finish_one_of_five(struct scene *s, struct live_worker *w)
 {
     char *id = id_of(w, 2);
@@ -402,7 +402,7 @@ static void a_flood_of_foreign_messages_costs_nothing_but_time(void **state)
     assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED, NULL), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_deleted_queue_lets_what_runs_finish_and_drops_the_rest),
@@ -417,5 +417,5 @@ int main(void)
         live_test(a_foreign_cancel_is_told_with_its_bytes_and_nothing_else_is_done),
         live_test(a_flood_of_foreign_messages_costs_nothing_but_time),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

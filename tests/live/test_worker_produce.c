@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a worker has to say besides its ends: tasks that it enqueues itself, results for those who listen, and how far
- * its work is.
+ * What a worker sends besides the ends of its processes: tasks that it enqueues itself, results for listeners, and
+ * notes about its progress.
  *
  * Where a ttl of an hour is used, no heartbeat comes within the test.
  */
@@ -456,7 +456,7 @@ static void threads_say_how_far_they_are(void **state)
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:failed:q", s->prefix), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(the_answer_tells_how_many_wait),
@@ -472,5 +472,5 @@ int main(void)
         live_test(a_note_goes_with_its_process_however_that_ends),
         live_test(threads_say_how_far_they_are),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

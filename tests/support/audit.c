@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The account of a journal: its entries sorted by task and token, then looked at task by task.
+ * The account of a journal: its entries are sorted by task and token, and then judged task by task.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The account of a journal at the end of a test, for tests whose tasks all differ: what was enqueued against what ran.
+ * The account of a journal at the end of a test, for tests whose tasks all differ: what was enqueued compared with what
+ * ran.
  *
- *   - Each task that is due has finished at least once.
+ *   - Each due task has finished at least once.
  *   - No token was started twice.
- *   - Of a task's runs all but one are explained: its end was told uncounted, it was told to stop, or its worker lost
- *     its registration, or was swept, after it had begun.
+ *   - All runs of a task but one are explained: its end was reported as uncounted, it was told to stop, or its worker
+ *     lost its registration, or was swept, after it had begun.
  */
 #ifndef AUDIT_H
 #define AUDIT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A check of a namespace (muster_client_check()), and what it found; and damage that is planted for it to find.
+ * A check of a namespace (muster_client_check()), and what it found.
  */
 #ifndef CHECKED_H
 #define CHECKED_H
@@ -8,9 +8,9 @@
 #include <muster/client.h>
 
 /*
- *   keys    of the finds in their order, without prefix and colon, a blank behind each
+ *   keys    of the finds in their order, without prefix and colon, a blank after each
  *   what    a line for each find, with its whole key
- *   enough  given: after so many finds no more is wanted; 0: all
+ *   enough  given: after this many finds the check is told to stop; 0: never
  */
 struct checked {
     const char *prefix;
@@ -21,25 +21,22 @@ struct checked {
 
 struct scene;
 
-/* Fails the test if the check itself fails. */
-struct checked checked_now(struct muster_client *client, const char *prefix, int repair);
+/* The scene's namespace, or any. Fails the test if the check itself fails. */
+enum checked_mode { CHECKED_FIND, CHECKED_REPAIR };
+struct checked checked_find(struct scene *s);
+struct checked checked_repair(struct scene *s);
+struct checked checked_with(struct muster_client *client, const char *prefix, enum checked_mode mode);
 
-/* The pieces for who must not fail: `arg` is a struct checked *. */
+/* For tests that call the check themselves: `arg` is a struct checked *. */
 int checked_note(const struct muster_damage *damage, void *arg);
 
 /* Nothing is amiss. */
 void checked_assert_clean(struct scene *s);
 
-/* What is planted, and at which keys that is found, in this order. */
-struct damage {
-    const char *plant, *keys;
-};
+/* These keys are found, nothing is repaired, and nothing changes, neither without nor with repair. */
+void checked_assert_left_alone(struct scene *s, const char *keys);
 
-/* A Lua script with P, the root, `call`, and member(id), how a job stands in the indexes. */
-void damage_plant(struct scene *s, const char *lua);
-
-/* Damage that was planted is found at its keys and at no other, looking changes nothing, a repair puts it right, and
- * afterwards nothing is amiss. */
-void damage_find_and_repair(struct scene *s, const struct damage *d);
+/* A full Redis keeps no repair from being done: all that is found is put right. Returns what was found. */
+struct checked checked_repair_when_full(struct scene *s);
 
 #endif

@@ -13,7 +13,7 @@
 /* Fork; 0 in the child. */
 pid_t child_fork(void);
 
-/* Wait for the end of the child, at most so long. Returns its wait status. */
+/* Wait for the end of the child, at most until the deadline. Returns its wait status. */
 int child_reap(pid_t pid, int deadline_ms);
 
 /* SIGKILL and reap, then set to 0. A child that is 0 already is left alone. */

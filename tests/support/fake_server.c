@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Servers that are not what the library hopes for: a child that polls its connections. What each of them does with
- * bytes that arrive is one function; `peer` is the other end of a relayed pair.
+ * Servers that are not what the library expects: a child that polls its connections. One function for each kind says
+ * what it does with bytes that arrive; `peer` is the other end of a relayed pair.
  */
 #include <netinet/in.h>
 #include <poll.h>

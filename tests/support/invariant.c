@@ -87,7 +87,7 @@ static const char script[] =
     "end\n"
     "return table.concat(amiss, '; ')\n";
 
-/* Members of the failed list hold the task behind lengths and texts: "<token>:<n>:<n>:<n>:" and n + n + n bytes. */
+/* Members of the failed list hold the task after lengths and texts: "<token>:<n>:<n>:<n>:" and n + n + n bytes. */
 static const char places_script[] =
     "local P, places, amiss = KEYS[1], {}, {}\n"
     "local function found(task, key)\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Jobs under test: put with few words, and looked at as muster_job_get() and muster_job_list() tell them.
+ * Jobs under test: put with few words, and looked at by muster_job_get() and muster_job_list().
  */
 #ifndef JOB_LOOK_H
 #define JOB_LOOK_H
@@ -31,7 +31,7 @@ void job_not_put(struct scene *s, const char *queue, const struct muster_job_spe
 void assert_words(struct scene *s, const char *words);
 
 /*
- * What is told of a job. Lists are joined, sorted, a blank behind each: tags, after, before; history as it is, "what"
+ * A job as it is told. Lists (tags, after, before) are sorted and joined, a blank after each; history as it is, "what"
  * or "what=text".
  */
 struct job_seen {
@@ -49,7 +49,7 @@ struct job_seen job_look(struct scene *s, const char *id);
 bool job_is_there(struct scene *s, const char *id);
 void assert_job_state(struct scene *s, const char *id, enum muster_job_state state);
 
-/* The ids of what is listed, in this order, a blank behind each. */
+/* The ids of the listed jobs, in this order, a blank after each. */
 void assert_jobs_listed(struct scene *s, const struct muster_job_filter *f, const char *ids);
 /* How many jobs of the queue are in this state. */
 uint64_t job_count(struct scene *s, const char *queue, enum muster_job_state state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * For tests of what jobs' scripts do, by leases and by workers' calls: what a job's record says, and that all indexes
- * agree with it. Time passes where a test says so: what is scheduled is made due, and leases are made to lapse.
+ * For tests of jobs' scripts, called by leases and by acting workers: what a job's record says, and that all indexes
+ * agree with it. Time passes only where a test says so: it makes scheduled jobs due, and leases lapse.
  */
 #ifndef JOB_SCRIPTS_H
 #define JOB_SCRIPTS_H
@@ -11,7 +11,7 @@
 /* All is where it says that it is (invariant.h). */
 void jobs_sound(struct scene *s);
 
-/* Fields in pairs behind the id; of queue "q" unless said. */
+/* Fields in pairs after the id; of queue "q" unless another is given. */
 #define put_in(s, queue, id, ...) script_does(s, SCRIPT_PUT, queue, id, "0", "0", "0", __VA_ARGS__)
 #define put(s, id) assert_ok(put_in(s, "q", id, "retries", "5"))
 #define put_with(s, id, ...) assert_ok(put_in(s, "q", id, __VA_ARGS__))
@@ -46,7 +46,7 @@ void take_job(struct scene *s, const char *queue, const char *id, char token[12]
 void job_complete(struct scene *s, const char *id);
 void job_fail(struct scene *s, const char *id);
 
-/* What is scheduled in the queue, or recurs, is due since so long. */
+/* The job, which is scheduled or recurs, has been due for `ago_ms`. */
 void job_make_due(struct scene *s, const char *state, const char *id, int64_t ago_ms);
 /* All leases of the queue lapse, and are moved. */
 void leases_lapse(struct scene *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What workers did, in the order in which they did it: handlers started, ends asked for, events. It lies in memory
- * that the test shares with its children, so a worker's entries outlive its kill, and writing one never blocks.
+ * What workers did, in the order in which they did it: handlers started, ends asked for, events. The journal lies in
+ * memory that the test shares with its children, so a worker's entries outlive its kill, and writing one never blocks.
  */
 #ifndef JOURNAL_H
 #define JOURNAL_H

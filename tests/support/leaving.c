@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of leaving a queue share.
+ * Shared by the tests of leaving a queue.
  */
 #include "leaving.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of leaving a queue share: worker "w", which serves "q" and "r" and holds what it gets until the test ends
- * it, and how it leaves "q".
+ * Shared by the tests of leaving a queue: worker "w", which serves "q" and "r" and holds what it gets until the test
+ * ends it, and how it leaves "q".
  */
 #ifndef TEST_LEAVING_H
 #define TEST_LEAVING_H
@@ -22,7 +22,7 @@ struct live_worker *leaving_hold_through(struct scene *s, const struct proxy *pr
 void leaving_leave(struct scene *s, struct live_worker *w);
 int leaving_serve(struct live_worker *w);
 
-/* What waits in "q", by LRANGE, so the next out comes last; how many such events there were; and wait until "w" holds so many. */
+/* What waits in "q", by LRANGE, so the next out comes last; the number of such events; and wait until "w" holds `n`. */
 void leaving_assert_list(struct scene *s, const char *expected);
 size_t leaving_events(struct scene *s, enum muster_event_type type);
 void leaving_await_held(struct scene *s, int64_t n);

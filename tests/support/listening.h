@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listening to the queue "q". Once it has begun, a test does what is to be heard, with another client, and then says the
- * end: a finished task of a name of its own. What was heard until then is compared with what should have been.
+ * Listening to the queue "q". Once listening has begun, a test does with another client what should be heard, and then
+ * finishes a task with a name of its own, which is the end. What was heard until then is compared with what was
+ * expected.
  */
 #ifndef LISTENING_H
 #define LISTENING_H

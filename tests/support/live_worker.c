@@ -7,17 +7,27 @@
 
 #include "live_worker.h"
 
-static void hold(struct live_worker *w, struct muster_process *p)
+void live_worker_hold(struct live_worker *w, struct muster_process *p)
 {
     w->held = realloc(w->held, (w->n_held + 1) * sizeof(struct muster_process *));
     w->held[w->n_held++] = p;
 }
 
-static void end_at(struct live_worker *w, size_t at, enum muster_outcome outcome)
+bool live_worker_let_go(struct live_worker *w, struct muster_process *p)
 {
-    struct muster_process *p = w->held[at];
-    w->n_held--;
-    memmove(w->held + at, w->held + at + 1, (w->n_held - at) * sizeof(struct muster_process *));
+    for (size_t at = 0; at < w->n_held; at++)
+        if (w->held[at] == p) {
+            w->n_held--;
+            memmove(w->held + at, w->held + at + 1, (w->n_held - at) * sizeof(struct muster_process *));
+            return true;
+        }
+    return false;
+}
+
+void live_worker_end_one(struct live_worker *w, struct muster_process *p, enum muster_outcome outcome)
+{
+    if (!live_worker_let_go(w, p))
+        return;
     journal_process(w->journal, JOURNAL_END, (int)outcome, p);
     if (outcome == MUSTER_RETRY)
         (void)muster_process_set_retry(p, w->spec.retry_ms);
@@ -27,7 +37,7 @@ static void end_at(struct live_worker *w, size_t at, enum muster_outcome outcome
 void live_worker_end(struct live_worker *w, enum muster_outcome outcome)
 {
     if (w->n_held)
-        end_at(w, 0, outcome);
+        live_worker_end_one(w, w->held[0], outcome);
 }
 
 void live_worker_answer(struct live_worker *w, enum muster_outcome outcome)
@@ -42,22 +52,12 @@ enum muster_outcome live_worker_handle(struct muster_process *p, void *arg)
     struct live_worker *w = arg;
     journal_process(w->journal, JOURNAL_START, 0, p);
     if (w->spec.answer == MUSTER_LATER)
-        hold(w, p);
+        live_worker_hold(w, p);
     else
         journal_process(w->journal, JOURNAL_END, (int)w->spec.answer, p);
     if (w->spec.answer == MUSTER_RETRY)
         (void)muster_process_set_retry(p, w->spec.retry_ms);
     return w->spec.answer;
-}
-
-void live_worker_end_one(struct live_worker *w, struct muster_process *p, enum muster_outcome outcome)
-{
-    for (size_t i = 0; i < w->n_held; i++) {
-        if (w->held[i] == p) {
-            end_at(w, i, outcome);
-            return;
-        }
-    }
 }
 
 void live_worker_note(struct muster_worker *worker, const struct muster_event *e, void *arg)
@@ -88,6 +88,7 @@ struct live_worker *live_worker_new(struct scene *s, const struct worker_spec *s
     s->workers = w;
     w->spec = *spec;
     w->journal = s->journal;
+    w->base = s->base;
     struct muster_worker_options o = spec->more;
     o.size = sizeof o;
     o.url = spec->url ? spec->url : s->server->url;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker under test, on the loop of a scene: it writes down what happens to it, and its handlers answer what it was
- * told to answer. With MUSTER_LATER it holds its processes until the test ends them.
+ * A worker under test, on the loop of a scene. It writes down what happens to it, and its handlers answer as the test
+ * says. With MUSTER_LATER it holds its processes until the test ends them.
  *
- * Told to stop a process it gives it back, as a good handler does, unless it is `stubborn` or the test hears its
- * events.
+ * When it is told to stop a process it gives it back, as a good handler does, unless it is `stubborn` or the test hears
+ * its events.
  */
 #ifndef LIVE_WORKER_H
 #define LIVE_WORKER_H
@@ -47,6 +47,7 @@ struct live_worker {
     struct worker_spec spec;
     struct muster_worker *worker;
     struct journal *journal;
+    struct event_base *base;
     struct muster_process **held;
     size_t n_held;
     bool has_stopped;
@@ -73,6 +74,10 @@ void live_worker_stop(struct scene *s, struct live_worker *w, int drain_ms);
 
 /* Free it now instead of at the end of the scene. */
 void live_worker_free(struct scene *s, struct live_worker *w);
+
+/* For handlers of a test's own: keep the process until it is ended, and let it go again. False: it is not held. */
+void live_worker_hold(struct live_worker *w, struct muster_process *p);
+bool live_worker_let_go(struct live_worker *w, struct muster_process *p);
 
 /* The pieces for a test that makes the worker itself. `arg` is a struct live_worker *. */
 enum muster_outcome live_worker_handle(struct muster_process *p, void *arg);

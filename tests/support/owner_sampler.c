@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who owns what: the snapshots, and the account that is kept of each task between them. The account lies in memory
- * that is shared with the test; the child alone writes it, but for `runs` and `stop`.
+ * The owners of tasks: the snapshots, and the account of each task between them. The account lies in memory that is
+ * shared with the test. Only the child writes it, except for `runs` and `stop`.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who owns what, looked up every few milliseconds: a process that takes a snapshot of all in-process sets of a namespace
- * in one script, and keeps an account of each task, whose names are "t0", "t1", ....
+ * The owners of tasks, sampled every few milliseconds: a process takes a snapshot of all in-process sets of a namespace
+ * in one script, and keeps an account of each task. The tasks' names are "t0", "t1", ...
  *
- *   - No task ever has two owners, and its token only rises: each breach is counted, the first one described.
- *   - A task is cared for while its owner runs: who is killed or stopped owns it in Redis, but does nothing for it. How
- *     long it is not, in one piece, is a gap.
- *   - The time in which no snapshot could be taken (Redis is away, the machine is busy) is no part of a gap.
- *   - A task that is handed to an owner who does not run, at that very moment, waits for him anew: a second gap.
+ *   - No task ever has two owners, and its token only rises. Each breach is counted, and the first one described.
+ *   - A task is cared for while its owner runs. A worker that is killed or stopped owns it in Redis, but does nothing
+ *     for it. The time in which a task is not cared for, in one piece, is a gap.
+ *   - Time without snapshots (Redis is away, the machine is busy) is no part of a gap.
+ *   - A task that is handed to an owner that stops running at that very moment waits for it again: a second gap.
  */
 #ifndef OWNER_SAMPLER_H
 #define OWNER_SAMPLER_H

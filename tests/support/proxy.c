@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A proxy that breaks connections when told to: the test's side. Each order goes over a socket pair, and its answer says
+ * A proxy that breaks connections on command: the test's side. Each order goes over a socket pair, and its answer says
  * that it is done.
  */
 #include <stdio.h>

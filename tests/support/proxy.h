@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A proxy on a Unix socket in front of a redis-server, in a process of its own, that breaks connections when told to.
+ * A proxy on a Unix socket in front of a redis-server, in a process of its own, that breaks connections on command.
  *
  *   - An order is in effect when its call returns.
- *   - A connection is one for data until it sends its first SUBSCRIBE, from then on it is a subscription.
+ *   - A connection is one for data until it sends its first SUBSCRIBE; from then on it is a subscription.
  *   - What was passed on to Redis is executed there, also when the connection is cut right afterwards.
  *   - A swallowed stream has a hole: once begun, it lasts as long as its connection. Lost messages are lost whole.
- *   - Whoever is gone on one side is gone on the other, after what he had said has been passed on.
- *   - It forgets nothing over a restart of Redis: while there is none, connections are accepted and closed at once.
+ *   - When one side is gone, what it had sent is passed on, and then the other side is closed.
+ *   - It forgets nothing over a restart of Redis: meanwhile connections are accepted and closed at once.
  *
  * Start it before the processes that use it, and stop it after them. It dies with the test program.
  */
@@ -49,7 +49,7 @@ int proxy_swallow(struct proxy *p, int kinds, int ways);
 /* The next n messages to subscriptions get lost, whichever they are; INT_MAX: all; 0: from now on none. */
 void proxy_lose(struct proxy *p, int n);
 
-/* Whatever is passed on waits for so long first, or up to twice as long in a steady stream; 0: no longer. */
+/* From now on all that is passed on waits for `ms` first, or up to twice as long in a steady stream; 0: not at all. */
 void proxy_delay(struct proxy *p, int ms);
 
 /* New connections are refused, or again accepted. Those that there are stay. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The proxy's own process, on a libevent loop: each connection is a pair of two sides, the caller's and Redis'; what a
+ * The proxy's own process, on a libevent loop. Each connection is a pair of two sides, the caller's and Redis'. What a
  * side reads goes to the other one, or does not, as ordered.
  *
  * Either side may be gone before the pair is: the one that is left then only writes what it still has to.
@@ -119,7 +119,7 @@ static bool holds(struct evbuffer *b, const char *text)
     return *text && evbuffer_search(b, text, strlen(text), NULL).pos >= 0;
 }
 
-/* The number behind the type byte of the line at `*at`, which is moved behind the line; -1: it is not all there. */
+/* The number after the type byte of the line at `*at`, which is moved past the line; -1: it is not complete. */
 static long next_line(struct evbuffer *b, size_t *at)
 {
     struct evbuffer_ptr from, end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The proxy's own process: what it is told, and what it answers, over a socket of whole packets. For proxy.c alone.
+ * The proxy's own process: its orders and its answers, over a socket of whole packets. Only for proxy.c.
  */
 #ifndef PROXY_RELAY_H
 #define PROXY_RELAY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Redis commands past the library.
+ * Redis commands without the library.
  */
 #include <stdio.h>
 #include <stdlib.h>

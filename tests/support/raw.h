@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Redis commands past the library, to look at what it left there. Each fails the test with Redis' own words if the
+ * Redis commands without the library, to look at what it left there. Each fails the test with Redis' own words if the
  * answer is an error, or not of the type that was asked for.
  *
- * Formats are hiredis': blanks separate the arguments, an interpolated value is always one of them. Of the conversions
- * only %s, %d, %ld and the like are understood.
+ * Formats are hiredis': blanks separate the arguments, and an interpolated value is always one argument. Only %s, %d,
+ * %ld and the like are understood.
  */
 #ifndef RAW_H
 #define RAW_H
@@ -22,7 +22,7 @@ struct redisReply;
 /* Any answer but an error; to be freed with freeReplyObject(). */
 struct redisReply *raw(struct redisContext *redis, const char *format, ...) RAW_FORMAT(2, 3);
 
-/* For what it does: whatever the answer is, it is not looked at. */
+/* For its effect: the answer is not looked at. */
 void raw_do(struct redisContext *redis, const char *format, ...) RAW_FORMAT(2, 3);
 
 /* An integer, or a string that is one; nil and the empty list count as 0. */

@@ -3,7 +3,7 @@
  * A private redis-server of a test.
  *
  * The directory is removed by a keeper: a child that waits for SIGTERM, which it gets from redis_server_remove(), or
- * from the kernel when the test program dies. So there is one way of removing it, and it works after a SIGKILL too.
+ * from the kernel when the test program dies. So there is one way of removing it, and it works after a SIGKILL, too.
  */
 #include <ftw.h>
 #include <netinet/in.h>
@@ -37,7 +37,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
     return remove(path);
 }
 
-/* Anew while it fails: the server, killed at the same moment, may still be creating a file. */
+/* Again while it fails: the server, killed at the same moment, may still be creating a file. */
 static bool is_removed(void *arg)
 {
     const char *dir = arg;

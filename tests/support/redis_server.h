@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A private redis-server of a test: on a Unix socket in a directory of its own, and on a free TCP port if asked for.
- * It dies with the test program, and the directory goes with it, however that ends.
+ * A private redis-server of a test: on a Unix socket in a directory of its own, and on a free TCP port if asked for. It
+ * dies with the test program, however that ends, and its directory is removed.
  *
- * `redis` is a blocking connection for looking at it (raw.h); it is made anew whenever the server comes up again.
+ * `redis` is a blocking connection for looking at it (raw.h). It is opened again whenever the server comes up again.
  * All calls fail the test when they fail, with the end of the server's log.
  */
 #ifndef REDIS_SERVER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a live test stands on.
+ * The scene of a live test.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +48,7 @@ int scene_begin(void **state)
     if (server.pid == 0)
         redis_server_restart(&server);
     redis_server_thaw(&server);
+    raw_do(server.redis, "CONFIG SET maxmemory 0");
     struct scene *s = calloc(1, sizeof *s);
     s->server = &server;
     s->written_before = raw_written();

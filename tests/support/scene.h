@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a live test stands on: one server per program; and for each test a namespace, a client, a loop and a journal of
- * its own. At the end of a test, failed or not, the workers that are left are freed, and the processes killed; then
- * nothing may be amiss in its namespace (muster_client_check()), unless the test has written there past the library.
+ * The scene of a live test: one server per program; and for each test a namespace, a client, a loop and a journal of
+ * its own. At the end of a test, failed or not, the workers that are left are freed, and the processes killed. Then a
+ * check of its namespace (muster_client_check()) must find nothing, unless the test has written there without the
+ * library.
  *
- *     int main(void)
+ *     int main(int argc, char **argv)
  *     {
  *         const struct CMUnitTest tests[] = {live_test(a_promise_that_is_kept)};
- *         return scene_run(tests);
+ *         return scene_run(tests, argc, argv);
  *     }
  *
  * In a test, `struct scene *s = *state;`.
@@ -47,8 +48,8 @@ int scene_end(void **state);
 int scene_start(void **state);
 int scene_start_durable(void **state);
 int scene_stop(void **state);
-#define scene_run(tests) cmocka_run_group_tests(tests, scene_start, scene_stop)
-#define scene_run_durable(tests) cmocka_run_group_tests(tests, scene_start_durable, scene_stop)
+#define scene_run(tests, argc, argv) testing_run(tests, scene_start, scene_stop, argc, argv)
+#define scene_run_durable(tests, argc, argv) testing_run(tests, scene_start_durable, scene_stop, argc, argv)
 
 /* A client of the scene's namespace that the caller frees. */
 struct muster_client *scene_client(struct scene *s);
@@ -62,7 +63,7 @@ void scene_enqueue(struct scene *s, const char *queue, const char *task);
 /* Enqueue `n` tasks "<stem>0", "<stem>1", ... in one call. */
 void scene_enqueue_n(struct scene *s, const char *queue, const char *stem, int n);
 
-/* Wait until so many handlers have begun, in all. */
+/* Wait until `n` handlers have begun, in all. */
 void scene_await_starts(struct scene *s, size_t n);
 
 /* Wait until the worker, or any for NULL, has had the event `n` times in all. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scripts called as they are.
+ * The scripts, called directly.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,7 +150,7 @@ void acting_take(struct acting_worker *w)
     assert_answer(acting_turn_list(w, true, (const char *const[]){NULL}), 0, 0);
 }
 
-/* Of scripts that are told nothing but who calls. */
+/* For scripts whose only arguments are the caller. */
 static int say(struct acting_worker *w, enum script_id id)
 {
     char conn[16];

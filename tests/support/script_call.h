@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scripts called as they are, past the library: for what no worker can be made to say, and to see what one call does
- * by itself. A worker here is its calls and nothing else: it has no loop, and does only what the test says.
+ * The scripts, called directly: for calls that no worker can be made to send, and to see what one call does by itself.
+ * A worker here is only its calls: it has no loop, and does what the test says.
  *
- * Arguments are texts; those with blanks or NULs in them are as good as others. doc/keys.md has the fields, each script's
- * head its arguments and its answer.
+ * Arguments are texts, which may have blanks in them. doc/keys.md has the fields, and each script's head its arguments
+ * and its answer.
  */
 #ifndef SCRIPT_CALL_H
 #define SCRIPT_CALL_H
@@ -27,7 +27,7 @@ void script_assert_answer(redisReply *reply, const long long *expected, size_t n
                          sizeof((const long long[]){__VA_ARGS__}) / sizeof(long long))
 
 /*
- *   queues  up to three, NULL behind the last
+ *   queues  up to three, NULL after the last
  *   limit   of hands on each of them, 0: none
  *   hears   its channel is subscribed, so hand-overs reach it
  *   ttl_ms  0: a minute
@@ -47,7 +47,7 @@ struct acting_worker {
 void acting_start(struct acting_worker *w, struct scene *s);
 /* What a worker that died leaves: its life has ended by the registry, and its liveness key is gone. */
 void acting_die(struct acting_worker *w);
-/* It will not be looked at any more. */
+/* The test needs it no more. */
 void acting_forget(struct acting_worker *w);
 
 /* One turn with these ends, that takes as much as its hands hold. The answer is to be freed. */
@@ -66,7 +66,7 @@ int acting_leave(struct acting_worker *w, const char *queue);
 /* The messages that have come since the last call, each ended by a newline; to be freed. */
 char *acting_heard(struct acting_worker *w);
 
-/* The token under which a holder has this task of the queue; fails the test if he has not. */
+/* The token under which a holder has this task of the queue; fails the test if it has not. */
 void token_of_task(struct scene *s, const char *holder, const char *queue, const char *task, char token[12]);
 
 /* What waits in the queue, the next out first, each ended by a blank; to be freed. */

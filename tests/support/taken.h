@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Processes that were taken under a lease, or listed, kept for a test to look at and to end.
+ * Processes that were taken under a lease, or listed, kept so that a test can look at them and end them.
  */
 #ifndef TAKEN_H
 #define TAKEN_H

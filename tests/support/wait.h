@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting for a condition, never for a time: the condition is looked at every few milliseconds until it holds, and the
- * test fails with the condition's name if it does not hold before the deadline.
+ * Waiting for a condition, never for a time: the condition is checked every few milliseconds until it holds. The test
+ * fails with the condition's name if it does not hold before the deadline.
  */
 #ifndef WAIT_H
 #define WAIT_H
@@ -22,7 +22,7 @@ typedef bool condition_fn(void *arg);
 /* True as soon as the condition holds, false at the deadline. With a `base` its loop runs meanwhile. */
 bool wait_for(struct event_base *base, condition_fn *fn, void *arg, int deadline_ms);
 
-/* Let the loop run for so long: for checks that something does *not* happen. */
+/* Let the loop run for `span_ms`: for checks that something does *not* happen. */
 void run_loop(struct event_base *base, int span_ms);
 
 #define wait_on(base, fn, arg, deadline_ms)                            \

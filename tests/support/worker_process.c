@@ -2,7 +2,7 @@
  *
  * A worker under test in a process of its own.
  *
- * The child makes a loop of its own and leaves all that it inherited alone; SIGTERM stops its worker, as in a program.
+ * The child makes a loop of its own and does not touch what it inherited. SIGTERM stops its worker, as in a program.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A worker under test in a process of its own, so that it can be killed. It is a live worker (live_worker.h) on a loop
- * of its own, writes to the scene's journal, and does what it is told through a socket. Owned by the scene.
+ * of its own, writes to the scene's journal, and gets its orders through a socket. Owned by the scene.
  */
 #ifndef WORKER_PROCESS_H
 #define WORKER_PROCESS_H

@@ -161,7 +161,7 @@ static void bad_tasks_are_refused_before_connecting(void **state)
     muster_client_free(c);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_options_make_no_client),
@@ -172,5 +172,5 @@ int main(void)
         cmocka_unit_test(bad_names_are_refused_before_connecting),
         cmocka_unit_test(bad_tasks_are_refused_before_connecting),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

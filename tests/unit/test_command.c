@@ -108,7 +108,7 @@ static void a_cleared_command_is_empty_and_can_be_built_again(void **state)
     command_clear(&c);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_bytes_are_an_argument),
@@ -117,5 +117,5 @@ int main(void)
         cmocka_unit_test(many_arguments_keep_what_they_were),
         cmocka_unit_test(a_cleared_command_is_empty_and_can_be_built_again),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

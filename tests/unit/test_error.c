@@ -60,7 +60,7 @@ static void the_library_is_of_the_headers_version(void **state)
     assert_string_equal(muster_version(), MUSTER_VERSION);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_error_keeps_its_number_and_name),
@@ -68,5 +68,5 @@ int main(void)
         cmocka_unit_test(what_is_no_error_has_a_name_and_a_text),
         cmocka_unit_test(the_library_is_of_the_headers_version),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

@@ -100,7 +100,7 @@ static void a_text_has_room_and_no_nul(void **state)
     assert_int_equal(frame_text(out, sizeof out, (struct muster_bytes){"a\0b", 3}), -1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_length_is_digits_up_to_a_colon),
@@ -108,5 +108,5 @@ int main(void)
         cmocka_unit_test(a_field_ends_before_the_colon),
         cmocka_unit_test(a_text_has_room_and_no_nul),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

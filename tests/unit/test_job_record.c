@@ -147,12 +147,12 @@ static void each_state_has_a_name_of_its_own(void **state)
     assert_int_equal(muster_job_state_of(NULL), -1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_field_goes_where_it_belongs), cmocka_unit_test(a_running_job_has_a_process),
         cmocka_unit_test(what_is_no_record_is_refused),     cmocka_unit_test(a_malformed_field_reads_as_nothing),
         cmocka_unit_test(a_taken_record_is_a_copy),         cmocka_unit_test(each_state_has_a_name_of_its_own),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

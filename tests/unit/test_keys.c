@@ -103,11 +103,11 @@ static void the_longest_names_fit(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_key_has_its_text),
         cmocka_unit_test(the_longest_names_fit),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

@@ -53,11 +53,11 @@ static void each_state_has_its_name_and_its_index(void **state)
     assert_int_equal(muster_job_state_of(NULL), -1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_are_the_same),
         cmocka_unit_test(each_state_has_its_name_and_its_index),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

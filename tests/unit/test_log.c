@@ -239,7 +239,7 @@ static void traced_lines_come_to_a_sink_as_debugging(void **state)
 
 #define log_test(f) cmocka_unit_test_teardown(f, restore_sink)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         log_test(a_sink_gets_each_line_with_its_level),
@@ -251,5 +251,5 @@ int main(void)
         log_test(traced_lines_of_the_wanted_classes_are_shown),
         log_test(traced_lines_come_to_a_sink_as_debugging),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

@@ -57,12 +57,12 @@ static void the_first_that_does_not_come_before_a_text_is_found(void **state)
     name_list_clear(&names);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_name_is_there_once_in_the_order_of_its_bytes),
         cmocka_unit_test(names_with_nul_differ_behind_it),
         cmocka_unit_test(the_first_that_does_not_come_before_a_text_is_found),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

@@ -113,7 +113,7 @@ static void a_failure_has_a_short_group_and_a_message_of_64_KiB_at_most(void **s
     assert_non_null(strstr(why, "control"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_byte_is_allowed_or_not_wherever_it_stands),
@@ -121,5 +121,5 @@ int main(void)
         cmocka_unit_test(each_reason_names_what_is_wrong),
         cmocka_unit_test(a_failure_has_a_short_group_and_a_message_of_64_KiB_at_most),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

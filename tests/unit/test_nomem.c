@@ -416,7 +416,7 @@ static void processes(void **state)
 
 #define nomem_test(f) cmocka_unit_test_teardown(f, restore)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         nomem_test(urls),
@@ -427,5 +427,5 @@ int main(void)
         nomem_test(serving),
         nomem_test(processes),
     };
-    return cmocka_run_group_tests(tests, take_over, NULL);
+    return testing_run(tests, take_over, NULL, argc, argv);
 }

@@ -431,7 +431,7 @@ static void what_still_runs_keeps_its_hand(void **state)
 
 #define process_test(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         process_test(each_of_many_is_found_until_it_is_freed),
@@ -455,5 +455,5 @@ int main(void)
         process_test(the_end_of_a_lost_process_does_not_count),
         process_test(what_still_runs_keeps_its_hand),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

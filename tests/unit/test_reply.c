@@ -204,7 +204,7 @@ static void a_scripts_own_status_is_an_error_too(void **state)
         assert_err(reply_status(cases[i].reply), cases[i].err);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_reads_as_itself_and_as_nothing_else),
@@ -216,5 +216,5 @@ int main(void)
         cmocka_unit_test(what_is_no_error_is_none),
         cmocka_unit_test(a_scripts_own_status_is_an_error_too),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

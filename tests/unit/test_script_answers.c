@@ -384,7 +384,7 @@ static void given_back_has_a_number_or_the_damaged_key(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_status_or_an_error_is_itself_whoever_reads_it),
@@ -408,5 +408,5 @@ int main(void)
         cmocka_unit_test(what_was_not_read_is_an_error),
         cmocka_unit_test(given_back_has_a_number_or_the_damaged_key),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

@@ -347,7 +347,7 @@ static void replay_and_drop_say_which_failures(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(enqueue_gives_the_tasks_after_queue_and_end),
@@ -370,5 +370,5 @@ int main(void)
         cmocka_unit_test(what_is_of_a_queue_names_the_queue),
         cmocka_unit_test(replay_and_drop_say_which_failures),
     };
-    return cmocka_run_group_tests(tests, make_root, NULL);
+    return testing_run(tests, make_root, NULL, argc, argv);
 }

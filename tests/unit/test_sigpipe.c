@@ -167,7 +167,7 @@ static void a_program_that_ignores_it_is_not_held_up(void **state)
 
 #define sigpipe_test(f) cmocka_unit_test_setup_teardown(f, catch_sigpipe, let_sigpipe_go)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         sigpipe_test(without_a_hold_it_is_raised),
@@ -178,5 +178,5 @@ int main(void)
         sigpipe_test(other_signals_are_left_alone),
         sigpipe_test(a_program_that_ignores_it_is_not_held_up),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

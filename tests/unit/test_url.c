@@ -236,7 +236,7 @@ static void a_copy_outlives_what_it_was_made_from(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_accepted_is_read),
@@ -247,5 +247,5 @@ int main(void)
         cmocka_unit_test(a_place_is_cut_to_its_room),
         cmocka_unit_test(a_copy_outlives_what_it_was_made_from),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

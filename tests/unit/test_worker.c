@@ -391,7 +391,7 @@ static void it_may_be_freed_in_any_state(void **state)
     assert_int_equal(story.stopped, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_options_make_no_worker),
@@ -413,5 +413,5 @@ int main(void)
         cmocka_unit_test(freed_inside_its_callback_it_leaves_the_callers_loop_empty),
         cmocka_unit_test(it_may_be_freed_in_any_state),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

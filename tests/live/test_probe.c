@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looks: an idle worker's heartbeats in plain commands, and that nothing a heartbeat promises is lost by them.
+ * Probes: an idle worker's heartbeats in plain commands instead of a script. Nothing that a heartbeat promises may be
+ * lost by them.
  *
- * They do only while somebody else's heartbeats keep P:beat fresh. That is the pacer here, an acting worker whose
- * script is called whenever the test looks at a condition. ZSCORE is what only a look sends, EVALSHA is what a worker's
- * scripts come by; the test itself uses neither.
+ * A probe suffices only while another worker's heartbeats keep P:beat fresh. Here that is the pacer, an acting worker
+ * whose heartbeat is called each time the test checks a condition. Only a probe sends ZSCORE, and only a worker's
+ * scripts come by EVALSHA; the test itself uses neither.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,21 +16,25 @@
 #include "proxy.h"
 #include "script_call.h"
 
-#define TTL_MS 1500
+#define TTL_MS 750
 #define BEAT_MS (TTL_MS / 3)
-/* What a busy machine may take beside a heartbeat. */
+#define QUICK_TTL_MS 240
+/* Where the worker must not miss its own ttl on a busy machine. */
+#define LONG_TTL_MS 1500
+/* What a busy machine may take besides a heartbeat. */
 #define SLACK_MS 2000
 
 struct stage {
     struct scene *s;
     struct acting_worker pacer;
-    int64_t looks; /* to be sent, in all */
+    int64_t probes; /* to be sent, in all */
     int64_t end_ms;
+    int ttl_ms;
     condition_fn *holds;
     void *arg;
 };
 
-static int64_t looks(struct scene *s)
+static int64_t probes(struct scene *s)
 {
     return redis_server_calls(s->server, "zscore");
 }
@@ -53,16 +58,16 @@ static void await_paced(struct stage *t, condition_fn *holds, void *arg)
     wait_on(t->s->base, holds_while_paced, t, SOON_MS);
 }
 
-static bool has_looked(void *arg)
+static bool has_probed(void *arg)
 {
     const struct stage *t = arg;
-    return looks(t->s) >= t->looks;
+    return probes(t->s) >= t->probes;
 }
 
-static void await_looks(struct stage *t, int n)
+static void await_probes(struct stage *t, int n)
 {
-    t->looks = looks(t->s) + n;
-    await_paced(t, has_looked, t);
+    t->probes = probes(t->s) + n;
+    await_paced(t, has_probed, t);
 }
 
 static bool is_past(void *arg)
@@ -111,15 +116,21 @@ static void begin(struct stage *t, struct scene *s)
 {
     *t = (struct stage){.s = s, .pacer = {.id = "pacer", .hands = 1}};
     acting_start(&t->pacer, s);
-    assert_int_equal(acting_heartbeat(&t->pacer), 0); /* it keeps the timer: who does never looks */
+    assert_int_equal(acting_heartbeat(&t->pacer), 0); /* it keeps the timer: a keeper never probes */
 }
 
-/* A worker that is idle and whose heartbeats are looks. */
-static void begin_looking(struct stage *t, struct scene *s, const char *url)
+/* A worker that is idle and whose heartbeats are probes. */
+static void begin_probing_with(struct stage *t, struct scene *s, const char *url, int ttl_ms)
 {
     begin(t, s);
-    live_worker_idle(s, &(struct worker_spec){.id = "w1", .url = url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
-    await_looks(t, 2);
+    t->ttl_ms = ttl_ms;
+    live_worker_idle(s, &(struct worker_spec){.id = "w1", .url = url, .ttl_ms = ttl_ms, .queues = {{"q", 0}}});
+    await_probes(t, 2);
+}
+
+static void begin_probing(struct stage *t, struct scene *s, const char *url)
+{
+    begin_probing_with(t, s, url, TTL_MS);
 }
 
 static void end(struct stage *t)
@@ -128,7 +139,7 @@ static void end(struct stage *t)
     acting_forget(&t->pacer);
 }
 
-/* Its task is taken at once, so it is a worker like any other. */
+/* Its task is taken at once: it is a worker like any other. */
 static void assert_works(struct stage *t)
 {
     size_t n = scene_starts(t->s);
@@ -138,7 +149,7 @@ static void assert_works(struct stage *t)
     scene_assert_quiet(t->s);
 }
 
-/* ---- what a look does ---- */
+/* ---- what a probe does ---- */
 
 static int64_t left_by_the_registry(struct scene *s)
 {
@@ -150,49 +161,47 @@ static int64_t left_by_the_registry(struct scene *s)
 static bool lives_on(void *arg)
 {
     struct stage *t = arg;
-    assert_in_range(left_by_the_registry(t->s), 1, TTL_MS);
-    assert_in_range(raw_int(t->s->server->redis, "PTTL %s:alive:w1", t->s->prefix), 1, TTL_MS);
+    assert_in_range(left_by_the_registry(t->s), 1, t->ttl_ms);
+    assert_in_range(raw_int(t->s->server->redis, "PTTL %s:alive:w1", t->s->prefix), 1, t->ttl_ms);
     return is_past(t);
 }
 
-/* Of ten heartbeats one tidies, by script; each look that does not do is one script more. */
-static void most_heartbeats_of_an_idle_worker_are_looks_and_its_life_goes_on(void **state)
+/* One heartbeat in ten tidies, by script; each probe that does not suffice costs one script more. */
+static void most_heartbeats_of_an_idle_worker_are_probes_and_its_life_goes_on(void **state)
 {
     struct stage t;
-    begin_looking(&t, *state, NULL);
-    int64_t looks_before = looks(t.s), scripts_before = scripts(t.s);
-    t.end_ms = now_ms() + 10 * BEAT_MS;
+    begin_probing_with(&t, *state, NULL, LONG_TTL_MS);
+    int64_t probes_before = probes(t.s), scripts_before = scripts(t.s);
+    t.end_ms = now_ms() + 10 * LONG_TTL_MS / 3;
     await_paced(&t, lives_on, &t);
-    int64_t n_looks = looks(t.s) - looks_before, n_scripts = scripts(t.s) - scripts_before;
-    print_message("ten heartbeats: %d looks, %d scripts\n", (int)n_looks, (int)n_scripts);
-    assert_in_range(n_scripts, 1, n_looks - 1);
+    int64_t n_probes = probes(t.s) - probes_before, n_scripts = scripts(t.s) - scripts_before;
+    print_message("ten heartbeats: %d probes, %d scripts\n", (int)n_probes, (int)n_scripts);
+    assert_in_range(n_scripts, 1, n_probes - 1);
     assert_no_event(t.s, MUSTER_EVENT_DOUBT);
     assert_no_event(t.s, MUSTER_EVENT_DOWN);
     assert_works(&t);
     end(&t);
 }
 
-/* Nobody else notes heartbeats: its own must, by script. */
-static void a_lone_worker_tries_two_looks_of_ten_heartbeats_at_most(void **state)
+/* No other worker notes heartbeats, so its own must, by script. */
+static void a_lone_worker_tries_at_most_two_probes_in_ten_heartbeats(void **state)
 {
     struct scene *s = *state;
-    int64_t looks_before = looks(s);
+    int64_t probes_before = probes(s);
     live_worker_idle(s, &(struct worker_spec){.id = "w1", .ttl_ms = 300, .queues = {{"q", 0}}});
     int64_t before = scripts(s);
-    struct stage t = {.s = s};
     while (scripts(s) < before + 20)
         run_loop(s->base, 20);
-    assert_in_range(looks(s) - looks_before, 1, 2 * 3);
-    t.end_ms = raw_int(s->server->redis, "HLEN %s:beat", s->prefix);
-    assert_int_equal(t.end_ms, 1); /* and no silence was noted */
+    assert_in_range(probes(s) - probes_before, 1, 2 * 3);
+    assert_int_equal(raw_int(s->server->redis, "HLEN %s:beat", s->prefix), 1); /* no silence was noted either */
 }
 
-/* ---- what it must find ---- */
+/* ---- what a probe must find ---- */
 
-static void a_bare_push_is_found_by_the_next_look(void **state)
+static void a_bare_push_is_found_by_the_next_probe(void **state)
 {
     struct stage t;
-    begin_looking(&t, *state, NULL);
+    begin_probing(&t, *state, NULL);
     char key[64];
     snprintf(key, sizeof key, "%s:queues:q", t.s->prefix);
     int64_t before = now_ms();
@@ -203,11 +212,11 @@ static void a_bare_push_is_found_by_the_next_look(void **state)
     end(&t);
 }
 
-/* Beside an idle worker, which no script leaves so: without its entry it is not handed over. */
-static void a_job_that_waits_is_found_by_the_next_look(void **state)
+/* No script leaves a job waiting beside an idle worker, so the worker's entry is away while the job is put. */
+static void a_job_that_waits_is_found_by_the_next_probe(void **state)
 {
     struct stage t;
-    begin_looking(&t, *state, NULL);
+    begin_probing(&t, *state, NULL);
     int64_t since = raw_int(t.s->server->redis, "ZSCORE %s:idle:q w1", t.s->prefix);
     raw_do(t.s->server->redis, "ZREM %s:idle:q w1", t.s->prefix);
     job_put(t.s, "q", "a", NULL);
@@ -218,10 +227,10 @@ static void a_job_that_waits_is_found_by_the_next_look(void **state)
     end(&t);
 }
 
-static void work_that_is_due_is_found_by_the_next_look(void **state)
+static void work_that_is_due_is_found_by_the_next_probe(void **state)
 {
     struct stage t;
-    begin_looking(&t, *state, NULL);
+    begin_probing(&t, *state, NULL);
     int64_t before = now_ms();
     raw_do(t.s->server->redis, "ZADD %s:delayed:q 1 00000000001:due", t.s->prefix);
     raw_do(t.s->server->redis, "HSET %s:queue:q due 1", t.s->prefix);
@@ -234,11 +243,11 @@ static void work_that_is_due_is_found_by_the_next_look(void **state)
 static void what_waits_in_a_paused_queue_is_none_of_its_business(void **state)
 {
     struct stage t;
-    begin_looking(&t, *state, NULL);
+    begin_probing(&t, *state, NULL);
     assert_ok(muster_queue_pause(t.s->client, "q"));
     scene_enqueue(t.s, "q", "waits");
     int64_t before = scripts(t.s);
-    await_looks(&t, 3);
+    await_probes(&t, 3);
     assert_in_range(scripts(t.s) - before, 0, 1);
     assert_int_equal(scene_starts(t.s), 0);
     assert_ok(muster_queue_resume(t.s->client, "q"));
@@ -255,7 +264,7 @@ static bool is_idle(void *arg)
 static void an_idle_entry_that_is_missing_comes_back(void **state)
 {
     struct stage t;
-    begin_looking(&t, *state, NULL);
+    begin_probing(&t, *state, NULL);
     int64_t before = now_ms();
     raw_do(t.s->server->redis, "ZREM %s:idle:q w1", t.s->prefix);
     await_paced(&t, is_idle, t.s);
@@ -263,11 +272,11 @@ static void an_idle_entry_that_is_missing_comes_back(void **state)
     end(&t);
 }
 
-static void a_dead_worker_is_swept_after_the_next_look(void **state)
+static void a_dead_worker_is_swept_after_the_next_probe(void **state)
 {
     struct stage t;
     struct acting_worker dead = {.id = "dead", .queues = {"other"}, .hands = 1};
-    begin_looking(&t, *state, NULL);
+    begin_probing(&t, *state, NULL);
     acting_start(&dead, t.s);
     int64_t before = now_ms();
     acting_die(&dead);
@@ -282,14 +291,14 @@ static bool is_dropped(void *arg)
     return queue_field(s, "q", "cancelled") == 1 && queue_field(s, "q", "running") == 0;
 }
 
-/* Of two hand-overs no message comes, nor of the cancelling of one of them. */
-static void what_lost_messages_said_is_found_by_the_next_look(void **state)
+/* The messages of two hand-overs get lost, and that of a cancel. */
+static void what_lost_messages_said_is_found_by_the_next_probe(void **state)
 {
     struct stage t;
     struct proxy proxy;
     struct scene *s = *state;
     proxy_start(&proxy, s->server->dir, s->server->socket);
-    begin_looking(&t, s, proxy.url);
+    begin_probing(&t, s, proxy.url);
     int64_t before = now_ms();
     uint64_t waiting, running;
     proxy_lose(&proxy, 1);
@@ -320,7 +329,7 @@ static void a_silent_subscription_is_noticed_without_a_task(void **state)
     struct proxy proxy;
     struct scene *s = *state;
     proxy_start(&proxy, s->server->dir, s->server->socket);
-    begin_looking(&t, s, proxy.url);
+    begin_probing(&t, s, proxy.url);
     int64_t before = now_ms();
     assert_int_equal(proxy_swallow(&proxy, PROXY_SUBSCRIPTION, PROXY_REPLIES), 1);
     await_event(&t, MUSTER_EVENT_DOWN);
@@ -333,14 +342,14 @@ static void a_silent_subscription_is_noticed_without_a_task(void **state)
     proxy_stop(&proxy);
 }
 
-/* ---- whose life it is ---- */
+/* ---- which life it belongs to ---- */
 
-/* Its epoch was ended, and its id has a new life with a longer ttl, which its look must leave alone. */
-static void the_look_of_an_ended_life_harms_no_successor(void **state)
+/* Its epoch was ended, and its id has a new life with a longer ttl, which its probe must leave alone. */
+static void the_probe_of_an_ended_life_harms_no_successor(void **state)
 {
     struct stage t;
     struct acting_worker successor = {.id = "w1", .queues = {"other"}, .hands = 1};
-    begin_looking(&t, *state, NULL);
+    begin_probing(&t, *state, NULL);
     assert_int_equal(script_does(t.s, SCRIPT_SWEEP, "w1", "1"), 0);
     acting_start(&successor, t.s);
     int64_t ends = left_by_the_registry(t.s);
@@ -355,10 +364,10 @@ static void the_look_of_an_ended_life_harms_no_successor(void **state)
     end(&t);
 }
 
-static void who_lost_its_registration_registers_anew(void **state)
+static void a_worker_that_lost_its_registration_registers_again(void **state)
 {
     struct stage t;
-    begin_looking(&t, *state, NULL);
+    begin_probing(&t, *state, NULL);
     assert_int_equal(script_does(t.s, SCRIPT_SWEEP, "w1", "1"), 0);
     await_event(&t, MUSTER_EVENT_LOST);
     assert_works(&t);
@@ -376,11 +385,11 @@ static bool have_run(void *arg)
     return scripts(x->s) >= x->n;
 }
 
-/* Refused, its script makes the worker read back under higher numbers, one by one. */
-static void a_look_over_an_old_connection_does_not_do(void **state)
+/* Its script is refused, too, and makes the worker read back under higher connection numbers, one after the other. */
+static void a_probe_over_an_old_connection_does_not_suffice(void **state)
 {
     struct stage t;
-    begin_looking(&t, *state, NULL);
+    begin_probing(&t, *state, NULL);
     char *epoch = raw_string(t.s->server->redis, "HGET %s:worker:w1 epoch", t.s->prefix);
     int64_t before = now_ms();
     struct scripts_wait refused = {t.s, scripts(t.s) + 90};
@@ -396,9 +405,9 @@ static void a_look_over_an_old_connection_does_not_do(void **state)
 static void a_liveness_key_that_is_gone_comes_back(void **state)
 {
     struct stage t;
-    begin_looking(&t, *state, NULL);
+    begin_probing(&t, *state, NULL);
     raw_do(t.s->server->redis, "DEL %s:alive:w1", t.s->prefix);
-    await_looks(&t, 2);
+    await_probes(&t, 2);
     raw_await(t.s->server->redis, t.s->base, 1, "EXISTS %s:alive:w1", t.s->prefix);
     assert_no_event(t.s, MUSTER_EVENT_LOST);
     end(&t);
@@ -416,11 +425,11 @@ static void assert_survives_a_cut(struct scene *s, int way)
     struct stage t;
     struct proxy proxy;
     proxy_start(&proxy, s->server->dir, s->server->socket);
-    begin_looking(&t, s, proxy.url);
+    begin_probing(&t, s, proxy.url);
     proxy_trap(&proxy, "WITHSCORES", way);
     await_paced(&t, has_trapped, &proxy);
     await_event(&t, MUSTER_EVENT_UP);
-    await_looks(&t, 2);
+    await_probes(&t, 2);
     assert_works(&t);
     assert_no_event(s, MUSTER_EVENT_DOUBT);
     assert_no_event(s, MUSTER_EVENT_LOST);
@@ -429,23 +438,23 @@ static void assert_survives_a_cut(struct scene *s, int way)
     proxy_stop(&proxy);
 }
 
-static void a_look_that_gets_lost(void **state)
+static void a_probe_that_gets_lost(void **state)
 {
     assert_survives_a_cut(*state, PROXY_REQUESTS);
 }
 
-static void a_look_whose_answer_gets_lost(void **state)
+static void a_probe_whose_answer_gets_lost(void **state)
 {
     assert_survives_a_cut(*state, PROXY_REPLIES);
 }
 
-/* Its writes to the registry are refused then, its scripts' are not. */
+/* A full Redis refuses the probe's writes to the registry, but not those of its scripts. */
 static void on_a_full_redis_the_worker_lives_on(void **state)
 {
     struct stage t;
-    begin_looking(&t, *state, NULL);
+    begin_probing_with(&t, *state, NULL, LONG_TTL_MS);
     raw_do(t.s->server->redis, "CONFIG SET maxmemory 1");
-    t.end_ms = now_ms() + 2 * TTL_MS;
+    t.end_ms = now_ms() + 2 * LONG_TTL_MS;
     await_paced(&t, lives_on, &t);
     raw_do(t.s->server->redis, "CONFIG SET maxmemory 0");
     assert_no_event(t.s, MUSTER_EVENT_DOUBT);
@@ -454,10 +463,10 @@ static void on_a_full_redis_the_worker_lives_on(void **state)
     end(&t);
 }
 
-static void a_damaged_key_is_told(void **state)
+static void a_damaged_key_is_reported(void **state)
 {
     struct stage t;
-    begin_looking(&t, *state, NULL);
+    begin_probing(&t, *state, NULL);
     raw_do(t.s->server->redis, "DEL %s:queue:q", t.s->prefix);
     raw_do(t.s->server->redis, "LPUSH %s:queue:q x", t.s->prefix);
     await_event(&t, MUSTER_EVENT_REFUSED);
@@ -480,45 +489,45 @@ static bool have_run_beside(void *arg)
     return have_run(&q->scripts);
 }
 
-/* From then on its own ttl is not the shortest, and it goes by script. */
-static void a_shorter_ttl_is_heard_of_by_the_next_look(void **state)
+/* From then on its own ttl is not the shortest, and its heartbeats are scripts. */
+static void a_shorter_ttl_is_heard_of_by_the_next_probe(void **state)
 {
     struct stage t;
-    struct quick quick = {.worker = {.id = "quick", .hands = 1, .ttl_ms = 600}};
-    begin_looking(&t, *state, NULL);
+    struct quick quick = {.worker = {.id = "quick", .hands = 1, .ttl_ms = QUICK_TTL_MS}};
+    begin_probing(&t, *state, NULL);
     acting_start(&quick.worker, t.s);
     int64_t before = now_ms();
     quick.scripts.s = t.s;
     quick.scripts.n = scripts(t.s) + 9; /* the first still at the old pace */
     await_paced(&t, have_run_beside, &quick);
-    print_message("nine heartbeats, eight of them 200 ms apart: %d ms\n", (int)(now_ms() - before));
-    assert_in_range(now_ms() - before, 8 * 200, 8 * BEAT_MS);
+    print_message("nine heartbeats, eight of them %d ms apart: %d ms\n", QUICK_TTL_MS / 3, (int)(now_ms() - before));
+    assert_in_range(now_ms() - before, 8 * (QUICK_TTL_MS / 3), 8 * BEAT_MS);
     assert_int_equal(acting_stop(&quick.worker), 0);
     end(&t);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        live_test(most_heartbeats_of_an_idle_worker_are_looks_and_its_life_goes_on),
-        live_test(a_lone_worker_tries_two_looks_of_ten_heartbeats_at_most),
-        live_test(a_bare_push_is_found_by_the_next_look),
-        live_test(a_job_that_waits_is_found_by_the_next_look),
-        live_test(work_that_is_due_is_found_by_the_next_look),
+        live_test(most_heartbeats_of_an_idle_worker_are_probes_and_its_life_goes_on),
+        live_test(a_lone_worker_tries_at_most_two_probes_in_ten_heartbeats),
+        live_test(a_bare_push_is_found_by_the_next_probe),
+        live_test(a_job_that_waits_is_found_by_the_next_probe),
+        live_test(work_that_is_due_is_found_by_the_next_probe),
         live_test(what_waits_in_a_paused_queue_is_none_of_its_business),
         live_test(an_idle_entry_that_is_missing_comes_back),
-        live_test(a_dead_worker_is_swept_after_the_next_look),
-        live_test(what_lost_messages_said_is_found_by_the_next_look),
+        live_test(a_dead_worker_is_swept_after_the_next_probe),
+        live_test(what_lost_messages_said_is_found_by_the_next_probe),
         live_test(a_silent_subscription_is_noticed_without_a_task),
-        live_test(the_look_of_an_ended_life_harms_no_successor),
-        live_test(who_lost_its_registration_registers_anew),
-        live_test(a_look_over_an_old_connection_does_not_do),
+        live_test(the_probe_of_an_ended_life_harms_no_successor),
+        live_test(a_worker_that_lost_its_registration_registers_again),
+        live_test(a_probe_over_an_old_connection_does_not_suffice),
         live_test(a_liveness_key_that_is_gone_comes_back),
-        live_test(a_look_that_gets_lost),
-        live_test(a_look_whose_answer_gets_lost),
+        live_test(a_probe_that_gets_lost),
+        live_test(a_probe_whose_answer_gets_lost),
         live_test(on_a_full_redis_the_worker_lives_on),
-        live_test(a_damaged_key_is_told),
-        live_test(a_shorter_ttl_is_heard_of_by_the_next_look),
+        live_test(a_damaged_key_is_reported),
+        live_test(a_shorter_ttl_is_heard_of_by_the_next_probe),
     };
-    return scene_run(tests);
+    return scene_run(tests, argc, argv);
 }

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A table of calls, at least one of every script.
+ */
+#include "script_rows.h"
+
+#include <string.h>
+
+#define HELD "@held"
+#define LEASED "@leased"
+#define CANCELLED "@cancelled"
+#define HELD_JOB "@held job"
+#define LEASED_JOB "@leased job"
+#define EPOCH "@epoch"
+
+#define CALL(text, script, ...) .name = text, .id = SCRIPT_##script, .args = {__VA_ARGS__}
+
+const struct script_row script_rows[] = {
+    {CALL("enqueue", ENQUEUE, "q", "0", "request", "0", "1", "new"), .adds = true},
+    {CALL("start", START, "dead", "again", "60000", "2", "host", "1", "test", "1", "0", "0"), .is_bare = true},
+    {CALL("start, resuming", START, "dead", "again", "60000", "2", "host", "1", "test", "1", "0", "1"),
+     .is_bare = true},
+    {CALL("serve", SERVE, "w", EPOCH, "0", "more", "0")},
+    {CALL("turn", TURN, NULL), .is_bare = true},
+    {CALL("turn: finish", TURN, "finish", "q", "1", HELD), .vanish = 1, .is_bare = true},
+    {CALL("turn: result", TURN, "result", "q", HELD, "bytes"), .vanish = 1, .is_bare = true},
+    {CALL("turn: back", TURN, "back", "q", "1", HELD), .is_bare = true},
+    {CALL("turn: retry", TURN, "retry", "q", HELD, "60000", "", ""), .is_bare = true},
+    {CALL("turn: fail", TURN, "fail", "q", HELD, "g", "m"), .is_bare = true},
+    {CALL("turn: a lost finish", TURN, "finish", "o", "1", HELD), .is_bare = true},
+    {CALL("heartbeat", HEARTBEAT, "w", EPOCH, "0", "5", "0", "0", "q", "0", "o", "0"), .is_bare = true},
+    {CALL("readback", READBACK, "w", EPOCH, "0"), .is_bare = true},
+    {CALL("sweep", SWEEP, "dead", "1")},
+    {CALL("fail worker", SWEEP, "w", "1"), .vanish = 1},
+    {CALL("stop", STOP, "w", EPOCH, "0"), .vanish = 1},
+    {CALL("leave", LEAVE, "w", EPOCH, "0", "5", "q"), .vanish = 1},
+    {CALL("take", TAKE, "q", "9", "60000", "1")},
+    {CALL("take, waiting", TAKE, "q", "0", "60000", "1")},
+    {CALL("end: back", END, "w", "back", "q", "1", HELD)},
+    {CALL("end: finish", END, "w", "finish", "q", "1", HELD), .vanish = 1},
+    {CALL("end: retry of a lease", END, ".lease", "retry", "q", LEASED, "60000", "", "")},
+    {CALL("end: fail of a lease", END, ".lease", "fail", "q", LEASED, "g", "m")},
+    {CALL("end: result of a lease", END, ".lease", "result", "q", LEASED, "bytes"), .vanish = 1},
+    {CALL("end: too late", END, ".lease", "finish", "q", "1", LEASED), .prepare = script_world_lapse},
+    {CALL("extend", EXTEND, "w", HELD, "q", "", "1", "three quarters")},
+    {CALL("extend a lease", EXTEND, ".lease", LEASED, "q", "90000", "1", "three quarters")},
+    {CALL("cancel", CANCEL, "q", "", "t3")},
+    {CALL("cancel a process", CANCEL, "q", "w", HELD)},
+    {CALL("cancel a lease", CANCEL, "q", ".lease", LEASED)},
+    {CALL("delete", DELETE, "q"), .vanish = 20},
+    {CALL("pause", PAUSE, "q")},
+    {CALL("resume", RESUME, "q")},
+    {CALL("listen", LISTEN, "q"), .adds = true},
+    {CALL("replay", REPLAY, "q", "", "9", "0")},
+    {CALL("drop", DROP, "q", "g", "9", "0"), .vanish = 2},
+    {CALL("put", PUT, "q", "new", "0", "1", "1", "blue", "held", "data", "d"), .adds = true},
+    {CALL("put, at once", PUT, "q", "new", "0", "0", "0", "data", "d"), .adds = true},
+    {CALL("put one that recurs", PUT, "q", "new", "0", "0", "0", "every", "60000"), .adds = true},
+    {CALL("put what is held", PUT, "o", "held", "1", "1", "0", "red", "data", "d"), .adds = true},
+    {CALL("put what is leased", PUT, "q", "leased", "1", "0", "0", "delay", "60000"), .adds = true},
+    {CALL("put what has failed", PUT, "q", "failed", "0", "0", "0", "data", "d"), .adds = true},
+    {CALL("put what is complete", PUT, "q", "complete", "0", "0", "0", "data", "d"), .adds = true},
+    {CALL("change", CHANGE, "waiting", "queue", "o", "tag", "blue", "priority", "3", "log", "line"), .adds = true},
+    {CALL("change dependencies", CHANGE, "depends", "not_after", "held"), .adds = true},
+    {CALL("cancel jobs", CANCEL_JOBS, "1", "held", "failed", "waiting", "leased", "scheduled"), .vanish = 5},
+    {CALL("promote", PROMOTE, NULL)},
+    {CALL("fetch", FETCH, "w", HELD_JOB, "q")},
+    {CALL("config", CONFIG, "q", "max_running", "9"), .adds = true},
+    {CALL("config, unset", CONFIG, "q", "max_running", "")},
+    {CALL("listen to jobs", LISTEN, ""), .adds = true},
+    {CALL("turn: done", TURN, "done", "q", HELD_JOB), .vanish = 1, .is_bare = true},
+    {CALL("turn: next", TURN, "next", "q", HELD_JOB, "0", "", "o", "0", ""), .is_bare = true},
+    {CALL("turn: back of a job", TURN, "back", "q", "2", HELD_JOB, HELD), .is_bare = true},
+    {CALL("turn: retry of a job", TURN, "retry", "q", HELD_JOB, "", "g", "m"), .is_bare = true},
+    {CALL("turn: fail of a job", TURN, "fail", "q", HELD_JOB, "g", "m"), .is_bare = true},
+    {CALL("end: done", END, "w", "done", "q", HELD_JOB), .vanish = 1},
+    {CALL("end: next of a lease", END, ".lease", "next", "q", LEASED_JOB, "1", "bytes", "o", "0", "waiting\n")},
+    {CALL("end: retry of a leased job", END, ".lease", "retry", "q", LEASED_JOB, "60000", "g", "m")},
+    {CALL("end: fail of a leased job", END, ".lease", "fail", "q", LEASED_JOB, "g", "m")},
+    {CALL("extend, with data", EXTEND, ".lease", LEASED_JOB, "q", "90000", "0", "", "1", "new")},
+    {CALL("hand on the timer", HAND_ON, "w", "o"), .prepare = script_world_keep_timer},
+    {CALL("hand on no timer", HAND_ON, "w", "q")},
+    {CALL("check dependents", CHECK_DEPENDENTS, "1", "held", "depends", "waiting")},
+    {CALL("check who is idle", CHECK_IDLE, "1", "q", "0")},
+    {CALL("check what waits", CHECK_INDEX, "1", "waiting", "q", "0")},
+    {CALL("check what runs", CHECK_INDEX, "1", "running", "q", "0")},
+    {CALL("check what has failed", CHECK_INDEX, "1", "failed", "q", "0")},
+    {CALL("check a tag", CHECK_INDEX, "1", "tag", "blue", "0")},
+    {CALL("check what is tracked", CHECK_INDEX, "1", "tracked", "", "0")},
+    {CALL("check jobs", CHECK_JOB, "1", "waiting", "held", "leased", "depends", "after", "failed", "complete", "due",
+          "recurring", "new")},
+    {CALL("check keys", CHECK_KEYS, "1", "queues:q", "list", "0", "request:request", "hash", "3600000")},
+    {CALL("check leases", CHECK_LEASES, "1", "q", "0", "0")},
+    {CALL("check marks", CHECK_MARKS, "1", "w", "1", "q", CANCELLED)},
+    {CALL("check notes of leases", CHECK_MARKS, "1", ".lease", "1", "q", LEASED)},
+    {CALL("check a queue", CHECK_QUEUE, "1", "q", "1")},
+    {CALL("check a set", CHECK_SET, "1", "w", "q")},
+    {CALL("check the set of a dead worker", CHECK_SET, "1", "dead", "q")},
+    {CALL("check a set under leases", CHECK_SET, "1", ".lease", "q")},
+    {CALL("check the counter of tokens", CHECK_TOKEN, "1", "1")},
+    {CALL("check a worker", CHECK_WORKER, "1", "w", "1")},
+    {CALL("check a dead worker", CHECK_WORKER, "1", "dead", "1")},
+};
+const size_t n_script_rows = N_OF(script_rows);
+
+void script_row_set_up(const struct script_row *row, struct script_world *world, struct scene *s)
+{
+    script_world_make(world, s);
+    if (row->prepare)
+        row->prepare(world);
+    script_world_keep(world);
+}
+
+static const char *resolve(const struct script_world *world, const char *arg)
+{
+    const struct {
+        const char *name, *value;
+    } known[] = {{HELD, world->held},         {LEASED, world->leased},         {CANCELLED, world->cancelled},
+                 {HELD_JOB, world->held_job}, {LEASED_JOB, world->leased_job}, {EPOCH, world->w.epoch}};
+    for (size_t i = 0; i < N_OF(known); i++)
+        if (!strcmp(known[i].name, arg))
+            return known[i].value;
+    return arg;
+}
+
+redisReply *script_row_call(const struct script_row *row, struct script_world *world)
+{
+    const char *args[SCRIPT_ROW_ARGS + 1] = {NULL};
+    for (size_t i = 0; i < SCRIPT_ROW_ARGS && row->args[i]; i++)
+        args[i] = resolve(world, row->args[i]);
+    return row->id == SCRIPT_TURN ? acting_turn_list(&world->w, true, args) : script_call_list(world->s, row->id, args);
+}

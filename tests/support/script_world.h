@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A namespace with something of everything, for calls of any script: workers that live and that died, tasks and jobs in
+ * every state. It is made once, kept, and restored before each call, which costs far less than to make it again.
+ */
+#ifndef SCRIPT_WORLD_H
+#define SCRIPT_WORLD_H
+
+#include "script_call.h"
+
+/*
+ * In queue "q", worker "w" holds a cancelled process, one with a note, a third one and a job, and has failed one. Two
+ * processes are under leases, one of them with a note, and a job. Some tasks wait, and one is due. "dead" died holding a
+ * task and a job. There is a job in each state, named after it; "depends" waits for the one that "w" holds, "after" for
+ * the failed one.
+ */
+struct script_world {
+    struct scene *s;
+    struct acting_worker w, dead, heir;
+    char cancelled[12], held[12], leased[12], held_job[12], leased_job[12];
+};
+
+void script_world_make(struct script_world *world, struct scene *s);
+
+/* What a call may need besides: the lease of `leased` has lapsed; "w" keeps the timer, and "heir" is idle and hears. */
+void script_world_lapse(struct script_world *world);
+void script_world_keep_timer(struct script_world *world);
+
+/* Keeps it as it is now; restore brings all keys back to that, with their times to live. */
+void script_world_keep(struct script_world *world);
+void script_world_restore(struct script_world *world);
+
+/* Leaves nothing on the server. */
+void script_world_end(struct script_world *world);
+
+/* All tasks, wherever they are, and all jobs that are not complete, where their records say. A key of a wrong type holds
+ * no tasks, but it may hold jobs. */
+int64_t script_world_count(struct script_world *world);
+
+#endif
