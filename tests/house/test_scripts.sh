@@ -86,10 +86,7 @@ passes 'scripts: an include that nothing includes' unused "${pieces[@]}"
 finds 'scripts: such an include' 'nothing includes include/made_up.lua' unused "${pieces[0]}" made_up
 
 # ---- 2
-embed() {
-    cmake -DLUA_DIR="$dir/lua" -DOUT_DIR="$dir/out" -DERRORS="$src/include/muster/error.h" \
-        -DKEYS="$src/src/lib/protocol/keys.h" -DSETTINGS="$src/include/muster/job.h" -P "$src/cmake/lua.cmake"
-}
+embed() { "$src/scripts/expand_lua.sh" "$dir/lua" "$dir/out"; }
 # with_script: all scripts, and broken.lua beside enqueue.lua, from standard input
 with_script() {
     rm -rf "$dir/lua"
