@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The Lua scripts. Proves:
-#  1. each script is sent by a C function, and has its row in the table of scripts in doc/design.md; each row there has
-#     its script; each include is included
+#  1. each script is sent by a C function, which tests/unit/test_scripts.c compares with the script's contract, and has
+#     its row in the table of scripts in doc/design.md; each row there has its script; each include is included
 #  2. the build refuses a script that breaks its contract, and says why: one broken contract at a time
 # shellcheck disable=SC2016 # backquotes are Markdown's
 set -euo pipefail
@@ -20,6 +20,9 @@ unsent() {
     for name in "$@"; do
         if ! grep -qrw --include='*.c' "SCRIPT_${name^^}" "$src/src/lib"; then
             echo "lua: $name.lua is sent by no function: write script_$name() in src/lib/protocol"
+            bad=1
+        elif ! grep -qw "SCRIPT_${name^^}" "$src/tests/unit/test_scripts.c"; then
+            echo "lua: $name.lua is not in tests/unit/test_scripts.c: compare its arguments with its contract"
             bad=1
         fi
     done
