@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# packages.sh GROUP...: install those Debian packages of the named groups (build, run, test, clang) that are missing.
+# packages.sh GROUP...: install those Debian packages of the named groups (build, run, test, clang, lint) that are missing.
 #
 # Decides what muster needs and why; says nothing when all of it is there. What counts is the program or library, not
 # the package: a cmake or a Redis of one's own is as good. Needs root or sudo only if something is missing. Starts no
@@ -24,6 +24,10 @@ run    redis-server    redis-server          where queues live
 run    redis-tools     redis-cli             shows what is in Redis
 test   libcmocka-dev   cmocka.pc             runs the C tests
 clang  clang           clang                 a second compiler's opinion
+lint   clang-format    clang-format          the form of the C files
+lint   shellcheck      shellcheck            checks the shell scripts
+lint   lua-check       luacheck              checks the Lua scripts
+lint   lua5.1          luac5.1               their syntax, as Redis reads it
 LIST
 }
 

@@ -15,8 +15,8 @@ local status = check_owner(KEYS[1], ARGV[1], ARGV[2], ARGV[3])
 if status ~= 0 then
   return {status}
 end
-local given_back, damaged = retire(KEYS[1], ARGV[1])
-if damaged then
-  return {E_REDIS, damaged}
+local given_back, prevented_by = retire(KEYS[1], ARGV[1])
+if prevented_by then
+  return {E_REDIS, prevented_by}
 end
 return {0, given_back}

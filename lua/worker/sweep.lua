@@ -26,8 +26,8 @@ if ARGV[2] ~= '1' then
     return {E_STATE}
   end
 end
-local given_back, damaged = retire(P, worker, not is_alive and now or nil)
-if damaged then
-  return {E_REDIS, damaged}
+local given_back, prevented_by = retire(P, worker, not is_alive and now or nil)
+if prevented_by then
+  return {E_REDIS, prevented_by}
 end
 return {0, given_back}

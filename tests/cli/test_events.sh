@@ -59,6 +59,7 @@ check_exit 124 "$MUSTER" events --timeout 100ms
 check_out ''
 check_err 'listens'
 mkfifo pipe
+# shellcheck disable=SC2016 # the inner shell's $0
 start closed bash -c 'exec "$0" events >pipe' "$MUSTER"
 head -n 1 pipe >first &
 reader=$!

@@ -208,6 +208,7 @@ start worker "$MUSTER" work work --id w -- sh
 wait_for state_is w1 complete
 wait_for state_is w2 failed
 has w2 '"group":"failed-retries","message":"sh ended with exit status 3"'
+# shellcheck disable=SC2016 # the worker's shell expands them
 put work 'echo "$MUSTER_JOB, attempt $MUSTER_ATTEMPT"; exit 4' --id w3 --retries 1
 wait_for state_is w3 failed
 [[ $(cat worker.out) == $'w3, attempt 1\nw3, attempt 2' ]] || fail "it printed: $(cat worker.out)"

@@ -168,7 +168,7 @@ mkfifo pipe
 exec {both}<>pipe {closed}>pipe {both}<&-
 exec {full}>/dev/full
 for output in "$full" "$closed"; do
-    code=0 && "$MUSTER" take many -n 500 >&"$output" 2>err || code=$?
+    code=0 && "$MUSTER" take many -n 500 1>&"$output" 2>err || code=$?
     ((code == 1)) || fail "status $code on $output"
     check_redis 0 HLEN muster:processing:.lease:many
     check_waiting many "$(seq 100)"

@@ -10,7 +10,7 @@
  *   names with colons, listed as they are test_names          each_name_is_listed_as_it_is
  *   prefixes that cannot be parsed wrong  test_names          ids_and_prefixes_hold_few_characters
  *   processes found by queue and task     test_list           processes_are_listed_by_queue_worker_and_task
- *   no command KEYS                       cli/test_library    keys
+ *   no command KEYS                       house/test_rooms    4: nothing sends the command KEYS
  *   an empty batch is no error            test_enqueue        none_at_all_tells_the_length
  *   an empty task is a task               test_enqueue        the_empty_task_is_a_task
  *   limits, and lists in pages            test_enqueue        the_limit_can_be_set, peek_shows_a_part_and_takes_nothing

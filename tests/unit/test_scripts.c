@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "protocol/script_check.h"
 #include "protocol/script_job.h"
 #include "protocol/script_queue.h"
 #include "protocol/script_task.h"
@@ -260,6 +261,78 @@ static void extend_tells_no_note_from_an_empty_one(void **state)
                   "\"1\": give the job new data", "1", "these data", "new");
 }
 
+static void the_keeper_of_the_timer_names_itself_and_what_keeps_it_busy(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_promote(&c, &root);
+    assert_script(&c, SCRIPT_PROMOTE, NULL, NULL);
+    script_hand_on(&c, &root, "w-1", "b:c");
+    assert_script(&c, SCRIPT_HAND_ON, NULL, "worker", "w-1", "the queue", "b:c");
+}
+
+/* Whether to repair stands first in all that checks. */
+#define ONLY "\"1\": repair", "0"
+#define REPAIR "\"1\": repair", "1"
+
+static void a_check_of_keys_gives_each_key_with_its_type_and_time(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_check_keys(&c, &root, CHECK_ONLY);
+    script_check_key(&c, (struct muster_bytes){"queues:q", 8}, "list", -1);
+    script_check_key(&c, (struct muster_bytes){"beat", 4}, "hash", 60000);
+    assert_script(&c, SCRIPT_CHECK_KEYS, "|queues:q|list|-1|beat|hash|60000", ONLY);
+    script_check_token(&c, &root, CHECK_AND_REPAIR, 77);
+    assert_script(&c, SCRIPT_CHECK_TOKEN, NULL, REPAIR, "the number of the highest token", "77");
+}
+
+static void a_check_of_a_worker_names_it_and_says_whether_to_count(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_check_worker(&c, &root, CHECK_ONLY, "w-1", CHECK_COUNTERS);
+    assert_script(&c, SCRIPT_CHECK_WORKER, NULL, ONLY, "worker", "w-1", "\"1\": count", "1");
+    script_check_worker(&c, &root, CHECK_AND_REPAIR, "w-1", SKIP_COUNTERS);
+    assert_script(&c, SCRIPT_CHECK_WORKER, NULL, REPAIR, "worker", "w-1", "\"1\": count", "0");
+    script_check_set(&c, &root, CHECK_ONLY, "w-1", "b:c");
+    assert_script(&c, SCRIPT_CHECK_SET, NULL, ONLY, "worker", "w-1", "queue", "b:c");
+    script_check_marks(&c, &root, CHECK_ONLY, "w-1", 2);
+    command_text(&c, "a");
+    command_text(&c, "b:c");
+    command_text(&c, "t1");
+    assert_script(&c, SCRIPT_CHECK_MARKS, "|a|b:c|t1", ONLY, "worker", "w-1", "how many queues", "2");
+}
+
+static void a_check_of_a_queue_names_it_and_where_its_page_begins(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_check_queue(&c, &root, CHECK_ONLY, "b:c", CHECK_COUNTERS);
+    assert_script(&c, SCRIPT_CHECK_QUEUE, NULL, ONLY, "queue", "b:c", "\"1\": count", "1");
+    script_check_idle(&c, &root, CHECK_ONLY, "b:c", 300);
+    assert_script(&c, SCRIPT_CHECK_IDLE, NULL, ONLY, "queue", "b:c", "the place in the idle set", "300");
+    script_check_leases(&c, &root, CHECK_ONLY, "b:c", 300, true);
+    assert_script(&c, SCRIPT_CHECK_LEASES, NULL, ONLY, "queue", "b:c", "the place among the leases", "300",
+                  "\"1\": something was found", "1");
+}
+
+static void a_check_of_jobs_names_jobs_or_a_list_of_them(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_check_job(&c, &root, CHECK_AND_REPAIR);
+    command_text(&c, "id-1");
+    command_text(&c, "id-2");
+    assert_script(&c, SCRIPT_CHECK_JOB, "|id-1|id-2", REPAIR);
+    script_check_dependents(&c, &root, CHECK_ONLY, "id-1");
+    command_text(&c, "id-2");
+    assert_script(&c, SCRIPT_CHECK_DEPENDENTS, "|id-2", ONLY, "the id of a job", "id-1");
+    script_check_index(&c, &root, CHECK_ONLY, "waiting", "b:c", 300);
+    assert_script(&c, SCRIPT_CHECK_INDEX, NULL, ONLY, "which list", "waiting", "the queue, or the tag", "b:c",
+                  "the place on the list", "300");
+}
+
 static void put_gives_tags_what_it_waits_for_and_fields(void **state)
 {
     const struct script_field fields[] = {{"data", {"bytes", 5}}, {"every", {"1000", 4}}};
@@ -363,6 +436,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(leave_names_one_queue),
         cmocka_unit_test(take_says_how_many_and_for_how_long),
         cmocka_unit_test(extend_tells_no_note_from_an_empty_one),
+        cmocka_unit_test(the_keeper_of_the_timer_names_itself_and_what_keeps_it_busy),
+        cmocka_unit_test(a_check_of_keys_gives_each_key_with_its_type_and_time),
+        cmocka_unit_test(a_check_of_a_worker_names_it_and_says_whether_to_count),
+        cmocka_unit_test(a_check_of_a_queue_names_it_and_where_its_page_begins),
+        cmocka_unit_test(a_check_of_jobs_names_jobs_or_a_list_of_them),
         cmocka_unit_test(put_gives_tags_what_it_waits_for_and_fields),
         cmocka_unit_test(change_and_cancel_name_jobs),
         cmocka_unit_test(config_names_a_queue_or_none_and_a_value_or_none),

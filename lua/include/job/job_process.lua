@@ -6,10 +6,10 @@
 -- Takes up to n tasks and jobs of a queue, in the order in which they come out, for a holder. keep(token, task, job)
 -- puts each one into the holder's set; task or job is nil. Returns how many; if fewer than n, nothing is left.
 function Jobs.take(P, queue, n, holder, keep)
-  local taken, wanted, line = 0, n, nil
+  local taken = 0
   repeat
-    wanted = n - taken
-    line = Jobs.next_out(P, queue, wanted)
+    local wanted = n - taken
+    local line = Jobs.next_out(P, queue, wanted)
     for _, next_one in ipairs(line) do
       local token, member = unpack(next_one)
       local job = member and Jobs.of_member(P, 'waiting', queue, member)

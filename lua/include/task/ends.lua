@@ -90,7 +90,7 @@ end
 
 -- Notes the message for those who listen: "<length of process id>:<length of task>:<length of result, - for none>:",
 -- then these three.
-local function note_done(P, ends, queue, token, task, result)
+local function note_done(ends, queue, token, task, result)
   local id = ends.worker .. ':' .. token .. ':' .. queue
   ends.done[#ends.done + 1] = queue
   ends.done[#ends.done + 1] = #id .. ':' .. #task .. ':' .. (result and #result or '-') .. ':' .. id .. task .. (result
@@ -118,7 +118,7 @@ local function finish_one(P, ends, queue, token, result)
     forget_crashes(P, queue, task)
   end
   if task and is_queue_heard(P, ends, queue) then
-    note_done(P, ends, queue, token, task, result)
+    note_done(ends, queue, token, task, result)
   end
 end
 

@@ -153,7 +153,7 @@ end
 
 -- One process goes on under a new token. If a job's record cannot be read, the worker finds out when it fetches the
 -- job.
-local function resume_one(P, set, worker, task, number, token)
+local function resume_one(P, set, task, number, token)
   if type(task) ~= 'table' then
     redis.call('HSET', set, token, task)
     return
@@ -198,7 +198,7 @@ local function resume(P, worker, crashed_at)
     redis.call('DEL', set)
     local first = #kept > 0 and draw_tokens(P, #kept)
     for i, number in ipairs(kept) do
-      resume_one(P, set, worker, tasks[number], number, token_text(first + i - 1))
+      resume_one(P, set, tasks[number], number, token_text(first + i - 1))
       if kinds[number] then
         redis.call('HSET', marks, token_text(first + i - 1), kinds[number])
       end

@@ -140,7 +140,7 @@ static void try_connect(struct link *l)
 {
     if (l->url.path) {
         connect_to_address(l);
-    } else if (resolve_is_address(l->url.host)) {
+    } else if (resolver_is_address(l->url.host)) {
         snprintf(l->address, sizeof l->address, "%s", l->url.host);
         connect_to_address(l);
     } else {

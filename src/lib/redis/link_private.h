@@ -19,7 +19,7 @@
 #include <stdbool.h>
 
 #include "redis/link.h"
-#include "redis/resolve.h"
+#include "redis/resolver.h"
 
 /* This many scripts a connection remembers to have sent with their body. Others are sent with it each time. */
 #define LINK_IN_ORDER_MAX 4

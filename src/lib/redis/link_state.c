@@ -16,7 +16,7 @@
  *     the first SUBSCRIBE; there is one channel per SUBSCRIBE, and no other command follows, not even UNSUBSCRIBE.
  *   - Its libevent adapter waits for writability before every write. Here all that was appended during a turn of the
  *     loop is written at the end of that turn, by `flusher`. Writability is waited for only when the socket was full.
- *   - getaddrinfo() would block the loop in it: hiredis only gets addresses (resolve.c).
+ *   - getaddrinfo() would block the loop in it: hiredis only gets addresses (resolver.c).
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  *
  * From a host's name to an address, on the loop. hiredis would call getaddrinfo(), which blocks the loop.
  */
-#ifndef RESOLVE_H
-#define RESOLVE_H
+#ifndef RESOLVER_H
+#define RESOLVER_H
 
 #include <stdbool.h>
 
@@ -13,12 +13,12 @@ struct event_base;
 struct resolver;
 
 /* The address as text. On a failure it is NULL, with the reason in `why`. */
-typedef void resolve_fn(const char *address, const char *why, void *arg);
+typedef void resolver_fn(const char *address, const char *why, void *arg);
 
 /* Is the host an address already? */
-bool resolve_is_address(const char *host);
+bool resolver_is_address(const char *host);
 
-int resolver_new(struct resolver **out, struct event_base *base, resolve_fn *fn, void *arg);
+int resolver_new(struct resolver **out, struct event_base *base, resolver_fn *fn, void *arg);
 void resolver_free(struct resolver *r);
 
 /* Look a host up. Of several addresses each attempt gets the next one. The answer may come before this returns. */

@@ -2,7 +2,7 @@
  *
  * Looks up hosts with libevent's resolver. It reads /etc/hosts and /etc/resolv.conf at the first lookup.
  */
-#include "redis/resolve.h"
+#include "redis/resolver.h"
 
 #include <arpa/inet.h>
 #include <event2/dns.h>
@@ -16,17 +16,17 @@ struct resolver {
     struct evdns_base *dns;
     struct evdns_getaddrinfo_request *lookup;
     unsigned attempt;
-    resolve_fn *fn;
+    resolver_fn *fn;
     void *arg;
 };
 
-bool resolve_is_address(const char *host)
+bool resolver_is_address(const char *host)
 {
     unsigned char bytes[16];
     return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-int resolver_new(struct resolver **out, struct event_base *base, resolve_fn *fn, void *arg)
+int resolver_new(struct resolver **out, struct event_base *base, resolver_fn *fn, void *arg)
 {
     struct resolver *r = calloc(1, sizeof *r);
     *out = r;

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# What is listed in more than one place is the same in all of them. Proves:
+#  1. the keys of src/lib/protocol/keys.h are those of doc/keys.md, and those that a check knows the type of
+#  2. the fields of a job's record that are sent, written by scripts, or read are those of doc/keys.md
+#  3. the events that scripts tell of are those of include/muster/job.h
+#  4. the settings of include/muster/job.h are those of doc/keys.md, and a script reads each
+#  5. each error of include/muster/error.h is explained there, and returned by the library or by a script
+#  6. each verb of the command is in a test of what it does, not only of its errors
+#  7. lists that differ, and lists that are not found, are refused
+# shellcheck disable=SC2016 # backquotes are Markdown's
+set -euo pipefail
+# shellcheck source=tests/house/lib.sh
+. "$(dirname "$0")/lib.sh"
+keys=$src/doc/keys.md
+
+# same ONE OTHER: files of lines, neither of them empty
+same() {
+    [[ -s $1 && -s $2 ]] || { echo "one of ${1##*/} and ${2##*/} is empty: the list is not found any more" && return 1; }
+    diff -u --label "${1##*/}" --label "${2##*/}" <(sort -u "$1") <(sort -u "$2")
+}
+
+# section HEADING, a file on standard input: what stands below the heading, up to the next one
+section() { awk -v heading="$1" '/^#/ { inside = $0 == heading } inside'; }
+
+# In the first column of a table: what stands in backquotes.
+first_column() { sed -nE 's/^\| *([^|]*[^| ]) *\|.*/\1/p' | grep -oE '`[^`]+`' | tr -d '`'; }
+
+# ---- 1: without the names that follow them; wake: and events are channels
+sed -nE 's/^ *X\(KEY_[A-Z]+, *"([a-z]+):?"\).*/\1/p' "$src/src/lib/protocol/keys.h" >"$dir/keys.h"
+first_column <"$keys" | sed -nE 's/^P:([a-z]+).*/\1/p' >"$dir/keys.md"
+passes 'lists: keys' same "$dir/keys.h" "$dir/keys.md"
+sed -nE 's/^ *X\((KEY_[A-Z]+), .*/\1/p' "$src/src/lib/protocol/keys.h" >"$dir/keys.h"
+grep -ohE '^ *\[KEY_[A-Z]+\] = \{' "$src/src/lib/client/check_keys.c" | grep -oE 'KEY_[A-Z]+' >"$dir/check_keys.c"
+passes 'lists: keys, and their types in check_keys.c' same "$dir/keys.h" "$dir/check_keys.c"
+
+# ---- 2: `delay` and `new_retries` are no fields, but arguments of put
+{
+    grep -ohE "Jobs\.set\([a-z]+, '[a-z_]+'" -r "$src/lua" | sed -E "s/.*'(.*)'/\1/"
+    grep -ohE 'add_(bytes|number|given)\(&?f(ields)?, "[a-z_]+"' "$src/src/lib/client/job.c" | sed -E 's/.*"(.*)"/\1/' |
+        grep -vxE 'delay|new_retries'
+    sed -nE 's/^ *\{"([a-z_]+)", FIELD_.*/\1/p' "$src/src/lib/protocol/job_record.c"
+} >"$dir/fields"
+section "### A job's record" <"$keys" | first_column >"$dir/keys.md"
+passes 'lists: fields of a record' same "$dir/fields" "$dir/keys.md"
+
+# ---- 3: every word within a call that tells of one, but for texts and fields
+grep -ohE "Jobs\.(log_event|publish_event|arrive|wait|give_back|schedule|ready|depend)\(.*" -r "$src/lua" |
+    grep -oE "'[a-z-]+'" | tr -d "'" | grep -vxE 'data|due' >"$dir/lua"
+sed -n '/^ \* Something happened to a job/,/^ \*   worker/p' "$src/include/muster/job.h" | grep -oE '"[a-z-]+"' |
+    tr -d '"' >"$dir/job.h"
+passes 'lists: events' same "$dir/lua" "$dir/job.h"
+
+# ---- 4
+sed -nE 's/^ *X\(([a-z_]+), [0-9]+, [0-9]+, [0-9]+, .*/\1/p' "$src/include/muster/job.h" >"$dir/job.h"
+section "### A queue's settings and counters" <"$keys" | first_column | sed -n '/^broadcast$/,$p' >"$dir/keys.md"
+passes 'lists: settings' same "$dir/job.h" "$dir/keys.md"
+while read -r setting; do
+    if grep -qrE "SETTING_${setting^^}\b|'$setting'" "$src/lua"; then
+        echo "$setting"
+    fi
+done <"$dir/job.h" >"$dir/read"
+passes 'lists: settings, and those that a script reads' same "$dir/job.h" "$dir/read"
+
+# ---- 5
+sed -nE 's/^ *X\((E_[A-Z_]+), -[0-9]+,.*/\1/p' "$src/include/muster/error.h" >"$dir/error.h"
+grep -ohrE '\b(MUSTER_)?E_[A-Z_]+\b' "$src/src/lib" "$src/lua" | sed 's/^MUSTER_//' | sort -u >"$dir/used"
+sed -nE 's/^ \*   (E_[A-Z_]+) .*/\1/p' "$src/include/muster/error.h" >"$dir/explained"
+passes 'lists: errors, and those that error.h explains' same "$dir/error.h" "$dir/explained"
+comm -12 <(sort "$dir/error.h") "$dir/used" >"$dir/returned"
+passes 'lists: errors, and those that something returns' same "$dir/error.h" "$dir/returned"
+
+# ---- 6: as a word of some test beside those that walk all verbs
+"$MUSTER" help | sed -nE '/^Commands:$/,/^$/ s/^  ([a-z-]+) .*/\1/p' | grep -vx help >"$dir/verbs"
+find "$src/tests/cli" -name 'test_*.sh' -not -name test_usage.sh -not -name test_errors.sh -exec sed 's/#.*//' {} + |
+    grep -ohE '[a-z-]+' | grep -xF -f "$dir/verbs" >"$dir/tested"
+passes 'lists: verbs, and those that tests/cli tests' same "$dir/verbs" "$dir/tested"
+
+# ---- 7
+printf '%s\n' a b >"$dir/one"
+printf '%s\n' b c >"$dir/other"
+: >"$dir/nothing"
+passes 'lists: the same list twice is refused' same "$dir/one" "$dir/one"
+finds 'lists: other ones' '+c' same "$dir/one" "$dir/other"
+finds 'lists: no list' 'is not found any more' same "$dir/one" "$dir/nothing"
