@@ -113,9 +113,12 @@ static void copy_all(struct scene *s, int from, int to)
     static const char lua[] = "redis.call('SELECT', ARGV[2])\n"
                               "redis.call('FLUSHDB')\n"
                               "redis.call('SELECT', ARGV[1])\n"
-                              "for _, key in ipairs(redis.call('KEYS', '*')) do\n"
-                              "  redis.call('COPY', key, key, 'DB', ARGV[2])\n"
-                              "end";
+                              "local cursor = '0'\n"
+                              "repeat\n"
+                              "  local page = redis.call('SCAN', cursor, 'COUNT', 1000)\n"
+                              "  cursor = page[1]\n"
+                              "  for _, key in ipairs(page[2]) do redis.call('COPY', key, key, 'DB', ARGV[2]) end\n"
+                              "until cursor == '0'";
     raw_do(s->server->redis, "EVAL %s 0 %d %d", lua, from, to);
 }
 

@@ -88,7 +88,7 @@ static void a_process_id_holds_the_longest_names_and_no_longer_ones(void **state
     assert_non_null(strstr(muster_process_id_check(id), "200"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_id_is_worker_token_queue),
@@ -96,5 +96,5 @@ int main(void)
         cmocka_unit_test(what_is_no_process_id_is_refused_with_a_reason),
         cmocka_unit_test(a_process_id_holds_the_longest_names_and_no_longer_ones),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }

@@ -104,7 +104,7 @@ static void a_token_tells_its_time(void **state)
     assert_int_equal(token_at_ms(UINT64_C(1700000000123456)), INT64_C(1700000000123));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_is_eleven_digits_of_base_32),
@@ -112,5 +112,5 @@ int main(void)
         cmocka_unit_test(what_is_no_token_is_refused),
         cmocka_unit_test(a_token_tells_its_time),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(tests, NULL, NULL, argc, argv);
 }
