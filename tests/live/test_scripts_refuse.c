@@ -10,9 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/keys.h"
+
 #include "script_rows.h"
+#include "taken.h"
+
+/* The name of a queue's statistics holds the day, which the server tells. */
+static char stats_today[40] = "stats:";
 
 static const char *const keys[] = {
+    stats_today,
     "queues:q",
     "processing:w:q",
     "processing:dead:q",
@@ -151,6 +158,7 @@ static bool may_be_damaged(const struct script_row *row, const char *key)
 
 static void with_a_damaged_key_nothing_changes_or_no_task_is_lost(void **state)
 {
+    snprintf(stats_today, sizeof stats_today, "stats:%lld:q", (long long)server_now_ms(*state) / 86400000);
     for (size_t r = 0; r < n_script_rows; r++) {
         struct script_world world;
         script_row_set_up(&script_rows[r], &world, *state);
@@ -173,10 +181,34 @@ static void every_script_has_a_row(void **state)
     }
 }
 
+static bool is_channel(const char *name)
+{
+    return strcmp(name, "events") == 0 || strcmp(name, "wake:") == 0;
+}
+
+static void each_kind_of_key_is_damaged(void **state)
+{
+    static const char *const names[] = {
+#define KEY_NAME(key, name) name,
+        KEYS(KEY_NAME)
+#undef KEY_NAME
+    };
+    (void)state;
+    for (size_t i = 0; i < N_OF(names); i++) {
+        size_t k = 0, len = strlen(names[i]);
+        bool is_whole = names[i][len - 1] != ':'; /* no name follows */
+        while (k < N_OF(keys) && strncmp(keys[k], names[i], len + is_whole) != 0)
+            k++;
+        if ((k == N_OF(keys)) != is_channel(names[i]))
+            fail_msg("%s: add one to the list of keys to damage", names[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_script_has_a_row),
+        cmocka_unit_test(each_kind_of_key_is_damaged),
         live_test(with_a_damaged_key_nothing_changes_or_no_task_is_lost),
     };
     return scene_run(tests, argc, argv);
