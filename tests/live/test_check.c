@@ -170,7 +170,7 @@ static const struct damage damages[] = {
 };
 
 /* What is given back goes on, but for "beta", which was cancelled. */
-static const struct damage_house house = {furnish, all_tasks, "beta\n", NULL};
+static const struct damage_house house = {.furnish = furnish, .inventory = all_tasks, .may_go = "beta\n"};
 
 /* ---- what is left to people ---- */
 

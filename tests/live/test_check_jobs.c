@@ -208,7 +208,8 @@ static void assert_task_waits(struct scene *s)
 }
 
 /* No job is lost but "ghost", of which there was only a record. */
-static const struct damage_house house = {furnish, all_jobs, "ghost\n", assert_task_waits};
+static const struct damage_house house = {
+    .furnish = furnish, .inventory = all_jobs, .must_go = "ghost\n", .also = assert_task_waits};
 
 /* ---- how it is put right ---- */
 

@@ -17,13 +17,15 @@ struct damage {
  *
  *   furnish    makes it
  *   inventory  what must not get lost, a line for each; to be freed
- *   may_go     a line of it that a repair may remove all the same, with its newline
+ *   may_go     a line of it that a repair may remove all the same, with its newline; NULL: none
+ *   must_go    a line of it that a repair must remove if it is there; NULL: none
  *   also       NULL, or what else must hold afterwards
  */
 struct damage_house {
     void (*furnish)(struct scene *s);
     char *(*inventory)(struct scene *s);
     const char *may_go;
+    const char *must_go;
     void (*also)(struct scene *s);
 };
 
