@@ -210,7 +210,7 @@ MUSTER_API int muster_queue_resume(struct muster_client *c, const char *queue) M
  * all its jobs except those that run. Jobs go 1 000 per script; jobs of other queues that wait for one of them fail,
  * group "dependency". What runs may finish: its owners are told (MUSTER_EVENT_DELETED), and after any other end it is
  * dropped. Workers go on serving the name: what is enqueued afterwards is in a new queue. `waiting` receives how many
- * tasks waited or were delayed, `running` how many ran; either may be NULL. (worqr's deleteQueue, without its
+ * tasks and jobs waited, were delayed or depended, `running` how many ran; either may be NULL. (worqr's deleteQueue, without its
  * resurrection.)
  *
  * Returns MUSTER_OK, or
@@ -336,8 +336,8 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  * moved. (redis-work-queue's lease.)
  *
  * If `wait_ms` is above 0, the call waits up to that long for the first task. It does not poll: it listens on a second
- * connection of the client, and whatever makes work available wakes it. A client whose connection was passed in cannot
- * wait: MUSTER_E_STATE. Idle workers of the queue are served before callers that wait here.
+ * connection of the client, and every call of muster that makes work available wakes it. A bare LPUSH is found within
+ * five seconds, or at once after its PUBLISH. A client whose connection was passed in cannot wait: MUSTER_E_STATE. Idle workers of the queue are served before callers that wait here.
  *
  * `fn` is called for each task that was taken, until it returns non-zero. The remaining tasks are leased all the same.
  *
@@ -433,7 +433,7 @@ struct muster_failure {
     const char *queue;           /* on whose failed list it is */
     const char *process;         /* which process ended so; "" for a job that was in nobody's hands */
     const char *worker;          /* who held that process */
-    const char *group;           /* why, in one word */
+    const char *group;           /* why: its group */
     struct muster_bytes message; /* why, in more words */
     int64_t failed_at_ms;        /* Unix time by Redis' clock */
     const char *job;             /* the job's id; NULL: a plain task */

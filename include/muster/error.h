@@ -17,8 +17,8 @@ extern "C" {
 /*
  * The one list: name, number, text.
  *
- *   E_NOMEM        out of memory; no change was sent
- *   E_INVALID      a name, number, option or URL is not allowed; found before anything was sent
+ *   E_NOMEM        out of memory; a call of several steps may have done some of them, any other has changed nothing
+ *   E_INVALID      a name, number, option or URL is not allowed; nothing was changed
  *   E_TOO_BIG      a task, or something else with a limit, is over its limit; nothing was changed
  *   E_CONN         the connection could not be made, or broke before the answer came: a change that was asked for may
  *                  or may not have been made

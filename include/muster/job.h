@@ -11,8 +11,8 @@
  *     priority 0 in turn; then jobs of positive priority. Jobs of equal priority come out in the order in which they
  *     began to wait. O(log n).
  *   - Two numbers are counted, each against its own limit: how often the job was retried (against its own `retries`),
- *     and how often the worker that held it died (against the setting `max_crashes`). Past either limit the job goes
- *     onto the failed list.
+ *     and how often the worker that held it died (against the setting `max_crashes`). More retries than `retries`, or
+ *     `max_crashes` deaths, put the job onto the failed list.
  *   - All times are by Redis' clock.
  *
  * The rules for clients, threads, names, rows and errors are those at the head of client.h. Arguments are copied, or

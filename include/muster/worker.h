@@ -24,8 +24,8 @@
  * points to. Events still come on the loop's thread. A handler may use its process until it returns, and may make the
  * calls marked "any thread".
  *
- * Every call but _free, _run and _new may be made from inside a handler or callback. _free may be called there, too; it
- * takes effect when the callback has returned.
+ * Every call but _run and _new may be made from inside a handler or callback. _free takes effect when the callback has
+ * returned.
  *
  * The library installs no signal handlers, and starts no threads except those asked for. It needs Linux 5.3 or later.
  * After a fork the child must not touch a worker that it inherited.
@@ -118,8 +118,8 @@ enum muster_event_type {
 
     /* A message on `<prefix>_<queue>_cancel` says that `task` of `queue` is cancelled. It came from a foreign program,
      * or from muster, which publishes it if somebody listens to the queue. A process of this worker that muster
-     * cancelled is told by MUSTER_EVENT_STOP as well. What a foreign program cancels, the program itself must find and
-     * end. */
+     * cancelled is told by MUSTER_EVENT_STOP as well. What a foreign program cancels, your program itself must find
+     * and end. */
     MUSTER_EVENT_CANCEL,
 
     /* The queue of `process` was deleted. The process may still finish; after any other outcome the task is gone. */
@@ -397,7 +397,7 @@ MUSTER_API enum muster_stop_reason muster_process_stop_reason(const struct muste
  * after its own backoff. A job that has had all its retries goes onto the failed list instead, group "failed-retries";
  * its record keeps the group and message of muster_process_set_failure(), if set.
  *
- * Returns MUSTER_OK, or MUSTER_E_INVALID: it is negative.
+ * Returns MUSTER_OK, or MUSTER_E_INVALID: it is negative, or too long to count.
  */
 MUSTER_API int muster_process_set_retry(struct muster_process *p, int64_t delay_ms);
 

@@ -3,8 +3,9 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] token     ARGV[3] queue
   Returns {0, id, its record {field, value, ...}}; {E_NOT_FOUND} if the worker does not, or no longer, hold such a
-  process, or if the job cannot be read.
-  Writes only if the job cannot be read: it removes the process, and puts the job onto the failed list, group "broken".
+  process, if its record names another one, or if the job cannot be read.
+  Writes only in the last two cases: it removes the process, and puts a job that cannot be read onto the failed list,
+  group "broken".
   Publishes to the workers that get what the free place under a limit lets out, and to those who listen. O(1).
 ]]
 --- @include "try"

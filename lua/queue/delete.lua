@@ -7,8 +7,8 @@
   Returns {0, how many waited, number of its processes, 1: there are more jobs, call again}; {E_REDIS, key} for a key of
   the wrong type: nothing was changed. A call deletes at most 1 000 jobs, with their records. A job that waits for one
   of them fails.
-  Writes the marks and flags of the holders; deletes all else, except the queue's counter `running`, the times `due`
-  and `listen`, and leases with their ends.
+  Writes the marks and flags of the holders. Deletes what waits, is delayed or has failed, the queue's jobs but those
+  that run, and its settings and counters but `running`, `due` and `listen`.
   Publishes to the holders and to those who listen. O(processes of the queue, failures, 1 000 jobs).
 ]]
 --- @include "marks"

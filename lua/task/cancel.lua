@@ -6,7 +6,7 @@
     ARGV[3] the task, or the token
   Returns {0, number of copies removed, number of processes marked}; {E_LOST} if there is no such process, or its lease
   has lapsed; {E_REDIS, key} for a key of the wrong type: nothing was changed.
-  Writes the queue, its delayed tasks and its count `cancelled`; the marks and the flag of each holder.
+  Writes the queue, its delayed tasks and its count `cancelled`, P:names; the marks and the flag of each holder.
   Publishes to the holders, to those who listen, and to the workers that get a task whose lease lapsed.
   O(all that waits and runs in the queue).
 ]]

@@ -9,7 +9,8 @@
   Returns how many tasks wait afterwards; {E_EXISTS} if this chunk of the request had other content the first time;
   {E_REDIS, key} for a key of the wrong type: nothing was changed. A chunk that was enqueued before is not enqueued
   again: the answer is the one that it got then. A full Redis refuses the call before anything is changed.
-  Writes the queue or the workers' sets, and for a request its record.
+  Writes the queue or the workers' sets, with their counts, idle entries and P:token; P:names; and for a request its
+  record.
   Publishes to the workers that get a task, and tells those who listen that work waits. O(tasks).
 ]]
 --- @include "try"

@@ -9,7 +9,7 @@
   elements follow for each process: its token, the job's id, and the job's record {field, value, ...} from before the
   take; for a task, its token, "", and the task. A queue that is paused, or whose limit over all workers is reached,
   yields nothing. {E_REDIS, key} for a key of the wrong type: nothing was changed.
-  Writes the queue, the set and the ends of leases, the queue's counters, and the records of the jobs.
+  Writes the queue, the set and the ends of leases, the queue's counters, P:names, and the records of the jobs.
   Publishes to the workers that get what was due, and to those who listen. O(tasks + jobs log n).
 ]]
 --- @include "due"

@@ -17,8 +17,8 @@
     10  ms until something is due in any queue, if this worker keeps the timer; -1: nothing is; -2: another one keeps it
     11... the workers to sweep}
   A timer that nobody keeps is this worker's from now on.
-  Writes the liveness key, the registry, P:beat, the worker's hands, its missing idle entries, P:timer, and what tidying
-  removes. Publishes the echo of N on the worker's own channel, and to those who listen to jobs. O(queues).
+  Writes the liveness key, the registry, P:ttls, P:beat, the worker's hands, its missing idle entries, P:timer, and what
+  tidying removes, P:names among it. Publishes the echo of N on the worker's own channel, and to those who listen to jobs. O(queues).
 ]]
 --- @include "owner"
 --- @include "last_token"

@@ -9,7 +9,8 @@
       then the ends, in the forms of the include `ends`
   Returns {E_GONE} or {E_STATE}: nothing was changed. Or {0, ends, damaged, takes...}:
     ends      0 if all counted; else a status for each end, in order: 0; E_LOST: the process was not the worker's;
-              E_STATE: "next" of a process that is no job's; E_REDIS: its queue is damaged. Such an end changed nothing
+              E_STATE: "next" of a process that is no job's; E_REDIS: its queue is damaged. Such an end changed
+              nothing. Of finishes that go together all have E_LOST if one is lost; the others may have counted
     damaged   name of a key of the wrong type, whose queue was passed over; or 0
     takes     three elements each. Of tasks: the queue's place in the call, from 1; the first token; the tasks, whose
               tokens follow each other. Of a job: the place as a negative number; the token; {id, record {field, value,

@@ -211,7 +211,7 @@ static const struct opt extend_options[] = {
     [DATA] = {.name = "data",
               .kind = OPT_STRING,
               .argument = "DATA",
-              .help = "the job's new data, for the worker that takes it next"},
+              .help = "the job's new data, for whatever takes it next"},
     {.help = NULL},
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * muster enqueue: tasks from the command line or from standard input. They are sent in batches. The library
- * enqueues all tasks of a batch or none, so after a failure it is known how many were enqueued.
+ * enqueues all tasks of a batch or none, so a failure names how many were enqueued
+ * before it, and how many perhaps were if no answer came.
  * input.c reads the input.
  */
 #include <errno.h>

@@ -352,9 +352,22 @@ static void garbage_on_the_channel_is_ignored(void **state)
                      journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_STARTED, NULL, NULL));
 }
 
+/* Its first takes leave hands free that one call may not ask for. */
+static void an_idle_worker_of_many_hands_asks_no_more(void **state)
+{
+    struct scene *s = *state;
+    const struct worker_spec spec = {.id = "w", .ttl_ms = 3600000, .hands = 300, .queues = {{"q", 0}}};
+    live_worker_idle(s, &spec);
+    run_loop(s->base, 50);
+    int64_t before = redis_server_calls(s->server, NULL);
+    run_loop(s->base, 200);
+    assert_in_range(redis_server_calls(s->server, NULL) - before, 0, 10);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        live_test(an_idle_worker_of_many_hands_asks_no_more),
         live_test(one_task_goes_to_one_idle_worker_with_one_message),
         live_test(as_many_tasks_as_idle_hands_are_handed_over_in_order),
         live_test(a_task_costs_the_same_with_1_10_and_300_idle_workers),

@@ -65,7 +65,7 @@ static void it_ends_when_all_its_queues_are_empty(void **state)
     struct scene *s = *state;
     const struct {
         int hands, prefetch;
-    } cases[] = {{1, 0}, {3, 0}, {2, 10}};
+    } cases[] = {{1, 0}, {3, 0}, {2, 10}, {300, 0}, {1, 300}}; /* also more than one call may ask for */
     for (size_t i = 0; i < N_OF(cases); i++) {
         struct worker_spec spec = burst;
         size_t before = scene_starts(s);
@@ -103,6 +103,43 @@ static void what_comes_while_it_runs_is_done_too(void **state)
     scene_enqueue(s, "q", "first");
     run_to_end(s, &spec);
     assert_int_equal(scene_starts(s), 20);
+    scene_assert_quiet(s);
+}
+
+static void thaw(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    redis_server_thaw(((struct scene *)arg)->server);
+}
+
+static void end_in_doubt(struct live_worker *w, const struct muster_event *e)
+{
+    struct scene *s = w->spec.arg;
+    const struct timeval soon = {0, 20000};
+    if (e->type != MUSTER_EVENT_STOP)
+        return;
+    live_worker_end_one(w, e->process, MUSTER_FINISH);
+    event_base_once(s->base, -1, EV_TIMEOUT, thaw, s, &soon);
+}
+
+/* In doubt an end is sent without a take, and what earlier takes had found need not be true any more. */
+static void after_a_doubt_it_looks_again_before_it_ends(void **state)
+{
+    struct scene *s = *state;
+    struct worker_spec spec = {.id = "w", .ttl_ms = 300, .hands = 2, .answer = MUSTER_LATER, .more.burst = 1};
+    spec.queues[0].name = "q";
+    spec.on_event = end_in_doubt;
+    spec.arg = s;
+    scene_enqueue_n(s, "q", "task", 2);
+    struct live_worker *w = live_worker_new(s, &spec);
+    scene_await_starts(s, 2);
+    live_worker_end(w, MUSTER_FINISH);
+    scene_await_idle(s, "q", "w"); /* the take that went with this end has found nothing */
+    raw_do(s->server->redis, "LPUSH %s:queues:q late", s->prefix); /* as a foreign producer: nobody is told */
+    redis_server_freeze(s->server);
+    scene_await_starts(s, 3);
+    live_worker_answer(w, MUSTER_FINISH);
+    await_end(s, w);
     scene_assert_quiet(s);
 }
 
@@ -440,6 +477,7 @@ int main(int argc, char **argv)
         live_test(with_nothing_to_do_it_ends_at_once),
         live_test(it_ends_when_all_its_queues_are_empty),
         live_test(what_comes_while_it_runs_is_done_too),
+        live_test(after_a_doubt_it_looks_again_before_it_ends),
         live_test(while_something_runs_it_does_not_end),
         live_test(delayed_work_is_not_waited_for),
         live_test(due_work_is_done_first),

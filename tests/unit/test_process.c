@@ -20,7 +20,7 @@ static struct {
     struct muster_process *running[MANY];
     size_t n_running;
     enum muster_outcome outcome;
-    int uncounted, stops, last_err;
+    int uncounted, stops, stopped, last_err;
     enum muster_stop_reason last_reason;
 } the;
 
@@ -33,6 +33,8 @@ static void on_event(struct muster_worker *w, const struct muster_event *e, void
     } else if (e->type == MUSTER_EVENT_STOP) {
         the.stops++;
         the.last_reason = muster_process_stop_reason(e->process);
+    } else if (e->type == MUSTER_EVENT_STOPPED) {
+        the.stopped++;
     }
 }
 
@@ -429,6 +431,41 @@ static void what_still_runs_keeps_its_hand(void **state)
     assert_int_equal(worker_capacity(the.worker), 1);
 }
 
+/* ---- stopping by itself ---- */
+
+static void run_a_round(void)
+{
+    round_due(the.worker);
+    event_base_loop(the.base, EVLOOP_NONBLOCK);
+}
+
+static void burst_ends_only_while_nothing_asks_for_a_take(void **state)
+{
+    (void)state;
+    the.worker->burst = true;
+    the.a->is_announced = the.b->is_announced = true;
+    the.worker->turns.found_nothing = true;
+    turn_want_take(the.worker); /* without a connection it cannot take */
+    run_a_round();
+    assert_false(stop_is_wished(the.worker));
+    the.worker->turns.found_nothing = true;
+    run_a_round();
+    assert_true(stop_is_wished(the.worker));
+}
+
+/* It was told to stop while it registered, and by then the time to leave is over as well. */
+static void a_worker_stops_once(void **state)
+{
+    (void)state;
+    the.worker->state = WORKER_REGISTERING;
+    assert_ok(muster_worker_stop(the.worker, 0));
+    the.worker->stop.drain_is_over = true;
+    worker_enter(the.worker, WORKER_WORKING);
+    run_a_round();
+    assert_int_equal(the.worker->state, WORKER_STOPPED);
+    assert_int_equal(the.stopped, 1);
+}
+
 #define process_test(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(int argc, char **argv)
@@ -454,6 +491,8 @@ int main(int argc, char **argv)
         process_test(a_lost_worker_forgets_all_but_what_runs),
         process_test(the_end_of_a_lost_process_does_not_count),
         process_test(what_still_runs_keeps_its_hand),
+        process_test(burst_ends_only_while_nothing_asks_for_a_take),
+        process_test(a_worker_stops_once),
     };
     return testing_run(tests, NULL, NULL, argc, argv);
 }

@@ -7,12 +7,13 @@
 #define TIMER_H
 
 #include <event2/event.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-static inline void timer_after_ms(struct event *timer, int64_t ms)
+static inline bool timer_after_ms(struct event *timer, int64_t ms)
 {
     const struct timeval tv = {ms > 0 ? ms / 1000 : 0, ms > 0 ? ms % 1000 * 1000 : 0};
-    event_add(timer, &tv);
+    return event_add(timer, &tv) == 0;
 }
 
 #endif

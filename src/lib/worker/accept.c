@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process arrives: by a take's answer, by a hand-over's message, or by a read-back, in any order. The first one brings
- * its token into the table; the others find it there. What did not come along is fetched: a job's record, a task too
- * large for a message, and everything that a read-back found, because a read-back names tokens only.
+ * A process arrives: by a take's answer, by a hand-over's message, or by a read-back, in any order. The first one
+ * brings its token into the table; the others find it there. What did not come along is fetched: a job's record, a task
+ * too large for a message, and everything that a read-back found, because a read-back names tokens only.
  *
- * What arrives while the worker stops, or is marked already, goes back. If memory runs out it is forgotten here; the next
- * heartbeat's count brings it back.
+ * What arrives while the worker stops, or is marked already, goes back. If memory runs out it is forgotten here; the
+ * next heartbeat's count brings it back. After the drain, messages and read-backs bring nothing more: deregistering
+ * gives back what the worker holds.
  */
 #include <stdlib.h>
 
@@ -17,8 +18,8 @@
 static struct muster_process *accept_new(struct muster_worker *w, struct served *s, uint64_t token,
                                          enum process_kind kind)
 {
-    if (s->serving != SERVING || w->stop.drain_is_over)
-        return NULL; /* it goes back with the rest, when the queue or the worker is left */
+    if (s->serving != SERVING)
+        return NULL; /* it goes back with the rest when the queue is left */
     struct muster_process *p = process_add(w, s, token, kind);
     if (!p)
         return NULL;
@@ -129,7 +130,7 @@ static void fetch(struct muster_process *p)
 struct muster_process *accept_token(struct muster_worker *w, struct served *s, uint64_t token, enum process_kind kind)
 {
     struct muster_process *p = process_find(w, token);
-    if (!p)
+    if (!p && !w->stop.drain_is_over) /* after the drain it goes back with the rest */
         p = accept_new(w, s, token, kind);
     if (p && p->state == PROCESS_FETCHING)
         fetch(p);

@@ -13,8 +13,10 @@
 struct connection {
     struct link *data;
     struct link *subscription;
-    bool is_subscribed; /* all channels are confirmed */
-    bool is_read_back;  /* a read-back has announced this data connection: nothing from an older one can count */
+    bool is_subscribed; /* all channels of this connection's first subscription are confirmed */
+    /* A read-back has announced this data connection: nothing from an older one can count. registration.c and readback.c
+     * set it. */
+    bool is_read_back;
     bool data_down_told;
     bool subscription_down_told;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Starting handlers: what is ready, oldest first, while hands are free and the worker is not in doubt.
+ * Starting handlers: what is ready, in the order in which it became ready, while hands are free and the worker is not
+ * in doubt.
  */
 #include "base/clock.h"
 #include "worker/worker.h"

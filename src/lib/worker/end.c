@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a process ends with. It goes onto the list of ended ones, and the turn of the loop says it (round.c, turn.c). Two
- * are not said: that of a process which is somebody else's by now, and a give-back that a leaving worker's or queue's
- * own script carries out for all at once, in order.
+ * What a process ends with. It goes onto the list of ended ones, and the round says it (round.c, turn.c). Three kinds
+ * of ends are not said: that of a process which belongs to somebody else by now; one that comes after the worker has
+ * stopped; and a give-back that the script of a leaving worker or queue carries out for all at once, in order.
  */
 #include <event2/event.h>
 
@@ -53,7 +53,7 @@ void end_all_unstarted(struct muster_worker *w)
 
 void end_uncounted(struct muster_process *p, int err)
 {
-    /* The program knows only those whose handler has begun, and had its last event when the worker stopped. */
+    /* The program does not know a process whose handler never began, and is told nothing after STOPPED. */
     if (p->has_begun && p->worker->state != WORKER_STOPPED)
         tell_event(p->worker, MUSTER_EVENT_UNCOUNTED, err, muster_err_text(err), p);
     process_free(p);

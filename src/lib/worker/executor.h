@@ -9,7 +9,7 @@
 
 struct served;
 
-/* Each start() ends with process_ended(), at once or later. */
+/* Each start() leads to end_by_handler(), at once or later. */
 struct executor {
     void (*start)(struct muster_process *p);
     void (*tell_stop)(struct muster_process *p); /* its stop reason was set; may be NULL */
@@ -27,7 +27,7 @@ int executor_threads_new(struct muster_worker *w);
 void executor_threads_free(struct muster_worker *w);
 
 /* ---- executor_command.c ---- */
-/* Finds the program and copies the command: from then on it runs the queue's tasks. On an error `why` gets the words. */
+/* Finds the program and copies the command, which runs the queue's tasks from then on. On an error `why` gets the words. */
 int executor_command_setup(struct served *s, const struct muster_command *command, char *why, size_t size);
 
 #endif

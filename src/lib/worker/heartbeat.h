@@ -22,14 +22,15 @@ struct echo_wait {
 };
 
 struct heartbeat {
-    struct event *timer;    /* the next heartbeat, or the next attempt after a refusal */
-    int64_t interval_ms;    /* a third of the namespace's shortest ttl, as Redis said it last */
-    int64_t sent_ms;        /* when the last one was sent, or the last registration */
-    bool in_flight;         /* a heartbeat of either kind */
-    uint64_t count;         /* heartbeats so far */
-    bool tidies;            /* the one in flight tidies a queue name */
-    int64_t name_at;        /* the number of that name */
-    uint64_t registry_from; /* how many dead workers at the head of the registry could not be swept: they are skipped */
+    struct event *timer; /* the next heartbeat, or the next attempt after a refusal */
+    int64_t interval_ms; /* a third of the namespace's shortest ttl, as Redis said it last; the first: registration.c */
+    int64_t sent_ms;     /* when the last one was sent, or the last registration: registration.c */
+    bool in_flight;      /* a heartbeat of either kind */
+    uint64_t count;      /* heartbeats so far */
+    bool tidies;         /* the one in flight tidies a queue name */
+    int64_t name_at;     /* the number of that name */
+    /* How many dead workers at the head of the registry could not be swept: they are skipped. sweep.c counts them. */
+    uint64_t registry_from;
     struct echo_wait echo;
     uint64_t echo_token; /* the highest token that an echo has named */
 };
@@ -49,7 +50,7 @@ void heartbeat_now(struct muster_worker *w);
 void heartbeat_retry(struct muster_worker *w);
 /* No further heartbeat. */
 void heartbeat_stop(struct muster_worker *w);
-/* What is in flight belongs to a former epoch. */
+/* The registration is gone: its echoes count no more. */
 void heartbeat_forget(struct muster_worker *w);
 /* The echo of a heartbeat came over the subscription. */
 void heartbeat_apply_echo(struct muster_worker *w, uint64_t token);
@@ -57,7 +58,7 @@ void heartbeat_apply_echo(struct muster_worker *w, uint64_t token);
 void heartbeat_settle_echo(struct muster_worker *w, uint64_t last_token);
 /* The end of the process with this token was confirmed. */
 void heartbeat_count_ended(struct muster_worker *w, uint64_t token);
-/* How a probe ended: the script must not follow, must follow, or the connection broke. */
+/* How a probe ended: no script is needed, the script must follow, or the connection broke. */
 enum probe_result { PROBE_ENOUGH, PROBE_NOT_ENOUGH, PROBE_CUT_OFF };
 void heartbeat_apply_probe(struct muster_worker *w, enum probe_result result);
 
@@ -66,7 +67,8 @@ int fence_new(struct muster_worker *w);
 void fence_free(struct muster_worker *w);
 /* A heartbeat or a registration that was sent at this time is confirmed. */
 void fence_confirm(struct muster_worker *w, int64_t sent_ms);
-/* Is the worker in doubt? Compared before every start of a handler, not left to a timer. */
+/* Is the worker in doubt? If its ttl has just run out, this call begins the doubt and tells the program. It is asked
+ * before every start of a handler, not left to a timer. */
 bool fence_is_closed(struct muster_worker *w);
 /* The worker is still registered: a read-back has proved it. */
 void fence_open(struct muster_worker *w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Marks: a process that was cancelled, or whose queue was deleted, may finish; otherwise it is dropped. Redis decides that;
- * here the handler is told, and what has not started does not start.
+ * Marks: a process that was cancelled, or whose queue was deleted, may finish; otherwise it is dropped. Redis decides
+ * that; here the handler is told, and what has not started does not start.
  *
  * A mark comes by a message, with every heartbeat and with every read-back, so it is heard even when messages are lost.
  * It can come before its process does: the message on one connection, the take's answer on the other. So marks of

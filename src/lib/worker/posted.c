@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What other threads say of a process: that its handler has returned, muster_process_end() and the like. A thread posts
- * it under one lock and wakes the loop; the loop carries it out in its own turn (round.c). So everything but the handler
- * stays in the loop's thread.
+ * it under one lock and wakes the loop; the loop carries it out in its own turn (round.c). So everything but the
+ * handler stays in the loop's thread.
  *
  * An outcome can come before the handler has answered MUSTER_LATER, from a third thread: it waits for that answer.
  */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The probe: most heartbeats of an idle worker. Plain commands in one round trip renew its life and read everything that
- * a heartbeat is for. If everything is as expected, nothing is left to do. If not, the heartbeat goes by script at once
- * (heartbeat.c). A probe costs Redis less than the script (doc/decisions/hot-scripts.md).
+ * The probe: most heartbeats of an idle worker. Plain commands in one round trip renew its life and read everything
+ * that a heartbeat is for. If everything is as expected, nothing is left to do. If not, the heartbeat goes by script at
+ * once (heartbeat.c). A probe costs Redis less than the script (doc/decisions/hot-scripts.md).
  *
  * Design notes
  *
  *   1. A probe decides nothing that a script decides. A probe that meets anything unexpected, an error included, is not
  *      enough.
- *   2. Its answers need not belong to one moment. Each says that one thing is well. What changes a moment later is found
- *      by the next heartbeat, as if it had changed after a script.
+ *   2. Its answers need not belong to one moment. Each says that one thing is well. What changes a moment later is
+ *      found by the next heartbeat, as if it had changed after a script.
  *   3. What it writes cannot first ask who calls. So it can only prolong a life that is there: GT, and XX. A probe that
  *      is late, or whose worker's epoch is over while its id has a new life, prolongs that life by at most one ttl. The
  *      record is read after the liveness key was renewed and tells whose life it was: an epoch never comes back.

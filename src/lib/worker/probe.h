@@ -37,9 +37,10 @@ struct probe {
     enum probe_step steps[PROBE_STEPS_MAX]; /* what was asked */
     size_t n;
     size_t n_answered;
-    bool is_enough; /* as far as it was answered: everything is as expected */
-    int failed_in_a_row;
-    bool knows_time;      /* the heartbeat before was a probe that was enough, so Redis' time is known */
+    bool is_enough;      /* as far as it was answered: everything is as expected */
+    int failed_in_a_row; /* heartbeat.c begins to count again */
+    /* The last heartbeat was a probe that was enough, so Redis' time is known. heartbeat.c: after a script it is not. */
+    bool knows_time;
     bool queue_is_paused; /* the queue whose answers come now */
     int64_t now_ms;       /* Redis' clock, */
     int64_t ahead_ms;     /* and how far it was ahead of the local one when it was answered */

@@ -16,7 +16,8 @@
 
 struct event;
 
-/* The life of a process here. Each state has a list of its own, in the order of arrival. */
+/* The life of a process here. Each state has a list of its own, in the order in which processes entered it; the list of
+ * the running ones is rotated when they are told to stop. */
 #define PROCESS_STATES(X)                                                                     \
     X(PROCESS_FETCHING, "known")  /* its token is known; its bytes may still be on the way */ \
     X(PROCESS_READY, "ready")     /* it waits for a hand, or for the end of a doubt */        \
@@ -73,7 +74,8 @@ struct muster_process {
     int64_t limit_near_ms;     /* when the program is warned; 0: it was */
     int64_t limit_at_ms;
 
-    /* posted.c: what other threads have said of it. Under posted's lock. */
+    /* posted.c: what other threads have said of it. They write under posted's lock; once the process is off the list,
+     * the loop owns it. */
     atomic_int end_called; /* muster_process_end() counts once */
     int posted;            /* bits of enum posted_what */
     enum muster_outcome handler_outcome;
@@ -90,7 +92,7 @@ struct muster_process {
 };
 TAILQ_HEAD(process_list, muster_process);
 
-/* All processes of a worker. process.c writes it; the others read. */
+/* All processes of a worker: process.c, but for two counts. */
 struct processes {
     struct process_list list[PROCESS_STATES_COUNT];
     size_t count[PROCESS_STATES_COUNT];
@@ -98,8 +100,8 @@ struct processes {
     size_t n_buckets;
     size_t n_known;    /* in the buckets */
     size_t n_disowned; /* they run on and occupy their hands */
-    uint64_t n_begun;  /* handlers started, ever */
-    size_t n_children; /* child processes that run; executor_command.c counts them */
+    uint64_t n_begun;  /* handlers started, ever: dispatch.c */
+    size_t n_children; /* child processes that run: executor_command.c */
 };
 
 /* ---- process.c ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The read-back: Redis names every process that is this worker's, which makes up for whatever messages and answers were
- * lost. It comes first on each new data connection, under a higher connection number; after each confirmed subscription;
- * and when the heartbeat's count differs.
+ * lost. It comes first on each new data connection, under a higher connection number; after each confirmed
+ * subscription; and when the heartbeat's count differs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +118,7 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
         fence_open(w);
     }
     serve_announce(w);
-    turn_want_take(w); /* the turn goes on with queues that are being left, too */
+    turn_want_take(w); /* the round that follows goes on with queues that are being left, too */
     if (is_new_connection)
         heartbeat_now(w);
     if (w->state == WORKER_LEAVING)

@@ -10,16 +10,17 @@
 struct muster_worker;
 
 struct registration {
-    char nonce[17]; /* empty: none is needed. Kept until `start` is answered, so that asking again is the same call */
-    bool starting;  /* `start` is in flight */
-    bool stopping;  /* `stop` is in flight */
+    /* Of `start`, kept until it has succeeded, so that asking again is the same call; empty: the next one draws it. */
+    char nonce[17];
+    bool starting; /* `start` is in flight */
+    bool stopping; /* `stop` is in flight */
 };
 
 bool registration_is_there(const struct muster_worker *w);
 /* Registers, if both connections are ready. */
 void registration_begin(struct muster_worker *w);
-/* A call was refused or unanswered in a way that says: the registration is gone. All is lost; the worker registers again,
- * or stops if it was leaving. */
+/* A call was answered E_GONE: the registration is gone. The worker loses all its processes; it registers again, or
+ * stops if it was leaving. */
 void registration_gone(struct muster_worker *w);
 /* Deregisters, if this connection was read back. */
 void registration_end(struct muster_worker *w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A round: what a worker does in one turn of its loop, in its one order:
+ * A round: what a worker does after the callbacks of a turn of its loop, in its one order:
  *
  *   answers   libevent calls what came in: answers and messages of the links, ends of child processes, timers, the note
  *             of another thread. They change the table of processes and what the worker knows, tell the program, and
@@ -10,8 +10,9 @@
  *   say       what ended, and how many to take, goes to Redis (turn.c); then what leaving a queue needs (leave.c)
  *   drain     is it time to stop, or to leave (stop.c)?
  *
- * What a step asks for that an earlier step does, as a handler that stops the worker, is done in the next turn. So no
- * step calls back to an earlier one, and no handler runs inside another one.
+ * If a step asks for what an earlier step does, another round follows at once, before the loop looks at its sockets:
+ * for example when a handler ends while its queue is left. So no step calls back to an earlier one, and no handler runs
+ * inside another one.
  */
 #include <event2/event.h>
 
@@ -43,7 +44,8 @@ static void on_round(evutil_socket_t fd, short what, void *arg)
     w->round.is_running = false;
     if (is_more_ready) {
         w->round.is_due = true;
-        timer_after_ms(w->round.event, 0); /* a timer, so that sockets are looked at first */
+        if (!timer_after_ms(w->round.event, 0)) /* a timer, so that sockets are looked at first */
+            event_active(w->round.event, EV_TIMEOUT, 1);
     } else if (w->round.is_due) {
         event_active(w->round.event, EV_TIMEOUT, 1);
     }

@@ -16,7 +16,7 @@
  * Returns the child's pid; or -1 with errno, which is E2BIG if the task is too long for an argument. */
 pid_t spawn_child(struct muster_process *p, const char *path, char *const *argv, const char *replace);
 
-/* A list that ends with NULL, and its texts; NULL is none. */
+/* Frees a list that ends with NULL, and its texts. NULL is allowed. */
 void spawn_free_texts(char **texts);
 
 #endif

@@ -55,8 +55,8 @@ static bool children_are_gone(struct muster_worker *w)
 
 /*
  * Leave once nothing runs and nothing is left to be said; Redis gives back the rest. When the drain time is over,
- * handlers that do not end are left running, but never a child process: its task must not start elsewhere while it still
- * runs here.
+ * handlers that do not end are left running, but never a child process: its task must not start elsewhere while it
+ * still runs here.
  */
 static void check_drained(struct muster_worker *w)
 {
@@ -135,7 +135,7 @@ static void on_waker(evutil_socket_t fd, short what, void *arg)
     uint64_t notes;
     (void)what;
     ssize_t got = read(fd, &notes, sizeof notes);
-    round_due(w); /* carries out what threads have posted */
+    round_due(w); /* the round carries out what threads have posted */
     int64_t wish = atomic_load(&w->stop.wish_ms);
     if (got < 0 || wish == NO_WISH || w->state >= WORKER_LEAVING)
         return;

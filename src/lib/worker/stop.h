@@ -28,7 +28,7 @@ bool stop_is_wished(const struct muster_worker *w);
 /* Stop after an error that waiting does not mend; `text` says which. */
 void stop_give_up(struct muster_worker *w, int err, const char *text);
 void stop_begin_drain(struct muster_worker *w);
-/* At the end of a turn of the loop: is it time to stop, or to leave? */
+/* Is it time to stop, or to leave? It is asked in each round, and when work begins. */
 void stop_check(struct muster_worker *w);
 /* Wakes the loop, from any thread: something was left for it. */
 void stop_wake(struct muster_worker *w);

@@ -47,7 +47,7 @@ void tell_refused(struct muster_worker *w, enum request request, int err, const 
 void tell_accepted(struct muster_worker *w, enum request request);
 /* A key is damaged: told once, until NULL says that all is well. */
 void tell_damaged(struct muster_worker *w, const char *key);
-/* Around every callback of the program: a worker that is freed in one is freed after it. */
+/* Around every callback of the program: a worker that is freed in one is freed after the outermost one. */
 void tell_enter(struct muster_worker *w);
 void tell_leave(struct muster_worker *w);
 

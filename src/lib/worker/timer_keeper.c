@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * The timer: one worker of a namespace moves what becomes due, in all queues, at its time. So work that is due costs the
- * same however many workers are idle, and waits for nobody's heartbeat.
+ * The timer: one worker of a namespace moves what becomes due, in all queues, at its time. So work that is due costs
+ * the same however many workers are idle, and waits for nobody's heartbeat.
  *
  * P:timer names the keeper. A heartbeat that finds nobody there makes its worker the keeper, and renews the key as long
  * as the worker lives. The script that retires a keeper hands the timer on.
  *
  * Design notes
  *
- *   1. Nothing depends on there being one keeper: anybody may call the script that moves what is due, at any time. Takes
- *      and heartbeats on a queue go on looking at what is due there.
- *   2. Each answer of that script, and each heartbeat, tells how long it is until the next thing is due. All of them are
- *      answers on one connection, so the last one is the newest.
+ *   1. Nothing depends on there being one keeper: anybody may call the script that moves what is due, at any time.
+ *      Takes and heartbeats on a queue go on looking at what is due there.
+ *   2. Each answer of that script, and each heartbeat, tells how long it is until the next thing is due. All of them
+ *      are answers on one connection, so the last one is the newest.
  *   3. A message says that something is due earlier. It is not known whether the script in flight has seen it: so the
  *      worker calls it once more when it is answered.
- *   4. A message that is lost costs until the next heartbeat. Without a connection there is no timer: the heartbeat with
- *      which a new one begins sets it.
+ *   4. A message that is lost costs until the next heartbeat. Without a connection there is no timer: the heartbeat
+ *      with which a new one begins sets it.
  *   5. While an inline handler runs, its worker's timer waits. So a keeper whose last handler took long hands the timer
  *      on before the next one, to a worker that is idle: work that is due is late only where nobody is free anyway.
  *   6. The message goes to the worker that P:timer names. So it makes a worker that does not know it yet the keeper.

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * What ended and what can be taken goes to Redis together, in one script call (a turn) at the end of a turn of the loop:
- * at most TURN_MAX of each per call, and TURNS_IN_FLIGHT calls at once.
+ * What ended and what can be taken goes to Redis together, in one script call (a turn) at the end of a turn of the
+ * loop: at most TURN_MAX of each per call, and TURNS_IN_FLIGHT calls at once.
  *
  * The worker asks for tasks only with a reason: hands that ends have just freed, or wants_take (a start, a new queue, a
- * read-back, work that the heartbeat or a foreign producer announced). It asks for all free hands. If nothing is left
- * waiting, the same script makes the worker idle there, and it is handed what comes.
+ * read-back, work that the heartbeat or a foreign producer announced, and the like). It asks for all free hands. If
+ * nothing is left waiting, the same script makes the worker idle there, and it is handed what comes.
  *
  * A call that carries ends asks for all hands that are free after them, whatever calls in flight have asked for: one of
  * those may have found nothing and made the worker idle, and a hand-over may have come and ended since. Asking for too
  * much does no harm, because the script counts the hands itself.
  *
- * If an end may have been counted already, every end of that call is sent separately. This concerns ends that were sent
- * before without an answer, those of processes that were lost, and all while a read-back is in flight. Otherwise: if one
- * finish of a batch is no longer the worker's, none can be confirmed.
+ * If an end may have been counted already, the script takes every end of that call by itself (ENDS_ONE_BY_ONE). This
+ * concerns ends that were sent before without an answer, those of processes that were lost, and all while a read-back
+ * is in flight. Otherwise: if one finish of a batch is no longer the worker's, none can be confirmed.
  *
  * An end without an answer is unknown: it is sent again after the next connection was read back. What is refused
  * (loading, busy, full) is sent again after a pause; an end whose queue is damaged, after the next heartbeat.
@@ -48,6 +48,7 @@ struct turn {
 void turn_want_take(struct muster_worker *w)
 {
     w->turns.wants_take = true;
+    w->turns.found_nothing = false;
     round_due(w);
 }
 
@@ -137,6 +138,7 @@ static void on_turned(const struct redisReply *reply, void *arg)
     w->turns.takes_in_flight -= t->want;
     if (memcmp(t->epoch, w->caller.epoch, sizeof t->epoch) != 0) {
         free_turn(t); /* of a former life: its processes are gone */
+        round_due(w);
         return;
     }
     int err = script_turned(reply, &answer);
@@ -158,8 +160,8 @@ static void on_turned(const struct redisReply *reply, void *arg)
 
 /* ---- the call ---- */
 
-/* Ends that say nothing but their token go together. A job's finish never goes with those of tasks, which Redis looks for
- * in bulk. */
+/* Ends that say nothing but their token go together. A job's finish never goes with those of tasks, which Redis looks
+ * for in bulk. */
 static bool is_grouped(const struct muster_process *p)
 {
     return p->outcome == MUSTER_GIVE_BACK || (p->outcome == MUSTER_FINISH && !p->result && p->kind == PROCESS_TASK);
@@ -240,14 +242,16 @@ static struct turn *new_turn(struct muster_worker *w, enum script_ends *how)
     return t;
 }
 
-/* How many to take with this turn. If hands stay free, or are free but for what calls in flight have asked for, the
- * worker still wants to take: it looks again when they are answered. */
-static int draw_want(struct muster_worker *w, size_t n_ends)
+/* How many to take with this turn. `older` were asked for by calls that are older than this round. If hands stay free
+ * for which only an older call has asked, or none, the worker still wants to take: it looks again when they are
+ * answered. */
+static int draw_want(struct muster_worker *w, size_t n_ends, int older)
 {
     int all = w->fence.in_doubt || (!w->turns.wants_take && n_ends == 0) ? 0 : free_hands(w, n_ends);
     int want = n_ends > 0 ? all : all - w->turns.takes_in_flight;
     want = want < 0 ? 0 : want > TURN_MAX ? TURN_MAX : want;
-    w->turns.wants_take = all > want;
+    int asked_now = w->turns.takes_in_flight - older + want;
+    w->turns.wants_take = all > asked_now;
     return want;
 }
 
@@ -275,7 +279,7 @@ static void note_sent(struct muster_worker *w, const struct turn *t)
         process_move(t->ends[i], PROCESS_SENT);
     if (w->in_turn && t->want > 0)
         w->turns.first_queue++;
-    if (t->want > 0)
+    if (t->want > 0 || t->n_ends > 0)
         w->turns.found_nothing = false;
     w->turns.takes_in_flight += t->want;
     w->turns.in_flight++;
@@ -283,13 +287,13 @@ static void note_sent(struct muster_worker *w, const struct turn *t)
 }
 
 /* One call, if there is a reason for one. */
-static bool say_one_turn(struct muster_worker *w)
+static bool say_one_turn(struct muster_worker *w, int older)
 {
     enum script_ends how;
     struct turn *t = new_turn(w, &how);
     if (!t)
         return false;
-    t->want = draw_want(w, t->n_ends);
+    t->want = draw_want(w, t->n_ends, older);
     if (t->n_ends == 0 && t->want == 0 && !w->turns.must_state_hands) {
         free_turn(t);
         return false;
@@ -312,13 +316,14 @@ static bool can_say(const struct muster_worker *w)
 
 void turn_say(struct muster_worker *w)
 {
-    while (can_say(w) && say_one_turn(w))
+    int older = w->turns.takes_in_flight;
+    while (can_say(w) && say_one_turn(w, older))
         ;
 }
 
 void turn_say_if_full(struct muster_worker *w)
 {
-    if (w->processes.count[PROCESS_ENDED] >= TURN_MAX && can_say(w) && say_one_turn(w))
+    if (w->processes.count[PROCESS_ENDED] >= TURN_MAX && can_say(w) && say_one_turn(w, w->turns.takes_in_flight))
         link_flush(w->connection.data);
 }
 

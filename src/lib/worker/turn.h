@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A round, which is a turn of the loop, and its parts: what was posted, what starts, what is said to Redis. round.c has
- * the order.
+ * A round and its parts: what was posted, what starts, what is said to Redis. round.c has the order.
  */
 #ifndef TURN_H
 #define TURN_H
@@ -25,17 +24,18 @@ struct round {
 struct turns {
     struct event *retry_timer; /* the pause after a refusal */
     bool wants_take;           /* there is a reason to take, beside hands that ends have freed */
-    bool found_nothing;        /* the last take did, and nothing has arrived since */
-    bool must_state_hands;     /* Redis must learn of a lower capacity */
-    int in_flight;             /* calls */
-    int takes_in_flight;       /* processes that these calls have asked for */
-    size_t first_queue;        /* option in_turn: the number of the queue with which the next take begins */
+    /* A take has; since then nothing has arrived, and there was no reason to take. accept.c clears it. */
+    bool found_nothing;
+    bool must_state_hands; /* Redis must learn of a lower capacity: dispatch.c and stop.c */
+    int in_flight;         /* calls */
+    int takes_in_flight;   /* processes that these calls have asked for */
+    size_t first_queue;    /* option in_turn: the number of the queue with which the next take begins */
 };
 
 /* ---- round.c ---- */
 int round_new(struct muster_worker *w);
 void round_free(struct muster_worker *w);
-/* Something must be started, said or checked: in a round at the end of this turn of the loop. */
+/* Something must be started, said or checked: in a round, after the callbacks that are active already. */
 void round_due(struct muster_worker *w);
 /* Is the caller the loop's thread? */
 bool round_is_in_loop(const struct muster_worker *w);

@@ -67,7 +67,7 @@ struct hand_over {
     struct muster_bytes task;
 };
 
-/* Reads what follows the epoch; false if it is malformed or of a queue that is not served. */
+/* Reads what follows the epoch; false if it is malformed, or of a queue that the worker has never served. */
 static bool parse(struct muster_worker *w, const char *text, size_t len, struct hand_over *out)
 {
     size_t name_len = 0;
@@ -91,8 +91,8 @@ static void apply_hand_over(struct muster_worker *w, const char *text, size_t le
 {
     struct hand_over h;
     if (!parse(w, text, len, &h) || h.token <= h.served->dropped_upto || h.token <= w->readback.last_token ||
-        process_find(w, h.token))
-        return;
+        w->stop.drain_is_over || process_find(w, h.token))
+        return; /* after the drain it goes back with the rest */
     trace_line(TRACE_WAKE, "handed over: process %.*s of %s, %zu bytes%s", TOKEN_LEN, text + 1 + TOKEN_LEN,
                h.served->name, h.task.len, *text != 'T' ? " (to be fetched)" : "");
     if (*text == 'T')

@@ -42,6 +42,8 @@ static void begin_working(struct muster_worker *w)
     w->was_started = true;
     tell_event(w, MUSTER_EVENT_STARTED, MUSTER_OK, NULL, NULL);
     stop_check(w); /* the last task that max_tasks allows may have ended while the worker was not registered */
+    if (w->state != WORKER_WORKING)
+        return; /* it was told to stop while it registered, and the time for that is over */
     if (stop_is_wished(w))
         stop_begin_drain(w);
     else

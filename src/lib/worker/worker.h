@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The worker: one structure, and which file answers for which part of it. A file writes its own part; the others read
- * it, or call the file's functions.
+ * The worker: one structure, and which file answers for which part of it. Where another file writes into a part too,
+ * the member says so.
  *
  *   worker.c            the worker's life: its states; making, running and freeing it
  *   options.c           what the program asked for
@@ -13,7 +13,7 @@
  *   timer_keeper.c      moving what is due, if this worker keeps the timer
  *   serve.c, leave.c    the queues it serves, and serving one no longer
  *   wake.c              messages; readback.c: asking Redis what it holds; accept.c: a process arrives
- *   round.c             a round, which is a turn of the loop: the order in which everything below is done
+ *   round.c             a round: the order in which everything below is done
  *   dispatch.c          starting handlers; limit.c: time limits
  *   turn.c              what ended and what can be taken, in one script call
  *   process.c, end.c    the table of processes, and what their end means
@@ -22,7 +22,7 @@
  *   marks.c             which processes were cancelled
  *   produce.c           enqueueing over the worker's own connection
  *   stop.c              the wish to stop, the drain, the moment to leave
- *   executor_*.c        how handlers run: inline, on threads, as child processes
+ *   executor_*.c        how handlers run: inline, on threads, as child processes (spawn.c starts them)
  */
 #ifndef WORKER_H
 #define WORKER_H
@@ -91,7 +91,9 @@ struct muster_worker {
     struct event *reaper;
     int result; /* what muster_worker_run() returns */
     char error[512];
-    struct script_caller caller; /* its epoch is empty while the worker is not registered */
+    /* Its epoch is empty while the worker is not registered: registration.c. The connection number: connection.c and
+     * readback.c. The hands: each call that states them. */
+    struct script_caller caller;
 
     /* Each is its file's. */
     struct connection connection;
