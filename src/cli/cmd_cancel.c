@@ -112,14 +112,15 @@ const struct command cmd_cancel = {
     .name = "cancel",
     .operands = "QUEUE TASK... | --process PROCESS... | --job ID...",
     .summary = "Cancel all copies of tasks in a queue, single processes, or jobs",
-    .about = "Waiting and delayed tasks are removed. The owner of a running task is told to stop, and only a finish\n"
-             "still counts: if the task is given back, retried or failed, it is gone. A COMMAND of `muster work` gets\n"
-             "SIGTERM, and SIGKILL if it goes on.\n"
-             "\n"
-             "It is no error if a TASK does not exist. It is an error if a PROCESS does not exist, or if none of the\n"
-             "jobs does, or all of these are complete. A job for which others wait is refused without --dependents, "
-             "unless these others are among the\n"
-             "IDs. Failed and recurring jobs can be cancelled, too; the jobs that a recurring one has made stay.\n",
+    .about =
+        "Waiting and delayed tasks are removed. The owner of a running task is told to stop, and only a finish\n"
+        "still counts: if the task is given back, retried or failed, it is gone. A COMMAND of `muster work` gets\n"
+        "SIGTERM, and SIGKILL if it goes on.\n"
+        "\n"
+        "It is no error if a TASK does not exist. It is an error if a PROCESS does not exist, or if none of the\n"
+        "jobs exists that is not complete. A job for which others wait is refused without --dependents, unless\n"
+        "these others are among the IDs. Failed and recurring jobs can be cancelled, too; the jobs that a recurring\n"
+        "one has made stay.\n",
     .examples = "muster cancel mail alice@example.org\n"
                 "muster cancel --process host-4711-8c1f2a:08h2v5k3q01:mail\n"
                 "muster cancel --job order-17 --dependents\n",
