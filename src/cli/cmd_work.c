@@ -172,9 +172,9 @@ static const struct opt options[] = {
              .fallback = "3s",
              .min = MUSTER_TTL_MIN_MS,
              .max = DAY_MS},
-    [PERMANENT] =
-        {.name = "permanent",
-         .help = "the worker never counts as dead; a stop, `muster fail-worker` or a new start of its --id ends it"},
+    [PERMANENT] = {.name = "permanent",
+                   .help =
+                       "never counts as dead; only a stop, `muster fail-worker` or a new start of its --id ends it"},
     [RESUME] = {.name = "resume",
                 .help = "go on with the tasks that an earlier worker with this --id held when it died"},
     [DRAIN] = {.name = "drain",
