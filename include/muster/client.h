@@ -196,9 +196,9 @@ typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
 MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
- * Pause a queue: nothing of it is taken or handed over from now on. What runs goes on; what is enqueued waits. Resuming
- * hands what waits to idle workers. Pausing a paused queue or resuming one that is not paused is no error; neither is a
- * queue that does not exist yet. (qless's pause and unpause.)
+ * Pause a queue: nothing of it is taken or handed over from now on. Running processes go on; tasks that are enqueued
+ * wait. Resuming hands waiting tasks to idle workers. Pausing a paused queue or resuming one that is not paused is no
+ * error; neither is a queue that does not exist yet. (qless's pause and unpause.)
  *
  * Returns MUSTER_OK, or MUSTER_E_INVALID: the queue's name.
  */
@@ -208,10 +208,10 @@ MUSTER_API int muster_queue_resume(struct muster_client *c, const char *queue) M
 /*
  * Delete a queue. Everything of it that waits, is delayed or has failed is gone for good, and so are its settings and
  * all its jobs except those that run. Jobs go 1 000 per script; jobs of other queues that wait for one of them fail,
- * group "dependency". What runs may finish: its owners are told (MUSTER_EVENT_DELETED), and after any other end it is
- * dropped. Workers go on serving the name: what is enqueued afterwards is in a new queue. `waiting` receives how many
- * tasks and jobs waited, were delayed or depended, `running` how many ran; either may be NULL. (worqr's deleteQueue, without its
- * resurrection.)
+ * group "dependency". Running processes may finish: their owners are told (MUSTER_EVENT_DELETED), and after any other
+ * end they are dropped. Workers go on serving the name: tasks that are enqueued afterwards are in a new queue.
+ * `waiting` receives how many tasks and jobs waited, were delayed or depended, `running` how many ran; either may be
+ * NULL. (worqr's deleteQueue, without its resurrection.)
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_INVALID  the queue's name
@@ -285,9 +285,10 @@ MUSTER_API int muster_process_list(struct muster_client *c, const struct muster_
 
 /*
  * Declare a worker dead, alive or not. This life of its id ends, and its tasks go back to the front of their queues in
- * the order in which it took them. If it is alive, its next call tells it so; it registers again, and the ends of what
- * it had in hand no longer count. `given_back`, if not NULL, receives the number of tasks. A permanent worker that does
- * not come back can be ended only by this call or by a new start of its id. (worqr's failWorker.)
+ * the order in which it took them. If it is alive, the answer to its next call says so; it registers again, and the
+ * ends of the tasks that it had in hand no longer count. `given_back`, if not NULL, receives the number of tasks. A
+ * permanent worker that does not come back can be ended only by this call or by a new start of its id. (worqr's
+ * failWorker.)
  *
  * Returns MUSTER_OK; or, with nothing changed,
  *   MUSTER_E_INVALID    the id
@@ -311,7 +312,7 @@ MUSTER_API int muster_client_sweep(struct muster_client *c, uint64_t *workers) M
  * `waiting` receives how many. Copies that run are marked; `running` receives how many. Their owners are told by a
  * message and by every heartbeat (MUSTER_STOP_CANCELLED). From now on only a finish of such a copy counts: if it is
  * given back, retried, failed or swept, it is gone. So each copy ends either finished or cancelled. Either pointer may
- * be NULL. Copies on the failed list stay. O(what waits and runs in the queue). (worqr's cancelTasks.)
+ * be NULL. Copies on the failed list stay. The cost is O(tasks that wait and run in the queue). (worqr's cancelTasks.)
  *
  * Returns MUSTER_OK, also when there was no copy; or
  *   MUSTER_E_INVALID  the queue's name
@@ -370,7 +371,7 @@ struct muster_finish_options {
 };
 
 /*
- * End a process by its id. It is a lease's or a worker's; in the second case the worker's handler is told
+ * End a process by its id. The process is a lease's or a worker's; in the second case the worker's handler is told
  * MUSTER_STOP_LOST. The ends are those of a handler:
  *   finish     done; `o` may be NULL
  *   give back  to the front of the queue; a job goes to where it was

@@ -127,7 +127,7 @@ struct muster_job_spec {
     /* How long a handler may run on it (worker.h: limit_ms). */
     int64_t limit_ms;
 
-    /* Recurring: every interval it makes a job `<id>-<n>`, n = 1, 2, ..., with these data, priority, retries, limit,
+    /* Recurring: every interval it makes a job `<id>-<n>`, n = 1, 2, ..., with this data, priority, retries, limit,
      * backoff and tags, also while its queue is paused. The first one is made at once, or after `offset_ms`. At least
      * 1000. A recurring job waits for no other (`after`), and no other may wait for it. */
     int64_t every_ms;
@@ -168,7 +168,7 @@ MUSTER_API int muster_job_put(struct muster_client *c, const char *queue, const 
 
 /*
  * Enqueue a task unless an equal one that was enqueued by this call is alive in this queue. The task is a job whose id
- * is made of the queue's name and the bytes (SHA-1). An equal one is accepted again as soon as this one is finished,
+ * is made of the queue's name and the bytes (SHA-1). An equal task is accepted again as soon as this one is finished,
  * failed, deleted or cancelled; if it was running when it was cancelled, as soon as it ends. Plain tasks with the same
  * bytes do not count and are always accepted. (worqr's unique queues, without markers that outlive their task.)
  *
@@ -331,7 +331,7 @@ struct muster_job_change {
     /* Recurring: the new interval, from the next time on. */
     int64_t every_ms;
 
-    /* New data. Data that are NULL leave them as they are. */
+    /* New data. Data that is NULL leaves it as it is. */
     struct muster_bytes data;
 };
 
@@ -362,7 +362,7 @@ MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
  *   MUSTER_E_STATE    a job that is not among them waits for one of them; muster_client_error() names it
  *   MUSTER_E_TOO_BIG  more than MUSTER_JOB_CANCEL_MAX jobs
  *   MUSTER_E_INVALID  an id
- * After E_CONN or E_TIMEOUT cancel again: what was cancelled is then passed over.
+ * After E_CONN or E_TIMEOUT cancel again: jobs that were cancelled are then passed over.
  */
 MUSTER_API int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n, int dependents,
                                  uint64_t *cancelled) MUSTER_MUST_CHECK;
@@ -440,7 +440,7 @@ MUSTER_API int muster_job_listen(struct muster_client *c, const char *queue, int
 
 /*
  * The one list: X(name, default, least, most, of a queue only, what it is). Settings live in Redis. A queue's own value
- * counts before the namespace's, and that before the default.
+ * comes first, then the namespace's, then the default.
  */
 #define MUSTER_SETTINGS(X)                                                                                         \
     X(broadcast, 0, 0, 1, 1, "1: publish worqr's announcements even when nobody listens through muster")           \
@@ -474,7 +474,7 @@ MUSTER_API int muster_config_get(struct muster_client *c, const char *queue, con
 
 /*
  * Set one setting of a queue, or of the namespace (`queue` NULL); `value` NULL: unset it. The value counts from the
- * next call of any client or worker on. What a raised max_running allows to run is handed over at once.
+ * next call of any client or worker on. If max_running is raised, the work that may now run is handed over at once.
  *
  * Returns MUSTER_OK; or, with nothing changed,
  *   MUSTER_E_NOT_FOUND  there is no such setting

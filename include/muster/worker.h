@@ -5,7 +5,7 @@
  *
  * What a worker may rely on
  *   - A task is in one worker's hands at a time. Each take gives the task a new token, and tokens only rise. Show the
- *     token to whatever the handler writes to, and let that refuse a token older than the newest it has seen.
+ *     token to whatever the handler writes to; it must refuse a token older than the newest it has seen.
  *   - A task goes back to the front of its queue when its worker dies, stops or is lost. So a task can run more than
  *     once (at least once). For at most once, finish before you start the work: answer MUSTER_LATER, call
  *     muster_process_end(p, MUSTER_FINISH), then do the work. If MUSTER_EVENT_UNCOUNTED comes for the process, another
@@ -118,8 +118,8 @@ enum muster_event_type {
 
     /* A message on `<prefix>_<queue>_cancel` says that `task` of `queue` is cancelled. It came from a foreign program,
      * or from muster, which publishes it if somebody listens to the queue. A process of this worker that muster
-     * cancelled is told by MUSTER_EVENT_STOP as well. What a foreign program cancels, your program itself must find
-     * and end. */
+     * cancelled is told by MUSTER_EVENT_STOP as well. If a foreign program cancels a task, your program itself must
+     * find and end the process. */
     MUSTER_EVENT_CANCEL,
 
     /* The queue of `process` was deleted. The process may still finish; after any other outcome the task is gone. */
@@ -361,7 +361,8 @@ MUSTER_API int muster_worker_run(struct muster_worker *w) MUSTER_MUST_CHECK;
  * MUSTER_STOP_DRAIN, and their outcomes no longer count. If Redis cannot be reached, the worker waits for it until the
  * drain time and one ttl are over, and then ends with E_CONN; its peers give back what it held.
  *
- * Any thread, and from a signal handler: the call only leaves a note for the loop. MUSTER_EVENT_STOPPED tells the end.
+ * Any thread, and from a signal handler: the call only leaves a note for the loop. MUSTER_EVENT_STOPPED tells when the
+ * worker has stopped.
  *
  * Returns MUSTER_OK, also when the worker has stopped already.
  */
@@ -382,7 +383,7 @@ MUSTER_API uint64_t muster_process_token(const struct muster_process *p);
 MUSTER_API const void *muster_process_task(const struct muster_process *p, size_t *len);
 
 /* The process' job; NULL for a plain task. Borrowed as long as the process lives. It is a copy of the record as it was
- * when the job was taken, without history, `after` and `before`. Its data are also what muster_process_task() returns.
+ * when the job was taken, without history, `after` and `before`. Its data is also what muster_process_task() returns.
  */
 MUSTER_API const struct muster_job *muster_process_job(const struct muster_process *p);
 
@@ -436,7 +437,7 @@ MUSTER_API int muster_process_set_next(struct muster_process *p, const char *nex
 
 /*
  * Give the job new data. Its record has them from then on, and its next taker gets them: after a retry, for example, or
- * in the queue of muster_process_set_next(). Copied; at most 64 MiB. Any thread. The data are sent by the loop before
+ * in the queue of muster_process_set_next(). Copied; at most 64 MiB. Any thread. The data is sent by the loop before
  * the process' end; without a connection they are lost. (qless's heartbeat with data.)
  *
  * Returns MUSTER_OK, MUSTER_E_TOO_BIG, MUSTER_E_NOMEM, or MUSTER_E_STATE: the process is no job.

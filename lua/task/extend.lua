@@ -3,7 +3,7 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker, or ".lease"     ARGV[2] token     ARGV[3] queue
     ARGV[4] the lease ends this many ms from now, "": its end stays     ARGV[5] "1": write a note
-    ARGV[6] the note, "": remove it     ARGV[7] "1": give the job new data     ARGV[8] these data
+    ARGV[6] the note, "": remove it     ARGV[7] "1": give the job new data     ARGV[8] this data
   Returns 0; E_LOST if there is no such process, or its lease has lapsed; E_STATE if it was cancelled or its queue was
   deleted, if it has no lease to extend, or if it is no job to give data to; {E_REDIS, key} for a key of the wrong type:
   nothing was changed.

@@ -136,9 +136,9 @@ const struct command cmd_config = {
     .summary = "Show, set and unset settings of the namespace or of a queue",
     .about =
         "Without a NAME all settings are listed, with the values that hold and where these come from. A queue's own\n"
-        "value goes before the namespace's, and that before the default. A change takes effect with the next call\n"
-        "of any client or worker. A NAME that does not exist is exit code 3, a VALUE that is not allowed is exit\n"
-        "code 2.\n",
+        "value comes first, then the namespace's, then the default. A change takes effect with the next call of\n"
+        "any client or worker. A NAME that does not exist is exit code 3, a VALUE that is not allowed is exit code\n"
+        "2.\n",
     .examples = "muster config --queue mail\n"
                 "muster config --queue mail max_running=10\n"
                 "muster config keep_jobs_ms=2d keep_history=20\n"

@@ -159,7 +159,7 @@ static int put_input(const struct call *call)
     else if (state == INPUT_FAILED)
         complain(call, "cannot read standard input: %s", strerror(errno));
     else
-        complain(call, "the data are longer than %zu MiB; store them elsewhere and put where they are",
+        complain(call, "the data is longer than %zu MiB; store them elsewhere and put where they are",
                  MUSTER_TASK_MAX_DEFAULT >> 20);
     input_clear(&in);
     return code;

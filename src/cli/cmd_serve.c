@@ -224,8 +224,8 @@ const struct command cmd_serve = {
     .summary = "Run a Redis with settings fit for a queue, until Ctrl-C",
     .about =
         "Once Redis takes connections, two lines are printed: its URL, and an export of MUSTER_URL that points the\n"
-        "other commands of a shell to it. What Redis has acknowledged is on disk a second later. --timeout limits\n"
-        "the start (default 60s), because much data takes long to load.\n",
+        "other commands of a shell to it. A change that Redis has acknowledged is on disk a second later.\n"
+        "--timeout limits the start (default 60s), because much data takes long to load.\n",
     .examples = "muster serve\nmuster serve --temporary\nmuster serve --socket ./redis.sock --dir ./data\n",
     .options = options,
     .run = run,

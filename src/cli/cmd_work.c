@@ -192,7 +192,7 @@ static const struct opt options[] = {
     [RETRY_DELAY] = {.name = "retry-delay",
                      .kind = OPT_DURATION,
                      .argument = "TIME",
-                     .help = "how long until a task comes back whose COMMAND exits with 75",
+                     .help = "after COMMAND exits with 75: how long until its task comes back",
                      .fallback = "1s",
                      .min = 1,
                      .max = 7 * DAY_MS},

@@ -7,7 +7,7 @@
 
 #include "scene.h"
 
-/* Put a job whose data are its id and that may be retried five times, unless `fields` says otherwise: pairs of field and
+/* Put a job whose data is its id and that may be retried five times, unless `fields` says otherwise: pairs of field and
  * value up to NULL; besides those of a record `delay`, ms, and `replace`, "1". */
 void job_put_list(struct scene *s, const char *queue, const char *id, const char *const *fields);
 #define job_put(s, queue, id, ...) job_put_list(s, queue, id, (const char *const[]){__VA_ARGS__, NULL})

@@ -250,15 +250,15 @@ static void extend_tells_no_note_from_an_empty_one(void **state)
     script_extend(&c, &root, ".lease", "t1", "b:c", 1500, NULL, NULL);
     assert_script(&c, SCRIPT_EXTEND, NULL, "worker", ".lease", "token", "t1", "queue", "b:c",
                   "the lease ends this many ms from now", "1500", "\"1\": write a note", "0", "the note", "",
-                  "\"1\": give the job new data", "0", "these data", "");
+                  "\"1\": give the job new data", "0", "this data", "");
     script_extend(&c, &root, "w-1", "t1", "q", 0, "", &(struct muster_bytes){"", 0});
     assert_script(&c, SCRIPT_EXTEND, NULL, "worker", "w-1", "token", "t1", "queue", "q",
                   "the lease ends this many ms from now", "", "\"1\": write a note", "1", "the note", "",
-                  "\"1\": give the job new data", "1", "these data", "");
+                  "\"1\": give the job new data", "1", "this data", "");
     script_extend(&c, &root, "w-1", "t1", "q", 0, "half", &(struct muster_bytes){"new", 3});
     assert_script(&c, SCRIPT_EXTEND, NULL, "worker", "w-1", "token", "t1", "queue", "q",
                   "the lease ends this many ms from now", "", "\"1\": write a note", "1", "the note", "half",
-                  "\"1\": give the job new data", "1", "these data", "new");
+                  "\"1\": give the job new data", "1", "this data", "new");
 }
 
 static void the_keeper_of_the_timer_names_itself_and_what_keeps_it_busy(void **state)

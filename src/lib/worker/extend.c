@@ -36,7 +36,7 @@ static void send_extend(struct muster_process *p, const char *note, const struct
     script_extend(&c, &w->root, w->id, p->token_text, p->served->name, 0, note, data);
     if (link_script_in_order(w->connection.data, &c, note ? on_noted : on_data_set, w) != MUSTER_OK)
         trace_line(TRACE_STATE, "process %s: %s not sent", p->token_text,
-                   note ? "its progress note was" : "its job's new data were");
+                   note ? "its progress note was" : "its job's new data was");
     command_clear(&c);
 }
 

@@ -96,7 +96,7 @@ void posted_forget(struct muster_process *p)
     pthread_mutex_unlock(&posted->lock);
 }
 
-/* What was posted of one process, off the list; note and data are the caller's. */
+/* What was posted of one process, off the list; the note and the data are the caller's. */
 struct posting {
     int what;
     char *note;
