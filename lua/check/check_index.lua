@@ -1,6 +1,5 @@
 --[[
-  check_index: do the records of the jobs on a list say that they are there? And of a tag, is the count of its jobs
-  right?
+  check_index: do the records of the jobs on a list say that they are there? And is a tag's count of its jobs right?
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] "1": repair what can be
     ARGV[2] which list: a state, for that state's list of a queue; "tag"; "tracked"     ARGV[3] the queue, or the tag

@@ -1,7 +1,7 @@
 --[[
   check_set: may these tasks and jobs be in this holder's hands? If not, they go back to the front of their queue, in
-  the order in which they were taken; jobs to where they were; what was cancelled is dropped. Jobs whose records say
-  that they are elsewhere, and jobs that are gone, are removed from the set.
+  the order in which they were taken; jobs to where they were; those that were cancelled are dropped. Jobs whose records
+  say that they are elsewhere, and jobs that are gone, are removed from the set.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] "1": repair what can be     ARGV[2] worker, or ".lease"     ARGV[3] queue
   Returns {0, the highest token in it or 0, then for each find: its key, what is wrong, 1 if it was repaired}.
@@ -37,8 +37,8 @@ local function give_back_fields(fields)
   count_cancelled(P, queue, cancelled)
 end
 
--- Nobody knows whether what went back had been counted, so all is counted again. The worker is told, and its ends are
--- carried out one by one from now on, for some of its processes may be gone.
+-- Nobody knows whether the tasks that went back had been counted, so all is counted again. The worker is told, and its
+-- ends are carried out one by one from now on, for some of its processes may be gone.
 local function settle()
   local record = redis.call('HGETALL', P .. 'worker:' .. worker)
   local epoch = set_flag(P, worker, FLAG_ENDED)

@@ -47,7 +47,7 @@ while ids[at] do
 end
 
 try('HDEL', P .. 'config', '-') -- needs no memory, so that a full Redis allows the others
--- First these jobs wait for nothing any more: else one of them would fail because another is gone.
+-- First these jobs wait for nothing any more: otherwise one of them would fail because another is gone.
 for i = #jobs, 1, -1 do
   Jobs.remove_dependencies(P, jobs[i].id)
 end

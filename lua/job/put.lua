@@ -83,7 +83,7 @@ if is_change then
   if given.tracked then
     Jobs.track(P, job, true)
   end
-  if n_after > 0 or job.every then -- what recurs waits for nothing
+  if n_after > 0 or job.every then -- a recurring job waits for nothing
     Jobs.remove_dependencies(P, id)
   end
   Jobs.leave_queue(P, job)

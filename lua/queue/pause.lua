@@ -1,5 +1,5 @@
 --[[
-  pause: a queue hands out nothing from now on. What runs goes on.
+  pause: a queue hands out nothing from now on. Running processes go on.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue
   Returns 0; {E_REDIS, key} for a key of the wrong type: nothing was changed.

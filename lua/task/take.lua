@@ -39,7 +39,7 @@ redis.call('HDEL', key, '-') -- needs no memory, so that a full Redis allows the
 local due = tonumber(settings[2])
 if due and due <= now then
   due = move_due(P, queue, now)
-  settings = read_settings() -- what lapsed made room
+  settings = read_settings() -- lapsed leases made room
 end
 local result = {0, -1, now + tonumber(ARGV[3]), '', {}}
 

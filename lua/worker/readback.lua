@@ -46,6 +46,6 @@ for _, field in ipairs(redis.call('HKEYS', key)) do
   end
 end
 if held ~= tonumber(record[3]) then
-  redis.call('HSET', key, 'held', held) -- after damage: else the worker would lack hands for the whole epoch
+  redis.call('HSET', key, 'held', held) -- after damage: otherwise the worker would lack hands for its epoch
 end
 return result

@@ -8,10 +8,11 @@
   alive under another nonce; {E_FORMAT} for another layout; {E_REDIS, key} for a key of the former life that has the
   wrong type: nothing was changed.
   What a former life held goes back to the front of its queues first, or stays in the worker's hands under new tokens.
-  Either way each task and job that is not marked counts a crash, for a worker that stops in good order leaves nothing. A permanent worker
-  whose liveness key ran out gives way to a new life.
+  Either way a crash is counted for each task and job that is not marked, because a worker that stops in good order
+  leaves nothing. A permanent worker whose liveness key ran out gives way to a new life.
   Writes the record, the liveness key, the registry, P:ttls, P:beat, P:format, P:token and P:timer, and what the former
-  life leaves. Publishes to the workers that get a task or the timer, and to those who listen. O(what the former life held).
+  life leaves. Publishes to the workers that get a task or the timer, and to those who listen.
+  O(what the former life held).
 ]]
 --- @include "retire"
 --- @include "silence"

@@ -4,8 +4,8 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] the worker     ARGV[2] "1": forced, whether it is dead or not
   Returns {0, number of tasks given back}; {E_NOT_FOUND} if it is not registered; {E_STATE} if it is not dead;
-  {E_REDIS, key} for a key of the wrong type: nothing was changed. Each of its tasks and jobs counts a crash, unless the
-  worker was still alive.
+  {E_REDIS, key} for a key of the wrong type: nothing was changed. A crash is counted for each of its tasks and jobs,
+  unless the worker was still alive.
   Removes the worker's record and all other keys and entries of it; writes its queues.
   Publishes to the workers that get its tasks, to the one that gets the timer, and to those who listen. O(tasks).
 ]]

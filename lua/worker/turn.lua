@@ -1,6 +1,6 @@
 --[[
-  turn: what a worker has to say at the end of a turn of its loop: which processes ended, and how many it can take.
-  The ends come first, so that the hands that they free are filled in the same call.
+  turn: a worker tells which processes ended, and how many it can take. The ends come first, so that the hands that they
+  free are filled in the same call.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands: how many processes it can hold
     ARGV[5] how many to take at most     ARGV[6] "1": end them one by one, for some may have ended already
@@ -35,7 +35,7 @@ local sets = P .. 'processing:' .. worker .. ':'
 local first_end = 8 + 2 * tonumber(ARGV[7])
 local flag = record[7]
 
--- What most turns do not need. Only the turns that need it make these functions: for Redis, making a function costs
+-- Functions that most turns do not need. Only the turns that need them make them: for Redis, making a function costs
 -- more than calling it.
 local rare
 local function get_rare()
@@ -78,7 +78,8 @@ local function are_plain()
   return true
 end
 
--- What came back goes to other idle workers first: else the worker that gave a task back would take it again at once.
+-- Tasks that came back go to other idle workers first: otherwise the worker that gave a task back would take it again
+-- at once.
 local function make_available(queue)
   try('ZREM', P .. 'idle:' .. queue, worker)
   get_rare().hand_over_waiting(P, queue)

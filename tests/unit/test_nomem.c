@@ -291,7 +291,7 @@ static void workers(void **state)
 
 static struct sockaddr_in listening;
 
-/* Contexts are the worker's only if it was made: else the caller can go on with them. */
+/* Contexts are the worker's only if it was made: otherwise the caller can go on with them. */
 static int make_worker_of_contexts(void)
 {
     redisAsyncContext *data = redisAsyncConnect("127.0.0.1", ntohs(listening.sin_port));

@@ -361,7 +361,7 @@ static bool was_down(void *arg)
     return ((struct story *)arg)->down > 0;
 }
 
-/* The loop has nothing left to do for it then: else a step of the loop would not end by itself. */
+/* The loop has nothing left to do for it then: otherwise a step of the loop would not end by itself. */
 static void freed_inside_its_callback_it_leaves_the_callers_loop_empty(void **state)
 {
     struct event_base *base = event_base_new();

@@ -13,7 +13,7 @@ local function token_number(text)
 end
 
 local function token_text(number)
-  local bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} -- full length from the start: else the table would grow step by step
+  local bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} -- full length from the start: the table need not grow
   for i = TOKEN_LEN, 1, -1 do
     local digit = number % 32
     bytes[i] = digit + (digit < 10 and 48 or 87) -- 48: '0'; 87: 'a' less ten

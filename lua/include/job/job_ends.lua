@@ -4,7 +4,7 @@
 ]]
 --- @within "jobs"
 
--- Removes a record. The jobs that wait for it fail: else they would wait for ever.
+-- Removes a record. The jobs that wait for it fail: otherwise they would wait for ever.
 local function remove_record(P, id)
   redis.call('DEL', P .. 'job:' .. id, P .. 'history:' .. id)
   for _, dependent in ipairs(try('SMEMBERS', P .. 'dependents:' .. id) or {}) do

@@ -6,7 +6,8 @@
 --- @include "try"
 
 local LISTEN_MS = 10000
--- The message of muster's own on a queue's channel of work. Its workers ignore it, for they are handed their work.
+-- The message that muster itself publishes on a queue's channel of work. Its workers ignore it: they are handed their
+-- work.
 local WORK = 'muster'
 
 -- A PUBLISH that is denied counts as a message that reached nobody.

@@ -1,6 +1,6 @@
 --[[
-  What becomes ready by itself: delayed tasks, in a zset of each queue by due time; leases that lapse, in another by
-  their end; jobs that are scheduled or recur. The earliest of these times stands in the field `due` of the queue's
+  Work that becomes ready by itself: delayed tasks, in a zset of each queue by due time; leases that lapse, in another
+  by their end; jobs that are scheduled or recur. The earliest of these times stands in the field `due` of the queue's
   settings (include set_due), so a queue without any costs nothing. A delayed member is "<token>:<task>": two equal
   tasks must not become one member.
 ]]

@@ -1,6 +1,6 @@
 --[[
-  Tidying: removes the name and settings of a queue of which nothing is left, and what is too old on a failed list or
-  among complete jobs.
+  Tidying: removes the name and settings of a queue that has nothing left, and the entries that are too old on a failed
+  list or among complete jobs.
 ]]
 --- @include "jobs"
 --- @include "announce"

@@ -1,7 +1,7 @@
 --[[
   Crash counts: how often the holder of a task died, for each queue by the task's digest. A death counts against all
-  that the worker held, innocent tasks too: hence the limit of three, and the forgetting, at a finish and an hour after
-  the queue's last crash.
+  tasks that the worker held, innocent ones too. So the limit is three, and counts are forgotten at a finish and an hour
+  after the queue's last crash.
 ]]
 --- @include "try"
 

@@ -138,8 +138,8 @@ local function failed_by_group(P, queue, group, n, from)
   return members, is_end and -1 or from + passed
 end
 
--- The entries that a call of replay or drop means: those that args names from the fifth on; else up to n of a group,
--- from a place on. Returns them, and how many names were not there, or the place to go on from.
+-- The entries that a call of replay or drop means: those that args names from the fifth on; otherwise up to n of a
+-- group, from a place on. Returns them, and how many names were not there, or the place to go on from.
 local function select_failed(P, queue, group, n, from, args)
   if #args > 4 then
     return failed_by_name(P, queue, args, 5)

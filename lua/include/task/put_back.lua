@@ -1,6 +1,6 @@
 --[[
-  Putting back: tasks whose holder is gone go to the front of their queue, in the order in which it took them. What was
-  cancelled is dropped on the way. A task that has killed too many holders goes onto the failed list.
+  Putting back: tasks whose holder is gone go to the front of their queue, in the order in which it took them. Cancelled
+  tasks are dropped on the way. A task that has killed too many holders goes onto the failed list.
 ]]
 --- @include "token"
 --- @include "marks"

@@ -19,7 +19,7 @@ local function note_ends(tally, queue, n, counted, status)
   tally.ended[queue] = (tally.ended[queue] or 0) + counted
 end
 
--- 0 if all counted, else a list with a status for each end, in order.
+-- 0 if all counted, otherwise a list with a status for each end, in order.
 local function statuses_of(tally)
   if #tally.failed == 0 then
     return 0

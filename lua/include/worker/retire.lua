@@ -22,7 +22,7 @@ local function type_is(key, wanted)
   return found == wanted or found == 'none'
 end
 
--- The first key of a wrong type among those that retiring the worker writes, or nil. To be asked before anything is
+-- The first key of a wrong type among those that retiring the worker writes, or nil. Call this before anything is
 -- written: a WRONGTYPE halfway would lose tasks.
 local function damaged_key(P, worker, queues)
   local shared = {registry = 'zset', ttls = 'zset', token = 'string'}
@@ -103,7 +103,7 @@ end
 local DIED = 'the worker that held it died'
 
 -- Puts one set back to the front of its queue. Returns how many tasks and jobs went back, and how many the set held.
--- With `crashed_at`, ms, each counts a crash.
+-- With `crashed_at`, ms, a crash is counted for each.
 local function give_back_set(P, worker, queue, crashed_at)
   local set = P .. 'processing:' .. worker .. ':' .. queue
   local numbers, tasks = read_set(set)
@@ -124,7 +124,7 @@ end
 local HEIRS_MAX = 10
 
 -- Retires a worker. Returns the number of tasks given back, or nil and the name of the damaged key that prevents it.
--- With `crashed_at`, ms, the worker died holding its tasks, and each counts a crash.
+-- With `crashed_at`, ms, the worker died holding its tasks, and a crash is counted for each.
 local function retire(P, worker, crashed_at)
   local queues, damaged = end_life(P, worker)
   if not queues then

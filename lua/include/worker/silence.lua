@@ -31,7 +31,7 @@ local function drop_silent_permanent(P)
 end
 
 -- Notes a heartbeat now, and the silence before it if there was one. If two silences lie close together, the later end
--- and the greater length count, never their sum: else a slow lone survivor could put a sweep off for ever.
+-- and the greater length count, never their sum: otherwise a slow lone survivor could put a sweep off for ever.
 local function note_beat(P, now, shortest)
   local key = P .. 'beat'
   local beat = try('HMGET', key, 'at', 'ended', 'length')

@@ -6,8 +6,8 @@
  * finds: every script leaves it without damage.
  *
  * One find may make others look wrong: a set that belongs to no worker is not counted by any. Without repair the
- * counters that such a find changes are left out ("doubtful"), and so is what waits in a queue some of whose jobs are
- * in the wrong place. With repair the same script corrects them.
+ * counters that such a find changes are left out ("doubtful"), and so is what waits in a queue that has jobs in the
+ * wrong place. With repair the same script corrects them.
  */
 #include "client/check.h"
 

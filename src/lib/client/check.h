@@ -27,7 +27,7 @@ struct check {
     struct name_list queues;
     struct name_list sets;    /* as "<worker>:<queue>" */
     struct name_list marked;  /* holders with marks or notes */
-    struct name_list jobs;    /* also those of which only a part may be left */
+    struct name_list jobs;    /* also those that may have left only a part */
     struct name_list awaited; /* jobs that others wait for */
     struct name_list indexes; /* lists of jobs, as keys */
     uint64_t highest_token;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Settings: reading and setting those of a queue or of the namespace. The scripts read them where they need them: the
- * queue's own counts before the namespace's, and that before the default. The public job.h has the one list.
+ * queue's own value comes first, then the namespace's, then the default. The public job.h has the one list.
  */
 #include <muster/job.h>
 #include <string.h>

@@ -192,9 +192,9 @@ static int append_plain(struct muster_client *c, const struct request *r)
 }
 
 /*
- * A plain push, and a look after it, in one round trip and without a script, which would cost Redis twice as much. It
+ * A plain push, and a check after it, in one round trip and without a script, which would cost Redis twice as much. It
  * is right only where no worker is idle and nobody listens; `*is_done` says whether that was so. A worker becomes idle
- * only in a script that finds the queue empty. If it became idle before the push, the look sees it. If later, it takes
+ * only in a script that finds the queue empty. If it became idle before the push, the check sees it. If later, it takes
  * the task.
  */
 static int push_plainly(struct muster_client *c, const struct request *r, uint64_t *waiting, bool *is_done)

@@ -48,8 +48,8 @@ static int count_failures(struct muster_client *c, const struct muster_failed_fi
     return err;
 }
 
-/* Move no more than were there at the beginning. A replayed entry may fail again at once and be back on the list: then
- * this would never end. */
+/* Move no more than were there at the beginning. A replayed entry may fail again at once and be back on the list:
+ * otherwise this would never end. */
 static int move_matching(struct muster_client *c, struct moving *m)
 {
     const struct muster_failed_filter *f = m->filter;

@@ -132,7 +132,8 @@ static void make_id(char id[MUSTER_JOB_ID_MAX + 1])
         snprintf(id + 8 * i, 9, "%08x", arc4random());
 }
 
-/* Put the script's refusal into words. `what` follows the status in its answer; `recurs`: and more follows that. */
+/* Put the script's refusal into words. `what` follows the status in its answer; `recurs`: another part follows `what`.
+ */
 static void say_not_put(struct muster_client *c, int err, const char *id, const char *what, bool recurs)
 {
     if (err == MUSTER_E_EXISTS)

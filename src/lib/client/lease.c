@@ -2,7 +2,7 @@
  *
  * Taking tasks under a lease, without being a worker.
  *
- * A caller that waits for a task listens on the queue's channel of work. A message there says only "look". So the order
+ * A caller that waits for a task listens on the queue's channel `_work`. A message there says only "look". So the order
  * is: subscribe, then look, then sleep; the look sees what came in between. A message that got lost, or a task that
  * came without one, costs at most RENEW_MS: the script must be told that often anyway that somebody listens.
  */

@@ -136,7 +136,7 @@ static void hear_jobs(struct muster_client *c, struct listening *l, const struct
 {
     struct muster_job_event event;
     const char *bytes = reply_text(reply_at(message, 2));
-    char *text = bytes ? strdup(bytes) : NULL; /* without memory the event is lost, which may happen */
+    char *text = bytes ? strdup(bytes) : NULL; /* without memory the event is lost; events may be */
     (void)c;
     if (text && read_job_event(text, &event) == 0 && (!l->queue || strcmp(l->queue, event.queue) == 0))
         l->stop = l->job_fn(&event, l->arg) != 0;

@@ -26,7 +26,7 @@ struct command {
     size_t n;
     size_t cap;
     struct command_numbers *numbers;
-    const struct lua_script *script; /* NULL: a plain command. Of a script the first words are EVALSHA and the digest */
+    const struct lua_script *script; /* NULL: a plain command. A script's first words are EVALSHA and its digest */
     bool failed;                     /* memory ran out */
 };
 

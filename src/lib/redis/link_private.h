@@ -21,7 +21,7 @@
 #include "redis/link.h"
 #include "redis/resolver.h"
 
-/* This many scripts a connection remembers to have sent with their body. Others are sent with it each time. */
+/* A connection remembers this many scripts that it has sent with their body. Others are sent with it each time. */
 #define LINK_IN_ORDER_MAX 4
 
 enum link_state { LINK_NEW, LINK_DOWN, LINK_RESOLVING, LINK_CONNECTING, LINK_GREETING, LINK_UP };
@@ -84,7 +84,7 @@ void link_go_down(struct link *l, int err, const char *why);
 /* Drop what there is of a connection. Outstanding commands get their NULL in here. Nothing new is accepted then. */
 void link_drop_context(struct link *l);
 
-/* Call this before something is added to what is waited for. Silence counts from here if nothing was outstanding. */
+/* Call this before one more answer is waited for. Silence counts from here if nothing was outstanding. */
 void link_begin_waiting(struct link *l);
 
 /* ---- link_io.c ---- */

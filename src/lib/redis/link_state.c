@@ -7,7 +7,7 @@
  * hiredis 0.14 decides much of the shape of a link:
  *   - It frees a context by itself after a failed connect and after a disconnect, and must not be told to free one
  *     inside the connect callback. So a break is only noted where it is noticed. `breaker`, an event that runs outside
- *     of hiredis, carries it out. `context` is NULL from the moment on in which hiredis is about to free it.
+ *     of hiredis, carries it out. `context` is NULL from the moment when hiredis is about to free it.
  *   - At teardown it answers every outstanding command with NULL, before the disconnect callback. Nothing new is
  *     accepted then: `is_break_due` prevents it when the breaker does the teardown, hiredis' own flags when hiredis
  *     does.
@@ -16,7 +16,7 @@
  *     the first SUBSCRIBE; there is one channel per SUBSCRIBE, and no other command follows, not even UNSUBSCRIBE.
  *   - Its libevent adapter waits for writability before every write. Here all that was appended during a turn of the
  *     loop is written at the end of that turn, by `flusher`. Writability is waited for only when the socket was full.
- *   - getaddrinfo() would block the loop in it: hiredis only gets addresses (resolver.c).
+ *   - Its getaddrinfo() would block the loop. So it only gets addresses (resolver.c).
  */
 #include <stdio.h>
 #include <stdlib.h>

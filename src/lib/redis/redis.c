@@ -2,9 +2,9 @@
  *
  * The blocking connection: connecting, greeting, commands and their answers.
  *
- * hiredis knows a context as good until it fails once; from then on every call on it fails. So a failed context is
- * dropped at once, and the next use connects again. Before a command goes out on a connection that was idle, a look at
- * the socket tells whether the server has closed it meanwhile: then no command is in doubt yet, and connecting again
+ * hiredis holds a context to be good until a call on it fails; from then on every call on it fails. So a failed context
+ * is dropped at once, and the next use connects again. Before a command goes out on a connection that was idle, a look
+ * at the socket tells whether the server has closed it meanwhile: then no command is in doubt yet, and connecting again
  * spares the caller an E_CONN.
  */
 #include <errno.h>

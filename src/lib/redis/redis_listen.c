@@ -74,7 +74,7 @@ int redis_listen(struct redis **listener, struct redis *r, const char *const *ch
     return MUSTER_OK;
 }
 
-/* A dead listener is never E_TIMEOUT: that means that all is well. */
+/* A dead listener never gives E_TIMEOUT, because that means that all is well. */
 static int broken_listener(struct redis *r)
 {
     int err = redis_break(r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * redis://[user][:password]@host:port/db and unix:///path?db=n. Strict: what is not understood is refused, because
- * a typing error must not lead to another server.
+ * redis://[user][:password]@host:port/db and unix:///path?db=n. Strict: a part that is not understood is refused,
+ * because a typing error must not lead to another server.
  */
 #include "redis/url.h"
 

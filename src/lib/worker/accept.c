@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * A process arrives: by a take's answer, by a hand-over's message, or by a read-back, in any order. The first one
- * brings its token into the table; the others find it there. What did not come along is fetched: a job's record, a task
- * too large for a message, and everything that a read-back found, because a read-back names tokens only.
+ * brings its token into the table; the others find it there. Parts that did not come along are fetched: a job's record,
+ * a task too large for a message, and everything that a read-back found, because a read-back names tokens only.
  *
- * What arrives while the worker stops, or is marked already, goes back. If memory runs out it is forgotten here; the
- * next heartbeat's count brings it back. After the drain, messages and read-backs bring nothing more: deregistering
- * gives back what the worker holds.
+ * A process that arrives while the worker stops, or that is marked already, goes back. If memory runs out, the process
+ * is forgotten here; the next heartbeat's count brings it back. After the drain, messages and read-backs bring nothing
+ * more: deregistering gives back what the worker holds.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 #include "protocol/script_job.h"
 #include "worker/worker.h"
 
-/* Something that was not known, in state FETCHING unless it goes back at once; NULL: it is not taken up. */
+/* A process that was not known, in state FETCHING unless it goes back at once; NULL: it is not taken up. */
 static struct muster_process *accept_new(struct muster_worker *w, struct served *s, uint64_t token,
                                          enum process_kind kind)
 {
@@ -61,7 +61,7 @@ void accept_job(struct muster_worker *w, struct served *s, uint64_t token, const
 
 /* ---- fetching ---- */
 
-/* A task's bytes are read from the set; a job, of which the set has only the id, by a script. */
+/* A task's bytes are read from the set. A job is fetched by a script, because the set has only its id. */
 struct fetch {
     struct muster_worker *worker;
     uint64_t token;

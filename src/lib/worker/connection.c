@@ -4,8 +4,8 @@
  *
  * Connections come and go within one life of the id, without a change of the worker's state:
  *   - On each new data connection the first call is the read-back under a new connection number (`is_read_back` from
- *     then on), so that nothing which a dead connection still delivers can count. Then what ended is sent again, and
- *     the worker takes.
+ *     then on), so that nothing which a dead connection still delivers can count. Then unanswered ends are sent again,
+ *     and the worker takes.
  *   - On each confirmed subscription: a read-back, because hand-overs may have been missed; then the worker takes.
  *   - Registration waits for the confirmed subscription: from its first moment on, hand-overs reach the worker.
  */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a process ends with. It goes onto the list of ended ones, and the round says it (round.c, turn.c). Three kinds
- * of ends are not said: that of a process which belongs to somebody else by now; one that comes after the worker has
- * stopped; and a give-back that the script of a leaving worker or queue carries out for all at once, in order.
+ * The end of a process. The process goes onto the list of ended ones, and the round tells Redis (round.c, turn.c).
+ * Three kinds of ends are not told: the end of a process that belongs to somebody else by now; an end that comes after
+ * the worker has stopped; and a give-back that the script of a leaving worker or queue carries out for all at once, in
+ * order.
  */
 #include <event2/event.h>
 

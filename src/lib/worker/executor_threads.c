@@ -87,7 +87,7 @@ int executor_threads_new(struct muster_worker *w)
     return t->threads ? start_threads(t, w->n_threads) : MUSTER_E_NOMEM;
 }
 
-/* The program is told nothing any more; only the handlers can see it. */
+/* The program gets no event any more; only the handlers can see the stop reason. */
 static void set_stop_reasons(struct muster_worker *w)
 {
     struct muster_process *p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a process says before its end, a progress note or new data of its job, goes to Redis at once, in a call of its
- * own. Nobody waits for the answer: a refusal is told once, and the next note says more than the last one.
+ * A progress note, or new data of a job, goes to Redis at once, before the process ends, in a call of its own. Nobody
+ * waits for the answer: a refusal is told once, and the next note says more than the last one.
  */
 #include "base/log.h"
 #include "protocol/script_task.h"

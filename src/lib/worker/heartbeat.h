@@ -54,7 +54,7 @@ void heartbeat_stop(struct muster_worker *w);
 void heartbeat_forget(struct muster_worker *w);
 /* The echo of a heartbeat came over the subscription. */
 void heartbeat_apply_echo(struct muster_worker *w, uint64_t token);
-/* A read-back settles what an echo would have: it answered this last token. */
+/* A read-back has answered this last token. No echo up to it is waited for any more. */
 void heartbeat_settle_echo(struct muster_worker *w, uint64_t last_token);
 /* The end of the process with this token was confirmed. */
 void heartbeat_count_ended(struct muster_worker *w, uint64_t token);

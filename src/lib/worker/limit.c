@@ -9,7 +9,7 @@
 #include "base/timer.h"
 #include "worker/worker.h"
 
-/* The program may end the process while it is told: it is not touched afterwards. */
+/* The program may end the process inside its callback, so the process is not touched afterwards. */
 static void on_limit_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_process *p = arg;

@@ -5,7 +5,7 @@
  *
  * A mark comes by a message, with every heartbeat and with every read-back, so it is heard even when messages are lost.
  * It can come before its process does: the message on one connection, the take's answer on the other. So marks of
- * unknown tokens are kept until a heartbeat's answer says that every process with such a token has arrived.
+ * unknown tokens are kept until a heartbeat's answer says that every process up to that token has arrived.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 #include "protocol/script_worker.h"
 #include "worker/worker.h"
 
-/* The program may end the process while it is told: it is not touched afterwards. */
+/* The program may end the process inside its callback, so the process is not touched afterwards. */
 static void apply(struct muster_process *p, enum mark mark)
 {
     if (mark <= p->mark)
@@ -37,7 +37,7 @@ static struct early_mark *find_early(struct muster_worker *w, uint64_t token)
     return NULL;
 }
 
-/* If memory runs out it is not kept: the next heartbeat tells it again. */
+/* If memory runs out, the mark is not kept: the next heartbeat tells it again. */
 static void keep_early(struct muster_worker *w, uint64_t token, enum mark mark)
 {
     struct early_mark *e = find_early(w, token);

@@ -23,7 +23,7 @@ void marks_note(struct muster_worker *w, uint64_t token, enum mark mark);
 void marks_note_list(struct muster_worker *w, const struct redisReply *marks);
 /* The mark that came before its process. */
 enum mark marks_early(struct muster_worker *w, uint64_t token);
-/* Whatever has a token up to this one is known by now, or never will be. */
+/* Every process with a token up to this one is known by now, or never will be. */
 void marks_forget(struct muster_worker *w, uint64_t upto);
 void marks_free(struct muster_worker *w);
 

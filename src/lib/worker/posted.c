@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What other threads say of a process: that its handler has returned, muster_process_end() and the like. A thread posts
- * it under one lock and wakes the loop; the loop carries it out in its own turn (round.c). So everything but the
+ * it under one lock and wakes the loop; the loop carries it out in its next round (round.c). So everything but the
  * handler stays in the loop's thread.
  *
  * An outcome can come before the handler has answered MUSTER_LATER, from a third thread: it waits for that answer.
@@ -25,12 +25,12 @@ TAILQ_HEAD(posted_list, muster_process);
 
 struct posted {
     pthread_mutex_t lock;
-    struct posted_list list; /* processes of which something was posted */
+    struct posted_list list; /* processes with something posted */
 };
 
 /* ---- any thread ---- */
 
-/* What is written of the process between these two is read by the loop's thread together with `what`. */
+/* The loop's thread reads the process' fields that are written between these two together with `what`. */
 static struct muster_worker *begin_post(struct muster_process *p)
 {
     pthread_mutex_lock(&p->worker->posted->lock);

@@ -8,18 +8,19 @@
  *
  *   1. A probe decides nothing that a script decides. A probe that meets anything unexpected, an error included, is not
  *      enough.
- *   2. Its answers need not belong to one moment. Each says that one thing is well. What changes a moment later is
- *      found by the next heartbeat, as if it had changed after a script.
- *   3. What it writes cannot first ask who calls. So it can only prolong a life that is there: GT, and XX. A probe that
- *      is late, or whose worker's epoch is over while its id has a new life, prolongs that life by at most one ttl. The
- *      record is read after the liveness key was renewed and tells whose life it was: an epoch never comes back.
- *   4. The registry needs Redis' time, which only the probe before has told. The local clock carries it on from when
- *      that answer came, so it lies in the past rather than in the future. The first probe of a row renews nothing
- *      there, because the script before it did, for a whole ttl. If a server's clock was set back, that shows: nothing
- *      gets longer.
+ *   2. Its answers need not belong to one moment. Each says that one thing is well. A change that comes a moment later
+ *      is found by the next heartbeat, as if it had come after a script.
+ *   3. A probe cannot first check who calls before it writes. So it can only prolong a life that is there: GT, and XX.
+ *      A probe that is late, or whose worker's epoch is over while its id has a new life, prolongs that life by at most
+ *      one ttl. The record is read after the liveness key was renewed and tells whose life it was: an epoch never comes
+ *      back.
+ *   4. The registry needs Redis' time, which only the probe before has told. The local clock carries that time on from
+ *      when the answer came, so the result lies in the past rather than in the future. The first probe of a row renews
+ *      nothing there, because the script before it did, for a whole ttl. If a server's clock was set back, that shows:
+ *      nothing gets longer.
  *   5. P:beat is never written: one script must measure and note a silence. A probe is enough only while scripts of
- *      others keep P:beat so fresh that a script would not write it either. In a small crew none does: after two probes
- *      in vain the worker tries no more until its next tidying.
+ *      others keep P:beat so fresh that a script would not write it either. In a small crew they do not: after two
+ *      probes in vain the worker tries no more until its next tidying.
  *   6. The echo carries no count, because the worker holds nothing. It only shows that the subscription is alive.
  */
 #include "worker/probe.h"

@@ -208,7 +208,8 @@ void process_tell_stop(struct muster_process *p, enum muster_stop_reason reason)
     tell_event(p->worker, MUSTER_EVENT_STOP, MUSTER_OK, NULL, p);
 }
 
-/* The program may end any of them while it is told: so always the first one, which is put at the end before. */
+/* The program may end any of them inside its callback. So this always takes the first one, and puts it at the end
+ * first. */
 void process_tell_running(struct muster_worker *w, enum muster_stop_reason reason, process_filter *is_meant,
                           const void *arg)
 {

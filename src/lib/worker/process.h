@@ -116,14 +116,14 @@ int process_set_task(struct muster_process *p, struct muster_bytes task);
 int process_set_job(struct muster_process *p, const char *id, const struct redisReply *record);
 void process_move(struct muster_process *p, enum process_state state);
 void process_free(struct muster_process *p);
-/* How many processes the worker may still hold by max_tasks, those that run among them. */
+/* How many processes the worker may still hold by max_tasks, including those that run. */
 uint64_t process_allowed(const struct muster_worker *w);
 
-/* It runs on here, but belongs to somebody else from now on. */
+/* The process runs on here, but belongs to somebody else from now on. */
 void process_disown(struct muster_process *p);
 /* Sets its stop reason, unless it has one, and tells handler and program. The program may end it while it is told. */
 void process_tell_stop(struct muster_process *p, enum muster_stop_reason reason);
-/* The same for those running ones for which is_meant() answers true; NULL: all of them. */
+/* The same for each running process for which is_meant() answers true; NULL: for all. */
 typedef bool process_filter(const struct muster_process *p, const void *arg);
 void process_tell_running(struct muster_worker *w, enum muster_stop_reason reason, process_filter *is_meant,
                           const void *arg);

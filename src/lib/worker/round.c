@@ -2,17 +2,18 @@
  *
  * A round: what a worker does after the callbacks of a turn of its loop, in its one order:
  *
- *   answers   libevent calls what came in: answers and messages of the links, ends of child processes, timers, the note
- *             of another thread. They change the table of processes and what the worker knows, tell the program, and
- *             ask for the rest by round_due(). They start no handler, and send no end.
+ *   answers   libevent calls a function for everything that came in: answers and messages of the links, ends of child
+ *             processes, timers, the note of another thread. These functions change the table of processes and what the
+ *             worker knows, tell the program, and ask for the steps below by round_due(). They start no handler, and
+ *             send no end.
  *   ends      what other threads have said of their processes (posted.c)
  *   dispatch  handlers start while hands are free (dispatch.c). Inline ones end here
- *   say       what ended, and how many to take, goes to Redis (turn.c); then what leaving a queue needs (leave.c)
+ *   say       ends, and how many to take, go to Redis (turn.c); then the worker goes on leaving queues (leave.c)
  *   drain     is it time to stop, or to leave (stop.c)?
  *
- * If a step asks for what an earlier step does, another round follows at once, before the loop looks at its sockets:
- * for example when a handler ends while its queue is left. So no step calls back to an earlier one, and no handler runs
- * inside another one.
+ * If a step needs something that an earlier step does, another round follows at once, before the loop looks at its
+ * sockets: for example when a handler ends while its queue is left. So no step calls back to an earlier one, and no
+ * handler runs inside another one.
  */
 #include <event2/event.h>
 

@@ -130,7 +130,7 @@ bool serve_all_announced(const struct muster_worker *w)
 static void begin_serving(struct muster_worker *w, const struct served *s)
 {
     if (link_is_up(w->connection.subscription))
-        wake_subscribe_queue(w, s->name); /* else with the others, when it is up */
+        wake_subscribe_queue(w, s->name); /* otherwise with the others, when it is up */
     serve_announce(w);
 }
 

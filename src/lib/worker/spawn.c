@@ -20,7 +20,7 @@
 
 #include "worker/worker.h"
 
-/* Linux takes 32 pages per argument, and some room of the whole is its own. */
+/* Linux takes 32 pages per argument, and keeps some of the room for all arguments to itself. */
 #define ARG_LEN_MAX ((size_t)128 * 1024)
 #define EXEC_SLACK 8192
 
@@ -53,7 +53,7 @@ static char *replaced(const char *text, const char *what, const char *with, size
     return out;
 }
 
-/* The task stands where its text stood. */
+/* The task takes the place of the text `replace`. */
 static char **make_arguments(const struct muster_process *p, char *const *given, const char *replace)
 {
     size_t n = 0;

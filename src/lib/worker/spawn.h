@@ -8,7 +8,7 @@
 #include <muster/worker.h>
 #include <sys/types.h>
 
-/* What a child exits with if its program cannot be run, as a shell does. */
+/* The exit status of a child whose program cannot be run, as in a shell. */
 #define SPAWN_EXIT_CANNOT_RUN 126
 #define SPAWN_EXIT_NOT_FOUND 127
 

@@ -42,7 +42,7 @@ int muster_worker_stop(struct muster_worker *w, int drain_ms)
     return MUSTER_OK;
 }
 
-/* The time to deregister does not run while a child takes its time to end. */
+/* The time to deregister does not run while a child is still ending. */
 static bool children_are_gone(struct muster_worker *w)
 {
     if (w->processes.n_children == 0 && w->stop.had_children && w->stop.drain_is_over) {

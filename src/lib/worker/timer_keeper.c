@@ -59,7 +59,7 @@ void timer_keeper_stop(struct muster_worker *w)
     event_del(w->keeper.timer);
 }
 
-/* What was asked for meanwhile is asked for again. */
+/* If a call was asked for meanwhile, it follows now. */
 static void on_promoted(const struct redisReply *reply, void *arg)
 {
     struct muster_worker *w = arg;
@@ -135,7 +135,7 @@ static void on_handed_on(const struct redisReply *reply, void *arg)
     w->keeper.handing_on = false;
 }
 
-/* It is written at once: the handler keeps the loop from it. */
+/* Write it at once: while the handler runs, the loop cannot. */
 void timer_keeper_before_handler(struct muster_worker *w, const char *queue)
 {
     struct command c = COMMAND_EMPTY;

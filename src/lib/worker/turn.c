@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What ended and what can be taken goes to Redis together, in one script call (a turn) at the end of a turn of the
- * loop: at most TURN_MAX of each per call, and TURNS_IN_FLIGHT calls at once.
+ * Ends and takes go to Redis together, in one script call (a turn) in a round: at most TURN_MAX of each per call, and
+ * TURNS_IN_FLIGHT calls at once.
  *
  * The worker asks for tasks only with a reason: hands that ends have just freed, or wants_take (a start, a new queue, a
  * read-back, work that the heartbeat or a foreign producer announced, and the like). It asks for all free hands. If
- * nothing is left waiting, the same script makes the worker idle there, and it is handed what comes.
+ * nothing is left waiting, the same script makes the worker idle there, and later work is handed to it.
  *
  * A call that carries ends asks for all hands that are free after them, whatever calls in flight have asked for: one of
  * those may have found nothing and made the worker idle, and a hand-over may have come and ended since. Asking for too
@@ -15,7 +15,7 @@
  * concerns ends that were sent before without an answer, those of processes that were lost, and all while a read-back
  * is in flight. Otherwise: if one finish of a batch is no longer the worker's, none can be confirmed.
  *
- * An end without an answer is unknown: it is sent again after the next connection was read back. What is refused
+ * An end without an answer is unknown: it is sent again after the next connection was read back. An end that is refused
  * (loading, busy, full) is sent again after a pause; an end whose queue is damaged, after the next heartbeat.
  */
 #include "worker/turn.h"
@@ -160,8 +160,8 @@ static void on_turned(const struct redisReply *reply, void *arg)
 
 /* ---- the call ---- */
 
-/* Ends that say nothing but their token go together. A job's finish never goes with those of tasks, which Redis looks
- * for in bulk. */
+/* Ends that say nothing but their token go together. A job's finish never goes with those of tasks, because Redis looks
+ * for those in bulk. */
 static bool is_grouped(const struct muster_process *p)
 {
     return p->outcome == MUSTER_GIVE_BACK || (p->outcome == MUSTER_FINISH && !p->result && p->kind == PROCESS_TASK);
@@ -224,8 +224,8 @@ static int free_hands(const struct muster_worker *w, size_t n_ends)
     return worker_capacity(w) - (int)(w->processes.n_known - n_ends - w->processes.count[PROCESS_SENT]);
 }
 
-/* A turn with the ends to say now. While draining all at once: what a stopping worker gives back must go to the front
- * in its order, in one script. */
+/* A turn with the ends to say now. While the worker drains, all ends go at once: the processes that it gives back must
+ * go to the front in their order, in one script. */
 static struct turn *new_turn(struct muster_worker *w, enum script_ends *how)
 {
     bool one_by_one = w->readback.in_flight;
@@ -242,9 +242,9 @@ static struct turn *new_turn(struct muster_worker *w, enum script_ends *how)
     return t;
 }
 
-/* How many to take with this turn. `older` were asked for by calls that are older than this round. If hands stay free
- * for which only an older call has asked, or none, the worker still wants to take: it looks again when they are
- * answered. */
+/* How many to take with this turn. Calls that are older than this round have asked for `older` of them. If hands stay
+ * free for which only an older call has asked, or none, the worker still wants to take: it looks again when those calls
+ * are answered. */
 static int draw_want(struct muster_worker *w, size_t n_ends, int older)
 {
     int all = w->fence.in_doubt || (!w->turns.wants_take && n_ends == 0) ? 0 : free_hands(w, n_ends);

@@ -12,7 +12,7 @@
  *   4. In doubt a message is taken up like any other; nothing starts then anyway. If it were dropped, one that comes
  *      between the read-back that ends the doubt and its answer would be missed until the next heartbeat, and the order
  *      would be lost with it.
- *   5. What was cancelled is told by a message too, and again with every heartbeat and read-back (marks.c).
+ *   5. A cancel is told by a message too, and again with every heartbeat and read-back (marks.c).
  *   6. Messages of another epoch belong to another life of this id: not ours.
  */
 #include "worker/wake.h"
@@ -25,9 +25,9 @@
 #include "base/timer.h"
 #include "worker/worker.h"
 
-/* The worker takes at most once in this time because foreign producers announce work. */
+/* Announcements of foreign producers make the worker take at most once in this time. */
 #define HINT_PAUSE_MS 10
-/* What muster itself publishes there: its workers are handed their work. */
+/* The message that muster itself publishes there. Its workers ignore it: they are handed their work. */
 #define OWN_HINT "muster"
 /* "T", "F" or "J", epoch, token, three digits for the length of the queue's name, the name, and after "T" the task. */
 #define NAME_LEN_LEN 3

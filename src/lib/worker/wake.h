@@ -37,9 +37,9 @@ void wake_message(struct muster_worker *w, const char *channel, struct muster_by
 /* ---- readback.c ---- */
 /* Asks Redis which processes are this worker's. */
 void readback_ask(struct muster_worker *w);
-/* The same; what it proves ends the worker's doubt. */
+/* The same; its answer ends the worker's doubt. */
 void readback_ask_in_doubt(struct muster_worker *w);
-/* What is in flight belongs to a former epoch. */
+/* Calls in flight belong to a former epoch. */
 void readback_forget(struct muster_worker *w);
 
 /* ---- accept.c: a process arrived ---- */

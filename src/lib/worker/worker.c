@@ -10,7 +10,7 @@
  *
  * A life of the id (an epoch) begins with `start` and ends with `stop`, or with E_GONE to any call. Connections come
  * and go within it (connection.c). No timer polls for work: the heartbeat puts right a worker that lost a message
- * (heartbeat.c). What happens in a turn of the loop, and in which order, is in round.c.
+ * (heartbeat.c). round.c says what happens in a round, and in which order.
  */
 #include "worker/worker.h"
 
