@@ -8,9 +8,9 @@
 #
 # Checked:
 #   names      no two scripts and no two includes have the same name, in whatever folders they lie
-#   includes   each one exists, none goes in a circle, none uses KEYS or ARGV; what an include or a script uses of
-#              another include, it includes itself, or by way of another; a name is defined by one include only; a
-#              constant that is used is defined; with `--- @within "x"`, only x includes this one
+#   includes   each one exists, none goes in a circle, none uses KEYS or ARGV; an include or a script that uses
+#              something of another include includes that one, itself or by way of another; a name is defined by one
+#              include only; a constant that is used is defined; with `--- @within "x"`, only x includes this one
 #   contracts  the KEYS[n] and ARGV[n] that a script uses are those that its header declares (ARGV[n...]: the rest)
 #   keys       every key literal `P .. 'name:'` is in the list of src/lib/protocol/keys.h
 #   numbers    every E_NAME is in the list of include/muster/error.h, whose number takes its place; every SETTING_NAME

@@ -3,10 +3,10 @@
 #
 # packages.sh GROUP...: install those Debian packages of the named groups (build, run, test, clang, lint) that are missing.
 #
-# Decides what muster needs and why; says nothing when all of it is there. What counts is the program or library, not
-# the package: a cmake or a Redis of one's own is as good. Needs root or sudo only if something is missing. Starts no
-# Redis: the service that comes with the package redis-server is kept from starting now and at boot. An installed
-# service stays as it is.
+# Decides what muster needs and why; says nothing when all of it is there. The program or library counts, not the
+# package: a cmake or a Redis of one's own is as good. Needs root or sudo only if something is missing. Starts no Redis:
+# the service that comes with the package redis-server is kept from starting now and at boot. An installed service stays
+# as it is.
 set -euo pipefail
 
 # group, package, what shows that it is there (a program, a file, or a pkg-config name with .pc), what it is for
@@ -49,8 +49,8 @@ find_missing() {
     done < <(needed)
 }
 
-# A package may start its service only if policy-rc.d allows it. One that is there is somebody's decision and stays.
-# Ours speaks of Redis alone, so that one left behind by a power cut keeps nothing else from starting.
+# A package may start its service only if policy-rc.d allows it. A file that is there is somebody's decision and stays.
+# Our file names Redis alone: if a power cut leaves it there, it keeps nothing else from starting.
 policy=/usr/sbin/policy-rc.d
 install_quietly() {
     log=$(mktemp)

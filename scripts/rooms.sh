@@ -31,7 +31,7 @@ cd "$root"
 # All of src/lib, whatever the file is called and wherever it lies: what stands outside of a room must be found, too.
 mapfile -t files < <(find src/lib src/cli -type f \( -name '*.[ch]' -o -name '*.inc' \) | sort)
 
-# What is there to be included. The build makes protocol/lua_scripts.h.
+# The headers that can be included. The build makes protocol/lua_scripts.h.
 there() {
     (cd src/lib && find . -type f -name '*.h' | sed 's,^\./,lib ,')
     (cd src/cli && find . -type f -name '*.h' | sed 's,^\./,cli ,')

@@ -192,7 +192,7 @@ left_processes() {
         fi
     done 2>/dev/null
 }
-# What is told to end by its parent's death may need a moment for it.
+# A process that the death of its parent ends may need a moment for that.
 end=$((SECONDS + 10))
 while left=$(left_processes) && [[ -n $left ]] && ((SECONDS < end)); do
     sleep 0.1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster cancel: tasks by their bytes, all copies of them in a queue; single processes, or jobs, by their ids. What
- * becomes of a running task is between its owner and Redis; this only prints how many were found.
+ * muster cancel: tasks by their bytes, all copies of them in a queue; single processes, or jobs, by their ids. The
+ * owner of a running task and Redis decide what becomes of it; this only prints how many were found.
  */
 #include <inttypes.h>
 #include <muster/job.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster check: looks for damage in the namespace and prints a row for each find. What counts as damage, and what can
- * be repaired, is decided by the library.
+ * muster check: looks for damage in the namespace and prints a row for each find. The library decides what counts as
+ * damage, and what can be repaired.
  */
 #include <inttypes.h>
 

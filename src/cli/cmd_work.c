@@ -88,7 +88,7 @@ static const char *text_of(const struct muster_event *e)
     return e->type < sizeof event_texts / sizeof *event_texts ? event_texts[e->type] : NULL;
 }
 
-/* What was said already. In one outage both connections break, but it is said once. */
+/* The messages that were printed already. In one outage both connections break, but one message is enough. */
 struct story {
     const struct call *call;
     bool was_started, is_down;

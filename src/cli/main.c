@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command `muster`: finds the verb, prints help, and checks that standard output could be written. What a verb does
- * is in its own file.
+ * The command `muster`: finds the verb, prints help, and checks that standard output could be written. Each verb has a
+ * file of its own.
  */
 #include <errno.h>
 #include <fcntl.h>

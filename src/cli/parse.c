@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parses a command line with getopt_long and checks each value where it is read, so that a wrong one is found before
- * anything is connected to. What options mean together is the verb's business.
+ * anything is connected to. The verb decides what its options mean together.
  */
 #include "parse.h"
 

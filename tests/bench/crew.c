@@ -43,7 +43,7 @@ static void on_event(struct muster_worker *w, const struct muster_event *e, void
 {
     struct crew_child *c = arg;
     (void)w;
-    if (e->err != MUSTER_OK && e->type != MUSTER_EVENT_DOWN) /* of which it recovers by itself */
+    if (e->err != MUSTER_OK && e->type != MUSTER_EVENT_DOWN) /* it recovers from that by itself */
         fail("a worker: %s: %s", muster_err_text(e->err), e->text);
     if (e->type == MUSTER_EVENT_STARTED)
         c->member->registered++;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the benchmark runs: on a redis-server of its own, or under a prefix of its own on one that is given. Whatever
- * it leaves there is removed by a keeper, a child that is told so at the end, or by the kernel when this process dies.
+ * Where the benchmark runs: on a redis-server of its own, or under a prefix of its own on one that is given. A keeper
+ * removes everything that it leaves there. The keeper is a child that is told to do so at the end, or by the kernel
+ * when this process dies.
  */
 #ifndef PLACE_H
 #define PLACE_H

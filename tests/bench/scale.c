@@ -80,7 +80,7 @@ static enum muster_outcome handle(struct muster_process *p, void *arg)
     return MUSTER_FINISH;
 }
 
-/* Ends what is held. What is finished has come out. */
+/* Ends the tasks that are held. Finished tasks have come out. */
 static void release(struct set *s, enum muster_outcome outcome)
 {
     for (size_t n = s->n_held; n > 0; n--) {

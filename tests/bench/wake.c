@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The time from the producer's call in this process to the handler's in another one that was idle. Compared are muster's
- * enqueue; the bare hop, PUBLISH to a subscriber's callback, which is the least for anything that uses pub/sub; LPUSH
- * and PUBLISH with a consumer that takes by a script when it is woken, which is how such a queue is usually built; and
- * a consumer that waits in BLMOVE.
+ * The time from the producer's call in this process to the handler's in another one that was idle. This compares
+ * muster's enqueue; the bare hop, PUBLISH to a subscriber's callback, which is the least for anything that uses
+ * pub/sub; LPUSH and PUBLISH with a consumer that takes by a script when it is woken, which is how such a queue is
+ * usually built; and a consumer that waits in BLMOVE.
  */
 #include <event2/event.h>
 #include <hiredis/async.h>

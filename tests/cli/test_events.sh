@@ -18,7 +18,7 @@ listen() {
     start "$@"
     wait_for says "$1" 'listens'
 }
-# events NAME: what was heard, of which job
+# events NAME: the events that were heard, each with its job
 events() { sed 's/.*"what":"\([^"]*\)","id":"\([^"]*\)".*/\1 \2/' "$1.out" | paste -sd,; }
 events_are() { [[ $(events "$1") == "$2" ]]; }
 

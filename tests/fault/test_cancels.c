@@ -181,7 +181,7 @@ static void begin_listening(struct bench *b)
     wait_until(has_begun_to_listen, b, SOON_MS);
 }
 
-/* Whatever it was to hear has been published before this. */
+/* Everything that it must hear was published before this. */
 static void end_listening(struct bench *b)
 {
     scene_enqueue(b->scene, "q", LAST);
@@ -325,7 +325,7 @@ static void judge_starts(struct bench *b)
         if (a->waiting)
             fail_msg("t%d began after it was cancelled while it waited", i);
         if (tokens[i] && tokens[i] != e->token)
-            fail_msg("t%d began anew after it was cancelled while it ran", i);
+            fail_msg("t%d began again after it was cancelled while it ran", i);
         tokens[i] = e->token;
     }
     free(tokens);

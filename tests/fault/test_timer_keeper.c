@@ -3,9 +3,10 @@
  * How late due jobs come out while the keeper of the timer is killed, stopped, cut off, half-open, or hears nothing; or
  * while there are two keepers.
  *
- * The promise: while a keeper hears, nothing but the way. Without one, a heartbeat (a third of the ttl) of a worker
- * that is idle on the queue, since a heartbeat also looks at what is due. A job that was handed to a worker that stood
- * still waits for that worker's sweep: a ttl and a heartbeat. SLACK_MS is for a busy machine and sanitizers.
+ * The promise: while a keeper hears, a job is late only by its way to a worker. Without one, a heartbeat (a third of
+ * the ttl) of a worker that is idle on the queue, since a heartbeat also looks at what is due. A job that was handed to
+ * a worker that stood still waits for that worker's sweep: a ttl and a heartbeat. SLACK_MS is for a busy machine and
+ * sanitizers.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -244,7 +245,7 @@ static void both_are_half_open(struct bench *b)
         b->n_hurts += proxy_swallow(&b->proxy, PROXY_BOTH, PROXY_REQUESTS | PROXY_REPLIES) > 0;
 }
 
-/* What is written by hand is no damage here: any heartbeat mends it. */
+/* A value written by hand is no damage here: any heartbeat mends it. */
 static void timer_is_deleted(struct bench *b)
 {
     b->n_hurts += (int)raw_int(b->scene->server->redis, "DEL %s:timer", b->scene->prefix);

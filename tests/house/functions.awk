@@ -20,7 +20,7 @@ inside { next }
     inside = 1
     next
 }
-# What may begin a definition: gathered up to the brace. Anything that ends a statement begins anew.
+# Lines that may begin a definition are gathered up to the brace. A line that ends a statement begins a new gathering.
 /^[a-zA-Z_]/ && !/[;{]$/ { if (head == "") line = FNR; head = head " " $0; next }
 /^[ \t]+/ && head != "" && !/[;{]$/ { head = head " " $0; next }
 { head = "" }

@@ -169,7 +169,7 @@ static const struct damage damages[] = {
     {"call('HDEL', P .. 'processing:w:q', call('HKEYS', P .. 'processing:w:q')[1])", "worker:w queue:q "},
 };
 
-/* What is given back goes on, but for "beta", which was cancelled. */
+/* Tasks that are given back go on, except "beta", which was cancelled. */
 static const struct damage_house house = {.furnish = furnish, .inventory = all_tasks, .may_go = "beta\n"};
 
 /* ---- what is left to people ---- */

@@ -207,7 +207,7 @@ static void assert_task_waits(struct scene *s)
     assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:paused", s->prefix), 1);
 }
 
-/* No job is lost but "ghost", of which there was only a record. */
+/* No job is lost but "ghost", which had only a record. */
 static const struct damage_house house = {
     .furnish = furnish, .inventory = all_jobs, .must_go = "ghost\n", .also = assert_task_waits};
 

@@ -115,7 +115,7 @@ static void lease_some(struct scene *s)
     counts_or_is_lost(s, muster_lease_retry(s->client, l.ids[2], 20));
 }
 
-/* What is cancelled or deleted is not in "q", whose tasks must all run. */
+/* Tasks that are cancelled or deleted are not in "q", whose tasks must all run. */
 static void disturb(struct scene *s, int round)
 {
     scene_enqueue_n(s, "other", "o", 5);

@@ -308,7 +308,7 @@ static void a_queue_with_nothing_in_work_leaves_nothing(void **state)
     assert_ok(muster_queue_delete(s->client, "never there", NULL, NULL));
 }
 
-/* Whatever becomes of what was in work, it does not come back; and the queue that then begins is another one. */
+/* No task that was in work comes back, whatever becomes of it; and the queue that then begins is another one. */
 static void nothing_resurrects_a_deleted_queue(void **state)
 {
     struct scene *s = *state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nothing is lost, wherever a worker dies. One is killed at each point of each script call that it makes, while it and
- * a healthy peer work through twenty tasks. Afterwards all tasks were finished; only tasks that the dead worker held
- * ran twice; and nothing of it is left in Redis.
+ * Nothing is lost, wherever a worker dies. A worker is killed at each point of each script call that it makes, while it
+ * and a healthy peer work through twenty tasks. Afterwards all tasks were finished; only tasks that the dead worker
+ * held ran twice; and nothing of it is left in Redis.
  *
  * The victim passes the point that MUSTER_FAILPOINT names; without failpoints in the build all cases are skipped.
  */
@@ -135,7 +135,7 @@ static void assert_all_is_well(struct scene *s, const char *stem)
     assert_nothing_is_left_of(s, "victim");
     invariant_assert(redis, s->prefix);
     assert_int_equal(raw_int(redis, "ZCARD %s:failed:q", s->prefix), 0);
-    /* Whatever was in its hands has counted a crash, and was forgotten when it was finished. */
+    /* A crash was counted for everything in its hands, and forgotten when it was finished. */
     assert_int_equal(raw_int(redis, "EXISTS %s:crashes:q", s->prefix), 0);
 }
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
  * Defects that task queues with a worker registry are known for, and what is promised instead: here about who owns a
- * task, and who is alive. Names, wake-ups and calls are test_known_defects_calls.c's. Proved elsewhere is what follows:
+ * task, and who is alive. Names, wake-ups and calls are test_known_defects_calls.c's. These are proved elsewhere:
  *
- *   the frozen lose tasks  test_crash      a_worker_that_stood_still_beyond_its_ttl_loses_its_tasks_and_registers_again
- *   others' ends are none  test_hands      the_end_of_a_process_that_is_somebody_elses_does_not_count
+ *   frozen: tasks go back  test_crash      a_worker_that_stood_still_beyond_its_ttl_loses_its_tasks_and_registers_again
+ *   foreign ends: refused  test_hands      the_end_of_a_process_that_is_somebody_elses_does_not_count
  *   back to the front      test_crash      tasks_of_a_killed_worker_start_elsewhere_within_ttl_and_heartbeat
  *                          test_stop       stop_0_gives_everything_back_at_once_in_order
  *                          test_hands      a_task_given_back_is_the_next_out
- *   what returns wakes     test_hands      a_task_given_back_goes_to_another_idle_worker_at_once
+ *   returned tasks wake    test_hands      a_task_given_back_goes_to_another_idle_worker_at_once
  *                          test_stop       what_is_given_back_wakes_idle_workers
  *   no set without owner   test_invariant  nothing_is_lost_and_nobody_idles_while_work_waits
  *                          test_killed_at  nothing_is_lost_by_a_death_at_turn
- *   the permanent can end  test_permanent  fail_worker_ends_it
+ *   permanent ones can end test_permanent  fail_worker_ends_it
  *                          test_permanent  its_id_can_start_again_when_its_key_ran_out_and_not_before
- *   a killing task stops   test_poison     poison_stops
- *   one live one per id    test_start      a_live_twin_is_refused_and_the_first_is_unaffected
+ *   poison stops           test_poison     poison_stops
+ *   one live worker per id test_start      a_live_twin_is_refused_and_the_first_is_unaffected
  *   bad options: refused   test_worker     bad_options_are_refused
  *   a worker starts once   test_worker     serving_is_refused_where_it_makes_no_sense
  */

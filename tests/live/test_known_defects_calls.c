@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Defects that task queues with a worker registry are known for, and what is promised instead: here about names,
- * wake-ups and calls. Ownership and liveness are test_known_defects.c's. Proved elsewhere is what follows:
+ * wake-ups and calls. Ownership and liveness are test_known_defects.c's. These are proved elsewhere:
  *
  *   no herd                               test_wake           a_task_costs_the_same_with_1_10_and_300_idle_workers
  *   a lost message is made good           test_wake           a_lost_message_delays_a_task_by_one_heartbeat_at_most

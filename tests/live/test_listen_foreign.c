@@ -101,7 +101,7 @@ static void publish_mutants(struct listening *l)
     say_the_end(l);
 }
 
-/* Whatever comes through is well formed; the one that is untouched does. */
+/* Every message that comes through is well formed; the untouched one comes through. */
 static void nothing_that_comes_breaks_it(void **state)
 {
     struct listening l = {.scene = *state, .act = publish_mutants};

@@ -293,7 +293,7 @@ static void leaving_gives_back_this_queue_alone_and_in_order(void **state)
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:idle:q", s->prefix), 0);
     invariant_assert(s->server->redis, s->prefix);
 
-    /* What comes now is not for it, though it has free hands; but once it serves the queue again. */
+    /* New tasks are not for this worker now, though it has free hands; they are once it serves the queue again. */
     scene_enqueue(s, "q", "last");
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:processing:w:q", s->prefix), 0);
     assert_ok(script_does(s, SCRIPT_SERVE, "w", w.epoch, "0", "q", "0"));

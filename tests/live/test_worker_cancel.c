@@ -31,7 +31,7 @@ static struct live_worker *holder(struct scene *s, int ttl_ms, int hands, int pr
                                                      .queues = {{"q", 0}}});
 }
 
-/* Cancel a task of which this many copies wait, and this many are in work. */
+/* Cancel a task. This many of its copies wait, and this many are in work. */
 static void cancel(struct scene *s, const char *task, uint64_t waiting, uint64_t running)
 {
     uint64_t waited = 99, ran = 99;

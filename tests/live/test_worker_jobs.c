@@ -143,7 +143,7 @@ static enum muster_outcome go_on_to_next(struct muster_process *p, void *arg)
     return MUSTER_FINISH;
 }
 
-/* What was set before a wrong call stays. */
+/* Values that were set before a wrong call stay. */
 static void a_job_goes_on_to_the_next_queue_after_other_jobs(void **state)
 {
     struct scene *s = *state;

@@ -179,7 +179,7 @@ static void a_job_that_kills_too_many_is_on_the_failed_list_whatever_its_retries
 
 /* ---- sweeping, resuming ---- */
 
-/* What it held, started or not, comes out before what waited after it. */
+/* The jobs that it held, started or not, come out before those that waited after them. */
 static void swept_jobs_come_before_those_that_waited_after_them(void **state)
 {
     struct scene *s = *state;

@@ -2,8 +2,8 @@
  *
  * Child processes of a test: each dies with the test program, whatever ends that, and is waited for by its pid.
  *
- * What a child does is the caller's. It must leave with _exit(). An assert that fails in it aborts it, instead of
- * jumping into its copy of the test runner.
+ * The caller decides what a child does. The child must leave with _exit(). An assert that fails in it aborts it,
+ * instead of jumping into its copy of the test runner.
  */
 #ifndef CHILD_H
 #define CHILD_H

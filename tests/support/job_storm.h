@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A storm of faults over jobs: jobs that are retried, depend on others, go on to a next queue, are scheduled or unique,
- * of all priorities, and plain tasks, on a crew that is hurt (fault_crew.h), while Redis is killed and restarted and
- * is full now and then. Afterwards the account: each job is complete because a handler said so, has failed for a reason,
- * or waits for one that failed; gone is only what was cancelled; and each history is one that the states allow.
+ * of all priorities, and plain tasks, on a crew that is hurt (fault_crew.h), while Redis is killed and restarted and is
+ * full now and then. Afterwards the account: each job is complete because a handler said so, has failed for a reason,
+ * or waits for one that failed; only cancelled jobs are gone; and each history is one that the states allow.
  *
  * A handler writes down what it says before it says it. MUSTER_FAULT_SECONDS makes a storm longer, MUSTER_TEST_SEED draws
  * another one.
@@ -70,7 +70,7 @@ const char *job_storm_name(char text[16], char kind, int i);
 /* Wait until nothing waits, runs or is scheduled. */
 void job_storm_settle(struct job_storm *storm);
 
-/* What failed runs when it is replayed, and each unique task can be put again; nothing is left then. */
+/* Failed jobs run when they are replayed, and each unique task can be put again; nothing is left then. */
 void job_storm_replay(struct job_storm *storm);
 void job_storm_end(struct job_storm *storm);
 

@@ -7,7 +7,7 @@
 
 #include "job_storm.h"
 
-/* What waited for a job that was cancelled may have failed for it. */
+/* A job that waited for a cancelled one may have failed because of it. */
 static bool may_fail_for_a_dependency(struct job_storm *storm, const struct storm_account *a)
 {
     return storm->n_cancelled > 0 && a && a->n_after > 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The proxy's own process, on a libevent loop. Each connection is a pair of two sides, the caller's and Redis'. What a
- * side reads goes to the other one, or does not, as ordered.
+ * The proxy's own process, on a libevent loop. Each connection is a pair of two sides, the caller's and Redis'. Bytes
+ * that one side reads go to the other one, or do not, as ordered.
  *
  * Either side may be gone before the pair is: the one that is left then only writes what it still has to.
  */

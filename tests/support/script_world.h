@@ -22,7 +22,8 @@ struct script_world {
 
 void script_world_make(struct script_world *world, struct scene *s);
 
-/* What a call may need besides: the lease of `leased` has lapsed; "w" keeps the timer, and "heir" is idle and hears. */
+/* States that a call may need besides: the lease of `leased` has lapsed; "w" keeps the timer, and "heir" is idle and
+ * hears. */
 void script_world_lapse(struct script_world *world);
 void script_world_keep_timer(struct script_world *world);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replies of Redis made by hand, as values of the block that they stand in. hiredis promises a NUL behind each text.
+ * Replies of Redis made by hand, as values of the block that they stand in. hiredis promises a NUL after each text.
  */
 #ifndef MADE_REPLY_H
 #define MADE_REPLY_H

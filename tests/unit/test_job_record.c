@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A job's record as Redis answers it, read: each field where it belongs, and what is malformed refused or read as
- * nothing.
+ * Reading a job's record as Redis answers it: each field arrives where it belongs, and a malformed one is refused or
+ * read as nothing.
  */
 #include "protocol/job_record.h"
 

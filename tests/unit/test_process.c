@@ -288,7 +288,7 @@ static void a_process_tells_what_it_is(void **state)
     assert_int_equal(muster_process_token(p), 31);
     assert_ptr_equal(muster_process_worker(p), the.worker);
     assert_int_equal(muster_process_stop_reason(p), MUSTER_GO_ON);
-    assert_memory_equal(muster_process_task(p, &len), "a\0b", 4); /* with the NUL behind it */
+    assert_memory_equal(muster_process_task(p, &len), "a\0b", 4); /* with the NUL after it */
     assert_int_equal(len, 3);
     assert_ptr_equal(muster_process_task(p, NULL), muster_process_task(p, &len));
 }

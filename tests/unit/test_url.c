@@ -161,7 +161,7 @@ static void what_is_refused_says_why(void **state)
     assert_non_null(muster_url_check(NULL));
 }
 
-/* The longest and what is one byte longer, behind the URL's beginning. */
+/* The longest text, and one that is a byte longer, after the URL's beginning. */
 static void assert_longest(const char *scheme, char first, size_t longest, const char *why)
 {
     char text[320];
