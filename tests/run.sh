@@ -57,8 +57,8 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 mkdir "$temp/tests"
 
-# in_tests COMMAND...: with the tests' directory, and without the lock: only what starts no tests may hold it, for a server
-# that survives its test must not keep the next run waiting.
+# in_tests COMMAND...: with the tests' directory, and without the lock: only commands that start no tests may hold it,
+# because a server that survives its test must not keep the next run waiting.
 in_tests() { TMPDIR=$temp/tests MUSTER_TEST_RUN=$temp "$@" {lock}>&-; }
 
 build() {

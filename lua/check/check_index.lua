@@ -15,8 +15,8 @@ local P, which, name, from = KEYS[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local check = new_check(P, ARGV[1])
 local PAGE = 100
 
--- For each kind of list: its key; a function that tells whether a member is wrong there; a function that removes one.
--- A member whose record cannot be read is not wrong, for nobody knows where the job should be.
+-- For each kind of list: its key; a function that tells whether a member is wrong there; a function that removes one. A
+-- member whose record cannot be read is not wrong, because nobody knows where the job should be.
 local function of_state(state)
   local key = Jobs.index(P, state, name)
   return key, function(member)

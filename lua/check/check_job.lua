@@ -65,7 +65,7 @@ local function take_back(job)
   local record = Jobs.read(P, job.id)
   if job.worker and job.token and unmark(P, job.worker, job.token) then
     Jobs.cancel(P, record, job.worker)
-    return 'dropped it, for it was cancelled'
+    return 'dropped it, because it was cancelled'
   end
   Jobs.give_back(P, record, 'given-back')
   return 'it waits again, where it did'

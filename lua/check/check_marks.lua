@@ -33,7 +33,7 @@ local function is_held(token)
   for _, queue in ipairs(queues) do
     local set = P .. 'processing:' .. worker .. ':' .. queue
     if try('HEXISTS', set, token) ~= 0 or try('HEXISTS', set, 'j' .. token) ~= 0 then
-      return true -- a set of the wrong type counts too, for nobody knows
+      return true -- a set of the wrong type counts too, because nobody knows
     end
   end
 end

@@ -38,7 +38,7 @@ local function give_back_fields(fields)
 end
 
 -- Nobody knows whether the tasks that went back had been counted, so all is counted again. The worker is told, and its
--- ends are carried out one by one from now on, for some of its processes may be gone.
+-- ends are carried out one by one from now on, because some of its processes may be gone.
 local function settle()
   local record = redis.call('HGETALL', P .. 'worker:' .. worker)
   local epoch = set_flag(P, worker, FLAG_ENDED)

@@ -3,7 +3,7 @@
   free are filled in the same call.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands: how many processes it can hold
-    ARGV[5] how many to take at most     ARGV[6] "1": end them one by one, for some may have ended already
+    ARGV[5] how many to take at most     ARGV[6] "1": end them one by one, some may have ended already
     ARGV[7] how many queues it serves, n
     ARGV[8...] n times: a queue, in the wanted order, and the worker's limit of hands on it (0: none);
       then the ends, in the forms of the include `ends`

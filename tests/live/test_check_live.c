@@ -23,7 +23,7 @@
 
 /* ---- the checker ---- */
 
-/* In memory that it shares with the test: a process of its own, for the test forks while it looks. */
+/* In memory that it shares with the test: a process of its own, because the test forks while it looks. */
 struct looker {
     pid_t pid;
     atomic_bool enough;

@@ -179,7 +179,7 @@ static void a_failed_dependency_is_waited_for_until_it_is_replayed(void **state)
     assert_state(s, "c", "waiting");
 }
 
-/* And its own dependents wait on, for it may be replayed. */
+/* And its own dependents wait on, because it may be replayed. */
 static void a_job_that_waits_for_a_dropped_one_fails(void **state)
 {
     struct scene *s = *state;

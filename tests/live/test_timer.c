@@ -218,7 +218,7 @@ static enum muster_outcome hold_up(struct muster_process *p, void *arg)
     return MUSTER_FINISH;
 }
 
-/* Its own handlers have shown how long they take. It is in a process of its own, for it holds that up, too. */
+/* Its own handlers have shown how long they take. It is in a process of its own, because it holds that up, too. */
 static void a_keeper_that_will_be_busy_hands_it_on_to_an_idle_worker(void **state)
 {
     struct scene *s = *state;

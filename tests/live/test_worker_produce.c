@@ -212,7 +212,7 @@ static void nothing_is_told_after_the_worker_was_freed(void **state)
 
 enum { HEARD_MAX = 8 };
 
-/* Listens on a thread; static, for a test that fails is left by a jump. */
+/* Listens on a thread; static, because a test that fails is left by a jump. */
 static struct listener {
     struct muster_client *client;
     pthread_t thread;

@@ -1,6 +1,6 @@
 --[[
   Types of keys, to be checked before the first write: a WRONGTYPE after it would lose what was moved. A script asks for
-  each key once, for no script changes the type of a key.
+  each key once, because no script changes the type of a key.
 ]]
 --- @include "try"
 

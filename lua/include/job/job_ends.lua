@@ -29,7 +29,7 @@ function Jobs.forget(P, job)
 end
 
 -- The same for the job of an entry of the failed list, unless the id has another job by now. Removes a record that
--- cannot be read too, for its id would not be free. Did the entry go with the job?
+-- cannot be read too, because its id would not be free otherwise. Did the entry go with the job?
 function Jobs.forget_failed(P, queue, entry, id)
   local job = Jobs.read(P, id)
   if job and job.state == 'failed' and job.queue == queue and job.entry == entry then
@@ -147,7 +147,7 @@ local function backoff(job, retried)
   end
   delay = math.min(delay, most > 0 and most or delay)
   -- A random part, so that jobs that failed together do not come back together. It is made of the clock, and of the
-  -- place, for the clock stands still while a script runs.
+  -- place, because the clock stands still while a script runs.
   local chance = tonumber(string.sub(redis.sha1hex(job.place .. now_us()), 1, 6), 16) / 2 ^ 24
   return math.floor(delay - delay * number(job, 'jitter') / 100 * chance)
 end

@@ -1,6 +1,6 @@
 --[[
   The tally of a call's ends: how many there were, which of them failed, and how many processes each queue lost. Ends
-  that counted are not listed, for mostly all of them count.
+  that counted are not listed, because mostly all of them count.
 ]]
 --- @include "chunk"
 --- @include "try"

@@ -242,7 +242,7 @@ static struct turn *new_turn(struct muster_worker *w, enum script_ends *how)
     return t;
 }
 
-/* How many to take with this turn. Calls that are older than this round have asked for `older` of them. If hands stay
+/* How many to take with this turn. `older`: how many tasks the calls of former rounds have asked for. If hands stay
  * free for which only an older call has asked, or none, the worker still wants to take: it looks again when those calls
  * are answered. */
 static int draw_want(struct muster_worker *w, size_t n_ends, int older)
