@@ -166,7 +166,7 @@ static void a_program_that_is_not_there_is_not_served(void **state)
 
 /* ---- jobs ---- */
 
-/* Its id is the child's, and an inherited one is nobody's. */
+/* The child gets the job's id, and never one that the worker has inherited. */
 static void the_child_of_a_job_knows_it_and_its_attempt(void **state)
 {
     struct scene *s = *state;
@@ -184,7 +184,7 @@ static void the_child_of_a_job_knows_it_and_its_attempt(void **state)
     assert_int_equal(failed(s), 0);
 }
 
-/* Where a task would fail: the job has retries of its own, and what it failed of last is kept. */
+/* Where a task would fail, a job has retries of its own. The reason of its last failure is kept. */
 static void any_other_end_retries_a_job_by_its_own_settings(void **state)
 {
     struct scene *s = *state;

@@ -193,7 +193,7 @@ static void requests_swallowed(void **state)
     swallowed_then_cut(*state, "requests swallowed", PROXY_REQUESTS);
 }
 
-/* Nothing ends: only the answers that do not come tell. */
+/* No connection ends: only the missing answers tell. */
 static void data_connections_half_open(void **state)
 {
     struct bench b;

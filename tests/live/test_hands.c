@@ -83,7 +83,7 @@ static void a_limit_of_one_queue_leaves_the_other_hands_to_the_others(void **sta
     assert_in_range(open.most, 3, 5);
 }
 
-/* In Redis too: a worker with a full queue is idle on the other one only. */
+/* Redis knows it, too: a worker with a full queue is idle on the other one only. */
 static void a_limit_is_kept_when_tasks_are_handed_over(void **state)
 {
     struct scene *s = *state;
@@ -301,7 +301,8 @@ static void the_end_of_a_process_that_is_somebody_elses_does_not_count(void **st
     assert_int_equal(scene_starts(s), 1);
 }
 
-/* Taken away without a word, and noticed by the next read-back: the running handler is told, the others never start. */
+/* Processes are taken away without a word, and the next read-back notices: the running handler is told, the others
+ * never start. */
 static void what_is_no_longer_its_own_is_let_go(void **state)
 {
     struct scene *s = *state;

@@ -91,7 +91,7 @@ static void of_all_that_complete_it_one_succeeds(void **state)
     assert_int_equal(n_ok, 1);
 }
 
-/* And no cleaner is needed: the next take finds it. */
+/* No cleaner is needed: the next take finds it. */
 static void a_dropped_one_goes_to_another_when_its_lease_has_lapsed(void **state)
 {
     struct scene *s = *state;

@@ -194,7 +194,7 @@ static void what_happens_to_jobs_is_counted(void **state)
     assert_memory_equal(stats_of(s, "q", day).run.histogram, stats.run.histogram, sizeof stats.run.histogram);
 }
 
-/* What the scripts have counted, with times that no test can make. */
+/* Statistics as the scripts count them, with times that no test can make. */
 static void mean_deviation_and_histogram_come_from_what_was_counted(void **state)
 {
     struct scene *s = *state;

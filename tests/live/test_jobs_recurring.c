@@ -60,7 +60,7 @@ static void what_is_made_is_as_the_recurring_one_is_by_then(void **state)
     assert_string_equal(job_look(s, "r-1").tags, "blue red ");
 }
 
-/* Of data without bytes too. */
+/* Data without bytes is copied, too. */
 static void nothing_is_made_of_nothing(void **state)
 {
     struct scene *s = *state;
@@ -139,7 +139,7 @@ static void when_it_has_ended_nothing_more_is_made(void **state)
     checked_assert_clean(s);
 }
 
-/* Nor while the queue is paused: what is made waits. */
+/* Jobs are made while the queue is paused, too, and wait. */
 static void a_paused_queue_lets_none_out(void **state)
 {
     struct scene *s = *state;

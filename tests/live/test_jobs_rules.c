@@ -113,7 +113,7 @@ static void lose(struct scene *s, enum way way, const char *process)
     }
 }
 
-/* Neither while nobody has it, nor when somebody has it again. */
+/* The former process cannot end the job: neither while nobody has it, nor when somebody has it again. */
 static void whatever_became_of_a_job_its_former_process_is_lost(void **state)
 {
     struct scene *s = *state;
@@ -140,7 +140,7 @@ static void whatever_became_of_a_job_its_former_process_is_lost(void **state)
     }
 }
 
-/* A process' id is right as a whole only. */
+/* A process' id is right only as a whole. */
 static void with_a_wrong_worker_or_queue_or_token_nothing_is_ended(void **state)
 {
     struct scene *s = *state;

@@ -84,7 +84,7 @@ static void what_ended_cannot_end_again(void **state)
     jobs_sound(s);
 }
 
-/* For a task has nothing that could go on elsewhere. */
+/* A task has nothing that could go on elsewhere. */
 static void a_task_goes_to_no_next_queue(void **state)
 {
     struct scene *s = *state;
@@ -119,7 +119,7 @@ static void a_next_queue_counts_from_zero(void **state)
     assert_state(s, "waits", "waiting");
 }
 
-/* Where it could never go on, it does not wait: its worker cannot say it otherwise any more. A caller can. */
+/* A job does not wait where it could never go on: its worker could not change that any more. A caller can. */
 static void on_its_way_a_job_waits_for_none_that_waits_for_it(void **state)
 {
     struct scene *s = *state;
@@ -307,7 +307,7 @@ static void a_limit_over_all_is_kept_and_no_place_stays_free(void **state)
     acting_forget(&w);
 }
 
-/* Nobody heard that it waits: its message reached nobody, say. */
+/* Nobody heard that the job waits: its message reached nobody, for example. */
 static void a_heartbeat_tells_of_jobs_that_wait(void **state)
 {
     struct scene *s = *state;

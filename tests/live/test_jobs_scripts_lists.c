@@ -214,7 +214,7 @@ static void what_happens_is_counted_by_day(void **state)
 
 /* ---- records that cannot be read ---- */
 
-/* What waits for it, and a put that cannot know what it is. */
+/* Jobs that wait for it, and a put that cannot know what it is. */
 static void put_in_its_way(struct scene *s)
 {
     put_after(s, "waits", "1", "a");

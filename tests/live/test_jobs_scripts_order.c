@@ -51,7 +51,7 @@ static void a_change_of_priority_keeps_the_age(void **state)
     assert_comes(s, "2", "old new ");
 }
 
-/* Strictly within one call, for tokens follow each other there. */
+/* Strictly only within one call, because tokens follow each other there. */
 static void tasks_and_jobs_of_priority_0_take_turns(void **state)
 {
     struct scene *s = *state;
@@ -179,7 +179,7 @@ static void a_failed_dependency_is_waited_for_until_it_is_replayed(void **state)
     assert_state(s, "c", "waiting");
 }
 
-/* And its own dependents wait on, because it may be replayed. */
+/* The dependents of the failed job wait on, because it may be replayed. */
 static void a_job_that_waits_for_a_dropped_one_fails(void **state)
 {
     struct scene *s = *state;
@@ -255,7 +255,7 @@ static void no_job_waits_for_itself(void **state)
     jobs_sound(s);
 }
 
-/* Nor for one that is never complete, whichever came first. */
+/* A recurring job is never complete. So it does not matter which came first. */
 static void no_job_waits_for_one_that_recurs(void **state)
 {
     struct scene *s = *state;

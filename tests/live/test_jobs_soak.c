@@ -140,7 +140,7 @@ static struct worker_process *start_worker(struct scene *s, int which)
 
 /* ---- damage and repair ---- */
 
-/* What can be put right without losing a job: everything but its record. */
+/* Damage that can be put right without losing a job: to everything but its record. */
 static const char *const damages[] = {
     "local m = call('ZRANDMEMBER', P .. 'waiting:' .. q) if m then call('ZREM', P .. 'waiting:' .. q, m) end",
     "local f = call('HRANDFIELD', P .. 'processing:.lease:' .. q)\n"

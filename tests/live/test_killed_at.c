@@ -20,11 +20,11 @@ enum { TTL_MS = 450, TASKS = 20, HANDS = 3 };
 /*
  * How the victim comes to make the call.
  *
- *   n           the how manyth of these calls it dies at
+ *   n           the number of the call at which it dies, from 1
  *   answer      of its handlers. With LATER it dies with its hands full
  *   is_working  wait until it is idle, and let it have tasks before the peer comes
  *   alone       the peer comes when it is dead
- *   prepare     what was before the victim comes
+ *   prepare     done before the victim comes
  *   provoke     what makes it call, if it does not by itself
  *   look        what else must be true afterwards
  */
@@ -84,7 +84,7 @@ static void stop(struct scene *s, struct worker_process *victim)
 
 /* ---- afterwards ---- */
 
-/* By the victim at most once, by the peer at most once, by one of them to its end. */
+/* The victim runs each task at most once, the peer at most once, and one of them to its end. */
 static void assert_each_was_finished(struct scene *s, const char *stem)
 {
     size_t runs = 0;

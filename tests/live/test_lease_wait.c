@@ -65,7 +65,7 @@ static bool has_returned(void *arg)
     return atomic_load(&((struct waiter *)arg)->has_returned);
 }
 
-/* Wait until he returns; with what, is left in `*w`. */
+/* Wait until he returns; `*w` then has the result. */
 static struct waiter end(struct waiter *w, int deadline_ms)
 {
     wait_until(has_returned, w, deadline_ms);
@@ -254,7 +254,7 @@ static void he_waits_as_long_as_he_said(void **state)
     assert_true(nobody);
 }
 
-/* Asleep he sends nothing at all; but often enough, that somebody listens. */
+/* While he sleeps he sends nothing, except often enough that somebody listens. */
 static void asleep_he_costs_nothing_until_he_renews(void **state)
 {
     struct scene *s = *state;
@@ -271,7 +271,7 @@ static void asleep_he_costs_nothing_until_he_renews(void **state)
     assert_gets(w, "t", WOKEN_MS);
 }
 
-/* However much is said on the channel, he looks, and once for all that has come. */
+/* However many messages come, he looks, and once for all that have come. */
 static void a_flood_of_messages_is_not_a_flood_of_takes(void **state)
 {
     struct scene *s = *state;

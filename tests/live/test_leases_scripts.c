@@ -93,8 +93,8 @@ static void lapsed_leases_go_to_the_front_in_the_order_of_their_takes(void **sta
     invariant_assert(s->server->redis, s->prefix);
 }
 
-/* So many leases lapse per call; what one take holds comes back in one piece, for else its parts would be in the wrong
- * order. */
+/* This many leases lapse per call. All that one take holds comes back in one piece: otherwise its parts would be in the
+ * wrong order. */
 enum { LAPSED_MAX = 1000 };
 
 static void a_thousand_lapse_per_call_and_due_tells_of_the_rest(void **state)

@@ -224,7 +224,7 @@ static void tasks_taken_on_a_killed_connection_are_found_again(void **state)
     assert_int_equal(scene_starts(s), CUTS * BATCH);
 }
 
-/* Nothing arrives, nothing breaks: only the answers that do not come tell. */
+/* Nothing arrives, nothing breaks: only the missing answers tell. */
 static void a_half_open_data_connection_is_replaced_within_the_ttl(void **state)
 {
     struct scene *s = *state;

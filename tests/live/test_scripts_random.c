@@ -236,7 +236,8 @@ static void count_before(struct random_world *w)
     before = take_census(w->s);
 }
 
-/* Dropped is what was cancelled, by the counters, and what was held of a deleted queue, by its marks. */
+/* Dropped tasks are those that were cancelled, by the counters, and those that were held of a deleted queue, by its
+ * marks. */
 static void assert_account(struct random_world *w, const char *name, const struct random_effect *e)
 {
     struct census now = take_census(w->s);

@@ -58,7 +58,7 @@ struct lateness {
     int64_t ms[JOBS];
 };
 
-/* A job's data say when it was due. */
+/* A job's data says when it was due. */
 static enum muster_outcome note_lateness(struct muster_process *p, void *arg)
 {
     struct live_worker *w = arg;

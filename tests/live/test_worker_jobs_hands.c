@@ -61,7 +61,7 @@ static void what_was_fetched_in_advance_goes_back_to_its_place(void **state)
     }
 }
 
-/* Of priority 0 jobs and tasks come by turns, each kind in its order. */
+/* Jobs of priority 0 and tasks come by turns, each kind in its order. */
 static void of_a_mixed_queue_low_numbers_come_first_and_tasks_between(void **state)
 {
     struct scene *s = *state;
@@ -90,7 +90,7 @@ static void of_a_mixed_queue_low_numbers_come_first_and_tasks_between(void **sta
     scene_assert_quiet(s);
 }
 
-/* The place that becomes free is the other worker's too, and at once. */
+/* A place that becomes free is for the other worker, too, and at once. */
 static void a_limit_over_all_workers_holds_and_its_places_are_filled(void **state)
 {
     struct scene *s = *state;

@@ -30,7 +30,7 @@ struct checked checked_with(struct muster_client *client, const char *prefix, en
 /* For tests that call the check themselves: `arg` is a struct checked *. */
 int checked_note(const struct muster_damage *damage, void *arg);
 
-/* Nothing is amiss. */
+/* No damage is found. */
 void checked_assert_clean(struct scene *s);
 
 /* These keys are found, nothing is repaired, and nothing changes, neither without nor with repair. */

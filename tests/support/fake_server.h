@@ -16,8 +16,8 @@ struct fake_server {
 /* Answers `answer` to whatever arrives, each time. NULL: accepts, reads, and says nothing. "": closes at once. */
 void fake_server_start(struct fake_server *f, const char *answer);
 
-/* Passes all bytes on, both ways, between a client and the server on the Unix socket. But what arrives together with
- * the text `swallow`, if that is not NULL, gets lost. */
+/* Passes all bytes on, both ways, between a client and the server on the Unix socket. But bytes that arrive together
+ * with the text `swallow`, if that is not NULL, get lost. */
 void fake_server_relay(struct fake_server *f, const char *socket, const char *swallow);
 
 /* Nothing moves through it any more, with all connections open: what a cable pulled out does. */

@@ -54,8 +54,8 @@ void assert_jobs_listed(struct scene *s, const struct muster_job_filter *f, cons
 /* How many jobs of the queue are in this state. */
 uint64_t job_count(struct scene *s, const char *queue, enum muster_job_state state);
 
-/* Take one under a lease of a minute: it must be this job. Returns the process' id, which lives until the next call
- * but seven. */
+/* Take one under a lease of a minute: it must be this job. Returns the process' id, which stays valid for seven more
+ * calls. */
 const char *job_take(struct scene *s, const char *queue, const char *id);
 
 #endif

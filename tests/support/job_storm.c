@@ -311,7 +311,7 @@ void job_storm_settle(struct job_storm *storm)
     checked_assert_clean(storm->s);
 }
 
-/* Each unique task can be put again, whatever ended it; and what failed runs when it is replayed. */
+/* Each unique task can be put again, whatever ended it; and failed jobs run when they are replayed. */
 void job_storm_replay(struct job_storm *storm)
 {
     uint64_t counts[MUSTER_JOB_STATE_COUNT];

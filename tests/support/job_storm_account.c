@@ -57,7 +57,8 @@ bool job_storm_find(struct storm_judgement *j, const char *id)
     return j->exists;
 }
 
-/* A cancel along takes what waits for the job, too. The accounts know what each job has ever waited for. */
+/* A cancel with dependents takes the jobs that wait for it, too. The accounts know what each job has ever waited for.
+ */
 static void work_out_what_may_be_gone(struct job_storm *storm)
 {
     for (int i = 0; i < storm->n_jobs; i++) {
@@ -68,8 +69,8 @@ static void work_out_what_may_be_gone(struct job_storm *storm)
     }
 }
 
-/* Each job is complete because a handler said so, has failed for a reason, or waits for one that failed. Gone is only
- * what was cancelled. No task is lost. */
+/* Each job is complete because a handler said so, has failed for a reason, or waits for one that failed. Only cancelled
+ * jobs are gone. No task is lost. */
 struct storm_judgement job_storm_judge(struct job_storm *storm)
 {
     struct storm_judgement j = {.storm = storm};

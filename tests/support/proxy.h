@@ -42,7 +42,7 @@ void proxy_stop(struct proxy *p);
 /* Close all connections of these kinds, on both sides. Returns how many. */
 int proxy_cut(struct proxy *p, int kinds);
 
-/* From now on nothing of what goes these ways arrives, on the connections of these kinds that there are now. Returns
+/* From now on nothing that is sent these ways arrives, on the connections of these kinds that there are now. Returns
  * how many. */
 int proxy_swallow(struct proxy *p, int kinds, int ways);
 

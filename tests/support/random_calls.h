@@ -24,8 +24,8 @@ extern const char *const random_queues[RANDOM_QUEUES];
  *   meant       the jobs that it named, and as bits where each may be now
  *   moves_due   what is due may have moved, leases included
  *   ends_hands  processes may have lost their worker
- *   forgets     some may be gone for good, so that what waited for them fails
- *   completes   some may be complete, so that what waited for them is ready
+ *   forgets     some may be gone for good, so that jobs that waited for them fail
+ *   completes   some may be complete, so that jobs that waited for them are ready
  *   deleted, dropped, replayed  the queue whose jobs, or whose failed list, went that way
  */
 struct random_effect {

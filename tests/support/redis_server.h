@@ -39,7 +39,7 @@ void redis_server_start(struct redis_server *s, const struct redis_server_option
 /* Start it again on the same directory, socket and port. */
 void redis_server_restart(struct redis_server *s);
 
-/* End it: with SIGTERM, upon which it saves what it should, or with SIGKILL. The data stay. */
+/* End it: with SIGTERM, upon which it saves what it should, or with SIGKILL. The data stays. */
 void redis_server_shutdown(struct redis_server *s);
 void redis_server_kill(struct redis_server *s);
 

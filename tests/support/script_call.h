@@ -20,7 +20,7 @@ redisReply *script_call_list(struct scene *s, enum script_id id, const char *con
 int script_status(redisReply *reply);
 #define script_does(s, id, ...) script_status(script_call(s, id, __VA_ARGS__))
 
-/* The answer is a list that begins with these integers, of which the first is the status. Frees the answer. */
+/* The answer is a list that begins with these integers; the first of them is the status. Frees the answer. */
 void script_assert_answer(redisReply *reply, const long long *expected, size_t n);
 #define assert_answer(reply, ...)                                 \
     script_assert_answer(reply, (const long long[]){__VA_ARGS__}, \

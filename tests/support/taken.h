@@ -27,10 +27,10 @@ int taken_add(const struct muster_process_info *p, void *arg);
 /* Take up to n with the scene's client, without waiting. The answer's error is the return value. */
 int take_n(struct scene *s, const char *queue, size_t n, int64_t lease_ms, struct taken *out);
 
-/* Take one for a minute; it must be this task. Returns its id, which lives until the next call but seven. */
+/* Take one for a minute; it must be this task. Returns its id, which stays valid for seven more calls. */
 const char *take_one(struct scene *s, const char *queue, const char *task);
 
-/* What waits in the queue, first the next out, each followed by a blank, is this. */
+/* This text is what waits in the queue, the next out first, each followed by a blank. */
 void assert_queue_holds(struct scene *s, const char *queue, const char *tasks);
 
 /* The queue's row of the list of queues; all zero if it is not there. The name is NULL. */

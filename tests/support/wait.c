@@ -17,7 +17,7 @@ int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* An exit timer instead of a non-blocking turn: what arrives within the step is handled when it arrives. */
+/* An exit timer instead of a non-blocking turn: everything that arrives within the step is handled when it arrives. */
 static void step(struct event_base *base)
 {
     if (!base) {

@@ -73,7 +73,7 @@ static void numbers_are_decimal(void **state)
     command_clear(&c);
 }
 
-/* Looked at only when all are there: what grows or is added must not move an earlier one. */
+/* The arguments are looked at only when all are there: one that grows or is added must not move an earlier one. */
 static void many_arguments_keep_what_they_were(void **state)
 {
     struct command c = COMMAND_EMPTY;

@@ -112,7 +112,7 @@ static void a_malformed_field_reads_as_nothing(void **state)
     job_record_clear(&record);
 }
 
-/* The reply may go; the record is as of a running job. */
+/* The reply may go; the record reads like that of a running job. */
 static void a_taken_record_is_a_copy(void **state)
 {
     struct job_record record;

@@ -204,7 +204,7 @@ static void trace_each_class(void)
     log_each_level();
 }
 
-/* Behind the time of day, which is left out here. */
+/* The text after the time of day, which is left out here. */
 static void traced_lines_of_the_wanted_classes_are_shown(void **state)
 {
     char out[4096];

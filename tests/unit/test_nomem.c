@@ -129,7 +129,7 @@ typedef int attempt_fn(void);
 /*
  *   attempt   the call
  *   can_do_without
- *             some of its allocations it does not need to get through
+ *             it gets through without some of its allocations
  */
 struct sweep {
     attempt_fn *attempt;

@@ -196,7 +196,7 @@ static void who_is_moved_comes_last(void **state)
 
 /* ---- starting ---- */
 
-/* The loop's turn in which handlers start. */
+/* The round in which handlers start. */
 static void dispatch(void)
 {
     round_due(the.worker);
@@ -248,7 +248,7 @@ static void an_outcome_ends_the_process_at_once(void **state)
     assert_int_equal(the.running[4]->outcome, MUSTER_FAIL);
 }
 
-/* Handlers run for a stretch, then the loop looks at its sockets: with very many, the rest starts a turn later. */
+/* Handlers run for a stretch, then the loop looks at its sockets: with very many, the rest starts a round later. */
 static void very_many_all_start(void **state)
 {
     (void)state;
@@ -415,7 +415,7 @@ static void the_end_of_a_lost_process_does_not_count(void **state)
     assert_counts(0, 0, 0, 0, 0);
 }
 
-/* In lives that follow each other the tasks of the former ones still have the hands. */
+/* When lives follow each other, the tasks of the former ones still have the hands. */
 static void what_still_runs_keeps_its_hand(void **state)
 {
     (void)state;

@@ -18,7 +18,7 @@
 #define EVALSHA_LEN 4 /* EVALSHA, digest, number of keys, key */
 #define EPOCH "0123456789a"
 
-/* Whose call it is stands first in all that a worker says. */
+/* Every call of a worker begins with whose call it is. */
 #define CALLER "worker", "w-1", "epoch", EPOCH, "connection number", "7"
 
 static struct script_root root;
@@ -271,7 +271,7 @@ static void the_keeper_of_the_timer_names_itself_and_what_keeps_it_busy(void **s
     assert_script(&c, SCRIPT_HAND_ON, NULL, "worker", "w-1", "the queue", "b:c");
 }
 
-/* Whether to repair stands first in all that checks. */
+/* Every check begins with whether to repair. */
 #define ONLY "\"1\": repair", "0"
 #define REPAIR "\"1\": repair", "1"
 

@@ -21,7 +21,7 @@
 #define NOWHERE "unix:///nonexistent/muster.sock"
 #define DAY_MS (24 * 3600 * 1000)
 
-/* What a worker told, and what is done when it tells that there is no Redis. */
+/* The events that a worker told, and what is done when it tells that there is no Redis. */
 struct story {
     int down, stopped, last_err;
     void (*when_down)(struct muster_worker *w);
