@@ -137,8 +137,7 @@ const struct command cmd_config = {
     .about =
         "Without a NAME all settings are listed, with the values that hold and where these come from. A queue's own\n"
         "value comes first, then the namespace's, then the default. A change takes effect with the next call of\n"
-        "any client or worker. A NAME that does not exist is exit code 3, a VALUE that is not allowed is exit code\n"
-        "2.\n",
+        "any client or worker. If a NAME does not exist, the exit code is 3; if a VALUE is not allowed, it is 2.\n",
     .examples = "muster config --queue mail\n"
                 "muster config --queue mail max_running=10\n"
                 "muster config keep_jobs_ms=2d keep_history=20\n"

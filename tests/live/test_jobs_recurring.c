@@ -60,7 +60,7 @@ static void what_is_made_is_as_the_recurring_one_is_by_then(void **state)
     assert_string_equal(job_look(s, "r-1").tags, "blue red ");
 }
 
-/* Data without bytes is copied, too. */
+/* A recurring job without data makes jobs without data. */
 static void nothing_is_made_of_nothing(void **state)
 {
     struct scene *s = *state;

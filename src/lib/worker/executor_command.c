@@ -76,7 +76,7 @@ static enum muster_outcome outcome_of(struct muster_process *p, int status, bool
     if (!p->job || code == EXIT_RETRY)
         muster_process_set_retry(p, p->served->command->retry_delay_ms);
     if (was_told)
-        return MUSTER_GIVE_BACK; /* which past a time limit may mean a retry */
+        return MUSTER_GIVE_BACK; /* past a time limit this may mean a retry */
     if (code == EXIT_RETRY)
         return MUSTER_RETRY;
     if (code == SPAWN_EXIT_CANNOT_RUN || code == SPAWN_EXIT_NOT_FOUND) {

@@ -122,7 +122,7 @@ void timer_keeper_apply_heartbeat(struct muster_worker *w, int64_t next_due_ms)
 
 void timer_keeper_sooner(struct muster_worker *w)
 {
-    w->keeper.handing_on = false; /* it has come back before the answer that it went */
+    w->keeper.handing_on = false; /* the timer came back before the answer that it went */
     keep(w);
     promote(w);
 }
