@@ -93,6 +93,13 @@ check_lua() {
     }
 }
 
+case ${1:-} in
+'' | --fix) ;;
+*)
+    echo 'Usage: scripts/lint.sh [--fix]' >&2
+    exit 2
+    ;;
+esac
 scripts/packages.sh build lint
 status=0
 check_c "$@" || status=1

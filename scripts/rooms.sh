@@ -21,10 +21,16 @@ LAW
 }
 
 mode=rooms
-if [[ ${1:-} == --files ]]; then
+case ${1:-} in
+--files)
     mode=files
     shift
-fi
+    ;;
+-*)
+    echo 'Usage: scripts/rooms.sh [--files] [ROOT]' >&2
+    exit 2
+    ;;
+esac
 root=${1:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
 cd "$root"
 

@@ -64,6 +64,7 @@ in_tests() { TMPDIR=$temp/tests MUSTER_TEST_RUN=$temp "$@" {lock}>&-; }
 build() {
     (cd "$root" && cmake --preset dev -B "$build" && cmake --build "$build" -j "$(nproc)") {lock}>&-
 }
+echo "run.sh: building in $build" >&2
 if ! build >"$temp/build.log" 2>&1; then
     cat "$temp/build.log" >&2
     echo "run.sh: the build failed: see above; nothing was tested" >&2

@@ -21,8 +21,8 @@
  * (muster_worker_serve_command()).
  *
  * With `threads`, handlers run on threads of the worker's own, several at once; the program must protect what `arg`
- * points to. Events still come on the loop's thread. A handler may use its process until it returns, and may make the
- * calls marked "any thread".
+ * points to. Events still come on the loop's thread. On such a thread a handler may make every
+ * muster_process_...() call on its own process until it returns, and the calls marked "any thread".
  *
  * Every call but _run and _new may be made from inside a handler or callback. _free takes effect when the callback has
  * returned.

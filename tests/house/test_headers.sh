@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The public headers, and what was built from them. Proves:
-#  1. libmuster.so exports what the public headers declare, and nothing else
+#  1. libmuster.so exports what the public headers declare, and nothing else; each prototype there is marked MUSTER_API
 #  2. each public header compiles alone, as C11 and as C++
 #  3. each public function has a comment above it, or above the group that it stands in
 set -euo pipefail
@@ -17,6 +17,11 @@ done | sort >"$dir/declared"
 nm -D --defined-only "$MUSTER_BUILD/libmuster.so" | awk '{ print $3 }' | sort >"$dir/exported"
 [[ -s $dir/declared ]] || fail "exports: no MUSTER_API function found in the headers"
 diff -u "$dir/declared" "$dir/exported" || fail "exports: declared (-) and exported (+) differ"
+
+unmarked() { grep -nE '^[a-z].*\bmuster_[a-z_]+\(.*[,;(]$' "$@" | grep -vE ':(typedef|static) ' && return 1 || return 0; }
+passes 'exports: a prototype without MUSTER_API' unmarked "${headers[@]}"
+printf '%s\n' 'int muster_unmarked(void);' >"$dir/unmarked.h"
+finds 'exports: a prototype without MUSTER_API' 'muster_unmarked' unmarked "$dir/unmarked.h"
 
 # ---- 2
 for header in "${headers[@]}"; do

@@ -71,10 +71,10 @@ passes 'lists: errors, and those that error.h explains' same "$dir/error.h" "$di
 comm -12 <(sort "$dir/error.h") "$dir/used" >"$dir/returned"
 passes 'lists: errors, and those that something returns' same "$dir/error.h" "$dir/returned"
 
-# ---- 6: as a word of some test beside those that walk all verbs
+# ---- 6: as a word after "$MUSTER" in some test beside those that walk all verbs
 "$MUSTER" help | sed -nE '/^Commands:$/,/^$/ s/^  ([a-z-]+) .*/\1/p' | grep -vx help >"$dir/verbs"
 find "$src/tests/cli" -name 'test_*.sh' -not -name test_usage.sh -not -name test_errors.sh -exec sed 's/#.*//' {} + |
-    grep -ohE '[a-z-]+' | grep -xF -f "$dir/verbs" >"$dir/tested"
+    grep -oE '(\$MUSTER"?|^ *ok) [^|]*' | grep -oE '[a-z-]+' | grep -xF -f "$dir/verbs" >"$dir/tested"
 passes 'lists: verbs, and those that tests/cli tests' same "$dir/verbs" "$dir/tested"
 
 # ---- 7
