@@ -18,7 +18,8 @@
     11... the workers to sweep}
   A timer that nobody keeps is this worker's from now on.
   Writes the liveness key, the registry, P:ttls, P:beat, the worker's hands, its missing idle entries, P:timer, and what
-  tidying removes, P:names among it. Publishes the echo of N on the worker's own channel, and to those who listen to jobs. O(queues).
+  tidying removes, also from P:names. Publishes the echo of N on the worker's own channel, and to those who listen to
+  jobs. O(queues).
 ]]
 --- @include "owner"
 --- @include "last_token"
