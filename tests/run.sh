@@ -11,7 +11,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=${MUSTER_BUILD_DIR:-$root/build/dev}
-jobs=${MUSTER_TEST_JOBS:-2}
+jobs=${MUSTER_TEST_JOBS:-3}
 case_seconds=400
 
 if [[ ${1:-} == --help ]]; then
@@ -27,7 +27,7 @@ Options go to ctest, for example
     tests/run.sh -R unit              only those whose name matches
     tests/run.sh -L cli -V            only the command's, with all they print
     tests/run.sh -N                   list them
-MUSTER_BUILD_DIR is where it builds, by default build/dev; MUSTER_TEST_JOBS how many tests run at once, by default 2.
+MUSTER_BUILD_DIR is where it builds, by default build/dev; MUSTER_TEST_JOBS how many tests run at once, by default 3.
 The last line says `N passed, N failed`. Exit status 0: all passed, and nothing was left behind.
 TEXT
     exit 0

@@ -156,7 +156,8 @@ bool job_storm_is_done(struct job_storm *storm, int err)
         storm->n_refused++;
         return false;
     }
-    assert_ok(err);
+    if (err != MUSTER_OK)
+        fail_msg("%s: %s", muster_err_name(err), muster_client_error(storm->s->client));
     return true;
 }
 
