@@ -281,10 +281,12 @@ MUSTER_API int muster_worker_serve(struct muster_worker *w, const char *queue, i
  * The exit status says what becomes of the task:
  *   0             finished
  *   75            retried (EX_TEMPFAIL)
- *   126, 127      the command cannot be run, or is not found: the task is given back, and the worker stops with
- *                 E_NOT_FOUND
  *   any other     failed, group "exit-N"; death by a signal: failed, group "signal-N". A job is retried by its own
  *                 settings instead of failed, and keeps that group
+ *
+ * If the program cannot be executed when a task comes (it was removed, or its interpreter is missing), the task is
+ * given back, and the worker stops with E_NOT_FOUND. If only the system lacks something at that moment, such as memory,
+ * MUSTER_EVENT_REFUSED tells, and the task is retried after `retry_delay_ms`.
  *
  * A child is told to stop when its task was cancelled or lost, is past its limit, or at the end of a drain. It then
  * gets SIGTERM, and after `grace_ms` SIGKILL, with its whole process group. If it does not exit with 0, its task is

@@ -3,7 +3,8 @@
 #
 # muster work with a command. Proves:
 #  1. exit 0 finishes a task; 75 retries it after the delay; any other status, or a signal, puts it on the failed list
-#     with its group; 126 and 127 give it back and end the worker with status 3 and one line
+#     with its group. If COMMAND cannot be executed the task is given back, and the worker ends with status 3 and one
+#     line; that COMMAND itself exits with 126 or 127 is a failure like any other
 #  2. a command that does not exist or cannot be executed is refused before anything is connected to
 #  3. the command gets every byte of the task on standard input, even of an empty one and of 5 MiB; its output goes
 #     where the worker's output goes
@@ -47,14 +48,18 @@ check_redis 0 ZCARD muster:delayed:again
 check_redis 0 ZCARD muster:failed:again
 [[ $(paste -sd' ' ran) == 'once twice' ]] || fail "it ran: $(cat ran)"
 stop
-for code in 126 127; do
-    enqueue "stop$code" "exit $code" behind
-    check_exit 3 "$MUSTER" work "stop$code" --id w -- sh
-    grep -qE "^muster work: .*exit status $code.*given back" err || fail "nothing about it: $(cat err)"
-    check_exit 0 "$MUSTER" peek "stop$code"
-    check_out "exit $code"$'\n'behind
-    check_redis 0 HLEN "muster:processing:w:stop$code"
-done
+enqueue odd 'exit 126' 'no-such-program-anywhere'
+check_exit 0 "$MUSTER" work odd --burst -- sh
+check_exit 0 "$MUSTER" failed odd --json
+[[ $(grep -o "exit-12." out | sort -u | paste -sd" ") == "exit-126 exit-127" ]] || fail "groups: $(cat out)"
+echo '#!/no/such/interpreter' >cannot
+chmod +x cannot
+enqueue cannot first behind
+check_exit 3 "$MUSTER" work cannot --id w -- ./cannot
+grep -qE "^muster work: .*/cannot cannot be run: No such file.*given back" err || fail "nothing about it: $(cat err)"
+check_exit 0 "$MUSTER" peek cannot
+check_out first$'\n'behind
+check_redis 0 HLEN muster:processing:w:cannot
 
 # ---- 2
 nobody=unix://$tmp/nobody

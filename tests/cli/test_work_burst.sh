@@ -107,7 +107,9 @@ enqueue q $'two\nlines' last
 work 0 q --burst --json
 sed 's/^.*"queue"/{"queue"/' out | diff - <(printf '%s\n' '{"queue":"q","task":"two\nlines"}' '{"queue":"q","task":"last"}')
 enqueue q stays
-work 3 q --burst -- sh -c 'exit 127'
+printf '#!/no/such/interpreter\n' >cannot
+chmod +x cannot
+work 3 q --burst -- ./cannot
 check_waiting q stays
 work 3 q --burst -- ./not-there
 check_waiting q stays

@@ -3,10 +3,12 @@
  * Commands as handlers: what the child gets, what its exit status means, and that none is left behind.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "jobs.h"
@@ -113,8 +115,8 @@ static void any_other_exit_status_fails_the_task_in_its_group(void **state)
     struct scene *s = *state;
     const struct {
         const char *task, *group;
-    } cases[] = {
-        {"exit 1", "exit-1"}, {"exit 74", "exit-74"}, {"kill -9 $$", "signal-9"}, {"kill -15 $$", "signal-15"}};
+    } cases[] = {{"exit 1", "exit-1"},     {"exit 74", "exit-74"},     {"exit 126", "exit-126"},
+                 {"exit 127", "exit-127"}, {"kill -9 $$", "signal-9"}, {"kill -15 $$", "signal-15"}};
     serve_shell(s, "eval \"$(cat)\"", NULL, (struct muster_command){0});
     for (size_t i = 0; i < N_OF(cases); i++) {
         scene_enqueue(s, "q", cases[i].task);
@@ -137,18 +139,63 @@ static void exit_75_retries_the_task_after_the_delay(void **state)
     assert_int_equal(failed(s), 0);
 }
 
-static void exit_126_and_127_give_the_task_back_and_stop_the_worker(void **state)
+/* The path of a program "program" in the server's directory, with this content. */
+static const char *make_program(struct scene *s, const char *content)
+{
+    static char path[96];
+    snprintf(path, sizeof path, "%s/program", s->server->dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(content, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, 0755), 0);
+    return path;
+}
+
+static struct live_worker *serve_program(struct scene *s, const char *path)
+{
+    const char *const argv[] = {path, NULL};
+    const struct muster_command command = {.size = sizeof command, .argv = argv, .retry_delay_ms = 50};
+    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .ttl_ms = 600});
+    assert_ok(muster_worker_serve_command(w->worker, "q", &command));
+    return w;
+}
+
+static void stops_because(struct scene *s, struct live_worker *w, size_t n, const char *words)
+{
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", n);
+    assert_int_equal(w->stop_err, MUSTER_E_NOT_FOUND);
+    if (!strstr(muster_worker_error(w->worker), words))
+        fail_msg("'%s' does not say '%s'", muster_worker_error(w->worker), words);
+    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    live_worker_free(s, w);
+}
+
+/* It is there when the worker serves, but no longer, or not alone, when a task comes. */
+static void a_program_that_cannot_be_executed_stops_the_worker_and_the_task_stays(void **state)
 {
     struct scene *s = *state;
-    const char *scripts[] = {"exit 126", "exit 127"};
+    struct live_worker *w = serve_program(s, make_program(s, "#!/no/such/interpreter\n"));
+    scene_await_idle(s, "q", "w1");
     scene_enqueue(s, "q", "t");
-    for (size_t i = 0; i < N_OF(scripts); i++) {
-        struct live_worker *w = serve_shell(s, scripts[i], NULL, (struct muster_command){0});
-        scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", i + 1);
-        assert_int_equal(w->stop_err, MUSTER_E_NOT_FOUND);
-        assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
-        live_worker_free(s, w);
-    }
+    stops_because(s, w, 1, "program cannot be run: No such file or directory");
+    w = serve_program(s, make_program(s, "neither a script nor a program\n"));
+    stops_because(s, w, 2, "program cannot be run: Exec format error");
+    assert_int_equal(failed(s), 0);
+}
+
+static void a_program_that_is_being_written_is_tried_again(void **state)
+{
+    struct scene *s = *state;
+    const char *path = make_program(s, "#!/bin/sh\n");
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    serve_program(s, path);
+    scene_await_idle(s, "q", "w1");
+    scene_enqueue(s, "q", "t");
+    scene_await_events(s, MUSTER_EVENT_REFUSED, "w1", 2);
+    assert_int_equal(close(fd), 0);
+    raw_await(s->server->redis, s->base, 0, "ZCARD %s:delayed:q", s->prefix);
+    await_finished(s);
     assert_int_equal(failed(s), 0);
 }
 
@@ -333,7 +380,8 @@ int main(int argc, char **argv)
         live_test(a_task_with_a_nul_cannot_replace_the_marker),
         live_test(any_other_exit_status_fails_the_task_in_its_group),
         live_test(exit_75_retries_the_task_after_the_delay),
-        live_test(exit_126_and_127_give_the_task_back_and_stop_the_worker),
+        live_test(a_program_that_cannot_be_executed_stops_the_worker_and_the_task_stays),
+        live_test(a_program_that_is_being_written_is_tried_again),
         live_test(a_program_that_is_not_there_is_not_served),
         live_test(the_child_of_a_job_knows_it_and_its_attempt),
         live_test(any_other_end_retries_a_job_by_its_own_settings),

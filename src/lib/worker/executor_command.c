@@ -35,7 +35,8 @@ struct child {
     struct muster_process *process;
     pid_t pid;
     int pidfd;
-    bool stop_sent; /* SIGTERM; SIGKILL follows when the grace time is over */
+    volatile int *note; /* of spawn.h */
+    bool stop_sent;     /* SIGTERM; SIGKILL follows when the grace time is over */
     struct event *exited;
     struct event *killer;
 };
@@ -51,6 +52,7 @@ static void child_free(struct child *child)
     if (child->killer)
         event_free(child->killer);
     close(child->pidfd);
+    spawn_note_free(child->note);
     free(child);
 }
 
@@ -79,14 +81,41 @@ static enum muster_outcome outcome_of(struct muster_process *p, int status, bool
         return MUSTER_GIVE_BACK; /* past a time limit this may mean a retry */
     if (code == EXIT_RETRY)
         return MUSTER_RETRY;
-    if (code == SPAWN_EXIT_CANNOT_RUN || code == SPAWN_EXIT_NOT_FOUND) {
-        char line[300];
-        snprintf(line, sizeof line, "%.200s %s (exit status %d): the task was given back, the worker stops",
-                 p->served->command->path, code == SPAWN_EXIT_NOT_FOUND ? "was not found" : "cannot be run", code);
-        stop_give_up(p->worker, MUSTER_E_NOT_FOUND, line);
-        return MUSTER_GIVE_BACK;
-    }
     return code > 0 ? failed(p, "exit", code) : failed(p, "signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+}
+
+static void bad_argument(struct muster_process *p, const char *why)
+{
+    muster_process_set_failure(p, "bad-argument", why);
+    end_by_handler(p, MUSTER_FAIL);
+}
+
+/* Another try may do: the system lacks something now, or somebody writes the program's file. */
+static bool will_pass(int error)
+{
+    return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE || error == ETXTBSY;
+}
+
+/* The program did not begin. If that will not pass, the worker stops: each task would end in this way. */
+static void not_begun(struct muster_process *p, int error)
+{
+    char line[300];
+    const struct executor_command *command = p->served->command;
+    if (error == E2BIG) {
+        bad_argument(p, "the task is too long for an argument");
+        return;
+    }
+    if (will_pass(error)) {
+        snprintf(line, sizeof line, "no child could be made: %s", strerror(error));
+        tell_event(p->worker, MUSTER_EVENT_REFUSED, MUSTER_E_NOMEM, line, NULL);
+        muster_process_set_retry(p, command->retry_delay_ms);
+        end_by_handler(p, MUSTER_RETRY);
+        return;
+    }
+    snprintf(line, sizeof line, "%.200s cannot be run: %s; its task was given back, the worker stops", command->path,
+             strerror(error));
+    stop_give_up(p->worker, MUSTER_E_NOT_FOUND, line);
+    end_by_handler(p, MUSTER_GIVE_BACK);
 }
 
 static void on_exited(evutil_socket_t fd, short what, void *arg)
@@ -101,6 +130,7 @@ static void on_exited(evutil_socket_t fd, short what, void *arg)
     pid_t reaped = waitpid(child->pid, &status, WNOHANG);
     if (reaped == 0)
         return;
+    int exec_error = *child->note;
     child_free(child);
     if (reaped < 0) {
         stop_give_up(p->worker, MUSTER_E_STATE, "cannot learn how children end: the program ignores SIGCHLD");
@@ -109,7 +139,10 @@ static void on_exited(evutil_socket_t fd, short what, void *arg)
     }
     trace_line(TRACE_STATE, "process %s of %s: child ended, status 0x%x", p->token_text, p->served->name,
                (unsigned)status);
-    end_by_handler(p, outcome_of(p, status, was_told));
+    if (exec_error != 0)
+        not_begun(p, exec_error);
+    else
+        end_by_handler(p, outcome_of(p, status, was_told));
 }
 
 static void on_grace_over(evutil_socket_t fd, short what, void *arg)
@@ -139,7 +172,7 @@ static void abandon(struct muster_process *p)
 
 /* ---- the child's beginning ---- */
 
-static int watch(struct muster_process *p, pid_t pid)
+static int watch(struct muster_process *p, pid_t pid, volatile int *note)
 {
     struct child *child = calloc(1, sizeof *child);
     int pidfd = pidfd_open(pid, 0);
@@ -154,18 +187,14 @@ static int watch(struct muster_process *p, pid_t pid)
     child->process = p;
     child->pid = pid;
     child->pidfd = pidfd;
+    child->note = note;
     child->exited = event_new(p->worker->base, pidfd, EV_READ | EV_PERSIST, on_exited, child);
     child->killer = evtimer_new(p->worker->base, on_grace_over, child);
     if (child->exited && child->killer && event_add(child->exited, NULL) == 0)
         return MUSTER_OK;
+    child->note = NULL; /* the caller's again */
     child_free(child);
     return MUSTER_E_NOMEM;
-}
-
-static void bad_argument(struct muster_process *p, const char *why)
-{
-    muster_process_set_failure(p, "bad-argument", why);
-    end_by_handler(p, MUSTER_FAIL);
 }
 
 static void start(struct muster_process *p)
@@ -175,25 +204,19 @@ static void start(struct muster_process *p)
         return;
     }
     const struct executor_command *command = p->served->command;
-    pid_t pid = spawn_child(p, command->path, command->argv, command->replace);
-    if (pid > 0 && watch(p, pid) == MUSTER_OK) {
+    volatile int *note = spawn_note_new();
+    pid_t pid = note ? spawn_child(p, command->path, command->argv, command->replace, note) : -1;
+    if (pid > 0 && watch(p, pid, note) == MUSTER_OK) {
         trace_line(TRACE_STATE, "process %s of %s: child %ld", p->token_text, p->served->name, (long)pid);
         return;
     }
-    int saved = errno;
-    if (pid < 0 && saved == E2BIG) {
-        bad_argument(p, "the task is too long for an argument");
-        return;
-    }
+    int error = pid < 0 && errno == E2BIG ? E2BIG : will_pass(errno) ? errno : ENOMEM;
     if (pid > 0) { /* a child that cannot be watched must not run */
         kill(-pid, SIGKILL);
         waitpid(pid, NULL, 0);
     }
-    char line[160];
-    snprintf(line, sizeof line, "no child could be made: %s", strerror(saved));
-    tell_event(p->worker, MUSTER_EVENT_REFUSED, MUSTER_E_NOMEM, line, NULL);
-    muster_process_set_retry(p, command->retry_delay_ms);
-    end_by_handler(p, MUSTER_RETRY);
+    spawn_note_free(note);
+    not_begun(p, error);
 }
 
 /* ---- setting up ---- */

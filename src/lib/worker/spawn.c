@@ -103,21 +103,34 @@ static char **make_environment(struct muster_process *p)
 
 /* ---- the child ---- */
 
+volatile int *spawn_note_new(void)
+{
+    void *note = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return note == MAP_FAILED ? NULL : note;
+}
+
+void spawn_note_free(volatile int *note)
+{
+    if (note)
+        munmap((void *)note, sizeof(int));
+}
+
 /* Between fork and exec: only what is safe in a child of a program with threads. */
-static _Noreturn void become(const char *path, char **argv, char **env, int input, pid_t parent)
+static _Noreturn void become(const char *path, char **argv, char **env, int input, pid_t parent, volatile int *note)
 {
     sigset_t none;
     sigemptyset(&none);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
-        _exit(SPAWN_EXIT_CANNOT_RUN); /* the worker died before it could be watched */
+        _exit(EXIT_FAILURE); /* the worker died before it could be watched */
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
     int is_stdin = input == STDIN_FILENO ? fcntl(input, F_SETFD, 0) : dup2(input, STDIN_FILENO);
     if (is_stdin >= 0)
         execve(path, argv, env);
-    _exit(errno == ENOENT ? SPAWN_EXIT_NOT_FOUND : SPAWN_EXIT_CANNOT_RUN);
+    *note = errno;
+    _exit(EXIT_FAILURE);
 }
 
 /* The task as a file to read from its beginning; -1 if that fails. */
@@ -153,7 +166,8 @@ static bool fits_exec(char *const *argv, char *const *env)
     return total + EXEC_SLACK < most;
 }
 
-pid_t spawn_child(struct muster_process *p, const char *path, char *const *given, const char *replace)
+pid_t spawn_child(struct muster_process *p, const char *path, char *const *given, const char *replace,
+                  volatile int *note)
 {
     int input = task_file(p);
     char **argv = make_arguments(p, given, replace), **env = make_environment(p);
@@ -163,7 +177,7 @@ pid_t spawn_child(struct muster_process *p, const char *path, char *const *given
     else if (input >= 0 && argv && env)
         pid = fork();
     if (pid == 0)
-        become(path, argv, env, input, parent);
+        become(path, argv, env, input, parent, note);
     int saved = errno;
     if (pid > 0)
         setpgid(pid, pid); /* both do it: whichever comes first, a signal to the group finds it */

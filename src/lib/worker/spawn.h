@@ -8,13 +8,17 @@
 #include <muster/worker.h>
 #include <sys/types.h>
 
-/* The exit status of a child whose program cannot be run, as in a shell. */
-#define SPAWN_EXIT_CANNOT_RUN 126
-#define SPAWN_EXIT_NOT_FOUND 127
+/* Memory that is shared with one child: 0, or the errno with which it could not become its program. No exit status can
+ * say this, because a program may exit with any. NULL: there is none. */
+volatile int *spawn_note_new(void);
+/* NULL is allowed. */
+void spawn_note_free(volatile int *note);
 
 /* Runs `path` with the arguments `argv`. In each argument the task replaces the text `replace`, unless that is NULL.
- * Returns the child's pid; or -1 with errno, which is E2BIG if the task is too long for an argument. */
-pid_t spawn_child(struct muster_process *p, const char *path, char *const *argv, const char *replace);
+ * Returns the child's pid; or -1 with errno, which is E2BIG if the task is too long for an argument. The caller frees
+ * the note once the child is gone. */
+pid_t spawn_child(struct muster_process *p, const char *path, char *const *argv, const char *replace,
+                  volatile int *note);
 
 /* Frees a list that ends with NULL, and its texts. NULL is allowed. */
 void spawn_free_texts(char **texts);
