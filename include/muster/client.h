@@ -19,8 +19,14 @@
  * Any call that talks to Redis may return MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_REDIS or
  * _E_FORMAT with the meaning given in error.h. Below, a call lists only the errors that mean something more.
  *
- * `size` is the first field of every options struct. Set it to the struct's sizeof: a later version of the library
- * then knows which fields the program has.
+ * Sizes. `size` is the first field of every struct that the program fills in for the library, and of those that the
+ * library fills in for the program. Set it to the struct's sizeof. A program and a library of different versions then
+ * understand each other: fields that an older program does not have count as 0, and a newer program's struct is
+ * accepted as long as the fields that this library does not know are 0. Any other size is refused with E_INVALID, 0 too:
+ * otherwise a forgotten size would drop every option without a word. Where NULL is allowed instead of a struct, it means
+ * all defaults.
+ *
+ *     struct muster_client_options options = {.size = sizeof options, .url = "redis://queue.example.org"};
  */
 #ifndef MUSTER_CLIENT_H
 #define MUSTER_CLIENT_H

@@ -95,7 +95,7 @@ struct muster_backoff {
  * time at which it becomes ready or makes the next job; MUSTER_ZERO then means 0.
  */
 struct muster_job_spec {
-    size_t size; /* sizeof(struct muster_job_spec); 0 is refused, because no other field would be read */
+    size_t size; /* sizeof(struct muster_job_spec) */
 
     /* The job's id. NULL: it is made (32 hex digits). A recurring job's id has at most 180 bytes. */
     const char *id;
@@ -292,7 +292,7 @@ MUSTER_API int muster_tag_list(struct muster_client *c, uint64_t offset, uint64_
 
 /* What to change of a job. Zero or NULL leaves it as it is. */
 struct muster_job_change {
-    size_t size; /* sizeof(struct muster_job_change); 0 is refused */
+    size_t size; /* sizeof(struct muster_job_change) */
 
     /* Move the job to this queue. It waits there from now on, at the end of its priority. A scheduled, depending or
      * recurring job stays in its state there. Not while it runs, is failed or is complete. */
@@ -382,6 +382,7 @@ struct muster_times {
 /* What happened to the jobs of a queue on one day (UTC); kept for 30 days. Plain tasks are not counted, and pay nothing
  * for it. */
 struct muster_stats {
+    size_t size; /* sizeof(struct muster_stats); set it before the call */
     int64_t day; /* days since 1970-01-01 */
 
     /* How often each of these happened. */
@@ -398,7 +399,8 @@ struct muster_stats {
 };
 
 /* The statistics of one day. `day` counts from 1970-01-01; -1 is today by Redis' clock. A day on which nothing happened
- * has counts of 0; so has `*out` after an error. MUSTER_E_INVALID: the queue's name or the day. */
+ * has counts of 0; so has `*out` after an error. MUSTER_E_INVALID: the queue's name, the day or
+ * `out->size`. */
 MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int64_t day,
                                 struct muster_stats *out) MUSTER_MUST_CHECK;
 

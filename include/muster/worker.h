@@ -155,7 +155,7 @@ typedef void muster_event_fn(struct muster_worker *w, const struct muster_event 
 
 /* Zero or NULL means the default. All strings are copied. */
 struct muster_worker_options {
-    size_t size; /* sizeof(struct muster_worker_options) */
+    size_t size; /* sizeof(struct muster_worker_options); the head of client.h says why */
 
     /* As in struct muster_client_options. */
     const char *url;

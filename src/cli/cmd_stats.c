@@ -137,6 +137,7 @@ struct showing {
 static int show_queue(struct muster_client *client, const char *queue, void *arg)
 {
     struct showing *s = arg;
+    s->stats.size = sizeof s->stats;
     int err = get_stats(s->call, client, queue, &s->stats);
     if (err == MUSTER_OK)
         add_row(&s->table, queue, &s->stats);

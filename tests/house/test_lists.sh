@@ -8,7 +8,8 @@
 #  4. the settings of include/muster/job.h are those of doc/keys.md, and a script reads each
 #  5. each error of include/muster/error.h is explained there, and returned by the library or by a script
 #  6. each verb of the command is in a test of what it does, not only of its errors
-#  7. lists that differ, and lists that are not found, are refused
+#  7. each public struct that begins with its size is in the list of src/lib/base/sized.h, and only sized.c reads one
+#  8. lists that differ, and lists that are not found, are refused
 # shellcheck disable=SC2016 # backquotes are Markdown's
 set -euo pipefail
 # shellcheck source=tests/house/lib.sh
@@ -78,6 +79,15 @@ find "$src/tests/cli" -name 'test_*.sh' -not -name test_usage.sh -not -name test
 passes 'lists: verbs, and those that tests/cli tests' same "$dir/verbs" "$dir/tested"
 
 # ---- 7
+cat "$src"/include/muster/*.h | awk '/^struct [a-z_]+ \{$/ { name = $2 } /^    size_t size;/ { print name }' >"$dir/headers"
+sed -nE 's/^ *X\(SIZED_[A-Z_]+, (muster_[a-z_]+), .*/\1/p' "$src/src/lib/base/sized.h" >"$dir/sized.h"
+passes 'lists: structs that begin with their size' same "$dir/headers" "$dir/sized.h"
+read_elsewhere() { ! grep -rnE 'memcpy\(.*(->|\.)size\b' "$1" --include='*.c'; }
+passes 'lists: nothing reads the size of a struct but sized.c' read_elsewhere "$src/src/lib"
+printf '%s\n' '    memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);' >"$dir/reads.c"
+finds 'lists: a size that is read elsewhere' 'reads.c' read_elsewhere "$dir"
+
+# ---- 8
 printf '%s\n' a b >"$dir/one"
 printf '%s\n' b c >"$dir/other"
 : >"$dir/nothing"

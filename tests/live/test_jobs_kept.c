@@ -158,7 +158,7 @@ static void a_history_keeps_its_first_line_and_its_newest(void **state)
 
 static struct muster_stats stats_of(struct scene *s, const char *queue, int64_t day)
 {
-    struct muster_stats stats;
+    struct muster_stats stats = {.size = sizeof stats};
     assert_ok(muster_stats_get(s->client, queue, day, &stats));
     return stats;
 }
@@ -223,7 +223,7 @@ static void mean_deviation_and_histogram_come_from_what_was_counted(void **state
 static void a_day_without_any_is_all_zero(void **state)
 {
     struct scene *s = *state;
-    struct muster_stats stats = stats_of(s, "q", 3), zero = {.day = 3};
+    struct muster_stats stats = stats_of(s, "q", 3), zero = {.size = sizeof zero, .day = 3};
     assert_memory_equal(&stats, &zero, sizeof zero);
     assert_err(muster_stats_get(s->client, "q", -2, &stats), MUSTER_E_INVALID);
     assert_err(muster_stats_get(s->client, "", -1, &stats), MUSTER_E_INVALID);

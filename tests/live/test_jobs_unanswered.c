@@ -177,7 +177,7 @@ static int cancel(struct scene *s, struct muster_client *c)
 
 static uint64_t cancelled(struct scene *s)
 {
-    struct muster_stats stats;
+    struct muster_stats stats = {.size = sizeof stats};
     assert_ok(muster_stats_get(s->client, "q", -1, &stats));
     return stats.cancelled;
 }
@@ -215,7 +215,7 @@ static int finish(struct scene *s, struct muster_client *c)
 
 static void it_is_complete(struct scene *s, bool was_done)
 {
-    struct muster_stats stats;
+    struct muster_stats stats = {.size = sizeof stats};
     (void)was_done;
     struct job_seen a = job_look(s, "a");
     assert_int_equal(a.state, MUSTER_JOB_COMPLETE);

@@ -74,7 +74,7 @@ void job_history_judge(const struct muster_job *job, struct job_sums *sums)
 
 static int64_t add_day(struct scene *s, const char *queue, int64_t day, struct job_sums *sums)
 {
-    struct muster_stats stats;
+    struct muster_stats stats = {.size = sizeof stats};
     assert_ok(muster_stats_get(s->client, queue, day, &stats));
     sums->put += stats.put;
     sums->taken += stats.taken;

@@ -79,20 +79,15 @@ static void without_options_all_is_default(void **state)
     muster_client_free(NULL);
 }
 
-/* A program compiled with an older, shorter struct says so by its size; one with a longer struct may have said more. */
-static void only_the_options_that_the_caller_knows_are_read(void **state)
+/* A program that was compiled with a later, longer struct. */
+static void options_of_a_later_version_are_read(void **state)
 {
-    const struct muster_client_options o = {
-        .size = offsetof(struct muster_client_options, prefix), .url = NOWHERE, .prefix = "a:b", .timeout_ms = -1};
     const struct {
         struct muster_client_options o;
         int more[16];
-    } later = {.o = {.size = sizeof later, .url = NOWHERE, .prefix = "p"}, .more = {-1}};
+    } later = {.o = {.size = sizeof later, .url = NOWHERE, .prefix = "p"}};
     struct muster_client *c;
     (void)state;
-    assert_ok(muster_client_new(&c, &o));
-    assert_string_equal(c->prefix, "muster");
-    muster_client_free(c);
     assert_ok(muster_client_new(&c, &later.o));
     assert_string_equal(c->prefix, "p");
     muster_client_free(c);
@@ -167,7 +162,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bad_options_make_no_client),
         cmocka_unit_test(options_at_their_limits_make_one),
         cmocka_unit_test(without_options_all_is_default),
-        cmocka_unit_test(only_the_options_that_the_caller_knows_are_read),
+        cmocka_unit_test(options_of_a_later_version_are_read),
         cmocka_unit_test(strings_are_copied),
         cmocka_unit_test(bad_names_are_refused_before_connecting),
         cmocka_unit_test(bad_tasks_are_refused_before_connecting),

@@ -36,13 +36,11 @@ static int client_init(struct muster_client *c, const struct muster_client_optio
 
 int muster_client_new(struct muster_client **out, const struct muster_client_options *options)
 {
-    struct muster_client_options o = {0};
+    struct muster_client_options o;
     struct url url = {0};
     const char *why;
     *out = NULL;
-    if (options)
-        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    if (are_wrong(&o))
+    if (sized_read(SIZED_CLIENT_OPTIONS, &o, options) || are_wrong(&o))
         return MUSTER_E_INVALID;
     int err = o.redis ? MUSTER_OK : url_parse(&url, o.url, &why);
     if (err != MUSTER_OK)
@@ -75,6 +73,12 @@ int client_refuse(struct muster_client *c, const char *why)
 {
     redis_error_set(c->redis, "%s", why);
     return MUSTER_E_INVALID;
+}
+
+int client_read(struct muster_client *c, enum sized what, void *out, const void *given)
+{
+    const char *why = sized_read(what, out, given);
+    return why ? client_refuse(c, why) : MUSTER_OK;
 }
 
 int client_check_queue(struct muster_client *c, const char *queue)

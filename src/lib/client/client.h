@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "base/sized.h"
 #include "protocol/script.h"
 #include "redis/redis.h"
 
@@ -20,7 +21,8 @@ struct muster_client {
 
 /* Answers E_INVALID; the reason becomes the client's error text. */
 int client_refuse(struct muster_client *c, const char *why);
-/* MUSTER_OK, or the error; then the reason is the client's error text. */
+/* MUSTER_OK, or the error; then the reason is the client's error text. client_read() is sized_read(). */
+int client_read(struct muster_client *c, enum sized what, void *out, const void *given);
 int client_check_queue(struct muster_client *c, const char *queue);
 int client_check_task(struct muster_client *c, const struct muster_bytes *task);
 

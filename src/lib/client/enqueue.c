@@ -250,13 +250,13 @@ int muster_task_enqueue_many(struct muster_client *c, const char *queue, const s
                              const struct muster_enqueue_options *options, uint64_t *waiting)
 {
     size_t bytes = 0;
-    struct muster_enqueue_options o = {0};
-    if (options)
-        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    struct muster_enqueue_options o;
+    int err = client_read(c, SIZED_ENQUEUE_OPTIONS, &o, options);
     const struct request r = {.queue = queue, .id = o.request_id, .at_front = o.at_front, .tasks = tasks, .n = n};
     if (waiting)
         *waiting = 0;
-    int err = check_request(c, &r);
+    if (err == MUSTER_OK)
+        err = check_request(c, &r);
     if (err == MUSTER_OK && n == 0) {
         uint64_t length;
         return muster_queue_length(c, queue, waiting ? waiting : &length);

@@ -227,8 +227,9 @@ int muster_failed_list(struct muster_client *c, const struct muster_failed_filte
 {
     struct listing l = {.fn = fn, .arg = arg};
     char key[KEY_MAX];
-    memcpy(&l.filter, f, f->size < sizeof l.filter ? f->size : sizeof l.filter);
-    int err = failed_check_filter(c, &l.filter);
+    int err = client_read(c, SIZED_FAILED_FILTER, &l.filter, f);
+    if (err == MUSTER_OK)
+        err = failed_check_filter(c, &l.filter);
     if (err != MUSTER_OK)
         return err;
     key_of(key, c->prefix, KEY_FAILED, l.filter.queue);

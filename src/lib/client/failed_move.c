@@ -97,10 +97,11 @@ static int move_named(struct muster_client *c, struct moving *m)
 static int move_failures(struct muster_client *c, enum script_id script, const struct muster_failed_filter *f,
                          uint64_t *n)
 {
-    struct muster_failed_filter filter = {0};
-    memcpy(&filter, f, f->size < sizeof filter ? f->size : sizeof filter);
+    struct muster_failed_filter filter;
     struct moving m = {script, &filter, 0};
-    int err = failed_check_filter(c, &filter);
+    int err = client_read(c, SIZED_FAILED_FILTER, &filter, f);
+    if (err == MUSTER_OK)
+        err = failed_check_filter(c, &filter);
     if (err == MUSTER_OK && filter.offset > 0)
         err = client_refuse(c, "an offset is only for listing failures");
     if (err == MUSTER_OK)

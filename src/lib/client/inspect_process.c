@@ -216,11 +216,11 @@ int muster_process_list(struct muster_client *c, const struct muster_process_fil
 {
     struct process_rows rows = {.fn = fn, .arg = arg};
     bool ignored;
-    if (f)
-        memcpy(&rows.filter, f, f->size < sizeof rows.filter ? f->size : sizeof rows.filter);
+    int err = client_read(c, SIZED_PROCESS_FILTER, &rows.filter, f);
     const char *queue = rows.filter.queue, *worker = rows.filter.worker;
     bool is_lease = worker && strcmp(worker, MUSTER_LEASE_ID) == 0;
-    int err = check_filter(c, &rows.filter);
+    if (err == MUSTER_OK)
+        err = check_filter(c, &rows.filter);
     if (err == MUSTER_OK && !is_lease)
         err = page_each_member(c, KEY_REGISTRY, process_worker, &rows);
     if (err != MUSTER_OK || rows.stop || (worker && !is_lease))

@@ -173,13 +173,12 @@ static int put(struct muster_client *c, const struct script_put *put, char *id)
 
 int muster_job_put(struct muster_client *c, const char *queue, const struct muster_job_spec *spec, char *id)
 {
-    struct muster_job_spec s = {0};
+    struct muster_job_spec s;
     struct fields fields = {.n = 0};
     char own[MUSTER_JOB_ID_MAX + 1];
-    memcpy(&s, spec, spec->size < sizeof s ? spec->size : sizeof s);
     if (id)
         *id = '\0';
-    int err = job_valid_size(c, spec->size);
+    int err = client_read(c, SIZED_JOB_SPEC, &s, spec);
     if (err == MUSTER_OK)
         err = check_spec(c, queue, &s);
     if (err != MUSTER_OK)

@@ -100,11 +100,10 @@ static void say_not_changed(struct muster_client *c, int err, const char *id, co
 
 int muster_job_change(struct muster_client *c, const char *id, const struct muster_job_change *change)
 {
-    struct muster_job_change o = {0};
+    struct muster_job_change o;
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply = NULL;
-    memcpy(&o, change, change->size < sizeof o ? change->size : sizeof o);
-    int err = job_valid_size(c, change->size);
+    int err = client_read(c, SIZED_JOB_CHANGE, &o, change);
     if (err == MUSTER_OK)
         err = check_change(c, id, &o);
     if (err != MUSTER_OK)

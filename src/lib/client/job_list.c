@@ -195,8 +195,9 @@ static int list_page(struct muster_client *c, struct listing *l)
 int muster_job_list(struct muster_client *c, const struct muster_job_filter *f, muster_job_fn *fn, void *arg)
 {
     struct listing l = {.fn = fn, .arg = arg};
-    memcpy(&l.filter, f, f->size < sizeof l.filter ? f->size : sizeof l.filter);
-    int err = check_filter(c, &l.filter);
+    int err = client_read(c, SIZED_JOB_FILTER, &l.filter, f);
+    if (err == MUSTER_OK)
+        err = check_filter(c, &l.filter);
     if (err != MUSTER_OK || l.filter.offset > INT64_MAX / 2)
         return err;
     begin_listing(c, &l);

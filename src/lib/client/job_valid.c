@@ -15,12 +15,6 @@ int job_valid_number(struct muster_client *c, const char *what, int64_t number, 
     return MUSTER_E_INVALID;
 }
 
-int job_valid_size(struct muster_client *c, size_t size)
-{
-    return size > 0 ? MUSTER_OK
-                    : client_refuse(c, "the member `size` of the struct is 0; it must be the sizeof of the struct");
-}
-
 int job_valid_id(struct muster_client *c, const char *id)
 {
     const char *why = muster_job_id_check(id);

@@ -11,8 +11,6 @@
 
 #define JOB_EVERY_MIN_MS 1000
 
-/* A struct's member `size` must not be forgotten: every other member would count as not given. */
-int job_valid_size(struct muster_client *c, size_t size);
 int job_valid_id(struct muster_client *c, const char *id);
 int job_valid_tags(struct muster_client *c, const char *const *tags, size_t n);
 /* The jobs that another waits for. */

@@ -108,10 +108,10 @@ static int end_into_next(struct muster_client *c, const char *process, const str
 
 int muster_lease_finish(struct muster_client *c, const char *process, const struct muster_finish_options *options)
 {
-    struct muster_finish_options o = {0};
-    if (options)
-        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    int err = o.result ? client_check_task(c, o.result) : MUSTER_OK; /* its limit is that of a task */
+    struct muster_finish_options o;
+    int err = client_read(c, SIZED_FINISH_OPTIONS, &o, options);
+    if (err == MUSTER_OK && o.result)
+        err = client_check_task(c, o.result); /* its limit is that of a task */
     if (err == MUSTER_OK)
         err = check_next(c, &o);
     if (err != MUSTER_OK)
@@ -192,9 +192,9 @@ int muster_lease_extend(struct muster_client *c, const char *process, const stru
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
     struct process_name p;
-    if (options)
-        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    const char *why = process_name_parse(&p, process);
+    const char *why = sized_read(SIZED_EXTEND_OPTIONS, &o, options);
+    if (!why)
+        why = process_name_parse(&p, process);
     int err = why ? client_refuse(c, why) : check_extend(c, &o);
     if (err != MUSTER_OK)
         return err;

@@ -58,8 +58,9 @@ int muster_stats_get(struct muster_client *c, const char *queue, int64_t day, st
 {
     char key[KEY_MAX], name[MUSTER_QUEUE_MAX + 24];
     struct redisReply *counted;
-    memset(out, 0, sizeof *out);
-    int err = client_check_queue(c, queue);
+    struct muster_stats stats = {0};
+    const char *why = sized_clear(SIZED_STATS, out);
+    int err = why ? client_refuse(c, why) : client_check_queue(c, queue);
     if (err == MUSTER_OK && day < -1)
         err = client_refuse(c, "a day is a number of days since 1970-01-01, or -1 for today");
     if (err == MUSTER_OK && day == -1)
@@ -69,16 +70,17 @@ int muster_stats_get(struct muster_client *c, const char *queue, int64_t day, st
     snprintf(name, sizeof name, "%lld:%s", (long long)day, queue);
     key_of(key, c->prefix, KEY_STATS, name);
     err = client_ask(c, &counted, (const char *const[]){"HGETALL", key, NULL});
-    out->day = day;
-    out->put = count_of(counted, "put");
-    out->taken = count_of(counted, "taken");
-    out->completed = count_of(counted, "completed");
-    out->failed = count_of(counted, "failed");
-    out->retried = count_of(counted, "retried");
-    out->crashed = count_of(counted, "crashed");
-    out->cancelled = count_of(counted, "cancelled");
-    read_times(counted, "wait", &out->wait);
-    read_times(counted, "run", &out->run);
+    stats.day = day;
+    stats.put = count_of(counted, "put");
+    stats.taken = count_of(counted, "taken");
+    stats.completed = count_of(counted, "completed");
+    stats.failed = count_of(counted, "failed");
+    stats.retried = count_of(counted, "retried");
+    stats.crashed = count_of(counted, "crashed");
+    stats.cancelled = count_of(counted, "cancelled");
+    read_times(counted, "wait", &stats.wait);
+    read_times(counted, "run", &stats.run);
+    sized_write(SIZED_STATS, out, &stats);
     redis_reply_free(counted);
     return err;
 }

@@ -47,6 +47,13 @@ static int serve_again(struct served *s, int limit, struct served **out)
     return MUSTER_OK;
 }
 
+/* The reason becomes the worker's error text. */
+static int serve_refuse(struct muster_worker *w, const char *why)
+{
+    snprintf(w->error, sizeof w->error, "%s", why);
+    return MUSTER_E_INVALID;
+}
+
 static int serve_add(struct muster_worker *w, const char *queue, int limit, struct served **out)
 {
     if (w->state == WORKER_NEW)
@@ -150,10 +157,10 @@ int muster_worker_serve(struct muster_worker *w, const char *queue, int hands, m
 int muster_worker_serve_command(struct muster_worker *w, const char *queue, const struct muster_command *command)
 {
     struct served *s;
-    struct muster_command copy = {0};
+    struct muster_command copy;
     size_t n_before = w->n_served;
-    memcpy(&copy, command, command->size < sizeof copy ? command->size : sizeof copy);
-    int err = serve_add(w, queue, copy.hands, &s);
+    const char *why = sized_read(SIZED_COMMAND, &copy, command);
+    int err = why ? serve_refuse(w, why) : serve_add(w, queue, copy.hands, &s);
     if (err != MUSTER_OK)
         return err;
     err = executor_command_setup(s, &copy, w->error, sizeof w->error);

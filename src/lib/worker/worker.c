@@ -164,13 +164,12 @@ static int init(struct muster_worker *w, const struct muster_worker_options *o, 
 
 int muster_worker_new(struct muster_worker **out, const struct muster_worker_options *options)
 {
-    struct muster_worker_options o = {0};
+    struct muster_worker_options o;
     struct url url;
     const char *why;
     *out = NULL;
-    if (options)
-        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    int err = options_are_wrong(&o) ? MUSTER_E_INVALID : url_parse(&url, o.url, &why);
+    why = sized_read(SIZED_WORKER_OPTIONS, &o, options);
+    int err = why || options_are_wrong(&o) ? MUSTER_E_INVALID : url_parse(&url, o.url, &why);
     if (err != MUSTER_OK)
         return err;
     struct muster_worker *w = calloc(1, sizeof *w);

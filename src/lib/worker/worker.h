@@ -27,6 +27,7 @@
 #ifndef WORKER_H
 #define WORKER_H
 
+#include "base/sized.h"
 #include "worker/connection.h"
 #include "worker/executor.h"
 #include "worker/heartbeat.h"
