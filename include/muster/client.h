@@ -113,8 +113,9 @@ MUSTER_API const char *muster_process_id_check(const char *process);
 /*
  * Enqueue one task. It goes straight to an idle worker of the queue, or to the end of the queue if none is idle.
  *
- * The bytes are stored as they are; an empty task is allowed. The call takes one round trip. `waiting`, if not NULL,
- * receives how many tasks then wait in the queue (0 when a worker got it). A queue is a Redis list of plain bytes, so
+ * The bytes are stored as they are; an empty task is allowed. The call takes one round trip; if jobs wait in the queue,
+ * it may take two. `waiting`, if not NULL, receives how many tasks and jobs then wait in the queue, as
+ * muster_queue_length() counts them (0 when a worker got it). A queue is a Redis list of plain bytes, so
  * `LPUSH <prefix>:queues:<queue> <task>` by any program does the same, but does not hand the task to an idle worker.
  *
  * Returns MUSTER_OK, or
@@ -145,8 +146,8 @@ struct muster_enqueue_options {
 #define MUSTER_ENQUEUE_ATOMIC_BYTES ((size_t)1024 * 1024)
 
 /*
- * Enqueue `n` tasks in their order. `o` may be NULL. If `n` is 0, nothing is enqueued and `*waiting` receives the
- * queue's length.
+ * Enqueue `n` tasks in their order. `o` may be NULL. If `n` is 0, nothing is enqueued and `*waiting` receives what
+ * muster_queue_length() says.
  *
  * Up to MUSTER_ENQUEUE_ATOMIC_TASKS tasks and MUSTER_ENQUEUE_ATOMIC_BYTES bytes go in one script: all or none. More are
  * sent in pipelined chunks. Workers begin with the first chunk while the rest is on its way. A failure in between
@@ -162,29 +163,36 @@ MUSTER_API int muster_task_enqueue_many(struct muster_client *c, const char *que
                                         size_t n, const struct muster_enqueue_options *o,
                                         uint64_t *waiting) MUSTER_MUST_CHECK;
 
-/* One waiting task. `position` 0 is the next out. */
+/* Something that waits: a task, or a job. `position` 0 is the next out. */
 struct muster_task {
     uint64_t position;
-    const void *data;
+    const void *data; /* the task's bytes, or the job's data */
     size_t len;
+    const char *job; /* the job's id; NULL: a task */
 };
 typedef int muster_task_fn(const struct muster_task *task, void *arg);
 
 /*
- * Look at up to `n` waiting tasks from position `from` on, in the order in which they will come out. Nothing is taken.
- * The list is read in pages (LRANGE): if the queue changes meanwhile, a task may be seen twice or not at all. A queue
- * that does not exist is empty.
+ * Look at up to `n` waiting tasks and jobs from position `from` on. Nothing is taken. Jobs of negative priority come
+ * first, then the tasks, then all other jobs; each of these in the order in which they will come out. (When they are
+ * taken, tasks and jobs of priority 0 come in turn.) The queue is read in pages: if it changes meanwhile, a row may be
+ * seen twice or not at all. A job whose record cannot be read is left out and mentioned in the log. A queue that does
+ * not exist is empty. `fn` is called for each row until it returns non-zero.
  */
 MUSTER_API int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, uint64_t n,
                                 muster_task_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
-/* How many tasks wait in the queue (LLEN); 0 if it does not exist. */
+/*
+ * How many tasks and jobs wait in the queue: what a worker could take now, also if the queue is paused or at its limit
+ * `max_running`. Delayed tasks, and jobs that are scheduled or depend on others, do not wait yet. 0 if the queue does
+ * not exist. All calls that say how much waits say this number.
+ */
 MUSTER_API int muster_queue_length(struct muster_client *c, const char *queue, uint64_t *waiting) MUSTER_MUST_CHECK;
 
 /* A queue, and how much it holds. */
 struct muster_queue_info {
     const char *name;   /* valid until the callback returns */
-    uint64_t waiting;   /* tasks and jobs that can be taken */
+    uint64_t waiting;   /* tasks and jobs that wait, as muster_queue_length() counts them */
     uint64_t running;   /* processes: tasks and jobs in the hands of workers, or leased */
     uint64_t delayed;   /* tasks that wait until a retry's delay is over, and scheduled jobs */
     uint64_t depends;   /* jobs that wait for other jobs */

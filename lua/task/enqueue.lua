@@ -6,9 +6,9 @@
     ARGV[3] request id, "" for none     ARGV[4] number of this chunk in the request
     ARGV[5] number of tasks in the whole request
     ARGV[6...] the tasks
-  Returns how many tasks wait afterwards; {E_EXISTS} if this chunk of the request had other content the first time;
-  {E_REDIS, key} for a key of the wrong type: nothing was changed. A chunk that was enqueued before is not enqueued
-  again: the answer is the one that it got then. A full Redis refuses the call before anything is changed.
+  Returns how many tasks and jobs wait afterwards; {E_EXISTS} if this chunk of the request had other content the first
+  time; {E_REDIS, key} for a key of the wrong type: nothing was changed. A chunk that was enqueued before is not
+  enqueued again: the answer is the one that it got then. A full Redis refuses the call before anything is changed.
   Writes the queue or the workers' sets, with their counts, idle entries and P:token; P:names; and for a request its
   record.
   Publishes to the workers that get a task, and tells those who listen that work waits. O(tasks).
@@ -20,7 +20,7 @@ local P, queue, front = KEYS[1], ARGV[1], ARGV[2] == '1'
 local list = P .. 'queues:' .. queue
 
 local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'listen', 'broadcast', 'named',
-  'max_running', 'running')
+  'max_running', 'running', 'jobs')
 local latest = try('ZREVRANGE', P .. 'idle:' .. queue, 0, 0)
 if damaged then
   return {E_REDIS, damaged}
@@ -31,8 +31,8 @@ local most = tonumber(settings[5] or nil) or 0
 local room = most > 0 and math.max(0, most - (tonumber(settings[6] or nil) or 0)) or math.huge
 local is_idle = latest[1] and not settings[1] and room > 0
 local n_tasks = #ARGV - 5
-if settings[4] and not is_idle and not settings[2] and not settings[3] and ARGV[3] == '' and n_tasks > 0
-    and n_tasks <= CHUNK and not (front and n_tasks > 1) then
+if settings[4] and not is_idle and not settings[2] and not settings[3] and not settings[7] and ARGV[3] == ''
+    and n_tasks > 0 and n_tasks <= CHUNK and not (front and n_tasks > 1) then
   return try(front and 'RPUSH' or 'LPUSH', list, unpack(ARGV, 6)) or {E_REDIS, damaged}
 end
 
@@ -42,7 +42,7 @@ end
 local REQUEST_KEPT_MS = 3600000
 local DIGEST_LEN = 40
 
--- Returns how many tasks wait afterwards.
+-- Returns how many tasks are in the list afterwards.
 local function push(tasks, from)
   local chunk, waiting = {}, 0
   for i = from, #tasks do
@@ -55,20 +55,26 @@ local function push(tasks, from)
   return waiting
 end
 
--- Pushes and hands over. `waiting` tasks waited before. Returns how many wait afterwards.
+-- Pushes and hands over. `waiting` tasks were in the list before. Returns how many tasks and jobs wait afterwards.
 local function enqueue(tasks, waiting)
   -- The first write is one that a full Redis refuses: so it refuses the whole call.
   if not settings[4] and try('ZADD', P .. 'names', 'NX', now_ms(), queue) then
     redis.call('HSET', P .. 'queue:' .. queue, 'named', '1')
   end
+  local now_waiting
   if not is_idle then
-    return #tasks > 0 and push(tasks, 1) or waiting
-  end
+    now_waiting = #tasks > 0 and push(tasks, 1) or waiting
+  else
 --- @include "hand_over"
-  local given = waiting == 0 and hand_over(P, queue, math.min(#tasks, room), tasks, latest[1]) or 0
-  local now_waiting = given < #tasks and push(tasks, given + 1) or waiting
-  if waiting > 0 then -- a bare LPUSH brought it
-    now_waiting = now_waiting - hand_over(P, queue, math.min(now_waiting, room), nil, latest[1])
+    local given = waiting == 0 and hand_over(P, queue, math.min(#tasks, room), tasks, latest[1]) or 0
+    now_waiting = given < #tasks and push(tasks, given + 1) or waiting
+    if waiting > 0 then -- a bare LPUSH brought it
+      now_waiting = now_waiting - hand_over(P, queue, math.min(now_waiting, room), nil, latest[1])
+    end
+  end
+  if settings[7] then
+--- @include "waiting"
+    now_waiting = count_waiting(P, queue)
   end
   return now_waiting
 end

@@ -267,9 +267,11 @@ const struct command cmd_enqueue = {
     .name = "enqueue",
     .operands = "QUEUE [TASK...]",
     .summary = "Add tasks to a queue: the TASKs, or each line of standard input",
-    .about = "A task may hold any bytes. Put `--` before a TASK that begins with '-'. Standard input is sent as it\n"
-             "arrives, except with --front, --request and --whole, which read all of it first. With --unique the exit\n"
-             "code is 1 if one of the tasks was there already; the others were enqueued.\n",
+    .about =
+        "A task may hold any bytes. Put `--` before a TASK that begins with '-'. Standard input is sent as it\n"
+        "arrives, except with --front, --request and --whole, which read all of it first. The answer says how many\n"
+        "tasks and jobs wait in the queue afterwards. With --unique the exit code is 1 if one of the tasks was there\n"
+        "already; the others were enqueued.\n",
     .examples = "muster enqueue mail alice@example.org bob@example.org\n"
                 "find . -name '*.jpg' -print0 | muster enqueue -0 images\n"
                 "muster enqueue photos --whole <picture.jpg\n"

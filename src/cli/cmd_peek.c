@@ -3,7 +3,7 @@
  * muster peek: prints the next tasks and jobs of a queue, which stay there. They are printed raw, so that they can be
  * piped on; --json is for tasks that may hold anything.
  */
-#include <muster/job.h>
+#include <muster/client.h>
 #include <stdint.h>
 
 #include "client.h"
@@ -17,77 +17,19 @@ static const struct out_column columns[] = {
     {NULL, NULL, OUT_TEXT},
 };
 
-/* Jobs of negative priority come before the tasks, all others after them. */
-enum part { BEFORE_TASKS, AFTER_TASKS };
-
-/*
- * One pass through a queue: jobs before the tasks, the tasks, jobs after them. Only one list can be read at a time, so
- * the jobs are read twice.
- *
- *   part      which jobs are being read
- *   position  the position of the next entry
- *   from, to  the first position to print, and the first not to print any more
- */
-struct peeking {
-    bool json;
-    enum part part;
-    uint64_t position, from, to;
-};
-
-/* Returns non-zero if nothing more is to be printed. */
-static int print(struct peeking *p, const char *job, const void *data, size_t len)
+static int print_row(const struct muster_task *row, void *arg)
 {
+    const bool *is_json = arg;
     const struct out_cell cells[] = {
-        {.number = (int64_t)p->position},
-        {.text = job},
-        {.text = len > 0 ? data : "", .len = len},
+        {.number = (int64_t)row->position},
+        {.text = row->job},
+        {.text = row->len > 0 ? row->data : "", .len = row->len},
     };
-    p->position++;
-    if (p->json)
+    if (*is_json)
         out_json(columns, cells);
-    else if (out_bytes(data, len) == 0)
+    else if (out_bytes(row->data, row->len) == 0)
         out_bytes("\n", 1);
-    return out_error() || p->position >= p->to;
-}
-
-static int print_task(const struct muster_task *task, void *arg)
-{
-    return print(arg, NULL, task->data, task->len);
-}
-
-/* Jobs come in the order in which workers take them, so after the first job of the later part none of the earlier part
- * follows. */
-static int print_job(const struct muster_job *job, void *arg)
-{
-    struct peeking *p = arg;
-    enum part part = job->priority < 0 ? BEFORE_TASKS : AFTER_TASKS;
-    if (part != p->part)
-        return p->part == BEFORE_TASKS;
-    if (p->position >= p->from)
-        return print(p, job->id, job->data.data, job->data.len);
-    p->position++;
-    return 0;
-}
-
-static int peek_jobs(struct muster_client *client, const char *queue, struct peeking *p, enum part part)
-{
-    const struct muster_job_filter filter = {.size = sizeof filter, .queue = queue, .state = MUSTER_JOB_WAITING};
-    p->part = part;
-    return p->position < p->to ? muster_job_list(client, &filter, print_job, p) : MUSTER_OK;
-}
-
-static int peek_tasks(struct muster_client *client, const char *queue, struct peeking *p)
-{
-    uint64_t length = 0;
-    if (p->position >= p->to)
-        return MUSTER_OK;
-    int err = muster_queue_length(client, queue, &length);
-    uint64_t skipped = p->from > p->position ? p->from - p->position : 0;
-    skipped = skipped < length ? skipped : length;
-    p->position += skipped;
-    if (err == MUSTER_OK && skipped < length)
-        err = muster_task_peek(client, queue, skipped, p->to - p->position, print_task, p);
-    return err;
+    return out_error() != 0;
 }
 
 enum { COUNT, OFFSET };
@@ -111,19 +53,14 @@ static const struct opt options[] = {
 
 static int run(const struct call *call)
 {
-    const char *queue = call->operands[0];
-    const uint64_t from = (uint64_t)call->own[OFFSET].number, n = (uint64_t)call->own[COUNT].number;
-    struct peeking p = {.json = call->common[OPT_JSON].set, .from = from, .to = from + n};
+    bool is_json = call->common[OPT_JSON].set;
     struct muster_client *client;
     int code = client_open(call, &client);
     if (code)
         return code;
-    int err = peek_jobs(client, queue, &p, BEFORE_TASKS);
-    if (err == MUSTER_OK)
-        err = peek_tasks(client, queue, &p);
-    if (err == MUSTER_OK)
-        err = peek_jobs(client, queue, &p, AFTER_TASKS);
-    return client_close(call, client, err);
+    return client_close(call, client,
+                        muster_task_peek(client, call->operands[0], (uint64_t)call->own[OFFSET].number,
+                                         (uint64_t)call->own[COUNT].number, print_row, &is_json));
 }
 
 const struct command cmd_peek = {

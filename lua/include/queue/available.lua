@@ -5,16 +5,12 @@
 --- @include "mixed"
 --- @include "announce"
 --- @include "try"
+--- @include "waiting"
 
 -- How many more processes of a queue its limit over all workers allows.
 local function room_under_limit(max_running, running)
   local most = tonumber(max_running or nil) or 0
   return most > 0 and math.max(0, most - (tonumber(running or nil) or 0)) or math.huge
-end
-
--- How many tasks and jobs wait.
-local function count_waiting(P, queue)
-  return (try('LLEN', P .. 'queues:' .. queue) or 0) + (try('ZCARD', P .. 'waiting:' .. queue) or 0)
 end
 
 -- Makes what waits in a queue available, unless the queue is paused: hands it over, and announces what is left to

@@ -184,7 +184,7 @@ static int append_plain(struct muster_client *c, const struct request *r)
     command_clear(&push);
     key_of(key, c->prefix, KEY_QUEUE, r->queue);
     if (err == MUSTER_OK)
-        err = client_append(c, (const char *const[]){"HMGET", key, "named", "listen", "broadcast", NULL});
+        err = client_append(c, (const char *const[]){"HMGET", key, "named", "listen", "broadcast", "jobs", NULL});
     key_of(key, c->prefix, KEY_IDLE, r->queue);
     if (err == MUSTER_OK)
         err = client_append(c, (const char *const[]){"EXISTS", key, NULL});
@@ -212,8 +212,12 @@ static int push_plainly(struct muster_client *c, const struct request *r, uint64
                reply_kind(reply_at(settings, 2)) == REPLY_NIL && reply_kind(parts[PLAIN_IDLE]) == REPLY_INTEGER &&
                reply_integer(parts[PLAIN_IDLE]) == 0;
     *waiting = (uint64_t)reply_integer(parts[PLAIN_PUSH]);
+    bool do_jobs_wait = reply_kind(reply_at(settings, 3)) == REPLY_TEXT;
     for (int i = 0; i < PLAIN_PARTS; i++)
         redis_reply_free(parts[i]);
+    uint64_t length;
+    if (err == MUSTER_OK && *is_done && do_jobs_wait && muster_queue_length(c, r->queue, &length) == MUSTER_OK)
+        *waiting = length; /* otherwise the task is in the queue all the same: an error would mislead */
     return err;
 }
 

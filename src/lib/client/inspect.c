@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listing tasks, queues and workers. Plain reading commands in pages: nothing here writes, and no listing costs more
+ * Listing queues and workers. Plain reading commands in pages: nothing here writes, and no listing costs more
  * than its rows. A key of the wrong type costs the figures of its own row, with a line in the log, but not the listing.
  */
 #include <stdio.h>
@@ -9,71 +9,15 @@
 
 #include "client/client.h"
 #include "client/page.h"
-
-/* Tasks can be large: only a few at once. */
-#define TASK_PAGE 16
-
-int muster_queue_length(struct muster_client *c, const char *queue, uint64_t *waiting)
-{
-    char key[KEY_MAX];
-    struct redisReply *reply;
-    *waiting = 0;
-    int err = client_check_queue(c, queue);
-    if (err != MUSTER_OK)
-        return err;
-    key_of(key, c->prefix, KEY_QUEUES, queue);
-    err = client_ask(c, &reply, (const char *const[]){"LLEN", key, NULL});
-    *waiting = (uint64_t)reply_integer(reply);
-    redis_reply_free(reply);
-    return err;
-}
-
-/* One page. The next task to be taken is at the list's end. */
-static int peek_page(struct muster_client *c, const char *key, uint64_t from, uint64_t n, struct redisReply **page)
-{
-    char first[24], last[24];
-    snprintf(first, sizeof first, "-%llu", (unsigned long long)(from + n));
-    snprintf(last, sizeof last, "-%llu", (unsigned long long)(from + 1));
-    return client_ask(c, page, (const char *const[]){"LRANGE", key, first, last, NULL});
-}
-
-int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, uint64_t n, muster_task_fn *fn,
-                     void *arg)
-{
-    char key[KEY_MAX];
-    int err = client_check_queue(c, queue);
-    bool stop = false;
-    if (err != MUSTER_OK)
-        return err;
-    if (from > INT64_MAX / 2)
-        return MUSTER_OK;
-    key_of(key, c->prefix, KEY_QUEUES, queue);
-    while (err == MUSTER_OK && n > 0 && !stop) {
-        struct redisReply *page;
-        uint64_t want = n < TASK_PAGE ? n : TASK_PAGE;
-        err = peek_page(c, key, from, want, &page);
-        size_t got = reply_len(page);
-        for (size_t i = 0; i < got && !stop; i++) {
-            struct muster_bytes task = reply_bytes(reply_at(page, got - 1 - i));
-            stop = fn(&(struct muster_task){from + i, task.data, task.len}, arg) != 0;
-        }
-        redis_reply_free(page);
-        from += got;
-        n -= got;
-        stop |= got < want;
-    }
-    return err;
-}
+#include "client/waiting.h"
 
 /* ---- queues ---- */
 
 enum {
-    PART_TASKS,
     PART_SETTINGS,
     PART_DELAYED,
     PART_FAILED,
     PART_IDLE,
-    PART_WAITING,
     PART_SCHEDULED,
     PART_DEPENDS,
     PART_RECURRING,
@@ -88,12 +32,10 @@ static int append_queue_parts(struct muster_client *c, const char *name)
         enum key key;
         const char *fields[3];
     } parts[PARTS] = {
-        [PART_TASKS] = {"LLEN", KEY_QUEUES, {NULL}},
         [PART_SETTINGS] = {"HMGET", KEY_QUEUE, {"running", "paused", "cancelled"}},
         [PART_DELAYED] = {"ZCARD", KEY_DELAYED, {NULL}},
         [PART_FAILED] = {"ZCARD", KEY_FAILED, {NULL}},
         [PART_IDLE] = {"ZCARD", KEY_IDLE, {NULL}},
-        [PART_WAITING] = {"ZCARD", KEY_WAITING, {NULL}},
         [PART_SCHEDULED] = {"ZCARD", KEY_SCHEDULED, {NULL}},
         [PART_DEPENDS] = {"ZCARD", KEY_DEPENDS, {NULL}},
         [PART_RECURRING] = {"ZCARD", KEY_RECURRING, {NULL}},
@@ -111,15 +53,19 @@ static int append_queue_parts(struct muster_client *c, const char *name)
 
 static int read_queue(struct muster_client *c, const char *name, struct muster_queue_info *info)
 {
-    struct redisReply *parts[PARTS] = {NULL};
+    struct redisReply *parts[PARTS] = {NULL}, *waiting[WAITING_PARTS] = {NULL};
     int err = append_queue_parts(c, name);
     if (err == MUSTER_OK)
+        err = waiting_append(c, name);
+    if (err == MUSTER_OK)
         err = page_read_parts(c, name, parts, PARTS);
+    if (err == MUSTER_OK)
+        err = page_read_parts(c, name, waiting, WAITING_PARTS);
     long long running = reply_number(reply_at(parts[PART_SETTINGS], 0), 0);
     long long cancelled = reply_number(reply_at(parts[PART_SETTINGS], 2), 0);
     *info = (struct muster_queue_info){
         .name = name,
-        .waiting = (uint64_t)(reply_integer(parts[PART_TASKS]) + reply_integer(parts[PART_WAITING])),
+        .waiting = waiting_sum(waiting),
         .running = running > 0 ? (uint64_t)running : 0,
         .delayed = (uint64_t)(reply_integer(parts[PART_DELAYED]) + reply_integer(parts[PART_SCHEDULED])),
         .depends = (uint64_t)reply_integer(parts[PART_DEPENDS]),
@@ -132,6 +78,8 @@ static int read_queue(struct muster_client *c, const char *name, struct muster_q
     };
     for (int i = 0; i < PARTS; i++)
         redis_reply_free(parts[i]);
+    for (int i = 0; i < WAITING_PARTS; i++)
+        redis_reply_free(waiting[i]);
     return err;
 }
 

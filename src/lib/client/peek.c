@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking at what waits in a queue, in the order in which it comes out, as far as that is known beforehand: jobs of
+ * negative priority, tasks, all other jobs. Each of these is a part. The parts are counted first, so what the caller
+ * leaves out is not read.
+ */
+#include <muster/job.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "client/client.h"
+#include "client/job_page.h"
+
+/* Tasks can be large: only a few at once. */
+#define PAGE JOB_PAGE
+
+enum part { JOBS_BEFORE, TASKS, JOBS_AFTER, N_PARTS };
+
+/*
+ * One look.
+ *
+ *   position    that of the next row
+ *   left        how many more rows the caller wants
+ *   sizes       how many rows each part has
+ */
+struct look {
+    const char *queue;
+    muster_task_fn *fn;
+    void *arg;
+    uint64_t position, left;
+    uint64_t sizes[N_PARTS];
+};
+
+static int read_sizes(struct muster_client *c, struct look *l)
+{
+    char waiting[KEY_MAX], tasks[KEY_MAX];
+    struct redisReply *parts[N_PARTS] = {NULL};
+    key_of(waiting, c->prefix, KEY_WAITING, l->queue);
+    key_of(tasks, c->prefix, KEY_QUEUES, l->queue);
+    int err = client_append(c, (const char *const[]){"ZCOUNT", waiting, "-inf", "(0", NULL});
+    if (err == MUSTER_OK)
+        err = client_append(c, (const char *const[]){"LLEN", tasks, NULL});
+    if (err == MUSTER_OK)
+        err = client_append(c, (const char *const[]){"ZCOUNT", waiting, "0", "+inf", NULL});
+    for (int i = 0; i < N_PARTS && err != MUSTER_E_CONN && err != MUSTER_E_TIMEOUT; i++) {
+        int read = redis_read(c->redis, &parts[i]);
+        err = err == MUSTER_OK ? read : err;
+    }
+    for (int i = 0; i < N_PARTS; i++) {
+        l->sizes[i] = (uint64_t)reply_integer(parts[i]);
+        redis_reply_free(parts[i]);
+    }
+    return err;
+}
+
+/* Returns whether the look is over. */
+static bool give(struct look *l, struct muster_bytes task, const char *job)
+{
+    const struct muster_task row = {l->position++, task.data, task.len, job};
+    l->left--;
+    return l->fn(&row, l->arg) != 0 || l->left == 0;
+}
+
+/* One page of a part, from the rank `from` on. `*got`: how many rows it had; 0: the part is over. */
+typedef int read_page_fn(struct muster_client *c, struct look *l, uint64_t from, uint64_t n, size_t *got, bool *stop);
+
+/* The next task to be taken is at the list's end. */
+static int read_tasks(struct muster_client *c, struct look *l, uint64_t from, uint64_t n, size_t *got, bool *stop)
+{
+    char key[KEY_MAX], first[24], last[24];
+    struct redisReply *page;
+    key_of(key, c->prefix, KEY_QUEUES, l->queue);
+    snprintf(first, sizeof first, "-%llu", (unsigned long long)(from + n));
+    snprintf(last, sizeof last, "-%llu", (unsigned long long)(from + 1));
+    int err = client_ask(c, &page, (const char *const[]){"LRANGE", key, first, last, NULL});
+    *got = reply_len(page);
+    for (size_t i = *got; i > 0 && !*stop; i--)
+        *stop = give(l, reply_bytes(reply_at(page, i - 1)), NULL);
+    redis_reply_free(page);
+    return err;
+}
+
+/* A job may have moved on since its id was read. One whose record cannot be read goes onto the failed list when it
+ * would be taken. */
+static void give_jobs(struct look *l, const struct job_page *page, bool *stop)
+{
+    for (size_t i = 0; i < page->n && !*stop; i++) {
+        const struct job_page_row *row = &page->rows[i];
+        if (row->err == MUSTER_OK)
+            *stop = give(l, row->record.job.data, row->id);
+        else if (row->err == MUSTER_E_REDIS)
+            log_line(MUSTER_LOG_WARN, "the record of the job '%s' cannot be read", row->id);
+    }
+}
+
+static int read_jobs(struct muster_client *c, struct look *l, uint64_t from, uint64_t n, size_t *got, bool *stop)
+{
+    char key[KEY_MAX], first[24], last[24];
+    struct redisReply *members;
+    struct job_page page = {.n = 0};
+    key_of(key, c->prefix, KEY_WAITING, l->queue);
+    snprintf(first, sizeof first, "%llu", (unsigned long long)from);
+    snprintf(last, sizeof last, "%llu", (unsigned long long)(from + n - 1));
+    int err = client_ask(c, &members, (const char *const[]){"ZRANGE", key, first, last, NULL});
+    *got = reply_len(members);
+    for (size_t i = 0; i < *got && page.n < JOB_PAGE; i++) {
+        struct muster_bytes member = reply_bytes(reply_at(members, i));
+        if (member.len > TOKEN_LEN)
+            page.rows[page.n++].id = (const char *)member.data + TOKEN_LEN;
+    }
+    if (err == MUSTER_OK)
+        err = job_page_read(c, &page, RECORDS_ONLY);
+    if (err == MUSTER_OK)
+        give_jobs(l, &page, stop);
+    job_page_clear(&page);
+    redis_reply_free(members);
+    return err;
+}
+
+/* Rows of one part. `skip`: how many to leave out. The part's own length decides where it ends: more may have come. */
+static int look_at_part(struct muster_client *c, struct look *l, enum part part, uint64_t skip, bool *stop)
+{
+    uint64_t first = part == JOBS_AFTER ? l->sizes[JOBS_BEFORE] : 0;
+    size_t got = 1;
+    int err = MUSTER_OK;
+    for (uint64_t at = skip; err == MUSTER_OK && !*stop && got > 0 && at < l->sizes[part]; at += got) {
+        uint64_t n = l->sizes[part] - at;
+        n = n < l->left ? n : l->left;
+        err = (part == TASKS ? read_tasks : read_jobs)(c, l, first + at, n < PAGE ? n : PAGE, &got, stop);
+    }
+    return err;
+}
+
+int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, uint64_t n, muster_task_fn *fn,
+                     void *arg)
+{
+    struct look l = {.queue = queue, .fn = fn, .arg = arg, .position = from, .left = n};
+    bool stop = n == 0;
+    int err = client_check_queue(c, queue);
+    if (err == MUSTER_OK && !stop)
+        err = read_sizes(c, &l);
+    for (int part = 0; part < N_PARTS && err == MUSTER_OK && !stop; part++) {
+        uint64_t skip = from < l.sizes[part] ? from : l.sizes[part];
+        err = look_at_part(c, &l, (enum part)part, skip, &stop);
+        from -= skip;
+    }
+    return err;
+}
