@@ -10,7 +10,7 @@
      3  number of processes held
      4  the last token, N; the processes held have tokens up to N, for N was read in the same script
      5  "1" if work waits for the worker
-     6  how many workers past their end it looked at, at most 10
+     6  how many workers are past their end, from that place on; it looked at the first 10 of them
      7  the place of the queue name to tidy from the next time
      8  name of a damaged key, or 0
      9  the worker's marks {token, kind, ...}
@@ -40,9 +40,13 @@ local now = now_ms()
 if redis.call('PEXPIRE', P .. 'alive:' .. worker, ttl) == 0 then
   redis.call('SET', P .. 'alive:' .. worker, epoch, 'PX', ttl)
 end
-local shortest = shortest_ttl(P) or ttl
-if shortest < ttl and drop_silent_permanent(P) then
-  shortest = shortest_ttl(P) or ttl
+local shortest = shortest_ttl(P)
+if shortest and shortest < ttl and drop_silent_permanent(P) then
+  shortest = shortest_ttl(P)
+end
+if not shortest or shortest > ttl then
+  try('ZADD', P .. 'ttls', ttl, worker) -- its entry was lost, and others must know how short its life is
+  shortest = ttl
 end
 note_beat(P, now, shortest)
 if record[6] == '1' then
@@ -98,16 +102,19 @@ local result = {0, math.floor(shortest / HEARTBEATS_PER_TTL), tonumber(record[4]
   record[7] and try('HGETALL', P .. 'marks:' .. worker) or {}, next_due}
 redis.call('PUBLISH', P .. 'wake:' .. worker, 'E' .. epoch .. result[4])
 
--- Dead workers whose grace is over. A call looks at ten workers; the next call begins after them, until the list ends.
+-- Dead workers whose grace is over. A call looks at ten workers.
 local past = try('ZRANGEBYSCORE', P .. 'registry', '-inf', now, 'WITHSCORES', 'LIMIT', ARGV[5], BATCH) or {}
+local n_past = #past / 2
+if n_past == BATCH then
+  n_past = redis.call('ZCOUNT', P .. 'registry', '-inf', now) - ARGV[5]
+end
 for i = 1, #past, 2 do
   local dead = past[i]
   if dead ~= worker and redis.call('EXISTS', P .. 'alive:' .. dead) == 0 then
-    local its_ttl = tonumber(try('ZSCORE', P .. 'ttls', dead) or 0)
-    if not in_grace(P, now, tonumber(past[i + 1]), its_ttl) then
+    if not in_grace(P, now, tonumber(past[i + 1]), dead) then
       result[#result + 1] = dead
     end
   end
 end
-result[6], result[8] = #past / 2, damaged or 0
+result[6], result[8] = n_past, damaged or 0
 return result

@@ -21,8 +21,7 @@ if not ends then
   return {E_NOT_FOUND}
 end
 if ARGV[2] ~= '1' then
-  local ttl = tonumber(redis.call('ZSCORE', P .. 'ttls', worker) or 0)
-  if is_alive or tonumber(ends) > now or in_grace(P, now, tonumber(ends), ttl) then
+  if is_alive or tonumber(ends) > now or in_grace(P, now, tonumber(ends), worker) then
     return {E_STATE}
   end
 end

@@ -261,7 +261,7 @@ static void heard_has_all_its_parts(void **state)
     assert_int_equal(out.held, 2);
     assert_int_equal(out.last_token, TOKEN_NUMBER);
     assert_true(out.work);
-    assert_int_equal(out.looked_at, 10);
+    assert_int_equal(out.n_past, 10);
     assert_int_equal(out.next_name, 1);
     assert_string_equal(out.damaged, "p:ttls");
     assert_int_equal(script_marks(out.marks), 2);
@@ -290,7 +290,7 @@ static void heard_may_have_nothing_to_say(void **state)
     assert_int_equal(out.held, 0);
     assert_int_equal(out.last_token, 0);
     assert_false(out.work);
-    assert_int_equal(out.looked_at, 0);
+    assert_int_equal(out.n_past, 0);
     assert_int_equal(out.next_name, 0);
     assert_null(out.damaged);
     assert_int_equal(out.next_due_ms, HEARD_OTHER_KEEPER);

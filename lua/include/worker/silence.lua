@@ -49,8 +49,10 @@ local function note_beat(P, now, shortest)
   end
 end
 
--- A worker's life of `ttl` ms ended at `ended`: does a silence still give it time?
-local function in_grace(P, now, ended, ttl)
+-- The worker's life ended at `ended`: does a silence still give it time?
+local function in_grace(P, now, ended, worker)
+  -- Its entry in P:ttls may be lost: without a ttl it would have no grace.
+  local ttl = tonumber(try('ZSCORE', P .. 'ttls', worker) or try('HGET', P .. 'worker:' .. worker, 'ttl') or 0)
   local beat = try('HMGET', P .. 'beat', 'ended', 'length')
   if not beat then
     return true -- nobody knows whether there was a silence: then nobody loses its tasks

@@ -117,7 +117,7 @@ int script_heard(const struct redisReply *r, struct script_heard *out)
         return MUSTER_E_REDIS;
     out->interval_ms = reply_integer(reply_at(r, 1));
     out->work = reply_is(reply_at(r, 4), "1");
-    out->looked_at = (uint64_t)reply_integer(reply_at(r, 5));
+    out->n_past = (uint64_t)reply_integer(reply_at(r, 5));
     out->next_name = reply_integer(reply_at(r, 6));
     out->damaged = script_read_name(reply_at(r, 7));
     out->marks = reply_at(r, 8);

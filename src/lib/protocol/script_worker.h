@@ -74,9 +74,9 @@ struct script_heard {
     int64_t interval_ms;
     uint64_t held;
     uint64_t last_token;
-    bool work;          /* work waits for this worker */
-    uint64_t looked_at; /* workers past their end */
-    int64_t next_name;  /* the next queue name to tidy */
+    bool work;         /* work waits for this worker */
+    uint64_t n_past;   /* workers past their end, from registry_from on; it looked at HEARTBEAT_BATCH of them */
+    int64_t next_name; /* the next queue name to tidy */
     const char *damaged;
     const struct redisReply *marks; /* for script_marked() */
     int64_t next_due_ms;            /* for the timer's keeper; -1: nothing is due; or HEARD_OTHER_KEEPER */

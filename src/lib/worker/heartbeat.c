@@ -84,6 +84,12 @@ static void note_confirmed(struct muster_worker *w, uint64_t token, uint64_t hel
     w->heartbeat.echo = (struct echo_wait){.waits = true, .token = token, .held = held};
 }
 
+void heartbeat_set_interval(struct muster_worker *w, int64_t interval_ms)
+{
+    int64_t own_ms = w->ttl_ms / 3;
+    w->heartbeat.interval_ms = interval_ms < own_ms ? interval_ms : own_ms;
+}
+
 static void set_next(struct muster_worker *w)
 {
     if (w->fence.in_doubt)
@@ -102,7 +108,7 @@ static void retry_refused_ends(struct muster_worker *w)
 
 static void apply_heartbeat(struct muster_worker *w, const struct redisReply *reply, const struct script_heard *h)
 {
-    w->heartbeat.interval_ms = h->interval_ms;
+    heartbeat_set_interval(w, h->interval_ms);
     note_confirmed(w, h->last_token, h->held);
     if (w->heartbeat.echo_token >= h->last_token)
         check_held_count(w);
@@ -156,7 +162,7 @@ static void beat_by_script(struct muster_worker *w)
         w->caller.hands = worker_capacity(w);
         h->sent_ms = clock_ms();
         w->probe.knows_time = false;
-        script_heartbeat(&c, &w->root, &w->caller, h->registry_from, h->tidies ? h->name_at : -1, queues, n);
+        script_heartbeat(&c, &w->root, &w->caller, w->sweeps.from, h->tidies ? h->name_at : -1, queues, n);
         h->in_flight = link_script(w->connection.data, &c, on_answer, w) == MUSTER_OK;
     }
     command_clear(&c);

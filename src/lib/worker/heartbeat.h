@@ -23,16 +23,22 @@ struct echo_wait {
 
 struct heartbeat {
     struct event *timer; /* the next heartbeat, or the next attempt after a refusal */
-    int64_t interval_ms; /* a third of the namespace's shortest ttl, as Redis said it last; the first: registration.c */
+    int64_t interval_ms; /* heartbeat_set_interval() */
     int64_t sent_ms;     /* when the last one was sent, or the last registration: registration.c */
     bool in_flight;      /* a heartbeat of either kind */
     uint64_t count;      /* heartbeats so far */
     bool tidies;         /* the one in flight tidies a queue name */
     int64_t name_at;     /* the number of that name */
-    /* How many dead workers at the head of the registry could not be swept: they are skipped. sweep.c counts them. */
-    uint64_t registry_from;
     struct echo_wait echo;
     uint64_t echo_token; /* the highest token that an echo has named */
+};
+
+/* sweep.c */
+struct sweeps {
+    uint64_t from;   /* the place in the registry from which the next heartbeat looks for dead workers */
+    uint64_t n_past; /* workers past their end in the whole registry, by the last heartbeat */
+    size_t in_flight;
+    size_t n_gone; /* dead workers of the last heartbeat's answer that are retired by now, by whomever */
 };
 
 /* fence.c */
@@ -46,6 +52,9 @@ struct fence {
 int heartbeat_new(struct muster_worker *w);
 void heartbeat_free(struct muster_worker *w);
 void heartbeat_now(struct muster_worker *w);
+/* A third of the namespace's shortest ttl, as Redis says it; but never more than a third of the worker's own, whatever
+ * became of P:ttls: its peers count that one. */
+void heartbeat_set_interval(struct muster_worker *w, int64_t interval_ms);
 /* Something was refused: try again soon. */
 void heartbeat_retry(struct muster_worker *w);
 /* No further heartbeat. */

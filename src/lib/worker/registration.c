@@ -32,7 +32,7 @@ static void registered(struct muster_worker *w, const struct script_started *sta
     memcpy(w->caller.epoch, started->epoch, sizeof w->caller.epoch);
     w->caller.conn = 0;
     w->connection.is_read_back = true;
-    w->heartbeat.interval_ms = started->interval_ms;
+    heartbeat_set_interval(w, started->interval_ms);
     fence_confirm(w, w->heartbeat.sent_ms);
     trace_line(TRACE_STATE, "worker %s: registered, epoch %s", w->id, w->caller.epoch);
     worker_enter(w, WORKER_WORKING);

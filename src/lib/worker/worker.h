@@ -100,6 +100,7 @@ struct muster_worker {
     struct connection connection;
     struct registration registration;
     struct heartbeat heartbeat;
+    struct sweeps sweeps;
     struct fence fence;
     struct probe probe;
     struct timer_keeper keeper;
