@@ -5,10 +5,11 @@
     ARGV[3] length of the lease, ms
     ARGV[4] "1": the caller waits on the queue's channel of work if there is nothing
   Returns {0, ms until something becomes ready or a lease lapses, -1: nothing will; when the lease ends, server ms; the
-  first token; the tasks, whose tokens follow each other}. Where jobs wait too, token and tasks are empty, and three
-  elements follow for each process: its token, the job's id, and the job's record {field, value, ...} from before the
-  take; for a task, its token, "", and the task. A queue that is paused, or whose limit over all workers is reached,
-  yields nothing. {E_REDIS, key} for a key of the wrong type: nothing was changed.
+  first token; the tasks, whose tokens follow each other; 1: the call stopped before it had all that it could take,
+  because that was many bytes: call again, else 0}. Where jobs wait too, token and tasks are empty, and three elements
+  follow for each process: its token, the job's id, and the job's record {field, value, ...} from before the take; for a
+  task, its token, "", and the task. A queue that is paused, or whose limit over all workers is reached, yields nothing.
+  {E_REDIS, key} for a key of the wrong type: nothing was changed.
   Writes the queue, the set and the ends of leases, the queue's counters, P:names, and the records of the jobs.
   Publishes to the workers that get what was due, and to those who listen. O(tasks + jobs log n).
 ]]
@@ -41,7 +42,7 @@ if due and due <= now then
   due = move_due(P, queue, now)
   settings = read_settings() -- lapsed leases made room
 end
-local result = {0, -1, now + tonumber(ARGV[3]), '', {}}
+local result = {0, -1, now + tonumber(ARGV[3]), '', {}, 0}
 
 local function hold_lease(field, what)
   redis.call('HSET', set, field, what)

@@ -5,8 +5,8 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number
   Returns {E_GONE} or {E_STATE}: nothing was changed. Or {0, last token N, marks {token, kind, ...}}, and for each queue
-  with processes two more elements: its name, and the list of its tokens, a job's with a "j" before it. The worker
-  fetches the tasks and jobs that it does not know.
+  with processes two more elements: its name, and the list of its tokens, a job's with a "j" before it, and that of a
+  task that is a suspect with an "s". The worker fetches the tasks and jobs that it does not know.
   Writes the connection number, and the flag and the count `held` where they must change. Publishes nothing.
   O(processes held).
 ]]

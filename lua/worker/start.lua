@@ -4,9 +4,9 @@
     ARGV[1] worker     ARGV[2] nonce of this start     ARGV[3] ttl, ms     ARGV[4] hands
     ARGV[5] host     ARGV[6] pid     ARGV[7] version     ARGV[8] the layout's version
     ARGV[9] "1": permanent, its life has no end of its own     ARGV[10] "1": resume what a former life held
-  Returns {0, epoch, ms to the next heartbeat}; the same epoch if the same nonce is sent again. {E_EXISTS} if this id is
-  alive under another nonce; {E_FORMAT} for another layout; {E_REDIS, key} for a key of the former life that has the
-  wrong type: nothing was changed.
+  Returns {0, epoch, ms to the next heartbeat, number of processes to take up}; the same epoch if the same nonce is sent
+  again. {E_EXISTS} if this id is alive under another nonce; {E_FORMAT} for another layout; {E_REDIS, key} for a key of
+  the wrong type: nothing was changed.
   What a former life held goes back to the front of its queues first, or stays in the worker's hands under new tokens.
   Either way a crash is counted for each task and job that is not marked, because a worker that stops in good order
   leaves nothing. A permanent worker whose liveness key ran out gives way to a new life.
@@ -69,4 +69,4 @@ redis.call('ZADD', P .. 'ttls', ttl, worker)
 local shortest = shortest_ttl(P)
 note_beat(P, now, shortest)
 redis.call('ZADD', P .. 'registry', permanent and '+inf' or now + ttl, worker)
-return {0, epoch, math.floor(shortest / HEARTBEATS_PER_TTL)}
+return {0, epoch, math.floor(shortest / HEARTBEATS_PER_TTL), 0}

@@ -7,14 +7,15 @@
     ARGV[7] how many queues it serves, n
     ARGV[8...] n times: a queue, in the wanted order, and the worker's limit of hands on it (0: none);
       then the ends, in the forms of the include `ends`
-  Returns {E_GONE} or {E_STATE}: nothing was changed. Or {0, ends, damaged, takes...}:
+  Returns {E_GONE} or {E_STATE}: nothing was changed. Or {0, ends, damaged, more, takes...}:
     ends      0 if all counted; else a status for each end, in order: 0; E_LOST: the process was not the worker's;
               E_STATE: "next" of a process that is no job's; E_REDIS: its queue is damaged. Such an end changed
               nothing. Of finishes that go together all have E_LOST if one is lost; the others may have counted
     damaged   name of a key of the wrong type, whose queue was passed over; or 0
-    takes     three elements each. Of tasks: the queue's place in the call, from 1; the first token; the tasks, whose
-              tokens follow each other. Of a job: the place as a negative number; the token; {id, record {field, value,
-              ...} from before the take}
+    more      1: the call stopped before it had all that it could take, because that was many bytes: call again; else 0
+    takes     four elements each. Of tasks: the queue's place in the call, from 1; the first token; the tasks, whose
+              tokens follow each other; 1 if they are suspects, else 0. Of a job: the place as a negative number; the
+              token; {id, record {field, value, ...} from before the take}; 1 if it is a suspect, else 0
   What is due is moved first. Where nothing is left that may be taken, a worker with free hands becomes idle.
   Writes as the ends require; the queues, the worker's sets and record, the queues' counters, idle entries, and the
   records of jobs. Publishes to the workers that get what was given back, retried or due, and to those who listen.
@@ -116,7 +117,7 @@ local held = tonumber(record[4])
 for _, n in pairs(ends.ended) do
   held = held - n
 end
-local result = {0, statuses_of(ends), 0}
+local result = {0, statuses_of(ends), 0, 0}
 local want = math.min(tonumber(ARGV[5]), tonumber(ARGV[4]) - held)
 
 -- How many more processes of a queue the worker may hold; 0 too if its set there is damaged.
@@ -152,6 +153,7 @@ local function take(queue, n)
   result[#result + 1] = queue.place
   result[#result + 1] = first
   result[#result + 1] = tasks
+  result[#result + 1] = 0
   return #tasks
 end
 
@@ -168,6 +170,7 @@ local function take_mixed(queue, n)
     result[#result + 1] = job and -queue.place or queue.place
     result[#result + 1] = token
     result[#result + 1] = job and {job.id, job.flat} or {task}
+    result[#result + 1] = 0
   end)
   queue.is_empty = taken < n
   return taken

@@ -24,7 +24,7 @@ static struct leased take(struct scene *s, const char *queue, const char *n, con
     struct leased l = {0};
     redisReply *reply = script_call(s, SCRIPT_TAKE, queue, n, lease_ms, "0");
     assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
-    assert_int_equal(reply->elements, 5);
+    assert_int_equal(reply->elements, 6);
     assert_int_equal(reply->element[0]->integer, 0);
     l.next_due_ms = reply->element[1]->integer;
     l.ends_at_ms = reply->element[2]->integer;

@@ -44,6 +44,7 @@ static const char *const keys[] = {
     "marks:dead",
     "notes:dead",
     "crashes:q",
+    "suspects:q",
     "request:request",
     "token",
     "beat",

@@ -45,7 +45,7 @@ char *take_jobs(struct scene *s, const char *queue, const char *n, char token[12
     redisReply *reply = script_call(s, SCRIPT_TAKE, queue, n, "60000", "0");
     assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
     assert_int_equal(reply->element[0]->integer, 0);
-    for (size_t i = 5; i < reply->elements; i += 3) {
+    for (size_t i = 6; i < reply->elements; i += 3) {
         bool is_task = reply->element[i + 1]->len == 0;
         fprintf(out, "%s ", reply->element[i + (is_task ? 2 : 1)]->str);
         snprintf(token, 12, "%s", reply->element[i]->str);

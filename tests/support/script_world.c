@@ -91,6 +91,8 @@ void script_world_make(struct script_world *world, struct scene *s)
     raw_do(redis, "HSET %s:queue:q due 1000", s->prefix);
     raw_do(redis, "ZADD %s:due 1000 q", s->prefix);
     raw_do(redis, "HSET %s:crashes:q none 1", s->prefix);
+    raw_do(redis, "HSET %s:suspects:q %s 0", s->prefix, world->held);
+    raw_do(redis, "HSET %s:config max_crashes 3", s->prefix);
 }
 
 void script_world_lapse(struct script_world *world)

@@ -50,6 +50,7 @@ static void each_key_has_its_text(void **state)
         {KEY_RUNNING, "q", "p:running:q"},
         {KEY_SCHEDULED, "q", "p:scheduled:q"},
         {KEY_STATS, "20000:q", "p:stats:20000:q"},
+        {KEY_SUSPECTS, "q", "p:suspects:q"},
         {KEY_TAG, "a tag", "p:tag:a tag"},
         {KEY_TAGS, "", "p:tags"},
         {KEY_TIMER, "", "p:timer"},

@@ -75,7 +75,8 @@ static void started_has_epoch_and_interval(void **state)
 {
     struct script_started out;
     (void)state;
-    assert_ok(script_started(LIST(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(1000)), &out));
+    assert_ok(script_started(LIST(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(1000), INTEGER(12)), &out));
+    assert_int_equal(out.to_take_up, 12);
     assert_string_equal(out.epoch, TOKEN_TEXT);
     assert_int_equal(out.interval_ms, 1000);
 }
@@ -88,7 +89,9 @@ static void what_is_not_started_is_an_error(void **state)
                      LIST(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(-1)), LIST(INTEGER(0), TEXT(TOKEN_TEXT), TEXT("1000")),
                      LIST(INTEGER(0), TEXT("0000000000"), INTEGER(1000)),
                      LIST(INTEGER(0), TEXT("000000000000"), INTEGER(1000)), LIST(INTEGER(0), TEXT(""), INTEGER(1000)),
-                     LIST(INTEGER(0), INTEGER(31), INTEGER(1000)), LIST(INTEGER(0), NIL, INTEGER(1000)));
+                     LIST(INTEGER(0), INTEGER(31), INTEGER(1000)), LIST(INTEGER(0), NIL, INTEGER(1000)),
+                     LIST(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(1000)),
+                     LIST(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(1000), INTEGER(-1)));
 }
 
 /* ---- turn ---- */
@@ -97,7 +100,8 @@ static void turned_may_have_nothing_to_say(void **state)
 {
     struct script_turned out;
     (void)state;
-    assert_ok(script_turned(LIST(INTEGER(0), INTEGER(0), INTEGER(0)), &out));
+    assert_ok(script_turned(LIST(INTEGER(0), INTEGER(0), INTEGER(0), INTEGER(0)), &out));
+    assert_false(out.is_more);
     assert_null(out.ends);
     assert_null(out.damaged);
     assert_int_equal(out.n_takes, 0);
@@ -105,9 +109,9 @@ static void turned_may_have_nothing_to_say(void **state)
 
 static void turned_has_ends_damage_and_takes(void **state)
 {
-    const redisReply *r =
-        LIST(INTEGER(0), LIST(INTEGER(0), INTEGER(MUSTER_E_LOST)), TEXT("p:queues:q"), INTEGER(1), TEXT("00000000001"),
-             LIST(TEXT("a"), TEXT("b")), INTEGER(-3), TEXT(TOKEN_TEXT), LIST(TEXT("job-1"), LIST(TEXT("state"), NIL)));
+    const redisReply *r = LIST(INTEGER(0), LIST(INTEGER(0), INTEGER(MUSTER_E_LOST)), TEXT("p:queues:q"), INTEGER(1),
+                               INTEGER(1), TEXT("00000000001"), LIST(TEXT("a"), TEXT("b")), INTEGER(0), INTEGER(-3),
+                               TEXT(TOKEN_TEXT), LIST(TEXT("job-1"), LIST(TEXT("state"), NIL)), INTEGER(1));
     struct script_turned out;
     struct script_take take;
     (void)state;
@@ -115,6 +119,7 @@ static void turned_has_ends_damage_and_takes(void **state)
     assert_int_equal(reply_len(out.ends), 2);
     assert_int_equal(reply_integer(reply_at(out.ends, 1)), MUSTER_E_LOST);
     assert_string_equal(out.damaged, "p:queues:q");
+    assert_true(out.is_more);
     assert_int_equal(out.n_takes, 2);
 
     assert_ok(script_turned_take(r, 0, &take));
@@ -122,23 +127,26 @@ static void turned_has_ends_damage_and_takes(void **state)
     assert_int_equal(take.first_token, 1);
     assert_int_equal(reply_len(take.tasks), 2);
     assert_null(take.job);
+    assert_false(take.is_suspect);
     assert_ok(script_turned_take(r, 1, &take));
     assert_int_equal(take.place, 2);
     assert_int_equal(take.first_token, TOKEN_NUMBER);
     assert_null(take.tasks);
     assert_string_equal(take.job, "job-1");
     assert_int_equal(reply_len(take.record), 2);
+    assert_true(take.is_suspect);
 }
 
 static void what_is_not_turned_is_an_error(void **state)
 {
     (void)state;
-    assert_malformed(turned, LIST(INTEGER(0), TEXT("x"), INTEGER(0)),
-                     LIST(INTEGER(0), INTEGER(0), INTEGER(0), INTEGER(1)));
-    assert_malformed(turned, LIST(INTEGER(0), INTEGER(0)), LIST(INTEGER(0), INTEGER(1), INTEGER(0)));
+    assert_malformed(turned, LIST(INTEGER(0), TEXT("x"), INTEGER(0), INTEGER(0)),
+                     LIST(INTEGER(0), INTEGER(0), INTEGER(0), INTEGER(0), INTEGER(1)));
+    assert_malformed(turned, LIST(INTEGER(0), INTEGER(0), INTEGER(0)),
+                     LIST(INTEGER(0), INTEGER(1), INTEGER(0), INTEGER(0)));
 }
 
-#define TAKE(...) LIST(INTEGER(0), INTEGER(0), INTEGER(0), __VA_ARGS__)
+#define TAKE(...) LIST(INTEGER(0), INTEGER(0), INTEGER(0), INTEGER(0), __VA_ARGS__, INTEGER(0))
 
 static void a_malformed_take_is_refused(void **state)
 {
@@ -148,7 +156,7 @@ static void a_malformed_take_is_refused(void **state)
                      TAKE(INTEGER(1), TEXT("000000000-1"), LIST(TEXT("a"))),
                      TAKE(INTEGER(1), TEXT("v"), LIST(TEXT("a"))), TAKE(INTEGER(1), INTEGER(31), LIST(TEXT("a"))),
                      TAKE(INTEGER(1), TEXT(TOKEN_TEXT), TEXT("a")), TAKE(INTEGER(1), TEXT(TOKEN_TEXT), NIL),
-                     TAKE(INTEGER(1), TEXT(TOKEN_TEXT)), TAKE(INTEGER(1)), NIL, NULL);
+                     TAKE(INTEGER(1), TEXT(TOKEN_TEXT)), NIL, NULL);
 }
 
 static void a_malformed_take_of_a_job_is_refused(void **state)
@@ -173,10 +181,11 @@ static void a_take_beyond_the_last_is_refused(void **state)
 
 static void leased_has_tasks_alone_or_tasks_and_jobs_one_by_one(void **state)
 {
-    const redisReply *alone = LIST(INTEGER(0), INTEGER(-1), INTEGER(77), TEXT(TOKEN_TEXT), LIST(TEXT("a"), TEXT("b")));
+    const redisReply *alone =
+        LIST(INTEGER(0), INTEGER(-1), INTEGER(77), TEXT(TOKEN_TEXT), LIST(TEXT("a"), TEXT("b")), INTEGER(1));
     const redisReply *mixed =
-        LIST(INTEGER(0), INTEGER(5), INTEGER(77), TEXT(""), EMPTY_LIST, TEXT("00000000001"), TEXT(""), TEXT("a\0b"),
-             TEXT("00000000002"), TEXT("job-1"), LIST(TEXT("state"), TEXT("waiting")));
+        LIST(INTEGER(0), INTEGER(5), INTEGER(77), TEXT(""), EMPTY_LIST, INTEGER(0), TEXT("00000000001"), TEXT(""),
+             TEXT("a\0b"), TEXT("00000000002"), TEXT("job-1"), LIST(TEXT("state"), TEXT("waiting")));
     struct script_leased out;
     struct script_leased_one one;
     (void)state;
@@ -185,9 +194,11 @@ static void leased_has_tasks_alone_or_tasks_and_jobs_one_by_one(void **state)
     assert_int_equal(out.ends_at_ms, 77);
     assert_int_equal(out.first_token, TOKEN_NUMBER);
     assert_int_equal(reply_len(out.tasks), 2);
+    assert_true(out.is_more);
     assert_int_equal(out.n_more, 0);
     assert_ok(script_leased(mixed, &out));
     assert_int_equal(reply_len(out.tasks), 0);
+    assert_false(out.is_more);
     assert_int_equal(out.n_more, 2);
     assert_ok(script_leased_one(mixed, 0, &one));
     assert_null(one.job);
@@ -352,6 +363,40 @@ static void what_was_not_read_is_an_error(void **state)
         LIST(INTEGER(0), INTEGER(31), EMPTY_LIST, TEXT("a"), EMPTY_LIST), LIST(INTEGER(0), NIL, EMPTY_LIST));
 }
 
+/* ---- taking up ---- */
+
+static int take_up(const redisReply *r)
+{
+    const char *damaged;
+    return script_taken_up(r, &(struct script_taken_up){0}, &damaged);
+}
+
+static void taken_up_has_what_moved_and_what_went_back(void **state)
+{
+    const redisReply *r = LIST(INTEGER(0), INTEGER(7), INTEGER(1), LIST(TEXT("a"), INTEGER(2), TEXT("b"), TEXT("x")));
+    struct script_taken_up out;
+    const char *damaged;
+    uint64_t n;
+    (void)state;
+    assert_ok(script_taken_up(r, &out, &damaged));
+    assert_int_equal(out.moved, 7);
+    assert_true(out.is_more);
+    assert_int_equal(out.n_given_back, 2);
+    assert_string_equal(script_taken_up_given_back(r, 0, &n), "a");
+    assert_int_equal(n, 2);
+    assert_null(script_taken_up_given_back(r, 1, &n));
+    assert_null(script_taken_up_given_back(r, 2, &n));
+    assert_err(script_taken_up(LIST(INTEGER(MUSTER_E_REDIS), TEXT("p:token")), &out, &damaged), MUSTER_E_REDIS);
+    assert_string_equal(damaged, "p:token");
+}
+
+static void what_is_not_taken_up_is_an_error(void **state)
+{
+    (void)state;
+    assert_malformed(take_up, LIST(INTEGER(0), INTEGER(-1), INTEGER(0), EMPTY_LIST),
+                     LIST(INTEGER(0), INTEGER(1), INTEGER(0)), LIST(INTEGER(0)), NIL);
+}
+
 /* ---- sweep and stop ---- */
 
 static void given_back_has_a_number_or_the_damaged_key(void **state)
@@ -406,6 +451,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(read_has_queues_with_their_tokens),
         cmocka_unit_test(a_queue_of_the_wrong_form_reads_as_nothing),
         cmocka_unit_test(what_was_not_read_is_an_error),
+        cmocka_unit_test(taken_up_has_what_moved_and_what_went_back),
+        cmocka_unit_test(what_is_not_taken_up_is_an_error),
         cmocka_unit_test(given_back_has_a_number_or_the_damaged_key),
     };
     return testing_run(tests, NULL, NULL, argc, argv);

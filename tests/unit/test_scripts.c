@@ -213,6 +213,30 @@ static void readback_and_stop_say_who_calls(void **state)
     assert_script(&c, SCRIPT_STOP, NULL, CALLER);
 }
 
+static void take_up_names_the_queues_that_are_served(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_take_up(&c, &root, &caller, queues, N_OF(queues));
+    assert_script(&c, SCRIPT_TAKE_UP, "|a|b:c", CALLER);
+}
+
+static void begin_alone_names_one_process_and_what_runs_beside_it(void **state)
+{
+    static const char *const running[] = {"x", "b:c"};
+    struct command c = COMMAND_EMPTY;
+    struct script_begin_alone begin = {.queue = "q", .token = "t", .running = running, .n_running = N_OF(running)};
+    (void)state;
+    script_begin_alone(&c, &root, &caller, &begin);
+    assert_script(&c, SCRIPT_BEGIN_ALONE, "|x|b:c", CALLER, "queue", "q", "token", "t",
+                  "\"1\": it is a suspect no more", "0");
+    begin.what = ALONE_ACQUIT;
+    begin.n_running = 0;
+    script_begin_alone(&c, &root, &caller, &begin);
+    assert_script(&c, SCRIPT_BEGIN_ALONE, "", CALLER, "queue", "q", "token", "t", "\"1\": it is a suspect no more",
+                  "1");
+}
+
 static void sweep_names_the_dead(void **state)
 {
     struct command c = COMMAND_EMPTY;
@@ -432,6 +456,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(end_says_whose_process_and_then_its_end),
         cmocka_unit_test(heartbeat_gives_the_queues_after_its_places),
         cmocka_unit_test(readback_and_stop_say_who_calls),
+        cmocka_unit_test(take_up_names_the_queues_that_are_served),
+        cmocka_unit_test(begin_alone_names_one_process_and_what_runs_beside_it),
         cmocka_unit_test(sweep_names_the_dead),
         cmocka_unit_test(leave_names_one_queue),
         cmocka_unit_test(take_says_how_many_and_for_how_long),

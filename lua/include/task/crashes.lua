@@ -4,14 +4,10 @@
   after the queue's last crash.
 ]]
 --- @include "try"
+--- @include "suspects"
 
 local CRASHES_KEPT_MS = 3600000
 
--- The queue's limit of deaths; 0: no limit, and nothing is counted.
-local function max_crashes(P, queue)
-  return tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'max_crashes') or nil)
-    or tonumber(try('HGET', P .. 'config', 'max_crashes') or nil) or SETTING_MAX_CRASHES
-end
 
 -- Counts one more death. Returns how many there were with it.
 local function count_crash(P, queue, task)

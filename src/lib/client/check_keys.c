@@ -73,6 +73,7 @@ static const struct kind {
     [KEY_RUNNING] = {"zset", OF_INDEX, 0},
     [KEY_SCHEDULED] = {"zset", OF_INDEX, 0},
     [KEY_STATS] = {"hash", OF_STATS, STATS_MS},
+    [KEY_SUSPECTS] = {"hash", OF_QUEUE, 0},
     [KEY_TAG] = {"zset", OF_TAG, 0},
     [KEY_TAGS] = {"zset", OF_NAMESPACE, 0},
     [KEY_TIMER] = {"string", OF_NAMESPACE, TIMER_MS},

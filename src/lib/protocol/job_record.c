@@ -120,6 +120,7 @@ int job_record_read(struct job_record *out, const char *id, const struct redisRe
         if (value)
             put_field(&out->job, &fields[i], value);
     }
+    out->is_suspect = reply_is(reply_field(flat, "suspect"), "1");
     out->job.backoff.exponential = reply_is(reply_field(flat, "backoff_kind"), "exponential");
     const char *token = reply_text(reply_field(flat, "token"));
     if (state == MUSTER_JOB_RUNNING && token && strlen(token) == TOKEN_LEN &&

@@ -7,6 +7,7 @@
 #define JOB_RECORD_H
 
 #include <muster/job.h>
+#include <stdbool.h>
 
 #include "protocol/process_name.h"
 #include "redis/reply.h"
@@ -18,6 +19,7 @@ struct job_record {
     char *tags_text;
     const char **tags;
     char process[PROCESS_ID_MAX];
+    bool is_suspect; /* it runs alone: lua/include/task/suspects.lua says why */
 };
 
 /* Borrows `flat` and `id`. E_REDIS: it is no job's record; E_NOMEM. After MUSTER_OK job_record_clear() must follow.

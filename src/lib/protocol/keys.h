@@ -42,6 +42,7 @@
     X(KEY_RUNNING, "running:")           \
     X(KEY_SCHEDULED, "scheduled:")       \
     X(KEY_STATS, "stats:")               \
+    X(KEY_SUSPECTS, "suspects:")         \
     X(KEY_TAG, "tag:")                   \
     X(KEY_TAGS, "tags")                  \
     X(KEY_TIMER, "timer")                \

@@ -94,7 +94,7 @@ void script_take(struct command *c, const struct script_root *root, const struct
     script_add_flag(c, take->waits);
 }
 
-#define LEASED_HEAD 5
+#define LEASED_HEAD 6
 #define LEASED_ONE 3
 
 int script_leased(const struct redisReply *r, struct script_leased *out)
@@ -105,6 +105,7 @@ int script_leased(const struct redisReply *r, struct script_leased *out)
     out->next_due_ms = reply_integer(reply_at(r, 1));
     out->ends_at_ms = reply_integer(reply_at(r, 2));
     out->tasks = reply_at(r, 4);
+    out->is_more = reply_integer(reply_at(r, 5)) == 1;
     out->first_token = 0;
     out->n_more = reply_len(r) > LEASED_HEAD ? (reply_len(r) - LEASED_HEAD) / LEASED_ONE : 0;
     return reply_len(out->tasks) > 0 ? script_read_token(reply_at(r, 3), &out->first_token) : MUSTER_OK;

@@ -33,7 +33,9 @@ int script_started(const struct redisReply *r, struct script_started *out)
         return MUSTER_E_REDIS;
     token_format(out->epoch, epoch);
     out->interval_ms = reply_integer(reply_at(r, 2));
-    return out->interval_ms > 0 ? MUSTER_OK : MUSTER_E_REDIS;
+    if (out->interval_ms <= 0)
+        return MUSTER_E_REDIS;
+    return script_read_count(reply_at(r, 3), &out->to_take_up);
 }
 
 void script_serve(struct command *c, const struct script_root *root, const struct script_caller *caller,
@@ -56,8 +58,8 @@ void script_turn(struct command *c, const struct script_root *root, const struct
     script_add_queues(c, turn->queues, turn->n_queues);
 }
 
-#define TURN_HEAD 3
-#define TURN_TAKE 3
+#define TURN_HEAD 4
+#define TURN_TAKE 4
 
 int script_turned(const struct redisReply *r, struct script_turned *out)
 {
@@ -71,6 +73,7 @@ int script_turned(const struct redisReply *r, struct script_turned *out)
         return MUSTER_E_REDIS;
     out->ends = reply_kind(ends) == REPLY_LIST ? ends : NULL;
     out->damaged = script_read_name(reply_at(r, 2));
+    out->is_more = reply_integer(reply_at(r, 3)) == 1;
     out->n_takes = (reply_len(r) - TURN_HEAD) / TURN_TAKE;
     return MUSTER_OK;
 }
@@ -86,6 +89,7 @@ int script_turned_take(const struct redisReply *r, size_t i, struct script_take 
     out->tasks = place > 0 ? what : NULL;
     out->job = place < 0 ? reply_text(reply_at(what, 0)) : NULL;
     out->record = place < 0 ? reply_at(what, 1) : NULL;
+    out->is_suspect = reply_integer(reply_at(r, at + 3)) == 1;
     if (place < 0 && !out->job)
         return MUSTER_E_REDIS;
     return script_read_token(reply_at(r, at + 1), &out->first_token);
@@ -171,6 +175,50 @@ const char *script_read_queue(const struct redisReply *r, size_t i, const struct
 {
     *tokens = reply_at(r, READ_HEAD + i * READ_QUEUE + 1);
     return script_read_name(reply_at(r, READ_HEAD + i * READ_QUEUE));
+}
+
+/* ---- what a former life left ---- */
+
+void script_take_up(struct command *c, const struct script_root *root, const struct script_caller *caller,
+                    const struct script_queue *queues, size_t n)
+{
+    script_begin_as(c, SCRIPT_TAKE_UP, root, caller);
+    for (size_t i = 0; i < n; i++)
+        command_text(c, queues[i].name);
+}
+
+#define GIVEN_BACK_PAIR 2
+
+int script_taken_up(const struct redisReply *r, struct script_taken_up *out, const char **damaged)
+{
+    int err = reply_status(r);
+    *damaged = err == MUSTER_E_REDIS ? script_read_name(reply_at(r, 1)) : NULL;
+    if (err != MUSTER_OK)
+        return err;
+    const struct redisReply *back = reply_at(r, 3);
+    out->is_more = reply_integer(reply_at(r, 2)) == 1;
+    out->n_given_back = reply_len(back) / GIVEN_BACK_PAIR;
+    return reply_kind(back) == REPLY_LIST ? script_read_count(reply_at(r, 1), &out->moved) : MUSTER_E_REDIS;
+}
+
+const char *script_taken_up_given_back(const struct redisReply *r, size_t i, uint64_t *n)
+{
+    const struct redisReply *back = reply_at(r, 3);
+    const char *queue = script_read_name(reply_at(back, i * GIVEN_BACK_PAIR));
+    return script_read_count(reply_at(back, i * GIVEN_BACK_PAIR + 1), n) == MUSTER_OK ? queue : NULL;
+}
+
+/* ---- suspects ---- */
+
+void script_begin_alone(struct command *c, const struct script_root *root, const struct script_caller *caller,
+                        const struct script_begin_alone *begin)
+{
+    script_begin_as(c, SCRIPT_BEGIN_ALONE, root, caller);
+    command_text(c, begin->queue);
+    command_text(c, begin->token);
+    script_add_flag(c, begin->what == ALONE_ACQUIT);
+    for (size_t i = 0; i < begin->n_running; i++)
+        command_text(c, begin->running[i]);
 }
 
 /* ---- the end ---- */

@@ -23,6 +23,7 @@ void script_start(struct command *c, const struct script_root *root, const struc
 struct script_started {
     char epoch[TOKEN_LEN + 1];
     int64_t interval_ms;
+    uint64_t to_take_up; /* processes of the former life, for script_take_up() */
 };
 int script_started(const struct redisReply *r, struct script_started *out);
 
@@ -47,6 +48,7 @@ void script_turn(struct command *c, const struct script_root *root, const struct
 struct script_turned {
     const struct redisReply *ends; /* NULL: all counted */
     const char *damaged;           /* NULL: none */
+    bool is_more;                  /* the call stopped early, because that was many bytes: take again */
     size_t n_takes;                /* runs of tasks, and jobs */
 };
 int script_turned(const struct redisReply *r, struct script_turned *out);
@@ -57,6 +59,7 @@ struct script_take {
     const struct redisReply *tasks;  /* NULL: a job */
     const char *job;                 /* its id, */
     const struct redisReply *record; /* and its record, for job_record_read() */
+    bool is_suspect;                 /* the tasks, or the job */
 };
 int script_turned_take(const struct redisReply *r, size_t i, struct script_take *out);
 
@@ -102,8 +105,42 @@ struct script_read {
     size_t n_queues;
 };
 int script_read(const struct redisReply *r, struct script_read *out);
-/* The i-th queue's name and its list of tokens. */
+/* The i-th queue's name and its list of tokens: a job's begins with "j", that of a task which is a suspect with "s". */
 const char *script_read_queue(const struct redisReply *r, size_t i, const struct redisReply **tokens);
+
+/* ---- what a former life left ---- */
+
+/* Take it up, before anything else is taken: call it until is_more is false. `queues`: those that the worker serves.
+ * What belongs to others goes back to the front with the last call. */
+void script_take_up(struct command *c, const struct script_root *root, const struct script_caller *caller,
+                    const struct script_queue *queues, size_t n);
+struct script_taken_up {
+    uint64_t moved; /* processes that are the worker's now; a read-back names them */
+    bool is_more;
+    size_t n_given_back; /* queues, for script_taken_up_given_back() */
+};
+/* E_REDIS with a damaged key, too: ask again later. */
+int script_taken_up(const struct redisReply *r, struct script_taken_up *out, const char **damaged);
+/* The i-th queue that is not served, and how many of its processes went back. NULL: malformed. */
+const char *script_taken_up_given_back(const struct redisReply *r, size_t i, uint64_t *n);
+
+/* ---- suspects ---- */
+
+enum script_alone {
+    ALONE_BEGIN,  /* it is about to start; nothing else runs but the processes of the queues that are named */
+    ALONE_ACQUIT, /* it has run long enough alone, and is a suspect no more */
+};
+struct script_begin_alone {
+    const char *queue;
+    const char *token;
+    enum script_alone what;
+    const char *const *running; /* names of the queues whose processes still run */
+    size_t n_running;
+};
+/* Answers OK; E_STATE: processes of a queue whose deaths count still run, so wait for an end and ask again; E_LOST: the
+ * process is not the worker's; E_GONE; E_REDIS. */
+void script_begin_alone(struct command *c, const struct script_root *root, const struct script_caller *caller,
+                        const struct script_begin_alone *begin);
 
 /* ---- the end ---- */
 

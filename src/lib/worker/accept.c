@@ -4,6 +4,10 @@
  * brings its token into the table; the others find it there. Parts that did not come along are fetched: a job's record,
  * a task too large for a message, and everything that a read-back found, because a read-back names tokens only.
  *
+ * What a former life held arrives by a read-back too, after script_take_up() and script_taken_up() have moved it; what
+ * went back is in script_taken_up_given_back(). A suspect arrives like any other; script_begin_alone() comes before its
+ * start.
+ *
  * A process that arrives while the worker stops, or that is marked already, goes back. If memory runs out, the process
  * is forgotten here; the next heartbeat's count brings it back. After the drain, messages and read-backs bring nothing
  * more: deregistering gives back what the worker holds.

@@ -23,14 +23,15 @@ static int by_token(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* A process' field in its set is its token; a job's has a "j" before it. */
+/* Its token; a job's has a "j" before it, that of a task which is a suspect an "s". */
 static bool read_field(struct found *out, struct muster_bytes field, struct served *s)
 {
     const char *text = field.data;
-    bool is_job = field.len == 1 + TOKEN_LEN && *text == 'j';
+    bool has_kind = field.len == 1 + TOKEN_LEN && (*text == 'j' || *text == 's');
+    bool is_job = has_kind && *text == 'j';
     out->kind = is_job ? PROCESS_JOB : PROCESS_TASK;
     out->served = s;
-    return text && token_parse(text + is_job, field.len - is_job, &out->token) == MUSTER_OK;
+    return text && token_parse(text + has_kind, field.len - has_kind, &out->token) == MUSTER_OK;
 }
 
 /* All processes that Redis says are this worker's, oldest first; the caller frees. NULL if memory ran out. */

@@ -122,7 +122,7 @@ static void apply(struct turn *t, const struct redisReply *reply, const struct s
     for (size_t i = 0; i < t->n_ends; i++)
         settle_end(t->ends[i], turned->ends ? status_at(turned->ends, i) : MUSTER_OK);
     size_t n = accept_taken(t, reply, turned);
-    if (t->want > 0 && n == (size_t)t->want)
+    if (t->want > 0 && (n == (size_t)t->want || turned->is_more))
         w->turns.wants_take = true; /* there may be more, if hands are left */
     w->turns.found_nothing |= t->want > 0 && n == 0;
     if (turned->damaged)

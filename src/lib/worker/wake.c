@@ -29,7 +29,7 @@
 #define HINT_PAUSE_MS 10
 /* The message that muster itself publishes there. Its workers ignore it: they are handed their work. */
 #define OWN_HINT "muster"
-/* "T", "F" or "J", epoch, token, three digits for the length of the queue's name, the name, and after "T" the task. */
+/* "T", "F", "A" or "J", epoch, token, three digits for the length of the queue's name, the name, and after "T" the task. */
 #define NAME_LEN_LEN 3
 #define MESSAGE_HEAD (1 + 2 * TOKEN_LEN)
 #define EPOCH_END (1 + TOKEN_LEN)
@@ -125,7 +125,7 @@ static void apply_own_message(struct muster_worker *w, const char *text, size_t 
         heartbeat_apply_echo(w, token);
     else if (*text == 'S')
         timer_keeper_sooner(w); /* something is due earlier than it knows of */
-    else if (*text == 'T' || *text == 'F' || *text == 'J')
+    else if (*text == 'T' || *text == 'F' || *text == 'A' || *text == 'J')
         apply_hand_over(w, text, len);
 }
 
