@@ -72,8 +72,9 @@ enum muster_stop_reason {
      * the task is gone. */
     MUSTER_STOP_CANCELLED,
 
-    /* The ttl ran out without a confirmed heartbeat, or the worker was failed by its peers, or somebody else ended the
-     * process: the task may be in other hands. Stop, and still end the process: Redis decides whether it counts. */
+    /* The ttl ran out without a confirmed heartbeat (unless the option `on_doubt` lets handlers run on), or the worker
+     * was failed by its peers, or somebody else ended the process: the task may be in other hands. Stop, and still end
+     * the process: Redis decides whether it counts. */
     MUSTER_STOP_LOST,
 
     /* It ran longer than its limit (`limit_ms`). MUSTER_GIVE_BACK now means what the option `on_limit` says. */
@@ -138,6 +139,14 @@ enum muster_event_type {
     MUSTER_EVENT_STOPPED
 };
 
+/* What becomes of the handlers that run when the worker falls into doubt (MUSTER_EVENT_DOUBT). Nothing new starts either
+ * way. */
+enum muster_on_doubt {
+    MUSTER_DOUBT_STOP, /* they are told MUSTER_STOP_LOST: no task runs in two places for long */
+    MUSTER_DOUBT_RUN /* they run on. When Redis answers again: if the worker is still registered, nothing has happened;
+                        * if its peers have swept it, they are told MUSTER_STOP_LOST then */
+};
+
 /*
  * What happened; borrowed until the callback returns. An event without an error has MUSTER_OK in `err`, and one without
  * a text has "" in `text`. `process`, `queue` and `task` are NULL except for the events that name them above.
@@ -175,7 +184,11 @@ struct muster_worker_options {
     struct redisAsyncContext *subscription;
 
     /* The worker counts as failed when this long has passed without a heartbeat. Default 3000; at least 100, at most a
-     * day. A heartbeat is sent every third of the shortest ttl in the namespace. */
+     * day. A heartbeat is sent every third of the shortest ttl in the namespace, or of this one if that is shorter.
+     *
+     * The tasks of a dead worker wait for a ttl. An outage of Redis or of the network that is longer than the ttl puts
+     * the worker in doubt. So choose it longer than the outages that should pass unnoticed, and not longer than a task
+     * may wait. */
     int ttl_ms;
 
     /* How many handlers run at once, over all queues. Default 1; with `threads`, their number. */
@@ -218,6 +231,12 @@ struct muster_worker_options {
     /* What MUSTER_GIVE_BACK means for a process past its limit: MUSTER_FAIL (group "limit"; the default), MUSTER_RETRY
      * or MUSTER_GIVE_BACK. */
     enum muster_outcome on_limit;
+
+    /* What becomes of running handlers when the ttl runs out without a confirmed heartbeat. MUSTER_DOUBT_RUN is for long
+     * handlers, and for tasks that may run in two places at once: while only this worker is cut off, its peers take its
+     * tasks, and it does not know. A permanent worker is never in doubt, so it cannot be chosen together with
+     * `permanent`. */
+    enum muster_on_doubt on_doubt;
 
     /* Called for each event; may be NULL. */
     muster_event_fn *on_event;

@@ -135,6 +135,26 @@ static const char *check_on_limit(const char *name)
     return find_on_limit(name) < 0 ? "it must be one of fail, retry and give-back" : NULL;
 }
 
+/* What --on-doubt can name. */
+static const struct {
+    const char *name;
+    enum muster_on_doubt on_doubt;
+} on_doubts[] = {{"stop", MUSTER_DOUBT_STOP}, {"run", MUSTER_DOUBT_RUN}};
+
+/* Returns -1 if there is no such thing. */
+static int find_on_doubt(const char *name)
+{
+    for (size_t i = 0; i < sizeof on_doubts / sizeof *on_doubts; i++)
+        if (strcmp(on_doubts[i].name, name) == 0)
+            return (int)on_doubts[i].on_doubt;
+    return -1;
+}
+
+static const char *check_on_doubt(const char *name)
+{
+    return find_on_doubt(name) < 0 ? "it must be one of stop and run" : NULL;
+}
+
 enum {
     HANDS,
     ID,
@@ -149,7 +169,8 @@ enum {
     MAX_TASKS,
     IN_TURN,
     LIMIT,
-    ON_LIMIT
+    ON_LIMIT,
+    ON_DOUBT
 };
 
 static const struct opt options[] = {
@@ -220,6 +241,12 @@ static const struct opt options[] = {
                   .help = "how a task past --limit ends: fail (group \"limit\"), retry or give-back",
                   .fallback = "fail",
                   .check = check_on_limit},
+    [ON_DOUBT] = {.name = "on-doubt",
+                  .kind = OPT_STRING,
+                  .argument = "WHAT",
+                  .help = "when Redis is away for longer than the ttl, COMMANDs that run: stop, or run on",
+                  .fallback = "stop",
+                  .check = check_on_doubt},
     {.help = NULL},
 };
 
@@ -236,6 +263,8 @@ static int check_options(const struct call *call)
         return complain_usage(call, "-I, --retry-delay and --limit are for a command: muster work QUEUE -- COMMAND");
     if (own[ON_LIMIT].set && !own[LIMIT].set)
         return complain_usage(call, "--on-limit is for a task past its --limit, but no --limit is given");
+    if (own[ON_DOUBT].set && (!call->rest || own[PERMANENT].set))
+        return complain_usage(call, "--on-doubt is for a command of a worker that is not --permanent");
     for (size_t i = 0; i < call->n_operands; i++)
         for (size_t j = 0; j < i; j++)
             if (strcmp(call->operands[i], call->operands[j]) == 0)
@@ -262,6 +291,7 @@ static int make_worker(const struct call *call, struct story *story)
         .in_turn = call->own[IN_TURN].set,
         .limit_ms = call->own[LIMIT].number,
         .on_limit = (enum muster_outcome)find_on_limit(call->own[ON_LIMIT].text),
+        .on_doubt = (enum muster_on_doubt)find_on_doubt(call->own[ON_DOUBT].text),
         .drain_ms = drain_ms,
         .on_event = on_event,
         .arg = story,
@@ -348,6 +378,13 @@ const struct command cmd_work = {
         "SIGTERM and SIGINT let running tasks end and give back those that have not started; a second signal gives\n"
         "back all. Without Redis the worker keeps trying; with --timeout it gives up if it is not registered in\n"
         "that time.\n"
+        "\n"
+        "Choose a --ttl longer than the pauses of Redis and of the network that should pass unnoticed; a dead "
+        "worker's\n"
+        "tasks wait that long. After a longer pause COMMANDs get SIGTERM, because the tasks may be in other hands. "
+        "With\n"
+        "--on-doubt run they run on, and are stopped only if it turns out that the worker was swept meanwhile; then a\n"
+        "task can run in two places at once.\n"
         "\n"
         "If the task is cancelled (`muster cancel`) or runs past --limit, COMMAND and all that it started get\n"
         "SIGTERM, and SIGKILL if they go on. If COMMAND still exits with 0, its task is finished.\n",

@@ -189,6 +189,10 @@ check_usage work q --limit 1s
 check_usage work q --on-limit fail -- true
 check_usage work q --limit 1s --on-limit finish -- true
 check_err '--on-limit: it must be one of fail, retry and give-back'
+check_usage work q --on-doubt go-on -- true
+check_err '--on-doubt: it must be one of stop and run'
+check_usage work q --on-doubt run
+check_usage work q --id w --permanent --on-doubt run -- true
 check_usage delete q
 check_usage serve --port 0
 check_usage serve --temporary --dir "$tmp"

@@ -8,6 +8,7 @@
 #  3. a permanent worker that is killed keeps its tasks beyond its ttl, even while others sweep; its id can start again
 #     when the ttl is over, resuming or not; `muster workers` shows that it is permanent
 #  4. starting again counts a crash of each task it held: the third puts the task on the failed list, resumed or not
+#  5. while Redis is away for longer than the ttl, a command gets SIGTERM; with --on-doubt run it runs on to its end
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -124,4 +125,24 @@ for option in --resume --permanent; do
         fail "the failed one: $(redis ZRANGE muster:failed:q -1 -1)"
     lines begun 3 || fail "it ran: $(cat begun)"
     end deadly TERM 0
+done
+
+# ---- 5
+for way in stop run; do
+    rm -f go begun
+    enqueue q "doubt $way"
+    start doubt "$MUSTER" work q --id doubt --ttl 300ms --on-doubt $way -- \
+        sh -c 'echo begun >>begun; trap "echo told >>begun" TERM
+               until [ -e go ]; do sleep 0.02; done; echo end >>begun'
+    wait_for lines begun 1
+    kill -STOP "${pids[redis]}"
+    wait_for says doubt 'no heartbeat was confirmed'
+    [[ $way == run ]] || wait_for lines begun 2
+    : >go
+    wait_for grep -qx end begun
+    kill -CONT "${pids[redis]}"
+    wait_for redis_is 0 HGET muster:queue:q running
+    [[ $way == stop ]] || ! grep -qx told begun || fail "it was told to stop: $(cat begun)"
+    check_redis 0 LLEN muster:queues:q
+    end doubt TERM 0
 done

@@ -12,6 +12,7 @@
 
 #include "fake_server.h"
 #include "live_worker.h"
+#include "proxy.h"
 #include "worker_process.h"
 
 #define TTL_MS 600
@@ -85,6 +86,64 @@ static void a_paused_redis_takes_no_tasks_away(void **state)
 static void a_frozen_redis_takes_no_tasks_away(void **state)
 {
     assert_nobody_is_robbed(*state, freeze_server);
+}
+
+/* ---- handlers that may run on in doubt ---- */
+
+static struct worker_process *one_that_runs_on(struct scene *s, const char *url)
+{
+    return worker_process_idle(s, &(struct worker_spec){.id = "w1",
+                                                        .url = url,
+                                                        .ttl_ms = TTL_MS,
+                                                        .hands = 3,
+                                                        .answer = MUSTER_LATER,
+                                                        .stubborn = true,
+                                                        .queues = {{"q", 0}},
+                                                        .more = {.on_doubt = MUSTER_DOUBT_RUN}});
+}
+
+static void in_an_outage_handlers_may_run_on_and_nothing_has_happened(void **state)
+{
+    struct scene *s = *state;
+    struct worker_process *w = one_that_runs_on(s, NULL);
+    scene_enqueue_n(s, "q", "t", 2);
+    scene_await_starts(s, 2);
+    redis_server_freeze(s->server);
+    scene_await_events(s, MUSTER_EVENT_DOUBT, "w1", 1);
+    struct moment end = {now_ms() + TTL_MS};
+    wait_until(is_past, &end, SOON_MS);
+    worker_process_end(w, MUSTER_FINISH);
+    redis_server_thaw(s->server);
+    scene_enqueue(s, "q", "later"); /* starts when the doubt is over */
+    scene_await_starts(s, 3);
+    worker_process_answer(w, MUSTER_FINISH);
+    raw_await(s->server->redis, NULL, 0, "HGET %s:queue:q running", s->prefix);
+    scene_assert_quiet(s);
+    for (int type = MUSTER_EVENT_LOST; type <= MUSTER_EVENT_STOPPED; type++)
+        if (type == MUSTER_EVENT_LOST || type == MUSTER_EVENT_STOP || type == MUSTER_EVENT_UNCOUNTED)
+            assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, type, NULL, NULL), 0);
+}
+
+static void one_that_was_swept_meanwhile_tells_them_when_redis_is_back(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    struct worker_process *w = one_that_runs_on(s, proxy.url);
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    proxy_refuse(&proxy);
+    proxy_cut(&proxy, PROXY_BOTH);
+    scene_await_events(s, MUSTER_EVENT_DOUBT, "w1", 1);
+    worker_process_idle(s, &(struct worker_spec){.id = "peer", .ttl_ms = TTL_MS, .queues = {{"other", 0}}});
+    scene_await_events(s, MUSTER_EVENT_SWEPT, "peer", 1);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_STOP, NULL, NULL), 0);
+    proxy_accept(&proxy);
+    scene_await_events(s, MUSTER_EVENT_STOP, "w1", 1);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_LOST, "w1", NULL), 1);
+    scene_await_starts(s, 2); /* it takes the task again, with another hand */
+    worker_process_kill(w);
+    proxy_stop(&proxy);
 }
 
 /* A holder that stays away a little longer than Redis did, and a rival that would take what it holds. */
@@ -295,6 +354,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         live_test(a_paused_redis_takes_no_tasks_away),
         live_test(a_frozen_redis_takes_no_tasks_away),
+        live_test(in_an_outage_handlers_may_run_on_and_nothing_has_happened),
+        live_test(one_that_was_swept_meanwhile_tells_them_when_redis_is_back),
         live_test(a_worker_that_comes_back_within_a_ttl_after_a_stall_keeps_its_tasks),
         live_test(a_worker_that_died_in_a_stall_is_swept_after_the_grace),
         live_test(an_end_made_in_doubt_counts_if_the_task_is_still_its_own),

@@ -78,6 +78,8 @@ static void bad_options_make_no_worker(void **state)
         {.size = size, .hands = 5000, .prefetch = 5001},
         {.size = size, .hands = INT32_MAX, .prefetch = INT32_MAX},
         {.size = size, .drain_ms = -1},
+        {.size = size, .on_doubt = MUSTER_DOUBT_RUN + 1},
+        {.size = size, .on_doubt = MUSTER_DOUBT_RUN, .permanent = 1},
         {.size = size, .data = &one},
         {.size = size, .subscription = &one},
         {.size = size, .data = &one, .subscription = &one},

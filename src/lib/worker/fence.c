@@ -2,7 +2,7 @@
  *
  * The fence: peers may sweep this worker when its ttl has passed since Redis got its last heartbeat. The worker counts
  * the same ttl from when it sent the last heartbeat that was confirmed, which is earlier. So it knows first. From then
- * on it is in doubt: nothing starts, and handlers were told MUSTER_STOP_LOST. A doubt ends with the next confirmed
+ * on it is in doubt: nothing starts, and handlers were told MUSTER_STOP_LOST, unless they may run on (on_doubt). A doubt ends with the next confirmed
  * heartbeat and a read-back after it. E_GONE means instead that peers have swept it, and it registers again.
  */
 #include <event2/event.h>
@@ -22,7 +22,8 @@ static void enter_doubt(struct muster_worker *w)
     w->fence.in_doubt = true;
     trace_line(TRACE_STATE, "worker %s: no confirmed heartbeat for %d ms, in doubt", w->id, w->ttl_ms);
     tell_event(w, MUSTER_EVENT_DOUBT, MUSTER_OK, NULL, NULL);
-    process_tell_running(w, MUSTER_STOP_LOST, NULL, NULL);
+    if (w->on_doubt == MUSTER_DOUBT_STOP)
+        process_tell_running(w, MUSTER_STOP_LOST, NULL, NULL);
 }
 
 bool fence_is_closed(struct muster_worker *w)

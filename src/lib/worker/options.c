@@ -55,6 +55,8 @@ bool options_are_wrong(const struct muster_worker_options *o)
         return true;
     if (o->limit_ms < 0 || o->limit_ms > LIMIT_MAX_MS || o->on_limit >= MUSTER_LATER)
         return true;
+    if (o->on_doubt > MUSTER_DOUBT_RUN || (o->permanent && o->on_doubt == MUSTER_DOUBT_RUN))
+        return true;
     return hands_of(o) > MUSTER_HANDS_MAX || o->prefetch > MUSTER_HANDS_MAX - hands_of(o);
 }
 
@@ -74,6 +76,7 @@ void options_set(struct muster_worker *w, const struct muster_worker_options *o)
     w->max_tasks = o->max_tasks;
     w->limit_ms = o->limit_ms;
     w->on_limit = o->on_limit == MUSTER_FINISH ? MUSTER_FAIL : o->on_limit;
+    w->on_doubt = o->on_doubt;
     w->permanent = o->permanent != 0;
     w->resume = o->resume != 0;
     w->burst = o->burst != 0;

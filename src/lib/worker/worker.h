@@ -75,6 +75,7 @@ struct muster_worker {
     uint64_t max_tasks; /* it stops after this many; 0: no limit */
     int64_t limit_ms;   /* of a handler; 0: none */
     enum muster_outcome on_limit;
+    enum muster_on_doubt on_doubt;
     bool permanent;
     bool resume;
     bool burst;
