@@ -399,6 +399,8 @@ struct muster_finish_options {
  *   MUSTER_E_STATE    `next` for a task that is no job; nothing was changed
  *   MUSTER_E_INVALID  `after` names a job for which this one cannot wait: itself, a job that waits for it, or a
  *                     recurring one; nothing was changed
+ *   MUSTER_E_TOO_BIG  `after`, and too many jobs are tied to this one to see whether it would wait for itself (see
+ *                     muster_job_put()); nothing was changed
  *   MUSTER_E_LOST     it was ended before, its lease lapsed, or it never existed; nothing was changed
  *   MUSTER_E_INVALID, MUSTER_E_TOO_BIG  the id or another argument; nothing was sent
  *   MUSTER_E_REDIS    a key of its queue has a wrong type; nothing was changed

@@ -157,7 +157,9 @@ struct muster_job_spec {
  *   MUSTER_E_EXISTS   a job of this id is alive; muster_client_error() names its state; nothing was changed
  *   MUSTER_E_INVALID  a name or a number; or a dependency on itself, in a circle, or of or on a recurring job; nothing
  *                     was changed
- *   MUSTER_E_TOO_BIG  the data, the tags or the dependencies; nothing was sent
+ *   MUSTER_E_TOO_BIG  the data, the tags or the dependencies; nothing was sent. Or others wait for this job, and more
+ *                     than 10 000 jobs or 50 000 pairs of jobs are tied to it in both directions, too many to see
+ *                     whether it would wait for itself; nothing was changed. A new job is never refused so
  *   MUSTER_E_FULL     nothing was put
  *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  it may or may not have been put. If you put it again under the same id, at most
  *                     one such job is alive: E_EXISTS then mostly means that the first call had put it. But if the
@@ -343,7 +345,8 @@ struct muster_job_change {
  *   MUSTER_E_NOT_FOUND  the job does not exist, or no longer exists
  *   MUSTER_E_STATE      the change is not possible in the job's state (see above), which muster_client_error() names
  *   MUSTER_E_INVALID    a name or a number; or a dependency on itself, in a circle, or on a recurring job
- *   MUSTER_E_TOO_BIG    the data or the line; or it would have too many tags or dependencies
+ *   MUSTER_E_TOO_BIG    the data or the line; or it would have too many tags or dependencies; or too many jobs are
+ *                       tied to it to see whether it would wait for itself (see muster_job_put())
  *   MUSTER_E_FULL       Redis is full
  * After MUSTER_E_CONN or MUSTER_E_TIMEOUT it may or may not have been changed. If you call again, E_STATE may mean that
  * the first call counted.

@@ -444,8 +444,10 @@ MUSTER_API int muster_process_set_result(struct muster_process *p, const void *r
  * `delay_ms`, when the `n_after` jobs `after` are complete. The counts of its retries and crashes begin at 0 again, and
  * jobs that wait for it go on waiting. All arguments are copied. NULL for `next`: it goes nowhere.
  *
- * A job for which it cannot wait (itself, one that waits for it, a recurring one) is passed over: the end counts all
- * the same. A job that was cancelled meanwhile goes nowhere: it is complete. (qless's advance.)
+ * If it cannot wait for one of them (itself, one that waits for it, a recurring one), it fails: group "dependency", with
+ * a message that names the other job. MUSTER_EVENT_UNCOUNTED tells then, with E_INVALID; or with E_TOO_BIG, if too many
+ * jobs are tied together to see. A replay runs it again in the queue where it was. A job that was cancelled meanwhile
+ * goes nowhere: it is complete. (qless's advance.)
  *
  * Returns MUSTER_OK; or, with what was set before unchanged,
  *   MUSTER_E_INVALID  a name or the delay

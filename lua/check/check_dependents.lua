@@ -15,12 +15,12 @@ local dependents = P .. 'dependents:' .. id
 local stray = {}
 for i = 3, #args do
   local is_stray = try('SISMEMBER', P .. 'dependencies:' .. args[i], id) == 0
-    and try('SISMEMBER', dependents, args[i]) == 1
+    and try('ZSCORE', dependents, args[i])
   stray[#stray + 1] = is_stray and args[i] or nil
 end
 if #stray > 0 then
   note_find(check, dependents, 'has ' .. plural(#stray, 'job') .. ' that do not wait for it', function()
-    redis.call('SREM', dependents, unpack(stray))
+    redis.call('ZREM', dependents, unpack(stray))
     return 'removed'
   end)
 end

@@ -186,7 +186,7 @@ local function sort_dependencies(id, dependencies)
     local is_open, state = Jobs.is_open(P, on)
     if not is_open and (state or (state == false and redis.call('EXISTS', P .. 'job:' .. on) == 0)) then
       met[#met + 1] = on
-    elseif try('SISMEMBER', P .. 'dependents:' .. on, id) == 0 then
+    elseif try('ZSCORE', P .. 'dependents:' .. on, id) == false then
       one_way[#one_way + 1] = on
     end
   end
@@ -210,7 +210,7 @@ local function look_at_dependencies(job)
   if #one_way > 0 then
     note_find(check, key, 'waits for ' .. plural(#one_way, 'job') .. ' without being noted there', function()
       for _, on in ipairs(one_way) do
-        redis.call('SADD', P .. 'dependents:' .. on, job.id)
+        redis.call('ZADD', P .. 'dependents:' .. on, token_number(job.place), job.id)
       end
       return 'noted it there'
     end)

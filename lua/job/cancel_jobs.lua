@@ -31,7 +31,7 @@ while ids[at] do
       return {E_REDIS, damaged}
     end
     jobs[#jobs + 1] = job
-    for _, dependent in ipairs(try('SMEMBERS', P .. 'dependents:' .. id) or {}) do
+    for _, dependent in ipairs(try('ZRANGE', P .. 'dependents:' .. id, 0, -1) or {}) do
       if not meant[dependent] and ARGV[1] == '1' then
         meant[dependent] = true
         ids[#ids + 1] = dependent

@@ -5,7 +5,8 @@
     ARGV[2...] what and value, pairs: "queue" name, "priority" number, "tag" tag, "untag" tag, "after" id,
       "not_after" id, "not_after_all" "", "track" "1" or "0", "log" text, "every" ms, "data" bytes
   Returns {0}; {E_NOT_FOUND} if there is no such job; {E_STATE, state} if a job in this state cannot be changed so;
-  {E_INVALID, id} if it would wait for itself, or for a recurring job; {E_TOO_BIG} for too many tags or dependencies;
+  {E_INVALID, id} if it would wait for itself, or for a recurring job; {E_TOO_BIG} for too many tags or dependencies,
+  {E_TOO_BIG, id} if too many jobs are tied together to see whether it would wait for itself;
   {E_REDIS, key} for a key of the wrong type, or for a record that cannot be read. All changes are made, or none.
   Writes the job's record, history, tags and dependencies, and the indexes that it leaves and enters.
   Publishes to the worker that gets it, and to those who listen. O(log n, and the jobs that it waits for).
@@ -71,9 +72,9 @@ if size_after(tags, 'tag', 'untag') > TAGS_MAX
     or size_after(redis.call('SMEMBERS', P .. 'dependencies:' .. id), 'after', 'not_after') > AFTER_MAX then
   return {E_TOO_BIG}
 end
-local wrong = find_circle(P, id, after)
-if wrong then
-  return {E_INVALID, wrong}
+local obstacle = obstacle_to_wait(P, id, after)
+if obstacle then
+  return obstacle
 end
 
 redis.call('HSET', P .. 'job:' .. id, 'queue', job.queue) -- needs memory: a full Redis refuses the whole call here

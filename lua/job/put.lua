@@ -9,7 +9,8 @@
       retries of a job that is new
   Returns {0, id}; {E_EXISTS, state, id} if a job of this id is alive; {E_INVALID, id} if it would wait for itself, or
   for a recurring job; {E_INVALID, id, "recurs"} if it recurs, or would, and waits for others, or they for it;
-  {E_REDIS, key} for a key of the wrong type: nothing was changed. A full Redis refuses the call before anything is
+  {E_TOO_BIG, id} if too many jobs are tied together to see whether it would wait for itself; {E_REDIS, key} for a key
+  of the wrong type: nothing was changed. A full Redis refuses the call before anything is
   changed.
   Writes the job's record, history, tags and dependencies, and the indexes that it leaves and enters.
   Publishes to the worker that gets it, to one that loses it, and to those who listen.
@@ -52,12 +53,12 @@ end
 if is_alive and not is_change then
   return {E_EXISTS, old.state, id}
 end
-local wrong = find_circle(P, id, after)
-if wrong then
-  return {E_INVALID, wrong}
+local obstacle = obstacle_to_wait(P, id, after)
+if obstacle then
+  return obstacle
 end
 -- A recurring job never completes: a job that waited for it would wait for ever.
-if (given.every and redis.call('SCARD', P .. 'dependents:' .. id) > 0)
+if (given.every and redis.call('ZCARD', P .. 'dependents:' .. id) > 0)
     or (n_after > 0 and (given.every or (is_change and old.every))) then
   return {E_INVALID, id, 'recurs'}
 end

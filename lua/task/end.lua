@@ -4,8 +4,9 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker, or ".lease"     ARGV[2...] one end of one process, in a form of the include `ends`
   Returns 0; E_LOST if there is no such process, or its lease has lapsed; E_STATE for "next" if the process is not a
-  job's; E_INVALID for "next" if the job cannot wait for one of the given jobs; {E_REDIS, key} for a key of the wrong
-  type: nothing was changed.
+  job's; {E_INVALID, id} for "next" if the job cannot wait for that one; {E_TOO_BIG, id} for "next" if too many jobs
+  are tied together to see whether it would wait for itself; {E_REDIS, key} for a key of the wrong type: nothing was
+  changed.
   Writes as the end requires; also the lease's end, the counts `held` and `running`, and the worker's flag.
   Publishes to the process' worker, to the workers that get the task, and to those who listen.
   O(log n), and O(jobs that waited for this one).
@@ -29,8 +30,9 @@ if is_lease and has_lapsed(P, queue, token, now) then
   return E_LOST
 end
 local id = args[2] == 'next' and try('HGET', P .. 'processing:' .. worker .. ':' .. queue, 'j' .. token)
-if id and find_circle(P, id, ids_of(args[9])) then
-  return E_INVALID
+local obstacle = id and obstacle_to_wait(P, id, ids_of(args[9]))
+if obstacle then
+  return obstacle
 end
 local ends = carry_out_ends(P, worker, args, 2, true, now)
 local status = ends.failed[1] and ends.failed[1][3] or 0

@@ -162,18 +162,18 @@ static const struct damage damages[] = {
     {"call('HSET', P .. 'job:ghost', 'queue', 'q')", "job:ghost "},
     {"call('HSET', P .. 'job:ghost', 'x', 'y')", "job:ghost "},
     /* dependencies */
-    {"call('SREM', P .. 'dependents:wait', 'needs')", "job:needs "},
+    {"call('ZREM', P .. 'dependents:wait', 'needs')", "job:needs "},
     {"call('DEL', P .. 'dependents:wait')", "job:needs job:needs1 "},
     {"call('DEL', P .. 'dependencies:needs1')", "job:needs1 dependents:wait "},
-    {"call('DEL', P .. 'dependencies:needs1') call('SREM', P .. 'dependents:wait', 'needs1')", "job:needs1 "},
+    {"call('DEL', P .. 'dependencies:needs1') call('ZREM', P .. 'dependents:wait', 'needs1')", "job:needs1 "},
     {"call('SADD', P .. 'dependencies:needs', 'ghost')", "job:needs "},
-    {"call('SADD', P .. 'dependencies:needs', 'done') call('SADD', P .. 'dependents:done', 'needs')", "job:needs "},
-    {"call('SADD', P .. 'dependencies:wait2', 'later') call('SADD', P .. 'dependents:later', 'wait2')",
+    {"call('SADD', P .. 'dependencies:needs', 'done') call('ZADD', P .. 'dependents:done', 1, 'needs')", "job:needs "},
+    {"call('SADD', P .. 'dependencies:wait2', 'later') call('ZADD', P .. 'dependents:later', 1, 'wait2')",
      "dependencies:wait2 "},
-    {"call('SADD', P .. 'dependencies:ghost', 'wait') call('SADD', P .. 'dependents:wait', 'ghost')",
+    {"call('SADD', P .. 'dependencies:ghost', 'wait') call('ZADD', P .. 'dependents:wait', 1, 'ghost')",
      "dependencies:ghost "},
-    {"call('SADD', P .. 'dependents:ghost', 'wait', 'needs')", "dependents:ghost "},
-    {"call('SADD', P .. 'dependents:run', 'needs')", "dependents:run "},
+    {"call('ZADD', P .. 'dependents:ghost', 1, 'wait', 1, 'needs')", "dependents:ghost "},
+    {"call('ZADD', P .. 'dependents:run', 1, 'needs')", "dependents:run "},
     /* tags and tracking */
     {"call('ZREM', P .. 'tag:red', 'wait')", "job:wait tags "},
     {"call('DEL', P .. 'tag:blue')", "job:wait2 tags "},
@@ -352,7 +352,7 @@ static void more_than_a_page_of_each_is_looked_at(void **state)
                     "  call('ZADD', P .. 'failed:bad', i, 'j' .. string.format('%011d', i) .. ':0:1:0:gghost')\n"
                     "  call('ZADD', P .. 'tag:red', i, 'ghost' .. i)\n"
                     "  call('ZADD', P .. 'tracked', i, 'ghost' .. i)\n"
-                    "  call('SADD', P .. 'dependents:wait', 'ghost' .. i)\n"
+                    "  call('ZADD', P .. 'dependents:wait', i, 'ghost' .. i)\n"
                     "  call('RPUSH', P .. 'history:ghost' .. i, 'x')\n"
                     "  call('HSET', P .. 'processing:w:q', 'j' .. string.format('%011d', i), 'ghost')\n"
                     "end");
@@ -362,7 +362,7 @@ static void more_than_a_page_of_each_is_looked_at(void **state)
     damage_assert_same(&house, jobs, all_jobs(s));
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:waiting:paused", s->prefix), 2);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:tag:red", s->prefix), 2);
-    assert_int_equal(raw_int(s->server->redis, "SCARD %s:dependents:wait", s->prefix), 2);
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:dependents:wait", s->prefix), 2);
 }
 
 static void a_full_redis_is_put_right_too(void **state)

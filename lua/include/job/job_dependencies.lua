@@ -11,23 +11,24 @@ end
 
 -- Have the keys of a job besides its record the right types, and those of the jobs that it is to wait for?
 function Jobs.can_depend(P, id, after)
-  local is_sound = have_types({'SCARD', P .. 'dependencies:' .. id, 'SCARD', P .. 'dependents:' .. id,
+  local is_sound = have_types({'SCARD', P .. 'dependencies:' .. id, 'ZCARD', P .. 'dependents:' .. id,
     'LLEN', P .. 'history:' .. id})
   for _, on in ipairs(after) do
-    is_sound = is_sound and has_type('SCARD', P .. 'dependents:' .. on)
+    is_sound = is_sound and has_type('ZCARD', P .. 'dependents:' .. on)
   end
   return is_sound
 end
 
+-- The job has its place by now: those that wait for one job are let go in the order of their places.
 function Jobs.add_dependency(P, job, on)
   try('SADD', P .. 'dependencies:' .. job.id, on)
-  try('SADD', P .. 'dependents:' .. on, job.id)
+  try('ZADD', P .. 'dependents:' .. on, token_number(job.place), job.id)
 end
 
 -- Returns how many dependencies the job has left.
 function Jobs.remove_dependency(P, id, on)
   try('SREM', P .. 'dependencies:' .. id, on)
-  try('SREM', P .. 'dependents:' .. on, id)
+  try('ZREM', P .. 'dependents:' .. on, id)
   return try('SCARD', P .. 'dependencies:' .. id) or 0
 end
 
@@ -51,7 +52,7 @@ end
 
 -- A job is complete: the jobs that waited for nothing else are ready.
 local function release_dependents(P, id)
-  for _, dependent in ipairs(try('SMEMBERS', P .. 'dependents:' .. id) or {}) do
+  for _, dependent in ipairs(try('ZRANGE', P .. 'dependents:' .. id, 0, -1) or {}) do
     local job = read_depending(P, dependent)
     if job ~= nil and Jobs.remove_dependency(P, dependent, id) == 0 and job then
       Jobs.ready(P, job)

@@ -7,7 +7,7 @@
 -- Removes a record. The jobs that wait for it fail: otherwise they would wait for ever.
 local function remove_record(P, id)
   redis.call('DEL', P .. 'job:' .. id, P .. 'history:' .. id)
-  for _, dependent in ipairs(try('SMEMBERS', P .. 'dependents:' .. id) or {}) do
+  for _, dependent in ipairs(try('ZRANGE', P .. 'dependents:' .. id, 0, -1) or {}) do
     local other = read_depending(P, dependent)
     if other ~= nil then
       Jobs.remove_dependency(P, dependent, id)
@@ -121,17 +121,16 @@ end
 -- A job that is in no index comes into its queue: it depends, is scheduled, or waits.
 function Jobs.arrive(P, job, due_ms, after, what, text)
   Jobs.set(job, 'due', due_ms > now_ms() and string.format('%.0f', due_ms) or nil)
+  local open = {}
   for _, id in ipairs(after) do
-    if id ~= job.id and Jobs.is_open(P, id) then
-      Jobs.add_dependency(P, job, id)
-    end
+    open[#open + 1] = id ~= job.id and Jobs.is_open(P, id) and id or nil
   end
   Jobs.count(P, job.queue, 'put')
   note_name(P, job.queue)
   local dependencies = P .. 'dependencies:' .. job.id
   local is_free = #after == 0 and was_absent(dependencies)
-  if not is_free and (try('SCARD', dependencies) or 0) > 0 then
-    Jobs.depend(P, job, what, text)
+  if #open > 0 or (not is_free and (try('SCARD', dependencies) or 0) > 0) then
+    Jobs.depend(P, job, open, what, text)
   else
     Jobs.ready(P, job, what, text)
   end

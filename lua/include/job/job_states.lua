@@ -84,9 +84,13 @@ function Jobs.ready(P, job, what, text)
   end
 end
 
-function Jobs.depend(P, job, what, text)
+-- A job waits for the jobs `on`, besides those that it waits for already.
+function Jobs.depend(P, job, on, what, text)
   leave(P, job)
   new_place(P, job)
+  for _, id in ipairs(on) do
+    Jobs.add_dependency(P, job, id)
+  end
   Jobs.set(job, 'worker', nil)
   Jobs.set(job, 'token', nil)
   enter(P, job, 'depends', now_ms())

@@ -5,9 +5,10 @@
     "done" queue token             a job is done
     "result" queue token bytes     done, with a result: a job's record keeps it, and those who listen get it
     "next" queue token has bytes next delay_ms ids   a job is done here, and goes on to the queue `next`: after a delay,
-                                   and after the jobs of these ids, with a line feed after each. Ids of jobs that wait
-                                   for it or never end are passed over. `has` "1": bytes are its result. If it was
-                                   cancelled, it is done, and stays here
+                                   and after the jobs of these ids, with a line feed after each. `has` "1": bytes are
+                                   its result. If it was cancelled, it is done, and stays here. If it cannot wait for
+                                   one of the jobs (see the include `circle`), it fails, group "dependency"; the
+                                   status then says why
     "back" queue k token*k         back to the front, in the order in which they were taken
     "retry" queue token delay_ms group message   back to the end, after a delay ("": none, or the job's own). A job's
                                    record keeps group and message ("": they stay as they are)
@@ -130,20 +131,15 @@ local function ids_of(text)
   return ids
 end
 
--- The ids of a text for which the job can wait. The others are passed over: a worker's end must not be refused because
--- of what its handler asked for.
-local function ids_to_wait_for(P, job, text)
-  local after = ids_of(text)
-  local wrong = find_circle(P, job.id, after)
-  while wrong do
-    local kept = {}
-    for _, id in ipairs(after) do
-      kept[#kept + 1] = id ~= wrong and id or nil
-    end
-    after = kept
-    wrong = find_circle(P, job.id, after)
-  end
-  return after
+-- A job cannot wait for what its handler asked for. A refusal would leave it running in nobody's hands, and without a
+-- part of what it was to wait for it would run too soon. So it fails, where people see it, and can be replayed.
+local function fail_to_wait(P, ends, job, token, result, obstacle)
+  local status, id = unpack(obstacle)
+  local why = status == E_INVALID and "it cannot wait for the job '" .. id .. "', which waits for it or never ends"
+    or 'too many jobs are tied together by what they wait for: nobody can see whether it would wait for itself'
+  Jobs.set(job, 'result', result)
+  Jobs.fail(P, job, ends.worker, token, 'dependency', why)
+  restate_end(ends, status)
 end
 
 -- A job is done here, and goes on to the next queue. For a task nothing is done, and E_STATE is noted.
@@ -155,8 +151,14 @@ local function advance(P, ends, queue, token, result, next_queue, delay_ms, ids)
   local job, kind = remove_process(P, ends, queue, token)
   if job and kind == CANCELLED then
     Jobs.complete(P, job, ends.worker, result)
+    return
+  end
+  local after = job and ids_of(ids)
+  local obstacle = job and obstacle_to_wait(P, job.id, after)
+  if obstacle then
+    fail_to_wait(P, ends, job, token, result, obstacle)
   elseif job then
-    Jobs.advance(P, job, ends.worker, result, next_queue, delay_ms, ids_to_wait_for(P, job, ids))
+    Jobs.advance(P, job, ends.worker, result, next_queue, delay_ms, after)
   end
 end
 

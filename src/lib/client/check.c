@@ -146,13 +146,13 @@ static int check_jobs(struct check *k)
     return err;
 }
 
-/* Members `from` to `to` of a page. */
+/* Members `from` to `to` of a page, in which a score follows each member. */
 static int check_some_dependents(struct check *k, const char *id, const struct redisReply *page, size_t from, size_t to)
 {
     struct command command = COMMAND_EMPTY;
     struct script_checked checked;
     script_check_dependents(&command, &k->client->root, k->repair, id);
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < to; i += 2) {
         struct muster_bytes dependent = reply_bytes(reply_at(page, i));
         command_bytes(&command, dependent.data, dependent.len);
     }
@@ -162,7 +162,7 @@ static int check_some_dependents(struct check *k, const char *id, const struct r
 static int check_dependents_of(struct check *k, const char *id)
 {
     char cursor[CHECK_CURSOR_MAX] = "0", key[KEY_MAX];
-    const char *const words[] = {"SSCAN", key, cursor, NULL};
+    const char *const words[] = {"ZSCAN", key, cursor, NULL};
     int err;
     key_of(key, k->client->prefix, KEY_DEPENDENTS, id);
     do {
@@ -170,8 +170,8 @@ static int check_dependents_of(struct check *k, const char *id)
         err = check_scan(k, words, cursor, &reply);
         const struct redisReply *page = reply_at(reply, 1);
         size_t n = reply_len(page);
-        for (size_t i = 0; err == MUSTER_OK && i < n && !k->stop; i += CHECK_PAGE)
-            err = check_some_dependents(k, id, page, i, i + CHECK_PAGE < n ? i + CHECK_PAGE : n);
+        for (size_t i = 0; err == MUSTER_OK && i < n && !k->stop; i += 2 * CHECK_PAGE)
+            err = check_some_dependents(k, id, page, i, i + 2 * CHECK_PAGE < n ? i + 2 * CHECK_PAGE : n);
         redis_reply_free(reply);
     } while (err == MUSTER_OK && !check_is_at_end(k, cursor));
     return err;

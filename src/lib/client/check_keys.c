@@ -50,7 +50,7 @@ static const struct kind {
     [KEY_CRASHES] = {"hash", OF_QUEUE, HOUR_MS},
     [KEY_DELAYED] = {"zset", OF_QUEUE, 0},
     [KEY_DEPENDENCIES] = {"set", OF_JOB, 0},
-    [KEY_DEPENDENTS] = {"set", OF_AWAITED, 0},
+    [KEY_DEPENDENTS] = {"zset", OF_AWAITED, 0},
     [KEY_DEPENDS] = {"zset", OF_INDEX, 0},
     [KEY_DUE] = {"zset", OF_NAMESPACE, 0},
     [KEY_EVENTS] = {"", OF_NAMESPACE, 0}, /* a channel, no key */

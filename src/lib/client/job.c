@@ -144,8 +144,8 @@ static void say_not_put(struct muster_client *c, int err, const char *id, const 
             c->redis,
             "the job '%s' recurs, or would: no job can wait for it, and it cannot wait for others; nothing was changed",
             id);
-    else if (err == MUSTER_E_INVALID)
-        job_valid_say_circle(c, id, what);
+    else if (err == MUSTER_E_INVALID || err == MUSTER_E_TOO_BIG)
+        job_valid_say_obstacle(c, err, id, what);
 }
 
 /* `id`, if not NULL, gets the job's id: that of `put`, or the one that the script made. */

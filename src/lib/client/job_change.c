@@ -90,12 +90,12 @@ static void say_not_changed(struct muster_client *c, int err, const char *id, co
     if (err == MUSTER_E_STATE)
         redis_error_set(c->redis, "the job '%s' is %s, and cannot be changed in this way; nothing was changed", id,
                         what ? what : "in another state");
-    if (err == MUSTER_E_TOO_BIG)
+    if (err == MUSTER_E_TOO_BIG && !what)
         redis_error_set(c->redis,
                         "the job '%s' would have more than %d tags, or wait for more than %d jobs; nothing was changed",
                         id, MUSTER_JOB_TAGS_MAX, MUSTER_JOB_AFTER_MAX);
-    if (err == MUSTER_E_INVALID)
-        job_valid_say_circle(c, id, what);
+    if (err == MUSTER_E_INVALID || (err == MUSTER_E_TOO_BIG && what))
+        job_valid_say_obstacle(c, err, id, what);
 }
 
 int muster_job_change(struct muster_client *c, const char *id, const struct muster_job_change *change)

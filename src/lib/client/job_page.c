@@ -20,7 +20,7 @@ static int append_row(struct muster_client *c, const char *id, size_t n_parts)
         [JOB_RECORD] = {"HGETALL", KEY_JOB, {NULL}},
         [JOB_HISTORY] = {"LRANGE", KEY_HISTORY, {"0", "-1"}},
         [JOB_AFTER] = {"SMEMBERS", KEY_DEPENDENCIES, {NULL}},
-        [JOB_BEFORE] = {"SMEMBERS", KEY_DEPENDENTS, {NULL}},
+        [JOB_BEFORE] = {"ZRANGE", KEY_DEPENDENTS, {"0", "-1"}},
     };
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < n_parts; i++) {

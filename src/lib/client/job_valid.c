@@ -48,9 +48,14 @@ int job_valid_after(struct muster_client *c, const char *const *ids, size_t n)
     return err;
 }
 
-void job_valid_say_circle(struct muster_client *c, const char *id, const char *other)
+void job_valid_say_obstacle(struct muster_client *c, int err, const char *id, const char *other)
 {
-    if (!other || strcmp(id, other) == 0)
+    if (err == MUSTER_E_TOO_BIG)
+        redis_error_set(c->redis,
+                        "too many jobs are tied to the job '%s' by what they wait for: nobody can see in time whether "
+                        "it would wait for itself; nothing was changed",
+                        id);
+    else if (!other || strcmp(id, other) == 0)
         redis_error_set(c->redis, "the job '%s' would wait for itself; nothing was changed", id);
     else
         redis_error_set(

@@ -18,7 +18,8 @@ int job_valid_after(struct muster_client *c, const char *const *ids, size_t n);
 /* 0 and MUSTER_ZERO are always allowed: 0 means "default" or "as it is", MUSTER_ZERO means 0. */
 int job_valid_number(struct muster_client *c, const char *what, int64_t number, int64_t least, int64_t most);
 
-/* Set the error text for a dependency that cannot be. `other` is the job that the script has named, or NULL. */
-void job_valid_say_circle(struct muster_client *c, const char *id, const char *other);
+/* Set the error text for a job that cannot wait for others. `err` is E_INVALID, and `other` the job that the script has
+ * named, or NULL; or E_TOO_BIG. */
+void job_valid_say_obstacle(struct muster_client *c, int err, const char *id, const char *other);
 
 #endif

@@ -76,15 +76,19 @@ static int check_next(struct muster_client *c, const struct muster_finish_option
     return err == MUSTER_OK ? job_valid_after(c, o->after, o->n_after) : err;
 }
 
-static void say_not_advanced(struct muster_client *c, int err, const char *process)
+/* `other`: the job that the script has named, or NULL. */
+static void say_not_advanced(struct muster_client *c, int err, const char *process, const char *other)
 {
     if (err == MUSTER_E_STATE)
         redis_error_set(c->redis, "the process '%s' is a plain task's, which has no next queue; nothing was changed",
                         process);
     if (err == MUSTER_E_INVALID)
-        redis_error_set(
-            c->redis, "the job of the process '%s' would wait for itself, or for a recurring job; nothing was changed",
-            process);
+        redis_error_set(c->redis,
+                        "the job of the process '%s' cannot wait for '%s', which is itself, waits for it, or recurs; "
+                        "nothing was changed",
+                        process, other ? other : "");
+    if (err == MUSTER_E_TOO_BIG)
+        job_valid_say_obstacle(c, err, other ? other : process, NULL);
 }
 
 static int end_into_next(struct muster_client *c, const char *process, const struct muster_finish_options *o)
@@ -97,9 +101,12 @@ static int end_into_next(struct muster_client *c, const char *process, const str
         err = MUSTER_E_NOMEM;
     if (err == MUSTER_OK) {
         const int64_t delay_ms = o->delay_ms == MUSTER_ZERO ? 0 : o->delay_ms;
+        struct redisReply *reply;
         script_end_next(&command, p.queue, p.token, &(struct script_next){o->result, o->next, delay_ms, after});
-        err = send_end(c, &command, process);
-        say_not_advanced(c, err, process);
+        err = client_run(c, &command, &reply);
+        say_lost(c, process, err);
+        say_not_advanced(c, err, process, reply_text(reply_at(reply, 1)));
+        redis_reply_free(reply);
     }
     command_clear(&command);
     free(after);

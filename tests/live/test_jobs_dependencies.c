@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What jobs wait for, by the scripts alone: the order in which they are let go, and what is refused because a job would
+ * wait for itself, in graphs of thousands of jobs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job_scripts.h"
+
+/* ---- graphs ---- */
+
+/* Jobs "<prefix>0" to "<prefix><n-1>"; each waits for the same `on` jobs, "<before>0" and so on. */
+static void put_layer(struct scene *s, const char *prefix, int n, const char *before, int on)
+{
+    const char *args[5 + 1000 + 1] = {"q", NULL, "0", "0", NULL};
+    char id[16], count[8], ids[1000][16];
+    snprintf(count, sizeof count, "%d", on);
+    args[1] = id;
+    args[4] = count;
+    for (int i = 0; i < on; i++) {
+        snprintf(ids[i], sizeof ids[i], "%s%d", before, i);
+        args[5 + i] = ids[i];
+    }
+    for (int i = 0; i < n; i++) {
+        snprintf(id, sizeof id, "%s%d", prefix, i);
+        assert_ok(script_status(script_call_list(s, SCRIPT_PUT, args)));
+    }
+}
+
+/* A chain of n jobs: each one waits for the one before it. */
+static void put_chain(struct scene *s, const char *prefix, int n)
+{
+    char before[16] = "first";
+    for (int i = 0; i < n; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "%s%d", prefix, i);
+        put_after(s, id, "1", before);
+        snprintf(before, sizeof before, "%s", id);
+    }
+}
+
+/* ---- order ---- */
+
+static void what_waits_for_one_job_comes_out_in_the_order_of_putting(void **state)
+{
+    struct scene *s = *state;
+    static const char *const ids[] = {"c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "another"};
+    put(s, "root");
+    put(s, "other");
+    for (size_t i = 0; i < N_OF(ids); i++)
+        put_after(s, ids[i], "1", "root");
+    job_complete(s, "root");
+    assert_comes(s, "1", "other ");
+    assert_comes(s, "10", "c1 c2 c3 c4 c5 c6 c7 c8 c9 another ");
+}
+
+/* A job that comes to wait for a second one later keeps its place among those that wait there. */
+static void a_change_of_what_a_job_waits_for_keeps_its_place(void **state)
+{
+    struct scene *s = *state;
+    put(s, "root");
+    put(s, "other");
+    put_after(s, "early", "1", "other");
+    put_after(s, "late", "1", "root");
+    assert_ok(script_does(s, SCRIPT_CHANGE, "early", "after", "root", "not_after", "other"));
+    job_complete(s, "root");
+    assert_comes(s, "3", "other early late ");
+}
+
+/* Those that fail because a job is gone stand on the failed list in that order, too. */
+static void what_fails_because_a_job_is_gone_fails_in_the_order_of_putting(void **state)
+{
+    struct scene *s = *state;
+    static const char *const ids[] = {"c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"};
+    put(s, "root");
+    for (size_t i = 0; i < N_OF(ids); i++)
+        put_after(s, ids[i], "1", "root");
+    job_fail(s, "root");
+    assert_answer(script_call(s, SCRIPT_DROP, "q", "g", "9", "0"), 0, 1, -1);
+    assert_answer(script_call(s, SCRIPT_REPLAY, "q", "dependency", "9", "0"), 0, 8, -1);
+    assert_comes(s, "8", "c1 c2 c3 c4 c5 c6 c7 c8 ");
+}
+
+/* ---- graphs ---- */
+
+static void an_ordinary_graph_is_no_circle(void **state)
+{
+    struct scene *s = *state;
+    put_with(s, "first", "delay", "3600000");
+    put_layer(s, "map", 150, "", 0);
+    put_layer(s, "red", 100, "map", 150);
+    put_layer(s, "final", 1, "red", 100);
+    assert_int_equal(key_size(s, "SCARD", "dependencies:final0"), 100);
+    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "map0", "1", "0", "1", "final0"), MUSTER_E_INVALID);
+    assert_int_equal(script_does(s, SCRIPT_CHANGE, "red99", "after", "final0"), MUSTER_E_INVALID);
+    assert_ok(script_does(s, SCRIPT_CHANGE, "red99", "after", "first"));
+    jobs_sound(s);
+}
+
+static void a_long_chain_is_no_circle_until_its_ends_meet(void **state)
+{
+    struct scene *s = *state;
+    put_with(s, "first", "delay", "3600000");
+    put_chain(s, "j", 3000);
+    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "first", "1", "0", "1", "j2999"), MUSTER_E_INVALID);
+    assert_int_equal(script_does(s, SCRIPT_CHANGE, "j0", "after", "j2999"), MUSTER_E_INVALID);
+    assert_ok(script_does(s, SCRIPT_CHANGE, "j2999", "after", "j0"));
+    put(s, "free");
+    assert_ok(script_does(s, SCRIPT_CHANGE, "j0", "after", "free"));
+}
+
+/* 51 000 pairs of jobs below "mid": too many to walk down from it. Those that the named job waits for are few. */
+static void the_shorter_of_both_ways_is_enough(void **state)
+{
+    struct scene *s = *state;
+    put_with(s, "first", "delay", "3600000");
+    put_layer(s, "few", 2, "", 0);
+    put_after(s, "mid", "1", "first");
+    for (int i = 0; i < 1000; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "x%d", i);
+        put_after(s, id, "1", "mid");
+    }
+    put_layer(s, "y", 51, "x", 1000);
+    put_after(s, "loose", "2", "few0", "few1");
+    assert_ok(script_does(s, SCRIPT_CHANGE, "mid", "after", "loose"));
+    assert_int_equal(key_size(s, "SCARD", "dependencies:mid"), 2);
+    assert_int_equal(script_does(s, SCRIPT_CHANGE, "few0", "after", "y0"), MUSTER_E_STATE);
+    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "few0", "1", "0", "1", "x7"), MUSTER_E_INVALID);
+    /* And 51 000 pairs above the named job. */
+    put_layer(s, "u", 51, "", 0);
+    put_layer(s, "v", 1000, "u", 51);
+    put_layer(s, "z", 1, "v", 1000);
+    redisReply *reply = script_call(s, SCRIPT_CHANGE, "mid", "after", "z0");
+    assert_int_equal(reply->element[0]->integer, MUSTER_E_TOO_BIG);
+    assert_string_equal(reply->element[1]->str, "mid");
+    freeReplyObject(reply);
+    assert_int_equal(key_size(s, "SCARD", "dependencies:mid"), 2);
+    const char *after[] = {"z0"};
+    assert_err(muster_job_change(
+                   s->client, "mid",
+                   &(struct muster_job_change){.size = sizeof(struct muster_job_change), .after = after, .n_after = 1}),
+               MUSTER_E_TOO_BIG);
+    assert_non_null(strstr(muster_client_error(s->client), "too many jobs are tied to the job 'mid'"));
+}
+
+/* ---- into a next queue ---- */
+
+/* A hundred jobs, each of which waits for 150: none of them waits for the one that goes on, so all are waited for. */
+static void a_job_goes_on_after_all_that_it_names(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
+    char after[100 * 8] = "", *at = after;
+    put_layer(s, "deep", 150, "", 0);
+    put_layer(s, "wide", 100, "deep", 150);
+    for (int i = 0; i < 100; i++)
+        at += sprintf(at, "wide%d\n", i);
+    assert_ok(put_in(s, "q", "job", "priority", "-1"));
+    acting_start(&w, s);
+    acting_take(&w);
+    char token[12];
+    snprintf(token, sizeof token, "%s", job_field(s, "job", "token"));
+    acting_say(&w, "next", "q", token, "0", "", "b", "0", after);
+    assert_state(s, "job", "depends");
+    assert_int_equal(key_size(s, "SCARD", "dependencies:job"), 100);
+    jobs_sound(s);
+    acting_forget(&w);
+}
+
+/* Nothing of what a handler asked for is left out without a word: the job fails, and the end's status tells. */
+static void a_job_that_cannot_wait_as_asked_fails_and_its_worker_is_told(void **state)
+{
+    struct scene *s = *state;
+    static const char *const after[] = {"later\n", "every\n", "job\n"};
+    put_with(s, "every", "every", "60000", "delay", "60000");
+    for (size_t i = 0; i < N_OF(after); i++) {
+        struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
+        char token[12];
+        assert_ok(put_in(s, "q", "job", "priority", "-1"));
+        put_after(s, "later", "1", "job");
+        acting_start(&w, s);
+        acting_take(&w);
+        snprintf(token, sizeof token, "%s", job_field(s, "job", "token"));
+        redisReply *reply = acting_turn(&w, "next", "q", token, "1", "r", "b", "0", after[i]);
+        assert_int_equal(reply->element[1]->element[0]->integer, MUSTER_E_INVALID);
+        freeReplyObject(reply);
+        assert_state(s, "job", "failed");
+        assert_field(s, "job", "queue", "q");
+        assert_field(s, "job", "group", "dependency");
+        assert_field(s, "job", "result", "r");
+        assert_non_null(strstr(job_field(s, "job", "message"), "it cannot wait for the job '"));
+        assert_state(s, "later", "depends");
+        assert_int_equal(raw_int(s->server->redis, "HGET %s:worker:w held", s->prefix), 0);
+        jobs_sound(s);
+        assert_ok(acting_stop(&w));
+        acting_forget(&w);
+        assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "1", "job"), 0, 2);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(what_waits_for_one_job_comes_out_in_the_order_of_putting),
+        live_test(a_change_of_what_a_job_waits_for_keeps_its_place),
+        live_test(what_fails_because_a_job_is_gone_fails_in_the_order_of_putting),
+        live_test(an_ordinary_graph_is_no_circle),
+        live_test(a_long_chain_is_no_circle_until_its_ends_meet),
+        live_test(the_shorter_of_both_ways_is_enough),
+        live_test(a_job_goes_on_after_all_that_it_names),
+        live_test(a_job_that_cannot_wait_as_asked_fails_and_its_worker_is_told),
+    };
+    return scene_run(tests, argc, argv);
+}
