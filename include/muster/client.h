@@ -191,17 +191,20 @@ MUSTER_API int muster_queue_length(struct muster_client *c, const char *queue, u
 
 /* A queue, and how much it holds. */
 struct muster_queue_info {
-    const char *name;   /* valid until the callback returns */
-    uint64_t waiting;   /* tasks and jobs that wait, as muster_queue_length() counts them */
-    uint64_t running;   /* processes: tasks and jobs in the hands of workers, or leased */
-    uint64_t delayed;   /* tasks that wait until a retry's delay is over, and scheduled jobs */
-    uint64_t depends;   /* jobs that wait for other jobs */
-    uint64_t recurring; /* jobs that make others */
-    uint64_t complete;  /* complete jobs whose records are kept */
-    uint64_t failed;    /* tasks and jobs on the queue's failed list */
-    uint64_t cancelled; /* tasks that were cancelled since the queue was last deleted or tidied away */
-    uint64_t idle;      /* workers that wait for a task of this queue */
-    int paused;         /* non-zero: nothing is handed out */
+    const char *name;        /* valid until the callback returns */
+    uint64_t waiting;        /* tasks and jobs that wait, as muster_queue_length() counts them */
+    uint64_t running;        /* processes: tasks and jobs in the hands of workers, or leased */
+    uint64_t delayed;        /* tasks that wait until a retry's delay is over, and scheduled jobs */
+    uint64_t depends;        /* jobs that wait for other jobs */
+    uint64_t recurring;      /* jobs that make others */
+    uint64_t complete;       /* complete jobs whose records are kept */
+    uint64_t failed;         /* tasks and jobs on the queue's failed list */
+    uint64_t cancelled;      /* tasks that were cancelled since the queue was last deleted or tidied away */
+    uint64_t idle;           /* workers that wait for a task of this queue */
+    int paused;              /* non-zero: nothing is handed out */
+    uint64_t failed_bytes;   /* the bytes of the failed list's entries; a failed job's data are not among them */
+    uint64_t failed_dropped; /* how many entries the bounds of its failed list have dropped (keep_failed), since the
+                                queue was last deleted or tidied away */
 };
 typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
 
@@ -440,10 +443,12 @@ MUSTER_API int muster_lease_extend(struct muster_client *c, const char *process,
 
 /* ---- the failed list ---- */
 
-/* The failed list of a queue keeps its newest entries: at most this many, this many bytes in total, for this long. */
-#define MUSTER_FAILED_MAX 10000
-#define MUSTER_FAILED_BYTES_MAX ((size_t)64 * 1024 * 1024)
-#define MUSTER_FAILED_AGE_MAX_MS ((int64_t)7 * 24 * 3600 * 1000)
+/*
+ * The failed list of a queue keeps all its entries until they are replayed or dropped. The settings keep_failed,
+ * keep_failed_bytes and keep_failed_ms (job.h) bound it: then the oldest entries go, jobs with their records; the newest
+ * one stays, whatever its size. What goes so is counted (`failed_dropped` of a queue's row), and told to a worker
+ * (MUSTER_EVENT_DROPPED) and as an event of jobs ("dropped").
+ */
 
 /* A task or job that failed. */
 struct muster_failure {

@@ -412,7 +412,8 @@ MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int6
 /*
  * Something happened to a job.
  *
- *   what     "put", "ready" (its time came, or what it waited for is complete), "scheduled" (what it waited for is
+ *   what     "dropped" (failed, and its entry went: `text` is the setting that bounds the failed list, or "" if somebody
+ *            dropped it), "put", "ready" (its time came, or what it waited for is complete), "scheduled" (what it waited for is
  *            complete, but its time has not come), "taken", "completed", "advanced" (completed into the next queue
  *            `text`), "retried" (`text`: group), "given-back", "crashed" (its worker died), "failed" (`text`: group),
  *            "replayed", "cancelled", "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed,
@@ -449,6 +450,9 @@ MUSTER_API int muster_job_listen(struct muster_client *c, const char *queue, int
  */
 #define MUSTER_SETTINGS(X)                                                                                         \
     X(broadcast, 0, 0, 1, 1, "1: publish worqr's announcements even when nobody listens through muster")           \
+    X(keep_failed, 0, 0, 1000000000, 0, "how many entries a queue's failed list keeps, the newest; 0: all")        \
+    X(keep_failed_bytes, 0, 0, 1125899906842624, 0, "how many bytes a queue's failed list keeps; 0: all")          \
+    X(keep_failed_ms, 0, 0, 316224000000, 0, "how long a failed list keeps its entries, in ms; 0: for ever")       \
     X(keep_history, 100, 2, 10000, 0, "how many lines of a job's history are kept")                                \
     X(keep_jobs, 50000, 0, 10000000, 0, "how many complete jobs of a queue are kept; 0: none")                     \
     X(keep_jobs_ms, 604800000, 0, 31622400000, 0, "how long complete jobs are kept, in ms; 0: not at all")         \

@@ -136,7 +136,12 @@ enum muster_event_type {
     MUSTER_EVENT_REFUSED,
 
     /* The worker has deregistered, or has given up (`err`). This is the last event; the worker may be freed. */
-    MUSTER_EVENT_STOPPED
+    MUSTER_EVENT_STOPPED,
+
+    /* Failures of `queue` were dropped for good, because its failed list is beyond a bound that was set; `text` says how
+     * many and which setting. Told to the worker whose process failed; if there is none, to one of the namespace. If the
+     * message is lost, only the queue's counter tells it. */
+    MUSTER_EVENT_DROPPED
 };
 
 /* What becomes of the handlers that run when the worker falls into doubt (MUSTER_EVENT_DOUBT). Nothing new starts either

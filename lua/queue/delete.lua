@@ -66,7 +66,7 @@ local function forget_jobs()
       return true, waited
     elseif job_of_entry(member) then
       left = left - 1
-      forget_failed(P, queue, member, redis.call('ZSCORE', P .. 'failed:' .. queue, member) or 0)
+      forget_failed(P, queue, member, string.format('%.0f', redis.call('ZSCORE', P .. 'failed:' .. queue, member)), '')
     end
   end
   return false, waited

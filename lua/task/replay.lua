@@ -5,8 +5,9 @@
     ARGV[1] queue     ARGV[2] only this group, "": all groups     ARGV[3] how many at most
     ARGV[4] the place on the list to begin at
     ARGV[5...] names of entries. If there are any, only these are replayed; group, number and place do not matter
-  Returns {0, number of entries replayed, rest}. `rest` is, with names: how many of them were not there; without: the
-  place to go on from, -1 if there are no more. {E_REDIS, key} for a key of the wrong type: nothing was changed.
+  Returns {0, number of entries replayed, the place to go on from, -1 if there are no more}; with names {0, number, how
+  many of them were not there, how many of them were looked at}. {E_REDIS, key} for a key of the wrong type: nothing was
+  changed. A call looks at 100 entries or 4 MiB, or at one larger entry; what follows is for the next call.
   Writes the failed list and its counts, the queue, and the records of the jobs.
   Publishes to the workers that get a task, and to those who listen. O(entries looked at).
 ]]
@@ -18,27 +19,27 @@ if not (can_fail(P, queue) and try('LLEN', P .. 'queues:' .. queue) and try('ZCA
     and (redis.call('EXISTS', P .. 'failed:' .. queue) == 0 or Jobs.are_sound(P, queue))) then
   return {E_REDIS, damaged}
 end
-local members, rest = select_failed(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV)
-local replayed = 0
-for _, member in ipairs(members) do
+
+-- An entry stays if it is malformed, or if the job has not failed by it: then it has been put again since.
+local function replay(member, entry)
   local _, task = parse_failed(member)
   local id = job_of_entry(member)
   local job = id and Jobs.read(P, id)
-  if job and job.state == 'failed' then
+  if job and job.state == 'failed' and job.queue == queue and job.entry == entry then
     Jobs.set(job, 'retried', nil)
     Jobs.set(job, 'crashes', nil)
     Jobs.set(job, 'group', nil)
     Jobs.set(job, 'message', nil)
     Jobs.wait(P, job, 'replayed')
-    replayed = replayed + 1
+    return true
   elseif task and not id then
     remove_failed(P, queue, member) -- needs no memory, so that a full Redis allows the other
     redis.call('LPUSH', P .. 'queues:' .. queue, task)
-    replayed = replayed + 1
-  elseif rest >= 0 then
-    rest = rest + 1 -- malformed, or its job has not failed: it stays, and is passed over or counts as not there
+    return true
   end
 end
+
+local answer = move_failed(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV, replay)
 hand_over_waiting(P, queue)
 hand_over_jobs(P)
-return {0, replayed, rest}
+return answer

@@ -7,10 +7,13 @@
 #include "out.h"
 
 static const struct out_column columns[] = {
-    {"NAME", "queue", OUT_TEXT},       {"WAITING", "waiting", OUT_COUNT}, {"RUNNING", "running", OUT_COUNT},
-    {"DELAYED", "delayed", OUT_COUNT}, {"FAILED", "failed", OUT_COUNT},   {"IDLE", "idle", OUT_COUNT},
-    {"PAUSED", "paused", OUT_YES},     {NULL, "depends", OUT_COUNT},      {NULL, "recurring", OUT_COUNT},
-    {NULL, "complete", OUT_COUNT},     {NULL, "cancelled", OUT_COUNT},    {NULL, NULL, OUT_TEXT},
+    {"NAME", "queue", OUT_TEXT},         {"WAITING", "waiting", OUT_COUNT},
+    {"RUNNING", "running", OUT_COUNT},   {"DELAYED", "delayed", OUT_COUNT},
+    {"FAILED", "failed", OUT_COUNT},     {"FAILED-BYTES", "failed_bytes", OUT_COUNT},
+    {"IDLE", "idle", OUT_COUNT},         {"PAUSED", "paused", OUT_YES},
+    {NULL, "depends", OUT_COUNT},        {NULL, "recurring", OUT_COUNT},
+    {NULL, "complete", OUT_COUNT},       {NULL, "cancelled", OUT_COUNT},
+    {NULL, "failed_dropped", OUT_COUNT}, {NULL, NULL, OUT_TEXT},
 };
 
 static int print_queue(const struct muster_queue_info *queue, void *arg)
@@ -21,12 +24,14 @@ static int print_queue(const struct muster_queue_info *queue, void *arg)
         {.number = (int64_t)queue->running},
         {.number = (int64_t)queue->delayed},
         {.number = (int64_t)queue->failed},
+        {.number = (int64_t)queue->failed_bytes},
         {.number = (int64_t)queue->idle},
         {.number = queue->paused},
         {.number = (int64_t)queue->depends},
         {.number = (int64_t)queue->recurring},
         {.number = (int64_t)queue->complete},
         {.number = (int64_t)queue->cancelled},
+        {.number = (int64_t)queue->failed_dropped},
     };
     return out_row(arg, cells);
 }
@@ -50,7 +55,9 @@ const struct command cmd_queues = {
     .summary = "List the queues: what waits, runs, is delayed or has failed, and how many workers are idle",
     .about =
         "The counts are of tasks and jobs; scheduled jobs count as delayed. Jobs that depend on others, recurring\n"
-        "jobs and complete jobs are counted in the JSON and by `muster jobs`.\n",
+        "jobs and complete jobs are counted in the JSON and by `muster jobs`. FAILED-BYTES is what the failed list\n"
+        "holds in Redis; `muster replay` or `muster drop` makes room. In the JSON, failed_dropped counts the failures\n"
+        "that a bound of the list (`muster config keep_failed`) has dropped.\n",
     .examples = "muster queues\nmuster queues --json\n",
     .options = options,
     .run = run,

@@ -72,6 +72,7 @@ static const char *const event_texts[] = {
     [MUSTER_EVENT_DELETED] = "the queue was deleted, tasks that do not finish are gone",
     [MUSTER_EVENT_REFUSED] = "Redis refuses, keeps trying",
     [MUSTER_EVENT_STOPPED] = NULL,
+    [MUSTER_EVENT_DROPPED] = "failures were dropped",
 };
 
 /* The words for a process that is told to stop. The reasons without words have an event of their own. */

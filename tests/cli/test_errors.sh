@@ -100,9 +100,13 @@ grep -q 'script' "$all_said" || fail "there is no trace: $(cat "$all_said")"
 redis CONFIG SET requirepass '' >"$tmp/out"
 unset REDISCLI_AUTH
 length=$(redis LLEN muster:queues:q)
+"$MUSTER" enqueue failing broken >"$tmp/out"
+"$MUSTER" fail "$("$MUSTER" take failing | cut -f1)" >"$tmp/out"
 redis CONFIG SET maxmemory 1 >"$tmp/out"
 check_exit 75 "$MUSTER" enqueue q a b
 check_err 'Redis is full'
+check_err "failed lists hold 1 entries, $(redis HGET muster:failures:failing bytes) bytes, most of them of the queue 'failing'"
+check_err 'muster drop'
 check_err '0 tasks were enqueued'
 check_exit 0 "$MUSTER" queues
 redis CONFIG SET maxmemory 0 >"$tmp/out"

@@ -3,8 +3,8 @@
 #
 # muster queues. Proves:
 #  1. no queue: the headings as text, nothing as JSON, status 0
-#  2. a row for each queue, the oldest first, with what waits, runs, is delayed and has failed, with idle workers,
-#     and whether it is paused; in JSON also what was cancelled, and jobs in other states
+#  2. a row for each queue, the oldest first, with what waits, runs, is delayed and has failed and how many bytes that
+#     is, with idle workers, and whether it is paused; in JSON also what was cancelled, and jobs in other states
 #  3. names and figures of any width stay in their columns; names that are not UTF-8 are escaped, and base64 in JSON
 #  4. more rows than a table holds back at once are all there, under one heading
 set -eu
@@ -16,7 +16,7 @@ queues() { check_exit 0 "$MUSTER" queues "$@"; }
 
 # ---- 1
 queues
-check_out 'NAME  WAITING  RUNNING  DELAYED  FAILED  IDLE  PAUSED'
+check_out 'NAME  WAITING  RUNNING  DELAYED  FAILED  FAILED-BYTES  IDLE  PAUSED'
 queues --json
 check_out ''
 
@@ -27,28 +27,29 @@ start worker "$MUSTER" work mixed idle --retry-delay 1h --drain 0s -- sh
 wait_for redis_is 2 ZCARD muster:failed:mixed
 wait_for redis_is 1 HGET muster:queue:mixed running
 wait_for redis_is 1 LLEN muster:queues:mixed
+bytes=$(redis HGET muster:failures:mixed bytes)
 queues
-check_out 'NAME   WAITING  RUNNING  DELAYED  FAILED  IDLE  PAUSED
-mixed        1        1        1       2     0  no
-plain        2        0        0       0     0  no
-idle         0        0        0       0     0  no'
+check_out "NAME   WAITING  RUNNING  DELAYED  FAILED  FAILED-BYTES  IDLE  PAUSED
+mixed        1        1        1       2           $bytes     0  no
+plain        2        0        0       0             0     0  no
+idle         0        0        0       0             0     0  no"
 queues --json
-none='"depends":0,"recurring":0,"complete":0,"cancelled":0'
-check_out '{"queue":"mixed","waiting":1,"running":1,"delayed":1,"failed":2,"idle":0,"paused":false,'"$none"'}
-{"queue":"plain","waiting":2,"running":0,"delayed":0,"failed":0,"idle":0,"paused":false,'"$none"'}
-{"queue":"idle","waiting":0,"running":0,"delayed":0,"failed":0,"idle":0,"paused":false,'"$none"'}'
+none='"depends":0,"recurring":0,"complete":0,"cancelled":0,"failed_dropped":0'
+check_out '{"queue":"mixed","waiting":1,"running":1,"delayed":1,"failed":2,"failed_bytes":'"$bytes"',"idle":0,"paused":false,'"$none"'}
+{"queue":"plain","waiting":2,"running":0,"delayed":0,"failed":0,"failed_bytes":0,"idle":0,"paused":false,'"$none"'}
+{"queue":"idle","waiting":0,"running":0,"delayed":0,"failed":0,"failed_bytes":0,"idle":0,"paused":false,'"$none"'}'
 end worker TERM 0
 start worker "$MUSTER" work idle
 wait_for redis_is 1 ZCARD muster:idle:idle
 queues
-grep -qE '^idle +0 +0 +0 +0 +1  no$' "$tmp/out" || fail "no idle worker: $(cat "$tmp/out")"
+grep -qE '^idle +0 +0 +0 +0 +0 +1  no$' "$tmp/out" || fail "no idle worker: $(cat "$tmp/out")"
 end worker TERM 0
 
 redis HSET muster:queue:plain paused 1 >"$tmp/out"
 queues
-grep -qE '^plain +2 +0 +0 +0 +0  yes$' "$tmp/out" || fail "not paused: $(cat "$tmp/out")"
+grep -qE '^plain +2 +0 +0 +0 +0 +0  yes$' "$tmp/out" || fail "not paused: $(cat "$tmp/out")"
 queues --json
-grep -qF '"queue":"plain","waiting":2,"running":0,"delayed":0,"failed":0,"idle":0,"paused":true' "$tmp/out" ||
+grep -qF '"queue":"plain","waiting":2,"running":0,"delayed":0,"failed":0,"failed_bytes":0,"idle":0,"paused":true' "$tmp/out" ||
     fail "not paused: $(cat "$tmp/out")"
 
 # ---- 3
@@ -56,10 +57,10 @@ grep -qF '"queue":"plain","waiting":2,"running":0,"delayed":0,"failed":0,"idle":
 "$MUSTER" enqueue --prefix other 'grüße' x >"$tmp/out"
 seq 123456 | "$MUSTER" enqueue --prefix other 'a longer name' >"$tmp/out"
 queues --prefix other
-check_out 'NAME           WAITING  RUNNING  DELAYED  FAILED  IDLE  PAUSED
-\xe9\xc2\x9b         1        0        0       0     0  no
-grüße                1        0        0       0     0  no
-a longer name   123456        0        0       0     0  no'
+check_out 'NAME           WAITING  RUNNING  DELAYED  FAILED  FAILED-BYTES  IDLE  PAUSED
+\xe9\xc2\x9b         1        0        0       0             0     0  no
+grüße                1        0        0       0             0     0  no
+a longer name   123456        0        0       0             0     0  no'
 queues --prefix other --json
 grep -q '^{"queue_base64":"6cKb","waiting":1,' "$tmp/out" || fail "not base64: $(cat "$tmp/out")"
 grep -q '^{"queue":"grüße","waiting":1,' "$tmp/out" || fail "not text: $(cat "$tmp/out")"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The failed list: what an entry shows, how the list is looked through, what replay and drop move, and its limits.
+ * The failed list: what an entry shows, how the list is looked through, and what replay and drop move. Its bounds:
+ * test_failed_bounds.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -368,56 +369,6 @@ static void more_entries_than_one_call_holds_all_go(void **state)
     assert_listed(s, "last0 ", .queue = "q");
 }
 
-/* ---- limits ---- */
-
-static void the_list_keeps_its_newest_entries(void **state)
-{
-    struct scene *s = *state;
-    uint64_t n;
-    char figures[256] = "";
-    fail_n(s, "q", "g", "t", MUSTER_FAILED_MAX + 7);
-    assert_int_equal(queue_row_of(s, "q").failed, MUSTER_FAILED_MAX);
-    assert_listed(s, "t8 t7 ", .queue = "q", .offset = MUSTER_FAILED_MAX - 2);
-    assert_listed(s, "t10006 ", .queue = "q", .n = 1);
-    assert_ok(muster_failed_groups(s->client, "q", add_group, figures));
-    assert_string_equal(figures, "q/g=10000 ");
-    assert_ok(muster_failed_drop(s->client, FILTER(.queue = "q"), &n));
-    assert_int_equal(n, MUSTER_FAILED_MAX);
-    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:failed:q %s:failures:q", s->prefix, s->prefix), 0);
-}
-
-static void the_list_keeps_a_number_of_bytes(void **state)
-{
-    struct scene *s = *state;
-    const size_t len = MUSTER_FAILED_BYTES_MAX / 4;
-    char *task = calloc(1, len);
-    for (int i = 0; i < 6; i++) {
-        struct taken taken;
-        task[0] = (char)('a' + i);
-        assert_ok(muster_task_enqueue(s->client, "q", task, len, NULL));
-        assert_ok(take_n(s, "q", 1, 600000, &taken));
-        assert_ok(muster_lease_fail(s->client, taken.rows[0].id, NULL, NULL));
-    }
-    free(task);
-    assert_int_equal(queue_row_of(s, "q").failed, 3); /* a fourth does not fit: each has a head, too */
-    assert_listed(s, "f ", .queue = "q", .n = 1);
-    int64_t bytes = raw_int(s->server->redis, "HGET %s:failures:q bytes", s->prefix);
-    assert_in_range(bytes, 3 * len, MUSTER_FAILED_BYTES_MAX);
-}
-
-static void the_list_forgets_what_is_too_old(void **state)
-{
-    struct scene *s = *state;
-    fail_n(s, "q", "g", "old", 2);
-    assert_listed(s, "old1 old0 ", .queue = "q");
-    raw_do(s->server->redis, "EVAL %s 1 %s:failed:q %ld",
-           "for _, m in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZINCRBY', KEYS[1], ARGV[1], m) end "
-           "return 0",
-           s->prefix, -(long)(MUSTER_FAILED_AGE_MAX_MS + 1000) * 1000);
-    fail_n(s, "q", "g", "new", 1);
-    assert_listed(s, "new0 ", .queue = "q");
-}
-
 /* ---- refusals ---- */
 
 static void what_is_not_allowed_is_refused_before_it_is_sent(void **state)
@@ -495,9 +446,6 @@ int main(int argc, char **argv)
         live_test(entries_go_by_name_each_once_and_the_oldest_first),
         live_test(an_entry_that_is_not_there_is_said_and_the_others_are_seen_to),
         live_test(more_entries_than_one_call_holds_all_go),
-        live_test(the_list_keeps_its_newest_entries),
-        live_test(the_list_keeps_a_number_of_bytes),
-        live_test(the_list_forgets_what_is_too_old),
         live_test(what_is_not_allowed_is_refused_before_it_is_sent),
         live_test(a_key_of_a_wrong_type_changes_nothing),
     };

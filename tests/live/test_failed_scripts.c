@@ -2,7 +2,7 @@
  *
  * The failed list, by the scripts alone: each entry is found by its name, also where names differ only in their last
  * digit; what replay and drop do by name, by group and page by page; the figures that are kept of the list are always
- * right; and its limits by number, bytes and age. The client's side: test_failed.c.
+ * right; and its bounds by number, bytes and age. The client's side: test_failed.c, test_failed_bounds.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,18 @@
 #include "protocol/token.h"
 #include "script_call.h"
 
-enum { FAILED_MAX = 10000, FAILED_BYTES_MAX = 64 * 1024 * 1024 };
-#define AGE_MS INT64_C(604800000)
+enum { KEPT = 100, KEPT_BYTES = 64 * 1024, DROPPED_IN_A_CALL = 200 };
+#define KEPT_MS INT64_C(604800000)
+
+static void bound(struct scene *s, const char *setting, int64_t value)
+{
+    raw_do(s->server->redis, "HSET %s:queue:q %s %ld", s->prefix, setting, (long)value);
+}
+
+static int64_t dropped(struct scene *s)
+{
+    return queue_field(s, "q", "dropped");
+}
 
 /* One more failure of the queue: a task that was enqueued, taken under a lease and failed. */
 static void fail_task(struct scene *s, const char *queue, const char *task, const char *group, const char *message)
@@ -237,36 +247,133 @@ static void texts_of_any_bytes_come_back_as_they_were(void **state)
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:failed:q %s:failures:q", s->prefix, s->prefix), 0);
 }
 
-/* ---- caps ---- */
+/* An entry whose job has been put again since is not that job's any more. */
+static void an_entry_of_another_life_of_its_job_replays_nothing(void **state)
+{
+    struct scene *s = *state;
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "job", "0", "0", "0", "data", "d", "retries", "5"));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0"));
+    char *token = raw_string(s->server->redis, "HGET %s:job:job token", s->prefix);
+    assert_ok(script_does(s, SCRIPT_END, ".lease", "fail", "q", token, "g", "m"));
+    free(token);
+    int64_t later = microseconds(s) + 60000000;
+    char name[12], *entry = raw_string(s->server->redis, "HGET %s:job:job entry", s->prefix);
+    /* The entry at another time, and beside it the job's own. */
+    char *member = raw_string(s->server->redis, "ZRANGE %s:failed:q 0 0", s->prefix);
+    *strchr(member, '\n') = '\0';
+    raw_do(s->server->redis, "ZADD %s:failed:q %ld %s", s->prefix, (long)later, member);
+    raw_do(s->server->redis, "ZADD %s:failed:q %s %s-", s->prefix, entry, member);
+    name_of(later, name);
+    assert_answer(script_call(s, SCRIPT_REPLAY, "q", "", "0", "0", name), 0, 0, 1, 1);
+    assert_answer(script_call(s, SCRIPT_REPLAY, "q", "", "9", "1"), 0, 0, -1);
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:waiting:q", s->prefix), 0);
+    raw_do(s->server->redis, "ZREM %s:failed:q %s-", s->prefix, member);
+    raw_do(s->server->redis, "ZADD %s:failed:q %s %s", s->prefix, entry, member);
+    assert_answer(script_call(s, SCRIPT_REPLAY, "q", "", "9", "0"), 0, 1, -1);
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:waiting:q", s->prefix), 1);
+    free(entry);
+    free(member);
+}
+
+/* ---- large entries ---- */
+
+/* Entries of 1 MiB: a call moves at most 4 MiB, or one larger entry, and says where to go on. */
+static void large_entries_go_in_steps(void **state)
+{
+    struct scene *s = *state;
+    static const enum script_id ids[] = {SCRIPT_REPLAY, SCRIPT_DROP};
+    for (size_t i = 0; i < N_OF(ids); i++) {
+        char names[10][12];
+        int64_t from = microseconds(s);
+        add_entries(s, "t", from, 10, 1024 * 1024);
+        for (int k = 0; k < 10; k++)
+            name_of(from + k, names[k]);
+        assert_answer(script_call(s, ids[i], "q", "", "10", "0"), 0, 3, 0);
+        assert_answer(script_call(s, ids[i], "q", "g2", "10", "0"), 0, 1, 2); /* t3 and t4 stay before it; it was t5 */
+        assert_answer(script_call(s, ids[i], "q", "", "0", "0", names[3], names[4], names[6], names[7], names[8]), 0, 3,
+                      0, 3);
+        assert_answer(script_call(s, ids[i], "q", "", "0", "0", names[3], names[7], names[8]), 0, 2, 1, 3);
+        assert_answer(script_call(s, ids[i], "q", "", "10", "0"), 0, 1, -1);
+        add_entries(s, "large", microseconds(s), 2, 5 * 1024 * 1024);
+        assert_answer(script_call(s, ids[i], "q", "", "10", "0"), 0, 1, 0);
+        assert_answer(script_call(s, ids[i], "q", "", "10", "0"), 0, 1, -1);
+        raw_do(s->server->redis, "FLUSHALL");
+    }
+}
+
+/* ---- bounds ---- */
+
+static void without_a_bound_all_stay(void **state)
+{
+    struct scene *s = *state;
+    add_entries(s, "t", 1, 12000, 100);
+    fail_task(s, "q", "newest", "g1", "m");
+    assert_int_equal(failed(s), 12001);
+    assert_int_equal(dropped(s), 0);
+    invariant_assert(s->server->redis, s->prefix);
+}
+
+static void a_value_that_is_no_number_bounds_nothing(void **state)
+{
+    static const char *const values[] = {"abc", "-1", "nan", "1e99", ""};
+    struct scene *s = *state;
+    for (size_t i = 0; i < N_OF(values); i++) {
+        raw_do(s->server->redis, "HSET %s:queue:q keep_failed %s keep_failed_ms %s", s->prefix, values[i], values[i]);
+        raw_do(s->server->redis, "HSET %s:config keep_failed_bytes %s", s->prefix, values[i]);
+        fail_task(s, "q", "task", "g1", "m");
+        assert_int_equal(failed(s), i + 1);
+    }
+}
 
 static void the_oldest_go_when_there_are_too_many(void **state)
 {
     struct scene *s = *state;
     int64_t now = microseconds(s);
-    add_entries(s, "t", now - 60000000, FAILED_MAX, 0);
+    bound(s, "keep_failed", KEPT);
+    add_entries(s, "t", now - 60000000, KEPT, 0);
     fail_task(s, "q", "newest", "g1", "m");
-    assert_int_equal(failed(s), FAILED_MAX);
+    assert_int_equal(failed(s), KEPT);
+    assert_int_equal(dropped(s), 1);
     assert_int_equal(raw_int(s->server->redis, "ZCOUNT %s:failed:q -inf %lld", s->prefix, (long long)now - 60000000),
                      0);
+    invariant_assert(s->server->redis, s->prefix);
+}
+
+/* A bound that was set on a long list: one call drops only some, and each tidying goes on. */
+static void a_long_list_is_cut_in_steps(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"other"}, .hands = 1};
+    add_entries(s, "t", microseconds(s) - 60000000, 3 * DROPPED_IN_A_CALL, 0);
+    bound(s, "keep_failed", KEPT);
+    fail_task(s, "q", "newest", "g1", "m");
+    assert_int_equal(dropped(s), DROPPED_IN_A_CALL);
+    acting_start(&w, s);
+    for (int i = 0; i < 2; i++)
+        assert_ok(acting_heartbeat(&w)); /* looks at the first name */
+    assert_int_equal(failed(s), KEPT);
+    assert_int_equal(dropped(s), 3 * DROPPED_IN_A_CALL + 1 - KEPT);
     invariant_assert(s->server->redis, s->prefix);
 }
 
 static void the_oldest_go_when_they_are_too_big_together_but_never_the_newest(void **state)
 {
     struct scene *s = *state;
-    add_entries(s, "t", microseconds(s) - 60000000, 16, FAILED_BYTES_MAX / 16 - 100);
+    bound(s, "keep_failed_bytes", KEPT_BYTES);
+    add_entries(s, "t", microseconds(s) - 60000000, 16, KEPT_BYTES / 16 - 100);
     fail_task(s, "q", "small", "g", "m");
     assert_int_equal(failed(s), 17);
-    char *message = malloc(FAILED_BYTES_MAX + 1);
-    memset(message, 'm', FAILED_BYTES_MAX);
-    message[FAILED_BYTES_MAX / 16] = '\0';
+    char *message = malloc(KEPT_BYTES + 1);
+    memset(message, 'm', KEPT_BYTES);
+    message[KEPT_BYTES / 16] = '\0';
     fail_task(s, "q", "big", "g", message);
     assert_int_equal(failed(s), 16 + 1);
-    message[FAILED_BYTES_MAX / 16] = 'm';
-    message[FAILED_BYTES_MAX] = '\0';
+    message[KEPT_BYTES / 16] = 'm';
+    message[KEPT_BYTES] = '\0';
     fail_task(s, "q", "too big", "g", message);
     free(message);
     assert_int_equal(failed(s), 1);
+    assert_int_equal(dropped(s), 18);
     char *named = raw_string(s->server->redis, "HKEYS %s:failures:q", s->prefix);
     assert_true(strstr(named, "g:g\n") && strstr(named, "bytes\n") && !strstr(named, "g:g0"));
     free(named);
@@ -279,7 +386,8 @@ static void the_old_go(void **state)
     struct scene *s = *state;
     struct acting_worker w = {.id = "w", .queues = {"other"}, .hands = 1};
     for (int by_heartbeat = 0; by_heartbeat < 2; by_heartbeat++) {
-        int64_t limit = microseconds(s) - AGE_MS * 1000;
+        int64_t limit = microseconds(s) - KEPT_MS * 1000;
+        bound(s, "keep_failed_ms", KEPT_MS);
         add_entries(s, "old", limit - 1000000, 50, 0);
         add_entries(s, "young", limit + 60000000, 50, 0);
         if (by_heartbeat) {
@@ -289,6 +397,7 @@ static void the_old_go(void **state)
             fail_task(s, "q", "newest", "g1", "m");
         }
         assert_int_equal(failed(s), by_heartbeat ? 50 : 51);
+        assert_int_equal(dropped(s), 50);
         invariant_assert(s->server->redis, s->prefix);
         raw_do(s->server->redis, "FLUSHALL");
     }
@@ -305,7 +414,12 @@ int main(int argc, char **argv)
         live_test(no_more_than_asked_for),
         live_test(what_is_replayed_goes_to_an_idle_worker_unless_the_queue_is_paused),
         live_test(texts_of_any_bytes_come_back_as_they_were),
+        live_test(an_entry_of_another_life_of_its_job_replays_nothing),
+        live_test(large_entries_go_in_steps),
+        live_test(without_a_bound_all_stay),
+        live_test(a_value_that_is_no_number_bounds_nothing),
         live_test(the_oldest_go_when_there_are_too_many),
+        live_test(a_long_list_is_cut_in_steps),
         live_test(the_oldest_go_when_they_are_too_big_together_but_never_the_newest),
         live_test(the_old_go),
     };

@@ -69,6 +69,8 @@ void journal_event(struct journal *j, struct muster_worker *w, const struct must
     snprintf(e->text, sizeof e->text, "%s", event->text);
     if (event->process)
         describe(e, event->process);
+    if (event->queue)
+        snprintf(e->queue, sizeof e->queue, "%s", event->queue);
     snprintf(e->worker, sizeof e->worker, "%s", muster_worker_id(w));
     atomic_store(&e->written, 1);
 }

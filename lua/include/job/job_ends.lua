@@ -29,10 +29,12 @@ function Jobs.forget(P, job)
 end
 
 -- The same for the job of an entry of the failed list, unless the id has another job by now. Removes a record that
--- cannot be read too, because its id would not be free otherwise. Did the entry go with the job?
-function Jobs.forget_failed(P, queue, entry, id)
-  local job = Jobs.read(P, id)
+-- cannot be read too, because its id would not be free otherwise. `why`: the setting that drops it, or "". Did the
+-- entry go with the job?
+function Jobs.forget_failed(P, queue, entry, id, why)
+  local job = Jobs.read_head(P, id)
   if job and job.state == 'failed' and job.queue == queue and job.entry == entry then
+    Jobs.publish_event(P, job, now_ms(), 'dropped', why)
     Jobs.forget(P, job)
     return true
   elseif not job and try('HLEN', P .. 'job:' .. id) then
@@ -75,7 +77,7 @@ local function trim_complete(P, queue, n)
       spare[queue] = count > 0 and most - count
       return
     end
-    local job = Jobs.read(P, Jobs.id_of(oldest[1]))
+    local job = Jobs.read_head(P, Jobs.id_of(oldest[1]))
     if job and job.state == 'complete' and Jobs.member(job) == oldest[1] then
       Jobs.forget(P, job)
     else

@@ -150,6 +150,12 @@ function Jobs.log_event(P, job, what, text, worker)
   Jobs.publish_event(P, job, at_ms, what, text, worker)
 end
 
+-- Can a job's record be read?
+local function is_record(job)
+  return job.queue and job.state and job.place and #job.place == TOKEN_LEN
+    and (INDEX[job.state] or job.state == 'failed')
+end
+
 -- A job's record. Or nil, and whether there is no record at all; if not, there is one that cannot be read. `flat` is
 -- the record as HGETALL answered it.
 function Jobs.read(P, id)
@@ -161,12 +167,24 @@ function Jobs.read(P, id)
   for i = 1, #flat, 2 do
     job[flat[i]] = flat[i + 1]
   end
-  if not (job.queue and job.state and job.place and #job.place == TOKEN_LEN
-      and (INDEX[job.state] or job.state == 'failed')) then
+  if not is_record(job) then
     return nil
   end
   job.id, job.flat, job.changed = id, flat, {}
   return job
+end
+
+-- What forgetting a job needs of its record: not its bytes, which may be many.
+local HEAD = {'queue', 'state', 'place', 'entry', 'tags', 'tracked', 'worker', 'token', 'priority'}
+
+-- A job's record as read() returns it, with the fields of HEAD alone: enough to forget the job.
+function Jobs.read_head(P, id)
+  local values = try('HMGET', P .. 'job:' .. id, unpack(HEAD))
+  local job = {id = id, changed = {}}
+  for i = 1, #HEAD do
+    job[HEAD[i]] = values and values[i] or nil
+  end
+  return is_record(job) and job or nil
 end
 
 -- Sets a field of the record, to be written by save(). nil: the field goes.

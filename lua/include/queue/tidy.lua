@@ -1,13 +1,13 @@
 --[[
-  Tidying: removes the name and settings of a queue that has nothing left, and the entries that are too old on a failed
-  list or among complete jobs.
+  Tidying: removes the name and settings of a queue that has nothing left, and what is beyond the bounds of a failed
+  list or of complete jobs.
 ]]
 --- @include "jobs"
 --- @include "announce"
 --- @include "try"
 
 local TIDY_JOBS_MAX = 1000
-local IS_COUNTER = {cancelled = true, crashes = true, due = true, jobs = true, named = true}
+local IS_COUNTER = {cancelled = true, crashes = true, dropped = true, due = true, jobs = true, named = true}
 
 -- Is nothing left of the queue but its counters, and does nobody listen?
 local function is_over(P, queue)

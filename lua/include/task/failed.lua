@@ -3,19 +3,22 @@
   order and name in one. A member is "<token>:<length of worker>:<length of group>:<length of message>:", then these
   three and the task; its token is the process'. A failed job's member begins with "j", and has the job's id for the
   task. P:failures:<q> counts the entries of each group ("g:" + group), those that are jobs ("jobs") and the bytes of
-  all ("bytes"). The oldest entries go if they are too many, too many bytes, or too old; a job's record goes with its
-  entry.
+  all ("bytes").
+
+  A list keeps all its entries, unless the settings keep_failed, keep_failed_bytes or keep_failed_ms say otherwise:
+  then the oldest ones go, a job's record with its entry. What goes so is counted in the queue's field `dropped`, and a
+  worker is told.
 ]]
 --- @within "jobs"
 --- @include "token"
 --- @include "try"
 --- @include "types"
 
-local FAILED_MAX = 10000
-local FAILED_BYTES_MAX = 67108864
-local FAILED_AGE_MS = 604800000
--- A call drops at most TRIM_MAX entries, and looks at a page of them.
-local TRIM_MAX, FAILED_PAGE = 1000, 100
+-- A script drops at most TRIM_MAX entries because of a bound, and no more once these had TRIM_BYTES; the next failure,
+-- or tidying, goes on.
+local TRIM_MAX, TRIM_BYTES = 200, 4194304
+-- One call of replay or drop looks at so many entries, and moves no more bytes, unless one entry has more.
+local FAILED_PAGE, PAGE_BYTES = 100, 4194304
 
 -- Group and task of an entry; nil if it is malformed.
 local function parse_failed(member)
@@ -31,6 +34,12 @@ local function job_of_entry(member)
   if string.byte(member) == JOB_BYTE and string.find(member, ':', 1, true) == TOKEN_LEN + 2 then
     return (select(2, parse_failed(member)))
   end
+end
+
+-- The entry of a rank, and its score as text; nil: there is none.
+local function failed_at(P, queue, rank)
+  local entry = redis.call('ZRANGE', P .. 'failed:' .. queue, rank, rank, 'WITHSCORES')
+  return entry[1], entry[1] and string.format('%.0f', entry[2])
 end
 
 local function remove_failed(P, queue, member)
@@ -56,27 +65,90 @@ local function remove_failed_at(P, queue, entry)
   end
 end
 
--- Removes an entry for good, and its job with it. `entry` is the score.
-local function forget_failed(P, queue, member, entry)
+-- Removes an entry for good, and its job with it. `entry` is the score, `why` the setting that drops it, or "".
+local function forget_failed(P, queue, member, entry, why)
   local id = job_of_entry(member)
-  if not (id and Jobs.forget_failed(P, queue, string.format('%.0f', entry), id)) then
+  if not (id and Jobs.forget_failed(P, queue, entry, id, why)) then
     remove_failed(P, queue, member)
   end
 end
 
--- Removes the oldest entries while the list is beyond its limits. The newest entry stays, whatever its size.
-local function trim_failed(P, queue, now)
-  local key = P .. 'failed:' .. queue
-  for _ = 1, TRIM_MAX do
-    local oldest = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
-    local count = redis.call('ZCARD', key)
-    local bytes = tonumber(redis.call('HGET', P .. 'failures:' .. queue, 'bytes')) or 0
-    if count == 0 or (count <= FAILED_MAX and (bytes <= FAILED_BYTES_MAX or count == 1)
-        and tonumber(oldest[2]) / 1000 > now - FAILED_AGE_MS) then
-      return
+local FAILED_BOUNDS = {'keep_failed', 'keep_failed_bytes', 'keep_failed_ms'}
+local FAILED_DEFAULTS = {SETTING_KEEP_FAILED, SETTING_KEEP_FAILED_BYTES, SETTING_KEEP_FAILED_MS}
+local bounds = {}
+
+-- A number that may bound something, or nil: settings may have been written by hand.
+local function bound_of(text)
+  local n = tonumber(text or nil)
+  return n and n >= 0 and n < 2 ^ 53 and n or nil
+end
+
+-- The bounds of a queue's failed list, in the order of FAILED_BOUNDS, 0: none; read once in a script. False if it has
+-- none at all.
+local function bounds_of(P, queue)
+  if bounds[queue] == nil then
+    local own = try('HMGET', P .. 'queue:' .. queue, unpack(FAILED_BOUNDS)) or {}
+    local all = try('HMGET', P .. 'config', unpack(FAILED_BOUNDS)) or {}
+    local found, is_any = {}, false
+    for i = 1, #FAILED_BOUNDS do
+      found[i] = bound_of(own[i]) or bound_of(all[i]) or FAILED_DEFAULTS[i]
+      is_any = is_any or found[i] > 0
     end
-    forget_failed(P, queue, oldest[1], oldest[2])
+    bounds[queue] = is_any and found
   end
+  return bounds[queue]
+end
+
+-- The name of the bound that the list is beyond, or nil. The newest entry stays, whatever its size.
+local function bound_exceeded(P, queue, now)
+  local key, found = P .. 'failed:' .. queue, bounds_of(P, queue)
+  local count = found and redis.call('ZCARD', key) or 0
+  if count == 0 then
+    return nil
+  elseif found[1] > 0 and count > found[1] then
+    return FAILED_BOUNDS[1]
+  elseif found[2] > 0 and count > 1
+      and (tonumber(redis.call('HGET', P .. 'failures:' .. queue, 'bytes') or nil) or 0) > found[2] then
+    return FAILED_BOUNDS[2]
+  elseif found[3] > 0
+      and redis.call('ZCOUNT', key, '-inf', string.format('%.0f', (now - found[3]) * 1000)) > 0 then
+    return FAILED_BOUNDS[3]
+  end
+end
+
+-- Tells a worker how many entries a bound has dropped: the one whose process failed, or the timer's keeper if that is
+-- no registered worker.
+local function tell_dropped(P, queue, n, why, worker)
+  local epoch = worker and worker ~= '' and try('HGET', P .. 'worker:' .. worker, 'epoch')
+  if not epoch then
+    worker = try('GET', P .. 'timer')
+    epoch = worker and try('HGET', P .. 'worker:' .. worker, 'epoch')
+  end
+  if epoch then
+    redis.pcall('PUBLISH', P .. 'wake:' .. worker, 'X' .. epoch .. string.format('%03d', #queue) .. queue .. n .. ' '
+      .. why)
+  end
+end
+
+local trim_left, trim_bytes_left = TRIM_MAX, TRIM_BYTES
+
+-- Drops the oldest entries while the list is beyond its bounds. `worker` is whose process failed, if one did. Returns
+-- how many went.
+local function trim_failed(P, queue, now, worker)
+  local n, why = 0, bound_exceeded(P, queue, now)
+  local last = why
+  while why and trim_left > 0 and trim_bytes_left > 0 do
+    local member, entry = failed_at(P, queue, 0)
+    trim_left, trim_bytes_left = trim_left - 1, trim_bytes_left - #member
+    forget_failed(P, queue, member, entry, why)
+    n, last = n + 1, why
+    why = bound_exceeded(P, queue, now)
+  end
+  if n > 0 then
+    try('HINCRBY', P .. 'queue:' .. queue, 'dropped', n)
+    tell_dropped(P, queue, n, last, worker)
+  end
+  return n
 end
 
 -- Have the keys that a failure writes the right types?
@@ -100,49 +172,71 @@ local function add_failed(P, queue, now, token, worker, group, message, task, en
     try('HINCRBY', P .. 'failures:' .. queue, 'jobs', 1)
   end
   try('HINCRBY', P .. 'failures:' .. queue, 'bytes', #member)
-  trim_failed(P, queue, now)
+  trim_failed(P, queue, now, worker)
 end
 
--- The entries with the names names[first...], each once; and how many of the names are not there.
-local function failed_by_name(P, queue, names, first)
-  local members, missing, named = {}, 0, {}
-  for i = first, #names do
-    local number = token_number(names[i])
-    local at = number and string.format('%.0f', number)
-    local member = at and redis.call('ZRANGEBYSCORE', P .. 'failed:' .. queue, at, at)[1]
-    if member and not named[member] then
-      members[#members + 1] = member
-      named[member] = true
-    elseif not member then
+-- How many bytes a script reads if it moves an entry: for a job, the data in its record too.
+local function size_of_entry(P, member)
+  local id = job_of_entry(member)
+  return #member + (id and try('HSTRLEN', P .. 'job:' .. id, 'data') or 0)
+end
+
+-- Moves the entries with the names args[5...]. Returns how many went; how many names were not there, or their entries
+-- stayed; and how many names were looked at.
+local function move_failed_by_name(P, queue, args, move)
+  local moved, missing, bytes, seen = 0, 0, 0, {}
+  for i = 5, #args do
+    local number = token_number(args[i])
+    local entry = number and string.format('%.0f', number)
+    local member = entry and not seen[entry]
+      and redis.call('ZRANGEBYSCORE', P .. 'failed:' .. queue, entry, entry, 'LIMIT', 0, 1)[1]
+    local size = member and size_of_entry(P, member) or 0
+    if bytes > 0 and bytes + size > PAGE_BYTES then
+      return moved, missing, i - 5
+    end
+    bytes = bytes + size
+    if member and move(member, entry) then
+      moved, seen[entry] = moved + 1, true
+    elseif not seen[entry or ''] then
       missing = missing + 1
     end
   end
-  return members, missing
+  return moved, missing, #args - 4
 end
 
--- Up to n entries of a group ("": of all groups), oldest first, on the page that begins at rank `from`. Returns them,
--- and the rank at which the next page begins once they are removed; -1: there are no more, or n were found.
-local function failed_by_group(P, queue, group, n, from)
-  local page = redis.call('ZRANGE', P .. 'failed:' .. queue, from, from + FAILED_PAGE - 1)
-  local members, passed = {}, 0
-  for _, member in ipairs(page) do
-    if #members == n then
+-- Moves up to n entries of a group ("": of all groups), oldest first, from a rank on. Returns how many went; and the
+-- rank to go on from, -1: there are no more, or n went.
+local function move_failed_by_group(P, queue, group, n, from, move)
+  local moved, bytes = 0, 0
+  for _ = 1, FAILED_PAGE do
+    local member, entry
+    if moved < n then
+      member, entry = failed_at(P, queue, from)
+    end
+    if not member then
+      return moved, -1
+    end
+    local is_meant = group == '' or parse_failed(member) == group
+    local size = is_meant and size_of_entry(P, member) or #member
+    if bytes > 0 and bytes + size > PAGE_BYTES then
       break
-    elseif group == '' or parse_failed(member) == group then
-      members[#members + 1] = member
+    end
+    bytes = bytes + size
+    if is_meant and move(member, entry) then
+      moved = moved + 1
     else
-      passed = passed + 1
+      from = from + 1
     end
   end
-  local is_end = #page < FAILED_PAGE or #members == n
-  return members, is_end and -1 or from + passed
+  return moved, moved == n and -1 or from
 end
 
--- The entries that a call of replay or drop means: those that args names from the fifth on; otherwise up to n of a
--- group, from a place on. Returns them, and how many names were not there, or the place to go on from.
-local function select_failed(P, queue, group, n, from, args)
+-- Moves the entries that a call of replay or drop means: those that args names from the fifth on; otherwise up to n of
+-- a group, from a place on. move(member, entry) takes one away, `entry` is its score; false: it stays. Returns what
+-- those scripts answer.
+local function move_failed(P, queue, group, n, from, args, move)
   if #args > 4 then
-    return failed_by_name(P, queue, args, 5)
+    return {0, move_failed_by_name(P, queue, args, move)}
   end
-  return failed_by_group(P, queue, group, tonumber(n), tonumber(from))
+  return {0, move_failed_by_group(P, queue, group, tonumber(n), tonumber(from), move)}
 end

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/full.h"
+
 #define TIMEOUT_DEFAULT_MS 5000
 #define TIMEOUT_MAX_MS (24 * 3600 * 1000)
 
@@ -121,5 +123,5 @@ int client_run(struct muster_client *c, struct command *command, struct redisRep
 {
     int err = redis_script(c->redis, command, reply);
     command_clear(command);
-    return err;
+    return full_explain(c, err);
 }

@@ -16,6 +16,10 @@ struct muster_client {
     char prefix[MUSTER_PREFIX_MAX + 1];
     struct script_root root;
     size_t max_task_len;
+    struct {
+        int64_t looked_at_ms; /* 0: never */
+        char words[512];
+    } full;                                /* what failed lists held when Redis was found full (full.c) */
     char busy_queue[MUSTER_QUEUE_MAX + 1]; /* no worker was idle there when this client last enqueued one task */
 };
 

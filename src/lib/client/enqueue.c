@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/client.h"
+#include "client/full.h"
 #include "protocol/script_task.h"
 
 /* A big batch goes in chunks of at most this many tasks and bytes, with at most this many chunks on the way. */
@@ -244,6 +244,18 @@ static int enqueue_one(struct muster_client *c, const struct request *r, uint64_
 
 /* ---- calls ---- */
 
+static int enqueue(struct muster_client *c, const struct request *r, uint64_t *waiting)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < r->n; i++)
+        bytes += r->tasks[i].len;
+    if (r->n == 1 && !r->id && !r->at_front)
+        return enqueue_one(c, r, waiting);
+    if (r->n == 1 || (r->n <= MUSTER_ENQUEUE_ATOMIC_TASKS && bytes <= MUSTER_ENQUEUE_ATOMIC_BYTES))
+        return enqueue_script(c, r, (struct chunk){1, 0, r->n}, waiting);
+    return r->id ? enqueue_once(c, r, waiting) : enqueue_pipelined(c, r, waiting);
+}
+
 int muster_task_enqueue(struct muster_client *c, const char *queue, const void *task, size_t len, uint64_t *waiting)
 {
     const struct muster_bytes one = {task, len};
@@ -253,7 +265,6 @@ int muster_task_enqueue(struct muster_client *c, const char *queue, const void *
 int muster_task_enqueue_many(struct muster_client *c, const char *queue, const struct muster_bytes *tasks, size_t n,
                              const struct muster_enqueue_options *options, uint64_t *waiting)
 {
-    size_t bytes = 0;
     struct muster_enqueue_options o;
     int err = client_read(c, SIZED_ENQUEUE_OPTIONS, &o, options);
     const struct request r = {.queue = queue, .id = o.request_id, .at_front = o.at_front, .tasks = tasks, .n = n};
@@ -267,13 +278,5 @@ int muster_task_enqueue_many(struct muster_client *c, const char *queue, const s
     }
     if (err == MUSTER_OK)
         err = redis_claim_format(c->redis);
-    if (err != MUSTER_OK)
-        return err;
-    for (size_t i = 0; i < n; i++)
-        bytes += tasks[i].len;
-    if (n == 1 && !r.id && !r.at_front)
-        return enqueue_one(c, &r, waiting);
-    if (n == 1 || (n <= MUSTER_ENQUEUE_ATOMIC_TASKS && bytes <= MUSTER_ENQUEUE_ATOMIC_BYTES))
-        return enqueue_script(c, &r, (struct chunk){1, 0, n}, waiting);
-    return r.id ? enqueue_once(c, &r, waiting) : enqueue_pipelined(c, &r, waiting);
+    return full_explain(c, err == MUSTER_OK ? enqueue(c, &r, waiting) : err);
 }

@@ -10,7 +10,7 @@
 #include "client/failed.h"
 #include "protocol/script_task.h"
 
-/* The most names in one call. */
+/* The most names in one call; the script says how many of them it has looked at. */
 #define NAMES_MAX 500
 
 struct moving {
@@ -19,17 +19,18 @@ struct moving {
     uint64_t moved;
 };
 
-static int move_some(struct muster_client *c, struct moving *m, const struct script_failed *which, int64_t *rest)
+static int move_some(struct muster_client *c, struct moving *m, const struct script_failed *which,
+                     struct script_failed_moved *moved)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
-    uint64_t n = 0;
+    *moved = (struct script_failed_moved){.n = 0};
     script_failed(&command, m->script, &c->root, which);
     int err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
-        err = script_failed_done(reply, &n, rest);
+        err = script_failed_done(reply, moved);
     redis_reply_free(reply);
-    m->moved += n;
+    m->moved += moved->n;
     return err;
 }
 
@@ -54,16 +55,16 @@ static int move_matching(struct muster_client *c, struct moving *m)
 {
     const struct muster_failed_filter *f = m->filter;
     uint64_t n;
-    int64_t from = 0;
+    struct script_failed_moved moved = {.rest = 0};
     int err = count_failures(c, f, &n);
     if (f->n > 0 && f->n < n)
         n = f->n;
-    while (err == MUSTER_OK && m->moved < n && from >= 0)
+    while (err == MUSTER_OK && m->moved < n && moved.rest >= 0)
         err = move_some(
             c, m,
             &(struct script_failed){
-                .queue = f->queue, .group = f->group ? f->group : "", .n = n - m->moved, .from = (uint64_t)from},
-            &from);
+                .queue = f->queue, .group = f->group ? f->group : "", .n = n - m->moved, .from = (uint64_t)moved.rest},
+            &moved);
     return err;
 }
 
@@ -73,18 +74,18 @@ static int move_named(struct muster_client *c, struct moving *m)
     const char **names;
     size_t n;
     int64_t missing = 0;
+    struct script_failed_moved moved;
     int err = failed_sort_entries(c, f, &names, &n);
     if (f->n > 0 && f->n < n)
         n = (size_t)f->n;
-    for (size_t at = 0; err == MUSTER_OK && at < n; at += NAMES_MAX) {
-        int64_t not_there = 0;
-        err = move_some(c, m,
-                        &(struct script_failed){.queue = f->queue,
-                                                .group = "",
-                                                .entries = names + at,
-                                                .n_entries = n - at < NAMES_MAX ? n - at : NAMES_MAX},
-                        &not_there);
-        missing += not_there;
+    for (size_t at = 0; err == MUSTER_OK && at < n; at += moved.looked) {
+        size_t asked = n - at < NAMES_MAX ? n - at : NAMES_MAX;
+        err = move_some(
+            c, m, &(struct script_failed){.queue = f->queue, .group = "", .entries = names + at, .n_entries = asked},
+            &moved);
+        missing += moved.rest;
+        if (err == MUSTER_OK && (moved.looked == 0 || moved.looked > asked))
+            err = MUSTER_E_REDIS; /* no answer of muster's: it would be asked for ever */
     }
     free(names);
     if (err != MUSTER_OK || missing == 0)

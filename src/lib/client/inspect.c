@@ -17,6 +17,7 @@ enum {
     PART_SETTINGS,
     PART_DELAYED,
     PART_FAILED,
+    PART_FAILURES,
     PART_IDLE,
     PART_SCHEDULED,
     PART_DEPENDS,
@@ -30,11 +31,12 @@ static int append_queue_parts(struct muster_client *c, const char *name)
     static const struct {
         const char *command;
         enum key key;
-        const char *fields[3];
+        const char *fields[4];
     } parts[PARTS] = {
-        [PART_SETTINGS] = {"HMGET", KEY_QUEUE, {"running", "paused", "cancelled"}},
+        [PART_SETTINGS] = {"HMGET", KEY_QUEUE, {"running", "paused", "cancelled", "dropped"}},
         [PART_DELAYED] = {"ZCARD", KEY_DELAYED, {NULL}},
         [PART_FAILED] = {"ZCARD", KEY_FAILED, {NULL}},
+        [PART_FAILURES] = {"HGET", KEY_FAILURES, {"bytes"}},
         [PART_IDLE] = {"ZCARD", KEY_IDLE, {NULL}},
         [PART_SCHEDULED] = {"ZCARD", KEY_SCHEDULED, {NULL}},
         [PART_DEPENDS] = {"ZCARD", KEY_DEPENDS, {NULL}},
@@ -46,9 +48,17 @@ static int append_queue_parts(struct muster_client *c, const char *name)
         const char *const *fields = parts[i].fields;
         char key[KEY_MAX];
         key_of(key, c->prefix, parts[i].key, name);
-        err = client_append(c, (const char *const[]){parts[i].command, key, fields[0], fields[1], fields[2], NULL});
+        err = client_append(
+            c, (const char *const[]){parts[i].command, key, fields[0], fields[1], fields[2], fields[3], NULL});
     }
     return err;
+}
+
+/* A counter, which somebody may have damaged. */
+static uint64_t reply_count(const struct redisReply *counter)
+{
+    long long n = reply_number(counter, 0);
+    return n > 0 ? (uint64_t)n : 0;
 }
 
 static int read_queue(struct muster_client *c, const char *name, struct muster_queue_info *info)
@@ -61,18 +71,18 @@ static int read_queue(struct muster_client *c, const char *name, struct muster_q
         err = page_read_parts(c, name, parts, PARTS);
     if (err == MUSTER_OK)
         err = page_read_parts(c, name, waiting, WAITING_PARTS);
-    long long running = reply_number(reply_at(parts[PART_SETTINGS], 0), 0);
-    long long cancelled = reply_number(reply_at(parts[PART_SETTINGS], 2), 0);
     *info = (struct muster_queue_info){
         .name = name,
         .waiting = waiting_sum(waiting),
-        .running = running > 0 ? (uint64_t)running : 0,
+        .running = reply_count(reply_at(parts[PART_SETTINGS], 0)),
         .delayed = (uint64_t)(reply_integer(parts[PART_DELAYED]) + reply_integer(parts[PART_SCHEDULED])),
         .depends = (uint64_t)reply_integer(parts[PART_DEPENDS]),
         .recurring = (uint64_t)reply_integer(parts[PART_RECURRING]),
         .complete = (uint64_t)reply_integer(parts[PART_COMPLETE]),
         .failed = (uint64_t)reply_integer(parts[PART_FAILED]),
-        .cancelled = cancelled > 0 ? (uint64_t)cancelled : 0,
+        .failed_bytes = reply_count(parts[PART_FAILURES]),
+        .failed_dropped = reply_count(reply_at(parts[PART_SETTINGS], 3)),
+        .cancelled = reply_count(reply_at(parts[PART_SETTINGS], 2)),
         .idle = (uint64_t)reply_integer(parts[PART_IDLE]),
         .paused = reply_kind(reply_at(parts[PART_SETTINGS], 1)) == REPLY_TEXT,
     };

@@ -175,9 +175,10 @@ void script_failed(struct command *c, enum script_id id, const struct script_roo
         command_text(c, which->entries[i]);
 }
 
-int script_failed_done(const struct redisReply *r, uint64_t *n, int64_t *rest)
+int script_failed_done(const struct redisReply *r, struct script_failed_moved *out)
 {
     int err = reply_status(r);
-    *rest = reply_integer(reply_at(r, 2));
-    return err == MUSTER_OK ? script_read_count(reply_at(r, 1), n) : err;
+    *out = (struct script_failed_moved){.rest = reply_integer(reply_at(r, 2)),
+                                        .looked = (uint64_t)reply_number(reply_at(r, 3), 0)};
+    return err == MUSTER_OK ? script_read_count(reply_at(r, 1), &out->n) : err;
 }

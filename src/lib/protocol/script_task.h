@@ -94,7 +94,11 @@ struct script_failed {
 };
 void script_failed(struct command *c, enum script_id id, const struct script_root *root,
                    const struct script_failed *which);
-/* `rest`: of a call by names, how many were missing; of others, from where to go on, -1: nowhere. */
-int script_failed_done(const struct redisReply *r, uint64_t *n, int64_t *rest);
+struct script_failed_moved {
+    uint64_t n;
+    int64_t rest;    /* of a call by names: how many were missing; of others: from where to go on, -1: nowhere */
+    uint64_t looked; /* of a call by names: how many of them were looked at */
+};
+int script_failed_done(const struct redisReply *r, struct script_failed_moved *out);
 
 #endif

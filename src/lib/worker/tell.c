@@ -6,6 +6,7 @@
 
 #include <event2/event.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "worker/worker.h"
 
@@ -42,6 +43,18 @@ void tell_queue_event(struct muster_worker *w, enum muster_event_type type, cons
     tell(w, &(struct muster_event){.type = type, .text = "", .queue = queue, .task = task.data, .len = task.len});
 }
 
+/* `what`: a number, and the setting that bounds the list. */
+void tell_dropped(struct muster_worker *w, const char *queue, const char *what)
+{
+    char line[MUSTER_QUEUE_MAX + 160];
+    size_t digits = strspn(what, "0123456789");
+    snprintf(line, sizeof line, "the failed list of '%s' is beyond%s: its oldest entries went, %.*s of them", queue,
+             what + digits, (int)digits, what);
+    tell(w, &(struct muster_event){.type = MUSTER_EVENT_DROPPED, .text = line, .queue = queue});
+}
+
+#define FULL_ADVICE "; `muster queues` shows how many bytes failed lists hold, `muster drop` forgets what is on them"
+
 static const char *const request_names[] = {
 #define REQUEST_NAME(name, text) [name] = (text),
     REQUESTS(REQUEST_NAME)
@@ -54,7 +67,8 @@ void tell_refused(struct muster_worker *w, enum request request, int err, const 
     if (w->tell.refused & 1u << request)
         return;
     w->tell.refused |= 1u << request;
-    snprintf(line, sizeof line, "%s was refused: %s", request_names[request], text ? text : muster_err_text(err));
+    snprintf(line, sizeof line, "%s was refused: %s%s", request_names[request], text ? text : muster_err_text(err),
+             err == MUSTER_E_FULL ? FULL_ADVICE : "");
     tell_event(w, MUSTER_EVENT_REFUSED, err, line, NULL);
 }
 

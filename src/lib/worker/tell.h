@@ -42,6 +42,8 @@ void tell_event(struct muster_worker *w, enum muster_event_type type, int err, c
 /* The same about a queue, and a task's bytes if there are any. */
 void tell_queue_event(struct muster_worker *w, enum muster_event_type type, const char *queue,
                       struct muster_bytes task);
+/* A bound has dropped entries of a failed list. `what`: how many, a blank, and the setting. */
+void tell_dropped(struct muster_worker *w, const char *queue, const char *what);
 /* Redis refused something. A refusal is told once, until the same request is accepted again. `text` may be NULL. */
 void tell_refused(struct muster_worker *w, enum request request, int err, const char *text);
 void tell_accepted(struct muster_worker *w, enum request request);

@@ -18,6 +18,7 @@
 #include "worker/wake.h"
 
 #include <event2/event.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -67,22 +68,30 @@ struct hand_over {
     struct muster_bytes task;
 };
 
+/* Reads three digits and a name as long as they say; false if they are not there. */
+static bool parse_name(const char *text, size_t len, struct muster_bytes *name)
+{
+    size_t name_len = 0;
+    if (len < NAME_LEN_LEN)
+        return false;
+    for (size_t i = 0; i < NAME_LEN_LEN; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        name_len = name_len * 10 + (size_t)(text[i] - '0');
+    }
+    *name = (struct muster_bytes){text + NAME_LEN_LEN, name_len};
+    return name_len <= len - NAME_LEN_LEN;
+}
+
 /* Reads what follows the epoch; false if it is malformed, or of a queue that the worker has never served. */
 static bool parse(struct muster_worker *w, const char *text, size_t len, struct hand_over *out)
 {
-    size_t name_len = 0;
-    if (len < MESSAGE_HEAD + NAME_LEN_LEN || token_parse(text + 1 + TOKEN_LEN, TOKEN_LEN, &out->token) != MUSTER_OK)
+    struct muster_bytes name;
+    if (len < MESSAGE_HEAD || token_parse(text + 1 + TOKEN_LEN, TOKEN_LEN, &out->token) != MUSTER_OK ||
+        !parse_name(text + MESSAGE_HEAD, len - MESSAGE_HEAD, &name))
         return false;
-    for (size_t i = 0; i < NAME_LEN_LEN; i++) {
-        char digit = text[MESSAGE_HEAD + i];
-        if (digit < '0' || digit > '9')
-            return false;
-        name_len = name_len * 10 + (size_t)(digit - '0');
-    }
-    size_t head = MESSAGE_HEAD + NAME_LEN_LEN + name_len;
-    if (len < head)
-        return false;
-    out->served = serve_find(w, text + MESSAGE_HEAD + NAME_LEN_LEN, name_len);
+    size_t head = MESSAGE_HEAD + NAME_LEN_LEN + name.len;
+    out->served = serve_find(w, name.data, name.len);
     out->task = (struct muster_bytes){text + head, len - head};
     return out->served != NULL;
 }
@@ -110,6 +119,19 @@ static void apply_marks(struct muster_worker *w, const char *text, size_t len, e
             marks_note(w, token, mark);
 }
 
+/* After the queue's name: how many entries of its failed list were dropped, a blank, and the setting that bounds it. */
+static void apply_dropped(struct muster_worker *w, const char *text, size_t len)
+{
+    struct muster_bytes name;
+    char queue[MUSTER_QUEUE_MAX + 1], what[64];
+    if (!parse_name(text + EPOCH_END, len - EPOCH_END, &name) || name.len >= sizeof queue)
+        return;
+    size_t head = EPOCH_END + NAME_LEN_LEN + name.len;
+    snprintf(queue, sizeof queue, "%.*s", (int)name.len, (const char *)name.data);
+    snprintf(what, sizeof what, "%.*s", (int)(len - head), text + head);
+    tell_dropped(w, queue, what);
+}
+
 static void apply_own_message(struct muster_worker *w, const char *text, size_t len)
 {
     uint64_t token;
@@ -125,6 +147,8 @@ static void apply_own_message(struct muster_worker *w, const char *text, size_t 
         heartbeat_apply_echo(w, token);
     else if (*text == 'S')
         timer_keeper_sooner(w); /* something is due earlier than it knows of */
+    else if (*text == 'X')
+        apply_dropped(w, text, len);
     else if (*text == 'T' || *text == 'F' || *text == 'A' || *text == 'J')
         apply_hand_over(w, text, len);
 }

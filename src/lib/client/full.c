@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Redis has refused a write because it is full. Failed lists grow until somebody replays or drops what is on them, so
+ * they are the first to look at. The error tells what they hold: whoever reads it need not ask first.
+ */
+#include "client/full.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "client/page.h"
+
+/* A producer that tries again and again must not make Redis count each time. */
+#define LOOK_EVERY_MS 1000
+/* For more queues the sum is of these. */
+#define QUEUES_MAX 1000
+
+struct held {
+    uint64_t queues, entries, bytes, most_bytes;
+    char most[MUSTER_QUEUE_MAX + 1]; /* the queue with the most bytes */
+};
+
+static uint64_t count_of(const struct redisReply *reply)
+{
+    long long n = reply_number(reply, 0);
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+static int add_queue(struct muster_client *c, const char *queue, void *arg, bool *stop)
+{
+    struct held *held = arg;
+    struct redisReply *parts[2] = {NULL};
+    char key[KEY_MAX];
+    if (muster_queue_check(queue))
+        return MUSTER_OK; /* not written by muster */
+    key_of(key, c->prefix, KEY_FAILED, queue);
+    int err = client_append(c, (const char *const[]){"ZCARD", key, NULL});
+    key_of(key, c->prefix, KEY_FAILURES, queue);
+    if (err == MUSTER_OK)
+        err = client_append(c, (const char *const[]){"HGET", key, "bytes", NULL});
+    if (err == MUSTER_OK)
+        err = page_read_parts(c, queue, parts, 2);
+    uint64_t bytes = count_of(parts[1]);
+    held->entries += count_of(parts[0]);
+    held->bytes += bytes;
+    if (bytes > held->most_bytes) {
+        held->most_bytes = bytes;
+        snprintf(held->most, sizeof held->most, "%s", queue);
+    }
+    redis_reply_free(parts[0]);
+    redis_reply_free(parts[1]);
+    *stop = ++held->queues >= QUEUES_MAX;
+    return err;
+}
+
+static void look(struct muster_client *c)
+{
+    struct held held = {0};
+    *c->full.words = '\0';
+    c->full.looked_at_ms = clock_ms();
+    if (page_each_member(c, KEY_NAMES, add_queue, &held) != MUSTER_OK || held.entries == 0)
+        return;
+    snprintf(c->full.words, sizeof c->full.words,
+             "; failed lists hold %" PRIu64 " entries, %" PRIu64
+             " bytes, most of them of the queue '%s': replay or drop "
+             "them, or bound the lists (keep_failed)",
+             held.entries, held.bytes, held.most);
+}
+
+int full_explain(struct muster_client *c, int err)
+{
+    char why[256];
+    if (err != MUSTER_E_FULL)
+        return err;
+    snprintf(why, sizeof why, "%s", redis_error(c->redis));
+    if (c->full.looked_at_ms == 0 || clock_ms() - c->full.looked_at_ms >= LOOK_EVERY_MS)
+        look(c);
+    redis_error_set(c->redis, "%s%s", why, c->full.words);
+    return err;
+}
