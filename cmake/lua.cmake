@@ -13,6 +13,7 @@
 #              include only; a constant that is used is defined; with `--- @within "x"`, only x includes this one
 #   contracts  the KEYS[n] and ARGV[n] that a script uses are those that its header declares (ARGV[n...]: the rest)
 #   keys       every key literal `P .. 'name:'` is in the list of src/lib/protocol/keys.h
+#   channels   C is the root of all channels, the last argument of every script; only this file defines it
 #   numbers    every E_NAME is in the list of include/muster/error.h, whose number takes its place; every SETTING_NAME
 #              in the list of include/muster/job.h, whose default takes its place
 
@@ -174,13 +175,16 @@ function(brought out pieces)
   set(${out} "${all}" PARENT_SCOPE)
 endfunction()
 
-# Does it include what it uses, and nothing that belongs within another?
+# Does it include what it uses, nothing that belongs within another, and does it leave C alone?
 function(check_needs name code included)
   foreach(piece ${included})
     if(within_${piece} AND NOT within_${piece} STREQUAL name)
       message(FATAL_ERROR "lua/${name}.lua: include ${within_${piece}}, not ${piece}, which is a piece of it")
     endif()
   endforeach()
+  if(code MATCHES "(local |function )[^=\n]*[ ,(]C[ ,)=\n]" OR code MATCHES "\n *C *=[^=]")
+    message(FATAL_ERROR "lua/${name}.lua: defines C, which is the root of all channels")
+  endif()
   brought(there "${included}")
   names_defined(own "${code}" "[^a-z]")
   names_used(used "${code}")
@@ -201,6 +205,9 @@ foreach(piece ${pieces})
 endforeach()
 
 # ---- scripts
+
+# The first line of each takes the last argument, the root of all channels, off ARGV: its pieces know it too, and the
+# indexes of the contract are those of the rest.
 
 # The indexes of KEYS or ARGV in a text, sorted; `rest` is where "ARGV[n...]" or a computed index begins, if there is one.
 function(indexes out text what)
@@ -301,6 +308,7 @@ foreach(name ${scripts})
   string(REPLACE "<LB>" "[" text "${text}")
   string(REPLACE "<RB>" "]" text "${text}")
   string(REPLACE "<SC>" ";" text "${text}")
+  string(PREPEND text "local C = table.remove(ARGV)\n")
   file(WRITE ${OUT_DIR}/${name}.lua "${text}")
   file(SHA1 ${OUT_DIR}/${name}.lua sha1)
   file(SIZE ${OUT_DIR}/${name}.lua size)

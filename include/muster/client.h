@@ -77,8 +77,9 @@ struct muster_client_options {
     size_t max_task_len;
 
     /* Used instead of `url`: a connected hiredis context, authenticated, with its database selected. It stays the
-     * caller's: free it after the client, and do not use it during a call. Once it is broken, each call returns
-     * E_CONN. */
+     * caller's: free it after the client, and do not use it during a call. Before the first call the client asks it for
+     * its database (CLIENT INFO; E_DENIED if its user may not), which must not change. Once it is broken, each call
+     * returns E_CONN. */
     struct redisContext *redis;
 };
 
@@ -530,8 +531,8 @@ typedef int muster_queue_event_fn(const struct muster_queue_event *event, void *
 
 /*
  * Listen to what happens in a queue, for `wait_ms` or until `fn` returns non-zero. Events are published on the channels
- * `<prefix>_<queue>_done`, `_cancel` and `_delete`, and only while somebody listens or the queue's setting `broadcast`
- * is on. An event is heard at most once: a program that must not miss one has to look at the queue itself. `ready`, if
+ * `<prefix>_<queue>_done`, `_cancel` and `_delete` (`<prefix>@<db>_...` in databases other than 0), and only while
+ * somebody listens or the queue's setting `broadcast` is on. An event is heard at most once: a program that must not miss one has to look at the queue itself. `ready`, if
  * not NULL, is called once when listening has begun: everything that happens after that is heard. If it returns
  * non-zero, listening ends. It may use another client, but not this one. (worqr's events.)
  *

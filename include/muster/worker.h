@@ -184,7 +184,9 @@ struct muster_worker_options {
 
     /* Used instead of connecting: two separate connected hiredis contexts, authenticated, with the database selected,
      * not attached to a loop, without outstanding replies. Give both or none. When muster_worker_new() succeeds, they
-     * belong to the worker. When one breaks, the worker connects by `url`; without a `url` it stops with E_CONN. */
+     * belong to the worker, which asks them for their database (CLIENT INFO). If the two differ, or differ from that of
+     * `url`, the worker stops with E_INVALID. When one breaks, the worker connects by `url`; without a `url` it stops
+     * with E_CONN. */
     struct redisAsyncContext *data;
     struct redisAsyncContext *subscription;
 
@@ -272,9 +274,10 @@ MUSTER_API void muster_worker_free(struct muster_worker *w);
  * Start the worker: connect, subscribe, register. The call returns at once; MUSTER_EVENT_STARTED tells when this is
  * done. While there is no Redis, the worker goes on trying.
  *
- * Three things found at this first attempt end the worker, with MUSTER_EVENT_STOPPED and an error: a live worker has
- * this id (E_EXISTS), the namespace has another format (E_FORMAT), or access is denied (E_DENIED). A permission that is
- * lost later is an outage: the worker goes on trying.
+ * Some things found at this first attempt end the worker, with MUSTER_EVENT_STOPPED and an error: a live worker has this
+ * id (E_EXISTS), the namespace has another format (E_FORMAT), access is denied (E_DENIED), or connections that were
+ * handed in are of different databases (E_INVALID). A permission that is lost later is an outage: the worker goes on
+ * trying.
  *
  * Returns MUSTER_OK, or MUSTER_E_STATE: it was started before.
  */

@@ -44,7 +44,7 @@ local function settle()
   local epoch = set_flag(P, worker, FLAG_ENDED)
   if epoch then
     redis.call('HSET', P .. 'worker:' .. worker, 'held', count_held(P, worker, queues_of(record)))
-    tell_worker(P, worker, epoch, 'R', '')
+    tell_worker(worker, epoch, 'R', '')
   end
   set_running(P, queue, count_running(P, queue))
   hand_over_waiting(P, queue)

@@ -105,6 +105,6 @@ for worker, tokens in pairs(held) do
   mark(P, worker, unmarked, DELETED)
 end
 if is_heard(settings[1], settings[2]) then
-  announce(P, queue, 'delete', queue)
+  announce(queue, 'delete', queue)
 end
 return {0, waiting, running, 0}

@@ -82,6 +82,6 @@ for worker, tokens in pairs(meant) do
   mark(P, worker, tokens, CANCELLED)
 end
 if holder == '' and is_heard(settings[1], settings[2]) then
-  announce(P, queue, 'cancel', wanted)
+  announce(queue, 'cancel', wanted)
 end
 return {0, waiting, running}

@@ -50,7 +50,7 @@ else
   local epoch = set_flag(P, worker, FLAG_ENDED)
   if epoch then
     try('HINCRBY', P .. 'worker:' .. worker, 'held', -1)
-    tell_worker(P, worker, epoch, 'R', '')
+    tell_worker(worker, epoch, 'R', '')
   end
 end
 try('HINCRBY', P .. 'queue:' .. queue, 'running', -1)

@@ -83,7 +83,7 @@ end
 local function say_so(waiting)
 --- @include "announce"
   if waiting > 0 and not settings[1] and is_heard(settings[2], settings[3]) then
-    announce(P, queue, 'work', WORK)
+    announce(queue, 'work', WORK)
   end
 end
 

@@ -6,6 +6,7 @@
 #  2. --queue and --tracked leave out all others
 #  3. SIGINT and SIGTERM end it with status 0, --timeout with 124, a closed pipe with 1, all without a line about it
 #  4. when nobody listens, nothing is published
+#  5. it does not hear another database of the same Redis
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -80,6 +81,18 @@ ok job d
 wait_for grep -q 'HGETALL.*job:d' monitor.out
 ! grep -qi publish monitor.out || fail "published: $(grep -i publish monitor.out)"
 end monitor KILL 137
+
+# ---- 5
+listen here "$MUSTER" events
+listen there "$MUSTER" events --url "$MUSTER_URL?db=1"
+ok put q data --id one --url "$MUSTER_URL?db=1"
+ok put q data --id zero
+ok put q data --id two --url "$MUSTER_URL?db=1"
+wait_for events_are there 'put one,put two'
+events_are here 'put zero' || fail "heard here: $(events here)"
+end here INT 0
+end there INT 0
+
 check_usage events word
 check_usage events --queue ''
 check_clean

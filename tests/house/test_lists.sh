@@ -28,7 +28,7 @@ section() { awk -v heading="$1" '/^#/ { inside = $0 == heading } inside'; }
 # In the first column of a table: what stands in backquotes.
 first_column() { sed -nE 's/^\| *([^|]*[^| ]) *\|.*/\1/p' | grep -oE '`[^`]+`' | tr -d '`'; }
 
-# ---- 1: without the names that follow them; wake: and events are channels
+# ---- 1: without the names that follow them
 sed -nE 's/^ *X\(KEY_[A-Z]+, *"([a-z]+):?"\).*/\1/p' "$src/src/lib/protocol/keys.h" >"$dir/keys.h"
 first_column <"$keys" | sed -nE 's/^P:([a-z]+).*/\1/p' >"$dir/keys.md"
 passes 'lists: keys' same "$dir/keys.h" "$dir/keys.md"

@@ -13,25 +13,18 @@
 #include <string.h>
 
 #include "live_worker.h"
-#include "protocol/lua_scripts.h"
+#include "script_call.h"
 
 /* A script's status: the answer, or the first element of it. `args` are separated by blanks. */
 static int status_of(struct scene *s, enum script_id id, const char *args, char *epoch)
 {
-    const char *argv[32] = {"EVAL", (const char *)lua_scripts[id].body, "1"};
-    size_t lens[32] = {4, lua_scripts[id].len, 1};
-    char root[80], words[400];
-    int n = 4;
-    snprintf(root, sizeof root, "%s:", s->prefix);
+    const char *argv[32] = {NULL};
+    char words[400];
+    int n = 0;
     snprintf(words, sizeof words, "%s", args);
-    argv[3] = root;
-    lens[3] = strlen(root);
-    for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
-        argv[n] = word;
-        lens[n++] = strlen(word);
-    }
-    redisReply *reply = redisCommandArgv(s->server->redis, n, argv, lens);
-    assert_non_null(reply);
+    for (char *word = strtok(words, " "); word; word = strtok(NULL, " "))
+        argv[n++] = word;
+    redisReply *reply = script_call_list(s, id, argv);
     if (reply->type == REDIS_REPLY_ERROR)
         fail_msg("%s %s: %s", lua_scripts[id].name, args, reply->str);
     const redisReply *first = reply->type == REDIS_REPLY_ARRAY ? reply->element[0] : reply;

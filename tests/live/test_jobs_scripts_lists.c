@@ -51,8 +51,8 @@ static void more_jobs_than_one_call_deletes_go_by_several(void **state)
     for (int i = 1; i < N; i++) {
         char id[16];
         snprintf(id, sizeof id, "j%d", i);
-        freeReplyObject(raw(s->server->redis, "EVALSHA %s 1 %s: q %s 0 1 0 blue delay %s", lua_scripts[SCRIPT_PUT].sha1,
-                            s->prefix, id, i % 2 ? "0" : "60000"));
+        freeReplyObject(raw(s->server->redis, "EVALSHA %s 1 %s: q %s 0 1 0 blue delay %s %s",
+                            lua_scripts[SCRIPT_PUT].sha1, s->prefix, id, i % 2 ? "0" : "60000", s->prefix));
     }
     assert_answer(script_call(s, SCRIPT_DELETE, "q"), 0, 1000, 0, 1);
     assert_answer(script_call(s, SCRIPT_DELETE, "q"), 0, 1000, 0, 1);

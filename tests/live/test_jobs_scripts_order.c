@@ -97,8 +97,8 @@ static void ten_thousand_jobs_come_in_order(void **state)
     for (int i = 0; i < N; i++) {
         snprintf(id, sizeof id, "j%05d", i);
         snprintf(priority, sizeof priority, "%d", i % 3 - 1);
-        freeReplyObject(raw(s->server->redis, "EVALSHA %s 1 %s: q %s 0 0 0 priority %s", lua_scripts[SCRIPT_PUT].sha1,
-                            s->prefix, id, priority));
+        freeReplyObject(raw(s->server->redis, "EVALSHA %s 1 %s: q %s 0 0 0 priority %s %s",
+                            lua_scripts[SCRIPT_PUT].sha1, s->prefix, id, priority, s->prefix));
     }
     int last = -1, n = 0, rank = 0;
     for (int page = 0; page < N / PAGE; page++) {

@@ -24,9 +24,10 @@ redisReply *script_call_list(struct scene *s, enum script_id id, const char *con
     argv[2] = "1";
     argv[3] = root;
     for (; *args; args++) {
-        assert_true(n < ARGS_MAX);
+        assert_true(n < ARGS_MAX - 1);
         argv[n++] = *args;
     }
+    argv[n++] = s->prefix; /* the root of all channels in database 0 */
     for (int i = 0; i < n; i++)
         lens[i] = i == 1 ? lua_scripts[id].len : strlen(argv[i]);
     redisReply *reply = redisCommandArgv(s->server->redis, n, argv, lens);

@@ -2,6 +2,7 @@
  *
  * Keys and channels: their texts, and that the longest of them fit. The live tests are about what the keys hold.
  */
+#include <limits.h>
 #include <string.h>
 
 #include "protocol/keys.h"
@@ -30,7 +31,6 @@ static void each_key_has_its_text(void **state)
         {KEY_DEPENDENTS, "id-1", "p:dependents:id-1"},
         {KEY_DEPENDS, "q", "p:depends:q"},
         {KEY_DUE, "", "p:due"},
-        {KEY_EVENTS, "", "p:events"},
         {KEY_FAILED, "q", "p:failed:q"},
         {KEY_FAILURES, "q", "p:failures:q"},
         {KEY_FORMAT, "", "p:format"},
@@ -58,7 +58,6 @@ static void each_key_has_its_text(void **state)
         {KEY_TRACKED, "", "p:tracked"},
         {KEY_TTLS, "", "p:ttls"},
         {KEY_WAITING, "q", "p:waiting:q"},
-        {KEY_WAKE, "w", "p:wake:w"},
         {KEY_WORKER, "w", "p:worker:w"},
     };
     char key[KEY_MAX];
@@ -75,16 +74,39 @@ static void each_key_has_its_text(void **state)
     assert_string_equal(key, "{p}:");
     assert_int_equal(key_processing(key, "p", "w", "a:b"), 18);
     assert_string_equal(key, "p:processing:w:a:b");
-    assert_int_equal(key_channel(key, "p", "q", CHANNEL_WORK), 8);
-    assert_string_equal(key, "p_q_work");
-    assert_int_equal(key_channel(key, "p", "a:b", CHANNEL_DELETE), 12);
-    assert_string_equal(key, "p_a:b_delete");
+}
+
+/* In database 0 they are what they were before channels told their database: foreign producers know them so. */
+static void a_channel_begins_with_prefix_and_database(void **state)
+{
+    const struct {
+        int db;
+        const char *root, *work, *delete, *wake, *events;
+    } cases[] = {
+        {0, "p", "p_q_work", "p_a:b_delete", "p:wake:w", "p:events"},
+        {1, "p@1", "p@1_q_work", "p@1_a:b_delete", "p@1:wake:w", "p@1:events"},
+        {1000000, "p@1000000", "p@1000000_q_work", "p@1000000_a:b_delete", "p@1000000:wake:w", "p@1000000:events"},
+    };
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        char root[CHANNELS_MAX], channel[CHANNEL_MAX];
+        assert_int_equal(key_channels(root, "p", cases[i].db), strlen(cases[i].root));
+        assert_string_equal(root, cases[i].root);
+        assert_int_equal(key_channel(channel, root, "q", CHANNEL_WORK), strlen(cases[i].work));
+        assert_string_equal(channel, cases[i].work);
+        assert_int_equal(key_channel(channel, root, "a:b", CHANNEL_DELETE), strlen(cases[i].delete));
+        assert_string_equal(channel, cases[i].delete);
+        assert_int_equal(key_wake(channel, root, "w"), strlen(cases[i].wake));
+        assert_string_equal(channel, cases[i].wake);
+        assert_int_equal(key_events(channel, root), strlen(cases[i].events));
+        assert_string_equal(channel, cases[i].events);
+    }
 }
 
 static void the_longest_names_fit(void **state)
 {
     char prefix[MUSTER_PREFIX_MAX + 1], worker[MUSTER_WORKER_ID_MAX + 1], queue[MUSTER_QUEUE_MAX + 1];
-    char key[KEY_MAX];
+    char key[KEY_MAX], root[CHANNELS_MAX], channel[CHANNEL_MAX];
     (void)state;
     name_of(prefix, 'p', MUSTER_PREFIX_MAX);
     name_of(worker, 'w', MUSTER_WORKER_ID_MAX);
@@ -94,10 +116,12 @@ static void the_longest_names_fit(void **state)
     assert_int_equal(len, 64 + strlen(":processing:") + 64 + 1 + 200);
     assert_int_equal(strlen(key), len);
     assert_true(len < KEY_MAX);
+    assert_int_equal(key_channels(root, prefix, INT_MAX), 64 + strlen("@2147483647"));
+    assert_string_equal(root + 64, "@2147483647");
     static const char *const whats[] = {CHANNEL_WORK, CHANNEL_CANCEL, CHANNEL_DELETE, CHANNEL_DONE};
     for (size_t i = 0; i < N_OF(whats); i++) {
-        assert_int_equal(key_channel(key, prefix, queue, whats[i]), 64 + 1 + 200 + 1 + strlen(whats[i]));
-        assert_string_equal(key + strlen(key) - strlen(whats[i]), whats[i]);
+        assert_int_equal(key_channel(channel, root, queue, whats[i]), 75 + 1 + 200 + 1 + strlen(whats[i]));
+        assert_string_equal(channel + strlen(channel) - strlen(whats[i]), whats[i]);
     }
     for (int i = 0; i < KEY_COUNT; i++) {
         len = key_of(key, prefix, (enum key)i, queue);
@@ -110,6 +134,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_key_has_its_text),
+        cmocka_unit_test(a_channel_begins_with_prefix_and_database),
         cmocka_unit_test(the_longest_names_fit),
     };
     return testing_run(tests, NULL, NULL, argc, argv);

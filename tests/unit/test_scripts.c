@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The scripts' commands against the contract that heads each .lua file, which is sent with the script: every argument
- * stands in the place that the contract gives it, and there are as many as it declares. What comes back is for
- * test_script_answers.c.
+ * stands in the place that the contract gives it, and there are as many as it declares. When a command is sent, the root
+ * of all channels is added. What comes back is for test_script_answers.c.
  */
 #include <muster/version.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static const struct script_queue queues[] = {{"a", 0}, {"b:c", 2}};
 static int make_root(void **state)
 {
     (void)state;
-    script_root_init(&root, "p");
+    script_root_init(&root, "p", 3);
     return 0;
 }
 
@@ -84,6 +84,11 @@ static void assert_command(struct command *c, enum script_id id, const char *res
     for (size_t i = EVALSHA_LEN + n; i < c->n; i++)
         snprintf(found + strlen(found), sizeof found - strlen(found), "|%.*s", (int)c->lens[i], c->argv[i]);
     assert_string_equal(found, rest ? rest : "");
+    n = c->n;
+    command_close(c);
+    assert_argument(c, n, "p@3"); /* the root of all channels follows, once */
+    command_close(c);
+    assert_int_equal(c->n, n + 1);
     command_clear(c);
 }
 #define assert_script(c, id, rest, ...) assert_command(c, id, rest, (const char *const[]){__VA_ARGS__, NULL})

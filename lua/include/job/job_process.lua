@@ -65,7 +65,7 @@ function Jobs.take_away(P, job)
   local epoch = worker ~= LEASE and set_flag(P, worker, FLAG_ENDED)
   if epoch then
     try('HINCRBY', P .. 'worker:' .. worker, 'held', -1)
-    tell_worker(P, worker, epoch, 'R', '')
+    tell_worker(worker, epoch, 'R', '')
   end
   touched_by_jobs[queue] = true -- a place is free: the queue may have a limit
 end

@@ -137,7 +137,7 @@ end
 -- Tells those who listen that something happened to a job.
 function Jobs.publish_event(P, job, at_ms, what, text, worker)
   if is_heard(namespace_settings(P)[4]) then
-    redis.pcall('PUBLISH', P .. 'events', table.concat({what, string.format('%.0f', at_ms), job.queue, job.id,
+    redis.pcall('PUBLISH', C .. ':events', table.concat({what, string.format('%.0f', at_ms), job.queue, job.id,
       worker or '', job.tracked or '0', text or ''}, '\t'))
   end
 end

@@ -11,8 +11,8 @@ local LISTEN_MS = 10000
 local WORK = 'muster'
 
 -- A PUBLISH that is denied counts as a message that reached nobody.
-local function announce(P, queue, what, message)
-  redis.pcall('PUBLISH', string.sub(P, 1, -2) .. '_' .. queue .. '_' .. what, message)
+local function announce(queue, what, message)
+  redis.pcall('PUBLISH', C .. '_' .. queue .. '_' .. what, message)
 end
 
 -- Notes that somebody listens to the queue from now on, for a while; and the queue's name, so that tidying finds the

@@ -35,7 +35,7 @@ local function hand_over_waiting(P, queue)
     end
   end
   if is_heard(settings[2], settings[3]) and count_waiting(P, queue) > 0 then
-    announce(P, queue, 'work', WORK)
+    announce(queue, 'work', WORK)
   end
 end
 

@@ -10,7 +10,7 @@ local function tell_timer(P)
   local keeper = try('GET', P .. 'timer')
   local epoch = keeper and try('HGET', P .. 'worker:' .. keeper, 'epoch')
   if epoch then
-    redis.pcall('PUBLISH', P .. 'wake:' .. keeper, 'S' .. epoch)
+    redis.pcall('PUBLISH', C .. ':wake:' .. keeper, 'S' .. epoch)
   end
 end
 
@@ -35,7 +35,7 @@ local function note_due(P, queue, at_ms)
   if at_ms < (tonumber(settings[1]) or math.huge) then
     set_due(P, queue, at_ms)
     if is_heard(settings[2], settings[3]) then
-      announce(P, queue, 'work', WORK)
+      announce(queue, 'work', WORK)
     end
   end
 end

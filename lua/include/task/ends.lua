@@ -247,7 +247,7 @@ local function carry_out_ends(P, worker, args, first, one_by_one, now)
     at = at + 2 + len
   end
   for i = 1, #ends.done, 2 do
-    announce(P, ends.done[i], 'done', ends.done[i + 1])
+    announce(ends.done[i], 'done', ends.done[i + 1])
   end
   return ends
 end

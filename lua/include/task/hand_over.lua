@@ -61,7 +61,7 @@ local function hand_task(P, queue, worker, epoch, token, task)
   end
   local head = epoch .. token .. string.format('%03d', #queue) .. queue
   local message = #task > INLINE_MAX and 'F' .. head or 'T' .. head .. task
-  local readers = redis.pcall('PUBLISH', P .. 'wake:' .. worker, message)
+  local readers = redis.pcall('PUBLISH', C .. ':wake:' .. worker, message)
   if type(readers) == 'number' and readers > 0 then
     return true
   end

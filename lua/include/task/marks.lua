@@ -31,9 +31,9 @@ local function set_flag(P, worker, flag)
 end
 
 -- Publishes a message on the worker's own channel, for its present life. For leases (no epoch) it does nothing.
-local function tell_worker(P, worker, epoch, kind, text)
+local function tell_worker(worker, epoch, kind, text)
   if epoch then
-    redis.pcall('PUBLISH', P .. 'wake:' .. worker, kind .. epoch .. text)
+    redis.pcall('PUBLISH', C .. ':wake:' .. worker, kind .. epoch .. text)
   end
 end
 
@@ -53,7 +53,7 @@ local function mark(P, worker, tokens, kind)
   local epoch = set_flag(P, worker, FLAG_MARKS)
   for from = 1, #tokens, MARKS_PER_MESSAGE do
     local to = math.min(from + MARKS_PER_MESSAGE - 1, #tokens)
-    tell_worker(P, worker, epoch, kind == CANCELLED and 'C' or 'D', table.concat(tokens, '', from, to))
+    tell_worker(worker, epoch, kind == CANCELLED and 'C' or 'D', table.concat(tokens, '', from, to))
   end
 end
 

@@ -53,7 +53,6 @@ static const struct kind {
     [KEY_DEPENDENTS] = {"zset", OF_AWAITED, 0},
     [KEY_DEPENDS] = {"zset", OF_INDEX, 0},
     [KEY_DUE] = {"zset", OF_NAMESPACE, 0},
-    [KEY_EVENTS] = {"", OF_NAMESPACE, 0}, /* a channel, no key */
     [KEY_FAILED] = {"zset", OF_INDEX, 0},
     [KEY_FAILURES] = {"hash", OF_QUEUE, 0},
     [KEY_FORMAT] = {"string", OF_NAMESPACE, 0},
@@ -81,7 +80,6 @@ static const struct kind {
     [KEY_TRACKED] = {"zset", OF_TRACKED, 0},
     [KEY_TTLS] = {"zset", OF_NAMESPACE, 0},
     [KEY_WAITING] = {"zset", OF_INDEX, 0},
-    [KEY_WAKE] = {"", OF_WORKER, 0}, /* a channel, no key */
     [KEY_WORKER] = {"hash", OF_WORKER, 0},
 };
 

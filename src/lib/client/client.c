@@ -20,11 +20,17 @@ static bool are_wrong(const struct muster_client_options *o)
     return o->timeout_ms < 0 || o->timeout_ms > TIMEOUT_MAX_MS || o->max_task_len > MUSTER_TASK_MAX;
 }
 
+static void on_selected(void *arg, int db)
+{
+    struct muster_client *c = arg;
+    script_root_init(&c->root, c->prefix, db);
+}
+
 static int client_init(struct muster_client *c, const struct muster_client_options *o, const struct url *url)
 {
     char format_key[KEY_MAX];
     snprintf(c->prefix, sizeof c->prefix, "%s", o->prefix ? o->prefix : "muster");
-    script_root_init(&c->root, c->prefix);
+    script_root_init(&c->root, c->prefix, url->db);
     c->max_task_len = o->max_task_len ? o->max_task_len : MUSTER_TASK_MAX_DEFAULT;
     key_of(format_key, c->prefix, KEY_FORMAT, "");
     return redis_new(&c->redis,
@@ -33,7 +39,9 @@ static int client_init(struct muster_client *c, const struct muster_client_optio
                                              .timeout_ms = o->timeout_ms ? o->timeout_ms : TIMEOUT_DEFAULT_MS,
                                              .prefix = c->prefix,
                                              .format_key = format_key,
-                                             .format = FORMAT_VERSION});
+                                             .format = FORMAT_VERSION,
+                                             .selected = on_selected,
+                                             .arg = c});
 }
 
 int muster_client_new(struct muster_client **out, const struct muster_client_options *options)

@@ -106,8 +106,8 @@ static int take(struct muster_client *c, const struct taking *t, int64_t *next_d
 
 static int listen_for_work(struct muster_client *c, const char *queue, struct redis **listener)
 {
-    char channel[KEY_MAX];
-    key_channel(channel, c->prefix, queue, CHANNEL_WORK);
+    char channel[CHANNEL_MAX];
+    key_channel(channel, c->root.channels, queue, CHANNEL_WORK);
     return redis_listen(listener, c->redis, (const char *const[]){channel}, 1);
 }
 

@@ -90,9 +90,9 @@ static const struct {
 static void hear_queue(struct muster_client *c, struct listening *l, const struct redisReply *message)
 {
     for (size_t i = 0; i < CHANNELS; i++) {
-        char name[KEY_MAX];
+        char name[CHANNEL_MAX];
         struct muster_queue_event event = {.type = channels[i].type, .queue = l->queue};
-        key_channel(name, c->prefix, l->queue, channels[i].what);
+        key_channel(name, c->root.channels, l->queue, channels[i].what);
         struct muster_bytes bytes = reply_bytes(reply_at(message, 2));
         if (reply_is(reply_at(message, 1), name) && bytes.data)
             channels[i].hear(l, &event, bytes);
@@ -101,10 +101,10 @@ static void hear_queue(struct muster_client *c, struct listening *l, const struc
 
 static int subscribe_to_queue(struct muster_client *c, const char *queue, struct redis **listener)
 {
-    char names[CHANNELS][KEY_MAX];
+    char names[CHANNELS][CHANNEL_MAX];
     const char *all[CHANNELS];
     for (size_t i = 0; i < CHANNELS; i++) {
-        key_channel(names[i], c->prefix, queue, channels[i].what);
+        key_channel(names[i], c->root.channels, queue, channels[i].what);
         all[i] = names[i];
     }
     return redis_listen(listener, c->redis, all, CHANNELS);
@@ -145,10 +145,10 @@ static void hear_jobs(struct muster_client *c, struct listening *l, const struct
 
 static int subscribe(struct muster_client *c, const struct listening *l, struct redis **listener)
 {
-    char channel[KEY_MAX];
+    char channel[CHANNEL_MAX];
     if (!l->job_fn)
         return subscribe_to_queue(c, l->queue, listener);
-    key_of(channel, c->prefix, KEY_EVENTS, "");
+    key_events(channel, c->root.channels);
     return redis_listen(listener, c->redis, (const char *const[]){channel}, 1);
 }
 

@@ -27,7 +27,22 @@ size_t key_processing(char out[KEY_MAX], const char *prefix, const char *worker,
     return (size_t)snprintf(out, KEY_MAX, "%s:%s%s:%s", prefix, key_texts[KEY_PROCESSING], worker, queue);
 }
 
-size_t key_channel(char out[KEY_MAX], const char *prefix, const char *queue, const char *what)
+size_t key_channels(char out[CHANNELS_MAX], const char *prefix, int db)
 {
-    return (size_t)snprintf(out, KEY_MAX, "%s_%s_%s", prefix, queue, what);
+    return (size_t)snprintf(out, CHANNELS_MAX, db ? "%s@%d" : "%s", prefix, db);
+}
+
+size_t key_wake(char out[CHANNEL_MAX], const char *channels, const char *worker)
+{
+    return (size_t)snprintf(out, CHANNEL_MAX, "%s:wake:%s", channels, worker);
+}
+
+size_t key_events(char out[CHANNEL_MAX], const char *channels)
+{
+    return (size_t)snprintf(out, CHANNEL_MAX, "%s:events", channels);
+}
+
+size_t key_channel(char out[CHANNEL_MAX], const char *channels, const char *queue, const char *what)
+{
+    return (size_t)snprintf(out, CHANNEL_MAX, "%s_%s_%s", channels, queue, what);
 }

@@ -22,7 +22,6 @@
     X(KEY_DEPENDENTS, "dependents:")     \
     X(KEY_DEPENDS, "depends:")           \
     X(KEY_DUE, "due")                    \
-    X(KEY_EVENTS, "events")              \
     X(KEY_FAILED, "failed:")             \
     X(KEY_FAILURES, "failures:")         \
     X(KEY_FORMAT, "format")              \
@@ -50,7 +49,6 @@
     X(KEY_TRACKED, "tracked")            \
     X(KEY_TTLS, "ttls")                  \
     X(KEY_WAITING, "waiting:")           \
-    X(KEY_WAKE, "wake:")                 \
     X(KEY_WORKER, "worker:")
 
 enum key {
@@ -71,12 +69,27 @@ size_t key_root(char out[KEY_MAX], const char *prefix);
 size_t key_of(char out[KEY_MAX], const char *prefix, enum key key, const char *name);
 size_t key_processing(char out[KEY_MAX], const char *prefix, const char *worker, const char *queue);
 
-/* A queue's channels, "<prefix>_<queue>_<what>". They announce work, which foreign producers may do too, and what was
+/*
+ * Redis has one set of channels for all of its databases. So all channels of a namespace begin with a root that tells
+ * its database too: the prefix, and in databases other than 0 "<prefix>@<db>". No prefix holds an '@'. The functions
+ * that make a channel get this root, `channels`.
+ */
+#define CHANNELS_MAX (MUSTER_PREFIX_MAX + 1 + 10 + 1)
+/* The room for the longest channel, "<channels>_<queue>_<what>", with its NUL. */
+#define CHANNEL_MAX (CHANNELS_MAX + 1 + MUSTER_QUEUE_MAX + 1 + 10)
+
+size_t key_channels(char out[CHANNELS_MAX], const char *prefix, int db);
+
+/* A worker's own channel, and that of all events of jobs. */
+size_t key_wake(char out[CHANNEL_MAX], const char *channels, const char *worker);
+size_t key_events(char out[CHANNEL_MAX], const char *channels);
+
+/* A queue's channels, "<channels>_<queue>_<what>". They announce work, which foreign producers may do too, and what was
  * cancelled, deleted and done. */
 #define CHANNEL_WORK "work"
 #define CHANNEL_CANCEL "cancel"
 #define CHANNEL_DELETE "delete"
 #define CHANNEL_DONE "done"
-size_t key_channel(char out[KEY_MAX], const char *prefix, const char *queue, const char *what);
+size_t key_channel(char out[CHANNEL_MAX], const char *channels, const char *queue, const char *what);
 
 #endif

@@ -4,14 +4,16 @@
  */
 #include "protocol/script_private.h"
 
-void script_root_init(struct script_root *root, const char *prefix)
+void script_root_init(struct script_root *root, const char *prefix, int db)
 {
     root->len = key_root(root->text, prefix);
+    key_channels(root->channels, prefix, db);
 }
 
 void script_begin(struct command *c, enum script_id id, const struct script_root *root)
 {
     c->script = &lua_scripts[id];
+    c->last = root->channels;
     command_text(c, "EVALSHA");
     command_text(c, c->script->sha1);
     command_text(c, "1");

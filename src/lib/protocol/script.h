@@ -22,12 +22,14 @@
 #include "redis/command.h"
 #include "redis/reply.h"
 
-/* The namespace's root, which every script gets as its only key. */
+/* The roots of a namespace: of its keys, which every script gets as its only key, and of its channels, which every
+ * script gets as its last argument, when the command is sent. `db` is the number of the database. */
 struct script_root {
     char text[KEY_MAX];
     size_t len;
+    char channels[CHANNELS_MAX];
 };
-void script_root_init(struct script_root *root, const char *prefix);
+void script_root_init(struct script_root *root, const char *prefix, int db);
 
 /* Who calls: one life of a worker, on one data connection. */
 struct script_caller {

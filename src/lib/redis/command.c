@@ -83,3 +83,10 @@ void command_words(struct command *c, const char *const *words)
     for (; *words; words++)
         command_text(c, *words);
 }
+
+void command_close(struct command *c)
+{
+    if (c->last)
+        command_text(c, c->last);
+    c->last = NULL;
+}

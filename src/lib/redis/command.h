@@ -27,6 +27,7 @@ struct command {
     size_t cap;
     struct command_numbers *numbers;
     const struct lua_script *script; /* NULL: a plain command. A script's first words are EVALSHA and its digest */
+    const char *last;                /* the last argument, which command_close() adds; NULL: none, or it is there */
     bool failed;                     /* memory ran out */
 };
 
@@ -41,5 +42,7 @@ void command_text(struct command *c, const char *text);
 void command_number(struct command *c, int64_t number);
 /* Words, up to NULL. */
 void command_words(struct command *c, const char *const *words);
+/* Call this before it is sent: adds its last argument, once. */
+void command_close(struct command *c);
 
 #endif

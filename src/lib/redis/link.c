@@ -13,6 +13,11 @@ bool link_can_reconnect(const struct link *l)
     return l->has_url;
 }
 
+int link_db(const struct link *l)
+{
+    return l->db;
+}
+
 bool link_can_take(const struct redisAsyncContext *context)
 {
     return !context->err && !context->ev.addRead && !context->onConnect && !context->onDisconnect;

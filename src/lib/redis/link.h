@@ -61,6 +61,8 @@ void link_break(struct link *l, int err, const char *why);
 void link_close(struct link *l);
 
 bool link_is_up(const struct link *l);
+/* The number of the database, while the link is up. */
+int link_db(const struct link *l);
 bool link_can_reconnect(const struct link *l);
 
 /* An answer; NULL when the link broke. The reply is borrowed until the function returns. */

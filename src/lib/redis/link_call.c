@@ -108,8 +108,9 @@ static int put_body_in(struct call *call)
     return MUSTER_OK;
 }
 
-static struct call *new_call(const struct command *c, const struct lua_script *script, enum script_form form)
+static struct call *new_call(struct command *c, const struct lua_script *script, enum script_form form)
 {
+    command_close(c);
     struct call *call = calloc(1, sizeof *call);
     long long len = !call || c->failed ? -1 : redisFormatCommandArgv(&call->formatted, (int)c->n, c->argv, c->lens);
     if (len < 0) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "redis/greeting.h"
 #include "redis/link_private.h"
 
 /* ---- greeting ---- */
@@ -22,6 +23,23 @@ static void on_greeted(const struct redisReply *reply, void *arg)
     struct link *l = arg;
     if (reply && reply_err(reply) != MUSTER_OK)
         refuse(l, reply, reply_err(reply));
+}
+
+/* The program may have selected any database. One that the URL would not lead to after a break is a mistake. */
+static void on_client_info(const struct redisReply *reply, void *arg)
+{
+    struct link *l = arg;
+    char why[128];
+    if (!reply || l->is_break_due)
+        return;
+    l->db = greeting_database(reply);
+    if (reply_err(reply) != MUSTER_OK || l->db < 0) {
+        refuse(l, reply, reply_err(reply) != MUSTER_OK ? reply_err(reply) : MUSTER_E_REDIS);
+    } else if (l->has_url && l->db != l->url.db) {
+        snprintf(why, sizeof why, "the connection that was handed in is in database %d, the URL's is %d", l->db,
+                 l->url.db);
+        link_break(l, MUSTER_E_INVALID, why);
+    }
 }
 
 static void on_pong(const struct redisReply *reply, void *arg)
@@ -54,6 +72,9 @@ static void greet(struct link *l)
         err = link_call_words(l, on_greeted, (const char *const[]){"AUTH", url->password, NULL});
     if (err == MUSTER_OK && url->db > 0)
         err = link_call_words(l, on_greeted, (const char *const[]){"SELECT", db, NULL});
+    l->db = url->db;
+    if (err == MUSTER_OK && l->is_handed_in)
+        err = link_call_words(l, on_client_info, (const char *const[]){"CLIENT", "INFO", NULL});
     if (err == MUSTER_OK)
         err = link_call_words(l, on_pong, (const char *const[]){"PING", NULL});
     if (err != MUSTER_OK)
@@ -164,6 +185,7 @@ void link_connect(struct link *l)
     if (l->context) { /* it was handed in: from now on it is like any other */
         redisAsyncContext *context = l->context;
         l->context = NULL;
+        l->is_handed_in = true;
         use_context(l, context);
     } else {
         try_connect(l);

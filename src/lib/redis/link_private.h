@@ -40,6 +40,8 @@ struct link {
     /* Its life. */
     enum link_state state;
     redisAsyncContext *context;
+    bool is_handed_in;     /* the context was made by the program, which may have selected any database */
+    int db;                /* the database; known while the link is up */
     struct event *breaker; /* carries out a break, outside of hiredis */
     bool is_closed;
     bool is_break_due;

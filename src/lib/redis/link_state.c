@@ -77,7 +77,7 @@ void link_go_down(struct link *l, int err, const char *why)
     if (l->state == LINK_UP && clock_ms() - l->up_since_ms >= STABLE_MS)
         l->attempts = 0;
     link_enter(l, LINK_DOWN);
-    l->is_connected = l->is_flush_due = l->is_break_due = false;
+    l->is_connected = l->is_flush_due = l->is_break_due = l->is_handed_in = false;
     l->unconfirmed = 0;
     event_del(l->watch);
     if (l->is_closed)

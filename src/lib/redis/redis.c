@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "redis/greeting.h"
 #include "redis/redis_private.h"
 #include "redis/sigpipe.h"
 
@@ -31,6 +32,8 @@ int redis_new(struct redis **out, const struct redis_options *o)
     r->is_borrowed = o->borrowed != NULL;
     r->timeout_ms = o->timeout_ms;
     r->format = o->format;
+    r->selected = o->selected;
+    r->arg = o->arg;
     r->prefix = strdup(o->prefix);
     r->format_key = strdup(o->format_key);
     if (!r->prefix || !r->format_key || (!o->borrowed && url_copy(&r->url, o->url) != MUSTER_OK)) {
@@ -108,6 +111,7 @@ int redis_break(struct redis *r)
 
 int redis_send(struct redis *r, struct command *c)
 {
+    command_close(c);
     bool has_failed = c->failed;
     if (!has_failed && redisAppendCommandArgv(r->context, (int)c->n, c->argv, c->lens) != REDIS_OK) {
         drop(r); /* the buffer may hold a part of it */
@@ -200,6 +204,23 @@ static int login(struct redis *r)
     return err;
 }
 
+/* The program has selected a database on a connection that it hands in. */
+static int ask_database(struct redis *r)
+{
+    struct redisReply *reply;
+    int err = say(r, (const char *const[]){"CLIENT", "INFO", NULL}, &reply);
+    if (err != MUSTER_OK)
+        return err;
+    int db = greeting_database(reply);
+    redis_reply_free(reply);
+    if (db < 0) {
+        redis_error_set(r, "the connection that was handed in does not tell its database");
+        return MUSTER_E_REDIS;
+    }
+    r->selected(r->arg, db);
+    return MUSTER_OK;
+}
+
 static int check_format(struct redis *r)
 {
     struct redisReply *reply;
@@ -258,8 +279,7 @@ int redis_connect(struct redis *r)
     }
     int err = r->context ? MUSTER_OK : connect_now(r);
     if (err == MUSTER_OK && !r->is_greeted) {
-        if (!r->is_borrowed)
-            err = login(r);
+        err = r->is_borrowed ? ask_database(r) : login(r);
         if (err == MUSTER_OK)
             err = check_format(r);
         r->is_greeted = err == MUSTER_OK;

@@ -18,12 +18,14 @@ struct redis_options {
     const struct url *url;         /* copied; NULL: there is only the borrowed connection */
     struct redisContext *borrowed; /* a connection to use; it stays its owner's */
     int timeout_ms;
-    const char *prefix;     /* of the namespace, for people */
-    const char *format_key; /* holds the number of the format in which the namespace is written */
-    const char *format;     /* the only number that is understood, a static string */
+    const char *prefix;                  /* of the namespace, for people */
+    const char *format_key;              /* holds the number of the format in which the namespace is written */
+    const char *format;                  /* the only number that is understood, a static string */
+    void (*selected)(void *arg, int db); /* called when it is known which database a borrowed connection has selected */
+    void *arg;
 };
 
-/* Everything but `borrowed` and `format` is copied. Nothing is sent. */
+/* Everything but `borrowed`, `format` and `arg` is copied. Nothing is sent. */
 int redis_new(struct redis **out, const struct redis_options *o);
 void redis_free(struct redis *r);
 

@@ -21,6 +21,8 @@ struct redis {
     char *prefix;
     char *format_key;
     const char *format;
+    void (*selected)(void *arg, int db);
+    void *arg;
     int timeout_ms;
     size_t unread; /* answers that were asked for and not read */
     bool is_greeted;

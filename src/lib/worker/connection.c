@@ -34,7 +34,8 @@ static void tell_up(struct muster_worker *w)
 /* Before the first registration a refusal is final: a wrong password does not mend itself. */
 static bool is_final(const struct muster_worker *w, int err)
 {
-    return !w->was_started && (err == MUSTER_E_DENIED || err == MUSTER_E_FORMAT || err == MUSTER_E_EXISTS);
+    return !w->was_started &&
+           (err == MUSTER_E_DENIED || err == MUSTER_E_FORMAT || err == MUSTER_E_EXISTS || err == MUSTER_E_INVALID);
 }
 
 static void went_down(struct muster_worker *w, const struct link *link, bool *told, int err, const char *text)
@@ -79,17 +80,33 @@ void connection_out_of_step(struct muster_worker *w)
         begin_connection(w);
 }
 
+/* Connections that were handed in may differ; by a URL both are in its database. */
+static bool is_one_database(struct muster_worker *w)
+{
+    int data = link_db(w->connection.data), subscription = link_db(w->connection.subscription);
+    if (data == subscription)
+        return true;
+    snprintf(w->error, sizeof w->error, "the data connection is in database %d, the subscription in %d", data,
+             subscription);
+    return false;
+}
+
 static void register_when_ready(struct muster_worker *w)
 {
     if (w->state == WORKER_REGISTERING)
         registration_begin(w);
-    else if (w->state == WORKER_CONNECTING && link_is_up(w->connection.data) && w->connection.is_subscribed)
-        worker_enter(w, WORKER_REGISTERING);
+    else if (w->state == WORKER_CONNECTING && link_is_up(w->connection.data) && w->connection.is_subscribed) {
+        if (is_one_database(w))
+            worker_enter(w, WORKER_REGISTERING);
+        else
+            worker_stopped(w, MUSTER_E_INVALID);
+    }
 }
 
 static void on_data_up(void *arg)
 {
     struct muster_worker *w = arg;
+    script_root_init(&w->root, w->prefix, link_db(w->connection.data));
     tell_up(w);
     if (registration_is_there(w))
         begin_connection(w);
@@ -100,6 +117,7 @@ static void on_data_up(void *arg)
 static void on_subscription_up(void *arg)
 {
     struct muster_worker *w = arg;
+    script_root_init(&w->root, w->prefix, link_db(w->connection.subscription));
     if (wake_subscribe(w) != MUSTER_OK)
         link_break(w->connection.subscription, MUSTER_E_NOMEM, "cannot subscribe");
 }

@@ -60,10 +60,10 @@ bool options_are_wrong(const struct muster_worker_options *o)
     return hands_of(o) > MUSTER_HANDS_MAX || o->prefetch > MUSTER_HANDS_MAX - hands_of(o);
 }
 
-void options_set(struct muster_worker *w, const struct muster_worker_options *o)
+void options_set(struct muster_worker *w, const struct muster_worker_options *o, int db)
 {
     snprintf(w->prefix, sizeof w->prefix, "%s", o->prefix ? o->prefix : "muster");
-    script_root_init(&w->root, w->prefix);
+    script_root_init(&w->root, w->prefix, db);
     if (o->id)
         snprintf(w->id, sizeof w->id, "%s", o->id);
     else

@@ -171,7 +171,10 @@ static void say_echo(struct muster_worker *w)
     token_format(none, 0);
     memcpy(echo + 1, w->caller.epoch, TOKEN_LEN);
     memcpy(echo + 1 + TOKEN_LEN, none, TOKEN_LEN);
-    begin(w, &c, "PUBLISH", KEY_WAKE, w->id);
+    char channel[CHANNEL_MAX];
+    size_t len = key_wake(channel, w->root.channels, w->id);
+    command_text(&c, "PUBLISH");
+    command_bytes(&c, channel, len);
     command_bytes(&c, echo, sizeof echo - 1);
     ask(w, &c, PROBE_ECHO);
 }

@@ -40,10 +40,10 @@
 int wake_subscribe_queue(struct muster_worker *w, const char *queue)
 {
     static const char *const heard[] = {CHANNEL_WORK, CHANNEL_CANCEL};
-    char channel[KEY_MAX];
+    char channel[CHANNEL_MAX];
     int err = MUSTER_OK;
     for (size_t i = 0; i < sizeof heard / sizeof *heard && err == MUSTER_OK; i++) {
-        key_channel(channel, w->prefix, queue, heard[i]);
+        key_channel(channel, w->root.channels, queue, heard[i]);
         err = link_subscribe(w->connection.subscription, channel);
     }
     return err;
@@ -51,8 +51,8 @@ int wake_subscribe_queue(struct muster_worker *w, const char *queue)
 
 int wake_subscribe(struct muster_worker *w)
 {
-    char channel[KEY_MAX];
-    key_of(channel, w->prefix, KEY_WAKE, w->id);
+    char channel[CHANNEL_MAX];
+    key_wake(channel, w->root.channels, w->id);
     int err = link_subscribe(w->connection.subscription, channel);
     for (size_t i = 0; err == MUSTER_OK && i < w->n_served; i++)
         if (w->served[i]->serving != LEFT)
@@ -180,18 +180,18 @@ static void apply_hint(struct muster_worker *w, const char *channel)
 /* The queue whose announcements of this kind come on the channel; NULL: none that the worker serves. */
 static struct served *queue_of(struct muster_worker *w, const char *channel, const char *what)
 {
-    size_t prefix = strlen(w->prefix), len = strlen(channel), tail = strlen(what);
-    if (len <= prefix + tail + 2 || strcmp(channel + len - tail, what) != 0)
+    size_t root = strlen(w->root.channels), len = strlen(channel), tail = strlen(what);
+    if (len <= root + tail + 2 || strcmp(channel + len - tail, what) != 0)
         return NULL;
-    struct served *s = serve_find(w, channel + prefix + 1, len - prefix - tail - 2);
+    struct served *s = serve_find(w, channel + root + 1, len - root - tail - 2);
     return s && s->serving == SERVING ? s : NULL;
 }
 
 void wake_message(struct muster_worker *w, const char *channel, struct muster_bytes message)
 {
-    char own[KEY_MAX];
+    char own[CHANNEL_MAX];
     w->wake.last_message_ms = clock_ms();
-    key_of(own, w->prefix, KEY_WAKE, w->id);
+    key_wake(own, w->root.channels, w->id);
     if (strcmp(channel, own) == 0) {
         apply_own_message(w, message.data, message.len);
         return;

@@ -153,7 +153,7 @@ static int new_parts(struct muster_worker *w)
 
 static int init(struct muster_worker *w, const struct muster_worker_options *o, const struct url *url)
 {
-    options_set(w, o);
+    options_set(w, o, url->db);
     w->caller.worker = w->id;
     w->stop.wake_fd = -1;
     w->owns_base = o->base == NULL;

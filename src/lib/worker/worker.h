@@ -131,6 +131,6 @@ int worker_capacity(const struct muster_worker *w);
 
 /* ---- options.c ---- */
 bool options_are_wrong(const struct muster_worker_options *o);
-void options_set(struct muster_worker *w, const struct muster_worker_options *o);
+void options_set(struct muster_worker *w, const struct muster_worker_options *o, int db);
 
 #endif
