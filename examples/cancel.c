@@ -101,8 +101,7 @@ static void enqueue_streams(void)
 
 static int start_worker(struct muster_worker **w)
 {
-    struct muster_worker_options options = {
-        .size = sizeof options, .url = getenv("MUSTER_URL"), .base = base, .hands = HANDS, .on_event = on_event};
+    struct muster_worker_options options = {.size = sizeof options, .base = base, .hands = HANDS, .on_event = on_event};
     int err = muster_worker_new(w, &options);
     if (err == MUSTER_OK)
         err = muster_worker_start(*w);
@@ -111,7 +110,7 @@ static int start_worker(struct muster_worker **w)
 
 int main(int argc, char **argv)
 {
-    const struct muster_client_options options = {.size = sizeof options, .url = getenv("MUSTER_URL")};
+    const struct muster_client_options options = {.size = sizeof options};
     base = event_base_new();
     if (argc != 2 || !base || muster_client_new(&client, &options) != MUSTER_OK) {
         fprintf(stderr, "usage: cancel QUEUE; MUSTER_URL, if set, says where Redis is\n");

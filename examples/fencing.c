@@ -76,7 +76,7 @@ static enum muster_outcome work(struct muster_process *p, void *arg)
 
 int main(int argc, char **argv)
 {
-    struct muster_worker_options options = {.size = sizeof options, .url = getenv("MUSTER_URL"), .threads = 1};
+    struct muster_worker_options options = {.size = sizeof options, .threads = 1};
     if (argc < 3 || argc > 4 || muster_worker_new(&worker, &options) != MUSTER_OK) {
         fprintf(stderr, "usage: fencing QUEUE FILE [SECONDS]; MUSTER_URL, if set, says where Redis is\n");
         return 2;

@@ -72,11 +72,10 @@ static enum muster_outcome work(struct muster_process *p, void *arg)
     return MUSTER_FINISH;
 }
 
-static int work_off(const char *url, const char *queue, char *last)
+static int work_off(const char *queue, char *last)
 {
-    const struct muster_worker_options options = {.size = sizeof options, .url = url};
     struct muster_worker *worker;
-    int err = muster_worker_new(&worker, &options);
+    int err = muster_worker_new(&worker, NULL);
     if (err == MUSTER_OK)
         err = muster_worker_start(worker);
     if (err == MUSTER_OK)
@@ -103,14 +102,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: jobs QUEUE ORDER\n");
         return 2;
     }
-    const struct muster_client_options options = {.size = sizeof options, .url = getenv("MUSTER_URL")};
     struct muster_client *client;
     char ship[ID_SIZE];
-    int err = muster_client_new(&client, &options);
+    int err = muster_client_new(&client, NULL);
     if (err == MUSTER_OK)
         err = put_order(client, argv[1], argv[2], ship);
     if (err == MUSTER_OK)
-        err = work_off(options.url, argv[1], ship);
+        err = work_off(argv[1], ship);
     const char *const ids[] = {ship};
     if (err == MUSTER_OK)
         err = muster_job_get(client, ids, 1, show, NULL);

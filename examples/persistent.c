@@ -80,8 +80,7 @@ static void on_term(evutil_socket_t signo, short what, void *worker)
 int main(int argc, char **argv)
 {
     base = event_base_new();
-    struct muster_worker_options options = {
-        .size = sizeof options, .url = getenv("MUSTER_URL"), .base = base, .hands = 1000, .on_event = on_event};
+    struct muster_worker_options options = {.size = sizeof options, .base = base, .hands = 1000, .on_event = on_event};
     struct muster_worker *worker;
     if (argc != 2 || !base || muster_worker_new(&worker, &options) != MUSTER_OK) {
         fprintf(stderr, "usage: persistent QUEUE; MUSTER_URL, if set, says where Redis is\n");

@@ -49,11 +49,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: producer QUEUE [TASK...]\n");
         return 2;
     }
-    struct muster_client_options options = {.size = sizeof options, .url = getenv("MUSTER_URL")};
     struct muster_client *client;
-    int err = muster_client_new(&client, &options);
+    int err = muster_client_new(&client, NULL);
     if (err != MUSTER_OK) {
-        fprintf(stderr, "producer: MUSTER_URL: %s\n", muster_err_text(err));
+        fprintf(stderr, "producer: %s\n", muster_client_options_check(NULL));
         return 2;
     }
     uint64_t waiting = 0;

@@ -47,8 +47,7 @@ static int enqueue(struct muster_client *client, char **args, const struct muste
 
 int main(int argc, char **argv)
 {
-    const struct muster_client_options options = {
-        .size = sizeof options, .url = getenv("MUSTER_URL"), .timeout_ms = 1000};
+    const struct muster_client_options options = {.size = sizeof options, .timeout_ms = 1000};
     struct muster_client *client;
     if (argc < 4 || muster_client_new(&client, &options) != MUSTER_OK) {
         fprintf(stderr, "usage: retry QUEUE ID TASK...; MUSTER_URL, if set, says where Redis is\n");

@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 {
     struct total total = {.lock = PTHREAD_MUTEX_INITIALIZER};
     int n_threads = argc == 3 ? atoi(argv[2]) : 0;
-    struct muster_worker_options options = {.size = sizeof options, .url = getenv("MUSTER_URL"), .threads = n_threads};
+    struct muster_worker_options options = {.size = sizeof options, .threads = n_threads};
     if (n_threads < 1 || muster_worker_new(&worker, &options) != MUSTER_OK) {
         fprintf(stderr, "usage: threads QUEUE N; MUSTER_URL, if set, says where Redis is\n");
         return 2;

@@ -68,10 +68,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: worker QUEUE\n");
         return 2;
     }
-    struct muster_worker_options options = {.size = sizeof options, .url = getenv("MUSTER_URL"), .on_event = on_event};
+    struct muster_worker_options options = {.size = sizeof options, .on_event = on_event};
     int err = muster_worker_new(&worker, &options);
     if (err != MUSTER_OK) {
-        fprintf(stderr, "worker: MUSTER_URL: %s\n", muster_err_text(err));
+        fprintf(stderr, "worker: %s\n", muster_worker_options_check(&options));
         return 2;
     }
     set_signals(stop);

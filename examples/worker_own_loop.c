@@ -69,11 +69,8 @@ static void on_term(evutil_socket_t signo, short what, void *arg)
 int main(int argc, char **argv)
 {
     struct program program = {.base = event_base_new(), .err = MUSTER_E_NOMEM};
-    struct muster_worker_options options = {.size = sizeof options,
-                                            .url = getenv("MUSTER_URL"),
-                                            .base = program.base,
-                                            .on_event = on_event,
-                                            .arg = &program};
+    struct muster_worker_options options = {
+        .size = sizeof options, .base = program.base, .on_event = on_event, .arg = &program};
     if (argc != 2 || !program.base || muster_worker_new(&program.worker, &options) != MUSTER_OK) {
         fprintf(stderr, "usage: worker_own_loop QUEUE; MUSTER_URL, if set, says where Redis is\n");
         if (program.base)

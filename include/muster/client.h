@@ -63,10 +63,12 @@ struct muster_client_options {
     size_t size; /* sizeof(struct muster_client_options) */
 
     /* `redis://[user][:password]@host:port/db` or `unix:///path/to.sock?db=n`; user, password and path may hold `%XX`.
-     * Default: redis://127.0.0.1:6379. There is no TLS: `rediss://` is refused. */
+     * NULL: the environment variable MUSTER_URL; if that is not set or empty, redis://127.0.0.1:6379. There is no TLS:
+     * `rediss://` is refused. */
     const char *url;
 
-    /* All keys of the namespace begin with it; default "muster". A prefix in braces, such as `{mail}`, keeps the whole
+    /* All keys of the namespace begin with it. NULL: the environment variable MUSTER_PREFIX; if that is not set or
+     * empty, "muster". A prefix in braces, such as `{mail}`, keeps the whole
      * namespace in one slot of a cluster. */
     const char *prefix;
 
@@ -89,10 +91,17 @@ struct muster_client_options {
  * On success the caller owns `*out` and frees it with muster_client_free(). On failure it is NULL.
  *
  * Returns MUSTER_OK, MUSTER_E_NOMEM, or
- *   MUSTER_E_INVALID  the URL, the prefix or a number is not allowed; muster_url_check() and muster_prefix_check() say
- *                     why
+ *   MUSTER_E_INVALID  an option is not allowed; muster_client_options_check() says which, and why
  */
 MUSTER_API int muster_client_new(struct muster_client **out, const struct muster_client_options *o) MUSTER_MUST_CHECK;
+
+/*
+ * Check options, as muster_client_new() does. Returns NULL if they are allowed, or words that name the option, its value
+ * and what is allowed. Of a URL, which may hold a password, the words say only what is wrong with it. `o` may be NULL:
+ * then MUSTER_URL and MUSTER_PREFIX are checked. The words are valid until the thread's next call of this library.
+ * Nothing is sent. Any thread.
+ */
+MUSTER_API const char *muster_client_options_check(const struct muster_client_options *o);
 
 /* Close the connection and free the client. NULL is allowed. */
 MUSTER_API void muster_client_free(struct muster_client *c);

@@ -171,7 +171,7 @@ typedef void muster_event_fn(struct muster_worker *w, const struct muster_event 
 struct muster_worker_options {
     size_t size; /* sizeof(struct muster_worker_options); the head of client.h says why */
 
-    /* As in struct muster_client_options. */
+    /* As in struct muster_client_options: also the variables MUSTER_URL and MUSTER_PREFIX, if these are NULL. */
     const char *url;
     const char *prefix;
 
@@ -186,7 +186,7 @@ struct muster_worker_options {
      * not attached to a loop, without outstanding replies. Give both or none. When muster_worker_new() succeeds, they
      * belong to the worker, which asks them for their database (CLIENT INFO). If the two differ, or differ from that of
      * `url`, the worker stops with E_INVALID. When one breaks, the worker connects by `url`; without a `url` it stops
-     * with E_CONN. */
+     * with E_CONN, and does not look at MUSTER_URL. */
     struct redisAsyncContext *data;
     struct redisAsyncContext *subscription;
 
@@ -210,12 +210,12 @@ struct muster_worker_options {
     int prefetch;
 
     /* The worker never counts as failed. Its life ends only by a stop, by muster_worker_fail(), or by a new start of
-     * its id. For hosts that come back. The ttl then says only how long the worker is handed work after its last
+     * its id, which must be given. For hosts that come back. The ttl then says only how long the worker is handed work after its last
      * heartbeat. */
     int permanent;
 
     /* If an earlier life of this id died and left tasks in its hands, take them up again instead of giving them back to
-     * the front of their queues. Serve the same queues. */
+     * the front of their queues. Serve the same queues. The id must be given. */
     int resume;
 
     /* How long muster_worker_stop(w, -1) lets handlers run on. Default 30 000. */
@@ -258,9 +258,18 @@ struct muster_worker_options {
  * On success the caller owns `*out` and frees it with muster_worker_free(). On failure it is NULL, and contexts that
  * were passed in are still the caller's.
  *
- * Returns MUSTER_OK, MUSTER_E_NOMEM, or MUSTER_E_INVALID: a URL, name or number is not allowed.
+ * Returns MUSTER_OK, MUSTER_E_NOMEM, or MUSTER_E_INVALID: an option is not allowed; muster_worker_options_check() says
+ * which, and why.
  */
 MUSTER_API int muster_worker_new(struct muster_worker **out, const struct muster_worker_options *o) MUSTER_MUST_CHECK;
+
+/*
+ * Check options, as muster_worker_new() does. Returns NULL if they are allowed, or words that name the option, its value
+ * and what is allowed. Of a URL, which may hold a password, the words say only what is wrong with it. `o` may be NULL:
+ * then MUSTER_URL and MUSTER_PREFIX are checked. The words are valid until the thread's next call of this library.
+ * Nothing is sent. Any thread.
+ */
+MUSTER_API const char *muster_worker_options_check(const struct muster_worker_options *o);
 
 /*
  * Free the worker at once, without telling Redis: its peers give back what it holds when its ttl has passed. To leave
@@ -290,7 +299,7 @@ MUSTER_API int muster_worker_start(struct muster_worker *w) MUSTER_MUST_CHECK;
  *
  * Returns MUSTER_OK, MUSTER_E_NOMEM, or
  *   MUSTER_E_NOT_STARTED  muster_worker_start() was not called yet
- *   MUSTER_E_INVALID      the queue's name, or `hands`
+ *   MUSTER_E_INVALID      the queue's name, `hands`, or no `fn`; muster_worker_error() says which
  *   MUSTER_E_EXISTS       the worker serves this queue already
  *   MUSTER_E_STATE        the worker stops; or it is leaving this queue (MUSTER_EVENT_LEFT tells when that is done); or
  *                         it serves MUSTER_WORKER_QUEUES_MAX queues, counting those that it left
@@ -339,7 +348,8 @@ struct muster_command {
     int grace_ms;
 };
 
-/* As muster_worker_serve(); and MUSTER_E_NOT_FOUND if the program is not found or cannot be executed. */
+/* As muster_worker_serve(); and MUSTER_E_NOT_FOUND if the program is not found or cannot be executed, and E_INVALID for
+ * anything in `command` that is not allowed. muster_worker_error() says what. */
 MUSTER_API int muster_worker_serve_command(struct muster_worker *w, const char *queue,
                                            const struct muster_command *command) MUSTER_MUST_CHECK;
 

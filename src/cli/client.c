@@ -14,7 +14,9 @@ int client_open(const struct call *call, struct muster_client **out)
         .prefix = call->common[OPT_PREFIX].text,
         .timeout_ms = (int)call->common[OPT_TIMEOUT].number,
     };
-    return complain_error(call, muster_client_new(out, &options), "");
+    int err = muster_client_new(out, &options);
+    const char *why = err == MUSTER_E_INVALID ? muster_client_options_check(&options) : NULL;
+    return complain_error(call, err, why ? why : "");
 }
 
 int client_close(const struct call *call, struct muster_client *client, int err)

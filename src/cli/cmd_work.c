@@ -275,6 +275,7 @@ static int check_options(const struct call *call)
 
 /* ---- start and end ---- */
 
+/* Complains itself if there can be none. Returns an exit code. */
 static int make_worker(const struct call *call, struct story *story)
 {
     const struct muster_worker_options o = {
@@ -297,7 +298,9 @@ static int make_worker(const struct call *call, struct story *story)
         .on_event = on_event,
         .arg = story,
     };
-    return muster_worker_new(&worker, &o);
+    int err = muster_worker_new(&worker, &o);
+    const char *why = err == MUSTER_E_INVALID ? muster_worker_options_check(&o) : NULL;
+    return complain_error(call, err, why ? why : "");
 }
 
 static int serve_queues(const struct call *call, struct printer *printer)
@@ -346,13 +349,13 @@ static int run(const struct call *call)
     if (code)
         return code;
     drain_ms = (int)call->own[DRAIN].number;
-    int err = make_worker(call, &story);
-    if (err != MUSTER_OK)
-        return complain_error(call, err, "");
+    code = make_worker(call, &story);
+    if (code)
+        return code;
     set_signals(on_stop_signal, on_alarm);
     if (call->common[OPT_TIMEOUT].set)
         set_timer(call->common[OPT_TIMEOUT].number);
-    err = serve_queues(call, &printer);
+    int err = serve_queues(call, &printer);
     bool was_serving = err == MUSTER_OK;
     if (was_serving)
         err = muster_worker_run(worker);

@@ -54,48 +54,79 @@ static enum muster_outcome finish(struct muster_process *p, void *arg)
 
 /* ---- options ---- */
 
-static void bad_options_make_no_worker(void **state)
+static void bad_options_make_no_worker_and_are_told_in_words(void **state)
 {
     /* Refused by a look at them, so none of these needs to be connected. */
     redisAsyncContext one = {0}, two = {0}, broken = {.err = REDIS_ERR_EOF}, attached = {.ev = {.addRead = free}};
     const size_t size = sizeof(struct muster_worker_options);
-    const struct muster_worker_options bad[] = {
-        {.size = size, .url = "http://h"},
-        {.size = size, .url = "unix://h"},
-        {.size = size, .prefix = ""},
-        {.size = size, .prefix = "a:b"},
-        {.size = size, .id = ""},
-        {.size = size, .id = ".lease"},
-        {.size = size, .id = "a:b"},
-        {.size = size, .ttl_ms = -1},
-        {.size = size, .ttl_ms = 1},
-        {.size = size, .ttl_ms = MUSTER_TTL_MIN_MS - 1},
-        {.size = size, .ttl_ms = DAY_MS + 1},
-        {.size = size, .hands = -1},
-        {.size = size, .hands = MUSTER_HANDS_MAX + 1},
-        {.size = size, .prefetch = -1},
-        {.size = size, .prefetch = MUSTER_HANDS_MAX},
-        {.size = size, .hands = 5000, .prefetch = 5001},
-        {.size = size, .hands = INT32_MAX, .prefetch = INT32_MAX},
-        {.size = size, .drain_ms = -1},
-        {.size = size, .on_doubt = MUSTER_DOUBT_RUN + 1},
-        {.size = size, .on_doubt = MUSTER_DOUBT_RUN, .permanent = 1},
-        {.size = size, .data = &one},
-        {.size = size, .subscription = &one},
-        {.size = size, .data = &one, .subscription = &one},
-        {.size = size, .data = &broken, .subscription = &two},
-        {.size = size, .data = &one, .subscription = &broken},
-        {.size = size, .data = &attached, .subscription = &two},
-        {.size = size, .data = &one, .subscription = &attached},
-        {.size = size, .data = &one, .subscription = &two, .hands = -1},
+    const struct {
+        struct muster_worker_options o;
+        const char *words;
+    } bad[] = {
+        {{.ttl_ms = 1000}, "`size` of a struct muster_worker_options is 0"},
+        {{.size = size, .url = "http://h"}, "url: a URL must begin with"},
+        {{.size = size, .url = "unix://h"}, "url: a unix URL needs an absolute path"},
+        {{.size = size, .prefix = ""}, "prefix is '': "},
+        {{.size = size, .prefix = "a:b"}, "prefix is 'a:b': "},
+        {{.size = size, .id = ""}, "id is '': "},
+        {{.size = size, .id = ".lease"}, "id is '.lease': "},
+        {{.size = size, .id = "a:b"}, "id is 'a:b': "},
+        {{.size = size, .permanent = 1}, "permanent needs an `id`"},
+        {{.size = size, .resume = 1}, "resume needs an `id`"},
+        {{.size = size, .ttl_ms = -1}, "ttl_ms is -1; it must be 100 to 86400000"},
+        {{.size = size, .ttl_ms = MUSTER_TTL_MIN_MS - 1}, "ttl_ms is 99; it must be 100 to 86400000"},
+        {{.size = size, .ttl_ms = DAY_MS + 1}, "ttl_ms is 86400001; it must be 100 to 86400000"},
+        {{.size = size, .hands = -1}, "hands is -1; it must be 0 to 10000"},
+        {{.size = size, .hands = MUSTER_HANDS_MAX + 1}, "hands is 10001; it must be 0 to 10000"},
+        {{.size = size, .threads = -1}, "threads is -1; it must be 0 to 10000"},
+        {{.size = size, .threads = MUSTER_HANDS_MAX + 1}, "threads is 10001; it must be 0 to 10000"},
+        {{.size = size, .threads = 2, .hands = 3}, "hands is 3, and threads is 2; each hand needs a thread"},
+        {{.size = size, .prefetch = -1}, "prefetch is -1; it must be 0 to 10000"},
+        {{.size = size, .prefetch = MUSTER_HANDS_MAX}, "hands is 1, and prefetch is 10000; together"},
+        {{.size = size, .hands = 5000, .prefetch = 5001}, "hands is 5000, and prefetch is 5001; together"},
+        {{.size = size, .hands = INT32_MAX, .prefetch = INT32_MAX}, "hands is 2147483647; it must be"},
+        {{.size = size, .drain_ms = -1}, "drain_ms is -1; it must be 0 to "},
+        {{.size = size, .limit_ms = -1}, "limit_ms is -1; it must be 0 to "},
+        {{.size = size, .limit_ms = INT64_MAX}, "limit_ms is 9223372036854775807; it must be 0 to "},
+        {{.size = size, .on_doubt = MUSTER_DOUBT_RUN + 1}, "on_doubt is 2; it must be MUSTER_DOUBT_STOP or"},
+        {{.size = size, .id = "w", .on_doubt = MUSTER_DOUBT_RUN, .permanent = 1}, "never in doubt"},
+        {{.size = size, .on_limit = MUSTER_LATER}, "on_limit is 4; it must be MUSTER_FAIL, MUSTER_RETRY or"},
+        {{.size = size, .data = &one}, "data is given without subscription"},
+        {{.size = size, .subscription = &one}, "subscription is given without data"},
+        {{.size = size, .data = &one, .subscription = &one}, "data and subscription are one connection"},
+        {{.size = size, .data = &broken, .subscription = &two}, "data is broken"},
+        {{.size = size, .data = &one, .subscription = &broken}, "subscription is broken"},
+        {{.size = size, .data = &attached, .subscription = &two}, "data is broken, or is attached"},
+        {{.size = size, .data = &one, .subscription = &attached}, "subscription is broken, or is attached"},
+        {{.size = size, .data = &one, .subscription = &two, .hands = -1}, "hands is -1"},
     };
     (void)state;
     for (size_t i = 0; i < N_OF(bad); i++) {
         struct muster_worker *w = (struct muster_worker *)&bad[i];
-        int err = muster_worker_new(&w, &bad[i]);
-        if (err != MUSTER_E_INVALID || w)
-            fail_msg("options %zu: %s", i, muster_err_name(err));
+        int err = muster_worker_new(&w, &bad[i].o);
+        const char *why = muster_worker_options_check(&bad[i].o);
+        if (err != MUSTER_E_INVALID || w || !why || !strstr(why, bad[i].words))
+            fail_msg("options %zu: %s: %s, not %s", i, muster_err_name(err), why ? why : "nothing wrong", bad[i].words);
     }
+}
+
+/* Otherwise it could turn to another Redis when one of them breaks. */
+static void connections_that_are_handed_in_go_before_the_environment(void **state)
+{
+    redisAsyncContext one = {0}, two = {0};
+    const struct muster_worker_options o = {.size = sizeof o, .data = &one, .subscription = &two};
+    (void)state;
+    assert_return_code(setenv("MUSTER_URL", "nonsense", 1), 0);
+    assert_null(muster_worker_options_check(&o));
+    assert_non_null(strstr(muster_worker_options_check(NULL), "MUSTER_URL: "));
+    struct muster_worker *w;
+    assert_err(muster_worker_new(&w, NULL), MUSTER_E_INVALID);
+}
+
+static int forget_environment(void **state)
+{
+    (void)state;
+    return unsetenv("MUSTER_URL") || unsetenv("MUSTER_PREFIX");
 }
 
 static void options_at_their_limits_make_one(void **state)
@@ -109,6 +140,7 @@ static void options_at_their_limits_make_one(void **state)
     (void)state;
     for (size_t i = 0; i < N_OF(good); i++) {
         struct muster_worker *w = NULL;
+        assert_null(muster_worker_options_check(&good[i]));
         assert_ok(muster_worker_new(&w, &good[i]));
         assert_non_null(w);
         muster_worker_free(w);
@@ -208,8 +240,10 @@ static void what_cannot_be_served_is_refused(void **state)
     assert_err(muster_worker_serve(w, NULL, 0, finish, NULL), MUSTER_E_INVALID);
     assert_err(muster_worker_serve(w, "a\n", 0, finish, NULL), MUSTER_E_INVALID);
     assert_err(muster_worker_serve(w, "q", -1, finish, NULL), MUSTER_E_INVALID);
+    assert_string_equal(muster_worker_error(w), "hands is -1; it must be 0 to 10000");
     assert_err(muster_worker_serve(w, "q", MUSTER_HANDS_MAX + 1, finish, NULL), MUSTER_E_INVALID);
     assert_err(muster_worker_serve(w, "q", 0, NULL, NULL), MUSTER_E_INVALID);
+    assert_string_equal(muster_worker_error(w), "a handler is needed, not NULL");
     assert_int_equal(w->n_served, 0);
     assert_ok(muster_worker_serve(w, "q", MUSTER_HANDS_MAX, finish, NULL));
     assert_err(muster_worker_serve(w, "q", 0, finish, NULL), MUSTER_E_EXISTS);
@@ -240,24 +274,27 @@ static void a_command_that_cannot_be_run_is_refused(void **state)
     const struct {
         struct muster_command command;
         int err;
+        const char *words;
     } cases[] = {
-        {{.size = size}, MUSTER_E_INVALID},
-        {{.size = size, .argv = no_program}, MUSTER_E_INVALID},
-        {{.size = size, .argv = good, .replace = ""}, MUSTER_E_INVALID},
-        {{.size = size, .argv = good, .retry_delay_ms = -1}, MUSTER_E_INVALID},
-        {{.size = size, .argv = good, .grace_ms = -1}, MUSTER_E_INVALID},
-        {{.size = size, .argv = good, .hands = -1}, MUSTER_E_INVALID},
-        {{.size = size, .argv = empty}, MUSTER_E_NOT_FOUND},
-        {{.size = size, .argv = unknown}, MUSTER_E_NOT_FOUND},
-        {{.size = size, .argv = directory}, MUSTER_E_NOT_FOUND},
-        {{.size = size, .argv = good, .replace = "{}", .retry_delay_ms = 1, .grace_ms = 1, .hands = 1}, MUSTER_OK},
-        {{.size = size, .argv = good}, MUSTER_E_EXISTS},
+        {{.size = size}, MUSTER_E_INVALID, "argv has no program"},
+        {{.size = size, .argv = no_program}, MUSTER_E_INVALID, "argv has no program"},
+        {{.size = size, .argv = good, .replace = ""}, MUSTER_E_INVALID, "replace is empty"},
+        {{.size = size, .argv = good, .retry_delay_ms = -1}, MUSTER_E_INVALID, "retry_delay_ms is -1; it must be 0"},
+        {{.size = size, .argv = good, .grace_ms = -2}, MUSTER_E_INVALID, "grace_ms is -2; it must be 0"},
+        {{.size = size, .argv = good, .hands = -1}, MUSTER_E_INVALID, "hands is -1; it must be 0"},
+        {{.size = size, .argv = empty}, MUSTER_E_NOT_FOUND, "command not found"},
+        {{.size = size, .argv = unknown}, MUSTER_E_NOT_FOUND, "command not found"},
+        {{.size = size, .argv = directory}, MUSTER_E_NOT_FOUND, "command not found"},
+        {{.size = size, .argv = good, .replace = "{}", .retry_delay_ms = 1, .grace_ms = 1, .hands = 1}, MUSTER_OK, ""},
+        {{.size = size, .argv = good}, MUSTER_E_EXISTS, ""},
     };
     struct muster_worker *w = new_worker(NULL, NULL);
     (void)state;
     assert_ok(muster_worker_start(w));
-    for (size_t i = 0; i < N_OF(cases); i++)
+    for (size_t i = 0; i < N_OF(cases); i++) {
         assert_err(muster_worker_serve_command(w, "q", &cases[i].command), cases[i].err);
+        assert_non_null(strstr(muster_worker_error(w), cases[i].words));
+    }
     assert_int_equal(w->n_served, 1);
     muster_worker_free(w);
 }
@@ -394,7 +431,8 @@ static void it_may_be_freed_in_any_state(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_options_make_no_worker),
+        cmocka_unit_test(bad_options_make_no_worker_and_are_told_in_words),
+        cmocka_unit_test_teardown(connections_that_are_handed_in_go_before_the_environment, forget_environment),
         cmocka_unit_test(options_at_their_limits_make_one),
         cmocka_unit_test(without_options_all_is_default),
         cmocka_unit_test(options_of_a_later_version_are_read),
@@ -413,5 +451,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(freed_inside_its_callback_it_leaves_the_callers_loop_empty),
         cmocka_unit_test(it_may_be_freed_in_any_state),
     };
-    return testing_run(tests, NULL, NULL, argc, argv);
+    return testing_run(tests, forget_environment, NULL, argc, argv);
 }

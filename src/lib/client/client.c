@@ -8,16 +8,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "client/full.h"
+#include "protocol/names.h"
 
 #define TIMEOUT_DEFAULT_MS 5000
 #define TIMEOUT_MAX_MS (24 * 3600 * 1000)
 
-static bool are_wrong(const struct muster_client_options *o)
+static const char *check_options(const struct muster_client_options *o)
 {
-    if (o->prefix && muster_prefix_check(o->prefix))
-        return true;
-    return o->timeout_ms < 0 || o->timeout_ms > TIMEOUT_MAX_MS || o->max_task_len > MUSTER_TASK_MAX;
+    const char *why = names_check_prefix_option(o->prefix);
+    if (why)
+        return why;
+    if (o->timeout_ms < 0 || o->timeout_ms > TIMEOUT_MAX_MS)
+        return words_say("timeout_ms is %d; it must be 1 to %d, or 0 for the default of %d", o->timeout_ms,
+                         TIMEOUT_MAX_MS, TIMEOUT_DEFAULT_MS);
+    if (o->max_task_len > MUSTER_TASK_MAX)
+        return words_say("max_task_len is %zu; it must be 1 to %zu, or 0 for the default of %zu", o->max_task_len,
+                         MUSTER_TASK_MAX, MUSTER_TASK_MAX_DEFAULT);
+    return NULL;
+}
+
+const char *muster_client_options_check(const struct muster_client_options *options)
+{
+    struct muster_client_options o;
+    const char *why = sized_read(SIZED_CLIENT_OPTIONS, &o, options);
+    if (!why)
+        why = check_options(&o);
+    return why || o.redis ? why : url_check_option(o.url);
 }
 
 static void on_selected(void *arg, int db)
@@ -29,7 +47,7 @@ static void on_selected(void *arg, int db)
 static int client_init(struct muster_client *c, const struct muster_client_options *o, const struct url *url)
 {
     char format_key[KEY_MAX];
-    snprintf(c->prefix, sizeof c->prefix, "%s", o->prefix ? o->prefix : "muster");
+    snprintf(c->prefix, sizeof c->prefix, "%s", names_prefix(o->prefix));
     script_root_init(&c->root, c->prefix, url->db);
     c->max_task_len = o->max_task_len ? o->max_task_len : MUSTER_TASK_MAX_DEFAULT;
     key_of(format_key, c->prefix, KEY_FORMAT, "");
@@ -50,7 +68,7 @@ int muster_client_new(struct muster_client **out, const struct muster_client_opt
     struct url url = {0};
     const char *why;
     *out = NULL;
-    if (sized_read(SIZED_CLIENT_OPTIONS, &o, options) || are_wrong(&o))
+    if (sized_read(SIZED_CLIENT_OPTIONS, &o, options) || check_options(&o))
         return MUSTER_E_INVALID;
     int err = o.redis ? MUSTER_OK : url_parse(&url, o.url, &why);
     if (err != MUSTER_OK)
@@ -85,6 +103,13 @@ int client_refuse(struct muster_client *c, const char *why)
     return MUSTER_E_INVALID;
 }
 
+int client_answer(struct muster_client *c, int err, const char *const *why)
+{
+    if (err != MUSTER_OK)
+        redis_error_set(c->redis, "%s", *why);
+    return err;
+}
+
 int client_read(struct muster_client *c, enum sized what, void *out, const void *given)
 {
     const char *why = sized_read(what, out, given);
@@ -97,16 +122,22 @@ int client_check_queue(struct muster_client *c, const char *queue)
     return why ? client_refuse(c, why) : MUSTER_OK;
 }
 
-int client_check_task(struct muster_client *c, const struct muster_bytes *task)
+int client_check_bytes(const struct muster_bytes *task, size_t max_len, const char **why)
 {
-    if (task->len > c->max_task_len) {
-        redis_error_set(c->redis, "a task of %zu bytes is over the limit of %zu; nothing was sent", task->len,
-                        c->max_task_len);
+    if (task->len > max_len) {
+        *why = words_say("a task of %zu bytes is over the limit of %zu; nothing was sent", task->len, max_len);
         return MUSTER_E_TOO_BIG;
     }
-    if (!task->data && task->len > 0)
-        return client_refuse(c, "a task has a length but no bytes; nothing was sent");
-    return MUSTER_OK;
+    if (task->data || task->len == 0)
+        return MUSTER_OK;
+    *why = "a task has a length but no bytes; nothing was sent";
+    return MUSTER_E_INVALID;
+}
+
+int client_check_task(struct muster_client *c, const struct muster_bytes *task)
+{
+    const char *why = NULL;
+    return client_answer(c, client_check_bytes(task, c->max_task_len, &why), &why);
 }
 
 int client_ask(struct muster_client *c, struct redisReply **reply, const char *const *words)

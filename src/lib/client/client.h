@@ -25,10 +25,14 @@ struct muster_client {
 
 /* Answers E_INVALID; the reason becomes the client's error text. */
 int client_refuse(struct muster_client *c, const char *why);
+/* Answers `err`; if it is an error, the reason becomes the client's error text. A pointer to it, because the check that
+ * sets it may be an argument of the same call. */
+int client_answer(struct muster_client *c, int err, const char *const *why);
 /* MUSTER_OK, or the error; then the reason is the client's error text. client_read() is sized_read(). */
 int client_read(struct muster_client *c, enum sized what, void *out, const void *given);
 int client_check_queue(struct muster_client *c, const char *queue);
 int client_check_task(struct muster_client *c, const struct muster_bytes *task);
+int client_check_bytes(const struct muster_bytes *task, size_t max_len, const char **why);
 
 /* Send one command of words: its name, a key, and more words up to NULL. */
 int client_ask(struct muster_client *c, struct redisReply **reply, const char *const *words);

@@ -1,79 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Putting jobs, and unique tasks. lua/job/put.lua says what it means. Here everything is checked that can be checked
- * before anything is sent, and refusals get their words.
+ * Putting jobs, and unique tasks. lua/job/put.lua says what it means. Refusals get their words here.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/client.h"
+#include "client/job_spec.h"
 #include "client/job_valid.h"
 #include "protocol/script_job.h"
-
-/* Room for the number of the job that is made. */
-#define RECURRING_ID_MAX (MUSTER_JOB_ID_MAX - 20)
-
-/* ---- checks ---- */
-
-static int check_times(struct muster_client *c, const struct muster_job_spec *s)
-{
-    int err = job_valid_number(c, "a job's delay", s->delay_ms, 0, MUSTER_JOB_MS_MAX);
-    if (err == MUSTER_OK)
-        err = job_valid_number(c, "a job's limit", s->limit_ms, 0, MUSTER_JOB_MS_MAX);
-    if (err == MUSTER_OK && s->every_ms == MUSTER_ZERO)
-        err = client_refuse(c, "a recurring job stays recurring; cancel it to end it");
-    if (err == MUSTER_OK)
-        err =
-            job_valid_number(c, "a recurring job's interval, in ms,", s->every_ms, JOB_EVERY_MIN_MS, MUSTER_JOB_MS_MAX);
-    if (err == MUSTER_OK)
-        err = job_valid_number(c, "a recurring job's offset", s->offset_ms, 0, MUSTER_JOB_MS_MAX);
-    return err == MUSTER_OK ? job_valid_number(c, "a recurring job's backlog", s->backlog, 0, INT32_MAX) : err;
-}
-
-static int check_recurring(struct muster_client *c, const struct muster_job_spec *s)
-{
-    if (s->every_ms == 0 && !s->replace && (s->offset_ms != 0 || s->backlog != 0))
-        return client_refuse(c, "an offset and a backlog are for a recurring job, which needs an interval too");
-    if (s->every_ms == 0)
-        return MUSTER_OK;
-    if (s->delay_ms != 0 || s->n_after > 0)
-        return client_refuse(c, "a recurring job has an offset instead of a delay, and does not wait for other jobs");
-    if (s->id && strlen(s->id) > RECURRING_ID_MAX)
-        return client_refuse(
-            c, "a recurring job's id has at most 180 bytes, because the jobs it makes add a number to it");
-    return MUSTER_OK;
-}
-
-static int check_backoff(struct muster_client *c, const struct muster_backoff *b)
-{
-    int err = job_valid_number(c, "a backoff's delay", b->delay_ms, 0, MUSTER_JOB_MS_MAX);
-    if (err == MUSTER_OK)
-        err = job_valid_number(c, "a backoff's longest delay", b->max_ms, 0, MUSTER_JOB_MS_MAX);
-    return err == MUSTER_OK ? job_valid_number(c, "a backoff's jitter", b->jitter_percent, 0, 100) : err;
-}
-
-static int check_spec(struct muster_client *c, const char *queue, const struct muster_job_spec *s)
-{
-    int err = client_check_queue(c, queue);
-    if (err == MUSTER_OK && s->id)
-        err = job_valid_id(c, s->id);
-    if (err == MUSTER_OK)
-        err = client_check_task(c, &s->data);
-    if (err == MUSTER_OK)
-        err = job_valid_tags(c, s->tags, s->n_tags);
-    if (err == MUSTER_OK)
-        err = job_valid_after(c, s->after, s->n_after);
-    if (err == MUSTER_OK)
-        err = job_valid_number(c, "a job's number of retries", s->retries, 0, MUSTER_JOB_RETRIES_MAX);
-    if (err == MUSTER_OK)
-        err = check_times(c, s);
-    if (err == MUSTER_OK)
-        err = check_recurring(c, s);
-    return err == MUSTER_OK && s->backoff ? check_backoff(c, s->backoff) : err;
-}
-
-/* ---- put ---- */
 
 /* The fields to send, with the texts of their numbers. */
 struct fields {
@@ -176,11 +112,14 @@ int muster_job_put(struct muster_client *c, const char *queue, const struct must
     struct muster_job_spec s;
     struct fields fields = {.n = 0};
     char own[MUSTER_JOB_ID_MAX + 1];
+    const char *why = NULL;
     if (id)
         *id = '\0';
     int err = client_read(c, SIZED_JOB_SPEC, &s, spec);
     if (err == MUSTER_OK)
-        err = check_spec(c, queue, &s);
+        err = client_check_queue(c, queue);
+    if (err == MUSTER_OK)
+        err = client_answer(c, job_spec_check(&s, c->max_task_len, &why), &why);
     if (err != MUSTER_OK)
         return err;
     if (!s.id)

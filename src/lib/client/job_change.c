@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/words.h"
 #include "client/client.h"
 #include "client/job_valid.h"
 #include "protocol/names.h"
@@ -12,39 +13,42 @@
 
 /* ---- change ---- */
 
-static int check_log(struct muster_client *c, const char *log)
+static int check_log(const char *log, const char **why)
 {
     if (strlen(log) > MUSTER_JOB_LOG_MAX) {
-        redis_error_set(c->redis, "a line of a job's history has at most %d bytes", MUSTER_JOB_LOG_MAX);
+        *why = words_say("a line of a job's history has at most %d bytes", MUSTER_JOB_LOG_MAX);
         return MUSTER_E_TOO_BIG;
     }
-    return names_have_control(log) ? client_refuse(c, "a line of a job's history must not hold control characters")
-                                   : MUSTER_OK;
+    *why = names_have_control(log) ? "a line of a job's history must not hold control characters" : NULL;
+    return *why ? MUSTER_E_INVALID : MUSTER_OK;
 }
 
-static int check_change(struct muster_client *c, const char *id, const struct muster_job_change *change)
+static int check_words(const struct muster_job_change *change, const char **why)
 {
-    int err = job_valid_id(c, id);
-    if (err == MUSTER_OK && change->queue)
-        err = client_check_queue(c, change->queue);
-    if (err == MUSTER_OK && (change->track < -1 || change->track > 1))
-        err = client_refuse(c, "`track` must be 1 (track the job), -1 (stop tracking it) or 0 (leave it as it is)");
+    *why = change->queue ? muster_queue_check(change->queue) : NULL;
+    if (!*why && (change->track < -1 || change->track > 1))
+        *why = "`track` must be 1 (track the job), -1 (stop tracking it) or 0 (leave it as it is)";
+    return *why ? MUSTER_E_INVALID : MUSTER_OK;
+}
+
+static int check_change(const char *id, const struct muster_job_change *change, size_t max_task_len, const char **why)
+{
+    int err = job_valid_id(id, why);
     if (err == MUSTER_OK)
-        err = job_valid_tags(c, change->tag, change->n_tag);
+        err = check_words(change, why);
     if (err == MUSTER_OK)
-        err = job_valid_tags(c, change->untag, change->n_untag);
+        err = job_valid_tags(change->tag, change->n_tag, why);
     if (err == MUSTER_OK)
-        err = job_valid_after(c, change->after, change->n_after);
+        err = job_valid_tags(change->untag, change->n_untag, why);
     if (err == MUSTER_OK)
-        err = job_valid_after(c, change->not_after, change->n_not_after);
+        err = job_valid_after(change->after, change->n_after, why);
+    if (err == MUSTER_OK)
+        err = job_valid_after(change->not_after, change->n_not_after, why);
     if (err == MUSTER_OK && change->log)
-        err = check_log(c, change->log);
-    if (err == MUSTER_OK && change->every_ms == MUSTER_ZERO)
-        err = client_refuse(c, "a recurring job stays recurring; cancel it to end it");
+        err = check_log(change->log, why);
     if (err == MUSTER_OK)
-        err = job_valid_number(c, "a recurring job's interval, in ms,", change->every_ms, JOB_EVERY_MIN_MS,
-                               MUSTER_JOB_MS_MAX);
-    return err == MUSTER_OK ? client_check_task(c, &change->data) : err;
+        err = job_valid_interval(change->every_ms, why);
+    return err == MUSTER_OK ? client_check_bytes(&change->data, max_task_len, why) : err;
 }
 
 static void add_texts(struct command *command, const char *what, const char *const *texts, size_t n)
@@ -103,9 +107,10 @@ int muster_job_change(struct muster_client *c, const char *id, const struct must
     struct muster_job_change o;
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply = NULL;
+    const char *why = NULL;
     int err = client_read(c, SIZED_JOB_CHANGE, &o, change);
     if (err == MUSTER_OK)
-        err = check_change(c, id, &o);
+        err = client_answer(c, check_change(id, &o, c->max_task_len, &why), &why);
     if (err != MUSTER_OK)
         return err;
     script_change(&command, &c->root, id);
@@ -135,13 +140,14 @@ int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n,
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply = NULL;
     uint64_t count = 0;
+    const char *why = NULL;
     int err = MUSTER_OK;
     if (cancelled)
         *cancelled = 0;
     for (size_t i = 0; err == MUSTER_OK && i < n; i++)
-        err = job_valid_id(c, ids[i]);
+        err = job_valid_id(ids ? ids[i] : NULL, &why);
     if (err != MUSTER_OK || n == 0)
-        return err;
+        return client_answer(c, err, &why);
     script_cancel_jobs(&command, &c->root, ids, n, dependents ? CANCEL_AND_DEPENDENTS : CANCEL_THESE);
     err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)

@@ -70,9 +70,10 @@ static int say_missing(struct muster_client *c, const struct getting *g)
 int muster_job_get(struct muster_client *c, const char *const *ids, size_t n, muster_job_fn *fn, void *arg)
 {
     struct getting g = {.fn = fn, .arg = arg};
+    const char *why = NULL;
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < n; i++)
-        err = job_valid_id(c, ids[i]);
+        err = client_answer(c, job_valid_id(ids ? ids[i] : NULL, &why), &why);
     for (size_t at = 0; err == MUSTER_OK && at < n && !g.stop; at += JOB_PAGE)
         err = get_page(c, &g, ids + at, n - at < JOB_PAGE ? n - at : JOB_PAGE);
     return err == MUSTER_OK ? say_missing(c, &g) : err;

@@ -6,45 +6,55 @@
 
 #include <string.h>
 
-int job_valid_number(struct muster_client *c, const char *what, int64_t number, int64_t least, int64_t most)
+#include "base/words.h"
+
+int job_valid_number(const char *what, int64_t number, int64_t least, int64_t most, const char **why)
 {
     if (number == 0 || number == MUSTER_ZERO || (number >= least && number <= most))
         return MUSTER_OK;
-    redis_error_set(c->redis, "%s must be %lld to %lld, not %lld; nothing was sent", what, (long long)least,
-                    (long long)most, (long long)number);
+    *why = words_say("%s must be %lld to %lld, not %lld; nothing was sent", what, (long long)least, (long long)most,
+                     (long long)number);
     return MUSTER_E_INVALID;
 }
 
-int job_valid_id(struct muster_client *c, const char *id)
+int job_valid_interval(int64_t every_ms, const char **why)
 {
-    const char *why = muster_job_id_check(id);
-    return why ? client_refuse(c, why) : MUSTER_OK;
+    if (every_ms == MUSTER_ZERO) {
+        *why = "a recurring job stays recurring; cancel it to end it";
+        return MUSTER_E_INVALID;
+    }
+    return job_valid_number("a recurring job's interval, in ms,", every_ms, JOB_EVERY_MIN_MS, MUSTER_JOB_MS_MAX, why);
 }
 
-int job_valid_tags(struct muster_client *c, const char *const *tags, size_t n)
+int job_valid_id(const char *id, const char **why)
+{
+    *why = muster_job_id_check(id);
+    return *why ? MUSTER_E_INVALID : MUSTER_OK;
+}
+
+int job_valid_tags(const char *const *tags, size_t n, const char **why)
 {
     if (n > MUSTER_JOB_TAGS_MAX) {
-        redis_error_set(c->redis, "%zu tags are over the limit of %d; nothing was sent", n, MUSTER_JOB_TAGS_MAX);
+        *why = words_say("%zu tags are over the limit of %d; nothing was sent", n, MUSTER_JOB_TAGS_MAX);
         return MUSTER_E_TOO_BIG;
     }
     for (size_t i = 0; i < n; i++) {
-        const char *why = muster_tag_check(tags ? tags[i] : NULL);
-        if (why)
-            return client_refuse(c, why);
+        *why = muster_tag_check(tags ? tags[i] : NULL);
+        if (*why)
+            return MUSTER_E_INVALID;
     }
     return MUSTER_OK;
 }
 
-int job_valid_after(struct muster_client *c, const char *const *ids, size_t n)
+int job_valid_after(const char *const *ids, size_t n, const char **why)
 {
     int err = MUSTER_OK;
     if (n > MUSTER_JOB_AFTER_MAX) {
-        redis_error_set(c->redis, "%zu jobs to wait for are over the limit of %d; nothing was sent", n,
-                        MUSTER_JOB_AFTER_MAX);
+        *why = words_say("%zu jobs to wait for are over the limit of %d; nothing was sent", n, MUSTER_JOB_AFTER_MAX);
         return MUSTER_E_TOO_BIG;
     }
     for (size_t i = 0; err == MUSTER_OK && i < n; i++)
-        err = job_valid_id(c, ids ? ids[i] : NULL);
+        err = job_valid_id(ids ? ids[i] : NULL, why);
     return err;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of a job's data. Each answers MUSTER_OK, or the error; then the reason is the client's error text.
+ * Checks of a job's data. Each answers MUSTER_OK, or the error; then `*why` says in words what is wrong.
  */
 #ifndef JOB_VALID_H
 #define JOB_VALID_H
@@ -11,12 +11,14 @@
 
 #define JOB_EVERY_MIN_MS 1000
 
-int job_valid_id(struct muster_client *c, const char *id);
-int job_valid_tags(struct muster_client *c, const char *const *tags, size_t n);
+int job_valid_id(const char *id, const char **why);
+int job_valid_tags(const char *const *tags, size_t n, const char **why);
 /* The jobs that another waits for. */
-int job_valid_after(struct muster_client *c, const char *const *ids, size_t n);
+int job_valid_after(const char *const *ids, size_t n, const char **why);
 /* 0 and MUSTER_ZERO are always allowed: 0 means "default" or "as it is", MUSTER_ZERO means 0. */
-int job_valid_number(struct muster_client *c, const char *what, int64_t number, int64_t least, int64_t most);
+int job_valid_number(const char *what, int64_t number, int64_t least, int64_t most, const char **why);
+/* How often a recurring job makes another. */
+int job_valid_interval(int64_t every_ms, const char **why);
 
 /* Set the error text for a job that cannot wait for others. `err` is E_INVALID, and `other` the job that the script has
  * named, or NULL; or E_TOO_BIG. */

@@ -64,16 +64,15 @@ static int end_with_result(struct muster_client *c, const char *process, struct 
 
 /* ---- into a next queue ---- */
 
-static int check_next(struct muster_client *c, const struct muster_finish_options *o)
+static int check_next(const struct muster_finish_options *o, const char **why)
 {
+    *why = o->next ? muster_queue_check(o->next) : NULL;
     if (!o->next && (o->delay_ms != 0 || o->n_after > 0))
-        return client_refuse(c, "a delay and jobs to wait for are for a job's next queue: name a next queue");
-    if (!o->next)
-        return MUSTER_OK;
-    int err = client_check_queue(c, o->next);
-    if (err == MUSTER_OK)
-        err = job_valid_number(c, "a job's delay", o->delay_ms, 0, MUSTER_JOB_MS_MAX);
-    return err == MUSTER_OK ? job_valid_after(c, o->after, o->n_after) : err;
+        *why = "a delay and jobs to wait for are for a job's next queue: name a next queue";
+    if (!o->next || *why)
+        return *why ? MUSTER_E_INVALID : MUSTER_OK;
+    int err = job_valid_number("a job's delay", o->delay_ms, 0, MUSTER_JOB_MS_MAX, why);
+    return err == MUSTER_OK ? job_valid_after(o->after, o->n_after, why) : err;
 }
 
 /* `other`: the job that the script has named, or NULL. */
@@ -116,11 +115,12 @@ static int end_into_next(struct muster_client *c, const char *process, const str
 int muster_lease_finish(struct muster_client *c, const char *process, const struct muster_finish_options *options)
 {
     struct muster_finish_options o;
+    const char *why = NULL;
     int err = client_read(c, SIZED_FINISH_OPTIONS, &o, options);
     if (err == MUSTER_OK && o.result)
         err = client_check_task(c, o.result); /* its limit is that of a task */
     if (err == MUSTER_OK)
-        err = check_next(c, &o);
+        err = client_answer(c, check_next(&o, &why), &why);
     if (err != MUSTER_OK)
         return err;
     if (o.next)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
+
 static bool is_control(unsigned char c)
 {
     return c < 0x20 || c == 0x7f;
@@ -109,4 +111,23 @@ char *names_join(const char *const *names, size_t n)
     if (joined)
         *at = '\0';
     return joined;
+}
+
+/* An empty variable counts as none. */
+static const char *prefix_of_environment(void)
+{
+    const char *prefix = secure_getenv("MUSTER_PREFIX");
+    return prefix && *prefix ? prefix : NULL;
+}
+
+const char *names_prefix(const char *given)
+{
+    const char *prefix = given ? given : prefix_of_environment();
+    return prefix ? prefix : "muster";
+}
+
+const char *names_check_prefix_option(const char *given)
+{
+    const char *prefix = names_prefix(given), *why = muster_prefix_check(prefix);
+    return why ? words_say("%s is '%.100s': %s", given ? "prefix" : "MUSTER_PREFIX", prefix, why) : NULL;
 }

@@ -16,6 +16,11 @@ bool names_have_control(const char *text);
 #define FAILURE_GROUP_DEFAULT "failed"
 int names_check_failure(const char *group, const char *message, const char **why);
 
+/* The prefix that counts: the option `given`, else MUSTER_PREFIX, else the default. And what is wrong with it, in words
+ * that name where it comes from. */
+const char *names_prefix(const char *given);
+const char *names_check_prefix_option(const char *given);
+
 /* Joins ids, or other texts without control characters, each with a line feed after it. The result is to be freed; NULL
  * if memory ran out. */
 char *names_join(const char *const *names, size_t n);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
+
 #define PORT_DEFAULT 6379
 #define DB_MAX 1000000
 #define HOST_MAX 255
@@ -174,9 +176,19 @@ static const char *parse_unix(struct url *url, const char *text)
                                          : "after its path a unix URL may have ?db=N only";
 }
 
+/* An empty variable counts as none. */
+static const char *url_of_environment(void)
+{
+    const char *text = secure_getenv("MUSTER_URL");
+    return text && *text ? text : NULL;
+}
+
 int url_parse(struct url *out, const char *text, const char **why)
 {
     *out = (struct url){0};
+    *why = NULL;
+    if (!text)
+        text = url_of_environment();
     text = text ? text : URL_DEFAULT;
     if (strncmp(text, "redis://", 8) == 0)
         *why = parse_redis(out, text + 8);
@@ -228,6 +240,17 @@ void url_describe(const struct url *url, char *out, size_t size)
         snprintf(out, size, "%s", url->path);
     else
         snprintf(out, size, strchr(url->host, ':') ? "[%s]:%d" : "%s:%d", url->host, url->port);
+}
+
+const char *url_check_option(const char *text)
+{
+    struct url url;
+    const char *why;
+    if (url_parse(&url, text, &why) == MUSTER_OK) {
+        url_clear(&url);
+        return NULL;
+    }
+    return words_say("%s: %s", text ? "url" : "MUSTER_URL", why);
 }
 
 const char *muster_url_check(const char *text)

@@ -150,7 +150,7 @@ int connection_new(struct muster_worker *w, const struct muster_worker_options *
     int silence = w->ttl_ms * 2 / 3;
     struct link_options lo = {
         .base = w->base,
-        .url = o->data && !o->url ? NULL : url,
+        .url = options_want_url(o) ? url : NULL,
         .handed_in = o->data,
         .name = "data",
         .delay_max_ms = w->ttl_ms / 6 < DELAY_MAX_MS ? w->ttl_ms / 6 : DELAY_MAX_MS,

@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/timer.h"
+#include "base/words.h"
 #include "worker/spawn.h"
 #include "worker/worker.h"
 
@@ -279,11 +280,24 @@ static char **copy_texts(const char *const *texts)
     return copy;
 }
 
+static const char *check_command(const struct muster_command *command)
+{
+    if (!command->argv || !command->argv[0])
+        return "argv has no program";
+    if (command->replace && !*command->replace)
+        return "replace is empty; it must be the text to replace, or NULL";
+    if (command->retry_delay_ms < 0)
+        return words_say("retry_delay_ms is %d; it must be 0 (the default) or more", command->retry_delay_ms);
+    if (command->grace_ms < 0)
+        return words_say("grace_ms is %d; it must be 0 (the default) or more", command->grace_ms);
+    return NULL;
+}
+
 int executor_command_setup(struct served *s, const struct muster_command *command, char *why, size_t size)
 {
-    if (!command->argv || !command->argv[0] || command->retry_delay_ms < 0 || command->grace_ms < 0 ||
-        (command->replace && !*command->replace)) {
-        snprintf(why, size, "a command needs a program, delays that are not negative, and no empty text to replace");
+    const char *wrong = check_command(command);
+    if (wrong) {
+        snprintf(why, size, "%s", wrong);
         return MUSTER_E_INVALID;
     }
     struct executor_command *setup = calloc(1, sizeof *setup);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/words.h"
+#include "protocol/names.h"
 #include "worker/worker.h"
 
 #define TTL_MAX_MS (24 * 3600 * 1000)
@@ -32,37 +34,117 @@ static int hands_of(const struct muster_worker_options *o)
     return o->hands ? o->hands : o->threads ? o->threads : 1;
 }
 
-/* Both or neither, two different ones, and neither of them broken or attached to a loop. */
-static bool are_connections_wrong(const struct muster_worker_options *o)
+static const char *check_number(const char *name, int64_t value, int64_t least, int64_t most)
 {
-    if (!o->data && !o->subscription)
-        return false;
-    return !o->data || !o->subscription || o->data == o->subscription || !link_can_take(o->data) ||
-           !link_can_take(o->subscription);
+    if (value >= least && value <= most)
+        return NULL;
+    return words_say("%s is %lld; it must be %lld to %lld", name, (long long)value, (long long)least, (long long)most);
 }
 
-bool options_are_wrong(const struct muster_worker_options *o)
+static const char *check_names(const struct muster_worker_options *o)
 {
-    if ((o->prefix && muster_prefix_check(o->prefix)) || (o->id && muster_worker_id_check(o->id)))
-        return true;
-    if (are_connections_wrong(o))
-        return true;
-    if (o->ttl_ms != 0 && (o->ttl_ms < MUSTER_TTL_MIN_MS || o->ttl_ms > TTL_MAX_MS))
-        return true;
-    if (o->hands < 0 || o->prefetch < 0 || o->drain_ms < 0 || o->threads < 0)
-        return true;
+    const char *why = names_check_prefix_option(o->prefix);
+    if (why)
+        return why;
+    why = o->id ? muster_worker_id_check(o->id) : NULL;
+    if (why)
+        return words_say("id is '%.100s': %s", o->id, why);
+    if (!o->id && (o->permanent || o->resume))
+        return words_say("%s needs an `id` under which the worker comes back", o->permanent ? "permanent" : "resume");
+    return NULL;
+}
+
+static const char *check_times(const struct muster_worker_options *o)
+{
+    const char *why = o->ttl_ms ? check_number("ttl_ms", o->ttl_ms, MUSTER_TTL_MIN_MS, TTL_MAX_MS) : NULL;
+    if (!why)
+        why = check_number("drain_ms", o->drain_ms, 0, INT32_MAX);
+    return why ? why : check_number("limit_ms", o->limit_ms, 0, LIMIT_MAX_MS);
+}
+
+static const char *check_hands(const struct muster_worker_options *o)
+{
+    const char *why = check_number("hands", o->hands, 0, MUSTER_HANDS_MAX);
+    if (!why)
+        why = check_number("threads", o->threads, 0, MUSTER_HANDS_MAX);
+    if (!why)
+        why = check_number("prefetch", o->prefetch, 0, MUSTER_HANDS_MAX);
+    if (why)
+        return why;
     if (o->threads > 0 && o->hands > o->threads)
-        return true;
-    if (o->limit_ms < 0 || o->limit_ms > LIMIT_MAX_MS || o->on_limit >= MUSTER_LATER)
-        return true;
-    if (o->on_doubt > MUSTER_DOUBT_RUN || (o->permanent && o->on_doubt == MUSTER_DOUBT_RUN))
-        return true;
-    return hands_of(o) > MUSTER_HANDS_MAX || o->prefetch > MUSTER_HANDS_MAX - hands_of(o);
+        return words_say("hands is %d, and threads is %d; each hand needs a thread", o->hands, o->threads);
+    if (o->prefetch > MUSTER_HANDS_MAX - hands_of(o))
+        return words_say("hands is %d, and prefetch is %d; together they must be at most %d", hands_of(o), o->prefetch,
+                         MUSTER_HANDS_MAX);
+    return NULL;
+}
+
+static const char *check_on_limit(enum muster_outcome on_limit)
+{
+    if (on_limit < MUSTER_LATER)
+        return NULL;
+    return words_say("on_limit is %d; it must be MUSTER_FAIL, MUSTER_RETRY or MUSTER_GIVE_BACK, or 0 for the default",
+                     (int)on_limit);
+}
+
+static const char *check_on_doubt(const struct muster_worker_options *o)
+{
+    if (o->on_doubt > MUSTER_DOUBT_RUN)
+        return words_say("on_doubt is %d; it must be MUSTER_DOUBT_STOP or MUSTER_DOUBT_RUN", (int)o->on_doubt);
+    if (o->permanent && o->on_doubt == MUSTER_DOUBT_RUN)
+        return "on_doubt is MUSTER_DOUBT_RUN together with permanent; a permanent worker is never in doubt";
+    return NULL;
+}
+
+/* Both or neither, two different ones, and neither of them broken or attached to a loop. */
+static const char *check_connections(const struct muster_worker_options *o)
+{
+    if (!o->data && !o->subscription)
+        return NULL;
+    if (!o->data || !o->subscription)
+        return words_say("%s is given without %s; give both or none", o->data ? "data" : "subscription",
+                         o->data ? "subscription" : "data");
+    if (o->data == o->subscription)
+        return "data and subscription are one connection; they must be two";
+    if (link_can_take(o->data) && link_can_take(o->subscription))
+        return NULL;
+    return words_say("%s is broken, or is attached to a loop already; it must be a connection of its own",
+                     link_can_take(o->data) ? "subscription" : "data");
+}
+
+const char *options_check(const struct muster_worker_options *o)
+{
+    const char *why = check_names(o);
+    if (!why)
+        why = check_connections(o);
+    if (!why)
+        why = check_times(o);
+    if (!why)
+        why = check_hands(o);
+    if (!why)
+        why = check_on_limit(o->on_limit);
+    return why ? why : check_on_doubt(o);
+}
+
+/* A worker on connections that were handed in never uses MUSTER_URL: when one breaks, it must not turn to another Redis.
+ */
+bool options_want_url(const struct muster_worker_options *o)
+{
+    return o->url || !o->data;
+}
+
+const char *muster_worker_options_check(const struct muster_worker_options *options)
+{
+    struct muster_worker_options o;
+    const char *why = sized_read(SIZED_WORKER_OPTIONS, &o, options);
+    if (!why)
+        why = options_check(&o);
+    return why || !options_want_url(&o) ? why : url_check_option(o.url);
 }
 
 void options_set(struct muster_worker *w, const struct muster_worker_options *o, int db)
 {
-    snprintf(w->prefix, sizeof w->prefix, "%s", o->prefix ? o->prefix : "muster");
+    snprintf(w->prefix, sizeof w->prefix, "%s", names_prefix(o->prefix));
     script_root_init(&w->root, w->prefix, db);
     if (o->id)
         snprintf(w->id, sizeof w->id, "%s", o->id);

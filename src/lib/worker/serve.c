@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/words.h"
 #include "protocol/script_worker.h"
 #include "worker/worker.h"
 
@@ -48,7 +49,7 @@ static int serve_again(struct served *s, int limit, struct served **out)
 }
 
 /* The reason becomes the worker's error text. */
-static int serve_refuse(struct muster_worker *w, const char *why)
+static int refuse(struct muster_worker *w, const char *why)
 {
     snprintf(w->error, sizeof w->error, "%s", why);
     return MUSTER_E_INVALID;
@@ -58,8 +59,11 @@ static int serve_add(struct muster_worker *w, const char *queue, int limit, stru
 {
     if (w->state == WORKER_NEW)
         return MUSTER_E_NOT_STARTED;
-    if (muster_queue_check(queue) || limit < 0 || limit > MUSTER_HANDS_MAX)
-        return MUSTER_E_INVALID;
+    const char *why = muster_queue_check(queue);
+    if (why)
+        return refuse(w, why);
+    if (limit < 0 || limit > MUSTER_HANDS_MAX)
+        return refuse(w, words_say("hands is %d; it must be 0 to %d", limit, MUSTER_HANDS_MAX));
     struct served *known = serve_find(w, queue, strlen(queue));
     if (known && known->serving == SERVING)
         return MUSTER_E_EXISTS;
@@ -144,7 +148,7 @@ static void begin_serving(struct muster_worker *w, const struct served *s)
 int muster_worker_serve(struct muster_worker *w, const char *queue, int hands, muster_handler_fn *fn, void *arg)
 {
     struct served *s;
-    int err = fn ? serve_add(w, queue, hands, &s) : MUSTER_E_INVALID;
+    int err = fn ? serve_add(w, queue, hands, &s) : refuse(w, "a handler is needed, not NULL");
     if (err != MUSTER_OK)
         return err;
     s->executor = w->n_threads > 0 ? &executor_threads : &executor_inline;
@@ -160,7 +164,7 @@ int muster_worker_serve_command(struct muster_worker *w, const char *queue, cons
     struct muster_command copy;
     size_t n_before = w->n_served;
     const char *why = sized_read(SIZED_COMMAND, &copy, command);
-    int err = why ? serve_refuse(w, why) : serve_add(w, queue, copy.hands, &s);
+    int err = why ? refuse(w, why) : serve_add(w, queue, copy.hands, &s);
     if (err != MUSTER_OK)
         return err;
     err = executor_command_setup(s, &copy, w->error, sizeof w->error);

@@ -130,7 +130,9 @@ void worker_stopped(struct muster_worker *w, int err);
 int worker_capacity(const struct muster_worker *w);
 
 /* ---- options.c ---- */
-bool options_are_wrong(const struct muster_worker_options *o);
+/* NULL, or what is wrong with the options in words; the URL is apart. */
+const char *options_check(const struct muster_worker_options *o);
+bool options_want_url(const struct muster_worker_options *o);
 void options_set(struct muster_worker *w, const struct muster_worker_options *o, int db);
 
 #endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Decides what is allowed in the spec of a job, as far as it can be known before anything is sent.
+ */
+#include "client/job_spec.h"
+
+#include <string.h>
+
+#include "client/client.h"
+#include "client/job_valid.h"
+
+/* Room for the number of the job that is made. */
+#define RECURRING_ID_MAX (MUSTER_JOB_ID_MAX - 20)
+
+static int check_times(const struct muster_job_spec *s, const char **why)
+{
+    int err = job_valid_number("a job's delay", s->delay_ms, 0, MUSTER_JOB_MS_MAX, why);
+    if (err == MUSTER_OK)
+        err = job_valid_number("a job's limit", s->limit_ms, 0, MUSTER_JOB_MS_MAX, why);
+    if (err == MUSTER_OK)
+        err = job_valid_interval(s->every_ms, why);
+    if (err == MUSTER_OK)
+        err = job_valid_number("a recurring job's offset", s->offset_ms, 0, MUSTER_JOB_MS_MAX, why);
+    return err == MUSTER_OK ? job_valid_number("a recurring job's backlog", s->backlog, 0, INT32_MAX, why) : err;
+}
+
+static int check_recurring(const struct muster_job_spec *s, const char **why)
+{
+    *why = NULL;
+    if (s->every_ms == 0 && !s->replace && (s->offset_ms != 0 || s->backlog != 0))
+        *why = "an offset and a backlog are for a recurring job, which needs an interval too";
+    else if (s->every_ms != 0 && (s->delay_ms != 0 || s->n_after > 0))
+        *why = "a recurring job has an offset instead of a delay, and does not wait for other jobs";
+    else if (s->every_ms != 0 && s->id && strlen(s->id) > RECURRING_ID_MAX)
+        *why = "a recurring job's id has at most 180 bytes, because the jobs it makes add a number to it";
+    return *why ? MUSTER_E_INVALID : MUSTER_OK;
+}
+
+static int check_backoff(const struct muster_backoff *b, const char **why)
+{
+    int err = job_valid_number("a backoff's delay", b->delay_ms, 0, MUSTER_JOB_MS_MAX, why);
+    if (err == MUSTER_OK)
+        err = job_valid_number("a backoff's longest delay", b->max_ms, 0, MUSTER_JOB_MS_MAX, why);
+    return err == MUSTER_OK ? job_valid_number("a backoff's jitter", b->jitter_percent, 0, 100, why) : err;
+}
+
+int job_spec_check(const struct muster_job_spec *s, size_t max_task_len, const char **why)
+{
+    int err = s->id ? job_valid_id(s->id, why) : MUSTER_OK;
+    if (err == MUSTER_OK)
+        err = client_check_bytes(&s->data, max_task_len, why);
+    if (err == MUSTER_OK)
+        err = job_valid_tags(s->tags, s->n_tags, why);
+    if (err == MUSTER_OK)
+        err = job_valid_after(s->after, s->n_after, why);
+    if (err == MUSTER_OK)
+        err = job_valid_number("a job's number of retries", s->retries, 0, MUSTER_JOB_RETRIES_MAX, why);
+    if (err == MUSTER_OK)
+        err = check_times(s, why);
+    if (err == MUSTER_OK)
+        err = check_recurring(s, why);
+    return err == MUSTER_OK && s->backoff ? check_backoff(s->backoff, why) : err;
+}
+
+const char *muster_job_spec_check(const struct muster_job_spec *spec)
+{
+    struct muster_job_spec s;
+    const char *why = sized_read(SIZED_JOB_SPEC, &s, spec);
+    if (why)
+        return why;
+    return job_spec_check(&s, MUSTER_TASK_MAX, &why) == MUSTER_OK ? NULL : why;
+}
