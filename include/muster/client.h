@@ -178,7 +178,7 @@ struct muster_task {
     uint64_t position;
     const void *data; /* the task's bytes, or the job's data */
     size_t len;
-    const char *job; /* the job's id; NULL: a task */
+    const char *job; /* the job's id; NULL: a task, or a unique one */
 };
 typedef int muster_task_fn(const struct muster_task *task, void *arg);
 
@@ -276,7 +276,7 @@ struct muster_process_info {
     const char *id;     /* `<worker>:<token>:<queue>` */
     const char *worker; /* in whose hands it is */
     const char *queue;  /* where it came from */
-    const char *job;    /* the job's id; NULL: a plain task */
+    const char *job;    /* the job's id; NULL: a task, or a unique one */
 
     /* muster_lease_take() only: the job's record, without history, `after` and `before`; NULL otherwise. */
     const struct muster_job *record;
@@ -335,11 +335,12 @@ MUSTER_API int muster_worker_fail(struct muster_client *c, const char *worker, u
 MUSTER_API int muster_client_sweep(struct muster_client *c, uint64_t *workers) MUSTER_MUST_CHECK;
 
 /*
- * Cancel a task: all its copies in this queue. Copies that wait or are delayed are removed at once and never start;
- * `waiting` receives how many. Copies that run are marked; `running` receives how many. Their owners are told by a
- * message and by every heartbeat (MUSTER_STOP_CANCELLED). From now on only a finish of such a copy counts: if it is
- * given back, retried, failed or swept, it is gone. So each copy ends either finished or cancelled. Either pointer may
- * be NULL. Copies on the failed list stay. The cost is O(tasks that wait and run in the queue). (worqr's cancelTasks.)
+ * Cancel a task: all its copies in this queue, a unique one too. Copies that wait or are delayed are removed at once
+ * and never start; `waiting` receives how many. Copies that run are marked; `running` receives how many. Their owners
+ * are told by a message and by every heartbeat (MUSTER_STOP_CANCELLED). From now on only a finish of such a copy counts:
+ * if it is given back, retried, failed or swept, it is gone. So each copy ends either finished or cancelled. Either
+ * pointer may be NULL. Copies on the failed list stay. The cost is O(tasks that wait and run in the queue). (worqr's
+ * cancelTasks.)
  *
  * Returns MUSTER_OK, also when there was no copy; or
  *   MUSTER_E_INVALID  the queue's name
@@ -469,7 +470,7 @@ struct muster_failure {
     const char *group;           /* why: its group */
     struct muster_bytes message; /* why, in more words */
     int64_t failed_at_ms;        /* Unix time by Redis' clock */
-    const char *job;             /* the job's id; NULL: a plain task */
+    const char *job;             /* the job's id; NULL: a task, or a unique one */
     const void *task;            /* the task's bytes, or the job's data */
     size_t len;
 };
@@ -510,7 +511,8 @@ MUSTER_API int muster_failed_groups(struct muster_client *c, const char *queue, 
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_INVALID    the filter
- *   MUSTER_E_NOT_FOUND  one of the entries is not, or no longer, on the list; the others were replayed or dropped
+ *   MUSTER_E_NOT_FOUND  one of the entries is not, or no longer, on the list; or it is that of a unique task whose
+ *                       equal is alive, and stays. The others were replayed or dropped
  *   MUSTER_E_REDIS      a key of the queue has a wrong type; nothing was changed
  */
 MUSTER_API int muster_failed_replay(struct muster_client *c, const struct muster_failed_filter *f,

@@ -154,7 +154,8 @@ struct muster_job_spec {
  * may be put again: the new job takes its place. (qless's put and recur; redis-work-queue's add_item.)
  *
  * Returns MUSTER_OK, or
- *   MUSTER_E_EXISTS   a job of this id is alive; muster_client_error() names its state; nothing was changed
+ *   MUSTER_E_EXISTS   a job of this id is alive; muster_client_error() names its state; nothing was changed. Also with
+ *                     `replace`, if it is a unique task
  *   MUSTER_E_INVALID  a name or a number; or a dependency on itself, in a circle, or of or on a recurring job; nothing
  *                     was changed
  *   MUSTER_E_TOO_BIG  the data, the tags or the dependencies; nothing was sent. Or others wait for this job, and more
@@ -169,13 +170,22 @@ MUSTER_API int muster_job_put(struct muster_client *c, const char *queue, const 
                               char *id) MUSTER_MUST_CHECK;
 
 /*
- * Enqueue a task unless an equal one that was enqueued by this call is alive in this queue. The task is a job whose id
- * is made of the queue's name and the bytes (SHA-1). An equal task is accepted again as soon as this one is finished,
- * failed, deleted or cancelled; if it was running when it was cancelled, as soon as it ends. Plain tasks with the same
- * bytes do not count and are always accepted. (worqr's unique queues, without markers that outlive their task.)
+ * Enqueue a task unless an equal one that was enqueued by this call is alive in this queue. An equal task is accepted
+ * again as soon as this one is finished, failed, deleted or cancelled; if it was running when it was cancelled, as soon
+ * as it ends. Plain tasks with the same bytes do not count and are always accepted. (worqr's unique queues, without
+ * markers that outlive their task.)
  *
- * `id`, if not NULL, must have room for MUSTER_JOB_ID_MAX + 1 bytes. It receives the job's id; with E_EXISTS the id of
- * the job that is alive; after any other error "". Returns as muster_job_put().
+ * It is a task to all who meet it: muster_task_cancel(), muster_task_peek(), muster_queue_length(), lists and handlers
+ * treat it so, it fails by its first MUSTER_FAIL, and nothing of it stays after its end. Unique tasks come out in their
+ * order, in turn with other tasks. A failed one is replayed as a unique one; while an equal one is alive, its entry
+ * stays on the failed list.
+ *
+ * While it is alive it has a record as a job has one, under an id that is made of the queue's name and the bytes: SHA-1
+ * of "<length of the name>:<name><bytes>", in hexadecimal. muster_job_get() and muster_job_cancel() know that id; jobs
+ * may wait for it; it cannot be changed.
+ *
+ * `id`, if not NULL, must have room for MUSTER_JOB_ID_MAX + 1 bytes. It receives the id; with E_EXISTS the id of the
+ * one that is alive; after any other error "". Returns as muster_job_put().
  */
 MUSTER_API int muster_task_enqueue_unique(struct muster_client *c, const char *queue, const void *task, size_t len,
                                           char *id) MUSTER_MUST_CHECK;
@@ -227,6 +237,7 @@ struct muster_job {
     size_t n_before;
     const struct muster_job_event_line *history; /* oldest first: its first line and its newest ones (keep_history) */
     size_t n_history;
+    int unique; /* non-zero: a unique task (muster_task_enqueue_unique()) */
 };
 typedef int muster_job_fn(const struct muster_job *job, void *arg);
 
@@ -350,7 +361,8 @@ struct muster_job_change {
  *
  * Returns MUSTER_OK; or, with nothing changed,
  *   MUSTER_E_NOT_FOUND  the job does not exist, or no longer exists
- *   MUSTER_E_STATE      the change is not possible in the job's state (see above), which muster_client_error() names
+ *   MUSTER_E_STATE      the change is not possible in the job's state (see above), which muster_client_error() names;
+ *                       or it is a unique task
  *   MUSTER_E_INVALID    a name or a number; or a dependency on itself, in a circle, or on a recurring job
  *   MUSTER_E_TOO_BIG    the data or the line; or it would have too many tags or dependencies; or too many jobs are
  *                       tied to it to see whether it would wait for itself (see muster_job_put())

@@ -421,9 +421,9 @@ MUSTER_API uint64_t muster_process_token(const struct muster_process *p);
  * NULL. */
 MUSTER_API const void *muster_process_task(const struct muster_process *p, size_t *len);
 
-/* The process' job; NULL for a plain task. Borrowed as long as the process lives. It is a copy of the record as it was
- * when the job was taken, without history, `after` and `before`. Its data is also what muster_process_task() returns.
- */
+/* The process' job; NULL for a task, also for a unique one. Borrowed as long as the process lives. It is a copy of the
+ * record as it was when the job was taken, without history, `after` and `before`. Its data is also what
+ * muster_process_task() returns. */
 MUSTER_API const struct muster_job *muster_process_job(const struct muster_process *p);
 
 /* The worker that runs it. */

@@ -4,9 +4,9 @@
     ARGV[1] id
     ARGV[2...] what and value, pairs: "queue" name, "priority" number, "tag" tag, "untag" tag, "after" id,
       "not_after" id, "not_after_all" "", "track" "1" or "0", "log" text, "every" ms, "data" bytes
-  Returns {0}; {E_NOT_FOUND} if there is no such job; {E_STATE, state} if a job in this state cannot be changed so;
-  {E_INVALID, id} if it would wait for itself, or for a recurring job; {E_TOO_BIG} for too many tags or dependencies,
-  {E_TOO_BIG, id} if too many jobs are tied together to see whether it would wait for itself;
+  Returns {0}; {E_NOT_FOUND} if there is no such job; {E_STATE, what it is} if a job in this state cannot be changed so,
+  or if it is a unique task; {E_INVALID, id} if it would wait for itself, or for a recurring job; {E_TOO_BIG} for too
+  many tags or dependencies, {E_TOO_BIG, id} if too many jobs are tied together to see whether it would wait for itself;
   {E_REDIS, key} for a key of the wrong type, or for a record that cannot be read. All changes are made, or none.
   Writes the job's record, history, tags and dependencies, and the indexes that it leaves and enters.
   Publishes to the worker that gets it, and to those who listen. O(log n, and the jobs that it waits for).
@@ -20,6 +20,10 @@ local TAGS_MAX, AFTER_MAX = 100, 1000
 local job = Jobs.read(P, id)
 if not job then
   return {redis.call('EXISTS', P .. 'job:' .. id) == 1 and E_REDIS or E_NOT_FOUND, P .. 'job:' .. id}
+end
+
+if job.unique then
+  return {E_STATE, 'a unique task'}
 end
 
 local queue, after = nil, {}

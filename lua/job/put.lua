@@ -1,17 +1,18 @@
 --[[
-  put: put a job. It is new, or takes the place of one that is complete or failed; or it changes one that is alive.
+  put: put a job. It is new, or takes the place of one that is complete or failed; or it changes one that is alive. Or
+  put a unique task: a job that is nothing but a task whose equals are refused while it is alive.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] queue     ARGV[2] id, "": made of the queue's name and the data
+    ARGV[1] queue     ARGV[2] id, "": a unique task; its id is made of queue and data
     ARGV[3] "1": change one that is alive or failed, and move it here     ARGV[4] how many tags, t
     ARGV[5] how many jobs it waits for, a
     ARGV[6...] t tags; a ids of jobs; then fields of the record (doc/keys.md) and their values, pairs, as far as they
       are given. Besides the fields: `delay`, ms until it is ready; `every`, which makes it recur; `new_retries`, the
       retries of a job that is new
-  Returns {0, id}; {E_EXISTS, state, id} if a job of this id is alive; {E_INVALID, id} if it would wait for itself, or
-  for a recurring job; {E_INVALID, id, "recurs"} if it recurs, or would, and waits for others, or they for it;
-  {E_TOO_BIG, id} if too many jobs are tied together to see whether it would wait for itself; {E_REDIS, key} for a key
-  of the wrong type: nothing was changed. A full Redis refuses the call before anything is
-  changed.
+  Returns {0, id}; {E_EXISTS, what it is, id} if a job of this id is alive and not to be changed, or is a unique task;
+  {E_INVALID, id} if it would wait for itself, or for a recurring job; {E_INVALID, id, "recurs"} if it recurs, or would,
+  and waits for others, or they for it; {E_TOO_BIG, id} if too many jobs are tied together to see whether it would wait
+  for itself; {E_REDIS, key} for a key of the wrong type: nothing was changed. A full Redis refuses the call before
+  anything is changed.
   Writes the job's record, history, tags and dependencies, and the indexes that it leaves and enters.
   Publishes to the worker that gets it, to one that loses it, and to those who listen.
   O(log n, tags, and the jobs that it waits for).
@@ -36,13 +37,15 @@ end
 local delay = tonumber(given.delay or nil)
 local new_retries = given.new_retries
 given.delay, given.new_retries = nil, nil
--- The length goes before the name: then no name and data make the same text as those of another queue.
-local id = ARGV[2] ~= '' and ARGV[2] or redis.sha1hex(#queue .. ':' .. queue .. given.data)
+local id = ARGV[2]
+if id == '' then
+  id, given.unique = Jobs.unique_id(queue, given.data), '1'
+end
 local now = now_ms()
 
 local old, is_free = Jobs.read(P, id)
 local is_alive = old and not Jobs.is_over(old)
-local is_change = old and ARGV[3] == '1' and old.state ~= 'complete'
+local is_change = old and ARGV[3] == '1' and old.state ~= 'complete' and not old.unique
 if not old and not is_free then
   return {E_REDIS, P .. 'job:' .. id}
 end
@@ -51,7 +54,7 @@ if not Jobs.can_arrive(P, queue) or (old and not Jobs.are_sound(P, old.queue))
   return {E_REDIS, damaged}
 end
 if is_alive and not is_change then
-  return {E_EXISTS, old.state, id}
+  return {E_EXISTS, old.unique and not given.unique and 'a unique task' or old.state, id}
 end
 local obstacle = obstacle_to_wait(P, id, after)
 if obstacle then

@@ -1,6 +1,7 @@
 --[[
-  cancel: cancel all copies of a task, or one process. Copies that wait or are delayed are removed. Processes are
-  marked, and their holders are told: a marked process may still finish; if it ends in any other way, it is dropped.
+  cancel: cancel all copies of a task, a unique one too, or one process. Copies that wait or are delayed are removed.
+  Processes are marked, and their holders are told: a marked process may still finish; if it ends in any other way, it
+  is dropped.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] "": every copy of the task; else the holder of the one process
     ARGV[3] the task, or the token
@@ -50,6 +51,12 @@ local function cancel_delayed()
   return removed
 end
 
+-- The unique task of these bytes, if it is alive in this queue.
+local function find_unique()
+  local job = holder == '' and Jobs.read(P, Jobs.unique_id(queue, wanted))
+  return job and job.unique and job.queue == queue and job.data == wanted and job or nil
+end
+
 local settings = try('HMGET', key, 'listen', 'broadcast')
 local is_sound = can_move_due(P, queue)
 local meant, running = {}, 0
@@ -58,6 +65,10 @@ for _, worker in ipairs(holder == '' and all_holders(P) or {holder}) do
   is_sound = is_sound and (#tokens == 0 or can_mark(P, worker))
   meant[worker] = tokens
   running = running + #tokens
+end
+local twin = find_unique()
+if twin then
+  is_sound = is_sound and Jobs.are_sound(P, queue) and Jobs.can_take_away(P, twin)
 end
 if not is_sound or damaged then
   return {E_REDIS, damaged}
@@ -75,6 +86,14 @@ if holder == '' then
   waiting = redis.call('LREM', list, 0, wanted) + cancel_delayed()
 end
 count_cancelled(P, queue, waiting)
+if twin and twin.state == 'running' then
+  local tokens = meant[twin.worker] or {}
+  tokens[#tokens + 1] = twin.token
+  meant[twin.worker], running = tokens, running + 1
+elseif twin then
+  Jobs.cancel(P, twin, '')
+  waiting = waiting + 1
+end
 if waiting > 0 then -- only a bare LPUSH may have made the queue: tidying must find the counter
   try('ZADD', P .. 'names', 'NX', now_ms(), queue)
 end
@@ -84,4 +103,5 @@ end
 if holder == '' and is_heard(settings[1], settings[2]) then
   announce(queue, 'cancel', wanted)
 end
+hand_over_jobs(P)
 return {0, waiting, running}

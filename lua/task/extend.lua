@@ -5,8 +5,8 @@
     ARGV[4] the lease ends this many ms from now, "": its end stays     ARGV[5] "1": write a note
     ARGV[6] the note, "": remove it     ARGV[7] "1": give the job new data     ARGV[8] this data
   Returns 0; E_LOST if there is no such process, or its lease has lapsed; E_STATE if it was cancelled or its queue was
-  deleted, if it has no lease to extend, or if it is no job to give data to; {E_REDIS, key} for a key of the wrong type:
-  nothing was changed.
+  deleted, if it has no lease to extend, or if it is no job to give data to (a unique task is none);
+  {E_REDIS, key} for a key of the wrong type: nothing was changed.
   Writes the lease's end and the field `due`; the note and the worker's flag; the job's record.
   Publishes to those who wait for the end of a lease, to the workers that get a task whose lease lapsed, and to those
   who listen. O(log n).
@@ -31,7 +31,7 @@ if not id and redis.call('HEXISTS', set, token) == 0 then
 end
 local job = id and ARGV[7] == '1' and Jobs.read_held(P, id, token)
 if redis.call('HEXISTS', P .. 'marks:' .. worker, token) == 1 or (ARGV[4] ~= '' and worker ~= LEASE)
-    or (ARGV[7] == '1' and not job) then
+    or (ARGV[7] == '1' and (not job or job.unique)) then
   return E_STATE
 end
 if ARGV[4] ~= '' then

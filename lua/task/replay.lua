@@ -20,10 +20,11 @@ if not (can_fail(P, queue) and try('LLEN', P .. 'queues:' .. queue) and try('ZCA
   return {E_REDIS, damaged}
 end
 
--- An entry stays if it is malformed, or if the job has not failed by it: then it has been put again since.
+-- An entry stays if it is malformed, or if the job has not failed by it: then it has been put again since. That of a
+-- unique task stays while an equal one is alive.
 local function replay(member, entry)
   local _, task = parse_failed(member)
-  local id = job_of_entry(member)
+  local id, is_unique = job_of_entry(member), is_unique_entry(member)
   local job = id and Jobs.read(P, id)
   if job and job.state == 'failed' and job.queue == queue and job.entry == entry then
     Jobs.set(job, 'retried', nil)
@@ -32,6 +33,13 @@ local function replay(member, entry)
     Jobs.set(job, 'message', nil)
     Jobs.wait(P, job, 'replayed')
     return true
+  elseif task and is_unique then
+    try('HDEL', P .. 'failures:' .. queue, '-') -- needs no memory, so that a full Redis allows the others
+    local is_made = Jobs.make_unique(P, queue, task)
+    if is_made then
+      remove_failed(P, queue, member)
+    end
+    return is_made
   elseif task and not id then
     remove_failed(P, queue, member) -- needs no memory, so that a full Redis allows the other
     redis.call('LPUSH', P .. 'queues:' .. queue, task)

@@ -30,7 +30,23 @@ struct flow {
     struct muster_enqueue_options options;
     bool is_unique;
     uint64_t enqueued, existed, unsure, waiting;
+    const char **ids; /* of unique tasks, with --json: as many as were enqueued or existed */
 };
+
+static void keep_id(struct flow *f, const char *id)
+{
+    size_t n = (size_t)(f->enqueued + f->existed);
+    if ((n & (n - 1)) == 0) /* room for twice as many */
+        f->ids = need(realloc(f->ids, 2 * (n + 1) * sizeof *f->ids));
+    f->ids[n] = need(strdup(id));
+}
+
+static void forget_ids(struct flow *f)
+{
+    for (uint64_t i = 0; f->ids && i < f->enqueued + f->existed; i++)
+        free((char *)f->ids[i]);
+    free(f->ids);
+}
 
 /* How many tasks go in one batch: from the beginning, or from the end if they go to the front of the queue. */
 static size_t batch_size(const struct muster_bytes *tasks, size_t n, bool from_end)
@@ -61,7 +77,10 @@ static int enqueue_unique(struct flow *f, const struct muster_bytes *tasks, size
 {
     int err = MUSTER_OK;
     for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
-        err = muster_task_enqueue_unique(f->client, f->queue, tasks[i].data, tasks[i].len, NULL);
+        char id[MUSTER_JOB_ID_MAX + 1];
+        err = muster_task_enqueue_unique(f->client, f->queue, tasks[i].data, tasks[i].len, id);
+        if ((err == MUSTER_OK || err == MUSTER_E_EXISTS) && f->call->common[OPT_JSON].set)
+            keep_id(f, id);
         f->enqueued += err == MUSTER_OK;
         f->existed += err == MUSTER_E_EXISTS;
         f->unsure = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT;
@@ -174,15 +193,14 @@ static int print_unique(const struct flow *f)
 {
     char tasks[TEXT_NUMBER_SIZE];
     static const struct out_column columns[] = {
-        {NULL, "queue", OUT_TEXT},
-        {NULL, "enqueued", OUT_COUNT},
-        {NULL, "existed", OUT_COUNT},
-        {NULL, NULL, OUT_TEXT},
+        {NULL, "queue", OUT_TEXT}, {NULL, "enqueued", OUT_COUNT}, {NULL, "existed", OUT_COUNT},
+        {NULL, "ids", OUT_NAMES},  {NULL, NULL, OUT_TEXT},
     };
     const struct out_cell cells[] = {
         {.text = f->queue},
         {.number = (int64_t)f->enqueued},
         {.number = (int64_t)f->existed},
+        {.number = (int64_t)(f->enqueued + f->existed), .names = f->ids},
     };
     if (f->call->common[OPT_JSON].set)
         out_json(columns, cells);
@@ -212,8 +230,7 @@ static const struct opt options[] = {
                  .argument = "ID",
                  .help = "for safe repetition: the same tasks under the same ID within an hour add nothing",
                  .check = check_request},
-    [UNIQUE] = {.name = "unique",
-                .help = "skip a task if an equal one, also enqueued with --unique, waits or runs; each becomes a job"},
+    [UNIQUE] = {.name = "unique", .help = "skip a task if an equal one, also enqueued with --unique, waits or runs"},
     {.help = NULL},
 };
 
@@ -257,9 +274,10 @@ static int run(const struct call *call)
         code = enqueue(&f);
     muster_client_free(f.client);
     if (!code && f.is_unique)
-        return print_unique(&f);
-    if (!code)
+        code = print_unique(&f);
+    else if (!code)
         print_result(&f);
+    forget_ids(&f);
     return code;
 }
 
@@ -271,7 +289,9 @@ const struct command cmd_enqueue = {
         "A task may hold any bytes. Put `--` before a TASK that begins with '-'. Standard input is sent as it\n"
         "arrives, except with --front, --request and --whole, which read all of it first. The answer says how many\n"
         "tasks and jobs wait in the queue afterwards. With --unique the exit code is 1 if one of the tasks was there\n"
-        "already; the others were enqueued.\n",
+        "already; the others were enqueued. While a unique task is alive it has an id, which --json shows; `muster "
+        "job\n"
+        "ID` and `muster cancel --job ID` know it.\n",
     .examples = "muster enqueue mail alice@example.org bob@example.org\n"
                 "find . -name '*.jpg' -print0 | muster enqueue -0 images\n"
                 "muster enqueue photos --whole <picture.jpg\n"

@@ -21,6 +21,7 @@
     X("RETRIED", "retried", "retried", OUT_COUNT)      \
     X(NULL, "crashes", "crashes", OUT_COUNT)           \
     X(NULL, "tracked", "tracked", OUT_YES)             \
+    X(NULL, "unique", "unique", OUT_YES)               \
     X(NULL, "cancelled", "cancelled", OUT_YES)         \
     X(NULL, "put", "put_at_ms", OUT_TIME)              \
     X("SINCE", "since", "since_ms", OUT_TIME)          \
@@ -81,6 +82,7 @@ static void fill(struct out_cell *cells, const struct muster_job *job, const cha
         {.number = job->retried},
         {.number = job->crashes},
         {.number = job->tracked},
+        {.number = job->unique},
         {.number = job->cancelled},
         {.number = job->put_at_ms},
         {.number = job->since_ms},

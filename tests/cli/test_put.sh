@@ -10,7 +10,8 @@
 #  5. delayed jobs are scheduled; jobs that wait for others depend, and become ready when these are complete
 #  6. a recurring job makes jobs
 #  7. wrong options and backoffs: status 2, and nothing is sent; refusals of Redis: status 1 or 2 and one line
-#  8. enqueue --unique: only one of equal tasks while it is alive; status 1 if there was one
+#  8. enqueue --unique: only one of equal tasks while it is alive; status 1 if there was one; --json has the ids
+#  9. a unique task fails once, as a task, and is shown, replayed and cancelled as one
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -220,9 +221,12 @@ check_exit 1 "$MUSTER" enqueue once --unique b c
 check_out '1 enqueued, 1 there already'
 check_err '1 task'
 printf 'a\nd\n' | check_exit 1 "$MUSTER" enqueue once --unique --json
-check_out '{"queue":"once","enqueued":1,"existed":1}'
+id() { printf '%s:%s%s' "${#1}" "$1" "$2" | sha1sum | cut -d' ' -f1; }
+check_out "{\"queue\":\"once\",\"enqueued\":1,\"existed\":1,\"ids\":[\"$(id once a)\",\"$(id once d)\"]}"
+ok job "$(id once d)" --json
+grep -q '"unique":true' out || fail "the record does not say that the task is unique: $(cat out)"
 ok enqueue once a
-check_out '1 enqueued, 1 waiting'
+check_out '1 enqueued, 5 waiting'
 ok enqueue other --unique a
 [[ $(taken once 10 | tr ' ' '\n' | sort | paste -sd' ') == 'a a b c d' ]] || fail "once gave $(cat taken)"
 ok enqueue once --unique a
@@ -232,4 +236,21 @@ for clash in --front '--request r'; do
     check_usage enqueue q --unique x $clash
     check_err '--unique excludes'
 done
+
+# ---- 9
+ok enqueue flaky --unique x
+# shellcheck disable=SC2016
+ok work flaky --burst -- sh -c 'echo "job ${MUSTER_JOB-none}" >>runs; exit 3'
+[[ $(cat runs) == 'job none' ]] || fail "a failing command ran so: $(cat runs)"
+ok failed flaky --json
+grep -q '"group":"exit-3".*"task":"x"' out || fail "failed: $(cat out)"
+! grep -q '"job"' out || fail "failed shows a job: $(cat out)"
+ok replay flaky --all
+check_exit 1 "$MUSTER" enqueue flaky --unique x
+ok peek flaky --json
+check_out '{"position":0,"task":"x"}'
+ok cancel flaky x
+check_out 'x: 1 waiting removed, 0 running told to stop'
+ok stats --queue flaky --json
+! grep -q '"put":[1-9]' out || fail "the statistics of jobs count it: $(cat out)"
 check_clean

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Putting jobs with the blocking client, and getting them: what the members of a spec become, recurring jobs, unique
- * tasks, and all that is refused, before the script is called or by it. Ids that are taken: test_jobs_put_again.c.
+ * Putting jobs with the blocking client, and getting them: what the members of a spec become, recurring jobs, and
+ * all that is refused, before the script is called or by it. Ids that are taken: test_jobs_put_again.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -286,58 +286,6 @@ static void a_recurring_job_makes_others_that_are_as_it_says(void **state)
     assert_int_equal(job.made, 1);
 }
 
-/* ---- unique tasks ---- */
-
-static void an_equal_task_is_enqueued_once_while_it_lives(void **state)
-{
-    struct scene *s = *state;
-    char id[MUSTER_JOB_ID_MAX + 1], twin[MUSTER_JOB_ID_MAX + 1], other[MUSTER_JOB_ID_MAX + 1];
-    assert_ok(muster_task_enqueue_unique(s->client, "q", "a\0b", 3, id));
-    assert_int_equal(strlen(id), 40);
-    assert_int_equal(strspn(id, "0123456789abcdef"), 40);
-    assert_err(muster_task_enqueue_unique(s->client, "q", "a\0b", 3, twin), MUSTER_E_EXISTS);
-    assert_string_equal(twin, id);
-    assert_words(s, "waiting");
-    assert_words(s, id);
-    assert_ok(muster_task_enqueue_unique(s->client, "q", "a\0c", 3, other));
-    assert_string_not_equal(other, id);
-    assert_ok(muster_task_enqueue_unique(s->client, "q1", "a\0b", 3, other));
-    assert_string_not_equal(other, id);
-    const char *process = job_take(s, "q", id);
-    assert_err(muster_task_enqueue_unique(s->client, "q", "a\0b", 3, NULL), MUSTER_E_EXISTS);
-    assert_words(s, "running");
-    assert_ok(muster_lease_finish(s->client, process, NULL));
-    assert_ok(muster_task_enqueue_unique(s->client, "q", "a\0b", 3, twin));
-    assert_string_equal(twin, id);
-    assert_int_equal(job_look(s, id).retries, MUSTER_JOB_RETRIES_DEFAULT);
-    scene_enqueue(s, "q", "a");
-    assert_int_equal(queue_row_of(s, "q").waiting, 3);
-}
-
-/* The length stands before the name, so that no two of these run together. */
-static void twins_are_of_one_queue_and_one_text(void **state)
-{
-    struct scene *s = *state;
-    assert_ok(muster_task_enqueue_unique(s->client, "1:a", "b", 1, NULL));
-    assert_ok(muster_task_enqueue_unique(s->client, "1:ab", "", 0, NULL));
-    assert_ok(muster_task_enqueue_unique(s->client, "a", "b", 1, NULL));
-    assert_ok(muster_task_enqueue_unique(s->client, "ab", "", 0, NULL));
-    assert_err(muster_task_enqueue_unique(s->client, "", "b", 1, NULL), MUSTER_E_INVALID);
-}
-
-static void a_unique_task_that_failed_or_was_cancelled_is_accepted_again(void **state)
-{
-    struct scene *s = *state;
-    char id[MUSTER_JOB_ID_MAX + 1];
-    assert_ok(muster_task_enqueue_unique(s->client, "q", "t", 1, id));
-    assert_ok(muster_lease_fail(s->client, job_take(s, "q", id), NULL, NULL));
-    assert_ok(muster_task_enqueue_unique(s->client, "q", "t", 1, NULL));
-    assert_ok(muster_job_cancel(s->client, IDS(id), 1, 0, NULL));
-    assert_ok(muster_task_enqueue_unique(s->client, "q", "t", 1, NULL));
-    assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
-    assert_ok(muster_task_enqueue_unique(s->client, "q", "t", 1, NULL));
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -351,9 +299,6 @@ int main(int argc, char **argv)
         live_test(a_made_id_is_known_also_when_nobody_answered),
         live_test(a_full_redis_refuses_a_put_whole_but_lets_jobs_go),
         live_test(a_recurring_job_makes_others_that_are_as_it_says),
-        live_test(an_equal_task_is_enqueued_once_while_it_lives),
-        live_test(twins_are_of_one_queue_and_one_text),
-        live_test(a_unique_task_that_failed_or_was_cancelled_is_accepted_again),
     };
     return scene_run(tests, argc, argv);
 }

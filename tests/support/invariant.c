@@ -222,7 +222,7 @@ static const char job_records_script[] =
     "  end\n"
     "  if (job.tracked ~= nil) ~= (redis.call('ZSCORE', P .. 'tracked', id) ~= false) then say('%s: tracked?', id) "
     "end\n"
-    "  if not (kinds.history or {})[id] then say('%s has no history', id) end\n"
+    "  if not (job.unique or (kinds.history or {})[id]) then say('%s has no history', id) end\n"
     "  if not redis.call('ZSCORE', P .. 'names', q) then say('%s is in %s, which is not in names', id, q) end\n"
     "end\n"
     "return table.concat(amiss, '; ')\n";

@@ -14,7 +14,7 @@
 #include "invariant.h"
 #include "taken.h"
 
-const char *const job_storm_queues[STORM_QUEUES] = {"work", "next", "unique", "last"};
+const char *const job_storm_queues[STORM_QUEUES] = {"work", "next", "unique"};
 
 enum {
     TTL_MS = 600,
@@ -32,14 +32,12 @@ const char *job_storm_name(char text[16], char kind, int i)
 
 /* ---- handlers ---- */
 
-/* By the job's data: "j<number>", "r0" or "u<number>". */
+/* By the job's data: "j<number>" or "r0". */
 struct storm_said *job_storm_said(struct job_storm *storm, const struct muster_job *job)
 {
     const char *data = job->data.data;
     int i = atoi(data + 1);
-    return *data == 'u'   ? &storm->shared->uniques[i]
-           : *data == 'r' ? &storm->shared->recurred
-                          : &storm->shared->jobs[i];
+    return *data == 'r' ? &storm->shared->recurred : &storm->shared->jobs[i];
 }
 
 static enum muster_outcome any_outcome(void)
@@ -53,10 +51,9 @@ static enum muster_outcome any_outcome(void)
 static enum muster_outcome finish_or_advance(struct muster_process *p, struct storm_said *said, bool may_advance)
 {
     const char *queue = muster_process_queue(p);
-    const char *next = !strcmp(queue, "work") ? "next" : !strcmp(queue, "unique") ? "last" : NULL;
-    bool advances = may_advance && next && rand() % 4 == 0;
+    bool advances = may_advance && !strcmp(queue, "work") && rand() % 4 == 0;
     if (advances)
-        assert_ok(muster_process_set_next(p, next, rand() % 2 * 30, NULL, 0));
+        assert_ok(muster_process_set_next(p, "next", rand() % 2 * 30, NULL, 0));
     atomic_fetch_add(advances ? &said->advance : &said->finish, 1);
     return MUSTER_FINISH;
 }
@@ -64,8 +61,11 @@ static enum muster_outcome finish_or_advance(struct muster_process *p, struct st
 static enum muster_outcome decide(struct job_storm *storm, struct muster_process *p)
 {
     const struct muster_job *job = muster_process_job(p);
+    const char *task = muster_process_task(p, NULL);
+    if (!job && *task == 'u')
+        return atomic_load(&storm->shared->is_over) ? MUSTER_FINISH : any_outcome();
     if (!job) {
-        atomic_fetch_add(&storm->shared->tasks[atoi((const char *)muster_process_task(p, NULL) + 1)], 1);
+        atomic_fetch_add(&storm->shared->tasks[atoi(task + 1)], 1);
         return MUSTER_FINISH;
     }
     struct storm_said *said = job_storm_said(storm, job);
@@ -128,7 +128,7 @@ static void start_crew(struct job_storm *storm)
                                .handler = work,
                                .on_event = on_event,
                                .arg = storm,
-                               .queues = {{"work", 0}, {"next", 2}, {"unique", 0}, {"last", 0}}};
+                               .queues = {{"work", 0}, {"next", 2}, {"unique", 0}}};
     struct worker_spec specs[] = {spec, spec, spec, spec, spec};
     specs[1].prefetch = specs[3].prefetch = 3;
     specs[3].handler = work_on_thread;

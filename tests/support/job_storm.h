@@ -17,9 +17,9 @@
 #include "job_history.h"
 #include "job_look.h"
 
-enum { STORM_JOBS_MAX = 20000, STORM_UNIQUES = 20, STORM_AFTER_MAX = 3, STORM_QUEUES = 4 };
+enum { STORM_JOBS_MAX = 20000, STORM_UNIQUES = 20, STORM_AFTER_MAX = 3, STORM_QUEUES = 3 };
 
-/* Jobs and tasks are in the first two of these, unique tasks in the other two. */
+/* Jobs and tasks are in the first two of these, unique tasks in the third. */
 extern const char *const job_storm_queues[STORM_QUEUES];
 
 /* How often handlers said what of a job. */
@@ -30,7 +30,7 @@ struct storm_said {
 /* Written by the workers' processes. */
 struct storm_shared {
     atomic_int is_over; /* handlers finish from now on */
-    struct storm_said jobs[STORM_JOBS_MAX], recurred, uniques[STORM_UNIQUES];
+    struct storm_said jobs[STORM_JOBS_MAX], recurred;
     atomic_int tasks[STORM_JOBS_MAX];
 };
 

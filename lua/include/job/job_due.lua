@@ -47,6 +47,15 @@ local function can_be_made(P, id)
   return true
 end
 
+-- Makes a unique task that waits, unless its equal is alive: then nil.
+function Jobs.make_unique(P, queue, task)
+  local id = Jobs.unique_id(queue, task)
+  if can_be_made(P, id) then
+    Jobs.make(P, id, queue, {data = task, unique = '1'}, {}, 0, {})
+    return true
+  end
+end
+
 local EVERY_LEAST_MS = 1000
 
 -- Makes the jobs that a recurring job should have made by now, at most `n`. Returns how many times are dealt with: a

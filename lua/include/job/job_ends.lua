@@ -42,7 +42,16 @@ function Jobs.forget_failed(P, queue, entry, id, why)
   end
 end
 
+-- A unique task fails: its entry is that of a task, and its record goes. So its id is free at once.
+local function fail_unique(P, job, worker, token, group, message)
+  Jobs.forget(P, job)
+  add_failed(P, job.queue, now_ms(), 'u' .. token, worker, group, message, job.data or '')
+end
+
 function Jobs.fail(P, job, worker, token, group, message)
+  if job.unique then
+    return fail_unique(P, job, worker, token, group, message)
+  end
   leave(P, job)
   Jobs.set(job, 'state', 'failed')
   Jobs.set(job, 'since', string.format('%.0f', now_ms()))
@@ -53,7 +62,7 @@ function Jobs.fail(P, job, worker, token, group, message)
   Jobs.set(job, 'token', nil)
   Jobs.set(job, 'entry', draw_entry(P))
   Jobs.save(P, job) -- before the list is trimmed, which may drop this very job
-  Jobs.count(P, job.queue, 'failed')
+  Jobs.count(P, job, 'failed')
   Jobs.log_event(P, job, 'failed', group, worker)
   add_failed(P, job.queue, now_ms(), token, worker, group, message, job.id, job.entry)
 end
@@ -89,6 +98,10 @@ Jobs.trim_complete = trim_complete
 
 -- A job is done. `result` nil: none.
 function Jobs.complete(P, job, worker, result)
+  if job.unique then -- nothing of it stays; jobs that waited for it must be released first, or they would fail
+    release_dependents(P, job.id)
+    return Jobs.forget(P, job)
+  end
   local ran = now_ms() - number(job, 'since')
   leave(P, job)
   Jobs.set(job, 'worker', nil)
@@ -98,7 +111,7 @@ function Jobs.complete(P, job, worker, result)
   Jobs.set(job, 'result', result)
   enter(P, job, 'complete', now_ms())
   Jobs.save(P, job)
-  Jobs.count(P, job.queue, 'completed', 'run', math.max(0, ran))
+  Jobs.count(P, job, 'completed', 'run', math.max(0, ran))
   Jobs.log_event(P, job, 'completed', worker, worker)
   release_dependents(P, job.id)
   trim_complete(P, job.queue, TRIM_PER_COMPLETION)
@@ -114,7 +127,7 @@ function Jobs.advance(P, job, worker, result, queue, delay_ms, after)
   Jobs.set(job, 'crashes', nil)
   Jobs.set(job, 'group', nil)
   Jobs.set(job, 'message', nil)
-  Jobs.count(P, from, 'completed', 'run', math.max(0, ran))
+  Jobs.count(P, job, 'completed', 'run', math.max(0, ran))
   Jobs.log_event(P, job, 'advanced', queue, worker)
   Jobs.set(job, 'queue', queue)
   Jobs.arrive(P, job, now_ms() + delay_ms, after, 'put', from)
@@ -127,7 +140,7 @@ function Jobs.arrive(P, job, due_ms, after, what, text)
   for _, id in ipairs(after) do
     open[#open + 1] = id ~= job.id and Jobs.is_open(P, id) and id or nil
   end
-  Jobs.count(P, job.queue, 'put')
+  Jobs.count(P, job, 'put')
   note_name(P, job.queue)
   local dependencies = P .. 'dependencies:' .. job.id
   local is_free = #after == 0 and was_absent(dependencies)
@@ -153,9 +166,21 @@ local function backoff(job, retried)
   return math.floor(delay - delay * number(job, 'jitter') / 100 * chance)
 end
 
+-- A unique task is retried as often as its handlers say, like any task.
+local function retry_unique(P, job, worker, delay_ms)
+  if delay_ms > 0 then
+    Jobs.schedule(P, job, now_ms() + math.min(delay_ms, DELAY_MAX_MS), 'retried', '', worker)
+  else
+    Jobs.wait(P, job, 'retried', '', worker)
+  end
+end
+
 -- Retries a job, or fails it if it has had all its retries. `delay_ms` nil: its own backoff. Group and message nil or
 -- '': they stay as they are.
 function Jobs.retry(P, job, worker, token, delay_ms, group, message)
+  if job.unique then
+    return retry_unique(P, job, worker, delay_ms or 0)
+  end
   local retried = number(job, 'retried') + 1
   if retried > number(job, 'retries') then
     Jobs.fail(P, job, worker, token, 'failed-retries', message ~= '' and message or job.message or '')
@@ -166,7 +191,7 @@ function Jobs.retry(P, job, worker, token, delay_ms, group, message)
     Jobs.set(job, 'group', group)
     Jobs.set(job, 'message', message)
   end
-  Jobs.count(P, job.queue, 'retried')
+  Jobs.count(P, job, 'retried')
   local at_ms = now_ms() + math.min(delay_ms or backoff(job, retried), DELAY_MAX_MS)
   if at_ms > now_ms() then
     Jobs.schedule(P, job, at_ms, 'retried', group, worker)
@@ -179,7 +204,7 @@ end
 function Jobs.count_crash(P, job, worker, token, most, why)
   local crashes = number(job, 'crashes') + 1
   Jobs.set(job, 'crashes', crashes)
-  Jobs.count(P, job.queue, 'crashed')
+  Jobs.count(P, job, 'crashed')
   Jobs.publish_event(P, job, now_ms(), 'stalled', why, worker)
   if most > 0 and crashes >= most then
     Jobs.fail(P, job, worker, token, 'crashed', why .. ', ' .. crashes .. ' times')
@@ -190,9 +215,12 @@ function Jobs.count_crash(P, job, worker, token, most, why)
   return true
 end
 
--- A job is cancelled, and in nobody's hands.
-function Jobs.cancel(P, job, worker)
-  Jobs.count(P, job.queue, 'cancelled')
+-- A job is cancelled, and in nobody's hands. `kind`: its process' mark, if it had one.
+function Jobs.cancel(P, job, worker, kind)
+  if job.unique and kind ~= DELETED then
+    count_cancelled(P, job.queue, 1)
+  end
+  Jobs.count(P, job, 'cancelled')
   Jobs.publish_event(P, job, now_ms(), 'cancelled', '', worker)
   Jobs.forget(P, job)
 end

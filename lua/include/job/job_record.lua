@@ -89,10 +89,19 @@ local function add_all(key, fields)
   end
 end
 
--- Counts that `what` happened to a job. `ms` is a time of the kind `times` ("wait" or "run"); 0 ms adds nothing to the
--- sums.
-function Jobs.count(P, queue, what, times, ms)
-  local key = P .. 'stats:' .. math.floor(now_ms() / DAY_MS) .. ':' .. queue
+-- The id of a unique task. The length goes before the name: then no name and task make the same text as those of
+-- another queue.
+function Jobs.unique_id(queue, task)
+  return redis.sha1hex(#queue .. ':' .. queue .. task)
+end
+
+-- Counts that `what` happened to a job. A unique task is a task, and is not counted. `ms` is a time of the kind `times`
+-- ("wait" or "run"); 0 ms adds nothing to the sums.
+function Jobs.count(P, job, what, times, ms)
+  if job.unique then
+    return
+  end
+  local key = P .. 'stats:' .. math.floor(now_ms() / DAY_MS) .. ':' .. job.queue
   local fields = Jobs.gathered and Jobs.gathered[key] or {}
   fields[what] = (fields[what] or 0) + 1
   if times then
@@ -134,9 +143,9 @@ local function log(P, job, at_ms, what, text)
   end
 end
 
--- Tells those who listen that something happened to a job.
+-- Tells those who listen that something happened to a job. Of unique tasks nothing is told, nor kept as history.
 function Jobs.publish_event(P, job, at_ms, what, text, worker)
-  if is_heard(namespace_settings(P)[4]) then
+  if not job.unique and is_heard(namespace_settings(P)[4]) then
     redis.pcall('PUBLISH', C .. ':events', table.concat({what, string.format('%.0f', at_ms), job.queue, job.id,
       worker or '', job.tracked or '0', text or ''}, '\t'))
   end
@@ -146,6 +155,9 @@ end
 function Jobs.log_event(P, job, what, text, worker)
   local at_ms = job.told_at or now_ms()
   job.told_at = nil
+  if job.unique then
+    return
+  end
   log(P, job, at_ms, what, text or '')
   Jobs.publish_event(P, job, at_ms, what, text, worker)
 end

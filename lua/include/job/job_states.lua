@@ -106,7 +106,7 @@ function Jobs.run(P, job, holder, token)
   Jobs.set(job, 'token', token)
   enter(P, job, 'running', now_ms())
   Jobs.save(P, job)
-  Jobs.count(P, job.queue, 'taken', 'wait', math.max(0, waited))
+  Jobs.count(P, job, 'taken', 'wait', math.max(0, waited))
   Jobs.log_event(P, job, 'taken', holder, holder)
 end
 

@@ -82,7 +82,7 @@ end
 local function remove_unmarked(P, ends, queue, token)
   local task, kind = remove_process(P, ends, queue, token)
   if kind and is_job(task) then
-    Jobs.cancel(P, task, ends.worker)
+    Jobs.cancel(P, task, ends.worker, kind)
   elseif kind == CANCELLED and task then
     count_cancelled(P, queue, 1)
   end
@@ -142,9 +142,11 @@ local function fail_to_wait(P, ends, job, token, result, obstacle)
   restate_end(ends, status)
 end
 
--- A job is done here, and goes on to the next queue. For a task nothing is done, and E_STATE is noted.
+-- A job is done here, and goes on to the next queue. For a task, also a unique one, nothing is done, and E_STATE is
+-- noted.
 local function advance(P, ends, queue, token, result, next_queue, delay_ms, ids)
-  if redis.call('HEXISTS', ends.sets .. queue, token) == 1 then
+  local task, id = unpack(redis.call('HMGET', ends.sets .. queue, token, 'j' .. token))
+  if task or (id and try('HEXISTS', P .. 'job:' .. id, 'unique') == 1) then
     note_ends(ends, queue, 1, 0, E_STATE)
     return
   end

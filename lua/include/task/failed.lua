@@ -2,8 +2,8 @@
   The failed list of a queue: a zset by a token that is drawn for each failure, as a number. It is the entry's time,
   order and name in one. A member is "<token>:<length of worker>:<length of group>:<length of message>:", then these
   three and the task; its token is the process'. A failed job's member begins with "j", and has the job's id for the
-  task. P:failures:<q> counts the entries of each group ("g:" + group), those that are jobs ("jobs") and the bytes of
-  all ("bytes").
+  task; that of a unique task begins with "u". P:failures:<q> counts the entries of each group ("g:" + group), those
+  that are jobs ("jobs") and the bytes of all ("bytes").
 
   A list keeps all its entries, unless the settings keep_failed, keep_failed_bytes or keep_failed_ms say otherwise:
   then the oldest ones go, a job's record with its entry. What goes so is counted in the queue's field `dropped`, and a
@@ -34,6 +34,11 @@ local function job_of_entry(member)
   if string.byte(member) == JOB_BYTE and string.find(member, ':', 1, true) == TOKEN_LEN + 2 then
     return (select(2, parse_failed(member)))
   end
+end
+
+-- Is it the entry of a unique task?
+local function is_unique_entry(member)
+  return string.sub(member, 1, 1) == 'u' and string.find(member, ':', 1, true) == TOKEN_LEN + 2
 end
 
 -- The entry of a rank, and its score as text; nil: there is none.

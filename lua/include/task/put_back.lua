@@ -14,7 +14,7 @@ local function drop_process(P, worker, queue, token, task, kind)
   if type(task) == 'table' then
     local job = Jobs.read_or_fail(P, queue, task.job, token, worker)
     if job then
-      Jobs.cancel(P, job, worker)
+      Jobs.cancel(P, job, worker, kind)
     end
   elseif kind == CANCELLED then
     count_cancelled(P, queue, 1)

@@ -76,8 +76,10 @@ struct listing {
 static int parse_token(struct failed_entry *e, struct muster_bytes token)
 {
     uint64_t number;
-    e->is_job = token.len == TOKEN_LEN + 1 && *(const char *)token.data == 'j';
-    if (token_parse((const char *)token.data + e->is_job, token.len - (size_t)e->is_job, &number) != MUSTER_OK)
+    const char *text = token.data;
+    size_t kind = token.len == TOKEN_LEN + 1 && (*text == 'j' || *text == 'u');
+    e->is_job = kind && *text == 'j';
+    if (token_parse(text + kind, token.len - kind, &number) != MUSTER_OK)
         return -1;
     token_format(e->token, number);
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Listing processes. The sets of workers and of leases are read in pages. With each page comes what other keys hold of
- * its processes: marks, notes, ends of leases, jobs' data.
+ * its processes: marks, notes, ends of leases, what is shown of jobs.
  */
 #include <muster/job.h>
 #include <stdio.h>
@@ -25,13 +25,13 @@ struct process_rows {
 enum { ABOUT_MARK, ABOUT_NOTE, ABOUT_END, ABOUT };
 
 /* One page of a set, which holds pairs: a token and its task; or "j" with a token, and the id of a job. `about` and
- * `data` are in the order of the pairs. */
+ * `jobs` are in the order of the pairs. */
 struct process_page {
     const char *worker;
     const char *queue;
     const struct redisReply *set;
     struct redisReply *about[ABOUT];
-    struct redisReply **data; /* of each job; NULL: a task */
+    struct redisReply **jobs; /* of each job: its data, and whether it is a unique task; NULL: a task */
 };
 
 static bool is_wanted(const struct process_rows *rows, struct muster_bytes task)
@@ -59,7 +59,9 @@ static struct muster_bytes token_of_field(const struct redisReply *set, size_t i
 static bool give_process(const struct process_rows *rows, const struct process_page *page, size_t i)
 {
     struct muster_bytes token_text = token_of_field(page->set, i);
-    struct muster_bytes task = reply_bytes(page->data[i] ? page->data[i] : reply_at(page->set, 2 * i + 1));
+    const struct redisReply *job = page->jobs[i];
+    struct muster_bytes task = reply_bytes(job ? reply_at(job, 0) : reply_at(page->set, 2 * i + 1));
+    bool is_unique = reply_kind(reply_at(job, 1)) == REPLY_TEXT;
     const char *note = reply_text(reply_at(page->about[ABOUT_NOTE], i));
     char id[PROCESS_ID_MAX];
     uint64_t token;
@@ -70,7 +72,7 @@ static bool give_process(const struct process_rows *rows, const struct process_p
         .id = id,
         .worker = page->worker,
         .queue = page->queue,
-        .job = job_of_field(page->set, i),
+        .job = is_unique ? NULL : job_of_field(page->set, i),
         .token = token,
         .started_at_ms = token_at_ms(token),
         .ends_at_ms = reply_number(reply_at(page->about[ABOUT_END], i), 0),
@@ -100,11 +102,11 @@ static int append_for_tokens(struct muster_client *c, const char *name, const ch
     return err;
 }
 
-static int append_job_data(struct muster_client *c, const char *id)
+static int append_job(struct muster_client *c, const char *id)
 {
     char key[KEY_MAX];
     key_of(key, c->prefix, KEY_JOB, id);
-    return client_append(c, (const char *const[]){"HGET", key, "data", NULL});
+    return client_append(c, (const char *const[]){"HMGET", key, "data", "unique", NULL});
 }
 
 /* Read what other keys hold of a page's processes, in one round trip. */
@@ -129,12 +131,12 @@ static int read_about(struct muster_client *c, struct process_page *page)
     size_t rows = reply_len(page->set) / 2;
     for (size_t i = 0; i < rows && err == MUSTER_OK; i++)
         if (job_of_field(page->set, i))
-            err = append_job_data(c, job_of_field(page->set, i));
+            err = append_job(c, job_of_field(page->set, i));
     if (err == MUSTER_OK)
         err = page_read_parts(c, page->worker, page->about, n);
     for (size_t i = 0; i < rows && err == MUSTER_OK; i++)
         if (job_of_field(page->set, i))
-            err = page_read_parts(c, job_of_field(page->set, i), &page->data[i], 1);
+            err = page_read_parts(c, job_of_field(page->set, i), &page->jobs[i], 1);
     return err;
 }
 
@@ -145,15 +147,15 @@ static int give_page(struct muster_client *c, struct process_rows *rows, const c
     size_t n = reply_len(set) / 2;
     if (n == 0)
         return MUSTER_OK;
-    page.data = calloc(n, sizeof *page.data);
-    int err = page.data ? read_about(c, &page) : MUSTER_E_NOMEM;
+    page.jobs = calloc(n, sizeof *page.jobs);
+    int err = page.jobs ? read_about(c, &page) : MUSTER_E_NOMEM;
     for (size_t i = 0; i < n && err == MUSTER_OK && !rows->stop; i++)
         rows->stop = give_process(rows, &page, i);
     for (size_t i = 0; i < ABOUT; i++)
         redis_reply_free(page.about[i]);
-    for (size_t i = 0; page.data && i < n; i++)
-        redis_reply_free(page.data[i]);
-    free(page.data);
+    for (size_t i = 0; page.jobs && i < n; i++)
+        redis_reply_free(page.jobs[i]);
+    free(page.jobs);
     return err;
 }
 

@@ -99,7 +99,7 @@ static int put(struct muster_client *c, const struct script_put *put, char *id)
     if (id && made)
         snprintf(id, MUSTER_JOB_ID_MAX + 1, "%s", made);
     if (err == MUSTER_E_EXISTS && !*put->id)
-        redis_error_set(c->redis, "an equal task is %s in the queue '%s', as the job '%s'; nothing was enqueued",
+        redis_error_set(c->redis, "an equal task is %s in the queue '%s', under the id '%s'; nothing was enqueued",
                         what ? what : "alive", put->queue, made ? made : "");
     else
         say_not_put(c, err, put->id, what, made != NULL);
@@ -154,7 +154,6 @@ int muster_task_enqueue_unique(struct muster_client *c, const char *queue, const
     if (err != MUSTER_OK)
         return err;
     add_bytes(&fields, "data", data);
-    add_number(&fields, "new_retries", MUSTER_JOB_RETRIES_DEFAULT);
     /* Redis makes the id. */
     return put(c, &(struct script_put){.queue = queue, .id = "", .fields = fields.rows, .n_fields = fields.n}, id);
 }

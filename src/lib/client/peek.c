@@ -87,7 +87,7 @@ static void give_jobs(struct look *l, const struct job_page *page, bool *stop)
     for (size_t i = 0; i < page->n && !*stop; i++) {
         const struct job_page_row *row = &page->rows[i];
         if (row->err == MUSTER_OK)
-            *stop = give(l, row->record.job.data, row->id);
+            *stop = give(l, row->record.job.data, row->record.job.unique ? NULL : row->id);
         else if (row->err == MUSTER_E_REDIS)
             log_line(MUSTER_LOG_WARN, "the record of the job '%s' cannot be read", row->id);
     }

@@ -45,6 +45,7 @@ static const struct field fields[] = {
     {"retried", FIELD_INT, IN_JOB(retried)},
     {"crashes", FIELD_INT, IN_JOB(crashes)},
     {"tracked", FIELD_INT, IN_JOB(tracked)},
+    {"unique", FIELD_INT, IN_JOB(unique)},
     {"backlog", FIELD_INT, IN_JOB(backlog)},
     {"put", FIELD_INT64, IN_JOB(put_at_ms)},
     {"since", FIELD_INT64, IN_JOB(since_ms)},

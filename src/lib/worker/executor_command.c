@@ -68,7 +68,7 @@ static enum muster_outcome failed(struct muster_process *p, const char *kind, in
     else
         snprintf(message, sizeof message, "%s ended with exit status %d", p->served->command->argv[0], number);
     muster_process_set_failure(p, group, message);
-    return p->job ? MUSTER_RETRY : MUSTER_FAIL;
+    return muster_process_job(p) ? MUSTER_RETRY : MUSTER_FAIL;
 }
 
 static enum muster_outcome outcome_of(struct muster_process *p, int status, bool was_told)
@@ -76,7 +76,7 @@ static enum muster_outcome outcome_of(struct muster_process *p, int status, bool
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (code == 0)
         return MUSTER_FINISH;
-    if (!p->job || code == EXIT_RETRY)
+    if (!muster_process_job(p) || code == EXIT_RETRY)
         muster_process_set_retry(p, p->served->command->retry_delay_ms);
     if (was_told)
         return MUSTER_GIVE_BACK; /* past a time limit this may mean a retry */

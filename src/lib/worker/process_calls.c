@@ -40,7 +40,7 @@ const void *muster_process_task(const struct muster_process *p, size_t *len)
 
 const struct muster_job *muster_process_job(const struct muster_process *p)
 {
-    return p->job ? &p->job->job : NULL;
+    return p->job && !p->job->job.unique ? &p->job->job : NULL;
 }
 
 struct muster_worker *muster_process_worker(const struct muster_process *p)
@@ -112,7 +112,7 @@ static int check_next(const char *next, int64_t delay_ms, const char *const *aft
 int muster_process_set_next(struct muster_process *p, const char *next, int64_t delay_ms, const char *const *after,
                             size_t n_after)
 {
-    if (!p->job)
+    if (!muster_process_job(p))
         return MUSTER_E_STATE;
     char *new_next = NULL, *new_after = NULL;
     int err = next ? check_next(next, delay_ms, after, n_after) : MUSTER_OK;
@@ -147,7 +147,7 @@ int muster_process_progress(struct muster_process *p, const char *note)
 
 int muster_process_set_data(struct muster_process *p, const void *data, size_t len)
 {
-    if (!p->job)
+    if (!muster_process_job(p))
         return MUSTER_E_STATE;
     if (len > MUSTER_TASK_MAX_DEFAULT)
         return MUSTER_E_TOO_BIG;

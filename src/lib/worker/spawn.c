@@ -74,11 +74,12 @@ static char **make_arguments(const struct muster_process *p, char *const *given,
 static char **make_environment(struct muster_process *p)
 {
     char attempt[24];
-    snprintf(attempt, sizeof attempt, "%lld", p->job ? (long long)p->job->job.retried + 1 : 0);
+    const struct muster_job *job = muster_process_job(p);
+    snprintf(attempt, sizeof attempt, "%lld", job ? (long long)job->retried + 1 : 0);
     const char *const names[] = {
         "MUSTER_QUEUE=", "MUSTER_PROCESS=", "MUSTER_TOKEN=", "MUSTER_WORKER=", "MUSTER_JOB=", "MUSTER_ATTEMPT="};
-    const char *const values[] = {p->served->name, muster_process_id(p),           p->token_text,
-                                  p->worker->id,   p->job ? p->job->job.id : NULL, p->job ? attempt : NULL};
+    const char *const values[] = {p->served->name, muster_process_id(p), p->token_text,
+                                  p->worker->id,   job ? job->id : NULL, job ? attempt : NULL};
     const size_t ours = sizeof names / sizeof *names;
     size_t n = 0, to = 0;
     while (environ && environ[n])
