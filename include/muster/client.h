@@ -581,6 +581,20 @@ typedef int muster_damage_fn(const struct muster_damage *damage, void *arg);
 MUSTER_API int muster_client_check(struct muster_client *c, int repair, muster_damage_fn *fn,
                                    void *arg) MUSTER_MUST_CHECK;
 
+/*
+ * Move a namespace that an older release has written to the format of this one. Stop its workers and its producers
+ * first. From the first step to the last nobody else can use the namespace: they are answered MUSTER_E_FORMAT, also if
+ * the upgrade is interrupted; the next call goes on with it. The steps are short scripts, as many as there are keys to
+ * change; `changed`, if not NULL, receives how many this call has changed. What dead workers held stays with them until
+ * they start again or are swept. Counts of crashes are forgotten.
+ *
+ * Returns MUSTER_OK, also if there was nothing to do, or
+ *   MUSTER_E_STATE   workers of the older release are alive; muster_client_error() names them, and nothing was changed
+ *   MUSTER_E_FORMAT  this release does not know the format; nothing was changed
+ *   any other error  the upgrade may have begun: call again
+ */
+MUSTER_API int muster_client_upgrade(struct muster_client *c, uint64_t *changed) MUSTER_MUST_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,7 +5,7 @@
     ARGV[5] host     ARGV[6] pid     ARGV[7] version     ARGV[8] the layout's version
     ARGV[9] "1": permanent, its life has no end of its own     ARGV[10] "1": resume what a former life held
   Returns {0, epoch, ms to the next heartbeat, number of processes to take up}; the same epoch if the same nonce is sent
-  again. {E_EXISTS} if this id is alive under another nonce; {E_FORMAT} for another layout; {E_REDIS, key} for a key of
+  again. {E_EXISTS} if this id is alive under another nonce; {E_FORMAT, layout} for another layout; {E_REDIS, key} for a key of
   the wrong type: nothing was changed.
   What a former life held goes back to the front of its queues first, or stays in the worker's hands under new tokens.
   Either way a crash is counted for each task and job that is not marked, because a worker that stops in good order
@@ -24,7 +24,7 @@ local now = now_ms()
 
 local format = redis.call('GET', P .. 'format')
 if format and format ~= ARGV[8] then
-  return {E_FORMAT}
+  return {E_FORMAT, format}
 end
 local old = redis.call('HMGET', record, 'nonce', 'epoch')
 local again = old[1] == nonce

@@ -61,7 +61,7 @@ static const struct meaning meanings[] = {
     [-MUSTER_E_DENIED] = {EXIT_DENIED, "denied",
                           "name a user who has the permission in the URL: redis://user:password@host"},
     [-MUSTER_E_REDIS] = {EXIT_FAILED, NULL, NULL},
-    [-MUSTER_E_FORMAT] = {EXIT_FAILED, NULL, "use a release of muster that knows this format, or another --prefix"},
+    [-MUSTER_E_FORMAT] = {EXIT_FAILED, NULL, NULL},
     [-MUSTER_E_NOT_FOUND] = {EXIT_NOT_FOUND, NULL, NULL},
     [-MUSTER_E_EXISTS] = {EXIT_FAILED, NULL, NULL},
     [-MUSTER_E_STATE] = {EXIT_FAILED, NULL, NULL},

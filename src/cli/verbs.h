@@ -40,6 +40,7 @@
     X(sweep)       \
     X(fail_worker) \
     X(check)       \
+    X(upgrade)     \
     X(bench)       \
     X(help)
 

@@ -13,7 +13,7 @@ set -eu
 . "$(dirname "$0")/lib.sh"
 process=.lease:00000000001:q
 asking=(queues workers ps 'peek q' 'enqueue q task' 'pause q' 'resume q' 'cancel q nothing' failed 'failed q' 'replay q --all'
-    'drop q --all' sweep 'put q data' jobs 'jobs --queue q' 'jobs --queue q --state waiting' 'jobs --tag t' 'jobs --tags'
+    'drop q --all' sweep upgrade 'put q data' jobs 'jobs --queue q' 'jobs --queue q --state waiting' 'jobs --tag t' 'jobs --tags'
     stats 'stats --queue q' config 'config keep_jobs=9' 'enqueue q --unique' 'delete gone --yes')
 # Those that have another answer when there is nothing for them to do.
 others=(check 'take nothing' "finish $process" "give-back $process" "retry $process" "fail $process" "extend $process --lease 1s"
@@ -123,9 +123,9 @@ check_exit 1 "$MUSTER" enqueue wrong a b
 check_err WRONGTYPE
 check_exit 1 "$MUSTER" peek wrong
 check_redis text GET muster:queues:wrong
-redis SET other:format 2 >"$tmp/out"
+redis SET other:format 9 >"$tmp/out"
 check_exit 1 "$MUSTER" enqueue q task --prefix other
-check_err 'another --prefix'
+check_err 'or another prefix'
 check_redis 1 EXISTS other:format other:queues:q other:names
 
 # ---- 5: more rows than any buffer holds

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "live_worker.h"
 #include "script_call.h"
 
@@ -39,7 +40,7 @@ static int status_of(struct scene *s, enum script_id id, const char *args, char 
 static int start(struct scene *s, const char *nonce, char epoch[12])
 {
     char args[100];
-    snprintf(args, sizeof args, "w %s 60000 2 host 1 test 1 0 0", nonce);
+    snprintf(args, sizeof args, "w %s 60000 2 host 1 test " FORMAT_VERSION " 0 0", nonce);
     return status_of(s, SCRIPT_START, args, epoch);
 }
 

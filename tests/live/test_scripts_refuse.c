@@ -77,6 +77,7 @@ static const char *const keys[] = {
     "dependents:held",
     "dependents:failed",
     "dependents:waiting",
+    "upgrade:held",
     "tag:blue",
     "tags",
     "tracked",

@@ -57,11 +57,12 @@ static void another_format_stops_the_worker_and_nothing_is_written(void **state)
 {
     struct scene *s = *state;
     char before[41], after[41];
-    raw_do(s->server->redis, "SET %s:format 2", s->prefix);
+    raw_do(s->server->redis, "SET %s:format 9", s->prefix);
     redis_server_digest(s->server, before);
     struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .queues = {{"q", 0}}});
     scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
     assert_int_equal(w->stop_err, MUSTER_E_FORMAT);
+    assert_non_null(strstr(muster_worker_error(w->worker), "use a release of muster that knows this format"));
     redis_server_digest(s->server, after);
     assert_string_equal(before, after);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "script_call.h"
 
 enum { ARGS_MAX = 12000 };
@@ -94,7 +95,7 @@ void acting_start(struct acting_worker *w, struct scene *s)
     snprintf(limit, sizeof limit, "%d", w->limit);
     if (w->hears)
         listen_to(w);
-    redisReply *reply = script_call(s, SCRIPT_START, w->id, nonce, ttl, hands, "host", "1", "test", "1",
+    redisReply *reply = script_call(s, SCRIPT_START, w->id, nonce, ttl, hands, "host", "1", "test", FORMAT_VERSION,
                                     w->permanent ? "1" : "0", w->resumes ? "1" : "0");
     assert_no_error(reply);
     assert_int_equal(reply->element[0]->integer, 0);

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/format.h"
+
 #define HELD "@held"
 #define LEASED "@leased"
 #define CANCELLED "@cancelled"
@@ -17,8 +19,9 @@
 
 const struct script_row script_rows[] = {
     {CALL("enqueue", ENQUEUE, "q", "0", "request", "0", "1", "new"), .adds = true},
-    {CALL("start", START, "dead", "again", "60000", "2", "host", "1", "test", "1", "0", "0"), .is_bare = true},
-    {CALL("start, resuming", START, "dead", "again", "60000", "2", "host", "1", "test", "1", "0", "1"),
+    {CALL("start", START, "dead", "again", "60000", "2", "host", "1", "test", FORMAT_VERSION, "0", "0"),
+     .is_bare = true},
+    {CALL("start, resuming", START, "dead", "again", "60000", "2", "host", "1", "test", FORMAT_VERSION, "0", "1"),
      .is_bare = true},
     {CALL("serve", SERVE, "w", EPOCH, "0", "more", "0")},
     {CALL("turn", TURN, NULL), .is_bare = true},
@@ -34,6 +37,10 @@ const struct script_row script_rows[] = {
     {CALL("begin alone", BEGIN_ALONE, "w", EPOCH, "0", "q", HELD, "0", "o")},
     {CALL("begin a job alone", BEGIN_ALONE, "w", EPOCH, "0", "q", HELD_JOB, "0")},
     {CALL("acquit a job", BEGIN_ALONE, "w", EPOCH, "0", "q", HELD_JOB, "1")},
+    {CALL("upgrade", UPGRADE_BEGIN, FORMAT_BEFORE, FORMAT_UPGRADING, FORMAT_VERSION)},
+    {CALL("upgrade from this layout", UPGRADE_BEGIN, FORMAT_VERSION, FORMAT_UPGRADING, "3")},
+    {CALL("upgrade keys", UPGRADE_KEYS, FORMAT_VERSION, "dependents:held", "crashes:q", "delayed:q", "queues:q",
+          "token")},
     {CALL("sweep", SWEEP, "dead", "1")},
     {CALL("fail worker", SWEEP, "w", "1"), .vanish = 1},
     {CALL("stop", STOP, "w", EPOCH, "0"), .vanish = 1},

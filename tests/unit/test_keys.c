@@ -57,6 +57,7 @@ static void each_key_has_its_text(void **state)
         {KEY_TOKEN, "", "p:token"},
         {KEY_TRACKED, "", "p:tracked"},
         {KEY_TTLS, "", "p:ttls"},
+        {KEY_UPGRADE, "id-1", "p:upgrade:id-1"},
         {KEY_WAITING, "q", "p:waiting:q"},
         {KEY_WORKER, "w", "p:worker:w"},
     };

@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "protocol/script_check.h"
 #include "protocol/script_job.h"
 #include "protocol/script_queue.h"
 #include "protocol/script_task.h"
+#include "protocol/script_upgrade.h"
 #include "protocol/script_worker.h"
 #include "testing.h"
 
@@ -449,6 +451,19 @@ static void replay_and_drop_say_which_failures(void **state)
     }
 }
 
+static void an_upgrade_names_layouts_and_keys(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_upgrade_begin(&c, &root);
+    assert_script(&c, SCRIPT_UPGRADE_BEGIN, NULL, "the layout that it leaves", "1", "what P:format says meanwhile",
+                  "1-2", "the layout to be reached", "2");
+    script_upgrade_keys(&c, &root);
+    command_text(&c, "queues:q");
+    command_text(&c, "dependents:a");
+    assert_script(&c, SCRIPT_UPGRADE_KEYS, "|queues:q|dependents:a", "what P:format says during an upgrade", "1-2");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -478,6 +493,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(cancel_names_a_task_or_a_process),
         cmocka_unit_test(what_is_of_a_queue_names_the_queue),
         cmocka_unit_test(replay_and_drop_say_which_failures),
+        cmocka_unit_test(an_upgrade_names_layouts_and_keys),
     };
     return testing_run(tests, make_root, NULL, argc, argv);
 }

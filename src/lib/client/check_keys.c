@@ -79,6 +79,7 @@ static const struct kind {
     [KEY_TOKEN] = {"string", OF_NAMESPACE, 0},
     [KEY_TRACKED] = {"zset", OF_TRACKED, 0},
     [KEY_TTLS] = {"zset", OF_NAMESPACE, 0},
+    [KEY_UPGRADE] = {"zset", OF_AWAITED, 0},
     [KEY_WAITING] = {"zset", OF_INDEX, 0},
     [KEY_WORKER] = {"hash", OF_WORKER, 0},
 };

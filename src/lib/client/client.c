@@ -57,7 +57,6 @@ static int client_init(struct muster_client *c, const struct muster_client_optio
                                              .timeout_ms = o->timeout_ms ? o->timeout_ms : TIMEOUT_DEFAULT_MS,
                                              .prefix = c->prefix,
                                              .format_key = format_key,
-                                             .format = FORMAT_VERSION,
                                              .selected = on_selected,
                                              .arg = c});
 }

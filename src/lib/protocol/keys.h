@@ -48,6 +48,7 @@
     X(KEY_TOKEN, "token")                \
     X(KEY_TRACKED, "tracked")            \
     X(KEY_TTLS, "ttls")                  \
+    X(KEY_UPGRADE, "upgrade:")           \
     X(KEY_WAITING, "waiting:")           \
     X(KEY_WORKER, "worker:")
 
@@ -57,9 +58,6 @@ enum key {
 #undef KEY_ENUM
         KEY_COUNT
 };
-
-/* The format that P:format names. */
-#define FORMAT_VERSION "1"
 
 /* The room for the longest kind of key, "<prefix>:processing:<worker>:<queue>", with its NUL. */
 #define KEY_MAX (MUSTER_PREFIX_MAX + 12 + 1 + MUSTER_WORKER_ID_MAX + 1 + MUSTER_QUEUE_MAX + 1)

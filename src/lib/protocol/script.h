@@ -8,6 +8,7 @@
  *   script_queue.h   queues: pause, resume, delete, listen, settings
  *   script_job.h     jobs
  *   script_worker.h  workers: their life, their turns, and keeping the timer
+ *   script_upgrade.h moving a namespace to this layout
  *   script_check.h   checks
  *
  * A built command borrows its arguments until it was sent. Each reading function returns MUSTER_OK, the script's own

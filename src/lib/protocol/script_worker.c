@@ -6,6 +6,7 @@
 
 #include <muster/version.h>
 
+#include "base/format.h"
 #include "protocol/script_private.h"
 
 void script_start(struct command *c, const struct script_root *root, const struct script_start *start)

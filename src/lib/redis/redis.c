@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
-#include <muster/version.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "base/format.h"
 #include "redis/greeting.h"
 #include "redis/redis_private.h"
 #include "redis/sigpipe.h"
@@ -31,7 +31,6 @@ int redis_new(struct redis **out, const struct redis_options *o)
     r->context = o->borrowed;
     r->is_borrowed = o->borrowed != NULL;
     r->timeout_ms = o->timeout_ms;
-    r->format = o->format;
     r->selected = o->selected;
     r->arg = o->arg;
     r->prefix = strdup(o->prefix);
@@ -224,12 +223,15 @@ static int ask_database(struct redis *r)
 static int check_format(struct redis *r)
 {
     struct redisReply *reply;
+    char why[400];
+    if (r->format == REDIS_ANY_FORMAT)
+        return MUSTER_OK;
     int err = say(r, (const char *const[]){"GET", r->format_key, NULL}, &reply);
     if (err != MUSTER_OK)
         return err;
-    if (reply_kind(reply) == REPLY_TEXT && !reply_is(reply, r->format)) {
-        redis_error_set(r, "the namespace '%s' is written in format %.20s; this is muster %s, which reads format %s",
-                        r->prefix, reply_text(reply), MUSTER_VERSION, r->format);
+    if (reply_kind(reply) == REPLY_TEXT && !reply_is(reply, FORMAT_VERSION)) {
+        format_refusal(why, sizeof why, r->prefix, reply_text(reply));
+        redis_error_set(r, "%s", why);
         err = MUSTER_E_FORMAT;
         drop(r);
     } else if (reply_kind(reply) != REPLY_TEXT && reply_kind(reply) != REPLY_NIL) {
@@ -287,6 +289,12 @@ int redis_connect(struct redis *r)
     return err;
 }
 
+void redis_expect_format(struct redis *r, enum redis_format format)
+{
+    r->format = format;
+    r->is_greeted = r->is_format_known = false; /* the next call looks again */
+}
+
 int redis_claim_format(struct redis *r)
 {
     struct redisReply *reply;
@@ -298,7 +306,7 @@ int redis_claim_format(struct redis *r)
     struct command c = COMMAND_EMPTY;
     command_text(&c, "SET");
     command_text(&c, r->format_key);
-    command_text(&c, r->format);
+    command_text(&c, FORMAT_VERSION);
     command_text(&c, "NX");
     err = call_now(r, &c, &reply);
     command_clear(&c);

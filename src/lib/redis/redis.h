@@ -19,19 +19,22 @@ struct redis_options {
     struct redisContext *borrowed; /* a connection to use; it stays its owner's */
     int timeout_ms;
     const char *prefix;                  /* of the namespace, for people */
-    const char *format_key;              /* holds the number of the format in which the namespace is written */
-    const char *format;                  /* the only number that is understood, a static string */
+    const char *format_key;              /* holds the format in which the namespace is written */
     void (*selected)(void *arg, int db); /* called when it is known which database a borrowed connection has selected */
     void *arg;
 };
 
-/* Everything but `borrowed`, `format` and `arg` is copied. Nothing is sent. */
+/* Everything but `borrowed` and `arg` is copied. Nothing is sent. */
 int redis_new(struct redis **out, const struct redis_options *o);
 void redis_free(struct redis *r);
 
 /* What the last failure was, for people. */
 const char *redis_error(const struct redis *r);
 void redis_error_set(struct redis *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Only the format of this library is accepted, as is usual; or any, for an upgrade: then nothing is claimed. */
+enum redis_format { REDIS_OWN_FORMAT, REDIS_ANY_FORMAT };
+void redis_expect_format(struct redis *r, enum redis_format format);
 
 /*
  * Call this before the first write to a namespace. If the namespace has no format yet, its format is written down, so

@@ -54,11 +54,9 @@ int redis_listen(struct redis **listener, struct redis *r, const char *const *ch
     *listener = NULL;
     int err = redis_check_listen(r);
     if (err == MUSTER_OK)
-        err = redis_new(&l, &(struct redis_options){.url = &r->url,
-                                                    .timeout_ms = r->timeout_ms,
-                                                    .prefix = r->prefix,
-                                                    .format_key = r->format_key,
-                                                    .format = r->format});
+        err = redis_new(
+            &l, &(struct redis_options){
+                    .url = &r->url, .timeout_ms = r->timeout_ms, .prefix = r->prefix, .format_key = r->format_key});
     if (err != MUSTER_OK)
         return err;
     l->listens_for = r;

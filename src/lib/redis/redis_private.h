@@ -20,7 +20,7 @@ struct redis {
     struct url url;
     char *prefix;
     char *format_key;
-    const char *format;
+    enum redis_format format;
     void (*selected)(void *arg, int db);
     void *arg;
     int timeout_ms;

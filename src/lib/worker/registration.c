@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/log.h"
 #include "protocol/script_worker.h"
 #include "worker/worker.h"
@@ -39,6 +40,18 @@ static void registered(struct muster_worker *w, const struct script_started *sta
     heartbeat_now(w);
 }
 
+/* A refusal that ends the worker. */
+static void say_refusal(struct muster_worker *w, int err, const struct redisReply *reply)
+{
+    char why[400];
+    const char *format = reply_text(reply_at(reply, 1));
+    if (err == MUSTER_E_FORMAT && format)
+        format_refusal(why, sizeof why, w->prefix, format);
+    else
+        snprintf(why, sizeof why, "%s", err == MUSTER_E_EXISTS ? "a live worker has this id" : muster_err_text(err));
+    snprintf(w->error, sizeof w->error, "worker %s: %s", w->id, why);
+}
+
 static void on_started(const struct redisReply *reply, void *arg)
 {
     struct muster_worker *w = arg;
@@ -55,8 +68,7 @@ static void on_started(const struct redisReply *reply, void *arg)
     if (err == MUSTER_OK) {
         registered(w, &started);
     } else if (!w->was_started && (err == MUSTER_E_EXISTS || err == MUSTER_E_FORMAT || err == MUSTER_E_DENIED)) {
-        snprintf(w->error, sizeof w->error, "worker %s: %s", w->id,
-                 err == MUSTER_E_EXISTS ? "a live worker has this id" : muster_err_text(err));
+        say_refusal(w, err, reply);
         worker_stopped(w, err);
     } else {
         const char *key = reply_text(reply_at(reply, 1));

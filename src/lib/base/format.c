@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What to tell people whose namespace has another layout.
+ */
+#include "base/format.h"
+
+#include <muster/version.h>
+#include <stdio.h>
+#include <string.h>
+
+void format_refusal(char *out, size_t size, const char *prefix, const char *found)
+{
+    if (strcmp(found, FORMAT_UPGRADING) == 0)
+        snprintf(out, size,
+                 "an upgrade of the namespace '%s' to format " FORMAT_VERSION
+                 " has begun and is not done: `muster upgrade` goes on with it",
+                 prefix);
+    else
+        snprintf(out, size,
+                 "the namespace '%s' is written in format %.20s; this is muster %s, which reads format %s: %s", prefix,
+                 found, MUSTER_VERSION, FORMAT_VERSION,
+                 strcmp(found, FORMAT_BEFORE) == 0
+                     ? "stop the workers and producers of the older release, then run `muster upgrade`"
+                     : "use a release of muster that knows this format, or another prefix");
+}

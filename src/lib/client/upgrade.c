@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Moving a namespace that an older release has written to the layout of this one. P:format says so from the first step
+ * to the last: so nobody connects who would meet half of it, and an upgrade that was interrupted is known as one. Each
+ * step may be repeated: the next call begins again, and passes over what is done.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/format.h"
+#include "client/client.h"
+#include "protocol/script_upgrade.h"
+
+#define SCAN_COUNT "1000"
+#define CURSOR_MAX 24
+/* So many keys go in one call. */
+#define KEYS_PER_CALL 100
+
+static void name_workers(struct muster_client *c, const struct redisReply *reply)
+{
+    char names[512] = "";
+    size_t len = 0;
+    long long n = script_upgrade_workers(reply);
+    const char *name;
+    for (size_t i = 0; (name = script_upgrade_worker(reply, i)) && len < sizeof names; i++, n--)
+        len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", i ? ", " : "", name);
+    if (n > 0 && len < sizeof names)
+        snprintf(names + len, sizeof names - len, " and %lld more", n);
+    redis_error_set(c->redis, "workers of the older release are alive: stop them first: %.400s", names);
+}
+
+static int begin(struct muster_client *c, bool *has_work)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    script_upgrade_begin(&command, &c->root);
+    int err = client_run(c, &command, &reply);
+    *has_work = false;
+    if (err == MUSTER_E_STATE) {
+        name_workers(c, reply);
+    } else if (err == MUSTER_E_FORMAT) {
+        char why[400];
+        const char *found = reply_text(reply_at(reply, 1));
+        format_refusal(why, sizeof why, c->prefix, found ? found : "?");
+        redis_error_set(c->redis, "%s", why);
+    } else if (err == MUSTER_OK) {
+        err = script_upgrade_begun(reply, has_work);
+    }
+    redis_reply_free(reply);
+    return err;
+}
+
+/* What is there for a script to do? */
+static bool is_to_move(const char *key)
+{
+    static const char *const kinds[] = {"crashes:", "delayed:", "dependents:", "queues:"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(key, kinds[i], strlen(kinds[i])) == 0)
+            return true;
+    return false;
+}
+
+static int move_some(struct muster_client *c, const struct muster_bytes *keys, size_t n, uint64_t *done,
+                     uint64_t *changed)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    script_upgrade_keys(&command, &c->root);
+    for (size_t i = 0; i < n; i++)
+        command_bytes(&command, keys[i].data, keys[i].len);
+    int err = client_run(c, &command, &reply);
+    if (err == MUSTER_OK)
+        err = script_upgrade_moved(reply, done, changed);
+    redis_reply_free(reply);
+    return err;
+}
+
+static int move_all(struct muster_client *c, const struct muster_bytes *keys, size_t n, uint64_t *changed)
+{
+    int err = MUSTER_OK;
+    for (size_t at = 0; err == MUSTER_OK && at < n;) {
+        uint64_t n_done = 0, n_changed = 0;
+        err = move_some(c, keys + at, n - at, &n_done, &n_changed);
+        at += n_done;
+        *changed += n_changed;
+    }
+    return err;
+}
+
+static int move_page(struct muster_client *c, const struct redisReply *page, uint64_t *changed)
+{
+    struct muster_bytes keys[KEYS_PER_CALL];
+    size_t n = 0;
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < reply_len(page); i++) {
+        struct muster_bytes key = reply_bytes(reply_at(page, i));
+        if (key.len <= c->root.len || !is_to_move((const char *)key.data + c->root.len))
+            continue;
+        keys[n++] = (struct muster_bytes){(const char *)key.data + c->root.len, key.len - c->root.len};
+        if (n < KEYS_PER_CALL)
+            continue;
+        err = move_all(c, keys, n, changed);
+        n = 0;
+    }
+    return err == MUSTER_OK ? move_all(c, keys, n, changed) : err;
+}
+
+/* A prefix has no character that is special in a pattern. */
+static int move_keys(struct muster_client *c, uint64_t *changed)
+{
+    char cursor[CURSOR_MAX] = "0", pattern[KEY_MAX + 1];
+    int err;
+    snprintf(pattern, sizeof pattern, "%s*", c->root.text);
+    do {
+        struct redisReply *reply;
+        err = client_ask(c, &reply, (const char *const[]){"SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT, NULL});
+        if (err != MUSTER_OK)
+            return err;
+        const char *next = reply_text(reply_at(reply, 0));
+        snprintf(cursor, sizeof cursor, "%s", next ? next : "0");
+        err = move_page(c, reply_at(reply, 1), changed);
+        redis_reply_free(reply);
+    } while (err == MUSTER_OK && strcmp(cursor, "0") != 0);
+    return err;
+}
+
+static int end(struct muster_client *c)
+{
+    char key[KEY_MAX];
+    struct redisReply *reply;
+    key_of(key, c->prefix, KEY_FORMAT, "");
+    int err = client_ask(c, &reply, (const char *const[]){"SET", key, FORMAT_VERSION, NULL});
+    redis_reply_free(reply);
+    return err;
+}
+
+int muster_client_upgrade(struct muster_client *c, uint64_t *changed)
+{
+    uint64_t n = 0;
+    bool has_work;
+    redis_expect_format(c->redis, REDIS_ANY_FORMAT);
+    int err = begin(c, &has_work);
+    if (err == MUSTER_OK && has_work) {
+        err = move_keys(c, &n);
+        if (err == MUSTER_OK)
+            err = end(c);
+        else if (err == MUSTER_E_STATE) /* another caller has done it meanwhile */
+            err = MUSTER_OK;
+    }
+    redis_expect_format(c->redis, REDIS_OWN_FORMAT);
+    if (changed)
+        *changed = n;
+    return err;
+}

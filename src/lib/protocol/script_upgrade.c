@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scripts that move a namespace from one layout to the next.
+ */
+#include "protocol/script_upgrade.h"
+
+#include "base/format.h"
+#include "protocol/script_private.h"
+
+#define WORKERS_HEAD 2
+
+void script_upgrade_begin(struct command *c, const struct script_root *root)
+{
+    script_begin(c, SCRIPT_UPGRADE_BEGIN, root);
+    command_text(c, FORMAT_BEFORE);
+    command_text(c, FORMAT_UPGRADING);
+    command_text(c, FORMAT_VERSION);
+}
+
+int script_upgrade_begun(const struct redisReply *r, bool *has_work)
+{
+    *has_work = reply_integer(reply_at(r, 1)) == 1;
+    return reply_status(r);
+}
+
+long long script_upgrade_workers(const struct redisReply *r)
+{
+    return reply_integer(reply_at(r, 1));
+}
+
+const char *script_upgrade_worker(const struct redisReply *r, size_t i)
+{
+    return reply_text(reply_at(r, WORKERS_HEAD + i));
+}
+
+void script_upgrade_keys(struct command *c, const struct script_root *root)
+{
+    script_begin(c, SCRIPT_UPGRADE_KEYS, root);
+    command_text(c, FORMAT_UPGRADING);
+}
+
+int script_upgrade_moved(const struct redisReply *r, uint64_t *done, uint64_t *changed)
+{
+    int err = reply_status(r);
+    if (err == MUSTER_OK)
+        err = script_read_count(reply_at(r, 1), done);
+    return err == MUSTER_OK ? script_read_count(reply_at(r, 2), changed) : err;
+}

@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# muster upgrade, of the namespace in format1.redis: an older release has left it. Proves:
+#  1. until it is upgraded everybody refuses it, says what to do, and changes nothing
+#  2. while a worker is alive the upgrade is refused, names it, and changes nothing
+#  3. afterwards there is no damage, and everything is what and where it was
+#  4. an upgrade that was interrupted is told as one, and the next call goes on with it; one more has nothing to do
+#  5. everything that waited, ran or failed runs to its end
+#  6. an empty namespace needs none; an unknown format is refused
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck disable=SC2154 # tmp is lib.sh's
+cd "$tmp"
+mkdir ran
+start_redis --enable-debug-command yes
+
+load() {
+    redis FLUSHALL >said
+    grep -v '^#' "$here/format1.redis" | redis >said
+    ! grep -vxE 'OK|[0-9]+' said || fail "not loaded: $(cat said)"
+    head -c 17000 /dev/zero | tr '\0' x | redis -x LPUSH muster:queues:plain >said
+}
+digest() { redis DEBUG DIGEST; }
+
+# ---- 1
+load
+digest >before
+for verb in queues 'enqueue plain more' 'take plain' check 'work plain --burst'; do
+    # shellcheck disable=SC2086
+    check_exit 1 "$MUSTER" $verb
+    check_err 'is written in format 1'
+    check_err "stop the workers and producers of the older release, then run \`muster upgrade\`"
+done
+digest | cmp -s before || fail 'a refused call has changed something'
+
+# ---- 2
+redis SET muster:alive:dead 1 >said
+digest >before
+check_exit 1 "$MUSTER" upgrade
+check_err 'workers of the older release are alive: stop them first: dead'
+digest | cmp -s before || fail 'a refused upgrade has changed something'
+redis DEL muster:alive:dead >said
+
+# ---- 3
+check_exit 0 "$MUSTER" upgrade
+check_out '11 changes made; the namespace is up to date'
+check_redis 2 GET muster:format
+check_clean
+check_redis $'second\nthird\nfourth' ZRANGE muster:dependents:first 0 -1
+check_redis third ZRANGE muster:dependents:second 0 -1
+check_redis 0 EXISTS muster:crashes:crashing muster:crashes:leased
+for queue in plain foreign retried; do
+    check_redis 1 HGET "muster:queue:$queue" big
+done
+check_exit 0 "$MUSTER" job "done"
+grep -q '12 kg' out || fail "no result: $(cat out)"
+check_exit 0 "$MUSTER" ps --json
+grep -q '"process":"dead:1h7ftq9726v:held".*"job":"heldjob"' out || fail "not in the dead worker's hands: $(cat out)"
+check_exit 0 "$MUSTER" enqueue asked --request 4711 'a book'
+check_redis 'a book' LRANGE muster:queues:asked 0 -1
+
+# ---- 4
+digest >before
+check_exit 0 "$MUSTER" upgrade --json
+check_out '{"changed":0}'
+digest | cmp -s before || fail 'an upgrade too many has changed something'
+load
+redis SET muster:format 1-2 >said
+redis SREM muster:dependents:first second fourth >said
+redis ZADD muster:upgrade:first 1732278231907000 second 1732278232083000 fourth >said
+check_exit 1 "$MUSTER" queues
+check_err "has begun and is not done: \`muster upgrade\` goes on with it"
+check_exit 0 "$MUSTER" upgrade
+check_redis $'second\nthird\nfourth' ZRANGE muster:dependents:first 0 -1
+check_clean
+
+# ---- 5
+load
+check_exit 0 "$MUSTER" upgrade
+for call in 'fail-worker away' 'resume paused' 'replay failed --all' 'replay jobs --all' 'cancel --job nightly'; do
+    # shellcheck disable=SC2086
+    check_exit 0 "$MUSTER" $call
+done
+# shellcheck disable=SC2016 # for the command's shell
+start worker "$MUSTER" work plain foreign retried failed leased crashing held attic jobs unique paused asked --id w \
+    --ttl 1s -c 2 -- sh -c 'cat >"ran/$MUSTER_PROCESS"'
+cat >expected <<'END'
+asked a book
+attic a1
+crashing poison
+failed bad one
+failed bad two
+foreign pushed
+held h1
+held h2
+held h3
+held hj
+jobs b
+jobs d
+jobs f
+jobs r
+jobs s
+jobs t
+jobs u
+jobs w
+leased lapses
+leased noted
+paused waits
+plain bytes......quoted.
+plain one
+plain two
+plain xxxxxxxxxxxxxxxxxxxx
+retried later
+unique only one
+END
+list_ran() {
+    local file
+    for file in ran/*; do
+        [[ -e $file ]] || continue
+        printf '%s %s\n' "${file##*:}" "$(tr -c 'a-z0-9 ' . <"$file" | cut -c 1-20)"
+    done | sort
+}
+has_run_all() { list_ran >found && cmp -s expected found; }
+wait_for has_run_all
+end worker TERM 0
+check_exit 0 "$MUSTER" ps --json
+check_out ''
+check_exit 0 "$MUSTER" failed --json
+check_out ''
+check_clean
+
+# ---- 6
+check_exit 0 "$MUSTER" upgrade --prefix empty
+check_redis 0 EXISTS empty:format
+redis SET other:format 9 >said
+check_exit 1 "$MUSTER" upgrade --prefix other
+check_err 'is written in format 9'
+check_redis 9 GET other:format
+check_usage upgrade word
