@@ -405,12 +405,14 @@ struct muster_finish_options {
  *   finish     done; `o` may be NULL
  *   give back  to the front of the queue; a job goes to where it was
  *   retry      to the end of the queue after `delay_ms`. With -1 a task is retried at once, a job after its own
- *              backoff. A job that has had all its retries fails instead, group "failed-retries"
+ *              backoff. A job that has had all its retries fails instead. muster_lease_retry_as() says why:
+ *              a job's record keeps group and message (see muster_lease_fail(); NULL: they stay as they are), and a
+ *              job without retries left fails with them. Without any the group is "failed-retries"
  *   fail       onto the failed list, with a group (NULL: "failed"; 1 to 200 bytes without control characters) and a
  *              message (NULL: none; up to 64 KiB)
  *
  * Returns MUSTER_OK only once for each process; or
- *   MUSTER_E_STATE    `next` for a task that is no job; nothing was changed
+ *   MUSTER_E_STATE    `next`, or a retry's group, for a task that is no job; nothing was changed
  *   MUSTER_E_INVALID  `after` names a job for which this one cannot wait: itself, a job that waits for it, or a
  *                     recurring one; nothing was changed
  *   MUSTER_E_TOO_BIG  `after`, and too many jobs are tied to this one to see whether it would wait for itself (see
@@ -425,6 +427,8 @@ MUSTER_API int muster_lease_finish(struct muster_client *c, const char *process,
                                    const struct muster_finish_options *o) MUSTER_MUST_CHECK;
 MUSTER_API int muster_lease_give_back(struct muster_client *c, const char *process) MUSTER_MUST_CHECK;
 MUSTER_API int muster_lease_retry(struct muster_client *c, const char *process, int64_t delay_ms) MUSTER_MUST_CHECK;
+MUSTER_API int muster_lease_retry_as(struct muster_client *c, const char *process, int64_t delay_ms, const char *group,
+                                     const char *message) MUSTER_MUST_CHECK;
 MUSTER_API int muster_lease_fail(struct muster_client *c, const char *process, const char *group,
                                  const char *message) MUSTER_MUST_CHECK;
 

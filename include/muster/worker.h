@@ -235,8 +235,9 @@ struct muster_worker_options {
      * that it is told MUSTER_STOP_LIMIT. An inline handler cannot be told until it returns to the loop. */
     int64_t limit_ms;
 
-    /* What MUSTER_GIVE_BACK means for a process past its limit: MUSTER_FAIL (group "limit"; the default), MUSTER_RETRY
-     * or MUSTER_GIVE_BACK. */
+    /* What MUSTER_GIVE_BACK means for a process past its limit: MUSTER_FAIL, MUSTER_RETRY or MUSTER_GIVE_BACK. 0: a
+     * task fails, a job is retried by its own retries and backoff. The group is "limit", unless the handler has set
+     * one. */
     enum muster_outcome on_limit;
 
     /* What becomes of running handlers when the ttl runs out without a confirmed heartbeat. MUSTER_DOUBT_RUN is for long
@@ -341,7 +342,7 @@ struct muster_command {
     /* As in muster_worker_serve(). */
     int hands;
 
-    /* The delay of a retry after exit status 75; default 1000. */
+    /* The delay of a task's retry after exit status 75; default 1000. A job's retry waits for the job's own backoff. */
     int retry_delay_ms;
 
     /* The time from SIGTERM to SIGKILL; default 5000. */
@@ -434,8 +435,9 @@ MUSTER_API enum muster_stop_reason muster_process_stop_reason(const struct muste
 
 /*
  * For an end with MUSTER_RETRY: retry after this many ms, counted by Redis. By default a task is retried at once, a job
- * after its own backoff. A job that has had all its retries goes onto the failed list instead, group "failed-retries";
- * its record keeps the group and message of muster_process_set_failure(), if set.
+ * after its own backoff. A job that has had all its retries goes onto the failed list instead. The group is that of
+ * muster_process_set_failure(), of this retry or of the last one that set it; "failed-retries" if none did. The message
+ * says that the retries are used up.
  *
  * Returns MUSTER_OK, or MUSTER_E_INVALID: it is negative, or too long to count.
  */

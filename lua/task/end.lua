@@ -3,10 +3,10 @@
   worker is told.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker, or ".lease"     ARGV[2...] one end of one process, in a form of the include `ends`
-  Returns 0; E_LOST if there is no such process, or its lease has lapsed; E_STATE for "next" if the process is not a
-  job's; {E_INVALID, id} for "next" if the job cannot wait for that one; {E_TOO_BIG, id} for "next" if too many jobs
-  are tied together to see whether it would wait for itself; {E_REDIS, key} for a key of the wrong type: nothing was
-  changed.
+  Returns 0; E_LOST if there is no such process, or its lease has lapsed; E_STATE if the process is not a job's, for
+  "next" and for "retry" with a group; {E_INVALID, id} for "next" if the job cannot wait for that one; {E_TOO_BIG, id}
+  for "next" if too many jobs are tied together to see whether it would wait for itself; {E_REDIS, key} for a key of the
+  wrong type: nothing was changed.
   Writes as the end requires; also the lease's end, the counts `held` and `running`, and the worker's flag.
   Publishes to the process' worker, to the workers that get the task, and to those who listen.
   O(log n), and O(jobs that waited for this one).
@@ -28,6 +28,11 @@ end
 redis.call('HDEL', P .. 'worker:' .. worker, '-') -- needs no memory, so that a full Redis allows the others
 if is_lease and has_lapsed(P, queue, token, now) then
   return E_LOST
+end
+-- A plain task has no record that could keep why it is retried.
+if args[2] == 'retry' and args[6] ~= ''
+    and redis.call('HEXISTS', P .. 'processing:' .. worker .. ':' .. queue, token) == 1 then
+  return E_STATE
 end
 local id = args[2] == 'next' and try('HGET', P .. 'processing:' .. worker .. ':' .. queue, 'j' .. token)
 local obstacle = id and obstacle_to_wait(P, id, ids_of(args[9]))

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "after.h"
 #include "command.h"
 #include "complain.h"
 #include "each.h"
@@ -117,7 +118,11 @@ static void clear(struct signed_list *list)
 
 static int change(const struct call *call, struct muster_client *client, const char *id, void *arg)
 {
-    return each_print(call, "id", id, "changed", muster_job_change(client, id, arg));
+    const struct muster_job_change *wanted = arg;
+    int err = muster_job_change(client, id, wanted);
+    if (err == MUSTER_OK)
+        after_warn(call, client, wanted->after, wanted->n_after);
+    return each_print(call, "id", id, "changed", err);
 }
 
 static int change_all(const struct call *call)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "after.h"
 #include "command.h"
 #include "complain.h"
 #include "each.h"
@@ -55,7 +56,10 @@ static int finish(const struct call *call, struct muster_client *client, const c
         .after = own[AFTER].texts,
         .n_after = own[AFTER].n_texts,
     };
-    return each_print_process(call, process, "finished", muster_lease_finish(client, process, &o));
+    int err = muster_lease_finish(client, process, &o);
+    if (err == MUSTER_OK)
+        after_warn(call, client, o.after, o.n_after);
+    return each_print_process(call, process, "finished", err);
 }
 
 static int run_finish(const struct call *call)
@@ -110,7 +114,7 @@ const struct command cmd_give_back = {
 
 /* ---- retry ---- */
 
-enum { DELAY };
+enum { DELAY, RETRY_GROUP, RETRY_MESSAGE };
 
 static const struct opt retry_options[] = {
     [DELAY] = {.name = "delay",
@@ -118,18 +122,32 @@ static const struct opt retry_options[] = {
                .argument = "TIME",
                .help = "how long until it can run again (default: 0s for a task, its --backoff for a job)",
                .max = DELAY_MAX_MS},
+    [RETRY_GROUP] = {.name = "group",
+                     .kind = OPT_STRING,
+                     .argument = "GROUP",
+                     .help = "for a job: the cause, which is the group of its failure when its retries are used up",
+                     .check = opt_check_group},
+    [RETRY_MESSAGE] = {.name = "message",
+                       .kind = OPT_STRING,
+                       .argument = "TEXT",
+                       .help = "with --group: what happened"},
     {.help = NULL},
 };
 
 static int retry(const struct call *call, struct muster_client *client, const char *process, void *arg)
 {
     (void)arg;
-    int64_t delay_ms = call->own[DELAY].set ? call->own[DELAY].number : -1;
-    return each_print_process(call, process, "retried", muster_lease_retry(client, process, delay_ms));
+    const struct opt_value *own = call->own;
+    int64_t delay_ms = own[DELAY].set ? own[DELAY].number : -1;
+    return each_print_process(
+        call, process, "retried",
+        muster_lease_retry_as(client, process, delay_ms, own[RETRY_GROUP].text, own[RETRY_MESSAGE].text));
 }
 
 static int run_retry(const struct call *call)
 {
+    if (call->own[RETRY_MESSAGE].set && !call->own[RETRY_GROUP].set)
+        return complain_usage(call, "--message needs a --group");
     return each_process(call, retry, NULL);
 }
 
@@ -137,8 +155,12 @@ const struct command cmd_retry = {
     .name = "retry",
     .operands = "PROCESS...",
     .summary = "End processes as not done: their tasks go to the end of their queues, after a delay",
-    .about = "A job that has used up its retries fails instead, in the group \"failed-retries\".\n",
-    .examples = "muster retry .lease:08h2v5k3q01:mail --delay 5m\n",
+    .about =
+        "A job that has used up its retries fails instead. Its group is that of this retry, otherwise that of the\n"
+        "last retry that had one, otherwise \"failed-retries\". A plain task keeps neither group nor message, so\n"
+        "--group is refused for it (exit code 1).\n",
+    .examples = "muster retry .lease:08h2v5k3q01:mail --delay 5m\n"
+                "muster retry .lease:08h2v5k3q01:mail --group greylisted --message '451 try again later'\n",
     .options = retry_options,
     .min_operands = 1,
     .max_operands = SIZE_MAX,

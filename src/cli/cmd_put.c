@@ -8,6 +8,7 @@
 #include <muster/job.h>
 #include <string.h>
 
+#include "after.h"
 #include "backoff.h"
 #include "client.h"
 #include "command.h"
@@ -57,7 +58,7 @@ static const struct opt options[] = {
     [AFTER] = {.name = "after",
                .kind = OPT_LIST,
                .argument = "ID",
-               .help = "run it only after this job is complete; may be given more than once",
+               .help = "run it only after this job is complete, see above; may be given more than once",
                .check = muster_job_id_check},
     [TRACK] = {.name = "track", .help = "put it on the list of tracked jobs, and mark its events"},
     [REPLACE] = {.name = "replace", .help = "if the job of this --id is alive, change it and move it to QUEUE"},
@@ -143,7 +144,10 @@ static int put_data(const struct call *call, const struct muster_bytes *data)
     int code = client_open(call, &client);
     if (code)
         return code;
-    code = client_close(call, client, put(call, client, data, id));
+    int err = put(call, client, data, id);
+    if (err == MUSTER_OK)
+        after_warn(call, client, call->own[AFTER].texts, call->own[AFTER].n_texts);
+    code = client_close(call, client, err);
     if (!code)
         print_put(call, id);
     return code;
@@ -187,6 +191,9 @@ const struct command cmd_put = {
         "WAIT has one of three forms. 10s: each retry waits 10 seconds. 10s..1h: the wait doubles with each retry,\n"
         "up to an hour. 10s..: it doubles without limit. With ,jitter=20% after it, each wait is shortened by a\n"
         "random part of up to 20%.\n"
+        "\n"
+        "A job that --after names and that does not exist, or is complete, is not waited for. For each one that does\n"
+        "not exist there is a line on standard error: so put the jobs that others wait for first.\n"
         "\n"
         "An ID whose job is alive is refused (exit code 1); an ID whose job is complete or failed can be put again.\n"
         "With --replace, a live job gets the new data and the options that are given, and keeps all others; a\n"

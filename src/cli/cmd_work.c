@@ -239,8 +239,7 @@ static const struct opt options[] = {
     [ON_LIMIT] = {.name = "on-limit",
                   .kind = OPT_STRING,
                   .argument = "END",
-                  .help = "how a task past --limit ends: fail (group \"limit\"), retry or give-back",
-                  .fallback = "fail",
+                  .help = "how a task past its limit ends: fail, retry or give-back (default fail; of a job, retry)",
                   .check = check_on_limit},
     [ON_DOUBT] = {.name = "on-doubt",
                   .kind = OPT_STRING,
@@ -260,10 +259,9 @@ static int check_options(const struct call *call)
         return complain_usage(call, "--permanent and --resume need an --id, under which the worker comes back");
     if (own[REPLACE].set && !*own[REPLACE].text)
         return complain_usage(call, "-I: there is nothing to replace");
-    if (!call->rest && (own[REPLACE].set || own[RETRY_DELAY].set || own[LIMIT].set))
-        return complain_usage(call, "-I, --retry-delay and --limit are for a command: muster work QUEUE -- COMMAND");
-    if (own[ON_LIMIT].set && !own[LIMIT].set)
-        return complain_usage(call, "--on-limit is for a task past its --limit, but no --limit is given");
+    if (!call->rest && (own[REPLACE].set || own[RETRY_DELAY].set || own[LIMIT].set || own[ON_LIMIT].set))
+        return complain_usage(
+            call, "-I, --retry-delay, --limit and --on-limit are for a command: muster work QUEUE -- COMMAND");
     if (own[ON_DOUBT].set && (!call->rest || own[PERMANENT].set))
         return complain_usage(call, "--on-doubt is for a command of a worker that is not --permanent");
     for (size_t i = 0; i < call->n_operands; i++)
@@ -292,7 +290,8 @@ static int make_worker(const struct call *call, struct story *story)
         .max_tasks = (uint64_t)call->own[MAX_TASKS].number,
         .in_turn = call->own[IN_TURN].set,
         .limit_ms = call->own[LIMIT].number,
-        .on_limit = (enum muster_outcome)find_on_limit(call->own[ON_LIMIT].text),
+        .on_limit =
+            call->own[ON_LIMIT].set ? (enum muster_outcome)find_on_limit(call->own[ON_LIMIT].text) : MUSTER_FINISH,
         .on_doubt = (enum muster_on_doubt)find_on_doubt(call->own[ON_DOUBT].text),
         .drain_ms = drain_ms,
         .on_event = on_event,
@@ -376,7 +375,8 @@ const struct command cmd_work = {
         "is 1 for the first attempt.\n"
         "\n"
         "The exit status of COMMAND decides. 0 finishes the task. 75 retries it after --retry-delay. Any other\n"
-        "status, or death by a signal, puts it on the failed list; a job is retried by its own settings instead.\n"
+        "status, or death by a signal, puts it on the failed list. A job is retried in all these cases, by its own\n"
+        "retries and backoff.\n"
         "If COMMAND cannot be executed, its task is given back, and the worker ends.\n"
         "\n"
         "SIGTERM and SIGINT let running tasks end and give back those that have not started; a second signal gives\n"

@@ -149,7 +149,7 @@ ok retry "$process" --delay 1ms
 has r '"retried":2'
 ok take retry --wait 10s
 ok retry "$(cut -f 1 out)"
-has r '"state":"failed"' '"group":"failed-retries"'
+has r '"state":"failed"' '"group":"failed-retries"' '"message":"all 2 retries are used up"'
 ok replay retry --group failed-retries
 check_out 'retry: 1 replayed'
 has r '"state":"waiting"' '"retried":0'
@@ -158,6 +158,27 @@ ok fail "$process"
 ok drop retry --all
 check_out 'retry: 1 dropped'
 check_exit 3 "$MUSTER" job r
+# The group of a failure is the cause; that the retries are used up stands in message and history.
+put cause data --id s --retries 1
+take cause
+check_usage retry "$process" --message 'line 1'
+check_err '--message needs a --group'
+ok retry "$process" --group exit-4 --message 'line 1'
+has s '"state":"waiting"' '"retried":1' '"group":"exit-4"' '"message":"line 1"'
+take cause
+ok retry "$process"
+has s '"state":"failed"' '"group":"exit-4"' '"message":"line 1 \(its one retry is used up\)"' '"what":"exhausted","text":"1"'
+ok jobs --queue cause --group exit-4 --json
+grep -qF '"id":"s"' out || fail "not in the group exit-4: $(cat out)"
+ok replay cause --group exit-4
+check_out 'cause: 1 replayed'
+take cause
+ok finish "$process"
+"$MUSTER" enqueue cause task >said
+take cause
+check_exit 1 "$MUSTER" retry "$process" --group exit-4
+check_err 'a plain task'
+ok retry "$process"
 
 # ---- 6
 put ext old --id e
@@ -207,7 +228,7 @@ put work 'exit 3' --id w2 --retries 0
 start worker "$MUSTER" work work --id w -- sh
 wait_for state_is w1 complete
 wait_for state_is w2 failed
-has w2 '"group":"failed-retries","message":"sh ended with exit status 3"'
+has w2 '"group":"exit-3","message":"sh ended with exit status 3"'
 # shellcheck disable=SC2016 # the worker's shell expands them
 put work 'echo "$MUSTER_JOB, attempt $MUSTER_ATTEMPT"; exit 4' --id w3 --retries 1
 wait_for state_is w3 failed

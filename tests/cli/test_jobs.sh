@@ -71,6 +71,10 @@ check_ids 'w1 w2 s1' --tag t
 check_ids 'w1 w2' --tag t --state waiting
 check_ids 'w2 c1' --tag u
 check_ids 'c1' --tag u --queue f
+check_ids 'w2' --tag t --tag u
+check_ids 'w2' --tag u --tag t -n 1
+check_ids '' --tag t --tag u --offset 1
+check_ids '' --tag t --tag nothing
 check_ids 'd1' --tracked
 check_ids 'w1' --queue q --state waiting --offset 1
 check_ids 'w2' --queue q --state waiting -n 1

@@ -133,6 +133,8 @@ due=$(sed 's/.*"due_at_ms":\([0-9]*\).*/\1/' out)
 check_exit 3 "$MUSTER" take later
 put later first --id d1
 put later second --id d2 --after d1 --after unknown
+check_err "there is no job 'unknown': it is not waited for"
+! grep -q d1 err || fail "it says more: $(cat err)"
 has d2 '"state":"depends"' '"after":\["d1"\]'
 has d1 '"before":\["d2"\]'
 put later third --id d3 --after d2 --after d1

@@ -186,7 +186,7 @@ check_usage work q -I '{}'
 check_usage work q --retry-delay 1s
 check_usage work q --retry-delay 0s -- true
 check_usage work q --limit 1s
-check_usage work q --on-limit fail -- true
+check_usage work q --on-limit fail
 check_usage work q --limit 1s --on-limit finish -- true
 check_err '--on-limit: it must be one of fail, retry and give-back'
 check_usage work q --on-doubt go-on -- true

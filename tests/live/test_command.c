@@ -253,18 +253,20 @@ static void a_job_whose_command_never_succeeds_has_used_up_its_retries(void **st
     serve_shell(s, "exit 1", NULL, (struct muster_command){0});
     job_put(s, "q", "a", "retries", "2");
     job_await(s, "a", "state", "failed");
-    job_assert(s, "a", "group", "failed-retries");
-    job_assert(s, "a", "message", "sh ended with exit status 1");
+    job_assert(s, "a", "group", "exit-1");
+    job_assert(s, "a", "message", "sh ended with exit status 1 (all 2 retries are used up)");
     assert_int_equal(failed(s), 1);
 }
 
-static void exit_75_retries_a_job_after_the_commands_delay(void **state)
+static void exit_75_retries_a_job_after_its_own_backoff(void **state)
 {
     struct scene *s = *state;
-    serve_shell(s, "test $MUSTER_ATTEMPT = 2 || exit 75", NULL, (struct muster_command){.retry_delay_ms = 20});
-    job_put(s, "q", "a", "backoff", "3600000");
+    serve_shell(s, "test $MUSTER_ATTEMPT = 2 || exit 75", NULL, (struct muster_command){.retry_delay_ms = 3600000});
+    job_put(s, "q", "a", "backoff", "20");
     job_await(s, "a", "state", "complete");
     job_assert(s, "a", "retried", "1");
+    job_put(s, "q", "b", "backoff", "3600000");
+    job_await(s, "b", "state", "scheduled");
 }
 
 /* ---- several, and their end ---- */
@@ -386,7 +388,7 @@ int main(int argc, char **argv)
         live_test(the_child_of_a_job_knows_it_and_its_attempt),
         live_test(any_other_end_retries_a_job_by_its_own_settings),
         live_test(a_job_whose_command_never_succeeds_has_used_up_its_retries),
-        live_test(exit_75_retries_a_job_after_the_commands_delay),
+        live_test(exit_75_retries_a_job_after_its_own_backoff),
         live_test(hands_run_commands_side_by_side),
         live_test(stop_ends_the_child_and_gives_the_task_back),
         live_test(a_child_that_ignores_sigterm_is_killed_after_the_grace),

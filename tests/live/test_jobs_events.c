@@ -133,7 +133,8 @@ static void retries_failures_and_replays_are_heard(void **state)
 {
     assert_heard(*state, fail_and_come_back,
                  "a:q:put a:q:taken@.lease=.lease a:q:retried@.lease a:q:ready a:q:taken@.lease=.lease "
-                 "a:q:failed@.lease=failed-retries a:q:replayed a:q:taken@.lease=.lease a:q:failed@.lease=g ");
+                 "a:q:exhausted@.lease=1 a:q:failed@.lease=failed-retries a:q:replayed a:q:taken@.lease=.lease "
+                 "a:q:failed@.lease=g a:q:dropped ");
 }
 
 static void lapse(struct scene *s)

@@ -364,6 +364,10 @@ static bool end(struct random_world *w, struct random_effect *e)
     if (status == MUSTER_E_INVALID) { /* it would wait for itself, or for what recurs */
         assert_string_equal(args[1], "next");
         e->n_meant = 0;
+    } else if (status == MUSTER_E_STATE) { /* a plain task cannot keep why it is retried */
+        assert_string_equal(args[1], "retry");
+        assert_false(random_is_job(&p));
+        e->n_meant = 0;
     } else if (status != MUSTER_OK) {
         assert_int_equal(status, MUSTER_E_LOST); /* its lease has lapsed */
         assert_string_equal(p.holder, MUSTER_LEASE_ID);

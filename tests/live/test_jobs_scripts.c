@@ -155,9 +155,9 @@ static void a_job_is_retried_as_often_as_it_may(void **state)
     assert_field(s, "a", "group", "first");
     take_and_end(s, "a", "retry", "", "third", "m3");
     assert_state(s, "a", "failed");
-    assert_field(s, "a", "group", "failed-retries");
-    assert_field(s, "a", "message", "m3");
-    assert_int_equal(raw_int(s->server->redis, "HGET %s:failures:q g:failed-retries", s->prefix), 1);
+    assert_field(s, "a", "group", "third");
+    assert_field(s, "a", "message", "m3 (all 2 retries are used up)");
+    assert_int_equal(raw_int(s->server->redis, "HGET %s:failures:q g:third", s->prefix), 1);
     assert_answer(script_call(s, SCRIPT_REPLAY, "q", "", "9", "0"), 0, 1, -1);
     jobs_sound(s);
     assert_field(s, "a", "retried", ""); /* it starts again from zero */

@@ -341,7 +341,7 @@ static void a_jobs_own_limit_takes_the_place_of_the_workers(void **state)
                                               .answer = MUSTER_LATER,
                                               .more = {.limit_ms = HOUR_MS},
                                               .queues = {{"q", 0}}});
-    job_put(s, "q", "a", "limit", "50");
+    job_put(s, "q", "a", "limit", "50", "retries", "0");
     scene_enqueue(s, "q", "t");
     job_await(s, "a", "state", "failed");
     job_assert(s, "a", "group", "limit");

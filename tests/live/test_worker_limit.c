@@ -67,6 +67,19 @@ static struct live_worker *past_limit(struct scene *s, enum muster_outcome on_li
     return w;
 }
 
+/* One job that is past its limit, with what it is put with. */
+static struct live_worker *job_past_limit(struct scene *s, enum muster_outcome on_limit, int retries)
+{
+    struct worker_spec spec = holder;
+    const struct muster_job_spec job = {
+        .size = sizeof job, .id = "a", .retries = retries, .backoff = &(struct muster_backoff){.delay_ms = AN_HOUR}};
+    spec.more.on_limit = on_limit;
+    struct live_worker *w = live_worker_idle(s, &spec);
+    assert_ok(muster_job_put(s->client, "q", &job, NULL));
+    scene_await_events(s, MUSTER_EVENT_STOP, "w", 1);
+    return w;
+}
+
 /* ---- the events ---- */
 
 static void must_go_on(struct live_worker *w, const struct muster_event *e)
@@ -337,6 +350,36 @@ static void give_back_once(struct live_worker *w, const struct muster_event *e)
         live_worker_end_one(w, e->process, MUSTER_GIVE_BACK);
 }
 
+/* Unless the program says otherwise: a job has retries and a backoff of its own. */
+static void a_job_past_the_limit_is_retried_by_its_own_settings(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = job_past_limit(s, MUSTER_FINISH, 1);
+    live_worker_end(w, MUSTER_GIVE_BACK);
+    raw_await(s->server->redis, s->base, 1, "ZCARD %s:scheduled:q", s->prefix);
+    char *group = raw_string(s->server->redis, "HGET %s:job:a group", s->prefix);
+    assert_string_equal(group, "limit");
+    free(group);
+}
+
+static void a_job_without_retries_fails_past_the_limit(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = job_past_limit(s, MUSTER_FINISH, MUSTER_ZERO);
+    live_worker_end(w, MUSTER_GIVE_BACK);
+    await_quiet(s);
+    assert_int_equal(in_group(s, "limit"), 1);
+}
+
+static void a_job_past_the_limit_fails_at_once_if_the_program_says_so(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = job_past_limit(s, MUSTER_FAIL, 1);
+    live_worker_end(w, MUSTER_GIVE_BACK);
+    await_quiet(s);
+    assert_int_equal(in_group(s, "limit"), 1);
+}
+
 static void within_the_limit_giving_back_is_giving_back_and_the_limit_starts_again(void **state)
 {
     struct scene *s = *state;
@@ -446,6 +489,9 @@ int main(int argc, char **argv)
         live_test(or_is_retried),
         live_test(or_is_given_back),
         live_test(a_failure_of_its_own_keeps_its_group),
+        live_test(a_job_past_the_limit_is_retried_by_its_own_settings),
+        live_test(a_job_without_retries_fails_past_the_limit),
+        live_test(a_job_past_the_limit_fails_at_once_if_the_program_says_so),
         live_test(within_the_limit_giving_back_is_giving_back_and_the_limit_starts_again),
         live_test(a_child_that_ignores_sigterm_is_killed_and_its_task_fails),
         live_test(a_process_may_be_ended_while_it_is_told),

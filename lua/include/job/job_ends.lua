@@ -175,6 +175,20 @@ local function retry_unique(P, job, worker, delay_ms)
   end
 end
 
+-- A job that would be retried has had all its retries. Its group says the cause; that the retries are used up stands in
+-- message and history. A job that may not be retried at all fails by its cause alone.
+local function fail_exhausted(P, job, worker, token, group, message)
+  local retries = number(job, 'retries')
+  group = group and group ~= '' and group or job.group or 'failed-retries'
+  message = message and message ~= '' and message or job.message or ''
+  if retries > 0 then
+    local used_up = retries == 1 and 'its one retry is used up' or 'all ' .. retries .. ' retries are used up'
+    message = message == '' and used_up or message .. ' (' .. used_up .. ')'
+    Jobs.log_event(P, job, 'exhausted', tostring(retries), worker)
+  end
+  Jobs.fail(P, job, worker, token, group, message)
+end
+
 -- Retries a job, or fails it if it has had all its retries. `delay_ms` nil: its own backoff. Group and message nil or
 -- '': they stay as they are.
 function Jobs.retry(P, job, worker, token, delay_ms, group, message)
@@ -183,7 +197,7 @@ function Jobs.retry(P, job, worker, token, delay_ms, group, message)
   end
   local retried = number(job, 'retried') + 1
   if retried > number(job, 'retries') then
-    Jobs.fail(P, job, worker, token, 'failed-retries', message ~= '' and message or job.message or '')
+    fail_exhausted(P, job, worker, token, group, message)
     return
   end
   Jobs.set(job, 'retried', retried)

@@ -101,6 +101,10 @@ static int check_filter(struct muster_client *c, const struct muster_job_filter 
     const char *why = f->queue ? muster_queue_check(f->queue) : NULL;
     if (!why && f->tag)
         why = muster_tag_check(f->tag);
+    for (size_t i = 0; !why && i < f->n_tags; i++)
+        why = muster_tag_check(f->tags ? f->tags[i] : NULL);
+    if (!why && f->n_tags > 0 && !f->tag)
+        why = "`tags` are for jobs that are listed by a `tag`";
     if (!why && f->tag && f->tracked)
         why = "jobs are listed by a tag, or the tracked ones, not both";
     if (!why && f->group && (f->tag || f->tracked))
@@ -147,6 +151,22 @@ static const char *id_of_member(const struct listing *l, const struct redisReply
     return l->filter.group && strcmp(l->filter.group, entry.group) != 0 ? NULL : entry.task.data;
 }
 
+static bool has_tag(const struct muster_job *job, const char *tag)
+{
+    for (size_t i = 0; i < job->n_tags; i++)
+        if (strcmp(job->tags[i], tag) == 0)
+            return true;
+    return false;
+}
+
+static bool has_all_tags(const struct muster_job *job, const struct muster_job_filter *f)
+{
+    for (size_t i = 0; i < f->n_tags; i++)
+        if (!has_tag(job, f->tags[i]))
+            return false;
+    return true;
+}
+
 /* A job may have moved on since the page was read. */
 static bool is_meant(const struct listing *l, const struct job_page_row *row)
 {
@@ -154,7 +174,7 @@ static bool is_meant(const struct listing *l, const struct job_page_row *row)
     if (row->err == MUSTER_E_REDIS)
         log_line(MUSTER_LOG_WARN, "the record of the job '%s' cannot be read", row->id);
     return row->err == MUSTER_OK && (l->any_state || row->record.job.state == f->state) &&
-           (!f->queue || strcmp(row->record.job.queue, f->queue) == 0);
+           (!f->queue || strcmp(row->record.job.queue, f->queue) == 0) && has_all_tags(&row->record.job, f);
 }
 
 static void give_rows(struct listing *l, const struct job_page *page)

@@ -133,30 +133,52 @@ int muster_lease_give_back(struct muster_client *c, const char *process)
     return end_plainly(c, process, "back");
 }
 
-int muster_lease_retry(struct muster_client *c, const char *process, int64_t delay_ms)
+static int check_failure(struct muster_client *c, const char *group, const char *message)
+{
+    const char *why;
+    int err = names_check_failure(group, message, &why);
+    if (err != MUSTER_OK)
+        redis_error_set(c->redis, "%s", why);
+    return err;
+}
+
+int muster_lease_retry_as(struct muster_client *c, const char *process, int64_t delay_ms, const char *group,
+                          const char *message)
 {
     struct command command = COMMAND_EMPTY;
     struct process_name p;
     if (delay_ms < -1)
         return client_refuse(c,
                              "a retry's delay must not be negative, except -1: at once, or by the job's own backoff");
-    int err = begin_end(c, &command, process, &p);
+    if (message && !group)
+        return client_refuse(c, "a retry's message needs a group");
+    int err = check_failure(c, group, message);
+    if (err == MUSTER_OK)
+        err = begin_end(c, &command, process, &p);
     if (err != MUSTER_OK)
         return err;
-    script_end_retry(&command, p.queue, p.token, delay_ms, NULL, NULL);
-    return send_end(c, &command, process);
+    script_end_retry(&command, p.queue, p.token, delay_ms, group, message);
+    err = send_end(c, &command, process);
+    if (err == MUSTER_E_STATE)
+        redis_error_set(c->redis,
+                        "the process '%s' is a plain task's, which keeps no group and message of a retry; nothing was "
+                        "changed",
+                        process);
+    return err;
+}
+
+int muster_lease_retry(struct muster_client *c, const char *process, int64_t delay_ms)
+{
+    return muster_lease_retry_as(c, process, delay_ms, NULL, NULL);
 }
 
 int muster_lease_fail(struct muster_client *c, const char *process, const char *group, const char *message)
 {
     struct command command = COMMAND_EMPTY;
     struct process_name p;
-    const char *why;
-    int err = names_check_failure(group, message, &why);
-    if (err != MUSTER_OK) {
-        redis_error_set(c->redis, "%s", why);
+    int err = check_failure(c, group, message);
+    if (err != MUSTER_OK)
         return err;
-    }
     err = begin_end(c, &command, process, &p);
     if (err != MUSTER_OK)
         return err;

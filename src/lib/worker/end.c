@@ -9,11 +9,15 @@
 
 #include "worker/worker.h"
 
+/* A job has retries and a backoff of its own, so it is retried unless the program says otherwise. */
 static enum muster_outcome outcome_at_limit(struct muster_process *p)
 {
-    if (p->worker->on_limit == MUSTER_FAIL && !p->group)
+    enum muster_outcome outcome = p->worker->on_limit;
+    if (outcome == MUSTER_FINISH)
+        outcome = muster_process_job(p) ? MUSTER_RETRY : MUSTER_FAIL;
+    if (outcome != MUSTER_GIVE_BACK && !p->group)
         muster_process_set_failure(p, "limit", "it ran longer than its time limit");
-    return p->worker->on_limit;
+    return outcome;
 }
 
 static void note_outcome(struct muster_process *p, enum muster_outcome outcome)

@@ -76,7 +76,7 @@ static enum muster_outcome outcome_of(struct muster_process *p, int status, bool
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (code == 0)
         return MUSTER_FINISH;
-    if (!muster_process_job(p) || code == EXIT_RETRY)
+    if (!muster_process_job(p))
         muster_process_set_retry(p, p->served->command->retry_delay_ms);
     if (was_told)
         return MUSTER_GIVE_BACK; /* past a time limit this may mean a retry */

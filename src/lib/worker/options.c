@@ -157,7 +157,7 @@ void options_set(struct muster_worker *w, const struct muster_worker_options *o,
     w->drain_ms = o->drain_ms ? o->drain_ms : MUSTER_DRAIN_DEFAULT_MS;
     w->max_tasks = o->max_tasks;
     w->limit_ms = o->limit_ms;
-    w->on_limit = o->on_limit == MUSTER_FINISH ? MUSTER_FAIL : o->on_limit;
+    w->on_limit = o->on_limit;
     w->on_doubt = o->on_doubt;
     w->permanent = o->permanent != 0;
     w->resume = o->resume != 0;
