@@ -75,14 +75,21 @@ enum muster_log_level { MUSTER_LOG_ERROR, MUSTER_LOG_WARN, MUSTER_LOG_INFO, MUST
  */
 typedef void muster_log_fn(enum muster_log_level level, const char *line, void *arg);
 
+/* A sink that drops every line: muster_log_set(muster_log_silent, NULL) makes the library quiet. */
+MUSTER_API void muster_log_silent(enum muster_log_level level, const char *line, void *arg);
+
 /*
  * Replace the log sink of the whole program. NULL restores the default, which writes errors and warnings to standard
  * error. The sink is the library's only global and is not synchronised: set it before you make the first client or
  * worker.
  *
+ * What a worker without `on_event` (worker.h) would tell its program goes to the sink, as far as it is a warning: that
+ * there is no Redis, or that an end did not count. So a program that does nothing about it is not silent. At most one
+ * line of a kind comes in ten seconds; the next one says how many were left out.
+ *
  * The environment variable MUSTER_TRACE names classes to trace, separated by commas: `state` (the worker's states and
  * connections), `script` (each script call with its answer and time), `wake` (each message that wakes a worker).
- * Traced lines have the level MUSTER_LOG_DEBUG, and the default sink shows them.
+ * An unknown class is warned of once. Traced lines have the level MUSTER_LOG_DEBUG, and the default sink shows them.
  */
 MUSTER_API void muster_log_set(muster_log_fn *fn, void *arg);
 

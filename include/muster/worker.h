@@ -246,7 +246,8 @@ struct muster_worker_options {
      * `permanent`. */
     enum muster_on_doubt on_doubt;
 
-    /* Called for each event; may be NULL. */
+    /* Called for each event. NULL: events that are warnings go to the log (muster_log_set()), which writes them to
+     * standard error unless the program replaces it. */
     muster_event_fn *on_event;
 
     /* Passed to `on_event`. */

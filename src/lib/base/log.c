@@ -28,15 +28,30 @@ static const char *const trace_names[TRACE_COUNT] = {
 #undef TRACE_NAME
 };
 
+/* The bit of a class; 0 if there is none of this name. */
+static int bit_of(const char *name, size_t len)
+{
+    for (int i = 0; i < TRACE_COUNT; i++)
+        if (strlen(trace_names[i]) == len && memcmp(trace_names[i], name, len) == 0)
+            return 1 << i;
+    return 0;
+}
+
+#define TRACE_LISTED(name, text) " " text
+
 static int read_traces(void)
 {
+    static atomic_flag was_told = ATOMIC_FLAG_INIT;
     int bits = 0;
     const char *wanted = getenv("MUSTER_TRACE");
     while (wanted && *wanted) {
         size_t len = strcspn(wanted, ",");
-        for (int i = 0; i < TRACE_COUNT; i++)
-            if (strlen(trace_names[i]) == len && memcmp(trace_names[i], wanted, len) == 0)
-                bits |= 1 << i;
+        int bit = bit_of(wanted, len);
+        if (!bit && len > 0 && !atomic_flag_test_and_set(&was_told))
+            log_line(MUSTER_LOG_WARN,
+                     "muster: MUSTER_TRACE has an unknown class, which traces nothing; the classes are:%s",
+                     TRACES(TRACE_LISTED));
+        bits |= bit;
         wanted += len + (wanted[len] == ',');
     }
     return bits;
@@ -57,6 +72,11 @@ static void default_sink(enum muster_log_level level, const char *line, void *ar
     (void)arg;
     if (level <= MUSTER_LOG_WARN || (level == MUSTER_LOG_DEBUG && trace_bits()))
         fprintf(stderr, "%s\n", line);
+}
+
+void muster_log_silent(enum muster_log_level level, const char *line, void *arg)
+{
+    (void)level, (void)line, (void)arg;
 }
 
 void muster_log_set(muster_log_fn *fn, void *arg)

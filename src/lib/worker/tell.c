@@ -23,8 +23,12 @@ void tell_leave(struct muster_worker *w)
 
 static void tell(struct muster_worker *w, const struct muster_event *e)
 {
-    if (!w->on_event || w->is_free_due)
+    if (w->is_free_due)
         return;
+    if (!w->on_event) {
+        tell_log_event(w, e);
+        return;
+    }
     tell_enter(w);
     w->on_event(w, e, w->arg);
     tell_leave(w);

@@ -9,6 +9,8 @@
 #include <muster/worker.h>
 #include <stdbool.h>
 
+#include "worker/tell_log.h"
+
 /* What a worker asks of Redis, X(request, text). */
 #define REQUESTS(X)                          \
     X(REQUEST_START, "registering")          \
@@ -33,6 +35,7 @@ enum request {
 struct tell {
     int depth;        /* callbacks of the program that run now, one inside the other */
     unsigned refused; /* a bit for each request whose refusal was told */
+    struct tell_log log;
     bool damage_told; /* a damaged key was told, and was still damaged when it was met last */
 };
 

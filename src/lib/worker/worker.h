@@ -5,7 +5,7 @@
  *
  *   worker.c            the worker's life: its states; making, running and freeing it
  *   options.c           what the program asked for
- *   tell.c              events and refusals, told to the program
+ *   tell.c              events and refusals, told to the program; tell_log.c: or to the log, if it does not listen
  *   connection.c        the two connections
  *   registration.c      beginning and ending a life of the id
  *   heartbeat.c         the heartbeat and its count; fence.c: the doubt; sweep.c: peers that died
