@@ -52,7 +52,8 @@ int main(int argc, char **argv)
     struct muster_client *client;
     int err = muster_client_new(&client, NULL);
     if (err != MUSTER_OK) {
-        fprintf(stderr, "producer: %s\n", muster_client_options_check(NULL));
+        const char *why = muster_client_options_check(NULL);
+        fprintf(stderr, "producer: %s\n", why ? why : muster_err_text(err));
         return 2;
     }
     uint64_t waiting = 0;

@@ -71,7 +71,8 @@ int main(int argc, char **argv)
     struct muster_worker_options options = {.size = sizeof options, .on_event = on_event};
     int err = muster_worker_new(&worker, &options);
     if (err != MUSTER_OK) {
-        fprintf(stderr, "worker: %s\n", muster_worker_options_check(&options));
+        const char *why = muster_worker_options_check(&options);
+        fprintf(stderr, "worker: %s\n", why ? why : muster_err_text(err));
         return 2;
     }
     set_signals(stop);

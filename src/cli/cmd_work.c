@@ -171,7 +171,8 @@ enum {
     IN_TURN,
     LIMIT,
     ON_LIMIT,
-    ON_DOUBT
+    ON_DOUBT,
+    PRINT
 };
 
 static const struct opt options[] = {
@@ -247,8 +248,22 @@ static const struct opt options[] = {
                   .help = "when Redis is away for longer than the ttl, COMMANDs that run: stop, or run on",
                   .fallback = "stop",
                   .check = check_on_doubt},
+    [PRINT] = {.name = "print", .help = "without COMMAND: print each task as a line, and finish it"},
     {.help = NULL},
 };
+
+/* Printing finishes the tasks, so it must be asked for: a forgotten `--` makes queues of the words of a command. */
+static int check_command(const struct call *call)
+{
+    if (call->rest && call->own[PRINT].set)
+        return complain_usage(call, "--print is instead of a COMMAND");
+    if (!call->rest && !call->own[PRINT].set)
+        return complain_usage(call,
+                              "there is no COMMAND: put `--` before it, as in `muster work %s -- COMMAND`; or "
+                              "--print, which prints the tasks and finishes them",
+                              call->operands[0]);
+    return EXIT_DONE;
+}
 
 static int check_options(const struct call *call)
 {
@@ -268,7 +283,7 @@ static int check_options(const struct call *call)
         for (size_t j = 0; j < i; j++)
             if (strcmp(call->operands[i], call->operands[j]) == 0)
                 return complain_usage(call, "the queue '%s' is given twice", call->operands[i]);
-    return EXIT_DONE;
+    return check_command(call);
 }
 
 /* ---- start and end ---- */
@@ -367,8 +382,8 @@ static int run(const struct call *call)
 
 const struct command cmd_work = {
     .name = "work",
-    .operands = "QUEUE... [-- COMMAND [ARGUMENT...]]",
-    .summary = "Run a worker, which runs COMMAND for each task, or prints each task as a line",
+    .operands = "QUEUE... {-- COMMAND [ARGUMENT...] | --print}",
+    .summary = "Run a worker, which runs COMMAND for each task, or prints (--print) and finishes it",
     .about =
         "COMMAND receives the task on standard input, and MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN and\n"
         "MUSTER_WORKER in its environment. For a job there are also MUSTER_JOB, its id, and MUSTER_ATTEMPT, which\n"
@@ -395,7 +410,7 @@ const struct command cmd_work = {
     .examples = "muster work mail -- ./send-mail\n"
                 "muster work images -c 4 -I {} -- convert {} -resize 50% {}.small.jpg\n"
                 "muster work mail --burst --limit 1m -- ./send-mail\n"
-                "muster work mail images | tee tasks\n",
+                "muster work mail images --print | tee tasks\n",
     .options = options,
     .min_operands = 1,
     .max_operands = OPERANDS_ALL,

@@ -87,7 +87,7 @@ for trace in state script wake state,script,wake; do
         MUSTER_TRACE=$trace MUSTER_URL=$url "$MUSTER" enqueue q task >>"$all_said" 2>&1 || true
     done
 done
-start worker env MUSTER_TRACE=state,script,wake MUSTER_URL="unix://:hidden@$socket" "$MUSTER" work traced
+start worker env MUSTER_TRACE=state,script,wake MUSTER_URL="unix://:hidden@$socket" "$MUSTER" work traced --print
 wait_for says worker 'takes tasks'
 check_exit 0 "$MUSTER" enqueue traced task --url "unix://:hidden@$socket"
 wait_for grep -q task "$tmp/worker.out"

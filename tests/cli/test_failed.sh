@@ -169,7 +169,7 @@ check_err "GROUP '': a group has"
 
 # ---- 6
 fail_task t g again
-start worker "$MUSTER" work t --id w
+start worker "$MUSTER" work t --print --id w
 wait_for redis_is 1 ZCARD muster:idle:t
 ok replay t --all
 wait_for grep -qx again worker.out

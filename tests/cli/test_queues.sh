@@ -39,7 +39,7 @@ check_out '{"queue":"mixed","waiting":1,"running":1,"delayed":1,"failed":2,"fail
 {"queue":"plain","waiting":2,"running":0,"delayed":0,"failed":0,"failed_bytes":0,"idle":0,"paused":false,'"$none"'}
 {"queue":"idle","waiting":0,"running":0,"delayed":0,"failed":0,"failed_bytes":0,"idle":0,"paused":false,'"$none"'}'
 end worker TERM 0
-start worker "$MUSTER" work idle
+start worker "$MUSTER" work idle --print
 wait_for redis_is 1 ZCARD muster:idle:idle
 queues
 grep -qE '^idle +0 +0 +0 +0 +0 +1  no$' "$tmp/out" || fail "no idle worker: $(cat "$tmp/out")"

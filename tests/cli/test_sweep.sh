@@ -38,7 +38,7 @@ sweep
 check_out '0 dead workers swept'
 sweep --json
 check_out '{"workers":0}'
-start alive "$MUSTER" work other --id alive --ttl 1m
+start alive "$MUSTER" work other --print --id alive --ttl 1m
 wait_for says alive 'takes tasks'
 start permanent "$MUSTER" work p --id permanent --permanent --ttl 100ms -- sleep 1000
 enqueue p kept

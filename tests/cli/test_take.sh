@@ -119,7 +119,7 @@ check_exit 0 timeout 20 "$MUSTER" take due --wait 5m
 [[ $(taken) == later ]]
 start waiter "$MUSTER" take shared --wait 5m --json
 wait_for listens shared
-start worker "$MUSTER" work shared --id w
+start worker "$MUSTER" work shared --print --id w
 wait_for redis_is 1 ZCARD muster:idle:shared
 enqueue shared first
 wait_for grep -qx first worker.out

@@ -103,6 +103,12 @@ done
 check_usage failed q g word
 check_usage put q data word
 check_usage help work word
+check_usage work q
+check_err "muster work q -- COMMAND"
+check_usage work q ./send-mail
+check_err "there is no COMMAND: put \`--\` before it"
+check_usage work q --print -- true
+check_err "--print is instead of a COMMAND"
 check_usage work q --
 check_err 'no command after --'
 check_usage work one two one
@@ -201,7 +207,7 @@ check_usage serve --temporary --dir "$tmp"
 long_ok=${long:0:200}
 check_exit 69 "$MUSTER" peek "$long_ok" --json -n 5
 check_exit 69 "$MUSTER" peek --json -n 5 -- --json
-check_exit 124 "$MUSTER" work q --ttl 100ms --timeout 100ms --id --
+check_exit 124 "$MUSTER" work q --print --ttl 100ms --timeout 100ms --id --
 grep -q 'muster work: --: not registered' "$tmp/err" || fail "an option's argument was taken for a separator"
 POSIXLY_CORRECT=1 check_exit 69 "$MUSTER" peek q --offset 3
 MUSTER_URL='no url' check_exit 69 "$MUSTER" queues --url "unix://$tmp/nobody"

@@ -94,7 +94,7 @@ done
 for option in '' --in-turn; do
     enqueue q a b c
     enqueue r 1 2 3
-    work 0 q r --burst $option
+    work 0 q r --print --burst $option
     if [[ $option ]]; then
         [[ $(paste -sd' ' out) =~ ^(a 1 b 2 c 3|1 a 2 b 3 c)$ ]] || fail "not in turn: $(cat out)"
     else
@@ -104,7 +104,7 @@ done
 
 # ---- 6
 enqueue q $'two\nlines' last
-work 0 q --burst --json
+work 0 q --print --burst --json
 sed 's/^.*"queue"/{"queue"/' out | diff - <(printf '%s\n' '{"queue":"q","task":"two\nlines"}' '{"queue":"q","task":"last"}')
 enqueue q stays
 printf '#!/no/such/interpreter\n' >cannot

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# muster work without a command. Proves:
+# muster work --print. Proves:
 #  1. each task of one or several queues is printed raw as a line, and finished; as JSON with its process and queue
 #  2. if the reader has gone, it ends quietly with status 1; if the disk is full, with status 1 and a line; the task
 #     that could not be printed is the next one out
@@ -15,14 +15,14 @@ enqueue() { "$MUSTER" enqueue "$@" >"$tmp/out"; }
 has_printed() { [[ $(cat "$tmp/worker.out") == "$1" ]]; }
 
 # ---- 1
-start worker "$MUSTER" work one two --id w
+start worker "$MUSTER" work one two --print --id w
 enqueue one a '' $'b\nc'
 wait_for redis_is 0 HGET muster:queue:one running
 enqueue two d
 wait_for has_printed $'a\n\nb\nc\nd'
 end worker TERM 0
 check_redis 0 EXISTS muster:queues:one muster:queues:two muster:failed:one muster:failed:two
-start worker "$MUSTER" work one --id w --json
+start worker "$MUSTER" work one --print --id w --json
 enqueue one text $'\xff'
 json() { [[ $(sed 's/:[0-9a-v]\{11\}:/:TOKEN:/' "$tmp/worker.out") == "$1" ]]; }
 wait_for json '{"process":"w:TOKEN:one","queue":"one","task":"text"}
@@ -32,7 +32,7 @@ end worker TERM 0
 # ---- 2
 enqueue closed first second
 mkfifo "$tmp/pipe"
-setpriv --pdeathsig KILL "$MUSTER" work closed >"$tmp/pipe" 2>"$tmp/worker.err" &
+setpriv --pdeathsig KILL "$MUSTER" work closed --print >"$tmp/pipe" 2>"$tmp/worker.err" &
 pids[worker]=$!
 head -n 1 <"$tmp/pipe" >"$tmp/head"
 enqueue closed third
@@ -44,7 +44,7 @@ redis LRANGE muster:queues:closed -1 -1 | grep -qE '^(second|third)$' ||
     fail "the next out: $(redis LRANGE muster:queues:closed -1 -1)"
 enqueue full a b
 code=0
-"$MUSTER" work full >/dev/full 2>"$tmp/err" || code=$?
+"$MUSTER" work full --print >/dev/full 2>"$tmp/err" || code=$?
 ((code == 1)) || fail "status $code with a full disk"
 grep -q 'cannot write standard output: No space left' "$tmp/err" || fail "no line: $(cat "$tmp/err")"
 check_exit 0 "$MUSTER" peek full
@@ -54,7 +54,7 @@ check_out $'a\nb'
 seq -f '%0999.0f' 300 >"$tmp/tasks"
 enqueue slow <"$tmp/tasks"
 exec {pipe}<>"$tmp/pipe"
-setpriv --pdeathsig KILL "$MUSTER" work slow --id w --ttl 400ms >"$tmp/pipe" 2>"$tmp/worker.err" &
+setpriv --pdeathsig KILL "$MUSTER" work slow --print --id w --ttl 400ms >"$tmp/pipe" 2>"$tmp/worker.err" &
 pids[worker]=$!
 now_ms() { redis TIME | { read -r s && read -r us && echo $((s * 1000 + us / 1000)); }; }
 is_stuck() { (($(redis LLEN muster:queues:slow) < 260)); }

@@ -75,17 +75,17 @@ for drain in 0s 100ms; do
 done
 
 # ---- 3
-start worker "$MUSTER" work q --id w --ttl 2s
+start worker "$MUSTER" work q --print --id w --ttl 2s
 wait_for says worker 'takes tasks'
-check_exit 1 "$MUSTER" work q --id w
+check_exit 1 "$MUSTER" work q --print --id w
 check_err "another live worker has the id 'w'"
 check_exit 0 "$MUSTER" workers --json
 (($(wc -l <out) == 1)) || fail "not one worker: $(cat out)"
 end worker KILL 137
-check_exit 1 "$MUSTER" work q --id w
+check_exit 1 "$MUSTER" work q --print --id w
 wait_for redis_is 0 EXISTS muster:alive:w
 register() {
-    start worker "$MUSTER" work q --id w
+    start worker "$MUSTER" work q --print --id w
     wait_for eval "says worker 'takes tasks' || has_ended worker"
     runs worker
 }
@@ -93,13 +93,13 @@ wait_for register
 end worker TERM 0
 
 # ---- 4
-start early "$MUSTER" work q --url "unix://$tmp/late.sock" --ttl 300ms --id early
+start early "$MUSTER" work q --print --url "unix://$tmp/late.sock" --ttl 300ms --id early
 wait_for says early 'no Redis, keeps trying'
 start late redis-server --port 0 --unixsocket "$tmp/late.sock" --dir "$tmp" --save '' --appendonly no
 wait_for says early 'takes tasks'
 (($(grep -c 'no Redis' early.err) == 1)) || fail "told more than once: $(cat early.err)"
 end early TERM 0
-check_exit 124 "$MUSTER" work q --url "unix://$tmp/nobody" --ttl 100ms --timeout 200ms
+check_exit 124 "$MUSTER" work q --print --url "unix://$tmp/nobody" --ttl 100ms --timeout 200ms
 grep -q 'not registered within --timeout 200ms' err || fail "no reason: $(cat err)"
 
 # ---- 5
@@ -117,11 +117,11 @@ end worker TERM 0
 
 # ---- 6
 redis CONFIG SET requirepass secret >out
-check_exit 77 "$MUSTER" work q --url "unix://:wrong@$socket"
+check_exit 77 "$MUSTER" work q --print --url "unix://:wrong@$socket"
 check_err 'denied: '
 redis -a secret --no-auth-warning CONFIG SET requirepass '' >out
 redis SET other:format 9 >out
-check_exit 1 "$MUSTER" work q --prefix other
+check_exit 1 "$MUSTER" work q --print --prefix other
 check_err 'or another prefix'
 
 # ---- 7

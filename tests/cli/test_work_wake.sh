@@ -11,7 +11,7 @@ set -eu
 start_redis
 
 # The heartbeat comes only every 8 hours, so it cannot cause anything here.
-start worker env MUSTER_TRACE=state,script,wake "$MUSTER" work q --id w --ttl 24h
+start worker env MUSTER_TRACE=state,script,wake "$MUSTER" work q --print --id w --ttl 24h
 wait_for redis_is 1 ZCARD muster:idle:q
 printed() { [[ $(cat "$tmp/worker.out") == "$1" ]]; }
 
@@ -31,11 +31,11 @@ end worker TERM 0
 for class in state script wake; do
     grep -qE "^[0-9:.]+ $class +[^ ]" "$tmp/worker.err" || fail "no trace of $class: $(cat "$tmp/worker.err")"
 done
-start worker env MUSTER_TRACE=script "$MUSTER" work q
+start worker env MUSTER_TRACE=script "$MUSTER" work q --print
 wait_for says worker 'takes tasks'
 end worker TERM 0
 ! grep -qE ' (state|wake) ' "$tmp/worker.err" || fail "traces that were not asked for: $(cat "$tmp/worker.err")"
-start worker "$MUSTER" work q --id w
+start worker "$MUSTER" work q --print --id w
 wait_for says worker 'takes tasks'
 end worker TERM 0
 [[ $(cat "$tmp/worker.err") == 'muster work: w: takes tasks' ]] || fail "more than asked for: $(cat "$tmp/worker.err")"
