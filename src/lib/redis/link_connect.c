@@ -102,14 +102,15 @@ static void on_disconnect(const redisAsyncContext *context, int status)
     if (l->context == NULL)
         return; /* the breaker has dropped it, and tells */
     l->context = NULL;
-    int err = context->err == REDIS_ERR_PROTOCOL ? MUSTER_E_REDIS : MUSTER_E_CONN;
+    bool is_nonsense = context->err == REDIS_ERR_PROTOCOL || l->guard.refused;
+    int err = is_nonsense ? MUSTER_E_REDIS : MUSTER_E_CONN;
     if (status != REDIS_OK && context->err == REDIS_ERR_OTHER && context->c.errstr[0]) {
         /* Redis' answer that hiredis could not match to a command: a refused SUBSCRIBE, "max number of clients". */
         err = reply_err_of_text(context->c.errstr);
     }
     char why[160];
-    snprintf(why, sizeof why, "%s%s", context->err == REDIS_ERR_PROTOCOL ? "this is not a Redis: " : "",
-             context->c.errstr[0] ? context->c.errstr : "connection closed");
+    const char *text = l->guard.refused ? l->guard.refused : context->c.errstr;
+    snprintf(why, sizeof why, "%s%s", is_nonsense ? "this is not a Redis: " : "", *text ? text : "connection closed");
     link_go_down(l, err, why);
 }
 

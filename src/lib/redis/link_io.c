@@ -111,6 +111,7 @@ int link_io_attach(struct link *l, redisAsyncContext *context)
         return MUSTER_E_NOMEM;
     }
     fcntl(context->c.fd, F_SETFD, FD_CLOEXEC); /* a child of the program must not keep the connection open */
+    link_guard(l, context);
     context->data = l;
     context->ev.data = l;
     context->ev.addRead = hook_add_read;

@@ -6,6 +6,7 @@
  *   link_connect.c  making its connection: resolve, connect, log in
  *   link_call.c     the way of a command and its answer; subscriptions
  *   link_io.c       its socket: hiredis' hooks into the loop, reading and writing
+ *   link_guard.c    what it expects to read
  *   link_state.c    its states: breaking, trying again, silence
  *
  * Each calls only files that stand below it.
@@ -18,6 +19,7 @@
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
 
+#include "redis/guard.h"
 #include "redis/link.h"
 #include "redis/resolver.h"
 
@@ -56,6 +58,7 @@ struct link {
     int64_t last_byte_ms; /* also when waiting began */
 
     /* The socket. */
+    struct guard guard;
     struct event *reader;
     struct event *writer;
     struct event *flusher; /* writes at the end of a turn of the loop */
@@ -99,6 +102,11 @@ int link_io_attach(struct link *l, redisAsyncContext *context);
 
 /* Write now. Inside of it hiredis may find the connection broken. */
 void link_io_write(struct link *l);
+
+/* ---- link_guard.c ---- */
+
+/* From now on only what was asked for is read. */
+void link_guard(struct link *l, redisAsyncContext *context);
 
 /* ---- link_connect.c ---- */
 

@@ -12,8 +12,8 @@
  *     accepted then: `is_break_due` prevents it when the breaker does the teardown, hiredis' own flags when hiredis
  *     does.
  *   - It has no timeouts: while anything is outstanding, `watch` looks at the time of the last byte.
- *   - It asserts on strange answers on a subscribed connection. So the server has to answer a PING properly before
- *     the first SUBSCRIBE; there is one channel per SUBSCRIBE, and no other command follows, not even UNSUBSCRIBE.
+ *   - It asserts on answers that it has not asked for, and on strange ones on a subscribed connection. link_guard.c
+ *     refuses them before. There is one channel per SUBSCRIBE, and no other command follows, not even UNSUBSCRIBE.
  *   - Its libevent adapter waits for writability before every write. Here all that was appended during a turn of the
  *     loop is written at the end of that turn, by `flusher`. Writability is waited for only when the socket was full.
  *   - Its getaddrinfo() would block the loop. So it only gets addresses (resolver.c).

@@ -94,8 +94,9 @@ int redis_break(struct redis *r)
     redis_describe(r, where, sizeof where);
     bool has_timed_out =
         r->context->err == REDIS_ERR_IO && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ETIMEDOUT);
-    bool is_protocol = r->context->err == REDIS_ERR_PROTOCOL;
-    snprintf(what, sizeof what, "%s", r->context->errstr);
+    const char *refused = r->is_borrowed ? NULL : r->guard.refused;
+    bool is_protocol = r->context->err == REDIS_ERR_PROTOCOL || refused;
+    snprintf(what, sizeof what, "%s", refused ? refused : r->context->errstr);
     if (has_timed_out)
         redis_error_set(r, "%s: no answer within %d ms", where, r->timeout_ms);
     else if (is_protocol)
@@ -255,6 +256,7 @@ static int connect_now(struct redis *r)
         redis_error_set(r, "out of memory");
         return MUSTER_E_NOMEM;
     }
+    guard_attach(&r->guard, r->context->reader, NULL, NULL);
     if (r->context->err)
         return redis_break(r);
     redisSetTimeout(r->context, timeout);

@@ -12,11 +12,13 @@
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
 
+#include "redis/guard.h"
 #include "redis/redis.h"
 
 struct redis {
     redisContext *context; /* NULL: not connected */
     bool is_borrowed;      /* the context is the program's */
+    struct guard guard;    /* of a context that is not */
     struct url url;
     char *prefix;
     char *format_key;
