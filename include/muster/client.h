@@ -242,6 +242,7 @@ MUSTER_API int muster_queue_resume(struct muster_client *c, const char *queue) M
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_INVALID  the queue's name
+ *   MUSTER_E_STATE    jobs were put faster than they were deleted; many are gone, the queue is there: stop what puts them
  *   MUSTER_E_REDIS    a key of the queue has a wrong type; nothing was changed
  */
 MUSTER_API int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *waiting,

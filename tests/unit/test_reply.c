@@ -121,6 +121,32 @@ static void a_number_may_come_as_text(void **state)
         assert_true(reply_number(cases[i].reply, otherwise) == cases[i].number);
 }
 
+static void a_count_is_never_below_0(void **state)
+{
+    (void)state;
+    assert_true(reply_count(INTEGER(5)) == 5);
+    assert_true(reply_count(INTEGER(LLONG_MAX)) == LLONG_MAX);
+    assert_true(reply_count(INTEGER(-1)) == 0);
+    assert_true(reply_count(INTEGER(LLONG_MIN)) == 0);
+    assert_true(reply_count(TEXT("5")) == 5);
+    assert_true(reply_count(TEXT("-5")) == 0);
+    assert_true(reply_count(TEXT("x")) == 0);
+    assert_true(reply_count(NULL) == 0);
+}
+
+static void a_time_is_seconds_and_microseconds(void **state)
+{
+    (void)state;
+    assert_true(reply_time_ms(LIST(TEXT("1700000000"), TEXT("123456"))) == 1700000000123);
+    assert_true(reply_time_ms(LIST(TEXT("0"), TEXT("999"))) == 0);
+    assert_true(reply_time_ms(LIST(TEXT("9223372036854775807"), TEXT("0"))) == -1);
+    assert_true(reply_time_ms(LIST(TEXT("-1"), TEXT("0"))) == -1);
+    assert_true(reply_time_ms(LIST(TEXT("1"), TEXT("1000000"))) == -1);
+    assert_true(reply_time_ms(LIST(TEXT("1"))) == -1);
+    assert_true(reply_time_ms(TEXT("1")) == -1);
+    assert_true(reply_time_ms(NULL) == -1);
+}
+
 /* ---- errors ---- */
 
 static void redis_errors_have_a_meaning(void **state)
@@ -194,10 +220,16 @@ static void a_scripts_own_status_is_an_error_too(void **state)
         {LIST(INTEGER(MUSTER_E_REDIS), TEXT("key")), MUSTER_E_REDIS},
         {LIST(INTEGER(0), INTEGER(MUSTER_E_LOST)), MUSTER_OK},
         {LIST(INTEGER(3)), MUSTER_OK},
-        {LIST(LIST(INTEGER(MUSTER_E_LOST))), MUSTER_OK},
-        {EMPTY_LIST, MUSTER_OK},
-        {NIL, MUSTER_OK},
-        {TEXT("-15"), MUSTER_OK},
+        {INTEGER(LLONG_MAX), MUSTER_OK},
+        {INTEGER(-1000), MUSTER_E_REDIS}, /* no error of muster's */
+        {INTEGER(LLONG_MIN), MUSTER_E_REDIS},
+        {INTEGER((long long)INT_MIN - 1), MUSTER_E_REDIS},
+        {LIST(INTEGER(-1000)), MUSTER_E_REDIS},
+        {LIST(LIST(INTEGER(MUSTER_E_LOST))), MUSTER_E_REDIS}, /* no status */
+        {LIST(NIL), MUSTER_E_REDIS},
+        {EMPTY_LIST, MUSTER_E_REDIS},
+        {NIL, MUSTER_E_REDIS},
+        {TEXT("-15"), MUSTER_E_REDIS},
     };
     (void)state;
     for (size_t i = 0; i < N_OF(cases); i++)
@@ -212,6 +244,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_text_is_compared_whole),
         cmocka_unit_test(a_field_is_found_by_its_name_alone),
         cmocka_unit_test(a_number_may_come_as_text),
+        cmocka_unit_test(a_count_is_never_below_0),
+        cmocka_unit_test(a_time_is_seconds_and_microseconds),
         cmocka_unit_test(redis_errors_have_a_meaning),
         cmocka_unit_test(what_is_no_error_is_none),
         cmocka_unit_test(a_scripts_own_status_is_an_error_too),

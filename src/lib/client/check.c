@@ -103,7 +103,7 @@ static int check_tokens(struct check *k, const char *holder, const struct redisR
 
 static int check_marks_of(struct check *k, const char *holder, enum key hash)
 {
-    char cursor[CHECK_CURSOR_MAX] = "0", key[KEY_MAX];
+    char cursor[PAGE_CURSOR_MAX] = "0", key[KEY_MAX];
     const char *const words[] = {"HSCAN", key, cursor, NULL};
     int err;
     key_of(key, k->client->prefix, hash, holder);
@@ -161,7 +161,7 @@ static int check_some_dependents(struct check *k, const char *id, const struct r
 
 static int check_dependents_of(struct check *k, const char *id)
 {
-    char cursor[CHECK_CURSOR_MAX] = "0", key[KEY_MAX];
+    char cursor[PAGE_CURSOR_MAX] = "0", key[KEY_MAX];
     const char *const words[] = {"ZSCAN", key, cursor, NULL};
     int err;
     key_of(key, k->client->prefix, KEY_DEPENDENTS, id);
@@ -197,7 +197,7 @@ static int check_index(struct check *k, char *key)
     while (err == MUSTER_OK && checked.next >= 0 && !k->stop) {
         struct command command = COMMAND_EMPTY;
         script_check_index(&command, &k->client->root, k->repair, which, name, checked.next);
-        err = check_run(k, &command, &checked);
+        err = check_run_page(k, &command, &checked);
         if (err == MUSTER_OK && checked.n_finds > 0 && strcmp(which, "tag") != 0)
             names_doubt(&k->queues, name);
     }
@@ -230,7 +230,7 @@ static int check_leases(struct check *k, const char *queue)
     while (err == MUSTER_OK && checked.next >= 0 && !k->stop) {
         struct command command = COMMAND_EMPTY;
         script_check_leases(&command, &k->client->root, k->repair, queue, checked.next, had_finds);
-        err = check_run(k, &command, &checked);
+        err = check_run_page(k, &command, &checked);
         had_finds |= err == MUSTER_OK && checked.n_finds > 0;
     }
     return err;
@@ -243,7 +243,7 @@ static int check_idle(struct check *k, const char *queue)
     while (err == MUSTER_OK && checked.next >= 0 && !k->stop) {
         struct command command = COMMAND_EMPTY;
         script_check_idle(&command, &k->client->root, k->repair, queue, checked.next);
-        err = check_run(k, &command, &checked);
+        err = check_run_page(k, &command, &checked);
     }
     return err;
 }

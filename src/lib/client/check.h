@@ -11,6 +11,7 @@
 
 #include "base/name_list.h"
 #include "client/client.h"
+#include "client/page.h"
 #include "protocol/script_check.h"
 
 /* How many keys, tokens or jobs go in one script. */
@@ -38,12 +39,14 @@ struct check {
 /* Send one of the scripts, tell what it found, and clear its command. */
 int check_run(struct check *k, struct command *command, struct script_checked *out);
 
+/* The same for a script that looks at a page from `out->next` on, which moves on; below 0: that was the last one. */
+int check_run_page(struct check *k, struct command *command, struct script_checked *out);
+
 /* MUSTER_OK for the error of a key of the wrong type, which is a find of its own and lists nothing. */
 int check_forgive_wrong_type(const struct check *k, int err);
 
 /* One step of SCAN, HSCAN or SSCAN: `words` hold the cursor, which moves on. */
-#define CHECK_CURSOR_MAX 24
-int check_scan(struct check *k, const char *const *words, char cursor[CHECK_CURSOR_MAX], struct redisReply **reply);
+int check_scan(struct check *k, const char *const *words, char cursor[PAGE_CURSOR_MAX], struct redisReply **reply);
 bool check_is_at_end(const struct check *k, const char *cursor);
 
 /* ---- check_keys.c ---- */

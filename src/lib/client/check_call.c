@@ -33,10 +33,10 @@ int check_run(struct check *k, struct command *command, struct script_checked *o
     struct redisReply *reply;
     int err = client_run(k->client, command, &reply);
     if (err == MUSTER_OK)
-        err = script_checked(reply, out);
+        err = client_understand(k->client, script_checked(reply, out));
     for (size_t i = 0; err == MUSTER_OK && i < out->n_finds && !k->stop; i++) {
         struct script_find find;
-        err = script_checked_find(reply, i, &find);
+        err = client_understand(k->client, script_checked_find(reply, i, &find));
         if (err == MUSTER_OK)
             tell(k, &find);
     }
@@ -46,17 +46,26 @@ int check_run(struct check *k, struct command *command, struct script_checked *o
     return err;
 }
 
+/* A page whose members were all removed leaves the next one in its place. */
+int check_run_page(struct check *k, struct command *command, struct script_checked *out)
+{
+    const int64_t from = out->next;
+    int err = check_run(k, command, out);
+    if (err == MUSTER_OK && out->next >= 0 && out->next <= from && out->n_finds == 0) {
+        redis_error_set(k->client->redis, "a check goes on for ever at the same place: is this another server?");
+        return MUSTER_E_REDIS;
+    }
+    return err;
+}
+
 int check_forgive_wrong_type(const struct check *k, int err)
 {
     return err == MUSTER_E_REDIS && strstr(redis_error(k->client->redis), "WRONGTYPE ") ? MUSTER_OK : err;
 }
 
-int check_scan(struct check *k, const char *const *words, char cursor[CHECK_CURSOR_MAX], struct redisReply **reply)
+int check_scan(struct check *k, const char *const *words, char cursor[PAGE_CURSOR_MAX], struct redisReply **reply)
 {
-    int err = client_ask(k->client, reply, words);
-    const char *next = reply_text(reply_at(*reply, 0));
-    snprintf(cursor, CHECK_CURSOR_MAX, "%s", next ? next : "0");
-    return check_forgive_wrong_type(k, err);
+    return check_forgive_wrong_type(k, page_scan(k->client, words, cursor, reply));
 }
 
 bool check_is_at_end(const struct check *k, const char *cursor)

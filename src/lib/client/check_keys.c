@@ -193,7 +193,7 @@ static int add_key(struct check *k, struct muster_bytes key)
 /* A prefix has no character that is special in a pattern. */
 static int list_keys(struct check *k)
 {
-    char cursor[CHECK_CURSOR_MAX] = "0", pattern[KEY_MAX + 1];
+    char cursor[PAGE_CURSOR_MAX] = "0", pattern[KEY_MAX + 1];
     const char *const words[] = {"SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT, NULL};
     int err;
     snprintf(pattern, sizeof pattern, "%s*", k->client->root.text);

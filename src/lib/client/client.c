@@ -157,6 +157,13 @@ int client_append(struct muster_client *c, const char *const *words)
     return err;
 }
 
+int client_understand(struct muster_client *c, int err)
+{
+    if (err == MUSTER_E_REDIS)
+        redis_error_set(c->redis, "the answer is none that a script of muster gives: is this another server?");
+    return err;
+}
+
 int client_run(struct muster_client *c, struct command *command, struct redisReply **reply)
 {
     int err = redis_script(c->redis, command, reply);

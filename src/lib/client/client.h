@@ -40,6 +40,9 @@ int client_ask(struct muster_client *c, struct redisReply **reply, const char *c
 /* The same, but it is sent with the next call. redis_read() reads its answer. */
 int client_append(struct muster_client *c, const char *const *words);
 
+/* Passes on what a reader of a script's answer returned. If that could not be understood, it gets its words. */
+int client_understand(struct muster_client *c, int err);
+
 /* Send a script's command, and clear the command. `*reply` is to be freed, whatever is returned. */
 int client_run(struct muster_client *c, struct command *command, struct redisReply **reply);
 

@@ -3,6 +3,8 @@
  * Control: cancel a task or a process; pause, resume and delete a queue. The scripts say what each means. Here
  * arguments are checked, and refusals get their words.
  */
+#include <muster/job.h>
+
 #include "client/client.h"
 #include "protocol/process_name.h"
 #include "protocol/script_queue.h"
@@ -16,7 +18,7 @@ static int cancel(struct muster_client *c, const char *queue, const char *holder
     script_cancel(&command, &c->root, queue, holder, what);
     int err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
-        err = script_cancelled(reply, &counts[0], &counts[1], NULL);
+        err = client_understand(c, script_cancelled(reply, &counts[0], &counts[1], NULL));
     redis_reply_free(reply);
     return err;
 }
@@ -88,21 +90,52 @@ int muster_queue_resume(struct muster_client *c, const char *queue)
     return err;
 }
 
+/* A step that leaves jobs has deleted more than this. Others may put jobs meanwhile, but not that many in each step. */
+#define STEP_JOBS 100
+#define STEPS_SPARE 100
+
+/* How many steps a deletion may take from now on. */
+static int count_steps(struct muster_client *c, const char *queue, uint64_t *steps)
+{
+    uint64_t counts[MUSTER_JOB_STATE_COUNT], sum = 0;
+    int err = muster_job_counts(c, queue, counts);
+    for (int i = 0; i < MUSTER_JOB_STATE_COUNT; i++)
+        sum += counts[i] / STEP_JOBS + 1;
+    *steps = sum + STEPS_SPARE;
+    return err;
+}
+
+static int delete_step(struct muster_client *c, const char *queue, uint64_t sums[2], bool *is_more)
+{
+    struct redisReply *reply;
+    uint64_t counts[2] = {0};
+    int err = call_queue(c, SCRIPT_DELETE, queue, &reply);
+    if (err == MUSTER_OK)
+        err = client_understand(c, script_cancelled(reply, &counts[0], &counts[1], is_more));
+    redis_reply_free(reply);
+    sums[0] += counts[0];
+    sums[1] += counts[1];
+    return err;
+}
+
 /* Its jobs go in bounded steps, one call each. The last step is the deletion. */
 int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *waiting, uint64_t *running)
 {
-    uint64_t sums[2] = {0};
-    bool is_more = true;
+    uint64_t sums[2] = {0}, left = 0;
+    bool is_more = false;
     int err = client_check_queue(c, queue);
-    while (err == MUSTER_OK && is_more) {
-        struct redisReply *reply;
-        uint64_t counts[2] = {0};
-        err = call_queue(c, SCRIPT_DELETE, queue, &reply);
-        if (err == MUSTER_OK)
-            err = script_cancelled(reply, &counts[0], &counts[1], &is_more);
-        redis_reply_free(reply);
-        sums[0] += counts[0];
-        sums[1] += counts[1];
+    if (err == MUSTER_OK)
+        err = delete_step(c, queue, sums, &is_more);
+    if (err == MUSTER_OK && is_more)
+        err = count_steps(c, queue, &left);
+    for (; err == MUSTER_OK && is_more && left > 0; left--)
+        err = delete_step(c, queue, sums, &is_more);
+    if (err == MUSTER_OK && is_more) {
+        redis_error_set(c->redis,
+                        "the queue '%s' is not empty after as many steps as it had jobs for: "
+                        "something puts jobs faster than they are deleted",
+                        queue);
+        err = MUSTER_E_STATE;
     }
     give_counts(sums, waiting, running);
     return err;

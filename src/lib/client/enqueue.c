@@ -60,7 +60,7 @@ static int enqueue_script(struct muster_client *c, const struct request *r, stru
     if (err == MUSTER_E_EXISTS)
         redis_error_set(c->redis, "the request '%s' had other content before; nothing was enqueued", r->id);
     if (err == MUSTER_OK && waiting)
-        *waiting = (uint64_t)reply_integer(reply);
+        *waiting = reply_count(reply);
     redis_reply_free(reply);
     return err;
 }
@@ -211,7 +211,7 @@ static int push_plainly(struct muster_client *c, const struct request *r, uint64
     *is_done = reply_kind(reply_at(settings, 0)) == REPLY_TEXT && reply_kind(reply_at(settings, 1)) == REPLY_NIL &&
                reply_kind(reply_at(settings, 2)) == REPLY_NIL && reply_kind(parts[PLAIN_IDLE]) == REPLY_INTEGER &&
                reply_integer(parts[PLAIN_IDLE]) == 0;
-    *waiting = (uint64_t)reply_integer(parts[PLAIN_PUSH]);
+    *waiting = reply_count(parts[PLAIN_PUSH]);
     bool do_jobs_wait = reply_kind(reply_at(settings, 3)) == REPLY_TEXT;
     for (int i = 0; i < PLAIN_PARTS; i++)
         redis_reply_free(parts[i]);

@@ -196,7 +196,7 @@ static int list_pages(struct muster_client *c, const char *key, struct listing *
         struct redisReply *page;
         snprintf(first, sizeof first, "%llu", (unsigned long long)from);
         snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE - 1);
-        err = client_ask(c, &page, (const char *const[]){"ZREVRANGE", key, first, last, "WITHSCORES", NULL});
+        err = page_ask(c, &page, (const char *const[]){"ZREVRANGE", key, first, last, "WITHSCORES", NULL}, 2 * PAGE);
         if (err == MUSTER_OK)
             err = give_entries(c, l, page);
         l->stop |= reply_len(page) < 2 * PAGE;

@@ -28,9 +28,23 @@ static int move_some(struct muster_client *c, struct moving *m, const struct scr
     script_failed(&command, m->script, &c->root, which);
     int err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
-        err = script_failed_done(reply, moved);
+        err = client_understand(c, script_failed_done(reply, moved));
     redis_reply_free(reply);
     m->moved += moved->n;
+    return err;
+}
+
+/* At most `most` of those that are meant, from the place moved->rest on, which moves on. */
+static int move_from(struct muster_client *c, struct moving *m, uint64_t most, struct script_failed_moved *moved)
+{
+    const struct muster_failed_filter *f = m->filter;
+    const int64_t from = moved->rest;
+    int err = move_some(c, m,
+                        &(struct script_failed){
+                            .queue = f->queue, .group = f->group ? f->group : "", .n = most, .from = (uint64_t)from},
+                        moved);
+    if (err == MUSTER_OK && moved->n == 0 && moved->rest >= 0 && moved->rest <= from)
+        err = client_understand(c, MUSTER_E_REDIS); /* it would be asked for ever */
     return err;
 }
 
@@ -60,11 +74,7 @@ static int move_matching(struct muster_client *c, struct moving *m)
     if (f->n > 0 && f->n < n)
         n = f->n;
     while (err == MUSTER_OK && m->moved < n && moved.rest >= 0)
-        err = move_some(
-            c, m,
-            &(struct script_failed){
-                .queue = f->queue, .group = f->group ? f->group : "", .n = n - m->moved, .from = (uint64_t)moved.rest},
-            &moved);
+        err = move_from(c, m, n - m->moved, &moved);
     return err;
 }
 
@@ -85,7 +95,7 @@ static int move_named(struct muster_client *c, struct moving *m)
             &moved);
         missing += moved.rest;
         if (err == MUSTER_OK && (moved.looked == 0 || moved.looked > asked))
-            err = MUSTER_E_REDIS; /* no answer of muster's: it would be asked for ever */
+            err = client_understand(c, MUSTER_E_REDIS); /* it would be asked for ever */
     }
     free(names);
     if (err != MUSTER_OK || missing == 0)

@@ -54,13 +54,6 @@ static int append_queue_parts(struct muster_client *c, const char *name)
     return err;
 }
 
-/* A counter, which somebody may have damaged. */
-static uint64_t reply_count(const struct redisReply *counter)
-{
-    long long n = reply_number(counter, 0);
-    return n > 0 ? (uint64_t)n : 0;
-}
-
 static int read_queue(struct muster_client *c, const char *name, struct muster_queue_info *info)
 {
     struct redisReply *parts[PARTS] = {NULL}, *waiting[WAITING_PARTS] = {NULL};
@@ -75,15 +68,15 @@ static int read_queue(struct muster_client *c, const char *name, struct muster_q
         .name = name,
         .waiting = waiting_sum(waiting),
         .running = reply_count(reply_at(parts[PART_SETTINGS], 0)),
-        .delayed = (uint64_t)(reply_integer(parts[PART_DELAYED]) + reply_integer(parts[PART_SCHEDULED])),
-        .depends = (uint64_t)reply_integer(parts[PART_DEPENDS]),
-        .recurring = (uint64_t)reply_integer(parts[PART_RECURRING]),
-        .complete = (uint64_t)reply_integer(parts[PART_COMPLETE]),
-        .failed = (uint64_t)reply_integer(parts[PART_FAILED]),
+        .delayed = reply_count(parts[PART_DELAYED]) + reply_count(parts[PART_SCHEDULED]),
+        .depends = reply_count(parts[PART_DEPENDS]),
+        .recurring = reply_count(parts[PART_RECURRING]),
+        .complete = reply_count(parts[PART_COMPLETE]),
+        .failed = reply_count(parts[PART_FAILED]),
         .failed_bytes = reply_count(parts[PART_FAILURES]),
         .failed_dropped = reply_count(reply_at(parts[PART_SETTINGS], 3)),
         .cancelled = reply_count(reply_at(parts[PART_SETTINGS], 2)),
-        .idle = (uint64_t)reply_integer(parts[PART_IDLE]),
+        .idle = reply_count(parts[PART_IDLE]),
         .paused = reply_kind(reply_at(parts[PART_SETTINGS], 1)) == REPLY_TEXT,
     };
     for (int i = 0; i < PARTS; i++)
@@ -171,8 +164,8 @@ static int give_worker(const char *id, const struct redisReply *record, long lon
         .heard_ms = pttl > 0 && pttl <= ttl_ms ? ttl_ms - pttl : -1,
         .ttl_ms = ttl_ms,
         .started_at_ms = reply_number(reply_field(record, "started"), 0),
-        .hands = (uint64_t)reply_number(reply_field(record, "hands"), 0),
-        .held = (uint64_t)reply_number(reply_field(record, "held"), 0),
+        .hands = reply_count(reply_field(record, "hands")),
+        .held = reply_count(reply_field(record, "held")),
         .queues = queues,
         .n_queues = n,
     };

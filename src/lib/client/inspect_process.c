@@ -161,16 +161,14 @@ static int give_page(struct muster_client *c, struct process_rows *rows, const c
 
 static int set_rows(struct muster_client *c, const char *worker, const char *queue, struct process_rows *rows)
 {
-    char key[KEY_MAX], cursor[32] = "0";
+    char key[KEY_MAX], cursor[PAGE_CURSOR_MAX] = "0";
     int err;
     key_processing(key, c->prefix, worker, queue);
     do {
         struct redisReply *reply;
         char count[8];
         snprintf(count, sizeof count, "%d", PAGE);
-        err = client_ask(c, &reply, (const char *const[]){"HSCAN", key, cursor, "COUNT", count, NULL});
-        const char *next = reply_text(reply_at(reply, 0));
-        snprintf(cursor, sizeof cursor, "%s", next ? next : "0");
+        err = page_scan(c, (const char *const[]){"HSCAN", key, cursor, "COUNT", count, NULL}, cursor, &reply);
         if (err == MUSTER_OK)
             err = give_page(c, rows, worker, queue, reply_at(reply, 1));
         redis_reply_free(reply);

@@ -151,7 +151,7 @@ int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n,
     script_cancel_jobs(&command, &c->root, ids, n, dependents ? CANCEL_AND_DEPENDENTS : CANCEL_THESE);
     err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
-        err = script_jobs_cancelled(reply, &count);
+        err = client_understand(c, script_jobs_cancelled(reply, &count));
     else
         say_not_cancelled(c, err, reply_text(reply_at(reply, 1)));
     redis_reply_free(reply);

@@ -196,7 +196,7 @@ static int list_page(struct muster_client *c, struct listing *l)
     snprintf(first, sizeof first, "%llu", (unsigned long long)l->from);
     snprintf(last, sizeof last, "%llu", (unsigned long long)l->from + JOB_PAGE - 1);
     const char *range = l->by == BY_FAILURE ? "ZREVRANGE" : "ZRANGE";
-    int err = client_ask(c, &members, (const char *const[]){range, l->key, first, last, NULL});
+    int err = page_ask(c, &members, (const char *const[]){range, l->key, first, last, NULL}, JOB_PAGE);
     for (size_t i = 0; i < reply_len(members); i++) {
         const char *id = id_of_member(l, reply_at(members, i));
         if (id)
@@ -269,7 +269,7 @@ int muster_tag_list(struct muster_client *c, uint64_t offset, uint64_t n, muster
         uint64_t want = n < TAG_PAGE ? n : TAG_PAGE;
         snprintf(first, sizeof first, "%llu", (unsigned long long)offset);
         snprintf(last, sizeof last, "%llu", (unsigned long long)(offset + want - 1));
-        err = client_ask(c, &page, (const char *const[]){"ZREVRANGE", key, first, last, "WITHSCORES", NULL});
+        err = page_ask(c, &page, (const char *const[]){"ZREVRANGE", key, first, last, "WITHSCORES", NULL}, 2 * want);
         for (size_t i = 0; i + 1 < reply_len(page) && !stop; i += 2) {
             long long jobs = reply_number(reply_at(page, i + 1), 0);
             const char *name = reply_text(reply_at(page, i));

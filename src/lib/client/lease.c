@@ -6,6 +6,8 @@
  * is: subscribe, then look, then sleep; the look sees what came in between. A message that got lost, or a task that
  * came without one, costs at most RENEW_MS: the script must be told that often anyway that somebody listens.
  */
+#include <poll.h>
+
 #include "base/clock.h"
 #include "client/client.h"
 #include "protocol/job_record.h"
@@ -14,6 +16,8 @@
 
 /* The script forgets a listener after ten seconds. */
 #define RENEW_MS 5000
+/* Looks are at least this far apart. Whatever Redis says, it is not asked in a tight loop. */
+#define LOOK_APART_MS 10
 /* One look serves at most this many messages: a flood on the channel must not keep a waiting caller from looking. */
 #define DRAIN_MAX 1000
 
@@ -92,9 +96,9 @@ static int take(struct muster_client *c, const struct taking *t, int64_t *next_d
     script_take(&command, &c->root, &t->what);
     int err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
-        err = script_leased(reply, &leased);
+        err = client_understand(c, script_leased(reply, &leased));
     if (err == MUSTER_OK)
-        err = give_leased(t, reply, &leased);
+        err = client_understand(c, give_leased(t, reply, &leased));
     if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis,
                         "nothing waits in the queue '%s', or it is paused, or max_running of its tasks are running",
@@ -128,6 +132,13 @@ static void sleep_until_hint(struct redis **listener, int64_t ms)
     *listener = NULL;
 }
 
+static void keep_apart(int64_t looked_at_ms)
+{
+    int64_t ms = looked_at_ms + LOOK_APART_MS - clock_ms();
+    if (ms > 0)
+        poll(NULL, 0, (int)ms);
+}
+
 /* Look once more when the time is over: what is due by then is still in time. */
 static int wait_and_take(struct muster_client *c, struct taking *t, int64_t wait_ms)
 {
@@ -137,6 +148,7 @@ static int wait_and_take(struct muster_client *c, struct taking *t, int64_t wait
     int err;
     t->what.waits = true;
     for (;;) {
+        const int64_t looked_at_ms = clock_ms();
         err = listener ? MUSTER_OK : listen_for_work(c, t->what.queue, &listener);
         if (err == MUSTER_OK)
             err = take(c, t, &next_due_ms);
@@ -145,6 +157,7 @@ static int wait_and_take(struct muster_client *c, struct taking *t, int64_t wait
             break;
         ms = ms < RENEW_MS ? ms : RENEW_MS;
         sleep_until_hint(&listener, next_due_ms >= 0 && next_due_ms < ms ? next_due_ms : ms);
+        keep_apart(looked_at_ms);
     }
     redis_free(listener);
     return err;

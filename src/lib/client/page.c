@@ -11,6 +11,38 @@
 
 #define PAGE 100
 
+/* ---- pages ---- */
+
+static int refuse_page(struct muster_client *c, const char *command, struct redisReply **page)
+{
+    redis_reply_free(*page);
+    *page = NULL;
+    redis_error_set(c->redis, "the answer to %s is none that a Redis gives: is this another server?", command);
+    return MUSTER_E_REDIS;
+}
+
+int page_ask(struct muster_client *c, struct redisReply **page, const char *const *words, size_t most)
+{
+    int err = client_ask(c, page, words);
+    if (err == MUSTER_OK && (reply_kind(*page) != REPLY_LIST || reply_len(*page) > most))
+        err = refuse_page(c, words[0], page);
+    return err;
+}
+
+int page_scan(struct muster_client *c, const char *const *words, char cursor[PAGE_CURSOR_MAX],
+              struct redisReply **reply)
+{
+    int err = client_ask(c, reply, words);
+    const char *next = reply_text(reply_at(*reply, 0));
+    bool has_form = next && strlen(next) < PAGE_CURSOR_MAX && reply_kind(reply_at(*reply, 1)) == REPLY_LIST;
+    if (err == MUSTER_OK && (!has_form || (strcmp(next, cursor) == 0 && strcmp(next, "0") != 0)))
+        err = refuse_page(c, words[0], reply);
+    snprintf(cursor, PAGE_CURSOR_MAX, "%s", err == MUSTER_OK ? next : "0");
+    return err;
+}
+
+/* ---- rows of parts ---- */
+
 /* One answer. A refused one is only written to the log. */
 static int read_row_part(struct muster_client *c, const char *row, struct redisReply **reply)
 {
@@ -33,6 +65,8 @@ int page_read_parts(struct muster_client *c, const char *row, struct redisReply 
     return err;
 }
 
+/* ---- members ---- */
+
 int page_each_member(struct muster_client *c, enum key zset, page_member_fn *fn, void *arg)
 {
     char key[KEY_MAX];
@@ -44,7 +78,7 @@ int page_each_member(struct muster_client *c, enum key zset, page_member_fn *fn,
         struct redisReply *page;
         snprintf(first, sizeof first, "%llu", (unsigned long long)from);
         snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE - 1);
-        err = client_ask(c, &page, (const char *const[]){"ZRANGE", key, first, last, NULL});
+        err = page_ask(c, &page, (const char *const[]){"ZRANGE", key, first, last, NULL}, PAGE);
         size_t n = reply_len(page);
         for (size_t i = 0; i < n && err == MUSTER_OK && !stop; i++) {
             const char *member = reply_text(reply_at(page, i));

@@ -7,6 +7,15 @@
 
 #include "client/client.h"
 
+/* Ask for a list of at most `most` elements. Any other answer is E_REDIS, and `*page` is NULL. */
+int page_ask(struct muster_client *c, struct redisReply **page, const char *const *words, size_t most);
+
+/* One step of SCAN, HSCAN or SSCAN: `words` hold the cursor, which moves on, and is "0" at the end and after an error.
+ * `*reply` is {cursor, list}. An answer that does not move the cursor is E_REDIS: it would be asked for without end. */
+#define PAGE_CURSOR_MAX 24
+int page_scan(struct muster_client *c, const char *const *words, char cursor[PAGE_CURSOR_MAX],
+              struct redisReply **reply);
+
 /* Call fn for each member of a zset in its order, until it sets *stop or fails. A member is a text with its NUL. */
 typedef int page_member_fn(struct muster_client *c, const char *member, void *arg, bool *stop);
 int page_each_member(struct muster_client *c, enum key zset, page_member_fn *fn, void *arg);

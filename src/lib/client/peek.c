@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "client/client.h"
 #include "client/job_page.h"
+#include "client/page.h"
 
 /* Tasks can be large: only a few at once. */
 #define PAGE JOB_PAGE
@@ -47,7 +48,7 @@ static int read_sizes(struct muster_client *c, struct look *l)
         err = err == MUSTER_OK ? read : err;
     }
     for (int i = 0; i < N_PARTS; i++) {
-        l->sizes[i] = (uint64_t)reply_integer(parts[i]);
+        l->sizes[i] = reply_count(parts[i]);
         redis_reply_free(parts[i]);
     }
     return err;
@@ -72,7 +73,7 @@ static int read_tasks(struct muster_client *c, struct look *l, uint64_t from, ui
     key_of(key, c->prefix, KEY_QUEUES, l->queue);
     snprintf(first, sizeof first, "-%llu", (unsigned long long)(from + n));
     snprintf(last, sizeof last, "-%llu", (unsigned long long)(from + 1));
-    int err = client_ask(c, &page, (const char *const[]){"LRANGE", key, first, last, NULL});
+    int err = page_ask(c, &page, (const char *const[]){"LRANGE", key, first, last, NULL}, n);
     *got = reply_len(page);
     for (size_t i = *got; i > 0 && !*stop; i--)
         *stop = give(l, reply_bytes(reply_at(page, i - 1)), NULL);
@@ -101,9 +102,9 @@ static int read_jobs(struct muster_client *c, struct look *l, uint64_t from, uin
     key_of(key, c->prefix, KEY_WAITING, l->queue);
     snprintf(first, sizeof first, "%llu", (unsigned long long)from);
     snprintf(last, sizeof last, "%llu", (unsigned long long)(from + n - 1));
-    int err = client_ask(c, &members, (const char *const[]){"ZRANGE", key, first, last, NULL});
+    int err = page_ask(c, &members, (const char *const[]){"ZRANGE", key, first, last, NULL}, n);
     *got = reply_len(members);
-    for (size_t i = 0; i < *got && page.n < JOB_PAGE; i++) {
+    for (size_t i = 0; i < *got; i++) {
         struct muster_bytes member = reply_bytes(reply_at(members, i));
         if (member.len > TOKEN_LEN)
             page.rows[page.n++].id = (const char *)member.data + TOKEN_LEN;

@@ -11,7 +11,7 @@
 
 #include "client/client.h"
 
-#define DAY_S (24 * 3600)
+#define DAY_MS (24 * 3600 * 1000)
 
 static uint64_t count_of(const struct redisReply *counted, const char *name)
 {
@@ -49,7 +49,7 @@ static int today(struct muster_client *c, int64_t *day)
 {
     struct redisReply *reply;
     int err = client_ask(c, &reply, (const char *const[]){"TIME", NULL});
-    *day = reply_number(reply_at(reply, 0), 0) / DAY_S;
+    *day = reply_time_ms(reply) / DAY_MS; /* of a wrong answer a day without statistics */
     redis_reply_free(reply);
     return err;
 }

@@ -18,7 +18,7 @@ static int sweep(struct muster_client *c, const char *worker, enum script_sweep 
     script_sweep(&command, &c->root, worker, whether);
     int err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
-        err = script_given_back(reply, given_back, &damaged);
+        err = client_understand(c, script_given_back(reply, given_back, &damaged));
     redis_reply_free(reply);
     return err;
 }
@@ -40,9 +40,13 @@ static int server_now(struct muster_client *c, char *out, size_t size)
 {
     struct redisReply *reply;
     int err = client_ask(c, &reply, (const char *const[]){"TIME", NULL});
-    snprintf(out, size, "%lld",
-             reply_number(reply_at(reply, 0), 0) * 1000 + reply_number(reply_at(reply, 1), 0) / 1000);
+    int64_t now_ms = reply_time_ms(reply);
     redis_reply_free(reply);
+    if (err == MUSTER_OK && now_ms < 0) {
+        redis_error_set(c->redis, "the answer to TIME is none that a Redis gives: is this another server?");
+        return MUSTER_E_REDIS;
+    }
+    snprintf(out, size, "%lld", (long long)now_ms);
     return err;
 }
 
@@ -66,6 +70,8 @@ static int sweep_workers(struct muster_client *c, const struct redisReply *past,
     for (size_t i = 0; err == MUSTER_OK && i < reply_len(past); i++) {
         const char *worker = reply_text(reply_at(past, i));
         uint64_t n;
+        if (!worker)
+            continue;
         err = sweep(c, worker, SWEEP_IF_DEAD, &n);
         s->swept += err == MUSTER_OK;
         if (err == MUSTER_E_REDIS)

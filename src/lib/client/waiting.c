@@ -23,7 +23,7 @@ uint64_t waiting_sum(struct redisReply *const parts[WAITING_PARTS])
 {
     uint64_t sum = 0;
     for (int i = 0; i < WAITING_PARTS; i++)
-        sum += (uint64_t)reply_integer(parts[i]);
+        sum += reply_count(parts[i]);
     return sum;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "protocol/job_record.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,18 +63,24 @@ static const struct field fields[] = {
     {"result", FIELD_BYTES, IN_JOB(result)},
 };
 
+/* A number that its field cannot hold is none. */
+static int int_of(long long number)
+{
+    return number >= INT_MIN && number <= INT_MAX ? (int)number : 0;
+}
+
 static void put_field(struct muster_job *job, const struct field *field, const struct redisReply *value)
 {
     void *at = (char *)job + field->at;
     switch (field->kind) {
     case FIELD_INT:
-        *(int *)at = (int)reply_number(value, 0);
+        *(int *)at = int_of(reply_number(value, 0));
         break;
     case FIELD_INT64:
         *(int64_t *)at = reply_number(value, 0);
         break;
     case FIELD_UINT64:
-        *(uint64_t *)at = (uint64_t)reply_number(value, 0);
+        *(uint64_t *)at = reply_number(value, 0) > 0 ? (uint64_t)reply_number(value, 0) : 0;
         break;
     case FIELD_TEXT:
         *(const char **)at = reply_text(value) ? reply_text(value) : "";

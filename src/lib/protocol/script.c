@@ -47,6 +47,15 @@ const char *script_read_name(const struct redisReply *r)
     return reply_kind(r) == REPLY_TEXT ? reply_text(r) : NULL;
 }
 
+/* Sums of such times do not overflow. */
+#define NUMBER_MAX (INT64_MAX / 1000)
+
+int64_t script_read_number(const struct redisReply *r)
+{
+    long long n = reply_kind(r) == REPLY_INTEGER ? reply_integer(r) : -1;
+    return n < -NUMBER_MAX ? -NUMBER_MAX : n < NUMBER_MAX ? n : NUMBER_MAX;
+}
+
 int script_read_count(const struct redisReply *r, uint64_t *n)
 {
     *n = (uint64_t)reply_integer(r);

@@ -111,7 +111,7 @@ int script_checked(const struct redisReply *r, struct script_checked *out)
     if (reply_len(r) < CHECKED_HEAD || (reply_len(r) - CHECKED_HEAD) % CHECKED_FIND != 0)
         return MUSTER_E_REDIS;
     const struct redisReply *besides = reply_at(r, 1);
-    out->next = reply_integer(besides);
+    out->next = script_read_number(besides);
     out->token = 0;
     out->n_finds = (reply_len(r) - CHECKED_HEAD) / CHECKED_FIND;
     return reply_kind(besides) == REPLY_TEXT ? script_read_token(besides, &out->token) : MUSTER_OK;

@@ -18,6 +18,8 @@ void script_add_flag(struct command *c, bool is_set);
 
 /* NULL if it is no text. */
 const char *script_read_name(const struct redisReply *r);
+/* A number: a time, a span, a place; -1 for what is none. Whatever came, sums of a few of these do not overflow. */
+int64_t script_read_number(const struct redisReply *r);
 /* An integer that is not negative. */
 int script_read_count(const struct redisReply *r, uint64_t *n);
 int script_read_token(const struct redisReply *r, uint64_t *token);

@@ -102,8 +102,8 @@ int script_leased(const struct redisReply *r, struct script_leased *out)
     int err = reply_status(r);
     if (err != MUSTER_OK)
         return err;
-    out->next_due_ms = reply_integer(reply_at(r, 1));
-    out->ends_at_ms = reply_integer(reply_at(r, 2));
+    out->next_due_ms = script_read_number(reply_at(r, 1));
+    out->ends_at_ms = script_read_number(reply_at(r, 2));
     out->tasks = reply_at(r, 4);
     out->is_more = reply_integer(reply_at(r, 5)) == 1;
     out->first_token = 0;
@@ -178,7 +178,7 @@ void script_failed(struct command *c, enum script_id id, const struct script_roo
 int script_failed_done(const struct redisReply *r, struct script_failed_moved *out)
 {
     int err = reply_status(r);
-    *out = (struct script_failed_moved){.rest = reply_integer(reply_at(r, 2)),
-                                        .looked = (uint64_t)reply_number(reply_at(r, 3), 0)};
+    *out =
+        (struct script_failed_moved){.rest = script_read_number(reply_at(r, 2)), .looked = reply_count(reply_at(r, 3))};
     return err == MUSTER_OK ? script_read_count(reply_at(r, 1), &out->n) : err;
 }

@@ -33,7 +33,7 @@ int script_started(const struct redisReply *r, struct script_started *out)
     if (script_read_token(reply_at(r, 1), &epoch) != MUSTER_OK)
         return MUSTER_E_REDIS;
     token_format(out->epoch, epoch);
-    out->interval_ms = reply_integer(reply_at(r, 2));
+    out->interval_ms = script_read_number(reply_at(r, 2));
     if (out->interval_ms <= 0)
         return MUSTER_E_REDIS;
     return script_read_count(reply_at(r, 3), &out->to_take_up);
@@ -86,7 +86,7 @@ int script_turned_take(const struct redisReply *r, size_t i, struct script_take 
     const struct redisReply *what = reply_at(r, at + 2);
     if (place == 0 || reply_kind(what) != REPLY_LIST)
         return MUSTER_E_REDIS;
-    out->place = (size_t)(place > 0 ? place : -place) - 1;
+    out->place = (size_t)(place > 0 ? place - 1 : -(place + 1));
     out->tasks = place > 0 ? what : NULL;
     out->job = place < 0 ? reply_text(reply_at(what, 0)) : NULL;
     out->record = place < 0 ? reply_at(what, 1) : NULL;
@@ -120,13 +120,14 @@ int script_heard(const struct redisReply *r, struct script_heard *out)
         return err;
     if (reply_len(r) < HEARD_HEAD)
         return MUSTER_E_REDIS;
-    out->interval_ms = reply_integer(reply_at(r, 1));
+    out->interval_ms = script_read_number(reply_at(r, 1));
     out->work = reply_is(reply_at(r, 4), "1");
-    out->n_past = (uint64_t)reply_integer(reply_at(r, 5));
+    out->n_past = reply_count(reply_at(r, 5));
     out->next_name = reply_integer(reply_at(r, 6));
     out->damaged = script_read_name(reply_at(r, 7));
     out->marks = reply_at(r, 8);
-    out->next_due_ms = reply_kind(reply_at(r, 9)) == REPLY_INTEGER ? reply_integer(reply_at(r, 9)) : HEARD_OTHER_KEEPER;
+    out->next_due_ms =
+        reply_kind(reply_at(r, 9)) == REPLY_INTEGER ? script_read_number(reply_at(r, 9)) : HEARD_OTHER_KEEPER;
     out->n_dead = reply_len(r) - HEARD_HEAD;
     if (out->interval_ms <= 0 || script_read_count(reply_at(r, 2), &out->held) != MUSTER_OK)
         return MUSTER_E_REDIS;
@@ -276,6 +277,6 @@ void script_promote(struct command *c, const struct script_root *root)
 int script_promoted(const struct redisReply *r, int64_t *next_ms)
 {
     int err = reply_status(r);
-    *next_ms = reply_integer(reply_at(r, 1));
+    *next_ms = script_read_number(reply_at(r, 1));
     return err;
 }

@@ -6,7 +6,6 @@
 #include "redis/reply.h"
 
 #include <hiredis/hiredis.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +30,12 @@ enum reply_kind reply_kind(const struct redisReply *r)
 long long reply_integer(const struct redisReply *r)
 {
     return reply_kind(r) == REPLY_INTEGER ? r->integer : 0;
+}
+
+uint64_t reply_count(const struct redisReply *r)
+{
+    long long n = reply_number(r, 0);
+    return n > 0 ? (uint64_t)n : 0;
 }
 
 struct muster_bytes reply_bytes(const struct redisReply *r)
@@ -81,6 +86,16 @@ long long reply_number(const struct redisReply *r, long long otherwise)
     return is_number ? number : otherwise;
 }
 
+/* Some thirty thousand years. */
+#define SECONDS_MAX 1000000000000
+
+int64_t reply_time_ms(const struct redisReply *r)
+{
+    long long seconds = reply_number(reply_at(r, 0), -1), us = reply_number(reply_at(r, 1), -1);
+    bool is_time = seconds >= 0 && seconds <= SECONDS_MAX && us >= 0 && us < 1000000;
+    return is_time ? seconds * 1000 + us / 1000 : -1;
+}
+
 /* Redis' error codes that say more than that it refused. */
 static const struct {
     const char *code;
@@ -117,13 +132,27 @@ int reply_err(const struct redisReply *r)
     return r->type == REDIS_REPLY_ERROR ? reply_err_of_text(r->str) : MUSTER_OK;
 }
 
+static bool is_error(long long number)
+{
+    switch (number) {
+#define ERROR_CASE(name, value, text) \
+    case value:                       \
+        return true;
+        MUSTER_ERRORS(ERROR_CASE)
+#undef ERROR_CASE
+    }
+    return false;
+}
+
 int reply_status(const struct redisReply *r)
 {
     int err = reply_err(r);
     if (err != MUSTER_OK)
         return err;
-    long long first = reply_integer(reply_len(r) > 0 ? reply_at(r, 0) : r);
-    if (first >= 0)
+    const struct redisReply *first = reply_kind(r) == REPLY_LIST ? reply_at(r, 0) : r;
+    if (reply_kind(first) != REPLY_INTEGER)
+        return MUSTER_E_REDIS;
+    if (first->integer >= 0)
         return MUSTER_OK;
-    return first >= INT_MIN ? (int)first : MUSTER_E_REDIS;
+    return is_error(first->integer) ? (int)first->integer : MUSTER_E_REDIS;
 }

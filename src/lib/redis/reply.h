@@ -22,6 +22,8 @@ enum reply_kind {
 
 enum reply_kind reply_kind(const struct redisReply *r);
 long long reply_integer(const struct redisReply *r);
+/* A number that counts something, also one that came as a text; 0 if it is none, or below 0. */
+uint64_t reply_count(const struct redisReply *r);
 struct muster_bytes reply_bytes(const struct redisReply *r);
 size_t reply_len(const struct redisReply *r);
 const struct redisReply *reply_at(const struct redisReply *r, size_t i);
@@ -35,9 +37,13 @@ bool reply_is(const struct redisReply *r, const char *text);
 /* A number that came as a text or as an integer; `otherwise` if it is neither. */
 long long reply_number(const struct redisReply *r, long long otherwise);
 
+/* The server's clock in ms, from the answer to TIME; -1 if it is none. */
+int64_t reply_time_ms(const struct redisReply *r);
+
 /* MUSTER_OK, or what an error reply means; MUSTER_E_CONN without a reply. */
 int reply_err(const struct redisReply *r);
-/* The same, also for a script's own status: an integer below 0, alone or as the first of a list. */
+/* The same, also for a script's own status: an integer, alone or as the first of a list, which is an error if it is below
+ * 0. What has no status, and a status that is no error of muster's, is E_REDIS: no script has answered it. */
 int reply_status(const struct redisReply *r);
 
 /* What the beginning of an error text ("OOM command not allowed...") means. */

@@ -45,16 +45,15 @@ static bool is_own_record(const struct muster_worker *w, const struct redisReply
 
 static bool note_time(struct muster_worker *w, const struct redisReply *r)
 {
-    long long s = reply_number(reply_at(r, 0), -1), us = reply_number(reply_at(r, 1), -1);
-    w->probe.now_ms = s * 1000 + us / 1000;
+    w->probe.now_ms = reply_time_ms(r);
     w->probe.ahead_ms = w->probe.now_ms - clock_ms();
-    return s >= 0 && us >= 0;
+    return w->probe.now_ms >= 0;
 }
 
 static bool is_beat_fresh(const struct muster_worker *w, const struct redisReply *r)
 {
-    int64_t age_ms = w->probe.now_ms - reply_number(reply_at(r, 0), INT64_MIN / 2);
-    return age_ms >= 0 && age_ms <= 3 * w->heartbeat.interval_ms / PROBE_BEAT_AGE_PART;
+    int64_t beat_ms = reply_number(reply_at(r, 0), -1), age_ms = w->probe.now_ms - beat_ms;
+    return beat_ms >= 0 && age_ms >= 0 && age_ms <= 3 * w->heartbeat.interval_ms / PROBE_BEAT_AGE_PART;
 }
 
 static bool is_nothing_due(struct muster_worker *w, const struct redisReply *r)

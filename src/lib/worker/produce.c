@@ -23,7 +23,7 @@ static void on_enqueued(const struct redisReply *reply, void *arg)
         return;
     int err = reply ? reply_status(reply) : MUSTER_E_CONN;
     tell_enter(w);
-    posting.fn(w, err, err == MUSTER_OK ? (uint64_t)reply_integer(reply) : 0, posting.arg);
+    posting.fn(w, err, err == MUSTER_OK ? reply_count(reply) : 0, posting.arg);
     tell_leave(w);
 }
 

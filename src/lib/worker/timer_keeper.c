@@ -30,6 +30,8 @@
 
 #define NOTHING_DUE (-1)
 #define REFUSED_PAUSE_MS 200
+/* More is due already. */
+#define AGAIN_MS 1
 /* After a handler that held up the loop this long, the timer is handed on before the next one. */
 #define LONG_HANDLER_MS 10
 
@@ -78,7 +80,7 @@ static void on_promoted(const struct redisReply *reply, void *arg)
     if (again)
         promote(w);
     else
-        set_timer(w, next_ms);
+        set_timer(w, next_ms == 0 ? AGAIN_MS : next_ms);
 }
 
 static void promote(struct muster_worker *w)

@@ -73,7 +73,7 @@ static void send_again(struct turn *t)
 static int status_at(const struct redisReply *statuses, size_t i)
 {
     const struct redisReply *status = reply_at(statuses, i);
-    return reply_kind(status) == REPLY_INTEGER ? (int)reply_integer(status) : MUSTER_E_LOST;
+    return reply_kind(status) == REPLY_INTEGER ? reply_status(status) : MUSTER_E_LOST;
 }
 
 static void settle_end(struct muster_process *p, int status)
