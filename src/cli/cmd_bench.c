@@ -73,8 +73,10 @@ static int run(const struct call *call)
 {
     const char *argv[2 * OPERANDS_ALL + 16] = {PROGRAM};
     size_t n = 1;
-    char seconds[24];
+    char seconds[24], timeout[24];
     snprintf(seconds, sizeof seconds, "%lld", (long long)call->own[SECONDS].number);
+    snprintf(timeout, sizeof timeout, "%lld", (long long)call->common[OPT_TIMEOUT].number);
+    add(argv, &n, "--timeout", &(struct opt_value){.set = call->common[OPT_TIMEOUT].set, .text = timeout});
     add(argv, &n, "--url", &call->common[OPT_URL]);
     add(argv, &n, "--prefix", &call->common[OPT_PREFIX]);
     add(argv, &n, "--json", &call->common[OPT_JSON]);
@@ -95,7 +97,7 @@ const struct command cmd_bench = {
         "--url and MUSTER_URL, the benchmark starts a Redis of its own, on a Unix socket and on TCP. With one of\n"
         "them it works there, under a prefix of its own, which it removes. A goal is set for the ratio, or for the\n"
         "figure where there is no raw side; a missed goal is not a failure. The figures include whatever else runs\n"
-        "on the machine.\n",
+        "on the machine. --timeout limits how long its raw side waits for one answer (default 60s).\n",
     .examples = "muster bench\nmuster bench drain drain_cpu --seconds 20\nmuster bench --json >today.jsonl\n",
     .options = options,
     .max_operands = OPERANDS_ALL,

@@ -156,9 +156,12 @@ static void append(struct drain *d, struct redisContext *redis, struct merged_ca
 static void work_off(struct drain *d, struct redisContext *redis, struct merged_call *call)
 {
     struct redisReply *tasks = raw_reply(redis);
-    call->n_ends = tasks->elements;
+    call->n_ends = raw_typed(tasks, REDIS_REPLY_ARRAY)->elements;
+    if (call->n_ends > BATCH_MAX)
+        fail("more tasks were given than asked for: is this another server?");
     for (size_t i = 0; i < tasks->elements; i++) {
-        tally_add(&d->tally, tasks->element[i]->str, tasks->element[i]->len);
+        const struct redisReply *task = raw_element(tasks, i, REDIS_REPLY_STRING);
+        tally_add(&d->tally, task->str, task->len);
         memcpy(call->ends[i], call->head, HEAD_LEN);
         call->ends[i][HEAD_LEN] = (char)('0' + i / 10);
         call->ends[i][HEAD_LEN + 1] = (char)('0' + i % 10);

@@ -82,9 +82,11 @@ static void collect(struct run *run, size_t id_at)
 {
     struct jobs *j = run->state;
     struct redisReply *members = raw_command(run->redis, "ZRANGE %s 0 -1", j->index);
+    raw_typed(members, REDIS_REPLY_ARRAY);
     for (size_t i = 0; i < members->elements; i++) {
-        struct redisReply *data =
-            raw_command(run->redis, "HGET %s:job:%s data", run->prefix, members->element[i]->str + id_at);
+        const struct redisReply *member = raw_element(members, i, REDIS_REPLY_STRING);
+        const char *id = member->str + (id_at < member->len ? id_at : member->len);
+        struct redisReply *data = raw_command(run->redis, "HGET %s:job:%s data", run->prefix, id);
         if (data->type != REDIS_REPLY_STRING)
             fail("%s: a job without data", run->experiment->name);
         tally_add(&j->tally, data->str, data->len);

@@ -4,6 +4,7 @@
  * command line, and decides which rows are run. People call it by `muster bench`.
  */
 #include <getopt.h>
+#include <limits.h>
 #include <muster/client.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "bench.h"
 #include "child.h"
 #include "place.h"
+#include "raw.h"
 #include "report.h"
 #include "runner.h"
 
@@ -113,9 +115,10 @@ static void run_all(const struct options *o)
 
 static int usage(void)
 {
-    fputs("muster-bench: usage: muster-bench [--url URL] [--prefix NAME] [--json] [--scale] [--seconds N]"
-          " [--row NAME]... | --list\n",
-          stderr);
+    fputs(
+        "muster-bench: usage: muster-bench [--url URL] [--prefix NAME] [--json] [--scale] [--seconds N] [--timeout MS]"
+        " [--row NAME]... | --list\n",
+        stderr);
     return USAGE;
 }
 
@@ -146,11 +149,22 @@ static int parse_seconds(struct options *o, const char *text)
     return *text && !*end && o->seconds > 0 && o->seconds <= 3600 ? 0 : usage();
 }
 
+static int parse_timeout(const char *text)
+{
+    char *end;
+    long ms = strtol(text, &end, 10);
+    if (!*text || *end || ms < 1 || ms > INT_MAX)
+        return usage();
+    raw_set_timeout((int)ms);
+    return 0;
+}
+
 static int parse(struct options *o, int argc, char **argv)
 {
-    static const struct option known[] = {{"url", 1, NULL, 'u'},   {"prefix", 1, NULL, 'p'}, {"json", 0, NULL, 'j'},
-                                          {"scale", 0, NULL, 's'}, {"row", 1, NULL, 'r'},    {"seconds", 1, NULL, 't'},
-                                          {"list", 0, NULL, 'l'},  {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"url", 1, NULL, 'u'},     {"prefix", 1, NULL, 'p'}, {"json", 0, NULL, 'j'},
+        {"scale", 0, NULL, 's'},   {"row", 1, NULL, 'r'},    {"seconds", 1, NULL, 't'},
+        {"timeout", 1, NULL, 'w'}, {"list", 0, NULL, 'l'},   {NULL, 0, NULL, 0}};
     int err = 0;
     for (int c; err == 0 && (c = getopt_long(argc, argv, "", known, NULL)) != -1;)
         switch (c) {
@@ -171,6 +185,9 @@ static int parse(struct options *o, int argc, char **argv)
             break;
         case 't':
             err = parse_seconds(o, optarg);
+            break;
+        case 'w':
+            err = parse_timeout(optarg);
             break;
         case 'l':
             o->list = true;

@@ -4,6 +4,7 @@
  */
 #include "raw.h"
 
+#include <errno.h>
 #include <hiredis/hiredis.h>
 #include <muster/error.h>
 #include <stdarg.h>
@@ -16,6 +17,14 @@
 
 #define COLLECT_BYTES ((size_t)1024 * 1024)
 #define COLLECT_MAX 1000
+
+/* Some commands of a benchmark take long, but none takes this long. */
+static int timeout_ms = 60000;
+
+void raw_set_timeout(int ms)
+{
+    timeout_ms = ms;
+}
 
 static struct redisContext *try_connect(const struct url *url)
 {
@@ -43,6 +52,7 @@ struct redisContext *raw_connect(const char *text)
     struct redisContext *c = try_connect(&url);
     if (!c || c->err)
         fail("no Redis at %s: %s", place, c ? c->errstr : "out of memory");
+    redisSetTimeout(c, (struct timeval){timeout_ms / 1000, timeout_ms % 1000 * 1000});
     log_in(c, &url);
     raw_do(c, "PING");
     url_clear(&url);
@@ -67,11 +77,33 @@ bool raw_answers(const char *text)
 
 static struct redisReply *checked(struct redisContext *c, struct redisReply *reply)
 {
+    if (!reply && c->err == REDIS_ERR_IO && errno == EAGAIN)
+        fail("Redis gave no answer within %d ms", timeout_ms);
     if (!reply)
         fail("Redis went away: %s", c->errstr);
     if (reply->type == REDIS_REPLY_ERROR)
         fail("Redis refused: %s", reply->str);
     return reply;
+}
+
+static bool has_type(const struct redisReply *reply, int type)
+{
+    return reply->type == type || (type == REDIS_REPLY_STRING && reply->type == REDIS_REPLY_STATUS);
+}
+
+const struct redisReply *raw_typed(const struct redisReply *reply, int type)
+{
+    if (!has_type(reply, type))
+        fail("an answer is none that a Redis gives: is this another server?");
+    return reply;
+}
+
+const struct redisReply *raw_element(const struct redisReply *reply, size_t i, int type)
+{
+    raw_typed(reply, REDIS_REPLY_ARRAY);
+    if (i >= reply->elements)
+        fail("an answer is shorter than one of a Redis: is this another server?");
+    return raw_typed(reply->element[i], type);
 }
 
 static struct redisReply *command(struct redisContext *c, const char *format, va_list args)
@@ -127,6 +159,7 @@ static double field(const char *text, const char *name)
 struct raw_info raw_info(struct redisContext *c)
 {
     struct redisReply *reply = raw_command(c, "INFO clients memory stats cpu");
+    raw_typed(reply, REDIS_REPLY_STRING);
     struct raw_info info = {
         .cpu_us = 1e6 * (field(reply->str, "\nused_cpu_user:") + field(reply->str, "\nused_cpu_sys:")),
         .commands = (int64_t)field(reply->str, "\ntotal_commands_processed:"),
@@ -144,11 +177,15 @@ static uint64_t remove_once(struct redisContext *c, const char *prefix)
     char cursor[24] = "0";
     do {
         struct redisReply *page = raw_command(c, "SCAN %s MATCH %s* COUNT 1000", cursor, prefix);
-        struct redisReply *keys = page->element[1];
-        snprintf(cursor, sizeof cursor, "%s", page->element[0]->str);
-        for (size_t i = 0; i < keys->elements; i++)
-            raw_do(c, "UNLINK %b", keys->element[i]->str, keys->element[i]->len);
-        n += keys->elements;
+        const struct redisReply *keys = raw_element(page, 1, REDIS_REPLY_ARRAY);
+        const char *next = raw_element(page, 0, REDIS_REPLY_STRING)->str;
+        if (strcmp(next, cursor) == 0 && strcmp(next, "0") != 0)
+            fail("SCAN stands still: is this a Redis?");
+        snprintf(cursor, sizeof cursor, "%s", next);
+        for (size_t i = 0; i < keys->elements; i++) {
+            const struct redisReply *key = raw_element(keys, i, REDIS_REPLY_STRING);
+            n += (uint64_t)(raw_integer(c, "UNLINK %b", key->str, key->len) > 0);
+        }
         freeReplyObject(page);
     } while (strcmp(cursor, "0") != 0);
     return n;
@@ -166,10 +203,11 @@ void raw_collect(struct redisContext *c, const char *key, struct tally *out)
     for (size_t last = 1, n = 1; last > 0;) {
         struct redisReply *reply = raw_command(c, "RPOP %s %d", key, (int)n);
         size_t bytes = 0;
-        last = reply->elements;
+        last = reply->type == REDIS_REPLY_NIL ? 0 : raw_typed(reply, REDIS_REPLY_ARRAY)->elements;
         for (size_t i = 0; i < last; i++) {
-            tally_add(out, reply->element[i]->str, reply->element[i]->len);
-            bytes += reply->element[i]->len;
+            const struct redisReply *task = raw_element(reply, i, REDIS_REPLY_STRING);
+            tally_add(out, task->str, task->len);
+            bytes += task->len;
         }
         freeReplyObject(reply);
         n = bytes ? COLLECT_BYTES * last / bytes + 1 : n;
@@ -180,7 +218,7 @@ void raw_collect(struct redisContext *c, const char *key, struct tally *out)
 void raw_load_script(struct redisContext *c, const char *body, char sha[41])
 {
     struct redisReply *reply = raw_command(c, "SCRIPT LOAD %s", body);
-    snprintf(sha, 41, "%s", reply->str);
+    snprintf(sha, 41, "%s", raw_typed(reply, REDIS_REPLY_STRING)->str);
     freeReplyObject(reply);
 }
 

@@ -17,6 +17,9 @@ struct redisReply;
 
 struct redisContext *raw_connect(const char *url);
 
+/* From now on connections wait at most this long for an answer; before, for a minute. */
+void raw_set_timeout(int ms);
+
 /* Whether somebody answers there. */
 bool raw_answers(const char *url);
 
@@ -26,6 +29,11 @@ struct redisReply *raw_command(struct redisContext *c, const char *format, ...);
 /* The same where the reply is a number, and where it does not matter. */
 int64_t raw_integer(struct redisContext *c, const char *format, ...);
 void raw_do(struct redisContext *c, const char *format, ...);
+
+/* The reply, or its element i, which must be of hiredis' type: any other ends the benchmark with words. A status is a
+ * string, too. */
+const struct redisReply *raw_typed(const struct redisReply *reply, int type);
+const struct redisReply *raw_element(const struct redisReply *reply, size_t i, int type);
 
 /* The next reply of what was appended; the caller's. */
 struct redisReply *raw_reply(struct redisContext *c);

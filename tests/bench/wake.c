@@ -56,7 +56,7 @@ static void receive(struct consumer *c, const struct redisReply *task)
 {
     if (task->type == REDIS_REPLY_ERROR)
         fail("Redis refused: %s", task->str);
-    if (task->type == REDIS_REPLY_STRING)
+    if (task->type == REDIS_REPLY_STRING && task->len >= sizeof(int64_t))
         inbox_receive_stamped(&c->inbox, task->str, task->len);
 }
 
@@ -76,13 +76,13 @@ static void on_message(redisAsyncContext *context, void *reply, void *arg)
     (void)context;
     if (r->type == REDIS_REPLY_ERROR)
         fail("Redis refused: %s", r->str);
-    if (strcmp(r->element[0]->str, "message") != 0) {
+    if (strcmp(raw_element(r, 0, REDIS_REPLY_STRING)->str, "message") != 0) {
         c->listening = true;
     } else if (c->data) {
         redisAsyncCommand(c->data, on_taken, c, "EVALSHA %s 2 %s %s %u", c->sha, c->list, c->held, c->token);
         raw_async_flush(c->data);
     } else {
-        receive(c, r->element[2]);
+        receive(c, raw_element(r, 2, REDIS_REPLY_STRING));
     }
 }
 

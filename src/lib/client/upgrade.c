@@ -9,10 +9,10 @@
 
 #include "base/format.h"
 #include "client/client.h"
+#include "client/page.h"
 #include "protocol/script_upgrade.h"
 
 #define SCAN_COUNT "1000"
-#define CURSOR_MAX 24
 /* So many keys go in one call. */
 #define KEYS_PER_CALL 100
 
@@ -70,7 +70,9 @@ static int move_some(struct muster_client *c, const struct muster_bytes *keys, s
         command_bytes(&command, keys[i].data, keys[i].len);
     int err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
-        err = script_upgrade_moved(reply, done, changed);
+        err = client_understand(c, script_upgrade_moved(reply, done, changed));
+    if (err == MUSTER_OK && (*done == 0 || *done > n))
+        err = client_understand(c, MUSTER_E_REDIS); /* it would be asked for ever */
     redis_reply_free(reply);
     return err;
 }
@@ -108,17 +110,15 @@ static int move_page(struct muster_client *c, const struct redisReply *page, uin
 /* A prefix has no character that is special in a pattern. */
 static int move_keys(struct muster_client *c, uint64_t *changed)
 {
-    char cursor[CURSOR_MAX] = "0", pattern[KEY_MAX + 1];
+    char cursor[PAGE_CURSOR_MAX] = "0", pattern[KEY_MAX + 1];
     int err;
     snprintf(pattern, sizeof pattern, "%s*", c->root.text);
     do {
         struct redisReply *reply;
-        err = client_ask(c, &reply, (const char *const[]){"SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT, NULL});
-        if (err != MUSTER_OK)
-            return err;
-        const char *next = reply_text(reply_at(reply, 0));
-        snprintf(cursor, sizeof cursor, "%s", next ? next : "0");
-        err = move_page(c, reply_at(reply, 1), changed);
+        err = page_scan(c, (const char *const[]){"SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT, NULL}, cursor,
+                        &reply);
+        if (err == MUSTER_OK)
+            err = move_page(c, reply_at(reply, 1), changed);
         redis_reply_free(reply);
     } while (err == MUSTER_OK && strcmp(cursor, "0") != 0);
     return err;

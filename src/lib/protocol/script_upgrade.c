@@ -25,7 +25,7 @@ int script_upgrade_begun(const struct redisReply *r, bool *has_work)
 
 long long script_upgrade_workers(const struct redisReply *r)
 {
-    return reply_integer(reply_at(r, 1));
+    return (long long)reply_count(reply_at(r, 1));
 }
 
 const char *script_upgrade_worker(const struct redisReply *r, size_t i)

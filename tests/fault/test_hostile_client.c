@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * No answer hurts the library: every call of the blocking client, thousands of times, against servers that answer
+ * nonsense. A process of its own makes the calls and reads every byte that it is given; under sanitizers it would not
+ * live to its end otherwise. What the command makes of such answers is in test_hostile.c.
+ *
+ * MUSTER_FAULT_SECONDS: how long each case goes on. MUSTER_TEST_SEED: where it begins; a failure names the seed.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "hostile_server.h"
+#include "random.h"
+#include "script_world.h"
+
+#define SPAN_MS 5000
+/* One server, one process, one seed. */
+#define CALLS 150
+#define TIMEOUT_MS 100
+/* Each call may ask a few times, and wait each time. */
+#define MARGIN_MS 60000
+
+struct caller {
+    struct muster_client *client;
+    struct random random;
+    char leased[80], held[80];
+    unsigned long sum;
+};
+
+/* ---- whatever is given is read ---- */
+
+static void read_bytes(struct caller *c, const void *data, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        c->sum += ((const unsigned char *)data)[i];
+}
+
+static void read_name(struct caller *c, const char *text)
+{
+    if (text)
+        read_bytes(c, text, strlen(text) + 1);
+}
+
+/* Now and then a caller wants no more. */
+static int has_enough(struct caller *c)
+{
+    return random_chance(&c->random, 3);
+}
+
+static int on_task(const struct muster_task *t, void *arg)
+{
+    read_bytes(arg, t->data, t->len);
+    return has_enough(arg);
+}
+
+static int on_queue(const struct muster_queue_info *q, void *arg)
+{
+    read_name(arg, q->name);
+    return has_enough(arg);
+}
+
+static int on_worker(const struct muster_worker_info *w, void *arg)
+{
+    read_name(arg, w->id);
+    read_name(arg, w->host);
+    read_name(arg, w->version);
+    for (size_t i = 0; i < w->n_queues; i++)
+        read_name(arg, w->queues[i]);
+    return has_enough(arg);
+}
+
+static int on_job(const struct muster_job *j, void *arg)
+{
+    const char *const texts[] = {j->id, j->queue, j->worker, j->process, j->group};
+    for (size_t i = 0; i < N_OF(texts); i++)
+        read_name(arg, texts[i]);
+    read_bytes(arg, j->data.data, j->data.len);
+    read_bytes(arg, j->message.data, j->message.len);
+    read_bytes(arg, j->result.data, j->result.len);
+    for (size_t i = 0; i < j->n_tags; i++)
+        read_name(arg, j->tags[i]);
+    for (size_t i = 0; i < j->n_after; i++)
+        read_name(arg, j->after[i]);
+    for (size_t i = 0; i < j->n_before; i++)
+        read_name(arg, j->before[i]);
+    for (size_t i = 0; i < j->n_history; i++) {
+        read_name(arg, j->history[i].what);
+        read_name(arg, j->history[i].text);
+    }
+    return has_enough(arg);
+}
+
+static int on_process(const struct muster_process_info *p, void *arg)
+{
+    read_name(arg, p->id);
+    read_name(arg, p->worker);
+    read_name(arg, p->queue);
+    read_name(arg, p->job);
+    read_name(arg, p->progress);
+    read_bytes(arg, p->task, p->len);
+    if (p->record)
+        on_job(p->record, arg);
+    return has_enough(arg);
+}
+
+static int on_failure(const struct muster_failure *f, void *arg)
+{
+    read_name(arg, f->entry);
+    read_name(arg, f->process);
+    read_name(arg, f->group);
+    read_name(arg, f->job);
+    read_bytes(arg, f->message.data, f->message.len);
+    read_bytes(arg, f->task, f->len);
+    return has_enough(arg);
+}
+
+static int on_group(const struct muster_failed_group *g, void *arg)
+{
+    read_name(arg, g->queue);
+    read_name(arg, g->group);
+    return has_enough(arg);
+}
+
+static int on_tag(const struct muster_tag *t, void *arg)
+{
+    read_name(arg, t->name);
+    return has_enough(arg);
+}
+
+static int on_setting(const struct muster_setting *s, void *arg)
+{
+    read_name(arg, s->name);
+    return has_enough(arg);
+}
+
+static int on_damage(const struct muster_damage *d, void *arg)
+{
+    read_name(arg, d->key);
+    read_name(arg, d->what);
+    return has_enough(arg);
+}
+
+static int on_queue_event(const struct muster_queue_event *e, void *arg)
+{
+    read_name(arg, e->process);
+    read_bytes(arg, e->task, e->len);
+    return has_enough(arg);
+}
+
+static int on_job_event(const struct muster_job_event *e, void *arg)
+{
+    read_name(arg, e->what);
+    read_name(arg, e->text);
+    return has_enough(arg);
+}
+
+/* ---- the calls ---- */
+
+static const char *queue_of(struct caller *c)
+{
+    return random_chance(&c->random, 80) ? "q" : "o";
+}
+
+static const char *process_of(struct caller *c)
+{
+    return random_chance(&c->random, 50) ? c->leased : c->held;
+}
+
+static int do_enqueue(struct caller *c)
+{
+    return muster_task_enqueue(c->client, queue_of(c), "task", 4, &(uint64_t){0});
+}
+
+static int do_enqueue_many(struct caller *c)
+{
+    static const struct muster_bytes tasks[1200] = {{"a", 1}, {"b", 1}};
+    const struct muster_enqueue_options o = {.size = sizeof o,
+                                             .at_front = (int)random_below(&c->random, 2),
+                                             .request_id = random_chance(&c->random, 50) ? "request" : NULL};
+    return muster_task_enqueue_many(c->client, queue_of(c), tasks, 1 + random_below(&c->random, 1200), &o,
+                                    &(uint64_t){0});
+}
+
+static int do_look(struct caller *c)
+{
+    uint64_t n;
+    int err = muster_queue_length(c->client, "q", &n);
+    return err ? err : muster_task_peek(c->client, "q", random_below(&c->random, 3), 40, on_task, c);
+}
+
+static int do_list_queues(struct caller *c)
+{
+    return muster_queue_list(c->client, on_queue, c);
+}
+
+static int do_list_workers(struct caller *c)
+{
+    return muster_worker_list(c->client, on_worker, c);
+}
+
+static int do_list_processes(struct caller *c)
+{
+    return muster_process_list(c->client, NULL, on_process, c);
+}
+
+static int do_pause(struct caller *c)
+{
+    int err = muster_queue_pause(c->client, "q");
+    return err ? err : muster_queue_resume(c->client, "q");
+}
+
+static int do_delete(struct caller *c)
+{
+    return muster_queue_delete(c->client, queue_of(c), NULL, NULL);
+}
+
+static int do_sweep(struct caller *c)
+{
+    return muster_client_sweep(c->client, NULL);
+}
+
+static int do_fail_worker(struct caller *c)
+{
+    return muster_worker_fail(c->client, "w", NULL);
+}
+
+static int do_cancel(struct caller *c)
+{
+    int err = muster_task_cancel(c->client, "q", "t1", 2, NULL, NULL);
+    return err ? err : muster_process_cancel(c->client, process_of(c));
+}
+
+static int do_take(struct caller *c)
+{
+    return muster_lease_take(c->client, "q", 1 + random_below(&c->random, 20), 1000,
+                             random_chance(&c->random, 10) ? 20 : 0, on_process, c);
+}
+
+static int do_end(struct caller *c)
+{
+    const char *process = process_of(c);
+    switch (random_below(&c->random, 5)) {
+    case 0:
+        return muster_lease_give_back(c->client, process);
+    case 1:
+        return muster_lease_retry(c->client, process, 5);
+    case 2:
+        return muster_lease_fail(c->client, process, "g", "m");
+    case 3:
+        return muster_lease_extend(
+            c->client, process,
+            &(struct muster_extend_options){.size = sizeof(struct muster_extend_options), .lease_ms = 1000});
+    }
+    const struct muster_finish_options o = {.size = sizeof o, .next = random_chance(&c->random, 50) ? "o" : NULL};
+    return muster_lease_finish(c->client, process, &o);
+}
+
+static int do_list_failures(struct caller *c)
+{
+    const struct muster_failed_filter f = {.size = sizeof f, .queue = "q"};
+    int err = muster_failed_groups(c->client, random_chance(&c->random, 50) ? "q" : NULL, on_group, c);
+    return err ? err : muster_failed_list(c->client, &f, on_failure, c);
+}
+
+static int do_move_failures(struct caller *c)
+{
+    const struct muster_failed_filter f = {
+        .size = sizeof f, .queue = "q", .group = random_chance(&c->random, 50) ? "g" : NULL};
+    return random_chance(&c->random, 50) ? muster_failed_replay(c->client, &f, NULL)
+                                         : muster_failed_drop(c->client, &f, NULL);
+}
+
+static int do_listen(struct caller *c)
+{
+    return random_chance(&c->random, 50) ? muster_queue_listen(c->client, "q", 30, NULL, on_queue_event, c)
+                                         : muster_job_listen(c->client, NULL, 30, NULL, on_job_event, c);
+}
+
+static int do_check(struct caller *c)
+{
+    return muster_client_check(c->client, (int)random_below(&c->random, 2), on_damage, c);
+}
+
+static int do_put(struct caller *c)
+{
+    const struct muster_job_spec spec = {.size = sizeof spec,
+                                         .id = random_chance(&c->random, 50) ? "waiting" : NULL,
+                                         .replace = (int)random_below(&c->random, 2)};
+    char id[MUSTER_JOB_ID_MAX + 1];
+    return random_chance(&c->random, 70) ? muster_job_put(c->client, "q", &spec, id)
+                                         : muster_task_enqueue_unique(c->client, "q", "u", 1, id);
+}
+
+static int do_get(struct caller *c)
+{
+    static const char *const ids[] = {"waiting", "held", "complete", "failed", "depends", "nobody"};
+    return muster_job_get(c->client, ids, 1 + random_below(&c->random, N_OF(ids)), on_job, c);
+}
+
+static int do_list_jobs(struct caller *c)
+{
+    uint64_t counts[MUSTER_JOB_STATE_COUNT];
+    struct muster_job_filter f = {.size = sizeof f,
+                                  .queue = "q",
+                                  .state = (enum muster_job_state)random_below(&c->random, MUSTER_JOB_STATE_COUNT)};
+    if (random_chance(&c->random, 20))
+        f = (struct muster_job_filter){.size = sizeof f, .tag = "blue"};
+    int err = muster_job_counts(c->client, "q", counts);
+    if (err == MUSTER_OK)
+        err = muster_tag_list(c->client, 0, 150, on_tag, c);
+    return err ? err : muster_job_list(c->client, &f, on_job, c);
+}
+
+static int do_change(struct caller *c)
+{
+    static const char *const ids[] = {"scheduled", "held"};
+    const struct muster_job_change change = {.size = sizeof change, .queue = "o"};
+    int err = muster_job_change(c->client, "waiting", &change);
+    return err ? err : muster_job_cancel(c->client, ids, N_OF(ids), (int)random_below(&c->random, 2), NULL);
+}
+
+static int do_figures(struct caller *c)
+{
+    struct muster_stats stats = {.size = sizeof stats};
+    int err = muster_stats_get(c->client, "q", -1, &stats);
+    return err ? err : muster_config_get(c->client, random_chance(&c->random, 50) ? "q" : NULL, NULL, on_setting, c);
+}
+
+static int do_configure(struct caller *c)
+{
+    return muster_config_set(c->client, "q", "max_running", &(int64_t){3});
+}
+
+static int (*const calls[])(struct caller *c) = {
+    do_enqueue, do_enqueue_many, do_look,          do_list_queues,   do_list_workers, do_list_processes,
+    do_pause,   do_delete,       do_sweep,         do_fail_worker,   do_cancel,       do_take,
+    do_end,     do_end,          do_list_failures, do_move_failures, do_listen,       do_check,
+    do_put,     do_get,          do_list_jobs,     do_change,        do_figures,      do_configure,
+};
+
+/* ---- rounds ---- */
+
+static void ignore_line(enum muster_log_level level, const char *line, void *arg)
+{
+    (void)level, (void)line, (void)arg;
+}
+
+static void call_all(const char *url, const char *prefix, struct caller *c)
+{
+    const struct muster_client_options o = {.size = sizeof o, .url = url, .prefix = prefix, .timeout_ms = TIMEOUT_MS};
+    muster_log_set(ignore_line, NULL);
+    if (muster_client_new(&c->client, &o) != MUSTER_OK)
+        _exit(1);
+    for (int i = 0; i < CALLS; i++) {
+        size_t which = random_below(&c->random, N_OF(calls));
+        int err = calls[which](c);
+        bool has_words = err == MUSTER_OK || *muster_client_error(c->client);
+        if (has_words && strcmp(muster_err_name(err), "E_UNKNOWN") != 0)
+            continue;
+        fprintf(stderr, "call %zu of the list: error %d%s\n", which, err, has_words ? "" : ", without words");
+        _exit(1);
+    }
+    muster_client_free(c->client);
+    _exit(0);
+}
+
+struct end {
+    pid_t pid;
+    int status;
+};
+
+static bool has_ended(void *arg)
+{
+    struct end *end = arg;
+    return waitpid(end->pid, &end->status, WNOHANG) == end->pid;
+}
+
+static void run_round(struct scene *s, struct script_world *world, struct hostile_server *server,
+                      const struct hostile_spec *spec)
+{
+    struct caller c = {.random = random_from(spec->seed)};
+    snprintf(c.leased, sizeof c.leased, ".lease:%s:q", world->leased);
+    snprintf(c.held, sizeof c.held, "w:%s:q", world->held);
+    script_world_restore(world);
+    hostile_server_start(server, s->server->dir, spec);
+    struct end end = {.pid = child_fork()};
+    if (end.pid == 0)
+        call_all(server->url, s->prefix, &c);
+    bool ended = wait_for(NULL, has_ended, &end, MARGIN_MS);
+    if (!ended)
+        child_kill(&end.pid);
+    hostile_server_stop(server);
+    if (!ended || end.status != 0)
+        fail_msg("MUSTER_TEST_SEED=%llu: %s %d", (unsigned long long)spec->seed,
+                 !ended                    ? "it did not end within (ms)"
+                 : WIFSIGNALED(end.status) ? "it was ended by signal"
+                                           : "it ended with",
+                 !ended                    ? MARGIN_MS
+                 : WIFSIGNALED(end.status) ? WTERMSIG(end.status)
+                                           : WEXITSTATUS(end.status));
+}
+
+static void run_rounds(struct scene *s, const char *relay_to)
+{
+    const char *seconds = getenv("MUSTER_FAULT_SECONDS");
+    int64_t until = now_ms() + (seconds ? atoi(seconds) * 1000 : SPAN_MS);
+    struct hostile_server server = {.pid = 0};
+    struct script_world world;
+    unsigned n = 0;
+    script_world_make(&world, s);
+    script_world_keep(&world);
+    for (uint64_t seed = random_seed(1); now_ms() < until; seed++, n++) {
+        struct random random = random_from(seed);
+        run_round(s, &world, &server,
+                  &(struct hostile_spec){
+                      .relay_to = relay_to, .seed = seed, .percent = 5 + (unsigned)random_below(&random, 50)});
+    }
+    print_message("%u rounds of %d calls: %llu answers, %llu of them nonsense\n", n, CALLS,
+                  (unsigned long long)server.counts->replies, (unsigned long long)server.counts->nonsense);
+    script_world_end(&world);
+}
+
+static void no_nonsense_hurts_a_client(void **state)
+{
+    run_rounds(*state, NULL);
+}
+
+static void no_changed_answer_hurts_a_client(void **state)
+{
+    struct scene *s = *state;
+    run_rounds(s, s->server->socket);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {live_test(no_nonsense_hurts_a_client),
+                                       live_test(no_changed_answer_hurts_a_client)};
+    return scene_run(tests, argc, argv);
+}
