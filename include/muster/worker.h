@@ -54,6 +54,7 @@ struct muster_job;
 #define MUSTER_HANDS_MAX 10000
 #define MUSTER_WORKER_QUEUES_MAX 1000
 #define MUSTER_DRAIN_DEFAULT_MS 30000
+#define MUSTER_RETRY_DELAY_DEFAULT_MS 1000
 
 /* How a handler ends its process. */
 enum muster_outcome {
@@ -135,6 +136,15 @@ enum muster_event_type {
     /* Redis refused a call; `err` and `text` say why. The worker goes on and tries again. */
     MUSTER_EVENT_REFUSED,
 
+    /* The last holder of `process` died. So the process runs alone, and that takes long: it has waited for 30 s until
+     * the others end, or has run for 30 s while they wait. `text` says which, and what can be done. It comes once for
+     * each of the two. */
+    MUSTER_EVENT_ALONE,
+
+    /* A former life of the worker's id held tasks of a queue that the worker does not serve. They went back to the
+     * front of that queue; `text` names it, and how many (option `resume`). */
+    MUSTER_EVENT_NOT_RESUMED,
+
     /* The worker has deregistered, or has given up (`err`). This is the last event; the worker may be freed. */
     MUSTER_EVENT_STOPPED,
 
@@ -215,7 +225,9 @@ struct muster_worker_options {
     int permanent;
 
     /* If an earlier life of this id died and left tasks in its hands, take them up again instead of giving them back to
-     * the front of their queues. Serve the same queues. The id must be given. */
+     * the front of their queues, before anything else is taken. Serve the same queues, right after
+     * muster_worker_start(): what belongs to others goes back, and MUSTER_EVENT_NOT_RESUMED tells.
+     * The id must be given. */
     int resume;
 
     /* How long muster_worker_stop(w, -1) lets handlers run on. Default 30 000. */
@@ -435,10 +447,10 @@ MUSTER_API struct muster_worker *muster_process_worker(const struct muster_proce
 MUSTER_API enum muster_stop_reason muster_process_stop_reason(const struct muster_process *p);
 
 /*
- * For an end with MUSTER_RETRY: retry after this many ms, counted by Redis. By default a task is retried at once, a job
- * after its own backoff. A job that has had all its retries goes onto the failed list instead. The group is that of
- * muster_process_set_failure(), of this retry or of the last one that set it; "failed-retries" if none did. The message
- * says that the retries are used up.
+ * For an end with MUSTER_RETRY: retry after this many ms, counted by Redis; 0: at once. By default a task is retried
+ * after a second (MUSTER_RETRY_DELAY_DEFAULT_MS), a job after its own backoff. A job that has had all its retries goes
+ * onto the failed list instead. The group is that of muster_process_set_failure(), of this retry or of the last one that
+ * set it; "failed-retries" if none did. The message says that the retries are used up.
  *
  * Returns MUSTER_OK, or MUSTER_E_INVALID: it is negative, or too long to count.
  */

@@ -71,6 +71,8 @@ static const char *const event_texts[] = {
     [MUSTER_EVENT_SWEPT] = "tidied up",
     [MUSTER_EVENT_DELETED] = "the queue was deleted, tasks that do not finish are gone",
     [MUSTER_EVENT_REFUSED] = "Redis refuses, keeps trying",
+    [MUSTER_EVENT_ALONE] = "a task holds others up",
+    [MUSTER_EVENT_NOT_RESUMED] = "not resumed",
     [MUSTER_EVENT_STOPPED] = NULL,
     [MUSTER_EVENT_DROPPED] = "failures were dropped",
 };

@@ -184,6 +184,23 @@ static void a_retried_task_comes_again_after_its_delay_at_the_end(void **state)
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:delayed:q", s->prefix), 0);
 }
 
+static enum muster_outcome retry_once(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    return scene_starts(w->spec.arg) == 1 ? MUSTER_RETRY : MUSTER_FINISH;
+}
+
+static void a_retry_without_a_delay_waits_for_a_second(void **state)
+{
+    struct scene *s = *state;
+    live_worker_idle(s, &(struct worker_spec){.id = "w1", .handler = retry_once, .arg = s, .queues = {{"q", 0}}});
+    int64_t before = now_ms();
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 2);
+    assert_in_range(now_ms() - before, MUSTER_RETRY_DELAY_DEFAULT_MS - 1, MUSTER_RETRY_DELAY_DEFAULT_MS + 2000);
+}
+
 static void equal_tasks_that_are_retried_do_not_collapse(void **state)
 {
     struct scene *s = *state;
@@ -338,6 +355,7 @@ int main(int argc, char **argv)
         live_test(a_task_given_back_is_the_next_out),
         live_test(a_task_given_back_goes_to_another_idle_worker_at_once),
         live_test(a_retried_task_comes_again_after_its_delay_at_the_end),
+        live_test(a_retry_without_a_delay_waits_for_a_second),
         live_test(equal_tasks_that_are_retried_do_not_collapse),
         live_test(a_retry_outlives_its_worker),
         live_test(a_retry_at_once_goes_to_the_end_of_the_queue),

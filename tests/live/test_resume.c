@@ -16,13 +16,18 @@
 
 #define TTL_MS 300
 
+struct again {
+    int hands, prefetch, burst;
+    enum muster_outcome answer;
+};
+
 /* A worker "phoenix" that resumes; owned by the scene. */
-static struct live_worker *resume(struct scene *s, int hands, const char *const *queues)
+static struct live_worker *resume_with(struct scene *s, const struct again *again, const char *const *queues)
 {
     struct live_worker *w = calloc(1, sizeof *w);
     w->next = s->workers;
     s->workers = w;
-    w->spec.answer = MUSTER_LATER;
+    w->spec.answer = again->answer;
     w->journal = s->journal;
     const struct muster_worker_options o = {.size = sizeof o,
                                             .url = s->server->url,
@@ -30,7 +35,9 @@ static struct live_worker *resume(struct scene *s, int hands, const char *const 
                                             .id = "phoenix",
                                             .base = s->base,
                                             .ttl_ms = TTL_MS,
-                                            .hands = hands,
+                                            .hands = again->hands,
+                                            .prefetch = again->prefetch,
+                                            .burst = again->burst,
                                             .resume = 1,
                                             .on_event = live_worker_note,
                                             .arg = w};
@@ -39,6 +46,11 @@ static struct live_worker *resume(struct scene *s, int hands, const char *const 
     for (; *queues; queues++)
         assert_ok(muster_worker_serve(w->worker, *queues, 0, live_worker_handle, w));
     return w;
+}
+
+static struct live_worker *resume(struct scene *s, int hands, const char *const *queues)
+{
+    return resume_with(s, &(struct again){.hands = hands, .answer = MUSTER_LATER}, queues);
 }
 
 static const char *const q_only[] = {"q", NULL};
@@ -127,6 +139,30 @@ static void leftovers_are_resumed_first_in_order_under_new_higher_tokens(void **
         token = e->token;
     }
     assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL), 0);
+}
+
+static void they_come_first_also_for_a_worker_that_takes_in_advance(void **state)
+{
+    struct scene *s = *state;
+    die_holding(s, 2);
+    scene_enqueue_n(s, "q", "new", 3);
+    size_t mark = journal_size(s->journal);
+    resume_with(s, &(struct again){.hands = 1, .prefetch = 5, .answer = MUSTER_FINISH}, q_only);
+    scene_await_starts(s, 7);
+    await_quiet(s);
+    scene_assert_started(s, mark, (const char *[]){"old0", "old1", "new0", "new1", "new2", NULL});
+}
+
+static void a_burst_does_not_end_before_they_have_run(void **state)
+{
+    struct scene *s = *state;
+    die_holding(s, 3);
+    size_t mark = journal_size(s->journal);
+    struct live_worker *w = resume_with(s, &(struct again){.hands = 1, .burst = 1, .answer = MUSTER_FINISH}, q_only);
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "phoenix", 1);
+    assert_ok(w->stop_err);
+    scene_assert_started(s, mark, (const char *[]){"old0", "old1", "old2", NULL});
+    scene_assert_quiet(s);
 }
 
 static void each_queue_keeps_its_own(void **state)
@@ -264,6 +300,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(leftovers_are_resumed_first_in_order_under_new_higher_tokens),
+        live_test(they_come_first_also_for_a_worker_that_takes_in_advance),
+        live_test(a_burst_does_not_end_before_they_have_run),
         live_test(each_queue_keeps_its_own),
         live_test(what_a_resumed_life_does_not_serve_goes_back_when_it_stops),
         live_test(without_resume_they_go_to_the_front),

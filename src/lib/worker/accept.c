@@ -4,9 +4,7 @@
  * brings its token into the table; the others find it there. Parts that did not come along are fetched: a job's record,
  * a task too large for a message, and everything that a read-back found, because a read-back names tokens only.
  *
- * What a former life held arrives by a read-back too, after script_take_up() and script_taken_up() have moved it; what
- * went back is in script_taken_up_given_back(). A suspect arrives like any other; script_begin_alone() comes before its
- * start.
+ * What a former life held arrives by a read-back too (resume.c). A suspect arrives like any other (suspect.c).
  *
  * A process that arrives while the worker stops, or that is marked already, goes back. If memory runs out, the process
  * is forgotten here; the next heartbeat's count brings it back. After the drain, messages and read-backs bring nothing
@@ -37,6 +35,8 @@ static struct muster_process *accept_new(struct muster_worker *w, struct served 
 static void make_ready(struct muster_process *p, int err)
 {
     struct muster_worker *w = p->worker;
+    if (err == MUSTER_OK && p->job && p->job->is_suspect)
+        suspect_note(p);
     if (err == MUSTER_OK)
         process_move(p, PROCESS_READY);
     else
@@ -120,15 +120,17 @@ static int send_fetch(struct muster_process *p, struct fetch *f)
     return err;
 }
 
-static void fetch(struct muster_process *p)
+static bool fetch(struct muster_process *p)
 {
     struct fetch *f = malloc(sizeof *f);
     if (!f)
-        return;
+        return false;
     f->worker = p->worker;
     f->token = p->token;
-    if (send_fetch(p, f) != MUSTER_OK)
-        free(f); /* the read-back of the next connection fetches it */
+    if (send_fetch(p, f) == MUSTER_OK)
+        return true;
+    free(f);
+    return false;
 }
 
 struct muster_process *accept_token(struct muster_worker *w, struct served *s, uint64_t token, enum process_kind kind)
@@ -136,7 +138,9 @@ struct muster_process *accept_token(struct muster_worker *w, struct served *s, u
     struct muster_process *p = process_find(w, token);
     if (!p && !w->stop.drain_is_over) /* after the drain it goes back with the rest */
         p = accept_new(w, s, token, kind);
-    if (p && p->state == PROCESS_FETCHING)
-        fetch(p);
+    if (p && p->state == PROCESS_FETCHING && !fetch(p)) {
+        process_free(p); /* the next heartbeat's count, or the read-back of the next connection, brings it back */
+        return NULL;
+    }
     return p;
 }

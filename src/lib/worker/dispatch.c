@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Starting handlers: what is ready, in the order in which it became ready, while hands are free and the worker is not
- * in doubt.
+ * in doubt. A suspect starts when nothing else runs (suspect.c).
  */
 #include "base/clock.h"
 #include "worker/worker.h"
@@ -14,17 +14,28 @@ static bool has_a_hand(const struct served *s)
     return s->serving == SERVING && (s->limit == 0 || s->running < s->limit);
 }
 
+/* The first suspect keeps its place, even if the queue of an earlier process gets a hand while it waits. */
+static struct muster_process *first_ready(struct muster_worker *w)
+{
+    struct muster_process *p = w->suspects.first;
+    if (p && p->state == PROCESS_READY && p->served->serving != SERVING)
+        suspect_step_back(w);
+    else if (p)
+        return p->state == PROCESS_READY ? p : NULL;
+    TAILQ_FOREACH(p, &w->processes.list[PROCESS_READY], in_list)
+        if (has_a_hand(p->served) && !p->is_put_off)
+            return p;
+    return NULL;
+}
+
 static struct muster_process *next_to_start(struct muster_worker *w)
 {
-    struct muster_process *p;
     size_t n_running = w->processes.count[PROCESS_RUNNING];
     if (w->state != WORKER_WORKING || w->is_free_due || n_running >= (size_t)w->hands ||
         process_allowed(w) == n_running)
         return NULL;
-    TAILQ_FOREACH(p, &w->processes.list[PROCESS_READY], in_list)
-        if (has_a_hand(p->served))
-            return fence_is_closed(w) ? NULL : p;
-    return NULL;
+    struct muster_process *p = first_ready(w);
+    return p && !fence_is_closed(w) && suspect_may_start(p) ? p : NULL;
 }
 
 static void start(struct muster_process *p)
@@ -33,6 +44,8 @@ static void start(struct muster_process *p)
     w->processes.n_begun++;
     p->has_begun = true;
     process_move(p, PROCESS_RUNNING);
+    if (p->is_suspect)
+        suspect_starts(p);
     if (process_allowed(w) < (uint64_t)(w->hands + w->prefetch))
         w->turns.must_state_hands = true; /* so that Redis hands over no more than max_tasks allows */
     int64_t limit_ms = p->job && p->job->job.limit_ms > 0 ? p->job->job.limit_ms : w->limit_ms;

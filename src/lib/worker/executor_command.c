@@ -20,7 +20,6 @@
 #include "worker/spawn.h"
 #include "worker/worker.h"
 
-#define RETRY_DELAY_DEFAULT_MS 1000
 #define GRACE_DEFAULT_MS 5000
 #define EXIT_RETRY 75 /* EX_TEMPFAIL of sysexits.h */
 
@@ -303,7 +302,7 @@ int executor_command_setup(struct served *s, const struct muster_command *comman
     struct executor_command *setup = calloc(1, sizeof *setup);
     if (!setup)
         return MUSTER_E_NOMEM;
-    setup->retry_delay_ms = command->retry_delay_ms ? command->retry_delay_ms : RETRY_DELAY_DEFAULT_MS;
+    setup->retry_delay_ms = command->retry_delay_ms ? command->retry_delay_ms : MUSTER_RETRY_DELAY_DEFAULT_MS;
     setup->grace_ms = command->grace_ms ? command->grace_ms : GRACE_DEFAULT_MS;
     setup->argv = copy_texts(command->argv);
     setup->replace = command->replace ? strdup(command->replace) : NULL;

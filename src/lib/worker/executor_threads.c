@@ -39,13 +39,15 @@ static void *run(void *arg)
     struct threads *t = arg;
     struct muster_process *p;
     while ((p = next_queued(t)) != NULL)
-        posted_returned(p, p->served->handler(p, p->served->handler_arg));
+        posted_returned(p, p->handler(p, p->handler_arg));
     return NULL;
 }
 
 static void start(struct muster_process *p)
 {
     struct threads *t = p->worker->threads;
+    p->handler = p->served->handler;
+    p->handler_arg = p->served->handler_arg;
     muster_process_id(p); /* made now: later two threads could make it at once */
     pthread_mutex_lock(&t->lock);
     TAILQ_INSERT_TAIL(&t->queued, p, in_queued);

@@ -139,6 +139,8 @@ int process_set_job(struct muster_process *p, const char *id, const struct redis
 void process_move(struct muster_process *p, enum process_state state)
 {
     struct muster_worker *w = p->worker;
+    if (p->is_suspect && state >= PROCESS_ENDED)
+        suspect_moves_on(p, state);
     TAILQ_REMOVE(&w->processes.list[p->state], p, in_list);
     w->processes.count[p->state]--;
     if (p->state == PROCESS_RUNNING && state != PROCESS_RUNNING)
@@ -166,6 +168,8 @@ static void free_what_it_is(struct muster_process *p)
 void process_free(struct muster_process *p)
 {
     struct muster_worker *w = p->worker;
+    if (p->is_suspect)
+        suspect_let_go(p);
     TAILQ_REMOVE(&w->processes.list[p->state], p, in_list);
     w->processes.count[p->state]--;
     if (p->state == PROCESS_RUNNING)
@@ -224,6 +228,8 @@ void process_tell_running(struct muster_worker *w, enum muster_stop_reason reaso
 
 void process_disown(struct muster_process *p)
 {
+    if (p->is_suspect)
+        suspect_let_go(p);
     out_of_table(p);
     p->is_disowned = true;
     p->worker->processes.n_disowned++;

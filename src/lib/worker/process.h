@@ -52,6 +52,8 @@ struct muster_process {
     enum mark mark;
     bool has_begun;         /* a handler has had it */
     bool is_later;          /* its handler answered MUSTER_LATER */
+    bool is_suspect;        /* it may have killed its last holder: suspect.c */
+    bool is_put_off;        /* a suspect that a damaged key keeps from beginning, until the next heartbeat */
     bool is_disowned;       /* it runs on, but belongs to somebody else: its end is not sent */
     bool sent_before;       /* its end was sent and may have been counted, or Redis did not name it any more */
     uint64_t last_readback; /* the number of the last read-back that named it */
@@ -86,7 +88,11 @@ struct muster_process {
     bool is_end_posted;
     TAILQ_ENTRY(muster_process) in_posted;
 
-    TAILQ_ENTRY(muster_process) in_queued; /* executor_threads.c: it waits for a thread. Under that file's lock */
+    /* executor_threads.c: it waits for a thread, under that file's lock; and what that thread runs, because the queue may
+     * be left and served again with another handler meanwhile. */
+    TAILQ_ENTRY(muster_process) in_queued;
+    muster_handler_fn *handler;
+    void *handler_arg;
     TAILQ_ENTRY(muster_process) in_list;
     struct muster_process *next_in_bucket;
 };

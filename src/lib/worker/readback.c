@@ -14,6 +14,7 @@
 struct found {
     uint64_t token;
     enum process_kind kind;
+    bool is_suspect;
     struct served *served;
 };
 
@@ -28,8 +29,8 @@ static bool read_field(struct found *out, struct muster_bytes field, struct serv
 {
     const char *text = field.data;
     bool has_kind = field.len == 1 + TOKEN_LEN && (*text == 'j' || *text == 's');
-    bool is_job = has_kind && *text == 'j';
-    out->kind = is_job ? PROCESS_JOB : PROCESS_TASK;
+    out->kind = has_kind && *text == 'j' ? PROCESS_JOB : PROCESS_TASK;
+    out->is_suspect = has_kind && *text == 's';
     out->served = s;
     return text && token_parse(text + has_kind, field.len - has_kind, &out->token) == MUSTER_OK;
 }
@@ -64,6 +65,8 @@ static void accept_found(struct muster_worker *w, const struct found *found, siz
         if (!p)
             continue;
         p->last_readback = w->readback.count;
+        if (found[i].is_suspect)
+            suspect_note(p);
         if (is_new)
             trace_line(TRACE_WAKE, "read back: process %s of %s", p->token_text, p->served->name);
     }
@@ -118,6 +121,7 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
         r->ends_doubt = false;
         fence_open(w);
     }
+    resume_apply_readback(w);
     serve_announce(w);
     turn_want_take(w); /* the round that follows goes on with queues that are being left, too */
     if (is_new_connection)

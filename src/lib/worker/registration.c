@@ -34,8 +34,10 @@ static void registered(struct muster_worker *w, const struct script_started *sta
     w->caller.conn = 0;
     w->connection.is_read_back = true;
     heartbeat_set_interval(w, started->interval_ms);
+    resume_begin(w);
     fence_confirm(w, w->heartbeat.sent_ms);
-    trace_line(TRACE_STATE, "worker %s: registered, epoch %s", w->id, w->caller.epoch);
+    trace_line(TRACE_STATE, "worker %s: registered, epoch %s, %llu of a former life to take up", w->id, w->caller.epoch,
+               (unsigned long long)started->to_take_up);
     worker_enter(w, WORKER_WORKING);
     heartbeat_now(w);
 }
@@ -99,6 +101,8 @@ void registration_begin(struct muster_worker *w)
                                         .pid = getpid()});
     r->starting = link_script(w->connection.data, &c, on_started, w) == MUSTER_OK;
     command_clear(&c);
+    if (!r->starting)
+        heartbeat_retry(w);
 }
 
 /* ---- ending ---- */
@@ -111,6 +115,7 @@ static void forget(struct muster_worker *w)
     fence_forget(w);
     timer_keeper_stop(w);
     leave_forget(w);
+    resume_forget(w);
     marks_forget(w, UINT64_MAX);
 }
 
@@ -162,4 +167,6 @@ void registration_end(struct muster_worker *w)
     script_stop(&c, &w->root, &w->caller);
     w->registration.stopping = link_script(w->connection.data, &c, on_stopped, w) == MUSTER_OK;
     command_clear(&c);
+    if (!w->registration.stopping)
+        heartbeat_retry(w);
 }

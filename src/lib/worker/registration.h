@@ -6,6 +6,7 @@
 #define REGISTRATION_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct muster_worker;
 
@@ -16,6 +17,17 @@ struct registration {
     bool stopping; /* `stop` is in flight */
 };
 
+/* Option resume: what a former life of the id held is taken up first. */
+struct resuming {
+    enum {
+        RESUME_DONE,      /* there is nothing to take up, or no more */
+        RESUME_TAKES_UP,  /* some of it may still have to be moved into the worker's sets */
+        RESUME_READS_BACK /* all is there; the next read-back names it */
+    } stage;
+    bool in_flight;
+    bool is_refused; /* not again before the next heartbeat */
+};
+
 bool registration_is_there(const struct muster_worker *w);
 /* Registers, if both connections are ready. */
 void registration_begin(struct muster_worker *w);
@@ -24,5 +36,19 @@ void registration_begin(struct muster_worker *w);
 void registration_gone(struct muster_worker *w);
 /* Deregisters, if this connection was read back. */
 void registration_end(struct muster_worker *w);
+
+/* ---- resume.c ---- */
+/* The worker is registered. */
+void resume_begin(struct muster_worker *w);
+/* Until it is over nothing else is taken. */
+bool resume_is_under_way(const struct muster_worker *w);
+/* Does what can be done now; asked in each round. */
+void resume_go_on(struct muster_worker *w);
+/* A heartbeat is confirmed: what Redis refused is tried again. */
+void resume_try_again(struct muster_worker *w);
+/* A read-back was applied. */
+void resume_apply_readback(struct muster_worker *w);
+/* The registration is gone. */
+void resume_forget(struct muster_worker *w);
 
 #endif

@@ -95,9 +95,7 @@ static void on_announced(const struct redisReply *reply, void *arg)
         s->is_announced = true;
         tell_accepted(w, REQUEST_SERVE);
         trace_line(TRACE_STATE, "worker %s serves %s", w->id, s->name);
-        if (w->resume)
-            readback_ask(w); /* what a former life of the id held of this queue */
-        turn_want_take(w);
+        turn_want_take(w); /* the round goes on with a former life first, if there was one */
     } else if (reply) {
         tell_refused(w, REQUEST_SERVE, err, reply_text(reply)); /* the next heartbeat tries again */
     }

@@ -15,10 +15,12 @@
 #define REQUESTS(X)                          \
     X(REQUEST_START, "registering")          \
     X(REQUEST_SERVE, "serving a queue")      \
+    X(REQUEST_TAKE_UP, "resuming")           \
     X(REQUEST_HEARTBEAT, "the heartbeat")    \
     X(REQUEST_READBACK, "the read-back")     \
     X(REQUEST_FETCH, "fetching a task")      \
     X(REQUEST_TURN, "a turn")                \
+    X(REQUEST_ALONE, "beginning alone")      \
     X(REQUEST_SWEEP, "a sweep")              \
     X(REQUEST_NOTE, "a progress note")       \
     X(REQUEST_DATA, "new data of a job")     \

@@ -23,6 +23,8 @@ static const char *const warnings[TELL_LOG_KINDS] = {
     [MUSTER_EVENT_UNCOUNTED] = "an end did not count",
     [MUSTER_EVENT_DELETED] = "the queue was deleted; a task that does not finish is gone",
     [MUSTER_EVENT_REFUSED] = "Redis refuses; it tries again",
+    [MUSTER_EVENT_ALONE] = "a task holds others up",
+    [MUSTER_EVENT_NOT_RESUMED] = "not resumed",
     [MUSTER_EVENT_STOPPED] = "gave up",
     [MUSTER_EVENT_DROPPED] = "failures were dropped",
 };

@@ -34,6 +34,9 @@
 #define TURN_MAX 200
 #define TURNS_IN_FLIGHT 4
 #define REFUSED_PAUSE_MS 200
+/* The tasks that one call brings back, and the results that it brings, have at most so many bytes together; or it is one
+ * that is larger. */
+#define TURN_BYTES_MAX ((size_t)4 * 1024 * 1024)
 
 struct turn {
     struct muster_worker *worker;
@@ -90,11 +93,20 @@ static void settle_end(struct muster_process *p, int status)
         end_uncounted(p, status);
 }
 
+static void accept_taken_task(struct muster_worker *w, struct served *s, const struct script_take *take, size_t k)
+{
+    uint64_t token = take->first_token + k;
+    accept_task(w, s, token, reply_bytes(reply_at(take->tasks, k)));
+    struct muster_process *p = take->is_suspect ? process_find(w, token) : NULL;
+    if (p)
+        suspect_note(p);
+}
+
 static size_t accept_tasks(struct muster_worker *w, struct served *s, const struct script_take *take)
 {
     for (size_t k = 0; k < reply_len(take->tasks); k++)
         if (reply_kind(reply_at(take->tasks, k)) == REPLY_TEXT)
-            accept_task(w, s, take->first_token + k, reply_bytes(reply_at(take->tasks, k)));
+            accept_taken_task(w, s, take, k);
     return reply_len(take->tasks);
 }
 
@@ -160,11 +172,12 @@ static void on_turned(const struct redisReply *reply, void *arg)
 
 /* ---- the call ---- */
 
-/* Ends that say nothing but their token go together. A job's finish never goes with those of tasks, because Redis looks
- * for those in bulk. */
+/* Ends that say nothing but their token go together. The finish of a job or of a suspect never goes with those of
+ * tasks, because Redis looks for those in bulk. */
 static bool is_grouped(const struct muster_process *p)
 {
-    return p->outcome == MUSTER_GIVE_BACK || (p->outcome == MUSTER_FINISH && !p->result && p->kind == PROCESS_TASK);
+    return p->outcome == MUSTER_GIVE_BACK ||
+           (p->outcome == MUSTER_FINISH && !p->result && p->kind == PROCESS_TASK && !p->is_suspect);
 }
 
 /* How many of the turn's ends from `from` on go into one group with the first of them; brings them together. */
@@ -198,13 +211,19 @@ static void say_finish(struct command *c, const struct muster_process *p)
         script_end_done(c, p->served->name, p->token_text);
 }
 
+/* A job has a backoff of its own. A task that failed should not come back at once, unless the program wants that. */
+static int64_t retry_delay_of(const struct muster_process *p)
+{
+    return p->retry_delay_ms < 0 && p->kind == PROCESS_TASK ? MUSTER_RETRY_DELAY_DEFAULT_MS : p->retry_delay_ms;
+}
+
 static void say_ends(struct turn *t, struct command *c)
 {
     for (size_t from = 0; from < t->n_ends;) {
         struct muster_process *p = t->ends[from];
         size_t n = group_ends(t, from);
         if (p->outcome == MUSTER_RETRY)
-            script_end_retry(c, p->served->name, p->token_text, p->retry_delay_ms, p->group, p->message);
+            script_end_retry(c, p->served->name, p->token_text, retry_delay_of(p), p->group, p->message);
         else if (p->outcome == MUSTER_FAIL)
             script_end_fail(c, p->served->name, p->token_text, p->group ? p->group : FAILURE_GROUP_DEFAULT,
                             p->message ? p->message : "");
@@ -224,17 +243,27 @@ static int free_hands(const struct muster_worker *w, size_t n_ends)
     return worker_capacity(w) - (int)(w->processes.n_known - n_ends - w->processes.count[PROCESS_SENT]);
 }
 
+/* Bytes that Redis moves for this end. */
+static size_t bytes_moved(const struct muster_process *p)
+{
+    return p->outcome == MUSTER_FINISH ? p->result_len : p->kind == PROCESS_TASK ? p->len : 0;
+}
+
 /* A turn with the ends to say now. While the worker drains, all ends go at once: the processes that it gives back must
  * go to the front in their order, in one script. */
 static struct turn *new_turn(struct muster_worker *w, enum script_ends *how)
 {
     bool one_by_one = w->readback.in_flight;
-    size_t n = w->processes.count[PROCESS_ENDED];
-    if (n > TURN_MAX && w->state != WORKER_DRAINING)
+    size_t n = w->processes.count[PROCESS_ENDED], n_bytes = 0;
+    bool is_draining = w->state == WORKER_DRAINING;
+    if (n > TURN_MAX && !is_draining)
         n = TURN_MAX;
     struct turn *t = calloc(1, sizeof *t + n * sizeof *t->ends);
     struct muster_process *p = TAILQ_FIRST(&w->processes.list[PROCESS_ENDED]);
     for (; t && t->n_ends < n; p = TAILQ_NEXT(p, in_list)) {
+        n_bytes += bytes_moved(p);
+        if (t->n_ends > 0 && n_bytes > TURN_BYTES_MAX && !is_draining)
+            break;
         t->ends[t->n_ends++] = p;
         one_by_one |= p->sent_before || atomic_load(&p->stop_reason) == MUSTER_STOP_LOST;
     }
@@ -247,7 +276,9 @@ static struct turn *new_turn(struct muster_worker *w, enum script_ends *how)
  * are answered. */
 static int draw_want(struct muster_worker *w, size_t n_ends, int older)
 {
-    int all = w->fence.in_doubt || (!w->turns.wants_take && n_ends == 0) ? 0 : free_hands(w, n_ends);
+    int all = w->fence.in_doubt || resume_is_under_way(w) || (!w->turns.wants_take && n_ends == 0)
+                  ? 0
+                  : free_hands(w, n_ends);
     int want = n_ends > 0 ? all : all - w->turns.takes_in_flight;
     want = want < 0 ? 0 : want > TURN_MAX ? TURN_MAX : want;
     int asked_now = w->turns.takes_in_flight - older + want;
@@ -291,8 +322,10 @@ static bool say_one_turn(struct muster_worker *w, int older)
 {
     enum script_ends how;
     struct turn *t = new_turn(w, &how);
-    if (!t)
+    if (!t) {
+        timer_after_ms(w->turns.retry_timer, REFUSED_PAUSE_MS);
         return false;
+    }
     t->want = draw_want(w, t->n_ends, older);
     if (t->n_ends == 0 && t->want == 0 && !w->turns.must_state_hands) {
         free_turn(t);

@@ -96,6 +96,13 @@ static bool parse(struct muster_worker *w, const char *text, size_t len, struct 
     return out->served != NULL;
 }
 
+static void accept_handed_token(struct muster_worker *w, const struct hand_over *h, char kind)
+{
+    struct muster_process *p = accept_token(w, h->served, h->token, kind == 'J' ? PROCESS_JOB : PROCESS_TASK);
+    if (p && kind == 'A')
+        suspect_note(p);
+}
+
 static void apply_hand_over(struct muster_worker *w, const char *text, size_t len)
 {
     struct hand_over h;
@@ -107,7 +114,7 @@ static void apply_hand_over(struct muster_worker *w, const char *text, size_t le
     if (*text == 'T')
         accept_task(w, h.served, h.token, h.task);
     else
-        accept_token(w, h.served, h.token, *text == 'J' ? PROCESS_JOB : PROCESS_TASK);
+        accept_handed_token(w, &h, *text);
 }
 
 /* Tokens that follow each other without anything between. */

@@ -28,12 +28,20 @@ static const char *const state_names[] = {
 
 /* ---- states ---- */
 
+static uint64_t held_still(const struct muster_worker *w)
+{
+    const struct processes *p = &w->processes;
+    return p->n_known - p->count[PROCESS_ENDED] - p->count[PROCESS_SENT];
+}
+
 int worker_capacity(const struct muster_worker *w)
 {
     int capacity = w->hands + w->prefetch - (int)w->processes.n_disowned;
     uint64_t allowed = process_allowed(w);
-    if (w->state != WORKER_WORKING || capacity <= 0)
+    if (w->state != WORKER_WORKING || capacity <= 0 || resume_is_under_way(w))
         return 0;
+    if (w->suspects.n > 0 && allowed > held_still(w))
+        allowed = held_still(w); /* nothing more while one of them has to run alone */
     return allowed < (uint64_t)capacity ? (int)allowed : capacity;
 }
 
@@ -54,6 +62,7 @@ static void end_everything(struct muster_worker *w)
 {
     heartbeat_stop(w);
     turn_stop(w);
+    suspect_stop(w);
     wake_stop(w);
     stop_done(w);
     connection_close(w);
@@ -116,6 +125,7 @@ static void free_now(struct muster_worker *w)
     timer_keeper_free(w);
     wake_free(w);
     turn_free(w);
+    suspect_free(w);
     round_free(w);
     stop_free(w);
     if (w->reaper)
@@ -140,8 +150,8 @@ static void on_reaper(evutil_socket_t fd, short what, void *arg)
 static int new_parts(struct muster_worker *w)
 {
     static int (*const parts[])(struct muster_worker *) = {
-        stop_new, heartbeat_new, fence_new,         timer_keeper_new, wake_new,
-        turn_new, round_new,     process_new_table, posted_new,       executor_threads_new};
+        stop_new,  heartbeat_new,     fence_new,  timer_keeper_new,    wake_new, turn_new, suspect_new,
+        round_new, process_new_table, posted_new, executor_threads_new};
     int err = MUSTER_OK;
     w->reaper = event_new(w->base, -1, 0, on_reaper, w);
     if (!w->reaper)

@@ -8,13 +8,14 @@
  *   tell.c              events and refusals, told to the program; tell_log.c: or to the log, if it does not listen
  *   connection.c        the two connections
  *   registration.c      beginning and ending a life of the id
+ *   resume.c            what a former life of the id held
  *   heartbeat.c         the heartbeat and its count; fence.c: the doubt; sweep.c: peers that died
  *   probe.c             the heartbeat of an idle worker in plain commands
  *   timer_keeper.c      moving what is due, if this worker keeps the timer
  *   serve.c, leave.c    the queues it serves, and serving one no longer
  *   wake.c              messages; readback.c: asking Redis what it holds; accept.c: a process arrives
  *   round.c             a round: the order in which everything below is done
- *   dispatch.c          starting handlers; limit.c: time limits
+ *   dispatch.c          starting handlers; suspect.c: those that run alone; limit.c: time limits
  *   turn.c              what ended and what can be taken, in one script call
  *   process.c, end.c    the table of processes, and what their end means
  *   process_calls.c     what a program asks of a process and says about it; extend.c: what of that is sent at once
@@ -37,6 +38,7 @@
 #include "worker/registration.h"
 #include "worker/serve.h"
 #include "worker/stop.h"
+#include "worker/suspect.h"
 #include "worker/tell.h"
 #include "worker/timer_keeper.h"
 #include "worker/turn.h"
@@ -100,6 +102,7 @@ struct muster_worker {
     /* Each is its file's. */
     struct connection connection;
     struct registration registration;
+    struct resuming resuming;
     struct heartbeat heartbeat;
     struct sweeps sweeps;
     struct fence fence;
@@ -111,6 +114,7 @@ struct muster_worker {
     struct round round;
     struct turns turns;
     struct processes processes;
+    struct suspects suspects;
     struct stop stop;
     struct tell tell;
     struct posted *posted;   /* posted.c */

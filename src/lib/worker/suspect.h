@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Suspects: processes whose last holder died. They run alone: see suspect.c.
+ */
+#ifndef SUSPECT_H
+#define SUSPECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "worker/process.h"
+
+struct event;
+struct muster_worker;
+
+enum suspect_stage {
+    SUSPECT_WAITS,   /* it is the next to start, but others run or have ends to be confirmed */
+    SUSPECT_MAY_RUN, /* Redis knows that it begins alone: dispatch.c starts it */
+    SUSPECT_RUNS     /* it was started; its end is not confirmed yet */
+};
+
+struct suspects {
+    struct event *timer;
+    size_t n;                     /* suspects whose handler has not ended yet */
+    struct muster_process *first; /* nothing starts but this one, until its end is confirmed; NULL: there is none */
+    enum suspect_stage stage;     /* of `first` */
+    int64_t since_ms;             /* when its stage began; waiting and being allowed are one */
+    bool in_flight;               /* a call about `first` */
+    bool is_refused;              /* such a call was: not again before the next heartbeat */
+    size_t beside_most;           /* while it waits Redis is asked only if no more than these run */
+    bool was_told;                /* the program knows that it takes long */
+    int64_t tell_after_ms;        /* of waiting, or of running alone */
+    int64_t acquit_after_ms;      /* of running alone */
+};
+
+int suspect_new(struct muster_worker *w);
+void suspect_free(struct muster_worker *w);
+/* No further call. */
+void suspect_stop(struct muster_worker *w);
+/* It has arrived, and Redis says that it is one. */
+void suspect_note(struct muster_process *p);
+/* May this process start, which is the next one? If it is a suspect, what has to come first is begun. */
+bool suspect_may_start(struct muster_process *p);
+/* Its handler starts, by leave of suspect_may_start(). */
+void suspect_starts(struct muster_process *p);
+/* Its handler has ended, or it goes back without having begun: it enters this state. */
+void suspect_moves_on(struct muster_process *p, enum process_state state);
+/* It is no suspect any more: it is gone, or belongs to somebody else. */
+void suspect_let_go(struct muster_process *p);
+/* The first one cannot start: its queue is being left. */
+void suspect_step_back(struct muster_worker *w);
+/* A heartbeat is confirmed: what Redis refused is tried again. */
+void suspect_try_again(struct muster_worker *w);
+
+#endif
