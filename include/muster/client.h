@@ -19,6 +19,10 @@
  * Any call that talks to Redis may return MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_REDIS or
  * _E_FORMAT with the meaning given in error.h. Below, a call lists only the errors that mean something more.
  *
+ * NULL. Clients and callbacks must be given. A name that is NULL is not allowed, like an empty one (E_INVALID). Bytes may
+ * be NULL if their length is 0. Where a call says of another pointer that it may be NULL, it may; `_free(NULL)` does
+ * nothing.
+ *
  * Sizes. `size` is the first field of every struct that the program fills in for the library, and of those that the
  * library fills in for the program. Set it to the struct's sizeof. A program and a library of different versions then
  * understand each other: fields that an older program does not have count as 0, and a newer program's struct is

@@ -9,7 +9,8 @@
  *     namespace.
  *   - A queue hands out jobs of negative priority first, lower ones before higher ones; then plain tasks and jobs of
  *     priority 0 in turn; then jobs of positive priority. Jobs of equal priority come out in the order in which they
- *     began to wait. O(log n).
+ *     began to wait. O(log n). "In turn" goes by the take's token, odd or even, which all queues draw: it holds on
+ *     average, not from one take to the next.
  *   - Two numbers are counted, each against its own limit: how often the job was retried (against its own `retries`),
  *     and how often the worker that held it died (against the setting `max_crashes`). More retries than `retries`, or
  *     `max_crashes` deaths, put the job onto the failed list.

@@ -29,6 +29,13 @@
  *
  * The library installs no signal handlers, and starts no threads except those asked for. It needs Linux 5.3 or later.
  * After a fork the child must not touch a worker that it inherited.
+ *
+ * What a program must not do
+ *   - A handler or callback in C++ must not let an exception out: there is nobody to catch it, on the worker's threads
+ *     least of all, and the program is aborted.
+ *   - A program that runs commands (muster_worker_serve_command()) must not reap all its children, as with waitpid(-1),
+ *     or ignore SIGCHLD: the exit status of a command would be lost, and its outcome with it.
+ *   - Pointers to workers, processes and callbacks must not be NULL, where nothing says that they may be.
  */
 #ifndef MUSTER_WORKER_H
 #define MUSTER_WORKER_H
@@ -326,7 +333,8 @@ MUSTER_API int muster_worker_serve(struct muster_worker *w, const char *queue, i
  *
  * The child gets the task on standard input. Its output goes where the program's output goes. It runs in a process
  * group of its own. Its environment has MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN and MUSTER_WORKER; for a job also
- * MUSTER_JOB (its id) and MUSTER_ATTEMPT (1 for the first). If the program dies, the kernel sends the child SIGTERM.
+ * MUSTER_JOB (its id) and MUSTER_ATTEMPT (1 for the first). If the program dies, the kernel sends the child SIGTERM, and only the child: what that has started goes on, unless the
+ * child ends it.
  *
  * The exit status says what becomes of the task:
  *   0             finished
@@ -468,7 +476,8 @@ MUSTER_API int muster_process_set_failure(struct muster_process *p, const char *
  * For an end with MUSTER_FINISH: a result, bytes of any kind for those who listen to the queue (muster_queue_listen()),
  * and for a job's record. Copied; at most 64 MiB. A result of no bytes is a result, too.
  *
- * Returns MUSTER_OK; or MUSTER_E_TOO_BIG or MUSTER_E_NOMEM: what was set before stays.
+ * Returns MUSTER_OK; or MUSTER_E_TOO_BIG, MUSTER_E_NOMEM, or MUSTER_E_INVALID (NULL with a length): what was set before
+ * stays.
  */
 MUSTER_API int muster_process_set_result(struct muster_process *p, const void *result, size_t len);
 
@@ -496,13 +505,14 @@ MUSTER_API int muster_process_set_next(struct muster_process *p, const char *nex
  * in the queue of muster_process_set_next(). Copied; at most 64 MiB. Any thread. The data is sent by the loop before
  * the process' end; without a connection they are lost. (qless's heartbeat with data.)
  *
- * Returns MUSTER_OK, MUSTER_E_TOO_BIG, MUSTER_E_NOMEM, or MUSTER_E_STATE: the process is no job.
+ * Returns MUSTER_OK, MUSTER_E_TOO_BIG, MUSTER_E_NOMEM, MUSTER_E_INVALID (NULL with a length), or MUSTER_E_STATE: the
+ * process is no job.
  */
 MUSTER_API int muster_process_set_data(struct muster_process *p, const void *data, size_t len);
 
 /*
  * Say how far the work is: a note that the list of processes (`muster ps`) shows. Copied; at most MUSTER_PROGRESS_MAX
- * bytes (client.h). A later note replaces it. Any thread. The note is sent by the loop; without a connection it is
+ * bytes (client.h). A later note replaces it; NULL or "" removes it. Any thread. The note is sent by the loop; without a connection it is
  * lost.
  *
  * Returns MUSTER_OK, MUSTER_E_TOO_BIG or MUSTER_E_NOMEM.

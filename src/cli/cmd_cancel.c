@@ -126,5 +126,6 @@ const struct command cmd_cancel = {
                 "muster cancel --job order-17 --dependents\n",
     .options = options,
     .max_operands = SIZE_MAX,
+    .changes = true,
     .run = run,
 };

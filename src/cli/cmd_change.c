@@ -183,5 +183,6 @@ const struct command cmd_change = {
     .options = options,
     .min_operands = 1,
     .max_operands = SIZE_MAX,
+    .changes = true,
     .run = run,
 };

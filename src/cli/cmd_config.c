@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <muster/job.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,24 @@ static int run_operand(const struct call *call, struct muster_client *client, co
     return err;
 }
 
+/* " from 0 to 1000", or "" for a setting that does not exist. */
+static const char *range_of(const char *operand, char out[64])
+{
+    static const struct {
+        const char *name;
+        int64_t least, most;
+    } settings[] = {
+#define SETTING(name, fallback, least, most, of_queue, what) {#name, least, most},
+        MUSTER_SETTINGS(SETTING)
+#undef SETTING
+    };
+    out[0] = '\0';
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (strlen(settings[i].name) == name_len(operand) && memcmp(settings[i].name, operand, name_len(operand)) == 0)
+            snprintf(out, 64, " from %" PRId64 " to %" PRId64, settings[i].least, settings[i].most);
+    return out;
+}
+
 static int check_operand(const struct call *call, const char *operand)
 {
     int64_t value;
@@ -98,7 +117,8 @@ static int check_operand(const struct call *call, const char *operand)
     if (!has_value || read_value(operand, &value))
         return EXIT_DONE;
     char *shown = text_printable(operand, strlen(operand), 60);
-    int code = complain_usage(call, "%s: the value is not a number%s", shown,
+    char range[64];
+    int code = complain_usage(call, "%s: the value is not a number%s%s", shown, range_of(operand, range),
                               is_in_ms(operand) ? ", in ms or with a unit, as in 500ms, 3s, 5m, 2h, 7d" : "");
     free(shown);
     return code;

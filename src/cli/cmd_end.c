@@ -82,6 +82,7 @@ const struct command cmd_finish = {
     .options = finish_options,
     .min_operands = 1,
     .max_operands = SIZE_MAX,
+    .changes = true,
     .run = run_finish,
 };
 
@@ -109,6 +110,7 @@ const struct command cmd_give_back = {
     .options = give_back_options,
     .min_operands = 1,
     .max_operands = SIZE_MAX,
+    .changes = true,
     .run = run_give_back,
 };
 
@@ -164,6 +166,7 @@ const struct command cmd_retry = {
     .options = retry_options,
     .min_operands = 1,
     .max_operands = SIZE_MAX,
+    .changes = true,
     .run = run_retry,
 };
 
@@ -204,6 +207,7 @@ const struct command cmd_fail = {
     .options = fail_options,
     .min_operands = 1,
     .max_operands = SIZE_MAX,
+    .changes = true,
     .run = run_fail,
 };
 
@@ -271,5 +275,6 @@ const struct command cmd_extend = {
     .options = extend_options,
     .min_operands = 1,
     .max_operands = SIZE_MAX,
+    .changes = true,
     .run = run_extend,
 };

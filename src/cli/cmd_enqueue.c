@@ -302,5 +302,6 @@ const struct command cmd_enqueue = {
     .min_operands = 1,
     .max_operands = SIZE_MAX,
     .n_queues = 1,
+    .changes = true,
     .run = run,
 };

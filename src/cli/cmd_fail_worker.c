@@ -44,5 +44,6 @@ const struct command cmd_fail_worker = {
     .options = options,
     .min_operands = 1,
     .max_operands = 1,
+    .changes = true,
     .run = run,
 };

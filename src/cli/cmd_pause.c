@@ -51,6 +51,7 @@ const struct command cmd_pause = {
     .min_operands = 1,
     .max_operands = 1,
     .n_queues = 1,
+    .changes = true,
     .run = run_pause,
 };
 
@@ -63,5 +64,6 @@ const struct command cmd_resume = {
     .min_operands = 1,
     .max_operands = 1,
     .n_queues = 1,
+    .changes = true,
     .run = run_resume,
 };

@@ -206,5 +206,6 @@ const struct command cmd_put = {
     .min_operands = 1,
     .max_operands = 2,
     .n_queues = 1,
+    .changes = true,
     .run = run,
 };

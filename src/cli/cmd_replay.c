@@ -143,6 +143,7 @@ const struct command cmd_replay = {
     .min_operands = 1,
     .max_operands = SIZE_MAX,
     .n_queues = 1,
+    .changes = true,
     .run = run_replay,
 };
 
@@ -158,5 +159,6 @@ const struct command cmd_drop = {
     .min_operands = 1,
     .max_operands = SIZE_MAX,
     .n_queues = 1,
+    .changes = true,
     .run = run_drop,
 };

@@ -37,5 +37,6 @@ const struct command cmd_sweep = {
              "Leases (`muster take`) whose time is over are ended, too, but only workers are counted.\n",
     .examples = "muster sweep\n",
     .options = options,
+    .changes = true,
     .run = run,
 };

@@ -26,6 +26,7 @@ struct command {
     size_t min_operands, max_operands;
     size_t n_queues; /* how many of the first operands are names of queues */
     bool takes_command;
+    bool changes; /* what it prints is about something that it has done */
     int (*run)(const struct call *call);
 };
 

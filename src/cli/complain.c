@@ -8,6 +8,7 @@
 #include <muster/error.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 __attribute__((format(printf, 2, 0))) static void print_message(const struct call *call, const char *format,
                                                                 va_list args)
@@ -74,9 +75,15 @@ static const struct meaning meanings[] = {
 _Static_assert(sizeof meanings / sizeof *meanings == 0 MUSTER_ERRORS(COUNT_ERROR), "every error has a meaning here");
 #undef COUNT_ERROR
 
+/* A replica does not get better by waiting. */
+static const struct meaning replica = {EXIT_BUSY, "this Redis is a replica",
+                                       "name its master with --url or MUSTER_URL"};
+
 int complain_error(const struct call *call, int err, const char *detail)
 {
     const struct meaning *m = &meanings[-err];
+    if (err == MUSTER_E_BUSY && strstr(detail, "READONLY"))
+        m = &replica;
     if (err != MUSTER_OK)
         complain(call, "%s%s%s%s%s", m->what ? m->what : "", m->what ? ": " : "",
                  *detail ? detail : muster_err_text(err), m->advice ? "; " : "", m->advice ? m->advice : "");

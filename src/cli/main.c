@@ -62,6 +62,9 @@ static int print_version(void)
     return EXIT_DONE;
 }
 
+/* Something was done that does not show, if standard output cannot be written. */
+static bool has_changed;
+
 static int run_command(const struct command *command, int argc, char **argv)
 {
     struct call call = {.command = command};
@@ -73,7 +76,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     else if (call.common[OPT_HELP].set)
         help_command(command);
     else
-        code = command->run(&call);
+        code = command->run(&call), has_changed = command->changes && code == EXIT_DONE;
     parse_clear(&call);
     return code;
 }
@@ -117,13 +120,14 @@ static void set_signals(void)
     signal(SIGCHLD, SIG_DFL);
 }
 
-/* If the reader has gone away (EPIPE), nobody needs a message; any other failure gets a line. */
+/* If the reader of a list has gone away (EPIPE), nobody needs a message; any other failure gets a line. */
 static int check_output(void)
 {
     if (out_flush() == 0)
         return EXIT_DONE;
-    if (out_error() != EPIPE)
-        fprintf(stderr, "muster: cannot write standard output: %s\n", strerror(out_error()));
+    if (out_error() != EPIPE || has_changed)
+        fprintf(stderr, "muster: cannot write standard output: %s%s\n", strerror(out_error()),
+                has_changed ? "; what was asked for is done" : "");
     return EXIT_FAILED;
 }
 

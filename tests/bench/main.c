@@ -3,6 +3,7 @@
  * muster-bench: muster compared with the cheapest way of doing the same work with hiredis alone. This file has its
  * command line, and decides which rows are run. People call it by `muster bench`.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <muster/client.h>
@@ -220,7 +221,10 @@ int main(int argc, char **argv)
         return err;
     if (o.list) {
         report_list();
-        return 0;
+        if (fflush(stdout) == 0 && !ferror(stdout))
+            return 0;
+        fprintf(stderr, "muster-bench: cannot write standard output: %s\n", strerror(errno));
+        return 1;
     }
     atexit(clean_up);
     set_signals();

@@ -77,7 +77,7 @@ check_exit 3 "$MUSTER" config keep_jobs nonsense
 check_out 50000
 for value in '' x -1 1x ' 1' 1.5 1d 99999999999999999999; do
     check_usage config "keep_jobs=$value"
-    check_err 'the value is not a number'
+    check_err 'the value is not a number from 0 to 10000000'
 done
 check_usage config keep_jobs_ms=1w keep_jobs=3
 check_exit 2 "$MUSTER" config keep_history=1

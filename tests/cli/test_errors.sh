@@ -14,9 +14,9 @@ set -eu
 process=.lease:00000000001:q
 asking=(queues workers ps 'peek q' 'enqueue q task' 'pause q' 'resume q' 'cancel q nothing' failed 'failed q' 'replay q --all'
     'drop q --all' sweep upgrade 'put q data' jobs 'jobs --queue q' 'jobs --queue q --state waiting' 'jobs --tag t' 'jobs --tags'
-    stats 'stats --queue q' config 'config keep_jobs=9' 'enqueue q --unique' 'delete gone --yes')
+    stats 'stats --queue q' config 'config keep_jobs=9' 'enqueue q --unique')
 # Those that have another answer when there is nothing for them to do.
-others=(check 'take nothing' "finish $process" "give-back $process" "retry $process" "fail $process" "extend $process --lease 1s"
+others=(check 'delete gone --yes' 'take nothing' "finish $process" "give-back $process" "retry $process" "fail $process" "extend $process --lease 1s"
     "cancel --process $process" "fail-worker nobody" 'job nothing' 'change nothing --track' 'cancel --job nothing')
 # A listener tells a Redis that does not answer from the end of its own --timeout.
 listeners=(events)
@@ -113,7 +113,8 @@ redis CONFIG SET maxmemory 0 >"$tmp/out"
 check_redis "$length" LLEN muster:queues:q
 redis REPLICAOF 127.0.0.1 1 >"$tmp/out"
 check_exit 75 "$MUSTER" enqueue q a b
-check_err 'Redis is busy'
+check_err 'this Redis is a replica: '
+check_err '; name its master with --url or MUSTER_URL'
 redis REPLICAOF NO ONE >"$tmp/out"
 check_redis "$length" LLEN muster:queues:q
 
@@ -147,6 +148,13 @@ for verb in 'peek many -n 100000' 'peek many -n 100000 --json' queues 'queues --
     [[ ! -s $tmp/err ]] || fail "'$verb' is not quiet: $(cat "$tmp/err")"
     [[ -s $tmp/head ]] || fail "'$verb' printed nothing"
 done
+code=0 && "$MUSTER" enqueue told x >/dev/full 2>"$tmp/err" || code=$?
+((code == 1)) || fail "enqueue ended with $code on a full disk"
+check_err 'cannot write standard output: No space left on device; what was asked for is done'
+check_redis 1 LLEN muster:queues:told
+code=0 && "$MUSTER" bench --list >/dev/full 2>"$tmp/err" || code=$?
+((code == 1)) || fail "bench --list ended with $code on a full disk"
+check_err 'cannot write standard output: No space left on device'
 code=0 && "$MUSTER" queues >&- 2>"$tmp/err" || code=$?
 ((code == 1)) || fail "status $code without standard output"
 check_err 'cannot write standard output: Bad file descriptor'

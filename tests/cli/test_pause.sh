@@ -44,7 +44,7 @@ wait_for redis_is 0 HLEN muster:processing:w:q
 wait_for redis_is 1 ZCARD muster:idle:q
 check_waiting q $'2\n3\n4'
 ok queues
-grep -qE '^q +3 +0 +0 +0 +1  yes$' out || fail "not in form: $(cat out)"
+grep -qE '^q +3( +0){4} +1  yes$' out || fail "not in form: $(cat out)"
 ok resume q
 check_out 'q: resumed'
 wait_for test -s at-2 -a -s at-3
@@ -100,8 +100,12 @@ wait_for test -s at-new
 : >at-new
 wait_for redis_is 0 HLEN muster:processing:w:doomed
 end worker TERM 0
-ok delete nothing --yes --json
-check_out '{"queue":"nothing","waiting":0,"running":0}'
+check_exit 3 "$MUSTER" delete nothing --yes --json
+check_out ''
+check_err "there is no queue 'nothing'"
+redis LPUSH muster:queues:foreign x >"$tmp/pushed"
+ok delete foreign --yes --json
+check_out '{"queue":"foreign","waiting":1,"running":0}'
 enqueue leased a b
 process=$("$MUSTER" take leased | cut -f 1)
 ok delete leased --yes --json

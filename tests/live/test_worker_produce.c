@@ -398,6 +398,10 @@ static void progress_is_shown_until_the_end(void **state)
     await_note(s, "");
     assert_ok(muster_process_progress(w->held[0], "nearly"));
     await_note(s, "nearly");
+    assert_ok(muster_process_progress(w->held[0], NULL));
+    await_note(s, "");
+    assert_err(muster_process_set_result(w->held[0], NULL, 1), MUSTER_E_INVALID);
+    assert_ok(muster_process_set_result(w->held[0], NULL, 0));
     live_worker_end(w, MUSTER_FINISH);
     await_quiet(s);
 }

@@ -85,6 +85,8 @@ int muster_process_set_result(struct muster_process *p, const void *result, size
 {
     if (len > MUSTER_TASK_MAX_DEFAULT)
         return MUSTER_E_TOO_BIG;
+    if (!result && len > 0)
+        return MUSTER_E_INVALID;
     char *copy = malloc(len + 1); /* an empty result is a result, too */
     if (!copy)
         return MUSTER_E_NOMEM;
@@ -104,7 +106,7 @@ static int check_next(const char *next, int64_t delay_ms, const char *const *aft
     if (n_after > MUSTER_JOB_AFTER_MAX)
         return MUSTER_E_TOO_BIG;
     for (size_t i = 0; i < n_after; i++)
-        if (muster_queue_check(after[i])) /* the same rule as for ids of jobs */
+        if (muster_queue_check(after ? after[i] : NULL)) /* the same rule as for ids of jobs */
             return MUSTER_E_INVALID;
     return MUSTER_OK;
 }
@@ -132,6 +134,7 @@ int muster_process_set_next(struct muster_process *p, const char *next, int64_t 
 
 int muster_process_progress(struct muster_process *p, const char *note)
 {
+    note = note ? note : "";
     if (strlen(note) > MUSTER_PROGRESS_MAX)
         return MUSTER_E_TOO_BIG;
     if (round_is_in_loop(p->worker)) {
@@ -151,6 +154,8 @@ int muster_process_set_data(struct muster_process *p, const void *data, size_t l
         return MUSTER_E_STATE;
     if (len > MUSTER_TASK_MAX_DEFAULT)
         return MUSTER_E_TOO_BIG;
+    if (!data && len > 0)
+        return MUSTER_E_INVALID;
     if (round_is_in_loop(p->worker)) {
         extend_data(p, (struct muster_bytes){len > 0 ? data : "", len});
         return MUSTER_OK;
