@@ -96,8 +96,9 @@ static const char *const rows[][ARGS_MAX] = {
 
 /* Each is told to stop. */
 static const char *const worker_rows[][ARGS_MAX] = {
-    {"work", "q", "--ttl", "300ms", "--drain", "100ms"},
-    {"work", "q", "o", "--ttl", "300ms", "--drain", "100ms", "-c", "3", "--prefetch", "5", "--id", "again", "--resume"},
+    {"work", "q", "--print", "--ttl", "300ms", "--drain", "100ms"},
+    {"work", "q", "o", "--print", "--ttl", "300ms", "--drain", "100ms", "-c", "3", "--prefetch", "5", "--id", "again",
+     "--resume"},
     {"work", "q", "--ttl", "300ms", "--drain", "100ms", "-c", "2", "--", "true"},
     {"work", "q", "--ttl", "300ms", "--drain", "100ms", "-c", "2", "--burst", "-I", "X", "--", "sh", "-c", "exit 75"},
     {"work", "q", "o", "--ttl", "300ms", "--drain", "100ms", "--id", "attic", "--permanent", "--", "sleep", "0.1"},

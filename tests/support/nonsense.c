@@ -256,8 +256,30 @@ void nonsense_script(struct nonsense *n, FILE *out)
         put_any(n, out, 1, &budget);
 }
 
+/* What is pushed to a subscriber, but for one part of it. hiredis asserts that there is none of these. */
+static const char *const pushes[] = {"*3\r\n$7\r\nmessage\r\n$-1\r\n$1\r\nx\r\n",
+                                     "*3\r\n$7\r\nmessage\r\n:1\r\n$1\r\nx\r\n",
+                                     "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$-1\r\n",
+                                     "*3\r\n+message\r\n$1\r\nc\r\n$1\r\nx\r\n",
+                                     "*3\r\n$-1\r\n$1\r\nc\r\n$1\r\nx\r\n",
+                                     "*3\r\n$9\r\nsubscribe\r\n$-1\r\n:1\r\n",
+                                     "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n$1\r\n1\r\n",
+                                     "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n",
+                                     "*3\r\n*1\r\n:1\r\n*0\r\n*-1\r\n",
+                                     "*2\r\n$7\r\nmessage\r\n$1\r\nc\r\n",
+                                     "*1\r\n$7\r\nmessage\r\n",
+                                     "*0\r\n",
+                                     "*-1\r\n",
+                                     "$-1\r\n",
+                                     ":1\r\n",
+                                     "+PONG\r\n"};
+
 void nonsense_message(struct nonsense *n, const char *channel, FILE *out)
 {
+    if (random_chance(&n->random, 20)) {
+        fputs(pushes[random_below(&n->random, N_OF(pushes))], out);
+        return;
+    }
     fputs("*3\r\n$7\r\nmessage\r\n", out);
     put_bytes(out, channel, strlen(channel));
     put_text(n, out);

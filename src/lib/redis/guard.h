@@ -16,7 +16,8 @@
 /* The longest list: more than any command of muster brings. */
 #define GUARD_LIST_MAX 10000000
 
-/* A part of an answer. `text` is that of a string, a status or an error; `n` its length, a list's length, or 0. */
+/* A part of an answer. `text` is that of a string, a status or an error, otherwise NULL; `n` its length, a list's length,
+ * or 0. */
 struct guard_part {
     const redisReadTask *task;
     const char *text;

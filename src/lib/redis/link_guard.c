@@ -7,9 +7,15 @@
 
 #include "redis/link_private.h"
 
+/* hiredis says of a nil, too, that it is a string. */
+static bool is_string(const struct guard_part *part)
+{
+    return part->task->type == REDIS_REPLY_STRING && part->text;
+}
+
 static bool has_text(const struct guard_part *part, const char *text)
 {
-    return part->task->type == REDIS_REPLY_STRING && part->n == strlen(text) && memcmp(part->text, text, part->n) == 0;
+    return is_string(part) && part->n == strlen(text) && memcmp(part->text, text, part->n) == 0;
 }
 
 /* An element of what was pushed: {"message", channel, bytes} or {"subscribe", channel, count}. */
@@ -21,8 +27,8 @@ static bool is_pushed_part(const struct guard_part *part)
     if (part->task->idx == 0)
         return has_text(part, "message") || has_text(part, "subscribe");
     if (part->task->idx == 1)
-        return part->task->type == REDIS_REPLY_STRING;
-    return part->task->type == (*push->element[0]->str == 'm' ? REDIS_REPLY_STRING : REDIS_REPLY_INTEGER);
+        return is_string(part);
+    return *push->element[0]->str == 'm' ? is_string(part) : part->task->type == REDIS_REPLY_INTEGER;
 }
 
 /* An error that comes unasked, as at the limit of clients, ends the connection in hiredis. */
