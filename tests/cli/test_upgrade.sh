@@ -28,7 +28,7 @@ digest() { redis DEBUG DIGEST; }
 # ---- 1
 load
 digest >before
-for verb in queues 'enqueue plain more' 'take plain' check 'work plain --burst'; do
+for verb in queues 'enqueue plain more' 'take plain' check 'work plain --print --burst'; do
     # shellcheck disable=SC2086
     check_exit 1 "$MUSTER" $verb
     check_err 'is written in format 1'
