@@ -236,7 +236,7 @@ wait_for state_is w3 failed
 end worker TERM 0
 put print 'the data' --id w4
 "$MUSTER" enqueue print task >said
-ok work print --burst --json
+ok work print --print --burst --json
 sed 's/^{"process":"[^"]*"/{/' out | sort >shown
 diff shown - <<'JSON'
 {,"queue":"print","job":"w4","task":"the data"}
