@@ -305,8 +305,8 @@ MUSTER_API void muster_worker_free(struct muster_worker *w);
  * done. While there is no Redis, the worker goes on trying.
  *
  * Some things found at this first attempt end the worker, with MUSTER_EVENT_STOPPED and an error: a live worker has this
- * id (E_EXISTS), the namespace has another format (E_FORMAT), access is denied (E_DENIED), or connections that were
- * handed in are of different databases (E_INVALID). A permission that is lost later is an outage: the worker goes on
+ * id (E_EXISTS), the namespace has another format (E_FORMAT), access is denied (E_DENIED), Redis is older than 7.0
+ * (E_REDIS), or connections that were handed in are of different databases (E_INVALID). A permission that is lost later is an outage: the worker goes on
  * trying.
  *
  * Returns MUSTER_OK, or MUSTER_E_STATE: it was started before.

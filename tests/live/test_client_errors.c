@@ -212,6 +212,31 @@ static void servers_that_are_no_use(void **state)
     }
 }
 
+/* The versions are told as Redis tells them; before 6.0 it does not know the question. */
+#define HELLO_OF(version) "*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n" version "\r\n"
+
+static void an_older_redis_is_refused_in_words(void **state)
+{
+    struct scene *s = *state;
+    const struct {
+        const char *answer, *why;
+    } cases[] = {
+        {HELLO_OF("6.2.7"), "the server is of version 6.2.7: muster needs Redis 7.0 or later"},
+        {"-ERR unknown command `HELLO`, with args beginning with: \r\n",
+         "the server does not know HELLO: muster needs Redis 7.0 or later"},
+    };
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct fake_server fake;
+        fake_server_start(&fake, cases[i].answer);
+        struct muster_client *c = client_of(s, fake.url, 3000);
+        assert_err(muster_task_enqueue(c, "q", "x", 1, NULL), MUSTER_E_REDIS);
+        if (!strstr(muster_client_error(c), cases[i].why))
+            fail_msg("it says: %s", muster_client_error(c));
+        muster_client_free(c);
+        fake_server_stop(&fake);
+    }
+}
+
 static void nobody_there_is_E_CONN_at_once(void **state)
 {
     struct scene *s = *state;
@@ -277,6 +302,7 @@ int main(int argc, char **argv)
         live_test(another_format_is_E_FORMAT_and_nothing_is_written),
         live_test(the_first_enqueue_sets_the_format),
         live_test(servers_that_are_no_use),
+        live_test(an_older_redis_is_refused_in_words),
         live_test(nobody_there_is_E_CONN_at_once),
         live_test(a_silent_server_is_E_TIMEOUT_within_the_timeout),
         live_test(a_redis_that_stands_still_is_E_TIMEOUT_and_the_next_call_connects_again),

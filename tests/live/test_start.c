@@ -174,6 +174,24 @@ static void servers_that_are_no_use_are_told_and_tried_again(void **state)
     assert_int_equal(scene_starts(s), 0);
 }
 
+static void an_older_redis_ends_the_worker_in_words(void **state)
+{
+    struct scene *s = *state;
+    const char *answers[] = {"*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n6.2.7\r\n",
+                             "-ERR unknown command `HELLO`, with args beginning with: \r\n"};
+    for (size_t i = 0; i < N_OF(answers); i++) {
+        struct fake_server fake;
+        fake_server_start(&fake, answers[i]);
+        struct live_worker *w =
+            live_worker_new(s, &(struct worker_spec){.id = "w1", .url = fake.url, .queues = {{"q", 0}}});
+        scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", i + 1);
+        assert_int_equal(w->stop_err, MUSTER_E_REDIS);
+        assert_non_null(strstr(muster_worker_error(w->worker), "muster needs Redis 7.0 or later"));
+        live_worker_free(s, w);
+        fake_server_stop(&fake);
+    }
+}
+
 static void a_refused_connection_does_not_spin(void **state)
 {
     struct scene *s = *state;
@@ -199,6 +217,7 @@ int main(int argc, char **argv)
         live_test(without_redis_the_worker_goes_on_trying),
         live_test(an_outage_is_told_once),
         live_test(servers_that_are_no_use_are_told_and_tried_again),
+        live_test(an_older_redis_ends_the_worker_in_words),
         live_test(a_refused_connection_does_not_spin),
     };
     return scene_run(tests, argc, argv);

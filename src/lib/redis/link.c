@@ -13,6 +13,11 @@ bool link_can_reconnect(const struct link *l)
     return l->has_url;
 }
 
+bool link_is_too_old(const struct link *l)
+{
+    return l->is_too_old;
+}
+
 int link_db(const struct link *l)
 {
     return l->db;

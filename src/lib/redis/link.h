@@ -61,6 +61,8 @@ void link_break(struct link *l, int err, const char *why);
 void link_close(struct link *l);
 
 bool link_is_up(const struct link *l);
+/* Was the server that was last greeted too old to be of use? */
+bool link_is_too_old(const struct link *l);
 /* The number of the database, while the link is up. */
 int link_db(const struct link *l);
 bool link_can_reconnect(const struct link *l);

@@ -42,16 +42,17 @@ static void on_client_info(const struct redisReply *reply, void *arg)
     }
 }
 
-static void on_pong(const struct redisReply *reply, void *arg)
+/* The last answer of the greeting. */
+static void on_hello(const struct redisReply *reply, void *arg)
 {
     struct link *l = arg;
+    char why[160];
     if (!reply || l->is_break_due)
         return;
-    if (reply_err(reply) != MUSTER_OK)
-        refuse(l, reply, reply_err(reply));
-    else if (!reply_is(reply, "PONG"))
-        refuse(l, NULL, MUSTER_E_REDIS);
-    else {
+    if (greeting_refusal(reply, why, sizeof why)) {
+        l->is_too_old = greeting_is_too_old(reply);
+        link_break(l, reply_err(reply) != MUSTER_OK ? reply_err(reply) : MUSTER_E_REDIS, why);
+    } else {
         l->up_since_ms = clock_ms();
         link_enter(l, LINK_UP);
         l->callbacks.up(l->arg);
@@ -73,10 +74,11 @@ static void greet(struct link *l)
     if (err == MUSTER_OK && url->db > 0)
         err = link_call_words(l, on_greeted, (const char *const[]){"SELECT", db, NULL});
     l->db = url->db;
+    l->is_too_old = false;
     if (err == MUSTER_OK && l->is_handed_in)
         err = link_call_words(l, on_client_info, (const char *const[]){"CLIENT", "INFO", NULL});
     if (err == MUSTER_OK)
-        err = link_call_words(l, on_pong, (const char *const[]){"PING", NULL});
+        err = link_call_words(l, on_hello, (const char *const[]){"HELLO", NULL});
     if (err != MUSTER_OK)
         link_break(l, err, muster_err_text(err));
 }

@@ -44,6 +44,7 @@ struct link {
     redisAsyncContext *context;
     bool is_handed_in;     /* the context was made by the program, which may have selected any database */
     int db;                /* the database; known while the link is up */
+    bool is_too_old;       /* the server, when last greeted */
     struct event *breaker; /* carries out a break, outside of hiredis */
     bool is_closed;
     bool is_break_due;

@@ -204,6 +204,23 @@ static int login(struct redis *r)
     return err;
 }
 
+static int check_server(struct redis *r)
+{
+    char where[160], why[160];
+    struct redisReply *reply;
+    int err = say(r, (const char *const[]){"HELLO", NULL}, &reply);
+    redis_describe(r, where, sizeof where);
+    if (err == MUSTER_E_REDIS && strstr(redis_error(r->listens_for ? r->listens_for : r), GREETING_UNKNOWN))
+        redis_error_set(r, "%s: " GREETING_NO_HELLO, where);
+    if (err == MUSTER_OK && greeting_refusal(reply, why, sizeof why)) {
+        redis_error_set(r, "%s: %s", where, why);
+        err = MUSTER_E_REDIS;
+        drop(r);
+    }
+    redis_reply_free(reply);
+    return err;
+}
+
 /* The program has selected a database on a connection that it hands in. */
 static int ask_database(struct redis *r)
 {
@@ -283,7 +300,11 @@ int redis_connect(struct redis *r)
     }
     int err = r->context ? MUSTER_OK : connect_now(r);
     if (err == MUSTER_OK && !r->is_greeted) {
-        err = r->is_borrowed ? ask_database(r) : login(r);
+        err = r->is_borrowed ? MUSTER_OK : login(r);
+        if (err == MUSTER_OK)
+            err = check_server(r);
+        if (err == MUSTER_OK && r->is_borrowed)
+            err = ask_database(r);
         if (err == MUSTER_OK)
             err = check_format(r);
         r->is_greeted = err == MUSTER_OK;

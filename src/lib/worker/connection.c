@@ -47,7 +47,7 @@ static void went_down(struct muster_worker *w, const struct link *link, bool *to
         tell_event(w, MUSTER_EVENT_DOWN, err, text, NULL);
     }
     snprintf(w->error, sizeof w->error, "%s", text);
-    if (is_final(w, err))
+    if (is_final(w, err) || (!w->was_started && link_is_too_old(link)))
         worker_stopped(w, err);
     else if (!link_can_reconnect(link))
         worker_stopped(w, MUSTER_E_CONN);
