@@ -128,6 +128,8 @@ static bool greet(const char *request, FILE *out)
 {
     if (has_word(request, 0, "PING"))
         return fputs("+PONG\r\n", out) >= 0;
+    if (has_word(request, 0, "HELLO"))
+        return fputs("*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n", out) >= 0;
     if (has_word(request, 0, "SUBSCRIBE"))
         return confirm(request, out);
     if (has_word(request, 0, "GET") || has_word(request, 0, "SET"))
