@@ -39,8 +39,9 @@ extern "C" {
 #define MUSTER_JOB_RETRIES_DEFAULT 5
 #define MUSTER_JOB_RETRIES_MAX 1000000
 #define MUSTER_JOB_LOG_MAX 4096
-/* One call cancels at most this many jobs, including those that wait for them. */
-#define MUSTER_JOB_CANCEL_MAX 10000
+/* One call cancels at most this many jobs, including those that wait for them; and at most so many that are named. */
+#define MUSTER_JOB_CANCEL_MAX 5000
+#define MUSTER_JOB_CANCEL_NAMED_MAX 500
 /* Delays, intervals and limits are at most this long: ten years. */
 #define MUSTER_JOB_MS_MAX ((int64_t)10 * 366 * 24 * 3600 * 1000)
 
@@ -156,7 +157,8 @@ struct muster_job_spec {
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_EXISTS   a job of this id is alive; muster_client_error() names its state; nothing was changed. Also with
- *                     `replace`, if it is a unique task
+ *                     `replace`, if it is a unique task. Or more than 400 jobs waited for the last job of this id,
+ *                     and are still let go: put it again in a moment
  *   MUSTER_E_INVALID  a name or a number; or a dependency on itself, in a circle, or of or on a recurring job; nothing
  *                     was changed
  *   MUSTER_E_TOO_BIG  the data, the tags or the dependencies; nothing was sent. Or others wait for this job, and more
@@ -383,11 +385,14 @@ MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
  * stay. The records of cancelled jobs go. A running job is only marked: its owner is told, and only a finish still
  * counts. Complete jobs, and ids that do not exist, are passed over. With `dependents` the jobs that wait for the named
  * ones, directly or through others, are cancelled as well. `cancelled`, if not NULL, receives how many were cancelled,
- * running ones included. All of it is one script. (qless's cancel.)
+ * running ones included. One script decides all of it: from then on the jobs that wait are gone for every other call,
+ * and none of them runs. Of many of these the records go step by step; the call returns after the last one. If it ends
+ * before that (a timeout, a broken connection), it has counted all the same, and the rest goes by itself within a
+ * second, or without any worker with the next take. (qless's cancel.)
  *
  * Returns MUSTER_OK, also when there was none; or, with nothing changed,
  *   MUSTER_E_STATE    a job that is not among them waits for one of them; muster_client_error() names it
- *   MUSTER_E_TOO_BIG  more than MUSTER_JOB_CANCEL_MAX jobs
+ *   MUSTER_E_TOO_BIG  more than MUSTER_JOB_CANCEL_NAMED_MAX ids, or more than MUSTER_JOB_CANCEL_MAX jobs in all
  *   MUSTER_E_INVALID  an id
  * After E_CONN or E_TIMEOUT cancel again: jobs that were cancelled are then passed over.
  */

@@ -180,14 +180,17 @@ local function look_at_lists(job)
 end
 
 -- Of the jobs that it waits for: those that are complete or not there, and those that do not list it as a dependent.
+-- A job that has ended and is to let it go yet is neither.
 local function sort_dependencies(id, dependencies)
   local met, one_way = {}, {}
   for _, on in ipairs(dependencies) do
     local is_open, state = Jobs.is_open(P, on)
-    if not is_open and (state or (state == false and redis.call('EXISTS', P .. 'job:' .. on) == 0)) then
-      met[#met + 1] = on
-    elseif try('ZSCORE', P .. 'dependents:' .. on, id) == false then
-      one_way[#one_way + 1] = on
+    if is_open or not Jobs.is_to_go(P, id, on) then
+      if not is_open and (state or (state == false and redis.call('EXISTS', P .. 'job:' .. on) == 0)) then
+        met[#met + 1] = on
+      elseif try('ZSCORE', P .. 'dependents:' .. on, id) == false then
+        one_way[#one_way + 1] = on
+      end
     end
   end
   return met, one_way
@@ -204,6 +207,9 @@ local function look_at_dependencies(job)
       Jobs.remove_dependencies(P, job.id)
       return 'removed it'
     end)
+    return
+  end
+  if Jobs.is_doomed(P, job.id, job.place) then
     return
   end
   local met, one_way = sort_dependencies(job.id, dependencies)

@@ -5,9 +5,12 @@
     ARGV[2...] for each key: the part of its name after the root; its type, "" for a key of unknown kind; its time to
       live, ms, 0: it needs none
   Returns {0, 0, then for each find: its key, what is wrong, 1 if it was repaired}. A key that is not there is no find.
-  Repairs times to live. Publishes nothing. O(keys).
+  Looks at the lists of jobs that are let go, too: does P:ended name each, and will somebody go on?
+  Repairs times to live, P:ended, and the time when somebody goes on. Publishes nothing. O(keys).
 ]]
 --- @include "finds"
+--- @include "set_due"
+--- @include "clock"
 
 local P, args = KEYS[1], ARGV
 local check = new_check(P, ARGV[1])
@@ -29,7 +32,36 @@ local function look(key, wanted, ttl_ms)
   end
 end
 
+-- A queue's `due` makes somebody go on. That of the list's first job will do.
+local function let_go_on(list)
+  local id = (redis.call('ZRANGE', list, 0, 0))[1]
+  local queue = id and try('HGET', P .. 'job:' .. id, 'queue')
+  if queue and try('HLEN', P .. 'queue:' .. queue) then
+    note_due(P, queue, now_ms())
+  end
+end
+
+local function look_at_list(list, member)
+  local at_ms = try('ZSCORE', P .. 'ended', member)
+  if at_ms == false then
+    note_find(check, list, 'has jobs to let go, but nobody will', function()
+      redis.call('ZADD', P .. 'ended', now_ms(), member)
+      let_go_on(list)
+      return 'noted it'
+    end)
+  elseif at_ms and tonumber(at_ms) < now_ms() and #(try('ZRANGE', P .. 'due', 0, 0) or {true}) == 0 then
+    note_find(check, P .. 'due', 'has no queue, but ' .. list .. ' has jobs to let go', function()
+      let_go_on(list)
+      return 'set it right'
+    end)
+  end
+end
+
 for i = 2, #args, 3 do
-  look(P .. args[i], args[i + 1], tonumber(args[i + 2]))
+  local key, is_list = P .. args[i], string.sub(args[i], 1, 6) == 'freed:' and args[i + 1] == 'zset'
+  look(key, args[i + 1], tonumber(args[i + 2]))
+  if is_list and (try('ZCARD', key) or 0) > 0 then
+    look_at_list(key, string.sub(args[i], 7))
+  end
 end
 return check.answer

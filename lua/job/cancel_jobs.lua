@@ -1,37 +1,68 @@
 --[[
   cancel_jobs: cancel jobs by their ids. Jobs in work are marked, and their holders are told: such a job may still
-  finish; if its process ends in any other way, it is dropped. All others are gone at once.
+  finish; if its process ends in any other way, it is dropped. All others are gone at once. The jobs that wait for them
+  are noted on a list, and gone for everybody from then on; their records go in steps.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] "1": and all that wait for them     ARGV[2...] ids
-  Returns {0, number of jobs}; {E_STATE, id} of a job that waits for one of them and is not among them; {E_TOO_BIG} for
-  more than 10 000 ids; {E_REDIS, key} for a key of the wrong type: nothing was changed. An id that no job has, or a
-  complete one, is passed over.
+    ARGV[1] "1": and all that wait for them; "2": go on with the list that an earlier call has left; "0": these alone
+    ARGV[2...] ids; with "2": the first id and the queue that the earlier call has answered
+  Returns {0, number of jobs, how many records are left, the first id and its queue}; {E_STATE, id} of a job that waits
+  for one of them and is not among them; {E_TOO_BIG} for more than 5 000 jobs, or more than 500 that are named;
+  {E_REDIS, key} for a key of the wrong type: nothing was changed. An id that no job has, or a complete one, is passed
+  over. If nobody goes on for a second, whatever moves what is due does.
   Writes marks and flags of the holders; deletes the records of the other jobs, and their members of indexes.
   Publishes to the holders, and to those who listen. O(jobs log n).
 ]]
 --- @include "jobs"
 --- @include "available"
+--- @include "clock"
 
 local P = KEYS[1]
-local MOST = 10000
-local meant, ids, at = {}, {}, 1
+local MOST = 5000
+local MOST_NAMED = 500
+local PAUSE_MS = 1000
+if ARGV[1] == '2' then
+  try('HDEL', P .. 'config', '-') -- needs no memory, so that a full Redis allows the others
+  local id, queue = unpack(ARGV, 2, 3)
+  local left = Jobs.go_on_cancelling(P, id, queue, now_ms() + PAUSE_MS)
+  hand_over_jobs(P)
+  return {0, 0, left, id, queue}
+end
+
+local meant, ids, named, at = {}, {}, {}, 1
 for i = 2, #ARGV do
   if not meant[ARGV[i]] then
-    meant[ARGV[i]] = true
+    meant[ARGV[i]], named[ARGV[i]] = true, true
     ids[#ids + 1] = ARGV[i]
   end
 end
-local jobs, sound = {}, {}
+local jobs, doomed, sound = {}, {}, {}
+local is_idle = next(Jobs.cancelling_lists(P)) == nil -- mostly nobody else is cancelling
+-- Mostly a job depends, and was not named: of such a job three fields are enough.
+local function is_to_cancel(id)
+  local head = not named[id] and try('HMGET', P .. 'job:' .. id, 'state', 'queue', 'place')
+  if head and head[1] == 'depends' and head[2] and head[3] and #head[3] == TOKEN_LEN then
+    if is_idle or not Jobs.is_doomed(P, id, head[3]) then
+      doomed[#doomed + 1] = id
+      doomed[#doomed + 1] = head[3]
+      return head[2]
+    end
+    return nil
+  end
+  local job = Jobs.read_head(P, id)
+  if job and job.state ~= 'complete' and (is_idle or not Jobs.is_doomed(P, id, job.place)) then
+    jobs[#jobs + 1] = job
+    return job.queue, not Jobs.can_take_away(P, job)
+  end
+end
 while ids[at] do
   local id = ids[at]
-  local job = Jobs.read(P, id)
-  if job and job.state ~= 'complete' then
-    sound[job.queue] = sound[job.queue] or Jobs.are_sound(P, job.queue)
-    if not sound[job.queue] or not Jobs.can_take_away(P, job) then
+  local queue, is_stuck = is_to_cancel(id)
+  if queue then
+    sound[queue] = sound[queue] or Jobs.are_sound(P, queue)
+    if not sound[queue] or is_stuck then
       return {E_REDIS, damaged}
     end
-    jobs[#jobs + 1] = job
-    for _, dependent in ipairs(try('ZRANGE', P .. 'dependents:' .. id, 0, -1) or {}) do
+    for _, dependent in ipairs(try('ZRANGE', P .. 'dependents:' .. id, 0, MOST) or {}) do
       if not meant[dependent] and ARGV[1] == '1' then
         meant[dependent] = true
         ids[#ids + 1] = dependent
@@ -40,24 +71,34 @@ while ids[at] do
       end
     end
   end
-  if #ids > MOST then
+  if #ids > MOST or #jobs > MOST_NAMED then
     return {E_TOO_BIG}
   end
   at = at + 1
 end
+if #doomed > 0 and not (try('ZCARD', P .. 'ended') and try('ZCARD', P .. 'freed:' .. 'c' .. jobs[1].id)) then
+  return {E_REDIS, damaged}
+end
 
 try('HDEL', P .. 'config', '-') -- needs no memory, so that a full Redis allows the others
 -- First these jobs wait for nothing any more: otherwise one of them would fail because another is gone.
-for i = #jobs, 1, -1 do
-  Jobs.remove_dependencies(P, jobs[i].id)
+for _, job in ipairs(jobs) do
+  Jobs.remove_dependencies(P, job.id)
+end
+-- Before anything else is lost: those that wait for them are on the list.
+local left, first = 0, jobs[1]
+if #doomed > 0 then
+  left = Jobs.doom(P, first.id, doomed, first.queue, now_ms() + PAUSE_MS)
 end
 for _, job in ipairs(jobs) do
-  local token = job.state == 'running' and job.token
-  if token then
-    mark(P, job.worker, {token}, CANCELLED)
+  if try('ZCARD', P .. 'dependents:' .. job.id) then
+    redis.call('DEL', P .. 'dependents:' .. job.id) -- all of them are among the jobs, or on the list
+  end
+  if job.state == 'running' and job.token then
+    mark(P, job.worker, {job.token}, CANCELLED)
   else
     Jobs.cancel(P, job, '')
   end
 end
 hand_over_jobs(P)
-return {0, #jobs}
+return {0, #jobs + #doomed / 2, left, first and first.id or '', first and first.queue or ''}

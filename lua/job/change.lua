@@ -26,6 +26,10 @@ if job.unique then
   return {E_STATE, 'a unique task'}
 end
 
+if Jobs.is_cancelled_now(P, job) then
+  return {E_NOT_FOUND, P .. 'job:' .. id}
+end
+
 local queue, after = nil, {}
 local is_movable = job.state == 'scheduled' or job.state == 'depends' or job.state == 'waiting'
   or job.state == 'recurring'

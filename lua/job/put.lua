@@ -53,6 +53,12 @@ if not Jobs.can_arrive(P, queue) or (old and not Jobs.are_sound(P, old.queue))
     or (old and not Jobs.can_take_away(P, old)) or not Jobs.can_depend(P, id, after) then
   return {E_REDIS, damaged}
 end
+if Jobs.is_ending(P, id) then
+  return {E_EXISTS, 'ending', id}
+end
+if is_alive and Jobs.is_cancelled_now(P, old) then
+  old, is_alive, is_change = nil, false, false
+end
 if is_alive and not is_change then
   return {E_EXISTS, old.unique and not given.unique and 'a unique task' or old.state, id}
 end

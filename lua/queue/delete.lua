@@ -90,6 +90,10 @@ if running > 0 then
 end
 local lapses = redis.call('ZRANGE', P .. 'leases:' .. queue, 0, 0, 'WITHSCORES')[2]
 set_due(P, queue, tonumber(lapses or nil))
+local ended = try('ZRANGE', P .. 'ended', 0, 0, 'WITHSCORES') or {}
+if ended[1] then -- this queue's `due` may have been what makes somebody go on
+  note_due(P, queue, tonumber(ended[2]))
+end
 if settings[1] then
   redis.call('HSET', key, 'listen', settings[1])
 end

@@ -18,6 +18,9 @@ local now = now_ms()
 local due = P .. 'due'
 
 try('HDEL', P .. 'config', '-') -- needs no memory, so that a full Redis allows the others
+if first_score(P .. 'ended') <= now then -- here too, because the queue that is due may be damaged
+  let_go_due(P, '', now)
+end
 for _, queue in ipairs(try('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, QUEUES_MAX) or {}) do
   has_type('ZCARD', P .. 'scheduled:' .. queue) -- mostly there: so asked apart from the keys that mostly are not
   if can_move_due(P, queue) then

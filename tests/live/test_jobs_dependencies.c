@@ -201,6 +201,241 @@ static void a_job_that_cannot_wait_as_asked_fails_and_its_worker_is_told(void **
     }
 }
 
+/* ---- many dependents ---- */
+
+enum { STEP = 400, MANY = 850 };
+
+/* n jobs "d0", "d1", ... that wait for `on`. */
+static void put_dependents(struct scene *s, const char *on, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "d%d", i);
+        put_after(s, id, "1", on);
+    }
+}
+
+static void end_root(struct scene *s, const char *kind)
+{
+    char token[12];
+    take_job(s, "q", "root", token);
+    if (strcmp(kind, "done") == 0)
+        assert_ok(script_does(s, SCRIPT_END, ".lease", kind, "q", token));
+    else
+        assert_ok(script_does(s, SCRIPT_END, ".lease", kind, "q", token, "g", "m"));
+}
+
+static int count_finds(const struct muster_damage *damage, void *arg)
+{
+    uint64_t *n = arg;
+    print_message("%s %s\n", damage->key, damage->what);
+    ++*n;
+    return 0;
+}
+
+static void check_finds_nothing(struct scene *s)
+{
+    uint64_t n = 0;
+    assert_ok(muster_client_check(s->client, 0, count_finds, &n));
+    assert_int_equal(n, 0);
+}
+
+/* A step a call, in the order of putting; nothing of the half-done state is damage. */
+static void many_dependents_are_let_go_in_steps(void **state)
+{
+    struct scene *s = *state;
+    put(s, "root");
+    put_dependents(s, "root", MANY);
+    end_root(s, "done");
+    assert_int_equal(key_size(s, "ZCARD", "waiting:q"), STEP);
+    assert_int_equal(key_size(s, "ZCARD", "depends:q"), MANY - STEP);
+    check_finds_nothing(s);
+    assert_ok(script_status(script_call_list(s, SCRIPT_PROMOTE, (const char *const[]){NULL})));
+    assert_int_equal(key_size(s, "ZCARD", "waiting:q"), 2 * STEP);
+    check_finds_nothing(s);
+    jobs_promote(s);
+    assert_int_equal(key_size(s, "ZCARD", "waiting:q"), MANY);
+    assert_int_equal(key_size(s, "EXISTS", "ended"), 0);
+    assert_comes(s, "3", "d0 d1 d2 ");
+    char token[12], *taken = take_jobs(s, "q", "1000", token);
+    assert_non_null(strstr(taken, "d398 d399 d400 d401 "));
+    assert_string_equal(taken + strlen(taken) - 10, "d848 d849 ");
+    free(taken);
+}
+
+/* Nobody keeps the timer, and nobody was told: the next take on the queue goes on. */
+static void without_a_worker_a_take_lets_go_the_rest(void **state)
+{
+    struct scene *s = *state;
+    put(s, "root");
+    put_dependents(s, "root", MANY);
+    end_root(s, "done");
+    char token[12], *taken = take_jobs(s, "q", "1", token);
+    free(taken);
+    taken = take_jobs(s, "q", "1", token);
+    free(taken);
+    assert_int_equal(key_size(s, "EXISTS", "depends:q"), 0);
+    jobs_sound(s);
+}
+
+static void many_dependents_of_a_job_that_is_gone_fail_in_steps(void **state)
+{
+    struct scene *s = *state;
+    put(s, "root");
+    put_dependents(s, "root", MANY);
+    end_root(s, "fail");
+    assert_answer(script_call(s, SCRIPT_DROP, "q", "g", "9", "0"), 0, 1);
+    assert_int_equal(key_size(s, "ZCARD", "failed:q"), STEP);
+    assert_state(s, "d849", "depends");
+    check_finds_nothing(s);
+    assert_ok(script_does(s, SCRIPT_CHANGE, "d849", "not_after", "root")); /* it does not care any more */
+    assert_ok(script_status(script_call_list(s, SCRIPT_PROMOTE, (const char *const[]){NULL})));
+    jobs_promote(s);
+    assert_int_equal(key_size(s, "ZCARD", "failed:q"), MANY - 1);
+    assert_state(s, "d849", "waiting");
+    assert_field(s, "d848", "group", "dependency");
+}
+
+/* The id is free when the last dependent is let go: they must not be taken for those of a new job. */
+static void an_id_is_free_when_those_that_waited_are_let_go(void **state)
+{
+    struct scene *s = *state;
+    put(s, "root");
+    put_dependents(s, "root", MANY);
+    end_root(s, "done");
+    assert_int_equal(put_in(s, "q", "root", "data", "d"), MUSTER_E_EXISTS);
+    assert_err(muster_job_put(s->client, "q",
+                              &(struct muster_job_spec){.size = sizeof(struct muster_job_spec), .id = "root"}, NULL),
+               MUSTER_E_EXISTS);
+    assert_non_null(strstr(muster_client_error(s->client), "still let go"));
+    put_after(s, "late", "1", "root"); /* which is complete */
+    assert_state(s, "late", "waiting");
+    assert_ok(script_status(script_call_list(s, SCRIPT_PROMOTE, (const char *const[]){NULL})));
+    jobs_promote(s);
+    put(s, "root");
+    put_after(s, "later", "1", "root");
+    assert_state(s, "later", "depends");
+    jobs_sound(s);
+}
+
+/* A queue that is tidied or deleted takes nothing of the rest with it. */
+static void a_deleted_queue_leaves_the_rest_to_be_let_go(void **state)
+{
+    struct scene *s = *state;
+    char token[12];
+    assert_ok(put_in(s, "other", "root", "data", "d"));
+    put_dependents(s, "root", MANY);
+    take_job(s, "other", "root", token);
+    assert_ok(script_does(s, SCRIPT_END, ".lease", "done", "other", token));
+    redisReply *reply = script_call(s, SCRIPT_DELETE, "other");
+    assert_int_equal(reply->element[0]->integer, 0);
+    freeReplyObject(reply);
+    for (int i = 0; i < 3; i++)
+        assert_ok(script_status(script_call_list(s, SCRIPT_PROMOTE, (const char *const[]){NULL})));
+    assert_int_equal(key_size(s, "ZCARD", "waiting:q"), MANY);
+    jobs_sound(s);
+}
+
+/* ---- cancelling many ---- */
+
+/* From the first call on the jobs that wait are gone for everybody; a caller that dies leaves only records. */
+static void a_cancel_of_many_counts_at_once_and_goes_on_in_steps(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
+    put(s, "root");
+    acting_start(&w, s);
+    acting_take(&w);
+    put_dependents(s, "root", MANY);
+    put_after(s, "leaf", "1", "d849");
+    put(s, "free");
+    redisReply *reply = script_call(s, SCRIPT_CANCEL_JOBS, "1", "root");
+    assert_int_equal(reply->element[1]->integer, MANY + 2);
+    assert_int_equal(reply->element[2]->integer, MANY + 1);
+    assert_string_equal(reply->element[3]->str, "root");
+    freeReplyObject(reply);
+    check_finds_nothing(s);
+    assert_state(s, "d849", "depends");
+    assert_int_equal(script_does(s, SCRIPT_CHANGE, "leaf", "not_after", "d849"), MUSTER_E_NOT_FOUND);
+    assert_state(s, "leaf", "");
+    put_after(s, "new", "1", "d848"); /* which is gone */
+    assert_state(s, "new", "waiting");
+    put_after(s, "d847", "1", "free"); /* a new one of that id */
+    acting_say(&w, "done", "q",
+               job_field(s, "root", "token")); /* it was cancelled while it ran, and may still finish */
+    assert_state(s, "d849", "depends");
+    assert_int_equal(key_size(s, "ZCARD", "waiting:q"), 2);
+    check_finds_nothing(s);
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "root", "q"), 0, 0, MANY + 1 - STEP);
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "root", "q"), 0, 0, MANY + 1 - 2 * STEP);
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "root", "q"), 0, 0, 0);
+    assert_jobs(s, "", "d0", "d846", "d848", "d849", "leaf");
+    assert_state(s, "d847", "depends");
+    assert_int_equal(key_size(s, "EXISTS", "ended"), 0);
+    assert_int_equal(key_size(s, "ZCARD", "depends:q"), 1);
+    jobs_sound(s);
+    acting_forget(&w);
+}
+
+/* The keeper of the timer goes on a second after a caller has died. */
+static void whoever_moves_what_is_due_ends_a_cancel_that_was_left(void **state)
+{
+    struct scene *s = *state;
+    put(s, "root");
+    put_dependents(s, "root", MANY);
+    assert_ok(script_does(s, SCRIPT_CANCEL_JOBS, "1", "root"));
+    check_finds_nothing(s);
+    assert_int_equal(key_size(s, "ZCARD", "depends:q"), MANY);
+    raw_do(s->server->redis, "ZADD %s:ended 1 croot", s->prefix);
+    for (int i = 0; i < 3; i++)
+        assert_ok(script_status(script_call_list(s, SCRIPT_PROMOTE, (const char *const[]){NULL})));
+    assert_int_equal(key_size(s, "EXISTS", "depends:q"), 0);
+    assert_int_equal(key_size(s, "EXISTS", "ended"), 0);
+    jobs_sound(s);
+}
+
+static void a_cancel_says_how_many_and_bounds_how_many(void **state)
+{
+    struct scene *s = *state;
+    uint64_t n;
+    const char *ids[501];
+    put(s, "root");
+    put_dependents(s, "root", MANY);
+    assert_ok(muster_job_cancel(s->client, (const char *const[]){"root"}, 1, 1, &n));
+    assert_int_equal(n, MANY + 1);
+    assert_int_equal(key_size(s, "EXISTS", "depends:q"), 0);
+    jobs_sound(s);
+    put_layer(s, "m", 501, "", 0);
+    char names[501][12];
+    for (int i = 0; i < 501; i++) {
+        snprintf(names[i], sizeof names[i], "m%d", i);
+        ids[i] = names[i];
+    }
+    assert_err(muster_job_cancel(s->client, ids, 501, 0, &n), MUSTER_E_TOO_BIG);
+    assert_int_equal(key_size(s, "ZCARD", "waiting:q"), 501);
+    assert_ok(muster_job_cancel(s->client, ids, 500, 0, &n));
+    assert_int_equal(n, 500);
+}
+
+/* A list that P:ended does not name, and one that nothing makes go on. */
+static void a_check_finds_what_nobody_will_let_go(void **state)
+{
+    struct scene *s = *state;
+    uint64_t n = 0;
+    put(s, "root");
+    put_dependents(s, "root", MANY);
+    end_root(s, "done");
+    raw_do(s->server->redis, "DEL %s:ended %s:due", s->prefix, s->prefix);
+    raw_do(s->server->redis, "HDEL %s:queue:q due", s->prefix);
+    assert_ok(muster_client_check(s->client, 1, count_finds, &n));
+    assert_true(n > 0);
+    check_finds_nothing(s);
+    for (int i = 0; i < 2; i++)
+        assert_ok(script_status(script_call_list(s, SCRIPT_PROMOTE, (const char *const[]){NULL})));
+    assert_int_equal(key_size(s, "ZCARD", "waiting:q"), MANY);
+    jobs_sound(s);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +446,15 @@ int main(int argc, char **argv)
         live_test(a_long_chain_is_no_circle_until_its_ends_meet),
         live_test(the_shorter_of_both_ways_is_enough),
         live_test(a_job_goes_on_after_all_that_it_names),
+        live_test(many_dependents_are_let_go_in_steps),
+        live_test(without_a_worker_a_take_lets_go_the_rest),
+        live_test(many_dependents_of_a_job_that_is_gone_fail_in_steps),
+        live_test(an_id_is_free_when_those_that_waited_are_let_go),
+        live_test(a_deleted_queue_leaves_the_rest_to_be_let_go),
+        live_test(a_cancel_of_many_counts_at_once_and_goes_on_in_steps),
+        live_test(whoever_moves_what_is_due_ends_a_cancel_that_was_left),
+        live_test(a_cancel_says_how_many_and_bounds_how_many),
+        live_test(a_check_finds_what_nobody_will_let_go),
         live_test(a_job_that_cannot_wait_as_asked_fails_and_its_worker_is_told),
     };
     return scene_run(tests, argc, argv);

@@ -288,8 +288,11 @@ static int any_end(struct random_world *w, const struct random_process *p, const
                                                  : kind->args[i];
     e->completes |= !!(kind->places & COMPLETE) || (p->mark[0] && kind->marked & COMPLETE);
     e->forgets |= p->mark[0];
+    unsigned places = p->mark[0] ? kind->marked : kind->places;
+    if (!alone && !p->mark[0] && !strcmp(kind->args[0], "next"))
+        places |= FAILED; /* it would wait for itself, or for what recurs */
     if (random_is_job(p))
-        mean(e, p->task, p->mark[0] ? kind->marked : kind->places);
+        mean(e, p->task, places);
     return n;
 }
 
@@ -318,7 +321,13 @@ static bool turn(struct random_world *w, struct random_effect *e)
         at += any_end(w, &p[i], ends + at, false, e);
     ends[at] = NULL;
     e->moves_due = true;
-    assert_answer(acting_turn_list(worker, random_draw(w, 8), ends), 0, 0);
+    redisReply *reply = acting_turn_list(worker, random_draw(w, 8), ends);
+    assert_int_equal(reply->element[0]->integer, 0);
+    for (size_t i = 0; i < reply->element[1]->elements; i++) {
+        long long status = reply->element[1]->element[i]->integer;
+        assert_true(status == 0 || status == MUSTER_E_INVALID);
+    }
+    freeReplyObject(reply);
     return true;
 }
 

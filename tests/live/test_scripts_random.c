@@ -160,7 +160,9 @@ static bool end(struct random_world *w, struct random_effect *e)
         return false;
     args[1 + any_end(w, &p, args + 1, &finishes)] = NULL;
     int status = script_status(script_call_list(w->s, SCRIPT_END, args));
-    if (status != MUSTER_OK)
+    if (status == MUSTER_E_STATE) /* a task cannot keep why it is retried */
+        assert_string_equal(args[1], "retry");
+    else if (status != MUSTER_OK)
         assert_int_equal(status, MUSTER_E_LOST); /* its lease has lapsed */
     e->gone = finishes && status == MUSTER_OK;
     e->unmarked = e->gone && p.mark[0] == 'd';

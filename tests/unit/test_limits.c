@@ -29,6 +29,7 @@ static void limits_are_the_same(void **state)
     (void)state;
     assert_says(SCRIPT_CHANGE, "TAGS_MAX, AFTER_MAX = %d, %d\n", MUSTER_JOB_TAGS_MAX, MUSTER_JOB_AFTER_MAX);
     assert_says(SCRIPT_CANCEL_JOBS, "MOST = %d\n", MUSTER_JOB_CANCEL_MAX);
+    assert_says(SCRIPT_CANCEL_JOBS, "MOST_NAMED = %d\n", MUSTER_JOB_CANCEL_NAMED_MAX);
     assert_says(SCRIPT_TAKE, "TOKEN_LEN = %d\n", TOKEN_LEN);
     assert_says(SCRIPT_REPLAY, "TOKEN_LEN = %d\n", TOKEN_LEN);
     assert_says(SCRIPT_HEARTBEAT, "BEAT_AGE_PART = %d\n", PROBE_BEAT_AGE_PART);

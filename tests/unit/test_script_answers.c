@@ -230,13 +230,15 @@ static void a_malformed_lease_is_refused(void **state)
 
 static void cancelled_jobs_are_counted(void **state)
 {
-    uint64_t n = 0;
+    struct script_cancelled cancelled;
     (void)state;
-    assert_ok(script_jobs_cancelled(LIST(INTEGER(0), INTEGER(3)), &n));
-    assert_int_equal(n, 3);
-    assert_err(script_jobs_cancelled(LIST(INTEGER(MUSTER_E_STATE), TEXT("other")), &n), MUSTER_E_STATE);
-    assert_err(script_jobs_cancelled(LIST(INTEGER(0)), &n), MUSTER_E_REDIS);
-    assert_err(script_jobs_cancelled(NULL, &n), MUSTER_E_CONN);
+    assert_ok(script_jobs_cancelled(LIST(INTEGER(0), INTEGER(3), INTEGER(2), TEXT("a"), TEXT("q")), &cancelled));
+    assert_int_equal(cancelled.n, 3);
+    assert_int_equal(cancelled.left, 2);
+    assert_string_equal(cancelled.queue, "q");
+    assert_err(script_jobs_cancelled(LIST(INTEGER(MUSTER_E_STATE), TEXT("other")), &cancelled), MUSTER_E_STATE);
+    assert_err(script_jobs_cancelled(LIST(INTEGER(0), INTEGER(3)), &cancelled), MUSTER_E_REDIS);
+    assert_err(script_jobs_cancelled(NULL, &cancelled), MUSTER_E_CONN);
 }
 
 static void a_queues_deletion_may_go_on(void **state)

@@ -396,6 +396,8 @@ static void change_and_cancel_name_jobs(void **state)
     assert_script(&c, SCRIPT_CHANGE, "|tag|red|not_after_all|", "id", "id-1");
     script_cancel_jobs(&c, &root, (const char *const[]){"id-1", "id-2"}, 2, CANCEL_AND_DEPENDENTS);
     assert_script(&c, SCRIPT_CANCEL_JOBS, "|id-1|id-2", "\"1\": and all that wait", "1");
+    script_cancel_more(&c, &root, "id-1", "b:c");
+    assert_script(&c, SCRIPT_CANCEL_JOBS, "|id-1|b:c", "\"1\": and all that wait", "2");
     script_fetch(&c, &root, "w-1", "t1", "b:c");
     assert_script(&c, SCRIPT_FETCH, NULL, "worker", "w-1", "token", "t1", "queue", "b:c");
 }

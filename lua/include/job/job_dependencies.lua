@@ -1,18 +1,22 @@
 --[[
-  What a job waits for: pairs of jobs, noted on both sides. Only a completion releases a job. A piece of jobs.
+  What a job waits for: pairs of jobs, noted on both sides. A piece of jobs.
 ]]
 --- @within "jobs"
 
--- Would a job have to wait for this one? Returns its state too.
+-- Would a job have to wait for this one? Returns its state too; false if there is no such job.
 function Jobs.is_open(P, id)
-  local state = try('HGET', P .. 'job:' .. id, 'state')
+  local found = try('HMGET', P .. 'job:' .. id, 'state', 'place')
+  local state = found and found[1]
+  if state == 'depends' and Jobs.is_doomed(P, id, found[2]) then
+    return false, false
+  end
   return state and state ~= 'complete', state
 end
 
 -- Have the keys of a job besides its record the right types, and those of the jobs that it is to wait for?
 function Jobs.can_depend(P, id, after)
   local is_sound = have_types({'SCARD', P .. 'dependencies:' .. id, 'ZCARD', P .. 'dependents:' .. id,
-    'LLEN', P .. 'history:' .. id})
+    'LLEN', P .. 'history:' .. id, 'ZCARD', P .. 'freed:' .. 'd' .. id, 'ZCARD', P .. 'freed:' .. 'g' .. id})
   for _, on in ipairs(after) do
     is_sound = is_sound and has_type('ZCARD', P .. 'dependents:' .. on)
   end
@@ -41,7 +45,7 @@ end
 -- The record of a job that depends; false if it does not depend; nil if a damaged key forbids to move it: then it stays
 -- as it is, for a check to find.
 local function read_depending(P, id)
-  local job = Jobs.read(P, id)
+  local job = Jobs.read_head(P, id)
   if not job or job.state ~= 'depends' then
     return false
   end
@@ -50,12 +54,7 @@ local function read_depending(P, id)
   end
 end
 
--- A job is complete: the jobs that waited for nothing else are ready.
-local function release_dependents(P, id)
-  for _, dependent in ipairs(try('ZRANGE', P .. 'dependents:' .. id, 0, -1) or {}) do
-    local job = read_depending(P, dependent)
-    if job ~= nil and Jobs.remove_dependency(P, dependent, id) == 0 and job then
-      Jobs.ready(P, job)
-    end
-  end
+-- Has a job of this id ended, and jobs that waited for it are still to be let go? The caller has asked can_depend().
+function Jobs.is_ending(P, id)
+  return not (was_absent(P .. 'freed:' .. 'd' .. id) and was_absent(P .. 'freed:' .. 'g' .. id))
 end

@@ -5,18 +5,9 @@
 --- @within "jobs"
 
 -- Removes a record. The jobs that wait for it fail: otherwise they would wait for ever.
-local function remove_record(P, id)
+local function remove_record(P, id, queue)
   redis.call('DEL', P .. 'job:' .. id, P .. 'history:' .. id)
-  for _, dependent in ipairs(try('ZRANGE', P .. 'dependents:' .. id, 0, -1) or {}) do
-    local other = read_depending(P, dependent)
-    if other ~= nil then
-      Jobs.remove_dependency(P, dependent, id)
-    end
-    if other then
-      Jobs.remove_dependencies(P, dependent)
-      Jobs.fail(P, other, '', other.place, 'dependency', "the job '" .. id .. "' that it waited for is gone")
-    end
-  end
+  let_go(P, GONE, id, queue)
 end
 
 -- Removes all of a job.
@@ -25,7 +16,7 @@ function Jobs.forget(P, job)
   Jobs.untag_all(P, job)
   Jobs.track(P, job, false)
   Jobs.remove_dependencies(P, job.id)
-  remove_record(P, job.id)
+  remove_record(P, job.id, job.queue)
 end
 
 -- The same for the job of an entry of the failed list, unless the id has another job by now. Removes a record that
@@ -38,7 +29,7 @@ function Jobs.forget_failed(P, queue, entry, id, why)
     Jobs.forget(P, job)
     return true
   elseif not job and try('HLEN', P .. 'job:' .. id) then
-    remove_record(P, id)
+    remove_record(P, id, queue)
   end
 end
 
@@ -99,7 +90,7 @@ Jobs.trim_complete = trim_complete
 -- A job is done. `result` nil: none.
 function Jobs.complete(P, job, worker, result)
   if job.unique then -- nothing of it stays; jobs that waited for it must be released first, or they would fail
-    release_dependents(P, job.id)
+    let_go(P, DONE, job.id, job.queue)
     return Jobs.forget(P, job)
   end
   local ran = now_ms() - number(job, 'since')
@@ -113,7 +104,7 @@ function Jobs.complete(P, job, worker, result)
   Jobs.save(P, job)
   Jobs.count(P, job, 'completed', 'run', math.max(0, ran))
   Jobs.log_event(P, job, 'completed', worker, worker)
-  release_dependents(P, job.id)
+  let_go(P, DONE, job.id, job.queue)
   trim_complete(P, job.queue, TRIM_PER_COMPLETION)
 end
 

@@ -186,10 +186,10 @@ function Jobs.read(P, id)
   return job
 end
 
--- What forgetting a job needs of its record: not its bytes, which may be many.
-local HEAD = {'queue', 'state', 'place', 'entry', 'tags', 'tracked', 'worker', 'token', 'priority'}
+-- What forgetting a job, or letting go one that depends, needs of its record: not its bytes, which may be many.
+local HEAD = {'queue', 'state', 'place', 'entry', 'tags', 'tracked', 'worker', 'token', 'priority', 'due', 'unique'}
 
--- A job's record as read() returns it, with the fields of HEAD alone: enough to forget the job.
+-- A job's record as read() returns it, with the fields of HEAD alone.
 function Jobs.read_head(P, id)
   local values = try('HMGET', P .. 'job:' .. id, unpack(HEAD))
   local job = {id = id, changed = {}}

@@ -25,6 +25,7 @@ local function make_jobs()
 --- @include "job_states"
 --- @include "job_tags"
 --- @include "job_dependencies"
+--- @include "job_let_go"
 --- @include "job_ends"
 --- @include "job_due"
 --- @include "job_process"

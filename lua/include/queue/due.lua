@@ -81,14 +81,19 @@ local function can_move_due(P, queue)
 end
 
 local function first_score(key)
-  return tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or math.huge
+  return tonumber((try('ZRANGE', key, 0, 0, 'WITHSCORES') or {})[2]) or math.huge
+end
+
+-- Jobs that waited for one that has ended, whatever its queue. Jobs are made only when there are any.
+local function let_go_due(P, queue, now)
+  Jobs.let_go_due(P, queue, now)
 end
 
 -- Moves what is due into the queue. Returns when something is due next, ms, or nil.
 local function move_due(P, queue, now)
   local next_due = math.huge
   for _, kind in ipairs({{P .. 'delayed:' .. queue, move_delayed}, {P .. 'leases:' .. queue, move_lapsed},
-      {P .. 'scheduled:' .. queue}, {P .. 'recurring:' .. queue}}) do
+      {P .. 'scheduled:' .. queue}, {P .. 'recurring:' .. queue}, {P .. 'ended', let_go_due}}) do
     local key, move = unpack(kind)
     local at_ms = first_score(key)
     if at_ms <= now then

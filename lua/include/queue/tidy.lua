@@ -9,7 +9,8 @@
 local TIDY_JOBS_MAX = 1000
 local IS_COUNTER = {cancelled = true, crashes = true, dropped = true, due = true, jobs = true, named = true}
 
--- Is nothing left of the queue but its counters, and does nobody listen?
+-- Is nothing left of the queue but its counters, and does nobody listen? While jobs are let go, each queue stays: its
+-- `due` may be what makes somebody go on.
 local function is_over(P, queue)
   local settings = redis.pcall('HGETALL', P .. 'queue:' .. queue)
   for i = 1, settings.err and 0 or #settings, 2 do
@@ -22,7 +23,7 @@ local function is_over(P, queue)
   return not settings.err and redis.call('EXISTS', P .. 'queues:' .. queue, P .. 'idle:' .. queue,
     P .. 'delayed:' .. queue, P .. 'failed:' .. queue, P .. 'leases:' .. queue, P .. 'crashes:' .. queue,
     P .. 'scheduled:' .. queue, P .. 'depends:' .. queue, P .. 'waiting:' .. queue, P .. 'running:' .. queue,
-    P .. 'complete:' .. queue, P .. 'recurring:' .. queue) == 0
+    P .. 'complete:' .. queue, P .. 'recurring:' .. queue, P .. 'ended') == 0
 end
 
 -- Tidies these queues. Returns how many of them stay.

@@ -26,6 +26,7 @@ enum owner {
     OF_REQUEST,
     OF_JOB,
     OF_AWAITED,
+    OF_ENDED,
     OF_INDEX,
     OF_TAG,
     OF_TRACKED,
@@ -53,9 +54,11 @@ static const struct kind {
     [KEY_DEPENDENTS] = {"zset", OF_AWAITED, 0},
     [KEY_DEPENDS] = {"zset", OF_INDEX, 0},
     [KEY_DUE] = {"zset", OF_NAMESPACE, 0},
+    [KEY_ENDED] = {"zset", OF_NAMESPACE, 0},
     [KEY_FAILED] = {"zset", OF_INDEX, 0},
     [KEY_FAILURES] = {"hash", OF_QUEUE, 0},
     [KEY_FORMAT] = {"string", OF_NAMESPACE, 0},
+    [KEY_FREED] = {"zset", OF_ENDED, 0},
     [KEY_HISTORY] = {"list", OF_JOB, 0},
     [KEY_IDLE] = {"zset", OF_QUEUE, 0},
     [KEY_JOB] = {"hash", OF_JOB, 0},
@@ -162,6 +165,9 @@ static int add_owner(struct check *k, enum owner owner, const char *key, const c
         return add_if_named(&k->jobs, name, is_known);
     case OF_AWAITED:
         return add_if_named(&k->awaited, name, is_known);
+    case OF_ENDED: /* "<kind><id>" */
+        *is_known = *name && !muster_job_id_check(name + 1);
+        return MUSTER_OK;
     case OF_STATS:
         *is_known = is_of_a_day(name);
         return MUSTER_OK;

@@ -72,7 +72,12 @@ static void make_id(char id[MUSTER_JOB_ID_MAX + 1])
  */
 static void say_not_put(struct muster_client *c, int err, const char *id, const char *what, bool recurs)
 {
-    if (err == MUSTER_E_EXISTS)
+    if (err == MUSTER_E_EXISTS && what && strcmp(what, "ending") == 0)
+        redis_error_set(c->redis,
+                        "the last job '%s' has ended, and the jobs that waited for it are still let go: put it again "
+                        "in a moment; nothing was changed",
+                        id);
+    else if (err == MUSTER_E_EXISTS)
         redis_error_set(c->redis, "the job '%s' is %s: replace or cancel it, or choose another id; nothing was changed",
                         id, what ? what : "alive");
     if (err == MUSTER_E_INVALID && recurs)

@@ -131,15 +131,39 @@ static void say_not_cancelled(struct muster_client *c, int err, const char *what
             "the job '%s' waits for one of them: cancel it too, or cancel with all that wait; nothing was changed",
             what ? what : "");
     if (err == MUSTER_E_TOO_BIG)
-        redis_error_set(c->redis, "more than %d jobs are too many for one call; nothing was changed",
-                        MUSTER_JOB_CANCEL_MAX);
+        redis_error_set(
+            c->redis,
+            "one call cancels at most %d jobs that are named, and %d with those that wait for them; nothing "
+            "was changed",
+            MUSTER_JOB_CANCEL_NAMED_MAX, MUSTER_JOB_CANCEL_MAX);
+}
+
+/* The jobs are cancelled by now. Their records go step by step; if this ends early, the timer's keeper goes on. */
+static void cancel_rest(struct muster_client *c, struct redisReply *reply, const struct script_cancelled *cancelled)
+{
+    struct script_cancelled at = *cancelled;
+    int err = MUSTER_OK;
+    while (err == MUSTER_OK && at.left > 0) {
+        struct command command = COMMAND_EMPTY;
+        struct redisReply *next = NULL;
+        uint64_t before = at.left;
+        script_cancel_more(&command, &c->root, at.first, at.queue);
+        err = client_run(c, &command, &next);
+        if (err == MUSTER_OK)
+            err = script_jobs_cancelled(next, &at);
+        if (err == MUSTER_OK && at.left >= before)
+            err = MUSTER_E_REDIS; /* damage: another call would find the same */
+        redis_reply_free(reply);
+        reply = next;
+    }
+    redis_reply_free(reply);
 }
 
 int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n, int dependents, uint64_t *cancelled)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply = NULL;
-    uint64_t count = 0;
+    struct script_cancelled count = {.n = 0};
     const char *why = NULL;
     int err = MUSTER_OK;
     if (cancelled)
@@ -154,8 +178,11 @@ int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n,
         err = client_understand(c, script_jobs_cancelled(reply, &count));
     else
         say_not_cancelled(c, err, reply_text(reply_at(reply, 1)));
-    redis_reply_free(reply);
-    if (cancelled)
-        *cancelled = count;
+    if (cancelled && err == MUSTER_OK)
+        *cancelled = count.n;
+    if (err == MUSTER_OK)
+        cancel_rest(c, reply, &count);
+    else
+        redis_reply_free(reply);
     return err;
 }

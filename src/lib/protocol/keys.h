@@ -22,9 +22,11 @@
     X(KEY_DEPENDENTS, "dependents:")     \
     X(KEY_DEPENDS, "depends:")           \
     X(KEY_DUE, "due")                    \
+    X(KEY_ENDED, "ended")                \
     X(KEY_FAILED, "failed:")             \
     X(KEY_FAILURES, "failures:")         \
     X(KEY_FORMAT, "format")              \
+    X(KEY_FREED, "freed:")               \
     X(KEY_HISTORY, "history:")           \
     X(KEY_IDLE, "idle:")                 \
     X(KEY_JOB, "job:")                   \

@@ -43,10 +43,24 @@ void script_cancel_jobs(struct command *c, const struct script_root *root, const
         command_text(c, ids[i]);
 }
 
-int script_jobs_cancelled(const struct redisReply *r, uint64_t *n)
+int script_jobs_cancelled(const struct redisReply *r, struct script_cancelled *out)
 {
     int err = reply_status(r);
-    return err == MUSTER_OK ? script_read_count(reply_at(r, 1), n) : err;
+    if (err == MUSTER_OK)
+        err = script_read_count(reply_at(r, 1), &out->n);
+    if (err == MUSTER_OK)
+        err = script_read_count(reply_at(r, 2), &out->left);
+    out->first = reply_text(reply_at(r, 3));
+    out->queue = reply_text(reply_at(r, 4));
+    return err == MUSTER_OK && !(out->first && out->queue) ? MUSTER_E_REDIS : err;
+}
+
+void script_cancel_more(struct command *c, const struct script_root *root, const char *first, const char *queue)
+{
+    script_begin(c, SCRIPT_CANCEL_JOBS, root);
+    command_text(c, "2");
+    command_text(c, first);
+    command_text(c, queue);
 }
 
 void script_fetch(struct command *c, const struct script_root *root, const char *worker, const char *token,

@@ -34,7 +34,14 @@ void script_change_field(struct command *c, const char *what, struct muster_byte
 enum script_cancel_scope { CANCEL_THESE, CANCEL_AND_DEPENDENTS };
 void script_cancel_jobs(struct command *c, const struct script_root *root, const char *const *ids, size_t n,
                         enum script_cancel_scope scope);
-int script_jobs_cancelled(const struct redisReply *r, uint64_t *n);
+
+/* `left` records are still to go: call again by script_cancel_more(), with the other two. */
+struct script_cancelled {
+    uint64_t n, left;
+    const char *first, *queue;
+};
+int script_jobs_cancelled(const struct redisReply *r, struct script_cancelled *out);
+void script_cancel_more(struct command *c, const struct script_root *root, const char *first, const char *queue);
 
 /* The job that a worker was given by its token. */
 void script_fetch(struct command *c, const struct script_root *root, const char *worker, const char *token,

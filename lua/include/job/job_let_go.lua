@@ -1,0 +1,166 @@
+--[[
+  Letting go: what becomes of the jobs that waited for a job which has ended. They are let go in the order in which they
+  came to wait, at most LET_GO_MAX in a script. If there are more, their list P:dependents:<id> becomes
+  P:freed:<kind><id>, and P:ended has "<kind><id>" with the time at which somebody is to go on. Whatever moves what is
+  due goes on: promote; take and turn on the queue of the job that ended. Until then such a job depends as before, so
+  it does not run. The kinds:
+    d   the job is done: a job that waits for nothing else is ready
+    g   the job is gone: they fail, group "dependency"
+    c   they are cancelled, with all that wait for them: the list has all of them, each with its place. To everybody
+        else they are gone already
+  A piece of jobs.
+]]
+--- @within "jobs"
+
+local DONE, GONE, CANCELLING = 'd', 'g', 'c'
+local LET_GO_MAX = 400
+-- How many more this script may let go.
+local room = LET_GO_MAX
+
+-- The lists of jobs that are being cancelled, read once.
+local doomed_lists
+function Jobs.cancelling_lists(P)
+  if not doomed_lists then
+    doomed_lists = {}
+    for _, member in ipairs(try('ZRANGE', P .. 'ended', 0, -1) or {}) do
+      doomed_lists[#doomed_lists + 1] = string.byte(member) == string.byte(CANCELLING) and P .. 'freed:' .. member
+        or nil
+    end
+  end
+  return doomed_lists
+end
+
+-- Is this job, which depends and has this place, one of those that are being cancelled?
+local function is_doomed(P, id, place)
+  for _, list in ipairs(Jobs.cancelling_lists(P)) do
+    if tonumber(try('ZSCORE', list, id) or nil) == token_number(place or '') then
+      return true
+    end
+  end
+  return false
+end
+Jobs.is_doomed = is_doomed
+
+-- Has the job `on` ended, and the job `id` is still to be let go?
+function Jobs.is_to_go(P, id, on)
+  return try('ZSCORE', P .. 'freed:' .. DONE .. on, id) or try('ZSCORE', P .. 'freed:' .. GONE .. on, id)
+end
+
+local act = {}
+
+act[DONE] = function(P, id, on)
+  local job = read_depending(P, id)
+  if job ~= nil and Jobs.remove_dependency(P, id, on) == 0 and job then
+    Jobs.ready(P, job)
+  end
+end
+
+-- A job that no longer names the one that is gone does not care.
+act[GONE] = function(P, id, on)
+  local job = read_depending(P, id)
+  if job ~= nil and try('SREM', P .. 'dependencies:' .. id, on) == 1 and job then
+    Jobs.remove_dependencies(P, id)
+    Jobs.fail(P, job, '', job.place, 'dependency', "the job '" .. on .. "' that it waited for is gone")
+  end
+  try('ZREM', P .. 'dependents:' .. on, id)
+end
+
+-- All that wait for it are on the same list. A job of another place is a new one of that id.
+act[CANCELLING] = function(P, id, _, place)
+  local job = Jobs.read_head(P, id)
+  if job and (job.state == 'depends' or job.state == 'failed') and token_number(job.place) == place
+      and Jobs.are_sound(P, job.queue) and try('ZCARD', P .. 'dependents:' .. id) then
+    redis.call('DEL', P .. 'dependents:' .. id)
+    Jobs.cancel(P, job, '')
+  end
+end
+
+-- If the job is being cancelled, it is gone from here on. Is it?
+function Jobs.is_cancelled_now(P, job)
+  if job.state == 'depends' and is_doomed(P, job.id, job.place) then
+    act[CANCELLING](P, job.id, '', token_number(job.place))
+    return true
+  end
+end
+
+-- Lets go as many of one list as there is room for. The list goes with its last job.
+local function go_on(P, member)
+  local list, wanted = P .. 'freed:' .. member, room
+  local found = wanted > 0 and try('ZRANGE', list, 0, wanted - 1, 'WITHSCORES') or {}
+  local n = #found / 2
+  room = room - n
+  if n < wanted then
+    try('ZREM', P .. 'ended', member)
+  end
+  if n > 0 then
+    redis.call('ZREMRANGEBYRANK', list, 0, n - 1)
+  end
+  for i = 1, #found, 2 do
+    act[string.sub(member, 1, 1)](P, found[i], string.sub(member, 2), tonumber(found[i + 1]))
+  end
+end
+
+-- Notes that somebody is to go on with a list at this time. `queue`: one on which takes then look, too.
+local function note_ended(P, member, queue, at_ms)
+  try('ZADD', P .. 'ended', at_ms, member)
+  note_due(P, queue, at_ms)
+end
+
+-- Moves what is due of all lists. For move_due(), which asks for the first time itself.
+function Jobs.let_go_due(P, _, now)
+  while room > 0 do
+    local member = (try('ZRANGEBYSCORE', P .. 'ended', '-inf', now, 'LIMIT', 0, 1) or {})[1]
+    if not member then
+      return
+    end
+    go_on(P, member)
+  end
+end
+
+-- A job of this queue has ended. If an earlier job of this id still has such a list, all go at once.
+local function let_go(P, kind, id, queue)
+  local waiting, member = P .. 'dependents:' .. id, kind .. id
+  local n = try('ZCARD', waiting) or 0
+  if n > room and try('ZCARD', P .. 'ended') and redis.call('EXISTS', P .. 'freed:' .. member) == 0 then
+    redis.call('RENAME', waiting, P .. 'freed:' .. member)
+    note_ended(P, member, queue, now_ms())
+    go_on(P, member)
+    return
+  end
+  room = room - n
+  for _, dependent in ipairs(n > 0 and redis.call('ZRANGE', waiting, 0, -1) or {}) do
+    act[kind](P, dependent, id)
+  end
+end
+
+-- Cancels these jobs, {id, place, ...}, all of which wait for jobs that are being cancelled. `name` is that of the
+-- list; at_ms: when others go on with it, if the caller does not. Returns how many are left: all of them if they are
+-- more than one script lets go, because noting so many takes its time, too.
+function Jobs.doom(P, name, doomed, queue, at_ms)
+  local member, scored = CANCELLING .. name, {}
+  local list, n = P .. 'freed:' .. member, 0
+  for i = 1, #doomed, 2 do
+    scored[n + 1], scored[n + 2] = token_number(doomed[i + 1]), doomed[i]
+    n = n + 2
+    if n == 1000 or i + 2 > #doomed then
+      redis.call('ZADD', list, unpack(scored, 1, n))
+      n = 0
+    end
+  end
+  if #doomed / 2 > room then
+    note_ended(P, member, queue, at_ms)
+    return #doomed / 2
+  end
+  return Jobs.go_on_cancelling(P, name, queue, at_ms)
+end
+
+-- Goes on with such a list, and returns how many are left.
+function Jobs.go_on_cancelling(P, name, queue, at_ms)
+  local member = CANCELLING .. name
+  go_on(P, member)
+  local left = try('ZCARD', P .. 'freed:' .. member) or 0
+  if left > 0 then
+    note_ended(P, member, queue, at_ms)
+  end
+  return left
+end
