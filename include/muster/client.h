@@ -238,7 +238,7 @@ MUSTER_API int muster_queue_resume(struct muster_client *c, const char *queue) M
 
 /*
  * Delete a queue. Everything of it that waits, is delayed or has failed is gone for good, and so are its settings and
- * all its jobs except those that run. Jobs go 1 000 per script; jobs of other queues that wait for one of them fail,
+ * all its jobs except those that run. Jobs go 300 per script; jobs of other queues that wait for one of them fail,
  * group "dependency". Running processes may finish: their owners are told (MUSTER_EVENT_DELETED), and after any other
  * end they are dropped. Workers go on serving the name: tasks that are enqueued afterwards are in a new queue.
  * `waiting` receives how many tasks and jobs waited, were delayed or depended, `running` how many ran; either may be

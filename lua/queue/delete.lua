@@ -5,19 +5,20 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue
   Returns {0, how many waited, number of its processes, 1: there are more jobs, call again}; {E_REDIS, key} for a key of
-  the wrong type: nothing was changed. A call deletes at most 1 000 jobs, with their records. A job that waits for one
-  of them fails.
+  the wrong type: nothing was changed. A call deletes at most 300 jobs, with their records, and if any of these have
+  failed, 300 failures or 4 MiB of them. A job that waits for one of them fails.
   Writes the marks and flags of the holders. Deletes what waits, is delayed or has failed, the queue's jobs but those
   that run, and its settings and counters but `running`, `due` and `listen`.
-  Publishes to the holders and to those who listen. O(processes of the queue, failures, 1 000 jobs).
+  Publishes to the holders and to those who listen. O(processes of the queue, 300 jobs).
 ]]
 --- @include "marks"
+--- @include "chunk"
 --- @include "due"
 --- @include "announce"
 
 local P, queue = KEYS[1], ARGV[1]
 local key = P .. 'queue:' .. queue
-local JOBS_MAX = 1000
+local JOBS_MAX = 300
 
 local function has_jobs()
   return redis.call('EXISTS', P .. 'scheduled:' .. queue, P .. 'depends:' .. queue, P .. 'waiting:' .. queue,
@@ -38,6 +39,21 @@ end
 
 redis.call('HDEL', key, '-') -- needs no memory, so that a full Redis allows the others
 
+-- Forgets failed jobs, with the entries of the list that come before them, at most `left` entries. Returns whether
+-- there are more. Without failed jobs the list can go as a whole.
+local function forget_failures(left)
+  local bytes = 0
+  while has_failed_jobs(P, queue) do
+    if left <= 0 or bytes >= PAGE_BYTES then
+      return true
+    end
+    local member, entry = failed_at(P, queue, 0)
+    forget_failed(P, queue, member, entry, '')
+    left, bytes = left - 1, bytes + #member
+  end
+  return false
+end
+
 -- Returns whether there are more, and how many of the deleted jobs were still to run. Jobs that depend go first: else
 -- they would fail because a job that they wait for is deleted too.
 local function forget_jobs()
@@ -48,7 +64,7 @@ local function forget_jobs()
       Jobs.remove_dependencies(P, Jobs.id_of(member))
     end
     for _, member in ipairs(members) do
-      local job = Jobs.read(P, Jobs.id_of(member))
+      local job = Jobs.read_head(P, Jobs.id_of(member))
       if job and job.state == state and Jobs.member(job) == member then
         Jobs.forget(P, job)
       else
@@ -61,15 +77,7 @@ local function forget_jobs()
       return true, waited
     end
   end
-  for _, member in ipairs(redis.call('ZRANGE', P .. 'failed:' .. queue, 0, -1)) do
-    if job_of_entry(member) and left == 0 then
-      return true, waited
-    elseif job_of_entry(member) then
-      left = left - 1
-      forget_failed(P, queue, member, string.format('%.0f', redis.call('ZSCORE', P .. 'failed:' .. queue, member)), '')
-    end
-  end
-  return false, waited
+  return forget_failures(left), waited
 end
 
 local waited = 0
@@ -102,9 +110,14 @@ if redis.call('EXISTS', key, P .. 'idle:' .. queue) == 0 then
 end
 for worker, tokens in pairs(held) do
   local unmarked = {}
-  for _, field in ipairs(tokens) do
-    local token = token_of(field)
-    unmarked[#unmarked + 1] = redis.call('HEXISTS', P .. 'marks:' .. worker, token) == 0 and token or nil
+  for from = 1, #tokens, CHUNK do
+    local page = {}
+    for i = from, math.min(from + CHUNK - 1, #tokens) do
+      page[#page + 1] = token_of(tokens[i])
+    end
+    for i, marked in ipairs(redis.call('HMGET', P .. 'marks:' .. worker, unpack(page))) do
+      unmarked[#unmarked + 1] = not marked and page[i] or nil
+    end
   end
   mark(P, worker, unmarked, DELETED)
 end

@@ -5,8 +5,12 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] "": every copy of the task; else the holder of the one process
     ARGV[3] the task, or the token
-  Returns {0, number of copies removed, number of processes marked}; {E_LOST} if there is no such process, or its lease
-  has lapsed; {E_REDIS, key} for a key of the wrong type: nothing was changed.
+    ARGV[4] where to go on among the delayed tasks: the cursor that the last call returned; "0": from the beginning
+  Returns {0, number of copies removed, number of processes marked, cursor}; the cursor is "0" when all is done,
+  otherwise another call must follow. {E_LOST} if there is no such process, or its lease has lapsed; {E_REDIS, key} for
+  a key of the wrong type: nothing was changed, except by a call that is not the first. What waits and runs is looked
+  through by the first and by the last call. In between each call looks at delayed tasks, at most 10 000 or 4 MiB of
+  them: what becomes due meanwhile is found by the last call.
   Writes the queue, its delayed tasks and its count `cancelled`, P:names; the marks and the flag of each holder.
   Publishes to the holders, to those who listen, and to the workers that get a task whose lease lapsed.
   O(all that waits and runs in the queue).
@@ -18,9 +22,11 @@
 
 local P, queue, holder, wanted = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local list, delayed, key = P .. 'queues:' .. queue, P .. 'delayed:' .. queue, P .. 'queue:' .. queue
-local PAGE = 1000
+local cursor = ARGV[4] or '0'
+local is_first = cursor == '0'
+local DELAYED_MAX, DELAYED_BYTES_MAX = 10000, 4194304
 
--- The tokens of the processes of one holder that the call means.
+-- The tokens of the processes of one holder that the call means; after the first call, those that are not marked yet.
 local function find(worker)
   local set, found = P .. 'processing:' .. worker .. ':' .. queue, {}
   if holder ~= '' then
@@ -28,26 +34,35 @@ local function find(worker)
   end
   for _, token in ipairs(try('HKEYS', set) or {}) do
     if not is_job_field(token) and redis.call('HSTRLEN', set, token) == #wanted
-        and redis.call('HGET', set, token) == wanted then
+        and redis.call('HGET', set, token) == wanted
+        and (is_first or try('HEXISTS', P .. 'marks:' .. worker, token) == 0) then
       found[#found + 1] = token
     end
   end
   return found
 end
 
+-- How many members to ask for at once. They come in no order, so those that were seen tell how large the others are.
+local function page_len(seen, bytes)
+  local left = DELAYED_BYTES_MAX - bytes
+  return seen < 100 and 1 or math.max(1, math.min(100, math.floor(left * seen / math.max(1, bytes) / 8)))
+end
+
+-- Removes the copies among the next delayed tasks. Returns how many. A cursor of Redis' meets every member that is
+-- there from the first call to the last.
 local function cancel_delayed()
-  local removed, from = 0, 0
+  local removed, seen, bytes = 0, 0, 0
   repeat
-    local page, members = redis.call('ZRANGE', delayed, from, from + PAGE - 1), {}
-    for _, member in ipairs(page) do
-      members[#members + 1] = string.sub(member, TOKEN_LEN + 2) == wanted and member or nil
+    local answer, members = redis.call('ZSCAN', delayed, cursor, 'COUNT', page_len(seen, bytes)), {}
+    cursor = answer[1]
+    for i = 1, #answer[2], 2 do
+      local member = answer[2][i]
+      seen, bytes = seen + 1, bytes + #member
+      members[#members + 1] = #member == TOKEN_LEN + 1 + #wanted and string.sub(member, TOKEN_LEN + 2) == wanted
+        and member or nil
     end
-    if #members > 0 then
-      redis.call('ZREM', delayed, unpack(members))
-    end
-    removed = removed + #members
-    from = from + #page - #members
-  until #page < PAGE
+    removed = removed + (#members > 0 and redis.call('ZREM', delayed, unpack(members)) or 0)
+  until cursor == '0' or seen >= DELAYED_MAX or bytes >= DELAYED_BYTES_MAX
   return removed
 end
 
@@ -60,13 +75,18 @@ end
 local settings = try('HMGET', key, 'listen', 'broadcast')
 local is_sound = can_move_due(P, queue)
 local meant, running = {}, 0
-for _, worker in ipairs(holder == '' and all_holders(P) or {holder}) do
-  local tokens = find(worker)
-  is_sound = is_sound and (#tokens == 0 or can_mark(P, worker))
-  meant[worker] = tokens
-  running = running + #tokens
+local function find_all()
+  for _, worker in ipairs(holder == '' and all_holders(P) or {holder}) do
+    local tokens = find(worker)
+    is_sound = is_sound and (#tokens == 0 or can_mark(P, worker))
+    meant[worker] = tokens
+    running = running + #tokens
+  end
 end
-local twin = find_unique()
+if is_first then
+  find_all()
+end
+local twin = is_first and find_unique()
 if twin then
   is_sound = is_sound and Jobs.are_sound(P, queue) and Jobs.can_take_away(P, twin)
 end
@@ -83,7 +103,14 @@ if holder ~= '' and running == 0 then
 end
 local waiting = 0
 if holder == '' then
-  waiting = redis.call('LREM', list, 0, wanted) + cancel_delayed()
+  waiting = cancel_delayed()
+  if not is_first and cursor == '0' then
+    find_all()
+    meant = is_sound and not damaged and meant or {}
+  end
+  if is_first or cursor == '0' then
+    waiting = waiting + redis.call('LREM', list, 0, wanted)
+  end
 end
 count_cancelled(P, queue, waiting)
 if twin and twin.state == 'running' then
@@ -100,8 +127,11 @@ end
 for worker, tokens in pairs(meant) do
   mark(P, worker, tokens, CANCELLED)
 end
-if holder == '' and is_heard(settings[1], settings[2]) then
+if holder == '' and cursor == '0' and is_heard(settings[1], settings[2]) then
   announce(queue, 'cancel', wanted)
 end
 hand_over_jobs(P)
-return {0, waiting, running}
+if not is_first and (not is_sound or damaged) then
+  return {E_REDIS, damaged}
+end
+return {0, waiting, running, cursor}

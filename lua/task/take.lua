@@ -1,7 +1,7 @@
 --[[
   take: take tasks and jobs under a lease, for a caller that is no worker.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] queue     ARGV[2] how many at most; 0: only move what is due, and tidy up
+    ARGV[1] queue     ARGV[2] how many at most; 0: only move what is due
     ARGV[3] length of the lease, ms
     ARGV[4] "1": the caller waits on the queue's channel of work if there is nothing
   Returns {0, ms until something becomes ready or a lease lapses, -1: nothing will; when the lease ends, server ms; the
@@ -16,7 +16,6 @@
 --- @include "due"
 --- @include "types"
 --- @include "available"
---- @include "tidy"
 --- @include "announce"
 --- @include "clock"
 
@@ -90,9 +89,6 @@ elseif ARGV[4] == '1' then
 end
 hand_over_waiting(P, queue)
 hand_over_jobs(P)
-if ARGV[2] == '0' then
-  tidy(P, {queue}, now)
-end
 if due then
   result[2] = math.max(0, due - now)
 end

@@ -3,7 +3,7 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands
     ARGV[5] the place in the registry to look for dead workers from
-    ARGV[6] place of the queue name to tidy from, "": do not tidy
+    ARGV[6] "1": note the names of its queues, which tidying may have removed
     ARGV[7...] for each queue it serves: the queue, and the worker's limit of hands on it (0: none)
   Returns {E_GONE} or {E_STATE}: nothing was changed. Or {0, and these:
      2  ms to the next heartbeat
@@ -11,15 +11,13 @@
      4  the last token, N; the processes held have tokens up to N, for N was read in the same script
      5  "1" if work waits for the worker
      6  how many workers are past their end, from that place on; it looked at the first 10 of them
-     7  the place of the queue name to tidy from the next time
-     8  name of a damaged key, or 0
-     9  the worker's marks {token, kind, ...}
-    10  ms until something is due in any queue, if this worker keeps the timer; -1: nothing is; -2: another one keeps it
-    11... the workers to sweep}
+     7  name of a damaged key, or 0
+     8  the worker's marks {token, kind, ...}
+     9  ms until something is due in any queue, if this worker keeps the timer; -1: nothing is; -2: another one keeps it
+    10... the workers to sweep}
   A timer that nobody keeps is this worker's from now on.
-  Writes the liveness key, the registry, P:ttls, P:beat, the worker's hands, its missing idle entries, P:timer, and what
-  tidying removes, also from P:names. Publishes the echo of N on the worker's own channel, and to those who listen to
-  jobs. O(queues).
+  Writes the liveness key, the registry, P:ttls, P:beat, the worker's hands, its missing idle entries, P:timer, P:names.
+  Publishes the echo of N on the worker's own channel. O(queues).
 ]]
 --- @include "owner"
 --- @include "last_token"
@@ -56,16 +54,6 @@ else
 end
 store_hands(P, worker, record, ARGV[4])
 
--- Tidying comes before the worker's own queue names are noted, below. These functions are made in a call that tidies.
-local function tidy_some(names)
---- @include "tidy"
-  return tidy(P, names, now)
-end
-
-local names = ARGV[6] ~= '' and try('ZRANGE', P .. 'names', ARGV[6], ARGV[6] + BATCH - 1) or {}
-local stay = names[1] and tidy_some(names) or 0
-local next_name = #names == BATCH and ARGV[6] + stay or 0
-
 -- A missing idle entry comes back, but only where nothing waits. Where something waits, the worker should take.
 local free = tonumber(ARGV[4]) - record[4]
 local work = '0'
@@ -75,7 +63,7 @@ for i = 7, #ARGV, 2 do
   if limit > 0 then
     room = math.min(free, limit - (try('HLEN', P .. 'processing:' .. worker .. ':' .. queue) or limit))
   end
-  if room <= 0 or ARGV[6] ~= '' then
+  if room <= 0 or ARGV[6] == '1' then
     try('ZADD', P .. 'names', 'NX', now, queue) -- without an idle entry it may have been tidied away
   end
   local settings = room > 0 and try('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'jobs')
@@ -98,7 +86,7 @@ if keeper == worker or keeper == false then
   next_due = first[2] and math.max(0, tonumber(first[2]) - now) or -1
 end
 
-local result = {0, math.floor(shortest / HEARTBEATS_PER_TTL), tonumber(record[4]), last_token(P), work, 0, next_name, 0,
+local result = {0, math.floor(shortest / HEARTBEATS_PER_TTL), tonumber(record[4]), last_token(P), work, 0, 0,
   record[7] and try('HGETALL', P .. 'marks:' .. worker) or {}, next_due}
 redis.call('PUBLISH', C .. ':wake:' .. worker, 'E' .. epoch .. result[4])
 
@@ -116,5 +104,5 @@ for i = 1, #past, 2 do
     end
   end
 end
-result[6], result[8] = n_past, damaged or 0
+result[6], result[7] = n_past, damaged or 0
 return result

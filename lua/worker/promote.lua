@@ -1,8 +1,8 @@
 --[[
   promote: move what is due in all queues. The keeper of the timer calls it.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-  Returns {0, ms until something is due, -1: nothing will be}. A call moves what is due in at most 100 queues. If more
-  are due, it returns 0 ms.
+  Returns {0, ms until something is due, -1: nothing will be}. A call moves what is due in at most 100 queues, at most
+  300 tasks and jobs and 4 MiB of them, or one larger one. If more are due, it returns 0 ms.
   Writes what is due, its queues, and P:due. Publishes to the workers that get what was due, and to those who listen.
   O(what is due).
 ]]
@@ -22,6 +22,9 @@ if first_score(P .. 'ended') <= now then -- here too, because the queue that is 
   let_go_due(P, '', now)
 end
 for _, queue in ipairs(try('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, QUEUES_MAX) or {}) do
+  if not may_move_more() then
+    break
+  end
   has_type('ZCARD', P .. 'scheduled:' .. queue) -- mostly there: so asked apart from the keys that mostly are not
   if can_move_due(P, queue) then
     move_due(P, queue, now)

@@ -339,18 +339,17 @@ static void the_oldest_go_when_there_are_too_many(void **state)
     invariant_assert(s->server->redis, s->prefix);
 }
 
-/* A bound that was set on a long list: one call drops only some, and each tidying goes on. */
+/* A bound that was set on a long list: one call drops only some, and tidying goes on. */
 static void a_long_list_is_cut_in_steps(void **state)
 {
     struct scene *s = *state;
-    struct acting_worker w = {.id = "w", .queues = {"other"}, .hands = 1};
     add_entries(s, "t", microseconds(s) - 60000000, 3 * DROPPED_IN_A_CALL, 0);
     bound(s, "keep_failed", KEPT);
     fail_task(s, "q", "newest", "g1", "m");
     assert_int_equal(dropped(s), DROPPED_IN_A_CALL);
-    acting_start(&w, s);
-    for (int i = 0; i < 2; i++)
-        assert_ok(acting_heartbeat(&w)); /* looks at the first name */
+    assert_answer(script_call(s, SCRIPT_TIDY, "0"), 0, 0, DROPPED_IN_A_CALL);
+    assert_answer(script_call(s, SCRIPT_TIDY, "0"), 0, 0, DROPPED_IN_A_CALL + 1 - KEPT);
+    assert_answer(script_call(s, SCRIPT_TIDY, "0"), 0, 0, 0);
     assert_int_equal(failed(s), KEPT);
     assert_int_equal(dropped(s), 3 * DROPPED_IN_A_CALL + 1 - KEPT);
     invariant_assert(s->server->redis, s->prefix);
@@ -380,23 +379,20 @@ static void the_oldest_go_when_they_are_too_big_together_but_never_the_newest(vo
     invariant_assert(s->server->redis, s->prefix);
 }
 
-/* By the next call that adds an entry, or by a heartbeat. */
+/* By the next call that adds an entry, or by tidying. */
 static void the_old_go(void **state)
 {
     struct scene *s = *state;
-    struct acting_worker w = {.id = "w", .queues = {"other"}, .hands = 1};
-    for (int by_heartbeat = 0; by_heartbeat < 2; by_heartbeat++) {
+    for (int by_tidying = 0; by_tidying < 2; by_tidying++) {
         int64_t limit = microseconds(s) - KEPT_MS * 1000;
         bound(s, "keep_failed_ms", KEPT_MS);
         add_entries(s, "old", limit - 1000000, 50, 0);
         add_entries(s, "young", limit + 60000000, 50, 0);
-        if (by_heartbeat) {
-            acting_start(&w, s);
-            assert_ok(acting_heartbeat(&w)); /* looks at the first name */
-        } else {
+        if (by_tidying)
+            assert_answer(script_call(s, SCRIPT_TIDY, "0"), 0, 0, 50);
+        else
             fail_task(s, "q", "newest", "g1", "m");
-        }
-        assert_int_equal(failed(s), by_heartbeat ? 50 : 51);
+        assert_int_equal(failed(s), by_tidying ? 50 : 51);
         assert_int_equal(dropped(s), 50);
         invariant_assert(s->server->redis, s->prefix);
         raw_do(s->server->redis, "FLUSHALL");

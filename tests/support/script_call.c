@@ -166,7 +166,7 @@ int acting_heartbeat(struct acting_worker *w)
     snprintf(conn, sizeof conn, "%d", w->conn);
     snprintf(limit, sizeof limit, "%d", w->limit);
     snprintf(hands, sizeof hands, "%d", w->hands);
-    const char *args[6 + 2 * N_OF(w->queues) + 1] = {w->id, w->epoch, conn, hands, "0", "0"};
+    const char *args[6 + 2 * N_OF(w->queues) + 1] = {w->id, w->epoch, conn, hands, "0", "1"};
     for (size_t i = 0; w->queues[i]; i++) {
         args[6 + 2 * i] = w->queues[i];
         args[7 + 2 * i] = limit;

@@ -75,6 +75,7 @@ const struct script_row script_rows[] = {
     {CALL("change dependencies", CHANGE, "depends", "not_after", "held"), .adds = true},
     {CALL("cancel jobs", CANCEL_JOBS, "1", "held", "failed", "waiting", "leased", "scheduled"), .vanish = 5},
     {CALL("promote", PROMOTE, NULL)},
+    {CALL("tidy", TIDY, "0")},
     {CALL("fetch", FETCH, "w", HELD_JOB, "q")},
     {CALL("config", CONFIG, "q", "max_running", "9"), .adds = true},
     {CALL("config, unset", CONFIG, "q", "max_running", "")},

@@ -258,8 +258,7 @@ static void a_queues_deletion_may_go_on(void **state)
 
 /* ---- heartbeat ---- */
 
-#define HEARD(interval, token, ...) \
-    LIST(INTEGER(0), interval, INTEGER(2), token, TEXT("1"), INTEGER(10), INTEGER(1), __VA_ARGS__)
+#define HEARD(interval, token, ...) LIST(INTEGER(0), interval, INTEGER(2), token, TEXT("1"), INTEGER(10), __VA_ARGS__)
 
 static void heard_has_all_its_parts(void **state)
 {
@@ -275,7 +274,6 @@ static void heard_has_all_its_parts(void **state)
     assert_int_equal(out.last_token, TOKEN_NUMBER);
     assert_true(out.work);
     assert_int_equal(out.n_past, 10);
-    assert_int_equal(out.next_name, 1);
     assert_string_equal(out.damaged, "p:ttls");
     assert_int_equal(script_marks(out.marks), 2);
     assert_ok(script_marked(out.marks, 0, &mark));
@@ -295,7 +293,7 @@ static void heard_has_all_its_parts(void **state)
 static void heard_may_have_nothing_to_say(void **state)
 {
     const redisReply *r = LIST(INTEGER(0), INTEGER(33), INTEGER(0), TEXT("00000000000"), TEXT("0"), INTEGER(0),
-                               INTEGER(0), INTEGER(0), EMPTY_LIST, INTEGER(HEARD_OTHER_KEEPER));
+                               INTEGER(0), EMPTY_LIST, INTEGER(HEARD_OTHER_KEEPER));
     struct script_heard out;
     (void)state;
     assert_ok(script_heard(r, &out));
@@ -304,7 +302,6 @@ static void heard_may_have_nothing_to_say(void **state)
     assert_int_equal(out.last_token, 0);
     assert_false(out.work);
     assert_int_equal(out.n_past, 0);
-    assert_int_equal(out.next_name, 0);
     assert_null(out.damaged);
     assert_int_equal(out.next_due_ms, HEARD_OTHER_KEEPER);
     assert_int_equal(out.n_dead, 0);
@@ -315,7 +312,7 @@ static void what_was_not_heard_is_an_error(void **state)
 {
     (void)state;
     assert_malformed(
-        heard, LIST(INTEGER(0), INTEGER(1), INTEGER(2), TEXT(TOKEN_TEXT), TEXT("1"), INTEGER(0), INTEGER(0)),
+        heard, LIST(INTEGER(0), INTEGER(1), INTEGER(2), TEXT(TOKEN_TEXT), TEXT("1"), INTEGER(0)),
         HEARD(INTEGER(0), TEXT(TOKEN_TEXT), INTEGER(0), EMPTY_LIST), HEARD(INTEGER(-5), TEXT(TOKEN_TEXT), INTEGER(0)),
         HEARD(TEXT("1000"), TEXT(TOKEN_TEXT), INTEGER(0), EMPTY_LIST),
         HEARD(INTEGER(1000), TEXT("0000000000w"), INTEGER(0)),

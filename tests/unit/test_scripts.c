@@ -201,13 +201,16 @@ static void end_says_whose_process_and_then_its_end(void **state)
     assert_script(&c, SCRIPT_END, "|result|q|t1|", "worker, or \".lease\"", "w-1");
 }
 
-static void heartbeat_gives_the_queues_after_its_places(void **state)
+static void heartbeat_gives_the_queues_after_what_it_asks_for(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_heartbeat(&c, &root, &caller, 20, 3, queues, N_OF(queues));
+    script_heartbeat(&c, &root, &caller, 20, true, queues, N_OF(queues));
     assert_script(&c, SCRIPT_HEARTBEAT, "|a|0|b:c|2", CALLER, "hands", "5", "the place in the registry", "20",
-                  "place of the queue name", "3");
+                  "\"1\": note the names", "1");
+    script_heartbeat(&c, &root, &caller, 0, false, queues, N_OF(queues));
+    assert_script(&c, SCRIPT_HEARTBEAT, "|a|0|b:c|2", CALLER, "hands", "5", "the place in the registry", "0",
+                  "\"1\": note the names", "");
 }
 
 static void readback_and_stop_say_who_calls(void **state)
@@ -300,6 +303,8 @@ static void the_keeper_of_the_timer_names_itself_and_what_keeps_it_busy(void **s
     assert_script(&c, SCRIPT_PROMOTE, NULL, NULL);
     script_hand_on(&c, &root, "w-1", "b:c");
     assert_script(&c, SCRIPT_HAND_ON, NULL, "worker", "w-1", "the queue", "b:c");
+    script_tidy(&c, &root, 200);
+    assert_script(&c, SCRIPT_TIDY, NULL, "the place among the queues' names to begin at", "200");
 }
 
 /* Every check begins with whether to repair. */
@@ -417,12 +422,12 @@ static void cancel_names_a_task_or_a_process(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_cancel(&c, &root, "b:c", NULL, (struct muster_bytes){"task", 4});
+    script_cancel(&c, &root, "b:c", NULL, (struct muster_bytes){"task", 4}, "0");
     assert_script(&c, SCRIPT_CANCEL, NULL, "queue", "b:c", "\"\": every copy of the task", "", "the task, or the token",
-                  "task");
-    script_cancel(&c, &root, "q", "w-1", (struct muster_bytes){"t1", 2});
+                  "task", "where to go on among the delayed tasks", "0");
+    script_cancel(&c, &root, "q", "w-1", (struct muster_bytes){"t1", 2}, "17");
     assert_script(&c, SCRIPT_CANCEL, NULL, "queue", "q", "\"\": every copy of the task", "w-1",
-                  "the task, or the token", "t1");
+                  "the task, or the token", "t1", "where to go on among the delayed tasks", "17");
 }
 
 static void what_is_of_a_queue_names_the_queue(void **state)
@@ -476,7 +481,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(turn_gives_the_queues_and_then_the_ends),
         cmocka_unit_test(the_ends_have_the_forms_that_are_read),
         cmocka_unit_test(end_says_whose_process_and_then_its_end),
-        cmocka_unit_test(heartbeat_gives_the_queues_after_its_places),
+        cmocka_unit_test(heartbeat_gives_the_queues_after_what_it_asks_for),
         cmocka_unit_test(readback_and_stop_say_who_calls),
         cmocka_unit_test(take_up_names_the_queues_that_are_served),
         cmocka_unit_test(begin_alone_names_one_process_and_what_runs_beside_it),

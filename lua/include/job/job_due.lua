@@ -64,6 +64,7 @@ local function recur(P, job, n)
   local now, every, at = now_ms(), math.max(EVERY_LEAST_MS, number(job, 'every')), number(job, 'due')
   local missed, backlog = math.floor((now - at) / every) + 1, number(job, 'backlog')
   if backlog > 0 and missed > backlog then
+    Jobs.log_event(P, job, 'skipped', missed - backlog .. ' times beyond the backlog')
     at = at + (missed - backlog) * every
     missed = backlog
   end
@@ -81,22 +82,33 @@ local function recur(P, job, n)
     local id = job.id .. '-' .. (made + i)
     if can_be_made(P, id) then
       Jobs.make(P, id, job.queue, given, tags_of(job), 0, {}, at + (i - 1) * every)
+    else
+      Jobs.log_event(P, job, 'skipped', id)
     end
   end
   return count
 end
 
--- Moves the jobs of one queue whose time has come. `index` is its index of scheduled or of recurring jobs.
-function Jobs.move_due(P, queue, now, index)
-  local n, is_recurring = READY_MAX, index == Jobs.index(P, 'recurring', queue)
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', now, 'LIMIT', 0, READY_MAX)) do
-    local job = n > 0 and Jobs.of_member(P, is_recurring and 'recurring' or 'scheduled', queue, member)
+-- Moves the jobs of one queue whose time has come: at most `most` of them, and no more than so many bytes of data
+-- unless the first has more. `index` is its index of scheduled or of recurring jobs. Returns how many and how many
+-- bytes.
+function Jobs.move_due(P, queue, now, index, most, most_bytes)
+  local moved, bytes, is_recurring = 0, 0, index == Jobs.index(P, 'recurring', queue)
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', now, 'LIMIT', 0, most)) do
+    local size = try('HSTRLEN', P .. 'job:' .. Jobs.id_of(member), 'data') or 0
+    if moved >= most or (moved > 0 and bytes + size > most_bytes) then
+      break
+    end
+    local n, job = 1, Jobs.of_member(P, is_recurring and 'recurring' or 'scheduled', queue, member)
     if job and is_recurring then
-      n = n - recur(P, job, n)
+      local room = math.floor((most_bytes - bytes) / math.max(1, size))
+      n = recur(P, job, math.max(1, math.min(READY_MAX, most - moved, room)))
     elseif job then
       Jobs.wait(P, job, 'ready')
     end
+    moved, bytes = moved + math.max(1, n), bytes + math.max(1, n) * size
   end
+  return moved, bytes
 end
 
 function Jobs.make_recurring(P, id, queue, given, tags, at_ms)

@@ -62,20 +62,20 @@ local TRIM_PER_COMPLETION = 10
 -- Queue -> how many more of its jobs may complete in this script before trim_complete() must look again.
 local spare = {}
 
--- Removes complete jobs that are too many or too old, at most `n`.
+-- Removes complete jobs that are too many or too old, at most `n`. Returns how many.
 local function trim_complete(P, queue, n)
   local index, now = Jobs.index(P, 'complete', queue), now_ms()
   local most, longest = setting(P, queue, KEEP_JOBS), setting(P, queue, KEEP_JOBS_MS)
   if (spare[queue] or 0) > 0 then
     spare[queue] = spare[queue] - 1
-    return
+    return 0
   end
-  for _ = 1, n do
+  for i = 1, n do
     local oldest = redis.call('ZRANGE', index, 0, 0, 'WITHSCORES')
     local count = oldest[1] and redis.call('ZCARD', index) or 0
     if count == 0 or (count <= most and tonumber(oldest[2]) > now - longest) then
       spare[queue] = count > 0 and most - count
-      return
+      return i - 1
     end
     local job = Jobs.read_head(P, Jobs.id_of(oldest[1]))
     if job and job.state == 'complete' and Jobs.member(job) == oldest[1] then
@@ -84,6 +84,7 @@ local function trim_complete(P, queue, n)
       redis.call('ZREM', index, oldest[1])
     end
   end
+  return n
 end
 Jobs.trim_complete = trim_complete
 

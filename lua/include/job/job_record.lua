@@ -10,7 +10,7 @@ Jobs.STATES = {'scheduled', 'depends', 'waiting', 'running', 'complete', 'recurr
 local DAY_MS = 86400000
 local STATS_KEPT_MS = 31 * DAY_MS
 local BUCKETS = 48 -- of the times in the statistics
--- At most this many jobs become ready in one call.
+-- A recurring job makes at most this many jobs in one call.
 local READY_MAX = 100
 -- The least that the setting keep_history allows (include/muster/job.h).
 local KEEP_HISTORY_LEAST = 2

@@ -12,27 +12,41 @@
 --- @include "types"
 --- @include "announce"
 
--- The most delayed tasks, and leases, that one call moves. One take can hold 1000 leases: if they went back in parts,
--- the parts would lie in the wrong order.
-local DUE_MAX, LAPSED_MAX = 100, 1000
+-- The most leases that one call moves. One take can hold 1000 leases: if they went back in parts, the parts would lie
+-- in the wrong order.
+local LAPSED_MAX = 1000
+-- How many more delayed tasks and jobs this script may move, and how many bytes of them, unless the first has more.
+-- What is left is still due, and the next call goes on.
+local due_left, due_bytes_left = 300, 4194304
 
 local function delay_task(P, queue, at_ms, token, task)
   redis.call('ZADD', P .. 'delayed:' .. queue, at_ms, token .. ':' .. task)
   note_due(P, queue, at_ms)
 end
 
+-- May this script move more of what is due?
+local function may_move_more()
+  return due_left > 0 and due_bytes_left > 0
+end
+
+-- One by one: a member has its task's bytes, which may be many.
 local function move_delayed(P, queue, now)
   local delayed = P .. 'delayed:' .. queue
-  local members = redis.call('ZRANGEBYSCORE', delayed, '-inf', now, 'LIMIT', 0, DUE_MAX)
-  if #members == 0 then
-    return
+  for _ = 1, redis.call('ZCOUNT', delayed, '-inf', now) do
+    if not may_move_more() then
+      return
+    end
+    local member = redis.call('ZPOPMIN', delayed)[1]
+    redis.call('LPUSH', P .. 'queues:' .. queue, string.sub(member, TOKEN_LEN + 2))
+    due_left, due_bytes_left = due_left - 1, due_bytes_left - #member
   end
-  local tasks = {}
-  for i, member in ipairs(members) do
-    tasks[i] = string.sub(member, TOKEN_LEN + 2)
+end
+
+local function move_due_jobs(P, queue, now, index)
+  if may_move_more() then
+    local n, bytes = Jobs.move_due(P, queue, now, index, due_left, due_bytes_left)
+    due_left, due_bytes_left = due_left - n, due_bytes_left - bytes
   end
-  redis.call('LPUSH', P .. 'queues:' .. queue, unpack(tasks))
-  redis.call('ZREM', delayed, unpack(members))
 end
 
 -- Leases that have lapsed: their tasks go back to the front. Their holders count as dead.
@@ -89,15 +103,16 @@ local function let_go_due(P, queue, now)
   Jobs.let_go_due(P, queue, now)
 end
 
--- Moves what is due into the queue. Returns when something is due next, ms, or nil.
+-- Moves what is due into the queue, as far as one script may. Returns when something is due next, ms, or nil.
 local function move_due(P, queue, now)
   local next_due = math.huge
   for _, kind in ipairs({{P .. 'delayed:' .. queue, move_delayed}, {P .. 'leases:' .. queue, move_lapsed},
-      {P .. 'scheduled:' .. queue}, {P .. 'recurring:' .. queue}, {P .. 'ended', let_go_due}}) do
+      {P .. 'scheduled:' .. queue, move_due_jobs}, {P .. 'recurring:' .. queue, move_due_jobs},
+      {P .. 'ended', let_go_due}}) do
     local key, move = unpack(kind)
     local at_ms = first_score(key)
     if at_ms <= now then
-      (move or Jobs.move_due)(P, queue, now, key)
+      move(P, queue, now, key)
       at_ms = first_score(key)
     end
     next_due = math.min(next_due, at_ms)

@@ -6,7 +6,8 @@
 --- @include "announce"
 --- @include "try"
 
-local TIDY_JOBS_MAX = 1000
+-- How many complete jobs one script removes at most.
+local TIDY_JOBS_MAX = 300
 local IS_COUNTER = {cancelled = true, crashes = true, dropped = true, due = true, jobs = true, named = true}
 
 -- Is nothing left of the queue but its counters, and does nobody listen? While jobs are let go, each queue stays: its
@@ -26,22 +27,26 @@ local function is_over(P, queue)
     P .. 'complete:' .. queue, P .. 'recurring:' .. queue, P .. 'ended') == 0
 end
 
--- Tidies these queues. Returns how many of them stay.
-local function tidy(P, queues, now)
-  local stay = #queues
-  for _, queue in ipairs(queues) do
-    if can_fail(P, queue) then
-      trim_failed(P, queue, now)
-    end
-    if redis.call('EXISTS', P .. 'complete:' .. queue) == 1 and Jobs.are_sound(P, queue) then
-      Jobs.trim_complete(P, queue, TIDY_JOBS_MAX)
-    end
-    if is_over(P, queue) then
-      redis.call('DEL', P .. 'queue:' .. queue)
-      try('ZREM', P .. 'names', queue)
-      try('ZREM', P .. 'due', queue)
-      stay = stay - 1
-    end
+local jobs_left = TIDY_JOBS_MAX
+
+-- Tidies one queue. Returns how much it has removed, and whether the queue's name went. What is beyond the bounds of
+-- one script stays for the next one.
+local function tidy(P, queue, now)
+  local removed = can_fail(P, queue) and trim_failed(P, queue, now) or 0
+  if redis.call('EXISTS', P .. 'complete:' .. queue) == 1 and Jobs.are_sound(P, queue) then
+    local n = Jobs.trim_complete(P, queue, jobs_left)
+    removed, jobs_left = removed + n, jobs_left - n
   end
-  return stay
+  if not is_over(P, queue) then
+    return removed, false
+  end
+  redis.call('DEL', P .. 'queue:' .. queue)
+  try('ZREM', P .. 'names', queue)
+  try('ZREM', P .. 'due', queue)
+  return removed + 1, true
+end
+
+-- May this script remove more of what is beyond bounds?
+local function may_tidy_more()
+  return jobs_left > 0 and may_trim_more()
 end

@@ -137,12 +137,17 @@ end
 
 local trim_left, trim_bytes_left = TRIM_MAX, TRIM_BYTES
 
+-- May this script drop more?
+local function may_trim_more()
+  return trim_left > 0 and trim_bytes_left > 0
+end
+
 -- Drops the oldest entries while the list is beyond its bounds. `worker` is whose process failed, if one did. Returns
 -- how many went.
 local function trim_failed(P, queue, now, worker)
   local n, why = 0, bound_exceeded(P, queue, now)
   local last = why
-  while why and trim_left > 0 and trim_bytes_left > 0 do
+  while why and may_trim_more() do
     local member, entry = failed_at(P, queue, 0)
     trim_left, trim_bytes_left = trim_left - 1, trim_bytes_left - #member
     forget_failed(P, queue, member, entry, why)
@@ -178,6 +183,12 @@ local function add_failed(P, queue, now, token, worker, group, message, task, en
   end
   try('HINCRBY', P .. 'failures:' .. queue, 'bytes', #member)
   trim_failed(P, queue, now, worker)
+end
+
+-- May the list have entries of jobs? Its counts tell, unless they are gone.
+local function has_failed_jobs(P, queue)
+  local counts = redis.call('HMGET', P .. 'failures:' .. queue, 'jobs', 'bytes')
+  return (counts[1] or not counts[2]) and redis.call('EXISTS', P .. 'failed:' .. queue) == 1
 end
 
 -- How many bytes a script reads if it moves an entry: for a job, the data in its record too.

@@ -47,8 +47,13 @@ local function mark(P, worker, tokens, kind)
   if #tokens == 0 then
     return
   end
-  for _, token in ipairs(tokens) do
-    redis.call('HSET', P .. 'marks:' .. worker, token, kind)
+  for from = 1, #tokens, MARKS_PER_MESSAGE do
+    local pairs_to_set = {}
+    for i = from, math.min(from + MARKS_PER_MESSAGE - 1, #tokens) do
+      pairs_to_set[#pairs_to_set + 1] = tokens[i]
+      pairs_to_set[#pairs_to_set + 1] = kind
+    end
+    redis.call('HSET', P .. 'marks:' .. worker, unpack(pairs_to_set))
   end
   local epoch = set_flag(P, worker, FLAG_MARKS)
   for from = 1, #tokens, MARKS_PER_MESSAGE do

@@ -4,22 +4,31 @@
  * arguments are checked, and refusals get their words.
  */
 #include <muster/job.h>
+#include <string.h>
 
 #include "client/client.h"
 #include "protocol/process_name.h"
 #include "protocol/script_queue.h"
 #include "protocol/script_task.h"
 
+/* Many delayed tasks are looked through in steps, one call each. */
 static int cancel(struct muster_client *c, const char *queue, const char *holder, struct muster_bytes what,
                   uint64_t counts[2])
 {
-    struct command command = COMMAND_EMPTY;
-    struct redisReply *reply;
-    script_cancel(&command, &c->root, queue, holder, what);
-    int err = client_run(c, &command, &reply);
-    if (err == MUSTER_OK)
-        err = client_understand(c, script_cancelled(reply, &counts[0], &counts[1], NULL));
-    redis_reply_free(reply);
+    char cursor[SCRIPT_CURSOR_SIZE] = "0";
+    int err;
+    do {
+        struct command command = COMMAND_EMPTY;
+        struct redisReply *reply;
+        uint64_t waiting = 0, running = 0;
+        script_cancel(&command, &c->root, queue, holder, what, cursor);
+        err = client_run(c, &command, &reply);
+        if (err == MUSTER_OK)
+            err = client_understand(c, script_cancel_done(reply, &waiting, &running, cursor));
+        redis_reply_free(reply);
+        counts[0] += waiting;
+        counts[1] += running;
+    } while (err == MUSTER_OK && strcmp(cursor, "0") != 0);
     return err;
 }
 

@@ -7,6 +7,7 @@
 
 #include "client/client.h"
 #include "client/page.h"
+#include "protocol/script_queue.h"
 #include "protocol/script_task.h"
 #include "protocol/script_worker.h"
 
@@ -97,6 +98,23 @@ static int sweep_leases(struct muster_client *c, const char *queue, void *arg, b
     return MUSTER_OK;
 }
 
+/* Remove what nobody needs any more, from the first queue's name to the last. */
+static int tidy(struct muster_client *c)
+{
+    struct script_tidied tidied = {.place = 0};
+    int err;
+    do {
+        struct command command = COMMAND_EMPTY;
+        struct redisReply *reply;
+        script_tidy(&command, &c->root, tidied.place);
+        err = client_run(c, &command, &reply);
+        if (err == MUSTER_OK)
+            err = script_tidied(reply, &tidied);
+        redis_reply_free(reply);
+    } while (err == MUSTER_OK && tidied.place > 0);
+    return err;
+}
+
 /* All workers whose life has ended by the registry. The script decides whether each may be swept. */
 int muster_client_sweep(struct muster_client *c, uint64_t *workers)
 {
@@ -112,6 +130,8 @@ int muster_client_sweep(struct muster_client *c, uint64_t *workers)
     redis_reply_free(past);
     if (err == MUSTER_OK)
         err = page_each_member(c, KEY_NAMES, sweep_leases, &s);
+    if (err == MUSTER_OK)
+        err = tidy(c);
     if (workers)
         *workers = s.swept;
     if (err != MUSTER_OK || !s.is_damaged)

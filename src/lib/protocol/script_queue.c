@@ -23,3 +23,17 @@ void script_config(struct command *c, const struct script_root *root, const char
     else
         command_text(c, "");
 }
+
+void script_tidy(struct command *c, const struct script_root *root, uint64_t place)
+{
+    script_begin(c, SCRIPT_TIDY, root);
+    command_number(c, (int64_t)place);
+}
+
+int script_tidied(const struct redisReply *r, struct script_tidied *out)
+{
+    int err = reply_status(r);
+    if (err == MUSTER_OK)
+        err = script_read_count(reply_at(r, 1), &out->place);
+    return err == MUSTER_OK ? script_read_count(reply_at(r, 2), &out->removed) : err;
+}

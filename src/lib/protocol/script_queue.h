@@ -15,4 +15,12 @@ void script_queue_call(struct command *c, enum script_id id, const struct script
 void script_config(struct command *c, const struct script_root *root, const char *queue, const char *name,
                    const int64_t *value);
 
+/* Tidy from a place among the queues' names on. */
+void script_tidy(struct command *c, const struct script_root *root, uint64_t place);
+struct script_tidied {
+    uint64_t place;   /* to go on from; 0: that was the end */
+    uint64_t removed; /* how much */
+};
+int script_tidied(const struct redisReply *r, struct script_tidied *out);
+
 #endif

@@ -4,6 +4,9 @@
  */
 #include "protocol/script_task.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "protocol/script_private.h"
 
 void script_enqueue(struct command *c, const struct script_root *root, const struct script_enqueue *e)
@@ -143,12 +146,25 @@ void script_extend(struct command *c, const struct script_root *root, const char
 /* ---- cancel ---- */
 
 void script_cancel(struct command *c, const struct script_root *root, const char *queue, const char *holder,
-                   struct muster_bytes what)
+                   struct muster_bytes what, const char *cursor)
 {
     script_begin(c, SCRIPT_CANCEL, root);
     command_text(c, queue);
     command_text(c, holder ? holder : "");
     command_bytes(c, what.data, what.len);
+    command_text(c, cursor);
+}
+
+int script_cancel_done(const struct redisReply *r, uint64_t *waiting, uint64_t *running,
+                       char cursor[SCRIPT_CURSOR_SIZE])
+{
+    const char *text = reply_text(reply_at(r, 3));
+    int err = script_cancelled(r, waiting, running, NULL);
+    if (err == MUSTER_OK && (!text || strlen(text) >= SCRIPT_CURSOR_SIZE))
+        err = MUSTER_E_REDIS;
+    if (err == MUSTER_OK)
+        snprintf(cursor, SCRIPT_CURSOR_SIZE, "%s", text);
+    return err;
 }
 
 int script_cancelled(const struct redisReply *r, uint64_t *waiting, uint64_t *running, bool *is_more)

@@ -99,19 +99,16 @@ int script_turned_take(const struct redisReply *r, size_t i, struct script_take 
 /* ---- heartbeat ---- */
 
 void script_heartbeat(struct command *c, const struct script_root *root, const struct script_caller *caller,
-                      uint64_t registry_from, int64_t name_at, const struct script_queue *queues, size_t n)
+                      uint64_t registry_from, bool notes_names, const struct script_queue *queues, size_t n)
 {
     script_begin_as(c, SCRIPT_HEARTBEAT, root, caller);
     command_number(c, caller->hands);
     command_number(c, (int64_t)registry_from);
-    if (name_at >= 0)
-        command_number(c, name_at);
-    else
-        command_text(c, "");
+    command_text(c, notes_names ? "1" : "");
     script_add_queues(c, queues, n);
 }
 
-#define HEARD_HEAD 10
+#define HEARD_HEAD 9
 
 int script_heard(const struct redisReply *r, struct script_heard *out)
 {
@@ -123,11 +120,10 @@ int script_heard(const struct redisReply *r, struct script_heard *out)
     out->interval_ms = script_read_number(reply_at(r, 1));
     out->work = reply_is(reply_at(r, 4), "1");
     out->n_past = reply_count(reply_at(r, 5));
-    out->next_name = reply_integer(reply_at(r, 6));
-    out->damaged = script_read_name(reply_at(r, 7));
-    out->marks = reply_at(r, 8);
+    out->damaged = script_read_name(reply_at(r, 6));
+    out->marks = reply_at(r, 7);
     out->next_due_ms =
-        reply_kind(reply_at(r, 9)) == REPLY_INTEGER ? script_read_number(reply_at(r, 9)) : HEARD_OTHER_KEEPER;
+        reply_kind(reply_at(r, 8)) == REPLY_INTEGER ? script_read_number(reply_at(r, 8)) : HEARD_OTHER_KEEPER;
     out->n_dead = reply_len(r) - HEARD_HEAD;
     if (out->interval_ms <= 0 || script_read_count(reply_at(r, 2), &out->held) != MUSTER_OK)
         return MUSTER_E_REDIS;

@@ -68,18 +68,17 @@ int script_turned_take(const struct redisReply *r, size_t i, struct script_take 
 /* How many workers past their end one heartbeat looks at. */
 #define HEARTBEAT_BATCH 10
 
-/* `name_at` -1: tidy no queue name. */
+/* `notes_names`: the names of its queues, which tidying may have removed. */
 void script_heartbeat(struct command *c, const struct script_root *root, const struct script_caller *caller,
-                      uint64_t registry_from, int64_t name_at, const struct script_queue *queues, size_t n);
+                      uint64_t registry_from, bool notes_names, const struct script_queue *queues, size_t n);
 /* The value of next_due_ms when another worker keeps the timer. */
 #define HEARD_OTHER_KEEPER (-2)
 struct script_heard {
     int64_t interval_ms;
     uint64_t held;
     uint64_t last_token;
-    bool work;         /* work waits for this worker */
-    uint64_t n_past;   /* workers past their end, from registry_from on; it looked at HEARTBEAT_BATCH of them */
-    int64_t next_name; /* the next queue name to tidy */
+    bool work;       /* work waits for this worker */
+    uint64_t n_past; /* workers past their end, from registry_from on; it looked at HEARTBEAT_BATCH of them */
     const char *damaged;
     const struct redisReply *marks; /* for script_marked() */
     int64_t next_due_ms;            /* for the timer's keeper; -1: nothing is due; or HEARD_OTHER_KEEPER */

@@ -27,8 +27,8 @@
 
 /* After a refusal (loading, busy, full) the next attempt waits this long, or an interval if that is shorter. */
 #define REFUSED_PAUSE_MS 500
-/* Every tenth heartbeat tidies unused queue names. */
-#define TIDY_EVERY 10
+/* Every tenth heartbeat is by script, and that of the timer's keeper begins to tidy. */
+#define THOROUGH_EVERY 10
 
 void heartbeat_retry(struct muster_worker *w)
 {
@@ -112,8 +112,6 @@ static void apply_heartbeat(struct muster_worker *w, const struct redisReply *re
     note_confirmed(w, h->last_token, h->held);
     if (w->heartbeat.echo_token >= h->last_token)
         check_held_count(w);
-    if (w->heartbeat.tidies)
-        w->heartbeat.name_at = h->next_name;
     /* Takes up to this token were answered on this connection, and hand-overs came before their marks. */
     marks_forget(w, h->last_token);
     marks_note_list(w, h->marks);
@@ -124,6 +122,8 @@ static void apply_heartbeat(struct muster_worker *w, const struct redisReply *re
     suspect_try_again(w);
     resume_try_again(w);
     timer_keeper_apply_heartbeat(w, h->next_due_ms);
+    if (w->keeper.keeps)
+        tidy_after_heartbeat(w, w->heartbeat.is_tenth);
     if (h->work)
         turn_want_take(w);
     if (w->n_leaving > 0)
@@ -164,7 +164,7 @@ static void beat_by_script(struct muster_worker *w)
         w->caller.hands = worker_capacity(w);
         h->sent_ms = clock_ms();
         w->probe.knows_time = false;
-        script_heartbeat(&c, &w->root, &w->caller, w->sweeps.from, h->tidies ? h->name_at : -1, queues, n);
+        script_heartbeat(&c, &w->root, &w->caller, w->sweeps.from, h->is_tenth, queues, n);
         h->in_flight = link_script(w->connection.data, &c, on_answer, w) == MUSTER_OK;
     }
     command_clear(&c);
@@ -200,11 +200,11 @@ void heartbeat_now(struct muster_worker *w)
         return;
     if (is_subscription_silent(w))
         link_break(w->connection.subscription, MUSTER_E_TIMEOUT, "open, but silent");
-    h->tidies = ++h->count % TIDY_EVERY == 0;
-    if (h->tidies)
+    h->is_tenth = ++h->count % THOROUGH_EVERY == 0;
+    if (h->is_tenth)
         w->probe.failed_in_a_row = 0;
     h->sent_ms = clock_ms();
-    h->in_flight = !h->tidies && probe_may_do(w) && probe_begin(w);
+    h->in_flight = !h->is_tenth && probe_may_do(w) && probe_begin(w);
     if (!h->in_flight)
         beat_by_script(w);
 }

@@ -27,8 +27,7 @@ struct heartbeat {
     int64_t sent_ms;     /* when the last one was sent, or the last registration: registration.c */
     bool in_flight;      /* a heartbeat of either kind */
     uint64_t count;      /* heartbeats so far */
-    bool tidies;         /* the one in flight tidies a queue name */
-    int64_t name_at;     /* the number of that name */
+    bool is_tenth;       /* the one in flight goes by script, and notes the queues' names */
     struct echo_wait echo;
     uint64_t echo_token; /* the highest token that an echo has named */
 };
@@ -39,6 +38,12 @@ struct sweeps {
     uint64_t n_past; /* workers past their end in the whole registry, by the last heartbeat */
     size_t in_flight;
     size_t n_gone; /* dead workers of the last heartbeat's answer that are retired by now, by whomever */
+};
+
+/* tidy.c */
+struct tidying {
+    uint64_t place; /* among the queues' names: where the next call begins; 0: a new round begins */
+    bool in_flight;
 };
 
 /* fence.c */
@@ -84,6 +89,10 @@ void fence_open(struct muster_worker *w);
 void fence_stop(struct muster_worker *w);
 /* The registration is gone, and the doubt with it. */
 void fence_forget(struct muster_worker *w);
+
+/* ---- tidy.c ---- */
+/* A heartbeat of the timer's keeper was answered: goes on tidying, or begins if `begins`. */
+void tidy_after_heartbeat(struct muster_worker *w, bool begins);
 
 /* ---- sweep.c ---- */
 struct script_heard;

@@ -25,6 +25,7 @@
     X(REQUEST_NOTE, "a progress note")       \
     X(REQUEST_DATA, "new data of a job")     \
     X(REQUEST_PROMOTE, "moving what is due") \
+    X(REQUEST_TIDY, "tidying")               \
     X(REQUEST_LEAVE, "leaving a queue")      \
     X(REQUEST_STOP, "deregistering")
 

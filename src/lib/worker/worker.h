@@ -11,7 +11,7 @@
  *   resume.c            what a former life of the id held
  *   heartbeat.c         the heartbeat and its count; fence.c: the doubt; sweep.c: peers that died
  *   probe.c             the heartbeat of an idle worker in plain commands
- *   timer_keeper.c      moving what is due, if this worker keeps the timer
+ *   timer_keeper.c      moving what is due, if this worker keeps the timer; tidy.c: tidying, if it does
  *   serve.c, leave.c    the queues it serves, and serving one no longer
  *   wake.c              messages; readback.c: asking Redis what it holds; accept.c: a process arrives
  *   round.c             a round: the order in which everything below is done
@@ -105,6 +105,7 @@ struct muster_worker {
     struct resuming resuming;
     struct heartbeat heartbeat;
     struct sweeps sweeps;
+    struct tidying tidying;
     struct fence fence;
     struct probe probe;
     struct timer_keeper keeper;
