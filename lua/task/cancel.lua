@@ -9,7 +9,7 @@
   Returns {0, number of copies removed, number of processes marked, cursor}; the cursor is "0" when all is done,
   otherwise another call must follow. {E_LOST} if there is no such process, or its lease has lapsed; {E_REDIS, key} for
   a key of the wrong type: nothing was changed, except by a call that is not the first. What waits and runs is looked
-  through by the first and by the last call. In between each call looks at delayed tasks, at most 10 000 or 4 MiB of
+  through by the first and by the last call. In between each call looks at delayed tasks, at most 5 000 or 4 MiB of
   them: what becomes due meanwhile is found by the last call.
   Writes the queue, its delayed tasks and its count `cancelled`, P:names; the marks and the flag of each holder.
   Publishes to the holders, to those who listen, and to the workers that get a task whose lease lapsed.
@@ -24,7 +24,7 @@ local P, queue, holder, wanted = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local list, delayed, key = P .. 'queues:' .. queue, P .. 'delayed:' .. queue, P .. 'queue:' .. queue
 local cursor = ARGV[4] or '0'
 local is_first = cursor == '0'
-local DELAYED_MAX, DELAYED_BYTES_MAX = 10000, 4194304
+local DELAYED_MAX, DELAYED_BYTES_MAX = 5000, 4194304
 
 -- The tokens of the processes of one holder that the call means; after the first call, those that are not marked yet.
 local function find(worker)

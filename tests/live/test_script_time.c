@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How long Redis is held up by one call of each script, whatever lies in it within the limits. Each script has at least
+ * one row: a namespace that is as full as it may be for that script, and the call. The time is Redis' own, for the call
+ * alone (INFO commandstats). It is the median of three calls, each in a namespace made anew.
+ *
+ * The goal is 50 ms on a machine that has nothing else to do. The bound leaves room for a busy one, where Redis may be
+ * stopped in the middle of a script. MUSTER_TEST_TIMES=1 prints all times.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "script_call.h"
+
+#define GOAL_MS 50
+#define BOUND_MS (3 * GOAL_MS)
+#define CALLS 3
+
+/* ---- namespaces ---- */
+
+/*
+ * What the rows say in Lua. P is the root; everything is of queue "q" unless it is said. Records are as doc/keys.md says,
+ * as far as the scripts look at them.
+ */
+static const char prelude[] =
+    "local P, small, large, huge = KEYS[1], 'task', string.rep('x', 65536), string.rep('x', 4194304)\n"
+    "local t = redis.call('TIME')\n"
+    "local now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
+    "local function token(i) return string.format('0%010d', i) end\n"
+    "local function at(ms) return string.format('%.0f', ms) end\n"
+    "local function each(n, f) for i = 1, n do f(i) end end\n"
+    "local function name(q) redis.call('ZADD', P .. 'names', 1, q)\n"
+    "  redis.call('HSET', P .. 'queue:' .. q, 'named', '1') end\n"
+    "local function waiting(n, task) each(n, function(i) redis.call('LPUSH', P .. 'queues:q', task) end) end\n"
+    "local function held(w, n, task) each(n, function(i)\n"
+    "    redis.call('HSET', P .. 'processing:' .. w .. ':q', token(i), task) end)\n"
+    "  redis.call('HINCRBY', P .. 'queue:q', 'running', n)\n"
+    "  if w ~= '.lease' then redis.call('HINCRBY', P .. 'worker:' .. w, 'held', n) end end\n"
+    "local function leased(n, task, ends) held('.lease', n, task)\n"
+    "  each(n, function(i) redis.call('ZADD', P .. 'leases:q', at(ends), token(i)) end)\n"
+    "  redis.call('HSET', P .. 'queue:q', 'due', at(ends))\n"
+    "  redis.call('ZADD', P .. 'due', at(ends), 'q') end\n"
+    "local function due(q, ms) name(q) redis.call('HSET', P .. 'queue:' .. q, 'due', at(ms))\n"
+    "  redis.call('ZADD', P .. 'due', at(ms), q) end\n"
+    "local function delayed(q, n, task, ms) each(n, function(i)\n"
+    "    redis.call('ZADD', P .. 'delayed:' .. q, at(ms), token(i) .. ':' .. task) end) due(q, ms) end\n"
+    "local function failed(n, task, group) each(n, function(i)\n"
+    "    local member = token(i) .. ':1:' .. #group .. ':1:w' .. group .. 'm' .. task\n"
+    "    redis.call('ZADD', P .. 'failed:q', i, member)\n"
+    "    redis.call('HINCRBY', P .. 'failures:q', 'bytes', #member) end)\n"
+    "  redis.call('HINCRBY', P .. 'failures:q', 'g:' .. group, n) end\n"
+    "local function job(q, id, i, state, score, data, ...)\n"
+    "  redis.call('HSET', P .. 'job:' .. id, 'queue', q, 'state', state, 'place', token(i), 'data', data,\n"
+    "    'put', at(now), 'since', at(now), 'retries', '5', ...)\n"
+    "  redis.call('RPUSH', P .. 'history:' .. id, '1\\tput\\t')\n"
+    "  if state ~= 'failed' then redis.call('ZADD', P .. state .. ':' .. q, score, token(i) .. id) end end\n"
+    "local function jobs(q, n, state, score, data, ...)\n"
+    "  local more = {...}\n"
+    "  each(n, function(i) job(q, q .. state .. i, i, state, score, data, unpack(more)) end)\n"
+    "  if state == 'waiting' then redis.call('HSET', P .. 'queue:' .. q, 'jobs', '1') end end\n"
+    "local function failed_jobs(n, data) each(n, function(i) local id = 'failed' .. i\n"
+    "    job('q', id, i, 'failed', 0, data, 'entry', i, 'group', 'g')\n"
+    "    local member = 'j' .. token(i) .. ':1:1:1:wgm' .. id\n"
+    "    redis.call('ZADD', P .. 'failed:q', i, member)\n"
+    "    redis.call('HINCRBY', P .. 'failures:q', 'bytes', #member) end)\n"
+    "  redis.call('HINCRBY', P .. 'failures:q', 'g:g', n) redis.call('HINCRBY', P .. 'failures:q', 'jobs', n) end\n"
+    "local function held_jobs(w, n, data) each(n, function(i) local id = 'held' .. i\n"
+    "    job('q', id, i, 'running', 1, data, 'worker', w, 'token', token(i))\n"
+    "    redis.call('HSET', P .. 'processing:' .. w .. ':q', 'j' .. token(i), id) end)\n"
+    "  redis.call('HINCRBY', P .. 'worker:' .. w, 'held', n) redis.call('HINCRBY', P .. 'queue:q', 'running', n) end\n"
+    "local function queues(n) each(n, function(i) name('q' .. i) end) end\n"
+    "local function workers(n) each(n, function(i) local w = 'other' .. i\n"
+    "    redis.call('HSET', P .. 'worker:' .. w, 'epoch', token(i), 'conn', '0', 'nonce', 'n', 'ttl', '3000',\n"
+    "      'hands', '1', 'held', '0', 'q:q', '0')\n"
+    "    redis.call('ZADD', P .. 'registry', at(now + 60000), w) redis.call('ZADD', P .. 'ttls', 3000, w)\n"
+    "    redis.call('SET', P .. 'alive:' .. w, token(i), 'PX', 3000)\n"
+    "    redis.call('ZADD', P .. 'idle:q', i, w) end) end\n";
+
+/* ---- rows ---- */
+
+/*
+ * `make` is Lua, after the prelude. The worker "w" serves "q" and has hands for 10 000; it has started before, and so has
+ * "dead", which has died when `make` is done. Arguments: "@epoch" is w's; "@N words" stands for N arguments, each the
+ * word with its number, from 1. Words of their own are "queue" (a queue and its limit of hands), "token", "fail" (an end)
+ * and "queue:q" (a key, its type and its time to live).
+ * `is_open`: it is measured, but not bounded yet.
+ */
+struct row {
+    enum script_id id;
+    const char *what, *make;
+    const char *args[16];
+    bool is_open;
+};
+
+#define AS_W "w", "@epoch", "0"
+#define TURN(want, n_queues) AS_W, "10000", want, "1", n_queues
+static const struct row rows[] = {
+    {SCRIPT_ENQUEUE, "1 000 tasks once", "", {"q", "0", "request", "0", "1000", "@1000 task"}, false},
+    {SCRIPT_ENQUEUE, "beside 1 000 idle workers that do not hear", "name('q') workers(1000)",
+     {"q", "0", "", "0", "1", "task"}, false},
+    {SCRIPT_START, "after 10 000 tasks", "held('dead', 10000, small)",
+     {"dead", "again", "3000", "2", "host", "1", "test", "2", "0", "0"}, true},
+    {SCRIPT_START, "resumes 10 000 tasks", "held('dead', 10000, small)",
+     {"dead", "again", "3000", "2", "host", "1", "test", "2", "0", "1"}, true},
+    {SCRIPT_SERVE, "one of 1 000", "queues(1000)", {AS_W, "more", "0"}, false},
+    {SCRIPT_TURN, "fails 200 of 64 KiB", "held('w', 200, large)", {TURN("0", "0"), "@200 fail"}, true},
+    {SCRIPT_TURN, "gives 200 of 64 KiB back", "held('w', 200, large)", {TURN("0", "0"), "back", "q", "200", "@200 token"}, true},
+    {SCRIPT_TURN, "takes 200 of 64 KiB", "waiting(200, large)", {TURN("200", "1"), "q", "0"}, true},
+    {SCRIPT_TURN, "takes 200 jobs", "jobs('q', 1000, 'waiting', 0, small)", {TURN("200", "1"), "q", "0"}, false},
+    {SCRIPT_TURN, "looks at 1 000 queues", "queues(1000)", {TURN("200", "1000"), "@1000 queue"}, false},
+    {SCRIPT_HEARTBEAT, "1 000 queues", "queues(1000)", {AS_W, "10000", "0", "1", "@1000 queue"}, false},
+    {SCRIPT_READBACK, "10 000 processes", "held('w', 10000, small)", {AS_W}, false},
+    {SCRIPT_BEGIN_ALONE, "10 000 processes", "held('w', 10000, small)", {AS_W, "q", "00000000001", "0"}, false},
+    {SCRIPT_TAKE_UP, "10 000 processes", "held('dead', 10000, small)", {AS_W, "q"}, false},
+    {SCRIPT_SWEEP, "10 000 tasks", "held('dead', 10000, small)", {"dead", "0"}, true},
+    {SCRIPT_SWEEP, "200 tasks of 64 KiB", "held('dead', 200, large)", {"dead", "0"}, true},
+    {SCRIPT_SWEEP, "10 000 jobs", "held_jobs('dead', 10000, small)", {"dead", "0"}, true},
+    {SCRIPT_STOP, "10 000 tasks", "held('w', 10000, small)", {AS_W}, true},
+    {SCRIPT_LEAVE, "10 000 tasks", "held('w', 10000, small)", {AS_W, "10000", "q"}, true},
+    {SCRIPT_HAND_ON, "beside 1 000 idle workers", "workers(1000) redis.call('SET', P .. 'timer', 'w')", {"w", "q"}, false},
+    {SCRIPT_TAKE, "1 000 of 100 000", "waiting(100000, small)", {"q", "1000", "60000", "0"}, false},
+    {SCRIPT_TAKE, "30 of 4 MiB", "waiting(30, huge)", {"q", "30", "60000", "0"}, true},
+    {SCRIPT_TAKE, "1 000 jobs", "jobs('q', 1000, 'waiting', 0, small)", {"q", "1000", "60000", "0"}, true},
+    {SCRIPT_TAKE, "1 000 leases have lapsed", "leased(1000, small, now - 1)", {"q", "0", "60000", "0"}, true},
+    {SCRIPT_END, "a job that 10 000 wait for",
+     "held_jobs('w', 1, small)\n"
+     "each(10000, function(i) job('q', 'd' .. i, i, 'depends', i, small)\n"
+     "  redis.call('SADD', P .. 'dependencies:d' .. i, 'held1')\n"
+     "  redis.call('ZADD', P .. 'dependents:held1', i, 'd' .. i) end)",
+     {"w", "done", "q", "00000000001"}, true},
+    {SCRIPT_EXTEND, "one of 10 000 leases", "leased(10000, small, now + 60000)",
+     {".lease", "00000000001", "q", "90000", "0", "", "0", ""}, false},
+    {SCRIPT_CANCEL, "beside 100 000 delayed tasks", "delayed('q', 100000, small, now + 60000)", {"q", "", "none", "0"}, false},
+    {SCRIPT_CANCEL, "beside 200 delayed tasks of 64 KiB", "delayed('q', 200, large, now + 60000)",
+     {"q", "", "none", "0"}, false},
+    {SCRIPT_CANCEL, "10 000 processes", "held('w', 10000, small)", {"q", "", "task", "0"}, false},
+    {SCRIPT_DELETE, "10 000 jobs", "name('q') jobs('q', 10000, 'waiting', 0, small)", {"q"}, false},
+    {SCRIPT_DELETE, "10 000 failed tasks", "name('q') failed(10000, small, 'g')", {"q"}, false},
+    {SCRIPT_DELETE, "200 failed tasks of 64 KiB and jobs", "name('q') failed(200, large, 'g') failed_jobs(10, small)",
+     {"q"}, false},
+    {SCRIPT_DELETE, "10 000 processes", "name('q') held('w', 10000, small)", {"q"}, false},
+    {SCRIPT_PAUSE, "100 000 wait", "waiting(100000, small)", {"q"}, false},
+    {SCRIPT_RESUME, "10 000 are due beside 1 000 idle workers that do not hear",
+     "delayed('q', 10000, small, now - 1) workers(1000)", {"q"}, false},
+    {SCRIPT_LISTEN, "100 000 wait", "waiting(100000, small)", {"q"}, false},
+    {SCRIPT_REPLAY, "10 000 tasks", "failed(10000, small, 'g')", {"q", "", "10000", "0"}, false},
+    {SCRIPT_REPLAY, "30 tasks of 4 MiB", "failed(30, huge, 'g')", {"q", "", "30", "0"}, false},
+    {SCRIPT_REPLAY, "of a group that none of 10 000 has", "failed(10000, small, 'g')", {"q", "none", "10000", "0"}, false},
+    {SCRIPT_REPLAY, "1 000 jobs", "failed_jobs(1000, small)", {"q", "", "1000", "0"}, false},
+    {SCRIPT_REPLAY, "200 jobs of 64 KiB", "failed_jobs(200, large)", {"q", "", "200", "0"}, false},
+    {SCRIPT_DROP, "10 000 tasks", "failed(10000, small, 'g')", {"q", "", "10000", "0"}, false},
+    {SCRIPT_DROP, "30 tasks of 4 MiB", "failed(30, huge, 'g')", {"q", "", "30", "0"}, false},
+    {SCRIPT_DROP, "1 000 jobs", "failed_jobs(1000, small)", {"q", "", "1000", "0"}, false},
+    {SCRIPT_TIDY, "10 000 complete jobs of ten queues",
+     "redis.call('HSET', P .. 'config', 'keep_jobs', '0')\n"
+     "each(10, function(q) name('q' .. q) jobs('q' .. q, 1000, 'complete', 1, small) end)",
+     {"0"}, false},
+    {SCRIPT_TIDY, "10 000 failures too many",
+     "redis.call('HSET', P .. 'config', 'keep_failed', '1') name('q') failed(10000, small, 'g')", {"0"}, false},
+    {SCRIPT_TIDY, "30 failures of 4 MiB too many",
+     "redis.call('HSET', P .. 'config', 'keep_failed', '1') name('q') failed(30, huge, 'g')", {"0"}, false},
+    {SCRIPT_TIDY, "1 000 names", "queues(1000)", {"0"}, false},
+    {SCRIPT_PROMOTE, "100 jobs in each of 100 queues",
+     "each(100, function(q) jobs('q' .. q, 100, 'scheduled', now - 1, small, 'due', at(now - 1))\n"
+     "  due('q' .. q, now - 1) end)",
+     {NULL}, false},
+    {SCRIPT_PROMOTE, "100 delayed tasks in each of 100 queues",
+     "each(100, function(q) delayed('q' .. q, 100, small, now - 1) end)", {NULL}, false},
+    {SCRIPT_PROMOTE, "30 delayed tasks of 4 MiB", "delayed('q', 30, huge, now - 1)", {NULL}, false},
+    {SCRIPT_PROMOTE, "200 jobs of 64 KiB",
+     "jobs('q', 200, 'scheduled', now - 1, large, 'due', at(now - 1)) due('q', now - 1)", {NULL}, false},
+    {SCRIPT_PROMOTE, "100 recurring jobs, each late by 1 000 times",
+     "jobs('q', 100, 'recurring', now - 1000000, small, 'due', at(now - 1000000), 'every', '1000')\n"
+     "due('q', now - 1000000)",
+     {NULL}, false},
+    {SCRIPT_CONFIG, "10 000 wait beside 1 000 idle workers that do not hear", "waiting(10000, small) workers(1000)",
+     {"q", "max_running", "9"}, false},
+    {SCRIPT_PUT, "a job with 1 000 to wait for and 100 tags", "jobs('q', 1000, 'waiting', 0, small)",
+     {"q", "new", "0", "100", "1000", "@100 tag", "@1000 qwaiting", "data", "d"}, false},
+    {SCRIPT_CHANGE, "a job that waits for 1 000",
+     "jobs('q', 1000, 'waiting', 0, small) job('q', 'd', 1001, 'depends', 1, small)\n"
+     "each(1000, function(i) redis.call('SADD', P .. 'dependencies:d', 'qwaiting' .. i)\n"
+     "  redis.call('ZADD', P .. 'dependents:qwaiting' .. i, 1, 'd') end)",
+     {"d", "not_after_all", ""}, false},
+    {SCRIPT_CANCEL_JOBS, "9 000 jobs", "jobs('q', 9000, 'waiting', 0, small)", {"0", "@9000 qwaiting"}, true},
+    {SCRIPT_FETCH, "a job of 4 MiB", "held_jobs('w', 1, huge)", {"w", "00000000001", "q"}, false},
+    {SCRIPT_UPGRADE_BEGIN, "1 000 workers", "workers(1000) redis.call('SET', P .. 'format', '2')", {"1", "1-2", "2"}, false},
+    {SCRIPT_UPGRADE_KEYS, "of a layout that is new", "redis.call('SET', P .. 'format', '1-2') queues(300)",
+     {"1-2", "@300 queue:q"}, false},
+    {SCRIPT_CHECK_DEPENDENTS, "1 000", "jobs('q', 1000, 'depends', 0, small)", {"0", "held1", "@1000 qdepends"}, false},
+    {SCRIPT_CHECK_IDLE, "a page of 1 000", "workers(1000)", {"0", "q", "0"}, false},
+    {SCRIPT_CHECK_INDEX, "a page of 1 000", "jobs('q', 1000, 'waiting', 0, small)", {"0", "waiting", "q", "0"}, false},
+    {SCRIPT_CHECK_JOB, "100", "jobs('q', 1000, 'waiting', 0, small)", {"0", "@100 qwaiting"}, false},
+    {SCRIPT_CHECK_KEYS, "300", "queues(300)", {"0", "@300 queue:q"}, false},
+    {SCRIPT_CHECK_LEASES, "a page of 10 000", "leased(10000, small, now + 60000)", {"0", "q", "0", "0"}, false},
+    {SCRIPT_CHECK_MARKS, "1 000 of 10 000 processes", "held('w', 10000, small)", {"0", "w", "1", "q", "@1000 token"}, false},
+    {SCRIPT_CHECK_QUEUE, "20 000 failed", "name('q') failed(20000, small, 'g')", {"0", "q", "1"}, false},
+    {SCRIPT_CHECK_QUEUE, "30 failed of 4 MiB", "name('q') failed(30, huge, 'g')", {"0", "q", "1"}, false},
+    {SCRIPT_CHECK_SET, "10 000 tasks", "held('w', 10000, small)", {"0", "w", "q"}, true},
+    {SCRIPT_CHECK_TOKEN, "", "", {"0", "1"}, false},
+    {SCRIPT_CHECK_WORKER, "10 000 tasks", "held('w', 10000, small)", {"0", "w", "1"}, false},
+};
+
+/* ---- calls ---- */
+
+enum { ARGS_MAX = 11000, WORD = 32 };
+
+struct call {
+    char words[ARGS_MAX][WORD];
+    const char *args[ARGS_MAX + 1];
+    size_t n;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct call *call, const char *format, ...)
+{
+    va_list args;
+    assert_true(call->n < ARGS_MAX);
+    va_start(args, format);
+    vsnprintf(call->words[call->n], WORD, format, args);
+    va_end(args);
+    call->args[call->n] = call->words[call->n];
+    call->n++;
+}
+
+static void add_end_of(struct call *call, int i)
+{
+    add(call, "fail");
+    add(call, "q");
+    add(call, "0%010d", i);
+    add(call, "g");
+    add(call, "m");
+}
+
+/* "@N word", as the comment of the rows says. */
+static void add_many(struct call *call, const char *word, int n)
+{
+    for (int i = 1; i <= n; i++)
+        if (strcmp(word, "fail") == 0) {
+            add_end_of(call, i);
+        } else if (strcmp(word, "token") == 0) {
+            add(call, "0%010d", i);
+        } else {
+            add(call, "%s%d", strcmp(word, "queue") == 0 ? "q" : word, i);
+            if (strcmp(word, "queue") == 0)
+                add(call, "0");
+            if (strcmp(word, "queue:q") == 0) {
+                add(call, "hash");
+                add(call, "0");
+            }
+        }
+}
+
+static void add_args(struct call *call, const struct row *row, const struct acting_worker *w)
+{
+    for (size_t i = 0; i < N_OF(row->args) && row->args[i]; i++) {
+        char word[WORD];
+        int n;
+        if (strcmp(row->args[i], "@epoch") == 0)
+            add(call, "%s", w->epoch);
+        else if (sscanf(row->args[i], "@%d %31s", &n, word) == 2)
+            add_many(call, word, n);
+        else
+            add(call, "%s", row->args[i]);
+    }
+    call->args[call->n] = NULL;
+}
+
+static void make(struct scene *s, const struct row *row, struct acting_worker *w)
+{
+    struct acting_worker dead = {.id = "dead", .queues = {"q"}, .hands = 10000};
+    raw_do(s->server->redis, "FLUSHALL");
+    acting_start(w, s);
+    acting_start(&dead, s);
+    char *lua;
+    if (asprintf(&lua, "%s%s", prelude, row->make) < 0)
+        fail_msg("no memory");
+    raw_do(s->server->redis, "EVAL %s 1 %s:", lua, s->prefix);
+    free(lua);
+    acting_die(&dead);
+}
+
+/* Redis' time for one call, in microseconds. */
+static int64_t time_of(struct scene *s, const struct row *row)
+{
+    static struct call call;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 10000};
+    make(s, row, &w);
+    call.n = 0;
+    add_args(&call, row, &w);
+    raw_do(s->server->redis, "CONFIG RESETSTAT");
+    redisReply *reply = script_call_list(s, row->id, call.args);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s, %s: %s", lua_scripts[row->id].name, row->what, reply->str);
+    const redisReply *status = reply->type == REDIS_REPLY_ARRAY ? reply->element[0] : reply;
+    if (status->type != REDIS_REPLY_INTEGER || status->integer < 0)
+        fail_msg("%s, %s: refused with %lld", lua_scripts[row->id].name, row->what, status->integer);
+    freeReplyObject(reply);
+    char *stats = raw_string(s->server->redis, "INFO commandstats");
+    const char *at = strstr(stats, "cmdstat_eval:calls=1,usec=");
+    assert_non_null(at);
+    int64_t us = strtoll(at + strlen("cmdstat_eval:calls=1,usec="), NULL, 10);
+    free(stats);
+    return us;
+}
+
+static int compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void no_script_holds_redis_up(void **state)
+{
+    struct scene *s = *state;
+    int n_slow = 0;
+    for (size_t i = 0; i < N_OF(rows); i++) {
+        int64_t us[CALLS];
+        for (size_t k = 0; k < CALLS; k++)
+            us[k] = time_of(s, &rows[i]);
+        qsort(us, CALLS, sizeof *us, compare);
+        bool is_slow = us[CALLS / 2] > BOUND_MS * 1000;
+        if (is_slow || getenv("MUSTER_TEST_TIMES"))
+            print_message("%7.1f ms  %s: %s%s\n", (double)us[CALLS / 2] / 1000, lua_scripts[rows[i].id].name,
+                          rows[i].what, is_slow && rows[i].is_open ? " (not bounded yet)" : "");
+        n_slow += is_slow && !rows[i].is_open;
+    }
+    raw_do(s->server->redis, "FLUSHALL");
+    if (n_slow > 0)
+        fail_msg("%d calls take longer than %d ms", n_slow, BOUND_MS);
+}
+
+static void each_script_has_a_row(void **state)
+{
+    (void)state;
+    for (int id = 0; id < SCRIPT_COUNT; id++) {
+        bool is_there = false;
+        for (size_t i = 0; i < N_OF(rows); i++)
+            is_there |= rows[i].id == (enum script_id)id;
+        if (!is_there)
+            fail_msg("%s.lua has no row in test_script_time.c", lua_scripts[id].name);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_script_has_a_row),
+        live_test(no_script_holds_redis_up),
+    };
+    return scene_run(tests, argc, argv);
+}
