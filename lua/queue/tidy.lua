@@ -3,7 +3,7 @@
   and of complete jobs.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] the place among the queues' names to begin at
-  Returns {0, the place to go on from, 0 at the end of the names; how much it removed}. A call looks at 100 queues, and
+  Returns {0, the place to go on from, -1 at the end of the names; how much it removed}. A call looks at 100 queues, and
   removes at most 300 jobs, 200 failures or 4 MiB of them; what is left is for the next call, which the place names.
   Queues with a damaged key are passed over.
   Writes P:names, P:due; deletes settings, failures, and records of jobs.
@@ -19,15 +19,12 @@ local now, place, removed = now_ms(), tonumber(ARGV[1]), 0
 
 try('HDEL', P .. 'config', '-') -- needs no memory, so that a full Redis allows the others
 local names = try('ZRANGE', P .. 'names', place, place + BATCH - 1) or {}
-for i, queue in ipairs(names) do
+for _, queue in ipairs(names) do
   local n, is_gone = tidy(P, queue, now)
   removed = removed + n
   if not may_tidy_more() then
     return {0, place, removed} -- this queue may have more
   end
   place = is_gone and place or place + 1
-  if i == #names and #names < BATCH then
-    place = 0
-  end
 end
-return {0, #names > 0 and place or 0, removed}
+return {0, #names < BATCH and -1 or place, removed}

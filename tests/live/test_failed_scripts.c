@@ -347,9 +347,9 @@ static void a_long_list_is_cut_in_steps(void **state)
     bound(s, "keep_failed", KEPT);
     fail_task(s, "q", "newest", "g1", "m");
     assert_int_equal(dropped(s), DROPPED_IN_A_CALL);
-    assert_answer(script_call(s, SCRIPT_TIDY, "0"), 0, 0, DROPPED_IN_A_CALL);
-    assert_answer(script_call(s, SCRIPT_TIDY, "0"), 0, 0, DROPPED_IN_A_CALL + 1 - KEPT);
-    assert_answer(script_call(s, SCRIPT_TIDY, "0"), 0, 0, 0);
+    assert_answer(script_call(s, SCRIPT_TIDY, "0"), 0, 0, DROPPED_IN_A_CALL); /* there may be more */
+    assert_answer(script_call(s, SCRIPT_TIDY, "0"), 0, -1, DROPPED_IN_A_CALL + 1 - KEPT);
+    assert_answer(script_call(s, SCRIPT_TIDY, "0"), 0, -1, 0);
     assert_int_equal(failed(s), KEPT);
     assert_int_equal(dropped(s), 3 * DROPPED_IN_A_CALL + 1 - KEPT);
     invariant_assert(s->server->redis, s->prefix);
@@ -389,7 +389,7 @@ static void the_old_go(void **state)
         add_entries(s, "old", limit - 1000000, 50, 0);
         add_entries(s, "young", limit + 60000000, 50, 0);
         if (by_tidying)
-            assert_answer(script_call(s, SCRIPT_TIDY, "0"), 0, 0, 50);
+            assert_answer(script_call(s, SCRIPT_TIDY, "0"), 0, -1, 50);
         else
             fail_task(s, "q", "newest", "g1", "m");
         assert_int_equal(failed(s), by_tidying ? 50 : 51);

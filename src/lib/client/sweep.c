@@ -106,12 +106,12 @@ static int tidy(struct muster_client *c)
     do {
         struct command command = COMMAND_EMPTY;
         struct redisReply *reply;
-        script_tidy(&command, &c->root, tidied.place);
+        script_tidy(&command, &c->root, (uint64_t)tidied.place);
         err = client_run(c, &command, &reply);
         if (err == MUSTER_OK)
             err = script_tidied(reply, &tidied);
         redis_reply_free(reply);
-    } while (err == MUSTER_OK && tidied.place > 0);
+    } while (err == MUSTER_OK && tidied.place >= 0);
     return err;
 }
 

@@ -33,7 +33,6 @@ void script_tidy(struct command *c, const struct script_root *root, uint64_t pla
 int script_tidied(const struct redisReply *r, struct script_tidied *out)
 {
     int err = reply_status(r);
-    if (err == MUSTER_OK)
-        err = script_read_count(reply_at(r, 1), &out->place);
+    out->place = reply_number(reply_at(r, 1), -1);
     return err == MUSTER_OK ? script_read_count(reply_at(r, 2), &out->removed) : err;
 }

@@ -18,7 +18,7 @@ void script_config(struct command *c, const struct script_root *root, const char
 /* Tidy from a place among the queues' names on. */
 void script_tidy(struct command *c, const struct script_root *root, uint64_t place);
 struct script_tidied {
-    uint64_t place;   /* to go on from; 0: that was the end */
+    int64_t place;    /* to go on from; -1: that was the end */
     uint64_t removed; /* how much */
 };
 int script_tidied(const struct redisReply *r, struct script_tidied *out);

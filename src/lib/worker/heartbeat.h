@@ -42,7 +42,8 @@ struct sweeps {
 
 /* tidy.c */
 struct tidying {
-    uint64_t place; /* among the queues' names: where the next call begins; 0: a new round begins */
+    bool is_under_way; /* a round: not all names were looked at */
+    uint64_t place;    /* among the queues' names: where the next call begins */
     bool in_flight;
 };
 

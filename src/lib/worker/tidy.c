@@ -23,8 +23,9 @@ static void on_tidied(const struct redisReply *reply, void *arg)
         return;
     }
     tell_accepted(w, REQUEST_TIDY);
-    w->tidying.place = tidied.place;
-    if (tidied.removed > 0 && tidied.place > 0 && w->keeper.keeps && connection_can_call(w))
+    w->tidying.is_under_way = tidied.place >= 0;
+    w->tidying.place = tidied.place > 0 ? (uint64_t)tidied.place : 0;
+    if (tidied.removed > 0 && w->tidying.is_under_way && w->keeper.keeps && connection_can_call(w))
         tidy(w);
 }
 
@@ -38,6 +39,6 @@ static void tidy(struct muster_worker *w)
 
 void tidy_after_heartbeat(struct muster_worker *w, bool begins)
 {
-    if (!w->tidying.in_flight && (begins || w->tidying.place > 0) && connection_can_call(w))
+    if (!w->tidying.in_flight && (begins || w->tidying.is_under_way) && connection_can_call(w))
         tidy(w);
 }
