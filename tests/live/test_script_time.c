@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * How long Redis is held up by one call of each script, whatever lies in it within the limits. Each script has at least
- * one row: a namespace that is as full as it may be for that script, and the call. The time is Redis' own, for the call
- * alone (INFO commandstats). It is the median of three calls, each in a namespace made anew.
+ * one row: a namespace that is as full as it may be for that script, and the call. The time is that of the processor,
+ * used by Redis' main thread for the call (INFO cpu): what else runs on the machine counts as little as possible. It is
+ * the median of three calls, each in a namespace made anew.
  *
- * The goal is 50 ms on a machine that has nothing else to do. The bound leaves room for a busy one, where Redis may be
- * stopped in the middle of a script. MUSTER_TEST_TIMES=1 prints all times.
+ * The goal is 50 ms on a machine that has nothing else to do. The bound leaves room for a busy one, where caches and
+ * memory are shared. MUSTER_TEST_TIMES=1 prints all times.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "script_call.h"
 
 #define GOAL_MS 50
-#define BOUND_MS (3 * GOAL_MS)
+#define BOUND_MS (2 * GOAL_MS)
 #define CALLS 3
 
 /* ---- namespaces ---- */
@@ -119,7 +120,7 @@ static const struct row rows[] = {
      "gives 200 of 64 KiB back",
      "held('w', 200, large)",
      {TURN("0", "0"), "back", "q", "200", "@200 token"},
-     true},
+     false},
     {SCRIPT_TURN, "takes 200 of 64 KiB", "waiting(200, large)", {TURN("200", "1"), "q", "0"}, true},
     {SCRIPT_TURN, "takes 200 jobs", "jobs('q', 1000, 'waiting', 0, small)", {TURN("200", "1"), "q", "0"}, false},
     {SCRIPT_TURN, "looks at 1 000 queues", "queues(1000)", {TURN("200", "1000"), "@1000 queue"}, false},
@@ -130,8 +131,8 @@ static const struct row rows[] = {
     {SCRIPT_SWEEP, "10 000 tasks", "held('dead', 10000, small)", {"dead", "0"}, true},
     {SCRIPT_SWEEP, "200 tasks of 64 KiB", "held('dead', 200, large)", {"dead", "0"}, true},
     {SCRIPT_SWEEP, "10 000 jobs", "held_jobs('dead', 10000, small)", {"dead", "0"}, true},
-    {SCRIPT_STOP, "10 000 tasks", "held('w', 10000, small)", {AS_W}, true},
-    {SCRIPT_LEAVE, "10 000 tasks", "held('w', 10000, small)", {AS_W, "10000", "q"}, true},
+    {SCRIPT_STOP, "10 000 tasks", "held('w', 10000, small)", {AS_W}, false},
+    {SCRIPT_LEAVE, "10 000 tasks", "held('w', 10000, small)", {AS_W, "10000", "q"}, false},
     {SCRIPT_HAND_ON,
      "beside 1 000 idle workers",
      "workers(1000) redis.call('SET', P .. 'timer', 'w')",
@@ -139,8 +140,8 @@ static const struct row rows[] = {
      false},
     {SCRIPT_TAKE, "1 000 of 100 000", "waiting(100000, small)", {"q", "1000", "60000", "0"}, false},
     {SCRIPT_TAKE, "30 of 4 MiB", "waiting(30, huge)", {"q", "30", "60000", "0"}, true},
-    {SCRIPT_TAKE, "1 000 jobs", "jobs('q', 1000, 'waiting', 0, small)", {"q", "1000", "60000", "0"}, true},
-    {SCRIPT_TAKE, "1 000 leases have lapsed", "leased(1000, small, now - 1)", {"q", "0", "60000", "0"}, true},
+    {SCRIPT_TAKE, "1 000 jobs", "jobs('q', 1000, 'waiting', 0, small)", {"q", "1000", "60000", "0"}, false},
+    {SCRIPT_TAKE, "1 000 leases have lapsed", "leased(1000, small, now - 1)", {"q", "0", "60000", "0"}, false},
     {SCRIPT_END,
      "a job that 10 000 wait for",
      "held_jobs('w', 1, small)\n"
@@ -148,7 +149,7 @@ static const struct row rows[] = {
      "  redis.call('SADD', P .. 'dependencies:d' .. i, 'held1')\n"
      "  redis.call('ZADD', P .. 'dependents:held1', i, 'd' .. i) end)",
      {"w", "done", "q", "00000000001"},
-     true},
+     false},
     {SCRIPT_EXTEND,
      "one of 10 000 leases",
      "leased(10000, small, now + 60000)",
@@ -249,7 +250,15 @@ static const struct row rows[] = {
      "  redis.call('ZADD', P .. 'dependents:qwaiting' .. i, 1, 'd') end)",
      {"d", "not_after_all", ""},
      false},
-    {SCRIPT_CANCEL_JOBS, "9 000 jobs", "jobs('q', 9000, 'waiting', 0, small)", {"0", "@9000 qwaiting"}, true},
+    {SCRIPT_CANCEL_JOBS, "500 jobs", "jobs('q', 9000, 'waiting', 0, small)", {"0", "@500 qwaiting"}, false},
+    {SCRIPT_CANCEL_JOBS,
+     "a job that 4 990 wait for",
+     "held_jobs('w', 1, small)\n"
+     "each(4990, function(i) job('q', 'd' .. i, i, 'depends', i, small)\n"
+     "  redis.call('SADD', P .. 'dependencies:d' .. i, 'held1')\n"
+     "  redis.call('ZADD', P .. 'dependents:held1', i, 'd' .. i) end)",
+     {"1", "held1"},
+     true},
     {SCRIPT_FETCH, "a job of 4 MiB", "held_jobs('w', 1, huge)", {"w", "00000000001", "q"}, false},
     {SCRIPT_UPGRADE_BEGIN,
      "1 000 workers",
@@ -274,7 +283,7 @@ static const struct row rows[] = {
      false},
     {SCRIPT_CHECK_QUEUE, "20 000 failed", "name('q') failed(20000, small, 'g')", {"0", "q", "1"}, false},
     {SCRIPT_CHECK_QUEUE, "30 failed of 4 MiB", "name('q') failed(30, huge, 'g')", {"0", "q", "1"}, false},
-    {SCRIPT_CHECK_SET, "10 000 tasks", "held('w', 10000, small)", {"0", "w", "q"}, true},
+    {SCRIPT_CHECK_SET, "10 000 tasks", "held('w', 10000, small)", {"0", "w", "q"}, false},
     {SCRIPT_CHECK_TOKEN, "", "", {"0", "1"}, false},
     {SCRIPT_CHECK_WORKER, "10 000 tasks", "held('w', 10000, small)", {"0", "w", "1"}, false},
 };
@@ -357,6 +366,23 @@ static void make(struct scene *s, const struct row *row, struct acting_worker *w
     acting_die(&dead);
 }
 
+/* A number of seconds in Redis' INFO, as microseconds. */
+static int64_t microseconds_in(const char *info, const char *field)
+{
+    const char *at = strstr(info, field);
+    assert_non_null(at);
+    return (int64_t)(strtod(at + strlen(field), NULL) * 1e6);
+}
+
+static int64_t used_us(struct scene *s)
+{
+    char *info = raw_string(s->server->redis, "INFO cpu");
+    int64_t us =
+        microseconds_in(info, "used_cpu_user_main_thread:") + microseconds_in(info, "used_cpu_sys_main_thread:");
+    free(info);
+    return us;
+}
+
 /* Redis' time for one call, in microseconds. */
 static int64_t time_of(struct scene *s, const struct row *row)
 {
@@ -365,7 +391,7 @@ static int64_t time_of(struct scene *s, const struct row *row)
     make(s, row, &w);
     call.n = 0;
     add_args(&call, row, &w);
-    raw_do(s->server->redis, "CONFIG RESETSTAT");
+    int64_t before_us = used_us(s);
     redisReply *reply = script_call_list(s, row->id, call.args);
     if (reply->type == REDIS_REPLY_ERROR)
         fail_msg("%s, %s: %s", lua_scripts[row->id].name, row->what, reply->str);
@@ -373,12 +399,7 @@ static int64_t time_of(struct scene *s, const struct row *row)
     if (status->type != REDIS_REPLY_INTEGER || status->integer < 0)
         fail_msg("%s, %s: refused with %lld", lua_scripts[row->id].name, row->what, status->integer);
     freeReplyObject(reply);
-    char *stats = raw_string(s->server->redis, "INFO commandstats");
-    const char *at = strstr(stats, "cmdstat_eval:calls=1,usec=");
-    assert_non_null(at);
-    int64_t us = strtoll(at + strlen("cmdstat_eval:calls=1,usec="), NULL, 10);
-    free(stats);
-    return us;
+    return used_us(s) - before_us;
 }
 
 static int compare(const void *a, const void *b)
