@@ -20,6 +20,7 @@ static const struct rule {
     {"given-back", RUNNING, PENDING},
     {"crashed", RUNNING, RUNNING}, /* then it is given back, or resumed */
     {"retried", RUNNING, PENDING},
+    {"exhausted", RUNNING, RUNNING}, /* then it fails */
     {"advanced", RUNNING, BETWEEN},
     {"completed", RUNNING, COMPLETE},
     {"failed", RUNNING | PENDING, FAILED},
