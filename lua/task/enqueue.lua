@@ -27,8 +27,9 @@ if damaged then
 end
 
 -- How many more processes the limit over all workers allows.
-local most = tonumber(settings[5] or nil) or 0
-local room = most > 0 and math.max(0, most - (tonumber(settings[6] or nil) or 0)) or math.huge
+local most = settings[5] and tonumber(string.match(settings[5], '^%d+$')) or 0
+local running = most > 0 and settings[6] and tonumber(string.match(settings[6], '^%d+$')) or 0
+local room = most > 0 and math.max(0, most - running) or math.huge
 local is_idle = latest[1] and not settings[1] and room > 0
 local n_tasks = #ARGV - 5
 if settings[4] and not is_idle and not settings[2] and not settings[3] and not settings[7] and ARGV[3] == ''

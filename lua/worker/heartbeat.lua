@@ -80,10 +80,13 @@ end
 
 -- If nobody keeps the timer, this worker does, for as long as its next heartbeat may take.
 local keeper, next_due = try('GET', P .. 'timer'), -2
+if keeper and ARGV[6] ~= '' and redis.call('PTTL', P .. 'timer') < 0 then
+  keeper = false -- written by hand: it would never end, and nobody would look at what is due
+end
 if keeper == worker or keeper == false then
   redis.call('SET', P .. 'timer', worker, 'PX', shortest)
-  local first = try('ZRANGE', P .. 'due', 0, 0, 'WITHSCORES') or {}
-  next_due = first[2] and math.max(0, tonumber(first[2]) - now) or -1
+  local first = tonumber((try('ZRANGE', P .. 'due', 0, 0, 'WITHSCORES') or {})[2])
+  next_due = first and first < 2 ^ 53 and math.max(0, first - now) or -1
 end
 
 local result = {0, math.floor(shortest / HEARTBEATS_PER_TTL), tonumber(record[4]), last_token(P), work, 0, 0,

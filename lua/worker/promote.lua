@@ -35,4 +35,4 @@ for _, queue in ipairs(try('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, QUEUES
 end
 hand_over_jobs(P)
 local first = tonumber((try('ZRANGE', due, 0, 0, 'WITHSCORES') or {})[2])
-return {0, first and math.max(0, first - now) or -1}
+return {0, first and first < 2 ^ 53 and math.max(0, first - now) or -1}

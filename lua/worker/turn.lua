@@ -192,12 +192,12 @@ end
 -- call.
 local limited = {}
 local function room_under_limit(queue, most)
-  most = tonumber(most or nil) or 0
+  most = most and tonumber(string.match(most, '^%d+$')) or 0 -- by hand it may be anything
   if most == 0 then
     return math.huge
   end
   limited[queue] = true
-  local running = tonumber(try('HGET', P .. 'queue:' .. queue, 'running') or nil) or 0
+  local running = tonumber(string.match(try('HGET', P .. 'queue:' .. queue, 'running') or '', '^%d+$')) or 0
   return math.max(0, most - running + (ends.ended[queue] or 0))
 end
 

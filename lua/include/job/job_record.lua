@@ -68,8 +68,7 @@ local JOBS, NAMED = 4, 5
 -- The value of keep_history, keep_jobs or keep_jobs_ms that counts for a queue.
 local KEEP_HISTORY, KEEP_JOBS, KEEP_JOBS_MS = 1, 2, 3
 local function setting(P, queue, which)
-  return tonumber(queue_settings(P, queue)[which] or nil) or tonumber(namespace_settings(P)[which] or nil)
-    or DEFAULTS[which]
+  return whole(queue_settings(P, queue)[which]) or whole(namespace_settings(P)[which]) or DEFAULTS[which]
 end
 
 -- A damaged counter stays as it is: statistics must never stop a job.
@@ -233,6 +232,7 @@ function Jobs.is_over(job)
 end
 
 local function number(job, field)
-  return tonumber(job[field] or nil) or 0
+  local n = tonumber(job[field] or nil)
+  return n and n > -2 ^ 53 and n < 2 ^ 53 and n or 0
 end
 Jobs.number = number

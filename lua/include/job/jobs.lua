@@ -16,6 +16,7 @@ local touched_by_jobs = {}
 --- @include "clock"
 --- @include "try"
 --- @include "types"
+--- @include "whole"
 --- @include "failed"
 --- @include "set_due"
 --- @include "marks"

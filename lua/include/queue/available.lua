@@ -6,11 +6,12 @@
 --- @include "announce"
 --- @include "try"
 --- @include "waiting"
+--- @include "whole"
 
 -- How many more processes of a queue its limit over all workers allows.
 local function room_under_limit(max_running, running)
-  local most = tonumber(max_running or nil) or 0
-  return most > 0 and math.max(0, most - (tonumber(running or nil) or 0)) or math.huge
+  local most = whole(max_running) or 0
+  return most > 0 and math.max(0, most - (whole(running) or 0)) or math.huge
 end
 
 -- Makes what waits in a queue available, unless the queue is paused: hands it over, and announces what is left to

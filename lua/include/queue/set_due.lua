@@ -4,6 +4,7 @@
 ]]
 --- @include "announce"
 --- @include "try"
+--- @include "whole"
 
 -- Tells the timer's keeper that something is due earlier than all that it knows of.
 local function tell_timer(P)
@@ -32,7 +33,8 @@ end
 -- such time, so they are told of an earlier one.
 local function note_due(P, queue, at_ms)
   local settings = redis.call('HMGET', P .. 'queue:' .. queue, 'due', 'listen', 'broadcast')
-  if at_ms < (tonumber(settings[1]) or math.huge) then
+  local known = whole(settings[1])
+  if not known or at_ms < known then
     set_due(P, queue, at_ms)
     if is_heard(settings[2], settings[3]) then
       announce(queue, 'work', WORK)

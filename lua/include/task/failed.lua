@@ -13,6 +13,7 @@
 --- @include "token"
 --- @include "try"
 --- @include "types"
+--- @include "whole"
 
 -- A script drops at most TRIM_MAX entries because of a bound, and no more once these had TRIM_BYTES; the next failure,
 -- or tidying, goes on.
@@ -82,12 +83,6 @@ local FAILED_BOUNDS = {'keep_failed', 'keep_failed_bytes', 'keep_failed_ms'}
 local FAILED_DEFAULTS = {SETTING_KEEP_FAILED, SETTING_KEEP_FAILED_BYTES, SETTING_KEEP_FAILED_MS}
 local bounds = {}
 
--- A number that may bound something, or nil: settings may have been written by hand.
-local function bound_of(text)
-  local n = tonumber(text or nil)
-  return n and n >= 0 and n < 2 ^ 53 and n or nil
-end
-
 -- The bounds of a queue's failed list, in the order of FAILED_BOUNDS, 0: none; read once in a script. False if it has
 -- none at all.
 local function bounds_of(P, queue)
@@ -96,7 +91,7 @@ local function bounds_of(P, queue)
     local all = try('HMGET', P .. 'config', unpack(FAILED_BOUNDS)) or {}
     local found, is_any = {}, false
     for i = 1, #FAILED_BOUNDS do
-      found[i] = bound_of(own[i]) or bound_of(all[i]) or FAILED_DEFAULTS[i]
+      found[i] = whole(own[i]) or whole(all[i]) or FAILED_DEFAULTS[i]
       is_any = is_any or found[i] > 0
     end
     bounds[queue] = is_any and found

@@ -5,11 +5,12 @@
   begun, alone.
 ]]
 --- @include "try"
+--- @include "whole"
 
 -- The queue's limit of deaths; 0: no limit, and nothing of it is suspected.
 local function max_crashes(P, queue)
-  return tonumber((try('HGET', P .. 'queue:' .. queue, 'max_crashes')) or nil)
-    or tonumber(try('HGET', P .. 'config', 'max_crashes') or nil) or SETTING_MAX_CRASHES
+  return whole((try('HGET', P .. 'queue:' .. queue, 'max_crashes')))
+    or whole((try('HGET', P .. 'config', 'max_crashes'))) or SETTING_MAX_CRASHES
 end
 
 -- A process is a suspect no more.

@@ -9,21 +9,25 @@
 local HEARTBEATS_PER_TTL = 3
 -- P:beat is written again after this part of the shortest ttl: to write it more often would tell nothing.
 local BEAT_AGE_PART = 32
+-- What a ttl can be, ms. P:ttls may hold anything by hand, and everybody's pace comes from there.
+local TTL_LEAST, TTL_MOST = 100, 86400000
 
 -- The shortest ttl in the namespace, ms; nil if nobody is registered.
 local function shortest_ttl(P)
-  return tonumber((try('ZRANGE', P .. 'ttls', 0, 0, 'WITHSCORES') or {})[2])
+  local first = try('ZRANGEBYSCORE', P .. 'ttls', TTL_LEAST, TTL_MOST, 'WITHSCORES', 'LIMIT', 0, 1) or {}
+  return first[2] and math.floor(first[2])
 end
 
 -- The longest one; 0 if nobody is registered.
 local function longest_ttl(P)
-  return tonumber((try('ZRANGE', P .. 'ttls', -1, -1, 'WITHSCORES') or {})[2]) or 0
+  local last = try('ZREVRANGEBYSCORE', P .. 'ttls', TTL_MOST, TTL_LEAST, 'WITHSCORES', 'LIMIT', 0, 1) or {}
+  return tonumber(last[2]) or 0
 end
 
 -- If the worker with the shortest ttl is a silent permanent one, takes it out: it must not set everybody's pace. Its
 -- next heartbeat puts it back. Was there one?
 local function drop_silent_permanent(P)
-  local worker = (try('ZRANGE', P .. 'ttls', 0, 0) or {})[1]
+  local worker = (try('ZRANGEBYSCORE', P .. 'ttls', TTL_LEAST, TTL_MOST, 'LIMIT', 0, 1) or {})[1]
   if worker and redis.call('EXISTS', P .. 'alive:' .. worker) == 0
       and tonumber(try('ZSCORE', P .. 'registry', worker) or 0) == math.huge then
     return redis.call('ZREM', P .. 'ttls', worker)
@@ -38,13 +42,17 @@ local function note_beat(P, now, shortest)
   if not beat then
     return
   end
-  local length = beat[1] and now - beat[1] or 0
+  -- A time that is none, or lies ahead, does not count, and is written anew.
+  local at, ended, before = tonumber(beat[1] or nil), tonumber(beat[2] or nil), tonumber(beat[3] or nil)
+  at = at and at > 0 and at <= now and at or nil
+  local length = at and now - at or 0
   if shortest and length > shortest / 2 then
-    if beat[2] and now - beat[2] < longest_ttl(P) + length then
-      length = math.max(length, tonumber(beat[3]))
+    if ended and ended <= now and now - ended < longest_ttl(P) + length and before and before > length
+        and before < now then
+      length = before
     end
     redis.call('HSET', key, 'at', now, 'ended', now, 'length', length)
-  elseif not beat[1] or not shortest or length > shortest / BEAT_AGE_PART then
+  elseif not at or not shortest or length > shortest / BEAT_AGE_PART then
     redis.call('HSET', key, 'at', now)
   end
 end
@@ -57,8 +65,10 @@ local function in_grace(P, now, ended, worker)
   if not beat then
     return true -- nobody knows whether there was a silence: then nobody loses its tasks
   end
-  if not beat[1] or now - beat[1] >= ttl then
+  local silence_ended, length = tonumber(beat[1] or nil), tonumber(beat[2] or nil)
+  ttl = math.min(ttl, TTL_MOST)
+  if not (silence_ended and length and silence_ended <= now and now - silence_ended < ttl) then
     return false
   end
-  return now < ended + beat[2] + ttl -- ended is the last heartbeat + ttl, so this is that heartbeat + silence + 2 ttl
+  return now < ended + length + ttl -- ended is the last heartbeat + ttl, so this is that heartbeat + silence + 2 ttl
 end

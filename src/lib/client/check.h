@@ -2,9 +2,10 @@
  *
  * What the files of a check share: what there is to look at, and how one of its scripts is sent.
  *
- *   check.c       its steps
- *   check_keys.c  the first two steps: what is there to look at?
- *   check_call.c  one call of it
+ *   check.c           its steps
+ *   check_keys.c      the first two steps: what is there to look at?
+ *   check_settings.c  the settings of the queues and of the namespace
+ *   check_call.c      one call of it
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -55,5 +56,9 @@ bool check_is_at_end(const struct check *k, const char *cursor);
 int check_keys(struct check *k);
 /* Notes what is named by a member only, and sorts all that was noted. */
 int check_members(struct check *k);
+
+/* ---- check_settings.c ---- */
+
+int check_settings(struct check *k);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/client.h"
+#include "client/config.h"
 #include "client/page.h"
 #include "protocol/script_queue.h"
 
@@ -25,6 +26,8 @@ static const struct setting settings[] = {
 #undef SETTING_ROW
 };
 #define SETTINGS (sizeof settings / sizeof *settings)
+/* A Lua number holds this many digits exactly. */
+#define DIGITS_MAX 15
 
 static int find_setting(struct muster_client *c, const char *queue, const char *name, const struct setting **out)
 {
@@ -54,9 +57,11 @@ static int append_settings(struct muster_client *c, enum key key, const char *na
     return client_append(c, words);
 }
 
-static bool is_number(const struct redisReply *value)
+bool config_is_number(const struct redisReply *value)
 {
-    return reply_number(value, 0) == reply_number(value, 1);
+    const char *text = reply_text(value);
+    size_t len = text ? strlen(text) : 0;
+    return len > 0 && len <= DIGITS_MAX && strspn(text, "0123456789") == len;
 }
 
 /* A value that is not a number does not count; the scripts do the same. */
@@ -70,10 +75,10 @@ static struct muster_setting value_of(const struct setting *setting, const struc
                                  .fallback = setting->fallback,
                                  .least = setting->least,
                                  .most = setting->most};
-    if (is_number(own)) {
+    if (config_is_number(own)) {
         row.from = "queue";
         row.value = reply_number(own, 0);
-    } else if (is_number(of_namespace) && !setting->of_queue_only) {
+    } else if (config_is_number(of_namespace) && !setting->of_queue_only) {
         row.from = "namespace";
         row.value = reply_number(of_namespace, 0);
     }

@@ -197,7 +197,7 @@ bool probe_begin(struct muster_worker *w)
     ask_of(w, PROBE_RECORD, "HMGET", KEY_WORKER, w->id, WORDS("epoch", "conn", "hands", "held", "flag"));
     ask_time(w);
     ask_of(w, PROBE_BEAT, "HMGET", KEY_BEAT, "", WORDS("at"));
-    ask_of(w, PROBE_PACE, "ZRANGE", KEY_TTLS, "", WORDS("0", "0", "WITHSCORES"));
+    ask_of(w, PROBE_PACE, "ZRANGEBYSCORE", KEY_TTLS, "", WORDS("100", "86400000", "WITHSCORES", "LIMIT", "0", "1"));
     if (w->probe.knows_time)
         renew_registry(w);
     ask_of(w, PROBE_DEAD, "ZRANGE", KEY_REGISTRY, "", WORDS("0", "0", "WITHSCORES"));
