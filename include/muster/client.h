@@ -227,6 +227,18 @@ typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
 MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
+ * One queue's row, as muster_queue_list() gives it; `info->name` is `queue` itself. A queue begins when something is put
+ * into it, when a worker serves it, or when a setting of it is set; it goes by itself when nothing of that is left.
+ *
+ * Returns MUSTER_OK, or
+ *   MUSTER_E_NOT_FOUND  there is no such queue; the row is all 0
+ *   MUSTER_E_INVALID    the queue's name
+ *   MUSTER_E_REDIS      a key of the queue has a wrong type
+ */
+MUSTER_API int muster_queue_get(struct muster_client *c, const char *queue,
+                                struct muster_queue_info *info) MUSTER_MUST_CHECK;
+
+/*
  * Pause a queue: nothing of it is taken or handed over from now on. Running processes go on; tasks that are enqueued
  * wait. Resuming hands waiting tasks to idle workers. Pausing a paused queue or resuming one that is not paused is no
  * error; neither is a queue that does not exist yet. (qless's pause and unpause.)

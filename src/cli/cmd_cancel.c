@@ -12,6 +12,7 @@
 #include "command.h"
 #include "complain.h"
 #include "each.h"
+#include "known.h"
 #include "out.h"
 #include "parse.h"
 #include "text.h"
@@ -48,6 +49,8 @@ static int cancel_task(const struct call *call, struct muster_client *client, co
     int err = muster_task_cancel(client, call->operands[0], task, strlen(task), &waiting, &running);
     if (err == MUSTER_OK)
         print_cancelled(call, task, waiting, running);
+    if (err == MUSTER_OK && waiting + running == 0 && task == call->operands[1])
+        (void)known_look(call, client, call->operands[0], "");
     return err;
 }
 

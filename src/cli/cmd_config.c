@@ -13,6 +13,7 @@
 #include "command.h"
 #include "complain.h"
 #include "each.h"
+#include "known.h"
 #include "list.h"
 #include "need.h"
 #include "out.h"
@@ -37,7 +38,10 @@ static int print_setting(const struct muster_setting *setting, void *arg)
 
 static int list(const struct call *call, struct muster_client *client, struct out_table *table)
 {
-    return muster_config_get(client, call->own[QUEUE].text, NULL, print_setting, table);
+    const char *queue = call->own[QUEUE].text;
+    if (queue)
+        (void)known_look(call, client, queue, " yet");
+    return muster_config_get(client, queue, NULL, print_setting, table);
 }
 
 /* ---- one setting ---- */
@@ -88,6 +92,14 @@ static int run_operand(const struct call *call, struct muster_client *client, co
         err = muster_config_get(client, queue, name, is_json ? print_setting : print_value, &table);
     free(name);
     return err;
+}
+
+/* The first one also looks whether there is such a queue: its settings can be set beforehand. */
+static int run_of_queue(const struct call *call, struct muster_client *client, const char *operand, void *arg)
+{
+    if (operand == call->operands[0])
+        (void)known_look(call, client, call->own[QUEUE].text, " yet");
+    return run_operand(call, client, operand, arg);
 }
 
 /* " from 0 to 1000", or "" for a setting that does not exist. */
@@ -144,7 +156,7 @@ static int run(const struct call *call)
     if (code)
         return code;
     if (call->n_operands > 0)
-        return each_operand(call, 0, run_operand, NULL);
+        return each_operand(call, 0, call->own[QUEUE].text ? run_of_queue : run_operand, NULL);
     if (call->own[UNSET].set)
         return complain_usage(call, "--unset: NAME is missing");
     return list_print(call, columns, list);

@@ -4,6 +4,7 @@
  */
 #include "client.h"
 #include "command.h"
+#include "known.h"
 #include "out.h"
 
 enum wish { RESUME, PAUSE };
@@ -17,8 +18,14 @@ static int set_paused(const struct call *call, enum wish wish)
     int code = client_open(call, &client);
     if (code)
         return code;
-    code = client_close(call, client,
-                        wish == PAUSE ? muster_queue_pause(client, queue) : muster_queue_resume(client, queue));
+    int err = known_look(call, client, queue, wish == PAUSE ? " yet; it begins paused" : "; nothing was resumed");
+    if (err == MUSTER_E_NOT_FOUND && wish == RESUME) {
+        muster_client_free(client);
+        return EXIT_NOT_FOUND;
+    }
+    if (err == MUSTER_OK || err == MUSTER_E_NOT_FOUND)
+        err = wish == PAUSE ? muster_queue_pause(client, queue) : muster_queue_resume(client, queue);
+    code = client_close(call, client, err);
     if (code)
         return code;
     if (call->common[OPT_JSON].set)
@@ -59,6 +66,7 @@ const struct command cmd_resume = {
     .name = "resume",
     .operands = "QUEUE",
     .summary = "Resume a paused queue: its waiting tasks go to idle workers",
+    .about = "It is no error if the queue is not paused. If there is no such queue, the exit code is 3.\n",
     .examples = "muster resume mail\n",
     .options = options,
     .min_operands = 1,

@@ -8,6 +8,7 @@
 
 #include "client.h"
 #include "command.h"
+#include "known.h"
 #include "out.h"
 
 static const struct out_column columns[] = {
@@ -17,15 +18,21 @@ static const struct out_column columns[] = {
     {NULL, NULL, OUT_TEXT},
 };
 
+struct looking {
+    bool is_json;
+    uint64_t n; /* rows printed */
+};
+
 static int print_row(const struct muster_task *row, void *arg)
 {
-    const bool *is_json = arg;
+    struct looking *looking = arg;
     const struct out_cell cells[] = {
         {.number = (int64_t)row->position},
         {.text = row->job},
         {.text = row->len > 0 ? row->data : "", .len = row->len},
     };
-    if (*is_json)
+    looking->n++;
+    if (looking->is_json)
         out_json(columns, cells);
     else if (out_bytes(row->data, row->len) == 0)
         out_bytes("\n", 1);
@@ -53,14 +60,16 @@ static const struct opt options[] = {
 
 static int run(const struct call *call)
 {
-    bool is_json = call->common[OPT_JSON].set;
+    struct looking looking = {.is_json = call->common[OPT_JSON].set};
     struct muster_client *client;
     int code = client_open(call, &client);
     if (code)
         return code;
-    return client_close(call, client,
-                        muster_task_peek(client, call->operands[0], (uint64_t)call->own[OFFSET].number,
-                                         (uint64_t)call->own[COUNT].number, print_row, &is_json));
+    int err = muster_task_peek(client, call->operands[0], (uint64_t)call->own[OFFSET].number,
+                               (uint64_t)call->own[COUNT].number, print_row, &looking);
+    if (err == MUSTER_OK && looking.n == 0)
+        (void)known_look(call, client, call->operands[0], "");
+    return client_close(call, client, err);
 }
 
 const struct command cmd_peek = {

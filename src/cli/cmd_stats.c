@@ -9,6 +9,7 @@
 #include "client.h"
 #include "command.h"
 #include "each.h"
+#include "known.h"
 #include "out.h"
 #include "text.h"
 
@@ -175,6 +176,8 @@ static int run(const struct call *call)
     if (code)
         return code;
     int err = queue ? show_queue(client, queue, &s) : each_queue(client, show_queue, &s);
+    if (err == MUSTER_OK && queue && s.stats.put + s.stats.taken == 0)
+        (void)known_look(call, client, queue, "");
     if (err == MUSTER_OK)
         out_headings(&s.table);
     out_table_end(&s.table);

@@ -4,7 +4,8 @@
 # muster pause, resume and delete. Proves:
 #  1. a paused queue hands out nothing, to a worker or to a lease; running tasks go on; once resumed, its tasks go to
 #     idle workers
-#  2. both succeed if nothing changes, and before the queue exists; `muster queues` shows it
+#  2. both succeed if nothing changes; a queue can be paused before it exists; `muster queues` shows it. A name that no
+#     queue has is said: status 3 for resume, a line on standard error for what can be said of it all the same
 #  3. delete without --yes: status 2, a line that says what would be deleted, and Redis is not even asked
 #  4. delete removes all that waits, is delayed or has failed, and the settings; running tasks are counted and may
 #     finish, with any other end they are gone; the worker goes on serving the name
@@ -67,6 +68,22 @@ for _ in 1 2; do
 done
 enqueue new task
 ok take new
+check_exit 3 "$MUSTER" resume typo
+check_out ''
+check_err "there is no queue 'typo'"
+check_redis 0 EXISTS muster:queue:typo
+ok pause typo
+check_err "there is no queue 'typo' yet; it begins paused"
+ok resume typo
+for verb in 'peek tpyo' 'stats --queue tpyo' 'cancel tpyo task' 'config --queue tpyo' 'config --queue tpyo keep_jobs'; do
+    # shellcheck disable=SC2086
+    ok $verb
+    check_err "there is no queue 'tpyo'"
+done
+ok config --queue tpyo keep_jobs=9
+check_err "there is no queue 'tpyo' yet"
+ok config --queue tpyo
+[[ ! -s err ]] || fail "a queue that has a setting is not known: $(cat err)"
 
 # ---- 3
 enqueue doomed 1 2 3 4 5

@@ -54,16 +54,30 @@ static int append_queue_parts(struct muster_client *c, const char *name)
     return err;
 }
 
-static int read_queue(struct muster_client *c, const char *name, struct muster_queue_info *info)
+/* A damaged key costs its figures of a row in a list, but is an error for one that was asked for alone. */
+typedef int read_parts_fn(struct muster_client *c, const char *row, struct redisReply **replies, size_t n);
+
+static int read_parts_strictly(struct muster_client *c, const char *row, struct redisReply **replies, size_t n)
+{
+    int err = MUSTER_OK;
+    (void)row;
+    for (size_t i = 0; i < n; i++) {
+        int read = redis_read(c->redis, &replies[i]);
+        err = err == MUSTER_OK ? read : err;
+    }
+    return err;
+}
+
+static int read_queue(struct muster_client *c, const char *name, read_parts_fn *read, struct muster_queue_info *info)
 {
     struct redisReply *parts[PARTS] = {NULL}, *waiting[WAITING_PARTS] = {NULL};
     int err = append_queue_parts(c, name);
     if (err == MUSTER_OK)
         err = waiting_append(c, name);
     if (err == MUSTER_OK)
-        err = page_read_parts(c, name, parts, PARTS);
-    if (err == MUSTER_OK)
-        err = page_read_parts(c, name, waiting, WAITING_PARTS);
+        err = read(c, name, parts, PARTS);
+    int err_waiting = err == MUSTER_OK || err == MUSTER_E_REDIS ? read(c, name, waiting, WAITING_PARTS) : err;
+    err = err == MUSTER_OK ? err_waiting : err;
     *info = (struct muster_queue_info){
         .name = name,
         .waiting = waiting_sum(waiting),
@@ -97,9 +111,35 @@ static int queue_row(struct muster_client *c, const char *name, void *arg, bool 
     struct muster_queue_info info;
     if (muster_queue_check(name))
         return MUSTER_OK; /* not written by muster */
-    int err = read_queue(c, name, &info);
+    int err = read_queue(c, name, page_read_parts, &info);
     if (err == MUSTER_OK)
         *stop = rows->fn(&info, rows->arg) != 0;
+    return err;
+}
+
+static bool is_anything_there(const struct muster_queue_info *q)
+{
+    return q->waiting + q->running + q->delayed + q->depends + q->recurring + q->complete + q->failed + q->idle > 0 ||
+           q->paused;
+}
+
+int muster_queue_get(struct muster_client *c, const char *queue, struct muster_queue_info *info)
+{
+    char key[KEY_MAX];
+    struct redisReply *named = NULL;
+    *info = (struct muster_queue_info){.name = queue};
+    int err = client_check_queue(c, queue);
+    if (err == MUSTER_OK)
+        err = read_queue(c, queue, read_parts_strictly, info);
+    if (err != MUSTER_OK || is_anything_there(info))
+        return err;
+    key_of(key, c->prefix, KEY_NAMES, "");
+    err = client_ask(c, &named, (const char *const[]){"ZSCORE", key, queue, NULL});
+    if (err == MUSTER_OK && reply_kind(named) != REPLY_TEXT) {
+        redis_error_set(c->redis, "there is no queue '%s'", queue);
+        err = MUSTER_E_NOT_FOUND;
+    }
+    redis_reply_free(named);
     return err;
 }
 
