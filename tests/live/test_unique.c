@@ -8,6 +8,7 @@
 
 #include "checked.h"
 #include "job_look.h"
+#include "live_worker.h"
 #include "taken.h"
 
 #define MINUTE 60000
@@ -263,6 +264,26 @@ static void it_is_retried_as_often_as_its_handler_says(void **state)
     assert_nothing_stays(s);
 }
 
+static bool is_delayed(void *arg)
+{
+    return queue_row_of(arg, "q").delayed == 1;
+}
+
+static enum muster_outcome try_again(struct muster_process *p, void *arg)
+{
+    (void)arg;
+    return muster_process_job(p) ? MUSTER_FAIL : MUSTER_RETRY;
+}
+
+static void a_worker_retries_it_after_the_delay_of_a_task(void **state)
+{
+    struct scene *s = *state;
+    live_worker_idle(s, &(struct worker_spec){.id = "w", .handler = try_again, .queues = {{"q", 0}}});
+    put(s, "q", "t");
+    assert_true(wait_for(s->base, is_delayed, s, SOON_MS));
+    cancel(s, 1, 0);
+}
+
 /* What only jobs have is refused. */
 static void it_is_no_job_to_those_who_change_jobs(void **state)
 {
@@ -401,6 +422,7 @@ int main(int argc, char **argv)
         live_test(nothing_stays_of_one_that_is_finished),
         live_test(nothing_stays_of_one_that_is_cancelled),
         live_test(it_is_retried_as_often_as_its_handler_says),
+        live_test(a_worker_retries_it_after_the_delay_of_a_task),
         live_test(it_is_no_job_to_those_who_change_jobs),
         live_test(jobs_may_wait_for_it),
         live_test(it_fails_as_a_task_and_its_replay_is_unique_again),

@@ -211,10 +211,10 @@ static void say_finish(struct command *c, const struct muster_process *p)
         script_end_done(c, p->served->name, p->token_text);
 }
 
-/* A job has a backoff of its own. A task that failed should not come back at once, unless the program wants that. */
+/* A job has a backoff of its own; a unique task has none. A task that failed should not come back at once, unless the program wants that. */
 static int64_t retry_delay_of(const struct muster_process *p)
 {
-    return p->retry_delay_ms < 0 && p->kind == PROCESS_TASK ? MUSTER_RETRY_DELAY_DEFAULT_MS : p->retry_delay_ms;
+    return p->retry_delay_ms < 0 && !muster_process_job(p) ? MUSTER_RETRY_DELAY_DEFAULT_MS : p->retry_delay_ms;
 }
 
 static void say_ends(struct turn *t, struct command *c)
