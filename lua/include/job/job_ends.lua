@@ -35,8 +35,9 @@ end
 
 -- A unique task fails: its entry is that of a task, and its record goes. So its id is free at once.
 local function fail_unique(P, job, worker, token, group, message)
+  local data = job.data or try('HGET', P .. 'job:' .. job.id, 'data') or '' -- it may have been read without
   Jobs.forget(P, job)
-  add_failed(P, job.queue, now_ms(), 'u' .. token, worker, group, message, job.data or '')
+  add_failed(P, job.queue, now_ms(), 'u' .. token, worker, group, message, data)
 end
 
 function Jobs.fail(P, job, worker, token, group, message)
