@@ -131,7 +131,8 @@ check_redis 1 EXISTS other:format other:queues:q other:names
 
 # ---- 5: more rows than any buffer holds
 seq 100000 | "$MUSTER" enqueue many >"$tmp/out"
-redis EVAL "for i = 1, 5000 do redis.call('ZADD', 'muster:names', i, 'queue' .. i) end" 0 >"$tmp/out"
+redis EVAL "for i = 1, 5000 do redis.call('ZADD', 'muster:names', i, 'queue' .. i)
+    redis.call('HSET', 'muster:queue:queue' .. i, 'paused', '1') end" 0 >"$tmp/out"
 for verb in "${asking[@]}" 'peek many -n 100000' 'peek many -n 100000 --json' 'queues --json' help 'help work' --version; do
     # shellcheck disable=SC2086
     code=0 && "$MUSTER" $verb >/dev/full 2>"$tmp/err" || code=$?

@@ -36,16 +36,14 @@ static void assert_noted(struct scene *s, const char *queue)
 static void a_cancel_leaves_nothing_that_nobody_tidies_up(void **state)
 {
     struct scene *s = *state;
-    struct acting_worker w = {.id = "w", .queues = {"served"}, .hands = 1};
     char key[64];
     snprintf(key, sizeof key, "%s:queues:bare", s->prefix);
     raw_push(s->server->redis, key, "t", 1);
     assert_ok(muster_task_cancel(s->client, "bare", "t", 1, NULL, NULL));
     assert_int_equal(queue_field(s, "bare", "cancelled"), 1);
     assert_noted(s, "bare");
-    acting_start(&w, s);
-    for (int i = 0; i < 4 && raw_int(s->server->redis, "EXISTS %s:queue:bare", s->prefix); i++)
-        assert_ok(acting_heartbeat(&w));
+    uint64_t workers;
+    assert_ok(muster_client_sweep(s->client, &workers));
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:queue:bare", s->prefix), 0);
 }
 
