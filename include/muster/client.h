@@ -377,8 +377,9 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
 /*
  * Take up to `n` tasks (at most MUSTER_LEASE_TAKE_MAX) under a lease of `lease_ms`, counted by Redis' clock. The
  * process id is all that an owner needs: any client that knows it may end the process. If the lease lapses first, the
- * task goes back to the front of the queue and the process is nobody's. That counts as a crash; after three crashes the
- * task goes to the failed list. Before anything is taken, delayed tasks that are due and leases that have lapsed are
+ * task goes back to the front of the queue and the process is nobody's. The task is a suspect then, which is taken alone;
+ * if that lease lapses, too, it counts, and after the third time (max_crashes) the task goes to the failed list. So fewer
+ * than `n` may come although more wait. Before anything is taken, delayed tasks that are due and leases that have lapsed are
  * moved. (redis-work-queue's lease.)
  *
  * If `wait_ms` is above 0, the call waits up to that long for the first task. It does not poll: it listens on a second

@@ -13,6 +13,7 @@
 --- @include "jobs"
 --- @include "available"
 --- @include "where"
+--- @include "returned"
 
 local P, args = KEYS[1], ARGV
 local check = new_check(P, ARGV[1])
@@ -48,11 +49,18 @@ local function look_at_unreadable(id, lacks)
   end)
 end
 
--- Where the set has the wrong type, nobody knows: then the job counts as held.
+-- Where the set has the wrong type, nobody knows: then the job counts as held. One that came back, or that a worker is
+-- about to take up, is in a home.
 local function is_in_hands(job)
-  local id = job.worker and job.token
-    and try('HGET', P .. 'processing:' .. job.worker .. ':' .. job.queue, 'j' .. job.token)
-  return id == job.id or (id == nil and job.worker and job.token)
+  local field = job.worker and job.token and 'j' .. job.token
+  for _, key in ipairs(field and keys_of_holder(P, job.worker, job.queue) or {}) do
+    local id = try('HGET', key, field)
+    if id == nil or id == job.id then
+      return true
+    end
+  end
+  local n = try('ZCARD', P .. 'returned:' .. job.queue)
+  return field and (n == nil or (n > 0 and returned_member(P, job.queue, field) ~= nil))
 end
 
 -- The job goes back to where it waited. If it was cancelled, it is dropped instead: its mark would be lost.

@@ -8,6 +8,7 @@
 ]]
 --- @include "finds"
 --- @include "marks"
+--- @include "returned"
 
 local P, worker, args = KEYS[1], ARGV[2], ARGV
 local check = new_check(P, ARGV[1])
@@ -25,15 +26,16 @@ if worker == LEASE then
   end
 else
   for _, field in ipairs(try('HKEYS', P .. 'worker:' .. worker) or {}) do
-    queues[#queues + 1] = string.match(field, '^q:(.*)$')
+    queues[#queues + 1] = string.match(field, '^[qr]:(.*)$')
   end
 end
 
 local function is_held(token)
   for _, queue in ipairs(queues) do
-    local set = P .. 'processing:' .. worker .. ':' .. queue
-    if try('HEXISTS', set, token) ~= 0 or try('HEXISTS', set, 'j' .. token) ~= 0 then
-      return true -- a set of the wrong type counts too, because nobody knows
+    for _, set in ipairs(keys_of_holder(P, worker, queue)) do
+      if try('HEXISTS', set, token) ~= 0 or try('HEXISTS', set, 'j' .. token) ~= 0 then
+        return true -- a set of the wrong type counts too, because nobody knows
+      end
     end
   end
 end

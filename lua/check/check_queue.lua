@@ -22,7 +22,7 @@ local is_sound = can_move_due(P, queue) and try('HLEN', key) and try('ZCARD', id
 if not is_sound then
   return check.answer
 end
-local settings = redis.call('HMGET', key, 'running', 'due', 'paused', 'named', 'crashes', 'jobs', 'max_running')
+local settings = redis.call('HMGET', key, 'running', 'due', 'paused', 'named', 'jobs', 'max_running', 'returned')
 local has_jobs = ARGV[3] == '1' and Jobs.are_sound(P, queue)
 
 local function look_at_count()
@@ -83,13 +83,7 @@ local function look_at_fields()
       return 'noted it'
     end)
   end
-  if not settings[5] and try('HLEN', P .. 'crashes:' .. queue) > 0 then
-    note_find(check, key, 'does not say that there are crash counts', function()
-      redis.call('HSET', key, 'crashes', '1')
-      return 'said so'
-    end)
-  end
-  if has_jobs and not settings[6] and redis.call('ZCARD', P .. 'waiting:' .. queue) > 0 then
+  if has_jobs and not settings[5] and redis.call('ZCARD', P .. 'waiting:' .. queue) > 0 then
     note_find(check, key, 'does not say that jobs wait', function()
       redis.call('HSET', key, 'jobs', '1')
       return 'said so'
@@ -97,9 +91,13 @@ local function look_at_fields()
   end
 end
 
+-- What came back without its field is a find of check_returned.
 local function look_at_idle()
-  local tasks, waiting = redis.call('LLEN', list), has_jobs and count_waiting(P, queue) or redis.call('LLEN', list)
-  if waiting == 0 or settings[3] or room_under_limit(settings[7], settings[1]) == 0 then
+  local tasks, waiting = redis.call('LLEN', list), redis.call('LLEN', list)
+  waiting = settings[7] and waiting + count_returned(P, queue) or waiting
+  waiting = has_jobs and waiting + redis.call('ZCARD', P .. 'waiting:' .. queue) or waiting
+  local is_on_its_way = (tonumber(settings[2] or nil) or math.huge) <= now_ms()
+  if waiting == 0 or is_on_its_way or settings[3] or room_under_limit(settings[6], settings[1]) == 0 then
     return
   end
   for _, worker in ipairs(redis.call('ZREVRANGE', idle, 0, -1)) do

@@ -39,7 +39,7 @@ end
 
 -- Nobody knows whether the tasks that went back had been counted, so all is counted again. The worker is told, and its
 -- ends are carried out one by one from now on, because some of its processes may be gone.
-local function settle()
+local function count_again()
   local record = redis.call('HGETALL', P .. 'worker:' .. worker)
   local epoch = set_flag(P, worker, FLAG_ENDED)
   if epoch then
@@ -63,12 +63,12 @@ end
 -- A find, repaired by get_rid(), unless a key has a wrong type.
 local function find_misplaced(what, done, get_rid)
   note_find(check, set, what, function()
-    local obstacle = damaged_key(P, worker, {queue})
+    local obstacle = damaged_key(P, worker, {queue}, {})
     if obstacle then
       return nil, obstacle
     end
     get_rid()
-    settle()
+    count_again()
     return done
   end)
 end

@@ -94,7 +94,7 @@ for _, job in ipairs(jobs) do
   if try('ZCARD', P .. 'dependents:' .. job.id) then
     redis.call('DEL', P .. 'dependents:' .. job.id) -- all of them are among the jobs, or on the list
   end
-  if job.state == 'running' and job.token then
+  if job.state == 'running' and job.token and not Jobs.leave_home(P, job) then
     mark(P, job.worker, {job.token}, CANCELLED)
   else
     Jobs.cancel(P, job, '')

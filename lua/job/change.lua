@@ -30,6 +30,15 @@ if Jobs.is_cancelled_now(P, job) then
   return {E_NOT_FOUND, P .. 'job:' .. id}
 end
 
+-- A job that came back waits, though its record does not say so yet.
+if job.state == 'running' and Jobs.are_sound(P, job.queue) and redis.call('EXISTS', P .. 'returned:' .. job.queue) == 1
+then
+  redis.call('HSET', P .. 'job:' .. id, 'queue', job.queue) -- needs memory: a full Redis refuses the whole call here
+  if Jobs.leave_home(P, job) then
+    Jobs.give_back(P, job, 'given-back')
+  end
+end
+
 local queue, after = nil, {}
 local is_movable = job.state == 'scheduled' or job.state == 'depends' or job.state == 'waiting'
   or job.state == 'recurring'

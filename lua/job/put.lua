@@ -100,6 +100,7 @@ if is_change then
   Jobs.set(job, 'queue', queue)
   Jobs.set(job, 'retried', nil)
   Jobs.set(job, 'crashes', nil)
+  Jobs.set(job, 'suspect', nil)
   Jobs.set(job, 'group', nil)
   Jobs.set(job, 'message', nil)
   local due = delay and now + delay or Jobs.number(job, 'due')

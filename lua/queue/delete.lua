@@ -21,14 +21,20 @@ local key = P .. 'queue:' .. queue
 local JOBS_MAX = 300
 
 local function has_jobs()
-  return redis.call('EXISTS', P .. 'scheduled:' .. queue, P .. 'depends:' .. queue, P .. 'waiting:' .. queue,
+  return redis.call('EXISTS', P .. 'returned:' .. queue, P .. 'scheduled:' .. queue, P .. 'depends:' .. queue,
+    P .. 'waiting:' .. queue,
     P .. 'recurring:' .. queue, P .. 'complete:' .. queue, P .. 'failed:' .. queue) > 0
 end
 local settings = try('HMGET', key, 'listen', 'broadcast')
 local is_sound = can_move_due(P, queue) and try('ZCARD', P .. 'names') and (not has_jobs() or Jobs.are_sound(P, queue))
 local held, running = {}, 0
 for _, worker in ipairs(all_holders(P)) do
-  local tokens = try('HKEYS', P .. 'processing:' .. worker .. ':' .. queue) or {}
+  local tokens = {}
+  for _, set in ipairs(keys_of_holder(P, worker, queue)) do
+    for _, field in ipairs(try('HKEYS', set) or {}) do
+      tokens[#tokens + 1] = field
+    end
+  end
   is_sound = is_sound and (#tokens == 0 or can_mark(P, worker))
   held[worker] = tokens
   running = running + #tokens
@@ -80,10 +86,44 @@ local function forget_jobs()
   return forget_failures(left), waited
 end
 
+-- What came back. Jobs are deleted like others, and count as jobs.
+local function forget_returned()
+  local waited, homes = 0, {}
+  local jobs = redis.call('ZREVRANGEBYSCORE', P .. 'returned:' .. queue, '(0', '-inf', 'LIMIT', 0, JOBS_MAX)
+  for _, member in ipairs(jobs) do
+    local field, home = parse_returned(member)
+    local job = Jobs.read_held(P, redis.call('HGET', home_key(P, home, queue), field) or '', token_of(field))
+    remove_returned(P, queue, member, field, home)
+    if job then
+      Jobs.forget(P, job)
+    end
+    waited = waited + 1
+  end
+  if waited == JOBS_MAX then
+    return true, waited
+  end
+  for _, member in ipairs(redis.call('ZRANGE', P .. 'returned:' .. queue, 0, -1)) do
+    homes[home_key(P, select(2, parse_returned(member)), queue)] = true
+    waited = waited + 1
+  end
+  for home in pairs(homes) do
+    redis.call('UNLINK', home)
+  end
+  redis.call('UNLINK', P .. 'returned:' .. queue)
+  return false, waited
+end
+
 local waited = 0
-if has_jobs() then
+if redis.call('EXISTS', P .. 'returned:' .. queue) == 1 then
   local is_more
-  is_more, waited = forget_jobs()
+  is_more, waited = forget_returned()
+  if is_more then
+    return {0, waited, 0, 1}
+  end
+end
+if has_jobs() then
+  local is_more, jobs = forget_jobs()
+  waited = waited + jobs
   hand_over_jobs(P)
   if is_more then
     return {0, waited, 0, 1}
@@ -91,7 +131,7 @@ if has_jobs() then
 end
 local waiting = waited + redis.call('LLEN', P .. 'queues:' .. queue) + redis.call('ZCARD', P .. 'delayed:' .. queue)
 redis.call('UNLINK', P .. 'queues:' .. queue, P .. 'delayed:' .. queue, P .. 'failed:' .. queue,
-  P .. 'failures:' .. queue, P .. 'crashes:' .. queue, key)
+  P .. 'failures:' .. queue, P .. 'suspects:' .. queue, key)
 -- These are no settings, and stay: how many are in work, when the first lease ends, and until when somebody listens.
 if running > 0 then
   redis.call('HSET', key, 'running', running)

@@ -26,20 +26,42 @@ local cursor = ARGV[4] or '0'
 local is_first = cursor == '0'
 local DELAYED_MAX, DELAYED_BYTES_MAX = 5000, 4194304
 
+-- Is this task the one that the call means?
+local function is_wanted(key, token)
+  return not is_job_field(token) and redis.call('HSTRLEN', key, token) == #wanted
+    and redis.call('HGET', key, token) == wanted
+end
+
 -- The tokens of the processes of one holder that the call means; after the first call, those that are not marked yet.
 local function find(worker)
-  local set, found = P .. 'processing:' .. worker .. ':' .. queue, {}
-  if holder ~= '' then
-    return (try('HEXISTS', set, wanted) == 1 or try('HEXISTS', set, 'j' .. wanted) == 1) and {wanted} or {}
-  end
-  for _, token in ipairs(try('HKEYS', set) or {}) do
-    if not is_job_field(token) and redis.call('HSTRLEN', set, token) == #wanted
-        and redis.call('HGET', set, token) == wanted
-        and (is_first or try('HEXISTS', P .. 'marks:' .. worker, token) == 0) then
-      found[#found + 1] = token
+  local found = {}
+  for _, set in ipairs(keys_of_holder(P, worker, queue)) do
+    if holder ~= '' then
+      found[1] = found[1] or ((try('HEXISTS', set, wanted) == 1 or try('HEXISTS', set, 'j' .. wanted) == 1) and wanted)
+        or nil
+    end
+    for _, token in ipairs(holder == '' and try('HKEYS', set) or {}) do
+      local is_meant = is_wanted(set, token) and (is_first or try('HEXISTS', P .. 'marks:' .. worker, token) == 0)
+      found[#found + 1] = is_meant and token or nil
     end
   end
   return found
+end
+
+local function cancel_returned()
+  local removed = 0
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', P .. 'returned:' .. queue, 0, '+inf')) do
+    local field, home = parse_returned(member)
+    if try('HEXISTS', home_key(P, home, queue), field) == 1 and is_wanted(home_key(P, home, queue), field) then
+      remove_returned(P, queue, member, field, home)
+      acquit(P, queue, field)
+      removed = removed + 1
+    end
+  end
+  if removed > 0 then
+    clear_if_none_returned(P, queue)
+  end
+  return removed
 end
 
 -- How many members to ask for at once. They come in no order, so those that were seen tell how large the others are.
@@ -109,11 +131,11 @@ if holder == '' then
     meant = is_sound and not damaged and meant or {}
   end
   if is_first or cursor == '0' then
-    waiting = waiting + redis.call('LREM', list, 0, wanted)
+    waiting = waiting + redis.call('LREM', list, 0, wanted) + cancel_returned()
   end
 end
 count_cancelled(P, queue, waiting)
-if twin and twin.state == 'running' then
+if twin and twin.state == 'running' and not Jobs.leave_home(P, twin) then
   local tokens = meant[twin.worker] or {}
   tokens[#tokens + 1] = twin.token
   meant[twin.worker], running = tokens, running + 1

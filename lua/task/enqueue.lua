@@ -14,13 +14,14 @@
   Publishes to the workers that get a task, and tells those who listen that work waits. O(tasks).
 ]]
 --- @include "try"
+--- @include "bytes"
 --- @include "chunk"
 
 local P, queue, front = KEYS[1], ARGV[1], ARGV[2] == '1'
 local list = P .. 'queues:' .. queue
 
 local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'listen', 'broadcast', 'named',
-  'max_running', 'running', 'jobs')
+  'max_running', 'running', 'jobs', 'returned', 'big')
 local latest = try('ZREVRANGE', P .. 'idle:' .. queue, 0, 0)
 if damaged then
   return {E_REDIS, damaged}
@@ -32,8 +33,13 @@ local running = most > 0 and settings[6] and tonumber(string.match(settings[6], 
 local room = most > 0 and math.max(0, most - running) or math.huge
 local is_idle = latest[1] and not settings[1] and room > 0
 local n_tasks = #ARGV - 5
-if settings[4] and not is_idle and not settings[2] and not settings[3] and not settings[7] and ARGV[3] == ''
-    and n_tasks > 0 and n_tasks <= CHUNK and not (front and n_tasks > 1) then
+local is_big = false
+for i = 6, #ARGV do
+  is_big = is_big or #ARGV[i] > INLINE_MAX
+end
+is_big = is_big and not settings[9]
+if settings[4] and not is_idle and not settings[2] and not settings[3] and not settings[7] and not settings[8]
+    and not is_big and ARGV[3] == '' and n_tasks > 0 and n_tasks <= CHUNK and not (front and n_tasks > 1) then
   return try(front and 'RPUSH' or 'LPUSH', list, unpack(ARGV, 6)) or {E_REDIS, damaged}
 end
 
@@ -56,33 +62,43 @@ local function push(tasks, from)
   return waiting
 end
 
--- Pushes and hands over. `waiting` tasks were in the list before. Returns how many tasks and jobs wait afterwards.
+-- Pushes and hands over. `waiting` tasks were in the list before. Returns how many tasks and jobs wait afterwards, and
+-- whether more can be handed over than this script may.
 local function enqueue(tasks, waiting)
   -- The first write is one that a full Redis refuses: so it refuses the whole call.
   if not settings[4] and try('ZADD', P .. 'names', 'NX', now_ms(), queue) then
     redis.call('HSET', P .. 'queue:' .. queue, 'named', '1')
   end
-  local now_waiting
-  if not is_idle then
+  if is_big then
+    redis.call('HSET', P .. 'queue:' .. queue, 'big', '1')
+  end
+  local now_waiting, is_cut
+  if not is_idle or settings[8] then
     now_waiting = #tasks > 0 and push(tasks, 1) or waiting
+    is_cut = is_idle
   else
 --- @include "hand_over"
     local given = waiting == 0 and hand_over(P, queue, math.min(#tasks, room), tasks, latest[1]) or 0
     now_waiting = given < #tasks and push(tasks, given + 1) or waiting
     if waiting > 0 then -- a bare LPUSH brought it
-      now_waiting = now_waiting - hand_over(P, queue, math.min(now_waiting, room), nil, latest[1])
+      local more
+      more, is_cut = hand_over(P, queue, math.min(now_waiting, room), nil, latest[1])
+      now_waiting = now_waiting - more
     end
   end
-  if settings[7] then
+  if settings[7] or settings[8] then
 --- @include "waiting"
     now_waiting = count_waiting(P, queue)
   end
-  return now_waiting
+  return now_waiting, is_cut
 end
 
--- Tells those who listen that work waits.
-local function say_so(waiting)
---- @include "announce"
+-- Tells those who listen that work waits, and the timer's keeper that more is to be handed over.
+local function say_so(waiting, is_cut)
+--- @include "set_due"
+  if is_cut then
+    note_due(P, queue, now_ms())
+  end
   if waiting > 0 and not settings[1] and is_heard(settings[2], settings[3]) then
     announce(queue, 'work', WORK)
   end
@@ -102,8 +118,9 @@ local function enqueue_once(tasks, waiting)
   elseif before then
     return tonumber(string.sub(before, DIGEST_LEN + 1))
   end
-  waiting = enqueue(tasks, waiting)
-  say_so(waiting)
+  local is_cut
+  waiting, is_cut = enqueue(tasks, waiting)
+  say_so(waiting, is_cut)
   redis.call('HSET', request, ARGV[4], digest .. waiting)
   redis.call('PEXPIRE', request, REQUEST_KEPT_MS)
   return waiting
@@ -119,8 +136,9 @@ end
 if ARGV[3] ~= '' then
   return enqueue_once(tasks, waiting)
 end
-waiting = enqueue(tasks, waiting)
-if settings[2] or settings[3] then
-  say_so(waiting)
+local is_cut
+waiting, is_cut = enqueue(tasks, waiting)
+if is_cut or settings[2] or settings[3] then
+  say_so(waiting, is_cut)
 end
 return waiting

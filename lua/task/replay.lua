@@ -12,6 +12,7 @@
   Publishes to the workers that get a task, and to those who listen. O(entries looked at).
 ]]
 --- @include "jobs"
+--- @include "big"
 --- @include "available"
 
 local P, queue = KEYS[1], ARGV[1]
@@ -42,6 +43,7 @@ local function replay(member, entry)
     return is_made
   elseif task and not id then
     remove_failed(P, queue, member) -- needs no memory, so that a full Redis allows the other
+    note_length(P, queue, task)
     redis.call('LPUSH', P .. 'queues:' .. queue, task)
     return true
   end

@@ -6,15 +6,16 @@
     ARGV[4] "1": the caller waits on the queue's channel of work if there is nothing
   Returns {0, ms until something becomes ready or a lease lapses, -1: nothing will; when the lease ends, server ms; the
   first token; the tasks, whose tokens follow each other; 1: the call stopped before it had all that it could take,
-  because that was many bytes: call again, else 0}. Where jobs wait too, token and tasks are empty, and three elements
-  follow for each process: its token, the job's id, and the job's record {field, value, ...} from before the take; for a
-  task, its token, "", and the task. A queue that is paused, or whose limit over all workers is reached, yields nothing.
-  {E_REDIS, key} for a key of the wrong type: nothing was changed.
-  Writes the queue, the set and the ends of leases, the queue's counters, P:names, and the records of the jobs.
-  Publishes to the workers that get what was due, and to those who listen. O(tasks + jobs log n).
+  because that was many bytes: call again, else 0}. Where jobs wait too, or something came back, token and tasks are
+  empty, and three elements follow for each process: its token, the job's id, and the job's record {field, value, ...}
+  from before the take; for a task, its token, "", and the task. A suspect comes alone, and has begun. A queue that is
+  paused, or whose limit over all workers is reached, yields nothing. {E_REDIS, key} for a key of the wrong type:
+  nothing was changed. Writes the queue, the set and the ends of leases, the queue's counters, P:names, and the records
+  of the jobs. Publishes to the workers that get what was due, and to those who listen. O(tasks + jobs log n).
 ]]
 --- @include "due"
 --- @include "types"
+--- @include "big"
 --- @include "available"
 --- @include "announce"
 --- @include "clock"
@@ -23,7 +24,7 @@ local P, queue = KEYS[1], ARGV[1]
 local list, key = P .. 'queues:' .. queue, P .. 'queue:' .. queue
 local now = now_ms()
 local function read_settings()
-  return try('HMGET', key, 'paused', 'due', 'max_running', 'running', 'jobs')
+  return try('HMGET', key, 'paused', 'due', 'max_running', 'running', 'jobs', 'returned', 'big')
 end
 
 local settings = read_settings()
@@ -49,35 +50,48 @@ local function hold_lease(field, what)
 end
 
 -- Takes tasks alone, under tokens that follow each other. Returns how many.
-local function take_tasks(n)
+local function take_tasks(n, is_big)
   n = math.min(n, redis.call('LLEN', list))
-  if n > 0 then
-    local first = draw_tokens(P, n)
-    result[4], result[5] = token_text(first), redis.call('RPOP', list, n)
-    for i, task in ipairs(result[5]) do
-      hold_lease(token_text(first + i - 1), task)
-    end
+  if n == 0 then
+    return 0
   end
-  return n
+  local first, is_large, is_cut = draw_tokens(P, n), false, n > BLIND_MAX
+  result[4] = token_text(first)
+  if is_big then
+    result[5], is_cut = pop_by_length(list, n)
+  else
+    result[5] = redis.call('RPOP', list, math.min(n, BLIND_MAX))
+  end
+  for i, task in ipairs(result[5]) do
+    hold_lease(token_text(first + i - 1), task)
+    is_large = is_large or #task > INLINE_MAX
+  end
+  if is_big or is_large then
+    note_big(P, queue, is_big)
+  end
+  result[6] = is_cut and 1 or 0
+  return #result[5]
 end
 
--- Takes tasks and jobs, in the order in which they come out. Returns how many.
+-- Takes tasks and jobs, in the order in which they come out. A suspect is taken alone: nobody knows what else the
+-- caller will do beside it, but nothing else of this call. Returns how many.
 local function take_mixed(n)
   Jobs.gathered = {}
-  local taken = Jobs.take(P, queue, n, LEASE, function(token, task, job)
+  local taken, is_cut = Jobs.take(P, queue, n, LEASE, settings[6], true, function(token, task, job)
     hold_lease(job and 'j' .. token or token, job and job.id or task)
     result[#result + 1] = token
     result[#result + 1] = job and job.id or ''
     result[#result + 1] = job and job.flat or task
   end)
   Jobs.count_gathered()
+  result[6] = is_cut and 1 or 0
   return taken
 end
 
 local n = settings[1] and 0 or math.min(tonumber(ARGV[2]), room_under_limit(settings[3], settings[4]))
 if n > 0 then
-  local is_mixed = settings[5] and Jobs.are_sound(P, queue)
-  n = (is_mixed and take_mixed or take_tasks)(n)
+  local is_mixed = (settings[5] or settings[6]) and Jobs.are_sound(P, queue)
+  n = (is_mixed and take_mixed or take_tasks)(n, settings[7])
 end
 if n > 0 then
   try('HINCRBY', key, 'running', n)

@@ -66,11 +66,11 @@ for i = 7, #ARGV, 2 do
   if room <= 0 or ARGV[6] == '1' then
     try('ZADD', P .. 'names', 'NX', now, queue) -- without an idle entry it may have been tidied away
   end
-  local settings = room > 0 and try('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'jobs')
+  local settings = room > 0 and try('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'jobs', 'returned')
   local waiting = settings and try('LLEN', P .. 'queues:' .. queue)
   if waiting then
     local due = tonumber(settings[2])
-    if ((waiting > 0 or settings[3]) and not settings[1]) or (due and due <= now) then
+    if ((waiting > 0 or settings[3] or settings[4]) and not settings[1]) or (due and due <= now) then
       work = '1'
     else
       try('ZADD', P .. 'idle:' .. queue, 'NX', now, worker)

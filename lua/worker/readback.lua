@@ -12,6 +12,7 @@
 ]]
 --- @include "last_token"
 --- @include "marks"
+--- @include "token"
 
 local P, worker, conn = KEYS[1], ARGV[1], ARGV[3]
 local key = P .. 'worker:' .. worker
@@ -33,6 +34,20 @@ if record[4] == FLAG_ENDED or (record[4] and #marks == 0) then
     set_flag(P, worker, FLAG_MARKS)
   end
 end
+
+-- Says of each task of a set whether it is a suspect. A job's record says it of the job.
+local function flag_suspects(queue, fields)
+  local key = P .. 'suspects:' .. queue
+  if (try('HLEN', key) or 0) == 0 then
+    return
+  end
+  for i, field in ipairs(fields) do
+    if #field == TOKEN_LEN and redis.call('HEXISTS', key, field) == 1 then
+      fields[i] = 's' .. field
+    end
+  end
+end
+
 local result, held = {0, last_token(P), marks}, 0
 for _, field in ipairs(redis.call('HKEYS', key)) do
   if string.sub(field, 1, 2) == 'q:' then
@@ -40,6 +55,7 @@ for _, field in ipairs(redis.call('HKEYS', key)) do
     local tokens = redis.pcall('HKEYS', P .. 'processing:' .. worker .. ':' .. queue)
     if not tokens.err and #tokens > 0 then
       result[#result + 1] = queue
+      flag_suspects(queue, tokens)
       result[#result + 1] = tokens
       held = held + #tokens
     end

@@ -3,10 +3,10 @@
   or not.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number
-  Returns {0, number of tasks given back}; {E_GONE} or {E_STATE}, or {E_REDIS, key} for a key of the wrong type: nothing
-  was changed.
-  Removes the worker's record and all other keys and entries of it; writes its queues.
-  Publishes to the workers that get its tasks, to the one that gets the timer, and to those who listen. O(tasks).
+  Returns {0, number of processes given back}; {E_GONE} or {E_STATE}, or {E_REDIS, key} for a key of the wrong type:
+  nothing was changed. Removes the worker's record and all other keys and entries of it; writes its queues. Publishes to
+  the workers that get its tasks, to the one that gets the timer, and to those who listen. O(processes), whatever the
+  sizes of the tasks.
 ]]
 --- @include "owner"
 --- @include "retire"

@@ -3,11 +3,12 @@
   no silence of Redis gives it more time. A forced sweep retires the worker whether it is dead or not.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] the worker     ARGV[2] "1": forced, whether it is dead or not
-  Returns {0, number of tasks given back}; {E_NOT_FOUND} if it is not registered; {E_STATE} if it is not dead;
-  {E_REDIS, key} for a key of the wrong type: nothing was changed. A crash is counted for each of its tasks and jobs,
-  unless the worker was still alive.
+  Returns {0, number of processes given back}; {E_NOT_FOUND} if it is not registered; {E_STATE} if it is not dead;
+  {E_REDIS, key} for a key of the wrong type: nothing was changed. If the worker had died, a suspect that had begun is
+  blamed for it; if there is none, all that it held become suspects.
   Removes the worker's record and all other keys and entries of it; writes its queues.
-  Publishes to the workers that get its tasks, to the one that gets the timer, and to those who listen. O(tasks).
+  Publishes to the workers that get its tasks, to the one that gets the timer, and to those who listen.
+  O(processes), whatever the sizes of the tasks.
 ]]
 --- @include "retire"
 --- @include "silence"
@@ -25,7 +26,7 @@ if ARGV[2] ~= '1' then
     return {E_STATE}
   end
 end
-local given_back, prevented_by = retire(P, worker, not is_alive and now or nil)
+local given_back, prevented_by = retire(P, worker, not is_alive)
 if prevented_by then
   return {E_REDIS, prevented_by}
 end

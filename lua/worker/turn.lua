@@ -46,21 +46,23 @@ local function get_rare()
   end
 --- @include "ends"
 --- @include "available"
+--- @include "big"
   rare = {carry_out_ends = carry_out_ends, has_marks = has_marks, FLAG_MARKS = FLAG_MARKS,
     can_move_due = can_move_due, move_due = move_due, hand_over_waiting = hand_over_waiting,
-    hand_over_jobs = hand_over_jobs, has_type = has_type, Jobs = Jobs}
+    hand_over_jobs = hand_over_jobs, has_type = has_type, can_return = can_return,
+    pop_by_length = pop_by_length, note_big = note_big, Jobs = Jobs}
   Jobs.gathered = {}
   return rare
 end
 
 -- A queue's settings, read once; false for a damaged queue.
 local known = {}
-local PAUSED, DUE, LISTEN, BROADCAST, CRASHES, JOBS, MAX_RUNNING = 1, 2, 3, 4, 5, 6, 7
+local PAUSED, DUE, LISTEN, BROADCAST, JOBS, MAX_RUNNING, RETURNED, BIG = 1, 2, 3, 4, 5, 6, 7, 8
 local function settings_of(queue)
   local settings = known[queue]
   if settings == nil then
-    settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'listen', 'broadcast', 'crashes', 'jobs',
-      'max_running') or false
+    settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'listen', 'broadcast', 'jobs',
+      'max_running', 'returned', 'big') or false
     known[queue] = settings
   end
   return settings
@@ -71,8 +73,7 @@ local function are_plain()
   local at = first_end
   while ARGV[at] do
     local settings = ARGV[at] == 'finish' and settings_of(ARGV[at + 1])
-    if not settings or is_heard(settings[LISTEN], settings[BROADCAST]) or settings[CRASHES]
-        or settings[MAX_RUNNING] then
+    if not settings or is_heard(settings[LISTEN], settings[BROADCAST]) or settings[MAX_RUNNING] then
       return false
     end
     at = at + 3 + tonumber(ARGV[at + 2])
@@ -103,6 +104,7 @@ local function end_all()
   for queue in pairs(ends.touched) do
     make_available(queue)
   end
+  known = {} -- what came back has left its field there
   return ends
 end
 
@@ -131,16 +133,23 @@ local function room_for(queue, hands)
 end
 
 -- Takes up to n tasks and returns how many. If they cannot be held, because of a damaged key for example, they go back
--- and it returns 0. If fewer than n come, the queue is empty.
-local function take(queue, n)
-  local list = P .. 'queues:' .. queue.name
-  local tasks = n > 0 and try('RPOP', list, n)
+-- and it returns 0. If fewer than n come, and not because it is too much for one script, the queue is empty.
+local function take(queue, n, is_big)
+  local list, most, tasks, is_cut = P .. 'queues:' .. queue.name, math.min(n, BLIND_MAX), nil, false
+  if is_big and n > 0 and get_rare().has_type('LLEN', list) then
+    tasks, is_cut = rare.pop_by_length(list, n)
+    tasks = #tasks > 0 and tasks
+  elseif n > 0 then
+    tasks = try('RPOP', list, most)
+    is_cut = tasks and #tasks == most and most < n
+  end
+  result[4] = is_cut and 1 or result[4]
   if not tasks then
-    queue.is_empty = tasks == false and n > 0
+    queue.is_empty = tasks == false and n > 0 and not is_cut
     return 0
   end
-  queue.is_empty = #tasks < n
-  local done, first = pcall(hold, P, sets .. queue.name, tasks)
+  queue.is_empty = #tasks < n and not is_cut
+  local done, first, is_large = pcall(hold, P, sets .. queue.name, tasks)
   if not done then
     for i = #tasks, 1, -1 do
       redis.call('RPUSH', list, tasks[i])
@@ -151,6 +160,9 @@ local function take(queue, n)
     end
     error(first)
   end
+  if is_big or is_large then
+    get_rare().note_big(P, queue.name, is_big)
+  end
   result[#result + 1] = queue.place
   result[#result + 1] = first
   result[#result + 1] = tasks
@@ -158,22 +170,23 @@ local function take(queue, n)
   return #tasks
 end
 
--- The same for a queue in which jobs wait too.
-local function take_mixed(queue, n)
+-- The same for a queue in which jobs wait too, or to which something came back.
+local function take_mixed(queue, n, is_big, has_returned)
   local Jobs = get_rare().Jobs
   local set = sets .. queue.name
-  if not Jobs.are_sound(P, queue.name) or not rare.has_type('HLEN', set) then
-    return take(queue, n)
+  if not Jobs.are_sound(P, queue.name) or not rare.has_type('HLEN', set) or not rare.can_return(P, queue.name) then
+    return take(queue, n, is_big)
   end
   redis.call('HDEL', P .. 'worker:' .. worker, '-') -- maybe the first write
-  local taken = Jobs.take(P, queue.name, n, worker, function(token, task, job)
+  local taken, is_cut = Jobs.take(P, queue.name, n, worker, has_returned, false, function(token, task, job, is_suspect)
     redis.call('HSET', set, job and 'j' .. token or token, job and job.id or task)
     result[#result + 1] = job and -queue.place or queue.place
     result[#result + 1] = token
     result[#result + 1] = job and {job.id, job.flat} or {task}
-    result[#result + 1] = 0
+    result[#result + 1] = is_suspect and 1 or 0
   end)
-  queue.is_empty = taken < n
+  queue.is_empty = taken < n and not is_cut
+  result[4] = is_cut and 1 or result[4]
   return taken
 end
 
@@ -215,7 +228,8 @@ for i = 1, want > 0 and tonumber(ARGV[7]) or 0 do
     queue.is_shut = settings[PAUSED] or places == 0
     if not queue.is_shut then
       local n = math.min(places, room_for(queue, want))
-      n = (settings[JOBS] and n > 0 and take_mixed or take)(queue, n)
+      local is_mixed = n > 0 and (settings[JOBS] or settings[RETURNED])
+      n = (is_mixed and take_mixed or take)(queue, n, settings[BIG], settings[RETURNED])
       want, held = want - n, held + n
       ends.ended[queue.name] = (ends.ended[queue.name] or 0) - n
       queue.is_shut = n == places

@@ -26,6 +26,12 @@ producer=$MUSTER_EXAMPLES/producer
 worker=$MUSTER_EXAMPLES/worker
 start_redis
 
+# peeks QUEUE TASKS: these wait, the next out first
+peeks() {
+    check_exit 0 "$MUSTER" peek "$1" -n 100
+    check_out "$2"
+}
+
 # ---- producer
 
 check_exit 2 "$producer"
@@ -90,7 +96,7 @@ check_redis "$epoch" HGET "muster:worker:$(redis ZRANGE muster:registry 0 0)" ep
 check_redis 1 HGET muster:queue:primes running
 end threads TERM 0
 printed threads "2 tasks done" || fail "it printed: $(cat "$tmp/threads.out")"
-check_redis $long LRANGE muster:queues:primes 0 -1
+peeks primes $long
 
 # ---- persistent: it writes the process' id, `<worker>:<token>:<queue>`, to each connection
 
@@ -137,7 +143,7 @@ end k3 TERM 0
 for file in "${some[@]}" "${others[@]}"; do
     cut -d: -f2 "$file" | uniq | sort -cu || fail "two workers kept $file at once: $(uniq "$file")"
 done
-check_redis "$(printf '%s\n' "${some[@]}" "${others[@]}" | tac)" LRANGE muster:queues:lines 0 -1
+peeks lines "$(printf '%s\n' "${some[@]}" "${others[@]}")"
 check_redis 0 HGET muster:queue:lines running
 
 # ---- fencing
@@ -171,12 +177,12 @@ owner=$(sed -n 's/ opens stream 3$//p' "$tmp/out")
 $owner is told to close stream 3
 1 told, 6 streams are left" ]] || fail "it printed: $(cat "$tmp/out")"
 grep -qx "$owner opens stream 7" "$tmp/out" || fail "the freed hand got nothing: $(cat "$tmp/out")"
-[[ $(redis LRANGE muster:queues:streams 0 -1 | sort) == "$(printf 'stream %d\n' 1 2 4 5 6 7)" ]] ||
-    fail "left in the queue: $(redis LRANGE muster:queues:streams 0 -1)"
+[[ $("$MUSTER" peek streams | sort) == "$(printf 'stream %d\n' 1 2 4 5 6 7)" ]] ||
+    fail "left in the queue: $("$MUSTER" peek streams)"
 check_redis 1 HGET muster:queue:streams cancelled
 check_exit 1 "$MUSTER_EXAMPLES/cancel" streams
 check_err "wait in the queue"
-check_redis 6 LLEN muster:queues:streams
+(($("$MUSTER" peek streams | wc -l) == 6)) || fail "left in the queue: $("$MUSTER" peek streams)"
 
 # ---- lease.sh
 
@@ -228,8 +234,8 @@ start lease "$lease" shell "${endless[@]}"
 wait_for exists "$tmp/go"
 end lease TERM 143
 exists "$tmp/told" || fail "the command runs on"
-check_redis "an endless one" LRANGE muster:queues:shell 0 -1
-check_redis 0 EXISTS muster:processing:.lease:shell muster:crashes:shell
+peeks shell "an endless one"
+check_redis 0 EXISTS muster:processing:.lease:shell muster:suspects:shell
 
 # ---- jobs
 

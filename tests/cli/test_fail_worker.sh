@@ -64,7 +64,7 @@ wait_for registered 2
 [[ $(redis HGET muster:worker:hung epoch) > $epoch ]] || fail "the epoch $epoch has not changed"
 wait_for lines begun 5
 wait_for all_gone former-children
-check_redis 0 EXISTS muster:crashes:q muster:failed:q
+check_redis 0 EXISTS muster:suspects:q muster:failed:q
 enqueue own more
 : >go
 wait_for lines ended 6

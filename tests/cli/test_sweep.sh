@@ -16,10 +16,11 @@ start_redis
 
 sweep() { check_exit 0 "$MUSTER" sweep "$@"; }
 enqueue() { "$MUSTER" enqueue "$@" >"$tmp/out"; }
+nothing_waits() { [[ -z $("$MUSTER" peek "$1") ]]; }
 # die NAME QUEUE: a worker takes all that waits in the queue, and dies
 die() {
     start "$1" "$MUSTER" work "$2" --id "$1" -c 9 --ttl 100ms -- sleep 1000
-    wait_for redis_is 0 LLEN "muster:queues:$2"
+    wait_for nothing_waits "$2"
     end "$1" KILL 137
 }
 # swept N: waits until the ttl and any grace are over; then one sweep must find N
@@ -65,7 +66,7 @@ check_out '0 dead workers swept'
 
 # ---- 3
 enqueue poison bad
-for neighbour in first second; do
+for neighbour in first second third; do # the first death says nothing but that it is a suspect
     die w1 poison
     wait_for swept 1
     enqueue poison $neighbour
@@ -73,7 +74,7 @@ done
 check_redis 0 EXISTS muster:failed:poison
 die w1 poison
 wait_for swept 1
-check_waiting poison $'first\nsecond'
+check_waiting poison $'first\nsecond\nthird'
 check_redis 1 ZCARD muster:failed:poison
 [[ $(redis ZRANGE muster:failed:poison 0 -1) =~ ^[0-9a-v]{11}:2:7:.*:w1crashed.*bad$ ]] ||
     fail "the failed one: $(redis ZRANGE muster:failed:poison 0 -1)"

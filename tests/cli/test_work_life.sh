@@ -83,6 +83,7 @@ done
 
 # ---- 3
 rm go begun
+check_exit 0 "$MUSTER" config --queue q max_crashes=0 # if the machine stands still, a peer may die, too
 enqueue q 1 2
 work host --permanent -c 2
 wait_for lines begun 2
@@ -105,6 +106,7 @@ wait_for restart host --permanent -c 2
 wait_for lines begun 6
 (($(tail -n 2 begun | grep -c '^peer ') == 2)) || fail "given back to whom? $(cat begun)"
 finish_all host peer
+check_exit 0 "$MUSTER" config --queue q --unset max_crashes
 
 # ---- 4
 for option in --resume --permanent; do
@@ -112,18 +114,25 @@ for option in --resume --permanent; do
     work deadly
     enqueue q "task$option"
     wait_for lines begun 1
-    for n in 2 3; do
+    for n in 2 3 4; do
         die deadly
         wait_for restart deadly $option
         wait_for lines begun $n
     done
     die deadly
     wait_for restart deadly $option
+    if [[ $option == --permanent ]]; then # it is expected to go away
+        wait_for lines begun 5
+        check_redis 1 ZCARD muster:failed:q
+        finish_all deadly
+        continue
+    fi
     wait_for redis_is 0 HGET muster:queue:q running
-    check_redis 0 LLEN muster:queues:q
+    check_exit 0 "$MUSTER" peek q
+    check_out ''
     [[ $(redis ZRANGE muster:failed:q -1 -1) == *":deadlycrashed"*"died, 3 timestask$option" ]] ||
         fail "the failed one: $(redis ZRANGE muster:failed:q -1 -1)"
-    lines begun 3 || fail "it ran: $(cat begun)"
+    lines begun 4 || fail "it ran: $(cat begun)"
     end deadly TERM 0
 done
 

@@ -110,7 +110,7 @@ static void ahead_of_what_waits(struct scene *s, int k)
     scene_enqueue_n(s, "q", "new", WAITING);
     int64_t before = now_ms();
     worker_process_kill(doomed);
-    raw_await(s->server->redis, s->base, k + WAITING, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", k + WAITING);
     int swept = (int)(now_ms() - before);
     int hands = k + WAITING < MUSTER_HANDS_MAX ? k + WAITING : MUSTER_HANDS_MAX;
     struct order o = {s, journal_size(s->journal), k, hands - k};
@@ -118,7 +118,7 @@ static void ahead_of_what_waits(struct scene *s, int k)
         s, &(struct worker_spec){
                .id = "heir", .ttl_ms = ttl_for(k), .hands = hands, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
     scene_await_starts(s, (size_t)(k + 1 + hands));
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), k + WAITING - hands);
+    assert_int_equal(scene_waiting(s, "q"), k + WAITING - hands);
     assert_order(&o);
     print_message("kill -9, k = %d, %d waiting: back at the front, in order, after %d ms\n", k, WAITING, swept);
     assert_in_range(swept, 0, ttl_for(k) + ttl_for(k) / 3 + SLACK_MS);

@@ -181,7 +181,7 @@ static void settle(struct bench *b)
 {
     struct scene *s = b->scene;
     raw_await(s->server->redis, s->base, PLACES, "ZCARD %s:registry", s->prefix);
-    raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 0);
     raw_await(s->server->redis, s->base, TASKS, "HGET %s:queue:q running", s->prefix);
     invariant_assert(s->server->redis, s->prefix);
     invariant_assert_one_place(s->server->redis, s->prefix);
@@ -193,7 +193,7 @@ static void finish_all(struct bench *b)
     for (size_t i = 0; i < PLACES; i++)
         worker_process_answer(b->places[i].worker, MUSTER_FINISH);
     raw_await(s->server->redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
-    raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 0);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), 0);
 }
 

@@ -143,7 +143,7 @@ static int end_program(struct bench *b, struct program *p)
 static void feed(struct bench *b)
 {
     struct scene *s = b->scene;
-    if (raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix) >= BACKLOG_MAX)
+    if (scene_waiting(s, "q") >= BACKLOG_MAX)
         return;
     for (int i = 0; i < BATCH; i++) {
         char task[16];
@@ -169,7 +169,7 @@ static void sigterms_under_load(void **state)
         total += took;
         start_program(&b, p);
     }
-    raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 0);
     for (int i = 0; i < PROCESSES; i++)
         end_program(&b, &b.programs[i]);
     scene_assert_quiet(s);

@@ -11,6 +11,7 @@
 #include "checked.h"
 #include "damage.h"
 #include "live_worker.h"
+#include "script_call.h"
 
 #define AN_HOUR 3600000
 
@@ -33,7 +34,7 @@ static char *all_tasks(struct scene *s)
         "until cursor == '0'\n"
         "for key, kind in pairs(keys) do\n"
         "  if kind == 'queues:' then add(redis.call('LRANGE', key, 0, -1))\n"
-        "  elseif kind == 'processing:' then add(redis.call('HVALS', key))\n"
+        "  elseif kind == 'processing:' or kind == 'home:' then add(redis.call('HVALS', key))\n"
         "  elseif kind == 'delayed:' or kind == 'failed:' then\n"
         "    for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do add({string.match(member, '%a*$')}) end\n"
         "  end\n"
@@ -152,8 +153,14 @@ static const struct damage damages[] = {
     {"call('HINCRBY', P .. 'failures:bad', 'bytes', 5)", "failures:bad "},
     {"call('DEL', P .. 'failures:bad')", "failures:bad "},
     {"call('HSET', P .. 'failures:none', 'g:group', 1)", "failures:none "},
-    {"call('HSET', P .. 'crashes:q', 'x', 1) call('HSET', P .. 'queue:q', 'crashes', 1)", "crashes:q "},
-    {"call('HSET', P .. 'crashes:q', 'x', 1) call('PEXPIRE', P .. 'crashes:q', 3600000)", "queue:q "},
+    /* what came back, and suspects */
+    {"call('HSET', P .. 'suspects:q', '00000000001', '0')", "suspects:q "},
+    {"call('HSET', P .. 'home:-:q', '00000000001', 'back')", "home:-:q "},
+    {"call('HSET', P .. 'home:-:paused', '00000000001', 'back')\n"
+     "call('ZADD', P .. 'returned:paused', 1, '00000000001:-')",
+     "queue:paused "},
+    {"call('ZADD', P .. 'returned:paused', 1, '00000000001:-') call('HSET', P .. 'queue:paused', 'returned', 1)",
+     "returned:paused "},
     {"call('ZREM', P .. 'names', 'paused')", "queue:paused "},
     {"call('PERSIST', P .. 'request:r')", "request:r "},
     /* tokens */
@@ -176,10 +183,11 @@ static const struct damage_house house = {.furnish = furnish, .inventory = all_t
 
 /* Every kind of key with a wrong type, and some of no kind; all of it stays as it is. */
 static const char wrong_types[] =
-    "for i, key in ipairs({'alive:w', 'beat', 'crashes:q', 'delayed:q', 'failed:q', 'failures:q', 'idle:q', "
+    "for i, key in ipairs({'alive:w', 'beat', 'delayed:q', 'failed:q', 'failures:q', 'home:-:q', 'idle:q', "
     "'leases:q',\n"
     "    'complete:q', 'config', 'dependencies:j', 'dependents:j', 'depends:q', 'due', 'history:j', 'recurring:q',\n"
-    "    'running:q', 'scheduled:q', 'stats:1:q', 'tag:t', 'tags', 'timer', 'tracked', 'waiting:q', 'events', "
+    "    'returned:q', 'running:q', 'suspects:q', 'scheduled:q', 'stats:1:q', 'tag:t', 'tags', 'timer', 'tracked', "
+    "'waiting:q', 'events', "
     "'stats:q',\n"
     "    'marks:w', 'names', 'notes:w', 'processing:.lease:q', 'processing:nobody:q', 'processing:w:q', 'queue:q',\n"
     "    'queues:q', 'registry', 'request:r', 'token', 'ttls', 'worker:w', 'Queues:q', 'alive', 'job:1', 'names:q',\n"
@@ -187,12 +195,13 @@ static const char wrong_types[] =
     "  call('XADD', P .. key, '*', 'field', 'value')\n"
     "end";
 static const char wrong_keys[] =
-    "Queues:q alive alive:w beat complete:q config crashes:q delayed:q dependencies:j dependents:j depends:q due "
+    "Queues:q alive alive:w beat complete:q config delayed:q dependencies:j dependents:j depends:q due "
     "events "
-    "failed:q failures:q history:j idle:q job:1 leases:q marks:w names names:q notes:w processing:.lease:q "
+    "failed:q failures:q history:j home:-:q idle:q job:1 leases:q marks:w names names:q notes:w processing:.lease:q "
     "processing:.w:q processing:nobody:q processing:w processing:w:q queue:q queues: queues:a\\x0ab queues:q "
     "recurring:q "
-    "registry request:r running:q scheduled:q stats:1:q stats:q tag:t tags timer token tracked ttls waiting:q wake:w "
+    "registry request:r returned:q running:q scheduled:q stats:1:q stats:q suspects:q tag:t tags timer token tracked "
+    "ttls waiting:q wake:w "
     "worker:.lease worker:a b worker:w ";
 
 static void keys_of_a_wrong_type_or_kind_are_left_to_people(void **state)
@@ -239,7 +248,7 @@ static void a_damaged_queue_does_not_keep_what_cannot_go_back_there(void **state
     assert_non_null(strstr(found.what, "while"));
     raw_do(s->server->redis, "DEL %s:queues:q", s->prefix);
     assert_int_equal(checked_repair(s).n_repaired, 1);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    assert_int_equal(scene_waiting(s, "q"), 1);
 }
 
 static void a_malformed_failure_is_left_to_people(void **state)
@@ -270,13 +279,11 @@ static void what_nobody_owns_goes_to_the_front_in_order_without_what_was_cancell
     assert_string_equal(found.keys, "processing:nobody:q ");
     found = checked_repair(s);
     assert_string_equal(found.keys, "processing:nobody:q ");
-    char *tasks = raw_string(s->server->redis, "LRANGE %s:queues:q -5 -1", s->prefix);
-    assert_string_equal(tasks, "7\n6\n5\n4\n1\n");
+    char *tasks = waiting_tasks(s, "q");
+    bool in_order = !strncmp(tasks, "1 4 5 6 7 ", 10) && !strcmp(tasks + strlen(tasks) - 10, "2500 last ");
     free(tasks);
-    tasks = raw_string(s->server->redis, "LRANGE %s:queues:q 0 1", s->prefix);
-    assert_string_equal(tasks, "last\n2500\n");
-    free(tasks);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 2500 - 2 + 1);
+    assert_true(in_order);
+    assert_int_equal(scene_waiting(s, "q"), 2500 - 2 + 1);
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:marks:nobody", s->prefix), 0);
     assert_int_equal(raw_int(s->server->redis, "HGET %s:queue:q cancelled", s->prefix), 1);
 }
@@ -370,7 +377,7 @@ static void a_hash_tag_is_a_prefix_like_any_other(void **state)
     muster_client_free(client);
     assert_string_equal(found.keys, "processing:nobody:q ");
     assert_int_equal(left.n, 0);
-    assert_int_equal(raw_int(s->server->redis, "LLEN {mail}:queues:q"), 1);
+    assert_int_equal(raw_int(s->server->redis, "ZCARD {mail}:returned:q"), 1);
 }
 
 static void ten_thousand_keys_are_looked_at_in_small_steps(void **state)

@@ -82,7 +82,7 @@ static void a_unix_url_names_socket_and_database(void **state)
     assert_null(muster_url_check(url));
     assert_ok(enqueue_by(s, url));
     raw_do(s->server->redis, "SELECT 3");
-    int64_t in_three = raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix);
+    int64_t in_three = scene_waiting(s, "q");
     raw_do(s->server->redis, "SELECT 0");
     assert_int_equal(in_three, 1);
 
@@ -90,7 +90,7 @@ static void a_unix_url_names_socket_and_database(void **state)
     assert_return_code(symlink(s->server->socket, spaced), 0);
     snprintf(url, sizeof url, "unix://%s/a%%20socket", s->server->dir);
     assert_ok(enqueue_by(s, url));
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    assert_int_equal(scene_waiting(s, "q"), 1);
 }
 
 static void a_tcp_url_names_user_password_port_and_database(void **state)

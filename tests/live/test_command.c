@@ -28,7 +28,7 @@ static struct live_worker *serve_shell(struct scene *s, const char *script, cons
 
 static void await_finished(struct scene *s)
 {
-    raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 0);
     raw_await(s->server->redis, s->base, 0, "HLEN %s:processing:w1:q", s->prefix);
     scene_assert_quiet(s);
 }
@@ -167,7 +167,7 @@ static void stops_because(struct scene *s, struct live_worker *w, size_t n, cons
     assert_int_equal(w->stop_err, MUSTER_E_NOT_FOUND);
     if (!strstr(muster_worker_error(w->worker), words))
         fail_msg("'%s' does not say '%s'", muster_worker_error(w->worker), words);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    assert_int_equal(scene_waiting(s, "q"), 1);
     live_worker_free(s, w);
 }
 
@@ -327,7 +327,7 @@ static void stop_ends_the_child_and_gives_the_task_back(void **state)
     scene_enqueue(s, "q", "t");
     wait_on(s->base, stays, &stayer, SOON_MS);
     live_worker_stop(s, w, 0);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    assert_int_equal(scene_waiting(s, "q"), 1);
     wait_on(s->base, is_gone, &stayer, SOON_MS);
 }
 
@@ -342,7 +342,7 @@ static void a_child_that_ignores_sigterm_is_killed_after_the_grace(void **state)
     assert_ok(muster_worker_stop(w->worker, 0));
     wait_on(s->base, is_gone, &stayer, 200 + 3000);
     scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    assert_int_equal(scene_waiting(s, "q"), 1);
 }
 
 static void free_kills_the_child(void **state)

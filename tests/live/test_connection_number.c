@@ -76,7 +76,7 @@ static void a_late_request_of_a_dead_connection_changes_nothing(void **state)
     assert_refused(s, epoch, 0, MUSTER_E_STATE);
     assert_refused(s, epoch, 2, MUSTER_E_STATE);
     assert_refused(s, epoch, 4, MUSTER_E_STATE);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    assert_int_equal(scene_waiting(s, "q"), 1);
     assert_int_equal(call(s, SCRIPT_TURN, epoch, 3, "2 2 0 1 q 0"), 0);
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w:q", s->prefix), 1);
 }

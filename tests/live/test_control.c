@@ -282,7 +282,7 @@ static void delete_removes_all_that_a_queue_has(void **state)
     take_one(s, "q", "r1");
     take_one(s, "q", "r2");
     raw_do(s->server->redis, "HSET %s:queue:q max_crashes 7 paused 1 cancelled 5", s->prefix);
-    raw_do(s->server->redis, "HSET %s:crashes:q digest 2", s->prefix);
+    raw_do(s->server->redis, "HSET %s:suspects:q 00000000001 2", s->prefix);
     assert_ok(muster_queue_delete(s->client, "q", &waiting, &running));
     assert_int_equal(waiting, 3);
     assert_int_equal(running, 2);
@@ -292,7 +292,8 @@ static void delete_removes_all_that_a_queue_has(void **state)
     assert_false(row.paused);
     assert_int_equal(raw_int(s->server->redis, "HEXISTS %s:queue:q max_crashes", s->prefix), 0);
     assert_int_equal(
-        raw_int(s->server->redis, "EXISTS %s:crashes:q %s:failures:q %s:failed:q", s->prefix, s->prefix, s->prefix), 0);
+        raw_int(s->server->redis, "EXISTS %s:suspects:q %s:failures:q %s:failed:q", s->prefix, s->prefix, s->prefix),
+        0);
     assert_queue_holds(s, "other", "o ");
 }
 

@@ -101,7 +101,7 @@ static void nothing_is_told_after_the_last_event(void **state)
 
 static void assert_told_as_it_is(struct scene *s, int err, int64_t before)
 {
-    int64_t waiting = raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix);
+    int64_t waiting = scene_waiting(s, "q");
     assert_int_equal(waiting, err == MUSTER_OK ? before + 1 : before);
 }
 

@@ -39,6 +39,7 @@ static int last_start(struct scene *s, size_t from, int64_t since)
 static void tasks_of_a_killed_worker_start_elsewhere_within_ttl_and_heartbeat(void **state)
 {
     struct scene *s = *state;
+    scene_suspect_nothing(s);
     struct worker_process *doomed = holder(s, "doomed", 10);
     scene_enqueue_n(s, "q", "t", 10);
     scene_await_starts(s, 10);
@@ -61,6 +62,7 @@ static void tasks_of_a_killed_worker_start_elsewhere_within_ttl_and_heartbeat(vo
 static void they_come_ahead_of_what_waited_and_the_living_keep_their_own(void **state)
 {
     struct scene *s = *state;
+    scene_suspect_nothing(s);
     struct worker_process *doomed = holder(s, "doomed", 3);
     scene_enqueue_n(s, "q", "old", 3);
     scene_await_starts(s, 3);
@@ -71,7 +73,7 @@ static void they_come_ahead_of_what_waited_and_the_living_keep_their_own(void **
     uint64_t token = journal_find(s->journal, 0, JOURNAL_START, -1, "living", "mine")->token;
 
     worker_process_kill(doomed);
-    raw_await(s->server->redis, s->base, 6, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 6);
     size_t mark = journal_size(s->journal);
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:living:q", s->prefix), 1);
     worker_process_answer(living, MUSTER_FINISH);
@@ -87,6 +89,7 @@ static void they_come_ahead_of_what_waited_and_the_living_keep_their_own(void **
 static void tasks_not_yet_begun_come_back_too(void **state)
 {
     struct scene *s = *state;
+    scene_suspect_nothing(s);
     struct worker_process *doomed = worker_process_idle(
         s,
         &(struct worker_spec){
@@ -104,6 +107,7 @@ static void tasks_not_yet_begun_come_back_too(void **state)
 static void each_queue_gets_its_own_back(void **state)
 {
     struct scene *s = *state;
+    scene_suspect_nothing(s);
     const struct worker_spec spec = {
         .ttl_ms = TTL_MS, .hands = 4, .answer = MUSTER_LATER, .queues = {{"q", 0}, {"r", 0}}};
     struct worker_spec first = spec, second = spec;
@@ -129,6 +133,7 @@ static void each_queue_gets_its_own_back(void **state)
 static void several_deaths_at_once_lose_nothing(void **state)
 {
     struct scene *s = *state;
+    scene_suspect_nothing(s);
     struct worker_process *doomed[4];
     for (size_t i = 0; i < N_OF(doomed); i++) {
         char id[16];
@@ -153,6 +158,7 @@ static void several_deaths_at_once_lose_nothing(void **state)
 static void a_large_set_comes_back_whole_and_in_order(void **state)
 {
     struct scene *s = *state;
+    scene_suspect_nothing(s);
     enum { N = 2500 };
     live_worker_idle(s,
                      &(struct worker_spec){
@@ -161,7 +167,7 @@ static void a_large_set_comes_back_whole_and_in_order(void **state)
     scene_await_starts(s, N);
     live_worker_free(s, s->workers);
     live_worker_idle(s, &(struct worker_spec){.id = "heir", .ttl_ms = TTL_MS, .queues = {{"other", 0}}});
-    raw_await(s->server->redis, s->base, N, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", N);
     size_t mark = journal_size(s->journal);
     live_worker_new(s, &(struct worker_spec){.id = "next", .ttl_ms = 60000, .hands = 100, .queues = {{"q", 0}}});
     scene_await_starts(s, 2 * N);
@@ -177,6 +183,7 @@ static void a_large_set_comes_back_whole_and_in_order(void **state)
 static void damaged_victims_are_passed_over_and_harm_nobody(void **state)
 {
     struct scene *s = *state;
+    scene_suspect_nothing(s);
     enum { VICTIMS = 25 };
     for (int i = 0; i < VICTIMS; i++) {
         char id[16];
@@ -210,6 +217,7 @@ static void damaged_victims_are_passed_over_and_harm_nobody(void **state)
 static void after_a_time_without_any_worker_the_next_one_gets_them(void **state)
 {
     struct scene *s = *state;
+    scene_suspect_nothing(s);
     struct worker_process *doomed = holder(s, "doomed", 3);
     scene_enqueue_n(s, "q", "t", 3);
     scene_await_starts(s, 3);
@@ -241,6 +249,7 @@ static bool has_come_back(void *arg)
 static void an_id_that_comes_back_finds_its_tasks_at_the_front(void **state)
 {
     struct scene *s = *state;
+    scene_suspect_nothing(s);
     struct worker_process *doomed = holder(s, "phoenix", 3);
     scene_enqueue_n(s, "q", "old", 3);
     scene_await_starts(s, 3);
@@ -265,6 +274,7 @@ static void an_id_that_comes_back_finds_its_tasks_at_the_front(void **state)
 static void a_worker_that_stood_still_beyond_its_ttl_loses_its_tasks_and_registers_again(void **state)
 {
     struct scene *s = *state;
+    scene_suspect_nothing(s);
     struct worker_process *frozen = worker_process_idle(s, &(struct worker_spec){.id = "frozen",
                                                                                  .ttl_ms = TTL_MS,
                                                                                  .hands = 1,

@@ -98,7 +98,7 @@ static void assert_back(struct bench *b, const char *fault, int64_t since)
 static void settle(struct bench *b, const char *fault)
 {
     struct scene *s = b->scene;
-    raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 0);
     raw_await(s->server->redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
     scene_assert_quiet(s);
     struct audit a = audit_finished(s, "t", (size_t)b->tasks);
@@ -305,7 +305,7 @@ static int start_after(struct bench *b, const char *task, int64_t since)
 {
     struct scene *s = b->scene;
     scene_enqueue(s, "q", task);
-    raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 0);
     raw_await(s->server->redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
     const struct journal_entry *e = journal_find(s->journal, 0, JOURNAL_START, -1, NULL, task);
     assert_non_null(e);

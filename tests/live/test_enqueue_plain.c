@@ -29,7 +29,7 @@ static void a_busy_queue_needs_no_script(void **state)
         assert_int_equal(waiting, i + 1);
     }
     assert_int_equal(calls_since(s, "evalsha", scripts), 0);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 20);
+    assert_int_equal(scene_waiting(s, "q"), 20);
 }
 
 static void a_worker_that_became_idle_meanwhile_is_handed_the_task(void **state)
@@ -79,7 +79,7 @@ static void a_key_of_the_wrong_type_is_told(void **state)
     assert_err(muster_task_enqueue(s->client, "q", "t", 1, NULL), MUSTER_E_REDIS);
     raw_do(s->server->redis, "RENAME away %s:queues:q", s->prefix);
     scene_enqueue(s, "q", "t2");
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 3);
+    assert_int_equal(scene_waiting(s, "q"), 3);
 }
 
 int main(int argc, char **argv)

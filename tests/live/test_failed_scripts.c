@@ -180,7 +180,7 @@ static void a_groups_entries_are_found_on_every_page(void **state)
     assert_int_equal(all_pages(s, SCRIPT_DROP, "g1", "100000"), 0);
     assert_int_equal(raw_int(s->server->redis, "HEXISTS %s:failures:q g:g1", s->prefix), 0);
     assert_int_equal(all_pages(s, SCRIPT_REPLAY, "g0", "100000"), 334);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 334);
+    assert_int_equal(scene_waiting(s, "q"), 334);
     char *first = raw_string(s->server->redis, "LINDEX %s:queues:q -1", s->prefix);
     char *last = raw_string(s->server->redis, "LINDEX %s:queues:q 0", s->prefix);
     assert_string_equal(first, "t0"); /* the oldest failure is the next out */

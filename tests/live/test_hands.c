@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "leaving.h"
 #include "live_worker.h"
 
 /* ---- how many at once ---- */
@@ -122,12 +123,9 @@ static void what_was_taken_in_advance_goes_back_first(void **state)
     raw_await(s->server->redis, s->base, 4, "HLEN %s:processing:w1:q", s->prefix);
     scene_await_starts(s, 1);
     assert_ok(muster_worker_stop(w->worker, -1));
-    raw_await(s->server->redis, s->base, 5, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 5);
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w1:q", s->prefix), 1);
-    char *list = raw_string(s->server->redis, "LRANGE %s:queues:q 0 -1", s->prefix);
-    bool in_order = !strcmp(list, "t5\nt4\nt3\nt2\nt1\n");
-    free(list);
-    assert_true(in_order);
+    leaving_assert_list(s, "t5\nt4\nt3\nt2\nt1\n");
 }
 
 /* ---- how they end ---- */

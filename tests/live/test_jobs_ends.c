@@ -243,12 +243,12 @@ static void a_retry_comes_due_by_the_clock_of_redis(void **state)
     assert_string_equal(job_look(s, "a").history, "put taken=.lease retried ready taken=.lease completed=.lease ");
 }
 
-static void a_lease_that_lapses_counts_a_crash_and_three_fail_the_job(void **state)
+static void a_lease_that_lapses_makes_a_suspect_and_three_more_fail_the_job(void **state)
 {
     struct scene *s = *state;
     struct taken taken;
     job_put(s, "q", JOB_SPEC(.id = "a"));
-    for (int i = 1; i <= 3; i++) {
+    for (int i = 0; i <= 3; i++) {
         assert_ok(take_n(s, "q", 1, SHORT, &taken));
         await_server_ms(s, taken.rows[0].ends_at_ms);
         assert_err(muster_lease_finish(s->client, taken.rows[0].id, NULL), MUSTER_E_LOST);
@@ -361,7 +361,7 @@ int main(int argc, char **argv)
         live_test(a_job_has_as_many_retries_as_it_was_given),
         live_test(a_job_without_retries_fails_at_its_first),
         live_test(a_retry_comes_due_by_the_clock_of_redis),
-        live_test(a_lease_that_lapses_counts_a_crash_and_three_fail_the_job),
+        live_test(a_lease_that_lapses_makes_a_suspect_and_three_more_fail_the_job),
         live_test(new_data_are_what_the_next_taker_gets),
         live_test(a_jobs_lease_is_extended),
         live_test(jobs_are_on_the_failed_list_replayed_and_dropped),

@@ -109,8 +109,7 @@ static void a_leaving_worker_takes_nothing_from_a_live_one(void **state)
 
 static int64_t n_elsewhere(struct scene *s)
 {
-    return raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix) +
-           raw_int(s->server->redis, "ZCARD %s:delayed:q", s->prefix) +
+    return scene_waiting(s, "q") + raw_int(s->server->redis, "ZCARD %s:delayed:q", s->prefix) +
            raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix);
 }
 
@@ -196,7 +195,7 @@ static void what_is_handed_over_while_its_worker_stops_goes_back(void **state)
     scene_await_events(s, MUSTER_EVENT_STOPPED, "leaver", 1);
     assert_int_equal(scene_starts(s), 0);
     assert_int_equal(n_held(s, "leaver", "q"), 0);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    assert_int_equal(scene_waiting(s, "q"), 1);
 }
 
 static void what_is_handed_over_while_its_worker_is_failed_is_run_to_a_counted_end(void **state)
@@ -244,7 +243,7 @@ static void after_a_sweep_no_key_of_the_dead_is_left(void **state)
     assert_int_equal(n_keys_that_name(s, "doomed"), 0);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:ttls", s->prefix), 1);
     for (size_t i = 0; i < N_OF(queues); i++) {
-        assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:%s", s->prefix, queues[i]), 3);
+        assert_int_equal(scene_waiting(s, queues[i]), 3);
         assert_int_equal(raw_int(s->server->redis, "ZCARD %s:idle:%s", s->prefix, queues[i]), 0);
         assert_int_equal(raw_int(s->server->redis, "HGET %s:queue:%s running", s->prefix, queues[i]), 0);
     }
@@ -263,7 +262,7 @@ static void an_id_is_never_a_pattern(void **state)
     }
     for (size_t dead = 0; dead < N_OF(ids) - 1; dead++) {
         live_worker_free(s, workers[dead]);
-        raw_await(s->server->redis, s->base, 1, "LLEN %s:queues:%s", s->prefix, ids[dead]);
+        scene_await_waiting(s, ids[dead], 1);
         assert_int_equal(raw_int(s->server->redis, "ZCARD %s:registry", s->prefix), N_OF(ids) - 1 - dead);
         for (size_t i = 0; i < N_OF(ids); i++)
             assert_int_equal(n_held(s, ids[i], ids[i]), i > dead);

@@ -299,7 +299,7 @@ static void after_a_refused_enqueue_the_next_one_on_the_connection_counts(void *
         assert_err(muster_task_enqueue(s->client, "bad", "x", 1, NULL), MUSTER_E_REDIS);
         assert_ok(muster_task_enqueue(s->client, "q", "next", 4, &waiting));
         assert_int_equal(waiting, 1 + i);
-        assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1 + i);
+        assert_int_equal(scene_waiting(s, "q"), 1 + i);
     }
 }
 
@@ -313,7 +313,7 @@ static void a_damaged_set_costs_no_task(void **state)
     scene_await_events(s, MUSTER_EVENT_REFUSED, "w1", 1);
     assert_non_null(
         strstr(journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_REFUSED, "w1", NULL)->text, "processing:w1:q"));
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    assert_int_equal(scene_waiting(s, "q"), 1);
     assert_int_equal(scene_starts(s), 0);
     raw_do(s->server->redis, "DEL %s:processing:w1:q", s->prefix);
     foreign_hint(s, "q");

@@ -24,12 +24,12 @@ static struct leased take(struct scene *s, const char *queue, const char *n, con
     struct leased l = {0};
     redisReply *reply = script_call(s, SCRIPT_TAKE, queue, n, lease_ms, "0");
     assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
-    assert_int_equal(reply->elements, 6);
+    assert_true(reply->elements >= 6);
     assert_int_equal(reply->element[0]->integer, 0);
     l.next_due_ms = reply->element[1]->integer;
     l.ends_at_ms = reply->element[2]->integer;
-    snprintf(l.first, sizeof l.first, "%s", reply->element[3]->str);
-    l.n = reply->element[4]->elements;
+    snprintf(l.first, sizeof l.first, "%s", reply->element[reply->elements > 6 ? 6 : 3]->str);
+    l.n = reply->element[4]->elements + (reply->elements - 6) / 3;
     freeReplyObject(reply);
     return l;
 }
@@ -93,16 +93,15 @@ static void lapsed_leases_go_to_the_front_in_the_order_of_their_takes(void **sta
     invariant_assert(s->server->redis, s->prefix);
 }
 
-/* This many leases lapse per call. All that one take holds comes back in one piece: otherwise its parts would be in the
- * wrong order. */
-enum { LAPSED_MAX = 1000 };
+/* This many leases lapse per call, and a take has at most this many tasks. */
+enum { LAPSED_MAX = 200, TAKEN_MAX = 256 };
 
-static void a_thousand_lapse_per_call_and_due_tells_of_the_rest(void **state)
+static void two_hundred_lapse_per_call_and_due_tells_of_the_rest(void **state)
 {
     struct scene *s = *state;
     scene_enqueue_n(s, "q", "t", 2 * LAPSED_MAX + 50);
-    take(s, "q", "1000", LONG_MS);
-    take(s, "q", "1000", LONG_MS);
+    take(s, "q", "200", LONG_MS);
+    take(s, "q", "200", LONG_MS);
     take(s, "q", "50", LONG_MS);
     lapse(s, "q");
     for (int left = LAPSED_MAX + 50; left > -LAPSED_MAX; left -= LAPSED_MAX) {
@@ -111,16 +110,18 @@ static void a_thousand_lapse_per_call_and_due_tells_of_the_rest(void **state)
         assert_int_equal(l.next_due_ms, left > 0 ? 0 : -1);
         invariant_assert(s->server->redis, s->prefix);
     }
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 2 * LAPSED_MAX + 50);
+    assert_int_equal(scene_waiting(s, "q"), 2 * LAPSED_MAX + 50);
 }
 
-static void what_one_take_holds_comes_back_in_its_order(void **state)
+static void what_lapses_in_parts_comes_back_in_its_order(void **state)
 {
     struct scene *s = *state;
-    scene_enqueue_n(s, "q", "t", LAPSED_MAX);
+    scene_enqueue_n(s, "q", "t", TAKEN_MAX + 10);
     char *before = waiting_tasks(s, "q");
-    take(s, "q", "1000", LONG_MS);
+    assert_int_equal(take(s, "q", "1000", LONG_MS).n, TAKEN_MAX);
     lapse(s, "q");
+    take(s, "q", "0", LONG_MS);
+    assert_int_equal(under_lease(s, "q"), TAKEN_MAX - LAPSED_MAX);
     take(s, "q", "0", LONG_MS);
     assert_waiting(s, "q", before);
     free(before);
@@ -135,8 +136,9 @@ static void a_late_end_is_lost_and_moves_what_lapsed(void **state)
         struct acting_worker idle = {.id = "idle", .queues = {"q"}, .hands = 2000, .hears = true};
         char last[12];
         scene_enqueue_n(s, "q", "t", LAPSED_MAX + 50);
-        take(s, "q", "1050", LONG_MS);
-        token_of_task(s, ".lease", "q", "t1049", last);
+        take(s, "q", "200", LONG_MS);
+        take(s, "q", "50", LONG_MS);
+        token_of_task(s, ".lease", "q", "t249", last);
         acting_start(&idle, s);
         acting_take(&idle);
         lapse(s, "q");
@@ -172,16 +174,22 @@ static void turns_move_what_lapsed_and_heartbeats_tell_of_it(void **state)
     invariant_assert(s->server->redis, s->prefix);
 }
 
-static void the_third_lapse_of_a_task_puts_it_onto_the_failed_list(void **state)
+/* The first lapse says nothing of it but that it is a suspect; then three count. */
+static void a_suspect_that_lapses_three_times_is_on_the_failed_list(void **state)
 {
     struct scene *s = *state;
+    static const char *const suspected[] = {"0", "1", "2", ""};
     scene_enqueue(s, "q", "poison");
-    for (int n = 1; n <= 3; n++) {
+    for (int n = 0; n <= 3; n++) {
         take(s, "q", "1", LONG_MS);
         lapse(s, "q");
         take(s, "q", "0", LONG_MS);
         assert_waiting(s, "q", n < 3 ? "poison " : "");
         assert_int_equal(raw_int(s->server->redis, "HGET %s:failures:q g:crashed", s->prefix), n == 3);
+        char *entries = raw_string(s->server->redis, "HVALS %s:suspects:q", s->prefix);
+        assert_int_equal(strncmp(entries, suspected[n], strlen(suspected[n])), 0);
+        assert_int_equal(strlen(entries), n < 3 ? 2 : 0);
+        free(entries);
         invariant_assert(s->server->redis, s->prefix);
     }
     char *entry = raw_string(s->server->redis, "ZRANGE %s:failed:q 0 -1", s->prefix);
@@ -189,16 +197,38 @@ static void the_third_lapse_of_a_task_puts_it_onto_the_failed_list(void **state)
     free(entry);
 }
 
-static void a_finish_forgets_the_lapses_before_it(void **state)
+static void an_end_of_a_suspect_forgets_the_lapses_before_it(void **state)
 {
     struct scene *s = *state;
     scene_enqueue(s, "q", "t");
     take(s, "q", "1", LONG_MS);
     lapse(s, "q");
-    struct leased l = take(s, "q", "1", LONG_MS);
-    assert_int_equal(raw_int(s->server->redis, "HLEN %s:crashes:q", s->prefix), 1);
-    assert_ok(script_does(s, SCRIPT_END, ".lease", "finish", "q", "1", l.first));
-    assert_int_equal(raw_int(s->server->redis, "HLEN %s:crashes:q", s->prefix), 0);
+    take(s, "q", "0", LONG_MS);
+    assert_int_equal(raw_int(s->server->redis, "HLEN %s:suspects:q", s->prefix), 1);
+    take(s, "q", "1", LONG_MS);
+    char token[12];
+    token_of_task(s, ".lease", "q", "t", token);
+    assert_ok(script_does(s, SCRIPT_END, ".lease", "finish", "q", "1", token));
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:suspects:q", s->prefix), 0);
+}
+
+/* Suspects come one by one, and what else waits comes with none of them. */
+static void a_suspect_is_taken_alone(void **state)
+{
+    struct scene *s = *state;
+    scene_enqueue_n(s, "q", "t", 4);
+    take(s, "q", "2", LONG_MS);
+    lapse(s, "q");
+    take(s, "q", "0", LONG_MS);
+    for (int i = 0; i < 2; i++) {
+        redisReply *reply = script_call(s, SCRIPT_TAKE, "q", "4", LONG_MS, "0");
+        assert_int_equal(reply->elements, 9);
+        assert_int_equal(reply->element[5]->integer, 0);
+        assert_string_equal(reply->element[8]->str, i ? "t1" : "t0");
+        freeReplyObject(reply);
+        invariant_assert(s->server->redis, s->prefix);
+    }
+    assert_int_equal(take(s, "q", "4", LONG_MS).n, 2);
 }
 
 static void a_marked_lease_is_dropped_when_it_lapses(void **state)
@@ -294,7 +324,7 @@ static void a_paused_queue_hands_out_nothing_but_still_takes_back(void **state)
     assert_ok(script_does(s, SCRIPT_END, ".lease", "back", "q", "1", l.first));
     lapse(s, "q");
     assert_int_equal(take(s, "q", "5", LONG_MS).n, 0);
-    assert_waiting(s, "q", "t1 t0 t2 ");
+    assert_waiting(s, "q", "t0 t1 t2 ");
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:idle:q", s->prefix), 1);
     invariant_assert(s->server->redis, s->prefix);
     assert_ok(script_does(s, SCRIPT_RESUME, "q"));
@@ -377,12 +407,13 @@ int main(int argc, char **argv)
         live_test(a_take_gives_the_front_under_tokens_that_follow_each_other),
         live_test(a_take_of_nothing_says_when_to_come_again),
         live_test(lapsed_leases_go_to_the_front_in_the_order_of_their_takes),
-        live_test(a_thousand_lapse_per_call_and_due_tells_of_the_rest),
-        live_test(what_one_take_holds_comes_back_in_its_order),
+        live_test(two_hundred_lapse_per_call_and_due_tells_of_the_rest),
+        live_test(what_lapses_in_parts_comes_back_in_its_order),
         live_test(a_late_end_is_lost_and_moves_what_lapsed),
         live_test(turns_move_what_lapsed_and_heartbeats_tell_of_it),
-        live_test(the_third_lapse_of_a_task_puts_it_onto_the_failed_list),
-        live_test(a_finish_forgets_the_lapses_before_it),
+        live_test(a_suspect_that_lapses_three_times_is_on_the_failed_list),
+        live_test(a_suspect_is_taken_alone),
+        live_test(an_end_of_a_suspect_forgets_the_lapses_before_it),
         live_test(a_marked_lease_is_dropped_when_it_lapses),
         live_test(extending_moves_the_end_and_the_first_end_is_due),
         live_test(a_workers_process_has_a_note_but_no_lease),

@@ -435,7 +435,7 @@ static void a_cancel_finds_every_copy_however_many(void **state)
     fill(s, root);
     int others = WAITING / 3, copies = 2 * WAITING - others;
     assert_answer(script_call(s, SCRIPT_CANCEL, "q", "", "copy"), 0, copies + DELAYED, RUNNING);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), others);
+    assert_int_equal(scene_waiting(s, "q"), others);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:delayed:q", s->prefix), DELAYED / 3);
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:marks:w", s->prefix), RUNNING);
     assert_int_equal(queue_field(s, "q", "cancelled"), copies + DELAYED);
@@ -446,7 +446,7 @@ static void a_cancel_finds_every_copy_however_many(void **state)
     assert_int_equal(queue_field(s, "q", "cancelled"), copies + DELAYED);
     assert_ok(acting_stop(&w));
     assert_int_equal(queue_field(s, "q", "cancelled"), copies + DELAYED + RUNNING);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), others + 1);
+    assert_int_equal(scene_waiting(s, "q"), others + 1);
     invariant_assert(s->server->redis, s->prefix);
     acting_forget(&w);
 }

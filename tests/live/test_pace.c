@@ -110,7 +110,7 @@ static void five_hundred_that_die_at_once_are_swept_by_one_survivor_at_once(void
     int64_t took = now_ms() - killed_at;
     print_message("ttl %d ms: %d dead workers swept after %d ms\n", TTL_MS, CROWD, (int)took);
     assert_in_range(took, TTL_MS, TTL_MS + TTL_MS / 3 + 1000);
-    assert_int_equal(events(s, MUSTER_EVENT_SWEPT), CROWD);
+    scene_await_events(s, MUSTER_EVENT_SWEPT, NULL, CROWD);
     uint64_t waiting = 0;
     assert_ok(muster_queue_length(s->client, "q", &waiting));
     assert_int_equal(waiting, CROWD);
@@ -132,7 +132,7 @@ static void dead_workers_that_cannot_be_swept_stop_no_sweep_and_cause_no_storm(v
     for (int i = 0; i < ALL; i++)
         acting_die(&crowd[i]);
     raw_await(s->server->redis, s->base, BROKEN + 1, "ZCARD %s:registry", s->prefix);
-    assert_int_equal(events(s, MUSTER_EVENT_SWEPT), ALL - BROKEN);
+    scene_await_events(s, MUSTER_EVENT_SWEPT, NULL, ALL - BROKEN);
     int64_t before = redis_server_calls(s->server, "zcount");
     run_loop(s->base, 3 * TTL_MS);
     assert_in_range(redis_server_calls(s->server, "zcount") - before, 1, 3 * 3 + 2);

@@ -123,7 +123,7 @@ static void while_silent_it_is_handed_nothing(void **state)
     struct rock rock = rock_idle(s, TTL_MS);
     await_silence(s);
     scene_enqueue(s, "q", "t");
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    assert_int_equal(scene_waiting(s, "q"), 1);
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:rock:q", s->prefix), 0);
     /* Heard again it finds what it missed. */
     raw_await(s->server->redis, rock.base, 1, "HLEN %s:processing:rock:q", s->prefix);

@@ -37,7 +37,7 @@ static size_t n_events(struct scene *s, enum muster_event_type type)
 
 static void await_nothing_runs(struct scene *s)
 {
-    raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 0);
     raw_await(s->server->redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
     scene_assert_quiet(s);
 }

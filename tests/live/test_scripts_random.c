@@ -21,7 +21,7 @@ static struct census take_census(struct scene *s)
 {
     static const char lua[] =
         "local tasks, cancelled, deleted, cursor = 0, 0, 0, '0'\n"
-        "local sizes = {queues = 'LLEN', processing = 'HLEN', delayed = 'ZCARD', failed = 'ZCARD'}\n"
+        "local sizes = {queues = 'LLEN', processing = 'HLEN', home = 'HLEN', delayed = 'ZCARD', failed = 'ZCARD'}\n"
         "repeat\n"
         "  local page = redis.call('SCAN', cursor, 'MATCH', KEYS[1] .. ':*', 'COUNT', 1000)\n"
         "  cursor = page[1]\n"

@@ -127,6 +127,7 @@ static void in_an_outage_handlers_may_run_on_and_nothing_has_happened(void **sta
 static void one_that_was_swept_meanwhile_tells_them_when_redis_is_back(void **state)
 {
     struct scene *s = *state;
+    scene_suspect_nothing(s);
     struct proxy proxy;
     proxy_start(&proxy, s->server->dir, s->server->socket);
     struct worker_process *w = one_that_runs_on(s, proxy.url);
@@ -194,6 +195,7 @@ static void a_worker_that_comes_back_within_a_ttl_after_a_stall_keeps_its_tasks(
 static void a_worker_that_died_in_a_stall_is_swept_after_the_grace(void **state)
 {
     struct scene *s = *state;
+    scene_suspect_nothing(s);
     struct late late;
     stall_with_a_late_holder(s, &late);
     worker_process_kill(late.holder);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "live_worker.h"
+#include "script_call.h"
 #include "worker_process.h"
 
 /* No key names the worker, and no set, list or hash of the namespace holds it. */
@@ -49,7 +50,7 @@ static struct live_worker *holder(struct scene *s, const char *id, int hands)
 
 static void assert_list(struct scene *s, const char *queue, const char *expected)
 {
-    char *list = raw_string(s->server->redis, "LRANGE %s:queues:%s 0 -1", s->prefix, queue);
+    char *list = queued_tasks(s, queue);
     bool same = !strcmp(list, expected);
     if (!same)
         print_error("queue %s holds %s\n", queue, list);

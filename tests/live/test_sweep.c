@@ -113,7 +113,7 @@ static void of_many_sweepers_one_gives_each_task_back_once(void **state)
     run_loop(s->base, TTL_MS); /* peers whose sweep is on the way hear that they come too late */
     assert_int_equal(outcome.swept + count(s, MUSTER_EVENT_SWEPT, NULL), 1);
     assert_int_equal(count(s, MUSTER_EVENT_REFUSED, NULL), 0);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), TASKS);
+    assert_int_equal(scene_waiting(s, "q"), TASKS);
     invariant_assert_one_place(s->server->redis, s->prefix);
     size_t mark = journal_size(s->journal);
     live_worker_new(s, &(struct worker_spec){.id = "next", .queues = {{"q", 0}}});
@@ -152,7 +152,7 @@ static void a_worker_that_dies_idle_leaves_nothing(void **state)
         0);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:registry", s->prefix), 1);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:ttls", s->prefix), 1);
-    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:crashes:q", s->prefix), 0);
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:suspects:q", s->prefix), 0);
 }
 
 /* ---- stalls ---- */
@@ -174,7 +174,7 @@ static void a_lone_survivor_that_always_beats_late_still_sweeps(void **state)
     assert_true(is_swept(s));
     /* Its last heartbeat + the silence + two ttls; then the next heartbeat, and the one after that. */
     assert_in_range(took, TTL_MS / 2, late_ms + 2 * TTL_MS + 2 * (late_ms + 20) + 2000);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 2);
+    assert_int_equal(scene_waiting(s, "q"), 2);
 }
 
 static void with_mixed_ttls_a_frozen_redis_takes_no_tasks_away(void **state)

@@ -153,7 +153,7 @@ static void each_hand_needs_a_thread(void **state)
     open_shop(s, shop, &(struct shop_spec){.threads = 2, .hands = 1, .handler = wait_at_the_gate});
     scene_enqueue_n(s, "q", "t", 2);
     await_number(s, &shop->begun, 1, SOON_MS);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    assert_int_equal(scene_waiting(s, "q"), 1);
     atomic_store(&shop->is_open, true);
     await_quiet(s);
     assert_int_equal(atomic_load(&shop->done), 2);
@@ -173,7 +173,7 @@ static void a_lost_handler_reads_so_on_its_thread(void **state)
     await_number(s, &shop->done, 1, SOON_MS);
     assert_int_equal(atomic_load(&shop->reason), MUSTER_STOP_LOST);
     scene_await_events(s, MUSTER_EVENT_UNCOUNTED, "w", 1);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    assert_int_equal(scene_waiting(s, "q"), 1);
 }
 
 static void when_the_drain_time_is_over_it_reads_so_and_the_task_goes_back(void **state)
@@ -188,7 +188,7 @@ static void when_the_drain_time_is_over_it_reads_so_and_the_task_goes_back(void 
     assert_int_equal(atomic_load(&shop->reason), MUSTER_STOP_DRAIN);
     assert_int_equal(shop->w->stop_err, MUSTER_OK);
     /* They are told to stop, and their answers no longer count. */
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 2);
+    assert_int_equal(scene_waiting(s, "q"), 2);
     assert_int_equal(count(s, MUSTER_EVENT_STOP), 2);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:registry", s->prefix), 0);
     invariant_assert(s->server->redis, s->prefix);
@@ -202,13 +202,13 @@ static void a_stop_waits_for_the_handlers_and_gives_back_what_has_not_begun(void
     scene_enqueue_n(s, "q", "t", THREADS + 2);
     await_number(s, &shop->begun, THREADS, SOON_MS);
     assert_ok(muster_worker_stop(shop->w->worker, 30000));
-    raw_await(s->server->redis, s->base, 2, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 2);
     assert_int_equal(atomic_load(&shop->done), 0);
     atomic_store(&shop->is_open, true);
     scene_await_events(s, MUSTER_EVENT_STOPPED, "w", 1);
     assert_int_equal(atomic_load(&shop->done), THREADS);
     assert_int_equal(atomic_load(&shop->reason), MUSTER_GO_ON);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 2);
+    assert_int_equal(scene_waiting(s, "q"), 2);
     assert_int_equal(raw_int(s->server->redis, "HGET %s:queue:q running", s->prefix), 0);
     assert_int_equal(count(s, MUSTER_EVENT_UNCOUNTED), 0);
 }

@@ -11,6 +11,7 @@
 
 #include "invariant.h"
 #include "live_worker.h"
+#include "script_call.h"
 
 #define AN_HOUR 3600000
 
@@ -43,7 +44,7 @@ static void run_to_end(struct scene *s, const struct worker_spec *spec)
 
 static void assert_list(struct scene *s, const char *expected)
 {
-    char *list = raw_string(s->server->redis, "LRANGE %s:queues:q 0 -1", s->prefix);
+    char *list = queued_tasks(s, "q");
     bool same = !strcmp(list, expected);
     if (!same)
         print_error("the queue holds %s\n", list);
@@ -381,7 +382,7 @@ static void what_never_begins_does_not_count(void **state)
     assert_ok(muster_task_cancel(s->client, "q", "t1", 2, NULL, &running));
     assert_int_equal(running, 1);
     raw_await(s->server->redis, s->base, 1, "HGET %s:queue:q cancelled", s->prefix);
-    raw_await(s->server->redis, s->base, 1, "LLEN %s:queues:q", s->prefix); /* another one came for it */
+    scene_await_waiting(s, "q", 1); /* another one came for it */
     live_worker_answer(w, MUSTER_FINISH);
     await_end(s, w);
     scene_assert_started(s, 0, (const char *[]){"t0", "t2", "t3", NULL});

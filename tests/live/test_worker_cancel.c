@@ -298,7 +298,7 @@ static void a_mark_that_comes_before_its_task_keeps_it_from_starting(void **stat
     scene_await_starts(s, 1);
     proxy_delay(&proxy, 700);
     live_worker_end(w, MUSTER_FINISH);
-    raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 0);
     proxy_delay(&proxy, 0);
     cancel(s, "t1", 0, 1);
     await_cancelled(s, 1);
@@ -380,6 +380,7 @@ static void await_end_of_life(struct scene *s)
 static void a_resumed_life_keeps_the_marks(void **state)
 {
     struct scene *s = *state;
+    scene_suspect_nothing(s);
     die_with_one_cancelled(s);
     size_t mark = journal_size(s->journal);
     await_end_of_life(s);

@@ -46,11 +46,11 @@ static void what_was_fetched_in_advance_goes_back_to_its_place(void **state)
     scene_await_starts(s, 1);
     live_worker_stop(s, w, 0);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:waiting:q", s->prefix), 4);
-    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+    assert_int_equal(scene_waiting(s, "q"), 1);
     size_t from = journal_size(s->journal);
     live_worker_new(s, &(struct worker_spec){.id = "w2", .ttl_ms = HOUR_MS, .queues = {{"q", 0}}});
     job_await(s, "d", "state", "complete");
-    raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 0);
     const char *jobs[] = {"a", "b", "c", "d"};
     const struct journal_entry *last = journal_at(s->journal, from);
     for (size_t i = 0; i < N_OF(jobs); i++) {

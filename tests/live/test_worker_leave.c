@@ -220,7 +220,7 @@ static void a_take_that_is_on_its_way_does_not_start(void **state)
     scene_await_starts(s, 1);
     proxy_delay(&proxy, 300);
     live_worker_end(w, MUSTER_FINISH);
-    raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 0);
     leaving_leave(s, w);
     proxy_delay(&proxy, 0);
     leaving_await_held(s, 0);

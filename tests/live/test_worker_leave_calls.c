@@ -155,7 +155,7 @@ static void a_leave_whose_answer_is_lost_is_said_again(void **state)
     scene_await_starts(s, 1);
     proxy_delay(&proxy, 200);
     assert_ok(muster_worker_leave(w->worker, "q"));
-    raw_await(s->server->redis, s->base, 2, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 2);
     proxy_delay(&proxy, 0);
     proxy_cut(&proxy, PROXY_DATA);
     assert_int_equal(leaving_events(s, MUSTER_EVENT_LEFT), 0);
@@ -232,7 +232,7 @@ static void nothing_is_lost_and_nothing_ends_twice(void **state)
         live_worker_answer(workers[i], MUSTER_FINISH);
         wait_on(s->base, serves, workers[i], SOON_MS);
     }
-    raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 0);
     raw_await(s->server->redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
     scene_assert_quiet(s);
     invariant_assert(s->server->redis, s->prefix);

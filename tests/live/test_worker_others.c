@@ -68,7 +68,7 @@ static void a_deleted_queue_lets_what_runs_finish_and_drops_the_rest(void **stat
     struct live_worker *w = holder(s, AN_HOUR, 4, 1);
     scene_enqueue_n(s, "q", "t", 7);
     scene_await_starts(s, 4);
-    raw_await(s->server->redis, s->base, 2, "LLEN %s:queues:q", s->prefix);
+    scene_await_waiting(s, "q", 2);
     delete_q(s, 2, 5);
     scene_await_events(s, MUSTER_EVENT_DELETED, "w", 4);
     assert_int_equal(n_events(s, MUSTER_EVENT_STOP, NULL), 0); /* it may go on */

@@ -4,6 +4,8 @@
  */
 #include "leaving.h"
 
+#include "script_call.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +48,7 @@ int leaving_serve(struct live_worker *w)
 
 void leaving_assert_list(struct scene *s, const char *expected)
 {
-    char *list = raw_string(s->server->redis, "LRANGE %s:queues:q 0 -1", s->prefix);
+    char *list = queued_tasks(s, "q");
     bool same = !strcmp(list, expected);
     if (!same)
         print_error("the queue holds %s\n", list);

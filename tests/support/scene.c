@@ -206,3 +206,22 @@ void scene_assert_quiet(struct scene *s)
     assert_ok(muster_queue_list(s->client, add_up, &left));
     assert_int_equal(left, 0);
 }
+
+int64_t scene_waiting(struct scene *s, const char *queue)
+{
+    return raw_int(s->server->redis, "LLEN %s:queues:%s", s->prefix, queue) +
+           raw_int(s->server->redis, "ZCOUNT %s:returned:%s 0 +inf", s->prefix, queue);
+}
+
+void scene_await_waiting(struct scene *s, const char *queue, int64_t n)
+{
+    static const char lua[] = "return redis.call('LLEN', KEYS[1] .. ':queues:' .. ARGV[1])\n"
+                              "  + redis.call('ZCOUNT', KEYS[1] .. ':returned:' .. ARGV[1], 0, '+inf')";
+    raw_await(s->server->redis, s->base, n, "EVAL %s 1 %s %s", lua, s->prefix, queue);
+}
+
+void scene_suspect_nothing(struct scene *s)
+{
+    const int64_t none = 0;
+    assert_ok(muster_config_set(s->client, NULL, "max_crashes", &none));
+}

@@ -72,6 +72,14 @@ void scene_await_events(struct scene *s, enum muster_event_type type, const char
 /* Wait until this worker is known as idle on the queue. */
 void scene_await_idle(struct scene *s, const char *queue, const char *worker);
 
+/* How many tasks wait in the queue, those that came back included. */
+int64_t scene_waiting(struct scene *s, const char *queue);
+/* Wait until it is n. The loop runs meanwhile. */
+void scene_await_waiting(struct scene *s, const char *queue, int64_t n);
+
+/* From now on no death counts against what the dead held (the namespace's max_crashes is 0), so nothing has to run alone. */
+void scene_suspect_nothing(struct scene *s);
+
 /* How many handlers have begun. */
 size_t scene_starts(struct scene *s);
 

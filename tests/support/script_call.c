@@ -103,6 +103,21 @@ void acting_start(struct acting_worker *w, struct scene *s)
     freeReplyObject(reply);
     for (int i = 0; w->queues[i]; i++)
         assert_ok(script_does(s, SCRIPT_SERVE, w->id, w->epoch, "0", w->queues[i], limit));
+    while (w->resumes && acting_take_up(w))
+        ;
+}
+
+bool acting_take_up(struct acting_worker *w)
+{
+    const char *args[3 + N_OF(w->queues) + 1] = {w->id, w->epoch, "0"};
+    for (size_t i = 0; w->queues[i]; i++)
+        args[3 + i] = w->queues[i];
+    redisReply *reply = script_call_list(w->scene, SCRIPT_TAKE_UP, args);
+    assert_no_error(reply);
+    assert_int_equal(reply->element[0]->integer, 0);
+    bool is_more = reply->element[2]->integer == 1;
+    freeReplyObject(reply);
+    return is_more;
 }
 
 void acting_die(struct acting_worker *w)
@@ -230,10 +245,28 @@ void token_of_task(struct scene *s, const char *holder, const char *queue, const
 
 char *waiting_tasks(struct scene *s, const char *queue)
 {
-    static const char list[] = "local all, text = redis.call('LRANGE', KEYS[1], 0, -1), ''\n"
-                               "for i = #all, 1, -1 do text = text .. all[i] .. ' ' end\n"
-                               "return text";
-    return raw_string(s->server->redis, "EVAL %s 1 %s:queues:%s", list, s->prefix, queue);
+    static const char list[] =
+        "local P, q, text = KEYS[1] .. ':', ARGV[1], ''\n"
+        "for _, member in ipairs(redis.call('ZRANGEBYSCORE', P .. 'returned:' .. q, 0, '+inf')) do\n"
+        "  local field, home = string.match(member, '^(.*):(.-)$')\n"
+        "  text = text .. redis.call('HGET', P .. 'home:' .. home .. ':' .. q, field) .. ' '\n"
+        "end\n"
+        "local all = redis.call('LRANGE', P .. 'queues:' .. q, 0, -1)\n"
+        "for i = #all, 1, -1 do text = text .. all[i] .. ' ' end\n"
+        "return text";
+    return raw_string(s->server->redis, "EVAL %s 1 %s %s", list, s->prefix, queue);
+}
+
+char *queued_tasks(struct scene *s, const char *queue)
+{
+    static const char lua[] = "local P, q = KEYS[1] .. ':', ARGV[1]\n"
+                              "local all = redis.call('LRANGE', P .. 'queues:' .. q, 0, -1)\n"
+                              "for _, member in ipairs(redis.call('ZRANGE', P .. 'returned:' .. q, 0, -1, 'REV')) do\n"
+                              "  local field, home = string.match(member, '^(.*):(.-)$')\n"
+                              "  all[#all + 1] = redis.call('HGET', P .. 'home:' .. home .. ':' .. q, field)\n"
+                              "end\n"
+                              "return all";
+    return raw_string(s->server->redis, "EVAL %s 1 %s %s", lua, s->prefix, queue);
 }
 
 void assert_waiting(struct scene *s, const char *queue, const char *tasks)

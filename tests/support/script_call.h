@@ -43,8 +43,10 @@ struct acting_worker {
     int conn;
 };
 
-/* It starts, serves its queues, and has taken nothing yet. */
+/* It starts, serves its queues, has taken up what it resumes, and has taken nothing else yet. */
 void acting_start(struct acting_worker *w, struct scene *s);
+/* It takes up some of what its former lives held. Is there more? */
+bool acting_take_up(struct acting_worker *w);
 /* What a worker that died leaves: its life has ended by the registry, and its liveness key is gone. */
 void acting_die(struct acting_worker *w);
 /* The test needs it no more. */
@@ -71,6 +73,8 @@ void token_of_task(struct scene *s, const char *holder, const char *queue, const
 
 /* What waits in the queue, the next out first, each ended by a blank; to be freed. */
 char *waiting_tasks(struct scene *s, const char *queue);
+/* The same as the list has it: the next out last, each ended by a newline; to be freed. */
+char *queued_tasks(struct scene *s, const char *queue);
 void assert_waiting(struct scene *s, const char *queue, const char *tasks);
 
 /* A field of the queue's settings and counters, 0 if it is not there. */

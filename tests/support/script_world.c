@@ -90,7 +90,6 @@ void script_world_make(struct script_world *world, struct scene *s)
     raw_do(redis, "ZADD %s:delayed:q 1000 00000000001:late", s->prefix);
     raw_do(redis, "HSET %s:queue:q due 1000", s->prefix);
     raw_do(redis, "ZADD %s:due 1000 q", s->prefix);
-    raw_do(redis, "HSET %s:crashes:q none 1", s->prefix);
     raw_do(redis, "HSET %s:suspects:q %s 0", s->prefix, world->held);
     raw_do(redis, "HSET %s:config max_crashes 3", s->prefix);
 }
@@ -152,6 +151,14 @@ int64_t script_world_count(struct script_world *world)
         "    if key ~= 'failed:q' or string.byte(member) ~= 106 then n = n + 1 end\n"
         "  end\n"
         "end\n"
+        "local home_of = {}\n"
+        "for _, key in ipairs(redis.call('SCAN', '0', 'MATCH', P .. 'home:*:q', 'COUNT', '1000000')[2]) do\n"
+        "  local is_hash = redis.call('TYPE', key).ok == 'hash'\n"
+        "  for _, field in ipairs(is_hash and redis.call('HKEYS', key) or {}) do\n"
+        "    home_of[field] = key\n"
+        "    if #field == 11 then n = n + 1 end\n"
+        "  end\n"
+        "end\n"
         "for _, w in ipairs({'w', 'dead', '.lease'}) do\n"
         "  local set = 'processing:' .. w .. ':q'\n"
         "  for _, field in ipairs(type_of(set) == 'hash' and redis.call('HKEYS', P .. set) or {}) do\n"
@@ -171,7 +178,7 @@ int64_t script_world_count(struct script_world *world)
         "  elseif job and job[1] ~= 'complete' then\n"
         "    local is_held, set = true, 'processing:' .. tostring(job[5]) .. ':' .. job[2]\n"
         "    if job[1] == 'running' and type_of(set) ~= 'set' then\n"
-        "      is_held = redis.call('HGET', P .. set, 'j' .. job[6]) == id\n"
+        "      is_held = redis.call('HGET', P .. set, 'j' .. job[6]) == id or home_of['j' .. job[6]]\n"
         "    end\n"
         "    local index = job[1] .. ':' .. job[2]\n"
         "    if is_held and (type_of(index) == 'set' or redis.call('ZSCORE', P .. index, job[3] .. id)) then\n"

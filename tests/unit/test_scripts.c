@@ -247,6 +247,20 @@ static void begin_alone_names_one_process_and_what_runs_beside_it(void **state)
                   "1");
 }
 
+static void the_checks_of_what_came_back_name_queue_home_and_suspects(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_check_returned(&c, &root, CHECK_ONLY, "b:c", 100);
+    assert_script(&c, SCRIPT_CHECK_RETURNED, NULL, "\"1\": repair", "0", "queue", "b:c", "the place in the list",
+                  "100");
+    script_check_home(&c, &root, CHECK_AND_REPAIR, "-", "b:c");
+    assert_script(&c, SCRIPT_CHECK_HOME, NULL, "\"1\": repair", "1", "the home's name", "-", "queue", "b:c");
+    script_check_suspects(&c, &root, CHECK_ONLY, "b:c");
+    command_text(&c, "t");
+    assert_script(&c, SCRIPT_CHECK_SUSPECTS, "|t", "\"1\": repair", "0", "queue", "b:c");
+}
+
 static void sweep_names_the_dead(void **state)
 {
     struct command c = COMMAND_EMPTY;
@@ -483,6 +497,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(end_says_whose_process_and_then_its_end),
         cmocka_unit_test(heartbeat_gives_the_queues_after_what_it_asks_for),
         cmocka_unit_test(readback_and_stop_say_who_calls),
+        cmocka_unit_test(the_checks_of_what_came_back_name_queue_home_and_suspects),
         cmocka_unit_test(take_up_names_the_queues_that_are_served),
         cmocka_unit_test(begin_alone_names_one_process_and_what_runs_beside_it),
         cmocka_unit_test(sweep_names_the_dead),

@@ -3,6 +3,7 @@
   as empty.
 ]]
 --- @include "marks"
+--- @include "returned"
 --- @include "try"
 
 local function count_set(P, worker, queue)
@@ -20,7 +21,9 @@ end
 local function count_running(P, queue)
   local running = 0
   for _, worker in ipairs(all_holders(P)) do
-    running = running + count_set(P, worker, queue)
+    for _, key in ipairs(keys_of_holder(P, worker, queue)) do
+      running = running + (try('HLEN', key) or 0)
+    end
   end
   return running
 end

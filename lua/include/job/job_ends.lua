@@ -49,6 +49,7 @@ function Jobs.fail(P, job, worker, token, group, message)
   Jobs.set(job, 'since', string.format('%.0f', now_ms()))
   Jobs.set(job, 'group', group)
   Jobs.set(job, 'message', message)
+  Jobs.set(job, 'suspect', nil)
   Jobs.set(job, 'due', nil)
   Jobs.set(job, 'worker', nil)
   Jobs.set(job, 'token', nil)
@@ -97,6 +98,7 @@ function Jobs.complete(P, job, worker, result)
   end
   local ran = now_ms() - number(job, 'since')
   leave(P, job)
+  Jobs.set(job, 'suspect', nil)
   Jobs.set(job, 'worker', nil)
   Jobs.set(job, 'token', nil)
   Jobs.set(job, 'group', nil)
@@ -116,6 +118,7 @@ function Jobs.advance(P, job, worker, result, queue, delay_ms, after)
   leave(P, job)
   job.state = nil
   Jobs.set(job, 'result', result)
+  Jobs.set(job, 'suspect', nil)
   Jobs.set(job, 'retried', nil)
   Jobs.set(job, 'crashes', nil)
   Jobs.set(job, 'group', nil)
@@ -194,6 +197,7 @@ function Jobs.retry(P, job, worker, token, delay_ms, group, message)
     return
   end
   Jobs.set(job, 'retried', retried)
+  Jobs.set(job, 'suspect', nil)
   if group and group ~= '' then
     Jobs.set(job, 'group', group)
     Jobs.set(job, 'message', message)
@@ -211,6 +215,7 @@ end
 function Jobs.count_crash(P, job, worker, token, most, why)
   local crashes = number(job, 'crashes') + 1
   Jobs.set(job, 'crashes', crashes)
+  Jobs.set(job, 'suspect', '1')
   Jobs.count(P, job, 'crashed')
   Jobs.publish_event(P, job, now_ms(), 'stalled', why, worker)
   if most > 0 and crashes >= most then

@@ -3,28 +3,78 @@
 ]]
 --- @within "jobs"
 
--- Takes up to n tasks and jobs of a queue, in the order in which they come out, for a holder. keep(token, task, job)
--- puts each one into the holder's set; task or job is nil. Returns how many; if fewer than n, nothing is left.
-function Jobs.take(P, queue, n, holder, keep)
-  local taken = 0
+-- The next task: one that came back, as list_returned() says, or the first of the list. False if there is none. The
+-- second value: is it too much for this script?
+local function next_task(P, queue, has_returned)
+  local items, is_cut = {}, false
+  if has_returned then
+    items, is_cut = list_returned(P, queue, 1)
+  end
+  local task = not items[1] and not is_cut and redis.call('RPOP', P .. 'queues:' .. queue)
+  if task and not may_move(#task) then
+    redis.call('RPUSH', P .. 'queues:' .. queue, task)
+    return false, true
+  end
+  return items[1] or (task and {task = task}), is_cut
+end
+
+-- Takes one of those that next_out() named: {token, member} of a job, {token} of a task. keep() as in Jobs.take().
+-- Returns 'taken'; 'gone' if it is no longer there; 'cut' if it is too much for this script; 'stop' before a suspect
+-- that must not be taken now.
+local function take_one(P, queue, next_one, holder, has_returned, may_be_suspect, keep)
+  local token, member = unpack(next_one)
+  local job, item, is_cut = member and Jobs.of_member(P, 'waiting', queue, member) or nil, nil, false
+  if job then
+    is_cut = not may_move(#(job.data or ''))
+  elseif not member then
+    item, is_cut = next_task(P, queue, has_returned)
+  end
+  local is_suspect = (job and job.suspect == '1') or (item and item.suspect and true) or false
+  if is_cut then
+    return 'cut'
+  elseif is_suspect and not may_be_suspect then
+    return 'stop'
+  elseif job then
+    Jobs.run(P, job, holder, token)
+    keep(token, nil, job, is_suspect)
+  elseif item then
+    keep(token, item.task, nil, is_suspect)
+    if item.member then
+      leave_returned(P, holder, queue, item, token)
+    end
+  else
+    return 'gone'
+  end
+  return 'taken', is_suspect
+end
+
+-- Takes up to n tasks and jobs of a queue, in the order in which they come out, for a holder. keep(token, task, job,
+-- is_suspect) puts each one into the holder's set; task or job is nil. `alone`: a suspect is taken alone, and begins at
+-- once; otherwise those that come before it are taken. Returns how many; and whether there may be more, because it was
+-- too much for this script. If it is fewer than n otherwise, and no suspect stood in the way, nothing is left.
+function Jobs.take(P, queue, n, holder, has_returned, alone, keep)
+  local taken, how = 0, 'taken'
   repeat
     local wanted = n - taken
-    local line = Jobs.next_out(P, queue, wanted)
+    local line = Jobs.next_out(P, queue, wanted, has_returned)
     for _, next_one in ipairs(line) do
-      local token, member = unpack(next_one)
-      local job = member and Jobs.of_member(P, 'waiting', queue, member)
-      if job then
-        Jobs.run(P, job, holder, token)
-        keep(token, nil, job)
-        taken = taken + 1
-      elseif not member then
-        keep(token, redis.call('RPOP', P .. 'queues:' .. queue))
-        taken = taken + 1
+      local is_suspect
+      how, is_suspect = take_one(P, queue, next_one, holder, has_returned, not alone or taken == 0, keep)
+      taken = taken + (how == 'taken' and 1 or 0)
+      if alone and is_suspect then
+        begin_suspect(P, queue, next_one[1])
+        how = 'stop'
+      end
+      if how == 'cut' or how == 'stop' then
+        break
       end
     end
-  until taken == n or #line < wanted
+  until how == 'cut' or how == 'stop' or taken == n or #line < wanted
   Jobs.clear_if_none_wait(P, queue)
-  return taken
+  if has_returned then
+    clear_if_none_returned(P, queue)
+  end
+  return taken, how == 'cut'
 end
 
 -- The record of a process' job; nil if the record does not say that this process has the job.
@@ -47,7 +97,26 @@ end
 function Jobs.can_take_away(P, job)
   local worker = job.worker
   return job.state ~= 'running' or not worker or (try('HLEN', P .. 'processing:' .. worker .. ':' .. job.queue)
-    and try('HLEN', P .. 'notes:' .. worker) and try('ZCARD', P .. 'leases:' .. job.queue) and can_mark(P, worker))
+    and try('HLEN', P .. 'notes:' .. worker) and try('ZCARD', P .. 'leases:' .. job.queue) and can_mark(P, worker)
+    and can_return(P, job.queue))
+end
+
+-- If a running job came back and is not at its place yet, it is no longer among what came back, and the caller brings
+-- it to a place. Was it there?
+function Jobs.leave_home(P, job)
+  local queue, is_running = job.queue, job.state == 'running' and #(job.token or '') == TOKEN_LEN
+  local may_be = is_running and has_type('ZCARD', P .. 'returned:' .. queue)
+  local member = may_be and returned_member(P, queue, 'j' .. job.token)
+  if not member then
+    return false
+  end
+  local field, home = parse_returned(member)
+  remove_returned(P, queue, member, field, home)
+  clear_if_none_returned(P, queue)
+  if redis.call('HDEL', P .. 'suspects:' .. queue, job.token) == 1 then
+    Jobs.set(job, 'suspect', '1')
+  end
+  return true
 end
 
 -- Takes a running job out of its holder's hands, and tells the holder.
@@ -56,10 +125,11 @@ function Jobs.take_away(P, job)
   if job.state ~= 'running' then
     return
   end
-  if redis.call('HDEL', P .. 'processing:' .. worker .. ':' .. queue, 'j' .. token) == 0 then
+  if Jobs.leave_home(P, job) or redis.call('HDEL', P .. 'processing:' .. worker .. ':' .. queue, 'j' .. token) == 0 then
     return
   end
   unmark(P, worker, token)
+  acquit(P, queue, token)
   redis.call('ZREM', P .. 'leases:' .. queue, 'j' .. token)
   try('HINCRBY', P .. 'queue:' .. queue, 'running', -1)
   local epoch = worker ~= LEASE and set_flag(P, worker, FLAG_ENDED)

@@ -112,10 +112,13 @@ end
 
 -- What comes out next, at most n, each under a token of its own: {token, member} of a job, {token} of a task. If fewer
 -- than n, nothing is left. Jobs of negative priority come first. Then tasks and jobs of priority 0 take turns, by the
--- parity of the token. Then come the other jobs.
-function Jobs.next_out(P, queue, n)
+-- parity of the token. Then come the other jobs. Tasks that came back come before those of the list.
+function Jobs.next_out(P, queue, n, has_returned)
   local members = redis.call('ZRANGE', Jobs.index(P, 'waiting', queue), 0, n - 1, 'WITHSCORES')
   local tasks, line, at = redis.call('LLEN', P .. 'queues:' .. queue), {}, 1
+  if has_returned then
+    tasks = tasks + count_returned(P, queue)
+  end
   n = math.min(n, #members / 2 + tasks)
   local first = n > 0 and draw_tokens(P, n)
   for number = first or 1, first and first + n - 1 or 0 do

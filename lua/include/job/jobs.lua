@@ -20,6 +20,7 @@ local touched_by_jobs = {}
 --- @include "failed"
 --- @include "set_due"
 --- @include "marks"
+--- @include "returned"
 
 local function make_jobs()
 --- @include "job_record"

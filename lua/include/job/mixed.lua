@@ -1,8 +1,9 @@
 --[[
-  Hand-over from a queue in which jobs wait too.
+  Hand-over from a queue in which jobs wait too, or to which something came back.
 ]]
 --- @include "hand_over"
 --- @include "jobs"
+--- @include "returned"
 
 -- Puts one job into a worker's hands. False, with nothing changed, as hand_task(); nil if its record cannot be read:
 -- then the job is no longer in the queue.
@@ -25,25 +26,46 @@ local function hand_job(P, queue, worker, epoch, token, member)
   return false
 end
 
-local function pop_and_hand_task(P, queue, worker, epoch, token)
-  local task = redis.call('RPOP', P .. 'queues:' .. queue)
-  local done = hand_task(P, queue, worker, epoch, token, task)
-  if not done then
-    redis.call('RPUSH', P .. 'queues:' .. queue, task)
+-- The same for the next task: one that came back, or the first of the list. Nil if there is none. The second value: is
+-- it too much for this script?
+local function hand_next_task(P, queue, worker, epoch, token, has_returned)
+  local items, is_cut = {}, false
+  if has_returned then
+    items, is_cut = list_returned(P, queue, 1)
   end
-  return done
+  if items[1] then
+    local done = hand_task(P, queue, worker, epoch, token, items[1].task, items[1].suspect)
+    if done then
+      leave_returned(P, worker, queue, items[1], token)
+    end
+    return done, false
+  end
+  local list = P .. 'queues:' .. queue
+  local task = not is_cut and redis.call('RPOP', list)
+  if not task then
+    return nil, is_cut
+  end
+  is_cut = not may_move(#task)
+  local done = not is_cut and hand_task(P, queue, worker, epoch, token, task)
+  if not done then
+    redis.call('RPUSH', list, task)
+  end
+  return done, is_cut
 end
 
--- Hands over up to n tasks and jobs, as hand_over(), and returns how many. The caller has asked Jobs.are_sound().
-local function hand_over_mixed(P, queue, n)
-  local given, is_left = 0, true
-  while given < n and is_left do
+-- How many tasks and jobs one script hands over in this way.
+local MIXED_MAX = 200
+
+-- Hands over up to n tasks and jobs, as hand_over(). The caller has asked Jobs.are_sound() and can_return().
+local function hand_over_mixed(P, queue, n, has_returned)
+  local most, given, is_left, is_cut = math.min(n, MIXED_MAX), 0, true, false
+  while given < most and is_left and not is_cut do
     local worker, free, epoch = idle_worker(P, queue)
     if not worker then
       break
     end
-    local wanted, done, is_deaf = math.min(free, n - given), 0, false
-    local line = Jobs.next_out(P, queue, wanted)
+    local wanted, done, is_deaf = math.min(free, most - given), 0, false
+    local line = Jobs.next_out(P, queue, wanted, has_returned)
     is_left = #line == wanted
     for _, next_one in ipairs(line) do
       local token, member = unpack(next_one)
@@ -51,9 +73,11 @@ local function hand_over_mixed(P, queue, n)
       if member then
         handed = hand_job(P, queue, worker, epoch, token, member)
       else
-        handed = pop_and_hand_task(P, queue, worker, epoch, token)
+        handed, is_cut = hand_next_task(P, queue, worker, epoch, token, has_returned)
       end
-      if handed == false then
+      if is_cut then
+        break
+      elseif handed == false then
         is_deaf, is_left = true, true
         break
       end
@@ -71,5 +95,8 @@ local function hand_over_mixed(P, queue, n)
     try('HINCRBY', P .. 'queue:' .. queue, 'running', given)
   end
   Jobs.clear_if_none_wait(P, queue)
-  return given
+  if has_returned then
+    clear_if_none_returned(P, queue)
+  end
+  return given, is_cut or (given == most and n > most)
 end

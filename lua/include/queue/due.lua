@@ -2,9 +2,11 @@
   Work that becomes ready by itself: delayed tasks, in a zset of each queue by due time; leases that lapse, in another
   by their end; jobs that are scheduled or recur. The earliest of these times stands in the field `due` of the queue's
   settings (include set_due), so a queue without any costs nothing. A delayed member is "<token>:<task>": two equal
-  tasks must not become one member.
+  tasks must not become one member. Jobs that came back and are not at their place yet are due at once.
 ]]
+--- @include "big"
 --- @include "put_back"
+--- @include "blame"
 --- @include "available"
 --- @include "set_due"
 --- @include "fields"
@@ -12,21 +14,20 @@
 --- @include "types"
 --- @include "announce"
 
--- The most leases that one call moves. One take can hold 1000 leases: if they went back in parts, the parts would lie
--- in the wrong order.
-local LAPSED_MAX = 1000
--- How many more delayed tasks and jobs this script may move, and how many bytes of them, unless the first has more.
--- What is left is still due, and the next call goes on.
-local due_left, due_bytes_left = 300, 4194304
+-- The most leases that one call moves.
+local LAPSED_MAX = 200
+-- How many more delayed tasks and jobs this script may move. What is left is still due, and the next call goes on.
+local due_left = 300
 
 local function delay_task(P, queue, at_ms, token, task)
+  note_length(P, queue, task)
   redis.call('ZADD', P .. 'delayed:' .. queue, at_ms, token .. ':' .. task)
   note_due(P, queue, at_ms)
 end
 
 -- May this script move more of what is due?
 local function may_move_more()
-  return due_left > 0 and due_bytes_left > 0
+  return due_left > 0 and moved_bytes < BYTES_MAX
 end
 
 -- One by one: a member has its task's bytes, which may be many.
@@ -37,41 +38,62 @@ local function move_delayed(P, queue, now)
       return
     end
     local member = redis.call('ZPOPMIN', delayed)[1]
-    redis.call('LPUSH', P .. 'queues:' .. queue, string.sub(member, TOKEN_LEN + 2))
-    due_left, due_bytes_left = due_left - 1, due_bytes_left - #member
+    local task = string.sub(member, TOKEN_LEN + 2)
+    note_length(P, queue, task) -- takes forget it when they leave nothing
+    redis.call('LPUSH', P .. 'queues:' .. queue, task)
+    due_left, moved_bytes = due_left - 1, moved_bytes + #member
   end
 end
 
 local function move_due_jobs(P, queue, now, index)
   if may_move_more() then
-    local n, bytes = Jobs.move_due(P, queue, now, index, due_left, due_bytes_left)
-    due_left, due_bytes_left = due_left - n, due_bytes_left - bytes
+    local n, bytes = Jobs.move_due(P, queue, now, index, due_left, BYTES_MAX - moved_bytes)
+    due_left, moved_bytes = due_left - n, moved_bytes + bytes
   end
 end
 
--- Leases that have lapsed: their tasks go back to the front. Their holders count as dead.
+-- One lease has lapsed. If it was of a suspect, which had begun, that one is blamed; otherwise it becomes a suspect.
+-- False if its task is too large to be moved in this script.
+local function let_lapse(P, queue, set, field, is_counted)
+  local token, value = token_of(field), redis.call('HGET', set, field)
+  local entry = redis.call('HGET', P .. 'suspects:' .. queue, token)
+  local has_begun = entry and select(2, parse_suspect(entry))
+  if value and not is_job_field(field) and not may_move(#value) then
+    return false
+  elseif not value or (has_begun and not convict(P, LEASE, queue, set, field, entry, LAPSED)) then
+    return true
+  end
+  if is_job_field(field) then
+    put_back_job(P, queue, token, value, is_counted)
+  else
+    if is_counted then
+      redis.call('HSETNX', P .. 'suspects:' .. queue, token, '0')
+    end
+    return_task(P, LEASE, queue, field, value)
+  end
+  redis.call('HDEL', set, field)
+  return true
+end
+
+-- Leases that have lapsed: their tasks come back. Their holders count as dead.
 local function move_lapsed(P, queue, now)
   local leases, set = P .. 'leases:' .. queue, P .. 'processing:' .. LEASE .. ':' .. queue
-  local fields = redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, LAPSED_MAX)
-  local numbers, tasks = {}, {}
-  for _, field in ipairs(fields) do
-    local number, task = token_number(token_of(field)), redis.call('HGET', set, field)
-    if number and task then
-      numbers[#numbers + 1] = number
-      tasks[number] = is_job_field(field) and {job = task} or task
-    end
-  end
-  if #fields == 0 then
+  local lapsed = redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, LAPSED_MAX)
+  if #lapsed == 0 then
     return
   end
-  table.sort(numbers)
-  local held = #numbers
-  numbers = drop_marked(P, LEASE, queue, numbers, tasks)
-  numbers = stop_poison(P, LEASE, queue, numbers, tasks, now, 'its lease lapsed')
-  push_front(P, queue, numbers, tasks)
-  redis.call('HDEL', set, unpack(fields))
-  redis.call('ZREM', leases, unpack(fields))
-  try('HINCRBY', P .. 'queue:' .. queue, 'running', -held)
+  local held, is_counted = redis.call('HLEN', set), max_crashes(P, queue) > 0
+  drop_marked(P, LEASE, queue, set, lapsed)
+  for _, field in ipairs(lapsed) do
+    if not let_lapse(P, queue, set, field, is_counted) then
+      break
+    end
+    redis.call('ZREM', leases, field)
+  end
+  local ended = held - redis.call('HLEN', set)
+  if ended > 0 then
+    try('HINCRBY', P .. 'queue:' .. queue, 'running', -ended)
+  end
 end
 
 -- Are the keys of the queue's jobs sound? They do not matter if nothing is scheduled, recurs or runs.
@@ -85,13 +107,13 @@ end
 local function can_move_due(P, queue)
   have_types({'ZCARD', P .. 'scheduled:' .. queue, 'ZCARD', P .. 'recurring:' .. queue,
     'ZCARD', P .. 'delayed:' .. queue, 'HLEN', P .. 'marks:' .. LEASE, 'HLEN', P .. 'notes:' .. LEASE,
-    'HLEN', P .. 'crashes:' .. queue, 'ZCARD', P .. 'failed:' .. queue, 'HLEN', P .. 'failures:' .. queue})
+    'ZCARD', P .. 'returned:' .. queue, 'HLEN', home_key(P, NO_HOME, queue), 'HLEN', P .. 'suspects:' .. queue,
+    'ZCARD', P .. 'failed:' .. queue, 'HLEN', P .. 'failures:' .. queue})
   return has_type('HLEN', P .. 'queue:' .. queue)
     and has_type('ZCARD', P .. 'delayed:' .. queue) and has_type('LLEN', P .. 'queues:' .. queue)
     and has_type('ZCARD', P .. 'leases:' .. queue) and has_type('HLEN', P .. 'processing:' .. LEASE .. ':' .. queue)
     and has_type('HLEN', P .. 'marks:' .. LEASE) and has_type('HLEN', P .. 'notes:' .. LEASE)
-    and has_type('HLEN', P .. 'crashes:' .. queue)
-    and can_fail(P, queue) and has_sound_jobs(P, queue)
+    and can_return(P, queue) and can_fail(P, queue) and has_sound_jobs(P, queue)
 end
 
 local function first_score(key)
@@ -106,6 +128,10 @@ end
 -- Moves what is due into the queue, as far as one script may. Returns when something is due next, ms, or nil.
 local function move_due(P, queue, now)
   local next_due = math.huge
+  if redis.call('EXISTS', P .. 'returned:' .. queue) == 1 then
+    settle(P, queue)
+    next_due = select(2, count_returned(P, queue)) > 0 and now or math.huge
+  end
   for _, kind in ipairs({{P .. 'delayed:' .. queue, move_delayed}, {P .. 'leases:' .. queue, move_lapsed},
       {P .. 'scheduled:' .. queue, move_due_jobs}, {P .. 'recurring:' .. queue, move_due_jobs},
       {P .. 'ended', let_go_due}}) do

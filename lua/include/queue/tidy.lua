@@ -8,7 +8,8 @@
 
 -- How many complete jobs one script removes at most.
 local TIDY_JOBS_MAX = 300
-local IS_COUNTER = {cancelled = true, crashes = true, dropped = true, due = true, jobs = true, named = true}
+local IS_COUNTER = {big = true, cancelled = true, dropped = true, due = true, jobs = true, named = true,
+  returned = true}
 
 -- Is nothing left of the queue but its counters, and does nobody listen? While jobs are let go, each queue stays: its
 -- `due` may be what makes somebody go on.
@@ -22,7 +23,7 @@ local function is_over(P, queue)
     end
   end
   return not settings.err and redis.call('EXISTS', P .. 'queues:' .. queue, P .. 'idle:' .. queue,
-    P .. 'delayed:' .. queue, P .. 'failed:' .. queue, P .. 'leases:' .. queue, P .. 'crashes:' .. queue,
+    P .. 'delayed:' .. queue, P .. 'failed:' .. queue, P .. 'leases:' .. queue, P .. 'returned:' .. queue,
     P .. 'scheduled:' .. queue, P .. 'depends:' .. queue, P .. 'waiting:' .. queue, P .. 'running:' .. queue,
     P .. 'complete:' .. queue, P .. 'recurring:' .. queue, P .. 'ended') == 0
 end
@@ -41,6 +42,9 @@ local function tidy(P, queue, now)
     return removed, false
   end
   redis.call('DEL', P .. 'queue:' .. queue)
+  if try('HLEN', firsts_key(P, LEASE, queue)) then
+    redis.call('DEL', firsts_key(P, LEASE, queue))
+  end
   try('ZREM', P .. 'names', queue)
   try('ZREM', P .. 'due', queue)
   return removed + 1, true

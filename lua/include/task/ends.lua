@@ -13,14 +13,16 @@
     "retry" queue token delay_ms group message   back to the end, after a delay ("": none, or the job's own). A job's
                                    record keeps group and message ("": they stay as they are)
     "fail" queue token group message   onto the failed list
-  A job's process has the field "j<token>" in its set, but an end names it by its token like any other.
+  A job's process has the field "j<token>" in its set, but an end names it by its token like any other. A suspect must
+  not end in a "finish": those do not look for suspects.
 ]]
 --- @include "token"
 --- @include "due"
 --- @include "try"
 --- @include "jobs"
 --- @include "circle"
---- @include "crashes"
+--- @include "put_back"
+--- @include "suspects"
 --- @include "marks"
 --- @include "announce"
 --- @include "tally"
@@ -36,14 +38,17 @@ end
 -- would lose a task. A plain finish writes the set alone, and needs no check before. `next_queue`: the queue to which a
 -- job goes on, or nil.
 local function can_carry_out(P, ends, kind, queue, next_queue)
-  if ends.one_by_one and not have_types({'HLEN', P .. 'marks:' .. ends.worker, 'HLEN', P .. 'notes:' .. ends.worker})
-  then
+  if ends.one_by_one and not have_types({'HLEN', P .. 'marks:' .. ends.worker, 'HLEN', P .. 'notes:' .. ends.worker,
+      'HLEN', P .. 'suspects:' .. queue}) then
     return false
   end
   if kind == 'finish' and not ends.one_by_one then
     return true
   end
-  return (not next_queue or Jobs.are_sound(P, next_queue))
+  return have_types({'HLEN', P .. 'suspects:' .. queue, 'ZCARD', P .. 'failed:' .. queue,
+      'HLEN', P .. 'failures:' .. queue})
+    and (kind ~= 'back' or can_return(P, queue))
+    and (not next_queue or Jobs.are_sound(P, next_queue))
     and has_type('HLEN', ends.sets .. queue) and has_type('LLEN', P .. 'queues:' .. queue)
     and has_type('ZCARD', P .. 'delayed:' .. queue) and has_type('HLEN', P .. 'queue:' .. queue) and can_fail(P, queue)
     and (has_type('ZCARD', P .. 'running:' .. queue) == 0 or Jobs.are_sound(P, queue))
@@ -78,9 +83,20 @@ local function is_job(task)
   return type(task) == 'table'
 end
 
--- The same for an end that would bring the task back or keep it. A process that is marked is dropped here: nil.
+-- A process that has ended is suspected no more.
+local function end_suspicion(P, queue, token)
+  if not was_absent(P .. 'suspects:' .. queue) then
+    acquit(P, queue, token)
+  end
+end
+
+-- The same as remove_process() for an end that would bring the task back or keep it. A process that is marked is
+-- dropped here: nil.
 local function remove_unmarked(P, ends, queue, token)
   local task, kind = remove_process(P, ends, queue, token)
+  if kind then
+    end_suspicion(P, queue, token)
+  end
   if kind and is_job(task) then
     Jobs.cancel(P, task, ends.worker, kind)
   elseif kind == CANCELLED and task then
@@ -98,25 +114,12 @@ local function note_done(ends, queue, token, task, result)
   or '')
 end
 
--- Has the queue crash counts, which a finish forgets?
-local function has_crashes(P, ends, queue)
-  if ends.crashes[queue] == nil then
-    local n = try('HLEN', P .. 'crashes:' .. queue)
-    if n == 0 then
-      try('HDEL', P .. 'queue:' .. queue, 'crashes')
-    end
-    ends.crashes[queue] = n and n > 0 or false
-  end
-  return ends.crashes[queue]
-end
-
 local function finish_one(P, ends, queue, token, result)
   local task = remove_process(P, ends, queue, token)
+  end_suspicion(P, queue, token)
   if is_job(task) then
     Jobs.complete(P, task, ends.worker, result)
     task = task.data or ''
-  elseif task and has_crashes(P, ends, queue) then
-    forget_crashes(P, queue, task)
   end
   if task and is_queue_heard(P, ends, queue) then
     note_done(ends, queue, token, task, result)
@@ -151,6 +154,7 @@ local function advance(P, ends, queue, token, result, next_queue, delay_ms, ids)
     return
   end
   local job, kind = remove_process(P, ends, queue, token)
+  end_suspicion(P, queue, token)
   if job and kind == CANCELLED then
     Jobs.complete(P, job, ends.worker, result)
     return
@@ -166,8 +170,8 @@ end
 
 -- Finishes the n tokens args[first...]; or with `is_one` one process, which may be a job's and may have a result.
 local function finish(P, ends, queue, args, first, n, result, is_one)
-  if (is_one or ends.one_by_one or has_crashes(P, ends, queue) or is_queue_heard(P, ends, queue))
-      and has_type('HLEN', ends.sets .. queue) then
+  if (is_one or ends.one_by_one or is_queue_heard(P, ends, queue))
+      and have_types({'HLEN', P .. 'suspects:' .. queue}) and has_type('HLEN', ends.sets .. queue) then
     for i = first, first + n - 1 do
       finish_one(P, ends, queue, args[i], result)
     end
@@ -176,29 +180,38 @@ local function finish(P, ends, queue, args, first, n, result, is_one)
   finish_together(ends, ends.sets .. queue, queue, args, first, n)
 end
 
-local function give_back(P, ends, queue, args, first, n)
-  local numbers, tasks = {}, {}
-  for i = first, first + n - 1 do
-    local task = remove_unmarked(P, ends, queue, args[i])
-    if task then
-      local number = token_number(args[i])
-      numbers[#numbers + 1] = number
-      tasks[number] = is_job(task) and {job = task.id} or task
+local function give_back_one(P, ends, queue, token)
+  local task = remove_unmarked(P, ends, queue, token)
+  local entry = task and not was_absent(P .. 'suspects:' .. queue)
+    and redis.call('HGET', P .. 'suspects:' .. queue, token)
+  if is_job(task) then
+    acquit(P, queue, token) -- its record says whether it is a suspect
+    Jobs.give_back(P, task, 'given-back')
+  elseif task then
+    if entry then
+      unbegin_suspect(P, queue, token, entry)
     end
+    return_task(P, ends.worker, queue, token, task)
   end
-  table.sort(numbers)
-  push_front(P, queue, numbers, tasks)
+end
+
+local function give_back_all(P, ends, queue, args, first, n)
+  for i = first, first + n - 1 do
+    give_back_one(P, ends, queue, args[i])
+  end
   ends.touched[queue] = true
 end
 
 local function retry(P, ends, queue, token, delay_ms, group, message)
   local task = remove_unmarked(P, ends, queue, token)
+  end_suspicion(P, queue, token)
   local at_ms = ends.now + (delay_ms or 0)
   if is_job(task) then
     Jobs.retry(P, task, ends.worker, token, delay_ms, group, message)
   elseif task and at_ms > ends.now then
     delay_task(P, queue, at_ms, token, task)
   elseif task then
+    note_length(P, queue, task)
     redis.call('LPUSH', P .. 'queues:' .. queue, task)
     ends.touched[queue] = true
   end
@@ -206,6 +219,7 @@ end
 
 local function fail(P, ends, queue, token, group, message)
   local task = remove_unmarked(P, ends, queue, token)
+  end_suspicion(P, queue, token)
   if is_job(task) then
     Jobs.fail(P, task, ends.worker, token, group, message)
   elseif task then
@@ -223,7 +237,7 @@ local function carry_out(P, ends, kind, queue, args, at, len)
     advance(P, ends, queue, token, args[at + 3] == '1' and args[at + 4] or nil, args[at + 5], tonumber(args[at + 6]),
       args[at + 7])
   elseif kind == 'back' then
-    give_back(P, ends, queue, args, at + 3, len - 1)
+    give_back_all(P, ends, queue, args, at + 3, len - 1)
   elseif kind == 'retry' then
     retry(P, ends, queue, token, tonumber(args[at + 3]), args[at + 4], args[at + 5])
   else
@@ -237,7 +251,7 @@ end
 local function carry_out_ends(P, worker, args, first, one_by_one, now)
   local ends = new_tally()
   ends.worker, ends.sets, ends.one_by_one, ends.now = worker, P .. 'processing:' .. worker .. ':', one_by_one, now
-  ends.touched, ends.heard, ends.crashes, ends.done = {}, {}, {}, {}
+  ends.touched, ends.heard, ends.done = {}, {}, {}
   local at = first
   while at <= #args do
     local kind, queue, len = args[at], args[at + 1], group_len(args, at)

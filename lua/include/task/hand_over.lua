@@ -2,12 +2,9 @@
   Hand-over: tasks go straight into the in-process sets of idle workers. Each worker is told by a message on its own
   channel. After a hand-over the invariant holds: the queue has no work, or no fresh idle worker with free hands.
 ]]
+--- @include "bytes"
 --- @include "token"
 --- @include "try"
-
--- The message of a larger task has its token alone, and the worker fetches the task: Redis copies a message for each
--- reader.
-local INLINE_MAX = 16384
 
 -- How many tasks of the queue a worker can be handed, and its epoch; nil if the worker is not fresh, has no free hands,
 -- or has a damaged key.
@@ -52,15 +49,16 @@ local function idle_worker(P, queue, worker)
 end
 
 -- Puts one task into a worker's hands. False, with nothing changed, if the message reached nobody, if the caller may
--- not publish, or if the set is damaged. It is safe to undo after the PUBLISH: nobody has read the message.
-local function hand_task(P, queue, worker, epoch, token, task)
+-- not publish, or if the set is damaged. It is safe to undo after the PUBLISH: nobody has read the message. That of a
+-- larger task has its token alone, and the worker fetches the task: Redis copies a message for each reader.
+local function hand_task(P, queue, worker, epoch, token, task, is_suspect)
   local set = P .. 'processing:' .. worker .. ':' .. queue
   local stored = redis.pcall('HSET', set, token, task)
   if type(stored) ~= 'number' then
     return false
   end
   local head = epoch .. token .. string.format('%03d', #queue) .. queue
-  local message = #task > INLINE_MAX and 'F' .. head or 'T' .. head .. task
+  local message = is_suspect and 'A' .. head or #task > INLINE_MAX and 'F' .. head or 'T' .. head .. task
   local readers = redis.pcall('PUBLISH', C .. ':wake:' .. worker, message)
   if type(readers) == 'number' and readers > 0 then
     return true
@@ -69,12 +67,18 @@ local function hand_task(P, queue, worker, epoch, token, task)
   return false
 end
 
+-- How many tasks one script hands over of those that wait: more would keep Redis from its other clients.
+local HANDED_MAX = 1000
+
 -- Hands over up to n tasks and returns how many: the given ones in their order, or, without `tasks`, the first n that
 -- wait. The caller has checked that the list, the idle set and the token have the right types, that n tasks are there,
--- and that the queue is not paused. `latest` is the worker that became idle last, if that is known already.
+-- and that the queue is not paused. `latest` is the worker that became idle last, if that is known already. The second
+-- value: is it less than could be handed over, because that is too much for one script?
 local function hand_over(P, queue, n, tasks, latest)
   local list = P .. 'queues:' .. queue
-  local given = 0
+  local given, is_cut, most = 0, false, not tasks and HANDED_MAX or n
+  local is_more = n > most
+  n = math.min(n, most)
   while given < n do
     local worker, free, epoch = idle_worker(P, queue, latest)
     latest = nil
@@ -87,24 +91,28 @@ local function hand_over(P, queue, n, tasks, latest)
     while done < count do
       local task = tasks and tasks[given + 1] or redis.call('RPOP', list)
       local token = done == count - 1 and last or token_text(first + done)
-      if not hand_task(P, queue, worker, epoch, token, task) then
+      is_cut = not tasks and moved_bytes > 0 and moved_bytes + #task > BYTES_MAX
+      if is_cut or not hand_task(P, queue, worker, epoch, token, task) then
         if not tasks then
           redis.call('RPUSH', list, task)
         end
         break
       end
+      moved_bytes = moved_bytes + #task
       done = done + 1
       given = given + 1
     end
     if done > 0 then
       redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', done)
     end
-    if done == free or done < count then
+    if is_cut then
+      break
+    elseif done == free or done < count then
       redis.call('ZREM', P .. 'idle:' .. queue, worker)
     end
   end
   if given > 0 then
     try('HINCRBY', P .. 'queue:' .. queue, 'running', given)
   end
-  return given
+  return given, is_cut or (is_more and given == n)
 end

@@ -1,18 +1,22 @@
 --[[
-  Putting back: tasks whose holder is gone go to the front of their queue, in the order in which it took them. Cancelled
-  tasks are dropped on the way. A task that has killed too many holders goes onto the failed list.
+  Putting back: what comes back to a queue comes out before all that waits there. Cancelled processes are dropped on the
+  way. Jobs go to their place in the queue, some in each script.
 ]]
 --- @include "token"
 --- @include "marks"
---- @include "crashes"
 --- @include "jobs"
 --- @include "fields"
---- @include "chunk"
+--- @include "returned"
+--- @include "suspects"
+--- @include "set_due"
 
--- Drops a marked process. `task` is as it was in the set; a job is {job = id}.
-local function drop_process(P, worker, queue, token, task, kind)
-  if type(task) == 'table' then
-    local job = Jobs.read_or_fail(P, queue, task.job, token, worker)
+-- Drops a marked process, which is still in its set.
+local function drop_process(P, worker, queue, set, field, kind)
+  local id = is_job_field(field) and redis.call('HGET', set, field)
+  redis.call('HDEL', set, field)
+  acquit(P, queue, token_of(field))
+  if id then
+    local job = Jobs.read_or_fail(P, queue, id, token_of(field), worker)
     if job then
       Jobs.cancel(P, job, worker, kind)
     end
@@ -21,81 +25,58 @@ local function drop_process(P, worker, queue, token, task, kind)
   end
 end
 
--- Drops the marked processes, and removes marks and notes. Returns the numbers of the others.
-local function drop_marked(P, worker, queue, numbers, tasks)
+-- Drops the marked processes of a set, and removes marks and notes. Returns the fields of the others.
+local function drop_marked(P, worker, queue, set, fields)
   if not has_marks(P, worker) then
-    return numbers
+    return fields
   end
   local kept = {}
-  for _, number in ipairs(numbers) do
-    local token = token_text(math.floor(number))
-    local kind = unmark(P, worker, token)
+  for _, field in ipairs(fields) do
+    local kind = unmark(P, worker, token_of(field))
     if kind then
-      drop_process(P, worker, queue, token, tasks[number], kind)
+      drop_process(P, worker, queue, set, field, kind)
     else
-      kept[#kept + 1] = number
+      kept[#kept + 1] = field
     end
   end
   return kept
 end
 
--- Counts a crash in the record of a dead holder's job. Does the job live on?
-local function crash_job(P, worker, queue, number, id, most, why)
-  local token = token_text(math.floor(number))
-  local job = Jobs.read_or_fail(P, queue, id, token, worker)
-  return job and Jobs.count_crash(P, job, worker, token, most, why)
-end
-
--- Counts a crash for each task and job of a dead holder. Those that have killed too many holders go onto the failed
--- list. Returns the numbers of the others.
-local function stop_poison(P, worker, queue, numbers, tasks, now, why)
-  local most = max_crashes(P, queue)
-  local kept, counted = {}, false
-  for _, number in ipairs(numbers) do
-    local task = tasks[number]
-    if type(task) == 'table' then
-      kept[#kept + 1] = crash_job(P, worker, queue, number, task.job, most, why) and number or nil
-    elseif most == 0 then
-      kept[#kept + 1] = number
-    else
-      counted = true
-      local crashes = count_crash(P, queue, task)
-      if crashes >= most then
-        add_failed(P, queue, now, token_text(math.floor(number)), worker, 'crashed',
-          why .. ', ' .. crashes .. ' times', task)
-        forget_crashes(P, queue, task)
-      else
-        kept[#kept + 1] = number
-      end
-    end
-  end
-  if counted then
-    keep_crashes(P, queue)
-  end
-  return kept
-end
-
--- Puts a job back to where it was.
-local function put_back_job(P, queue, number, id)
-  local job = Jobs.read_or_fail(P, queue, id, token_text(math.floor(number)), '')
+-- A job goes to its place. `is_suspect` nil: as its record says.
+local function put_back_job(P, queue, token, id, is_suspect)
+  local job = Jobs.read_or_fail(P, queue, id, token, '')
   if job then
+    if is_suspect then
+      Jobs.set(job, 'suspect', '1')
+    end
     Jobs.give_back(P, job, 'given-back')
   end
 end
 
--- Puts tasks back to the front, and jobs to where they were. `numbers`: those of their tokens, oldest first.
-local function push_front(P, queue, numbers, tasks)
-  local chunk = {}
-  for i = #numbers, 1, -1 do -- newest first, so that the oldest is the next out
-    local task = tasks[numbers[i]]
-    if type(task) == 'table' then
-      put_back_job(P, queue, numbers[i], task.job)
-    else
-      chunk[#chunk + 1] = task
+-- One script brings at most this many jobs to their places.
+local SETTLED_MAX = 200
+local settled = 0 -- by this script
+
+-- Brings jobs that came back to their places, the first ones taken first. If some are left, they are due at once.
+local function settle(P, queue)
+  local key, suspects = P .. 'returned:' .. queue, P .. 'suspects:' .. queue
+  local members = redis.call('ZREVRANGEBYSCORE', key, '(0', '-inf', 'LIMIT', 0, SETTLED_MAX - settled)
+  settled = settled + #members
+  for _, member in ipairs(members) do
+    local field, home = parse_returned(member)
+    local token, id = token_of(field), try('HGET', home_key(P, home, queue), field)
+    if id ~= nil then
+      remove_returned(P, queue, member, field, home)
     end
-    if #chunk == CHUNK or (i == 1 and #chunk > 0) then
-      redis.call('RPUSH', P .. 'queues:' .. queue, unpack(chunk))
-      chunk = {}
+    if id then
+      local is_suspect = redis.call('HDEL', suspects, token) == 1
+      put_back_job(P, queue, token, id, is_suspect)
     end
+  end
+  if #members > 0 then
+    clear_if_none_returned(P, queue)
+  end
+  if select(2, count_returned(P, queue)) > 0 then
+    note_due(P, queue, now_ms())
   end
 end

@@ -2,7 +2,8 @@
   Suspects: processes that may have killed a worker. A death says nothing of what had not begun, and little of what ran
   beside the culprit. So all that a dead worker held become suspects, and a suspect runs alone: the next death beside it
   counts against it, and against nothing else. P:suspects:<q> has token -> "<n>", the deaths counted; "<n>b": it has
-  begun, alone.
+  begun, alone. Of a job the record has the count and the suspicion; its token is here only while it runs alone, and
+  from the death of its holder until it is back at its place.
 ]]
 --- @include "try"
 --- @include "whole"
@@ -27,4 +28,9 @@ end
 local function begin_suspect(P, queue, token)
   local entry = redis.call('HGET', P .. 'suspects:' .. queue, token)
   redis.call('HSET', P .. 'suspects:' .. queue, token, (parse_suspect(entry or '0')) .. 'b')
+end
+
+-- It has not begun any more.
+local function unbegin_suspect(P, queue, token, entry)
+  redis.call('HSET', P .. 'suspects:' .. queue, token, (parse_suspect(entry)))
 end

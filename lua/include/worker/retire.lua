@@ -1,8 +1,10 @@
 --[[
   Retire: end one life of a worker. Its epoch ends first, so every later call of that life gets E_GONE. Then all that it
-  holds goes back to the front of its queues, in the order in which it was taken, and is handed to idle workers.
+  holds comes back to its queues, to come out first, and is handed to idle workers. Its sets become homes by a RENAME:
+  this costs the same whatever the sizes of the tasks are.
 ]]
 --- @include "available"
+--- @include "blame"
 --- @include "put_back"
 --- @include "heirs"
 
@@ -17,198 +19,228 @@ local function queues_of(record)
   return queues
 end
 
+-- The homes of former lives that this one has not taken up yet, the last one first: {queue, homes}, each.
+local function homes_of(record)
+  local all = {}
+  for i = 1, #record, 2 do
+    if string.sub(record[i], 1, 2) == 'r:' then
+      local homes = {}
+      for home in string.gmatch(record[i + 1], '%S+') do
+        homes[#homes + 1] = home
+      end
+      all[#all + 1] = {queue = string.sub(record[i], 3), homes = homes}
+    end
+  end
+  return all
+end
+
 local function type_is(key, wanted)
   local found = redis.call('TYPE', key).ok
   return found == wanted or found == 'none'
 end
 
--- The first key of a wrong type among those that retiring the worker writes, or nil. Call this before anything is
--- written: a WRONGTYPE halfway would lose tasks.
-local function damaged_key(P, worker, queues)
-  local shared = {registry = 'zset', ttls = 'zset', token = 'string'}
-  for name, kind in pairs(shared) do
+-- The first key of a wrong type among these, name -> type; or nil.
+local function wrong_one(P, wanted)
+  for name, kind in pairs(wanted) do
     if not type_is(P .. name, kind) then
       return P .. name
     end
   end
-  for _, name in ipairs({'marks:', 'notes:'}) do
-    if not type_is(P .. name .. worker, 'hash') then
-      return P .. name .. worker
-    end
+end
+
+-- The first key of a wrong type among those that a queue gets processes back with.
+local function damaged_key_of(P, queue)
+  local wrong = wrong_one(P, {['queues:' .. queue] = 'list', ['idle:' .. queue] = 'zset',
+    ['queue:' .. queue] = 'hash', ['suspects:' .. queue] = 'hash', ['returned:' .. queue] = 'zset',
+    ['failed:' .. queue] = 'zset', ['failures:' .. queue] = 'hash'})
+  if wrong then
+    return wrong
   end
+  if redis.call('EXISTS', P .. 'running:' .. queue) == 1 and not Jobs.are_sound(P, queue) then
+    return damaged
+  end
+end
+
+-- The same for retiring the worker. Call this before anything is written: a WRONGTYPE halfway would lose tasks.
+-- `homes`: those that it has not taken up, {queue, homes} each.
+local function damaged_key(P, worker, queues, homes)
+  local wrong = wrong_one(P, {registry = 'zset', ttls = 'zset', token = 'string', ['marks:' .. worker] = 'hash',
+    ['notes:' .. worker] = 'hash'})
   for _, queue in ipairs(queues) do
-    local wanted = {
-      [P .. 'processing:' .. worker .. ':' .. queue] = 'hash',
-      [P .. 'queues:' .. queue] = 'list',
-      [P .. 'idle:' .. queue] = 'zset',
-      [P .. 'queue:' .. queue] = 'hash',
-      [P .. 'crashes:' .. queue] = 'hash',
-      [P .. 'failed:' .. queue] = 'zset',
-      [P .. 'failures:' .. queue] = 'hash',
-    }
-    for key, kind in pairs(wanted) do
-      if not type_is(key, kind) then
-        return key
-      end
-    end
-    if redis.call('EXISTS', P .. 'running:' .. queue) == 1 and not Jobs.are_sound(P, queue) then
-      return damaged
+    wrong = wrong or wrong_one(P, {['processing:' .. worker .. ':' .. queue] = 'hash'}) or damaged_key_of(P, queue)
+  end
+  for _, old in ipairs(homes) do
+    for _, home in ipairs(old.homes) do
+      wrong = wrong or wrong_one(P, {['home:' .. home .. ':' .. old.queue] = 'hash'}) or damaged_key_of(P, old.queue)
     end
   end
+  return wrong
 end
 
--- Up to here tokens are exact as numbers. A lower limit would meet real tokens: they reach 2 ^ 51 in 2041.
-local EXACT = 2 ^ 53
-
--- The tasks of one set by their tokens, oldest first: a list of numbers, and number -> task.
-local function read_set(set)
-  local held = redis.call('HGETALL', set)
-  local numbers, tasks, odd = {}, {}, 0
-  for i = 1, #held, 2 do
-    local token, task = token_of(held[i]), held[i + 1]
-    local number = #token == TOKEN_LEN and token_number(token)
-    if is_job_field(held[i]) then
-      task = {job = task}
-    end
-    if not number or number > EXACT or tasks[number] then
-      while tasks[odd] do
-        odd = odd + 0.25
-      end
-      number = odd -- the field is no token: its task must not be lost all the same
-    end
-    numbers[#numbers + 1] = number
-    tasks[number] = task
-  end
-  table.sort(numbers)
-  return numbers, tasks
-end
-
--- Ends a life: from here on every call of its epoch gets E_GONE. Returns the queues that it served; or nil and the name
--- of a damaged key, with nothing changed.
+-- Ends a life: from here on every call of its epoch gets E_GONE. Returns {epoch, is_permanent, queues, homes}; or nil
+-- and the name of a damaged key, with nothing changed.
 local function end_life(P, worker)
   local key = P .. 'worker:' .. worker
   local record = redis.pcall('HGETALL', key)
   if record.err then
     return nil, key
   end
-  local queues = queues_of(record)
-  local damaged = damaged_key(P, worker, queues)
-  if damaged then
-    return nil, damaged
+  local life = {queues = queues_of(record), homes = homes_of(record)}
+  local wrong = damaged_key(P, worker, life.queues, life.homes)
+  if wrong then
+    return nil, wrong
+  end
+  for i = 1, #record, 2 do
+    life.epoch = record[i] == 'epoch' and record[i + 1] or life.epoch
+    life.is_permanent = life.is_permanent or (record[i] == 'permanent' and record[i + 1] == '1')
   end
   redis.call('DEL', key, P .. 'alive:' .. worker)
-  return queues
+  return life
 end
 
-local DIED = 'the worker that held it died'
+local function open_set(P, worker, queue)
+  local key = P .. 'processing:' .. worker .. ':' .. queue
+  local fields = redis.call('HKEYS', key)
+  return {queue = queue, key = key, held = #fields, fields = fields, begun = begun_of(P, queue, fields)}
+end
 
--- Puts one set back to the front of its queue. Returns how many tasks and jobs went back, and how many the set held.
--- With `crashed_at`, ms, a crash is counted for each.
-local function give_back_set(P, worker, queue, crashed_at)
-  local set = P .. 'processing:' .. worker .. ':' .. queue
-  local numbers, tasks = read_set(set)
-  local held = #numbers
-  numbers = drop_marked(P, worker, queue, numbers, tasks)
-  if crashed_at then
-    numbers = stop_poison(P, worker, queue, numbers, tasks, crashed_at, DIED)
+-- The set becomes a home, whose name is returned. A life has one home in a queue, unless it left the queue before.
+local function bring_home(P, set, epoch)
+  local home = epoch
+  if not home or #home ~= TOKEN_LEN or redis.call('EXISTS', home_key(P, home, set.queue)) == 1 then
+    home = select(2, draw_tokens(P, 1))
   end
-  push_front(P, queue, numbers, tasks)
-  redis.call('DEL', set) -- last: after an error a task is there twice rather than lost
+  redis.call('RENAME', set.key, home_key(P, home, set.queue))
+  return home
+end
+
+-- What a life has not taken up of a queue: the homes, {home, fields} each without what was marked, and how many
+-- processes were in them.
+local function open_homes(P, worker, queue, names)
+  local homes, held = {}, 0
+  for _, home in ipairs(names) do
+    local key = home_key(P, home, queue)
+    local fields = redis.call('HKEYS', key)
+    held = held + #fields
+    homes[#homes + 1] = {home = home, fields = drop_marked(P, worker, queue, key, fields)}
+  end
+  return homes, held
+end
+
+-- Gives back one set, whose fields are sorted out, and homes that were not taken up. Returns how many processes went
+-- back.
+local function give_back(P, worker, queue, set, epoch, names)
+  local homes, held = open_homes(P, worker, queue, names)
+  if set and #set.fields > 0 then
+    table.insert(homes, 1, {home = bring_home(P, set, epoch), fields = set.fields})
+  end
+  held = held + (set and set.held or 0)
+  local firsts, n = read_firsts(P, worker, queue), 0
+  for _, home in ipairs(homes) do
+    add_returned(P, queue, home.home, home.fields, firsts)
+    n = n + #home.fields
+  end
+  if next(firsts) then
+    redis.call('DEL', firsts_key(P, worker, queue))
+  end
   if held > 0 then
     try('HINCRBY', P .. 'queue:' .. queue, 'running', -held)
   end
-  return #numbers, held
+  settle(P, queue)
+  return n
+end
+
+-- Gives back all that a worker that lives holds of a queue. Returns how many processes went back, and how many of them
+-- its set held. `names`: homes that it has not taken up.
+local function give_back_set(P, worker, queue, epoch, names)
+  local set = open_set(P, worker, queue)
+  set.fields = drop_marked(P, worker, queue, set.key, set.fields)
+  blame(P, worker, {set}, false)
+  return give_back(P, worker, queue, set, epoch, names or {}), set.held
 end
 
 -- At most this many workers are tried as the timer's next keeper.
 local HEIRS_MAX = 10
 
--- Retires a worker. Returns the number of tasks given back, or nil and the name of the damaged key that prevents it.
--- With `crashed_at`, ms, the worker died holding its tasks, and a crash is counted for each.
-local function retire(P, worker, crashed_at)
-  local queues, damaged = end_life(P, worker)
-  if not queues then
-    return nil, damaged
-  end
-  redis.call('ZREM', P .. 'registry', worker)
-  redis.call('ZREM', P .. 'ttls', worker)
-  local given_back = 0
-  for _, queue in ipairs(queues) do
-    redis.call('ZREM', P .. 'idle:' .. queue, worker)
-  end
-  for _, queue in ipairs(queues) do
-    given_back = given_back + give_back_set(P, worker, queue, crashed_at)
-  end
+local function forget_worker(P, worker)
   redis.call('DEL', P .. 'marks:' .. worker, P .. 'notes:' .. worker)
   if try('GET', P .. 'timer') == worker then -- if nobody takes it, the next heartbeat of any worker does
     redis.call('DEL', P .. 'timer')
     hand_on_timer(P, worker, redis.call('ZREVRANGE', P .. 'registry', 0, HEIRS_MAX - 1))
   end
-  for _, queue in ipairs(queues) do -- only now, when nothing can be lost any more
+end
+
+-- Retires a worker. Returns how many processes were given back, or nil and the name of the damaged key that prevents
+-- it. `died`: it died holding them, which one of them may have caused. A permanent worker is expected to go away.
+local function retire(P, worker, died)
+  local life, wrong = end_life(P, worker)
+  if not life then
+    return nil, wrong
+  end
+  redis.call('ZREM', P .. 'registry', worker)
+  redis.call('ZREM', P .. 'ttls', worker)
+  local sets, set_of, names_of, given_back = {}, {}, {}, 0
+  for _, queue in ipairs(life.queues) do
+    redis.call('ZREM', P .. 'idle:' .. queue, worker)
+    local set = open_set(P, worker, queue)
+    set.fields = drop_marked(P, worker, queue, set.key, set.fields)
+    sets[#sets + 1], set_of[queue] = set, set
+  end
+  blame(P, worker, sets, died and not life.is_permanent)
+  for _, old in ipairs(life.homes) do
+    names_of[old.queue] = old.homes
+    if not set_of[old.queue] then
+      life.queues[#life.queues + 1] = old.queue
+    end
+  end
+  for _, queue in ipairs(life.queues) do
+    given_back = given_back + give_back(P, worker, queue, set_of[queue], life.epoch, names_of[queue] or {})
+  end
+  forget_worker(P, worker)
+  for _, queue in ipairs(life.queues) do -- only now, when nothing can be lost any more
     hand_over_waiting(P, queue)
   end
   hand_over_jobs(P)
   return given_back
 end
 
--- One process goes on under a new token. If a job's record cannot be read, the worker finds out when it fetches the
--- job.
-local function resume_one(P, set, task, number, token)
-  if type(task) ~= 'table' then
-    redis.call('HSET', set, token, task)
-    return
+-- Ends a life whose processes the next life of its id takes up, under new tokens (script take_up); marks stay with
+-- them. Checks and blame are those of retire(). Returns how many processes there are, and the record's fields that name
+-- the homes; or nil and the name of a damaged key.
+local function resume(P, worker)
+  local life, wrong = end_life(P, worker)
+  if not life then
+    return nil, wrong
   end
-  local job = Jobs.read_held(P, task.job, token_text(math.floor(number)))
-  if job then
-    Jobs.set(job, 'token', token)
-    Jobs.save(P, job)
-  end
-  redis.call('HSET', set, 'j' .. token, task.job)
-end
-
--- Hands a dead worker's processes on to the next life of its id, under new tokens; marks stay with them. Checks and
--- crash counts are those of retire(). Returns how many processes there are, and the queues; or nil and the name of a
--- damaged key.
-local function resume(P, worker, crashed_at)
-  local queues, damaged = end_life(P, worker)
-  if not queues then
-    return nil, damaged
-  end
-  local marks = P .. 'marks:' .. worker
-  local kinds = {}
-  local marked = redis.call('HGETALL', marks)
-  for i = 1, #marked, 2 do
-    kinds[token_number(marked[i]) or 0] = marked[i + 1]
-  end
-  redis.call('DEL', marks, P .. 'notes:' .. worker)
-  local held = 0
-  for _, queue in ipairs(queues) do
-    local set = P .. 'processing:' .. worker .. ':' .. queue
-    local numbers, tasks = read_set(set)
-    local innocent = {}
-    for _, number in ipairs(numbers) do
-      innocent[#innocent + 1] = not kinds[number] and number or nil
+  redis.call('DEL', P .. 'notes:' .. worker)
+  local sets, names_of, n = {}, {}, 0
+  for _, old in ipairs(life.homes) do
+    names_of[old.queue] = table.concat(old.homes, ' ')
+    for _, home in ipairs(old.homes) do
+      n = n + redis.call('HLEN', home_key(P, home, old.queue))
     end
-    local kept = stop_poison(P, worker, queue, innocent, tasks, crashed_at, DIED)
-    for _, number in ipairs(numbers) do
-      kept[#kept + 1] = kinds[number] and number or nil
-    end
-    table.sort(kept)
+  end
+  for _, queue in ipairs(life.queues) do
     redis.call('ZREM', P .. 'idle:' .. queue, worker)
-    redis.call('DEL', set)
-    local first = #kept > 0 and draw_tokens(P, #kept)
-    for i, number in ipairs(kept) do
-      resume_one(P, set, tasks[number], number, token_text(first + i - 1))
-      if kinds[number] then
-        redis.call('HSET', marks, token_text(first + i - 1), kinds[number])
-      end
+    sets[#sets + 1] = open_set(P, worker, queue)
+  end
+  blame(P, worker, sets, not life.is_permanent)
+  for _, set in ipairs(sets) do
+    if #set.fields > 0 then
+      local old = names_of[set.queue]
+      names_of[set.queue] = bring_home(P, set, life.epoch) .. (old and ' ' .. old or '')
+      n = n + #set.fields
     end
-    if #kept < #numbers then
-      try('HINCRBY', P .. 'queue:' .. queue, 'running', #kept - #numbers)
-      touched_by_jobs[queue] = true -- a place is free: the queue may have a limit
+    if #set.fields < set.held then
+      try('HINCRBY', P .. 'queue:' .. set.queue, 'running', #set.fields - set.held)
+      touched_by_jobs[set.queue] = true -- a place is free: the queue may have a limit
     end
-    held = held + #kept
   end
   hand_over_jobs(P)
-  return held, queues
+  local record = {}
+  for queue, names in pairs(names_of) do
+    record[#record + 1] = 'r:' .. queue
+    record[#record + 1] = names
+  end
+  return n, record
 end

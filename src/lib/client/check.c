@@ -268,9 +268,9 @@ static int check_queues(struct check *k)
 
 /* The order matters. Jobs come before sets, which may hold what is left of a job, and before marks, some of which go
  * with a job. Sets come before workers, whose counts they change. Workers and lists of jobs come before queues. */
-static int (*const steps[])(struct check *k) = {check_keys,  check_members,  check_jobs,    check_dependents,
-                                                check_sets,  check_marks,    check_workers, check_indexes,
-                                                check_token, check_settings, check_queues};
+static int (*const steps[])(struct check *k) = {check_keys,    check_members, check_jobs,     check_dependents,
+                                                check_sets,    check_marks,   check_workers,  check_back,
+                                                check_indexes, check_token,   check_settings, check_queues};
 
 int muster_client_check(struct muster_client *c, int repair, muster_damage_fn *fn, void *arg)
 {
@@ -278,8 +278,8 @@ int muster_client_check(struct muster_client *c, int repair, muster_damage_fn *f
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < sizeof steps / sizeof *steps && !k.stop; i++)
         err = steps[i](&k);
-    struct name_list *const lists[] = {&k.keys,   &k.workers, &k.queues,  &k.sets,
-                                       &k.marked, &k.jobs,    &k.awaited, &k.indexes};
+    struct name_list *const lists[] = {&k.keys,     &k.workers, &k.queues, &k.sets,    &k.homes,  &k.back,
+                                       &k.suspects, &k.marked,  &k.jobs,   &k.awaited, &k.indexes};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         name_list_clear(lists[i]);
     return err;

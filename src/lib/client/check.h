@@ -4,6 +4,7 @@
  *
  *   check.c           its steps
  *   check_keys.c      the first two steps: what is there to look at?
+ *   check_back.c      what came back, and suspects
  *   check_settings.c  the settings of the queues and of the namespace
  *   check_call.c      one call of it
  */
@@ -27,11 +28,14 @@ struct check {
     struct name_list keys; /* without the root */
     struct name_list workers;
     struct name_list queues;
-    struct name_list sets;    /* as "<worker>:<queue>" */
-    struct name_list marked;  /* holders with marks or notes */
-    struct name_list jobs;    /* also those that may have left only a part */
-    struct name_list awaited; /* jobs that others wait for */
-    struct name_list indexes; /* lists of jobs, as keys */
+    struct name_list sets;     /* as "<worker>:<queue>" */
+    struct name_list homes;    /* as "<home>:<queue>" */
+    struct name_list back;     /* queues to which something came back */
+    struct name_list suspects; /* queues with suspects */
+    struct name_list marked;   /* holders with marks or notes */
+    struct name_list jobs;     /* also those that may have left only a part */
+    struct name_list awaited;  /* jobs that others wait for */
+    struct name_list indexes;  /* lists of jobs, as keys */
     uint64_t highest_token;
 };
 
@@ -60,5 +64,10 @@ int check_members(struct check *k);
 /* ---- check_settings.c ---- */
 
 int check_settings(struct check *k);
+
+/* ---- check_back.c ---- */
+
+/* It comes before queues, which it gives back what would never come out. */
+int check_back(struct check *k);
 
 #endif

@@ -12,7 +12,7 @@
 /* How many keys one step of SCAN looks at. */
 #define SCAN_COUNT "500"
 /* How long keys of a kind are kept. */
-#define HOUR_MS 3600000 /* requests and crash counts */
+#define HOUR_MS 3600000 /* requests */
 #define STATS_MS (INT64_C(31) * 24 * HOUR_MS)
 #define TIMER_MS 10000
 
@@ -23,6 +23,9 @@ enum owner {
     OF_MARKED,
     OF_QUEUE,
     OF_SET,
+    OF_HOME,
+    OF_BACK,
+    OF_SUSPECTS,
     OF_REQUEST,
     OF_JOB,
     OF_AWAITED,
@@ -48,7 +51,6 @@ static const struct kind {
     [KEY_BEAT] = {"hash", OF_NAMESPACE, 0},
     [KEY_COMPLETE] = {"zset", OF_INDEX, 0},
     [KEY_CONFIG] = {"hash", OF_NAMESPACE, 0},
-    [KEY_CRASHES] = {"hash", OF_QUEUE, HOUR_MS},
     [KEY_DELAYED] = {"zset", OF_QUEUE, 0},
     [KEY_DEPENDENCIES] = {"set", OF_JOB, 0},
     [KEY_DEPENDENTS] = {"zset", OF_AWAITED, 0},
@@ -57,9 +59,11 @@ static const struct kind {
     [KEY_ENDED] = {"zset", OF_NAMESPACE, 0},
     [KEY_FAILED] = {"zset", OF_INDEX, 0},
     [KEY_FAILURES] = {"hash", OF_QUEUE, 0},
+    [KEY_FIRSTS] = {"hash", OF_SET, 0}, /* it may outlive its set: plain finishes leave it */
     [KEY_FORMAT] = {"string", OF_NAMESPACE, 0},
     [KEY_FREED] = {"zset", OF_ENDED, 0},
     [KEY_HISTORY] = {"list", OF_JOB, 0},
+    [KEY_HOME] = {"hash", OF_HOME, 0}, /* named after a life, whose record is gone */
     [KEY_IDLE] = {"zset", OF_QUEUE, 0},
     [KEY_JOB] = {"hash", OF_JOB, 0},
     [KEY_LEASES] = {"zset", OF_QUEUE, 0},
@@ -72,10 +76,11 @@ static const struct kind {
     [KEY_RECURRING] = {"zset", OF_INDEX, 0},
     [KEY_REGISTRY] = {"zset", OF_NAMESPACE, 0},
     [KEY_REQUEST] = {"hash", OF_REQUEST, HOUR_MS},
+    [KEY_RETURNED] = {"zset", OF_BACK, 0},
     [KEY_RUNNING] = {"zset", OF_INDEX, 0},
     [KEY_SCHEDULED] = {"zset", OF_INDEX, 0},
     [KEY_STATS] = {"hash", OF_STATS, STATS_MS},
-    [KEY_SUSPECTS] = {"hash", OF_QUEUE, 0},
+    [KEY_SUSPECTS] = {"hash", OF_SUSPECTS, 0},
     [KEY_TAG] = {"zset", OF_TAG, 0},
     [KEY_TAGS] = {"zset", OF_NAMESPACE, 0},
     [KEY_TIMER] = {"string", OF_NAMESPACE, TIMER_MS},
@@ -125,6 +130,17 @@ static int add_set(struct check *k, const char *name, bool *is_known)
     return err == MUSTER_OK ? name_list_add(&k->queues, name + len + 1, strlen(name + len + 1)) : err;
 }
 
+/* "<home>:<queue>": the epoch of a life, or "-" */
+static int add_home(struct check *k, const char *name, bool *is_known)
+{
+    uint64_t epoch;
+    size_t len = strcspn(name, ":");
+    bool is_epoch = len == TOKEN_LEN && token_parse(name, len, &epoch) == MUSTER_OK;
+    *is_known = (is_epoch || (len == 1 && *name == '-')) && name[len] == ':' && !muster_queue_check(name + len + 1);
+    int err = *is_known ? name_list_add(&k->homes, name, strlen(name)) : MUSTER_OK;
+    return *is_known && err == MUSTER_OK ? name_list_add(&k->queues, name + len + 1, strlen(name + len + 1)) : err;
+}
+
 /* "<day>:<queue>" */
 static bool is_of_a_day(const char *name)
 {
@@ -146,10 +162,29 @@ static int add_index(struct check *k, const char *key, bool *is_known)
     return *is_known ? name_list_add(&k->indexes, key, strlen(key)) : MUSTER_OK;
 }
 
+static int add_queue_of_index(struct check *k, const char *key, const char *name, bool *is_known)
+{
+    int err = add_index(k, key, is_known);
+    return err == MUSTER_OK ? add_if_named(&k->queues, name, is_known) : err;
+}
+
+static int add_queue_to(struct check *k, struct name_list *names, const char *name, bool *is_known)
+{
+    int err = add_if_named(names, name, is_known);
+    return err == MUSTER_OK ? add_if_named(&k->queues, name, is_known) : err;
+}
+
+/* Of what nothing is noted: is the name one of its kind? */
+static bool is_possible(enum owner owner, const char *name)
+{
+    if (owner == OF_ENDED) /* "<kind><id>" */
+        return *name && !muster_job_id_check(name + 1);
+    return owner == OF_STATS ? is_of_a_day(name) : !muster_queue_check(name);
+}
+
 /* Note what a key names at its end. *is_known: such a name is possible. */
 static int add_owner(struct check *k, enum owner owner, const char *key, const char *name, bool *is_known)
 {
-    int err;
     *is_known = true;
     switch (owner) {
     case OF_NAMESPACE:
@@ -159,17 +194,15 @@ static int add_owner(struct check *k, enum owner owner, const char *key, const c
     case OF_TAG:
         return add_index(k, key, is_known);
     case OF_INDEX:
-        err = add_index(k, key, is_known);
-        return err == MUSTER_OK ? add_if_named(&k->queues, name, is_known) : err;
+        return add_queue_of_index(k, key, name, is_known);
     case OF_JOB:
         return add_if_named(&k->jobs, name, is_known);
     case OF_AWAITED:
         return add_if_named(&k->awaited, name, is_known);
-    case OF_ENDED: /* "<kind><id>" */
-        *is_known = *name && !muster_job_id_check(name + 1);
-        return MUSTER_OK;
+    case OF_ENDED:
     case OF_STATS:
-        *is_known = is_of_a_day(name);
+    case OF_REQUEST:
+        *is_known = is_possible(owner, name);
         return MUSTER_OK;
     case OF_WORKER:
         *is_known = !muster_worker_id_check(name);
@@ -179,9 +212,12 @@ static int add_owner(struct check *k, enum owner owner, const char *key, const c
         return *is_known ? name_list_add(&k->marked, name, strlen(name)) : MUSTER_OK;
     case OF_QUEUE:
         return add_if_named(&k->queues, name, is_known);
-    case OF_REQUEST:
-        *is_known = !muster_queue_check(name);
-        return MUSTER_OK;
+    case OF_BACK:
+        return add_queue_to(k, &k->back, name, is_known);
+    case OF_SUSPECTS:
+        return add_queue_to(k, &k->suspects, name, is_known);
+    case OF_HOME:
+        return add_home(k, name, is_known);
     case OF_SET:
         break;
     }
@@ -276,8 +312,8 @@ int check_members(struct check *k)
                  {KEY_TTLS, add_member, &k->workers},
                  {KEY_NAMES, add_queue_member, &k->queues},
                  {KEY_TAGS, add_tag_member, &k->indexes}};
-    struct name_list *const sorted[] = {&k->workers, &k->queues,  &k->sets,   &k->marked,
-                                        &k->jobs,    &k->awaited, &k->indexes};
+    struct name_list *const sorted[] = {&k->workers,  &k->queues, &k->sets, &k->homes,   &k->back,
+                                        &k->suspects, &k->marked, &k->jobs, &k->awaited, &k->indexes};
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < sizeof lists / sizeof *lists; i++)
         err = check_forgive_wrong_type(k, page_each_member(k->client, lists[i].zset, lists[i].fn, lists[i].names));

@@ -32,6 +32,17 @@ static int check_request(struct muster_client *c, const struct request *r)
     return err;
 }
 
+/* Larger tasks go by the script, which notes for the takes that the queue may have some. */
+#define PLAIN_MAX 16384
+
+static bool has_large(const struct request *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->tasks[i].len > PLAIN_MAX)
+            return true;
+    return false;
+}
+
 /* A run of tasks that goes in one call. */
 struct chunk {
     size_t number; /* from 1 */
@@ -157,9 +168,9 @@ static int enqueue_pipelined(struct muster_client *c, const struct request *r, u
     return err == MUSTER_OK ? enqueue_script(c, r, no_tasks, waiting) : err;
 }
 
-/* Under a request id each chunk is a script, which knows whether the chunk was there before. So what an earlier try
+/* Each chunk is a script. Under a request id the script knows whether the chunk was there before: so what an earlier try
  * enqueued stays enqueued once. */
-static int enqueue_once(struct muster_client *c, const struct request *r, uint64_t *waiting)
+static int enqueue_scripts(struct muster_client *c, const struct request *r, uint64_t *waiting)
 {
     int err = MUSTER_OK;
     for (struct chunk chunk = next_chunk(r, before_first_chunk(r)); err == MUSTER_OK && chunk.from < chunk.to;
@@ -184,7 +195,8 @@ static int append_plain(struct muster_client *c, const struct request *r)
     command_clear(&push);
     key_of(key, c->prefix, KEY_QUEUE, r->queue);
     if (err == MUSTER_OK)
-        err = client_append(c, (const char *const[]){"HMGET", key, "named", "listen", "broadcast", "jobs", NULL});
+        err = client_append(
+            c, (const char *const[]){"HMGET", key, "named", "listen", "broadcast", "jobs", "returned", NULL});
     key_of(key, c->prefix, KEY_IDLE, r->queue);
     if (err == MUSTER_OK)
         err = client_append(c, (const char *const[]){"EXISTS", key, NULL});
@@ -212,11 +224,12 @@ static int push_plainly(struct muster_client *c, const struct request *r, uint64
                reply_kind(reply_at(settings, 2)) == REPLY_NIL && reply_kind(parts[PLAIN_IDLE]) == REPLY_INTEGER &&
                reply_integer(parts[PLAIN_IDLE]) == 0;
     *waiting = reply_count(parts[PLAIN_PUSH]);
-    bool do_jobs_wait = reply_kind(reply_at(settings, 3)) == REPLY_TEXT;
+    bool is_more_there =
+        reply_kind(reply_at(settings, 3)) == REPLY_TEXT || reply_kind(reply_at(settings, 4)) == REPLY_TEXT;
     for (int i = 0; i < PLAIN_PARTS; i++)
         redis_reply_free(parts[i]);
     uint64_t length;
-    if (err == MUSTER_OK && *is_done && do_jobs_wait && muster_queue_length(c, r->queue, &length) == MUSTER_OK)
+    if (err == MUSTER_OK && *is_done && is_more_there && muster_queue_length(c, r->queue, &length) == MUSTER_OK)
         *waiting = length; /* otherwise the task is in the queue all the same: an error would mislead */
     return err;
 }
@@ -227,7 +240,7 @@ static int enqueue_one(struct muster_client *c, const struct request *r, uint64_
     uint64_t n = 0;
     bool is_done = true;
     int err;
-    if (strcmp(c->busy_queue, r->queue) == 0) {
+    if (strcmp(c->busy_queue, r->queue) == 0 && !has_large(r)) {
         err = push_plainly(c, r, &n, &is_done);
         /* The task is in the queue, whatever happens here: an error would make the caller enqueue it twice. A heartbeat
          * makes up for a missed wake-up, and the next task goes by script and reports the error. */
@@ -253,7 +266,7 @@ static int enqueue(struct muster_client *c, const struct request *r, uint64_t *w
         return enqueue_one(c, r, waiting);
     if (r->n == 1 || (r->n <= MUSTER_ENQUEUE_ATOMIC_TASKS && bytes <= MUSTER_ENQUEUE_ATOMIC_BYTES))
         return enqueue_script(c, r, (struct chunk){1, 0, r->n}, waiting);
-    return r->id ? enqueue_once(c, r, waiting) : enqueue_pipelined(c, r, waiting);
+    return r->id || has_large(r) ? enqueue_scripts(c, r, waiting) : enqueue_pipelined(c, r, waiting);
 }
 
 int muster_task_enqueue(struct muster_client *c, const char *queue, const void *task, size_t len, uint64_t *waiting)

@@ -68,7 +68,8 @@ static int give_job(const struct taking *t, const struct script_leased *leased, 
 
 /* The answer has tasks in a run or, where jobs wait too, single processes. If the caller stops early, the rest is
  * leased all the same. */
-static int give_leased(const struct taking *t, const struct redisReply *reply, const struct script_leased *leased)
+static int give_leased(const struct taking *t, const struct redisReply *reply, const struct script_leased *leased,
+                       bool *is_over)
 {
     bool stop = false;
     int err = MUSTER_OK;
@@ -82,29 +83,46 @@ static int give_leased(const struct taking *t, const struct redisReply *reply, c
         else if (err == MUSTER_OK)
             stop = give_one(t, leased, one.token, one.task, NULL);
     }
+    *is_over = stop || !leased->is_more;
     if (err != MUSTER_OK)
         return err;
     return reply_len(leased->tasks) + leased->n_more > 0 ? MUSTER_OK : MUSTER_E_NOT_FOUND;
 }
 
-/* E_NOT_FOUND: there was nothing. Then something may be due in *next_due_ms; -1: that is not known. */
-static int take(struct muster_client *c, const struct taking *t, int64_t *next_due_ms)
+/* One call, which takes some of what is left to take. */
+static int take_some(struct muster_client *c, struct taking *t, int64_t *next_due_ms, bool *is_over)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
     struct script_leased leased = {.next_due_ms = -1};
+    *is_over = true;
     script_take(&command, &c->root, &t->what);
     int err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
         err = client_understand(c, script_leased(reply, &leased));
     if (err == MUSTER_OK)
-        err = client_understand(c, give_leased(t, reply, &leased));
+        err = client_understand(c, give_leased(t, reply, &leased, is_over));
+    if (err == MUSTER_OK)
+        t->what.n -= reply_len(leased.tasks) + leased.n_more;
+    redis_reply_free(reply);
+    *next_due_ms = leased.next_due_ms;
+    return err;
+}
+
+/* E_NOT_FOUND: there was nothing. Then something may be due in *next_due_ms; -1: that is not known. */
+static int take(struct muster_client *c, const struct taking *wanted, int64_t *next_due_ms)
+{
+    struct taking t = *wanted;
+    bool is_over = false;
+    int err = take_some(c, &t, next_due_ms, &is_over);
+    for (int more = err; more == MUSTER_OK && !is_over && t.what.n > 0 && t.what.n < wanted->what.n;) {
+        more = take_some(c, &t, next_due_ms, &is_over);
+        err = more == MUSTER_E_NOT_FOUND ? err : more; /* others took it meanwhile */
+    }
     if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis,
                         "nothing waits in the queue '%s', or it is paused, or max_running of its tasks are running",
-                        t->what.queue);
-    redis_reply_free(reply);
-    *next_due_ms = leased.next_due_ms;
+                        t.what.queue);
     return err;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Looking at what waits in a queue, in the order in which it comes out, as far as that is known beforehand: jobs of
- * negative priority, tasks, all other jobs. Each of these is a part. The parts are counted first, so what the caller
+ * negative priority, tasks that came back, the other tasks, all other jobs. Each of these is a part. The parts are counted first, so what the caller
  * leaves out is not read.
  */
 #include <muster/job.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "client/client.h"
@@ -15,7 +16,7 @@
 /* Tasks can be large: only a few at once. */
 #define PAGE JOB_PAGE
 
-enum part { JOBS_BEFORE, TASKS, JOBS_AFTER, N_PARTS };
+enum part { JOBS_BEFORE, BACK, TASKS, JOBS_AFTER, N_PARTS };
 
 /*
  * One look.
@@ -34,11 +35,14 @@ struct look {
 
 static int read_sizes(struct muster_client *c, struct look *l)
 {
-    char waiting[KEY_MAX], tasks[KEY_MAX];
+    char waiting[KEY_MAX], back[KEY_MAX], tasks[KEY_MAX];
     struct redisReply *parts[N_PARTS] = {NULL};
     key_of(waiting, c->prefix, KEY_WAITING, l->queue);
+    key_of(back, c->prefix, KEY_RETURNED, l->queue);
     key_of(tasks, c->prefix, KEY_QUEUES, l->queue);
     int err = client_append(c, (const char *const[]){"ZCOUNT", waiting, "-inf", "(0", NULL});
+    if (err == MUSTER_OK)
+        err = client_append(c, (const char *const[]){"ZCOUNT", back, "0", "+inf", NULL});
     if (err == MUSTER_OK)
         err = client_append(c, (const char *const[]){"LLEN", tasks, NULL});
     if (err == MUSTER_OK)
@@ -77,6 +81,44 @@ static int read_tasks(struct muster_client *c, struct look *l, uint64_t from, ui
     *got = reply_len(page);
     for (size_t i = *got; i > 0 && !*stop; i--)
         *stop = give(l, reply_bytes(reply_at(page, i - 1)), NULL);
+    redis_reply_free(page);
+    return err;
+}
+
+/* The task of a member "<field>:<home>" of what came back. It may have been taken since the member was read. */
+static int read_one_back(struct muster_client *c, struct look *l, struct muster_bytes member, bool *stop)
+{
+    char key[KEY_MAX], name[KEY_MAX], *home = memrchr(member.data, ':', member.len);
+    struct redisReply *task;
+    if (!home)
+        return MUSTER_OK;
+    size_t len = (size_t)(home - (const char *)member.data);
+    snprintf(name, sizeof name, "%.*s:%s", (int)(member.len - len - 1), home + 1, l->queue);
+    key_of(key, c->prefix, KEY_HOME, name);
+    struct command command = COMMAND_EMPTY;
+    command_text(&command, "HGET");
+    command_text(&command, key);
+    command_bytes(&command, member.data, len);
+    int err = redis_call(c->redis, &command, &task);
+    command_clear(&command);
+    if (err == MUSTER_OK && reply_kind(task) == REPLY_TEXT)
+        *stop = give(l, reply_bytes(task), NULL);
+    redis_reply_free(task);
+    return err;
+}
+
+static int read_back(struct muster_client *c, struct look *l, uint64_t from, uint64_t n, size_t *got, bool *stop)
+{
+    char key[KEY_MAX], first[24], count[24];
+    struct redisReply *page;
+    key_of(key, c->prefix, KEY_RETURNED, l->queue);
+    snprintf(first, sizeof first, "%llu", (unsigned long long)from);
+    snprintf(count, sizeof count, "%llu", (unsigned long long)n);
+    const char *const words[] = {"ZRANGEBYSCORE", key, "0", "+inf", "LIMIT", first, count, NULL};
+    int err = client_ask(c, &page, words);
+    *got = reply_len(page);
+    for (size_t i = 0; i < *got && err == MUSTER_OK && !*stop; i++)
+        err = read_one_back(c, l, reply_bytes(reply_at(page, i)), stop);
     redis_reply_free(page);
     return err;
 }
@@ -121,13 +163,14 @@ static int read_jobs(struct muster_client *c, struct look *l, uint64_t from, uin
 /* Rows of one part. `skip`: how many to leave out. The part's own length decides where it ends: more may have come. */
 static int look_at_part(struct muster_client *c, struct look *l, enum part part, uint64_t skip, bool *stop)
 {
+    static read_page_fn *const readers[N_PARTS] = {read_jobs, read_back, read_tasks, read_jobs};
     uint64_t first = part == JOBS_AFTER ? l->sizes[JOBS_BEFORE] : 0;
     size_t got = 1;
     int err = MUSTER_OK;
     for (uint64_t at = skip; err == MUSTER_OK && !*stop && got > 0 && at < l->sizes[part]; at += got) {
         uint64_t n = l->sizes[part] - at;
         n = n < l->left ? n : l->left;
-        err = (part == TASKS ? read_tasks : read_jobs)(c, l, first + at, n < PAGE ? n : PAGE, &got, stop);
+        err = readers[part](c, l, first + at, n < PAGE ? n : PAGE, &got, stop);
     }
     return err;
 }

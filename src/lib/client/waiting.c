@@ -9,7 +9,7 @@ int waiting_append(struct muster_client *c, const char *queue)
     static const struct {
         const char *command;
         enum key key;
-    } parts[WAITING_PARTS] = {{"LLEN", KEY_QUEUES}, {"ZCARD", KEY_WAITING}};
+    } parts[WAITING_PARTS] = {{"LLEN", KEY_QUEUES}, {"ZCARD", KEY_WAITING}, {"ZCARD", KEY_RETURNED}};
     int err = MUSTER_OK;
     for (int i = 0; i < WAITING_PARTS && err == MUSTER_OK; i++) {
         char key[KEY_MAX];

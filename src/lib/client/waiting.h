@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * How much of a queue waits. What counts is said here and in lua/include/queue/waiting.lua, and nowhere else: tasks and
- * jobs that can be taken, also of a queue that is paused or at its limit. What is delayed or depends does not wait.
+ * jobs that can be taken, also of a queue that is paused or at its limit, and what came back. What is delayed or depends
+ * does not wait.
  */
 #ifndef WAITING_H
 #define WAITING_H
@@ -9,7 +10,7 @@
 #include "client/client.h"
 
 /* How many answers waiting_append() asks for. */
-enum { WAITING_PARTS = 2 };
+enum { WAITING_PARTS = 3 };
 
 /* Ask for the parts, with the next call. */
 int waiting_append(struct muster_client *c, const char *queue);

@@ -16,7 +16,6 @@
     X(KEY_BEAT, "beat")                  \
     X(KEY_COMPLETE, "complete:")         \
     X(KEY_CONFIG, "config")              \
-    X(KEY_CRASHES, "crashes:")           \
     X(KEY_DELAYED, "delayed:")           \
     X(KEY_DEPENDENCIES, "dependencies:") \
     X(KEY_DEPENDENTS, "dependents:")     \
@@ -25,9 +24,11 @@
     X(KEY_ENDED, "ended")                \
     X(KEY_FAILED, "failed:")             \
     X(KEY_FAILURES, "failures:")         \
+    X(KEY_FIRSTS, "firsts:")             \
     X(KEY_FORMAT, "format")              \
     X(KEY_FREED, "freed:")               \
     X(KEY_HISTORY, "history:")           \
+    X(KEY_HOME, "home:")                 \
     X(KEY_IDLE, "idle:")                 \
     X(KEY_JOB, "job:")                   \
     X(KEY_LEASES, "leases:")             \
@@ -40,6 +41,7 @@
     X(KEY_RECURRING, "recurring:")       \
     X(KEY_REGISTRY, "registry")          \
     X(KEY_REQUEST, "request:")           \
+    X(KEY_RETURNED, "returned:")         \
     X(KEY_RUNNING, "running:")           \
     X(KEY_SCHEDULED, "scheduled:")       \
     X(KEY_STATS, "stats:")               \

@@ -79,6 +79,29 @@ void script_check_leases(struct command *c, const struct script_root *root, enum
     script_add_flag(c, had_finds);
 }
 
+void script_check_returned(struct command *c, const struct script_root *root, enum script_repair repair,
+                           const char *queue, int64_t from)
+{
+    begin_check(c, SCRIPT_CHECK_RETURNED, root, repair);
+    command_text(c, queue);
+    command_number(c, from);
+}
+
+void script_check_home(struct command *c, const struct script_root *root, enum script_repair repair, const char *home,
+                       const char *queue)
+{
+    begin_check(c, SCRIPT_CHECK_HOME, root, repair);
+    command_text(c, home);
+    command_text(c, queue);
+}
+
+void script_check_suspects(struct command *c, const struct script_root *root, enum script_repair repair,
+                           const char *queue)
+{
+    begin_check(c, SCRIPT_CHECK_SUSPECTS, root, repair);
+    command_text(c, queue);
+}
+
 void script_check_job(struct command *c, const struct script_root *root, enum script_repair repair)
 {
     begin_check(c, SCRIPT_CHECK_JOB, root, repair);

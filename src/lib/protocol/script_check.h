@@ -32,6 +32,13 @@ void script_check_idle(struct command *c, const struct script_root *root, enum s
                        int64_t from);
 void script_check_leases(struct command *c, const struct script_root *root, enum script_repair repair,
                          const char *queue, int64_t from, bool had_finds);
+void script_check_returned(struct command *c, const struct script_root *root, enum script_repair repair,
+                           const char *queue, int64_t from);
+void script_check_home(struct command *c, const struct script_root *root, enum script_repair repair, const char *home,
+                       const char *queue);
+/* Tokens follow. */
+void script_check_suspects(struct command *c, const struct script_root *root, enum script_repair repair,
+                           const char *queue);
 /* Ids of jobs follow. */
 void script_check_job(struct command *c, const struct script_root *root, enum script_repair repair);
 void script_check_dependents(struct command *c, const struct script_root *root, enum script_repair repair,

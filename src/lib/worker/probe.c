@@ -60,7 +60,8 @@ static bool is_nothing_due(struct muster_worker *w, const struct redisReply *r)
 {
     w->probe.queue_is_paused = reply_kind(reply_at(r, 0)) != REPLY_NIL;
     bool jobs_wait = reply_kind(reply_at(r, 2)) != REPLY_NIL && !w->probe.queue_is_paused;
-    return reply_len(r) == 3 && reply_number(reply_at(r, 1), INT64_MAX) > w->probe.now_ms && !jobs_wait;
+    bool is_back = reply_kind(reply_at(r, 3)) != REPLY_NIL && !w->probe.queue_is_paused;
+    return reply_len(r) == 4 && reply_number(reply_at(r, 1), INT64_MAX) > w->probe.now_ms && !jobs_wait && !is_back;
 }
 
 static bool is_well(struct muster_worker *w, enum probe_step step, const struct redisReply *r)
@@ -205,7 +206,7 @@ bool probe_begin(struct muster_worker *w)
         const struct served *s = w->served[i];
         if (s->serving != SERVING)
             continue;
-        ask_of(w, PROBE_SETTINGS, "HMGET", KEY_QUEUE, s->name, WORDS("paused", "due", "jobs"));
+        ask_of(w, PROBE_SETTINGS, "HMGET", KEY_QUEUE, s->name, WORDS("paused", "due", "jobs", "returned"));
         ask_of(w, PROBE_WAITING, "LLEN", KEY_QUEUES, s->name, (const char *const[]){NULL});
         ask_of(w, PROBE_IDLE, "ZSCORE", KEY_IDLE, s->name, WORDS(w->id));
     }
