@@ -7,6 +7,7 @@
   Repairs P:returned, and the home. Publishes to the workers that get tasks, and to those who listen.
   O(what is in it, and registered workers).
 ]]
+--- @include "chunk"
 --- @include "finds"
 --- @include "drawn"
 --- @include "retire"
@@ -38,12 +39,19 @@ end
 
 local highest, newest, lost, strays = highest_drawn(P), 0, {}, {}
 local is_known = is_to_be_taken_up()
-for _, field in ipairs(fields) do
-  newest = math.max(newest, drawn_number(token_of(field), highest) or 0)
-  if not is_known and not redis.call('ZSCORE', returned, field .. ':' .. home) then
-    local is_over = is_job_field(field) and is_stray(field)
-    local list = is_over and strays or lost
-    list[#list + 1] = field
+for from = 1, #fields, CHUNK do
+  local members = {}
+  for i = from, math.min(from + CHUNK - 1, #fields) do
+    newest = math.max(newest, drawn_number(token_of(fields[i]), highest) or 0)
+    members[#members + 1] = fields[i] .. ':' .. home
+  end
+  local scores = is_known and {} or redis.call('ZMSCORE', returned, unpack(members))
+  for i = 1, is_known and 0 or #members do
+    local field = fields[from + i - 1]
+    if not scores[i] then
+      local list = is_job_field(field) and is_stray(field) and strays or lost
+      list[#list + 1] = field
+    end
   end
 end
 if newest > 0 then
@@ -69,6 +77,8 @@ function()
   settle(P, queue)
 end)
 note(strays, 'holds ' .. plural(#strays, 'job') .. ' that are elsewhere or gone', 'removed', function()
-  redis.call('HDEL', key, unpack(strays))
+  for _, field in ipairs(strays) do
+    redis.call('HDEL', key, field)
+  end
 end)
 return check.answer

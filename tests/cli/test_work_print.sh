@@ -40,8 +40,8 @@ check_end worker 1
 [[ $(cat "$tmp/head") == first ]] || fail "printed: $(cat "$tmp/head")"
 ! grep -qi pipe "$tmp/worker.err" || fail "not quiet: $(cat "$tmp/worker.err")"
 # Tasks that went into the pipe before its reader left count as printed.
-redis LRANGE muster:queues:closed -1 -1 | grep -qE '^(second|third)$' ||
-    fail "the next out: $(redis LRANGE muster:queues:closed -1 -1)"
+"$MUSTER" peek closed -n 1 >"$tmp/next"
+grep -qxE 'second|third' "$tmp/next" || fail "the next out: $(cat "$tmp/next")"
 enqueue full a b
 code=0
 "$MUSTER" work full --print >/dev/full 2>"$tmp/err" || code=$?

@@ -55,12 +55,13 @@ end
 
 -- One script brings at most this many jobs to their places.
 local SETTLED_MAX = 200
-local settled = 0 -- by this script
+local settled = 0 -- by this script, or other work that cost as much
 
 -- Brings jobs that came back to their places, the first ones taken first. If some are left, they are due at once.
 local function settle(P, queue)
   local key, suspects = P .. 'returned:' .. queue, P .. 'suspects:' .. queue
-  local members = redis.call('ZREVRANGEBYSCORE', key, '(0', '-inf', 'LIMIT', 0, SETTLED_MAX - settled)
+  local room = math.max(0, math.floor(SETTLED_MAX - settled))
+  local members = room > 0 and redis.call('ZREVRANGEBYSCORE', key, '(0', '-inf', 'LIMIT', 0, room) or {}
   settled = settled + #members
   for _, member in ipairs(members) do
     local field, home = parse_returned(member)

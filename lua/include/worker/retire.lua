@@ -127,6 +127,9 @@ local function open_homes(P, worker, queue, names)
   return homes, held
 end
 
+-- To bring one job to its place costs as much as to note that so many processes came back.
+local SETTLING_COST = 50
+
 -- Gives back one set, whose fields are sorted out, and homes that were not taken up. Returns how many processes went
 -- back.
 local function give_back(P, worker, queue, set, epoch, names)
@@ -140,6 +143,7 @@ local function give_back(P, worker, queue, set, epoch, names)
     add_returned(P, queue, home.home, home.fields, firsts)
     n = n + #home.fields
   end
+  settled = settled + n / SETTLING_COST
   if next(firsts) then
     redis.call('DEL', firsts_key(P, worker, queue))
   end
