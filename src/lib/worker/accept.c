@@ -6,7 +6,8 @@
  *
  * What a former life held arrives by a read-back too (resume.c). A suspect arrives like any other (suspect.c).
  *
- * A process that arrives while the worker stops, or that is marked already, goes back. If memory runs out, the process
+ * A process that arrives while the worker stops goes back as soon as its bytes are here, because a turn must know how
+ * many bytes it gives back. One that is marked already goes back at once. If memory runs out, the process
  * is forgotten here; the next heartbeat's count brings it back. After the drain, messages and read-backs bring nothing
  * more: deregistering gives back what the worker holds.
  */
@@ -26,7 +27,7 @@ static struct muster_process *accept_new(struct muster_worker *w, struct served 
     if (!p)
         return NULL;
     w->turns.found_nothing = false;
-    if (w->state != WORKER_WORKING || p->mark)
+    if (p->mark)
         end_unstarted(p);
     return p;
 }
@@ -37,10 +38,12 @@ static void make_ready(struct muster_process *p, int err)
     struct muster_worker *w = p->worker;
     if (err == MUSTER_OK && p->job && p->job->is_suspect)
         suspect_note(p);
-    if (err == MUSTER_OK)
+    if (err != MUSTER_OK)
+        process_free(p);
+    else if (w->state == WORKER_WORKING)
         process_move(p, PROCESS_READY);
     else
-        process_free(p);
+        end_unstarted(p);
     round_due(w);
 }
 

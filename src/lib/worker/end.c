@@ -51,9 +51,9 @@ void end_unstarted(struct muster_process *p)
 
 void end_all_unstarted(struct muster_worker *w)
 {
-    for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)
-        while (!TAILQ_EMPTY(&w->processes.list[state]))
-            end_unstarted(TAILQ_FIRST(&w->processes.list[state]));
+    struct process_list *ready = &w->processes.list[PROCESS_READY];
+    while (!TAILQ_EMPTY(ready))
+        end_unstarted(TAILQ_FIRST(ready));
 }
 
 void end_uncounted(struct muster_process *p, int err)

@@ -139,7 +139,7 @@ void process_tell_running(struct muster_worker *w, enum muster_stop_reason reaso
 void end_by_handler(struct muster_process *p, enum muster_outcome outcome);
 /* No handler has had it: it goes back. */
 void end_unstarted(struct muster_process *p);
-/* The same for all that no handler has had. */
+/* The same for all that are ready. Those whose bytes are on the way go back when these are here: accept.c. */
 void end_all_unstarted(struct muster_worker *w);
 /* Its end does not count: the program is told, and the process forgotten. */
 void end_uncounted(struct muster_process *p, int err);

@@ -249,20 +249,18 @@ static size_t bytes_moved(const struct muster_process *p)
     return p->outcome == MUSTER_FINISH ? p->result_len : p->kind == PROCESS_TASK ? p->len : 0;
 }
 
-/* A turn with the ends to say now. While the worker drains, all ends go at once: the processes that it gives back must
- * go to the front in their order, in one script. */
+/* A turn with the ends to say now. */
 static struct turn *new_turn(struct muster_worker *w, enum script_ends *how)
 {
     bool one_by_one = w->readback.in_flight;
     size_t n = w->processes.count[PROCESS_ENDED], n_bytes = 0;
-    bool is_draining = w->state == WORKER_DRAINING;
-    if (n > TURN_MAX && !is_draining)
+    if (n > TURN_MAX)
         n = TURN_MAX;
     struct turn *t = calloc(1, sizeof *t + n * sizeof *t->ends);
     struct muster_process *p = TAILQ_FIRST(&w->processes.list[PROCESS_ENDED]);
     for (; t && t->n_ends < n; p = TAILQ_NEXT(p, in_list)) {
         n_bytes += bytes_moved(p);
-        if (t->n_ends > 0 && n_bytes > TURN_BYTES_MAX && !is_draining)
+        if (t->n_ends > 0 && n_bytes > TURN_BYTES_MAX)
             break;
         t->ends[t->n_ends++] = p;
         one_by_one |= p->sent_before || atomic_load(&p->stop_reason) == MUSTER_STOP_LOST;
