@@ -191,24 +191,59 @@ static void each_queue_keeps_its_own(void **state)
     await_quiet(s);
 }
 
-static void what_a_resumed_life_does_not_serve_goes_back_at_once(void **state)
+static void what_a_resumed_life_does_not_serve_goes_back_at_once_and_is_told(void **state)
 {
     struct scene *s = *state;
     scene_suspect_nothing(s);
     struct live_worker *w = live_worker_idle(s, &first_life);
     scene_enqueue(s, "q", "a");
-    scene_enqueue(s, "r", "b");
-    scene_await_starts(s, 2);
+    scene_enqueue_n(s, "r", "b", 2);
+    scene_await_starts(s, 3);
     live_worker_free(s, w);
     await_end_of_life(s);
-    w = resume(s, 5, q_only);
-    scene_await_starts(s, 3);
-    assert_int_equal(in_hands(s, "r"), 0);
-    assert_waiting(s, "r", "b ");
-    live_worker_answer(w, MUSTER_FINISH);
-    raw_await(s->server->redis, s->base, 0, "HGET %s:worker:phoenix held", s->prefix);
+
+    /* The only hand is free for what is served. */
+    w = resume_with(s, &(struct again){.hands = 1, .burst = 1, .answer = MUSTER_FINISH}, q_only);
+    scene_await_events(s, MUSTER_EVENT_NOT_RESUMED, "phoenix", 1);
+    const struct journal_entry *e = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_NOT_RESUMED, NULL, NULL);
+    if (!strstr(e->text, "held 2 of the queue 'r'"))
+        fail_msg("told: %s", e->text);
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "phoenix", 1);
+    assert_ok(w->stop_err);
+    assert_int_equal(scene_starts(s), 4);
+    assert_waiting(s, "r", "b0 b1 ");
     assert_int_equal(raw_int(s->server->redis, "HGET %s:queue:r running", s->prefix), 0);
     invariant_assert(s->server->redis, s->prefix);
+}
+
+/* More than one call moves: 1 000 processes, or 4 MiB. */
+static void thousands_are_resumed_in_order(void **state)
+{
+    struct scene *s = *state;
+    enum { MANY = 2500 };
+    struct acting_worker first = {.id = "phoenix", .queues = {"q"}, .hands = MANY};
+    scene_suspect_nothing(s);
+    scene_enqueue_n(s, "q", "old", MANY);
+    acting_start(&first, s);
+    acting_take(&first);
+    while (raw_int(s->server->redis, "HLEN %s:processing:phoenix:q", s->prefix) < MANY)
+        acting_take(&first);
+    acting_die(&first);
+    scene_enqueue(s, "q", "new");
+    resume_with(s, &(struct again){.hands = 1, .answer = MUSTER_FINISH}, q_only);
+    scene_await_starts(s, MANY + 1);
+    int n = 0;
+    for (size_t i = 0; i < journal_size(s->journal); i++) {
+        const struct journal_entry *e = journal_at(s->journal, i);
+        char expected[32] = "new";
+        if (!e || e->kind != JOURNAL_START)
+            continue;
+        if (n < MANY)
+            snprintf(expected, sizeof expected, "old%d", n);
+        assert_string_equal(e->task, expected);
+        n++;
+    }
+    await_quiet(s);
 }
 
 static void without_resume_they_go_to_the_front(void **state)
@@ -303,7 +338,8 @@ int main(int argc, char **argv)
         live_test(they_come_first_also_for_a_worker_that_takes_in_advance),
         live_test(a_burst_does_not_end_before_they_have_run),
         live_test(each_queue_keeps_its_own),
-        live_test(what_a_resumed_life_does_not_serve_goes_back_at_once),
+        live_test(what_a_resumed_life_does_not_serve_goes_back_at_once_and_is_told),
+        live_test(thousands_are_resumed_in_order),
         live_test(without_resume_they_go_to_the_front),
         live_test(while_the_old_life_is_alive_a_start_is_refused),
         live_test(the_old_life_that_was_only_late_is_gone_and_changes_nothing),
