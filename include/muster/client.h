@@ -430,6 +430,8 @@ struct muster_finish_options {
  *              message (NULL: none; up to 64 KiB)
  *
  * Returns MUSTER_OK only once for each process; or
+ *   MUSTER_E_CANCELLED  give back, retry, fail: it was cancelled, or its queue was deleted. It has ended, and its task or job is
+ *                     gone instead
  *   MUSTER_E_STATE    `next`, or a retry's group, for a task that is no job; nothing was changed
  *   MUSTER_E_INVALID  `after` names a job for which this one cannot wait: itself, a job that waits for it, or a
  *                     recurring one; nothing was changed
@@ -468,7 +470,7 @@ struct muster_extend_options {
 
 /*
  * Extend a lease, say how far the work is, or give a job new data. Returns as muster_lease_finish(), and
- *   MUSTER_E_STATE  the process was cancelled (the caller may still finish it or give it back); or a lease was asked
+ *   MUSTER_E_STATE  the process was cancelled, or its queue was deleted (the caller may still finish it); or a lease was asked
  *                   for on a worker's process, which has none; or data for a task that is no job. Nothing was changed
  */
 MUSTER_API int muster_lease_extend(struct muster_client *c, const char *process,

@@ -36,6 +36,8 @@ extern "C" {
  *   E_LOST         this process no longer belongs to the caller; nothing was changed
  *   E_GONE         the worker is not registered under this epoch; nothing was changed
  *   E_NOT_STARTED  the worker was not started; nothing was changed
+ *   E_CANCELLED    the process was cancelled, or its queue was deleted: it has ended, and its task is gone, instead of
+ *                  what the call asked for
  */
 #define MUSTER_ERRORS(X)                                           \
     X(OK, 0, "ok")                                                 \
@@ -54,7 +56,8 @@ extern "C" {
     X(E_STATE, -13, "not possible in the present state")           \
     X(E_LOST, -14, "not the owner")                                \
     X(E_GONE, -15, "not registered under this epoch")              \
-    X(E_NOT_STARTED, -16, "the worker was not started")
+    X(E_NOT_STARTED, -16, "the worker was not started")            \
+    X(E_CANCELLED, -17, "cancelled: gone instead")
 
 enum muster_err {
 #define MUSTER_ERROR_ENUM(name, number, text) MUSTER_##name = (number),

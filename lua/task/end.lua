@@ -3,10 +3,10 @@
   worker is told.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker, or ".lease"     ARGV[2...] one end of one process, in a form of the include `ends`
-  Returns 0; E_LOST if there is no such process, or its lease has lapsed; E_STATE if the process is not a job's, for
-  "next" and for "retry" with a group; {E_INVALID, id} for "next" if the job cannot wait for that one; {E_TOO_BIG, id}
-  for "next" if too many jobs are tied together to see whether it would wait for itself; {E_REDIS, key} for a key of the
-  wrong type: nothing was changed.
+  Returns 0; {E_CANCELLED, mark} if the process was marked, so that its task was dropped instead; E_LOST if there is no
+  such process, or its lease has lapsed; E_STATE if the process is not a job's, for "next" and for "retry" with a group;
+  {E_INVALID, id} for "next" if the job cannot wait for that one; {E_TOO_BIG, id} for "next" if too many jobs are tied
+  together to see whether it would wait for itself; {E_REDIS, key} for a key of the wrong type: nothing was changed.
   Writes as the end requires; also the lease's end, the counts `held` and `running`, and the worker's flag.
   Publishes to the process' worker, to the workers that get the task, and to those who listen.
   O(log n), and O(jobs that waited for this one).
@@ -61,4 +61,4 @@ end
 try('HINCRBY', P .. 'queue:' .. queue, 'running', -1)
 hand_over_waiting(P, queue)
 hand_over_jobs(P)
-return 0
+return ends.dropped and {E_CANCELLED, ends.dropped} or 0

@@ -4,8 +4,9 @@
     ARGV[1] worker, or ".lease"     ARGV[2] token     ARGV[3] queue
     ARGV[4] the lease ends this many ms from now, "": its end stays     ARGV[5] "1": write a note
     ARGV[6] the note, "": remove it     ARGV[7] "1": give the job new data     ARGV[8] this data
-  Returns 0; E_LOST if there is no such process, or its lease has lapsed; E_STATE if it was cancelled or its queue was
-  deleted, if it has no lease to extend, or if it is no job to give data to (a unique task is none);
+  Returns 0; E_LOST if there is no such process, or its lease has lapsed; {E_STATE, why} if it was cancelled or its queue
+  was deleted (why: its mark), if it has no lease to extend ("l"), or for data, if it is no job (a unique task is none,
+  "t"), or its job's record no longer says that this process has it ("r");
   {E_REDIS, key} for a key of the wrong type: nothing was changed.
   Writes the lease's end and the field `due`; the note and the worker's flag; the job's record.
   Publishes to those who wait for the end of a lease, to the workers that get a task whose lease lapsed, and to those
@@ -30,9 +31,10 @@ if not id and redis.call('HEXISTS', set, token) == 0 then
   return E_LOST
 end
 local job = id and ARGV[7] == '1' and Jobs.read_held(P, id, token)
-if redis.call('HEXISTS', P .. 'marks:' .. worker, token) == 1 or (ARGV[4] ~= '' and worker ~= LEASE)
-    or (ARGV[7] == '1' and (not job or job.unique)) then
-  return E_STATE
+local why = redis.call('HGET', P .. 'marks:' .. worker, token) or (ARGV[4] ~= '' and worker ~= LEASE and 'l')
+  or (ARGV[7] == '1' and ((not id or (job and job.unique)) and 't' or not job and 'r'))
+if why then
+  return {E_STATE, why}
 end
 if ARGV[4] ~= '' then
   local ends = now + tonumber(ARGV[4])

@@ -61,8 +61,10 @@ for end in give-back 'retry' 'retry --delay 1h' fail finish; do
     process=$(take ends)
     ok cancel ends x --json
     check_out '{"queue":"ends","task":"x","waiting":0,"running":1}'
+    expected=1
+    [[ $end == finish ]] && expected=0
     # shellcheck disable=SC2086
-    ok $end "$process"
+    check_exit $expected "$MUSTER" $end "$process"
     check_waiting ends y
     check_redis 0 EXISTS muster:delayed:ends muster:failed:ends muster:processing:.lease:ends
     check_redis 0 HGET muster:queue:ends running
@@ -84,7 +86,8 @@ enqueue two same same same
 mapfile -t processes < <(take two -n 2)
 ok cancel --process "${processes[0]}"
 check_out "${processes[0]}: cancelled"
-ok give-back "${processes[@]}"
+check_exit 1 "$MUSTER" give-back "${processes[@]}"
+check_out "${processes[1]}: given back"
 check_waiting two $'same\nsame'
 mapfile -t again < <(take two -n 2)
 check_exit 1 "$MUSTER" cancel --process "${processes[0]}" "${again[0]}" "${processes[1]}" "${again[1]}" --json

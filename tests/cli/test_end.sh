@@ -10,6 +10,8 @@
 #  5. extend moves the lease's end, or writes a note that ps shows, or both; '' removes it; a worker's process has no
 #     lease, and one that was cancelled gets neither: status 1
 #  6. a key of another type: status 1, nothing changed
+#  7. each refusal of extend says what is true, and nothing else; give-back, retry and fail of a process that was
+#     cancelled, or whose queue was deleted, say that its task is gone instead: status 1. A finish counts
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -191,3 +193,49 @@ for verb in finish give-back retry fail 'extend --lease 1s' 'cancel --process'; 
     (($(grep -c "wrong type" err) == 2)) || fail "not a line for each: $(cat err)"
 done
 check_redis text GET muster:processing:.lease:q
+redis DEL muster:processing:.lease:q >said
+redis RENAME aside muster:processing:.lease:q >said
+ok finish "$process"
+
+# ---- 7
+check_whole_err() { [[ $(cat err) == "$1" ]] || fail "expected on standard error: $1, got: $(cat err)"; }
+take plain task
+check_exit 1 "$MUSTER" extend "$process" --data x
+check_whole_err "muster extend: the process '$process' is a plain task's, which has no data to change; nothing was changed"
+ok finish "$process"
+check_gone() {
+    check_exit 1 "$MUSTER" extend "$process" --lease 1h
+    check_whole_err "muster extend: $1: finish it, or give it back, which drops it; nothing was changed"
+    # shellcheck disable=SC2086
+    check_exit 1 "$MUSTER" $2 "$process"
+    check_out ''
+    check_whole_err "muster ${2%% *}: $1: its task is gone, not $3"
+    check_lost "$process"
+    check_waiting plain ''
+    redis_is 0 EXISTS muster:failed:plain muster:delayed:plain muster:marks:.lease || fail "it was kept"
+}
+while read -r asked verb; do
+    take plain task
+    ok cancel --process "$process"
+    check_gone "the process '$process' was cancelled" "$verb" "${asked/_/ }"
+    take plain task
+    ok delete plain --yes
+    check_gone "the queue of the process '$process' was deleted" "$verb" "${asked/_/ }"
+done <<<$'given_back give-back\nretried retry --delay 1h\nfailed fail'
+take plain task
+ok cancel --process "$process"
+ok finish "$process"
+check_out "$process: finished"
+ok put job x --id j1
+process=$("$MUSTER" take job --lease 1h | cut -f 1)
+ok cancel --process "$process"
+check_exit 1 "$MUSTER" fail "$process"
+check_whole_err "muster fail: the process '$process' was cancelled: its task is gone, not failed"
+start worker "$MUSTER" work owned --id w -- sleep 1000
+enqueue owned x
+wait_for redis_is 1 HLEN muster:processing:w:owned
+process=w:$(redis HKEYS muster:processing:w:owned | head -n 1):owned
+check_exit 1 "$MUSTER" extend "$process" --lease 1h
+check_whole_err "muster extend: the process '$process' is a worker's, which has no lease; nothing was changed"
+ok cancel --process "$process"
+end worker KILL 137

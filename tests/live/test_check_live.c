@@ -94,7 +94,7 @@ static int keep_id(const struct muster_process_info *process, void *arg)
 /* Their leases are short, so that some lapse. */
 static void counts_or_is_lost(struct scene *s, int err)
 {
-    if (err && err != MUSTER_E_LOST)
+    if (err && err != MUSTER_E_LOST && err != MUSTER_E_CANCELLED)
         fail_msg("%s: %s", muster_err_name(err), muster_client_error(s->client));
 }
 

@@ -167,7 +167,7 @@ static void cancel_in_each_state(struct scene *s)
     job_put(s, "q", JOB_SPEC(.id = "needs", .after = IDS("later"), .n_after = 1));
     job_put(s, "q", JOB_SPEC(.id = "every", .every_ms = A_MINUTE, .offset_ms = A_MINUTE));
     assert_ok(muster_job_cancel(s->client, N_IDS("run", "bad", "wait", "needs", "later", "every", "none"), 0, NULL));
-    assert_ok(muster_lease_give_back(s->client, process));
+    assert_err(muster_lease_give_back(s->client, process), MUSTER_E_CANCELLED);
 }
 
 /* Of one that runs, once: not again when it goes. */

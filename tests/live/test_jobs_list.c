@@ -307,7 +307,7 @@ static void a_running_job_is_marked_and_may_still_finish(void **state)
     assert_int_equal(n, 2);
     assert_true(job_look(s, "j0").cancelled);
     assert_ok(muster_lease_finish(s->client, finishes, NULL));
-    assert_ok(muster_lease_give_back(s->client, gives_back));
+    assert_err(muster_lease_give_back(s->client, gives_back), MUSTER_E_CANCELLED);
     assert_job_state(s, "j0", MUSTER_JOB_COMPLETE);
     assert_false(job_is_there(s, "j1"));
 }
@@ -355,7 +355,7 @@ static void a_queue_is_deleted_with_all_its_jobs(void **state)
     assert_int_equal(job.state, MUSTER_JOB_FAILED);
     assert_string_equal(job.group, "dependency");
     assert_non_null(strstr(job.message, "j5"));
-    assert_ok(muster_lease_give_back(s->client, busy));
+    assert_err(muster_lease_give_back(s->client, busy), MUSTER_E_CANCELLED);
     assert_false(job_is_there(s, "busy"));
     const struct muster_failed_filter f = {.size = sizeof f, .queue = "r"};
     assert_ok(muster_failed_drop(s->client, &f, NULL));

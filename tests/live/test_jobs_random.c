@@ -377,6 +377,9 @@ static bool end(struct random_world *w, struct random_effect *e)
         assert_string_equal(args[1], "retry");
         assert_false(random_is_job(&p));
         e->n_meant = 0;
+    } else if (status == MUSTER_E_CANCELLED) {
+        assert_true(p.mark[0] != '\0');
+        assert_string_not_equal(args[1], "done");
     } else if (status != MUSTER_OK) {
         assert_int_equal(status, MUSTER_E_LOST); /* its lease has lapsed */
         assert_string_equal(p.holder, MUSTER_LEASE_ID);

@@ -47,7 +47,8 @@ static void end_in(struct scene *s, const struct end_case *c, enum hands hands, 
     if (hands == BY_TURN)
         acting_say_list(&w, args + 1);
     else
-        assert_ok(script_status(script_call_list(s, SCRIPT_END, args)));
+        assert_err(script_status(script_call_list(s, SCRIPT_END, args)),
+                   is_cancelled && !*c->marked ? MUSTER_E_CANCELLED : MUSTER_OK);
     jobs_sound(s);
     assert_state(s, "a", is_cancelled ? c->marked : c->state);
     assert_int_equal(queue_field(s, "q", "running"), 0);

@@ -235,7 +235,7 @@ static void a_job_that_waits_for_one_dropped_from_a_hand_fails(void **state)
     assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "1", "a"), 0, 1);
     put_after(s, "b", "1", "a");
     assert_state(s, "b", "depends");
-    assert_ok(script_does(s, SCRIPT_END, ".lease", "back", "q", "1", token));
+    assert_err(script_does(s, SCRIPT_END, ".lease", "back", "q", "1", token), MUSTER_E_CANCELLED);
     jobs_sound(s);
     assert_state(s, "a", "");
     assert_state(s, "b", "failed");

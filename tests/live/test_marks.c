@@ -76,8 +76,10 @@ static void failed(struct held *h)
 
 static void ended_by_another(struct held *h)
 {
-    assert_ok(script_does(h->s, SCRIPT_END, "w", "fail", "q", h->marked, "g", "m"));
-    assert_ok(script_does(h->s, SCRIPT_END, "w", "back", "q", "1", h->kept));
+    assert_int_equal(script_does(h->s, SCRIPT_END, "w", "fail", "q", h->marked, "g", "m"), MUSTER_E_CANCELLED);
+    const bool is_deleted = raw_int(h->s->server->redis, "HEXISTS %s:marks:w %s", h->s->prefix, h->kept) == 1;
+    assert_int_equal(script_does(h->s, SCRIPT_END, "w", "back", "q", "1", h->kept),
+                     is_deleted ? MUSTER_E_CANCELLED : MUSTER_OK);
 }
 
 static void swept(struct held *h)

@@ -162,6 +162,8 @@ static bool end(struct random_world *w, struct random_effect *e)
     int status = script_status(script_call_list(w->s, SCRIPT_END, args));
     if (status == MUSTER_E_STATE) /* a task cannot keep why it is retried */
         assert_string_equal(args[1], "retry");
+    else if (status == MUSTER_E_CANCELLED)
+        assert_true(p.mark[0] && !finishes);
     else if (status != MUSTER_OK)
         assert_int_equal(status, MUSTER_E_LOST); /* its lease has lapsed */
     e->gone = finishes && status == MUSTER_OK;

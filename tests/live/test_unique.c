@@ -207,7 +207,7 @@ static void a_cancel_by_bytes_finds_it_wherever_it_is(void **state)
     cancel(s, 0, 1);
     cancel(s, 0, 1);
     assert_refused(s, "q", "t", "running");
-    assert_ok(muster_lease_give_back(s->client, process));
+    assert_err(muster_lease_give_back(s->client, process), MUSTER_E_CANCELLED);
     assert_queue(s, "q", .cancelled = 4);
     cancel(s, 0, 0);
 
@@ -222,7 +222,7 @@ static void a_deleted_queue_does_not_count_it_as_cancelled(void **state)
     put(s, "q", "t");
     const char *process = take_one(s, "q", "t");
     assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
-    assert_ok(muster_lease_fail(s->client, process, NULL, NULL));
+    assert_err(muster_lease_fail(s->client, process, NULL, NULL), MUSTER_E_CANCELLED);
     assert_queue(s, "q", .waiting = 0);
     assert_nothing_stays(s);
 }

@@ -91,9 +91,10 @@ local function end_suspicion(P, queue, token)
 end
 
 -- The same as remove_process() for an end that would bring the task back or keep it. A process that is marked is
--- dropped here: nil.
+-- dropped here: nil, and ends.dropped is its mark.
 local function remove_unmarked(P, ends, queue, token)
   local task, kind = remove_process(P, ends, queue, token)
+  ends.dropped = kind or ends.dropped
   if kind then
     end_suspicion(P, queue, token)
   end

@@ -30,16 +30,28 @@ static int begin_end(struct muster_client *c, struct command *command, const cha
     return MUSTER_OK;
 }
 
-static int send_end(struct muster_client *c, struct command *command, const char *process)
+/* `mark` is what Redis keeps for a process that was cancelled, or whose queue was deleted. */
+static void say_marked(struct muster_client *c, const char *process, const char *mark, const char *what,
+                       const char *asked)
+{
+    const bool is_deleted = mark && *mark == 'd';
+    redis_error_set(c->redis, "%s '%s' was %s: %s%s", is_deleted ? "the queue of the process" : "the process", process,
+                    is_deleted ? "deleted" : "cancelled", what, asked);
+}
+
+/* `asked`: what the end does to a process without a mark. */
+static int send_end(struct muster_client *c, struct command *command, const char *process, const char *asked)
 {
     struct redisReply *reply;
     int err = client_run(c, command, &reply);
-    redis_reply_free(reply);
     say_lost(c, process, err);
+    if (err == MUSTER_E_CANCELLED)
+        say_marked(c, process, reply_text(reply_at(reply, 1)), "its task is gone, not ", asked);
+    redis_reply_free(reply);
     return err;
 }
 
-static int end_plainly(struct muster_client *c, const char *process, const char *kind)
+static int end_plainly(struct muster_client *c, const char *process, const char *kind, const char *asked)
 {
     struct command command = COMMAND_EMPTY;
     struct process_name p;
@@ -48,7 +60,7 @@ static int end_plainly(struct muster_client *c, const char *process, const char 
         return err;
     script_end_group(&command, kind, p.queue, 1);
     command_text(&command, p.token);
-    return send_end(c, &command, process);
+    return send_end(c, &command, process, asked);
 }
 
 static int end_with_result(struct muster_client *c, const char *process, struct muster_bytes result)
@@ -59,7 +71,7 @@ static int end_with_result(struct muster_client *c, const char *process, struct 
     if (err != MUSTER_OK)
         return err;
     script_end_result(&command, p.queue, p.token, result);
-    return send_end(c, &command, process);
+    return send_end(c, &command, process, "finished");
 }
 
 /* ---- into a next queue ---- */
@@ -125,12 +137,12 @@ int muster_lease_finish(struct muster_client *c, const char *process, const stru
         return err;
     if (o.next)
         return end_into_next(c, process, &o);
-    return o.result ? end_with_result(c, process, *o.result) : end_plainly(c, process, "finish");
+    return o.result ? end_with_result(c, process, *o.result) : end_plainly(c, process, "finish", "finished");
 }
 
 int muster_lease_give_back(struct muster_client *c, const char *process)
 {
-    return end_plainly(c, process, "back");
+    return end_plainly(c, process, "back", "given back");
 }
 
 static int check_failure(struct muster_client *c, const char *group, const char *message)
@@ -158,7 +170,7 @@ int muster_lease_retry_as(struct muster_client *c, const char *process, int64_t 
     if (err != MUSTER_OK)
         return err;
     script_end_retry(&command, p.queue, p.token, delay_ms, group, message);
-    err = send_end(c, &command, process);
+    err = send_end(c, &command, process, "retried");
     if (err == MUSTER_E_STATE)
         redis_error_set(c->redis,
                         "the process '%s' is a plain task's, which keeps no group and message of a retry; nothing was "
@@ -183,7 +195,7 @@ int muster_lease_fail(struct muster_client *c, const char *process, const char *
     if (err != MUSTER_OK)
         return err;
     script_end_fail(&command, p.queue, p.token, group ? group : FAILURE_GROUP_DEFAULT, message ? message : "");
-    return send_end(c, &command, process);
+    return send_end(c, &command, process, "failed");
 }
 
 /* ---- extending ---- */
@@ -199,20 +211,23 @@ static int check_extend(struct muster_client *c, const struct muster_extend_opti
     return o->data ? client_check_task(c, o->data) : MUSTER_OK;
 }
 
-static void say_state(struct muster_client *c, const char *process, bool is_lease)
+/* `why` is the script's: a mark, or one of its letters. */
+static void say_state(struct muster_client *c, const char *process, const char *why)
 {
-    if (is_lease)
+    switch (why ? *why : '\0') {
+    case 'l':
+        redis_error_set(c->redis, "the process '%s' is a worker's, which has no lease; nothing was changed", process);
+        break;
+    case 't':
         redis_error_set(
-            c->redis,
-            "the process '%s' was cancelled: finish it or give it back. Or it is a plain task's, which has no "
-            "data to change",
-            process);
-    else
-        redis_error_set(
-            c->redis,
-            "the process '%s' is a worker's, which has no lease, or it was cancelled. Or it is a plain task's, "
-            "which has no data to change",
-            process);
+            c->redis, "the process '%s' is a plain task's, which has no data to change; nothing was changed", process);
+        break;
+    case 'r':
+        redis_error_set(c->redis, "the job of the process '%s' has no record to change; nothing was changed", process);
+        break;
+    default:
+        say_marked(c, process, why, "finish it, or give it back, which drops it", "; nothing was changed");
+    }
 }
 
 int muster_lease_extend(struct muster_client *c, const char *process, const struct muster_extend_options *options)
@@ -229,9 +244,9 @@ int muster_lease_extend(struct muster_client *c, const char *process, const stru
         return err;
     script_extend(&command, &c->root, p.worker, p.token, p.queue, o.lease_ms, o.progress, o.data);
     err = client_run(c, &command, &reply);
-    redis_reply_free(reply);
     say_lost(c, process, err);
     if (err == MUSTER_E_STATE)
-        say_state(c, process, strcmp(p.worker, MUSTER_LEASE_ID) == 0);
+        say_state(c, process, reply_text(reply_at(reply, 1)));
+    redis_reply_free(reply);
     return err;
 }
