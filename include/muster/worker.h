@@ -332,9 +332,10 @@ MUSTER_API int muster_worker_serve(struct muster_worker *w, const char *queue, i
  * A command to run for each task; copied by muster_worker_serve_command().
  *
  * The child gets the task on standard input. Its output goes where the program's output goes. It runs in a process
- * group of its own. Its environment has MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN and MUSTER_WORKER; for a job also
- * MUSTER_JOB (its id) and MUSTER_ATTEMPT (1 for the first). If the program dies, the kernel sends the child SIGTERM, and only the child: what that has started goes on, unless the
- * child ends it.
+ * group of its own. Its environment has MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN (in base 32: strtoull(text, NULL, 32)
+ * is the number) and MUSTER_WORKER; for a job also MUSTER_JOB (its id) and MUSTER_ATTEMPT (1 for the first). If the
+ * program dies, the kernel sends the child SIGTERM, and only the child: what that has started goes on, unless the child
+ * ends it.
  *
  * The exit status says what becomes of the task:
  *   0             finished

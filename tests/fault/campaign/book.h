@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The book of a round: all lines of its record, ordered by task, and what is judged from them. Of a task's runs the one
+ * with the highest token counts: Redis has given that token last.
+ */
+#ifndef BOOK_H
+#define BOOK_H
+
+#include <muster/client.h>
+
+#include <limits.h>
+#include <stddef.h>
+
+#include "campaign.h"
+
+/* What is on the failed lists is a line of the kind X, with the group as its word. Lines without a name come first in
+ * the order, '-' being less than any name. */
+struct book {
+    const struct campaign *campaign;
+    struct muster_client *client;
+    struct figures *figures;
+    struct line *lines;
+    size_t n, room;
+    struct run *runs; /* all that began */
+    size_t n_runs, runs_room;
+    uint64_t n_wrong;
+};
+
+/* One process, in one worker's hands. */
+struct run {
+    uint64_t token;
+    const struct line *began;
+    const struct line *ended;
+    int64_t told_at_ms;      /* when it was told to stop; 0: never */
+    int64_t uncounted_at_ms; /* when its end was said not to count; 0: never */
+    bool is_suspect;         /* for certain */
+};
+
+#define BIT(fault) (1u << (fault))
+#define OF_A_LIFE (BIT(FAULT_KILL) | BIT(FAULT_STOP) | BIT(FAULT_TERM) | BIT(FAULT_POISON))
+#define DEADLY (BIT(FAULT_KILL) | BIT(FAULT_POISON))
+/* They last for a part of a ttl, and workers may be lost for them. */
+#define REFUSALS (BIT(FAULT_FULL) | BIT(FAULT_ACL))
+#define OF_REDIS (REFUSALS | BIT(FAULT_REDIS) | BIT(FAULT_CUT))
+
+enum fault book_fault(const char *word);
+/* Has one of these faults hit this life, or Redis, in this time? */
+bool book_has_fault(const struct book *b, const char *life, unsigned faults, int64_t from, int64_t to);
+/* When the life died, at this time or later; INT64_MAX: it did not. */
+int64_t book_death(const struct book *b, const char *life, int64_t from);
+/* Says what is wrong with it. */
+void book_blame(struct book *b, const char *name, const char *what);
+
+void judge_tasks(struct book *b);
+/* Whether those that were for certain suspects ran alone. */
+void judge_alone(struct book *b);
+
+#endif
