@@ -61,7 +61,7 @@ struct campaign {
     uint64_t seed;
     unsigned faults; /* bits of enum fault */
     int seconds;
-    char dir[80], socket[96], url[112], record[96];
+    char dir[80], socket[96], url[112], record[104];
 };
 
 /* The queues of a campaign; tasks and jobs lie in all of them. */
