@@ -253,15 +253,16 @@ MUSTER_API int muster_queue_resume(struct muster_client *c, const char *queue) M
  * all its jobs except those that run. Jobs go 300 per script; jobs of other queues that wait for one of them fail,
  * group "dependency". Running processes may finish: their owners are told (MUSTER_EVENT_DELETED), and after any other
  * end they are dropped. Workers go on serving the name: tasks that are enqueued afterwards are in a new queue.
- * `waiting` receives how many tasks and jobs waited, were delayed or depended, `running` how many ran; either may be
- * NULL. (worqr's deleteQueue, without its resurrection.)
+ * `removed` receives how many tasks and jobs are gone that were still to run: they waited, were delayed, scheduled or
+ * depended. What had failed or is complete, and recurring jobs, are not counted. `running` receives how many run.
+ * Either may be NULL. (worqr's deleteQueue, without its resurrection.)
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_INVALID  the queue's name
  *   MUSTER_E_STATE    jobs were put faster than they were deleted; many are gone, the queue is there: stop what puts them
  *   MUSTER_E_REDIS    a key of the queue has a wrong type; nothing was changed
  */
-MUSTER_API int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *waiting,
+MUSTER_API int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *removed,
                                    uint64_t *running) MUSTER_MUST_CHECK;
 
 /* A registered worker. */
@@ -330,8 +331,9 @@ MUSTER_API int muster_process_list(struct muster_client *c, const struct muster_
 /*
  * Declare a worker dead, alive or not. This life of its id ends, and its tasks go back to the front of their queues in
  * the order in which it took them. If it is alive, the answer to its next call says so; it registers again, and the
- * ends of the tasks that it had in hand no longer count. `given_back`, if not NULL, receives the number of tasks. A
- * permanent worker that does not come back can be ended only by this call or by a new start of its id. (worqr's
+ * ends of the tasks that it had in hand no longer count. `given_back`, if not NULL, receives how many tasks and jobs
+ * went back; those that were cancelled are gone instead, and one that is blamed for the deaths of its holders may fail
+ * (max_crashes). A permanent worker that does not come back can be ended only by this call or by a new start of its id. (worqr's
  * failWorker.)
  *
  * Returns MUSTER_OK; or, with nothing changed,
@@ -353,9 +355,9 @@ MUSTER_API int muster_client_sweep(struct muster_client *c, uint64_t *workers) M
 
 /*
  * Cancel a task: all its copies in this queue, a unique one too. Copies that wait or are delayed are removed at once
- * and never start; `waiting` receives how many. Copies that run are marked; `running` receives how many. Their owners
- * are told by a message and by every heartbeat (MUSTER_STOP_CANCELLED). From now on only a finish of such a copy counts:
- * if it is given back, retried, failed or swept, it is gone. So each copy ends either finished or cancelled. Either
+ * and never start; `removed` receives how many. Copies that run are marked; `running` receives how many. A worker that
+ * holds one is told by a message and by every heartbeat (MUSTER_STOP_CANCELLED), the holder of a lease when it extends
+ * it. From now on only a finish of such a copy counts: if it is given back, retried, failed or swept, it is gone. So each copy ends either finished or cancelled. Either
  * pointer may be NULL. Copies on the failed list stay. The cost is O(tasks that wait and run in the queue). (worqr's
  * cancelTasks.)
  *
@@ -364,9 +366,10 @@ MUSTER_API int muster_client_sweep(struct muster_client *c, uint64_t *workers) M
  *   MUSTER_E_REDIS    a key has a wrong type; nothing was changed
  */
 MUSTER_API int muster_task_cancel(struct muster_client *c, const char *queue, const void *task, size_t len,
-                                  uint64_t *waiting, uint64_t *running) MUSTER_MUST_CHECK;
+                                  uint64_t *removed, uint64_t *running) MUSTER_MUST_CHECK;
 
-/* Cancel one process, as muster_task_cancel() does. MUSTER_E_LOST: the process does not exist, or no longer exists. */
+/* Cancel one process: it is marked, as muster_task_cancel() does with copies that run, and may still finish.
+ * MUSTER_E_LOST: the process does not exist, or no longer exists. */
 MUSTER_API int muster_process_cancel(struct muster_client *c, const char *process) MUSTER_MUST_CHECK;
 
 /* ---- leases: tasks without a worker ---- */

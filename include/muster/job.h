@@ -384,8 +384,8 @@ MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
  * Cancel jobs, failed and recurring ones too. A cancelled recurring job makes no more jobs; those that it has made
  * stay. The records of cancelled jobs go. A running job is only marked: its owner is told, and only a finish still
  * counts. Complete jobs, and ids that do not exist, are passed over. With `dependents` the jobs that wait for the named
- * ones, directly or through others, are cancelled as well. `cancelled`, if not NULL, receives how many were cancelled,
- * running ones included. One script decides all of it: from then on the jobs that wait are gone for every other call,
+ * ones, directly or through others, are cancelled as well. `removed` receives how many are gone, `running` how many run
+ * and were marked: these may still finish. Either may be NULL. One script decides all of it: from then on the jobs that wait are gone for every other call,
  * and none of them runs. Of many of these the records go step by step; the call returns after the last one. If it ends
  * before that (a timeout, a broken connection), it has counted all the same, and the rest goes by itself within a
  * second, or without any worker with the next take. (qless's cancel.)
@@ -397,7 +397,7 @@ MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
  * After E_CONN or E_TIMEOUT cancel again: jobs that were cancelled are then passed over.
  */
 MUSTER_API int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n, int dependents,
-                                 uint64_t *cancelled) MUSTER_MUST_CHECK;
+                                 uint64_t *removed, uint64_t *running) MUSTER_MUST_CHECK;
 
 /* ---- statistics ---- */
 

@@ -5,7 +5,8 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] "1": and all that wait for them; "2": go on with the list that an earlier call has left; "0": these alone
     ARGV[2...] ids; with "2": the first id and the queue that the earlier call has answered
-  Returns {0, number of jobs, how many records are left, the first id and its queue}; {E_STATE, id} of a job that waits
+  Returns {0, number of jobs that are gone, number of jobs that run and were marked, how many records are left, the
+  first id and its queue}; a job under a lease that is over counts as gone; {E_STATE, id} of a job that waits
   for one of them and is not among them; {E_TOO_BIG} for more than 5 000 jobs, or more than 500 that are named;
   {E_REDIS, key} for a key of the wrong type: nothing was changed. An id that no job has, or a complete one, is passed
   over. If nobody goes on for a second, whatever moves what is due does.
@@ -14,6 +15,7 @@
 ]]
 --- @include "jobs"
 --- @include "available"
+--- @include "lapsed"
 --- @include "clock"
 
 local P = KEYS[1]
@@ -25,7 +27,7 @@ if ARGV[1] == '2' then
   local id, queue = unpack(ARGV, 2, 3)
   local left = Jobs.go_on_cancelling(P, id, queue, now_ms() + PAUSE_MS)
   hand_over_jobs(P)
-  return {0, 0, left, id, queue}
+  return {0, 0, 0, left, id, queue}
 end
 
 local meant, ids, named, at = {}, {}, {}, 1
@@ -90,15 +92,26 @@ local left, first = 0, jobs[1]
 if #doomed > 0 then
   left = Jobs.doom(P, first.id, doomed, first.queue, now_ms() + PAUSE_MS)
 end
+local removed, running, lapsed = #doomed / 2, 0, {}
+local function mark_job(job)
+  local over, unmarked = 0, 0
+  if job.worker == LEASE then
+    lapsed[job.queue] = lapsed[job.queue] or lapsed_tokens(P, job.queue, now_ms())
+    over, unmarked = count_lapsed(P, lapsed[job.queue], {job.token})
+  end
+  running, removed = running + 1 - over, removed + unmarked
+  mark(P, job.worker, {job.token}, CANCELLED)
+end
 for _, job in ipairs(jobs) do
   if try('ZCARD', P .. 'dependents:' .. job.id) then
     redis.call('DEL', P .. 'dependents:' .. job.id) -- all of them are among the jobs, or on the list
   end
   if job.state == 'running' and job.token and not Jobs.leave_home(P, job) then
-    mark(P, job.worker, {job.token}, CANCELLED)
+    mark_job(job)
   else
     Jobs.cancel(P, job, '')
+    removed = removed + 1
   end
 end
 hand_over_jobs(P)
-return {0, #jobs + #doomed / 2, left, first and first.id or '', first and first.queue or ''}
+return {0, removed, running, left, first and first.id or '', first and first.queue or ''}

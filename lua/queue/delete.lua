@@ -4,9 +4,11 @@
   brings the queue back.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue
-  Returns {0, how many waited, number of its processes, 1: there are more jobs, call again}; {E_REDIS, key} for a key of
-  the wrong type: nothing was changed. A call deletes at most 300 jobs, with their records, and if any of these have
-  failed, 300 failures or 4 MiB of them. A job that waits for one of them fails.
+  Returns {0, how many tasks and jobs it removed that were still to run (they waited, were delayed, scheduled or
+  depended), how many run, 1: there are more jobs, call again}; {E_REDIS, key} for a key of the wrong type: nothing was
+  changed. What is under a lease that is over counts as removed: it is dropped when it is moved. A call deletes at most
+  300 jobs, with their records, and if any of these have failed, 300 failures or 4 MiB of them. A job that waits for one
+  of them fails.
   Writes the marks and flags of the holders. Deletes what waits, is delayed or has failed, the queue's jobs but those
   that run, and its settings and counters but `running`, `due` and `listen`.
   Publishes to the holders and to those who listen. O(processes of the queue, 300 jobs).
@@ -15,6 +17,8 @@
 --- @include "chunk"
 --- @include "due"
 --- @include "announce"
+--- @include "lapsed"
+--- @include "clock"
 
 local P, queue = KEYS[1], ARGV[1]
 local key = P .. 'queue:' .. queue
@@ -113,23 +117,23 @@ local function forget_returned()
   return false, waited
 end
 
-local waited = 0
+local removed = 0
 if redis.call('EXISTS', P .. 'returned:' .. queue) == 1 then
   local is_more
-  is_more, waited = forget_returned()
+  is_more, removed = forget_returned()
   if is_more then
-    return {0, waited, 0, 1}
+    return {0, removed, 0, 1}
   end
 end
 if has_jobs() then
   local is_more, jobs = forget_jobs()
-  waited = waited + jobs
+  removed = removed + jobs
   hand_over_jobs(P)
   if is_more then
-    return {0, waited, 0, 1}
+    return {0, removed, 0, 1}
   end
 end
-local waiting = waited + redis.call('LLEN', P .. 'queues:' .. queue) + redis.call('ZCARD', P .. 'delayed:' .. queue)
+removed = removed + redis.call('LLEN', P .. 'queues:' .. queue) + redis.call('ZCARD', P .. 'delayed:' .. queue)
 redis.call('UNLINK', P .. 'queues:' .. queue, P .. 'delayed:' .. queue, P .. 'failed:' .. queue,
   P .. 'failures:' .. queue, P .. 'suspects:' .. queue, key)
 -- These are no settings, and stay: how many are in work, when the first lease ends, and until when somebody listens.
@@ -148,6 +152,7 @@ end
 if redis.call('EXISTS', key, P .. 'idle:' .. queue) == 0 then
   redis.call('ZREM', P .. 'names', queue)
 end
+local lapsed = lapsed_tokens(P, queue, now_ms())
 for worker, tokens in pairs(held) do
   local unmarked = {}
   for from = 1, #tokens, CHUNK do
@@ -157,6 +162,9 @@ for worker, tokens in pairs(held) do
     end
     for i, marked in ipairs(redis.call('HMGET', P .. 'marks:' .. worker, unpack(page))) do
       unmarked[#unmarked + 1] = not marked and page[i] or nil
+      if worker == LEASE and lapsed[page[i]] then
+        running, removed = running - 1, removed + (marked and 0 or 1)
+      end
     end
   end
   mark(P, worker, unmarked, DELETED)
@@ -164,4 +172,4 @@ end
 if is_heard(settings[1], settings[2]) then
   announce(queue, 'delete', queue)
 end
-return {0, waiting, running, 0}
+return {0, removed, running, 0}

@@ -6,8 +6,9 @@
     ARGV[1] queue     ARGV[2] "": every copy of the task; else the holder of the one process
     ARGV[3] the task, or the token
     ARGV[4] where to go on among the delayed tasks: the cursor that the last call returned; "0": from the beginning
-  Returns {0, number of copies removed, number of processes marked, cursor}; the cursor is "0" when all is done,
-  otherwise another call must follow. {E_LOST} if there is no such process, or its lease has lapsed; {E_REDIS, key} for
+  Returns {0, number of copies removed, number of copies that run and were marked, cursor}; the cursor is "0" when all
+  is done, otherwise another call must follow. A copy under a lease that is over counts as removed: it is dropped when
+  it is moved. {E_LOST} if there is no such process, or its lease has lapsed; {E_REDIS, key} for
   a key of the wrong type: nothing was changed, except by a call that is not the first. What waits and runs is looked
   through by the first and by the last call. In between each call looks at delayed tasks, at most 5 000 or 4 MiB of
   them: what becomes due meanwhile is found by the last call.
@@ -18,6 +19,7 @@
 --- @include "marks"
 --- @include "due"
 --- @include "announce"
+--- @include "lapsed"
 --- @include "clock"
 
 local P, queue, holder, wanted = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
@@ -96,13 +98,20 @@ end
 
 local settings = try('HMGET', key, 'listen', 'broadcast')
 local is_sound = can_move_due(P, queue)
-local meant, running = {}, 0
+local meant, running, removed = {}, 0, 0
+local function count_marked(worker, tokens)
+  local over, unmarked = 0, 0
+  if worker == LEASE and holder == '' then
+    over, unmarked = count_lapsed(P, lapsed_tokens(P, queue, now_ms()), tokens)
+  end
+  running, removed = running + #tokens - over, removed + unmarked
+end
 local function find_all()
   for _, worker in ipairs(holder == '' and all_holders(P) or {holder}) do
     local tokens = find(worker)
     is_sound = is_sound and (#tokens == 0 or can_mark(P, worker))
     meant[worker] = tokens
-    running = running + #tokens
+    count_marked(worker, tokens)
   end
 end
 if is_first then
@@ -123,27 +132,28 @@ end
 if holder ~= '' and running == 0 then
   return {E_LOST}
 end
-local waiting = 0
+local gone = 0
 if holder == '' then
-  waiting = cancel_delayed()
+  gone = cancel_delayed()
   if not is_first and cursor == '0' then
     find_all()
     meant = is_sound and not damaged and meant or {}
   end
   if is_first or cursor == '0' then
-    waiting = waiting + redis.call('LREM', list, 0, wanted) + cancel_returned()
+    gone = gone + redis.call('LREM', list, 0, wanted) + cancel_returned()
   end
 end
-count_cancelled(P, queue, waiting)
+count_cancelled(P, queue, gone)
 if twin and twin.state == 'running' and not Jobs.leave_home(P, twin) then
   local tokens = meant[twin.worker] or {}
   tokens[#tokens + 1] = twin.token
-  meant[twin.worker], running = tokens, running + 1
+  meant[twin.worker] = tokens
+  count_marked(twin.worker, {twin.token})
 elseif twin then
   Jobs.cancel(P, twin, '')
-  waiting = waiting + 1
+  gone = gone + 1
 end
-if waiting > 0 then -- only a bare LPUSH may have made the queue: tidying must find the counter
+if gone > 0 then -- only a bare LPUSH may have made the queue: tidying must find the counter
   try('ZADD', P .. 'names', 'NX', now_ms(), queue)
 end
 for worker, tokens in pairs(meant) do
@@ -156,4 +166,4 @@ hand_over_jobs(P)
 if not is_first and (not is_sound or damaged) then
   return {E_REDIS, damaged}
 end
-return {0, waiting, running, cursor}
+return {0, removed + gone, running, cursor}

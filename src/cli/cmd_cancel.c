@@ -21,16 +21,16 @@
 
 enum { PROCESS, JOB, DEPENDENTS };
 
-static void print_cancelled(const struct call *call, const char *task, uint64_t waiting, uint64_t running)
+static void print_cancelled(const struct call *call, const char *task, uint64_t removed, uint64_t running)
 {
     static const struct out_column columns[] = {
-        {NULL, "queue", OUT_TEXT},    {NULL, "task", OUT_BYTES}, {NULL, "waiting", OUT_COUNT},
+        {NULL, "queue", OUT_TEXT},    {NULL, "task", OUT_BYTES}, {NULL, "removed", OUT_COUNT},
         {NULL, "running", OUT_COUNT}, {NULL, NULL, OUT_TEXT},
     };
     const struct out_cell cells[] = {
         {.text = call->operands[0]},
         {.text = task, .len = strlen(task)},
-        {.number = (int64_t)waiting},
+        {.number = (int64_t)removed},
         {.number = (int64_t)running},
     };
     if (call->common[OPT_JSON].set) {
@@ -38,18 +38,18 @@ static void print_cancelled(const struct call *call, const char *task, uint64_t 
         return;
     }
     char *shown = text_printable(task, strlen(task), TASK_COLUMNS);
-    out_text("%s: %" PRIu64 " waiting removed, %" PRIu64 " running told to stop\n", shown, waiting, running);
+    out_text("%s: %" PRIu64 " removed, %" PRIu64 " running told to stop\n", shown, removed, running);
     free(shown);
 }
 
 static int cancel_task(const struct call *call, struct muster_client *client, const char *task, void *arg)
 {
     (void)arg;
-    uint64_t waiting, running;
-    int err = muster_task_cancel(client, call->operands[0], task, strlen(task), &waiting, &running);
+    uint64_t removed, running;
+    int err = muster_task_cancel(client, call->operands[0], task, strlen(task), &removed, &running);
     if (err == MUSTER_OK)
-        print_cancelled(call, task, waiting, running);
-    if (err == MUSTER_OK && waiting + running == 0 && task == call->operands[1])
+        print_cancelled(call, task, removed, running);
+    if (err == MUSTER_OK && removed + running == 0 && task == call->operands[1])
         (void)known_look(call, client, call->operands[0], "");
     return err;
 }
@@ -57,15 +57,16 @@ static int cancel_task(const struct call *call, struct muster_client *client, co
 static int cancel_process(const struct call *call, struct muster_client *client, const char *process, void *arg)
 {
     (void)arg;
-    return each_print_process(call, process, "cancelled", muster_process_cancel(client, process));
+    return each_print_process(call, process, "told to stop", muster_process_cancel(client, process));
 }
 
 /* All in one call, because jobs that wait for one another can only be cancelled together. */
 static int cancel_jobs(const struct call *call)
 {
-    static const struct out_column columns[] = {{NULL, "cancelled", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
+    static const struct out_column columns[] = {
+        {NULL, "removed", OUT_COUNT}, {NULL, "running", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
     struct muster_client *client;
-    uint64_t n = 0;
+    uint64_t removed = 0, running = 0;
     int code = parse_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
     if (!code)
         code = client_open(call, &client);
@@ -73,16 +74,16 @@ static int cancel_jobs(const struct call *call)
         return code;
     code = client_close(call, client,
                         muster_job_cancel(client, (const char *const *)call->operands, call->n_operands,
-                                          call->own[DEPENDENTS].set, &n));
+                                          call->own[DEPENDENTS].set, &removed, &running));
     if (code)
         return code;
     if (call->common[OPT_JSON].set)
-        out_json(columns, (const struct out_cell[]){{.number = (int64_t)n}});
+        out_json(columns, (const struct out_cell[]){{.number = (int64_t)removed}, {.number = (int64_t)running}});
     else
-        out_text("%" PRIu64 " cancelled\n", n);
-    if (n == 0)
+        out_text("%" PRIu64 " removed, %" PRIu64 " running told to stop\n", removed, running);
+    if (removed + running == 0)
         complain(call, "none of these jobs exists, or those that do are complete");
-    return n > 0 ? EXIT_DONE : EXIT_NOT_FOUND;
+    return removed + running > 0 ? EXIT_DONE : EXIT_NOT_FOUND;
 }
 
 static const struct opt options[] = {
@@ -118,7 +119,8 @@ const struct command cmd_cancel = {
     .about =
         "Waiting and delayed tasks are removed. The owner of a running task is told to stop, and only a finish\n"
         "still counts: if the task is given back, retried or failed, it is gone. A COMMAND of `muster work` gets\n"
-        "SIGTERM, and SIGKILL if it goes on.\n"
+        "SIGTERM, and SIGKILL if it goes on. The holder of a lease is told when it calls `muster extend`. It is the\n"
+        "same for jobs: those that run are told to stop, all others are removed.\n"
         "\n"
         "It is no error if a TASK does not exist. It is an error if a PROCESS does not exist, or if none of the\n"
         "jobs exists that is not complete. A job for which others wait is refused without --dependents, unless\n"

@@ -11,6 +11,7 @@
 #include "client.h"
 #include "command.h"
 #include "complain.h"
+#include "known.h"
 #include "out.h"
 
 enum { QUEUE, TRACKED };
@@ -87,6 +88,8 @@ static int run(const struct call *call)
     if (code)
         return code;
     set_signals(&listening.signals);
+    if (call->own[QUEUE].set)
+        (void)known_look(call, client, call->own[QUEUE].text, " yet");
     int err = muster_job_listen(client, call->own[QUEUE].text, timeout->set ? timeout->number : INT64_MAX, print_ready,
                                 print_event, &listening);
     if (err != MUSTER_E_TIMEOUT)

@@ -108,7 +108,9 @@ static int run(const struct call *call)
         return complain_usage(call, "-n and --offset are for the entries of a QUEUE");
     if (own[GROUPS].set && call->n_operands > 1)
         return complain_usage(call, "--groups lists all groups of a QUEUE, but a GROUP is given");
-    return of_groups ? list_print(call, group_columns, list_groups) : list_print(call, entry_columns, list_entries);
+    const struct list_of of = {.queue = call->n_operands > 0 ? call->operands[0] : NULL};
+    return of_groups ? list_print_of(call, group_columns, list_groups, &of)
+                     : list_print_of(call, entry_columns, list_entries, &of);
 }
 
 const struct command cmd_failed = {

@@ -11,6 +11,7 @@
 #include "complain.h"
 #include "each.h"
 #include "job_row.h"
+#include "known.h"
 #include "list.h"
 #include "out.h"
 
@@ -47,10 +48,14 @@ static int count_queue(struct muster_client *client, const char *queue, void *ar
     return MUSTER_OK;
 }
 
+/* A row of zeros is also that of a queue that does not exist. */
 static int list_counts(const struct call *call, struct muster_client *client, struct out_table *table)
 {
     const char *queue = call->own[QUEUE].text;
-    return queue ? count_queue(client, queue, table) : each_queue(client, count_queue, table);
+    int err = queue ? count_queue(client, queue, table) : each_queue(client, count_queue, table);
+    if (err == MUSTER_OK && queue)
+        (void)known_look(call, client, queue, "");
+    return err;
 }
 
 /* ---- which ones ---- */
@@ -166,7 +171,7 @@ static int run(const struct call *call)
     if ((by_group || (by_state && !by_other)) && !own[QUEUE].set)
         return complain_usage(call, "--state and --group need a --queue, which is missing");
     if (by_state || by_group || by_other)
-        return list_print(call, job_row_columns, list_jobs);
+        return list_print_of(call, job_row_columns, list_jobs, &(const struct list_of){.queue = own[QUEUE].text});
     if (own[COUNT].set || own[OFFSET].set)
         return complain_usage(call, "-n and --offset are for a list: add --state, --tag, --group, --tracked or --tags");
     name_states();

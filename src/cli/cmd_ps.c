@@ -46,7 +46,8 @@ static int list(const struct call *call, struct muster_client *client, struct ou
 
 static int run(const struct call *call)
 {
-    return list_print(call, process_row_columns, list);
+    const struct list_of of = {.queue = call->own[QUEUE].text, .worker = call->own[WORKER].text};
+    return list_print_of(call, process_row_columns, list, &of);
 }
 
 const struct command cmd_ps = {

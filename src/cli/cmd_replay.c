@@ -11,6 +11,7 @@
 #include "command.h"
 #include "complain.h"
 #include "each.h"
+#include "known.h"
 #include "need.h"
 #include "out.h"
 #include "text.h"
@@ -91,6 +92,8 @@ static int move_chosen(const struct call *call, struct move *move)
     if (code)
         return code;
     code = report_chosen(call, client, move, move->fn(client, &filter, &move->n));
+    if (!code && move->n == 0)
+        (void)known_look(call, client, call->operands[0], "");
     muster_client_free(client);
     return code;
 }

@@ -10,6 +10,7 @@
 #include "client.h"
 #include "command.h"
 #include "complain.h"
+#include "known.h"
 #include "need.h"
 #include "out.h"
 #include "process_row.h"
@@ -77,13 +78,16 @@ static void give_back_unseen(struct taking *t, struct muster_client *client)
     }
 }
 
-static int report_nothing(const struct call *call)
+/* Whoever waits for a queue makes it known. */
+static int report_nothing(const struct call *call, struct muster_client *client)
 {
     const char *queue = call->operands[0];
+    char *why = need(strdup(muster_client_error(client)));
     if (call->own[WAIT].number > 0)
         complain(call, "nothing came from '%s' within %s", queue, call->own[WAIT].text);
-    else
-        complain(call, "nothing waits in '%s', or it is paused", queue);
+    else if (known_look(call, client, queue, "") != MUSTER_E_NOT_FOUND)
+        complain(call, "%s", why);
+    free(why);
     return EXIT_NOT_FOUND;
 }
 
@@ -97,7 +101,8 @@ static int run(const struct call *call)
         return code;
     int err = muster_lease_take(client, call->operands[0], (size_t)own[COUNT].number, own[LEASE].number,
                                 own[WAIT].number, print_taken, &t);
-    code = err == MUSTER_E_NOT_FOUND ? report_nothing(call) : complain_error(call, err, muster_client_error(client));
+    code = err == MUSTER_E_NOT_FOUND ? report_nothing(call, client)
+                                     : complain_error(call, err, muster_client_error(client));
     give_back_unseen(&t, client);
     muster_client_free(client);
     return code;

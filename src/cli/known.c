@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looks whether a queue is known.
+ * Looks whether a queue or worker is known.
  */
 #include "known.h"
+
+#include <string.h>
 
 #include "complain.h"
 
@@ -13,4 +15,27 @@ int known_look(const struct call *call, struct muster_client *client, const char
     if (err == MUSTER_E_NOT_FOUND)
         complain(call, "there is no queue '%s'%s", queue, words);
     return err == MUSTER_E_REDIS ? MUSTER_OK : err;
+}
+
+struct search {
+    const char *worker;
+    bool is_there;
+};
+
+static int compare_worker(const struct muster_worker_info *info, void *arg)
+{
+    struct search *search = arg;
+    search->is_there = strcmp(info->id, search->worker) == 0;
+    return search->is_there;
+}
+
+int known_look_worker(const struct call *call, struct muster_client *client, const char *worker)
+{
+    struct search search = {.worker = worker};
+    int err = muster_worker_list(client, compare_worker, &search);
+    if (err == MUSTER_OK && !search.is_there) {
+        complain(call, "there is no worker '%s'", worker);
+        err = MUSTER_E_NOT_FOUND;
+    }
+    return err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Is a queue known? A name that was misspelt looks like an empty queue, so a verb that names one says so.
+ * Is a queue or worker known? A name that was misspelt looks like an empty queue, so a verb that names one says so.
  */
 #ifndef CLI_KNOWN_H
 #define CLI_KNOWN_H
@@ -12,5 +12,8 @@
 /* If there is no such queue, print a line on standard error, with `words` at its end ("": none), and return
  * MUSTER_E_NOT_FOUND. Another error is that of the client; a damaged key is none here, because the verb will name it. */
 int known_look(const struct call *call, struct muster_client *client, const char *queue, const char *words);
+
+/* The same for a worker. */
+int known_look_worker(const struct call *call, struct muster_client *client, const char *worker);
 
 #endif

@@ -5,8 +5,14 @@
 #include "list.h"
 
 #include "client.h"
+#include "known.h"
 
 int list_print(const struct call *call, const struct out_column *columns, list_fn *fn)
+{
+    return list_print_of(call, columns, fn, &(const struct list_of){.queue = NULL});
+}
+
+int list_print_of(const struct call *call, const struct out_column *columns, list_fn *fn, const struct list_of *of)
 {
     struct muster_client *client;
     struct out_table table = {.columns = columns, .json = call->common[OPT_JSON].set};
@@ -14,6 +20,10 @@ int list_print(const struct call *call, const struct out_column *columns, list_f
     if (code)
         return code;
     int err = fn(call, client, &table);
+    if (err == MUSTER_OK && !table.has_rows && of->queue)
+        (void)known_look(call, client, of->queue, "");
+    if (err == MUSTER_OK && !table.has_rows && of->worker)
+        (void)known_look_worker(call, client, of->worker);
     if (err == MUSTER_OK)
         out_headings(&table);
     out_table_end(&table);

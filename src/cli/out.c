@@ -320,6 +320,7 @@ static void print_block(struct out_table *t)
 int out_row(struct out_table *t, const struct out_cell *cells)
 {
     const struct out_column *shown[COLUMNS_MAX];
+    t->has_rows = true;
     if (t->json)
         return out_json(t->columns, cells);
     size_t n = columns_shown(t, shown);

@@ -69,7 +69,7 @@ int out_record(const struct out_column *columns, const struct out_cell *cells);
 /* A list that is being printed. `json`: an object for each row instead of a table. */
 struct out_table {
     const struct out_column *columns;
-    bool json, has_heading;
+    bool json, has_heading, has_rows;
     size_t n_rows;
     char **texts;
 };

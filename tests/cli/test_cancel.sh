@@ -8,6 +8,7 @@
 #  4. --process cancels one of two copies; one that does not exist is refused with status 1, the others are done
 #  5. cancelled tasks are counted by queues
 #  6. a key of another type: status 1, nothing changed
+#  7. jobs that run are told to stop and counted apart from those that are gone; a lease that is over does not run
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -30,14 +31,14 @@ ok retry "$process" --delay 1h
 process=$(take q)
 ok retry "$process" --delay 1h
 ok cancel q a
-check_out 'a: 3 waiting removed, 0 running told to stop'
+check_out 'a: 3 removed, 0 running told to stop'
 check_waiting q c
 check_redis 1 ZCARD muster:delayed:q
 ok cancel q A a 'c ' ''
-check_out 'A: 0 waiting removed, 0 running told to stop
-a: 0 waiting removed, 0 running told to stop
-c : 0 waiting removed, 0 running told to stop
-: 0 waiting removed, 0 running told to stop'
+check_out 'A: 0 removed, 0 running told to stop
+a: 0 removed, 0 running told to stop
+c : 0 removed, 0 running told to stop
+: 0 removed, 0 running told to stop'
 ok cancel nothing a
 check_redis 0 EXISTS muster:queue:nothing
 check_waiting q c
@@ -46,21 +47,21 @@ check_waiting q c
 odd=$'gr\xc3\xbc\xc3\x9fe\n\e[31m'
 enqueue odd "$odd" '' $'\xff' "$odd" -- -x
 ok cancel odd -- "$odd" '' $'\xff' -x
-check_out 'grüße\n\x1b[31m: 2 waiting removed, 0 running told to stop
-: 1 waiting removed, 0 running told to stop
-\xff: 1 waiting removed, 0 running told to stop
--x: 1 waiting removed, 0 running told to stop'
+check_out 'grüße\n\x1b[31m: 2 removed, 0 running told to stop
+: 1 removed, 0 running told to stop
+\xff: 1 removed, 0 running told to stop
+-x: 1 removed, 0 running told to stop'
 enqueue odd "$odd" $'\xff'
 ok cancel odd "$odd" $'\xff' --json
-check_out '{"queue":"odd","task":"grüße\n\u001b[31m","waiting":1,"running":0}
-{"queue":"odd","task_base64":"/w==","waiting":1,"running":0}'
+check_out '{"queue":"odd","task":"grüße\n\u001b[31m","removed":1,"running":0}
+{"queue":"odd","task_base64":"/w==","removed":1,"running":0}'
 
 # ---- 3
 for end in give-back 'retry' 'retry --delay 1h' fail finish; do
     enqueue ends x y
     process=$(take ends)
     ok cancel ends x --json
-    check_out '{"queue":"ends","task":"x","waiting":0,"running":1}'
+    check_out '{"queue":"ends","task":"x","removed":0,"running":1}'
     expected=1
     [[ $end == finish ]] && expected=0
     # shellcheck disable=SC2086
@@ -85,14 +86,14 @@ check_exit 1 "$MUSTER" finish "$process"
 enqueue two same same same
 mapfile -t processes < <(take two -n 2)
 ok cancel --process "${processes[0]}"
-check_out "${processes[0]}: cancelled"
+check_out "${processes[0]}: told to stop"
 check_exit 1 "$MUSTER" give-back "${processes[@]}"
 check_out "${processes[1]}: given back"
 check_waiting two $'same\nsame'
 mapfile -t again < <(take two -n 2)
 check_exit 1 "$MUSTER" cancel --process "${processes[0]}" "${again[0]}" "${processes[1]}" "${again[1]}" --json
-check_out "{\"process\":\"${again[0]}\",\"outcome\":\"cancelled\"}
-{\"process\":\"${again[1]}\",\"outcome\":\"cancelled\"}"
+check_out "{\"process\":\"${again[0]}\",\"outcome\":\"told to stop\"}
+{\"process\":\"${again[1]}\",\"outcome\":\"told to stop\"}"
 for lost in "${processes[@]}"; do
     grep -q "^muster cancel: .*$lost" err || fail "not told of $lost: $(cat err)"
 done
@@ -115,3 +116,31 @@ redis SET muster:delayed:wrong text >said
 check_exit 1 "$MUSTER" cancel wrong a b
 (($(grep -c 'muster:delayed:wrong' err) == 2)) || fail "not a line for each: $(cat err)"
 check_waiting wrong a
+
+# ---- 7
+put() { "$MUSTER" put "$@" >id; }
+put work --id runs x
+process=$(take work)
+put work --id waits x
+put work --id later --delay 1h x
+put work --id every --every 1h --offset 1h x
+ok cancel --job runs waits later every
+check_out '3 removed, 1 running told to stop'
+ok ps --queue work --json
+grep -q '"cancelled":true' out || fail "not marked: $(cat out)"
+ok cancel --job runs --json
+check_out '{"removed":0,"running":1}'
+ok finish "$process"
+ok job runs --json
+grep -q '"state":"complete"' out || fail "not complete: $(cat out)"
+check_exit 3 "$MUSTER" cancel --job runs waits
+check_out '0 removed, 0 running told to stop'
+enqueue over x x y z
+put over --id job x
+"$MUSTER" take over -n 5 --lease 1ms >taken
+ok cancel over x
+check_out 'x: 2 removed, 0 running told to stop'
+ok cancel --job job
+check_out '1 removed, 0 running told to stop'
+ok delete over --yes --json
+check_out '{"queue":"over","removed":2,"running":0}'

@@ -202,11 +202,11 @@ check_exit 1 "$MUSTER" cancel --job c1
 check_err 'c2'
 check_state c1 waiting
 ok cancel --job c3 unknown
-check_out '1 cancelled'
+check_out '1 removed, 0 running told to stop'
 ok cancel --job c1 --dependents --json
-check_out '{"cancelled":2}'
+check_out '{"removed":2,"running":0}'
 check_exit 3 "$MUSTER" cancel --job c1 c2
-check_out '0 cancelled'
+check_out '0 removed, 0 running told to stop'
 check_err 'none of these jobs'
 put c x --id c4
 take c

@@ -103,7 +103,7 @@ start worker "$MUSTER" work doomed --id w -c 2 -- sh hold
 wait_for test -s at-3 -a -s at-4
 redis HSET muster:queue:doomed max_crashes 0 >said
 ok delete doomed --yes
-check_out 'doomed: deleted, with 2 waiting tasks; 2 are still running'
+check_out 'doomed: deleted, with 2 tasks that were still to run; 2 are still running'
 check_redis 0 EXISTS muster:queues:doomed muster:delayed:doomed muster:failed:doomed muster:failures:doomed
 check_redis '' HGET muster:queue:doomed max_crashes
 wait_for says worker 'the queue was deleted, tasks that do not finish are gone: w:'
@@ -122,11 +122,11 @@ check_out ''
 check_err "there is no queue 'nothing'"
 redis LPUSH muster:queues:foreign x >"$tmp/pushed"
 ok delete foreign --yes --json
-check_out '{"queue":"foreign","waiting":1,"running":0}'
+check_out '{"queue":"foreign","removed":1,"running":0}'
 enqueue leased a b
 process=$("$MUSTER" take leased | cut -f 1)
 ok delete leased --yes --json
-check_out '{"queue":"leased","waiting":1,"running":1}'
+check_out '{"queue":"leased","removed":1,"running":1}'
 ok give-back "$process"
 check_waiting leased ''
 

@@ -252,7 +252,7 @@ check_exit 1 "$MUSTER" enqueue flaky --unique x
 ok peek flaky --json
 check_out '{"position":0,"task":"x"}'
 ok cancel flaky x
-check_out 'x: 1 waiting removed, 0 running told to stop'
+check_out 'x: 1 removed, 0 running told to stop'
 ok stats --queue flaky --json
 ! grep -q '"put":[1-9]' out || fail "the statistics of jobs count it: $(cat out)"
 check_clean

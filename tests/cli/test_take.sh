@@ -36,7 +36,7 @@ for option in '' '-n 100' '--json' '--lease 1h'; do
     # shellcheck disable=SC2086
     check_exit 3 "$MUSTER" take nothing $option
     check_out ''
-    check_err "nothing waits in 'nothing'"
+    check_err "there is no queue 'nothing'"
 done
 check_redis 0 EXISTS muster:queue:nothing muster:names muster:processing:.lease:nothing
 check_exit 3 "$MUSTER" take nothing --wait 50ms

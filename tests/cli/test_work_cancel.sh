@@ -62,7 +62,7 @@ for family in "sh -c '$stubborn' & echo \$\$ >>family; wait" \
     enqueue q "$family"
     wait_for lines family 2
     ok cancel q "$family"
-    check_out "$(printf %s "$family" | cut -c 1-59)…: 0 waiting removed, 1 running told to stop"
+    check_out "$(printf %s "$family" | cut -c 1-59)…: 0 removed, 1 running told to stop"
     wait_for all_gone family
     check_nothing_left q
     check_alive q

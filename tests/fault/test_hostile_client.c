@@ -321,7 +321,7 @@ static int do_change(struct caller *c)
     static const char *const ids[] = {"scheduled", "held"};
     const struct muster_job_change change = {.size = sizeof change, .queue = "o"};
     int err = muster_job_change(c->client, "waiting", &change);
-    return err ? err : muster_job_cancel(c->client, ids, N_OF(ids), (int)random_below(&c->random, 2), NULL);
+    return err ? err : muster_job_cancel(c->client, ids, N_OF(ids), (int)random_below(&c->random, 2), NULL, NULL);
 }
 
 static int do_figures(struct caller *c)

@@ -22,7 +22,7 @@ static uint64_t end_recurring(struct job_storm *storm)
     uint64_t before = job_look(storm->s, "r").made;
     raw_await(storm->s->server->redis, NULL, (int64_t)before + 1, "HGET %s:job:r made", storm->s->prefix);
     uint64_t made = job_look(storm->s, "r").made;
-    assert_ok(muster_job_cancel(storm->s->client, IDS("r"), 1, 0, NULL));
+    assert_ok(muster_job_cancel(storm->s->client, IDS("r"), 1, 0, NULL, NULL));
     return made;
 }
 
@@ -47,12 +47,13 @@ static void judge_recurring(struct storm_judgement *j, uint64_t made)
 static void cancel(struct job_storm *storm, int i)
 {
     char id[16];
-    uint64_t n;
+    uint64_t removed = 0, running = 0;
     int along = rand() % 2;
-    int err = muster_job_cancel(storm->s->client, IDS(job_storm_name(id, 'j', i)), 1, along, &n);
+    int err = muster_job_cancel(storm->s->client, IDS(job_storm_name(id, 'j', i)), 1, along, &removed, &running);
     if (err == MUSTER_E_STATE)
         return;
     assert_ok(err);
+    uint64_t n = removed + running;
     storm->jobs[i].was_cancelled |= n > 0;
     storm->jobs[i].was_cancelled_along |= along && n > 0;
     storm->n_cancelled += (int)n;

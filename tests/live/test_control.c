@@ -274,7 +274,7 @@ static void a_queue_that_does_not_exist_yet_is_paused(void **state)
 static void delete_removes_all_that_a_queue_has(void **state)
 {
     struct scene *s = *state;
-    uint64_t waiting = 99, running = 99;
+    uint64_t removed = 99, running = 99;
     enqueue_each(s, "q", (const char *const[]){"delayed", "failed", "r1", "r2", "w1", "w2", NULL});
     scene_enqueue(s, "other", "o");
     assert_ok(muster_lease_retry(s->client, take_one(s, "q", "delayed"), 3600000));
@@ -283,8 +283,8 @@ static void delete_removes_all_that_a_queue_has(void **state)
     take_one(s, "q", "r2");
     raw_do(s->server->redis, "HSET %s:queue:q max_crashes 7 paused 1 cancelled 5", s->prefix);
     raw_do(s->server->redis, "HSET %s:suspects:q 00000000001 2", s->prefix);
-    assert_ok(muster_queue_delete(s->client, "q", &waiting, &running));
-    assert_int_equal(waiting, 3);
+    assert_ok(muster_queue_delete(s->client, "q", &removed, &running));
+    assert_int_equal(removed, 3);
     assert_int_equal(running, 2);
     const struct muster_queue_info row = queue_row_of(s, "q");
     assert_int_equal(row.waiting + row.delayed + row.failed + row.cancelled, 0);

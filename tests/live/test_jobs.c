@@ -237,7 +237,7 @@ static void a_full_redis_refuses_a_put_whole_but_lets_jobs_go(void **state)
     int put = muster_job_put(s->client, "q", JOB_SPEC(.id = "c", .tags = IDS("t"), .n_tags = 1), NULL);
     int replaced = muster_job_put(s->client, "r", JOB_SPEC(.id = "a", .replace = 1, .data = BYTES("new")), NULL);
     int changed = muster_job_change(s->client, "a", JOB_CHANGE(.queue = "r"));
-    int cancelled = muster_job_cancel(s->client, N_IDS("b"), 0, &n);
+    int cancelled = muster_job_cancel(s->client, N_IDS("b"), 0, &n, NULL);
     raw_do(s->server->redis, "CONFIG SET maxmemory 0");
     assert_err(put, MUSTER_E_FULL);
     assert_err(replaced, MUSTER_E_FULL);

@@ -200,7 +200,7 @@ static void step(struct scene *s, struct twin *twins, int what, struct twin *t, 
     case 8:
         if (*t->id) {
             bool is_running = *t->process;
-            assert_ok(muster_job_cancel(s->client, (const char *const[]){t->id}, 1, 0, NULL));
+            assert_ok(muster_job_cancel(s->client, (const char *const[]){t->id}, 1, 0, NULL, NULL));
             t->is_alive = is_running;
         }
         break;

@@ -350,9 +350,10 @@ static void a_cancel_of_many_counts_at_once_and_goes_on_in_steps(void **state)
     put_after(s, "leaf", "1", "d849");
     put(s, "free");
     redisReply *reply = script_call(s, SCRIPT_CANCEL_JOBS, "1", "root");
-    assert_int_equal(reply->element[1]->integer, MANY + 2);
-    assert_int_equal(reply->element[2]->integer, MANY + 1);
-    assert_string_equal(reply->element[3]->str, "root");
+    assert_int_equal(reply->element[1]->integer, MANY + 1);
+    assert_int_equal(reply->element[2]->integer, 1);
+    assert_int_equal(reply->element[3]->integer, MANY + 1);
+    assert_string_equal(reply->element[4]->str, "root");
     freeReplyObject(reply);
     check_finds_nothing(s);
     assert_state(s, "d849", "depends");
@@ -366,9 +367,9 @@ static void a_cancel_of_many_counts_at_once_and_goes_on_in_steps(void **state)
     assert_state(s, "d849", "depends");
     assert_int_equal(key_size(s, "ZCARD", "waiting:q"), 2);
     check_finds_nothing(s);
-    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "root", "q"), 0, 0, MANY + 1 - STEP);
-    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "root", "q"), 0, 0, MANY + 1 - 2 * STEP);
-    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "root", "q"), 0, 0, 0);
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "root", "q"), 0, 0, 0, MANY + 1 - STEP);
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "root", "q"), 0, 0, 0, MANY + 1 - 2 * STEP);
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "root", "q"), 0, 0, 0, 0);
     assert_jobs(s, "", "d0", "d846", "d848", "d849", "leaf");
     assert_state(s, "d847", "depends");
     assert_int_equal(key_size(s, "EXISTS", "ended"), 0);
@@ -401,7 +402,7 @@ static void a_cancel_says_how_many_and_bounds_how_many(void **state)
     const char *ids[501];
     put(s, "root");
     put_dependents(s, "root", MANY);
-    assert_ok(muster_job_cancel(s->client, (const char *const[]){"root"}, 1, 1, &n));
+    assert_ok(muster_job_cancel(s->client, (const char *const[]){"root"}, 1, 1, &n, NULL));
     assert_int_equal(n, MANY + 1);
     assert_int_equal(key_size(s, "EXISTS", "depends:q"), 0);
     jobs_sound(s);
@@ -411,9 +412,9 @@ static void a_cancel_says_how_many_and_bounds_how_many(void **state)
         snprintf(names[i], sizeof names[i], "m%d", i);
         ids[i] = names[i];
     }
-    assert_err(muster_job_cancel(s->client, ids, 501, 0, &n), MUSTER_E_TOO_BIG);
+    assert_err(muster_job_cancel(s->client, ids, 501, 0, &n, NULL), MUSTER_E_TOO_BIG);
     assert_int_equal(key_size(s, "ZCARD", "waiting:q"), 501);
-    assert_ok(muster_job_cancel(s->client, ids, 500, 0, &n));
+    assert_ok(muster_job_cancel(s->client, ids, 500, 0, &n, NULL));
     assert_int_equal(n, 500);
 }
 

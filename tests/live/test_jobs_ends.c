@@ -95,7 +95,7 @@ static void processes_are_listed_with_their_jobs_and_data(void **state)
     const char *a = job_take(s, "q", "a");
     job_take(s, "q", "b");
     assert_ok(muster_lease_extend(s->client, a, EXTEND(.lease_ms = A_MINUTE, .progress = "half")));
-    assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL));
+    assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL, NULL));
     assert_ok(muster_process_list(s->client, NULL, note_process, text));
     assert_true(!strcmp(text, "a:half=data! b:=other ") || !strcmp(text, "b:=other a:half=data! "));
     *text = '\0';
@@ -341,7 +341,7 @@ static void a_job_that_failed_is_cancelled_off_the_list(void **state)
     char text[64] = "";
     job_put(s, "q", JOB_SPEC(.id = "a"));
     assert_ok(muster_lease_fail(s->client, job_take(s, "q", "a"), NULL, NULL));
-    assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL));
+    assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL, NULL));
     assert_ok(muster_failed_list(s->client, FAILED(.queue = "q"), note_failure, text));
     assert_string_equal(text, "");
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:failures:q", s->prefix), 0);

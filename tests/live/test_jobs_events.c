@@ -166,7 +166,8 @@ static void cancel_in_each_state(struct scene *s)
     job_put(s, "q", JOB_SPEC(.id = "later", .delay_ms = A_MINUTE));
     job_put(s, "q", JOB_SPEC(.id = "needs", .after = IDS("later"), .n_after = 1));
     job_put(s, "q", JOB_SPEC(.id = "every", .every_ms = A_MINUTE, .offset_ms = A_MINUTE));
-    assert_ok(muster_job_cancel(s->client, N_IDS("run", "bad", "wait", "needs", "later", "every", "none"), 0, NULL));
+    assert_ok(
+        muster_job_cancel(s->client, N_IDS("run", "bad", "wait", "needs", "later", "every", "none"), 0, NULL, NULL));
     assert_err(muster_lease_give_back(s->client, process), MUSTER_E_CANCELLED);
 }
 
@@ -198,7 +199,7 @@ static void do_nothing_of_ones_own(struct scene *s)
     assert_ok(muster_queue_pause(s->client, "q"));
     assert_ok(muster_queue_resume(s->client, "q"));
     assert_err(muster_job_change(s->client, "none", JOB_CHANGE(.track = 1)), MUSTER_E_NOT_FOUND);
-    assert_ok(muster_job_cancel(s->client, N_IDS("none"), 0, NULL));
+    assert_ok(muster_job_cancel(s->client, N_IDS("none"), 0, NULL, NULL));
 }
 
 static void of_tasks_settings_and_what_changes_nothing_there_is_nothing_to_hear(void **state)

@@ -173,7 +173,7 @@ static void what_happens_to_jobs_is_counted(void **state)
     job_put(s, "q", JOB_SPEC(.id = "b", .retries = 1));
     assert_ok(muster_lease_retry(s->client, job_take(s, "q", "b"), 0));
     assert_ok(muster_lease_fail(s->client, job_take(s, "q", "b"), NULL, NULL));
-    assert_ok(muster_job_cancel(s->client, N_IDS("b"), 0, NULL));
+    assert_ok(muster_job_cancel(s->client, N_IDS("b"), 0, NULL, NULL));
     scene_enqueue(s, "q", "plain");
     assert_ok(muster_lease_finish(s->client, take_one(s, "q", "plain"), NULL));
     struct muster_stats stats = stats_of(s, "q", -1);
@@ -278,7 +278,7 @@ static void live_a_life(struct scene *s)
     assert_ok(muster_job_change(s->client, "a", JOB_CHANGE(.log = "a line", .priority = 2)));
     assert_ok(muster_lease_give_back(s->client, job_take(s, "q", "a")));
     assert_ok(muster_lease_fail(s->client, job_take(s, "q", "a"), "g", "why"));
-    assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL));
+    assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL, NULL));
     raw_do(s->server->redis, "PUBLISH %s:events nonsense", s->prefix);
     raw_do(s->server->redis, "PUBLISH %s:events %s", s->prefix, "what\t1\tq\t\tw\t0\t");
 }

@@ -168,10 +168,10 @@ static void a_tracked_and_tagged_job_leaves_nothing(void **state)
             const struct muster_failed_filter f = {.size = sizeof f, .queue = "q"};
             assert_ok(muster_failed_drop(s->client, &f, NULL));
         } else if (way == 2) {
-            assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL));
+            assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL, NULL));
         } else if (way == 3) {
             const char *process = job_take(s, "q", "a");
-            assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL));
+            assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL, NULL));
             assert_err(muster_lease_retry(s->client, process, 0), MUSTER_E_CANCELLED);
         } else if (way == 4) {
             assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));

@@ -183,7 +183,7 @@ static void tags_are_listed_by_how_many_jobs_have_them(void **state)
     assert_ok(muster_job_change(
         s->client, "a", JOB_CHANGE(.untag = IDS("red", "none"), .n_untag = 2, .tag = IDS("new", "blue"), .n_tag = 2)));
     assert_string_equal(job_look(s, "a").tags, "blue new ");
-    assert_ok(muster_job_cancel(s->client, N_IDS("b", "c"), 0, NULL));
+    assert_ok(muster_job_cancel(s->client, N_IDS("b", "c"), 0, NULL, NULL));
     assert_tags(s, 0, 10, "new=1 blue=1 ");
 }
 
@@ -285,26 +285,28 @@ static void cancelled_jobs_are_gone_and_counted(void **state)
     assert_ok(muster_lease_finish(s->client, job_take(s, "q", "done"), NULL));
     job_put(s, "q", JOB_SPEC(.id = "failed", .priority = -1));
     assert_ok(muster_lease_fail(s->client, job_take(s, "q", "failed"), NULL, NULL));
-    assert_ok(muster_job_cancel(s->client, N_IDS("j0", "later", "every", "done", "failed", "nobody", "j0"), 0, &n));
+    assert_ok(
+        muster_job_cancel(s->client, N_IDS("j0", "later", "every", "done", "failed", "nobody", "j0"), 0, &n, NULL));
     assert_int_equal(n, 4);
     assert_false(job_is_there(s, "j0"));
     assert_false(job_is_there(s, "failed"));
     assert_job_state(s, "done", MUSTER_JOB_COMPLETE);
     assert_int_equal(queue_row_of(s, "q").failed, 0);
-    assert_ok(muster_job_cancel(s->client, NULL, 0, 0, &n));
+    assert_ok(muster_job_cancel(s->client, NULL, 0, 0, &n, NULL));
     assert_int_equal(n, 0);
-    assert_err(muster_job_cancel(s->client, N_IDS("j1", "a\nb"), 0, &n), MUSTER_E_INVALID);
+    assert_err(muster_job_cancel(s->client, N_IDS("j1", "a\nb"), 0, &n, NULL), MUSTER_E_INVALID);
     assert_job_state(s, "j1", MUSTER_JOB_WAITING);
 }
 
 static void a_running_job_is_marked_and_may_still_finish(void **state)
 {
     struct scene *s = *state;
-    uint64_t n;
-    put_n(s, "q", "j", 2);
+    uint64_t removed, running;
+    put_n(s, "q", "j", 3);
     const char *finishes = job_take(s, "q", "j0"), *gives_back = job_take(s, "q", "j1");
-    assert_ok(muster_job_cancel(s->client, N_IDS("j0", "j1"), 0, &n));
-    assert_int_equal(n, 2);
+    assert_ok(muster_job_cancel(s->client, N_IDS("j0", "j1", "j2"), 0, &removed, &running));
+    assert_int_equal(removed, 1);
+    assert_int_equal(running, 2);
     assert_true(job_look(s, "j0").cancelled);
     assert_ok(muster_lease_finish(s->client, finishes, NULL));
     assert_err(muster_lease_give_back(s->client, gives_back), MUSTER_E_CANCELLED);
@@ -319,13 +321,13 @@ static void what_others_wait_for_is_cancelled_with_them_only(void **state)
     job_put(s, "q", JOB_SPEC(.id = "a"));
     job_put(s, "q", JOB_SPEC(.id = "b", .after = IDS("a"), .n_after = 1));
     job_put(s, "r", JOB_SPEC(.id = "c", .after = IDS("b"), .n_after = 1));
-    assert_err(muster_job_cancel(s->client, N_IDS("a"), 0, &n), MUSTER_E_STATE);
+    assert_err(muster_job_cancel(s->client, N_IDS("a"), 0, &n, NULL), MUSTER_E_STATE);
     assert_words(s, "'b'");
     assert_int_equal(n, 0);
-    assert_err(muster_job_cancel(s->client, N_IDS("b", "a"), 0, &n), MUSTER_E_STATE);
+    assert_err(muster_job_cancel(s->client, N_IDS("b", "a"), 0, &n, NULL), MUSTER_E_STATE);
     assert_words(s, "'c'");
     assert_job_state(s, "a", MUSTER_JOB_WAITING);
-    assert_ok(muster_job_cancel(s->client, N_IDS("b"), 1, &n));
+    assert_ok(muster_job_cancel(s->client, N_IDS("b"), 1, &n, NULL));
     assert_int_equal(n, 2);
     assert_string_equal(job_look(s, "a").before, "");
     assert_false(job_is_there(s, "c"));
@@ -334,7 +336,7 @@ static void what_others_wait_for_is_cancelled_with_them_only(void **state)
 static void a_queue_is_deleted_with_all_its_jobs(void **state)
 {
     struct scene *s = *state;
-    uint64_t waiting, running;
+    uint64_t removed, running;
     struct muster_bytes tasks[10];
     for (size_t i = 0; i < N_OF(tasks); i++)
         tasks[i] = (struct muster_bytes)BYTES("t");
@@ -345,8 +347,8 @@ static void a_queue_is_deleted_with_all_its_jobs(void **state)
     job_put(s, "q", JOB_SPEC(.id = "busy", .priority = -1));
     const char *busy = job_take(s, "q", "busy");
     job_put(s, "r", JOB_SPEC(.id = "elsewhere", .after = IDS("j5"), .n_after = 1));
-    assert_ok(muster_queue_delete(s->client, "q", &waiting, &running));
-    assert_int_equal(waiting, 2110);
+    assert_ok(muster_queue_delete(s->client, "q", &removed, &running));
+    assert_int_equal(removed, 2110);
     assert_int_equal(running, 1);
     assert_false(job_is_there(s, "j0"));
     assert_false(job_is_there(s, "failed"));

@@ -106,7 +106,7 @@ static void do_op(struct scene *s, const char *queue, enum op op, const char *id
         assert_ok(take_n(s, queue, 1, 3600000, &one));
         break;
     case CANCEL:
-        assert_ok(muster_job_cancel(s->client, &id, 1, 0, NULL));
+        assert_ok(muster_job_cancel(s->client, &id, 1, 0, NULL, NULL));
         break;
     case CHANGE:
         assert_ok(muster_job_change(s->client, id, JOB_CHANGE(.priority = -3)));

@@ -129,7 +129,7 @@ static void when_it_has_ended_nothing_more_is_made(void **state)
     pass(s, "r", 0);
     const char *process = job_take(s, "q", "r-1");
     pass(s, "r", 5);
-    assert_ok(muster_job_cancel(s->client, N_IDS("r"), 0, NULL));
+    assert_ok(muster_job_cancel(s->client, N_IDS("r"), 0, NULL, NULL));
     nothing_is_to_be_had(s, "q");
     assert_jobs_listed(s, JOB_FILTER(.tag = "t"), "r-1 ");
     assert_ok(muster_lease_finish(s->client, process, NULL)); /* what it had made stays */

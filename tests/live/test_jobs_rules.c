@@ -101,7 +101,7 @@ static void lose(struct scene *s, enum way way, const char *process)
         job_put(s, "r", JOB_SPEC(.id = "a", .replace = 1));
         break;
     case CANCELLED:
-        assert_ok(muster_job_cancel(c, N_IDS("a"), 0, NULL));
+        assert_ok(muster_job_cancel(c, N_IDS("a"), 0, NULL, NULL));
         assert_err(muster_lease_give_back(c, process), MUSTER_E_CANCELLED);
         break;
     case DELETED:
@@ -163,7 +163,7 @@ static void a_cancelled_job_is_not_extended_but_may_be_finished(void **state)
     struct scene *s = *state;
     put(s, "a");
     const char *process = job_take(s, "q", "a");
-    assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL));
+    assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL, NULL));
     assert_err(muster_lease_extend(s->client, process, EXTEND(.lease_ms = A_MINUTE)), MUSTER_E_STATE);
     assert_err(muster_lease_extend(s->client, process, EXTEND(.data = &(struct muster_bytes)BYTES("x"))),
                MUSTER_E_STATE);

@@ -41,7 +41,7 @@ static void end_in(struct scene *s, const struct end_case *c, enum hands hands, 
     }
     assert_state(s, "a", "running");
     if (is_cancelled)
-        assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "0", "a"), 0, 1);
+        assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "0", "a"), 0, 0, 1);
     for (size_t i = 0; i < N_OF(c->args) && c->args[i]; i++)
         args[1 + i] = !strcmp(c->args[i], "T") ? token : c->args[i];
     if (hands == BY_TURN)
@@ -256,7 +256,7 @@ static void the_next_life_of_a_worker_has_its_jobs_under_new_tokens(void **state
     acting_start(&w, s);
     acting_take(&w);
     raw_do(s->server->redis, "HSET %s:job:poison crashes 2", s->prefix);
-    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "0", "b"), 0, 1);
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "0", "b"), 0, 0, 1);
     char old[12];
     snprintf(old, sizeof old, "%s", job_field(s, "a", "token"));
     assert_ok(script_does(s, SCRIPT_BEGIN_ALONE, "w", w.epoch, "0", "q", job_field(s, "poison", "token"), "0"));

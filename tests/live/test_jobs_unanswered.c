@@ -172,7 +172,7 @@ static void it_is_ready(struct scene *s, bool was_done)
 static int cancel(struct scene *s, struct muster_client *c)
 {
     (void)s;
-    return muster_job_cancel(c, IDS("a"), 1, 1, NULL);
+    return muster_job_cancel(c, IDS("a"), 1, 1, NULL, NULL);
 }
 
 static uint64_t cancelled(struct scene *s)

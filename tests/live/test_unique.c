@@ -102,7 +102,7 @@ static void one_that_failed_or_was_cancelled_is_accepted_again(void **state)
     struct scene *s = *state;
     put(s, "q", "t");
     assert_ok(muster_lease_fail(s->client, take_one(s, "q", "t"), NULL, NULL));
-    assert_ok(muster_job_cancel(s->client, IDS(put(s, "q", "t")), 1, 0, NULL));
+    assert_ok(muster_job_cancel(s->client, IDS(put(s, "q", "t")), 1, 0, NULL, NULL));
     put(s, "q", "t");
     assert_ok(muster_task_cancel(s->client, "q", "t", 1, NULL, NULL));
     put(s, "q", "t");
@@ -119,7 +119,7 @@ static void a_job_that_happens_to_have_its_id_is_another_matter(void **state)
     snprintf(id, sizeof id, "%s", put(s, "q", "t"));
     job_not_put(s, "q", JOB_SPEC(.id = id), MUSTER_E_EXISTS, "a unique task");
     job_not_put(s, "q", JOB_SPEC(.id = id, .replace = 1), MUSTER_E_EXISTS, "a unique task");
-    assert_ok(muster_job_cancel(s->client, IDS(id), 1, 0, NULL));
+    assert_ok(muster_job_cancel(s->client, IDS(id), 1, 0, NULL, NULL));
     job_put(s, "q", JOB_SPEC(.id = id, .data = BYTES("t")));
     assert_refused(s, "q", "t", "waiting");
     assert_ok(muster_task_cancel(s->client, "q", "t", 1, &waiting, NULL));

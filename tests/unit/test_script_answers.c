@@ -232,27 +232,29 @@ static void cancelled_jobs_are_counted(void **state)
 {
     struct script_cancelled cancelled;
     (void)state;
-    assert_ok(script_jobs_cancelled(LIST(INTEGER(0), INTEGER(3), INTEGER(2), TEXT("a"), TEXT("q")), &cancelled));
-    assert_int_equal(cancelled.n, 3);
+    assert_ok(
+        script_jobs_cancelled(LIST(INTEGER(0), INTEGER(3), INTEGER(1), INTEGER(2), TEXT("a"), TEXT("q")), &cancelled));
+    assert_int_equal(cancelled.removed, 3);
+    assert_int_equal(cancelled.running, 1);
     assert_int_equal(cancelled.left, 2);
     assert_string_equal(cancelled.queue, "q");
     assert_err(script_jobs_cancelled(LIST(INTEGER(MUSTER_E_STATE), TEXT("other")), &cancelled), MUSTER_E_STATE);
-    assert_err(script_jobs_cancelled(LIST(INTEGER(0), INTEGER(3)), &cancelled), MUSTER_E_REDIS);
+    assert_err(script_jobs_cancelled(LIST(INTEGER(0), INTEGER(3), INTEGER(1)), &cancelled), MUSTER_E_REDIS);
     assert_err(script_jobs_cancelled(NULL, &cancelled), MUSTER_E_CONN);
 }
 
 static void a_queues_deletion_may_go_on(void **state)
 {
-    uint64_t waiting, running;
+    uint64_t removed, running;
     bool is_more;
     (void)state;
-    assert_ok(script_cancelled(LIST(INTEGER(0), INTEGER(1000), INTEGER(0), INTEGER(1)), &waiting, &running, &is_more));
-    assert_int_equal(waiting, 1000);
+    assert_ok(script_cancelled(LIST(INTEGER(0), INTEGER(1000), INTEGER(0), INTEGER(1)), &removed, &running, &is_more));
+    assert_int_equal(removed, 1000);
     assert_true(is_more);
-    assert_ok(script_cancelled(LIST(INTEGER(0), INTEGER(2), INTEGER(1), INTEGER(0)), &waiting, &running, &is_more));
+    assert_ok(script_cancelled(LIST(INTEGER(0), INTEGER(2), INTEGER(1), INTEGER(0)), &removed, &running, &is_more));
     assert_int_equal(running, 1);
     assert_false(is_more);
-    assert_err(script_cancelled(LIST(INTEGER(0), INTEGER(2)), &waiting, &running, &is_more), MUSTER_E_REDIS);
+    assert_err(script_cancelled(LIST(INTEGER(0), INTEGER(2)), &removed, &running, &is_more), MUSTER_E_REDIS);
     assert_false(is_more);
 }
 

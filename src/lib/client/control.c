@@ -20,27 +20,27 @@ static int cancel(struct muster_client *c, const char *queue, const char *holder
     do {
         struct command command = COMMAND_EMPTY;
         struct redisReply *reply;
-        uint64_t waiting = 0, running = 0;
+        uint64_t removed = 0, running = 0;
         script_cancel(&command, &c->root, queue, holder, what, cursor);
         err = client_run(c, &command, &reply);
         if (err == MUSTER_OK)
-            err = client_understand(c, script_cancel_done(reply, &waiting, &running, cursor));
+            err = client_understand(c, script_cancel_done(reply, &removed, &running, cursor));
         redis_reply_free(reply);
-        counts[0] += waiting;
+        counts[0] += removed;
         counts[1] += running;
     } while (err == MUSTER_OK && strcmp(cursor, "0") != 0);
     return err;
 }
 
-static void give_counts(const uint64_t counts[2], uint64_t *waiting, uint64_t *running)
+static void give_counts(const uint64_t counts[2], uint64_t *removed, uint64_t *running)
 {
-    if (waiting)
-        *waiting = counts[0];
+    if (removed)
+        *removed = counts[0];
     if (running)
         *running = counts[1];
 }
 
-int muster_task_cancel(struct muster_client *c, const char *queue, const void *task, size_t len, uint64_t *waiting,
+int muster_task_cancel(struct muster_client *c, const char *queue, const void *task, size_t len, uint64_t *removed,
                        uint64_t *running)
 {
     const struct muster_bytes what = {task, len};
@@ -50,7 +50,7 @@ int muster_task_cancel(struct muster_client *c, const char *queue, const void *t
         err = client_check_task(c, &what);
     if (err == MUSTER_OK)
         err = cancel(c, queue, NULL, what, counts);
-    give_counts(counts, waiting, running);
+    give_counts(counts, removed, running);
     return err;
 }
 
@@ -128,7 +128,7 @@ static int delete_step(struct muster_client *c, const char *queue, uint64_t sums
 }
 
 /* Its jobs go in bounded steps, one call each. The last step is the deletion. */
-int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *waiting, uint64_t *running)
+int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *removed, uint64_t *running)
 {
     uint64_t sums[2] = {0}, left = 0;
     bool is_more = false;
@@ -146,6 +146,6 @@ int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *wa
                         queue);
         err = MUSTER_E_STATE;
     }
-    give_counts(sums, waiting, running);
+    give_counts(sums, removed, running);
     return err;
 }

@@ -138,6 +138,14 @@ static void say_not_cancelled(struct muster_client *c, int err, const char *what
             MUSTER_JOB_CANCEL_NAMED_MAX, MUSTER_JOB_CANCEL_MAX);
 }
 
+static void give_counts(const struct script_cancelled *count, uint64_t *removed, uint64_t *running)
+{
+    if (removed)
+        *removed = count->removed;
+    if (running)
+        *running = count->running;
+}
+
 /* The jobs are cancelled by now. Their records go step by step; if this ends early, the timer's keeper goes on. */
 static void cancel_rest(struct muster_client *c, struct redisReply *reply, const struct script_cancelled *cancelled)
 {
@@ -159,15 +167,15 @@ static void cancel_rest(struct muster_client *c, struct redisReply *reply, const
     redis_reply_free(reply);
 }
 
-int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n, int dependents, uint64_t *cancelled)
+int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n, int dependents, uint64_t *removed,
+                      uint64_t *running)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply = NULL;
-    struct script_cancelled count = {.n = 0};
+    struct script_cancelled count = {.removed = 0};
     const char *why = NULL;
     int err = MUSTER_OK;
-    if (cancelled)
-        *cancelled = 0;
+    give_counts(&count, removed, running);
     for (size_t i = 0; err == MUSTER_OK && i < n; i++)
         err = job_valid_id(ids ? ids[i] : NULL, &why);
     if (err != MUSTER_OK || n == 0)
@@ -178,11 +186,11 @@ int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n,
         err = client_understand(c, script_jobs_cancelled(reply, &count));
     else
         say_not_cancelled(c, err, reply_text(reply_at(reply, 1)));
-    if (cancelled && err == MUSTER_OK)
-        *cancelled = count.n;
-    if (err == MUSTER_OK)
+    if (err == MUSTER_OK) {
+        give_counts(&count, removed, running);
         cancel_rest(c, reply, &count);
-    else
+    } else {
         redis_reply_free(reply);
+    }
     return err;
 }

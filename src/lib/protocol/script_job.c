@@ -47,11 +47,13 @@ int script_jobs_cancelled(const struct redisReply *r, struct script_cancelled *o
 {
     int err = reply_status(r);
     if (err == MUSTER_OK)
-        err = script_read_count(reply_at(r, 1), &out->n);
+        err = script_read_count(reply_at(r, 1), &out->removed);
     if (err == MUSTER_OK)
-        err = script_read_count(reply_at(r, 2), &out->left);
-    out->first = reply_text(reply_at(r, 3));
-    out->queue = reply_text(reply_at(r, 4));
+        err = script_read_count(reply_at(r, 2), &out->running);
+    if (err == MUSTER_OK)
+        err = script_read_count(reply_at(r, 3), &out->left);
+    out->first = reply_text(reply_at(r, 4));
+    out->queue = reply_text(reply_at(r, 5));
     return err == MUSTER_OK && !(out->first && out->queue) ? MUSTER_E_REDIS : err;
 }
 

@@ -37,7 +37,7 @@ void script_cancel_jobs(struct command *c, const struct script_root *root, const
 
 /* `left` records are still to go: call again by script_cancel_more(), with the other two. */
 struct script_cancelled {
-    uint64_t n, left;
+    uint64_t removed, running, left;
     const char *first, *queue;
 };
 int script_jobs_cancelled(const struct redisReply *r, struct script_cancelled *out);

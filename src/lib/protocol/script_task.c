@@ -155,11 +155,11 @@ void script_cancel(struct command *c, const struct script_root *root, const char
     command_text(c, cursor);
 }
 
-int script_cancel_done(const struct redisReply *r, uint64_t *waiting, uint64_t *running,
+int script_cancel_done(const struct redisReply *r, uint64_t *removed, uint64_t *running,
                        char cursor[SCRIPT_CURSOR_SIZE])
 {
     const char *text = reply_text(reply_at(r, 3));
-    int err = script_cancelled(r, waiting, running, NULL);
+    int err = script_cancelled(r, removed, running, NULL);
     if (err == MUSTER_OK && (!text || strlen(text) >= SCRIPT_CURSOR_SIZE))
         err = MUSTER_E_REDIS;
     if (err == MUSTER_OK)
@@ -167,13 +167,13 @@ int script_cancel_done(const struct redisReply *r, uint64_t *waiting, uint64_t *
     return err;
 }
 
-int script_cancelled(const struct redisReply *r, uint64_t *waiting, uint64_t *running, bool *is_more)
+int script_cancelled(const struct redisReply *r, uint64_t *removed, uint64_t *running, bool *is_more)
 {
     int err = reply_status(r);
     if (is_more)
         *is_more = reply_integer(reply_at(r, 3)) == 1;
     if (err == MUSTER_OK)
-        err = script_read_count(reply_at(r, 1), waiting);
+        err = script_read_count(reply_at(r, 1), removed);
     return err == MUSTER_OK ? script_read_count(reply_at(r, 2), running) : err;
 }
 

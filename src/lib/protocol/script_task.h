@@ -79,10 +79,10 @@ void script_extend(struct command *c, const struct script_root *root, const char
 #define SCRIPT_CURSOR_SIZE 24
 void script_cancel(struct command *c, const struct script_root *root, const char *queue, const char *holder,
                    struct muster_bytes what, const char *cursor);
-int script_cancel_done(const struct redisReply *r, uint64_t *waiting, uint64_t *running,
+int script_cancel_done(const struct redisReply *r, uint64_t *removed, uint64_t *running,
                        char cursor[SCRIPT_CURSOR_SIZE]);
 /* The answer of delete, and what that of cancel begins with. `is_more`, which may be NULL: delete must be called again. */
-int script_cancelled(const struct redisReply *r, uint64_t *waiting, uint64_t *running, bool *is_more);
+int script_cancelled(const struct redisReply *r, uint64_t *removed, uint64_t *running, bool *is_more);
 
 /* ---- the failed list ---- */
 

@@ -147,7 +147,7 @@ static void cancel_one(void)
     const struct put *p = &recent[random_below(&dice, n_put < RECENT ? n_put : RECENT)];
     const char *id = p->name;
     record_write('C', p->name, 0, own_life, "-");
-    expect(p->is_job ? muster_job_cancel(client, &id, 1, 0, NULL)
+    expect(p->is_job ? muster_job_cancel(client, &id, 1, 0, NULL, NULL)
                      : muster_task_cancel(client, p->queue, p->task, p->len, NULL, NULL),
            "cancel");
 }

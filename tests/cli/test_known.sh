@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# A queue or worker that does not exist looks like an empty one, so a verb that names it says so. Proves:
+#  1. lists of a queue: a line on standard error, nothing else than for an empty one, and status 0
+#  2. ps of a worker: the same
+#  3. replay and drop of nothing: the same; take ends with status 3, as for an empty queue
+#  4. no such line if the queue or worker exists, and is merely empty; also if a foreign program has made the queue
+#  5. nothing was made by asking
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck disable=SC2154 # tmp is lib.sh's
+cd "$tmp"
+start_redis
+
+ok() { check_exit 0 "$MUSTER" "$@"; }
+# is_told NAME VERB...: status 0, and one line that says that there is no such thing
+is_told() {
+    ok "${@:2}"
+    check_err "there is no $1"
+    (($(wc -l <err) == 1)) || fail "${*:2}: more than a line: $(cat err)"
+}
+is_silent() {
+    ok "$@"
+    [[ ! -s err ]] || fail "$*: $(cat err)"
+}
+lists=('failed %' 'failed % --groups' 'failed % group' 'ps --queue %' 'jobs --queue %' 'jobs --queue % --state waiting'
+    'jobs --queue % --group g' 'jobs --queue % --tag t' 'peek %' 'stats --queue %' 'replay % --all' 'drop % --all')
+
+# ---- 1, 3
+for list in "${lists[@]}"; do
+    # shellcheck disable=SC2086
+    is_told "queue 'typo'" ${list//%/typo}
+    # shellcheck disable=SC2086
+    is_told "queue 'typo'" ${list//%/typo} --json
+done
+check_exit 3 "$MUSTER" take typo
+check_err "there is no queue 'typo'"
+check_exit 3 "$MUSTER" delete typo --yes
+
+# ---- 2
+is_told "worker 'nobody'" ps --worker nobody
+is_told "worker 'nobody'" ps --worker nobody --json
+
+# ---- 5
+check_redis muster:format KEYS '*'
+
+# ---- 4
+start w "$MUSTER" work served --id w -- true
+wait_for says w 'takes tasks'
+redis LPUSH muster:queues:foreign x >said
+for list in "${lists[@]}"; do
+    # shellcheck disable=SC2086
+    is_silent ${list//%/served}
+    # shellcheck disable=SC2086
+    is_silent ${list//%/foreign}
+done
+is_silent ps --worker w
+check_exit 3 "$MUSTER" take served
+check_err "nothing waits in the queue 'served', or it is paused"
