@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Suspects run alone: while one runs in a life, nothing else does. Only those count here that are suspects for certain,
- * because the holder of their last run died beneath it.
+ * because the holder of their last run died beneath it. And only deaths of those that ran alone are counted.
  */
 #include <stdio.h>
 #include <string.h>
@@ -33,9 +33,56 @@ static void judge_one(struct book *b, const struct run *suspect)
     }
 }
 
+static bool is_shared_death(const struct book *b, const struct run *r)
+{
+    for (size_t i = 0; i < b->n_runs && r->died_at_ms; i++) {
+        const struct run *other = &b->runs[i];
+        if (other != r && other->died_at_ms == r->died_at_ms && !strcmp(other->began->life, r->began->life))
+            return true;
+    }
+    return false;
+}
+
+static bool ran_anything(const struct book *b, const char *life, int64_t at_ms)
+{
+    for (size_t i = 0; i < b->n_runs; i++) {
+        const struct run *r = &b->runs[i];
+        if (!strcmp(r->began->life, life) && r->began->at_ms <= at_ms && end_of(b, r) >= at_ms)
+            return true;
+    }
+    return false;
+}
+
+/* A command may die with its worker before it has written that it began; nobody else can. */
+static bool may_have_died_unseen(const struct book *b, int64_t from, int64_t to)
+{
+    for (size_t i = 0; i < b->n && !strcmp(b->lines[i].name, "-"); i++) {
+        const struct line *l = &b->lines[i];
+        if (l->kind == 'F' && l->life[0] == LIFE_OF_COMMANDS && l->at_ms >= from && l->at_ms <= to &&
+            (BIT(FAULT_KILL) | BIT(FAULT_STOP)) & BIT(book_fault(l->word)) && !ran_anything(b, l->life, l->at_ms))
+            return true;
+    }
+    return false;
+}
+
+/* `first` and those after it are the runs of one task. */
+static void judge_crashed(struct book *b, size_t first, size_t end)
+{
+    size_t n = 0;
+    for (size_t i = first; i < end; i++)
+        n += b->runs[i].may_have_died && !is_shared_death(b, &b->runs[i]);
+    if (n < MAX_CRASHES &&
+        !may_have_died_unseen(b, b->runs[first].began->at_ms, b->runs[end - 1].began->at_ms + 3 * TTL_MS))
+        book_blame(b, b->runs[first].began->name, "it is failed as crashed, but did not run alone in so many deaths");
+}
+
 void judge_alone(struct book *b)
 {
-    for (size_t i = 0; i < b->n_runs; i++)
-        if (b->runs[i].is_suspect && !b->runs[i].told_at_ms)
-            judge_one(b, &b->runs[i]);
+    for (size_t i = 0, next; i < b->n_runs; i = next) {
+        for (next = i; next < b->n_runs && !strcmp(b->runs[next].began->name, b->runs[i].began->name); next++)
+            if (b->runs[next].is_suspect && !b->runs[next].told_at_ms)
+                judge_one(b, &b->runs[next]);
+        if (b->runs[i].is_crashed)
+            judge_crashed(b, i, next);
+    }
 }

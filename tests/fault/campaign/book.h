@@ -33,7 +33,10 @@ struct run {
     const struct line *ended;
     int64_t told_at_ms;      /* when it was told to stop; 0: never */
     int64_t uncounted_at_ms; /* when its end was said not to count; 0: never */
+    int64_t died_at_ms;      /* when the holder died, for certain, while it ran; 0: it did not */
     bool is_suspect;         /* for certain */
+    bool may_have_died;      /* the holder, or it was taken for dead */
+    bool is_crashed;         /* its task is failed so */
 };
 
 #define BIT(fault) (1u << (fault))
@@ -52,7 +55,7 @@ int64_t book_death(const struct book *b, const char *life, int64_t from);
 void book_blame(struct book *b, const char *name, const char *what);
 
 void judge_tasks(struct book *b);
-/* Whether those that were for certain suspects ran alone. */
+/* Whether those that were for certain suspects ran alone, and whether only such deaths were counted. */
 void judge_alone(struct book *b);
 
 #endif

@@ -116,6 +116,7 @@ const char *work_outcome(const struct work *w, uint64_t token);
 
 _Noreturn void worker_inline(const struct campaign *c, const char *life);
 _Noreturn void worker_threads(const struct campaign *c, const char *life);
+#define LIFE_OF_COMMANDS 'c'
 _Noreturn void worker_command(const struct campaign *c, const char *life);
 _Noreturn void worker_resumes(const struct campaign *c, const char *life);
 _Noreturn void leaser_run(const struct campaign *c, const char *life);
@@ -151,13 +152,15 @@ void crew_hurt(struct crew *crew, enum fault fault, struct random *r);
 bool crew_tend(struct crew *crew);
 /* From now on nothing is put; nothing stays stopped. */
 bool crew_calm(struct crew *crew);
-/* SIGTERM to all; frees the crew. */
+/* SIGTERM to all. */
 bool crew_end(struct crew *crew);
+/* Those that are left die with this program. */
+void crew_free(struct crew *crew);
 
 /* ---- the account ---- */
 
 struct figures {
-    uint64_t acknowledged, refused, unknown, finished, failed, cancelled, poisoned, runs, reruns, alone;
+    uint64_t acknowledged, refused, unknown, finished, failed, cancelled, poisoned, runs, reruns, alone, resumed;
     uint64_t faults[FAULT_COUNT];
 };
 struct muster_client;

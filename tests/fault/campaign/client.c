@@ -203,8 +203,9 @@ static void end(const struct taken *t, const char *outcome)
     record_write('E', t->work.name, t->token, own_life, outcome);
     for (;;) {
         int err = end_once(t, outcome);
-        if (err == MUSTER_E_LOST)
-            record_write('U', t->work.name, t->token, own_life, "E_LOST");
+        bool is_dropped = err == MUSTER_E_CANCELLED && strcmp(outcome, "finish") != 0;
+        if (err == MUSTER_E_LOST || is_dropped)
+            record_write('U', t->work.name, t->token, own_life, muster_err_name(err));
         else
             expect(err, "end");
         if (!is_doubtful(err) && !is_refused(err))

@@ -30,9 +30,10 @@ static const struct role {
     char letter;
     enum role_kind kind;
     role_fn *run;
-} roles[] = {{'i', ROLE_TAKES, worker_inline},  {'t', ROLE_TAKES, worker_threads},   {'u', ROLE_TAKES, worker_threads},
-             {'c', ROLE_TAKES, worker_command}, {'r', ROLE_RESUMES, worker_resumes}, {'l', ROLE_TAKES, leaser_run},
-             {'p', ROLE_PUTS, producer_run},    {'q', ROLE_PUTS, producer_run}};
+} roles[] = {{'i', ROLE_TAKES, worker_inline},    {'t', ROLE_TAKES, worker_threads},
+             {'u', ROLE_TAKES, worker_threads},   {LIFE_OF_COMMANDS, ROLE_TAKES, worker_command},
+             {'r', ROLE_RESUMES, worker_resumes}, {'l', ROLE_TAKES, leaser_run},
+             {'p', ROLE_PUTS, producer_run},      {'q', ROLE_PUTS, producer_run}};
 #define PLACES N_OF(roles)
 
 struct place {
@@ -186,7 +187,10 @@ bool crew_end(struct crew *crew)
     crew->is_ending = true;
     for (size_t i = 0; i < PLACES; i++)
         terminate(&crew->places[i]);
-    bool is_good = await_ends(crew);
+    return await_ends(crew);
+}
+
+void crew_free(struct crew *crew)
+{
     free(crew);
-    return is_good;
 }

@@ -115,8 +115,11 @@ static bool is_death(const struct book *b, const struct run *r)
     return !r->ended && !r->told_at_ms && book_death(b, r->began->life, r->began->at_ms) != INT64_MAX;
 }
 
-static void keep_run(struct book *b, const struct run *r)
+static void keep_run(struct book *b, const struct task *t, struct run *r)
 {
+    r->died_at_ms = is_death(b, r) ? book_death(b, r->began->life, r->began->at_ms) : 0;
+    r->may_have_died = may_be_a_death(b, r);
+    r->is_crashed = t->n_failures && !strcmp(t->group, "crashed");
     if (b->n_runs == b->runs_room) {
         b->runs_room = b->runs_room ? 2 * b->runs_room : 1024;
         b->runs = realloc(b->runs, b->runs_room * sizeof *b->runs);
@@ -132,6 +135,7 @@ static void judge_rerun(struct book *b, const struct task *t, const struct run *
     b->figures->reruns++;
     next->is_suspect = is_death(b, r) || (r->is_suspect && ended_as(r, "back") && !r->told_at_ms);
     b->figures->alone += next->is_suspect;
+    b->figures->resumed += is_death(b, r) && !strcmp(r->began->life, next->began->life);
     if (is_explained(b, r, next))
         return;
     snprintf(what, sizeof what,
@@ -142,18 +146,14 @@ static void judge_rerun(struct book *b, const struct task *t, const struct run *
 
 static void judge_runs(struct book *b, struct task *t)
 {
-    size_t n_deaths = 0;
     for (size_t i = 0; i < t->n_runs; i++) {
         struct run *r = &t->runs[i];
         if (i > 0)
             judge_rerun(b, t, r - 1, r);
-        keep_run(b, r);
+        keep_run(b, t, r);
         b->figures->faults[FAULT_LAPSE] += ended_as(r, "lapse");
-        n_deaths += may_be_a_death(b, r);
     }
     b->figures->runs += t->n_runs;
-    if (t->n_failures && !strcmp(t->group, "crashed") && !t->is_poison && n_deaths < MAX_CRASHES)
-        book_blame(b, t->name, "it is on the failed list as crashed, but its holders did not die so often");
 }
 
 /* ---- its end ---- */

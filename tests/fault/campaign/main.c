@@ -126,9 +126,14 @@ static bool run_round(struct campaign *c, struct server *s, struct random *r, in
     struct crew *crew = crew_start(c, round);
     bool is_good = storm(c, s, crew, r, until);
     server_heal_at_once(s);
-    is_good = is_good && crew_calm(crew) && account_await_end(client, crew) && crew_end(crew);
-    /* Also without the end: it names the tasks that did not come to it. */
-    is_good &= account_balance(c, client, f);
+    /* Without an end the account names the tasks that did not come to it. */
+    if (is_good && crew_calm(crew)) {
+        is_good = account_await_end(client, crew) && crew_end(crew);
+        is_good &= account_balance(c, client, f);
+    } else {
+        is_good = false;
+    }
+    crew_free(crew);
     muster_client_free(client);
     return is_good;
 }
@@ -152,9 +157,9 @@ static void print_figures(const struct figures *f, int n_rounds)
 {
     printf("rounds=%d acknowledged=%" PRIu64 " refused=%" PRIu64 " unknown=%" PRIu64 " finished=%" PRIu64
            " failed=%" PRIu64 " cancelled=%" PRIu64 " poisoned=%" PRIu64 " runs=%" PRIu64 " reruns=%" PRIu64
-           " alone=%" PRIu64 "\nfaults:",
+           " alone=%" PRIu64 " resumed=%" PRIu64 "\nfaults:",
            n_rounds, f->acknowledged, f->refused, f->unknown, f->finished, f->failed, f->cancelled, f->poisoned,
-           f->runs, f->reruns, f->alone);
+           f->runs, f->reruns, f->alone, f->resumed);
     for (int i = 0; i < FAULT_THEFT; i++)
         printf(" %s=%" PRIu64, fault_names[i], f->faults[i]);
     puts("");
