@@ -445,11 +445,11 @@ MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int6
  *            somebody dropped it), "put", "ready" (its time came, or what it waited for is complete), "scheduled" (what
  *            it waited for is complete, but its time has not come), "taken", "completed", "advanced" (completed into
  *            the next queue `text`), "retried" (`text`: group), "exhausted" (it had all its retries, `text` of them,
- *            and fails next), "given-back", "crashed" (its worker died), "failed" (`text`: group), "replayed",
- *            "cancelled", "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed, or its
- *            worker died), "tracked", "untracked", "skipped" (recurring: it made no job; `text` is the id, which a live
- *            job has or which is too long, or says how many times were beyond the backlog), "log" (`text`). Ignore a
- *            word that you do not know
+ *            and fails next), "given-back", "crashed" (its worker died while it ran alone), "failed" (`text`: group),
+ *            "replayed", "cancelled", "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed,
+ *            or its worker died), "tracked", "untracked", "skipped" (recurring: it made no job; `text` is the id, which
+ *            a live job has or which is too long, or says how many times were beyond the backlog), "log" (`text`).
+ *            Ignore a word that you do not know
  *   worker   who holds it, or held it; "" if nobody
  *   text     as above; with "put" after "advanced": the queue that it comes from; otherwise the worker again, or ""
  *   at_ms    when, Unix time by Redis' clock

@@ -61,6 +61,9 @@ static void be_worker(struct scene *s, const struct worker_spec *spec, int order
     event_add(sigterm, NULL);
     while (!w->has_stopped)
         event_base_loop(s->base, EVLOOP_ONCE);
+    if (w->stop_err)
+        print_error("worker %s ended with %s: %s\n", spec->id, muster_err_name(w->stop_err),
+                    muster_worker_error(w->worker));
     _exit(w->stop_err ? 1 : 0);
 }
 
