@@ -107,7 +107,8 @@ MUSTER_API int muster_client_new(struct muster_client **out, const struct muster
  */
 MUSTER_API const char *muster_client_options_check(const struct muster_client_options *o);
 
-/* Close the connection and free the client. NULL is allowed. */
+/* Close the connection and free the client. NULL is allowed. If the last muster_lease_take() got no answer, what it took
+ * is given back first, if Redis can be reached: that may take as long as a call. */
 MUSTER_API void muster_client_free(struct muster_client *c);
 
 /* Why the last failed call of this client failed, in words for people; "" before the first failure. The string is valid
@@ -395,7 +396,11 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  * Returns MUSTER_OK when at least one task was taken, or
  *   MUSTER_E_NOT_FOUND  there was no task (in time), or the queue is paused
  *   MUSTER_E_INVALID    the queue's name, n, lease_ms (1 to MUSTER_LEASE_MAX_MS) or wait_ms
- *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  some tasks may have been taken: they come back when the lease lapses
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  some tasks may have been taken without being known here. The next take of this
+ *                       client gives them back first, and so does muster_client_free(); nothing of it counts. So free a
+ *                       client that takes no more. If neither comes, or the connection was passed in and is broken, they
+ *                       come back when the lease lapses. Such an error may also come from giving back: then nothing more
+ *                       was taken
  */
 MUSTER_API int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms,
                                  int64_t wait_ms, muster_process_row_fn *fn, void *arg) MUSTER_MUST_CHECK;

@@ -4,9 +4,9 @@
     ARGV[1] worker, or ".lease"     ARGV[2] token     ARGV[3] queue
     ARGV[4] the lease ends this many ms from now, "": its end stays     ARGV[5] "1": write a note
     ARGV[6] the note, "": remove it     ARGV[7] "1": give the job new data     ARGV[8] this data
-  Returns 0; E_LOST if there is no such process, or its lease has lapsed; {E_STATE, why} if it was cancelled or its queue
-  was deleted (why: its mark), if it has no lease to extend ("l"), or for data, if it is no job (a unique task is none,
-  "t"), or its job's record no longer says that this process has it ("r");
+  Returns 0; E_LOST if there is no such process, or its lease has lapsed; {E_STATE, why} if it was cancelled or its
+  queue was deleted (why: its mark), if it has no lease to extend ("l"), or for data, if it is no job (a unique task is
+  none, "t"), or its job's record no longer says that this process has it ("r");
   {E_REDIS, key} for a key of the wrong type: nothing was changed.
   Writes the lease's end and the field `due`; the note and the worker's flag; the job's record.
   Publishes to those who wait for the end of a lease, to the workers that get a task whose lease lapsed, and to those

@@ -4,14 +4,17 @@
     ARGV[1] queue     ARGV[2] how many at most; 0: only move what is due
     ARGV[3] length of the lease, ms
     ARGV[4] "1": the caller waits on the queue's channel of work if there is nothing
+    ARGV[5] the call's name, by which `untake` gives back what it took: 16 characters that name the caller, a colon, and
+            the call's number; "": nobody will
   Returns {0, ms until something becomes ready or a lease lapses, -1: nothing will; when the lease ends, server ms; the
   first token; the tasks, whose tokens follow each other; 1: the call stopped before it had all that it could take,
   because that was many bytes: call again, else 0}. Where jobs wait too, or something came back, token and tasks are
   empty, and three elements follow for each process: its token, the job's id, and the job's record {field, value, ...}
   from before the take; for a task, its token, "", and the task. A suspect comes alone, and has begun. A queue that is
-  paused, or whose limit over all workers is reached, yields nothing. {E_REDIS, key} for a key of the wrong type:
-  nothing was changed. Writes the queue, the set and the ends of leases, the queue's counters, P:names, and the records
-  of the jobs. Publishes to the workers that get what was due, and to those who listen. O(tasks + jobs log n).
+  paused, or whose limit over all workers is reached, yields nothing. E_LOST if `untake` came before this call;
+  {E_REDIS, key} for a key of the wrong type: nothing was changed. Writes the queue, the set and the ends of leases, the
+  caller's key, the queue's counters, P:names, and the records of the jobs. Publishes to the workers that get what was
+  due, and to those who listen. O(tasks + jobs log n).
 ]]
 --- @include "due"
 --- @include "types"
@@ -19,8 +22,9 @@
 --- @include "available"
 --- @include "announce"
 --- @include "clock"
+--- @include "calls"
 
-local P, queue = KEYS[1], ARGV[1]
+local P, queue, call = KEYS[1], ARGV[1], ARGV[5]
 local list, key = P .. 'queues:' .. queue, P .. 'queue:' .. queue
 local now = now_ms()
 local function read_settings()
@@ -31,8 +35,12 @@ local settings = read_settings()
 if settings then
   note_type(key)
 end
-if not settings or not can_move_due(P, queue) then
+local void = P .. 'take:' .. call
+if not settings or not can_move_due(P, queue, 'STRLEN', void) then
   return {E_REDIS, damaged}
+end
+if has_type('STRLEN', void) ~= 0 then
+  return E_LOST
 end
 local set, leases = P .. 'processing:' .. LEASE .. ':' .. queue, P .. 'leases:' .. queue
 
@@ -44,7 +52,10 @@ if due and due <= now then
 end
 local result = {0, -1, now + tonumber(ARGV[3]), '', {}, 0}
 
-local function hold_lease(field, what)
+local first_held, last_held -- tokens
+
+local function hold_lease(token, field, what)
+  first_held, last_held = first_held or token, token
   redis.call('HSET', set, field, what)
   redis.call('ZADD', leases, result[3], field)
 end
@@ -63,7 +74,8 @@ local function take_tasks(n, is_big)
     result[5] = redis.call('RPOP', list, math.min(n, BLIND_MAX))
   end
   for i, task in ipairs(result[5]) do
-    hold_lease(token_text(first + i - 1), task)
+    local token = token_text(first + i - 1)
+    hold_lease(token, token, task)
     is_large = is_large or #task > INLINE_MAX
   end
   if is_big or is_large then
@@ -78,7 +90,7 @@ end
 local function take_mixed(n)
   Jobs.gathered = {}
   local taken, is_cut = Jobs.take(P, queue, n, LEASE, settings[6], true, function(token, task, job)
-    hold_lease(job and 'j' .. token or token, job and job.id or task)
+    hold_lease(token, job and 'j' .. token or token, job and job.id or task)
     result[#result + 1] = token
     result[#result + 1] = job and job.id or ''
     result[#result + 1] = job and job.flat or task
@@ -94,6 +106,10 @@ if n > 0 then
   n = (is_mixed and take_mixed or take_tasks)(n, settings[7])
 end
 if n > 0 then
+  if call ~= '' then -- with GET a key of another type stays as it is
+    try('SET', P .. 'take:' .. caller_of(call), call .. ' ' .. first_held .. ' ' .. last_held, 'GET', 'PX',
+      math.min(tonumber(ARGV[3]), TAKE_KEPT_MS))
+  end
   try('HINCRBY', key, 'running', n)
   try('ZADD', P .. 'names', 'NX', now, queue)
   note_due(P, queue, result[3])

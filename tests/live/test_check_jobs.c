@@ -43,7 +43,7 @@ static struct acting_worker w;
 
 static void lease(struct scene *s, const char *queue)
 {
-    freeReplyObject(script_call(s, SCRIPT_TAKE, queue, "1", AN_HOUR, "0"));
+    freeReplyObject(script_call(s, SCRIPT_TAKE, queue, "1", AN_HOUR, "0", ""));
 }
 
 /* The token of the lease that the next take gives for this job; to be freed. */

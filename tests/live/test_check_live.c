@@ -247,8 +247,8 @@ static void work_on_jobs(struct scene *s, struct acting_worker *w, int round)
 {
     const struct named *n = name_jobs(round);
     put_jobs(s, n);
-    freeReplyObject(script_call(s, SCRIPT_TAKE, "jobs", "4", "60", "0"));
-    freeReplyObject(script_call(s, SCRIPT_TAKE, "more", "2", "60", "0"));
+    freeReplyObject(script_call(s, SCRIPT_TAKE, "jobs", "4", "60", "0", ""));
+    freeReplyObject(script_call(s, SCRIPT_TAKE, "more", "2", "60", "0", ""));
     acting_take(w);
     change_jobs(s, n, round);
     end_jobs(s, ".lease", "jobs", 3);

@@ -22,7 +22,7 @@ struct leased {
 static struct leased take(struct scene *s, const char *queue, const char *n, const char *lease_ms)
 {
     struct leased l = {0};
-    redisReply *reply = script_call(s, SCRIPT_TAKE, queue, n, lease_ms, "0");
+    redisReply *reply = script_call(s, SCRIPT_TAKE, queue, n, lease_ms, "0", "");
     assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
     assert_true(reply->elements >= 6);
     assert_int_equal(reply->element[0]->integer, 0);
@@ -221,7 +221,7 @@ static void a_suspect_is_taken_alone(void **state)
     lapse(s, "q");
     take(s, "q", "0", LONG_MS);
     for (int i = 0; i < 2; i++) {
-        redisReply *reply = script_call(s, SCRIPT_TAKE, "q", "4", LONG_MS, "0");
+        redisReply *reply = script_call(s, SCRIPT_TAKE, "q", "4", LONG_MS, "0", "");
         assert_int_equal(reply->elements, 9);
         assert_int_equal(reply->element[5]->integer, 0);
         assert_string_equal(reply->element[8]->str, i ? "t1" : "t0");
@@ -387,7 +387,7 @@ static void muster_speaks_only_while_somebody_listens(void **state)
 static void a_caller_who_waits_is_told_of_work_and_of_what_is_due_sooner(void **state)
 {
     struct scene *s = *state;
-    assert_answer(script_call(s, SCRIPT_TAKE, "q", "1", LONG_MS, "1"), 0, -1);
+    assert_answer(script_call(s, SCRIPT_TAKE, "q", "1", LONG_MS, "1", ""), 0, -1);
     int64_t before = published(s);
     scene_enqueue_n(s, "q", "t", 2);
     assert_int_equal(published(s), before + 1);

@@ -99,6 +99,9 @@ struct row {
 };
 
 #define AS_W "w", "@epoch", "0"
+/* The call "0123456789abcdef:1" took 1 000. */
+#define UNHEARD \
+    "redis.call('SET', P .. 'take:0123456789abcdef', '0123456789abcdef:1 ' .. token(1) .. ' ' .. token(1000))"
 #define TURN(want, n_queues) AS_W, "10000", want, "1", n_queues
 static const struct row rows[] = {
     {SCRIPT_ENQUEUE, "1 000 tasks once", "", {"q", "0", "request", "0", "1000", "@1000 task"}},
@@ -131,14 +134,16 @@ static const struct row rows[] = {
     {SCRIPT_STOP, "10 000 tasks", "held('w', 10000, small)", {AS_W}},
     {SCRIPT_LEAVE, "10 000 tasks", "held('w', 10000, small)", {AS_W, "10000", "q"}},
     {SCRIPT_HAND_ON, "beside 1 000 idle workers", "workers(1000) redis.call('SET', P .. 'timer', 'w')", {"w", "q"}},
-    {SCRIPT_TAKE, "1 000 of 100 000", "waiting(100000, small)", {"q", "1000", "60000", "0"}},
+    {SCRIPT_TAKE, "1 000 of 100 000", "waiting(100000, small)", {"q", "1000", "60000", "0", ""}},
     {SCRIPT_TAKE,
      "1 000 that came back",
      "returned(10000) redis.call('DEL', P .. 'suspects:q')",
-     {"q", "1000", "60000", "0"}},
-    {SCRIPT_TAKE, "30 of 4 MiB", "waiting(30, huge)", {"q", "30", "60000", "0"}},
-    {SCRIPT_TAKE, "1 000 jobs", "jobs('q', 1000, 'waiting', 0, small)", {"q", "1000", "60000", "0"}},
-    {SCRIPT_TAKE, "1 000 leases have lapsed", "leased(1000, small, now - 1)", {"q", "0", "60000", "0"}},
+     {"q", "1000", "60000", "0", "0123456789abcdef:1"}},
+    {SCRIPT_TAKE, "30 of 4 MiB", "waiting(30, huge)", {"q", "30", "60000", "0", ""}},
+    {SCRIPT_TAKE, "1 000 jobs", "jobs('q', 1000, 'waiting', 0, small)", {"q", "1000", "60000", "0", ""}},
+    {SCRIPT_UNTAKE, "1 000 tasks", "leased(1000, small, now + 60000) " UNHEARD, {"q", "0123456789abcdef:1"}},
+    {SCRIPT_UNTAKE, "1 000 jobs", "held_jobs('.lease', 1000, small) " UNHEARD, {"q", "0123456789abcdef:1"}},
+    {SCRIPT_TAKE, "1 000 leases have lapsed", "leased(1000, small, now - 1)", {"q", "0", "60000", "0", ""}},
     {SCRIPT_END,
      "a job that 10 000 wait for",
      "held_jobs('w', 1, small)\n"

@@ -48,6 +48,8 @@ static const char *const keys[] = {
     "firsts:w:q",
     "suspects:q",
     "request:request",
+    "take:0123456789abcdef",
+    "take:0123456789abcdef:2",
     "token",
     "beat",
     "format",

@@ -142,7 +142,7 @@ static void a_task_that_is_retried_and_a_lease_that_lapses_are_in_time(void **st
     live_worker_end(w, MUSTER_RETRY);
     scene_await_starts(s, 2);
     scene_enqueue(s, "q", "leased");
-    assert_int_equal(script_does(s, SCRIPT_TAKE, "q", "1", "50", "0"), 0);
+    assert_int_equal(script_does(s, SCRIPT_TAKE, "q", "1", "50", "0", ""), 0);
     live_worker_answer(w, MUSTER_FINISH);
     scene_await_starts(s, 3);
     raw_await(s->server->redis, s->base, 0, "HGET %s:queue:q running", s->prefix);

@@ -42,7 +42,7 @@ char *take_jobs(struct scene *s, const char *queue, const char *n, char token[12
     char *text = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);
-    redisReply *reply = script_call(s, SCRIPT_TAKE, queue, n, "60000", "0");
+    redisReply *reply = script_call(s, SCRIPT_TAKE, queue, n, "60000", "0", "");
     assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
     assert_int_equal(reply->element[0]->integer, 0);
     for (size_t i = 6; i < reply->elements; i += 3) {
@@ -109,7 +109,7 @@ void leases_lapse(struct scene *s)
                               "redis.call('HSET', KEYS[1] .. ':queue:q', 'due', 1000)\n"
                               "redis.call('ZADD', KEYS[1] .. ':due', 1000, 'q')\n";
     raw_do(s->server->redis, "EVAL %s 1 %s", lua, s->prefix);
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "0", "1000", "0"));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "0", "1000", "0", ""));
     jobs_sound(s);
 }
 

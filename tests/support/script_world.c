@@ -24,7 +24,7 @@ static void token_of_job(struct scene *s, const char *id, char token[12])
 static void take_job(struct scene *s, const char *id, char token[12])
 {
     put_job(s, id, "data", "d");
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0"));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0", ""));
     token_of_job(s, id, token);
 }
 
@@ -65,7 +65,7 @@ void script_world_make(struct script_world *world, struct scene *s)
                                    .dead = {.id = "dead", .queues = {"q"}, .hands = 2}};
     make_ended_jobs(world);
     scene_enqueue_n(s, "q", "leased", 2);
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "60000", "0"));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "60000", "0", "0123456789abcdef:1"));
     token_of_task(s, ".lease", "q", "leased0", world->leased);
     assert_ok(script_does(s, SCRIPT_EXTEND, ".lease", world->leased, "q", "", "1", "half"));
     scene_enqueue(s, "q", "died with");

@@ -57,6 +57,7 @@ static void each_key_has_its_text(void **state)
         {KEY_SUSPECTS, "q", "p:suspects:q"},
         {KEY_TAG, "a tag", "p:tag:a tag"},
         {KEY_TAGS, "", "p:tags"},
+        {KEY_TAKE, "c:1", "p:take:c:1"},
         {KEY_TIMER, "", "p:timer"},
         {KEY_TOKEN, "", "p:token"},
         {KEY_TRACKED, "", "p:tracked"},

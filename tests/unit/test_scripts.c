@@ -285,10 +285,18 @@ static void take_says_how_many_and_for_how_long(void **state)
     (void)state;
     script_take(&c, &root, &(struct script_take_lease){.queue = "b:c", .n = 3, .lease_ms = 5000000000});
     assert_script(&c, SCRIPT_TAKE, NULL, "queue", "b:c", "how many at most", "3", "length of the lease", "5000000000",
-                  "\"1\": the caller waits", "0");
-    script_take(&c, &root, &(struct script_take_lease){.queue = "q", .lease_ms = 1, .waits = 1});
+                  "\"1\": the caller waits", "0", "the call's name", "");
+    script_take(&c, &root, &(struct script_take_lease){.queue = "q", .lease_ms = 1, .waits = 1, .call = "me:1"});
     assert_script(&c, SCRIPT_TAKE, NULL, "queue", "q", "how many at most", "0", "length of the lease", "1",
-                  "\"1\": the caller waits", "1");
+                  "\"1\": the caller waits", "1", "the call's name", "me:1");
+}
+
+static void untake_names_the_call(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_untake(&c, &root, "b:c", "me:1");
+    assert_script(&c, SCRIPT_UNTAKE, NULL, "queue", "b:c", "the call's name", "me:1");
 }
 
 static void extend_tells_no_note_from_an_empty_one(void **state)
@@ -503,6 +511,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(sweep_names_the_dead),
         cmocka_unit_test(leave_names_one_queue),
         cmocka_unit_test(take_says_how_many_and_for_how_long),
+        cmocka_unit_test(untake_names_the_call),
         cmocka_unit_test(extend_tells_no_note_from_an_empty_one),
         cmocka_unit_test(the_keeper_of_the_timer_names_itself_and_what_keeps_it_busy),
         cmocka_unit_test(a_check_of_keys_gives_each_key_with_its_type_and_time),

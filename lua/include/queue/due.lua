@@ -103,12 +103,13 @@ local function has_sound_jobs(P, queue)
     or Jobs.are_sound(P, queue)
 end
 
--- Have the keys that moving due work writes the right types?
-local function can_move_due(P, queue)
+-- Have the keys that moving due work writes the right types? `...`: a command and a key that is mostly not there. When
+-- the caller asks has_type() for it, that costs no command then.
+local function can_move_due(P, queue, ...)
   have_types({'ZCARD', P .. 'scheduled:' .. queue, 'ZCARD', P .. 'recurring:' .. queue,
     'ZCARD', P .. 'delayed:' .. queue, 'HLEN', P .. 'marks:' .. LEASE, 'HLEN', P .. 'notes:' .. LEASE,
     'ZCARD', P .. 'returned:' .. queue, 'HLEN', home_key(P, NO_HOME, queue), 'HLEN', P .. 'suspects:' .. queue,
-    'ZCARD', P .. 'failed:' .. queue, 'HLEN', P .. 'failures:' .. queue})
+    'ZCARD', P .. 'failed:' .. queue, 'HLEN', P .. 'failures:' .. queue, ...})
   return has_type('HLEN', P .. 'queue:' .. queue)
     and has_type('ZCARD', P .. 'delayed:' .. queue) and has_type('LLEN', P .. 'queues:' .. queue)
     and has_type('ZCARD', P .. 'leases:' .. queue) and has_type('HLEN', P .. 'processing:' .. LEASE .. ':' .. queue)

@@ -12,7 +12,7 @@
 /* How many keys one step of SCAN looks at. */
 #define SCAN_COUNT "500"
 /* How long keys of a kind are kept. */
-#define HOUR_MS 3600000 /* requests */
+#define HOUR_MS 3600000 /* requests, calls of take */
 #define STATS_MS (INT64_C(31) * 24 * HOUR_MS)
 #define TIMER_MS 10000
 
@@ -83,6 +83,7 @@ static const struct kind {
     [KEY_SUSPECTS] = {"hash", OF_SUSPECTS, 0},
     [KEY_TAG] = {"zset", OF_TAG, 0},
     [KEY_TAGS] = {"zset", OF_NAMESPACE, 0},
+    [KEY_TAKE] = {"string", OF_REQUEST, HOUR_MS},
     [KEY_TIMER] = {"string", OF_NAMESPACE, TIMER_MS},
     [KEY_TOKEN] = {"string", OF_NAMESPACE, 0},
     [KEY_TRACKED] = {"zset", OF_TRACKED, 0},

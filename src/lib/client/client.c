@@ -87,6 +87,8 @@ void muster_client_free(struct muster_client *c)
 {
     if (!c)
         return;
+    if (c->redis)
+        (void)!unheard_give_back(c); /* if that fails, the lease's end does it */
     redis_free(c->redis);
     free(c);
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/sized.h"
+#include "client/unheard.h"
 #include "protocol/script.h"
 #include "redis/redis.h"
 
@@ -19,7 +20,8 @@ struct muster_client {
     struct {
         int64_t looked_at_ms; /* 0: never */
         char words[512];
-    } full;                                /* what failed lists held when Redis was found full (full.c) */
+    } full; /* what failed lists held when Redis was found full (full.c) */
+    struct unheard unheard;
     char busy_queue[MUSTER_QUEUE_MAX + 1]; /* no worker was idle there when this client last enqueued one task */
 };
 

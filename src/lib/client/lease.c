@@ -96,8 +96,10 @@ static int take_some(struct muster_client *c, struct taking *t, int64_t *next_du
     struct redisReply *reply;
     struct script_leased leased = {.next_due_ms = -1};
     *is_over = true;
+    t->what.call = unheard_name(c);
     script_take(&command, &c->root, &t->what);
     int err = client_run(c, &command, &reply);
+    unheard_note(c, t->what.queue, err);
     if (err == MUSTER_OK)
         err = client_understand(c, script_leased(reply, &leased));
     if (err == MUSTER_OK)
@@ -203,6 +205,8 @@ int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int6
     int err = check_take(c, &t, wait_ms);
     if (err == MUSTER_OK)
         err = redis_claim_format(c->redis);
+    if (err == MUSTER_OK)
+        err = unheard_give_back(c);
     if (err == MUSTER_OK)
         err = take(c, &t, &next_due_ms);
     return err == MUSTER_E_NOT_FOUND && wait_ms > 0 ? wait_and_take(c, &t, wait_ms) : err;

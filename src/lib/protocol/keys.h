@@ -48,6 +48,7 @@
     X(KEY_SUSPECTS, "suspects:")         \
     X(KEY_TAG, "tag:")                   \
     X(KEY_TAGS, "tags")                  \
+    X(KEY_TAKE, "take:")                 \
     X(KEY_TIMER, "timer")                \
     X(KEY_TOKEN, "token")                \
     X(KEY_TRACKED, "tracked")            \

@@ -95,6 +95,7 @@ void script_take(struct command *c, const struct script_root *root, const struct
     command_number(c, (int64_t)take->n);
     command_number(c, take->lease_ms);
     script_add_flag(c, take->waits);
+    command_text(c, take->call ? take->call : "");
 }
 
 #define LEASED_HEAD 6
@@ -124,6 +125,20 @@ int script_leased_one(const struct redisReply *r, size_t i, struct script_leased
     if (reply_kind(what) != (out->job ? REPLY_LIST : REPLY_TEXT))
         return MUSTER_E_REDIS;
     return script_read_token(reply_at(r, at), &out->token);
+}
+
+void script_untake(struct command *c, const struct script_root *root, const char *queue, const char *call)
+{
+    script_begin(c, SCRIPT_UNTAKE, root);
+    command_text(c, queue);
+    command_text(c, call);
+}
+
+int script_untaken(const struct redisReply *r, uint64_t *n, bool *is_more)
+{
+    int err = reply_status(r);
+    *is_more = reply_integer(reply_at(r, 2)) == 1;
+    return err == MUSTER_OK ? script_read_count(reply_at(r, 1), n) : err;
 }
 
 void script_extend(struct command *c, const struct script_root *root, const char *worker, const char *token,

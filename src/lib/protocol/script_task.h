@@ -48,7 +48,8 @@ struct script_take_lease {
     const char *queue;
     size_t n;
     int64_t lease_ms;
-    bool waits; /* the caller listens for work */
+    bool waits;       /* the caller listens for work */
+    const char *call; /* the call's name, for script_untake(); NULL: it has none */
 };
 void script_take(struct command *c, const struct script_root *root, const struct script_take_lease *take);
 struct script_leased {
@@ -67,6 +68,9 @@ struct script_leased_one {
     const struct redisReply *record;
 };
 int script_leased_one(const struct redisReply *r, size_t i, struct script_leased_one *out);
+void script_untake(struct command *c, const struct script_root *root, const char *queue, const char *call);
+/* `is_more`: untake must be called again. */
+int script_untaken(const struct redisReply *r, uint64_t *n, bool *is_more);
 
 /* `lease_ms` 0, `note` NULL, `data` NULL: it stays as it is. */
 void script_extend(struct command *c, const struct script_root *root, const char *worker, const char *token,

@@ -1,0 +1,83 @@
+--[[
+  untake: give back what a call of `take` took, whose answer did not come. If that call comes only after this one, it
+  takes nothing.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] queue     ARGV[2] the call's name, as `take` got it
+  Returns {0, how many processes went back, 1: there may be more, call again; else 0}; {E_REDIS, key} for a key of the
+  wrong type: nothing was changed.
+  The processes go back as by "back" of the include `ends`, and the caller had none of them: nothing of it counts, and a
+  suspect has not begun. What has ended meanwhile, or came back because its lease lapsed, stays where it is.
+  Writes as these ends require; also the leases' ends, the count `running`, and the caller's and the call's keys.
+  Publishes to the workers that get what came back, and to those who listen. O(200 log n).
+]]
+--- @include "ends"
+--- @include "available"
+--- @include "clock"
+--- @include "calls"
+
+local P, queue, call = KEYS[1], ARGV[1], ARGV[2]
+local set, taken = P .. 'processing:' .. LEASE .. ':' .. queue, P .. 'take:' .. caller_of(call)
+
+-- One call gives back at most this many processes.
+local UNTAKEN_MAX = 200
+
+-- The next tokens of the call: its first one, its last one; nil if it took nothing, or did not come.
+local function tokens_of_call()
+  local name, first, last = string.match(try('GET', taken) or '', '^(%S+) (%w+) (%w+)$')
+  if name == call and #first == TOKEN_LEN and #last == TOKEN_LEN then
+    return token_number(first), token_number(last)
+  end
+end
+
+-- Those of n tokens that are still held.
+local function held_of(first, n)
+  local tokens, fields = {}, {}
+  for number = first, first + n - 1 do
+    local token = token_text(number)
+    tokens[#tokens + 1] = token
+    fields[#fields + 1] = token
+    fields[#fields + 1] = 'j' .. token
+  end
+  local values, held = redis.call('HMGET', set, unpack(fields)), {}
+  for i, token in ipairs(tokens) do
+    held[#held + 1] = (values[2 * i - 1] or values[2 * i]) and token or nil
+  end
+  return held
+end
+
+-- Ends them. False if a key has the wrong type.
+local function give_back(tokens)
+  if #tokens == 0 then
+    return true
+  end
+  local ends = carry_out_ends(P, LEASE, {'back', queue, #tokens, unpack(tokens)}, 1, true, now_ms())
+  if ends.failed[1] then
+    return false
+  end
+  for _, token in ipairs(tokens) do
+    redis.call('ZREM', P .. 'leases:' .. queue, token, 'j' .. token)
+  end
+  try('HINCRBY', P .. 'queue:' .. queue, 'running', -#tokens)
+  return true
+end
+
+if not can_move_due(P, queue) then
+  return {E_REDIS, damaged}
+end
+redis.call('HDEL', P .. 'queue:' .. queue, '-') -- needs no memory, so that a full Redis allows the others
+local first, last = tokens_of_call()
+local n = first and math.min(last - first + 1, UNTAKEN_MAX) or 0
+local held = n > 0 and held_of(first, n) or {}
+if not give_back(held) then
+  return {E_REDIS, damaged}
+end
+local is_more = n > 0 and first + n <= last
+if is_more then
+  redis.call('SET', taken, call .. ' ' .. token_text(first + n) .. ' ' .. token_text(last), 'KEEPTTL')
+elseif n > 0 then
+  redis.call('DEL', taken)
+end
+redis.call('SET', P .. 'take:' .. call, 'void', 'NX', 'PX', VOID_KEPT_MS)
+hand_over_waiting(P, queue)
+hand_over_jobs(P)
+return {0, #held, is_more and 1 or 0}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Takes whose answer was not heard.
+ *
+ * The caller cannot know whether such a call took something, or still will: its request may lie in a socket that Redis
+ * has not read yet. So each call has a name, under which the script notes what it took. Under this name all of it is
+ * given back before the client takes again, and before it is freed. A call whose name was given back takes nothing any
+ * more, whenever it comes.
+ */
+#include "client/unheard.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/client.h"
+#include "protocol/script_task.h"
+
+/* More calls than one take can need: whatever the answers say, Redis is not asked for ever. */
+#define CALLS_MAX 100
+
+const char *unheard_name(struct muster_client *c)
+{
+    struct unheard *u = &c->unheard;
+    if (u->n == 0)
+        snprintf(u->call, sizeof u->call, "%08x%08x", arc4random(), arc4random());
+    snprintf(u->call + UNHEARD_CALLER_LEN, sizeof u->call - UNHEARD_CALLER_LEN, ":%" PRIu64, ++u->n);
+    return u->call;
+}
+
+void unheard_note(struct muster_client *c, const char *queue, int err)
+{
+    if (err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT)
+        snprintf(c->unheard.queue, sizeof c->unheard.queue, "%s", queue);
+}
+
+static int give_back_some(struct muster_client *c, bool *is_more)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    uint64_t n;
+    *is_more = false;
+    script_untake(&command, &c->root, c->unheard.queue, c->unheard.call);
+    int err = client_run(c, &command, &reply);
+    if (err == MUSTER_OK)
+        err = client_understand(c, script_untaken(reply, &n, is_more));
+    redis_reply_free(reply);
+    return err;
+}
+
+int unheard_give_back(struct muster_client *c)
+{
+    bool is_more = *c->unheard.queue != '\0';
+    int err = MUSTER_OK;
+    for (int i = 0; i < CALLS_MAX && err == MUSTER_OK && is_more; i++)
+        err = give_back_some(c, &is_more);
+    if (err == MUSTER_OK || err == MUSTER_E_REDIS) /* a damaged key stays damaged: it must not stop all takes */
+        *c->unheard.queue = '\0';
+    return err;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Takes whose answer was not heard.
+ */
+#ifndef UNHEARD_H
+#define UNHEARD_H
+
+#include <muster/client.h>
+#include <stdint.h>
+
+#define UNHEARD_CALLER_LEN 16
+/* "<caller>:<number>", with its NUL */
+#define UNHEARD_CALL_MAX (UNHEARD_CALLER_LEN + 1 + 20 + 1)
+
+struct unheard {
+    char call[UNHEARD_CALL_MAX];      /* the last call's name; "": there was none */
+    uint64_t n;                       /* calls so far */
+    char queue[MUSTER_QUEUE_MAX + 1]; /* of the call whose answer was not heard; "": all were */
+};
+
+/* Names the next call. */
+const char *unheard_name(struct muster_client *c);
+
+/* What the call returned, which has the last name. */
+void unheard_note(struct muster_client *c, const char *queue, int err);
+
+/* If the last call was not heard, give back what it took, or will take. On an error that may still be done later. */
+int unheard_give_back(struct muster_client *c);
+
+#endif
