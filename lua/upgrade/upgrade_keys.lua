@@ -3,8 +3,8 @@
   is; so a call may be repeated.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] what P:format says during an upgrade     ARGV[2...] keys, without the root
-  Returns {0, number of keys that are done, number of them that were changed}: the caller sends the others again.
-  {E_STATE} if no upgrade is under way.
+  Returns {0, number of keys that are done, number of them that were changed, number of jobs that were moved}: the
+  caller sends the others again. With many jobs to move no key may be done yet. {E_STATE} if no upgrade is under way.
   Counts of crashes go, because deaths are counted in another way. Queues where tasks wait are marked as such that may
   have large ones. The jobs that wait for a job come into the order of their places.
   Writes these keys, the queues' settings and P:names. Publishes nothing. O(keys, and at most 1 000 jobs).
@@ -68,4 +68,4 @@ for i = 2, #ARGV do
   done = done + 1
   changed = changed + (is_changed and 1 or 0)
 end
-return {0, done, changed}
+return {0, done, changed, CHUNK - jobs_left}

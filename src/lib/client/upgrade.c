@@ -60,8 +60,7 @@ static bool is_to_move(const char *key)
     return false;
 }
 
-static int move_some(struct muster_client *c, const struct muster_bytes *keys, size_t n, uint64_t *done,
-                     uint64_t *changed)
+static int move_some(struct muster_client *c, const struct muster_bytes *keys, size_t n, struct script_moved *moved)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
@@ -70,8 +69,8 @@ static int move_some(struct muster_client *c, const struct muster_bytes *keys, s
         command_bytes(&command, keys[i].data, keys[i].len);
     int err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
-        err = client_understand(c, script_upgrade_moved(reply, done, changed));
-    if (err == MUSTER_OK && (*done == 0 || *done > n))
+        err = client_understand(c, script_upgrade_moved(reply, moved));
+    if (err == MUSTER_OK && ((moved->done == 0 && moved->jobs == 0) || moved->done > n))
         err = client_understand(c, MUSTER_E_REDIS); /* it would be asked for ever */
     redis_reply_free(reply);
     return err;
@@ -81,10 +80,10 @@ static int move_all(struct muster_client *c, const struct muster_bytes *keys, si
 {
     int err = MUSTER_OK;
     for (size_t at = 0; err == MUSTER_OK && at < n;) {
-        uint64_t n_done = 0, n_changed = 0;
-        err = move_some(c, keys + at, n - at, &n_done, &n_changed);
-        at += n_done;
-        *changed += n_changed;
+        struct script_moved moved = {0};
+        err = move_some(c, keys + at, n - at, &moved);
+        at += moved.done;
+        *changed += moved.changed;
     }
     return err;
 }

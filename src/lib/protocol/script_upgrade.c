@@ -39,10 +39,11 @@ void script_upgrade_keys(struct command *c, const struct script_root *root)
     command_text(c, FORMAT_UPGRADING);
 }
 
-int script_upgrade_moved(const struct redisReply *r, uint64_t *done, uint64_t *changed)
+int script_upgrade_moved(const struct redisReply *r, struct script_moved *moved)
 {
+    uint64_t *const counts[] = {&moved->done, &moved->changed, &moved->jobs};
     int err = reply_status(r);
-    if (err == MUSTER_OK)
-        err = script_read_count(reply_at(r, 1), done);
-    return err == MUSTER_OK ? script_read_count(reply_at(r, 2), changed) : err;
+    for (size_t i = 0; err == MUSTER_OK && i < 3; i++)
+        err = script_read_count(reply_at(r, i + 1), counts[i]);
+    return err;
 }

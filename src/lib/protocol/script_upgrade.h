@@ -16,6 +16,10 @@ const char *script_upgrade_worker(const struct redisReply *r, size_t i);
 
 /* The keys follow, without the root. */
 void script_upgrade_keys(struct command *c, const struct script_root *root);
-int script_upgrade_moved(const struct redisReply *r, uint64_t *done, uint64_t *changed);
+struct script_moved {
+    uint64_t done, changed; /* keys */
+    uint64_t jobs;          /* in a key that may not be done yet */
+};
+int script_upgrade_moved(const struct redisReply *r, struct script_moved *moved);
 
 #endif
