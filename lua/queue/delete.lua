@@ -9,8 +9,8 @@
   changed. What is under a lease that is over counts as removed: it is dropped when it is moved. A call deletes at most
   300 jobs, with their records, and if any of these have failed, 300 failures or 4 MiB of them. A job that waits for one
   of them fails.
-  Writes the marks and flags of the holders. Deletes what waits, is delayed or has failed, the queue's jobs but those
-  that run, and its settings and counters but `running`, `due` and `listen`.
+  Writes the marks and flags of the holders. Deletes what waits, came back, is delayed or has failed, the queue's jobs
+  but those that run, and its settings and counters but `running`, `due` and `listen`.
   Publishes to the holders and to those who listen. O(processes of the queue, 300 jobs).
 ]]
 --- @include "marks"
@@ -154,6 +154,9 @@ if redis.call('EXISTS', key, P .. 'idle:' .. queue) == 0 then
 end
 local lapsed = lapsed_tokens(P, queue, now_ms())
 for worker, tokens in pairs(held) do
+  if try('HLEN', firsts_key(P, worker, queue)) then -- tidying no longer finds it, and what is marked never comes back
+    redis.call('UNLINK', firsts_key(P, worker, queue))
+  end
   local unmarked = {}
   for from = 1, #tokens, CHUNK do
     local page = {}

@@ -309,6 +309,21 @@ static void a_queue_with_nothing_in_work_leaves_nothing(void **state)
     assert_ok(muster_queue_delete(s->client, "never there", NULL, NULL));
 }
 
+/* Where a task that came back was taken first is kept until its next end at least. */
+static void a_deleted_queue_leaves_nothing_of_what_came_back(void **state)
+{
+    struct scene *s = *state;
+    scene_enqueue_n(s, "q", "t", 2);
+    assert_ok(muster_lease_give_back(s->client, take_one(s, "q", "t0")));
+    assert_ok(muster_lease_finish(s->client, take_one(s, "q", "t0"), NULL));
+    assert_ok(muster_lease_give_back(s->client, take_one(s, "q", "t1")));
+    take_one(s, "q", "t1");
+    assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:firsts:.lease:q %s:home:-:q %s:returned:q", s->prefix,
+                             s->prefix, s->prefix),
+                     0);
+}
+
 /* No task that was in work comes back, whatever becomes of it; and the queue that then begins is another one. */
 static void nothing_resurrects_a_deleted_queue(void **state)
 {
@@ -456,6 +471,7 @@ int main(int argc, char **argv)
         live_test(a_queue_that_does_not_exist_yet_is_paused),
         live_test(delete_removes_all_that_a_queue_has),
         live_test(a_queue_with_nothing_in_work_leaves_nothing),
+        live_test(a_deleted_queue_leaves_nothing_of_what_came_back),
         live_test(nothing_resurrects_a_deleted_queue),
         live_test(a_lease_of_a_deleted_queue_that_lapses_is_gone),
         live_test(workers_go_on_serving_the_name),
