@@ -12,8 +12,9 @@
  *     began to wait. O(log n). "In turn" goes by the take's token, odd or even, which all queues draw: it holds on
  *     average, not from one take to the next.
  *   - Two numbers are counted, each against its own limit: how often the job was retried (against its own `retries`),
- *     and how often the worker that held it died (against the setting `max_crashes`). More retries than `retries`, or
- *     `max_crashes` deaths, put the job onto the failed list.
+ *     and how often its worker died while it ran alone (against the setting `max_crashes`). What a worker held when it
+ *     died runs alone from then on. More retries than `retries`, or `max_crashes` such deaths, put the job onto the
+ *     failed list.
  *   - All times are by Redis' clock.
  *
  * The rules for clients, threads, names, rows and errors are those at the head of client.h. Arguments are copied, or
@@ -216,7 +217,7 @@ struct muster_job {
     int priority;
     int retries;       /* how many retries it may have */
     int retried;       /* how many it has had: this attempt is number retried + 1 */
-    int crashes;       /* how often the worker that held it died since it was put or replayed */
+    int crashes;       /* how often its worker died, or its lease lapsed, while it ran alone */
     int tracked;       /* non-zero: its events are marked as tracked */
     int cancelled;     /* non-zero: it runs, but was cancelled: only a finish still counts */
     int backlog;       /* recurring: as in the spec */
@@ -447,9 +448,9 @@ MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int6
  *            the next queue `text`), "retried" (`text`: group), "exhausted" (it had all its retries, `text` of them,
  *            and fails next), "given-back", "crashed" (its worker died while it ran alone), "failed" (`text`: group),
  *            "replayed", "cancelled", "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed,
- *            or its worker died), "tracked", "untracked", "skipped" (recurring: it made no job; `text` is the id, which
- *            a live job has or which is too long, or says how many times were beyond the backlog), "log" (`text`).
- *            Ignore a word that you do not know
+ *            or its worker died, and it is a suspect now or to blame), "tracked", "untracked", "skipped" (recurring: it
+ *            made no job; `text` is the id, which a live job has or which is too long, or says how many times were
+ *            beyond the backlog), "log" (`text`). Ignore a word that you do not know
  *   worker   who holds it, or held it; "" if nobody
  *   text     as above; with "put" after "advanced": the queue that it comes from; otherwise the worker again, or ""
  *   at_ms    when, Unix time by Redis' clock
@@ -488,7 +489,7 @@ MUSTER_API int muster_job_listen(struct muster_client *c, const char *queue, int
     X(keep_history, 100, 2, 10000, 0, "how many lines of a job's history are kept")                                \
     X(keep_jobs, 50000, 0, 10000000, 0, "how many complete jobs of a queue are kept; 0: none")                     \
     X(keep_jobs_ms, 604800000, 0, 31622400000, 0, "how long complete jobs are kept, in ms; 0: not at all")         \
-    X(max_crashes, 3, 0, 1000000, 0, "how many deaths of its worker put a task onto the failed list; 0: no limit") \
+    X(max_crashes, 3, 0, 1000000, 0, "how many deaths of workers that ran it alone make a task fail; 0: no limit") \
     X(max_running, 0, 0, 1000000, 1, "how many of the queue may run at once, over all workers; 0: no limit")
 
 struct muster_setting {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "job_look.h"
+#include "script_call.h"
 #include "taken.h"
 
 #define A_MINUTE 60000
@@ -151,9 +152,29 @@ static void lapse(struct scene *s)
 static void a_lapse_is_heard_before_what_comes_of_it(void **state)
 {
     assert_heard(*state, lapse,
-                 "a:q:put! a:q:taken@.lease=.lease! a:q:given-back@.lease=.lease! a:q:taken@.lease=.lease! "
-                 "a:q:stalled@.lease=its lease lapsed! a:q:crashed@.lease=.lease! a:q:given-back@.lease=.lease! "
+                 "a:q:put! a:q:taken@.lease=.lease! a:q:stalled@.lease=its lease lapsed! "
+                 "a:q:given-back@.lease=.lease! a:q:taken@.lease=.lease! a:q:stalled@.lease=its lease lapsed! "
+                 "a:q:crashed@.lease=.lease! a:q:given-back@.lease=.lease! "
                  "a:q:taken@.lease=.lease! a:q:completed@.lease=.lease! ");
+}
+
+static void die(struct scene *s)
+{
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
+    acting_start(&w, s);
+    job_put(s, "q", JOB_SPEC(.id = "a"));
+    freeReplyObject(acting_turn(&w, NULL));
+    acting_die(&w);
+    assert_ok(muster_client_sweep(s->client, NULL));
+    finish(s, "a");
+    acting_forget(&w);
+}
+
+static void a_death_is_heard_before_what_comes_of_it(void **state)
+{
+    assert_heard(*state, die,
+                 "a:q:put a:q:taken@w=w a:q:stalled@w=the worker that held it died a:q:given-back@w=w "
+                 "a:q:taken@.lease=.lease a:q:completed@.lease=.lease ");
 }
 
 static void cancel_in_each_state(struct scene *s)
@@ -224,6 +245,7 @@ int main(int argc, char **argv)
         live_test(an_advance_a_completion_and_whom_it_releases_are_heard),
         live_test(retries_failures_and_replays_are_heard),
         live_test(a_lapse_is_heard_before_what_comes_of_it),
+        live_test(a_death_is_heard_before_what_comes_of_it),
         live_test(a_cancel_is_heard_in_each_state_once),
         live_test(of_tasks_settings_and_what_changes_nothing_there_is_nothing_to_hear),
         live_test(without_listeners_no_message_is_sent),

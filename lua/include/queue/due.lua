@@ -64,7 +64,7 @@ local function let_lapse(P, queue, set, field, is_counted)
     return true
   end
   if is_job_field(field) then
-    put_back_job(P, queue, token, value, is_counted)
+    put_back_job(P, queue, token, value, is_counted and not has_begun and LAPSED or nil)
   else
     if is_counted then
       redis.call('HSETNX', P .. 'suspects:' .. queue, token, '0')

@@ -8,8 +8,6 @@
 --- @include "marks"
 --- @include "suspects"
 
-local DIED, LAPSED = 'the worker that held it died', 'its lease lapsed'
-
 -- Those of a set's fields that had begun alone: field -> entry.
 local function begun_of(P, queue, fields)
   local key, begun = P .. 'suspects:' .. queue, {}

@@ -42,12 +42,13 @@ local function drop_marked(P, worker, queue, set, fields)
   return kept
 end
 
--- A job goes to its place. `is_suspect` nil: as its record says.
-local function put_back_job(P, queue, token, id, is_suspect)
+-- A job goes to its place. `why`: what made it a suspect now; nil: it is one if its record says so.
+local function put_back_job(P, queue, token, id, why)
   local job = Jobs.read_or_fail(P, queue, id, token, '')
   if job then
-    if is_suspect then
+    if why then
       Jobs.set(job, 'suspect', '1')
+      Jobs.publish_event(P, job, now_ms(), 'stalled', why, job.worker)
     end
     Jobs.give_back(P, job, 'given-back')
   end
@@ -71,7 +72,7 @@ local function settle(P, queue)
     end
     if id then
       local is_suspect = redis.call('HDEL', suspects, token) == 1
-      put_back_job(P, queue, token, id, is_suspect)
+      put_back_job(P, queue, token, id, is_suspect and DIED or nil)
     end
   end
   if #members > 0 then

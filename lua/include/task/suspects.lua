@@ -8,6 +8,9 @@
 --- @include "try"
 --- @include "whole"
 
+-- What became of a suspect's holder.
+local DIED, LAPSED = 'the worker that held it died', 'its lease lapsed'
+
 -- The queue's limit of deaths; 0: no limit, and nothing of it is suspected.
 local function max_crashes(P, queue)
   return whole((try('HGET', P .. 'queue:' .. queue, 'max_crashes')))
