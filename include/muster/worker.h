@@ -10,6 +10,9 @@
  *     once (at least once). For at most once, finish before you start the work: answer MUSTER_LATER, call
  *     muster_process_end(p, MUSTER_FINISH), then do the work. If MUSTER_EVENT_UNCOUNTED comes for the process, another
  *     worker may have the task, too.
+ *   - What a worker held when it died runs alone from then on: nothing else runs beside it here (MUSTER_EVENT_ALONE).
+ *     If it kills its worker again, it fails in the end, and nothing else does (the setting max_crashes, job.h; 0: it
+ *     neither runs alone nor fails).
  *   - The end of a process counts once. A worker that no longer owns the process gets MUSTER_E_LOST, and nothing is
  *     changed.
  *
@@ -143,7 +146,7 @@ enum muster_event_type {
     /* Redis refused a call; `err` and `text` say why. The worker goes on and tries again. */
     MUSTER_EVENT_REFUSED,
 
-    /* The last holder of `process` died. So the process runs alone, and that takes long: it has waited for 30 s until
+    /* A former holder of `process` died. So the process runs alone, and that takes long: it has waited for 30 s until
      * the others end, or has run for 30 s while they wait. `text` says which, and what can be done. It comes once for
      * each of the two. */
     MUSTER_EVENT_ALONE,
@@ -388,8 +391,8 @@ MUSTER_API int muster_worker_serve_command(struct muster_worker *w, const char *
  */
 MUSTER_API int muster_worker_leave(struct muster_worker *w, const char *queue) MUSTER_MUST_CHECK;
 
-/* Called once for each muster_worker_enqueue(): `err` as of muster_task_enqueue(), and how many tasks wait. Not called
- * after the worker was freed. */
+/* Called once for each muster_worker_enqueue(): `err` and `waiting` as of muster_task_enqueue(). Not called after the
+ * worker was freed. */
 typedef void muster_done_fn(struct muster_worker *w, int err, uint64_t waiting, void *arg);
 
 /*

@@ -105,8 +105,8 @@ const struct command cmd_give_back = {
     .name = "give-back",
     .operands = "PROCESS...",
     .summary = "End processes as not done: their tasks go back to the front of their queues",
-    .about = "Each task goes to the front. To keep the order of several tasks, give them back in reverse. That of a\n"
-             "process that was cancelled is gone instead, which is said (exit code 1).\n",
+    .about = "Given back, tasks come out before all others, in the order in which they were taken, whatever the order\n"
+             "here. That of a process that was cancelled is gone instead, which is said (exit code 1).\n",
     .examples = "muster give-back .lease:08h2v5k3q01:mail\n",
     .options = give_back_options,
     .min_operands = 1,

@@ -115,7 +115,8 @@ const struct command cmd_take = {
     .about =
         "The process is yours until its lease ends. To end it, give its id to `muster finish`, `give-back`, `retry`\n"
         "or `fail`; to keep it for longer, to `muster extend`. If the lease lapses, the task goes back to the front\n"
-        "of the queue; the third time it goes to the failed list.\n"
+        "of the queue, and from then on it is taken alone, even with -n; when three more leases of it have lapsed,\n"
+        "it goes to the failed list (`muster config max_crashes`).\n"
         "\n"
         "The default lease is short, so that the task of a script that died is soon back; ask for more if the work\n"
         "takes longer. Idle workers of the queue are served first. If there is no task (with --wait: in that time),\n"

@@ -118,13 +118,13 @@ static void tell(struct muster_worker *w)
     char line[300];
     if (s->stage == SUSPECT_RUNS)
         snprintf(line, sizeof line,
-                 "its last holder died, so it runs alone until it ends, or for %lld s; nothing else starts here. For "
+                 "a former holder died, so it runs alone until it ends, or for %lld s; nothing else starts here. For "
                  "tasks that never end set max_crashes=0 of their queue",
                  (long long)(s->acquit_after_ms / 1000));
     else
         snprintf(
             line, sizeof line,
-            "its last holder died, so it runs alone, but %zu others still run; nothing else starts here until they "
+            "a former holder died, so it runs alone, but %zu others still run; nothing else starts here until they "
             "end. For tasks that never end set max_crashes=0 of their queue",
             w->processes.count[PROCESS_RUNNING]);
     tell_event(w, MUSTER_EVENT_ALONE, MUSTER_OK, line, s->first);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Suspects: processes whose last holder died. They run alone: see suspect.c.
+ * Suspects: processes one of whose holders died. They run alone: see suspect.c.
  */
 #ifndef SUSPECT_H
 #define SUSPECT_H
