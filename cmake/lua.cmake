@@ -178,7 +178,7 @@ endfunction()
 # Does it include what it uses, nothing that belongs within another, and does it leave C alone?
 function(check_needs name code included)
   foreach(piece ${included})
-    if(within_${piece} AND NOT within_${piece} STREQUAL name)
+    if(within_${piece} AND NOT within_${piece} STREQUAL name AND NOT piece STREQUAL "${within_${name}}")
       message(FATAL_ERROR "lua/${name}.lua: include ${within_${piece}}, not ${piece}, which is a piece of it")
     endif()
   endforeach()

@@ -30,15 +30,15 @@ end
 -- An entry of the group "broken" may have no record: that is why it is there.
 local function of_failed()
   return P .. 'failed:' .. name, function(member, score)
-    local id = job_of_entry(member)
+    local id = Failed.job_of(member)
     local job = id and where_is(P, id)
     if not id or job == nil then
       return false
     end
     return job and not (job.state == 'failed' and job.queue == name and tonumber(job.entry) == tonumber(score))
-      or (job == false and parse_failed(member) ~= 'broken')
+      or (job == false and Failed.parse(member) ~= 'broken')
   end, function(member)
-    remove_failed(P, name, member)
+    Failed.remove(P, name, member)
   end
 end
 

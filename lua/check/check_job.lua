@@ -127,7 +127,7 @@ local function is_on_failed_list(job)
   local entry = tonumber(job.entry)
   local at = entry and string.format('%.0f', entry)
   for _, member in ipairs(at and redis.call('ZRANGEBYSCORE', P .. 'failed:' .. job.queue, at, at) or {}) do
-    if job_of_entry(member) == job.id then
+    if Failed.job_of(member) == job.id then
       return true
     end
   end
@@ -140,9 +140,9 @@ local function look_at_failure(job)
   local list = P .. 'failed:' .. job.queue
   note_find(check, P .. 'job:' .. job.id, 'has failed, but is not in ' .. list, function()
     local record = Jobs.read(P, job.id)
-    Jobs.set(record, 'entry', draw_entry(P))
+    Jobs.set(record, 'entry', Failed.draw_entry(P))
     Jobs.save(P, record)
-    add_failed(P, job.queue, now_ms(), job.place, '', record.group or 'failed', record.message or '', job.id,
+    Failed.add(P, job.queue, now_ms(), job.place, '', record.group or 'failed', record.message or '', job.id,
       record.entry)
     return 'put it there'
   end)

@@ -117,9 +117,9 @@ local function count_failed()
   local figures, malformed = {}, 0
   for from = 0, redis.call('ZCARD', P .. 'failed:' .. queue) - 1, FAILED_PAGE do
     for _, member in ipairs(redis.call('ZRANGE', P .. 'failed:' .. queue, from, from + FAILED_PAGE - 1)) do
-      local group = parse_failed(member)
+      local group = Failed.parse(member)
       figures.bytes = (figures.bytes or 0) + #member
-      figures.jobs = job_of_entry(member) and (figures.jobs or 0) + 1 or figures.jobs
+      figures.jobs = Failed.job_of(member) and (figures.jobs or 0) + 1 or figures.jobs
       if group then
         figures['g:' .. group] = (figures['g:' .. group] or 0) + 1
       else

@@ -18,7 +18,6 @@
   O(log n, tags, and the jobs that it waits for).
 ]]
 --- @include "jobs"
---- @include "circle"
 --- @include "available"
 --- @include "clock"
 
@@ -62,7 +61,11 @@ end
 if is_alive and not is_change then
   return {E_EXISTS, old.unique and not given.unique and 'a unique task' or old.state, id}
 end
-local obstacle = obstacle_to_wait(P, id, after)
+local function find_obstacle()
+--- @include "circle"
+  return obstacle_to_wait(P, id, after)
+end
+local obstacle = n_after > 0 and find_obstacle()
 if obstacle then
   return obstacle
 end

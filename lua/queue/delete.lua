@@ -53,12 +53,12 @@ redis.call('HDEL', key, '-') -- needs no memory, so that a full Redis allows the
 -- there are more. Without failed jobs the list can go as a whole.
 local function forget_failures(left)
   local bytes = 0
-  while has_failed_jobs(P, queue) do
+  while Failed.has_jobs(P, queue) do
     if left <= 0 or bytes >= PAGE_BYTES then
       return true
     end
-    local member, entry = failed_at(P, queue, 0)
-    forget_failed(P, queue, member, entry, '')
+    local member, entry = Failed.at(P, queue, 0)
+    Failed.forget(P, queue, member, entry, '')
     left, bytes = left - 1, bytes + #member
   end
   return false

@@ -16,7 +16,7 @@ local P, queue = KEYS[1], ARGV[1]
 if not (can_fail(P, queue) and (redis.call('EXISTS', P .. 'failed:' .. queue) == 0 or Jobs.are_sound(P, queue))) then
   return {E_REDIS, damaged}
 end
-return move_failed(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV, function(member, entry)
-  forget_failed(P, queue, member, entry, '')
+return Failed.move(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV, function(member, entry)
+  Failed.forget(P, queue, member, entry, '')
   return true
 end)

@@ -35,7 +35,7 @@ if args[2] == 'retry' and args[6] ~= ''
   return E_STATE
 end
 local id = args[2] == 'next' and try('HGET', P .. 'processing:' .. worker .. ':' .. queue, 'j' .. token)
-local obstacle = id and obstacle_to_wait(P, id, ids_of(args[9]))
+local obstacle = id and find_obstacle(P, id, ids_of(args[9]))
 if obstacle then
   return obstacle
 end

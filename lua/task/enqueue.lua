@@ -95,11 +95,15 @@ end
 
 -- Tells those who listen that work waits, and the timer's keeper that more is to be handed over.
 local function say_so(waiting, is_cut)
+  local is_worth_saying = waiting > 0 and not settings[1] and (settings[2] or settings[3])
+  if not is_cut and not is_worth_saying then
+    return
+  end
 --- @include "set_due"
   if is_cut then
     note_due(P, queue, now_ms())
   end
-  if waiting > 0 and not settings[1] and is_heard(settings[2], settings[3]) then
+  if is_worth_saying and is_heard(settings[2], settings[3]) then
     announce(queue, 'work', WORK)
   end
 end

@@ -24,8 +24,8 @@ end
 -- An entry stays if it is malformed, or if the job has not failed by it: then it has been put again since. That of a
 -- unique task stays while an equal one is alive.
 local function replay(member, entry)
-  local _, task = parse_failed(member)
-  local id, is_unique = job_of_entry(member), is_unique_entry(member)
+  local _, task = Failed.parse(member)
+  local id, is_unique = Failed.job_of(member), Failed.is_unique(member)
   local job = id and Jobs.read(P, id)
   if job and job.state == 'failed' and job.queue == queue and job.entry == entry then
     Jobs.set(job, 'retried', nil)
@@ -38,18 +38,18 @@ local function replay(member, entry)
     try('HDEL', P .. 'failures:' .. queue, '-') -- needs no memory, so that a full Redis allows the others
     local is_made = Jobs.make_unique(P, queue, task)
     if is_made then
-      remove_failed(P, queue, member)
+      Failed.remove(P, queue, member)
     end
     return is_made
   elseif task and not id then
-    remove_failed(P, queue, member) -- needs no memory, so that a full Redis allows the other
+    Failed.remove(P, queue, member) -- needs no memory, so that a full Redis allows the other
     note_length(P, queue, task)
     redis.call('LPUSH', P .. 'queues:' .. queue, task)
     return true
   end
 end
 
-local answer = move_failed(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV, replay)
+local answer = Failed.move(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV, replay)
 hand_over_waiting(P, queue)
 hand_over_jobs(P)
 return answer

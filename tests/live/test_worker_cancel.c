@@ -382,7 +382,7 @@ static void a_resumed_life_keeps_the_marks(void **state)
     struct scene *s = *state;
     scene_suspect_nothing(s);
     die_with_one_cancelled(s);
-    size_t mark = journal_size(s->journal);
+    size_t mark = journal_size(s->journal), n_before = scene_starts(s);
     await_end_of_life(s);
     struct live_worker *w = live_worker_new(
         s,
@@ -390,6 +390,7 @@ static void a_resumed_life_keeps_the_marks(void **state)
             .id = "w", .ttl_ms = TTL_MS, .hands = 2, .answer = MUSTER_LATER, .more.resume = 1, .queues = {{"q", 0}}});
     await_cancelled(s, 1);
     raw_await(s->server->redis, s->base, 1, "HLEN %s:processing:w:q", s->prefix);
+    scene_await_starts(s, n_before + 1);
     scene_assert_started(s, mark, (const char *[]){"kept", NULL});
     live_worker_end(w, MUSTER_FINISH);
     await_all_gone(s);

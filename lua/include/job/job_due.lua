@@ -1,34 +1,7 @@
 --[[
-  New jobs; and jobs that become ready by themselves: scheduled ones, and those that a recurring job makes. A piece of
-  jobs.
+  Jobs that become ready by themselves: scheduled ones, and those that a recurring job makes. A piece of jobs.
 ]]
 --- @within "jobs"
-
--- The record of a new job, in no state yet. `given`: fields of the record.
-local function new_record(P, id, queue, given, tags, at_ms)
-  local job = {id = id, queue = queue, changed = {}}
-  redis.call('HSET', P .. 'job:' .. id, 'queue', queue) -- needs memory: a full Redis refuses the whole call here
-  if not was_absent(P .. 'history:' .. id) then
-    redis.call('DEL', P .. 'history:' .. id)
-  end
-  for field, value in pairs(given) do
-    Jobs.set(job, field, value)
-  end
-  Jobs.set(job, 'put', string.format('%.0f', at_ms or now_ms()))
-  job.told_at = at_ms -- its history begins at this time
-  for _, tag in ipairs(tags) do
-    Jobs.tag(P, job, tag)
-  end
-  if given.tracked then
-    Jobs.track(P, job, true)
-  end
-  return job
-end
-
--- Makes a new job, which comes into its queue.
-function Jobs.make(P, id, queue, given, tags, due_ms, after, at_ms)
-  Jobs.arrive(P, new_record(P, id, queue, given, tags, at_ms), due_ms, after, 'put', '')
-end
 
 local INHERITED = {'data', 'priority', 'retries', 'limit', 'backoff', 'backoff_max', 'backoff_kind', 'jitter'}
 

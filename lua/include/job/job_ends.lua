@@ -37,7 +37,7 @@ end
 local function fail_unique(P, job, worker, token, group, message)
   local data = job.data or try('HGET', P .. 'job:' .. job.id, 'data') or '' -- it may have been read without
   Jobs.forget(P, job)
-  add_failed(P, job.queue, now_ms(), 'u' .. token, worker, group, message, data)
+  Failed.add(P, job.queue, now_ms(), 'u' .. token, worker, group, message, data)
 end
 
 function Jobs.fail(P, job, worker, token, group, message)
@@ -53,11 +53,11 @@ function Jobs.fail(P, job, worker, token, group, message)
   Jobs.set(job, 'due', nil)
   Jobs.set(job, 'worker', nil)
   Jobs.set(job, 'token', nil)
-  Jobs.set(job, 'entry', draw_entry(P))
+  Jobs.set(job, 'entry', Failed.draw_entry(P))
   Jobs.save(P, job) -- before the list is trimmed, which may drop this very job
   Jobs.count(P, job, 'failed')
   Jobs.log_event(P, job, 'failed', group, worker)
-  add_failed(P, job.queue, now_ms(), token, worker, group, message, job.id, job.entry)
+  Failed.add(P, job.queue, now_ms(), token, worker, group, message, job.id, job.entry)
 end
 
 local TRIM_PER_COMPLETION = 10
@@ -127,24 +127,6 @@ function Jobs.advance(P, job, worker, result, queue, delay_ms, after)
   Jobs.log_event(P, job, 'advanced', queue, worker)
   Jobs.set(job, 'queue', queue)
   Jobs.arrive(P, job, now_ms() + delay_ms, after, 'put', from)
-end
-
--- A job that is in no index comes into its queue: it depends, is scheduled, or waits.
-function Jobs.arrive(P, job, due_ms, after, what, text)
-  Jobs.set(job, 'due', due_ms > now_ms() and string.format('%.0f', due_ms) or nil)
-  local open = {}
-  for _, id in ipairs(after) do
-    open[#open + 1] = id ~= job.id and Jobs.is_open(P, id) and id or nil
-  end
-  Jobs.count(P, job, 'put')
-  note_name(P, job.queue)
-  local dependencies = P .. 'dependencies:' .. job.id
-  local is_free = #after == 0 and was_absent(dependencies)
-  if #open > 0 or (not is_free and (try('SCARD', dependencies) or 0) > 0) then
-    Jobs.depend(P, job, open, what, text)
-  else
-    Jobs.ready(P, job, what, text)
-  end
 end
 
 local DELAY_MAX_MS = 10 * 366 * DAY_MS

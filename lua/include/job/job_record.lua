@@ -125,7 +125,7 @@ end
 -- A script that moves many jobs sets Jobs.gathered to {} before the first one, and calls this after the last.
 function Jobs.count_gathered()
   local gathered = Jobs.gathered
-  Jobs.gathered = nil
+  Jobs.gathered = false
   for key, fields in pairs(gathered) do
     add_all(key, fields)
   end

@@ -6,7 +6,7 @@
 
 local function leave(P, job)
   if job.state == 'failed' then
-    remove_failed_at(P, job.queue, job.entry)
+    Failed.remove_at(P, job.queue, job.entry)
     Jobs.set(job, 'entry', nil)
   elseif job.state then -- without a state it is new, or on its way to another queue
     redis.call('ZREM', Jobs.index(P, job.state, job.queue), Jobs.member(job))
@@ -137,7 +137,7 @@ end
 -- A job's record cannot be read, and the job was removed from its index or its holder's set. It goes onto the failed
 -- list, where people see it.
 local function fail_broken(P, queue, id, token, worker)
-  add_failed(P, queue, now_ms(), token, worker, 'broken', 'its record cannot be read', id, draw_entry(P))
+  Failed.add(P, queue, now_ms(), token, worker, 'broken', 'its record cannot be read', id, Failed.draw_entry(P))
 end
 
 -- The job that a member of an index stands for. Nil if it is elsewhere by now, or if its record cannot be read. In both

@@ -8,10 +8,11 @@
   functions is made before a script meets its first job: for Redis, making a function costs more than calling it. The
   pieces are `failed` and `job_*`.
 ]]
-local Jobs = {}
+local Jobs = {gathered = false}
 -- Queues that got a job to take, or a free place under their limit: the script must hand over there before it ends.
 local touched_by_jobs = {}
 
+--- @include "lazy"
 --- @include "token"
 --- @include "clock"
 --- @include "try"
@@ -27,14 +28,15 @@ local function make_jobs()
 --- @include "job_states"
 --- @include "job_tags"
 --- @include "job_dependencies"
+--- @include "job_new"
+  -- What a put of a new job does without.
+  local function make_rest()
 --- @include "job_let_go"
 --- @include "job_ends"
 --- @include "job_due"
 --- @include "job_process"
+  end
+  make_when_needed(Jobs, make_rest)
 end
 
-setmetatable(Jobs, {__index = function(_, name)
-  setmetatable(Jobs, nil)
-  make_jobs()
-  return Jobs[name]
-end})
+make_when_needed(Jobs, make_jobs)

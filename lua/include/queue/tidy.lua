@@ -33,7 +33,7 @@ local jobs_left = TIDY_JOBS_MAX
 -- Tidies one queue. Returns how much it has removed, and whether the queue's name went. What is beyond the bounds of
 -- one script stays for the next one.
 local function tidy(P, queue, now)
-  local removed = can_fail(P, queue) and trim_failed(P, queue, now) or 0
+  local removed = can_fail(P, queue) and Failed.trim(P, queue, now) or 0
   if redis.call('EXISTS', P .. 'complete:' .. queue) == 1 and Jobs.are_sound(P, queue) then
     local n = Jobs.trim_complete(P, queue, jobs_left)
     removed, jobs_left = removed + n, jobs_left - n
@@ -52,5 +52,5 @@ end
 
 -- May this script remove more of what is beyond bounds?
 local function may_tidy_more()
-  return jobs_left > 0 and may_trim_more()
+  return jobs_left > 0 and Failed.may_trim_more()
 end

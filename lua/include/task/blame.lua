@@ -43,7 +43,7 @@ local function convict(P, worker, queue, set, field, entry, why)
     local job = Jobs.read_or_fail(P, queue, redis.call('HGET', set, field), token, worker)
     lives = job and (most == 0 or Jobs.count_crash(P, job, worker, token, most, why))
   elseif most > 0 and deaths >= most then
-    add_failed(P, queue, now_ms(), token, worker, 'crashed', why .. ', ' .. deaths .. ' times',
+    Failed.add(P, queue, now_ms(), token, worker, 'crashed', why .. ', ' .. deaths .. ' times',
       redis.call('HGET', set, field))
     lives = false
   elseif most > 0 then

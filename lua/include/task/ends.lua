@@ -20,7 +20,6 @@
 --- @include "due"
 --- @include "try"
 --- @include "jobs"
---- @include "circle"
 --- @include "put_back"
 --- @include "suspects"
 --- @include "marks"
@@ -135,6 +134,11 @@ local function ids_of(text)
   return ids
 end
 
+-- The end that was noted last has another status.
+local function restate_end(tally, status)
+  tally.failed[#tally.failed + 1] = {tally.n, tally.n, status}
+end
+
 -- A job cannot wait for what its handler asked for. A refusal would leave it running in nobody's hands, and without a
 -- part of what it was to wait for it would run too soon. So it fails, where people see it, and can be replayed.
 local function fail_to_wait(P, ends, job, token, result, obstacle)
@@ -144,6 +148,12 @@ local function fail_to_wait(P, ends, job, token, result, obstacle)
   Jobs.set(job, 'result', result)
   Jobs.fail(P, job, ends.worker, token, 'dependency', why)
   restate_end(ends, status)
+end
+
+-- Made when a job is to wait, which is rare.
+local function find_obstacle(P, id, after)
+--- @include "circle"
+  return obstacle_to_wait(P, id, after)
 end
 
 -- A job is done here, and goes on to the next queue. For a task, also a unique one, nothing is done, and E_STATE is
@@ -161,7 +171,7 @@ local function advance(P, ends, queue, token, result, next_queue, delay_ms, ids)
     return
   end
   local after = job and ids_of(ids)
-  local obstacle = job and obstacle_to_wait(P, job.id, after)
+  local obstacle = job and #after > 0 and find_obstacle(P, job.id, after)
   if obstacle then
     fail_to_wait(P, ends, job, token, result, obstacle)
   elseif job then
@@ -224,7 +234,7 @@ local function fail(P, ends, queue, token, group, message)
   if is_job(task) then
     Jobs.fail(P, task, ends.worker, token, group, message)
   elseif task then
-    add_failed(P, queue, ends.now, token, ends.worker, group, message, task)
+    Failed.add(P, queue, ends.now, token, ends.worker, group, message, task)
   end
 end
 

@@ -19,11 +19,6 @@ local function note_ends(tally, queue, n, counted, status)
   tally.ended[queue] = (tally.ended[queue] or 0) + counted
 end
 
--- The end that was noted last has another status.
-local function restate_end(tally, status)
-  tally.failed[#tally.failed + 1] = {tally.n, tally.n, status}
-end
-
 -- 0 if all counted, otherwise a list with a status for each end, in order.
 local function statuses_of(tally)
   if #tally.failed == 0 then

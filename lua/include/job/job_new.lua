@@ -1,0 +1,48 @@
+--[[
+  New jobs, and jobs that come into a queue. A piece of jobs.
+]]
+--- @within "jobs"
+
+-- A job that is in no index comes into its queue: it depends, is scheduled, or waits.
+function Jobs.arrive(P, job, due_ms, after, what, text)
+  Jobs.set(job, 'due', due_ms > now_ms() and string.format('%.0f', due_ms) or nil)
+  local open = {}
+  for _, id in ipairs(after) do
+    open[#open + 1] = id ~= job.id and Jobs.is_open(P, id) and id or nil
+  end
+  Jobs.count(P, job, 'put')
+  note_name(P, job.queue)
+  local dependencies = P .. 'dependencies:' .. job.id
+  local is_free = #after == 0 and was_absent(dependencies)
+  if #open > 0 or (not is_free and (try('SCARD', dependencies) or 0) > 0) then
+    Jobs.depend(P, job, open, what, text)
+  else
+    Jobs.ready(P, job, what, text)
+  end
+end
+
+-- The record of a new job, in no state yet. `given`: fields of the record.
+local function new_record(P, id, queue, given, tags, at_ms)
+  local job = {id = id, queue = queue, changed = {}}
+  redis.call('HSET', P .. 'job:' .. id, 'queue', queue) -- needs memory: a full Redis refuses the whole call here
+  if not was_absent(P .. 'history:' .. id) then
+    redis.call('DEL', P .. 'history:' .. id)
+  end
+  for field, value in pairs(given) do
+    Jobs.set(job, field, value)
+  end
+  Jobs.set(job, 'put', string.format('%.0f', at_ms or now_ms()))
+  job.told_at = at_ms -- its history begins at this time
+  for _, tag in ipairs(tags) do
+    Jobs.tag(P, job, tag)
+  end
+  if given.tracked then
+    Jobs.track(P, job, true)
+  end
+  return job
+end
+
+-- Makes a new job, which comes into its queue.
+function Jobs.make(P, id, queue, given, tags, due_ms, after, at_ms)
+  Jobs.arrive(P, new_record(P, id, queue, given, tags, at_ms), due_ms, after, 'put', '')
+end
