@@ -5,11 +5,14 @@
     ARGV[2...] for each key: the part of its name after the root; its type, "" for a key of unknown kind; its time to
       live, ms, 0: it needs none
   Returns {0, 0, then for each find: its key, what is wrong, 1 if it was repaired}. A key that is not there is no find.
-  Looks at the lists of jobs that are let go, too: does P:ended name each, and will somebody go on?
-  Repairs times to live, P:ended, and the time when somebody goes on. Publishes nothing. O(keys).
+  Looks at the lists of jobs that are let go, too: does P:ended name each, and will somebody go on? And at P:timer and
+  P:beat: is the keeper a registered worker, and are the times possible?
+  Repairs times to live, P:ended, the time when somebody goes on, P:timer and P:beat. Publishes to the worker that gets
+  the timer. O(keys).
 ]]
 --- @include "finds"
 --- @include "set_due"
+--- @include "heirs"
 --- @include "clock"
 
 local P, args = KEYS[1], ARGV
@@ -57,9 +60,52 @@ local function look_at_list(list, member)
   end
 end
 
+-- While such a worker is said to keep the timer, nobody does. How long it may be said, no ttl tells.
+local HEIRS_MAX = 10
+local function look_at_timer(key)
+  local keeper, left = try('GET', key), redis.call('PTTL', key)
+  local record = P .. 'worker:' .. (keeper or '')
+  local is_nobody = keeper and redis.call('EXISTS', record) == 0 and try('ZSCORE', P .. 'registry', keeper) == false
+  local ttl = keeper and tonumber(try('HGET', record, 'ttl') or nil)
+  local what = is_nobody and "names the worker '" .. keeper .. "', which is not registered"
+    or ttl and left > ttl and "is kept by '" .. keeper .. "' for longer than its ttl"
+  if what then
+    note_find(check, key, what .. ', so that nobody may look at what is due', function()
+      redis.call('DEL', key)
+      local heirs = try('ZREVRANGE', P .. 'registry', 0, HEIRS_MAX - 1) or {}
+      return hand_on_timer(P, '', heirs) and 'handed it to a worker' or 'removed it'
+    end)
+  end
+end
+
+-- The clock may have been set back a little; a time that is far ahead was written by hand.
+local AHEAD_MS = 60000
+local function look_at_beat(key)
+  local fields = {'at', 'ended', 'length'}
+  for i, value in ipairs(try('HMGET', key, unpack(fields)) or {}) do
+    local n = tonumber(value or nil)
+    if value and not (n and n >= 0 and n <= now_ms() + AHEAD_MS) then
+      note_find(check, key, "has '" .. string.sub(value, 1, 40) .. "' for " .. fields[i]
+        .. (i == 3 and ', which is no length of time' or ', which is no time that has been'), function()
+        redis.call('HDEL', key, fields[i])
+        return 'removed it'
+      end)
+    end
+  end
+end
+
+local function look_closely(name, key)
+  if name == 'timer' then
+    look_at_timer(key)
+  elseif name == 'beat' then
+    look_at_beat(key)
+  end
+end
+
 for i = 2, #args, 3 do
   local key, is_list = P .. args[i], string.sub(args[i], 1, 6) == 'freed:' and args[i + 1] == 'zset'
   look(key, args[i + 1], tonumber(args[i + 2]))
+  look_closely(args[i], key)
   if is_list and (try('ZCARD', key) or 0) > 0 then
     look_at_list(key, string.sub(args[i], 7))
   end

@@ -80,8 +80,11 @@ end
 
 -- If nobody keeps the timer, this worker does, for as long as its next heartbeat may take.
 local keeper, next_due = try('GET', P .. 'timer'), -2
-if keeper and ARGV[6] ~= '' and redis.call('PTTL', P .. 'timer') < 0 then
-  keeper = false -- written by hand: it would never end, and nobody would look at what is due
+if keeper and ARGV[6] ~= '' then
+  local left = redis.call('PTTL', P .. 'timer')
+  if left < 0 or left > shortest then
+    keeper = false -- written by hand: it would not end for long, and nobody may look at what is due meanwhile
+  end
 end
 if keeper == worker or keeper == false then
   redis.call('SET', P .. 'timer', worker, 'PX', shortest)

@@ -183,6 +183,56 @@ static void a_check_names_each_setting_that_is_none(void **state)
     }
 }
 
+static void a_check_names_each_time_of_a_heartbeat_that_is_none(void **state)
+{
+    struct scene *s = *state;
+    static const char *const fields[] = {"at", "ended", "length"};
+    scene_enqueue(s, "q", "t");
+    for (size_t i = 0; i < N_OF(fields) * N_OF(texts); i++) {
+        const struct place place = {HASH, "beat", fields[i / N_OF(texts)]};
+        const char *value = texts[i % N_OF(texts)];
+        if (strcmp(value, "0") == 0 || strcmp(value, "0.5") == 0)
+            continue;
+        set(s, &place, value);
+        struct checked found = checked_find(s);
+        if (found.n != 1 || !strstr(found.what, place.name))
+            fail_msg("%s for %s: %s", value, place.name, found.what);
+        assert_int_equal(checked_repair(s).n_repaired, 1);
+        checked_assert_clean(s);
+    }
+}
+
+/* The live worker gets the timer by the repair; without one it goes. */
+static void a_check_names_a_timer_that_nobody_keeps(void **state)
+{
+    struct scene *s = *state;
+    static const char *const options[] = {"PX 5000", "PX 90000000", ""};
+    for (size_t i = 0; i < 2 * N_OF(options); i++) {
+        const char *left = options[i % N_OF(options)];
+        if (i == N_OF(options))
+            start_worker(s);
+        raw_do(s->server->redis, *left ? "SET %s:timer nobody PX %s" : "SET %s:timer nobody", s->prefix, left + 3);
+        struct checked found = checked_find(s);
+        assert_int_equal(found.n, *left ? 1 : 2);
+        assert_non_null(strstr(found.what, "'nobody', which is not registered"));
+        assert_int_equal(checked_repair(s).n_repaired, found.n);
+        checked_assert_clean(s);
+        assert_int_equal(raw_int(s->server->redis, "EXISTS %s:timer", s->prefix), i >= N_OF(options));
+    }
+    raw_do(s->server->redis, "SET %s:timer w PX 90000000", s->prefix);
+    assert_non_null(strstr(checked_find(s).what, "longer than its ttl"));
+}
+
+/* Also if the time to live that was written with it is long. */
+static void a_timer_that_nobody_keeps_is_taken_over(void **state)
+{
+    struct scene *s = *state;
+    start_worker(s);
+    raw_do(s->server->redis, "SET %s:timer nobody PX 90000000", s->prefix);
+    static const char lua[] = "return redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[1]) and 1 or 0";
+    raw_await(s->server->redis, s->base, 1, "EVAL %s 1 %s:timer %d", lua, s->prefix, TTL_MS);
+}
+
 /* The dead worker's task is given back whatever the silence before is said to be. */
 static void a_dead_worker_is_swept_all_the_same(void **state)
 {
@@ -209,6 +259,7 @@ static void a_dead_worker_is_swept_all_the_same(void **state)
         live_worker_stop(s, w, 0);
         live_worker_free(s, w);
     }
+    assert_true(checked_repair(s).n_repaired > 0);
 }
 
 int main(int argc, char **argv)
@@ -221,6 +272,9 @@ int main(int argc, char **argv)
         live_test(any_time_of_the_last_heartbeat),
         live_test(any_keeper_of_the_timer),
         live_test(a_check_names_each_setting_that_is_none),
+        live_test(a_check_names_each_time_of_a_heartbeat_that_is_none),
+        live_test(a_check_names_a_timer_that_nobody_keeps),
+        live_test(a_timer_that_nobody_keeps_is_taken_over),
         live_test(a_dead_worker_is_swept_all_the_same),
     };
     return scene_run(tests, argc, argv);
