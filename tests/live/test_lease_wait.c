@@ -235,6 +235,32 @@ static void each_of_several_gets_one(void **state)
     assert_non_null(strstr(tasks, "t2"));
 }
 
+/* Some tasks come, one after the other. Who came too late looks before it calls a script. */
+static void many_waiters_cost_few_scripts(void **state)
+{
+    enum { CROWD = 30, TASKS = 12, FIRST = 6 };
+    struct scene *s = *state;
+    struct waiter *waiters[CROWD];
+    int64_t scripts = 0;
+    for (size_t i = 0; i < CROWD; i++)
+        waiters[i] = start_asleep(s, "q", 1);
+    raw_await(s->server->redis, NULL, CROWD, "EVAL %s 0 %s_q_work", "return redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2]",
+              s->prefix);
+    for (int i = 0; i < TASKS; i++) {
+        if (i == FIRST)
+            scripts = redis_server_calls(s->server, "evalsha");
+        scene_enqueue(s, "q", "t");
+        raw_await(s->server->redis, NULL, i + 1, "HLEN %s:processing:.lease:q", s->prefix);
+        run_loop(s->base, 100); /* all others have looked by then */
+    }
+    scripts = redis_server_calls(s->server, "evalsha") - scripts;
+    print_message("%lld scripts for %d tasks\n", (long long)scripts, TASKS - FIRST);
+    assert_in_range(scripts, 2 * (TASKS - FIRST) - 1, CROWD / 3 * (TASKS - FIRST));
+    scene_enqueue_n(s, "q", "t", CROWD - TASKS);
+    for (size_t i = 0; i < CROWD; i++)
+        assert_ok(end(waiters[i], WOKEN_MS).err);
+}
+
 /* ---- how long, and at what cost ---- */
 
 static void he_waits_as_long_as_he_said(void **state)
@@ -276,11 +302,12 @@ static void a_flood_of_messages_is_not_a_flood_of_takes(void **state)
 {
     struct scene *s = *state;
     struct waiter *w = start_asleep(s, "q", 1);
-    int64_t before = redis_server_calls(s->server, "evalsha");
+    int64_t before = redis_server_calls(s->server, "llen"), scripts = redis_server_calls(s->server, "evalsha");
     raw_do(s->server->redis, "EVAL %s 0 %s_q_work",
            "for i = 1, 20000 do redis.call('PUBLISH', ARGV[1], i) end return 0", s->prefix);
-    run_loop(s->base, 500); /* time enough for thousands of takes */
-    assert_in_range(redis_server_calls(s->server, "evalsha") - before, 1, 200);
+    run_loop(s->base, 500); /* time enough for thousands of looks */
+    assert_in_range(redis_server_calls(s->server, "llen") - before, 1, 200);
+    assert_int_equal(redis_server_calls(s->server, "evalsha"), scripts); /* nothing is there */
     scene_enqueue(s, "q", "t");
     assert_gets(w, "t", WOKEN_MS);
 }
@@ -408,6 +435,7 @@ int main(int argc, char **argv)
         live_test(replay_wakes),
         live_test(a_worker_that_fails_wakes),
         live_test(each_of_several_gets_one),
+        live_test(many_waiters_cost_few_scripts),
         live_test(he_waits_as_long_as_he_said),
         live_test(asleep_he_costs_nothing_until_he_renews),
         live_test(a_flood_of_messages_is_not_a_flood_of_takes),

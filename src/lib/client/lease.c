@@ -5,11 +5,17 @@
  * A caller that waits for a task listens on the queue's channel `_work`. A message there says only "look". So the order
  * is: subscribe, then look, then sleep; the look sees what came in between. A message that got lost, or a task that
  * came without one, costs at most RENEW_MS: the script must be told that often anyway that somebody listens.
+ *
+ * One message wakes all who wait. So a caller that was woken first looks by plain commands, and calls the script only if
+ * something is there. Who came too late once has rivals: the next time it looks a random moment later, so that one of
+ * them takes, and the others see that nothing is left. A caller without rivals looks at once.
  */
 #include <poll.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "client/client.h"
+#include "client/waiting.h"
 #include "protocol/job_record.h"
 #include "protocol/process_name.h"
 #include "protocol/script_task.h"
@@ -20,6 +26,9 @@
 #define LOOK_APART_MS 10
 /* One look serves at most this many messages: a flood on the channel must not keep a waiting caller from looking. */
 #define DRAIN_MAX 1000
+/* The random moment is below this: doubled with each time that the caller came too late. */
+#define STAGGER_MS 1
+#define STAGGER_MAX_MS 32
 
 /* ---- taking ---- */
 
@@ -135,11 +144,13 @@ static int listen_for_work(struct muster_client *c, const char *queue, struct re
     return redis_listen(listener, c->redis, (const char *const[]){channel}, 1);
 }
 
-/* If the connection broke, a message may be lost. That is a reason to look too, and then to listen on a new one. */
-static void sleep_until_hint(struct redis **listener, int64_t ms)
+/* True: there was a message. If the connection broke, one may be lost: then the caller must take too, and listen on a new
+ * one. */
+static bool hears_hint(struct redis **listener, int64_t ms)
 {
     struct redisReply *message;
     int err = redis_hear(*listener, ms, &message);
+    const bool is_hint = err == MUSTER_OK;
     for (int i = 0; err == MUSTER_OK && i < DRAIN_MAX; i++) {
         redis_reply_free(message);
         err = redis_hear(*listener, 0, &message);
@@ -147,9 +158,10 @@ static void sleep_until_hint(struct redis **listener, int64_t ms)
     if (err == MUSTER_OK)
         redis_reply_free(message);
     if (err == MUSTER_OK || err == MUSTER_E_TIMEOUT)
-        return;
+        return is_hint;
     redis_free(*listener);
     *listener = NULL;
+    return false;
 }
 
 static void keep_apart(int64_t looked_at_ms)
@@ -159,27 +171,77 @@ static void keep_apart(int64_t looked_at_ms)
         poll(NULL, 0, (int)ms);
 }
 
+static void stagger(int64_t within_ms)
+{
+    if (within_ms > 0)
+        poll(NULL, 0, (int)arc4random_uniform((uint32_t)within_ms + 1));
+}
+
+static int64_t stagger_more(int64_t within_ms)
+{
+    return within_ms == 0 ? STAGGER_MS : 2 * within_ms < STAGGER_MAX_MS ? 2 * within_ms : STAGGER_MAX_MS;
+}
+
+/* A message may also mean that something is due sooner. What comes after the look has a message of its own. */
+static bool is_worth_a_take(struct muster_client *c, const char *queue, int64_t *next_due_ms)
+{
+    uint64_t waiting;
+    int err = waiting_look(c, queue, &waiting, next_due_ms);
+    return err != MUSTER_OK || waiting > 0 || *next_due_ms == 0;
+}
+
+/*
+ *   looked_at_ms  when it looked last
+ *   stagger_ms    how long after a message it looks, at most
+ */
+struct vigil {
+    struct muster_client *client;
+    const char *queue;
+    struct redis *listener;
+    int64_t looked_at_ms, stagger_ms;
+};
+
+/* Sleep until a take may bring something, at most `ms`. */
+static void sleep_until_worth(struct vigil *v, int64_t next_due_ms, int64_t ms)
+{
+    const int64_t until_ms = clock_ms() + ms;
+    for (;;) {
+        int64_t left_ms = until_ms - clock_ms();
+        left_ms = next_due_ms >= 0 && next_due_ms < left_ms ? next_due_ms : left_ms;
+        if (left_ms <= 0 || !hears_hint(&v->listener, left_ms))
+            return;
+        stagger(v->stagger_ms);
+        keep_apart(v->looked_at_ms);
+        v->looked_at_ms = clock_ms();
+        bool is_worth = is_worth_a_take(v->client, v->queue, &next_due_ms);
+        v->stagger_ms = stagger_more(v->stagger_ms);
+        if (is_worth)
+            return;
+    }
+}
+
 /* Look once more when the time is over: what is due by then is still in time. */
 static int wait_and_take(struct muster_client *c, struct taking *t, int64_t wait_ms)
 {
     const int64_t began_at_ms = clock_ms();
-    struct redis *listener = NULL;
+    struct vigil v = {.client = c, .queue = t->what.queue};
     int64_t next_due_ms;
     int err;
     t->what.waits = true;
     for (;;) {
-        const int64_t looked_at_ms = clock_ms();
-        err = listener ? MUSTER_OK : listen_for_work(c, t->what.queue, &listener);
+        v.looked_at_ms = clock_ms();
+        err = v.listener ? MUSTER_OK : listen_for_work(c, v.queue, &v.listener);
         if (err == MUSTER_OK)
             err = take(c, t, &next_due_ms);
         int64_t ms = wait_ms - (clock_ms() - began_at_ms);
         if (err != MUSTER_E_NOT_FOUND || ms <= 0)
             break;
         ms = ms < RENEW_MS ? ms : RENEW_MS;
-        sleep_until_hint(&listener, next_due_ms >= 0 && next_due_ms < ms ? next_due_ms : ms);
-        keep_apart(looked_at_ms);
+        const int64_t took_at_ms = v.looked_at_ms;
+        sleep_until_worth(&v, next_due_ms, ms);
+        keep_apart(took_at_ms);
     }
-    redis_free(listener);
+    redis_free(v.listener);
     return err;
 }
 

@@ -27,6 +27,38 @@ uint64_t waiting_sum(struct redisReply *const parts[WAITING_PARTS])
     return sum;
 }
 
+static int read_all(struct muster_client *c, struct redisReply **replies, size_t n)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < n; i++) {
+        int read = redis_read(c->redis, &replies[i]);
+        err = err == MUSTER_OK ? read : err;
+    }
+    return err;
+}
+
+int waiting_look(struct muster_client *c, const char *queue, uint64_t *waiting, int64_t *next_due_ms)
+{
+    enum { DUE, TIME, PARTS };
+    struct redisReply *replies[PARTS + WAITING_PARTS] = {NULL};
+    char key[KEY_MAX];
+    key_of(key, c->prefix, KEY_QUEUE, queue);
+    int err = client_append(c, (const char *const[]){"HGET", key, "due", NULL});
+    if (err == MUSTER_OK)
+        err = client_append(c, (const char *const[]){"TIME", NULL});
+    if (err == MUSTER_OK)
+        err = waiting_append(c, queue);
+    if (err != MUSTER_OK)
+        return err;
+    err = read_all(c, replies, PARTS + WAITING_PARTS);
+    const int64_t due_ms = reply_number(replies[DUE], -1), now_ms = reply_time_ms(replies[TIME]);
+    *waiting = waiting_sum(replies + PARTS);
+    *next_due_ms = due_ms < 0 || now_ms < 0 ? -1 : due_ms > now_ms ? due_ms - now_ms : 0;
+    for (int i = 0; i < PARTS + WAITING_PARTS; i++)
+        redis_reply_free(replies[i]);
+    return err;
+}
+
 int muster_queue_length(struct muster_client *c, const char *queue, uint64_t *waiting)
 {
     struct redisReply *parts[WAITING_PARTS] = {NULL};
@@ -36,10 +68,7 @@ int muster_queue_length(struct muster_client *c, const char *queue, uint64_t *wa
         err = waiting_append(c, queue);
     if (err != MUSTER_OK)
         return err;
-    for (int i = 0; i < WAITING_PARTS; i++) {
-        int read = redis_read(c->redis, &parts[i]);
-        err = err == MUSTER_OK ? read : err;
-    }
+    err = read_all(c, parts, WAITING_PARTS);
     if (err == MUSTER_OK)
         *waiting = waiting_sum(parts);
     for (int i = 0; i < WAITING_PARTS; i++)

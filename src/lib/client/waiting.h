@@ -15,6 +15,10 @@ enum { WAITING_PARTS = 3 };
 /* Ask for the parts, with the next call. */
 int waiting_append(struct muster_client *c, const char *queue);
 
+/* What a caller asks who was woken, before it calls a script: how much waits, and in how many ms something becomes due
+ * (-1: nothing will). Plain commands in one round trip. */
+int waiting_look(struct muster_client *c, const char *queue, uint64_t *waiting, int64_t *next_due_ms);
+
 /* What the answers say together. One that is NULL, or is no number, counts as 0. */
 uint64_t waiting_sum(struct redisReply *const parts[WAITING_PARTS]);
 
