@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "jobs.h"
 #include "live_worker.h"
@@ -481,6 +482,14 @@ static bool have_run_beside(void *arg)
     return have_run(&q->scripts);
 }
 
+/* The loop's clock is that much coarser than ours, so a timer may come so much too early. */
+static int tick_ms(void)
+{
+    struct timespec t;
+    assert_int_equal(clock_getres(CLOCK_MONOTONIC_COARSE, &t), 0);
+    return (int)(t.tv_nsec / 1000000) + 1;
+}
+
 /* From then on its own ttl is not the shortest, and its heartbeats are scripts. */
 static void a_shorter_ttl_is_heard_of_by_the_next_probe(void **state)
 {
@@ -493,7 +502,7 @@ static void a_shorter_ttl_is_heard_of_by_the_next_probe(void **state)
     quick.scripts.n = scripts(t.s) + 9; /* the first still at the old pace */
     await_paced(&t, have_run_beside, &quick);
     print_message("nine heartbeats, eight of them %d ms apart: %d ms\n", QUICK_TTL_MS / 3, (int)(now_ms() - before));
-    assert_in_range(now_ms() - before, 8 * (QUICK_TTL_MS / 3), 8 * BEAT_MS);
+    assert_in_range(now_ms() - before, 8 * (QUICK_TTL_MS / 3 - tick_ms()), 8 * BEAT_MS);
     assert_int_equal(acting_stop(&quick.worker), 0);
     end(&t);
 }

@@ -192,8 +192,9 @@ static bool cancel_task(struct random_world *w, struct random_effect *e)
     struct random_process p;
     const char *queue = random_queue(w);
     if (random_draw(w, 2) && random_processes(w, "", queue, &p, 1)) {
+        bool is_over = !strcmp(p.holder, MUSTER_LEASE_ID) && random_over(w, queue, p.field) > 0;
         e->unmarked = p.mark[0] == 'd';
-        assert_answer(script_call(w->s, SCRIPT_CANCEL, queue, "", p.task), 0, 0, 1);
+        assert_answer(script_call(w->s, SCRIPT_CANCEL, queue, "", p.task), 0, is_over && !p.mark[0], !is_over);
         return true;
     }
     char *task = raw_string(w->s->server->redis, "LINDEX %s:queues:%s -1", w->s->prefix, queue);

@@ -254,15 +254,31 @@ bool random_cancel_process(struct random_world *w, struct random_effect *e)
     return true;
 }
 
+int64_t random_over(struct random_world *w, const char *queue, const char *field)
+{
+    static const char lua[] = "local time, n = redis.call('TIME'), 0\n"
+                              "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
+                              "for _, over in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do\n"
+                              "  local is_meant = ARGV[1] == '' or ARGV[1] == over\n"
+                              "  local marked = redis.call('HEXISTS', KEYS[2], string.sub(over, -11)) == 1\n"
+                              "  n = n + (is_meant and (ARGV[1] ~= '' or not marked) and 1 or 0)\n"
+                              "end\n"
+                              "return n";
+    return raw_int(w->s->server->redis, "EVAL %s 2 %s:leases:%s %s:marks:.lease %s", lua, w->s->prefix, queue,
+                   w->s->prefix, field);
+}
+
 bool random_delete_queue(struct random_world *w, struct random_effect *e)
 {
     e->deleted = random_queue(w);
     e->forgets = e->resets = true;
+    /* These count as removed, and stay where they are until they are moved. */
+    int64_t over = random_over(w, e->deleted, "");
     int64_t failed = raw_int(w->s->server->redis, "ZCARD %s:failed:%s", w->s->prefix, e->deleted);
     redisReply *reply = script_call(w->s, SCRIPT_DELETE, e->deleted);
     assert_int_equal(reply->elements, 4);
     assert_int_equal(reply->element[3]->integer, 0);
-    e->gone = reply->element[1]->integer + failed;
+    e->gone = reply->element[1]->integer - over + failed;
     freeReplyObject(reply);
     return true;
 }

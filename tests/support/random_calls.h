@@ -78,6 +78,8 @@ struct random_process {
     char holder[16], queue[16], field[13], task[24], mark[2];
 };
 bool random_is_job(const struct random_process *p);
+/* How many leases of a queue are over but not moved, and not marked; or, of this field, whether it is one, 1 or 0. */
+int64_t random_over(struct random_world *w, const char *queue, const char *field);
 const char *random_token(const struct random_process *p);
 
 /* Up to `n` processes, of this holder or of any (""), and of this queue or of any. Returns how many. */
