@@ -105,14 +105,16 @@ static const struct job *job_in(const struct snapshot *s, const char *id)
 static int bystander(const struct random_effect *e, const struct job *job, const char *id)
 {
     bool is_made = strchr(id, '-'), is_gone = (e->deleted && !strcmp(e->deleted, job->queue));
+    bool may_be_dropped = e->dropped && !strcmp(e->dropped, job->queue);
     int places = job->place | (is_gone && !(job->place & RUNNING) ? NOWHERE : 0);
     switch (job->place) {
     case NOWHERE:
         return places | (is_made && e->moves_due ? IN_LINE : 0);
     case SCHEDULED:
         return places | (e->moves_due ? IN_LINE : 0);
-    case DEPENDS:
-        return places | (e->completes ? IN_LINE | SCHEDULED : 0) | (e->forgets || e->moves_due ? FAILED : 0);
+    case DEPENDS: /* a drop may make it fail, and then meet it: it was asked for more than there were */
+        return places | (e->completes ? IN_LINE | SCHEDULED : 0) | (e->forgets || e->moves_due ? FAILED : 0) |
+               (may_be_dropped ? NOWHERE : 0);
     case WAITING:
         return places | RUNNING;
     case RUNNING:
@@ -120,7 +122,7 @@ static int bystander(const struct random_effect *e, const struct job *job, const
         return (places | (job->is_marked && (e->ends_hands || e->moves_due) ? NOWHERE : 0)) &
                (job->is_marked ? ~(WAITING | FAILED) : ~0);
     case FAILED:
-        places |= e->dropped && !strcmp(e->dropped, job->queue) ? NOWHERE : 0;
+        places |= may_be_dropped ? NOWHERE : 0;
         places |= e->replayed && !strcmp(e->replayed, job->queue) ? IN_LINE : 0;
         return places | (is_made && e->moves_due ? IN_LINE : 0);
     case COMPLETE:
