@@ -169,7 +169,11 @@ const struct command cmd_config = {
     .about =
         "Without a NAME all settings are listed, with the values that hold and where these come from. A queue's own\n"
         "value comes first, then the namespace's, then the default. A change takes effect with the next call of\n"
-        "any client or worker. If a NAME does not exist, the exit code is 3; if a VALUE is not allowed, it is 2.\n",
+        "any client or worker. If a NAME does not exist, the exit code is 3; if a VALUE is not allowed, it is 2.\n"
+        "\n"
+        "What keep_failed and the like drop is counted in `muster queues --json`. What keep_jobs, keep_jobs_ms and\n"
+        "keep_history let go is not: complete jobs go with their records, the oldest first, and of a history the\n"
+        "lines between the first one and the newest ones.\n",
     .examples = "muster config --queue mail\n"
                 "muster config --queue mail max_running=10\n"
                 "muster config keep_jobs_ms=2d keep_history=20\n"

@@ -9,6 +9,7 @@
 #     these deaths does not; with a limit of 0 none does
 #  4. it takes no operands, and needs a Redis
 #  5. a damaged worker is named, with status 1; it is not changed, and the others are swept all the same
+#  6. all leases that have lapsed are over after one sweep, however many there are
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -112,3 +113,15 @@ redis RENAME aside muster:processing:w1:broken >"$tmp/out"
 sweep
 check_out '1 dead worker swept'
 check_waiting broken task
+
+# ---- 6
+export MUSTER_PREFIX=leases # of which nobody else moves anything
+seq 900 | "$MUSTER" enqueue q >"$tmp/out"
+"$MUSTER" take q -n 900 --lease 2s >"$tmp/out"
+ends=$(redis ZRANGE leases:leases:q -1 -1 WITHSCORES | tail -n 1)
+are_over() { (($(redis TIME | head -n 1) * 1000 > ends)); }
+wait_for are_over
+check_redis 900 ZCARD leases:leases:q
+sweep
+check_redis 0 ZCARD leases:leases:q
+check_waiting q "$(seq 900 | head -n 10)"

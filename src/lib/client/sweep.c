@@ -83,15 +83,32 @@ static int sweep_workers(struct muster_client *c, const struct redisReply *past,
     return err;
 }
 
-/* Move what is due in one queue, and its leases that have lapsed. Any take does that, so this one takes nothing. */
-static int sweep_leases(struct muster_client *c, const char *queue, void *arg, bool *stop)
+/* One script moves some of what is due. So many are enough for 200 000 leases, and they end in any case. */
+#define DUE_STEPS_MAX 1000
+
+/* Any take moves what is due, so this one takes nothing. *is_more: something is due still. */
+static int move_due(struct muster_client *c, const char *queue, bool *is_more)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
-    (void)stop;
+    struct script_leased leased = {.next_due_ms = -1};
     script_take(&command, &c->root, &(struct script_take_lease){.queue = queue, .lease_ms = 1});
     int err = client_run(c, &command, &reply);
+    if (err == MUSTER_OK)
+        err = client_understand(c, script_leased(reply, &leased));
+    *is_more = err == MUSTER_OK && leased.next_due_ms == 0;
     redis_reply_free(reply);
+    return err;
+}
+
+/* Move what is due in one queue, and its leases that have lapsed. */
+static int sweep_leases(struct muster_client *c, const char *queue, void *arg, bool *stop)
+{
+    bool is_more = true;
+    int err = MUSTER_OK;
+    (void)stop;
+    for (int i = 0; err == MUSTER_OK && is_more && i < DUE_STEPS_MAX; i++)
+        err = move_due(c, queue, &is_more);
     if (err != MUSTER_E_REDIS)
         return err;
     skip(c, arg, "queue", queue);
