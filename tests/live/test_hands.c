@@ -342,10 +342,37 @@ static void what_is_no_longer_its_own_is_let_go(void **state)
     scene_assert_started(s, 0, (const char *[]){"t0", "next", NULL});
 }
 
+/* More hands than all its calls may ask for. With a ttl of an hour no heartbeat comes. */
+static void an_idle_worker_asks_for_nothing_however_many_hands_it_has(void **state)
+{
+    struct scene *s = *state;
+    static const struct {
+        int hands, prefetch;
+    } cases[] = {{1, 0}, {800, 0}, {801, 0}, {1, 1200}, {10000, 0}};
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        char id[8];
+        snprintf(id, sizeof id, "w%zu", i);
+        live_worker_idle(s, &(struct worker_spec){.id = id,
+                                                  .ttl_ms = 3600000,
+                                                  .hands = cases[i].hands,
+                                                  .more.prefetch = cases[i].prefetch,
+                                                  .queues = {{"q", 0}}});
+        scene_enqueue_n(s, "q", "t", 30); /* it answers what it was handed, and is idle again */
+        raw_await(s->server->redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
+        int64_t before = redis_server_calls(s->server, "evalsha");
+        for (int k = 0; k < 300; k++) {
+            event_base_loop(s->base, EVLOOP_NONBLOCK);
+            raw_do(s->server->redis, "PING");
+        }
+        assert_in_range(redis_server_calls(s->server, "evalsha") - before, 0, 10);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(hands_are_all_used_and_never_exceeded),
+        live_test(an_idle_worker_asks_for_nothing_however_many_hands_it_has),
         live_test(a_limit_of_one_queue_leaves_the_other_hands_to_the_others),
         live_test(a_limit_is_kept_when_tasks_are_handed_over),
         live_test(prefetch_takes_more_but_starts_no_more),

@@ -66,7 +66,8 @@ static void it_ends_when_all_its_queues_are_empty(void **state)
     struct scene *s = *state;
     const struct {
         int hands, prefetch;
-    } cases[] = {{1, 0}, {3, 0}, {2, 10}, {300, 0}, {1, 300}}; /* also more than one call may ask for */
+    } cases[] = {{1, 0}, {3, 0}, {2, 10}, {300, 0}, {1, 300}, {801, 0}, {1, 9999}};
+    /* also more than one call, and all calls that may be in flight, may ask for */
     for (size_t i = 0; i < N_OF(cases); i++) {
         struct worker_spec spec = burst;
         size_t before = scene_starts(s);

@@ -136,6 +136,8 @@ static void apply(struct turn *t, const struct redisReply *reply, const struct s
     size_t n = accept_taken(t, reply, turned);
     if (t->want > 0 && (n == (size_t)t->want || turned->is_more))
         w->turns.wants_take = true; /* there may be more, if hands are left */
+    else if (t->want > 0)
+        w->turns.wants_rest = false; /* Redis hands over what comes */
     w->turns.found_nothing |= t->want > 0 && n == 0;
     if (turned->damaged)
         tell_damaged(w, turned->damaged);
@@ -269,18 +271,23 @@ static struct turn *new_turn(struct muster_worker *w, enum script_ends *how)
     return t;
 }
 
+static bool may_take(const struct muster_worker *w, size_t n_ends)
+{
+    return !w->fence.in_doubt && !resume_is_under_way(w) && (w->turns.wants_take || w->turns.wants_rest || n_ends > 0);
+}
+
 /* How many to take with this turn. `older`: how many tasks the calls of former rounds have asked for. If hands stay
- * free for which only an older call has asked, or none, the worker still wants to take: it looks again when those calls
- * are answered. */
+ * free for which only an older call has asked, the worker still wants to take: it looks again when those calls are
+ * answered. If they stay free because one call may not ask for more, others ask for the rest, as long as what was asked
+ * for comes. */
 static int draw_want(struct muster_worker *w, size_t n_ends, int older)
 {
-    int all = w->fence.in_doubt || resume_is_under_way(w) || (!w->turns.wants_take && n_ends == 0)
-                  ? 0
-                  : free_hands(w, n_ends);
+    int all = may_take(w, n_ends) ? free_hands(w, n_ends) : 0;
     int want = n_ends > 0 ? all : all - w->turns.takes_in_flight;
     want = want < 0 ? 0 : want > TURN_MAX ? TURN_MAX : want;
-    int asked_now = w->turns.takes_in_flight - older + want;
-    w->turns.wants_take = all > asked_now;
+    bool is_rest = all > w->turns.takes_in_flight - older + want;
+    w->turns.wants_take = is_rest && want < TURN_MAX;
+    w->turns.wants_rest = is_rest && want == TURN_MAX;
     return want;
 }
 

@@ -24,6 +24,7 @@ struct round {
 struct turns {
     struct event *retry_timer; /* the pause after a refusal */
     bool wants_take;           /* there is a reason to take, beside hands that ends have freed */
+    bool wants_rest;           /* a call could not ask for all free hands */
     /* A take has; since then nothing has arrived, and there was no reason to take. accept.c clears it. */
     bool found_nothing;
     bool must_state_hands; /* Redis must learn of a lower capacity: dispatch.c and stop.c */
