@@ -477,7 +477,9 @@ struct muster_extend_options {
 };
 
 /*
- * Extend a lease, say how far the work is, or give a job new data. Returns as muster_lease_finish(), and
+ * Extend a lease, say how far the work is, or give a job new data. If Redis stood still or was away when the lease ended,
+ * and workers of the namespace tell so by their silence, that time does not count: the lease can be extended as if it had
+ * ended that much later. Without workers nobody can tell, and it has lapsed. Returns as muster_lease_finish(), and
  *   MUSTER_E_STATE  the process was cancelled, or its queue was deleted (the caller may still finish it); or a lease was asked
  *                   for on a worker's process, which has none; or data for a task that is no job. Nothing was changed
  */

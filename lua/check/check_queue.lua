@@ -43,6 +43,9 @@ local function earliest_due()
   local earliest
   for _, zset in ipairs(zsets) do
     local at = tonumber(redis.call('ZRANGE', zset, 0, 0, 'WITHSCORES')[2])
+    if at and zset == zsets[2] then
+      at = next_lapse(P, queue, now_ms())
+    end
     earliest = at and math.min(at, earliest or at) or earliest
   end
   return earliest

@@ -75,10 +75,52 @@ local function let_lapse(P, queue, set, field, is_counted)
   return true
 end
 
+local function first_score(key)
+  return tonumber((try('ZRANGE', key, 0, 0, 'WITHSCORES') or {})[2]) or math.huge
+end
+
+local silence -- of silence_of_leases(), false: none; asked once, because the clock stands still
+
+local function find_silence(P, now)
+--- @include "grace"
+  if silence == nil then
+    silence = silence_of_leases(P, now) or false
+  end
+  return silence
+end
+
+-- Has a lease that ends at this time not lapsed yet, because Redis was silent?
+local function is_spared(P, ends, now)
+  local s = ends <= now and find_silence(P, now)
+  return s and s.from < ends and ends < s.to or false
+end
+
+-- When a lease of the queue lapses next; if that is past, it has.
+local function next_lapse(P, queue, now)
+  local leases = P .. 'leases:' .. queue
+  local first = first_score(leases)
+  if not is_spared(P, first, now) then
+    return first
+  end
+  local other = redis.call('ZRANGEBYSCORE', leases, silence.to, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  return math.min(first + silence.length, silence.latest, tonumber(other[2]) or math.huge)
+end
+
+-- Those that have lapsed, at most LAPSED_MAX.
+local function find_lapsed(P, queue, now)
+  local leases, s = P .. 'leases:' .. queue, find_silence(P, now)
+  local lapsed = redis.call('ZRANGEBYSCORE', leases, '-inf', s and s.from or now, 'LIMIT', 0, LAPSED_MAX)
+  local room = s and LAPSED_MAX - #lapsed or 0
+  for _, field in ipairs(room > 0 and redis.call('ZRANGEBYSCORE', leases, s.to, now, 'LIMIT', 0, room) or {}) do
+    lapsed[#lapsed + 1] = field
+  end
+  return lapsed
+end
+
 -- Leases that have lapsed: their tasks come back. Their holders count as dead.
 local function move_lapsed(P, queue, now)
   local leases, set = P .. 'leases:' .. queue, P .. 'processing:' .. LEASE .. ':' .. queue
-  local lapsed = redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, LAPSED_MAX)
+  local lapsed = find_lapsed(P, queue, now)
   if #lapsed == 0 then
     return
   end
@@ -117,10 +159,6 @@ local function can_move_due(P, queue, ...)
     and can_return(P, queue) and can_fail(P, queue) and has_sound_jobs(P, queue)
 end
 
-local function first_score(key)
-  return tonumber((try('ZRANGE', key, 0, 0, 'WITHSCORES') or {})[2]) or math.huge
-end
-
 -- Jobs that waited for one that has ended, whatever its queue. Jobs are made only when there are any.
 local function let_go_due(P, queue, now)
   Jobs.let_go_due(P, queue, now)
@@ -133,16 +171,20 @@ local function move_due(P, queue, now)
     settle(P, queue)
     next_due = select(2, count_returned(P, queue)) > 0 and now or math.huge
   end
-  for _, kind in ipairs({{P .. 'delayed:' .. queue, move_delayed}, {P .. 'leases:' .. queue, move_lapsed},
+  local leases = P .. 'leases:' .. queue
+  for _, kind in ipairs({{P .. 'delayed:' .. queue, move_delayed}, {leases, move_lapsed},
       {P .. 'scheduled:' .. queue, move_due_jobs}, {P .. 'recurring:' .. queue, move_due_jobs},
       {P .. 'ended', let_go_due}}) do
     local key, move = unpack(kind)
-    local at_ms = first_score(key)
+    local at_ms = key == leases and next_lapse(P, queue, now) or first_score(key)
     if at_ms <= now then
       move(P, queue, now, key)
-      at_ms = first_score(key)
+      at_ms = key == leases and next_lapse(P, queue, now) or first_score(key)
     end
     next_due = math.min(next_due, at_ms)
+  end
+  if silence and silence.is_new then
+    redis.call('HSET', P .. 'beat', 'seen', now)
   end
   next_due = next_due < math.huge and next_due or nil
   set_due(P, queue, next_due)
@@ -158,5 +200,6 @@ local function has_lapsed(P, queue, token, now)
     hand_over_waiting(P, queue)
   end
   local ends = redis.call('ZMSCORE', P .. 'leases:' .. queue, token, 'j' .. token)
-  return (tonumber(ends[1] or ends[2] or nil) or 0) <= now
+  local at_ms = tonumber(ends[1] or ends[2] or nil) or 0
+  return at_ms <= now and not is_spared(P, at_ms, now)
 end

@@ -2,6 +2,7 @@
   Leases that are over but not moved yet. Such a process is nobody's: no end of it counts any more, and if it is marked,
   it is gone as soon as it is moved. So a cancel counts it as removed, and not as running.
 ]]
+--- @include "due"
 --- @include "fields"
 --- @include "marks"
 --- @include "try"
@@ -9,8 +10,11 @@
 -- The tokens of a queue's processes, tasks' and jobs', whose leases are over: token -> true.
 local function lapsed_tokens(P, queue, now)
   local tokens = {}
-  for _, field in ipairs(try('ZRANGEBYSCORE', P .. 'leases:' .. queue, '-inf', now) or {}) do
-    tokens[token_of(field)] = true
+  local leases = try('ZRANGEBYSCORE', P .. 'leases:' .. queue, '-inf', now, 'WITHSCORES') or {}
+  for i = 1, #leases, 2 do
+    if not is_spared(P, tonumber(leases[i + 1]), now) then
+      tokens[token_of(leases[i])] = true
+    end
   end
   return tokens
 end
