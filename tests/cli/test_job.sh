@@ -212,7 +212,7 @@ put c x --id c4
 take c
 ok cancel --job c4
 check_exit 1 "$MUSTER" extend "$process" --lease 1m
-ok give-back "$process"
+check_exit 1 "$MUSTER" give-back "$process"
 check_exit 3 "$MUSTER" job c4
 put c x --id c5 --every 1h --offset 1h
 ok cancel --job c5

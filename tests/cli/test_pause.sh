@@ -127,7 +127,7 @@ enqueue leased a b
 process=$("$MUSTER" take leased | cut -f 1)
 ok delete leased --yes --json
 check_out '{"queue":"leased","removed":1,"running":1}'
-ok give-back "$process"
+check_exit 1 "$MUSTER" give-back "$process"
 check_waiting leased ''
 
 # ---- 5
