@@ -88,7 +88,7 @@ static int read_tasks(struct muster_client *c, struct look *l, uint64_t from, ui
 /* The task of a member "<field>:<home>" of what came back. It may have been taken since the member was read. */
 static int read_one_back(struct muster_client *c, struct look *l, struct muster_bytes member, bool *stop)
 {
-    char key[KEY_MAX], name[KEY_MAX], *home = memrchr(member.data, ':', member.len);
+    char key[KEY_MAX], name[KEY_MAX], *home = member.data ? memrchr(member.data, ':', member.len) : NULL;
     struct redisReply *task;
     if (!home)
         return MUSTER_OK;
@@ -115,7 +115,7 @@ static int read_back(struct muster_client *c, struct look *l, uint64_t from, uin
     snprintf(first, sizeof first, "%llu", (unsigned long long)from);
     snprintf(count, sizeof count, "%llu", (unsigned long long)n);
     const char *const words[] = {"ZRANGEBYSCORE", key, "0", "+inf", "LIMIT", first, count, NULL};
-    int err = client_ask(c, &page, words);
+    int err = page_ask(c, &page, words, n);
     *got = reply_len(page);
     for (size_t i = 0; i < *got && err == MUSTER_OK && !*stop; i++)
         err = read_one_back(c, l, reply_bytes(reply_at(page, i)), stop);
