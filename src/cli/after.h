@@ -9,7 +9,8 @@
 
 #include "command.h"
 
-/* Print a line for each of these ids that no job has: such a job is not waited for, and the id may be a slip of the pen.
+/* Print a line for each of these ids that no job has: such a job is not waited for, and the id may be a slip of the
+ * pen.
  */
 void after_warn(const struct call *call, struct muster_client *client, const char *const *ids, size_t n);
 

@@ -10,7 +10,7 @@
 #include "command.h"
 
 /* If there is no such queue, print a line on standard error, with `words` at its end ("": none), and return
- * MUSTER_E_NOT_FOUND. Another error is that of the client; a damaged key is none here, because the verb will name it. */
+ * MUSTER_E_NOT_FOUND. Another error is that of the client. A damaged key is none: the verb will name it. */
 int known_look(const struct call *call, struct muster_client *client, const char *queue, const char *words);
 
 /* The same for a worker. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Child processes. They are kept in a table, so that they end with this process, however it ends, and so that every wait
- * notices when one of them has ended unexpectedly.
+ * Child processes. They are kept in a table, so that they end with this process, however it ends, and so that every
+ * wait notices when one of them has ended unexpectedly.
  */
 #include "child.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many idle workers: what a task costs while 1, 10, 100 or 300 of them wait for it, and what 300 cost while there is none.
+ * Many idle workers: what a task costs while 1, 10, 100 or 300 of them wait for it, and what 300 cost while there is
+ * none.
  */
 #include <hiredis/hiredis.h>
 #include <muster/client.h>

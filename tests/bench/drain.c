@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Draining a queue in one process. muster takes and finishes tasks by the whole runtime, with handlers that only look at
- * their task. The raw side is one script with the least that a worker needs: it ends the last batch, takes the next one,
- * and keeps it in a hash under tokens until it is ended.
+ * Draining a queue in one process. muster takes and finishes tasks by the whole runtime, with handlers that only look
+ * at their task. The raw side is one script with the least that a worker needs: it ends the last batch, takes the next
+ * one, and keeps it in a hash under tokens until it is ended.
  *
  * muster's worker holds 400 tasks, with 100 hands unless it has fewer threads. So both sides have four calls on their
  * way, of 100 tasks each.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Jobs: putting them one by one while nobody is idle, compared with writing a record and a place in a sorted set by hand
- * in one round trip; draining them; and how late scheduled ones start.
+ * Jobs: putting them one by one while nobody is idle, compared with writing a record and a place in a sorted set by
+ * hand in one round trip; draining them; and how late scheduled ones start.
  */
 #include <hiredis/hiredis.h>
 #include <muster/client.h>

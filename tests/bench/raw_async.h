@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Redis without muster, on a libevent loop, with the same care as muster's own connections: the read event is added only
- * once, and what a callback sends is written at its end, without waiting for writability.
+ * Redis without muster, on a libevent loop, with the same care as muster's own connections: the read event is added
+ * only once, and what a callback sends is written at its end, without waiting for writability.
  */
 #ifndef RAW_ASYNC_H
 #define RAW_ASYNC_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs an experiment: rounds in which each side does one block, in one order and then in the other, so no side is always
- * first. There are as many rounds as there is time for.
+ * Runs an experiment: rounds in which each side does one block, in one order and then in the other, so no side is
+ * always first. There are as many rounds as there is time for.
  */
 #include "runner.h"
 

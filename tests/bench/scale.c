@@ -4,8 +4,8 @@
  * tasks wait, one in which 10 000 000 wait, and 1 000 served queues in each of which 1 000 wait.
  *
  * Each of the three sides has a worker of its own for all blocks. Between blocks the worker's handlers keep the tasks
- * they have; opening the gate ends those. In a block as many tasks come out as go in, but not the same ones. So both are
- * counted, and compared at the end together with the tasks that are left.
+ * they have; opening the gate ends those. In a block as many tasks come out as go in, but not the same ones. So both
+ * are counted, and compared at the end together with the tasks that are left.
  */
 #include <event2/event.h>
 #include <muster/client.h>

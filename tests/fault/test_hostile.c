@@ -104,8 +104,8 @@ static const char *const worker_rows[][ARGS_MAX] = {
     {"work", "q", "o", "--ttl", "300ms", "--drain", "100ms", "--id", "attic", "--permanent", "--", "sleep", "0.1"},
 };
 
-/* These ask as fast as they can. Rows whose raw side listens are left out: it is hiredis on a loop and nothing else, and
- * that ends the program for an answer that nobody asked for. */
+/* These ask as fast as they can. Rows whose raw side listens are left out: it is hiredis on a loop and nothing else,
+ * and that ends the program for an answer that nobody asked for. */
 static const char *const bench_rows[][ARGS_MAX] = {
     {"bench", "enqueue_serial", "--seconds", "1"},
     {"bench", "drain", "--seconds", "1"},

@@ -53,8 +53,8 @@ static int compare_tokens(const void *a, const void *b)
     return (x->token > y->token) - (x->token < y->token);
 }
 
-/* What began from the position on, by the tokens: so it came out of the queue. With many hands it may begin in a slightly
- * other order, because messages and the answers of takes arrive on two connections. */
+/* What began from the position on, by the tokens: so it came out of the queue. With many hands it may begin in a
+ * slightly other order, because messages and the answers of takes arrive on two connections. */
 static const struct journal_entry **starts_from(struct journal *j, size_t from, int *n)
 {
     const struct journal_entry **starts = calloc(journal_size(j) + 1, sizeof *starts);
@@ -69,8 +69,8 @@ static const struct journal_entry **starts_from(struct journal *j, size_t from, 
     return starts;
 }
 
-/* From the position on old0, old1, ... came out and after them new0, new1, ..., and nothing else. Returns when the last of
- * the old ones began. */
+/* From the position on old0, old1, ... came out and after them new0, new1, ..., and nothing else. Returns when the last
+ * of the old ones began. */
 static int64_t assert_order(const struct order *o)
 {
     int n;

@@ -114,8 +114,8 @@ static bool has_ended(struct scene *s, const char *task)
     return journal_find(s->journal, 0, JOURNAL_END, MUSTER_FINISH, NULL, task) != NULL;
 }
 
-/* Only the poison has failed, after one death that made suspects of all, and three alone. A worker that was only slow may
- * have been taken for dead once. */
+/* Only the poison has failed, after one death that made suspects of all, and three alone. A worker that was only slow
+ * may have been taken for dead once. */
 static void assert_only_poison_has_failed(struct scene *s, const char *queue)
 {
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:%s", s->prefix, queue), 1);

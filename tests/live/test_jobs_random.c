@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random calls of all scripts that move jobs, beside plain tasks (random_calls.h). After each call every job is where it
- * may have gone: the call says what becomes of the jobs that it names, and what else may have moved. So no job vanishes,
- * none is complete that nobody finished, and whatever ended a job, its id can be put again.
+ * Random calls of all scripts that move jobs, beside plain tasks (random_calls.h). After each call every job is where
+ * it may have gone: the call says what becomes of the jobs that it names, and what else may have moved. So no job
+ * vanishes, none is complete that nobody finished, and whatever ended a job, its id can be put again.
  */
 #include <stdio.h>
 #include <stdlib.h>

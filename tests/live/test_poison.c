@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Poison stops: after the first death of its holder a task is a suspect, which runs alone. Three more deaths, and it lies
- * on the failed list in the group "crashed". What ran or waited beside it is never failed. What is counted, and what is
- * forgotten.
+ * Poison stops: after the first death of its holder a task is a suspect, which runs alone. Three more deaths, and it
+ * lies on the failed list in the group "crashed". What ran or waited beside it is never failed. What is counted, and
+ * what is forgotten.
  *
  * A worker "watch" on another queue sweeps the dead. The promise itself is tested with SIGKILL. In the other cases a
  * worker dies by being freed without a stop, which its peers cannot tell from a kill.

@@ -22,8 +22,8 @@
 /* ---- namespaces ---- */
 
 /*
- * What the rows say in Lua. P is the root; everything is of queue "q" unless it is said. Records are as doc/keys.md says,
- * as far as the scripts look at them.
+ * What the rows say in Lua. P is the root; everything is of queue "q" unless it is said. Records are as doc/keys.md
+ * says, as far as the scripts look at them.
  */
 static const char prelude[] =
     "local P, small, large, huge = KEYS[1], 'task', string.rep('x', 65536), string.rep('x', 4194304)\n"
@@ -87,10 +87,10 @@ static const char prelude[] =
 /* ---- rows ---- */
 
 /*
- * `make` is Lua, after the prelude. The worker "w" serves "q" and has hands for 10 000; it has started before, and so has
- * "dead", which has died when `make` is done. Arguments: "@epoch" is w's; "@N words" stands for N arguments, each the
- * word with its number, from 1. Words of their own are "queue" (a queue and its limit of hands), "token", "fail" (an end)
- * and "queue:q" (a key, its type and its time to live).
+ * `make` is Lua, after the prelude. The worker "w" serves "q" and has hands for 10 000; it has started before, and so
+ * has "dead", which has died when `make` is done. Arguments: "@epoch" is w's; "@N words" stands for N arguments, each
+ * the word with its number, from 1. Words of their own are "queue" (a queue and its limit of hands), "token", "fail"
+ * (an end) and "queue:q" (a key, its type and its time to live).
  */
 struct row {
     enum script_id id;

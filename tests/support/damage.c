@@ -101,8 +101,8 @@ static void damage_is_found_and_repaired(void **state)
         house->also(s);
 }
 
-/* Nothing of an earlier case is left on the server: the digest is of all keys, and what Redis lets expire meanwhile would
- * be taken for a change. */
+/* Nothing of an earlier case is left on the server: the digest is of all keys, and what Redis lets expire meanwhile
+ * would be taken for a change. */
 static int begin(void **state)
 {
     planted = *state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A server that answers nonsense, in a process of its own: its own nonsense, or a real Redis' answers of which it changes
- * some. A seed decides all of it. It counts what it is asked, so that a caller that asks in a tight loop is found out.
+ * A server that answers nonsense, in a process of its own: its own nonsense, or a real Redis' answers of which it
+ * changes some. A seed decides all of it. It counts what it is asked, so that a caller that asks in a tight loop is
+ * found out.
  */
 #ifndef HOSTILE_SERVER_H
 #define HOSTILE_SERVER_H

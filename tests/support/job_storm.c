@@ -249,8 +249,8 @@ static bool is_hungry(void *arg)
     return waiting < BACKLOG;
 }
 
-/* Before anybody else is there, the holder of the first job dies twice: once it becomes a suspect, and once that counts.
- * Of a crew that is hurt at random mostly no death does. */
+/* Before anybody else is there, the holder of the first job dies twice: once it becomes a suspect, and once that
+ * counts. Of a crew that is hurt at random mostly no death does. */
 static void let_one_crash(struct job_storm *storm)
 {
     struct taken taken;

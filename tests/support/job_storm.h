@@ -5,8 +5,8 @@
  * full now and then. Afterwards the account: each job is complete because a handler said so, has failed for a reason,
  * or waits for one that failed; only cancelled jobs are gone; and each history is one that the states allow.
  *
- * A handler writes down what it says before it says it. MUSTER_FAULT_SECONDS makes a storm longer, MUSTER_TEST_SEED draws
- * another one.
+ * A handler writes down what it says before it says it. MUSTER_FAULT_SECONDS makes a storm longer, MUSTER_TEST_SEED
+ * draws another one.
  */
 #ifndef JOB_STORM_H
 #define JOB_STORM_H
@@ -59,8 +59,8 @@ void job_storm_rage(struct job_storm *storm, void (*load)(struct job_storm *stor
 /* A load: some new jobs and tasks, a unique task, and a lease that will lapse. */
 void job_storm_put_some(struct job_storm *storm);
 
-/* Pieces for a load. Put job `i`, or put it again in its place. The number of one of the last of `n` jobs. Whether a call
- * was done: only a full Redis may refuse it, and then nothing was done. */
+/* Pieces for a load. Put job `i`, or put it again in its place. The number of one of the last of `n` jobs. Whether a
+ * call was done: only a full Redis may refuse it, and then nothing was done. */
 enum storm_put { STORM_NEW, STORM_REPLACE };
 int job_storm_put(struct job_storm *storm, int i, enum storm_put how);
 int job_storm_recent(int n);

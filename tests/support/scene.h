@@ -77,7 +77,8 @@ int64_t scene_waiting(struct scene *s, const char *queue);
 /* Wait until it is n. The loop runs meanwhile. */
 void scene_await_waiting(struct scene *s, const char *queue, int64_t n);
 
-/* From now on no death counts against what the dead held (the namespace's max_crashes is 0), so nothing has to run alone. */
+/* From now on no death counts against what the dead held (the namespace's max_crashes is 0), so nothing has to run
+ * alone. */
 void scene_suspect_nothing(struct scene *s);
 
 /* How many handlers have begun. */

@@ -10,9 +10,9 @@
 
 /*
  * In queue "q", worker "w" holds a cancelled process, one with a note, a third one and a job, and has failed one. Two
- * processes are under leases, one of them with a note, and a job. Some tasks wait, and one is due. "dead" died holding a
- * task and a job. There is a job in each state, named after it; "depends" waits for the one that "w" holds, "after" for
- * the failed one.
+ * processes are under leases, one of them with a note, and a job. Some tasks wait, and one is due. "dead" died holding
+ * a task and a job. There is a job in each state, named after it; "depends" waits for the one that "w" holds, "after"
+ * for the failed one.
  */
 struct script_world {
     struct scene *s;
@@ -34,8 +34,8 @@ void script_world_restore(struct script_world *world);
 /* Leaves nothing on the server. */
 void script_world_end(struct script_world *world);
 
-/* All tasks, wherever they are, and all jobs that are not complete, where their records say. A key of a wrong type holds
- * no tasks, but it may hold jobs. */
+/* All tasks, wherever they are, and all jobs that are not complete, where their records say. A key of a wrong type
+ * holds no tasks, but it may hold jobs. */
 int64_t script_world_count(struct script_world *world);
 
 #endif

@@ -7,8 +7,8 @@
  *     PROGRAM CASE       run the cases that this name or pattern (with * and ?) matches; none is a failure
  *     PROGRAM --list     print the names of all cases, one a line
  *
- * A failure is reported at the line of the case, with the calls from there to the assert, so a helper that asserts needs
- * no line of its caller.
+ * A failure is reported at the line of the case, with the calls from there to the assert, so a helper that asserts
+ * needs no line of its caller.
  */
 #ifndef TESTING_H
 #define TESTING_H
@@ -39,8 +39,8 @@ int testing_run_cases(const struct CMUnitTest *cases, size_t n, CMFixtureFunctio
 #define testing_run(cases, set_up, tear_down, argc, argv) \
     testing_run_cases(cases, N_OF(cases), set_up, tear_down, argc, argv)
 
-/* From now on until it is called, or set to NULL, `tell` is called when an assert fails: it prints what the failure comes
- * from. */
+/* From now on until it is called, or set to NULL, `tell` is called when an assert fails: it prints what the failure
+ * comes from. */
 void testing_on_failure(void (*tell)(void *arg), void *arg);
 
 #endif

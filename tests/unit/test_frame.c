@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Length-prefixed parts: what is there is read, and nothing beyond it. Each text lies in memory of exactly its length, so
- * that the sanitizer sees a byte too many.
+ * Length-prefixed parts: what is there is read, and nothing beyond it. Each text lies in memory of exactly its length,
+ * so that the sanitizer sees a byte too many.
  */
 #include "protocol/frame.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names: which bytes and lengths a queue, a job's id, a tag, a worker's id and a prefix may have. A live test shows that
- * no two names share a key.
+ * Names: which bytes and lengths a queue, a job's id, a tag, a worker's id and a prefix may have. A live test shows
+ * that no two names share a key.
  */
 #include "protocol/names.h"
 

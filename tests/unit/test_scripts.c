@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The scripts' commands against the contract that heads each .lua file, which is sent with the script: every argument
- * stands in the place that the contract gives it, and there are as many as it declares. When a command is sent, the root
- * of all channels is added. What comes back is for test_script_answers.c.
+ * stands in the place that the contract gives it, and there are as many as it declares. When a command is sent, the
+ * root of all channels is added. What comes back is for test_script_answers.c.
  */
 #include <muster/version.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * How much of a queue waits. What counts is said here and in lua/include/queue/waiting.lua, and nowhere else: tasks and
- * jobs that can be taken, also of a queue that is paused or at its limit, and what came back. What is delayed or depends
- * does not wait.
+ * jobs that can be taken, also of a queue that is paused or at its limit, and what came back. What is delayed or
+ * depends does not wait.
  */
 #ifndef WAITING_H
 #define WAITING_H

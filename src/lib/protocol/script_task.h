@@ -78,14 +78,14 @@ void script_extend(struct command *c, const struct script_root *root, const char
 
 /* ---- cancel ---- */
 
-/* `holder` NULL: all copies of the task `what`. Otherwise `what` is a token: the one process of that holder. `cursor` is
- * "0" in the first call. Another one must follow, with the cursor of the answer, unless that is "0" again. */
+/* `holder` NULL: all copies of the task `what`. Otherwise `what` is a token: the one process of that holder. `cursor`
+ * is "0" in the first call. Another one must follow, with the cursor of the answer, unless that is "0" again. */
 #define SCRIPT_CURSOR_SIZE 24
 void script_cancel(struct command *c, const struct script_root *root, const char *queue, const char *holder,
                    struct muster_bytes what, const char *cursor);
 int script_cancel_done(const struct redisReply *r, uint64_t *removed, uint64_t *running,
                        char cursor[SCRIPT_CURSOR_SIZE]);
-/* The answer of delete, and what that of cancel begins with. `is_more`, which may be NULL: delete must be called again. */
+/* The answer of delete, and what that of cancel begins with. `is_more`, may be NULL: delete must be called again. */
 int script_cancelled(const struct redisReply *r, uint64_t *removed, uint64_t *running, bool *is_more);
 
 /* ---- the failed list ---- */

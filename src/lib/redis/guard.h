@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A guard on what hiredis reads: it looks at each part of an answer before hiredis makes room for it, and may refuse it.
- * Then the connection is broken, with the guard's words.
+ * A guard on what hiredis reads: it looks at each part of an answer before hiredis makes room for it, and may refuse
+ * it. Then the connection is broken, with the guard's words.
  *
- * hiredis makes room for a list as soon as it has read its length, so a length alone could take all memory, and much time
- * to give back. And it asserts, on a connection of a loop, that what it reads was asked for.
+ * hiredis makes room for a list as soon as it has read its length, so a length alone could take all memory, and much
+ * time to give back. And it asserts, on a connection of a loop, that what it reads was asked for.
  */
 #ifndef GUARD_H
 #define GUARD_H
@@ -16,8 +16,8 @@
 /* The longest list: more than any command of muster brings. */
 #define GUARD_LIST_MAX 10000000
 
-/* A part of an answer. `text` is that of a string, a status or an error, otherwise NULL; `n` its length, a list's length,
- * or 0. */
+/* A part of an answer. `text` is that of a string, a status or an error, otherwise NULL; `n` its length, a list's
+ * length, or 0. */
 struct guard_part {
     const redisReadTask *task;
     const char *text;

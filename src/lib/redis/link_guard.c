@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a link expects to read: one answer to each command; then, if it has subscribed, messages and confirmations. hiredis
- * ends the program for anything else.
+ * What a link expects to read: one answer to each command; then, if it has subscribed, messages and confirmations.
+ * hiredis ends the program for anything else.
  */
 #include <string.h>
 

@@ -42,8 +42,8 @@ int64_t reply_time_ms(const struct redisReply *r);
 
 /* MUSTER_OK, or what an error reply means; MUSTER_E_CONN without a reply. */
 int reply_err(const struct redisReply *r);
-/* The same, also for a script's own status: an integer, alone or as the first of a list, which is an error if it is below
- * 0. What has no status, and a status that is no error of muster's, is E_REDIS: no script has answered it. */
+/* The same, also for a script's own status: an integer, alone or as the first of a list, which is an error if it is
+ * below 0. What has no status, and a status that is no error of muster's, is E_REDIS: no script has answered it. */
 int reply_status(const struct redisReply *r);
 
 /* What the beginning of an error text ("OOM command not allowed...") means. */

@@ -19,10 +19,11 @@ struct url {
     int db;
 };
 
-/* Parse. A NULL text means MUSTER_URL, or the default if that is not set. On an error `out` is empty, and `*why` is a static string. */
+/* Parse. A NULL text means MUSTER_URL, or the default if that is not set. On an error `out` is empty, and `*why` is a
+ * static string. */
 int url_parse(struct url *out, const char *text, const char **why);
-/* What is wrong with the option `url`, or with MUSTER_URL if that counts, in words that name it and not its value, which
- * may hold a password; NULL: nothing. */
+/* What is wrong with the option `url`, or with MUSTER_URL if that counts, in words that name it and not its value,
+ * which may hold a password; NULL: nothing. */
 const char *url_check_option(const char *text);
 int url_copy(struct url *out, const struct url *from);
 void url_clear(struct url *url);

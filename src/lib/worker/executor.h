@@ -27,7 +27,8 @@ int executor_threads_new(struct muster_worker *w);
 void executor_threads_free(struct muster_worker *w);
 
 /* ---- executor_command.c ---- */
-/* Finds the program and copies the command, which runs the queue's tasks from then on. On an error `why` gets the words. */
+/* Finds the program and copies the command, which runs the queue's tasks from then on. On an error `why` gets the
+ * words. */
 int executor_command_setup(struct served *s, const struct muster_command *command, char *why, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The threads executor: handlers on threads, as many as the option `threads` says. The loop hands a process to a thread; the
- * thread that ran it posts what came of it (posted.c). So a busy handler never delays the heartbeat.
+ * The threads executor: handlers on threads, as many as the option `threads` says. The loop hands a process to a
+ * thread; the thread that ran it posts what came of it (posted.c). So a busy handler never delays the heartbeat.
  */
 #include <pthread.h>
 #include <signal.h>

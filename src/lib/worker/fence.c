@@ -2,8 +2,9 @@
  *
  * The fence: peers may sweep this worker when its ttl has passed since Redis got its last heartbeat. The worker counts
  * the same ttl from when it sent the last heartbeat that was confirmed, which is earlier. So it knows first. From then
- * on it is in doubt: nothing starts, and handlers were told MUSTER_STOP_LOST, unless they may run on (on_doubt). A doubt ends with the next confirmed
- * heartbeat and a read-back after it. E_GONE means instead that peers have swept it, and it registers again.
+ * on it is in doubt: nothing starts, and handlers were told MUSTER_STOP_LOST, unless they may run on (on_doubt). A
+ * doubt ends with the next confirmed heartbeat and a read-back after it. E_GONE means instead that peers have swept it,
+ * and it registers again.
  */
 #include <event2/event.h>
 

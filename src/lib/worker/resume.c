@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Option resume: what a former life of the id held comes first. When all queues of the worker are announced,
- * script_take_up() moves it into the worker's sets, some of it in each call; a read-back then names it. Until that is answered the worker takes nothing else, and has no hands for others to fill.
+ * script_take_up() moves it into the worker's sets, some of it in each call; a read-back then names it. Until that is
+ * answered the worker takes nothing else, and has no hands for others to fill.
  *
  * What belongs to queues that the worker does not serve goes back to the front with the last call, and the program is
  * told.

@@ -8,7 +8,8 @@
  *             send no end.
  *   ends      what other threads have said of their processes (posted.c)
  *   dispatch  handlers start while hands are free (dispatch.c). Inline ones end here
- *   say       the worker goes on resuming (resume.c); ends, and how many to take, go to Redis (turn.c); then the worker goes on leaving queues (leave.c)
+ *   say       the worker goes on resuming (resume.c); ends, and how many to take, go to Redis (turn.c); then the worker
+ *             goes on leaving queues (leave.c)
  *   drain     is it time to stop, or to leave (stop.c)?
  *
  * If a step needs something that an earlier step does, another round follows at once, before the loop looks at its

@@ -15,8 +15,8 @@
  *   3. While the worker has suspects it takes nothing more: it could not start it, and others may have a free hand
  *      (worker_capacity()).
  *   4. A suspect that has run alone for five minutes is acquitted, and the worker goes on as usual.
- *   5. If Redis refuses a call, it is tried again after the next heartbeat. If a damaged key is the reason, others start
- *      meanwhile.
+ *   5. If Redis refuses a call, it is tried again after the next heartbeat. If a damaged key is the reason, others
+ *      start meanwhile.
  */
 #include "worker/suspect.h"
 

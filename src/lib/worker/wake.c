@@ -30,7 +30,8 @@
 #define HINT_PAUSE_MS 10
 /* The message that muster itself publishes there. Its workers ignore it: they are handed their work. */
 #define OWN_HINT "muster"
-/* "T", "F", "A" or "J", epoch, token, three digits for the length of the queue's name, the name, and after "T" the task. */
+/* "T", "F", "A" or "J", epoch, token, three digits for the length of the queue's name, the name, and after "T" the
+ * task. */
 #define NAME_LEN_LEN 3
 #define MESSAGE_HEAD (1 + 2 * TOKEN_LEN)
 #define EPOCH_END (1 + TOKEN_LEN)

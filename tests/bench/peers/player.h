@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A player does one system's share of the comparison, in one of three roles: PLAYER ROLE ADDRESS [WINDOW]. It reads orders from standard input and
- * answers on standard output, a line each; players in other languages do the same.
+ * A player does one system's share of the comparison, in one of three roles: PLAYER ROLE ADDRESS [WINDOW]. It reads
+ * orders from standard input and answers on standard output, a line each; players in other languages do the same.
  *
  *   produce  `fill N`: enqueue N tasks as fast as it can; `done NS` when the server has confirmed them
  *            `send`: enqueue one task with the time in it; `sent` when the server has confirmed it

@@ -117,8 +117,8 @@ void crew_hurt(struct crew *crew, enum fault fault, struct random *r)
     kill(p->pid, fault == FAULT_KILL ? SIGKILL : SIGSTOP);
 }
 
-/* It was told to end, or Redis was not there for it, or it met poison. A producer or leaser that gets SIGTERM before it listens to it
- * dies of it, as does a worker. */
+/* It was told to end, or Redis was not there for it, or it met poison. A producer or leaser that gets SIGTERM before it
+ * listens to it dies of it, as does a worker. */
 static bool is_rightful_end(const struct crew *crew, const struct place *p, int status)
 {
     if (WIFSIGNALED(status))

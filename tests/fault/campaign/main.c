@@ -4,8 +4,8 @@
  *
  * Rounds of random faults, each followed by an account of every task. Exits with 0 if all of them balance, with 1 and
  * words that name the task and the seed if one does not, with 2 if it cannot run. The record, which is left behind then
- * beside the data of Redis, is named too. MUSTER_FAULT_SECONDS and MUSTER_TEST_SEED stand for options that are not given.
- * A seed decides which faults come in which order; what they hit is a matter of time.
+ * beside the data of Redis, is named too. MUSTER_FAULT_SECONDS and MUSTER_TEST_SEED stand for options that are not
+ * given. A seed decides which faults come in which order; what they hit is a matter of time.
  */
 #include <muster/client.h>
 
