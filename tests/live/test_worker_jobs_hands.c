@@ -142,7 +142,7 @@ static void a_place_that_becomes_free_goes_to_the_other_worker(void **state)
 
 static void cancel(struct scene *s, const char *id)
 {
-    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "0", id), 0, 1);
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "0", id), 0, 0, 1);
 }
 
 static struct live_worker *stubborn_with_a_job(struct scene *s)
