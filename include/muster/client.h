@@ -383,8 +383,8 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  * process id is all that an owner needs: any client that knows it may end the process. If the lease lapses first, the
  * task goes back to the front of the queue and the process is nobody's. The task is a suspect then, which is taken alone;
  * if that lease lapses, too, it counts, and after the third time (max_crashes) the task goes to the failed list. So fewer
- * than `n` may come although more wait. Before anything is taken, delayed tasks that are due and leases that have lapsed are
- * moved. (redis-work-queue's lease.)
+ * than `n` may come although more wait. Before anything is taken, delayed tasks that are due and leases that have lapsed
+ * are moved, and jobs of whatever queue are let go that waited for a job which has ended. (redis-work-queue's lease.)
  *
  * If `wait_ms` is above 0, the call waits up to that long for the first task. It does not poll: it listens on a second
  * connection of the client, and every call of muster that makes work available wakes it. A bare LPUSH is found within

@@ -386,10 +386,11 @@ MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
  * stay. The records of cancelled jobs go. A running job is only marked: its owner is told, and only a finish still
  * counts. Complete jobs, and ids that do not exist, are passed over. With `dependents` the jobs that wait for the named
  * ones, directly or through others, are cancelled as well. `removed` receives how many are gone, `running` how many run
- * and were marked: these may still finish. Either may be NULL. One script decides all of it: from then on the jobs that wait are gone for every other call,
- * and none of them runs. Of many of these the records go step by step; the call returns after the last one. If it ends
- * before that (a timeout, a broken connection), it has counted all the same, and the rest goes by itself within a
- * second, or without any worker with the next take. (qless's cancel.)
+ * and were marked: these may still finish. Either may be NULL. One script decides all of it: from then on the jobs that
+ * wait are gone for every other call, and none of them runs. Of many of these the records go step by step; the call
+ * returns after the last one. If it ends before that (a timeout, a broken connection), it has counted all the same, and
+ * the rest goes by itself within a second, or without any worker with the next takes, of whatever queue. (qless's
+ * cancel.)
  *
  * Returns MUSTER_OK, also when there was none; or, with nothing changed,
  *   MUSTER_E_STATE    a job that is not among them waits for one of them; muster_client_error() names it

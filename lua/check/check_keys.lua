@@ -5,7 +5,7 @@
     ARGV[2...] for each key: the part of its name after the root; its type, "" for a key of unknown kind; its time to
       live, ms, 0: it needs none
   Returns {0, 0, then for each find: its key, what is wrong, 1 if it was repaired}. A key that is not there is no find.
-  Looks at the lists of jobs that are let go, too: does P:ended name each, and will somebody go on? And at P:timer and
+  Looks at the lists of jobs that are let go, too: does P:ended name each, and does somebody go on? And at P:timer and
   P:beat: is the keeper a registered worker, and are the times possible?
   Repairs times to live, P:ended, the time when somebody goes on, P:timer and P:beat. Publishes to the worker that gets
   the timer. O(keys).
@@ -44,6 +44,14 @@ local function let_go_on(list)
   end
 end
 
+-- A worker goes on as soon as somebody may. How long it may hold up the timer, no setting tells.
+local LATE_MS = 60000
+-- How late is a list, s, which a worker should have gone on with? Nil: it is not, or there is only the next take.
+local function lateness_of(at_ms)
+  local late_ms = now_ms() - tonumber(at_ms)
+  return late_ms > LATE_MS and try('GET', P .. 'timer') and math.floor(late_ms / 1000)
+end
+
 local function look_at_list(list, member)
   local at_ms = try('ZSCORE', P .. 'ended', member)
   if at_ms == false then
@@ -56,6 +64,13 @@ local function look_at_list(list, member)
     note_find(check, P .. 'due', 'has no queue, but ' .. list .. ' has jobs to let go', function()
       let_go_on(list)
       return 'set it right'
+    end)
+  elseif at_ms and lateness_of(at_ms) then
+    note_find(check, list, 'has had jobs to let go for ' .. lateness_of(at_ms) .. ' s, but the worker that keeps the '
+      .. 'timer does not', function()
+      let_go_on(list)
+      tell_timer(P)
+      return 'told it'
     end)
   end
 end

@@ -8,13 +8,14 @@
             the call's number; "": nobody will
   Returns {0, ms until something becomes ready or a lease lapses, -1: nothing will; when the lease ends, server ms; the
   first token; the tasks, whose tokens follow each other; 1: the call stopped before it had all that it could take,
-  because that was many bytes: call again, else 0}. Where jobs wait too, or something came back, token and tasks are
-  empty, and three elements follow for each process: its token, the job's id, and the job's record {field, value, ...}
-  from before the take; for a task, its token, "", and the task. A suspect comes alone, and has begun. A queue that is
-  paused, or whose limit over all workers is reached, yields nothing. E_LOST if `untake` came before this call;
-  {E_REDIS, key} for a key of the wrong type: nothing was changed. Writes the queue, the set and the ends of leases, the
-  caller's key, the queue's counters, P:names, and the records of the jobs. Publishes to the workers that get what was
-  due, and to those who listen. O(tasks + jobs log n).
+  because that was many bytes, or because jobs are let go in steps: call again, else 0}. Where jobs wait too, or
+  something came back, token and tasks are empty, and three elements follow for each process: its token, the job's id,
+  and the job's record {field, value, ...} from before the take; for a task, its token, "", and the task. A suspect
+  comes alone, and has begun. A queue that is paused, or whose limit over all workers is reached, yields nothing. E_LOST
+  if `untake` came before this call; {E_REDIS, key} for a key of the wrong type: nothing was changed. Writes the queue,
+  the set and the ends of leases, the caller's key, the queue's counters, P:names, and the records of the jobs. Lets go
+  what waited for a job that has ended, in whatever queue. Publishes to the workers that get what was due, and to those
+  who listen. O(tasks + jobs log n).
 ]]
 --- @include "due"
 --- @include "types"
@@ -35,8 +36,8 @@ local settings = read_settings()
 if settings then
   note_type(key)
 end
-local void = P .. 'take:' .. call
-if not settings or not can_move_due(P, queue, 'STRLEN', void) then
+local void, to_let_go = P .. 'take:' .. call, P .. 'ended'
+if not settings or not can_move_due(P, queue, 'STRLEN', void, 'ZCARD', to_let_go) then
   return {E_REDIS, damaged}
 end
 if has_type('STRLEN', void) ~= 0 then
@@ -49,6 +50,11 @@ local due = tonumber(settings[2])
 if due and due <= now then
   due = move_due(P, queue, now)
   settings = read_settings() -- lapsed leases made room
+elseif not was_absent(to_let_go) then -- of whatever queue: without workers nobody else may look there
+  let_go_due(P, queue, now)
+  settings = read_settings() -- jobs may wait now
+  local at_ms = first_score(to_let_go)
+  due = at_ms < math.huge and math.min(due or at_ms, at_ms) or due
 end
 local result = {0, -1, now + tonumber(ARGV[3]), '', {}, 0}
 
@@ -104,6 +110,7 @@ local n = settings[1] and 0 or math.min(tonumber(ARGV[2]), room_under_limit(sett
 if n > 0 then
   local is_mixed = (settings[5] or settings[6]) and Jobs.are_sound(P, queue)
   n = (is_mixed and take_mixed or take_tasks)(n, settings[7])
+  result[6] = n == 0 and not was_absent(to_let_go) and first_score(to_let_go) <= now and 1 or result[6]
 end
 if n > 0 then
   if call ~= '' then -- with GET a key of another type stays as it is

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "job_scripts.h"
+#include "taken.h"
 
 /* ---- graphs ---- */
 
@@ -278,6 +279,81 @@ static void without_a_worker_a_take_lets_go_the_rest(void **state)
     jobs_sound(s);
 }
 
+/* Jobs "d<from>" to "d<to - 1>" of this queue, which wait for `on`. */
+static void put_dependents_in(struct scene *s, const char *queue, const char *on, int from, int to)
+{
+    for (int i = from; i < to; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "d%d", i);
+        assert_ok(script_does(s, SCRIPT_PUT, queue, id, "0", "0", "1", on, "retries", "5"));
+    }
+}
+
+/* The job "root" of the queue "other" is done. */
+static void end_root_elsewhere(struct scene *s)
+{
+    char token[12];
+    take_job(s, "other", "root", token);
+    assert_ok(script_does(s, SCRIPT_END, ".lease", "done", "other", token));
+}
+
+static int expect_next(const struct muster_process_info *p, void *arg)
+{
+    char id[16];
+    snprintf(id, sizeof id, "d%d", (*(int *)arg)++);
+    assert_string_equal(p->job, id);
+    return 0;
+}
+
+/* Nobody keeps the timer, and nobody takes from the queue of the job that has ended. */
+static void takes_of_their_own_queue_let_go_all_that_waited(void **state)
+{
+    struct scene *s = *state;
+    int next = 0, err = MUSTER_OK;
+    assert_ok(put_in(s, "other", "root", "data", "d"));
+    put_dependents_in(s, "q", "root", 0, 1000);
+    end_root_elsewhere(s);
+    assert_int_equal(key_size(s, "ZCARD", "depends:q"), 1000 - STEP);
+    check_finds_nothing(s);
+    while (err == MUSTER_OK)
+        err = muster_lease_take(s->client, "q", 50, 60000, 0, expect_next, &next);
+    assert_err(err, MUSTER_E_NOT_FOUND);
+    assert_int_equal(next, 1000);
+    assert_int_equal(key_size(s, "EXISTS", "ended"), 0);
+    check_finds_nothing(s);
+    jobs_sound(s);
+}
+
+/* Its job is the last of the list: the calls before it find nothing to take, and the take goes on. */
+static void one_take_goes_on_until_it_finds_what_is_let_go_last(void **state)
+{
+    struct scene *s = *state;
+    int next = MANY;
+    assert_ok(put_in(s, "other", "root", "data", "d"));
+    put_dependents_in(s, "elsewhere", "root", 0, MANY);
+    put_dependents_in(s, "q", "root", MANY, MANY + 1);
+    end_root_elsewhere(s);
+    assert_ok(muster_lease_take(s->client, "q", 10, 60000, 0, expect_next, &next));
+    assert_int_equal(next, MANY + 1);
+    assert_int_equal(key_size(s, "ZCARD", "waiting:elsewhere"), MANY);
+    jobs_sound(s);
+}
+
+/* A queue that is paused, or in which nothing waits, is no reason to leave them. */
+static void a_take_that_gets_nothing_lets_go_what_waited_elsewhere(void **state)
+{
+    struct scene *s = *state;
+    static const char *const queues[] = {"empty", "paused"};
+    assert_ok(put_in(s, "other", "root", "data", "d"));
+    put_dependents_in(s, "q", "root", 0, MANY);
+    end_root_elsewhere(s);
+    assert_ok(muster_queue_pause(s->client, "paused"));
+    for (size_t i = 0; i < N_OF(queues); i++)
+        assert_err(muster_lease_take(s->client, queues[i], 1, 60000, 0, expect_next, NULL), MUSTER_E_NOT_FOUND);
+    assert_int_equal(key_size(s, "ZCARD", "waiting:q"), MANY);
+    jobs_sound(s);
+}
+
 static void many_dependents_of_a_job_that_is_gone_fail_in_steps(void **state)
 {
     struct scene *s = *state;
@@ -437,6 +513,28 @@ static void a_check_finds_what_nobody_will_let_go(void **state)
     jobs_sound(s);
 }
 
+/* Without a worker such jobs wait for the next take; beside a worker that keeps the timer they must not wait long. */
+static void a_check_finds_what_a_worker_should_have_let_go(void **state)
+{
+    struct scene *s = *state;
+    uint64_t n = 0;
+    put(s, "root");
+    put_dependents(s, "root", MANY);
+    end_root(s, "done");
+    raw_do(s->server->redis, "ZADD %s:ended 1 droot", s->prefix);
+    check_finds_nothing(s);
+    struct acting_worker w = {.id = "w", .queues = {"none"}, .hands = 1};
+    acting_start(&w, s);
+    raw_do(s->server->redis, "SET %s:timer w PX 3000", s->prefix);
+    raw_do(s->server->redis, "ZADD %s:ended %lld droot", s->prefix, (long long)(server_now_ms(s) - 30000));
+    check_finds_nothing(s);
+    raw_do(s->server->redis, "ZADD %s:ended %lld droot", s->prefix, (long long)(server_now_ms(s) - 61000));
+    assert_ok(muster_client_check(s->client, 1, count_finds, &n));
+    assert_int_equal(n, 1);
+    assert_ok(acting_stop(&w));
+    acting_forget(&w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -449,6 +547,9 @@ int main(int argc, char **argv)
         live_test(a_job_goes_on_after_all_that_it_names),
         live_test(many_dependents_are_let_go_in_steps),
         live_test(without_a_worker_a_take_lets_go_the_rest),
+        live_test(takes_of_their_own_queue_let_go_all_that_waited),
+        live_test(one_take_goes_on_until_it_finds_what_is_let_go_last),
+        live_test(a_take_that_gets_nothing_lets_go_what_waited_elsewhere),
         live_test(many_dependents_of_a_job_that_is_gone_fail_in_steps),
         live_test(an_id_is_free_when_those_that_waited_are_let_go),
         live_test(a_deleted_queue_leaves_the_rest_to_be_let_go),
@@ -457,6 +558,7 @@ int main(int argc, char **argv)
         live_test(a_cancel_says_how_many_and_bounds_how_many),
         live_test(a_check_finds_what_nobody_will_let_go),
         live_test(a_job_that_cannot_wait_as_asked_fails_and_its_worker_is_told),
+        live_test(a_check_finds_what_a_worker_should_have_let_go),
     };
     return scene_run(tests, argc, argv);
 }

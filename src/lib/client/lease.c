@@ -29,6 +29,8 @@
 /* The random moment is below this: doubled with each time that the caller came too late. */
 #define STAGGER_MS 1
 #define STAGGER_MAX_MS 32
+/* A take that does not wait goes on after so many calls that took nothing, if they say that there may be more. */
+#define EMPTY_MAX 50
 
 /* ---- taking ---- */
 
@@ -120,16 +122,19 @@ static int take_some(struct muster_client *c, struct taking *t, int64_t *next_du
     return err;
 }
 
-/* E_NOT_FOUND: there was nothing. Then something may be due in *next_due_ms; -1: that is not known. */
+/* E_NOT_FOUND: there was nothing. Then something may be due in *next_due_ms; -1: that is not known. A call that took
+ * nothing may ask for another one, while jobs are let go step by step. A caller that waits comes again anyway. */
 static int take(struct muster_client *c, const struct taking *wanted, int64_t *next_due_ms)
 {
     struct taking t = *wanted;
-    bool is_over = false;
-    int err = take_some(c, &t, next_due_ms, &is_over);
-    for (int more = err; more == MUSTER_OK && !is_over && t.what.n > 0 && t.what.n < wanted->what.n;) {
+    const int empty_max = t.what.waits ? 1 : EMPTY_MAX; /* whatever the answers say */
+    int err = MUSTER_E_NOT_FOUND, more, n_empty = 0;
+    bool is_over;
+    do {
         more = take_some(c, &t, next_due_ms, &is_over);
-        err = more == MUSTER_E_NOT_FOUND ? err : more; /* others took it meanwhile */
-    }
+        n_empty += more == MUSTER_E_NOT_FOUND;
+        err = more == MUSTER_E_NOT_FOUND ? err : more; /* others may have taken the rest meanwhile */
+    } while ((more == MUSTER_OK || more == MUSTER_E_NOT_FOUND) && !is_over && t.what.n > 0 && n_empty < empty_max);
     if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis,
                         "nothing waits in the queue '%s', or it is paused, or max_running of its tasks are running",

@@ -57,7 +57,7 @@ struct script_leased {
     int64_t ends_at_ms;
     uint64_t first_token;
     const struct redisReply *tasks;
-    bool is_more;  /* the call stopped early, because that was many bytes: take again */
+    bool is_more;  /* the call stopped early, also without a task: take again */
     size_t n_more; /* processes after these, for script_leased_one() */
 };
 int script_leased(const struct redisReply *r, struct script_leased *out);
