@@ -490,9 +490,10 @@ MUSTER_API int muster_lease_extend(struct muster_client *c, const char *process,
 
 /*
  * The failed list of a queue keeps all its entries until they are replayed or dropped. The settings keep_failed,
- * keep_failed_bytes and keep_failed_ms (job.h) bound it: then the oldest entries go, jobs with their records; the newest
- * one stays, whatever its size. What goes so is counted (`failed_dropped` of a queue's row), and told to a worker
- * (MUSTER_EVENT_DROPPED) and as an event of jobs ("dropped").
+ * keep_failed_bytes and keep_failed_ms (job.h) bound it: then the oldest entries go, jobs with their records. The
+ * newest one stays, however many bytes it has; but past keep_failed_ms it goes, too. muster_config_set() says in which
+ * steps. What goes so is counted (`failed_dropped` of a queue's row), and told to a worker (MUSTER_EVENT_DROPPED) and
+ * as an event of jobs ("dropped").
  */
 
 /* A task or job that failed. */

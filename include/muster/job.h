@@ -480,7 +480,7 @@ MUSTER_API int muster_job_listen(struct muster_client *c, const char *queue, int
 
 /*
  * The one list: X(name, default, least, most, of a queue only, what it is). Settings live in Redis. A queue's own value
- * comes first, then the namespace's, then the default.
+ * comes first, then the namespace's, then the default. muster_config_set() says when a change takes effect.
  */
 #define MUSTER_SETTINGS(X)                                                                                         \
     X(broadcast, 0, 0, 1, 1, "1: publish worqr's announcements even when nobody listens through muster")           \
@@ -519,10 +519,18 @@ MUSTER_API int muster_config_get(struct muster_client *c, const char *queue, con
  * Set one setting of a queue, or of the namespace (`queue` NULL); `value` NULL: unset it. The value counts from the
  * next call of any client or worker on. If max_running is raised, the work that may now run is handed over at once.
  *
+ * What is beyond a bound (keep_failed, keep_failed_bytes, keep_failed_ms, keep_jobs, keep_jobs_ms) goes in steps. This
+ * call makes the first one: of the queue, or of the first hundred queues of the namespace, it removes at most 200
+ * failures, or 4 MiB of them, and 300 complete jobs. The worker that keeps the timer removes the rest, within some
+ * seconds; each failure also removes up to 200 of its queue, each completion ten. Without a worker
+ * muster_client_sweep() removes all of it.
+ *
+ * Settings can be set when Redis is full, too: a bound makes room.
+ *
  * Returns MUSTER_OK; or, with nothing changed,
  *   MUSTER_E_NOT_FOUND  there is no such setting
  *   MUSTER_E_INVALID    the queue; the value; or a setting that only a queue can have, without a queue
- *   MUSTER_E_FULL       Redis is full
+ *   MUSTER_E_FULL       Redis is full, and the namespace is new
  */
 MUSTER_API int muster_config_set(struct muster_client *c, const char *queue, const char *name,
                                  const int64_t *value) MUSTER_MUST_CHECK;

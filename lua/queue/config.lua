@@ -3,24 +3,33 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue, "": the namespace     ARGV[2] name     ARGV[3] value, "": unset
   Returns 0; {E_REDIS, key} for a key of the wrong type: nothing was changed.
-  Writes the setting, and notes the queue's name. Publishes to the workers that get what a raised limit lets out, and to
-  those who listen. O(tasks handed over).
+  Writes the setting, and notes the queue's name. For a bound ("keep_...") it removes what is beyond, as far as one
+  script may: of the queue, or of the first 100 queues. So a bound makes room when Redis is full; tidying goes on.
+  Publishes to the workers that get what a raised limit lets out, to a worker if failures were removed, and to those who
+  listen. O(tasks handed over, and what is removed).
 ]]
 --- @include "available"
+--- @include "tidy"
 --- @include "clock"
 
-local P, queue = KEYS[1], ARGV[1]
+local P, queue, name = KEYS[1], ARGV[1], ARGV[2]
 local key = queue == '' and P .. 'config' or P .. 'queue:' .. queue
 if not try('HLEN', key) then
   return {E_REDIS, damaged}
 end
+redis.call('HDEL', key, '-') -- needs no memory, so that a full Redis allows the others
 if ARGV[3] == '' then
-  redis.call('HDEL', key, ARGV[2])
+  redis.call('HDEL', key, name)
 else
-  redis.call('HSET', key, ARGV[2], ARGV[3])
+  redis.call('HSET', key, name, ARGV[3])
 end
 if queue ~= '' then
   try('ZADD', P .. 'names', 'NX', now_ms(), queue)
   hand_over_waiting(P, queue)
+end
+if string.sub(name, 1, 5) == 'keep_' and queue ~= '' then
+  tidy(P, queue, now_ms())
+elseif string.sub(name, 1, 5) == 'keep_' then
+  tidy_from(P, 0, now_ms())
 end
 return 0

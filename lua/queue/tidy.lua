@@ -14,17 +14,5 @@
 --- @include "try"
 
 local P = KEYS[1]
-local BATCH = 100
-local now, place, removed = now_ms(), tonumber(ARGV[1]), 0
-
 try('HDEL', P .. 'config', '-') -- needs no memory, so that a full Redis allows the others
-local names = try('ZRANGE', P .. 'names', place, place + BATCH - 1) or {}
-for _, queue in ipairs(names) do
-  local n, is_gone = tidy(P, queue, now)
-  removed = removed + n
-  if not may_tidy_more() then
-    return {0, place, removed} -- this queue may have more
-  end
-  place = is_gone and place or place + 1
-end
-return {0, #names < BATCH and -1 or place, removed}
+return {0, tidy_from(P, tonumber(ARGV[1]), now_ms())}

@@ -173,7 +173,11 @@ const struct command cmd_config = {
         "\n"
         "What keep_failed and the like drop is counted in `muster queues --json`. What keep_jobs, keep_jobs_ms and\n"
         "keep_history let go is not: complete jobs go with their records, the oldest first, and of a history the\n"
-        "lines between the first one and the newest ones.\n",
+        "lines between the first one and the newest ones.\n"
+        "\n"
+        "What is beyond a new bound (keep_failed..., keep_jobs...) goes in steps. The first one is made at once:\n"
+        "up to 200 failures and 300 complete jobs. Workers go on until the bound holds; without a worker,\n"
+        "`muster sweep` does. A full Redis accepts settings, too.\n",
     .examples = "muster config --queue mail\n"
                 "muster config --queue mail max_running=10\n"
                 "muster config keep_jobs_ms=2d keep_history=20\n"

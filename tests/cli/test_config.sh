@@ -6,6 +6,7 @@
 #  2. NAME prints the value, NAME=VALUE sets it, --unset takes it back; several at once; times may have a unit
 #  3. raising max_running hands out work
 #  4. no such setting: status 3; a value that is not allowed: status 2, and nothing is set
+#  5. a full Redis accepts settings, and a bound drops what is beyond it, although there is no worker
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -94,4 +95,18 @@ redis SET muster:config text >said
 check_exit 1 "$MUSTER" config keep_jobs=1
 check_redis text GET muster:config
 redis RENAME aside muster:config >said
+
+# ---- 5
+seq 20 | "$MUSTER" enqueue full >said
+"$MUSTER" take full -n 20 >taken
+cut -f1 taken | xargs "$MUSTER" fail >said
+redis CONFIG SET maxmemory 1 >said
+check_exit 75 "$MUSTER" enqueue full x
+ok config --queue full keep_failed=7
+check_out 'keep_failed: set'
+ok config keep_failed=1000 keep_history=30
+redis CONFIG SET maxmemory 0 >said
+check_redis 7 ZCARD muster:failed:full
+check_value 30 keep_history
+ok config --unset keep_failed keep_history
 check_clean

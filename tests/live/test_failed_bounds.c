@@ -179,6 +179,71 @@ static void those_who_listen_to_jobs_hear_which_were_dropped(void **state)
     assert_string_equal(h.text, "a=keep_failed b= ");
 }
 
+static void fail_many_under_leases(struct scene *s, const char *queue, int n)
+{
+    static const char task[16384];
+    for (int i = 0; i < n; i++) {
+        struct taken taken;
+        assert_ok(muster_task_enqueue(s->client, queue, task, sizeof task, NULL));
+        assert_ok(take_n(s, queue, 1, 600000, &taken));
+        assert_ok(muster_lease_fail(s->client, taken.rows[0].id, NULL, NULL));
+    }
+}
+
+/* From now on Redis has a megabyte too little. */
+static void fill_redis(struct scene *s)
+{
+    redisReply *reply = redisCommand(s->server->redis, "INFO memory");
+    const char *used = strstr(reply->str, "used_memory:");
+    raw_do(s->server->redis, "CONFIG SET maxmemory %lld", atoll(used + strlen("used_memory:")) - 1048576);
+    freeReplyObject(reply);
+}
+
+static void assert_bound_makes_room(struct scene *s, const char *queue, int64_t left)
+{
+    enum { N = 250 };
+    const int64_t two = 2;
+    uint64_t workers;
+    fail_many_under_leases(s, "q", N);
+    fill_redis(s);
+    int refused = muster_task_enqueue(s->client, "q", "new", 3, NULL);
+    int bounded = muster_config_set(s->client, queue, "keep_failed", &two);
+    int accepted = muster_task_enqueue(s->client, "q", "new", 3, NULL);
+    raw_do(s->server->redis, "CONFIG SET maxmemory 0");
+    assert_err(refused, MUSTER_E_FULL);
+    assert_ok(bounded);
+    assert_ok(accepted);
+    assert_int_equal(queue_row_of(s, "q").failed, left);
+    assert_int_equal(queue_row_of(s, "q").failed_dropped, N - left);
+    assert_ok(muster_client_sweep(s->client, &workers));
+    assert_int_equal(queue_row_of(s, "q").failed, 2);
+}
+
+/* Without any worker. A sweep removes what one step leaves. */
+static void a_bound_makes_room_in_a_redis_that_is_full(void **state)
+{
+    assert_bound_makes_room(*state, "q", 50);
+}
+
+static void a_bound_of_the_namespace_makes_room_too(void **state)
+{
+    assert_bound_makes_room(*state, NULL, 50);
+}
+
+/* That one says how old an entry may be, the others how many there may be: of these the newest stays. */
+static void only_keep_failed_ms_drops_the_newest_entry(void **state)
+{
+    struct scene *s = *state;
+    fail_many_under_leases(s, "q", 1);
+    int64_t failed_at_ms = server_now_ms(s);
+    set(s, "q", "keep_failed_bytes", 1);
+    set(s, "q", "keep_failed", 1);
+    assert_int_equal(queue_row_of(s, "q").failed, 1);
+    await_server_ms(s, failed_at_ms + 51);
+    set(s, "q", "keep_failed_ms", 50);
+    assert_int_equal(queue_row_of(s, "q").failed, 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +254,9 @@ int main(int argc, char **argv)
         live_test(a_list_keeps_a_number_of_bytes_and_its_newest_entry),
         live_test(a_list_keeps_its_entries_for_a_time),
         live_test(those_who_listen_to_jobs_hear_which_were_dropped),
+        live_test(a_bound_makes_room_in_a_redis_that_is_full),
+        live_test(a_bound_of_the_namespace_makes_room_too),
+        live_test(only_keep_failed_ms_drops_the_newest_entry),
     };
     return scene_run(tests, argc, argv);
 }

@@ -156,11 +156,18 @@ static void complete_jobs_are_kept_by_count_and_age(void **state)
     assert_state(s, "waits", "waiting"); /* it was complete, if not for long */
     assert_ok(script_does(s, SCRIPT_CONFIG, "q", "keep_jobs", "100"));
     job_complete(s, "waits");
-    assert_ok(script_does(s, SCRIPT_CONFIG, "q", "keep_jobs_ms", "0"));
+    raw_do(s->server->redis, "HSET %s:queue:q keep_jobs_ms 0", s->prefix); /* by hand: tidying finds it */
     assert_answer(script_call(s, SCRIPT_TIDY, "0"), 0, -1, 1);
     jobs_sound(s);
     assert_state(s, "waits", "");
     assert_int_equal(key_size(s, "EXISTS", "history:waits"), 0);
+    assert_ok(script_does(s, SCRIPT_CONFIG, "q", "keep_jobs_ms", ""));
+    put(s, "last");
+    job_complete(s, "last");
+    assert_state(s, "last", "complete");
+    assert_ok(script_does(s, SCRIPT_CONFIG, "", "keep_jobs_ms", "0"));
+    assert_state(s, "last", "");
+    jobs_sound(s);
 }
 
 int main(int argc, char **argv)

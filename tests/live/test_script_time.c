@@ -184,6 +184,11 @@ static const struct row rows[] = {
     {SCRIPT_DROP, "10 000 tasks", "failed(10000, small, 'g')", {"q", "", "10000", "0"}},
     {SCRIPT_DROP, "30 tasks of 4 MiB", "failed(30, huge, 'g')", {"q", "", "30", "0"}},
     {SCRIPT_DROP, "1 000 jobs", "failed_jobs(1000, small)", {"q", "", "1000", "0"}},
+    {SCRIPT_CONFIG, "10 000 failures too many", "failed(10000, small, 'g')", {"q", "keep_failed", "1"}},
+    {SCRIPT_CONFIG,
+     "10 000 complete jobs of ten queues too many",
+     "each(10, function(q) name('q' .. q) jobs('q' .. q, 1000, 'complete', 1, small) end)",
+     {"", "keep_jobs", "0"}},
     {SCRIPT_TIDY,
      "10 000 complete jobs of ten queues",
      "redis.call('HSET', P .. 'config', 'keep_jobs', '0')\n"

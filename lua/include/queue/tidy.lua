@@ -54,3 +54,19 @@ end
 local function may_tidy_more()
   return jobs_left > 0 and Failed.may_trim_more()
 end
+
+-- Tidies up to 100 queues, from a place among the names on. Returns the place to go on from, -1: there are no more; and
+-- how much it has removed.
+local TIDY_QUEUES_MAX = 100
+local function tidy_from(P, place, now)
+  local names, removed = try('ZRANGE', P .. 'names', place, place + TIDY_QUEUES_MAX - 1) or {}, 0
+  for _, queue in ipairs(names) do
+    local n, is_gone = tidy(P, queue, now)
+    removed = removed + n
+    if not may_tidy_more() then
+      return place, removed -- this queue may have more
+    end
+    place = is_gone and place or place + 1
+  end
+  return #names < TIDY_QUEUES_MAX and -1 or place, removed
+end

@@ -85,7 +85,8 @@ local function bounds_of(P, queue)
   return bounds[queue]
 end
 
--- The name of the bound that the list is beyond, or nil. The newest entry stays, whatever its size.
+-- The name of the bound that the list is beyond, or nil. The newest entry stays, whatever its size, but not
+-- past keep_failed_ms.
 local function bound_exceeded(P, queue, now)
   local key, found = P .. 'failed:' .. queue, bounds_of(P, queue)
   local count = found and redis.call('ZCARD', key) or 0
