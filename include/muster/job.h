@@ -394,7 +394,8 @@ MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
  *
  * Returns MUSTER_OK, also when there was none; or, with nothing changed,
  *   MUSTER_E_STATE    a job that is not among them waits for one of them; muster_client_error() names it
- *   MUSTER_E_TOO_BIG  more than MUSTER_JOB_CANCEL_NAMED_MAX ids, or more than MUSTER_JOB_CANCEL_MAX jobs in all
+ *   MUSTER_E_TOO_BIG  more than MUSTER_JOB_CANCEL_NAMED_MAX ids, whether they exist or not: nothing was sent; or more
+ *                     than MUSTER_JOB_CANCEL_MAX jobs in all
  *   MUSTER_E_INVALID  an id
  * After E_CONN or E_TIMEOUT cancel again: jobs that were cancelled are then passed over.
  */

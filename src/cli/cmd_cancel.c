@@ -125,7 +125,7 @@ const struct command cmd_cancel = {
         "It is no error if a TASK does not exist. It is an error if a PROCESS does not exist, or if none of the\n"
         "jobs exists that is not complete. A job for which others wait is refused without --dependents, unless\n"
         "these others are among the IDs. Failed and recurring jobs can be cancelled, too; the jobs that a recurring\n"
-        "one has made stay.\n",
+        "one has made stay. One call takes at most 500 IDs, and cancels at most 5000 jobs with --dependents.\n",
     .examples = "muster cancel mail alice@example.org\n"
                 "muster cancel --process host-4711-8c1f2a:08h2v5k3q01:mail\n"
                 "muster cancel --job order-17 --dependents\n",

@@ -135,6 +135,10 @@ ok job runs --json
 grep -q '"state":"complete"' out || fail "not complete: $(cat out)"
 check_exit 3 "$MUSTER" cancel --job runs waits
 check_out '0 removed, 0 running told to stop'
+mapfile -t many < <(seq -f 'nobody-%g' 501)
+check_exit 1 "$MUSTER" cancel --job "${many[@]}"
+check_err 'one call cancels at most 500 jobs that are named'
+check_exit 3 "$MUSTER" cancel --job "${many[@]:1}"
 enqueue over x x y z
 put over --id job x
 "$MUSTER" take over -n 5 --lease 1ms >taken

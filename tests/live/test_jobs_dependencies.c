@@ -494,6 +494,20 @@ static void a_cancel_says_how_many_and_bounds_how_many(void **state)
     assert_int_equal(n, 500);
 }
 
+/* The bound is on what is named, and nothing is sent. */
+static void a_cancel_of_too_many_ids_is_refused_whether_they_exist_or_not(void **state)
+{
+    struct scene *s = *state;
+    uint64_t removed = 1, running = 1;
+    const char *ids[501];
+    for (size_t i = 0; i < N_OF(ids); i++)
+        ids[i] = "nobody";
+    assert_err(muster_job_cancel(s->client, ids, N_OF(ids), 0, &removed, &running), MUSTER_E_TOO_BIG);
+    assert_non_null(strstr(muster_client_error(s->client), "at most 500 jobs that are named"));
+    assert_int_equal(removed + running, 0);
+    assert_ok(muster_job_cancel(s->client, ids, N_OF(ids) - 1, 0, &removed, &running));
+}
+
 /* A list that P:ended does not name, and one that nothing makes go on. */
 static void a_check_finds_what_nobody_will_let_go(void **state)
 {
@@ -556,6 +570,7 @@ int main(int argc, char **argv)
         live_test(a_cancel_of_many_counts_at_once_and_goes_on_in_steps),
         live_test(whoever_moves_what_is_due_ends_a_cancel_that_was_left),
         live_test(a_cancel_says_how_many_and_bounds_how_many),
+        live_test(a_cancel_of_too_many_ids_is_refused_whether_they_exist_or_not),
         live_test(a_check_finds_what_nobody_will_let_go),
         live_test(a_job_that_cannot_wait_as_asked_fails_and_its_worker_is_told),
         live_test(a_check_finds_what_a_worker_should_have_let_go),

@@ -176,6 +176,10 @@ int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n,
     const char *why = NULL;
     int err = MUSTER_OK;
     give_counts(&count, removed, running);
+    if (n > MUSTER_JOB_CANCEL_NAMED_MAX) {
+        say_not_cancelled(c, MUSTER_E_TOO_BIG, NULL);
+        return MUSTER_E_TOO_BIG;
+    }
     for (size_t i = 0; err == MUSTER_OK && i < n; i++)
         err = job_valid_id(ids ? ids[i] : NULL, &why);
     if (err != MUSTER_OK || n == 0)
