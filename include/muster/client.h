@@ -26,8 +26,8 @@
  * Sizes. `size` is the first field of every struct that the program fills in for the library, and of those that the
  * library fills in for the program. Set it to the struct's sizeof. A program and a library of different versions then
  * understand each other: fields that an older program does not have count as 0, and a newer program's struct is
- * accepted as long as the fields that this library does not know are 0. Any other size is refused with E_INVALID, 0 too:
- * otherwise a forgotten size would drop every option without a word. Where NULL is allowed instead of a struct, it means
+ * accepted as long as the fields that this library does not know are 0, and have at most 1024 bytes together. Any other
+ * size is refused with E_INVALID, 0 too: otherwise a forgotten size would drop every option without a word. Where NULL is allowed instead of a struct, it means
  * all defaults.
  *
  *     struct muster_client_options options = {.size = sizeof options, .url = "redis://queue.example.org"};
@@ -172,7 +172,7 @@ struct muster_enqueue_options {
  * same call under the same id enqueues what is missing, and nothing else.
  *
  * The names and lengths of all tasks are checked before anything is sent. Returns as muster_task_enqueue(), and
- *   MUSTER_E_EXISTS  the request id was used with another queue or other tasks; nothing was enqueued
+ *   MUSTER_E_EXISTS  the request id was used with another queue, other tasks or another `at_front`; nothing was enqueued
  */
 MUSTER_API int muster_task_enqueue_many(struct muster_client *c, const char *queue, const struct muster_bytes *tasks,
                                         size_t n, const struct muster_enqueue_options *o,
@@ -610,7 +610,8 @@ typedef int muster_damage_fn(const struct muster_damage *damage, void *arg);
  * nothing, or for a job that is gone; and jobs that only tags, histories and lists still name.
  *
  * With `repair`, whatever can be put right without losing anything is put right, each in one script. A key of a wrong
- * or unknown type, and a job's record that cannot be read, are left to people. `fn` is called for each finding.
+ * or unknown type, and a job's record that cannot be read, are left to people. `fn` is called for each finding. If
+ * `<prefix>:format` has a wrong type, that is the only finding: nobody knows what the rest should look like.
  *
  * Returns MUSTER_OK when it looked through all keys, or when `fn` ended it.
  */

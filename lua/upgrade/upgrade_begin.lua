@@ -5,7 +5,8 @@
     ARGV[1] the layout that it leaves     ARGV[2] what P:format says meanwhile     ARGV[3] the layout to be reached
   Returns {0, 1}, also if this was said before; {0, 0} if the namespace has the layout to be reached, or none: there is
   nothing to do. {E_STATE, number, worker...} if so many workers are alive, the first ten of which are named;
-  {E_FORMAT, layout} for any other layout. Unless it is {0, 1}, nothing was changed.
+  {E_FORMAT, layout} for any other layout; {E_REDIS, key} if P:format has a wrong type. Unless it is {0, 1}, nothing
+  was changed.
   Writes P:format, P:token, and the epochs of the records: the workers are dead, and if one comes back after all, its
   life is over. What they hold stays as it is, for a sweep or a new start. Publishes nothing. O(registered workers).
 ]]
@@ -15,6 +16,9 @@
 local NAMED_MAX = 10
 local P, old, meanwhile, new = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 
+if redis.call('TYPE', P .. 'format').ok ~= 'string' and redis.call('EXISTS', P .. 'format') == 1 then
+  return {E_REDIS, P .. 'format'}
+end
 local format = redis.call('GET', P .. 'format')
 if not format or format == new then
   return {0, 0}

@@ -7,7 +7,8 @@
 #     status 0, and then there is no damage
 #  3. damage that only people can repair stays, with status 1, even with --repair; other finds are repaired
 #  4. JSON has a row for each find
-#  5. another namespace on the same Redis is left alone
+#  5. a format of a wrong type is the only find, and every verb names the key
+#  6. another namespace on the same Redis is left alone
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -68,6 +69,29 @@ check_redis 0 EXISTS muster:processing:nobody:q
 redis DEL muster:delayed:wrong >said
 
 # ---- 5
+format=$(redis GET muster:format)
+redis DEL muster:format >said
+redis HSET muster:format field value >said
+redis HSET muster:processing:nobody:q 00000000001 lost >said
+for option in '' --repair; do
+    # shellcheck disable=SC2086
+    check 1 $option
+    [[ $(grep -c '^muster:' out) == 1 ]] || fail "not the only find: $(cat out)"
+    grep -qE '^muster:format +no +has the wrong type hash instead of string' out || fail "not found: $(cat out)"
+done
+check_redis value HGET muster:format field
+for verb in 'enqueue q task' queues 'take q' upgrade; do
+    # shellcheck disable=SC2086
+    check_exit 1 "$MUSTER" $verb
+    check_err "the key 'muster:format' has a wrong type"
+done
+start worker "$MUSTER" work q --print
+wait_for says worker "the key 'muster:format' has a wrong type"
+end worker TERM 0
+redis DEL muster:format muster:processing:nobody:q >said
+redis SET muster:format "$format" >said
+
+# ---- 6
 redis HSET musters:processing:nobody:q 00000000001 lost >said
 redis SET "muster" text >said
 check_clean

@@ -23,3 +23,8 @@ void format_refusal(char *out, size_t size, const char *prefix, const char *foun
                      ? "stop the workers and producers of the older release, then run `muster upgrade`"
                      : "use a release of muster that knows this format, or another prefix");
 }
+
+void format_refuse_type(char *out, size_t size, const char *key)
+{
+    snprintf(out, size, "the key '%s' has a wrong type: " FORMAT_MENDING, key);
+}

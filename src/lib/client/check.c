@@ -11,6 +11,8 @@
  */
 #include "client/check.h"
 
+#include "base/format.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -266,11 +268,33 @@ static int check_queues(struct check *k)
     return err;
 }
 
-/* The order matters. Jobs come before sets, which may hold what is left of a job, and before marks, some of which go
+/* ---- the layout ---- */
+
+/* With a layout that nobody knows, all else would look like damage, or would be taken for sound. */
+static int check_layout(struct check *k)
+{
+    char key[KEY_MAX], what[400];
+    struct redisReply *reply;
+    key_of(key, k->client->prefix, KEY_FORMAT, "");
+    redis_expect_format(k->client->redis, REDIS_ANY_FORMAT);
+    int err = client_ask(k->client, &reply, (const char *const[]){"TYPE", key, NULL});
+    redis_expect_format(k->client->redis, REDIS_OWN_FORMAT);
+    const char *type = reply_text(reply);
+    if (err == MUSTER_OK && type && !reply_is(reply, "string") && !reply_is(reply, "none")) {
+        snprintf(what, sizeof what,
+                 "has the wrong type %.20s instead of string, so nothing else was looked at: " FORMAT_MENDING, type);
+        k->fn(&(struct muster_damage){.key = key, .what = what}, k->arg);
+        k->stop = true;
+    }
+    redis_reply_free(reply);
+    return err;
+}
+
+/* The order matters. A layout that is not known ends the check. Jobs come before sets, which may hold what is left of a job, and before marks, some of which go
  * with a job. Sets come before workers, whose counts they change. Workers and lists of jobs come before queues. */
-static int (*const steps[])(struct check *k) = {check_keys,    check_members, check_jobs,     check_dependents,
-                                                check_sets,    check_marks,   check_workers,  check_back,
-                                                check_indexes, check_token,   check_settings, check_queues};
+static int (*const steps[])(struct check *k) = {
+    check_layout,  check_keys, check_members, check_jobs,  check_dependents, check_sets,  check_marks,
+    check_workers, check_back, check_indexes, check_token, check_settings,   check_queues};
 
 int muster_client_check(struct muster_client *c, int repair, muster_damage_fn *fn, void *arg)
 {

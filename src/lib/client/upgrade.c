@@ -43,6 +43,10 @@ static int begin(struct muster_client *c, bool *has_work)
         const char *found = reply_text(reply_at(reply, 1));
         format_refusal(why, sizeof why, c->prefix, found ? found : "?");
         redis_error_set(c->redis, "%s", why);
+    } else if (err == MUSTER_E_REDIS && reply_text(reply_at(reply, 1))) {
+        char why[400];
+        format_refuse_type(why, sizeof why, reply_text(reply_at(reply, 1)));
+        redis_error_set(c->redis, "%s", why);
     } else if (err == MUSTER_OK) {
         err = script_upgrade_begun(reply, has_work);
     }

@@ -245,6 +245,10 @@ static int check_format(struct redis *r)
     if (r->format == REDIS_ANY_FORMAT)
         return MUSTER_OK;
     int err = say(r, (const char *const[]){"GET", r->format_key, NULL}, &reply);
+    if (err == MUSTER_E_REDIS && strstr(redis_error(r->listens_for ? r->listens_for : r), "WRONGTYPE ")) {
+        format_refuse_type(why, sizeof why, r->format_key);
+        redis_error_set(r, "%s", why);
+    }
     if (err != MUSTER_OK)
         return err;
     if (reply_kind(reply) == REPLY_TEXT && !reply_is(reply, FORMAT_VERSION)) {
