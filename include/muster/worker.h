@@ -9,7 +9,7 @@
  *   - A task goes back to the front of its queue when its worker dies, stops or is lost. So a task can run more than
  *     once (at least once). For at most once, finish before you start the work: answer MUSTER_LATER, call
  *     muster_process_end(p, MUSTER_FINISH), then do the work. If MUSTER_EVENT_UNCOUNTED comes for the process, another
- *     worker may have the task, too.
+ *     worker has the task or may have it.
  *   - What a worker held when it died runs alone from then on: nothing else runs beside it here (MUSTER_EVENT_ALONE).
  *     If it kills its worker again, it fails in the end, and nothing else does (the setting max_crashes, job.h; 0: it
  *     neither runs alone nor fails).
@@ -98,7 +98,8 @@ enum muster_stop_reason {
 
 /*
  * Runs one task, on the loop's thread or on one of the worker's threads. `p` belongs to the worker. It is valid until
- * the handler returns; after MUSTER_LATER, until muster_process_end(). A process gets exactly one end.
+ * the handler returns; after MUSTER_LATER, until muster_process_end(). A process gets exactly one end. If the handler
+ * returns a number that is no outcome, the task or job fails, group "no-outcome", with a message that has the number.
  */
 typedef enum muster_outcome muster_handler_fn(struct muster_process *p, void *arg);
 
@@ -116,13 +117,15 @@ enum muster_event_type {
      * comes once per outage and connection, not once per attempt. */
     MUSTER_EVENT_DOWN,
 
-    /* Both connections work again. */
+    /* Both connections work again. While Redis is a read-only replica, they do not. */
     MUSTER_EVENT_UP,
 
     /* `process` is told to stop; muster_process_stop_reason() says why. */
     MUSTER_EVENT_STOP,
 
-    /* The end of `process` did not count; `err` is mostly MUSTER_E_LOST. */
+    /* The end of `process` did not count; `err` is mostly MUSTER_E_LOST. With MUSTER_E_CONN nobody knows whether it
+     * counted: it was sent, its answer was lost, and when it was sent again the process was not this worker's any more.
+     * Its first sending may have counted, or another worker may have the task. */
     MUSTER_EVENT_UNCOUNTED,
 
     /* This worker gave the tasks of a failed worker back to their queues; `text` names that worker and how many. */
@@ -423,8 +426,10 @@ MUSTER_API int muster_worker_run(struct muster_worker *w) MUSTER_MUST_CHECK;
  * Stop the worker. It takes nothing more, gives back what has not started, and lets running handlers end for up to
  * `drain_ms`; then it gives back the rest and deregisters, in one script. -1: the worker's option `drain_ms`; 0: give
  * back at once. A second call with a shorter time shortens it. Handlers that still run when the time is over are told
- * MUSTER_STOP_DRAIN, and their outcomes no longer count. If Redis cannot be reached, the worker waits for it until the
- * drain time and one ttl are over, and then ends with E_CONN; its peers give back what it held.
+ * MUSTER_STOP_DRAIN, and their outcomes no longer count. If Redis cannot be reached or refuses, the worker tries
+ * again until the drain time and one ttl are over. Then it ends with E_CONN, or with the error of the refusal, and its
+ * peers give back what it held. If a key of a wrong type prevents that, it ends at once with E_REDIS;
+ * muster_worker_error() names the key, and the peers give back what it held when that is mended.
  *
  * Any thread, and from a signal handler: the call only leaves a note for the loop. MUSTER_EVENT_STOPPED tells when the
  * worker has stopped.
@@ -532,12 +537,13 @@ MUSTER_API int muster_process_progress(struct muster_process *p, const char *not
 MUSTER_API int muster_process_extend(struct muster_process *p, int64_t limit_ms);
 
 /*
- * End a process whose handler answered MUSTER_LATER, once; `p` is dead afterwards. `o` must not be MUSTER_LATER. If the
- * end does not count, MUSTER_EVENT_UNCOUNTED tells. Any thread, while the worker is not freed. On another thread than
+ * End a process whose handler answered MUSTER_LATER, once; `p` is dead afterwards. If the end does not count, or nobody
+ * knows whether it did, MUSTER_EVENT_UNCOUNTED tells. Any thread, while the worker is not freed. On another thread than
  * the loop's, the call may also come before the handler has returned; the handler must then answer MUSTER_LATER.
  *
- * Returns MUSTER_OK; or MUSTER_E_STATE: its handler has not answered MUSTER_LATER, or the process was ended before;
- * nothing was changed.
+ * Returns MUSTER_OK; or, with nothing changed,
+ *   MUSTER_E_INVALID  `o` is MUSTER_LATER, or no outcome
+ *   MUSTER_E_STATE    its handler has not answered MUSTER_LATER, or the process was ended before
  */
 MUSTER_API int muster_process_end(struct muster_process *p, enum muster_outcome o);
 

@@ -84,10 +84,20 @@ static const char *const stop_texts[] = {
     [MUSTER_STOP_DRAIN] = NULL,
 };
 
+static bool is_replica(const struct muster_event *e)
+{
+    return e->err == MUSTER_E_BUSY && strstr(e->text, "READONLY") &&
+           (e->type == MUSTER_EVENT_DOWN || e->type == MUSTER_EVENT_REFUSED);
+}
+
 static const char *text_of(const struct muster_event *e)
 {
     if (e->type == MUSTER_EVENT_STOP)
         return stop_texts[muster_process_stop_reason(e->process)];
+    if (e->type == MUSTER_EVENT_UNCOUNTED && e->err == MUSTER_E_CONN)
+        return "an end may not have counted";
+    if (is_replica(e)) /* the connection is given up: DOWN says why */
+        return e->type == MUSTER_EVENT_DOWN ? "this Redis is a replica, keeps trying" : NULL;
     return e->type < sizeof event_texts / sizeof *event_texts ? event_texts[e->type] : NULL;
 }
 

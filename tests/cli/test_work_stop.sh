@@ -10,7 +10,9 @@
 #  4. without Redis it says so once and keeps trying until there is one; with --timeout it ends with status 124
 #  5. a Redis that goes away and comes back: a line for each; if it lost its data, the worker registers again
 #  6. a wrong password ends it with status 77, another format with status 1
-#  7. a dead worker's tasks are taken over, with a line about it
+#  7. a key of a wrong type keeps it from deregistering: it ends at once with status 1, and names the key; a replica:
+#     one line when it begins, one when it is over, and status 75 if it must stop meanwhile
+#  8. a dead worker's tasks are taken over, with a line about it
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -125,6 +127,31 @@ check_exit 1 "$MUSTER" work q --print --prefix other
 check_err 'or another prefix'
 
 # ---- 7
+redis HSET muster:queues:bad a b >out
+start worker "$MUSTER" work bad good --ttl 1s --drain 1h -- sh hold
+wait_for says worker 'takes tasks'
+end worker TERM 1
+says worker "could not deregister: the key 'muster:queues:bad' has a wrong type; \`muster check\` says what to do" ||
+    fail "the key is not named: $(cat worker.err)"
+! says worker 'no Redis' || fail "Redis was there: $(cat worker.err)"
+redis DEL muster:queues:bad >out
+told_twice() { (($(grep -c READONLY worker.err) == 2)); }
+check_exit 0 "$MUSTER" sweep
+start worker "$MUSTER" work q --print --ttl 300ms --drain 0s
+wait_for says worker 'takes tasks'
+redis REPLICAOF 127.0.0.1 1 >out
+wait_for says worker 'nothing until one is'
+sleep 1 # in which it has connected several times
+redis REPLICAOF NO ONE >out
+wait_for says worker 'Redis is back'
+(($(grep -c 'READONLY' worker.err) == 1 && $(grep -c 'Redis is back' worker.err) == 1)) ||
+    fail "told more than once: $(cat worker.err)"
+redis REPLICAOF 127.0.0.1 1 >out
+wait_for told_twice
+end worker TERM 75
+redis REPLICAOF NO ONE >out
+
+# ---- 8
 start victim "$MUSTER" work shared --id victim --ttl 300ms -- sh hold
 enqueue shared 1
 wait_for test -e at-1

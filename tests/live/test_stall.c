@@ -323,8 +323,12 @@ static void a_redis_that_is_a_replica_for_a_while_is_waited_for(void **state)
     scene_await_starts(s, 1);
     raw_do(own.redis, "REPLICAOF 127.0.0.1 %s", strrchr(refusing, ':') + 1);
     scene_await_events(s, MUSTER_EVENT_DOUBT, "w1", 1);
+    size_t n_down = journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOWN, "w1", NULL);
+    assert_int_equal(n_down, 1); /* it has connected again since, which is no news: no write was accepted */
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UP, "w1", NULL), 0);
     raw_do(own.redis, "REPLICAOF NO ONE");
     int64_t before = now_ms();
+    scene_await_events(s, MUSTER_EVENT_UP, "w1", 1);
     scene_await_starts(s, 2);
     print_message("writable again: the task was taken up after %d ms\n", (int)(now_ms() - before));
     assert_in_range(now_ms() - before, 0, 2000 + 2000);

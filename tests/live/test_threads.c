@@ -345,6 +345,31 @@ static void the_loop_cannot_end_what_has_not_answered_later(void **state)
 
 /* ---- outcomes ---- */
 
+static enum muster_outcome answer_nonsense(struct muster_process *p, void *arg)
+{
+    struct shop *shop = arg;
+    (void)p;
+    atomic_fetch_add(&shop->begun, 1);
+    return (enum muster_outcome)77;
+}
+
+static void what_answers_no_outcome_on_a_thread_fails_task_or_job(void **state)
+{
+    struct scene *s = *state;
+    struct shop *shop = new_shop();
+    open_shop(s, shop, &(struct shop_spec){.threads = 1, .handler = answer_nonsense});
+    scene_enqueue(s, "q", "the task");
+    struct muster_job_spec spec = {.size = sizeof spec, .id = "j", .retries = 5};
+    assert_ok(muster_job_put(s->client, "q", &spec, NULL));
+    raw_await(s->server->redis, s->base, 2, "ZCARD %s:failed:q", s->prefix);
+    char *entry = raw_string(s->server->redis, "ZRANGE %s:failed:q 0 -1", s->prefix);
+    bool good = strstr(entry, "no-outcomethe handler returned 77, which is no outcomethe task") != NULL;
+    free(entry);
+    assert_true(good);
+    assert_int_equal(atomic_load(&shop->begun), 2);
+    await_quiet(s);
+}
+
 static enum muster_outcome retry_once_then_fail(struct muster_process *p, void *arg)
 {
     struct shop *shop = arg;
@@ -408,6 +433,7 @@ static void many_tasks_on_eight_threads_run_exactly_once(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        live_test(what_answers_no_outcome_on_a_thread_fails_task_or_job),
         live_test(handlers_run_in_parallel_for_three_ttls_and_nobody_sweeps_them),
         live_test(each_hand_needs_a_thread),
         live_test(a_lost_handler_reads_so_on_its_thread),

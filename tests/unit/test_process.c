@@ -299,12 +299,26 @@ static void only_a_handler_that_answered_later_ends_its_process(void **state)
     (void)state;
     assert_err(muster_process_end(p, MUSTER_FINISH), MUSTER_E_STATE);
     dispatch();
-    assert_err(muster_process_end(p, MUSTER_LATER), MUSTER_E_STATE);
+    assert_err(muster_process_end(p, MUSTER_LATER), MUSTER_E_INVALID);
+    assert_err(muster_process_end(p, (enum muster_outcome)99), MUSTER_E_INVALID);
+    assert_err(muster_process_end(p, (enum muster_outcome) - 1), MUSTER_E_INVALID);
     assert_counts(0, 0, 1, 0, 0);
     assert_ok(muster_process_end(p, MUSTER_RETRY));
     assert_counts(0, 0, 0, 1, 0);
     assert_int_equal(p->outcome, MUSTER_RETRY);
     assert_err(muster_process_end(p, MUSTER_FINISH), MUSTER_E_STATE);
+}
+
+static void a_number_that_is_no_outcome_fails_the_task(void **state)
+{
+    struct muster_process *p = add(the.a, 1, PROCESS_READY);
+    (void)state;
+    the.outcome = (enum muster_outcome)77;
+    dispatch();
+    assert_counts(0, 0, 0, 1, 0);
+    assert_int_equal(p->outcome, MUSTER_FAIL);
+    assert_string_equal(p->group, "no-outcome");
+    assert_string_equal(p->message, "the handler returned 77, which is no outcome");
 }
 
 static void a_retrys_delay_is_not_negative(void **state)
@@ -403,6 +417,20 @@ static void a_lost_worker_forgets_all_but_what_runs(void **state)
     assert_null(process_find(the.worker, 20));
 }
 
+/* The first was sent without an answer; the second was refused, or Redis did not name it any more. */
+static void of_an_end_whose_answer_was_lost_nobody_knows_whether_it_counted(void **state)
+{
+    (void)state;
+    add(the.a, 10, PROCESS_ENDED)->may_have_counted = true;
+    end_lose_all(the.worker);
+    assert_int_equal(the.uncounted, 1);
+    assert_int_equal(the.last_err, MUSTER_E_CONN);
+    add(the.a, 11, PROCESS_ENDED)->sent_before = true;
+    end_lose_all(the.worker);
+    assert_int_equal(the.uncounted, 2);
+    assert_int_equal(the.last_err, MUSTER_E_LOST);
+}
+
 static void the_end_of_a_lost_process_does_not_count(void **state)
 {
     (void)state;
@@ -483,6 +511,7 @@ int main(int argc, char **argv)
         process_test(in_doubt_nothing_starts),
         process_test(a_process_tells_what_it_is),
         process_test(only_a_handler_that_answered_later_ends_its_process),
+        process_test(a_number_that_is_no_outcome_fails_the_task),
         process_test(a_retrys_delay_is_not_negative),
         process_test(a_failure_has_a_group_and_a_message),
         process_test(a_bad_failure_leaves_the_old_one),
@@ -490,6 +519,7 @@ int main(int argc, char **argv)
         process_test(all_that_run_are_told_to_stop),
         process_test(a_lost_worker_forgets_all_but_what_runs),
         process_test(the_end_of_a_lost_process_does_not_count),
+        process_test(of_an_end_whose_answer_was_lost_nobody_knows_whether_it_counted),
         process_test(what_still_runs_keeps_its_hand),
         process_test(burst_ends_only_while_nothing_asks_for_a_take),
         process_test(a_worker_stops_once),

@@ -148,6 +148,21 @@ static void what_is_no_warning_is_no_line(void **state)
     event_base_free(base);
 }
 
+static void no_line_says_more_than_is_known(void **state)
+{
+    struct event_base *base = event_base_new();
+    struct muster_worker *w = make_worker(base, NULL, NULL);
+    (void)state;
+    tell_event(w, MUSTER_EVENT_UNCOUNTED, MUSTER_E_CONN, "nobody knows", NULL);
+    assert_string_equal(heard.last, "muster: worker w-1: an end may not have counted: nobody knows");
+    tell_event(w, MUSTER_EVENT_REFUSED, MUSTER_E_BUSY, "READONLY no", NULL);
+    assert_int_equal(heard.lines, 1); /* the connection is given up, which is the one line */
+    tell_event(w, MUSTER_EVENT_DOWN, MUSTER_E_BUSY, "READONLY no", NULL);
+    assert_string_equal(heard.last, "muster: worker w-1: this Redis is a replica; it keeps trying: READONLY no");
+    muster_worker_free(w);
+    event_base_free(base);
+}
+
 static void a_silent_sink_drops_all(void **state)
 {
     struct event_base *base = event_base_new();
@@ -169,6 +184,7 @@ int main(int argc, char **argv)
         log_test(a_program_that_listens_is_not_told_twice),
         log_test(many_of_a_kind_are_counted_instead),
         log_test(what_is_no_warning_is_no_line),
+        log_test(no_line_says_more_than_is_known),
         log_test(a_silent_sink_drops_all),
     };
     return testing_run(tests, NULL, NULL, argc, argv);

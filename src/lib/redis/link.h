@@ -19,6 +19,9 @@
 #include "redis/reply.h"
 #include "redis/url.h"
 
+/* Why a link broke that leads to a replica (E_BUSY): it connects again, because the name may lead to the new master. */
+#define LINK_READONLY "READONLY: this is a replica"
+
 struct event_base;
 struct link;
 struct redisAsyncContext;

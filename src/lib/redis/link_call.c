@@ -91,8 +91,8 @@ static void on_reply(redisAsyncContext *context, void *reply, void *arg)
     call->fn(r, call->arg);
     failpoint_pass(call->name, "after_reply");
     call_free(call);
-    if (is_demoted) /* it is a replica now: the name may lead to the new master */
-        link_break(l, MUSTER_E_BUSY, "READONLY: this is a replica");
+    if (is_demoted)
+        link_break(l, MUSTER_E_BUSY, LINK_READONLY);
 }
 
 static int put_body_in(struct call *call)

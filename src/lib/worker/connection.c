@@ -12,6 +12,7 @@
 #include "worker/connection.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "worker/worker.h"
 
@@ -25,10 +26,21 @@
 static void tell_up(struct muster_worker *w)
 {
     struct connection *c = &w->connection;
-    if ((c->data_down_told || c->subscription_down_told) && link_is_up(c->data) && c->is_subscribed) {
+    if ((c->data_down_told || c->subscription_down_told) && link_is_up(c->data) && c->is_subscribed && !c->is_replica) {
         c->data_down_told = c->subscription_down_told = false;
         tell_event(w, MUSTER_EVENT_UP, MUSTER_OK, NULL, NULL);
     }
+}
+
+void connection_accepted(struct muster_worker *w)
+{
+    w->connection.is_replica = false;
+    tell_up(w);
+}
+
+bool connection_is_there(const struct muster_worker *w)
+{
+    return link_is_up(w->connection.data) || w->connection.is_replica;
 }
 
 /* Before the first registration a refusal is final: a wrong password does not mend itself. */
@@ -57,6 +69,7 @@ static void on_data_down(void *arg, int err, const char *text)
 {
     struct muster_worker *w = arg;
     w->connection.is_read_back = false;
+    w->connection.is_replica = err == MUSTER_E_BUSY && strstr(text, LINK_READONLY);
     went_down(w, w->connection.data, &w->connection.data_down_told, err, text);
 }
 

@@ -17,6 +17,9 @@ struct connection {
     /* A read-back has announced this data connection: nothing from an older one can count. registration.c and readback.c
      * set it. */
     bool is_read_back;
+    /* The last data connection was given up because it led to a replica, and no write was accepted since. Its greeting
+     * is accepted there, so it says nothing. */
+    bool is_replica;
     bool data_down_told;
     bool subscription_down_told;
 };
@@ -27,6 +30,10 @@ void connection_open(struct muster_worker *w);
 void connection_close(struct muster_worker *w);
 /* Registered, working or draining, and this data connection may be used for all calls. */
 bool connection_can_call(const struct muster_worker *w);
+/* Is there a Redis, even if it refuses? */
+bool connection_is_there(const struct muster_worker *w);
+/* A write of this data connection was accepted. */
+void connection_accepted(struct muster_worker *w);
 /* Redis knows another connection number than this one: begin like a new connection, with a higher number. Several calls
  * of the old number may be refused; only the first one counts. */
 void connection_out_of_step(struct muster_worker *w);

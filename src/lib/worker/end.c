@@ -6,6 +6,7 @@
  * order.
  */
 #include <event2/event.h>
+#include <stdio.h>
 
 #include "worker/worker.h"
 
@@ -20,6 +21,17 @@ static enum muster_outcome outcome_at_limit(struct muster_process *p)
     return outcome;
 }
 
+/* A program that answers what is no outcome has a defect: its task must not be gone for it. */
+static enum muster_outcome outcome_of(struct muster_process *p, enum muster_outcome returned)
+{
+    char message[80];
+    if ((unsigned)returned < MUSTER_LATER)
+        return returned;
+    snprintf(message, sizeof message, "the handler returned %d, which is no outcome", (int)returned);
+    muster_process_set_failure(p, "no-outcome", message);
+    return MUSTER_FAIL;
+}
+
 static void note_outcome(struct muster_process *p, enum muster_outcome outcome)
 {
     p->outcome = outcome;
@@ -30,6 +42,7 @@ void end_by_handler(struct muster_process *p, enum muster_outcome outcome)
 {
     struct muster_worker *w = p->worker;
     limit_clear(p);
+    outcome = outcome_of(p, outcome);
     if (outcome == MUSTER_GIVE_BACK && atomic_load(&p->stop_reason) == MUSTER_STOP_LIMIT)
         outcome = outcome_at_limit(p);
     if (p->is_disowned || w->state == WORKER_STOPPED) {
@@ -56,11 +69,20 @@ void end_all_unstarted(struct muster_worker *w)
         end_unstarted(TAILQ_FIRST(ready));
 }
 
+static const char *uncounted_text(int err)
+{
+    return err == MUSTER_E_CONN
+               ? "its answer was lost, and nobody knows whether it did; another worker may have the task"
+               : muster_err_text(err);
+}
+
 void end_uncounted(struct muster_process *p, int err)
 {
+    if (err == MUSTER_E_LOST && p->may_have_counted)
+        err = MUSTER_E_CONN; /* it is not the owner any more, maybe because its end has counted */
     /* The program does not know a process whose handler never began, and is told nothing after STOPPED. */
     if (p->has_begun && p->worker->state != WORKER_STOPPED)
-        tell_event(p->worker, MUSTER_EVENT_UNCOUNTED, err, muster_err_text(err), p);
+        tell_event(p->worker, MUSTER_EVENT_UNCOUNTED, err, uncounted_text(err), p);
     process_free(p);
 }
 

@@ -68,8 +68,10 @@ static void on_left(const struct redisReply *reply, void *arg)
         registration_gone(w);
     } else if (err == MUSTER_E_STATE) {
         connection_out_of_step(w);
+    } else if (err == MUSTER_E_REDIS && damaged) {
+        tell_refused_for_key(w, REQUEST_LEAVE, damaged); /* the next heartbeat tries again */
     } else {
-        tell_refused(w, REQUEST_LEAVE, err, damaged ? damaged : reply_text(reply)); /* the next heartbeat tries again */
+        tell_refused(w, REQUEST_LEAVE, err, reply_text(reply));
     }
 }
 

@@ -183,8 +183,9 @@ int muster_process_extend(struct muster_process *p, int64_t limit_ms)
 int muster_process_end(struct muster_process *p, enum muster_outcome outcome)
 {
     bool in_loop = round_is_in_loop(p->worker);
-    if (outcome >= MUSTER_LATER || (in_loop && (!p->is_later || p->state != PROCESS_RUNNING)) ||
-        atomic_exchange(&p->end_called, 1))
+    if ((unsigned)outcome >= MUSTER_LATER)
+        return MUSTER_E_INVALID;
+    if ((in_loop && (!p->is_later || p->state != PROCESS_RUNNING)) || atomic_exchange(&p->end_called, 1))
         return MUSTER_E_STATE;
     if (in_loop)
         end_by_handler(p, outcome);

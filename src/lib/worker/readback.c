@@ -65,6 +65,7 @@ static void accept_found(struct muster_worker *w, const struct found *found, siz
         if (!p)
             continue;
         p->last_readback = w->readback.count;
+        p->may_have_counted = false; /* what a former connection still brings is refused */
         if (found[i].is_suspect)
             suspect_note(p);
         if (is_new)
@@ -109,6 +110,8 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
                (unsigned long long)read->last_token);
     tell_accepted(w, REQUEST_READBACK);
     w->connection.is_read_back = true;
+    if (is_new_connection)
+        connection_accepted(w); /* it has written the connection's number */
     heartbeat_settle_echo(w, read->last_token);
     marks_note_list(w, read->marks);
     r->count++;

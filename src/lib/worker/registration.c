@@ -33,6 +33,7 @@ static void registered(struct muster_worker *w, const struct script_started *sta
     memcpy(w->caller.epoch, started->epoch, sizeof w->caller.epoch);
     w->caller.conn = 0;
     w->connection.is_read_back = true;
+    connection_accepted(w);
     heartbeat_set_interval(w, started->interval_ms);
     resume_begin(w);
     fence_confirm(w, w->heartbeat.sent_ms);
@@ -73,8 +74,11 @@ static void on_started(const struct redisReply *reply, void *arg)
         say_refusal(w, err, reply);
         worker_stopped(w, err);
     } else {
-        const char *key = reply_text(reply_at(reply, 1));
-        tell_refused(w, REQUEST_START, err, reply_text(reply) ? reply_text(reply) : key);
+        const char *key = err == MUSTER_E_REDIS ? reply_text(reply_at(reply, 1)) : NULL;
+        if (key)
+            tell_refused_for_key(w, REQUEST_START, key);
+        else
+            tell_refused(w, REQUEST_START, err, reply_text(reply));
         heartbeat_retry(w);
     }
 }
@@ -133,6 +137,14 @@ void registration_gone(struct muster_worker *w)
         worker_stopped(w, w->result); /* it was leaving: nothing is left to give back */
 }
 
+/* Waiting does not mend a key, and its peers cannot give the tasks back before that either. */
+static void stop_at_damage(struct muster_worker *w, const char *key)
+{
+    snprintf(w->error, sizeof w->error,
+             "could not deregister: " TELL_WRONG_TYPE "; its peers give back what it held when that is done", key);
+    worker_stopped(w, MUSTER_E_REDIS);
+}
+
 static void on_stopped(const struct redisReply *reply, void *arg)
 {
     struct muster_worker *w = arg;
@@ -147,8 +159,10 @@ static void on_stopped(const struct redisReply *reply, void *arg)
     } else if (err == MUSTER_OK || err == MUSTER_E_GONE) {
         memset(w->caller.epoch, 0, sizeof w->caller.epoch);
         worker_stopped(w, w->result);
+    } else if (err == MUSTER_E_REDIS && damaged) {
+        stop_at_damage(w, damaged);
     } else {
-        tell_refused(w, REQUEST_STOP, err, damaged ? damaged : reply_text(reply));
+        tell_refused(w, REQUEST_STOP, err, reply_text(reply));
         heartbeat_retry(w);
     }
 }

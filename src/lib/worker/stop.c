@@ -53,6 +53,19 @@ static bool children_are_gone(struct muster_worker *w)
     return !w->stop.had_children;
 }
 
+/* A Redis that is there and refuses is not told as one that is away. */
+static void stop_too_late(struct muster_worker *w)
+{
+    int err;
+    const char *why = tell_refusal(w, &err);
+    if (!why || !connection_is_there(w)) {
+        why = "no answer";
+        err = MUSTER_E_CONN;
+    }
+    snprintf(w->error, sizeof w->error, "could not deregister in time; its peers give back what it held: %.250s", why);
+    worker_stopped(w, err);
+}
+
 /*
  * Leave once nothing runs and nothing is left to be said; Redis gives back the rest. When the drain time is over,
  * handlers that do not end are left running, but never a child process: its task must not start elsewhere while it
@@ -65,8 +78,7 @@ static void check_drained(struct muster_worker *w)
     if (w->state < WORKER_REGISTERING || w->state == WORKER_STOPPED || !children_are_gone(w))
         return;
     if (is_over && clock_ms() >= w->stop.leave_before_ms) {
-        snprintf(w->error, sizeof w->error, "could not deregister in time; what it held is given back by its peers");
-        worker_stopped(w, MUSTER_E_CONN);
+        stop_too_late(w);
     } else if (w->state == WORKER_DRAINING && p->count[PROCESS_ENDED] == 0 && p->count[PROCESS_SENT] == 0 &&
                w->turns.in_flight == 0 && !w->turns.must_state_hands && (p->count[PROCESS_RUNNING] == 0 || is_over)) {
         worker_enter(w, WORKER_LEAVING);

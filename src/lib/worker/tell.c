@@ -67,13 +67,29 @@ static const char *const request_names[] = {
 
 void tell_refused(struct muster_worker *w, enum request request, int err, const char *text)
 {
-    char line[400];
-    if (w->tell.refused & 1u << request)
-        return;
-    w->tell.refused |= 1u << request;
-    snprintf(line, sizeof line, "%s was refused: %s%s", request_names[request], text ? text : muster_err_text(err),
-             err == MUSTER_E_FULL ? FULL_ADVICE : "");
-    tell_event(w, MUSTER_EVENT_REFUSED, err, line, NULL);
+    struct tell *t = &w->tell;
+    bool was_told = t->refused & 1u << request;
+    t->refused |= 1u << request;
+    t->refusal_err = err;
+    snprintf(t->refusal, sizeof t->refusal, "%s was refused: %s%s", request_names[request],
+             text ? text : muster_err_text(err), err == MUSTER_E_FULL ? FULL_ADVICE : "");
+    if (!was_told)
+        tell_event(w, MUSTER_EVENT_REFUSED, err, t->refusal, NULL);
+}
+
+void tell_refused_for_key(struct muster_worker *w, enum request request, const char *key)
+{
+    char line[KEY_MAX + 80];
+    snprintf(line, sizeof line, TELL_WRONG_TYPE, key);
+    tell_refused(w, request, MUSTER_E_REDIS, line);
+}
+
+const char *tell_refusal(const struct muster_worker *w, int *err)
+{
+    const unsigned vital = 1u << REQUEST_START | 1u << REQUEST_HEARTBEAT | 1u << REQUEST_READBACK | 1u << REQUEST_TURN |
+                           1u << REQUEST_STOP;
+    *err = w->tell.refusal_err;
+    return w->tell.refused & vital ? w->tell.refusal : NULL;
 }
 
 void tell_accepted(struct muster_worker *w, enum request request)

@@ -35,11 +35,16 @@ enum request {
 #undef REQUEST_ENUM
 };
 
+/* The words for a key of a wrong type. */
+#define TELL_WRONG_TYPE "the key '%s' has a wrong type; `muster check` says what to do"
+
 struct tell {
     int depth;        /* callbacks of the program that run now, one inside the other */
     unsigned refused; /* a bit for each request whose refusal was told */
     struct tell_log log;
     bool damage_told; /* a damaged key was told, and was still damaged when it was met last */
+    int refusal_err;  /* the last refusal, told or not */
+    char refusal[400];
 };
 
 /* `text` and `process` may be NULL. With an error the text becomes muster_worker_error()'s. */
@@ -52,7 +57,12 @@ void tell_queue_event(struct muster_worker *w, enum muster_event_type type, cons
 void tell_dropped(struct muster_worker *w, const char *queue, const char *what);
 /* Redis refused something. A refusal is told once, until the same request is accepted again. `text` may be NULL. */
 void tell_refused(struct muster_worker *w, enum request request, int err, const char *text);
+/* The same because of this key, which has a wrong type. */
+void tell_refused_for_key(struct muster_worker *w, enum request request, const char *key);
 void tell_accepted(struct muster_worker *w, enum request request);
+/* The last refusal in words, if what the worker asked for was refused, and nothing like it was accepted since: something
+ * that it needs to live or to stop. NULL: nothing was refused. */
+const char *tell_refusal(const struct muster_worker *w, int *err);
 /* A key is damaged: told once, until NULL says that all is well. */
 void tell_damaged(struct muster_worker *w, const char *key);
 /* Around every callback of the program: a worker that is freed in one is freed after the outermost one. */

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -29,15 +30,31 @@ static const char *const warnings[TELL_LOG_KINDS] = {
     [MUSTER_EVENT_DROPPED] = "failures were dropped",
 };
 
+static bool is_replica(const struct muster_event *e)
+{
+    return e->err == MUSTER_E_BUSY && strstr(e->text, "READONLY");
+}
+
 static bool is_wanted(const struct muster_worker *w, const struct muster_event *e)
 {
     if ((unsigned)e->type >= TELL_LOG_KINDS || !warnings[e->type])
         return false;
     if (e->type == MUSTER_EVENT_STOPPED) /* muster_worker_run() returns the error */
         return e->err != MUSTER_OK && !w->is_running_loop;
+    if (e->type == MUSTER_EVENT_REFUSED && is_replica(e)) /* the connection is given up: DOWN says why */
+        return false;
     if (e->type == MUSTER_EVENT_UP)
         return w->tell.log.is_down_said;
     return e->type != MUSTER_EVENT_DOWN || !w->tell.log.is_down_said; /* in an outage both connections break */
+}
+
+static const char *words_of(const struct muster_event *e)
+{
+    if (e->type == MUSTER_EVENT_UNCOUNTED && e->err == MUSTER_E_CONN)
+        return "an end may not have counted";
+    if (is_replica(e) && e->type == MUSTER_EVENT_DOWN)
+        return "this Redis is a replica; it keeps trying";
+    return warnings[e->type];
 }
 
 /* After a line, those of the same kind are only counted for a while. The end of an outage belongs to its beginning. */
@@ -65,6 +82,6 @@ void tell_log_event(struct muster_worker *w, const struct muster_event *e)
         snprintf(left_out, sizeof left_out, " (%" PRIu64 " more of this kind before)", log->last[e->type].left_out);
     log->last[e->type].left_out = 0;
     log_line(e->type == MUSTER_EVENT_STOPPED ? MUSTER_LOG_ERROR : MUSTER_LOG_WARN, "muster: worker %s: %s%s%s%s%s%s",
-             w->id, warnings[e->type], *e->text ? ": " : "", e->text, e->process ? ": " : "",
+             w->id, words_of(e), *e->text ? ": " : "", e->text, e->process ? ": " : "",
              e->process ? muster_process_id(e->process) : "", left_out);
 }

@@ -63,10 +63,17 @@ static void free_turn(struct turn *t)
 
 /* ---- the answer ---- */
 
-static void send_again(struct turn *t)
+/* After these answers it is certain that nothing was changed. */
+static bool has_changed_nothing(int err)
+{
+    return err == MUSTER_E_STATE || err == MUSTER_E_FULL || err == MUSTER_E_BUSY || err == MUSTER_E_DENIED;
+}
+
+static void send_again(struct turn *t, int err)
 {
     for (size_t i = 0; i < t->n_ends; i++) {
         t->ends[i]->sent_before = true;
+        t->ends[i]->may_have_counted |= !has_changed_nothing(err);
         process_move(t->ends[i], PROCESS_ENDED);
     }
     t->worker->turns.wants_take = true;
@@ -161,7 +168,7 @@ static void on_turned(const struct redisReply *reply, void *arg)
     else if (err == MUSTER_E_GONE)
         registration_gone(w); /* forgets the ends too */
     else
-        send_again(t);
+        send_again(t, err);
     if (err == MUSTER_E_STATE) {
         connection_out_of_step(w);
     } else if (reply && err != MUSTER_OK && err != MUSTER_E_GONE) {
