@@ -138,7 +138,7 @@ const struct command cmd_replay = {
     .operands = "QUEUE [ENTRY...]",
     .summary = "Put failed tasks and jobs back to the end of their queue, the oldest failure first",
     .about = "Say which ones: ENTRYs (see `muster failed QUEUE`), a --group, a number with -n, or --all. A job starts\n"
-             "again with all its retries.\n",
+             "again with all its retries, and what had `crashed` is no suspect any more.\n",
     .examples = "muster replay mail --group exit-1\n"
                 "muster replay mail -n 10\n"
                 "muster replay mail --all\n",
