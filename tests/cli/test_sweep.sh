@@ -6,7 +6,7 @@
 #  2. when no worker is left, it gives the tasks of the dead ones back to the front, in order, and prints how many
 #     workers they were; the second time nothing is left to do
 #  3. a task whose worker has died three times goes to the failed list, group "crashed"; one that saw only two of
-#     these deaths does not; with a limit of 0 none does
+#     these deaths does not; with a limit of 0 none does. Replayed it is no suspect. The help of `work` tells the way.
 #  4. it takes no operands, and needs a Redis
 #  5. a damaged worker is named, with status 1; it is not changed, and the others are swept all the same
 #  6. all leases that have lapsed are over after one sweep, however many there are
@@ -79,6 +79,11 @@ check_waiting poison $'first\nsecond\nthird'
 check_redis 1 ZCARD muster:failed:poison
 [[ $(redis ZRANGE muster:failed:poison 0 -1) =~ ^[0-9a-v]{11}:2:7:.*:w1crashed.*bad$ ]] ||
     fail "the failed one: $(redis ZRANGE muster:failed:poison 0 -1)"
+[[ $(redis ZRANGE muster:failed:poison 0 -1) == *'its worker died 3 times while it ran alone'* ]] ||
+    fail "the message: $(redis ZRANGE muster:failed:poison 0 -1)"
+check_exit 0 "$MUSTER" replay poison --group crashed
+check_waiting poison $'first\nsecond\nthird\nbad'
+check_redis 0 EXISTS muster:suspects:poison
 redis HSET muster:queue:never max_crashes 0 >"$tmp/out"
 enqueue never bad
 for _ in 1 2 3 4; do
@@ -86,6 +91,10 @@ for _ in 1 2 3 4; do
     wait_for swept 1
 done
 check_waiting never bad
+
+check_exit 0 "$MUSTER" work --help
+grep -q 'four in all.*`crashed`' <(tr '\n' ' ' <"$tmp/out") || fail "how many deaths? $(cat "$tmp/out")"
+grep -q 'replay QUEUE --group crashed' "$tmp/out" || fail "what then? $(cat "$tmp/out")"
 
 # ---- 4
 check_usage sweep word

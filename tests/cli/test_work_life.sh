@@ -130,7 +130,7 @@ for option in --resume --permanent; do
     wait_for redis_is 0 HGET muster:queue:q running
     check_exit 0 "$MUSTER" peek q
     check_out ''
-    [[ $(redis ZRANGE muster:failed:q -1 -1) == *":deadlycrashed"*"died, 3 timestask$option" ]] ||
+    [[ $(redis ZRANGE muster:failed:q -1 -1) == *":deadlycrashedits worker died 3 times while it ran alonetask$option" ]] ||
         fail "the failed one: $(redis ZRANGE muster:failed:q -1 -1)"
     lines begun 4 || fail "it ran: $(cat begun)"
     end deadly TERM 0

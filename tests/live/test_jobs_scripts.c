@@ -232,6 +232,7 @@ static void deaths_are_counted_apart_from_retries(void **state)
     }
     assert_state(s, "a", "failed");
     assert_field(s, "a", "group", "crashed");
+    assert_field(s, "a", "message", "its worker died 3 times while it ran alone");
     assert_answer(script_call(s, SCRIPT_REPLAY, "q", "crashed", "9", "0"), 0, 1, -1);
     assert_field(s, "a", "crashes", "");
     assert_field(s, "a", "suspect", "");
@@ -351,6 +352,7 @@ static void a_place_that_is_not_resumed_is_filled(void **state)
     acting_start(&again, s);
     jobs_sound(s);
     assert_state(s, "poison", "failed");
+    assert_field(s, "poison", "message", "its worker died once while it ran alone");
     assert_field(s, "next", "worker", "other");
     acting_forget(&other);
 }

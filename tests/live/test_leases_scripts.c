@@ -193,7 +193,7 @@ static void a_suspect_that_lapses_three_times_is_on_the_failed_list(void **state
         invariant_assert(s->server->redis, s->prefix);
     }
     char *entry = raw_string(s->server->redis, "ZRANGE %s:failed:q 0 -1", s->prefix);
-    assert_non_null(strstr(entry, ":.leasecrashedits lease lapsed, 3 times"));
+    assert_non_null(strstr(entry, ":.leasecrashedits lease lapsed 3 times while it was a suspect"));
     free(entry);
 }
 

@@ -193,15 +193,17 @@ function Jobs.retry(P, job, worker, token, delay_ms, group, message)
   end
 end
 
--- A job's holder died. `most` deaths put the job onto the failed list (0: never). Does it live on?
-function Jobs.count_crash(P, job, worker, token, most, why)
+-- A job's holder died. `most` deaths put the job onto the failed list (0: never), with the message `told`, whose %s is
+-- how often. Does it live on?
+function Jobs.count_crash(P, job, worker, token, most, why, told)
   local crashes = number(job, 'crashes') + 1
   Jobs.set(job, 'crashes', crashes)
   Jobs.set(job, 'suspect', '1')
   Jobs.count(P, job, 'crashed')
   Jobs.publish_event(P, job, now_ms(), 'stalled', why, worker)
   if most > 0 and crashes >= most then
-    Jobs.fail(P, job, worker, token, 'crashed', why .. ', ' .. crashes .. ' times')
+    told = string.format(told, crashes == 1 and 'once' or crashes .. ' times')
+    Jobs.fail(P, job, worker, token, 'crashed', told)
     return false
   end
   Jobs.save(P, job)

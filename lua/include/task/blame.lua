@@ -34,6 +34,7 @@ end
 local function convict(P, worker, queue, set, field, entry, why)
   local most, token = max_crashes(P, queue), token_of(field)
   local deaths, lives = parse_suspect(entry) + 1, true
+  local told = why == DIED and 'its worker died %s while it ran alone' or 'its lease lapsed %s while it was a suspect'
   if redis.call('HEXISTS', P .. 'marks:' .. worker, token) == 1 then -- it is dropped anyway
     pardon(P, queue, field, entry)
     return true
@@ -41,10 +42,10 @@ local function convict(P, worker, queue, set, field, entry, why)
   acquit(P, queue, token)
   if is_job_field(field) then
     local job = Jobs.read_or_fail(P, queue, redis.call('HGET', set, field), token, worker)
-    lives = job and (most == 0 or Jobs.count_crash(P, job, worker, token, most, why))
+    lives = job and (most == 0 or Jobs.count_crash(P, job, worker, token, most, why, told))
   elseif most > 0 and deaths >= most then
-    Failed.add(P, queue, now_ms(), token, worker, 'crashed', why .. ', ' .. deaths .. ' times',
-      redis.call('HGET', set, field))
+    told = string.format(told, deaths == 1 and 'once' or deaths .. ' times')
+    Failed.add(P, queue, now_ms(), token, worker, 'crashed', told, redis.call('HGET', set, field))
     lives = false
   elseif most > 0 then
     redis.call('HSET', P .. 'suspects:' .. queue, token, deaths)
