@@ -604,10 +604,11 @@ typedef int muster_damage_fn(const struct muster_damage *damage, void *arg);
 /*
  * Look through all keys of the namespace for what no rule allows. It uses SCAN, in bounded steps, and may run on a
  * live system. It finds: sets without a registered worker; liveness keys and idle entries that belong to nobody;
- * work beside an idle worker; marks without a process; counts that do not add up; settings that are no numbers or
- * beyond what is allowed; times of heartbeats that cannot be; a timer that no registered worker keeps; keys of a
- * wrong type or an unknown kind; jobs that are not in the one place that their record states; jobs that wait for
- * nothing, or for a job that is gone; and jobs that only tags, histories and lists still name.
+ * work beside an idle worker; marks without a process; what came back and lies nowhere, or is listed nowhere;
+ * suspicions of nobody; counts that do not add up; settings that are no numbers or beyond what is allowed; times of
+ * heartbeats that cannot be; a timer that no registered worker keeps; keys of a wrong type or an unknown kind; jobs
+ * that are not in the one place that their record states; jobs that wait for nothing, or for a job that is gone; and
+ * jobs that only tags, histories and lists still name.
  *
  * With `repair`, whatever can be put right without losing anything is put right, each in one script. A key of a wrong
  * or unknown type, and a job's record that cannot be read, are left to people. `fn` is called for each finding. If
