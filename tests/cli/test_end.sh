@@ -231,10 +231,11 @@ process=$("$MUSTER" take job --lease 1h | cut -f 1)
 ok cancel --process "$process"
 check_exit 1 "$MUSTER" fail "$process"
 check_whole_err "muster fail: the process '$process' was cancelled: its task is gone, not failed"
-start worker "$MUSTER" work owned --id w -- sleep 1000
+# Not the id of the one before: that lives until its ttl is over.
+start worker "$MUSTER" work owned --id v -- sleep 1000
 enqueue owned x
-wait_for redis_is 1 HLEN muster:processing:w:owned
-process=w:$(redis HKEYS muster:processing:w:owned | head -n 1):owned
+wait_for redis_is 1 HLEN muster:processing:v:owned
+process=v:$(redis HKEYS muster:processing:v:owned | head -n 1):owned
 check_exit 1 "$MUSTER" extend "$process" --lease 1h
 check_whole_err "muster extend: the process '$process' is a worker's, which has no lease; nothing was changed"
 ok cancel --process "$process"
