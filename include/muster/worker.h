@@ -128,7 +128,8 @@ enum muster_event_type {
      * Its first sending may have counted, or another worker may have the task. */
     MUSTER_EVENT_UNCOUNTED,
 
-    /* This worker gave the tasks of a failed worker back to their queues; `text` names that worker and how many. */
+    /* This worker gave the tasks of a failed worker back to their queues; `text` names that worker and how many, and
+     * how many failed, group "crashed", if any did. */
     MUSTER_EVENT_SWEPT,
 
     /* A message on `<prefix>_<queue>_cancel` says that `task` of `queue` is cancelled. It came from a foreign program,

@@ -3,9 +3,9 @@
   no silence of Redis gives it more time. A forced sweep retires the worker whether it is dead or not.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] the worker     ARGV[2] "1": forced, whether it is dead or not
-  Returns {0, number of processes given back}; {E_NOT_FOUND} if it is not registered; {E_STATE} if it is not dead;
-  {E_REDIS, key} for a key of the wrong type: nothing was changed. If the worker had died, a suspect that had begun is
-  blamed for it; if there is none, all that it held become suspects.
+  Returns {0, number of processes given back, number that failed, group "crashed"}; {E_NOT_FOUND} if it is not
+  registered; {E_STATE} if it is not dead; {E_REDIS, key} for a key of the wrong type: nothing was changed. If the
+  worker had died, a suspect that had begun is blamed for it; if there is none, all that it held become suspects.
   Removes the worker's record and all other keys and entries of it; writes its queues.
   Publishes to the workers that get its tasks, to the one that gets the timer, and to those who listen.
   O(processes), whatever the sizes of the tasks.
@@ -26,8 +26,8 @@ if ARGV[2] ~= '1' then
     return {E_STATE}
   end
 end
-local given_back, prevented_by = retire(P, worker, not is_alive)
+local given_back, prevented_by, failed = retire(P, worker, not is_alive)
 if prevented_by then
   return {E_REDIS, prevented_by}
 end
-return {0, given_back}
+return {0, given_back, failed}

@@ -93,7 +93,7 @@ done
 check_waiting never bad
 
 check_exit 0 "$MUSTER" work --help
-grep -q 'four in all.*`crashed`' <(tr '\n' ' ' <"$tmp/out") || fail "how many deaths? $(cat "$tmp/out")"
+grep -q 'four in all.*crashed' <(tr '\n' ' ' <"$tmp/out") || fail "how many deaths? $(cat "$tmp/out")"
 grep -q 'replay QUEUE --group crashed' "$tmp/out" || fail "what then? $(cat "$tmp/out")"
 
 # ---- 4

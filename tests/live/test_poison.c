@@ -168,6 +168,18 @@ static void with_max_crashes_0_nothing_is_counted_and_nothing_stops(void **state
     assert_int_equal(suspects(s), 0);
 }
 
+/* What the watching worker says of the sweep that its journal has last. */
+static void assert_told(struct scene *s, const char *expected)
+{
+    const struct journal_entry *told = NULL;
+    for (size_t i = 0; i < journal_size(s->journal); i++) {
+        const struct journal_entry *e = journal_at(s->journal, i);
+        told = e->kind == JOURNAL_EVENT && e->what == MUSTER_EVENT_SWEPT ? e : told;
+    }
+    assert_non_null(told);
+    assert_string_equal(told->text, expected);
+}
+
 static void a_queue_has_its_own_limit(void **state)
 {
     struct scene *s = *state;
@@ -176,8 +188,12 @@ static void a_queue_has_its_own_limit(void **state)
     scene_enqueue(s, "q", "bomb");
     scene_enqueue(s, "q", "neighbour");
     die_holding(s, 2);
+    scene_await_events(s, MUSTER_EVENT_SWEPT, "watch", 1);
+    assert_told(s, "worker doomed failed: gave 2 of its tasks back");
     assert_int_equal(waiting(s), 2);
     die_holding(s, 1);
+    scene_await_events(s, MUSTER_EVENT_SWEPT, "watch", 2);
+    assert_told(s, "worker doomed died: 1 of its tasks given back, 1 failed (group crashed)");
     assert_int_equal(waiting(s), 1);
     assert_int_equal(failed(s), 1);
     assert_int_equal(raw_int(s->server->redis, "HGET %s:queue:q running", s->prefix), 0);

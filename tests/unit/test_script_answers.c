@@ -400,6 +400,33 @@ static void what_is_not_taken_up_is_an_error(void **state)
 
 /* ---- sweep and stop ---- */
 
+static int swept(const redisReply *r)
+{
+    const char *damaged;
+    struct script_swept out = {.given_back = 99, .crashed = 99};
+    int err = script_swept(r, &out, &damaged);
+    if (err != MUSTER_OK)
+        assert_int_equal(out.given_back + out.crashed, 0);
+    return err;
+}
+
+static void swept_has_two_numbers_or_the_damaged_key(void **state)
+{
+    struct script_swept out;
+    const char *damaged;
+    (void)state;
+    assert_ok(script_swept(LIST(INTEGER(0), INTEGER(12), INTEGER(3)), &out, &damaged));
+    assert_int_equal(out.given_back, 12);
+    assert_int_equal(out.crashed, 3);
+    assert_err(script_swept(LIST(INTEGER(MUSTER_E_REDIS), TEXT("p:queues:q")), &out, &damaged), MUSTER_E_REDIS);
+    assert_string_equal(damaged, "p:queues:q");
+    assert_err(swept(LIST(INTEGER(MUSTER_E_STATE))), MUSTER_E_STATE);
+    assert_err(swept(NULL), MUSTER_E_CONN);
+    assert_malformed(swept, NIL, LIST(INTEGER(0)), LIST(INTEGER(0), INTEGER(1)),
+                     LIST(INTEGER(0), INTEGER(1), INTEGER(-1)), LIST(INTEGER(0), INTEGER(-1), INTEGER(1)),
+                     LIST(INTEGER(0), INTEGER(1), TEXT("1")), LIST(INTEGER(0), INTEGER(1), NIL));
+}
+
 static void given_back_has_a_number_or_the_damaged_key(void **state)
 {
     const struct {
@@ -454,6 +481,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_was_not_read_is_an_error),
         cmocka_unit_test(taken_up_has_what_moved_and_what_went_back),
         cmocka_unit_test(what_is_not_taken_up_is_an_error),
+        cmocka_unit_test(swept_has_two_numbers_or_the_damaged_key),
         cmocka_unit_test(given_back_has_a_number_or_the_damaged_key),
     };
     return testing_run(tests, NULL, NULL, argc, argv);

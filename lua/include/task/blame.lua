@@ -30,6 +30,9 @@ local function pardon(P, queue, field, entry)
   end
 end
 
+-- How many were convicted once too often, and are on the failed list.
+local n_crashed = 0
+
 -- The same, and it was its fault. Is it still to be put back? Otherwise it is no longer in the set.
 local function convict(P, worker, queue, set, field, entry, why)
   local most, token = max_crashes(P, queue), token_of(field)
@@ -43,10 +46,11 @@ local function convict(P, worker, queue, set, field, entry, why)
   if is_job_field(field) then
     local job = Jobs.read_or_fail(P, queue, redis.call('HGET', set, field), token, worker)
     lives = job and (most == 0 or Jobs.count_crash(P, job, worker, token, most, why, told))
+    n_crashed = n_crashed + (job and not lives and 1 or 0)
   elseif most > 0 and deaths >= most then
     told = string.format(told, deaths == 1 and 'once' or deaths .. ' times')
     Failed.add(P, queue, now_ms(), token, worker, 'crashed', told, redis.call('HGET', set, field))
-    lives = false
+    lives, n_crashed = false, n_crashed + 1
   elseif most > 0 then
     redis.call('HSET', P .. 'suspects:' .. queue, token, deaths)
   end

@@ -174,8 +174,9 @@ local function forget_worker(P, worker)
   end
 end
 
--- Retires a worker. Returns how many processes were given back, or nil and the name of the damaged key that prevents
--- it. `died`: it died holding them, which one of them may have caused. A permanent worker is expected to go away.
+-- Retires a worker. Returns how many processes were given back, nil, and how many failed, group "crashed"; or nil and
+-- the name of the damaged key that prevents it. `died`: it died holding them, which one of them may have caused. A
+-- permanent worker is expected to go away.
 local function retire(P, worker, died)
   local life, wrong = end_life(P, worker)
   if not life then
@@ -205,7 +206,7 @@ local function retire(P, worker, died)
     hand_over_waiting(P, queue)
   end
   hand_over_jobs(P)
-  return given_back
+  return given_back, nil, n_crashed
 end
 
 -- Ends a life whose processes the next life of its id takes up, under new tokens (script take_up); marks stay with

@@ -15,11 +15,13 @@ static int sweep(struct muster_client *c, const char *worker, enum script_sweep 
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
+    struct script_swept swept = {0};
     const char *damaged;
     script_sweep(&command, &c->root, worker, whether);
     int err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
-        err = client_understand(c, script_given_back(reply, given_back, &damaged));
+        err = client_understand(c, script_swept(reply, &swept, &damaged));
+    *given_back = swept.given_back;
     redis_reply_free(reply);
     return err;
 }

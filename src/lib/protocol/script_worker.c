@@ -228,6 +228,16 @@ void script_sweep(struct command *c, const struct script_root *root, const char 
     script_add_flag(c, whether == SWEEP_FORCED);
 }
 
+int script_swept(const struct redisReply *r, struct script_swept *out, const char **damaged)
+{
+    struct script_swept swept = {0};
+    int err = script_given_back(r, &swept.given_back, damaged);
+    if (err == MUSTER_OK)
+        err = script_read_count(reply_at(r, 2), &swept.crashed);
+    *out = err == MUSTER_OK ? swept : (struct script_swept){0};
+    return err;
+}
+
 void script_stop(struct command *c, const struct script_root *root, const struct script_caller *caller)
 {
     script_begin_as(c, SCRIPT_STOP, root, caller);

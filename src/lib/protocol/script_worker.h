@@ -145,8 +145,14 @@ void script_begin_alone(struct command *c, const struct script_root *root, const
 
 enum script_sweep { SWEEP_IF_DEAD, SWEEP_FORCED };
 void script_sweep(struct command *c, const struct script_root *root, const char *worker, enum script_sweep whether);
+struct script_swept {
+    uint64_t given_back;
+    uint64_t crashed; /* have failed, group "crashed" */
+};
+/* E_REDIS with the damaged key that prevented it, or NULL. With an error *out is 0. */
+int script_swept(const struct redisReply *r, struct script_swept *out, const char **damaged);
 void script_stop(struct command *c, const struct script_root *root, const struct script_caller *caller);
-/* The answer of sweep and of stop: tasks given back, or the damaged key that prevented it (E_REDIS). */
+/* The answer of stop: tasks given back, or the damaged key that prevented it (E_REDIS). */
 int script_given_back(const struct redisReply *r, uint64_t *n, const char **damaged);
 
 /* Leave one queue. */

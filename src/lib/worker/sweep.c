@@ -15,11 +15,16 @@ struct sweep {
     char victim[MUSTER_WORKER_ID_MAX + 1];
 };
 
-static void tell_swept(struct muster_worker *w, const char *victim, uint64_t n)
+static void tell_swept(struct muster_worker *w, const char *victim, const struct script_swept *swept)
 {
     char line[160];
     tell_accepted(w, REQUEST_SWEEP);
-    snprintf(line, sizeof line, "worker %s failed: gave %llu of its tasks back", victim, (unsigned long long)n);
+    if (swept->crashed == 0)
+        snprintf(line, sizeof line, "worker %s failed: gave %llu of its tasks back", victim,
+                 (unsigned long long)swept->given_back);
+    else
+        snprintf(line, sizeof line, "worker %s died: %llu of its tasks given back, %llu failed (group crashed)", victim,
+                 (unsigned long long)swept->given_back, (unsigned long long)swept->crashed);
     trace_line(TRACE_STATE, "%s", line);
     tell_event(w, MUSTER_EVENT_SWEPT, MUSTER_OK, line, NULL);
 }
@@ -46,12 +51,12 @@ static void on_swept(const struct redisReply *reply, void *arg)
 {
     struct sweep *s = arg;
     struct muster_worker *w = s->worker;
-    uint64_t n;
+    struct script_swept swept;
     const char *damaged;
-    int err = reply ? script_given_back(reply, &n, &damaged) : MUSTER_E_CONN;
+    int err = reply ? script_swept(reply, &swept, &damaged) : MUSTER_E_CONN;
     w->sweeps.n_gone += err == MUSTER_OK || err == MUSTER_E_NOT_FOUND;
     if (err == MUSTER_OK) {
-        tell_swept(w, s->victim, n);
+        tell_swept(w, s->victim, &swept);
     } else if (reply && err != MUSTER_E_STATE && err != MUSTER_E_NOT_FOUND) {
         w->sweeps.from++; /* it stays where it is: the next look begins after it */
         if (damaged)
