@@ -19,16 +19,16 @@
  * Any call that talks to Redis may return MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_REDIS or
  * _E_FORMAT with the meaning given in error.h. Below, a call lists only the errors that mean something more.
  *
- * NULL. Clients and callbacks must be given. A name that is NULL is not allowed, like an empty one (E_INVALID). Bytes may
- * be NULL if their length is 0. Where a call says of another pointer that it may be NULL, it may; `_free(NULL)` does
- * nothing.
+ * NULL. Clients and callbacks must be given. A name that is NULL is not allowed, like an empty one (E_INVALID). Bytes
+ * may be NULL if their length is 0. Where a call says of another pointer that it may be NULL, it may; `_free(NULL)`
+ * does nothing.
  *
  * Sizes. `size` is the first field of every struct that the program fills in for the library, and of those that the
  * library fills in for the program. Set it to the struct's sizeof. A program and a library of different versions then
  * understand each other: fields that an older program does not have count as 0, and a newer program's struct is
  * accepted as long as the fields that this library does not know are 0, and have at most 1024 bytes together. Any other
- * size is refused with E_INVALID, 0 too: otherwise a forgotten size would drop every option without a word. Where NULL is allowed instead of a struct, it means
- * all defaults.
+ * size is refused with E_INVALID, 0 too: otherwise a forgotten size would drop every option without a word. Where NULL
+ * is allowed instead of a struct, it means all defaults.
  *
  *     struct muster_client_options options = {.size = sizeof options, .url = "redis://queue.example.org"};
  */
@@ -100,15 +100,15 @@ struct muster_client_options {
 MUSTER_API int muster_client_new(struct muster_client **out, const struct muster_client_options *o) MUSTER_MUST_CHECK;
 
 /*
- * Check options, as muster_client_new() does. Returns NULL if they are allowed, or words that name the option, its value
- * and what is allowed. Of a URL, which may hold a password, the words say only what is wrong with it. `o` may be NULL:
- * then MUSTER_URL and MUSTER_PREFIX are checked. The words are valid until the thread's next call of this library.
- * Nothing is sent. Any thread.
+ * Check options, as muster_client_new() does. Returns NULL if they are allowed, or words that name the option, its
+ * value and what is allowed. Of a URL, which may hold a password, the words say only what is wrong with it. `o` may be
+ * NULL: then MUSTER_URL and MUSTER_PREFIX are checked. The words are valid until the thread's next call of this
+ * library. Nothing is sent. Any thread.
  */
 MUSTER_API const char *muster_client_options_check(const struct muster_client_options *o);
 
-/* Close the connection and free the client. NULL is allowed. If the last muster_lease_take() got no answer, what it took
- * is given back first, if Redis can be reached: that may take as long as a call. */
+/* Close the connection and free the client. NULL is allowed. If the last muster_lease_take() got no answer, what it
+ * took is given back first, if Redis can be reached: that may take as long as a call. */
 MUSTER_API void muster_client_free(struct muster_client *c);
 
 /* Why the last failed call of this client failed, in words for people; "" before the first failure. The string is valid
@@ -172,7 +172,8 @@ struct muster_enqueue_options {
  * same call under the same id enqueues what is missing, and nothing else.
  *
  * The names and lengths of all tasks are checked before anything is sent. Returns as muster_task_enqueue(), and
- *   MUSTER_E_EXISTS  the request id was used with another queue, other tasks or another `at_front`; nothing was enqueued
+ *   MUSTER_E_EXISTS  the request id was used with another queue, other tasks or another `at_front`; nothing was
+ *                    enqueued
  */
 MUSTER_API int muster_task_enqueue_many(struct muster_client *c, const char *queue, const struct muster_bytes *tasks,
                                         size_t n, const struct muster_enqueue_options *o,
@@ -228,8 +229,8 @@ typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
 MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
- * One queue's row, as muster_queue_list() gives it; `info->name` is `queue` itself. A queue begins when something is put
- * into it, when a worker serves it, or when a setting of it is set; it goes by itself when nothing of that is left.
+ * One queue's row, as muster_queue_list() gives it; `info->name` is `queue` itself. A queue begins when something is
+ * put into it, when a worker serves it, or when a setting of it is set; it goes by itself when nothing of that is left.
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_NOT_FOUND  there is no such queue; the row is all 0
@@ -260,7 +261,8 @@ MUSTER_API int muster_queue_resume(struct muster_client *c, const char *queue) M
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_INVALID  the queue's name
- *   MUSTER_E_STATE    jobs were put faster than they were deleted; many are gone, the queue is there: stop what puts them
+ *   MUSTER_E_STATE    jobs were put faster than they were deleted; many are gone, the queue is there: stop what puts
+ *                     them
  *   MUSTER_E_REDIS    a key of the queue has a wrong type; nothing was changed
  */
 MUSTER_API int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *removed,
@@ -334,8 +336,8 @@ MUSTER_API int muster_process_list(struct muster_client *c, const struct muster_
  * the order in which it took them. If it is alive, the answer to its next call says so; it registers again, and the
  * ends of the tasks that it had in hand no longer count. `given_back`, if not NULL, receives how many tasks and jobs
  * went back; those that were cancelled are gone instead, and one that is blamed for the deaths of its holders may fail
- * (max_crashes). A permanent worker that does not come back can be ended only by this call or by a new start of its id. (worqr's
- * failWorker.)
+ * (max_crashes). A permanent worker that does not come back can be ended only by this call or by a new start of its id.
+ * (worqr's failWorker.)
  *
  * Returns MUSTER_OK; or, with nothing changed,
  *   MUSTER_E_INVALID    the id
@@ -358,9 +360,9 @@ MUSTER_API int muster_client_sweep(struct muster_client *c, uint64_t *workers) M
  * Cancel a task: all its copies in this queue, a unique one too. Copies that wait or are delayed are removed at once
  * and never start; `removed` receives how many. Copies that run are marked; `running` receives how many. A worker that
  * holds one is told by a message and by every heartbeat (MUSTER_STOP_CANCELLED), the holder of a lease when it extends
- * it. From now on only a finish of such a copy counts: if it is given back, retried, failed or swept, it is gone. So each copy ends either finished or cancelled. Either
- * pointer may be NULL. Copies on the failed list stay. The cost is O(tasks that wait and run in the queue). (worqr's
- * cancelTasks.)
+ * it. From now on only a finish of such a copy counts: if it is given back, retried, failed or swept, it is gone. So
+ * each copy ends either finished or cancelled. Either pointer may be NULL. Copies on the failed list stay. The cost is
+ * O(tasks that wait and run in the queue). (worqr's cancelTasks.)
  *
  * Returns MUSTER_OK, also when there was no copy; or
  *   MUSTER_E_INVALID  the queue's name
@@ -381,10 +383,11 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
 /*
  * Take up to `n` tasks (at most MUSTER_LEASE_TAKE_MAX) under a lease of `lease_ms`, counted by Redis' clock. The
  * process id is all that an owner needs: any client that knows it may end the process. If the lease lapses first, the
- * task goes back to the front of the queue and the process is nobody's. The task is a suspect then, which is taken alone;
- * if that lease lapses, too, it counts, and after the third time (max_crashes) the task goes to the failed list. So fewer
- * than `n` may come although more wait. Before anything is taken, delayed tasks that are due and leases that have lapsed
- * are moved, and jobs of whatever queue are let go that waited for a job which has ended. (redis-work-queue's lease.)
+ * task goes back to the front of the queue and the process is nobody's. The task is a suspect then, which is taken
+ * alone; if that lease lapses, too, it counts, and after the third time (max_crashes) the task goes to the failed list.
+ * So fewer than `n` may come although more wait. Before anything is taken, delayed tasks that are due and leases that
+ * have lapsed are moved, and jobs of whatever queue are let go that waited for a job which has ended.
+ * (redis-work-queue's lease.)
  *
  * If `wait_ms` is above 0, the call waits up to that long for the first task. It does not poll: it listens on a second
  * connection of the client, and every call of muster that makes work available wakes it. A bare LPUSH is found within
@@ -398,9 +401,9 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  *   MUSTER_E_INVALID    the queue's name, n, lease_ms (1 to MUSTER_LEASE_MAX_MS) or wait_ms
  *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  some tasks may have been taken without being known here. The next take of this
  *                       client gives them back first, and so does muster_client_free(); nothing of it counts. So free a
- *                       client that takes no more. If neither comes, or the connection was passed in and is broken, they
- *                       come back when the lease lapses. Such an error may also come from giving back: then nothing more
- *                       was taken
+ *                       client that takes no more. If neither comes, or the connection was passed in and is broken,
+ *                       they come back when the lease lapses. Such an error may also come from giving back: then
+ *                       nothing more was taken
  */
 MUSTER_API int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms,
                                  int64_t wait_ms, muster_process_row_fn *fn, void *arg) MUSTER_MUST_CHECK;
@@ -438,8 +441,8 @@ struct muster_finish_options {
  *              message (NULL: none; up to 64 KiB)
  *
  * Returns MUSTER_OK only once for each process; or
- *   MUSTER_E_CANCELLED  give back, retry, fail: it was cancelled, or its queue was deleted. It has ended, and its task or job is
- *                     gone instead
+ *   MUSTER_E_CANCELLED  give back, retry, fail: it was cancelled, or its queue was deleted. It has ended, and its task
+ *                       or job is gone instead
  *   MUSTER_E_STATE    `next`, or a retry's group, for a task that is no job; nothing was changed
  *   MUSTER_E_INVALID  `after` names a job for which this one cannot wait: itself, a job that waits for it, or a
  *                     recurring one; nothing was changed
@@ -477,11 +480,13 @@ struct muster_extend_options {
 };
 
 /*
- * Extend a lease, say how far the work is, or give a job new data. If Redis stood still or was away when the lease ended,
- * and workers of the namespace tell so by their silence, that time does not count: the lease can be extended as if it had
- * ended that much later. Without workers nobody can tell, and it has lapsed. Returns as muster_lease_finish(), and
- *   MUSTER_E_STATE  the process was cancelled, or its queue was deleted (the caller may still finish it); or a lease was asked
- *                   for on a worker's process, which has none; or data for a task that is no job. Nothing was changed
+ * Extend a lease, say how far the work is, or give a job new data. If Redis stood still or was away when the lease
+ * ended, and workers of the namespace tell so by their silence, that time does not count: the lease can be extended as
+ * if it had ended that much later. Without workers nobody can tell, and it has lapsed. Returns as
+ * muster_lease_finish(), and
+ *   MUSTER_E_STATE  the process was cancelled, or its queue was deleted (the caller may still finish it); or a lease
+ *                   was asked for on a worker's process, which has none; or data for a task that is no job. Nothing
+ *                   was changed
  */
 MUSTER_API int muster_lease_extend(struct muster_client *c, const char *process,
                                    const struct muster_extend_options *o) MUSTER_MUST_CHECK;
@@ -578,9 +583,10 @@ typedef int muster_queue_event_fn(const struct muster_queue_event *event, void *
 /*
  * Listen to what happens in a queue, for `wait_ms` or until `fn` returns non-zero. Events are published on the channels
  * `<prefix>_<queue>_done`, `_cancel` and `_delete` (`<prefix>@<db>_...` in databases other than 0), and only while
- * somebody listens or the queue's setting `broadcast` is on. An event is heard at most once: a program that must not miss one has to look at the queue itself. `ready`, if
- * not NULL, is called once when listening has begun: everything that happens after that is heard. If it returns
- * non-zero, listening ends. It may use another client, but not this one. (worqr's events.)
+ * somebody listens or the queue's setting `broadcast` is on. An event is heard at most once: a program that must not
+ * miss one has to look at the queue itself. `ready`, if not NULL, is called once when listening has begun: everything
+ * that happens after that is heard. If it returns non-zero, listening ends. It may use another client, but not this
+ * one. (worqr's events.)
  *
  * Returns MUSTER_OK when `fn` or `ready` ended it, or
  *   MUSTER_E_TIMEOUT  `wait_ms` is over

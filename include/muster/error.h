@@ -27,8 +27,8 @@ extern "C" {
  *   E_BUSY         Redis is loading its data, runs a long script, is a replica or cannot write to disk; nothing was
  *                  changed
  *   E_DENIED       the password is wrong, or the user may not do this (NOAUTH, WRONGPASS, NOPERM); nothing was changed
- *   E_REDIS        Redis refused for another reason (for example, a key has the wrong type), or the server is not Redis,
- *                  or older than 7.0
+ *   E_REDIS        Redis refused for another reason (for example, a key has the wrong type), or the server is not
+ *                  Redis, or older than 7.0
  *   E_FORMAT       the namespace is stored in another version of muster's format; nothing was changed
  *   E_NOT_FOUND    the thing that was named does not exist
  *   E_EXISTS       something alive has this name already; nothing was changed

@@ -195,9 +195,9 @@ MUSTER_API int muster_task_enqueue_unique(struct muster_client *c, const char *q
                                           char *id) MUSTER_MUST_CHECK;
 
 /*
- * Check a spec, as muster_job_put() does, but for the client's `max_task_len` and what only Redis knows. Returns NULL if
- * it is allowed, or words that say what is not, and what is allowed. The words are valid until the thread's next call of
- * this library. Nothing is sent. Any thread.
+ * Check a spec, as muster_job_put() does, but for the client's `max_task_len` and what only Redis knows. Returns NULL
+ * if it is allowed, or words that say what is not, and what is allowed. The words are valid until the thread's next
+ * call of this library. Nothing is sent. Any thread.
  */
 MUSTER_API const char *muster_job_spec_check(const struct muster_job_spec *spec);
 

@@ -162,14 +162,14 @@ enum muster_event_type {
     /* The worker has deregistered, or has given up (`err`). This is the last event; the worker may be freed. */
     MUSTER_EVENT_STOPPED,
 
-    /* Failures of `queue` were dropped for good, because its failed list is beyond a bound that was set; `text` says how
-     * many and which setting. Told to the worker whose process failed; if there is none, to one of the namespace. If the
-     * message is lost, only the queue's counter tells it. */
+    /* Failures of `queue` were dropped for good, because its failed list is beyond a bound that was set; `text` says
+     * how many and which setting. Told to the worker whose process failed; if there is none, to one of the namespace.
+     * If the message is lost, only the queue's counter tells it. */
     MUSTER_EVENT_DROPPED
 };
 
-/* What becomes of the handlers that run when the worker falls into doubt (MUSTER_EVENT_DOUBT). Nothing new starts either
- * way. */
+/* What becomes of the handlers that run when the worker falls into doubt (MUSTER_EVENT_DOUBT). Nothing new starts
+ * either way. */
 enum muster_on_doubt {
     MUSTER_DOUBT_STOP, /* they are told MUSTER_STOP_LOST: no task runs in two places for long */
     MUSTER_DOUBT_RUN /* they run on. When Redis answers again: if the worker is still registered, nothing has happened;
@@ -234,8 +234,8 @@ struct muster_worker_options {
     int prefetch;
 
     /* The worker never counts as failed. Its life ends only by a stop, by muster_worker_fail(), or by a new start of
-     * its id, which must be given. For hosts that come back. The ttl then says only how long the worker is handed work after its last
-     * heartbeat. */
+     * its id, which must be given. For hosts that come back. The ttl then says only how long the worker is handed work
+     * after its last heartbeat. */
     int permanent;
 
     /* If an earlier life of this id died and left tasks in its hands, take them up again instead of giving them back to
@@ -266,9 +266,9 @@ struct muster_worker_options {
      * one. */
     enum muster_outcome on_limit;
 
-    /* What becomes of running handlers when the ttl runs out without a confirmed heartbeat. MUSTER_DOUBT_RUN is for long
-     * handlers, and for tasks that may run in two places at once: while only this worker is cut off, its peers take its
-     * tasks, and it does not know. A permanent worker is never in doubt, so it cannot be chosen together with
+    /* What becomes of running handlers when the ttl runs out without a confirmed heartbeat. MUSTER_DOUBT_RUN is for
+     * long handlers, and for tasks that may run in two places at once: while only this worker is cut off, its peers
+     * take its tasks, and it does not know. A permanent worker is never in doubt, so it cannot be chosen together with
      * `permanent`. */
     enum muster_on_doubt on_doubt;
 
@@ -292,10 +292,10 @@ struct muster_worker_options {
 MUSTER_API int muster_worker_new(struct muster_worker **out, const struct muster_worker_options *o) MUSTER_MUST_CHECK;
 
 /*
- * Check options, as muster_worker_new() does. Returns NULL if they are allowed, or words that name the option, its value
- * and what is allowed. Of a URL, which may hold a password, the words say only what is wrong with it. `o` may be NULL:
- * then MUSTER_URL and MUSTER_PREFIX are checked. The words are valid until the thread's next call of this library.
- * Nothing is sent. Any thread.
+ * Check options, as muster_worker_new() does. Returns NULL if they are allowed, or words that name the option, its
+ * value and what is allowed. Of a URL, which may hold a password, the words say only what is wrong with it. `o` may be
+ * NULL: then MUSTER_URL and MUSTER_PREFIX are checked. The words are valid until the thread's next call of this
+ * library. Nothing is sent. Any thread.
  */
 MUSTER_API const char *muster_worker_options_check(const struct muster_worker_options *o);
 
@@ -311,10 +311,10 @@ MUSTER_API void muster_worker_free(struct muster_worker *w);
  * Start the worker: connect, subscribe, register. The call returns at once; MUSTER_EVENT_STARTED tells when this is
  * done. While there is no Redis, the worker goes on trying.
  *
- * Some things found at this first attempt end the worker, with MUSTER_EVENT_STOPPED and an error: a live worker has this
- * id (E_EXISTS), the namespace has another format (E_FORMAT), access is denied (E_DENIED), Redis is older than 7.0
- * (E_REDIS), or connections that were handed in are of different databases (E_INVALID). A permission that is lost later is an outage: the worker goes on
- * trying.
+ * Some things found at this first attempt end the worker, with MUSTER_EVENT_STOPPED and an error: a live worker has
+ * this id (E_EXISTS), the namespace has another format (E_FORMAT), access is denied (E_DENIED), Redis is older than 7.0
+ * (E_REDIS), or connections that were handed in are of different databases (E_INVALID). A permission that is lost later
+ * is an outage: the worker goes on trying.
  *
  * Returns MUSTER_OK, or MUSTER_E_STATE: it was started before.
  */
@@ -339,8 +339,8 @@ MUSTER_API int muster_worker_serve(struct muster_worker *w, const char *queue, i
  * A command to run for each task; copied by muster_worker_serve_command().
  *
  * The child gets the task on standard input. Its output goes where the program's output goes. It runs in a process
- * group of its own. Its environment has MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN (in base 32: strtoull(text, NULL, 32)
- * is the number) and MUSTER_WORKER; for a job also MUSTER_JOB (its id) and MUSTER_ATTEMPT (1 for the first). If the
+ * group of its own. Its environment has MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN (in base 32: strtoull(text, NULL,
+ * 32) is the number) and MUSTER_WORKER; for a job also MUSTER_JOB (its id) and MUSTER_ATTEMPT (1 for the first). If the
  * program dies, the kernel sends the child SIGTERM, and only the child: what that has started goes on, unless the child
  * ends it.
  *
@@ -467,8 +467,8 @@ MUSTER_API enum muster_stop_reason muster_process_stop_reason(const struct muste
 /*
  * For an end with MUSTER_RETRY: retry after this many ms, counted by Redis; 0: at once. By default a task is retried
  * after a second (MUSTER_RETRY_DELAY_DEFAULT_MS), a job after its own backoff. A job that has had all its retries goes
- * onto the failed list instead. The group is that of muster_process_set_failure(), of this retry or of the last one that
- * set it; "failed-retries" if none did. The message says that the retries are used up.
+ * onto the failed list instead. The group is that of muster_process_set_failure(), of this retry or of the last one
+ * that set it; "failed-retries" if none did. The message says that the retries are used up.
  *
  * Returns MUSTER_OK, or MUSTER_E_INVALID: it is negative, or too long to count.
  */
@@ -496,10 +496,10 @@ MUSTER_API int muster_process_set_result(struct muster_process *p, const void *r
  * `delay_ms`, when the `n_after` jobs `after` are complete. The counts of its retries and crashes begin at 0 again, and
  * jobs that wait for it go on waiting. All arguments are copied. NULL for `next`: it goes nowhere.
  *
- * If it cannot wait for one of them (itself, one that waits for it, a recurring one), it fails: group "dependency", with
- * a message that names the other job. MUSTER_EVENT_UNCOUNTED tells then, with E_INVALID; or with E_TOO_BIG, if too many
- * jobs are tied together to see. A replay runs it again in the queue where it was. A job that was cancelled meanwhile
- * goes nowhere: it is complete. (qless's advance.)
+ * If it cannot wait for one of them (itself, one that waits for it, a recurring one), it fails: group "dependency",
+ * with a message that names the other job. MUSTER_EVENT_UNCOUNTED tells then, with E_INVALID; or with E_TOO_BIG, if too
+ * many jobs are tied together to see. A replay runs it again in the queue where it was. A job that was cancelled
+ * meanwhile goes nowhere: it is complete. (qless's advance.)
  *
  * Returns MUSTER_OK; or, with what was set before unchanged,
  *   MUSTER_E_INVALID  a name or the delay
@@ -522,8 +522,8 @@ MUSTER_API int muster_process_set_data(struct muster_process *p, const void *dat
 
 /*
  * Say how far the work is: a note that the list of processes (`muster ps`) shows. Copied; at most MUSTER_PROGRESS_MAX
- * bytes (client.h). A later note replaces it; NULL or "" removes it. Any thread. The note is sent by the loop; without a connection it is
- * lost.
+ * bytes (client.h). A later note replaces it; NULL or "" removes it. Any thread. The note is sent by the loop; without
+ * a connection it is lost.
  *
  * Returns MUSTER_OK, MUSTER_E_TOO_BIG or MUSTER_E_NOMEM.
  */

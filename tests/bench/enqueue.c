@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Enqueueing while nobody is idle, against LPUSH: many tasks by one call, one by one, and one by one without waiting
- * for the answer. The raw commands are laid out beforehand as argument vectors, as a program without a library would do it.
+ * for the answer. The raw commands are laid out beforehand as argument vectors, as a program without a library would do
+ * it.
  */
 #include <event2/event.h>
 #include <hiredis/hiredis.h>

@@ -22,7 +22,7 @@ struct own_worker {
 /* Make it with these options (where it lives is filled in), and return when it is registered. */
 void own_worker_start(struct own_worker *w, const struct run *run, const struct muster_worker_options *options);
 
-/* Run the loop until the worker has stopped, which something else must bring about. Then own_worker_stop() only frees. */
+/* Run the loop until the worker has stopped, which something else must bring about. own_worker_stop() then frees. */
 void own_worker_run(struct own_worker *w);
 
 /* Stop it politely and free it. */

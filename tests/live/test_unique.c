@@ -38,7 +38,7 @@ static void assert_row(struct scene *s, const char *queue, struct muster_queue_i
 }
 #define assert_queue(s, queue, ...) assert_row(s, queue, (struct muster_queue_info){__VA_ARGS__})
 
-/* There are no other keys than those that a plain task leaves behind, and what a caller's last take got, for a while. */
+/* There are no other keys than those that a plain task leaves behind, and for a while what a caller took last. */
 static void assert_nothing_stays(struct scene *s)
 {
     static const char *const kept[] = {"queue:q", "names", "due", "token", "format", "config"};

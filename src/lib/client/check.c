@@ -290,8 +290,9 @@ static int check_layout(struct check *k)
     return err;
 }
 
-/* The order matters. A layout that is not known ends the check. Jobs come before sets, which may hold what is left of a job, and before marks, some of which go
- * with a job. Sets come before workers, whose counts they change. Workers and lists of jobs come before queues. */
+/* The order matters. A layout that is not known ends the check. Jobs come before sets, which may hold what is left of a
+ * job, and before marks, some of which go with a job. Sets come before workers, whose counts they change. Workers and
+ * lists of jobs come before queues. */
 static int (*const steps[])(struct check *k) = {
     check_layout,  check_keys, check_members, check_jobs,  check_dependents, check_sets,  check_marks,
     check_workers, check_back, check_indexes, check_token, check_settings,   check_queues};

@@ -168,8 +168,8 @@ static int enqueue_pipelined(struct muster_client *c, const struct request *r, u
     return err == MUSTER_OK ? enqueue_script(c, r, no_tasks, waiting) : err;
 }
 
-/* Each chunk is a script. Under a request id the script knows whether the chunk was there before: so what an earlier try
- * enqueued stays enqueued once. */
+/* Each chunk is a script. Under a request id the script knows whether the chunk was there before: so what an earlier
+ * try enqueued stays enqueued once. */
 static int enqueue_scripts(struct muster_client *c, const struct request *r, uint64_t *waiting)
 {
     int err = MUSTER_OK;

@@ -6,9 +6,9 @@
  * is: subscribe, then look, then sleep; the look sees what came in between. A message that got lost, or a task that
  * came without one, costs at most RENEW_MS: the script must be told that often anyway that somebody listens.
  *
- * One message wakes all who wait. So a caller that was woken first looks by plain commands, and calls the script only if
- * something is there. Who came too late once has rivals: the next time it looks a random moment later, so that one of
- * them takes, and the others see that nothing is left. A caller without rivals looks at once.
+ * One message wakes all who wait. So a caller that was woken first looks by plain commands, and calls the script only
+ * if something is there. Who came too late once has rivals: the next time it looks a random moment later, so that one
+ * of them takes, and the others see that nothing is left. A caller without rivals looks at once.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -149,8 +149,8 @@ static int listen_for_work(struct muster_client *c, const char *queue, struct re
     return redis_listen(listener, c->redis, (const char *const[]){channel}, 1);
 }
 
-/* True: there was a message. If the connection broke, one may be lost: then the caller must take too, and listen on a new
- * one. */
+/* True: there was a message. If the connection broke, one may be lost: then the caller must take too, and listen on a
+ * new one. */
 static bool hears_hint(struct redis **listener, int64_t ms)
 {
     struct redisReply *message;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Looking at what waits in a queue, in the order in which it comes out, as far as that is known beforehand: jobs of
- * negative priority, tasks that came back, the other tasks, all other jobs. Each of these is a part. The parts are counted first, so what the caller
- * leaves out is not read.
+ * negative priority, tasks that came back, the other tasks, all other jobs. Each of these is a part. The parts are
+ * counted first, so what the caller leaves out is not read.
  */
 #include <muster/job.h>
 #include <stdio.h>

@@ -14,8 +14,8 @@ struct connection {
     struct link *data;
     struct link *subscription;
     bool is_subscribed; /* all channels of this connection's first subscription are confirmed */
-    /* A read-back has announced this data connection: nothing from an older one can count. registration.c and readback.c
-     * set it. */
+    /* A read-back has announced this data connection: nothing from an older one can count. registration.c and
+     * readback.c set it. */
     bool is_read_back;
     /* The last data connection was given up because it led to a replica, and no write was accepted since. Its greeting
      * is accepted there, so it says nothing. */

@@ -126,8 +126,8 @@ const char *options_check(const struct muster_worker_options *o)
     return why ? why : check_on_doubt(o);
 }
 
-/* A worker on connections that were handed in never uses MUSTER_URL: when one breaks, it must not turn to another Redis.
- */
+/* A worker on connections that were handed in never uses MUSTER_URL: when one breaks, it must not turn to another
+ * Redis. */
 bool options_want_url(const struct muster_worker_options *o)
 {
     return o->url || !o->data;

@@ -39,7 +39,7 @@ struct probe {
     size_t n_answered;
     bool is_enough;      /* as far as it was answered: everything is as expected */
     int failed_in_a_row; /* heartbeat.c begins to count again */
-    /* The last heartbeat was a probe that was enough, so Redis' time is known. heartbeat.c: after a script it is not. */
+    /* The last heartbeat was a probe that was enough, so Redis' time is known. After a script it is not. */
     bool knows_time;
     bool queue_is_paused; /* the queue whose answers come now */
     int64_t now_ms;       /* Redis' clock, */

@@ -89,8 +89,8 @@ struct muster_process {
     bool is_end_posted;
     TAILQ_ENTRY(muster_process) in_posted;
 
-    /* executor_threads.c: it waits for a thread, under that file's lock; and what that thread runs, because the queue may
-     * be left and served again with another handler meanwhile. */
+    /* executor_threads.c: it waits for a thread, under that file's lock; and what that thread runs, because the queue
+     * may be left and served again with another handler meanwhile. */
     TAILQ_ENTRY(muster_process) in_queued;
     muster_handler_fn *handler;
     void *handler_arg;

@@ -60,8 +60,8 @@ void tell_refused(struct muster_worker *w, enum request request, int err, const 
 /* The same because of this key, which has a wrong type. */
 void tell_refused_for_key(struct muster_worker *w, enum request request, const char *key);
 void tell_accepted(struct muster_worker *w, enum request request);
-/* The last refusal in words, if what the worker asked for was refused, and nothing like it was accepted since: something
- * that it needs to live or to stop. NULL: nothing was refused. */
+/* The last refusal in words, if what the worker asked for was refused, and nothing like it was accepted since:
+ * something that it needs to live or to stop. NULL: nothing was refused. */
 const char *tell_refusal(const struct muster_worker *w, int *err);
 /* A key is damaged: told once, until NULL says that all is well. */
 void tell_damaged(struct muster_worker *w, const char *key);

@@ -34,8 +34,8 @@
 #define TURN_MAX 200
 #define TURNS_IN_FLIGHT 4
 #define REFUSED_PAUSE_MS 200
-/* The tasks that one call brings back, and the results that it brings, have at most so many bytes together; or it is one
- * that is larger. */
+/* The tasks that one call brings back, and the results that it brings, have at most so many bytes together; or it is
+ * one that is larger. */
 #define TURN_BYTES_MAX ((size_t)4 * 1024 * 1024)
 
 struct turn {
@@ -220,7 +220,8 @@ static void say_finish(struct command *c, const struct muster_process *p)
         script_end_done(c, p->served->name, p->token_text);
 }
 
-/* A job has a backoff of its own; a unique task has none. A task that failed should not come back at once, unless the program wants that. */
+/* A job has a backoff of its own; a unique task has none. A task that failed should not come back at once, unless the
+ * program wants that. */
 static int64_t retry_delay_of(const struct muster_process *p)
 {
     return p->retry_delay_ms < 0 && !muster_process_job(p) ? MUSTER_RETRY_DELAY_DEFAULT_MS : p->retry_delay_ms;
