@@ -21,7 +21,8 @@ static void set(struct scene *s, const char *queue, const char *name, int64_t va
 static struct live_worker *fail_all(struct scene *s, const char *queue, int n)
 {
     struct live_worker *w = live_worker_idle(
-        s, &(struct worker_spec){.id = "w", .hands = 1, .prefetch = 200, .queues = {{queue}}, .answer = MUSTER_FAIL});
+        s,
+        &(struct worker_spec){.id = "w", .hands = 1, .prefetch = 200, .queues = {{queue, 0}}, .answer = MUSTER_FAIL});
     scene_enqueue_n(s, queue, "t", n);
     raw_await(s->server->redis, s->base, 0, "HGET %s:queue:%s running", s->prefix, queue);
     raw_await(s->server->redis, s->base, 0, "LLEN %s:queues:%s", s->prefix, queue);
@@ -74,7 +75,7 @@ static void without_a_worker_of_its_own_the_timers_keeper_is_told(void **state)
 {
     struct scene *s = *state;
     set(s, "q", "keep_failed", 1);
-    live_worker_idle(s, &(struct worker_spec){.id = "w", .queues = {{"other"}}});
+    live_worker_idle(s, &(struct worker_spec){.id = "w", .queues = {{"other", 0}}});
     raw_await(s->server->redis, s->base, 1, "EXISTS %s:timer", s->prefix);
     for (int i = 0; i < 2; i++) {
         scene_enqueue(s, "q", i ? "b" : "a");

@@ -87,7 +87,7 @@ static void names_of_queues_that_are_gone_do_not_pile_up(void **state)
            "  redis.call('HSET', KEYS[1] .. ':queue:q' .. i, 'named', '1', 'running', '0')\n"
            "end",
            s->prefix);
-    live_worker_idle(s, &(struct worker_spec){.id = "w", .ttl_ms = 300, .queues = {{"q"}}});
+    live_worker_idle(s, &(struct worker_spec){.id = "w", .ttl_ms = 300, .queues = {{"q", 0}}});
     raw_await(s->server->redis, s->base, 1, "ZCARD %s:names", s->prefix);
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:queue:q1 %s:queue:q5000", s->prefix, s->prefix), 0);
 }
