@@ -42,9 +42,9 @@ struct tell {
     int depth;        /* callbacks of the program that run now, one inside the other */
     unsigned refused; /* a bit for each request whose refusal was told */
     struct tell_log log;
-    bool damage_told; /* a damaged key was told, and was still damaged when it was met last */
-    int refusal_err;  /* the last refusal, told or not */
-    char refusal[400];
+    bool damage_told;  /* a damaged key was told, and was still damaged when it was met last */
+    int refusal_err;   /* the last refusal, told or not */
+    char refusal[600]; /* has room for the name of any key */
 };
 
 /* `text` and `process` may be NULL. With an error the text becomes muster_worker_error()'s. */
