@@ -26,8 +26,7 @@ local JOBS_MAX = 300
 
 local function has_jobs()
   return redis.call('EXISTS', P .. 'returned:' .. queue, P .. 'scheduled:' .. queue, P .. 'depends:' .. queue,
-    P .. 'waiting:' .. queue,
-    P .. 'recurring:' .. queue, P .. 'complete:' .. queue, P .. 'failed:' .. queue) > 0
+    P .. 'waiting:' .. queue, P .. 'recurring:' .. queue, P .. 'complete:' .. queue, P .. 'failed:' .. queue) > 0
 end
 local settings = try('HMGET', key, 'listen', 'broadcast')
 local is_sound = can_move_due(P, queue) and try('ZCARD', P .. 'names') and (not has_jobs() or Jobs.are_sound(P, queue))
