@@ -3,21 +3,6 @@
 ]]
 --- @within "jobs"
 
--- The next task: one that came back, as list_returned() says, or the first of the list. False if there is none. The
--- second value: is it too much for this script?
-local function next_task(P, queue, has_returned)
-  local items, is_cut = {}, false
-  if has_returned then
-    items, is_cut = list_returned(P, queue, 1)
-  end
-  local task = not items[1] and not is_cut and redis.call('RPOP', P .. 'queues:' .. queue)
-  if task and not may_move(#task) then
-    redis.call('RPUSH', P .. 'queues:' .. queue, task)
-    return false, true
-  end
-  return items[1] or (task and {task = task}), is_cut
-end
-
 -- Takes one of those that next_out() named: {token, member} of a job, {token} of a task. keep() as in Jobs.take().
 -- Returns 'taken'; 'gone' if it is no longer there; 'cut' if it is too much for this script; 'stop' before a suspect
 -- that must not be taken now.

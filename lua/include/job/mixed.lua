@@ -26,31 +26,19 @@ local function hand_job(P, queue, worker, epoch, token, member)
   return false
 end
 
--- The same for the next task: one that came back, or the first of the list. Nil if there is none. The second value: is
--- it too much for this script?
+-- The same for the next task; nil if there is none. The second value: is it too much for this script?
 local function hand_next_task(P, queue, worker, epoch, token, has_returned)
-  local items, is_cut = {}, false
-  if has_returned then
-    items, is_cut = list_returned(P, queue, 1)
-  end
-  if items[1] then
-    local done = hand_task(P, queue, worker, epoch, token, items[1].task, items[1].suspect)
-    if done then
-      leave_returned(P, worker, queue, items[1], token)
-    end
-    return done, false
-  end
-  local list = P .. 'queues:' .. queue
-  local task = not is_cut and redis.call('RPOP', list)
-  if not task then
+  local item, is_cut = next_task(P, queue, has_returned)
+  if not item then
     return nil, is_cut
   end
-  is_cut = not may_move(#task)
-  local done = not is_cut and hand_task(P, queue, worker, epoch, token, task)
-  if not done then
-    redis.call('RPUSH', list, task)
+  local done = hand_task(P, queue, worker, epoch, token, item.task, item.suspect)
+  if not item.member and not done then
+    redis.call('RPUSH', P .. 'queues:' .. queue, item.task)
+  elseif item.member and done then
+    leave_returned(P, worker, queue, item, token)
   end
-  return done, is_cut
+  return done, false
 end
 
 -- How many tasks and jobs one script hands over in this way.

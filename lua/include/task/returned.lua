@@ -171,7 +171,24 @@ local function list_returned(P, queue, n)
   return items, false
 end
 
--- Such an item is in other hands now, under this token.
+-- The next task: one that came back, as list_returned() says, which stays where it is; or {task} of the first of the
+-- list, which is taken from it. Nil if there is none. The second value: is it too much for this script?
+local function next_task(P, queue, has_returned)
+  if has_returned then
+    local items, is_cut = list_returned(P, queue, 1)
+    if items[1] or is_cut then
+      return items[1], is_cut
+    end
+  end
+  local task = redis.call('RPOP', P .. 'queues:' .. queue)
+  if task and not may_move(#task) then
+    redis.call('RPUSH', P .. 'queues:' .. queue, task)
+    return nil, true
+  end
+  return task and {task = task} or nil, false
+end
+
+-- An item of list_returned() is in other hands now, under this token.
 local function leave_returned(P, worker, queue, item, token)
   note_first(P, worker, queue, token, item.first)
   if item.suspect then
