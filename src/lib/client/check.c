@@ -87,47 +87,22 @@ static int check_workers(struct check *k)
 
 /* ---- marks and notes ---- */
 
-/* Tokens `from` to `to` of a page of fields and values. */
-static int check_tokens(struct check *k, const char *holder, const struct redisReply *page, size_t from, size_t to)
+/* The script also needs to know where the holder may have processes. */
+static void begin_marks(struct check *k, struct command *command, const char *holder)
 {
-    struct command command = COMMAND_EMPTY;
-    struct script_checked checked;
     size_t set, end = sets_of(k, holder, &set);
-    script_check_marks(&command, &k->client->root, k->repair, holder, end - set);
+    script_check_marks(command, &k->client->root, k->repair, holder, end - set);
     for (; set < end; set++)
-        command_text(&command, queue_of(&k->sets.at[set]));
-    for (size_t i = from; i < to; i += 2) {
-        struct muster_bytes token = reply_bytes(reply_at(page, i));
-        command_bytes(&command, token.data, token.len);
-    }
-    return check_run(k, &command, &checked);
-}
-
-static int check_marks_of(struct check *k, const char *holder, enum key hash)
-{
-    char cursor[PAGE_CURSOR_MAX] = "0", key[KEY_MAX];
-    const char *const words[] = {"HSCAN", key, cursor, NULL};
-    int err;
-    key_of(key, k->client->prefix, hash, holder);
-    do {
-        struct redisReply *reply;
-        err = check_scan(k, words, cursor, &reply);
-        const struct redisReply *page = reply_at(reply, 1);
-        size_t n = reply_len(page);
-        for (size_t i = 0; err == MUSTER_OK && i < n && !k->stop; i += 2 * CHECK_PAGE)
-            err = check_tokens(k, holder, page, i, i + 2 * CHECK_PAGE < n ? i + 2 * CHECK_PAGE : n);
-        redis_reply_free(reply);
-    } while (err == MUSTER_OK && !check_is_at_end(k, cursor));
-    return err;
+        command_text(command, queue_of(&k->sets.at[set]));
 }
 
 static int check_marks(struct check *k)
 {
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < k->marked.n && !k->stop; i++) {
-        err = check_marks_of(k, k->marked.at[i].text, KEY_MARKS);
+        err = check_entries(k, KEY_MARKS, k->marked.at[i].text, begin_marks);
         if (err == MUSTER_OK && !k->stop)
-            err = check_marks_of(k, k->marked.at[i].text, KEY_NOTES);
+            err = check_entries(k, KEY_NOTES, k->marked.at[i].text, begin_marks);
     }
     return err;
 }
@@ -148,42 +123,16 @@ static int check_jobs(struct check *k)
     return err;
 }
 
-/* Members `from` to `to` of a page, in which a score follows each member. */
-static int check_some_dependents(struct check *k, const char *id, const struct redisReply *page, size_t from, size_t to)
+static void begin_dependents(struct check *k, struct command *command, const char *id)
 {
-    struct command command = COMMAND_EMPTY;
-    struct script_checked checked;
-    script_check_dependents(&command, &k->client->root, k->repair, id);
-    for (size_t i = from; i < to; i += 2) {
-        struct muster_bytes dependent = reply_bytes(reply_at(page, i));
-        command_bytes(&command, dependent.data, dependent.len);
-    }
-    return check_run(k, &command, &checked);
-}
-
-static int check_dependents_of(struct check *k, const char *id)
-{
-    char cursor[PAGE_CURSOR_MAX] = "0", key[KEY_MAX];
-    const char *const words[] = {"ZSCAN", key, cursor, NULL};
-    int err;
-    key_of(key, k->client->prefix, KEY_DEPENDENTS, id);
-    do {
-        struct redisReply *reply;
-        err = check_scan(k, words, cursor, &reply);
-        const struct redisReply *page = reply_at(reply, 1);
-        size_t n = reply_len(page);
-        for (size_t i = 0; err == MUSTER_OK && i < n && !k->stop; i += 2 * CHECK_PAGE)
-            err = check_some_dependents(k, id, page, i, i + 2 * CHECK_PAGE < n ? i + 2 * CHECK_PAGE : n);
-        redis_reply_free(reply);
-    } while (err == MUSTER_OK && !check_is_at_end(k, cursor));
-    return err;
+    script_check_dependents(command, &k->client->root, k->repair, id);
 }
 
 static int check_dependents(struct check *k)
 {
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < k->awaited.n && !k->stop; i++)
-        err = check_dependents_of(k, k->awaited.at[i].text);
+        err = check_entries(k, KEY_DEPENDENTS, k->awaited.at[i].text, begin_dependents);
     return err;
 }
 

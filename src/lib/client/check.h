@@ -54,6 +54,11 @@ int check_forgive_wrong_type(const struct check *k, int err);
 int check_scan(struct check *k, const char *const *words, char cursor[PAGE_CURSOR_MAX], struct redisReply **reply);
 bool check_is_at_end(const struct check *k, const char *cursor);
 
+/* Goes through a hash or a sorted set, of which `name` is the last part of the key: the names of CHECK_PAGE entries at
+ * most end the command that `begin` has begun. */
+typedef void check_begin_fn(struct check *k, struct command *command, const char *name);
+int check_entries(struct check *k, enum key id, const char *name, check_begin_fn *begin);
+
 /* ---- check_keys.c ---- */
 
 /* Has each key its type? Notes what the keys name. */

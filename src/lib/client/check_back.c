@@ -36,36 +36,9 @@ static int check_returned(struct check *k, const char *queue)
     return err;
 }
 
-/* Tokens `from` to `to` of a page of fields and values. */
-static int check_some_suspects(struct check *k, const char *queue, const struct redisReply *page, size_t from,
-                               size_t to)
+static void begin_suspects(struct check *k, struct command *command, const char *queue)
 {
-    struct command command = COMMAND_EMPTY;
-    struct script_checked checked;
-    script_check_suspects(&command, &k->client->root, k->repair, queue);
-    for (size_t i = from; i < to; i += 2) {
-        struct muster_bytes token = reply_bytes(reply_at(page, i));
-        command_bytes(&command, token.data, token.len);
-    }
-    return check_run(k, &command, &checked);
-}
-
-static int check_suspects(struct check *k, const char *queue)
-{
-    char cursor[PAGE_CURSOR_MAX] = "0", key[KEY_MAX];
-    const char *const words[] = {"HSCAN", key, cursor, NULL};
-    int err;
-    key_of(key, k->client->prefix, KEY_SUSPECTS, queue);
-    do {
-        struct redisReply *reply;
-        err = check_scan(k, words, cursor, &reply);
-        const struct redisReply *page = reply_at(reply, 1);
-        size_t n = reply_len(page);
-        for (size_t i = 0; err == MUSTER_OK && i < n && !k->stop; i += 2 * CHECK_PAGE)
-            err = check_some_suspects(k, queue, page, i, i + 2 * CHECK_PAGE < n ? i + 2 * CHECK_PAGE : n);
-        redis_reply_free(reply);
-    } while (err == MUSTER_OK && !check_is_at_end(k, cursor));
-    return err;
+    script_check_suspects(command, &k->client->root, k->repair, queue);
 }
 
 int check_back(struct check *k)
@@ -74,6 +47,6 @@ int check_back(struct check *k)
     for (size_t i = 0; err == MUSTER_OK && i < k->back.n && !k->stop; i++)
         err = check_returned(k, k->back.at[i].text);
     for (size_t i = 0; err == MUSTER_OK && i < k->suspects.n && !k->stop; i++)
-        err = check_suspects(k, k->suspects.at[i].text);
+        err = check_entries(k, KEY_SUSPECTS, k->suspects.at[i].text, begin_suspects);
     return err;
 }

@@ -72,3 +72,35 @@ bool check_is_at_end(const struct check *k, const char *cursor)
 {
     return k->stop || strcmp(cursor, "0") == 0;
 }
+
+/* Entries `from` to `to` of a page in which each name is followed by a value or a score. */
+static int check_some(struct check *k, const char *name, check_begin_fn *begin, const struct redisReply *page,
+                      size_t from, size_t to)
+{
+    struct command command = COMMAND_EMPTY;
+    struct script_checked checked;
+    begin(k, &command, name);
+    for (size_t i = from; i < to; i += 2) {
+        struct muster_bytes entry = reply_bytes(reply_at(page, i));
+        command_bytes(&command, entry.data, entry.len);
+    }
+    return check_run(k, &command, &checked);
+}
+
+int check_entries(struct check *k, enum key id, const char *name, check_begin_fn *begin)
+{
+    char cursor[PAGE_CURSOR_MAX] = "0", key[KEY_MAX];
+    const char *const words[] = {id == KEY_DEPENDENTS ? "ZSCAN" : "HSCAN", key, cursor, NULL};
+    int err;
+    key_of(key, k->client->prefix, id, name);
+    do {
+        struct redisReply *reply;
+        err = check_scan(k, words, cursor, &reply);
+        const struct redisReply *page = reply_at(reply, 1);
+        size_t n = reply_len(page);
+        for (size_t i = 0; err == MUSTER_OK && i < n && !k->stop; i += 2 * CHECK_PAGE)
+            err = check_some(k, name, begin, page, i, i + 2 * CHECK_PAGE < n ? i + 2 * CHECK_PAGE : n);
+        redis_reply_free(reply);
+    } while (err == MUSTER_OK && !check_is_at_end(k, cursor));
+    return err;
+}
