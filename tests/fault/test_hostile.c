@@ -17,6 +17,7 @@
 
 #include "child.h"
 #include "hostile_server.h"
+#include "protocol/lua_scripts.h"
 #include "random.h"
 #include "script_world.h"
 
@@ -408,6 +409,26 @@ static void a_wait_for_a_task_asks_now_and_then(void **state)
     clear_stage(t);
 }
 
+/* Each of these looks at a page, and says where the next one begins. */
+static void a_check_ends_though_a_script_goes_on_at_the_same_place(void **state)
+{
+    static const enum script_id scripts[] = {SCRIPT_CHECK_RETURNED, SCRIPT_CHECK_LEASES, SCRIPT_CHECK_IDLE,
+                                             SCRIPT_CHECK_INDEX};
+    static row_words check = {"check"};
+    struct stage *t = set_stage(*state);
+    raw_do(t->server->redis, "ZADD %s:returned:q 1 00000000001:-", t->scene->prefix);
+    for (size_t i = 0; i < N_OF(scripts); i++) {
+        struct run r = {.row = check,
+                        .seed = i,
+                        .spec = {.relay_to = t->server->socket,
+                                 .constant = "*2\r\n:0\r\n:0\r\n",
+                                 .only = lua_scripts[scripts[i]].sha1}};
+        run_row(t, &r);
+    }
+    assert_int_equal(t->figures.codes[1], N_OF(scripts));
+    clear_stage(t);
+}
+
 /* Every verb is told each of these in the long form, and some of them in the short one. */
 static void the_same_answer_to_all_makes_nobody_ask_in_a_tight_loop(void **state)
 {
@@ -490,6 +511,7 @@ int main(int argc, char **argv)
         live_test(a_page_that_is_too_long_is_refused),
         live_test(a_status_that_is_no_error_of_ours_is_refused),
         live_test(a_wait_for_a_task_asks_now_and_then),
+        live_test(a_check_ends_though_a_script_goes_on_at_the_same_place),
         live_test(the_same_answer_to_all_makes_nobody_ask_in_a_tight_loop),
     };
     return scene_run(tests, argc, argv);

@@ -195,6 +195,12 @@ static void make_up_answer(struct hostile *h, struct connection *c, const char *
     make_up(h, c, out);
 }
 
+static void pass_on(struct hostile *h, struct connection *c, const char *value, size_t len, FILE *out)
+{
+    (void)h, (void)c;
+    fwrite(value, 1, len, out);
+}
+
 static void make_up_message(struct hostile *h, struct connection *c, const char *value, size_t len, FILE *out)
 {
     (void)value, (void)len;
@@ -278,7 +284,9 @@ static bool hear_caller(struct hostile *h, struct connection *c)
         memcpy(c->last_request, c->asked.data, len);
         if (has_word(c->last_request, 0, "SUBSCRIBE"))
             copy_word(c->channel, sizeof c->channel, c->last_request, 1);
-        if (c->redis >= 0)
+        if (h->spec.only && strstr(c->last_request, h->spec.only))
+            send_answer(h, c, h->spec.constant, strlen(h->spec.constant), pass_on);
+        else if (c->redis >= 0)
             send_all(c->redis, c->asked.data, len);
         else
             send_answer(h, c, NULL, 0, make_up_answer);
@@ -295,7 +303,7 @@ static bool hear_redis(struct hostile *h, struct connection *c)
     while (c->answered.len > 0 && (len = resp_length(c->answered.data, c->answered.len)) > 0) {
         if (len == RESP_MALFORMED)
             return false;
-        send_answer(h, c, c->answered.data, len, change);
+        send_answer(h, c, c->answered.data, len, h->spec.only ? pass_on : change);
         use_up(&c->answered, len);
     }
     return true;

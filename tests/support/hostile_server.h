@@ -15,13 +15,14 @@
  *   relay_to  the socket of a real Redis; NULL: there is none
  *   seed      of what it answers
  *   percent   of the answers that are nonsense. Without a real Redis all others are what a greeting expects
- *   constant  if it is not NULL, this is the answer to everything but a greeting
+ *   constant  if it is not NULL, this is the answer to everything but a greeting; with a real Redis, to
+ *             what has the text `only` in it, and all else is passed on as it is
  */
 struct hostile_spec {
     const char *relay_to;
     uint64_t seed;
     unsigned percent;
-    const char *constant;
+    const char *constant, *only;
 };
 
 /* `fastest` is the most commands within one second. */

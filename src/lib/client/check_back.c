@@ -31,7 +31,7 @@ static int check_returned(struct check *k, const char *queue)
     while (err == MUSTER_OK && checked.next >= 0 && !k->stop) {
         struct command command = COMMAND_EMPTY;
         script_check_returned(&command, &k->client->root, k->repair, queue, checked.next);
-        err = check_run(k, &command, &checked);
+        err = check_run_page(k, &command, &checked);
     }
     return err;
 }
