@@ -66,9 +66,26 @@ struct muster_bytes {
 struct muster_client_options {
     size_t size; /* sizeof(struct muster_client_options) */
 
-    /* `redis://[user][:password]@host:port/db` or `unix:///path/to.sock?db=n`; user, password and path may hold `%XX`.
-     * NULL: the environment variable MUSTER_URL; if that is not set or empty, redis://127.0.0.1:6379. There is no TLS:
-     * `rediss://` is refused. */
+    /* Where Redis is. NULL: the environment variable MUSTER_URL; if that is not set or empty, redis://127.0.0.1:6379.
+     *
+     *     redis://[user][:password]@host:port/db
+     *     unix://[user][:password]@/path/to.sock?db=n
+     *     redis+cluster://[user][:password]@host:port,host:port           some nodes of a cluster
+     *     redis+sentinel://[user][:password]@host:port,host:port/name/db  some sentinels, the master's name
+     *     redis-sentinel://[[user:]password@]host,host/db?sentinelMasterId=name  the same, as Lettuce writes it
+     *
+     * With `rediss` in place of `redis` all connections use TLS. Without a port it is 6379, a sentinel's 26379. An IPv6
+     * address stands in [brackets]. User, password, path, name and the values of parameters may hold `%XX`.
+     *
+     * After a '?' parameters may follow, with '&' between them. One that is unknown or has no effect is refused:
+     *
+     *     tls_ca=FILE            the CA to trust, a file or a directory; else those of the system
+     *     tls_cert=FILE, tls_key=FILE  the client's own certificate and its key
+     *     tls_server_name=NAME   whom the certificate must name; else the host
+     *     tls_insecure=1         no certificate is verified: whoever is in between can read and change all
+     *     sentinel_user=USER, sentinel_password=PASSWORD  the sentinels' login; `user` and `password` are the master's
+     *     replicas=N, replicas=N,MS  so many replicas must confirm what is added, within so many milliseconds
+     *     fsync=1                what is added must be on the disk */
     const char *url;
 
     /* All keys of the namespace begin with it. NULL: the environment variable MUSTER_PREFIX; if that is not set or

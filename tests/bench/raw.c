@@ -28,7 +28,7 @@ void raw_set_timeout(int ms)
 
 static struct redisContext *try_connect(const struct url *url)
 {
-    return url->path ? redisConnectUnix(url->path) : redisConnect(url->host, url->port);
+    return url->path ? redisConnectUnix(url->path) : redisConnect(url->nodes[0].host, url->nodes[0].port);
 }
 
 static void log_in(struct redisContext *c, const struct url *url)

@@ -86,7 +86,8 @@ struct redisAsyncContext *raw_async_connect(struct event_base *base, const char 
     struct wire *w = calloc(1, sizeof *w);
     if (!w || url_parse(&url, text, &why) != MUSTER_OK)
         fail("no connection to make");
-    redisAsyncContext *context = url.path ? redisAsyncConnectUnix(url.path) : redisAsyncConnect(url.host, url.port);
+    redisAsyncContext *context =
+        url.path ? redisAsyncConnectUnix(url.path) : redisAsyncConnect(url.nodes[0].host, url.nodes[0].port);
     if (!context || context->err)
         fail("no Redis: %s", context ? context->errstr : "out of memory");
     w->context = context;

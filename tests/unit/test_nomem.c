@@ -20,6 +20,7 @@
 #include "worker/worker.h"
 
 #define LONG_URL "redis://user:password@[::1]:7000/3"
+#define SENTINELS_URL "redis+sentinel://user:password@a,b/mymaster?sentinel_user=u&sentinel_password=p"
 #define UNIX_URL "unix://user:password@/a%20path"
 #define NEVER (-1)
 #define ARGUMENTS 200 /* beyond the first arrays and the first block of numbers */
@@ -176,7 +177,7 @@ static int parse(const char *text)
     const char *why = NULL;
     int err = url_parse(&url, text, &why);
     assert_int_equal(err == MUSTER_OK, why == NULL);
-    assert_int_equal(err == MUSTER_OK, url.user && url.password && (url.host || url.path));
+    assert_int_equal(err == MUSTER_OK, url.user && url.password && (url.nodes || url.path));
     url_clear(&url);
     return err;
 }
@@ -191,6 +192,11 @@ static int parse_unix_url(void)
     return parse(UNIX_URL);
 }
 
+static int parse_sentinels_url(void)
+{
+    return parse(SENTINELS_URL);
+}
+
 static int check_url(void)
 {
     return muster_url_check(LONG_URL) ? MUSTER_E_NOMEM : MUSTER_OK;
@@ -198,9 +204,10 @@ static int check_url(void)
 
 static int copy_url(void)
 {
-    struct url url = {.host = (char[]){"h"}, .user = (char[]){"u"}, .password = (char[]){"p"}}, copy = {0};
+    struct url_node nodes[] = {{.host = (char[]){"h"}}, {.host = (char[]){"i"}}};
+    struct url url = {.nodes = nodes, .n_nodes = 2, .user = (char[]){"u"}, .tls.ca = (char[]){"c"}}, copy = {0};
     int err = url_copy(&copy, &url);
-    assert_int_equal(err == MUSTER_OK, copy.host && copy.user && copy.password);
+    assert_int_equal(err == MUSTER_OK, copy.n_nodes == 2 && copy.nodes[1].host && copy.user && copy.tls.ca);
     url_clear(&copy);
     return err;
 }
@@ -210,8 +217,9 @@ static void urls(void **state)
     (void)state;
     assert_survives(3, .attempt = parse_long_url);
     assert_survives(3, .attempt = parse_unix_url);
+    assert_survives(8, .attempt = parse_sentinels_url);
     assert_survives(3, .attempt = check_url);
-    assert_survives(3, .attempt = copy_url);
+    assert_survives(5, .attempt = copy_url);
 }
 
 /* ---- commands ---- */

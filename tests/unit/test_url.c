@@ -5,7 +5,9 @@
  */
 #include <string.h>
 
+#include "redis/tls.h"
 #include "redis/url.h"
+#include "redis/url_parse.h"
 #include "testing.h"
 
 #define HOST_LONGEST 255
@@ -15,6 +17,16 @@
 static const struct accepted {
     const char *text, *place, *host, *path, *user, *password;
     int port, db;
+    enum url_kind kind;
+    const char *host2;
+    int port2;
+    const char *master, *sentinel_user, *sentinel_password;
+    struct {
+        bool is_on, is_insecure;
+        const char *ca, *cert, *key, *server_name;
+    } tls;
+    int replicas, replicas_ms;
+    bool fsync;
 } accepted[] = {
     {NULL, "127.0.0.1:6379", .host = "127.0.0.1", .port = 6379},
     {"redis://h", "h:6379", .host = "h", .port = 6379},
@@ -39,18 +51,53 @@ static const struct accepted {
     {"unix:///u:p@h/s", "/u:p@h/s", .path = "/u:p@h/s"},
     {"unix://:" SECRET "@/s", "/s", .path = "/s", .password = SECRET},
     {"unix://u:" SECRET "@/s?db=1", "/s", .path = "/s", .db = 1, .user = "u", .password = SECRET},
+    {"unix:///s?fsync=1&db=2&replicas=1", "/s", .path = "/s", .db = 2, .fsync = true, .replicas = 1},
+    {"redis://h?replicas=2", "h:6379", .host = "h", .port = 6379, .replicas = 2},
+    {"redis://h/?replicas=100,3600000", "h:6379", .host = "h", .port = 6379, .replicas = 100, .replicas_ms = 3600000},
+    {"redis://:" SECRET "@h:1/3?fsync=1&replicas=1,1", "h:1", .host = "h", .port = 1, .db = 3, .password = SECRET,
+     .fsync = true, .replicas = 1, .replicas_ms = 1},
+    {"rediss://h", "h:6379", .host = "h", .port = 6379, .tls.is_on = true},
+    {"rediss://u:" SECRET "@h:1/2?tls_ca=/etc/ca%20a.pem&tls_cert=c&tls_key=k&tls_server_name=redis.example.org", "h:1",
+     .host = "h", .port = 1, .db = 2, .user = "u", .password = SECRET, .tls.is_on = true, .tls.ca = "/etc/ca a.pem",
+     .tls.cert = "c", .tls.key = "k", .tls.server_name = "redis.example.org"},
+    {"rediss://h?tls_insecure=1", "h:6379", .host = "h", .port = 6379, .tls.is_on = true, .tls.is_insecure = true},
+    {"redis+cluster://h", "h:6379 (cluster)", .kind = URL_CLUSTER, .host = "h", .port = 6379},
+    {"redis+cluster://h1:7000,h2", "h1:7000,h2:6379 (cluster)", .kind = URL_CLUSTER, .host = "h1", .port = 7000,
+     .host2 = "h2", .port2 = 6379},
+    {"redis+cluster://u:" SECRET "%2C@[::1],[2001:db8::7]:7000/0?replicas=1", "[::1]:6379,[2001:db8::7]:7000 (cluster)",
+     .kind = URL_CLUSTER, .host = "::1", .port = 6379, .host2 = "2001:db8::7", .port2 = 7000, .user = "u",
+     .password = SECRET ",", .replicas = 1},
+    {"rediss+cluster://h1,h2/?tls_server_name=h", "h1:6379,h2:6379 (cluster)", .kind = URL_CLUSTER, .host = "h1",
+     .port = 6379, .host2 = "h2", .port2 = 6379, .tls.is_on = true, .tls.server_name = "h"},
+    {"redis+sentinel://h/m", "m by h:26379", .kind = URL_SENTINEL, .host = "h", .port = 26379, .master = "m"},
+    {"redis+sentinel://h/m/", "m by h:26379", .kind = URL_SENTINEL, .host = "h", .port = 26379, .master = "m"},
+    {"redis+sentinel://:" SECRET "@h1:1,h2/my%2Fm/4?sentinel_user=s&sentinel_password=" SECRET "%26",
+     "my/m by h1:1,h2:26379", .kind = URL_SENTINEL, .host = "h1", .port = 1, .host2 = "h2", .port2 = 26379, .db = 4,
+     .master = "my/m", .password = SECRET, .sentinel_user = "s", .sentinel_password = SECRET "&"},
+    {"rediss+sentinel://h/m?tls_ca=ca", "m by h:26379", .kind = URL_SENTINEL, .host = "h", .port = 26379, .master = "m",
+     .tls.is_on = true, .tls.ca = "ca"},
+    {"redis-sentinel://h?sentinelMasterId=m", "m by h:26379", .kind = URL_SENTINEL, .host = "h", .port = 26379,
+     .master = "m"},
+    {"redis-sentinel://" SECRET "@h1,h2:1/5?sentinel_password=x&sentinelMasterId=m%21", "m! by h1:26379,h2:1",
+     .kind = URL_SENTINEL, .host = "h1", .port = 26379, .host2 = "h2", .port2 = 1, .db = 5, .master = "m!",
+     .password = SECRET, .sentinel_password = "x"},
+    {"rediss-sentinel://u:" SECRET "@h/?sentinelMasterId=m", "m by h:26379", .kind = URL_SENTINEL, .host = "h",
+     .port = 26379, .master = "m", .user = "u", .password = SECRET, .tls.is_on = true},
 };
 
 static const struct {
     const char *text, *why;
 } refused[] = {
-    {"", "must begin with redis:// or unix://"},
+    {"", "must begin with redis://, "},
     {"h:6379", "must begin with"},
     {"http://h", "must begin with"},
     {"REDIS://h", "must begin with"},
     {" redis://h", "must begin with"},
     {"redis:/h", "must begin with"},
-    {"rediss://h", "TLS"},
+    {"redis+tls://h", "must begin with"},
+    {"redis+cluster:/h", "must begin with"},
+    {"unix+cluster:///s", "must begin with"},
+    {"rediss-cluster://h", "must begin with"},
     {"redis://", "no host"},
     {"redis:///1", "no host"},
     {"redis://:6379", "no host"},
@@ -73,9 +120,11 @@ static const struct {
     {"redis://h/1000001", "database must be a number"},
     {"redis://h/1/2", "database must be a number"},
     {"redis://h//", "database must be a number"},
-    {"redis://h/1?x=2", "database must be a number"},
-    {"redis://h?db=1", "after the address"},
-    {"redis://h#1", "after the address"},
+    {"redis://h/1?x=2", "parameter that is not known"},
+    {"redis://h?db=1", "db is for unix:// only"},
+    {"redis://h#1", "write it as %23"},
+    {"redis://h/1#1", "write it as %23"},
+    {"redis://h?fsync=1#1", "write it as %23"},
     {"redis://[::1]x", "after the address"},
     {"redis://[::1]6379", "after the address"},
     {"redis://[::1", "has no ']'"},
@@ -99,12 +148,87 @@ static const struct {
     {"unix://s", "absolute path"},
     {"unix://run/r.sock", "absolute path"},
     {"unix://./s", "absolute path"},
-    {"unix:///s?", "?db=N only"},
-    {"unix:///s?x=1", "?db=N only"},
-    {"unix:///s#db=1", "?db=N only"},
-    {"unix:///s?db=", "database must be a number"},
+    {"unix:///s#db=1", "write it as %23"},
+    {"unix:///s?db=", "db has no value"},
     {"unix:///s?db=abc", "database must be a number"},
-    {"unix:///s?db=1&x=2", "database must be a number"},
+    {"unix:///s?db=1&x=2", "parameter that is not known"},
+    {"unix:///s?db=1&db=1", "has db twice"},
+    {"unix:///a,b?tls_ca=x", "tls_ca needs TLS"},
+
+    {"redis://a,b", "may have several hosts"},
+    {"rediss://a,b", "may have several hosts"},
+    {"redis+cluster://", "no host"},
+    {"redis+cluster:///1", "no host"},
+    {"redis+cluster://a,", "no host"},
+    {"redis+cluster://,a", "no host"},
+    {"redis+cluster://a,,b", "no host"},
+    {"redis+cluster://a:1,b:", "from 1 to 65535"},
+    {"redis+cluster://a, b", "no host can have"},
+    {"redis+cluster://a,::1", "[brackets]"},
+    {"redis+cluster://[::1,b", "has no ']'"},
+    {"redis+cluster://a,u:p@b", "login stands once"},
+    {"redis+cluster://u:p@a:1,u:p@b:1", "login stands once"},
+    {"redis+sentinel://u:p,@a/m", "login stands once"},
+    {"redis-sentinel://p@a,p@b?sentinelMasterId=m", "login stands once"},
+    {"redis+cluster://a,b/1", "no database but 0"},
+    {"redis+cluster://a,b/m/0", "database must be a number"},
+    {"redis+cluster://u@a", "no password"},
+    {"redis+sentinel://h", "needs the master's name"},
+    {"redis+sentinel://h/", "needs the master's name"},
+    {"redis+sentinel://h//1", "needs the master's name"},
+    {"redis+sentinel://h/m/x", "database must be a number"},
+    {"redis+sentinel://h/m/1/", "database must be a number"},
+    {"redis+sentinel://h/m%", "master has a wrong % escape"},
+    {"redis+sentinel://h/m%0a", "no name can have"},
+    {"redis+sentinel://h/m m", "no name can have"},
+    {"redis+sentinel://h/m?sentinelMasterId=m", "sentinelMasterId is for redis-sentinel:// only"},
+    {"redis-sentinel://h", "?sentinelMasterId=name"},
+    {"redis-sentinel://h/1", "?sentinelMasterId=name"},
+    {"redis-sentinel://h?sentinelMasterId=", "sentinelMasterId has no value"},
+    {"redis-sentinel://h/m?sentinelMasterId=m", "database must be a number"},
+    {"redis-sentinel://h?sentinelMasterId=a&sentinelMasterId=a", "sentinelMasterId twice"},
+    {"redis-sentinel://@h?sentinelMasterId=m", "no user before it"},
+    {"redis+sentinel://p@h/m", "no password"},
+
+    {"redis://h?", "parameter that is not known"},
+    {"redis://h?fsync=1&", "parameter that is not known"},
+    {"redis://h?&fsync=1", "parameter that is not known"},
+    {"redis://h?Fsync=1", "parameter that is not known"},
+    {"redis://h?fsyn=1", "parameter that is not known"},
+    {"redis://h?fsyncs=1", "parameter that is not known"},
+    {"redis://h?%66sync=1", "parameter that is not known"},
+    {"redis://h?fsync", "fsync has no value"},
+    {"redis://h?fsync=", "fsync has no value"},
+    {"redis://h?fsync=0", "fsync must be 1"},
+    {"redis://h?fsync=11", "fsync must be 1"},
+    {"redis://h?fsync=yes", "fsync must be 1"},
+    {"redis://h?fsync=1&fsync=1", "fsync twice"},
+    {"redis://h?replicas=", "replicas has no value"},
+    {"redis://h?replicas=0", "must be N or N,MS"},
+    {"redis://h?replicas=101", "must be N or N,MS"},
+    {"redis://h?replicas=1,", "must be N or N,MS"},
+    {"redis://h?replicas=1,0", "must be N or N,MS"},
+    {"redis://h?replicas=1,3600001", "must be N or N,MS"},
+    {"redis://h?replicas=,1", "must be N or N,MS"},
+    {"redis://h?replicas=1,1,1", "must be N or N,MS"},
+    {"redis://h?replicas=-1", "must be N or N,MS"},
+    {"redis://h?replicas=1%2C1", "must be N or N,MS"},
+    {"redis://h?tls_ca=x", "tls_ca needs TLS"},
+    {"redis+cluster://h?tls_insecure=1", "tls_insecure needs TLS"},
+    {"redis://h?tls_cert=x", "tls_cert needs TLS"},
+    {"redis://h?tls_key=x", "tls_key needs TLS"},
+    {"redis://h?tls_server_name=x", "tls_server_name needs TLS"},
+    {"rediss://h?tls_ca=%zz", "tls_ca has a wrong % escape"},
+    {"rediss://h?tls_ca=", "tls_ca has no value"},
+    {"rediss://h?tls_insecure=0", "tls_insecure must be 1"},
+    {"rediss://h?tls_cert=x", "no tls_key"},
+    {"rediss://h?tls_key=x", "no tls_cert"},
+    {"rediss://h?tls_insecure=1&tls_ca=x", "tls_ca has no effect"},
+    {"redis://h?sentinel_password=x", "sentinel_password is for Sentinel only"},
+    {"redis+cluster://h?sentinel_user=x", "sentinel_user is for Sentinel only"},
+    {"redis+sentinel://h/m?sentinel_user=x", "no sentinel_password"},
+    {"redis+sentinel://h/m?sentinel_password=%00", "sentinel_password has a wrong % escape"},
+    {"redis+sentinel://h/m?sentinel_password=a&sentinel_password=b", "sentinel_password twice"},
 };
 
 static const struct accepted nothing;
@@ -115,22 +239,55 @@ static void assert_same_text(const char *of, const char *found, const char *expe
         fail_msg("%s: '%s', expected '%s'", of, found ? found : "NULL", expected ? expected : "NULL");
 }
 
+static void assert_same_node(const char *of, const struct url *found, int i, const char *host, int port)
+{
+    assert_same_text(of, found->n_nodes > i ? found->nodes[i].host : NULL, host);
+    if (host && found->nodes[i].port != port)
+        fail_msg("%s: port %d of %s", of, found->nodes[i].port, host);
+}
+
+static void assert_same_tls(const char *of, const struct url_tls *found, const struct accepted *expected)
+{
+    assert_same_text(of, found->ca, expected->tls.ca);
+    assert_same_text(of, found->cert, expected->tls.cert);
+    assert_same_text(of, found->key, expected->tls.key);
+    assert_same_text(of, found->server_name, expected->tls.server_name);
+    if (found->is_on != expected->tls.is_on || found->is_insecure != expected->tls.is_insecure)
+        fail_msg("%s: TLS %d, insecure %d", of, found->is_on, found->is_insecure);
+}
+
 static void assert_same_url(const char *of, const struct url *found, const struct accepted *expected)
 {
-    assert_same_text(of, found->host, expected->host);
+    assert_same_node(of, found, 0, expected->host, expected->port);
+    assert_same_node(of, found, 1, expected->host2, expected->port2);
     assert_same_text(of, found->path, expected->path);
     assert_same_text(of, found->user, expected->user);
     assert_same_text(of, found->password, expected->password);
-    if (found->port != expected->port || found->db != expected->db)
-        fail_msg("%s: port %d, db %d", of, found->port, found->db);
+    assert_same_text(of, found->master, expected->master);
+    assert_same_text(of, found->sentinel_user, expected->sentinel_user);
+    assert_same_text(of, found->sentinel_password, expected->sentinel_password);
+    assert_same_tls(of, &found->tls, expected);
+    if (found->kind != expected->kind || found->db != expected->db || found->fsync != expected->fsync)
+        fail_msg("%s: kind %d, db %d, fsync %d", of, found->kind, found->db, found->fsync);
+    if (found->replicas != expected->replicas || found->replicas_ms != expected->replicas_ms)
+        fail_msg("%s: replicas %d,%d", of, found->replicas, found->replicas_ms);
+}
+
+/* Also what a build without TLS does not let through. */
+static void read_url(struct url *url, const struct accepted *of)
+{
+    const char *text = of->text ? of->text : URL_DEFAULT, *why;
+    *url = (struct url){0};
+    if ((why = url_parse_text(url, text)))
+        fail_msg("%s: %s", text, why);
 }
 
 static void assert_refused(const char *text, const char *expected)
 {
     struct url url;
     const char *why = NULL, *public_why = muster_url_check(text);
-    assert_err(url_parse(&url, text, &why), MUSTER_E_INVALID);
-    if (!why || !strstr(why, expected))
+    int err = url_parse(&url, text, &why);
+    if (err != MUSTER_E_INVALID || !why || !strstr(why, expected))
         fail_msg("%s: '%s', expected '... %s ...'", text, why ? why : "accepted", expected);
     assert_same_text(text, public_why, why);
     assert_same_url(text, &url, &nothing);
@@ -140,16 +297,30 @@ static void what_is_accepted_is_read(void **state)
 {
     (void)state;
     for (size_t i = 0; i < N_OF(accepted); i++) {
-        const char *of = accepted[i].text ? accepted[i].text : "the default";
         struct url url;
+        read_url(&url, &accepted[i]);
+        assert_same_url(accepted[i].place, &url, &accepted[i]);
+        url_clear(&url);
+        assert_same_url(accepted[i].place, &url, &nothing);
+    }
+}
+
+static void what_is_accepted_may_be_used_where_there_is_tls_for_it(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(accepted); i++) {
         const char *why = "";
+        struct url url;
+        if (accepted[i].tls.is_on && tls_missing()) {
+            assert_refused(accepted[i].text, "this build of muster does not have");
+            continue;
+        }
         assert_ok(url_parse(&url, accepted[i].text, &why));
         assert_null(why);
-        assert_same_url(of, &url, &accepted[i]);
+        assert_same_url(accepted[i].place, &url, &accepted[i]);
         if (accepted[i].text)
             assert_null(muster_url_check(accepted[i].text));
         url_clear(&url);
-        assert_same_url(of, &url, &nothing);
     }
 }
 
@@ -199,9 +370,8 @@ static void a_place_shows_where_and_never_a_password(void **state)
     (void)state;
     for (size_t i = 0; i < N_OF(accepted); i++) {
         char place[64];
-        const char *why;
         struct url url;
-        assert_ok(url_parse(&url, accepted[i].text, &why));
+        read_url(&url, &accepted[i]);
         url_describe(&url, place, sizeof place);
         assert_string_equal(place, accepted[i].place);
         assert_null(strstr(place, SECRET));
@@ -222,13 +392,23 @@ static void a_place_is_cut_to_its_room(void **state)
     url_clear(&url);
 }
 
+static void so_many_hosts_and_no_more(void **state)
+{
+    char text[32 + 2 * URL_NODES_MAX] = "redis+cluster://h";
+    (void)state;
+    for (int i = 1; i < URL_NODES_MAX; i++)
+        strcat(text, ",h");
+    assert_null(muster_url_check(text));
+    strcat(text, ",h");
+    assert_refused(text, "more than 64 hosts");
+}
+
 static void a_copy_outlives_what_it_was_made_from(void **state)
 {
     (void)state;
     for (size_t i = 0; i < N_OF(accepted); i++) {
         struct url url, copy;
-        const char *why;
-        assert_ok(url_parse(&url, accepted[i].text, &why));
+        read_url(&url, &accepted[i]);
         assert_ok(url_copy(&copy, &url));
         url_clear(&url);
         assert_same_url(accepted[i].place, &copy, &accepted[i]);
@@ -240,11 +420,13 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_accepted_is_read),
+        cmocka_unit_test(what_is_accepted_may_be_used_where_there_is_tls_for_it),
         cmocka_unit_test(what_is_refused_says_why),
         cmocka_unit_test(the_longest_host_and_path_are_accepted),
         cmocka_unit_test(the_length_of_a_path_is_that_of_its_bytes),
         cmocka_unit_test(a_place_shows_where_and_never_a_password),
         cmocka_unit_test(a_place_is_cut_to_its_room),
+        cmocka_unit_test(so_many_hosts_and_no_more),
         cmocka_unit_test(a_copy_outlives_what_it_was_made_from),
     };
     return testing_run(tests, NULL, NULL, argc, argv);

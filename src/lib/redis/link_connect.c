@@ -146,7 +146,8 @@ static void use_context(struct link *l, redisAsyncContext *context)
 
 static void connect_to_address(struct link *l)
 {
-    use_context(l, l->url.path ? redisAsyncConnectUnix(l->url.path) : redisAsyncConnect(l->address, l->url.port));
+    use_context(l,
+                l->url.path ? redisAsyncConnectUnix(l->url.path) : redisAsyncConnect(l->address, l->url.nodes[0].port));
 }
 
 static void on_resolved(const char *address, const char *why, void *arg)
@@ -164,13 +165,13 @@ static void try_connect(struct link *l)
 {
     if (l->url.path) {
         connect_to_address(l);
-    } else if (resolver_is_address(l->url.host)) {
-        snprintf(l->address, sizeof l->address, "%s", l->url.host);
+    } else if (resolver_is_address(l->url.nodes[0].host)) {
+        snprintf(l->address, sizeof l->address, "%s", l->url.nodes[0].host);
         connect_to_address(l);
     } else {
         link_begin_waiting(l);
         link_enter(l, LINK_RESOLVING);
-        resolver_start(l->resolver, l->url.host, l->attempts);
+        resolver_start(l->resolver, l->url.nodes[0].host, l->attempts);
     }
 }
 

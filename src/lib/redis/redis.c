@@ -257,7 +257,7 @@ static int check_format(struct redis *r)
         err = MUSTER_E_FORMAT;
         drop(r);
     } else if (reply_kind(reply) != REPLY_TEXT && reply_kind(reply) != REPLY_NIL) {
-        redis_error_set(r, "%s: this is not a Redis", r->url.host ? r->url.host : "the server");
+        redis_error_set(r, "%s: this is not a Redis", r->url.nodes ? r->url.nodes[0].host : "the server");
         err = MUSTER_E_REDIS;
         drop(r);
     } else {
@@ -272,7 +272,7 @@ static int connect_now(struct redis *r)
     struct timeval timeout = {r->timeout_ms / 1000, r->timeout_ms % 1000 * 1000};
     errno = 0;
     r->context = r->url.path ? redisConnectUnixWithTimeout(r->url.path, timeout)
-                             : redisConnectWithTimeout(r->url.host, r->url.port, timeout);
+                             : redisConnectWithTimeout(r->url.nodes[0].host, r->url.nodes[0].port, timeout);
     if (!r->context) {
         redis_error_set(r, "out of memory");
         return MUSTER_E_NOMEM;

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * TLS on a socket, on the client's side. A build without OpenSSL has tls_none.c in place of tls.c.
+ */
+#ifndef TLS_H
+#define TLS_H
+
+#include "redis/url.h"
+
+struct tls_context; /* what all connections by one URL share */
+struct tls;         /* one session on one socket */
+
+enum tls_result {
+    TLS_DONE,
+    TLS_WANTS_READ, /* the same call again, when the socket is ready for it */
+    TLS_WANTS_WRITE,
+    TLS_CLOSED, /* by the server */
+    TLS_FAILED  /* tls_why() says how */
+};
+
+/* Why there is no TLS, in a static string; NULL: there is. */
+const char *tls_missing(void);
+
+/* MUSTER_OK, MUSTER_E_NOMEM, or MUSTER_E_INVALID with words in `why`. Reads the files that `o` names. */
+int tls_context_new(struct tls_context **out, const struct url_tls *o, char *why, size_t size);
+void tls_context_free(struct tls_context *c);
+
+/* The fd stays the caller's, connected and non-blocking. `server_name`: whose certificate it must be, a name or an
+ * address; `tls_server_name` of the URL is for the caller to put there. */
+int tls_new(struct tls **out, struct tls_context *c, int fd, const char *server_name);
+void tls_free(struct tls *t);
+
+enum tls_result tls_shake(struct tls *t);
+enum tls_result tls_read(struct tls *t, void *data, size_t size, size_t *n);
+/* Of less than `len` bytes if `*n` says so. After TLS_WANTS_... the same bytes come again, perhaps from elsewhere. */
+enum tls_result tls_write(struct tls *t, const void *data, size_t len, size_t *n);
+/* One clear line about the last failure. */
+const char *tls_why(const struct tls *t);
+
+#endif
