@@ -27,7 +27,12 @@
 #define PORT_TRIES 20
 /* A test that looks at a server which it left frozen fails, instead of hanging. */
 #define ANSWER_S 20
-#define ARGS_MAX 40
+#define ARGS_MAX 60
+/* Below the ports that the kernel draws: the other nodes call a node that was killed again and again, and must not be
+ * given its port as their own. */
+#define CLUSTER_PORT_MIN 12000
+#define CLUSTER_PORTS 10000
+#define BUS_PORT_ABOVE 10000
 
 /* ---- the directory and its keeper ---- */
 
@@ -74,16 +79,65 @@ static void make_dir(struct redis_server *s)
 
 /* ---- the server ---- */
 
+/* A socket that is bound to this port of 127.0.0.1; -1: it is taken. */
+static int bind_port(int port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    a.sin_port = htons((uint16_t)port);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) ||
+        bind(fd, (struct sockaddr *)&a, sizeof a)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
 /* The kernel names a port that is free now; whether it still is when the server binds it, the server tells. */
 static int free_port(void)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in a;
     socklen_t len = sizeof a;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) || getsockname(fd, (struct sockaddr *)&a, &len))
+    int fd = bind_port(0);
+    if (fd < 0 || getsockname(fd, (struct sockaddr *)&a, &len))
         fail_msg("no free TCP port on 127.0.0.1");
     close(fd);
     return ntohs(a.sin_port);
+}
+
+static bool is_free(int port)
+{
+    int fd = bind_port(port);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* Tests that run side by side begin at different ports. */
+static int free_cluster_port(void)
+{
+    static unsigned next;
+    if (next == 0)
+        next = (unsigned)getpid() * 101U;
+    for (int i = 0; i < CLUSTER_PORTS; i++) {
+        int port = CLUSTER_PORT_MIN + (int)(next++ % CLUSTER_PORTS);
+        if (is_free(port) && is_free(port + BUS_PORT_ABOVE))
+            return port;
+    }
+    fail_msg("no free TCP ports for a node of a cluster");
+    return 0;
+}
+
+static int choose_port(const struct redis_server_options *o)
+{
+    return o->cluster ? free_cluster_port() : o->tcp ? free_port() : 0;
+}
+
+static size_t add_args(const char **argv, size_t n, const char *const *args)
+{
+    while (*args)
+        argv[n++] = *args++;
+    return n;
 }
 
 static void exec_server(struct redis_server *s)
@@ -107,16 +161,28 @@ static void exec_server(struct redis_server *s)
                                   "yes",
                                   "--daemonize",
                                   "no"};
-    const char *aof[] = {"--appendonly", "yes", "--appendfsync", "always"};
+    const char *const aof[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
+    const char *const cluster[] = {"--cluster-enabled",
+                                   "yes",
+                                   "--cluster-node-timeout",
+                                   "2000",
+                                   "--cluster-announce-ip",
+                                   "127.0.0.1",
+                                   "--repl-diskless-sync-delay",
+                                   "0",
+                                   "--repl-ping-replica-period",
+                                   "1",
+                                   NULL};
     size_t n = 0;
     while (argv[n])
         n++;
-    for (size_t i = 0; s->options.aof && i < N_OF(aof); i++)
-        argv[n++] = aof[i];
-    if (s->options.password) {
-        argv[n++] = "--requirepass";
-        argv[n++] = s->options.password;
-    }
+    if (s->options.aof)
+        n = add_args(argv, n, aof);
+    if (s->options.cluster)
+        n = add_args(argv, n, cluster);
+    const char *const password[] = {"--requirepass", s->options.password, "--masterauth", s->options.password, NULL};
+    if (s->options.password)
+        n = add_args(argv, n, password);
     execvp(argv[0], (char *const *)argv);
     _exit(127);
 }
@@ -187,9 +253,9 @@ void redis_server_start(struct redis_server *s, const struct redis_server_option
     if (o)
         s->options = *o;
     make_dir(s);
-    int tries = s->options.tcp ? PORT_TRIES : 1;
+    int tries = s->options.tcp || s->options.cluster ? PORT_TRIES : 1;
     do
-        s->port = s->options.tcp ? free_port() : 0;
+        s->port = choose_port(&s->options);
     while (!boot(s) && --tries);
     if (!tries)
         fail_with_log(s);

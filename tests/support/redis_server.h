@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A private redis-server of a test: on a Unix socket in a directory of its own, and on a free TCP port if asked for. It
- * dies with the test program, however that ends, and its directory is removed.
+ * dies with the test program, however that ends, and its directory is removed. A node of a cluster is one, too
+ * (redis_cluster.h).
  *
  * `redis` is a blocking connection for looking at it (raw.h). It is opened again whenever the server comes up again.
  * All calls fail the test when they fail, with the end of the server's log.
@@ -17,11 +18,12 @@ struct redisContext;
 
 /*
  *   tcp       on a free port of 127.0.0.1 too
+ *   cluster   a node of a cluster: on a port of 127.0.0.1, with its bus 10 000 ports above
  *   aof       append only file, synced on each write: nothing acknowledged is lost in a restart
  *   password  of the default user; NULL: none
  */
 struct redis_server_options {
-    bool tcp, aof;
+    bool tcp, cluster, aof;
     const char *password;
 };
 
