@@ -4,7 +4,9 @@
  * processes and failures.
  *
  * A client holds one connection to Redis. Only one thread may use a client at a time; different clients are
- * independent. Every call blocks for its round trips. It gives up when no byte has moved for the client's `timeout_ms`.
+ * independent. Every call blocks for its round trips. It gives up when an answer is not there within the client's
+ * `timeout_ms`; a large one may take that long for each 256 KiB of it.
+ *
  * After E_CONN or E_TIMEOUT the next call connects again by itself, except on a connection that the caller passed in.
  *
  * The library installs no signal handlers, and a dead connection raises no SIGPIPE in the program.
@@ -93,7 +95,9 @@ struct muster_client_options {
      * namespace in one slot of a cluster. */
     const char *prefix;
 
-    /* How long connecting may take, and how long a call waits for an answer without receiving a byte; default 5000. */
+    /* How long connecting may take (without looking up the host's name), and each answer; default 5000. What is larger
+     * than 256 KiB, sent or received, may take that long again for each further 256 KiB. So a slow line is no failure,
+     * and no server can hold a call for ever, whatever it sends. */
     int timeout_ms;
 
     /* Larger tasks are refused with E_TOO_BIG. Default 64 MiB; at most 512 MiB, the limit of Redis. */
@@ -101,8 +105,9 @@ struct muster_client_options {
 
     /* Used instead of `url`: a connected hiredis context, authenticated, with its database selected. It stays the
      * caller's: free it after the client, and do not use it during a call. Before the first call the client asks it for
-     * its database (CLIENT INFO; E_DENIED if its user may not), which must not change. Once it is broken, each call
-     * returns E_CONN. */
+     * its database (CLIENT INFO; E_DENIED if its user may not), which must not change. Before each call everything that
+     * was asked for on it must have been read. Once it is broken, each call returns E_CONN. One with TLS of its own is
+     * refused (E_INVALID): muster speaks to its socket. */
     struct redisContext *redis;
 };
 

@@ -208,7 +208,8 @@ struct muster_worker_options {
 
     /* Used instead of connecting: two separate connected hiredis contexts, authenticated, with the database selected,
      * not attached to a loop, without outstanding replies. Give both or none. When muster_worker_new() succeeds, they
-     * belong to the worker, which asks them for their database (CLIENT INFO). If the two differ, or differ from that of
+     * belong to the worker, which takes their sockets, frees the rest when it starts, and asks for their database
+     * (CLIENT INFO). One with TLS of its own is refused (E_INVALID). If the two differ, or differ from that of
      * `url`, the worker stops with E_INVALID. When one breaks, the worker connects by `url`; without a `url` it stops
      * with E_CONN, and does not look at MUSTER_URL. */
     struct redisAsyncContext *data;

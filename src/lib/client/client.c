@@ -11,6 +11,7 @@
 #include "base/words.h"
 #include "client/full.h"
 #include "protocol/names.h"
+#include "redis/wire.h"
 
 #define TIMEOUT_DEFAULT_MS 5000
 #define TIMEOUT_MAX_MS (24 * 3600 * 1000)
@@ -26,6 +27,8 @@ static const char *check_options(const struct muster_client_options *o)
     if (o->max_task_len > MUSTER_TASK_MAX)
         return words_say("max_task_len is %zu; it must be 1 to %zu, or 0 for the default of %zu", o->max_task_len,
                          MUSTER_TASK_MAX, MUSTER_TASK_MAX_DEFAULT);
+    if (o->redis && wire_refusal(o->redis))
+        return words_say("redis %s", wire_refusal(o->redis));
     return NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading what a server tells of itself and of the connection.
+ * The steps of a greeting. Each says something or is passed over, and understands the answer.
  */
 #include "redis/greeting.h"
 
@@ -9,42 +9,88 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
+
 #define VERSION_LEAST 7
+/* What a server before 6.0 answers to HELLO, and what that means. */
+#define UNKNOWN "ERR unknown command"
+#define NEEDED "muster needs Redis 7.0 or later"
+#define NOT_REDIS "this is not a Redis"
 
-static bool is_unknown(const struct redisReply *hello)
+static int refuse(struct greeting *g, int err, const char *why)
 {
-    return reply_kind(hello) == REPLY_ERROR &&
-           strncmp(reply_text(hello), GREETING_UNKNOWN, strlen(GREETING_UNKNOWN)) == 0;
+    snprintf(g->why, sizeof g->why, "%s", why);
+    return err;
 }
 
-static const char *version_of(const struct redisReply *hello)
+static int hear_ok(struct greeting *g, const struct redisReply *reply)
 {
-    const char *version = reply_text(reply_field(hello, "version"));
-    return version && *version >= '0' && *version <= '9' ? version : NULL;
+    int err = reply_err(reply);
+    return err == MUSTER_OK ? err : refuse(g, err, reply_text(reply));
 }
 
-bool greeting_is_too_old(const struct redisReply *hello)
+/* ---- logging in ---- */
+
+static bool say_auth(const struct greeting *g, struct command *c)
 {
-    const char *version = version_of(hello);
-    return is_unknown(hello) || (version && strtol(version, NULL, 10) < VERSION_LEAST);
+    if (g->is_handed_in || !g->url->password)
+        return false;
+    command_text(c, "AUTH");
+    if (g->url->user)
+        command_text(c, g->url->user);
+    command_text(c, g->url->password);
+    return true;
 }
 
-const char *greeting_refusal(const struct redisReply *hello, char *out, size_t size)
+static bool say_select(const struct greeting *g, struct command *c)
 {
-    if (is_unknown(hello))
-        snprintf(out, size, GREETING_NO_HELLO);
-    else if (greeting_is_too_old(hello))
-        snprintf(out, size, "the server is of version %.20s: " GREETING_NEEDED, version_of(hello));
-    else if (reply_kind(hello) == REPLY_ERROR)
-        snprintf(out, size, "%s", reply_text(hello));
-    else if (!version_of(hello))
-        snprintf(out, size, "this is not a Redis");
-    else
-        return NULL;
-    return out;
+    if (g->is_handed_in || g->url->db == 0)
+        return false;
+    command_text(c, "SELECT");
+    command_number(c, g->url->db);
+    return true;
 }
 
-int greeting_database(const struct redisReply *info)
+/* ---- the server: every user may say HELLO, and the answer has its version ---- */
+
+static bool say_hello(const struct greeting *g, struct command *c)
+{
+    (void)g;
+    command_text(c, "HELLO");
+    return true;
+}
+
+static int hear_hello(struct greeting *g, const struct redisReply *reply)
+{
+    const char *version = reply_text(reply_field(reply, "version"));
+    bool is_version = version && *version >= '0' && *version <= '9';
+    bool is_unknown = reply_kind(reply) == REPLY_ERROR && strncmp(reply_text(reply), UNKNOWN, strlen(UNKNOWN)) == 0;
+    g->is_too_old = is_unknown || (is_version && strtol(version, NULL, 10) < VERSION_LEAST);
+    if (is_unknown)
+        return refuse(g, MUSTER_E_REDIS, "the server does not know HELLO: " NEEDED);
+    if (reply_err(reply) != MUSTER_OK)
+        return refuse(g, reply_err(reply), reply_text(reply));
+    if (!is_version)
+        return refuse(g, MUSTER_E_REDIS, NOT_REDIS);
+    if (g->is_too_old) {
+        snprintf(g->why, sizeof g->why, "the server is of version %.20s: " NEEDED, version);
+        return MUSTER_E_REDIS;
+    }
+    return MUSTER_OK;
+}
+
+/* ---- the database: the program may have selected any ---- */
+
+static bool say_client_info(const struct greeting *g, struct command *c)
+{
+    if (!g->is_handed_in)
+        return false;
+    command_words(c, (const char *const[]){"CLIENT", "INFO", NULL});
+    return true;
+}
+
+/* The number in the answer to CLIENT INFO; -1: it does not say. */
+static int database_of(const struct redisReply *info)
 {
     static const char field[] = " db=";
     const char *text = reply_text(info);
@@ -54,4 +100,90 @@ int greeting_database(const struct redisReply *info)
     char *end;
     long db = strtol(at + strlen(field), &end, 10);
     return end > at + strlen(field) && db >= 0 && db <= INT_MAX ? (int)db : -1;
+}
+
+/* A database that the URL would not lead to after a break is a mistake. */
+static int hear_client_info(struct greeting *g, const struct redisReply *reply)
+{
+    if (reply_err(reply) != MUSTER_OK)
+        return refuse(g, reply_err(reply), reply_text(reply));
+    int db = database_of(reply);
+    if (db < 0)
+        return refuse(g, MUSTER_E_REDIS, "the connection that was handed in does not tell its database");
+    g->db = db;
+    if (!g->url || g->url->db == db)
+        return MUSTER_OK;
+    snprintf(g->why, sizeof g->why, "the connection that was handed in is in database %d, the URL's is %d", db,
+             g->url->db);
+    return MUSTER_E_INVALID;
+}
+
+/* ---- the namespace ---- */
+
+static bool say_format(const struct greeting *g, struct command *c)
+{
+    if (!g->format_key)
+        return false;
+    command_words(c, (const char *const[]){"GET", g->format_key, NULL});
+    return true;
+}
+
+static int hear_format(struct greeting *g, const struct redisReply *reply)
+{
+    if (reply_kind(reply) == REPLY_ERROR && strncmp(reply_text(reply), "WRONGTYPE ", 10) == 0) {
+        g->is_not_the_place = true;
+        format_refuse_type(g->why, sizeof g->why, g->format_key);
+        return MUSTER_E_REDIS;
+    }
+    if (reply_err(reply) != MUSTER_OK)
+        return refuse(g, reply_err(reply), reply_text(reply));
+    if (reply_kind(reply) != REPLY_TEXT && reply_kind(reply) != REPLY_NIL)
+        return refuse(g, MUSTER_E_REDIS, NOT_REDIS);
+    g->is_format_known = reply_is(reply, FORMAT_VERSION);
+    if (g->is_format_known || reply_kind(reply) == REPLY_NIL)
+        return MUSTER_OK;
+    g->is_not_the_place = true;
+    format_refusal(g->why, sizeof g->why, g->prefix, reply_text(reply));
+    return MUSTER_E_FORMAT;
+}
+
+/* ---- all of it ---- */
+
+static const struct step {
+    bool (*say)(const struct greeting *g, struct command *c); /* false: passed over */
+    int (*hear)(struct greeting *g, const struct redisReply *reply);
+} steps[] = {
+    {say_auth, hear_ok},
+    {say_select, hear_ok},
+    {say_hello, hear_hello},
+    {say_client_info, hear_client_info},
+    [GREETING_FORMAT] = {say_format, hear_format},
+};
+#define STEPS (sizeof steps / sizeof *steps)
+
+bool greeting_say(struct greeting *g, struct command *c)
+{
+    for (; g->said < STEPS; g->said++) {
+        if (steps[g->said].say(g, c)) {
+            g->due |= 1U << g->said++;
+            return true;
+        }
+    }
+    return false;
+}
+
+int greeting_hear(struct greeting *g, const struct redisReply *reply)
+{
+    size_t i = 0;
+    while (i < STEPS && !(g->due & 1U << i))
+        i++;
+    if (i == STEPS)
+        return refuse(g, MUSTER_E_REDIS, NOT_REDIS);
+    g->due &= ~(1U << i);
+    return steps[i].hear(g, reply);
+}
+
+bool greeting_is_over(const struct greeting *g)
+{
+    return g->said == STEPS && g->due == 0;
 }

@@ -1,26 +1,45 @@
 /* SPDX-License-Identifier: MIT
  *
- * What both kinds of connection read from a server's answers while they greet it.
+ * What is said on a new connection before anything else, and what the answers mean: the same for both kinds of
+ * connection. All of it is said at once; the answers come in the same order.
  */
 #ifndef GREETING_H
 #define GREETING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "redis/command.h"
 #include "redis/reply.h"
+#include "redis/url.h"
 
-/* What a server before 6.0 answers to HELLO, and what that means. */
-#define GREETING_UNKNOWN "ERR unknown command"
-#define GREETING_NEEDED "muster needs Redis 7.0 or later"
-#define GREETING_NO_HELLO "the server does not know HELLO: " GREETING_NEEDED
+/* Where it begins: at its first step, or with the look at the namespace. */
+enum greeting_begin { GREETING_WHOLE = 0, GREETING_FORMAT = 4 };
 
-/* Both kinds of connection say HELLO: every user may, and the answer has the server's version. Why the server is of no
- * use, for people, in `out`; NULL: it will do. */
-const char *greeting_refusal(const struct redisReply *hello, char *out, size_t size);
-/* Is it a Redis, but an older one? Trying again does not help. */
-bool greeting_is_too_old(const struct redisReply *hello);
+struct greeting {
+    /* Set by the driver: */
+    const struct url *url;  /* NULL: there is none */
+    bool is_handed_in;      /* a program has made the connection, logged in and selected a database */
+    const char *format_key; /* the namespace must have the format of this library, or none; NULL: it may have any */
+    const char *prefix;     /* of the namespace, for people */
 
-/* The database that the connection has selected, by the answer to CLIENT INFO; -1: the answer does not say. */
-int greeting_database(const struct redisReply *info);
+    /* What the answers have told: */
+    int db;                /* the database */
+    bool is_too_old;       /* the server is a Redis, but one that is of no use: trying again does not help */
+    bool is_format_known;  /* the namespace has the format of this library */
+    char why[400];         /* what is wrong */
+    bool is_not_the_place; /* the words tell of the namespace or the URL, not of this server */
+
+    size_t said;  /* steps, up to here; an enum greeting_begin at first */
+    unsigned due; /* a bit for each step that is said and not answered */
+};
+
+/* Say the next of it, into an empty command. False: all is said. */
+bool greeting_say(struct greeting *g, struct command *c);
+/* Understand the answer to the next of what was said. After an error `why` has words, and the connection is of no
+ * use. */
+int greeting_hear(struct greeting *g, const struct redisReply *reply);
+/* Has everything been answered? */
+bool greeting_is_over(const struct greeting *g);
 
 #endif

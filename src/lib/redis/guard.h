@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A guard on what hiredis reads: it looks at each part of an answer before hiredis makes room for it, and may refuse
+ * A guard on what is read: it looks at each part of a reply before hiredis' reader makes room for it, and may refuse
  * it. Then the connection is broken, with the guard's words.
  *
- * hiredis makes room for a list as soon as it has read its length, so a length alone could take all memory, and much
- * time to give back. And it asserts, on a connection of a loop, that what it reads was asked for.
+ * The reader makes room for a list as soon as it has read its length, follows any depth in later versions, keeps a line
+ * without an end for ever, and does not know what was asked for. So the bounds stand here, and so does the law that
+ * nothing is read which was not asked for.
  */
 #ifndef GUARD_H
 #define GUARD_H
@@ -13,28 +14,31 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The longest list: more than any command of muster brings. */
-#define GUARD_LIST_MAX 10000000
-
-/* A part of an answer. `text` is that of a string, a status or an error, otherwise NULL; `n` its length, a list's
- * length, or 0. */
-struct guard_part {
-    const redisReadTask *task;
-    const char *text;
-    size_t n;
-};
-
-typedef bool guard_expect_fn(void *arg, const struct guard_part *part);
+/* More than any command of muster brings. */
+#define GUARD_DEPTH_MAX 7
+#define GUARD_ELEMENTS_MAX 10000000                        /* of one reply, on all its levels */
+#define GUARD_LINE_MAX ((size_t)64 * 1024)                 /* an error, a status, a number */
+#define GUARD_TEXT_MAX ((size_t)512 * 1024 * 1024)         /* Redis' own limit */
+#define GUARD_BYTES_MAX ((uint64_t)4 * 1024 * 1024 * 1024) /* the texts of one reply */
 
 struct guard {
-    redisReplyObjectFunctions functions; /* what hiredis calls */
+    redisReplyObjectFunctions functions; /* what the reader calls */
     redisReplyObjectFunctions *plain;    /* hiredis' own, which do the work */
-    guard_expect_fn *expects;            /* NULL: everything but a list that is too long */
-    void *arg;
-    const char *refused; /* why it has refused an answer; NULL: it has not */
+    size_t asked;                        /* so many answers are still to come */
+    bool listens;                        /* what is pushed to a subscriber may come at any time */
+    size_t elements;                     /* of the reply that is being read */
+    uint64_t bytes;
+    const char *refused; /* why it has refused a reply; NULL: it has not */
 };
 
 /* The guard must live as long as the reader. */
-void guard_attach(struct guard *g, redisReader *reader, guard_expect_fn *expects, void *arg);
+void guard_attach(struct guard *g, redisReader *reader);
+
+/* Call this when the reader has no whole reply: what it holds of the next one may grow beyond the bounds. Returns false
+ * if it must not be waited for. */
+bool guard_may_wait(struct guard *g, const redisReader *reader);
+
+/* Was the reply pushed, and is it no answer? */
+bool guard_is_push(const redisReply *reply);
 
 #endif

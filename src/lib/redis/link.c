@@ -4,6 +4,7 @@
  */
 #include "redis/link.h"
 
+#include <hiredis/async.h>
 #include <stdlib.h>
 
 #include "redis/link_private.h"
@@ -15,17 +16,20 @@ bool link_can_reconnect(const struct link *l)
 
 bool link_is_too_old(const struct link *l)
 {
-    return l->is_too_old;
+    return l->greeting.is_too_old;
 }
 
 int link_db(const struct link *l)
 {
-    return l->db;
+    return l->greeting.db;
 }
 
-bool link_can_take(const struct redisAsyncContext *context)
+const char *link_refusal(const struct redisAsyncContext *context)
 {
-    return !context->err && !context->ev.addRead && !context->onConnect && !context->onDisconnect;
+    if (wire_refusal(&context->c))
+        return wire_refusal(&context->c);
+    bool is_its_own = !context->err && !context->ev.addRead && !context->onConnect && !context->onDisconnect;
+    return is_its_own ? NULL : "is broken, or is attached to a loop already; it must be a connection of its own";
 }
 
 void link_close(struct link *l)
@@ -38,7 +42,7 @@ void link_close(struct link *l)
 void link_forget_handed_in(struct link *l)
 {
     if (l->state == LINK_NEW)
-        l->context = NULL;
+        l->handed_in = NULL;
 }
 
 int link_new(struct link **out, const struct link_options *o)
@@ -54,6 +58,7 @@ int link_new(struct link **out, const struct link_options *o)
     l->callbacks = o->callbacks;
     l->arg = o->arg;
     l->has_url = o->url != NULL;
+    link_call_init(l);
     int err = link_state_init(l);
     if (err == MUSTER_OK)
         err = link_io_init(l);
@@ -65,7 +70,7 @@ int link_new(struct link **out, const struct link_options *o)
         link_free(l);
         return MUSTER_E_NOMEM;
     }
-    l->context = o->handed_in;
+    l->handed_in = o->handed_in;
     *out = l;
     return MUSTER_OK;
 }
@@ -81,7 +86,6 @@ void link_free(struct link *l)
         return;
     l->callbacks = (struct link_callbacks){.down = ignore_down};
     link_enter(l, LINK_DOWN); /* no command is accepted from a callback that gets its NULL now */
-    link_drop_context(l);
     link_connect_clear(l);
     link_io_clear(l);
     link_state_clear(l);

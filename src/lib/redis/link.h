@@ -18,9 +18,13 @@
 #include "redis/command.h"
 #include "redis/reply.h"
 #include "redis/url.h"
+#include "redis/wire.h"
 
 /* Why a link broke that leads to a replica (E_BUSY): it connects again, because the name may lead to the new master. */
 #define LINK_READONLY "READONLY: this is a replica"
+
+/* Why a subscription broke (E_BUSY): its slot has another owner now. */
+#define LINK_MOVED "the slot of the channel has moved"
 
 struct event_base;
 struct link;
@@ -40,7 +44,9 @@ struct link_options {
     struct redisAsyncContext *handed_in; /* a context to use first, or NULL; the link's own once link_new() succeeds */
     const char *name;                    /* for traces: "data", "subscription" */
     int delay_max_ms;                    /* the longest delay between attempts */
-    int silence_ms; /* while an answer is outstanding, or a connection is made: this long without a byte is a break */
+    /* While an answer is outstanding, or a connection is made: this long without a sign of life is a break. Signs are
+     * whole replies, and each WIRE_STRIDE bytes of one. */
+    int silence_ms;
     struct link_callbacks callbacks;
     void *arg;
 };
@@ -48,8 +54,8 @@ struct link_options {
 int link_new(struct link **out, const struct link_options *o);
 void link_free(struct link *l);
 
-/* Can this context be taken over: it is not broken, and not attached to a loop? */
-bool link_can_take(const struct redisAsyncContext *context);
+/* Why this context cannot be taken over, in words that go on after its name; NULL: it can. */
+const char *link_refusal(const struct redisAsyncContext *context);
 
 /* Give up a context that was handed in, before link_connect(): it is its owner's again. */
 void link_forget_handed_in(struct link *l);
@@ -57,7 +63,7 @@ void link_forget_handed_in(struct link *l);
 /* Begin. The first attempt is at once. */
 void link_connect(struct link *l);
 
-/* Break the connection and make a new one. It is only noted here, and carried out outside of hiredis. */
+/* Break the connection and make a new one. It is only noted here, and carried out by the loop. */
 void link_break(struct link *l, int err, const char *why);
 
 /* Close for good: no attempt follows and `down` is not called. Outstanding commands get their NULL. */
@@ -84,7 +90,7 @@ int link_script_in_order(struct link *l, struct command *c, link_reply_fn *fn, v
 /* Write now what was sent, instead of at the end of this turn of the loop. Not from inside a callback of this link. */
 void link_flush(struct link *l);
 
-/* Subscribe to one more channel, on a link that carries nothing else. A break forgets all of them. */
-int link_subscribe(struct link *l, const char *channel);
+/* Subscribe to one more channel. A break forgets all of them. */
+int link_subscribe(struct link *l, enum wire_channels channels, const char *channel);
 
 #endif

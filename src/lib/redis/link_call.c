@@ -15,142 +15,76 @@
 /* Does a script go as its digest, or with its whole text? */
 enum script_form { BY_DIGEST, WITH_BODY };
 
-/* A command on its way. A script's formatted command is kept, in case Redis does not know the script. */
+/* A command on its way. */
 struct call {
-    struct link *link;
+    struct call *next;
     link_reply_fn *fn;
     void *arg;
     const struct lua_script *script; /* NULL: not a script, or sent with its body */
-    char *formatted;
+    const char *name;                /* the script's; "" of another command */
+    int64_t sent_us;                 /* 0: its answer is not traced */
     size_t len;
-    const char *name; /* the script's; "" of another command */
-    int64_t sent_us;  /* 0: its answer is not traced */
+    char said[]; /* a script's bytes, in case Redis does not know it */
 };
 
-static void call_free(struct call *call)
+/* ---- sending ---- */
+
+static void put_last(struct link *l, struct call *call)
 {
-    redisFreeCommand(call->formatted);
-    free(call);
+    call->next = NULL;
+    *l->calls_end = call;
+    l->calls_end = &call->next;
+    l->outstanding++;
 }
 
-/* The same command with the script's text in place of its digest. NULL if memory ran out. */
-static char *format_with_body(const struct call *call, size_t *len)
+/* The text of a script in place of its digest. */
+static void put_body_in(struct command *c, const struct lua_script *script)
 {
-    static const char evalsha[] = "\r\n$7\r\nEVALSHA\r\n$40\r\n";
-    const char *count_end = strstr(call->formatted, evalsha);
-    size_t count_len = (size_t)(count_end - call->formatted);
-    size_t head_len = count_len + sizeof evalsha - 1 + 40;
-    char head[64];
-    int n = snprintf(head, sizeof head, "\r\n$4\r\nEVAL\r\n$%zu\r\n", call->script->len);
-    char *formatted = malloc(count_len + (size_t)n + call->script->len + (call->len - head_len));
-    if (!formatted)
+    c->argv[0] = "EVAL";
+    c->lens[0] = strlen("EVAL");
+    c->argv[1] = (const char *)script->body;
+    c->lens[1] = script->len;
+}
+
+/* The call is made after it was said: only then are its bytes there to be kept. */
+static struct call *new_call(struct link *l, const struct lua_script *kept)
+{
+    struct muster_bytes said = kept ? wire_said(l->wire) : (struct muster_bytes){NULL, 0};
+    struct call *call = malloc(sizeof *call + said.len);
+    if (!call)
         return NULL;
-    char *at = mempcpy(formatted, call->formatted, count_len);
-    at = mempcpy(at, head, (size_t)n);
-    at = mempcpy(at, call->script->body, call->script->len);
-    at = mempcpy(at, call->formatted + head_len, call->len - head_len);
-    *len = (size_t)(at - formatted);
-    return formatted;
-}
-
-static void on_reply(redisAsyncContext *context, void *reply, void *arg);
-
-static int send_with_body(struct call *call)
-{
-    size_t len;
-    struct link *l = call->link;
-    char *formatted = l->context && !l->is_break_due ? format_with_body(call, &len) : NULL;
-    call->script = NULL; /* once: a second NOSCRIPT is an error like any other */
-    if (!formatted)
-        return MUSTER_E_CONN;
-    int err =
-        redisAsyncFormattedCommand(l->context, on_reply, call, formatted, len) == REDIS_OK ? MUSTER_OK : MUSTER_E_CONN;
-    free(formatted);
-    l->outstanding += err == MUSTER_OK;
-    return err;
-}
-
-static void on_reply(redisAsyncContext *context, void *reply, void *arg)
-{
-    struct call *call = arg;
-    struct link *l = call->link;
-    const struct redisReply *r = reply;
-    (void)context;
-    l->outstanding--;
-    if (call->script && r && r->type == REDIS_REPLY_ERROR && strncmp(r->str, "NOSCRIPT", 8) == 0) {
-        trace_line(TRACE_SCRIPT, "%s: Redis does not know it yet, sent with its body", call->script->name);
-        if (send_with_body(call) == MUSTER_OK)
-            return;
-        r = NULL;
-    }
-    if (call->sent_us)
-        trace_line(TRACE_SCRIPT, "%s: %s, after %lld us", call->name, muster_err_text(reply_status(r)),
-                   (long long)(clock_us() - call->sent_us));
-    failpoint_pass(call->name, "before_reply");
-    bool is_demoted = r && r->type == REDIS_REPLY_ERROR && strncmp(r->str, "READONLY", 8) == 0;
-    call->fn(r, call->arg);
-    failpoint_pass(call->name, "after_reply");
-    call_free(call);
-    if (is_demoted)
-        link_break(l, MUSTER_E_BUSY, LINK_READONLY);
-}
-
-static int put_body_in(struct call *call)
-{
-    size_t len;
-    char *formatted = format_with_body(call, &len);
-    if (!formatted)
-        return MUSTER_E_NOMEM;
-    redisFreeCommand(call->formatted);
-    call->formatted = formatted;
-    call->len = len;
-    call->script = NULL;
-    return MUSTER_OK;
-}
-
-static struct call *new_call(struct command *c, const struct lua_script *script, enum script_form form)
-{
-    command_close(c);
-    struct call *call = calloc(1, sizeof *call);
-    long long len = !call || c->failed ? -1 : redisFormatCommandArgv(&call->formatted, (int)c->n, c->argv, c->lens);
-    if (len < 0) {
-        free(call);
-        return NULL;
-    }
-    call->script = script;
-    call->len = (size_t)len;
-    if (form == WITH_BODY && put_body_in(call) != MUSTER_OK) {
-        call_free(call);
-        return NULL;
-    }
+    *call = (struct call){.script = kept, .len = said.len};
+    if (said.len > 0)
+        memcpy(call->said, said.data, said.len);
     return call;
 }
 
 static int send_call(struct link *l, const struct lua_script *script, enum script_form form, struct command *c,
                      link_reply_fn *fn, void *arg)
 {
-    struct call *call = new_call(c, script, form);
-    if (!call)
+    command_close(c);
+    if (c->failed)
         return MUSTER_E_NOMEM;
-    call->link = l;
+    if (form == WITH_BODY)
+        put_body_in(c, script);
+    failpoint_pass(script ? script->name : "", "before_send");
+    if (wire_say(l->wire, c, 1) != MUSTER_OK)
+        return MUSTER_E_NOMEM;
+    struct call *call = new_call(l, form == BY_DIGEST ? script : NULL);
+    if (!call) {
+        wire_unsay(l->wire, 1);
+        return MUSTER_E_NOMEM;
+    }
     call->fn = fn;
     call->arg = arg;
     call->name = script ? script->name : "";
     call->sent_us = script && trace_is_on(TRACE_SCRIPT) ? clock_us() : 0;
     link_begin_waiting(l);
-    failpoint_pass(call->name, "before_send");
-    if (redisAsyncFormattedCommand(l->context, on_reply, call, call->formatted, call->len) != REDIS_OK) {
-        call_free(call);
-        return MUSTER_E_CONN;
-    }
-    if (!call->script) { /* only scripts are ever sent again */
-        redisFreeCommand(call->formatted);
-        call->formatted = NULL;
-    }
-    l->outstanding++;
-    if (failpoint_is_set(script ? script->name : "", "after_send")) {
-        link_io_write(l);
-        failpoint_pass(script->name, "after_send");
+    put_last(l, call);
+    link_io_flush_later(l);
+    if (failpoint_is_set(call->name, "after_send")) {
+        link_io_flush(l);
+        failpoint_pass(call->name, "after_send");
     }
     return MUSTER_OK;
 }
@@ -178,42 +112,117 @@ int link_script_in_order(struct link *l, struct command *c, link_reply_fn *fn, v
     return err;
 }
 
-int link_call_words(struct link *l, link_reply_fn *fn, const char *const *words)
+/* ---- answers ---- */
+
+static struct call *take_first(struct link *l)
 {
-    struct command c = COMMAND_EMPTY;
-    command_words(&c, words);
-    int err = send_call(l, NULL, BY_DIGEST, &c, fn, l);
-    command_clear(&c);
-    return err;
+    struct call *call = l->calls;
+    l->calls = call->next;
+    if (!l->calls)
+        l->calls_end = &l->calls;
+    l->outstanding--;
+    return call;
+}
+
+/* The same command with the script's text in place of its digest. */
+static int send_with_body(struct link *l, struct call *call)
+{
+    static const char evalsha[] = "\r\n$7\r\nEVALSHA\r\n$40\r\n";
+    const char *count_end = memmem(call->said, call->len, evalsha, sizeof evalsha - 1);
+    size_t count_len = (size_t)(count_end - call->said);
+    size_t head_len = count_len + sizeof evalsha - 1 + 40;
+    char head[64];
+    int n = snprintf(head, sizeof head, "\r\n$4\r\nEVAL\r\n$%zu\r\n", call->script->len);
+    const struct muster_bytes parts[] = {{call->said, count_len},
+                                         {head, (size_t)n},
+                                         {call->script->body, call->script->len},
+                                         {call->said + head_len, call->len - head_len}};
+    call->script = NULL; /* once: a second NOSCRIPT is an error like any other */
+    int err = wire_say_bytes(l->wire, parts, sizeof parts / sizeof *parts, 1);
+    if (err != MUSTER_OK)
+        return err;
+    put_last(l, call);
+    link_io_flush_later(l);
+    return MUSTER_OK;
+}
+
+static bool is_error(const struct redisReply *reply, const char *code)
+{
+    return reply_kind(reply) == REPLY_ERROR && strncmp(reply_text(reply), code, strlen(code)) == 0;
+}
+
+static void answer(struct call *call, const struct redisReply *reply)
+{
+    if (call->sent_us)
+        trace_line(TRACE_SCRIPT, "%s: %s, after %lld us", call->name, muster_err_text(reply_status(reply)),
+                   (long long)(clock_us() - call->sent_us));
+    failpoint_pass(call->name, "before_reply");
+    call->fn(reply, call->arg);
+    failpoint_pass(call->name, "after_reply");
+    free(call);
+}
+
+static void hear_answer(struct link *l, const struct redisReply *reply)
+{
+    struct call *call = take_first(l);
+    if (call->script && is_error(reply, "NOSCRIPT")) {
+        trace_line(TRACE_SCRIPT, "%s: Redis does not know it yet, sent with its body", call->script->name);
+        if (send_with_body(l, call) == MUSTER_OK)
+            return;
+        reply = NULL;
+    }
+    bool is_demoted = is_error(reply, "READONLY");
+    answer(call, reply);
+    if (is_demoted)
+        link_break(l, MUSTER_E_BUSY, LINK_READONLY);
+}
+
+void link_call_forget(struct link *l)
+{
+    while (l->calls)
+        answer(take_first(l), NULL);
+}
+
+void link_call_init(struct link *l)
+{
+    l->calls_end = &l->calls;
 }
 
 /* ---- subscriptions ---- */
 
-static void on_message(redisAsyncContext *context, void *reply, void *arg)
+static void hear_push(struct link *l, const struct redisReply *push)
 {
-    struct link *l = arg;
-    (void)context;
-    if (!reply)
-        return;
-    const char *channel = reply_text(reply_at(reply, 1));
-    if (reply_is(reply_at(reply, 0), "message") && channel && reply_kind(reply_at(reply, 2)) == REPLY_TEXT) {
-        l->callbacks.message(l->arg, channel, reply_bytes(reply_at(reply, 2)));
-    } else if (reply_is(reply_at(reply, 0), "subscribe") && l->unconfirmed > 0) {
-        trace_line(TRACE_STATE, "%s link: subscribed to %s", l->name, channel ? channel : "?");
+    const char *word = reply_text(reply_at(push, 0)), *channel = reply_text(reply_at(push, 1));
+    if (strcmp(word, "message") == 0 || strcmp(word, "smessage") == 0) {
+        l->callbacks.message(l->arg, channel, reply_bytes(reply_at(push, 2)));
+    } else if (strcmp(word, "sunsubscribe") == 0) {
+        link_break(l, MUSTER_E_BUSY, LINK_MOVED);
+    } else if (l->unconfirmed > 0) {
+        trace_line(TRACE_STATE, "%s link: subscribed to %s", l->name, channel);
         if (--l->unconfirmed == 0)
             l->callbacks.subscribed(l->arg);
     }
 }
 
-int link_subscribe(struct link *l, const char *channel)
+int link_subscribe(struct link *l, enum wire_channels channels, const char *channel)
 {
     if (!link_is_up(l))
         return MUSTER_E_CONN;
-    const char *argv[] = {"SUBSCRIBE", channel};
-    const size_t lens[] = {strlen("SUBSCRIBE"), strlen(channel)};
+    int err = wire_subscribe(l->wire, channels, channel);
+    if (err != MUSTER_OK)
+        return err;
     link_begin_waiting(l);
-    if (redisAsyncCommandArgv(l->context, on_message, l, 2, argv, lens) != REDIS_OK)
-        return MUSTER_E_CONN;
+    link_io_flush_later(l);
     l->unconfirmed++;
     return MUSTER_OK;
+}
+
+/* ---- all that is read while the link is up ---- */
+
+void link_call_hear(struct link *l, const struct redisReply *reply)
+{
+    if (wire_was_pushed(l->wire))
+        hear_push(l, reply);
+    else
+        hear_answer(l, reply);
 }

@@ -1,153 +1,106 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making a link's connection: resolve the host, connect, log in, and see that a Redis answers.
+ * Making a link's connection: resolve the host, connect, greet; and what follows a break: trying again.
  */
+#include <hiredis/async.h>
 #include <muster/error.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "redis/greeting.h"
+#include "base/log.h"
+#include "base/timer.h"
 #include "redis/link_private.h"
+
+#define DELAY_FIRST_MS 50
+/* A link that held this long has recovered: the next break begins with short delays again. */
+#define STABLE_MS 1000
 
 /* ---- greeting ---- */
 
-static void refuse(struct link *l, const struct redisReply *reply, int err)
+static void greet(struct link *l)
 {
-    const char *text = reply_text(reply);
-    link_break(l, err, text ? text : "this is not a Redis");
-}
-
-static void on_greeted(const struct redisReply *reply, void *arg)
-{
-    struct link *l = arg;
-    if (reply && reply_err(reply) != MUSTER_OK)
-        refuse(l, reply, reply_err(reply));
-}
-
-/* The program may have selected any database. One that the URL would not lead to after a break is a mistake. */
-static void on_client_info(const struct redisReply *reply, void *arg)
-{
-    struct link *l = arg;
-    char why[128];
-    if (!reply || l->is_break_due)
-        return;
-    l->db = greeting_database(reply);
-    if (reply_err(reply) != MUSTER_OK || l->db < 0) {
-        refuse(l, reply, reply_err(reply) != MUSTER_OK ? reply_err(reply) : MUSTER_E_REDIS);
-    } else if (l->has_url && l->db != l->url.db) {
-        snprintf(why, sizeof why, "the connection that was handed in is in database %d, the URL's is %d", l->db,
-                 l->url.db);
-        link_break(l, MUSTER_E_INVALID, why);
+    int err = MUSTER_OK;
+    link_enter(l, LINK_GREETING);
+    memset(l->sent_with_body, 0, sizeof l->sent_with_body);
+    l->greeting =
+        (struct greeting){.url = l->has_url ? &l->url : NULL, .is_handed_in = l->is_handed_in, .db = l->url.db};
+    while (err == MUSTER_OK) {
+        struct command c = COMMAND_EMPTY;
+        if (!greeting_say(&l->greeting, &c))
+            break;
+        err = wire_say(l->wire, &c, 1);
+        command_clear(&c);
     }
+    if (err != MUSTER_OK)
+        link_break(l, err, muster_err_text(err));
+    link_io_flush(l);
 }
 
-/* The last answer of the greeting. */
-static void on_hello(const struct redisReply *reply, void *arg)
+static void hear_greeting(struct link *l, const struct redisReply *reply)
 {
-    struct link *l = arg;
-    char why[160];
-    if (!reply || l->is_break_due)
+    if (!reply) {
+        greet(l);
         return;
-    if (greeting_refusal(reply, why, sizeof why)) {
-        l->is_too_old = greeting_is_too_old(reply);
-        link_break(l, reply_err(reply) != MUSTER_OK ? reply_err(reply) : MUSTER_E_REDIS, why);
-    } else {
+    }
+    int err = greeting_hear(&l->greeting, reply);
+    if (err != MUSTER_OK) {
+        link_break(l, err, l->greeting.why);
+    } else if (greeting_is_over(&l->greeting)) {
         l->up_since_ms = clock_ms();
+        l->hears = link_call_hear;
         link_enter(l, LINK_UP);
         l->callbacks.up(l->arg);
     }
 }
 
-static void greet(struct link *l)
-{
-    const struct url *url = &l->url;
-    int err = MUSTER_OK;
-    char db[16];
-    link_enter(l, LINK_GREETING);
-    memset(l->sent_with_body, 0, sizeof l->sent_with_body);
-    snprintf(db, sizeof db, "%d", url->db);
-    if (url->password && url->user)
-        err = link_call_words(l, on_greeted, (const char *const[]){"AUTH", url->user, url->password, NULL});
-    else if (url->password)
-        err = link_call_words(l, on_greeted, (const char *const[]){"AUTH", url->password, NULL});
-    if (err == MUSTER_OK && url->db > 0)
-        err = link_call_words(l, on_greeted, (const char *const[]){"SELECT", db, NULL});
-    l->db = url->db;
-    l->is_too_old = false;
-    if (err == MUSTER_OK && l->is_handed_in)
-        err = link_call_words(l, on_client_info, (const char *const[]){"CLIENT", "INFO", NULL});
-    if (err == MUSTER_OK)
-        err = link_call_words(l, on_hello, (const char *const[]){"HELLO", NULL});
-    if (err != MUSTER_OK)
-        link_break(l, err, muster_err_text(err));
-}
-
 /* ---- connecting ---- */
 
-static void on_connect(const redisAsyncContext *context, int status)
+/* NULL: there was no memory for it. */
+static void use_wire(struct link *l, struct wire *wire)
 {
-    struct link *l = context->data;
-    if (status == REDIS_OK) {
-        l->is_connected = true;
-        greet(l);
-        return;
-    }
-    /* hiredis frees the context when this returns; its text is only in c.errstr. */
-    l->context = NULL;
-    link_go_down(l, MUSTER_E_CONN, context->c.errstr[0] ? context->c.errstr : "cannot connect");
-}
-
-static void on_disconnect(const redisAsyncContext *context, int status)
-{
-    struct link *l = context->data;
-    if (l->context == NULL)
-        return; /* the breaker has dropped it, and tells */
-    l->context = NULL;
-    bool is_nonsense = context->err == REDIS_ERR_PROTOCOL || l->guard.refused;
-    int err = is_nonsense ? MUSTER_E_REDIS : MUSTER_E_CONN;
-    if (status != REDIS_OK && context->err == REDIS_ERR_OTHER && context->c.errstr[0]) {
-        /* Redis' answer that hiredis could not match to a command: a refused SUBSCRIBE, "max number of clients". */
-        err = reply_err_of_text(context->c.errstr);
-    }
-    char why[160];
-    const char *text = l->guard.refused ? l->guard.refused : context->c.errstr;
-    snprintf(why, sizeof why, "%s%s", is_nonsense ? "this is not a Redis: " : "", *text ? text : "connection closed");
-    link_go_down(l, err, why);
-}
-
-static int attach(struct link *l, redisAsyncContext *context)
-{
-    int err = link_io_attach(l, context);
-    if (err != MUSTER_OK)
-        return err;
-    redisAsyncSetConnectCallback(context, on_connect); /* waits for writability: the end of connecting */
-    redisAsyncSetDisconnectCallback(context, on_disconnect);
-    return MUSTER_OK;
-}
-
-static void use_context(struct link *l, redisAsyncContext *context)
-{
+    l->hears = hear_greeting;
     link_begin_waiting(l);
     link_enter(l, LINK_CONNECTING);
-    if (!context || attach(l, context) != MUSTER_OK) {
-        if (context)
-            redisAsyncFree(context);
+    if (!wire || link_io_attach(l, wire) != MUSTER_OK)
         link_break(l, MUSTER_E_NOMEM, "out of memory");
-    } else if (context->err) {
-        link_break(l, MUSTER_E_CONN, context->c.errstr);
-    } else {
-        if (!l->url.path && context->c.connection_type == REDIS_CONN_TCP)
-            redisEnableKeepAlive(&context->c);
-        if (l->is_connected)
-            greet(l);
-    }
 }
 
-static void connect_to_address(struct link *l)
+static void connect_to(struct link *l, const struct wire_place *place)
 {
-    use_context(l,
-                l->url.path ? redisAsyncConnectUnix(l->url.path) : redisAsyncConnect(l->address, l->url.nodes[0].port));
+    const struct url_tls *tls = &l->url.tls;
+    struct wire *wire;
+    char why[256];
+    int err = tls->is_on && !l->tls ? tls_context_new(&l->tls, tls, why, sizeof why) : MUSTER_OK;
+    if (wire_new(&wire) == MUSTER_OK) {
+        if (l->tls)
+            wire_secure(wire, l->tls, tls->server_name ? tls->server_name : l->url.nodes[0].host);
+        wire_connect(wire, place);
+    }
+    use_wire(l, wire);
+    if (err != MUSTER_OK)
+        link_break(l, err, err == MUSTER_E_NOMEM ? "out of memory" : why);
+}
+
+/* The shell is freed without closing the socket, which is the wire's. What the program has left unread is no answer to
+ * anything that the link asks. */
+static void take_handed_in(struct link *l)
+{
+    redisAsyncContext *context = l->handed_in;
+    bool is_clean = context->c.reader->len == context->c.reader->pos && !*context->c.obuf;
+    struct wire *wire;
+    l->handed_in = NULL;
+    l->is_handed_in = true;
+    if (wire_new(&wire) == MUSTER_OK) {
+        wire_take(wire, context->c.fd);
+        context->c.fd = -1;
+    }
+    redisAsyncFree(context);
+    use_wire(l, wire);
+    if (!is_clean)
+        link_break(l, MUSTER_E_CONN,
+                   "the connection that was handed in has a command that was not sent, or an answer not read");
 }
 
 static void on_resolved(const char *address, const char *why, void *arg)
@@ -157,17 +110,15 @@ static void on_resolved(const char *address, const char *why, void *arg)
         link_break(l, MUSTER_E_CONN, why);
         return;
     }
-    snprintf(l->address, sizeof l->address, "%s", address);
-    connect_to_address(l);
+    connect_to(l, &(struct wire_place){.address = address, .port = l->url.nodes[0].port});
 }
 
 static void try_connect(struct link *l)
 {
     if (l->url.path) {
-        connect_to_address(l);
+        connect_to(l, &(struct wire_place){.path = l->url.path});
     } else if (resolver_is_address(l->url.nodes[0].host)) {
-        snprintf(l->address, sizeof l->address, "%s", l->url.nodes[0].host);
-        connect_to_address(l);
+        connect_to(l, &(struct wire_place){.address = l->url.nodes[0].host, .port = l->url.nodes[0].port});
     } else {
         link_begin_waiting(l);
         link_enter(l, LINK_RESOLVING);
@@ -186,25 +137,88 @@ void link_connect(struct link *l)
 {
     if (l->state != LINK_NEW)
         return;
-    if (l->context) { /* it was handed in: from now on it is like any other */
-        redisAsyncContext *context = l->context;
-        l->context = NULL;
-        l->is_handed_in = true;
-        use_context(l, context);
-    } else {
+    if (l->handed_in)
+        take_handed_in(l);
+    else
         try_connect(l);
+}
+
+/* ---- a break ---- */
+
+static int64_t next_delay_ms(struct link *l)
+{
+    int64_t most = DELAY_FIRST_MS;
+    for (unsigned i = 0; i < l->attempts && most < l->delay_max_ms; i++)
+        most *= 2;
+    if (most > l->delay_max_ms)
+        most = l->delay_max_ms;
+    l->attempts++;
+    return (int64_t)arc4random_uniform((uint32_t)most + 1);
+}
+
+static void drop(struct link *l)
+{
+    if (l->resolver)
+        resolver_cancel(l->resolver);
+    if (l->handed_in)
+        redisAsyncFree(l->handed_in);
+    l->handed_in = NULL;
+    link_io_detach(l);
+    link_call_forget(l);
+}
+
+/* Tell of the break, and try again later. */
+static void go_down(struct link *l, int err, const char *why)
+{
+    char where[160] = "the connection that was handed in";
+    char text[448];
+    if (l->state == LINK_DOWN)
+        return;
+    if (l->state == LINK_UP && clock_ms() - l->up_since_ms >= STABLE_MS)
+        l->attempts = 0;
+    link_enter(l, LINK_DOWN);
+    l->is_break_due = l->is_handed_in = false;
+    l->unconfirmed = 0;
+    event_del(l->watch);
+    if (l->is_closed)
+        return;
+    if (l->has_url) {
+        url_describe(&l->url, where, sizeof where);
+        timer_after_ms(l->connector, next_delay_ms(l));
     }
+    snprintf(text, sizeof text, "%s: %s", where, why);
+    trace_line(TRACE_STATE, "%s link: %s", l->name, text);
+    l->callbacks.down(l->arg, err, text);
+}
+
+static void on_breaker(evutil_socket_t fd, short what, void *arg)
+{
+    struct link *l = arg;
+    (void)fd, (void)what;
+    if (!l->is_break_due)
+        return;
+    int err = l->break_err;
+    char why[sizeof l->why];
+    memcpy(why, l->why, sizeof why);
+    /* The break stays noted until the end: a call from inside is not accepted, and no second break is noted. */
+    drop(l);
+    go_down(l, err, why);
 }
 
 int link_connect_init(struct link *l)
 {
     l->connector = evtimer_new(l->base, on_connector, l);
-    return l->connector ? resolver_new(&l->resolver, l->base, on_resolved, l) : MUSTER_E_NOMEM;
+    l->breaker = event_new(l->base, -1, 0, on_breaker, l);
+    return l->connector && l->breaker ? resolver_new(&l->resolver, l->base, on_resolved, l) : MUSTER_E_NOMEM;
 }
 
 void link_connect_clear(struct link *l)
 {
+    drop(l);
     resolver_free(l->resolver);
+    tls_context_free(l->tls);
     if (l->connector)
         event_free(l->connector);
+    if (l->breaker)
+        event_free(l->breaker);
 }

@@ -1,92 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The socket of a link: hiredis' hooks into the loop, reading and writing. link_state.c says why it is not hiredis' own
- * libevent adapter.
+ * A link's wire on the loop: reading and writing.
+ *
+ * What was said during a turn of the loop is written at the end of that turn, by `flusher`. Only when the socket is full
+ * is writability waited for.
  */
-#include <fcntl.h>
+#include <hiredis/hiredis.h>
 #include <muster/error.h>
+#include <poll.h>
 
-#include "base/clock.h"
 #include "redis/link_private.h"
-#include "redis/sigpipe.h"
-
-static void on_readable(evutil_socket_t fd, short what, void *arg)
-{
-    struct link *l = arg;
-    (void)fd, (void)what;
-    l->last_byte_ms = clock_ms();
-    if (l->context)
-        redisAsyncHandleRead(l->context);
-}
-
-void link_io_write(struct link *l)
-{
-    struct sigpipe hold;
-    if (!l->context)
-        return;
-    l->is_flushing = true;
-    sigpipe_hold(&hold);
-    redisAsyncHandleWrite(l->context);
-    sigpipe_release(&hold, l->context == NULL);
-    l->is_flushing = false;
-}
-
-static void on_writable(evutil_socket_t fd, short what, void *arg)
-{
-    struct link *l = arg;
-    (void)fd, (void)what;
-    l->last_byte_ms = clock_ms();
-    link_io_write(l);
-}
-
-static void on_flusher(evutil_socket_t fd, short what, void *arg)
-{
-    struct link *l = arg;
-    (void)fd, (void)what;
-    l->is_flush_due = false;
-    link_io_write(l);
-}
-
-void link_flush(struct link *l)
-{
-    if (l->is_flush_due && l->is_connected && !l->is_flushing)
-        link_io_write(l);
-}
-
-/* ---- hooks ---- */
-
-static void hook_add_read(void *arg)
-{
-    struct link *l = arg;
-    if (l->reader)
-        event_add(l->reader, NULL);
-}
-
-static void hook_del_read(void *arg)
-{
-    struct link *l = arg;
-    if (l->reader)
-        event_del(l->reader);
-}
-
-static void hook_add_write(void *arg)
-{
-    struct link *l = arg;
-    if (!l->is_connected || l->is_flushing) {
-        if (l->writer)
-            event_add(l->writer, NULL);
-    } else if (!l->is_flush_due) {
-        l->is_flush_due = true;
-        event_active(l->flusher, EV_TIMEOUT, 1);
-    }
-}
-
-static void hook_del_write(void *arg)
-{
-    struct link *l = arg;
-    if (l->writer)
-        event_del(l->writer);
-}
 
 static void free_event(struct event **event)
 {
@@ -95,34 +18,123 @@ static void free_event(struct event **event)
     *event = NULL;
 }
 
-static void hook_cleanup(void *arg)
+/* Wait for what the wire waits for. */
+static void wait_on(struct link *l)
 {
-    struct link *l = arg;
-    free_event(&l->reader);
-    free_event(&l->writer);
+    short events = wire_waits_for(l->wire);
+    if (events & POLLIN)
+        event_add(l->reader, NULL);
+    else
+        event_del(l->reader);
+    if (events & POLLOUT)
+        event_add(l->writer, NULL);
+    else
+        event_del(l->writer);
 }
 
-int link_io_attach(struct link *l, redisAsyncContext *context)
+/* A failure is told by the loop, never from inside of what noticed it; what TLS holds, no descriptor tells. */
+static void come_back(struct link *l)
 {
-    l->reader = event_new(l->base, context->c.fd, EV_READ | EV_PERSIST, on_readable, l);
-    l->writer = event_new(l->base, context->c.fd, EV_WRITE | EV_PERSIST, on_writable, l);
+    if (wire_waits_for(l->wire) == 0 || wire_has_more(l->wire))
+        event_active(l->flusher, EV_TIMEOUT, 1);
+}
+
+/* Tell what was read, up to a break. */
+static void hear(struct link *l)
+{
+    while (!l->is_break_due) {
+        struct redisReply *reply;
+        int err = wire_next(l->wire, &reply);
+        if (err != MUSTER_OK)
+            link_break(l, err, wire_why(l->wire));
+        if (!reply)
+            break;
+        l->hears(l, reply);
+        freeReplyObject(reply);
+    }
+}
+
+static void step(struct link *l, short ready)
+{
+    bool was_ready = wire_is_ready(l->wire);
+    if (l->is_break_due)
+        return;
+    wire_step(l->wire, ready);
+    link_note_sign(l);
+    if (!was_ready && wire_is_ready(l->wire))
+        l->hears(l, NULL);
+    hear(l);
+    link_note_sign(l);
+    wait_on(l);
+    if (wire_has_more(l->wire))
+        event_active(l->flusher, EV_TIMEOUT, 1);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    step(arg, POLLIN);
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    step(arg, POLLOUT);
+}
+
+static void on_flusher(evutil_socket_t fd, short what, void *arg)
+{
+    struct link *l = arg;
+    (void)fd, (void)what;
+    l->is_flush_due = false;
+    if (l->wire)
+        step(l, 0);
+}
+
+void link_io_flush_later(struct link *l)
+{
+    if (!l->is_flush_due)
+        event_active(l->flusher, EV_TIMEOUT, 1);
+    l->is_flush_due = true;
+}
+
+void link_io_flush(struct link *l)
+{
+    if (!l->wire)
+        return;
+    wire_flush(l->wire);
+    wait_on(l);
+    come_back(l);
+}
+
+void link_flush(struct link *l)
+{
+    if (l->is_flush_due)
+        link_io_flush(l);
+}
+
+int link_io_attach(struct link *l, struct wire *wire)
+{
+    int fd = wire_fd(wire);
+    l->wire = wire;
+    l->marks = wire_marks(wire);
+    l->reader = event_new(l->base, fd, EV_READ | EV_PERSIST, on_readable, l);
+    l->writer = event_new(l->base, fd, EV_WRITE | EV_PERSIST, on_writable, l);
     if (!l->reader || !l->writer) {
-        hook_cleanup(l);
+        link_io_detach(l);
         return MUSTER_E_NOMEM;
     }
-    fcntl(context->c.fd, F_SETFD, FD_CLOEXEC); /* a child of the program must not keep the connection open */
-    link_guard(l, context);
-    context->data = l;
-    context->ev.data = l;
-    context->ev.addRead = hook_add_read;
-    context->ev.delRead = hook_del_read;
-    context->ev.addWrite = hook_add_write;
-    context->ev.delWrite = hook_del_write;
-    context->ev.cleanup = hook_cleanup;
-    l->context = context;
-    l->is_connected = (context->c.flags & REDIS_CONNECTED) != 0;
-    event_add(l->reader, NULL);
+    wait_on(l);
+    come_back(l);
     return MUSTER_OK;
+}
+
+void link_io_detach(struct link *l)
+{
+    free_event(&l->reader);
+    free_event(&l->writer);
+    wire_free(l->wire);
+    l->wire = NULL;
 }
 
 int link_io_init(struct link *l)

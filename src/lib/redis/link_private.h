@@ -3,30 +3,32 @@
  * What the files of a link share: its state, and what one of them asks of another.
  *
  *   link.c          making and freeing a link
- *   link_connect.c  making its connection: resolve, connect, log in
+ *   link_connect.c  making its connection: resolve, connect, greet; breaking and trying again
  *   link_call.c     the way of a command and its answer; subscriptions
- *   link_io.c       its socket: hiredis' hooks into the loop, reading and writing
- *   link_guard.c    what it expects to read
- *   link_state.c    its states: breaking, trying again, silence
+ *   link_io.c       its wire on the loop: reading and writing
+ *   link_state.c    its states, and silence
  *
- * Each calls only files that stand below it.
+ * Each calls only files that stand below it. What was read goes upwards by `hears`.
  */
 #ifndef LINK_PRIVATE_H
 #define LINK_PRIVATE_H
 
 #include <event2/event.h>
-#include <hiredis/async.h>
-#include <hiredis/hiredis.h>
 #include <stdbool.h>
 
-#include "redis/guard.h"
+#include "redis/greeting.h"
 #include "redis/link.h"
 #include "redis/resolver.h"
+#include "redis/tls.h"
+#include "redis/wire.h"
 
 /* A connection remembers this many scripts that it has sent with their body. Others are sent with it each time. */
 #define LINK_IN_ORDER_MAX 4
 
 enum link_state { LINK_NEW, LINK_DOWN, LINK_RESOLVING, LINK_CONNECTING, LINK_GREETING, LINK_UP };
+
+/* What was read, borrowed; NULL: the wire has connected. */
+typedef void link_heard_fn(struct link *l, const struct redisReply *reply);
 
 struct link {
     /* From the options. */
@@ -41,11 +43,11 @@ struct link {
 
     /* Its life. */
     enum link_state state;
-    redisAsyncContext *context;
-    bool is_handed_in;     /* the context was made by the program, which may have selected any database */
-    int db;                /* the database; known while the link is up */
-    bool is_too_old;       /* the server, when last greeted */
-    struct event *breaker; /* carries out a break, outside of hiredis */
+    struct redisAsyncContext *handed_in; /* by the program, and not used yet */
+    bool is_handed_in;                   /* the connection was, and may be in any database */
+    struct wire *wire;                   /* NULL: there is no connection */
+    struct greeting greeting;            /* of the last connection */
+    struct event *breaker;               /* carries out a break, outside of all callbacks */
     bool is_closed;
     bool is_break_due;
     int break_err;
@@ -56,21 +58,23 @@ struct link {
     struct event *watch;
     size_t outstanding;   /* answers, without subscriptions */
     size_t unconfirmed;   /* subscriptions */
-    int64_t last_byte_ms; /* also when waiting began */
+    int64_t last_sign_ms; /* of life; also when waiting began */
+    unsigned marks;       /* the wire's, at that time */
 
-    /* The socket. */
-    struct guard guard;
+    /* The wire on the loop. */
+    link_heard_fn *hears; /* gets what is read */
     struct event *reader;
     struct event *writer;
     struct event *flusher; /* writes at the end of a turn of the loop */
-    bool is_connected;
-    bool is_flushing;
     bool is_flush_due;
+
+    /* Commands that have no answer yet, in the order in which they were sent. */
+    struct call *calls, **calls_end;
 
     /* Connecting. */
     struct event *connector; /* the next attempt */
     struct resolver *resolver;
-    char address[ADDRESS_MAX];
+    struct tls_context *tls; /* made when it is first needed */
     unsigned attempts;
 
     /* The scripts that went with their body over this connection; NULL after the last one. */
@@ -84,39 +88,37 @@ void link_state_clear(struct link *l);
 
 void link_enter(struct link *l, enum link_state state);
 
-/* The context is gone, or about to be: forget it, tell, and try again later. Only the first call per break counts. */
-void link_go_down(struct link *l, int err, const char *why);
-
-/* Drop what there is of a connection. Outstanding commands get their NULL in here. Nothing new is accepted then. */
-void link_drop_context(struct link *l);
-
 /* Call this before one more answer is waited for. Silence counts from here if nothing was outstanding. */
 void link_begin_waiting(struct link *l);
+/* Call this whenever something may have been read. */
+void link_note_sign(struct link *l);
 
 /* ---- link_io.c ---- */
 
 int link_io_init(struct link *l);
 void link_io_clear(struct link *l);
 
-/* Hook the context into the loop; it is the link's from now on. E_NOMEM: nothing has happened. */
-int link_io_attach(struct link *l, redisAsyncContext *context);
+/* Put a wire on the loop. It is the link's from now on, and freed if this fails. */
+int link_io_attach(struct link *l, struct wire *wire);
+/* Close it. */
+void link_io_detach(struct link *l);
 
-/* Write now. Inside of it hiredis may find the connection broken. */
-void link_io_write(struct link *l);
+/* Write at the end of this turn of the loop; write now. Nothing is called back. */
+void link_io_flush_later(struct link *l);
+void link_io_flush(struct link *l);
 
-/* ---- link_guard.c ---- */
+/* ---- link_call.c ---- */
 
-/* From now on only what was asked for is read. */
-void link_guard(struct link *l, redisAsyncContext *context);
+void link_call_init(struct link *l);
+/* All outstanding commands get their NULL. */
+void link_call_forget(struct link *l);
+/* What a link hears that is up. */
+link_heard_fn link_call_hear;
 
 /* ---- link_connect.c ---- */
 
 int link_connect_init(struct link *l);
+/* Also drops the connection: outstanding commands get their NULL in here. Nothing new is accepted then. */
 void link_connect_clear(struct link *l);
-
-/* ---- link_call.c ---- */
-
-/* One command of fixed words, up to NULL, while the link greets. */
-int link_call_words(struct link *l, link_reply_fn *fn, const char *const *words);
 
 #endif

@@ -5,13 +5,11 @@
  * It may hear nothing for a long time, and silence does not tell a quiet channel from a dead connection. So after
  * PING_AFTER_MS without a message it asks: a subscribed connection may send PING. No answer means that it is dead.
  */
-#include <errno.h>
-#include <hiredis/hiredis.h>
-#include <poll.h>
+
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "redis/redis_private.h"
-#include "redis/sigpipe.h"
 
 #define PING_AFTER_MS 5000
 
@@ -21,27 +19,30 @@ static void note_sign(struct redis *r)
     r->sign_due_ms = clock_ms() + PING_AFTER_MS;
 }
 
+/* Redis confirms each channel separately. */
 static int subscribe(struct redis *r, const char *const *channels, size_t n)
 {
-    struct command c = COMMAND_EMPTY;
-    command_text(&c, "SUBSCRIBE");
-    for (size_t i = 0; i < n; i++)
-        command_text(&c, channels[i]);
-    int err = redis_send(r, &c);
-    command_clear(&c);
-    if (err == MUSTER_OK)
-        r->unread = n; /* Redis confirms each channel separately */
-    while (err == MUSTER_OK && r->unread > 0) {
-        struct redisReply *reply;
-        err = redis_read(r, &reply);
-        redis_reply_free(reply);
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = wire_subscribe(r->wire, WIRE_CLASSIC, channels[i]);
+    if (err != MUSTER_OK) {
+        redis_error_set(r, "out of memory");
+        return err;
     }
-    return err;
+    while (n > 0) {
+        struct redisReply *heard;
+        err = redis_answer(r, &heard);
+        if (err != MUSTER_OK)
+            return err;
+        n -= reply_is(reply_at(heard, 0), "subscribe");
+        redis_reply_free(heard);
+    }
+    return MUSTER_OK;
 }
 
 int redis_check_listen(struct redis *r)
 {
-    if (!r->is_borrowed)
+    if (!r->borrowed)
         return MUSTER_OK;
     redis_error_set(
         r, "waiting needs a second connection, and this client has only the one that was handed in: give it a URL");
@@ -72,28 +73,15 @@ int redis_listen(struct redis **listener, struct redis *r, const char *const *ch
     return MUSTER_OK;
 }
 
-/* A dead listener never gives E_TIMEOUT, because that means that all is well. */
-static int broken_listener(struct redis *r)
-{
-    int err = redis_break(r);
-    return err == MUSTER_E_TIMEOUT ? MUSTER_E_CONN : err;
-}
-
 static int ask_for_sign(struct redis *r)
 {
-    struct sigpipe hold;
-    int is_sent = 0;
-    if (redisAppendCommand(r->context, "PING") != REDIS_OK) {
-        redis_error_set(r, "out of memory");
-        return MUSTER_E_NOMEM;
-    }
-    errno = 0;
-    sigpipe_hold(&hold);
-    while (!is_sent && redisBufferWrite(r->context, &is_sent) == REDIS_OK)
-        ;
-    sigpipe_release(&hold, !is_sent);
-    if (!is_sent)
-        return broken_listener(r);
+    struct command c = COMMAND_EMPTY;
+    command_text(&c, "PING");
+    int err = redis_send(r, &c);
+    command_clear(&c);
+    if (err != MUSTER_OK)
+        return err;
+    wire_flush(r->wire);
     r->has_asked = true;
     r->sign_due_ms = clock_ms() + r->timeout_ms;
     return MUSTER_OK;
@@ -101,25 +89,20 @@ static int ask_for_sign(struct redis *r)
 
 static int give_up(struct redis *r)
 {
-    char where[160];
-    redis_describe(r, where, sizeof where);
-    redis_error_set(r, "%s: no sign of life within %d ms while listening", where, r->timeout_ms);
-    return MUSTER_E_CONN;
+    char why[64];
+    snprintf(why, sizeof why, "no sign of life within %d ms while listening", r->timeout_ms);
+    return redis_break(r, MUSTER_E_CONN, why);
 }
 
-/* Wait for bytes and read them. It looks before it judges: the caller may have been away for a long time. */
+/* Wait for something to come. Only what is whole, or large, is a sign of life: wire.h says how much. */
 static int hear_more(struct redis *r, int64_t wait_ms, bool *is_more)
 {
-    struct pollfd p = {.fd = r->context->fd, .events = POLLIN};
-    int64_t sign_in_ms = r->sign_due_ms - clock_ms();
-    int64_t ms = wait_ms < sign_in_ms ? wait_ms : sign_in_ms;
-    *is_more = poll(&p, 1, ms > 0 ? (int)ms : 0) > 0;
-    if (*is_more) {
-        errno = 0;
+    unsigned marks = wire_marks(r->wire);
+    int64_t until_ms = clock_ms() + wait_ms;
+    *is_more = redis_wait(r, until_ms < r->sign_due_ms ? until_ms : r->sign_due_ms);
+    if (wire_marks(r->wire) != marks)
         note_sign(r);
-        return redisBufferRead(r->context) == REDIS_OK ? MUSTER_OK : broken_listener(r);
-    }
-    if (clock_ms() < r->sign_due_ms)
+    if (*is_more || clock_ms() < r->sign_due_ms)
         return MUSTER_OK;
     return r->has_asked ? give_up(r) : ask_for_sign(r);
 }
@@ -128,15 +111,21 @@ static int hear_more(struct redis *r, int64_t wait_ms, bool *is_more)
 static int next_message(struct redis *r, struct redisReply **message)
 {
     for (;;) {
-        void *heard = NULL;
-        if (redisGetReplyFromReader(r->context, &heard) != REDIS_OK)
-            return broken_listener(r);
-        *message = heard;
-        if (!heard || (reply_len(heard) == 3 && reply_is(reply_at(heard, 0), "message")))
+        int err = wire_next(r->wire, message);
+        if (err != MUSTER_OK)
+            return redis_break(r, err, wire_why(r->wire));
+        if (!*message)
             return MUSTER_OK;
-        freeReplyObject(heard);
+        note_sign(r);
+        if (wire_was_pushed(r->wire) && reply_is(reply_at(*message, 0), "message"))
+            return MUSTER_OK;
+        r->unread -= !wire_was_pushed(r->wire);
+        redis_reply_free(*message);
     }
 }
+
+/* Longer than anybody waits at once, and clock_ms() plus it is a number. */
+#define WAIT_MAX_MS INT32_MAX
 
 int redis_hear(struct redis *listener, int64_t wait_ms, struct redisReply **message)
 {
@@ -146,11 +135,14 @@ int redis_hear(struct redis *listener, int64_t wait_ms, struct redisReply **mess
     int err;
     *message = NULL;
     do {
+        if (!listener->wire)
+            return MUSTER_E_CONN;
         err = next_message(listener, message);
         if (err != MUSTER_OK || *message)
             return err;
         left_ms = wait_ms - (clock_ms() - began_at_ms);
-        err = hear_more(listener, left_ms > 0 ? left_ms : 0, &is_more);
+        left_ms = left_ms < 0 ? 0 : left_ms > WAIT_MAX_MS ? WAIT_MAX_MS : left_ms;
+        err = hear_more(listener, left_ms, &is_more);
     } while (err == MUSTER_OK && (is_more || left_ms > 0));
     return err == MUSTER_OK ? MUSTER_E_TIMEOUT : err;
 }

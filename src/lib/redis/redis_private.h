@@ -2,24 +2,25 @@
  *
  * What the files of the blocking connection share: its state, and what one of them asks of another.
  *
- *   redis.c         connecting, greeting, commands and their answers
- *   redis_script.c  scripts
- *   redis_listen.c  the listener
+ *   redis.c          commands and their answers, waiting, failures
+ *   redis_connect.c  connecting and greeting
+ *   redis_script.c   scripts
+ *   redis_listen.c   the listener
  */
 #ifndef REDIS_PRIVATE_H
 #define REDIS_PRIVATE_H
 
-#include <hiredis/hiredis.h>
 #include <stdbool.h>
 
-#include "redis/guard.h"
 #include "redis/redis.h"
+#include "redis/tls.h"
+#include "redis/wire.h"
 
 struct redis {
-    redisContext *context; /* NULL: not connected */
-    bool is_borrowed;      /* the context is the program's */
-    struct guard guard;    /* of a context that is not */
+    struct wire *wire; /* NULL: not connected */
+    struct redisContext *borrowed;
     struct url url;
+    struct tls_context *tls; /* made when it is first needed */
     char *prefix;
     char *format_key;
     enum redis_format format;
@@ -37,16 +38,29 @@ struct redis {
     bool has_asked;
 };
 
+/* ---- redis.c ---- */
+
 /* Where it is connected to, for people. */
 void redis_describe(const struct redis *r, char *out, size_t size);
 
-/* Connect and greet, if it is not connected. */
-int redis_connect(struct redis *r);
+/* Forget the connection. A borrowed one on which something is still to come is of no use any more. */
+void redis_drop(struct redis *r);
+
+/* The connection has failed, or has given no answer in time: tell it, and drop it. Returns err. */
+int redis_break(struct redis *r, int err, const char *why);
+
+/* Wait until the wire can read or write, and let it; at most until clock_ms() is `until_ms`. False: nothing came. */
+bool redis_wait(struct redis *r, int64_t until_ms);
 
 /* Send on a sound connection, without waiting. */
 int redis_send(struct redis *r, struct command *c);
 
-/* Tell what a failed context means, and drop it. */
-int redis_break(struct redis *r);
+/* The next answer, whatever it says; it is waited for. */
+int redis_answer(struct redis *r, struct redisReply **reply);
+
+/* ---- redis_connect.c ---- */
+
+/* Connect and greet, if it is not connected. */
+int redis_connect(struct redis *r);
 
 #endif

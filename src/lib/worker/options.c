@@ -106,10 +106,11 @@ static const char *check_connections(const struct muster_worker_options *o)
                          o->data ? "subscription" : "data");
     if (o->data == o->subscription)
         return "data and subscription are one connection; they must be two";
-    if (link_can_take(o->data) && link_can_take(o->subscription))
-        return NULL;
-    return words_say("%s is broken, or is attached to a loop already; it must be a connection of its own",
-                     link_can_take(o->data) ? "subscription" : "data");
+    const char *why = link_refusal(o->data);
+    if (why)
+        return words_say("data %s", why);
+    why = link_refusal(o->subscription);
+    return why ? words_say("subscription %s", why) : NULL;
 }
 
 const char *options_check(const struct muster_worker_options *o)

@@ -45,7 +45,7 @@ int wake_subscribe_queue(struct muster_worker *w, const char *queue)
     int err = MUSTER_OK;
     for (size_t i = 0; i < sizeof heard / sizeof *heard && err == MUSTER_OK; i++) {
         key_channel(channel, w->root.channels, queue, heard[i]);
-        err = link_subscribe(w->connection.subscription, channel);
+        err = link_subscribe(w->connection.subscription, WIRE_CLASSIC, channel);
     }
     return err;
 }
@@ -54,7 +54,7 @@ int wake_subscribe(struct muster_worker *w)
 {
     char channel[CHANNEL_MAX];
     key_wake(channel, w->root.channels, w->id);
-    int err = link_subscribe(w->connection.subscription, channel);
+    int err = link_subscribe(w->connection.subscription, WIRE_CLASSIC, channel);
     for (size_t i = 0; err == MUSTER_OK && i < w->n_served; i++)
         if (w->served[i]->serving != LEFT)
             err = wake_subscribe_queue(w, w->served[i]->name);

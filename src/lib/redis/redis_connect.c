@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The blocking connection: connecting and greeting.
+ *
+ * Before a command goes out on a connection that was idle, a look at the socket tells whether the server has closed it
+ * meanwhile: then no command is in doubt yet, and connecting again spares the caller an E_CONN.
+ */
+#include <arpa/inet.h>
+#include <hiredis/hiredis.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "redis/greeting.h"
+#include "redis/redis_private.h"
+
+/* ---- greeting ---- */
+
+static int say_greeting(struct redis *r, struct greeting *g)
+{
+    int err = MUSTER_OK;
+    while (err == MUSTER_OK) {
+        struct command c = COMMAND_EMPTY;
+        if (!greeting_say(g, &c))
+            return MUSTER_OK;
+        err = redis_send(r, &c);
+        command_clear(&c);
+    }
+    return err;
+}
+
+static void tell_refusal(struct redis *r, const struct greeting *g)
+{
+    char where[160];
+    redis_describe(r, where, sizeof where);
+    if (g->is_not_the_place || (r->borrowed && strncmp(g->why, where, strlen(where)) == 0))
+        redis_error_set(r, "%s", g->why);
+    else
+        redis_error_set(r, "%s: %s", where, g->why);
+}
+
+/* All answers are read, also after a refusal: a connection that is borrowed must be left empty. */
+static int hear_greeting(struct redis *r, struct greeting *g)
+{
+    int refused = MUSTER_OK;
+    while (r->unread > 0) {
+        struct redisReply *reply;
+        int err = redis_answer(r, &reply);
+        if (err != MUSTER_OK && refused == MUSTER_OK)
+            return err;
+        if (err != MUSTER_OK)
+            break;
+        r->unread--;
+        if (refused == MUSTER_OK)
+            refused = greeting_hear(g, reply);
+        redis_reply_free(reply);
+        if (refused != MUSTER_OK && !r->borrowed)
+            break;
+    }
+    if (refused != MUSTER_OK)
+        tell_refusal(r, g);
+    return refused;
+}
+
+/* A failure to greet leaves no connection. */
+static int greet(struct redis *r, enum greeting_begin from)
+{
+    struct greeting g = {.url = r->borrowed ? NULL : &r->url,
+                         .is_handed_in = r->borrowed,
+                         .format_key = r->format == REDIS_OWN_FORMAT ? r->format_key : NULL,
+                         .prefix = r->prefix,
+                         .said = from};
+    int err = say_greeting(r, &g);
+    if (err == MUSTER_OK)
+        err = hear_greeting(r, &g);
+    if (err != MUSTER_OK) {
+        redis_drop(r);
+        return err;
+    }
+    r->is_greeted = true;
+    r->is_format_known = g.is_format_known;
+    if (r->borrowed && from == GREETING_WHOLE)
+        r->selected(r->arg, g.db);
+    return MUSTER_OK;
+}
+
+/* ---- connecting ---- */
+
+/* One address. */
+static int try_place(struct redis *r, const struct wire_place *place, int64_t until_ms)
+{
+    if (wire_new(&r->wire) != MUSTER_OK) {
+        redis_error_set(r, "out of memory");
+        return MUSTER_E_NOMEM;
+    }
+    if (r->tls)
+        wire_secure(r->wire, r->tls, r->url.tls.server_name ? r->url.tls.server_name : r->url.nodes[0].host);
+    wire_connect(r->wire, place);
+    while (!wire_is_ready(r->wire)) {
+        struct redisReply *none;
+        int err = wire_next(r->wire, &none);
+        if (err != MUSTER_OK)
+            return redis_break(r, err, wire_why(r->wire));
+        if (!redis_wait(r, until_ms))
+            return redis_break(r, MUSTER_E_TIMEOUT, "no connection in time");
+    }
+    return MUSTER_OK;
+}
+
+static int try_address(struct redis *r, const struct addrinfo *a, int64_t until_ms)
+{
+    char text[INET6_ADDRSTRLEN];
+    if (getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) != 0)
+        return MUSTER_E_CONN;
+    return try_place(r, &(struct wire_place){.address = text, .port = r->url.nodes[0].port}, until_ms);
+}
+
+/* Each address in turn. One that is silent leaves the others their share of the time. */
+static int try_addresses(struct redis *r, const struct addrinfo *list)
+{
+    const int64_t until_ms = clock_ms() + r->timeout_ms;
+    int n = 0, err = MUSTER_E_CONN;
+    for (const struct addrinfo *a = list; a; a = a->ai_next)
+        n++;
+    for (; list; list = list->ai_next, n--) {
+        int64_t now_ms = clock_ms();
+        err = try_address(r, list, now_ms + (until_ms > now_ms ? (until_ms - now_ms) / n : 0));
+        if (err == MUSTER_OK || err == MUSTER_E_NOMEM)
+            break;
+    }
+    return err;
+}
+
+static int connect_by_name(struct redis *r)
+{
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
+    struct addrinfo *list = NULL;
+    int failure = getaddrinfo(r->url.nodes[0].host, NULL, &hints, &list);
+    if (failure != 0) {
+        redis_error_set(r, "%s: %s", r->url.nodes[0].host, gai_strerror(failure));
+        return MUSTER_E_CONN;
+    }
+    int err = try_addresses(r, list);
+    freeaddrinfo(list);
+    return err;
+}
+
+/* What the program has left unread or unsent would be taken for muster's. */
+static int borrow(struct redis *r)
+{
+    const struct redisContext *c = r->borrowed;
+    if (c->reader->len != c->reader->pos || *c->obuf) {
+        redis_error_set(r, "the connection that was handed in has a command that was not sent, or an answer not read");
+        return MUSTER_E_CONN;
+    }
+    if (wire_new(&r->wire) != MUSTER_OK) {
+        redis_error_set(r, "out of memory");
+        return MUSTER_E_NOMEM;
+    }
+    wire_borrow(r->wire, c->fd);
+    return MUSTER_OK;
+}
+
+static int prepare_tls(struct redis *r)
+{
+    char why[256];
+    if (!r->url.tls.is_on || r->tls)
+        return MUSTER_OK;
+    int err = tls_context_new(&r->tls, &r->url.tls, why, sizeof why);
+    if (err != MUSTER_OK)
+        redis_error_set(r, "%s", err == MUSTER_E_NOMEM ? "out of memory" : why);
+    return err;
+}
+
+static int connect_now(struct redis *r)
+{
+    if (r->borrowed)
+        return borrow(r);
+    int err = prepare_tls(r);
+    if (err != MUSTER_OK)
+        return err;
+    if (r->url.path)
+        return try_place(r, &(struct wire_place){.path = r->url.path}, clock_ms() + r->timeout_ms);
+    return connect_by_name(r);
+}
+
+/* Has the server closed the connection while nothing was outstanding? It never speaks without being asked. */
+static bool was_closed_while_idle(struct redis *r)
+{
+    struct pollfd p = {.fd = wire_fd(r->wire), .events = POLLIN};
+    return r->unread == 0 && poll(&p, 1, 0) > 0;
+}
+
+int redis_connect(struct redis *r)
+{
+    bool is_stale = r->wire && (r->borrowed ? wire_fd(r->wire) != r->borrowed->fd : was_closed_while_idle(r));
+    if (is_stale)
+        redis_drop(r);
+    if (r->borrowed && r->borrowed->err) {
+        redis_error_set(r, "the connection that was handed in is broken: %s", r->borrowed->errstr);
+        return MUSTER_E_CONN;
+    }
+    int err = r->wire ? MUSTER_OK : connect_now(r);
+    return err == MUSTER_OK && !r->is_greeted ? greet(r, GREETING_WHOLE) : err;
+}
+
+/* ---- the format ---- */
+
+void redis_expect_format(struct redis *r, enum redis_format format)
+{
+    r->format = format;
+    r->is_greeted = r->is_format_known = false; /* the next call looks again */
+}
+
+int redis_claim_format(struct redis *r)
+{
+    struct redisReply *reply;
+    if (r->wire && r->is_greeted && r->is_format_known)
+        return MUSTER_OK; /* the next call looks whether it is still connected */
+    int err = redis_connect(r);
+    if (err != MUSTER_OK || r->is_format_known)
+        return err;
+    struct command c = COMMAND_EMPTY;
+    command_words(&c, (const char *const[]){"SET", r->format_key, FORMAT_VERSION, "NX", NULL});
+    err = redis_call(r, &c, &reply);
+    command_clear(&c);
+    redis_reply_free(reply);
+    /* Another program may have been first, with another format. */
+    return err == MUSTER_OK ? greet(r, GREETING_FORMAT) : err;
+}
