@@ -20,6 +20,7 @@ build  pkg-config      pkg-config            finds the libraries
 build  libhiredis-dev  hiredis.pc            talks to Redis
 build  libevent-dev    libevent_core.pc      the loop that a worker lives on
 build  libcjson-dev    libcjson.pc           writes the command's JSON
+build  libssl-dev      openssl.pc            TLS
 run    redis-server    redis-server          where queues live
 run    redis-tools     redis-cli             shows what is in Redis
 test   libcmocka-dev   cmocka.pc             runs the C tests

@@ -5,8 +5,9 @@
 # forbids, by file and line. ROOT is the checkout, by default this one.
 #
 # The law stands in may_include() below: a room includes itself, the rooms named there, and nothing above. Every include
-# in quotes names its room. The public headers, <muster/...>, are everybody's. Only redis/ includes hiredis. The command
-# in src/cli includes the public headers and its own. Exit status 1: something breaks the law, and is on standard error.
+# in quotes names its room. The public headers, <muster/...>, are everybody's. Only redis/ includes hiredis,
+# only its tls*.c OpenSSL. The command in src/cli includes the public headers and its own. Exit status 1: something
+# breaks the law, and is on standard error.
 set -euo pipefail
 export LC_ALL=C
 
@@ -116,6 +117,8 @@ awk -v mode="$mode" '
             refuse("there is no public header <" name ">")
         else if (name ~ /^hiredis/ && !may_use_hiredis)
             refuse("only src/lib/redis includes <" name ">")
+        else if (name ~ /^openssl/ && short !~ /^redis\/tls[a-z_]*\.[ch]$/)
+            refuse("only src/lib/redis/tls*.c includes <" name ">")
         else if (path[2] == "cli" && name ~ /^event/)
             refuse("src/cli goes round the library: <" name ">")
     }

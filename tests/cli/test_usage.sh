@@ -216,7 +216,7 @@ MUSTER_URL='' check_exit 69 "$MUSTER" queues --url "unix://$tmp/nobody"
 
 # ---- 2 and 4: URLs
 for url in '' redis:/x http://hidden@h redis://u:hidden@h:0 redis://:hidden@h:99999 redis://:hid%zzden@h redis://:hidden@ \
-    redis://:hidden@h/db unix://:hidden@relative rediss://:hidden@h; do
+    redis://:hidden@h/db unix://:hidden@relative rediss://:hidden@h?no=hidden; do
     check_usage queues --url "$url"
     check_err '--url: '
     ! grep -q hid "$tmp/err" || fail "the password of '$url' is in: $(cat "$tmp/err")"

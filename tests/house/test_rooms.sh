@@ -73,6 +73,9 @@ refuses src/lib/worker/bad.c HEADER 'an include that a macro names'
 for room in client worker protocol base; do
     refuses "src/lib/$room/bad.c" '<hiredis/hiredis.h>' 'only src/lib/redis includes <hiredis/hiredis.h>'
 done
+for file in src/lib/client/bad.c src/lib/redis/bad.c src/lib/redis/url.c src/cli/bad.c src/cli/tls.c; do
+    refuses "$file" '<openssl/ssl.h>' 'only src/lib/redis/tls*.c includes <openssl/ssl.h>'
+done
 refuses src/cli/bad.c '<hiredis/async.h>' 'only src/lib/redis includes <hiredis/async.h>'
 refuses src/cli/bad.c '<event2/event.h>' 'src/cli goes round the library'
 refuses src/cli/bad.c '"client/client.h"' 'src/cli includes "client/client.h", which is not its own'

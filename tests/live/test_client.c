@@ -34,7 +34,7 @@ static void bad_options_are_refused_before_anything_is_sent(void **state)
         {.size = size, .url = ""},
         {.size = size, .url = "nonsense"},
         {.size = size, .url = "http://127.0.0.1:6379"},
-        {.size = size, .url = "rediss://127.0.0.1:6379"},
+        {.size = size, .url = "redis://127.0.0.1:6379?tls_insecure=1"},
         {.size = size, .url = "redis://127.0.0.1:0"},
         {.size = size, .url = "redis://127.0.0.1:70000"},
         {.size = size, .url = "redis://127.0.0.1:6379/db"},

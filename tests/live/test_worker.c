@@ -232,7 +232,7 @@ static void bad_options_are_refused(void **state)
     struct redisAsyncContext *some = redisAsyncConnectUnix("/nonexistent");
     const struct muster_worker_options bad[] = {
         {.size = size, .url = "nonsense"},
-        {.size = size, .url = "rediss://127.0.0.1:6379"},
+        {.size = size, .url = "redis://127.0.0.1:6379?tls_insecure=1"},
         {.size = size, .prefix = "a:b"},
         {.size = size, .id = ""},
         {.size = size, .id = "a b"},

@@ -32,7 +32,7 @@ static void bad_options_make_no_client_and_are_told_in_words(void **state)
         const char *words;
     } bad[] = {
         {{.size = size, .url = ""}, "url: a URL must begin with"},
-        {{.size = size, .url = "rediss://h"}, "url: rediss:// needs TLS"},
+        {{.size = size, .url = "redis://h?tls_ca=x"}, "url: the URL's tls_ca needs TLS"},
         {{.size = size, .url = "redis://u:secret@h:0"}, "url: the URL's port must be"},
         {{.size = size, .prefix = ""}, "prefix is '': "},
         {{.size = size, .prefix = "a:b"}, "prefix is 'a:b': "},

@@ -392,6 +392,20 @@ static void a_place_is_cut_to_its_room(void **state)
     url_clear(&url);
 }
 
+static void the_longest_server_name_is_accepted(void **state)
+{
+    char text[320] = "rediss://h?tls_server_name=";
+    size_t len = strlen(text);
+    struct url url = {0};
+    (void)state;
+    memset(text + len, 'x', HOST_LONGEST);
+    text[len + HOST_LONGEST] = '\0';
+    assert_null(url_parse_text(&url, text));
+    url_clear(&url);
+    strcat(text, "x");
+    assert_refused(text, "tls_server_name is too long");
+}
+
 static void so_many_hosts_and_no_more(void **state)
 {
     char text[32 + 2 * URL_NODES_MAX] = "redis+cluster://h";
@@ -426,6 +440,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_length_of_a_path_is_that_of_its_bytes),
         cmocka_unit_test(a_place_shows_where_and_never_a_password),
         cmocka_unit_test(a_place_is_cut_to_its_room),
+        cmocka_unit_test(the_longest_server_name_is_accepted),
         cmocka_unit_test(so_many_hosts_and_no_more),
         cmocka_unit_test(a_copy_outlives_what_it_was_made_from),
     };

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * A build without TLS says so.
+ * A build without TLS says so. No session is ever made, so that what needs one is never called.
  */
-#include "redis/tls.h"
-
-#include <muster/error.h>
 #include <stdio.h>
+
+#include "redis/tls.h"
 
 const char *tls_missing(void)
 {
     return "rediss:// needs TLS, which this build of muster does not have: build it with libssl-dev, or use a TLS "
            "tunnel and redis://";
 }
-
-/* No URL that needs it passes url_parse(), so these are never called. */
 
 int tls_context_new(struct tls_context **out, const struct url_tls *o, char *why, size_t size)
 {

@@ -198,6 +198,8 @@ static const char *check(const struct url *url, const struct scheme *s)
         return "the URL has a sentinel_user but no sentinel_password";
     if (!url->tls.cert != !url->tls.key)
         return url->tls.cert ? "the URL has a tls_cert but no tls_key" : "the URL has a tls_key but no tls_cert";
+    if (url->tls.server_name && strlen(url->tls.server_name) > HOST_MAX)
+        return "the URL's tls_server_name is too long";
     if (url->tls.is_insecure && url->tls.ca)
         return "the URL's tls_ca has no effect with tls_insecure, which verifies nothing";
     return NULL;
