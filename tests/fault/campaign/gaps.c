@@ -83,12 +83,23 @@ static int64_t longest(const struct gaps *signs_at, const int64_t *span, const s
     return most;
 }
 
+/* After that, waiting is no gap. */
+static int64_t last_put_of(const struct book *b)
+{
+    int64_t last = 0;
+    for (size_t i = 0; i < b->n; i++)
+        if (b->lines[i].kind == 'I' && b->lines[i].at_ms > last)
+            last = b->lines[i].at_ms;
+    return last;
+}
+
 static void note_gaps(struct book *b, enum gap gap, const struct gaps *spans)
 {
     struct gaps signs_at = {0};
     size_t n = 0;
+    int64_t last = last_put_of(b);
     for (size_t i = 0; i < b->n; i++)
-        if (strchr(signs[gap], b->lines[i].kind))
+        if (strchr(signs[gap], b->lines[i].kind) && b->lines[i].at_ms <= last)
             add(&signs_at, b->lines[i].at_ms);
     if (signs_at.n)
         qsort(signs_at.ms, signs_at.n, sizeof *signs_at.ms, by_size);
