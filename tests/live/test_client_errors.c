@@ -201,7 +201,7 @@ static void servers_that_are_no_use(void **state)
     for (size_t i = 0; i < N_OF(cases); i++) {
         struct fake_server fake;
         fake_server_start(&fake, cases[i].answer);
-        struct muster_client *c = client_of(s, fake.url, 3000);
+        struct muster_client *c = client_of(s, fake.url, 500);
         int err = muster_task_enqueue(c, "q", "x", 1, NULL);
         if (err != cases[i].err)
             fail_msg("\"%s\" is %s (%s), not %s", cases[i].answer, muster_err_name(err), muster_client_error(c),
@@ -228,7 +228,7 @@ static void an_older_redis_is_refused_in_words(void **state)
     for (size_t i = 0; i < N_OF(cases); i++) {
         struct fake_server fake;
         fake_server_start(&fake, cases[i].answer);
-        struct muster_client *c = client_of(s, fake.url, 3000);
+        struct muster_client *c = client_of(s, fake.url, 500);
         assert_err(muster_task_enqueue(c, "q", "x", 1, NULL), MUSTER_E_REDIS);
         if (!strstr(muster_client_error(c), cases[i].why))
             fail_msg("it says: %s", muster_client_error(c));

@@ -59,6 +59,7 @@ static int client_init(struct muster_client *c, const struct muster_client_optio
                                              .borrowed = o->redis,
                                              .timeout_ms = o->timeout_ms ? o->timeout_ms : TIMEOUT_DEFAULT_MS,
                                              .prefix = c->prefix,
+                                             .root_key = c->root.text,
                                              .format_key = format_key,
                                              .selected = on_selected,
                                              .arg = c});

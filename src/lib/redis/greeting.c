@@ -31,33 +31,60 @@ static int hear_ok(struct greeting *g, const struct redisReply *reply)
 
 /* ---- logging in ---- */
 
+static bool is_at_sentinel(const struct greeting *g)
+{
+    return g->place && !g->is_handed_in && place_target(g->place).role == PLACE_SENTINEL;
+}
+
 static bool say_auth(const struct greeting *g, struct command *c)
 {
-    if (g->is_handed_in || !g->url->password)
+    if (g->is_handed_in)
+        return false;
+    const char *user = is_at_sentinel(g) ? g->url->sentinel_user : g->url->user;
+    const char *password = is_at_sentinel(g) ? g->url->sentinel_password : g->url->password;
+    if (!password)
         return false;
     command_text(c, "AUTH");
-    if (g->url->user)
-        command_text(c, g->url->user);
-    command_text(c, g->url->password);
+    if (user)
+        command_text(c, user);
+    command_text(c, password);
     return true;
 }
 
 static bool say_select(const struct greeting *g, struct command *c)
 {
-    if (g->is_handed_in || g->url->db == 0)
+    if (g->is_handed_in || g->url->db == 0 || is_at_sentinel(g))
         return false;
     command_text(c, "SELECT");
     command_number(c, g->url->db);
     return true;
 }
 
-/* ---- the server: every user may say HELLO, and the answer has its version ---- */
+/* ---- the server: every user may say HELLO, and the answer has its version, mode and role ---- */
 
 static bool say_hello(const struct greeting *g, struct command *c)
 {
     (void)g;
     command_text(c, "HELLO");
     return true;
+}
+
+/* Is it what the URL says, and may the namespace be there? */
+static int check_kind(struct greeting *g, const struct redisReply *mode, const struct redisReply *role)
+{
+    bool is_sentinel = reply_is(mode, "sentinel");
+    if (is_at_sentinel(g))
+        return is_sentinel
+                   ? MUSTER_OK
+                   : refuse(g, MUSTER_E_INVALID, "this is no Sentinel, as the URL says; for a Redis use redis://");
+    if (is_sentinel)
+        return refuse(g, MUSTER_E_INVALID, "this is a Sentinel: use redis+sentinel://host/NAME-OF-THE-MASTER");
+    const char *why = reply_is(mode, "cluster") && g->prefix ? place_refuse_prefix(g->prefix) : NULL;
+    if (why)
+        return refuse(g, MUSTER_E_INVALID, why);
+    if (g->url && g->url->kind == URL_SENTINEL && !g->is_handed_in && !reply_is(role, "master"))
+        return refuse(g, MUSTER_E_BUSY, "READONLY: a sentinel calls it the master, but it is a replica");
+    return MUSTER_OK;
 }
 
 static int hear_hello(struct greeting *g, const struct redisReply *reply)
@@ -76,7 +103,7 @@ static int hear_hello(struct greeting *g, const struct redisReply *reply)
         snprintf(g->why, sizeof g->why, "the server is of version %.20s: " NEEDED, version);
         return MUSTER_E_REDIS;
     }
-    return MUSTER_OK;
+    return check_kind(g, reply_field(reply, "mode"), reply_field(reply, "role"));
 }
 
 /* ---- the database: the program may have selected any ---- */
@@ -118,11 +145,79 @@ static int hear_client_info(struct greeting *g, const struct redisReply *reply)
     return MUSTER_E_INVALID;
 }
 
+/* ---- where the namespace is ---- */
+
+static bool say_sentinel(const struct greeting *g, struct command *c)
+{
+    if (!is_at_sentinel(g))
+        return false;
+    command_words(c, (const char *const[]){"SENTINEL", "GET-MASTER-ADDR-BY-NAME", g->url->master, NULL});
+    return true;
+}
+
+/* An error, because the driver has to go elsewhere. */
+static int hear_sentinel(struct greeting *g, const struct redisReply *reply)
+{
+    const char *host = reply_text(reply_at(reply, 0));
+    g->is_sent_on = host && place_master(g->place, host, reply_number(reply_at(reply, 1), 0));
+    if (g->is_sent_on)
+        snprintf(g->why, sizeof g->why, "the master '%s' is %s:%lld", g->url->master, host,
+                 reply_number(reply_at(reply, 1), 0));
+    else if (reply_kind(reply) == REPLY_NIL)
+        snprintf(g->why, sizeof g->why, "this Sentinel does not know a master '%s'", g->url->master);
+    else
+        snprintf(g->why, sizeof g->why, "%s", reply_kind(reply) == REPLY_ERROR ? reply_text(reply) : NOT_REDIS);
+    return reply_err(reply) == MUSTER_E_DENIED ? MUSTER_E_DENIED : MUSTER_E_CONN;
+}
+
+/* The root is the one key that each script names, and never exists. So a server that has its slot answers 0, or ASK
+ * while the slot moves away. */
+static bool say_root(const struct greeting *g, struct command *c)
+{
+    if (is_at_sentinel(g) || !g->root_key)
+        return false;
+    command_words(c, (const char *const[]){"EXISTS", g->root_key, NULL});
+    return true;
+}
+
+/* Whatever else it says, the next call will hear it, too. */
+static int hear_root(struct greeting *g, const struct redisReply *reply)
+{
+    if (reply_is_refusal(reply, "CLUSTERDOWN"))
+        return refuse(g, MUSTER_E_BUSY, reply_text(reply));
+    if (!reply_is_refusal(reply, "MOVED"))
+        return MUSTER_OK;
+    g->is_sent_on = g->place && place_moved(g->place, reply_text(reply));
+    return refuse(g, MUSTER_E_BUSY, reply_text(reply));
+}
+
+/* Once: each MOVED tells of another node later. */
+static bool say_nodes(const struct greeting *g, struct command *c)
+{
+    if (!g->place || g->is_handed_in || g->url->kind != URL_CLUSTER || g->place->n_learned > 0)
+        return false;
+    command_words(c, (const char *const[]){"CLUSTER", "SLOTS", NULL});
+    return true;
+}
+
+/* Each range is {first, last, {host, port, ...}, ...}. A user may not be allowed to ask. */
+static int hear_nodes(struct greeting *g, const struct redisReply *reply)
+{
+    for (size_t i = 0; i < reply_len(reply); i++)
+        for (size_t n = 2; n < reply_len(reply_at(reply, i)); n++) {
+            const struct redisReply *node = reply_at(reply_at(reply, i), n);
+            const char *host = reply_text(reply_at(node, 0));
+            if (host)
+                place_learn(g->place, host, reply_number(reply_at(node, 1), 0));
+        }
+    return MUSTER_OK;
+}
+
 /* ---- the namespace ---- */
 
 static bool say_format(const struct greeting *g, struct command *c)
 {
-    if (!g->format_key)
+    if (!g->format_key || is_at_sentinel(g))
         return false;
     command_words(c, (const char *const[]){"GET", g->format_key, NULL});
     return true;
@@ -153,11 +248,10 @@ static const struct step {
     bool (*say)(const struct greeting *g, struct command *c); /* false: passed over */
     int (*hear)(struct greeting *g, const struct redisReply *reply);
 } steps[] = {
-    {say_auth, hear_ok},
-    {say_select, hear_ok},
-    {say_hello, hear_hello},
-    {say_client_info, hear_client_info},
-    [GREETING_FORMAT] = {say_format, hear_format},
+    {say_auth, hear_ok},     {say_select, hear_ok},
+    {say_hello, hear_hello}, {say_client_info, hear_client_info},
+    {say_nodes, hear_nodes}, {say_sentinel, hear_sentinel},
+    {say_root, hear_root},   [GREETING_FORMAT] = {say_format, hear_format},
 };
 #define STEPS (sizeof steps / sizeof *steps)
 

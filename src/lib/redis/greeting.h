@@ -10,16 +10,19 @@
 #include <stddef.h>
 
 #include "redis/command.h"
+#include "redis/place.h"
 #include "redis/reply.h"
 #include "redis/url.h"
 
 /* Where it begins: at its first step, or with the look at the namespace. */
-enum greeting_begin { GREETING_WHOLE = 0, GREETING_FORMAT = 4 };
+enum greeting_begin { GREETING_WHOLE = 0, GREETING_FORMAT = 7 };
 
 struct greeting {
     /* Set by the driver: */
-    const struct url *url;  /* NULL: there is none */
-    bool is_handed_in;      /* a program has made the connection, logged in and selected a database */
+    const struct url *url; /* NULL: there is none */
+    struct place *place;   /* of the URL: says whether this is a sentinel, and learns what the server tells of others */
+    bool is_handed_in;     /* a program has made the connection, logged in and selected a database */
+    const char *root_key;  /* of the namespace: its slot is the namespace's */
     const char *format_key; /* the namespace must have the format of this library, or none; NULL: it may have any */
     const char *prefix;     /* of the namespace, for people */
 
@@ -29,6 +32,7 @@ struct greeting {
     bool is_format_known;  /* the namespace has the format of this library */
     char why[400];         /* what is wrong */
     bool is_not_the_place; /* the words tell of the namespace or the URL, not of this server */
+    bool is_sent_on;       /* the server is not the one, and has named another, which `place` leads to now */
 
     size_t said;  /* steps, up to here; an enum greeting_begin at first */
     unsigned due; /* a bit for each step that is said and not answered */

@@ -5,8 +5,11 @@
 #include "redis/link.h"
 
 #include <hiredis/async.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/timer.h"
 #include "redis/link_private.h"
 
 bool link_can_reconnect(const struct link *l)
@@ -39,6 +42,23 @@ void link_close(struct link *l)
     link_break(l, MUSTER_E_CONN, "closed");
 }
 
+void link_follow(struct link *l, const struct link *other)
+{
+    if (!l->has_url || l->is_handed_in || other->is_handed_in || l->is_break_due ||
+        place_is_same(&l->place, &other->place))
+        return;
+    struct place_target to = place_target(&other->place);
+    struct place_node node = {.port = to.port};
+    snprintf(node.host, sizeof node.host, "%s", to.host);
+    bool is_connected = l->state > LINK_DOWN;
+    place_go_to(&l->place, &node);
+    l->is_sent_on = is_connected;
+    if (is_connected)
+        link_break(l, MUSTER_E_BUSY, LINK_MOVED);
+    else if (l->state == LINK_DOWN && !l->is_closed)
+        timer_after_ms(l->connector, 0);
+}
+
 void link_forget_handed_in(struct link *l)
 {
     if (l->state == LINK_NEW)
@@ -66,10 +86,17 @@ int link_new(struct link **out, const struct link_options *o)
         err = link_connect_init(l);
     if (err == MUSTER_OK && o->url)
         err = url_copy(&l->url, o->url);
-    if (err != MUSTER_OK) {
+    l->prefix = strdup(o->prefix);
+    l->root_key = strdup(o->root_key);
+    if (err != MUSTER_OK || !l->prefix || !l->root_key) {
         link_free(l);
         return MUSTER_E_NOMEM;
     }
+    place_init(&l->place, &l->url);
+    if (l->has_url)
+        url_describe(&l->url, l->where, sizeof l->where);
+    else
+        snprintf(l->where, sizeof l->where, "the connection that was handed in");
     l->handed_in = o->handed_in;
     *out = l;
     return MUSTER_OK;
@@ -90,5 +117,7 @@ void link_free(struct link *l)
     link_io_clear(l);
     link_state_clear(l);
     url_clear(&l->url);
+    free(l->prefix);
+    free(l->root_key);
     free(l);
 }

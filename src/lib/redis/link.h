@@ -6,7 +6,8 @@
  *
  * Laws
  *   - A command that was accepted is answered exactly once: with its reply, or with NULL when the link broke.
- *   - `down` comes once per break or failed attempt, after all outstanding commands got their NULL.
+ *   - `down` comes once per break or failed attempt, after all outstanding commands got their NULL. Being sent on while
+ *     it connects, by a sentinel or by a node of a cluster, is neither.
  *   - Nothing is called back from inside link_call() and its like, and never after link_free().
  *   - link_free() must not be called from inside a callback of the same link.
  */
@@ -16,8 +17,8 @@
 #include <stdbool.h>
 
 #include "redis/command.h"
+#include "redis/place.h"
 #include "redis/reply.h"
-#include "redis/url.h"
 #include "redis/wire.h"
 
 /* Why a link broke that leads to a replica (E_BUSY): it connects again, because the name may lead to the new master. */
@@ -42,6 +43,8 @@ struct link_options {
     struct event_base *base;
     const struct url *url;               /* copied; NULL: there is only the context handed in, and no reconnecting */
     struct redisAsyncContext *handed_in; /* a context to use first, or NULL; the link's own once link_new() succeeds */
+    const char *prefix;                  /* of the namespace, for people; copied, as is */
+    const char *root_key;                /* its root: it connects to where that is */
     const char *name;                    /* for traces: "data", "subscription" */
     int delay_max_ms;                    /* the longest delay between attempts */
     /* While an answer is outstanding, or a connection is made: this long without a sign of life is a break. Signs are
@@ -62,6 +65,9 @@ void link_forget_handed_in(struct link *l);
 
 /* Begin. The first attempt is at once. */
 void link_connect(struct link *l);
+
+/* The other link, which is up, has come to another server: go there, too, if this one is not there. */
+void link_follow(struct link *l, const struct link *other);
 
 /* Break the connection and make a new one. It is only noted here, and carried out by the loop. */
 void link_break(struct link *l, int err, const char *why);

@@ -146,11 +146,6 @@ static int send_with_body(struct link *l, struct call *call)
     return MUSTER_OK;
 }
 
-static bool is_error(const struct redisReply *reply, const char *code)
-{
-    return reply_kind(reply) == REPLY_ERROR && strncmp(reply_text(reply), code, strlen(code)) == 0;
-}
-
 static void answer(struct call *call, const struct redisReply *reply)
 {
     if (call->sent_us)
@@ -162,19 +157,30 @@ static void answer(struct call *call, const struct redisReply *reply)
     free(call);
 }
 
+/* What it was asked was not executed. Whoever asked tries again later; it may have to be elsewhere. */
+static void leave_if_refused(struct link *l, const struct redisReply *reply)
+{
+    if (reply_is_refusal(reply, "READONLY")) {
+        link_break(l, MUSTER_E_BUSY, LINK_READONLY);
+    } else if (reply_is_refusal(reply, "CLUSTERDOWN")) {
+        link_break(l, MUSTER_E_BUSY, reply_text(reply));
+    } else if (reply_is_refusal(reply, "MOVED") && !l->is_break_due) {
+        l->is_sent_on = l->has_url && place_moved(&l->place, reply_text(reply));
+        link_break(l, MUSTER_E_BUSY, reply_text(reply));
+    }
+}
+
 static void hear_answer(struct link *l, const struct redisReply *reply)
 {
     struct call *call = take_first(l);
-    if (call->script && is_error(reply, "NOSCRIPT")) {
+    if (call->script && reply_is_refusal(reply, "NOSCRIPT")) {
         trace_line(TRACE_SCRIPT, "%s: Redis does not know it yet, sent with its body", call->script->name);
         if (send_with_body(l, call) == MUSTER_OK)
             return;
         reply = NULL;
     }
-    bool is_demoted = is_error(reply, "READONLY");
     answer(call, reply);
-    if (is_demoted)
-        link_break(l, MUSTER_E_BUSY, LINK_READONLY);
+    leave_if_refused(l, reply);
 }
 
 void link_call_forget(struct link *l)

@@ -24,8 +24,12 @@ static void greet(struct link *l)
     int err = MUSTER_OK;
     link_enter(l, LINK_GREETING);
     memset(l->sent_with_body, 0, sizeof l->sent_with_body);
-    l->greeting =
-        (struct greeting){.url = l->has_url ? &l->url : NULL, .is_handed_in = l->is_handed_in, .db = l->url.db};
+    l->greeting = (struct greeting){.url = l->has_url ? &l->url : NULL,
+                                    .place = l->has_url ? &l->place : NULL,
+                                    .is_handed_in = l->is_handed_in,
+                                    .db = l->url.db,
+                                    .prefix = l->prefix,
+                                    .root_key = l->root_key};
     while (err == MUSTER_OK) {
         struct command c = COMMAND_EMPTY;
         if (!greeting_say(&l->greeting, &c))
@@ -46,9 +50,11 @@ static void hear_greeting(struct link *l, const struct redisReply *reply)
     }
     int err = greeting_hear(&l->greeting, reply);
     if (err != MUSTER_OK) {
+        l->is_sent_on = l->greeting.is_sent_on;
         link_break(l, err, l->greeting.why);
     } else if (greeting_is_over(&l->greeting)) {
         l->up_since_ms = clock_ms();
+        place_reached(&l->place);
         l->hears = link_call_hear;
         link_enter(l, LINK_UP);
         l->callbacks.up(l->arg);
@@ -75,7 +81,7 @@ static void connect_to(struct link *l, const struct wire_place *place)
     int err = tls->is_on && !l->tls ? tls_context_new(&l->tls, tls, why, sizeof why) : MUSTER_OK;
     if (wire_new(&wire) == MUSTER_OK) {
         if (l->tls)
-            wire_secure(wire, l->tls, tls->server_name ? tls->server_name : l->url.nodes[0].host);
+            wire_secure(wire, l->tls, place_target(&l->place).server_name);
         wire_connect(wire, place);
     }
     use_wire(l, wire);
@@ -110,19 +116,21 @@ static void on_resolved(const char *address, const char *why, void *arg)
         link_break(l, MUSTER_E_CONN, why);
         return;
     }
-    connect_to(l, &(struct wire_place){.address = address, .port = l->url.nodes[0].port});
+    connect_to(l, &(struct wire_place){.address = address, .port = place_target(&l->place).port});
 }
 
 static void try_connect(struct link *l)
 {
-    if (l->url.path) {
-        connect_to(l, &(struct wire_place){.path = l->url.path});
-    } else if (resolver_is_address(l->url.nodes[0].host)) {
-        connect_to(l, &(struct wire_place){.address = l->url.nodes[0].host, .port = l->url.nodes[0].port});
+    struct place_target to = place_target(&l->place);
+    place_describe(&l->place, l->where, sizeof l->where);
+    if (to.path) {
+        connect_to(l, &(struct wire_place){.path = to.path});
+    } else if (resolver_is_address(to.host)) {
+        connect_to(l, &(struct wire_place){.address = to.host, .port = to.port});
     } else {
         link_begin_waiting(l);
         link_enter(l, LINK_RESOLVING);
-        resolver_start(l->resolver, l->url.nodes[0].host, l->attempts);
+        resolver_start(l->resolver, to.host, l->attempts);
     }
 }
 
@@ -167,28 +175,44 @@ static void drop(struct link *l)
     link_call_forget(l);
 }
 
-/* Tell of the break, and try again later. */
+/* Where the next attempt leads, and when. */
+static void plan_attempt(struct link *l, bool is_at_once)
+{
+    if (!l->is_sent_on)
+        place_failed(&l->place);
+    timer_after_ms(l->connector, is_at_once ? 0 : next_delay_ms(l));
+}
+
+static void tell_down(struct link *l, int err, const char *why)
+{
+    char text[sizeof l->where + sizeof l->why];
+    snprintf(text, sizeof text, "%s: %s", l->where, why);
+    trace_line(TRACE_STATE, "%s link: %s", l->name, text);
+    l->callbacks.down(l->arg, err, text);
+}
+
+/* Tell of the break, and try again later; or go on silently to where it was sent on its way. */
 static void go_down(struct link *l, int err, const char *why)
 {
-    char where[160] = "the connection that was handed in";
-    char text[448];
+    bool was_up = l->state == LINK_UP, was_stable = was_up && clock_ms() - l->up_since_ms >= STABLE_MS;
     if (l->state == LINK_DOWN)
         return;
-    if (l->state == LINK_UP && clock_ms() - l->up_since_ms >= STABLE_MS)
+    if (was_stable)
         l->attempts = 0;
     link_enter(l, LINK_DOWN);
+    bool is_silent = l->is_sent_on && !was_up && !l->is_handed_in;
+    /* Servers that send a link on although it has just come to the right one must not keep it busy. */
+    bool is_at_once = l->is_sent_on && (was_stable || !was_up);
     l->is_break_due = l->is_handed_in = false;
     l->unconfirmed = 0;
     event_del(l->watch);
     if (l->is_closed)
         return;
-    if (l->has_url) {
-        url_describe(&l->url, where, sizeof where);
-        timer_after_ms(l->connector, next_delay_ms(l));
-    }
-    snprintf(text, sizeof text, "%s: %s", where, why);
-    trace_line(TRACE_STATE, "%s link: %s", l->name, text);
-    l->callbacks.down(l->arg, err, text);
+    if (l->has_url)
+        plan_attempt(l, is_at_once);
+    l->is_sent_on = false;
+    if (!is_silent)
+        tell_down(l, err, why);
 }
 
 static void on_breaker(evutil_socket_t fd, short what, void *arg)

@@ -35,6 +35,8 @@ struct link {
     struct event_base *base;
     struct url url;
     bool has_url;
+    char *prefix;
+    char *root_key;
     const char *name;
     int delay_max_ms;
     int silence_ms;
@@ -76,6 +78,9 @@ struct link {
     struct resolver *resolver;
     struct tls_context *tls; /* made when it is first needed */
     unsigned attempts;
+    struct place place; /* where it is, or goes next */
+    bool is_sent_on;    /* this break leads there at once */
+    char where[300];    /* the last attempt led to, for people */
 
     /* The scripts that went with their body over this connection; NULL after the last one. */
     const struct lua_script *sent_with_body[LINK_IN_ORDER_MAX];

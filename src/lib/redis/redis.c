@@ -25,15 +25,18 @@ int redis_new(struct redis **out, const struct redis_options *o)
     if (!r)
         return MUSTER_E_NOMEM;
     r->borrowed = o->borrowed;
-    r->timeout_ms = o->timeout_ms;
+    r->timeout_ms = r->patience_ms = o->timeout_ms;
+    redis_asked_init(r);
     r->selected = o->selected;
     r->arg = o->arg;
     r->prefix = strdup(o->prefix);
     r->format_key = strdup(o->format_key);
-    if (!r->prefix || !r->format_key || (!o->borrowed && url_copy(&r->url, o->url) != MUSTER_OK)) {
+    r->root_key = strdup(o->root_key);
+    if (!r->prefix || !r->format_key || !r->root_key || (!o->borrowed && url_copy(&r->url, o->url) != MUSTER_OK)) {
         redis_free(r);
         return MUSTER_E_NOMEM;
     }
+    place_init(&r->place, &r->url);
     *out = r;
     return MUSTER_OK;
 }
@@ -47,6 +50,7 @@ void redis_free(struct redis *r)
     url_clear(&r->url);
     free(r->prefix);
     free(r->format_key);
+    free(r->root_key);
     free(r);
 }
 
@@ -72,7 +76,7 @@ void redis_describe(const struct redis *r, char *out, size_t size)
     if (r->borrowed)
         snprintf(out, size, "the connection that was handed in");
     else
-        url_describe(&r->url, out, size);
+        place_describe(&r->place, out, size);
 }
 
 /* The program must see, too, that its connection is of no use any more. */
@@ -84,29 +88,34 @@ static void spoil(struct redisContext *context, int err, const char *why)
     snprintf(context->errstr, sizeof context->errstr, "%s", why);
 }
 
-void redis_drop(struct redis *r)
+void redis_leave(struct redis *r)
 {
     if (r->wire && r->borrowed && (wire_asked(r->wire) > 0 || wire_has_unsent(r->wire)))
         spoil(r->borrowed, MUSTER_E_CONN, "an answer was not read");
     wire_free(r->wire);
     r->wire = NULL;
-    r->unread = 0;
     r->is_greeted = r->is_format_known = false;
+}
+
+void redis_drop(struct redis *r)
+{
+    redis_leave(r);
+    redis_asked_clear(r);
 }
 
 int redis_break(struct redis *r, int err, const char *why)
 {
-    char where[160];
+    char where[300];
     redis_describe(r, where, sizeof where);
     if (err == MUSTER_E_NOMEM)
         redis_error_set(r, "out of memory");
     else if (err == MUSTER_E_TIMEOUT)
-        redis_error_set(r, "%s: no answer within %d ms", where, r->timeout_ms);
+        redis_error_set(r, "%s: no answer within %d ms", where, r->patience_ms);
     else
         redis_error_set(r, "%s: %s", where, why);
     if (r->borrowed)
         spoil(r->borrowed, err, why);
-    redis_drop(r);
+    redis_leave(r);
     return err;
 }
 
@@ -126,7 +135,7 @@ bool redis_wait(struct redis *r, int64_t until_ms)
 
 int redis_answer(struct redis *r, struct redisReply **reply)
 {
-    int64_t until_ms = clock_ms() + r->timeout_ms;
+    int64_t until_ms = clock_ms() + r->patience_ms;
     unsigned marks = wire_marks(r->wire);
     wire_flush(r->wire);
     for (;;) {
@@ -136,7 +145,7 @@ int redis_answer(struct redis *r, struct redisReply **reply)
         if (*reply)
             return MUSTER_OK;
         if (wire_marks(r->wire) != marks)
-            until_ms = clock_ms() + r->timeout_ms;
+            until_ms = clock_ms() + r->patience_ms;
         marks = wire_marks(r->wire);
         if (!redis_wait(r, until_ms))
             return redis_break(r, MUSTER_E_TIMEOUT, "no answer in time");
@@ -148,32 +157,28 @@ int redis_answer(struct redis *r, struct redisReply **reply)
 int redis_send(struct redis *r, struct command *c)
 {
     command_close(c);
-    if (wire_say(r->wire, c, 1) != MUSTER_OK) {
-        redis_error_set(r, "out of memory");
-        if (r->unread > 0)
-            redis_drop(r); /* the next call must not take the answers to earlier commands for its own */
-        return MUSTER_E_NOMEM;
-    }
-    r->unread++;
-    return MUSTER_OK;
+    int err = wire_say(r->wire, c, 1);
+    if (err == MUSTER_OK && (err = redis_asked_add(r)) != MUSTER_OK)
+        wire_unsay(r->wire, 1);
+    if (err == MUSTER_OK)
+        return MUSTER_OK;
+    redis_error_set(r, "out of memory");
+    if (r->asked)
+        redis_drop(r); /* the next call must not take the answers to earlier commands for its own */
+    return MUSTER_E_NOMEM;
 }
 
 int redis_read(struct redis *r, struct redisReply **reply)
 {
     *reply = NULL;
-    if (!r->wire)
-        return MUSTER_E_CONN;
-    int err = redis_answer(r, reply);
+    int err = redis_asked_read(r, reply);
     if (err != MUSTER_OK)
         return err;
-    r->unread--;
     err = reply_err(*reply);
     if (err != MUSTER_OK) {
-        char where[160];
+        char where[300];
         redis_describe(r, where, sizeof where);
         redis_error_set(r, "%s: %s", where, reply_text(*reply));
-        if (strncmp(reply_text(*reply), "READONLY", 8) == 0)
-            redis_drop(r); /* it is a replica now: the name may lead to the new master */
         redis_reply_free(*reply);
         *reply = NULL;
     }
@@ -188,6 +193,8 @@ void redis_reply_free(struct redisReply *reply)
 
 int redis_append(struct redis *r, struct command *c)
 {
+    if (!r->asked)
+        r->until_ms = clock_ms() + r->timeout_ms;
     int err = redis_connect(r);
     return err == MUSTER_OK ? redis_send(r, c) : err;
 }

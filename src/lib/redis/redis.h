@@ -19,6 +19,7 @@ struct redis_options {
     struct redisContext *borrowed; /* a connection to use; it stays its owner's */
     int timeout_ms;
     const char *prefix;                  /* of the namespace, for people */
+    const char *root_key;                /* its root: the connection leads to where that is */
     const char *format_key;              /* holds the format in which the namespace is written */
     void (*selected)(void *arg, int db); /* called when it is known which database a borrowed connection has selected */
     void *arg;
@@ -43,6 +44,10 @@ void redis_expect_format(struct redis *r, enum redis_format format);
 int redis_claim_format(struct redis *r);
 
 /*
+ * A command that Redis has not executed, for a reason that passes (it is loading, its slot moves, it has no master),
+ * is sent again, where the cluster or Sentinel says, until the timeout is over; so is the making of a connection. After
+ * that it is E_BUSY.
+ *
  * Send one command and wait. On MUSTER_OK `*reply` is the caller's to free, and is no error. The connection is dropped
  * after E_CONN, E_TIMEOUT and a broken protocol.
  */

@@ -10,8 +10,10 @@
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/format.h"
@@ -20,22 +22,23 @@
 
 /* ---- greeting ---- */
 
-static int say_greeting(struct redis *r, struct greeting *g)
+/* How many answers it has, in `n`. */
+static int say_greeting(struct redis *r, struct greeting *g, size_t *n)
 {
     int err = MUSTER_OK;
-    while (err == MUSTER_OK) {
+    for (*n = 0; err == MUSTER_OK; ++*n) {
         struct command c = COMMAND_EMPTY;
         if (!greeting_say(g, &c))
             return MUSTER_OK;
-        err = redis_send(r, &c);
+        err = wire_say(r->wire, &c, 1);
         command_clear(&c);
     }
-    return err;
+    return redis_break(r, err, "out of memory");
 }
 
 static void tell_refusal(struct redis *r, const struct greeting *g)
 {
-    char where[160];
+    char where[300];
     redis_describe(r, where, sizeof where);
     if (g->is_not_the_place || (r->borrowed && strncmp(g->why, where, strlen(where)) == 0))
         redis_error_set(r, "%s", g->why);
@@ -44,47 +47,45 @@ static void tell_refusal(struct redis *r, const struct greeting *g)
 }
 
 /* All answers are read, also after a refusal: a connection that is borrowed must be left empty. */
-static int hear_greeting(struct redis *r, struct greeting *g)
+static int hear_greeting(struct redis *r, struct greeting *g, size_t n)
 {
     int refused = MUSTER_OK;
-    while (r->unread > 0) {
+    for (; n > 0 && (refused == MUSTER_OK || r->borrowed); n--) {
         struct redisReply *reply;
         int err = redis_answer(r, &reply);
-        if (err != MUSTER_OK && refused == MUSTER_OK)
-            return err;
         if (err != MUSTER_OK)
-            break;
-        r->unread--;
+            return refused == MUSTER_OK ? err : refused;
         if (refused == MUSTER_OK)
             refused = greeting_hear(g, reply);
         redis_reply_free(reply);
-        if (refused != MUSTER_OK && !r->borrowed)
-            break;
     }
-    if (refused != MUSTER_OK)
-        tell_refusal(r, g);
     return refused;
 }
 
 /* A failure to greet leaves no connection. */
-static int greet(struct redis *r, enum greeting_begin from)
+static int greet(struct redis *r, struct greeting *g, enum greeting_begin from)
 {
-    struct greeting g = {.url = r->borrowed ? NULL : &r->url,
-                         .is_handed_in = r->borrowed,
-                         .format_key = r->format == REDIS_OWN_FORMAT ? r->format_key : NULL,
-                         .prefix = r->prefix,
-                         .said = from};
-    int err = say_greeting(r, &g);
+    size_t n;
+    *g = (struct greeting){.url = r->borrowed ? NULL : &r->url,
+                           .place = r->borrowed ? NULL : &r->place,
+                           .is_handed_in = r->borrowed,
+                           .root_key = r->root_key,
+                           .format_key = r->format == REDIS_OWN_FORMAT ? r->format_key : NULL,
+                           .prefix = r->prefix,
+                           .said = from};
+    int err = say_greeting(r, g, &n);
     if (err == MUSTER_OK)
-        err = hear_greeting(r, &g);
+        err = hear_greeting(r, g, n);
     if (err != MUSTER_OK) {
-        redis_drop(r);
+        if (*g->why)
+            tell_refusal(r, g);
+        redis_leave(r);
         return err;
     }
     r->is_greeted = true;
-    r->is_format_known = g.is_format_known;
+    r->is_format_known = g->is_format_known;
     if (r->borrowed && from == GREETING_WHOLE)
-        r->selected(r->arg, g.db);
+        r->selected(r->arg, g->db);
     return MUSTER_OK;
 }
 
@@ -98,7 +99,7 @@ static int try_place(struct redis *r, const struct wire_place *place, int64_t un
         return MUSTER_E_NOMEM;
     }
     if (r->tls)
-        wire_secure(r->wire, r->tls, r->url.tls.server_name ? r->url.tls.server_name : r->url.nodes[0].host);
+        wire_secure(r->wire, r->tls, place_target(&r->place).server_name);
     wire_connect(r->wire, place);
     while (!wire_is_ready(r->wire)) {
         struct redisReply *none;
@@ -111,40 +112,40 @@ static int try_place(struct redis *r, const struct wire_place *place, int64_t un
     return MUSTER_OK;
 }
 
-static int try_address(struct redis *r, const struct addrinfo *a, int64_t until_ms)
+static int try_address(struct redis *r, const struct addrinfo *a, int port, int64_t until_ms)
 {
     char text[INET6_ADDRSTRLEN];
     if (getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) != 0)
         return MUSTER_E_CONN;
-    return try_place(r, &(struct wire_place){.address = text, .port = r->url.nodes[0].port}, until_ms);
+    return try_place(r, &(struct wire_place){.address = text, .port = port}, until_ms);
 }
 
 /* Each address in turn. One that is silent leaves the others their share of the time. */
-static int try_addresses(struct redis *r, const struct addrinfo *list)
+static int try_addresses(struct redis *r, const struct addrinfo *list, int port)
 {
-    const int64_t until_ms = clock_ms() + r->timeout_ms;
+    const int64_t until_ms = clock_ms() + r->patience_ms;
     int n = 0, err = MUSTER_E_CONN;
     for (const struct addrinfo *a = list; a; a = a->ai_next)
         n++;
     for (; list; list = list->ai_next, n--) {
         int64_t now_ms = clock_ms();
-        err = try_address(r, list, now_ms + (until_ms > now_ms ? (until_ms - now_ms) / n : 0));
+        err = try_address(r, list, port, now_ms + (until_ms > now_ms ? (until_ms - now_ms) / n : 0));
         if (err == MUSTER_OK || err == MUSTER_E_NOMEM)
             break;
     }
     return err;
 }
 
-static int connect_by_name(struct redis *r)
+static int connect_by_name(struct redis *r, const struct place_target *to)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
     struct addrinfo *list = NULL;
-    int failure = getaddrinfo(r->url.nodes[0].host, NULL, &hints, &list);
+    int failure = getaddrinfo(to->host, NULL, &hints, &list);
     if (failure != 0) {
-        redis_error_set(r, "%s: %s", r->url.nodes[0].host, gai_strerror(failure));
+        redis_error_set(r, "%s: %s", to->host, gai_strerror(failure));
         return MUSTER_E_CONN;
     }
-    int err = try_addresses(r, list);
+    int err = try_addresses(r, list, to->port);
     freeaddrinfo(list);
     return err;
 }
@@ -178,34 +179,95 @@ static int prepare_tls(struct redis *r)
 
 static int connect_now(struct redis *r)
 {
-    if (r->borrowed)
-        return borrow(r);
+    struct place_target to = place_target(&r->place);
     int err = prepare_tls(r);
     if (err != MUSTER_OK)
         return err;
-    if (r->url.path)
-        return try_place(r, &(struct wire_place){.path = r->url.path}, clock_ms() + r->timeout_ms);
-    return connect_by_name(r);
+    if (to.path)
+        return try_place(r, &(struct wire_place){.path = to.path}, clock_ms() + r->patience_ms);
+    return connect_by_name(r, &to);
+}
+
+/* Of several places one that is silent must leave the others their share of the time. */
+#define SHARES 3
+#define PAUSE_MS 20
+#define PAUSE_SPREAD_MS 30
+
+bool redis_pause(const struct redis *r)
+{
+    int64_t ms = PAUSE_MS + arc4random_uniform(PAUSE_SPREAD_MS);
+    if (clock_ms() + ms >= r->until_ms)
+        return false;
+    nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
+    return true;
+}
+
+static bool may_pass(const struct redis *r, int err)
+{
+    bool is_unreachable = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT;
+    return err == MUSTER_E_BUSY || (is_unreachable && r->url.kind != URL_SINGLE);
+}
+
+/* From place to place, until one is right. */
+static int connect_somewhere(struct redis *r)
+{
+    struct greeting g;
+    for (;;) {
+        int err = connect_now(r);
+        g.is_sent_on = false;
+        if (err == MUSTER_OK)
+            err = greet(r, &g, GREETING_WHOLE);
+        if (err == MUSTER_OK)
+            return MUSTER_OK;
+        if (g.is_sent_on)
+            continue;
+        place_failed(&r->place);
+        if (!may_pass(r, err) || !redis_pause(r))
+            return err;
+    }
+}
+
+static int connect_in_time(struct redis *r)
+{
+    if (r->url.kind != URL_SINGLE)
+        r->patience_ms = r->timeout_ms / SHARES + 1;
+    int err = connect_somewhere(r);
+    r->patience_ms = r->timeout_ms;
+    if (err == MUSTER_OK)
+        place_reached(&r->place);
+    return err;
 }
 
 /* Has the server closed the connection while nothing was outstanding? It never speaks without being asked. */
 static bool was_closed_while_idle(struct redis *r)
 {
     struct pollfd p = {.fd = wire_fd(r->wire), .events = POLLIN};
-    return r->unread == 0 && poll(&p, 1, 0) > 0;
+    return !r->asked && poll(&p, 1, 0) > 0;
+}
+
+static int connect_borrowed(struct redis *r)
+{
+    struct greeting g;
+    if (r->borrowed->err) {
+        redis_error_set(r, "the connection that was handed in is broken: %s", r->borrowed->errstr);
+        return MUSTER_E_CONN;
+    }
+    int err = r->wire ? MUSTER_OK : borrow(r);
+    return err == MUSTER_OK && !r->is_greeted ? greet(r, &g, GREETING_WHOLE) : err;
 }
 
 int redis_connect(struct redis *r)
 {
-    bool is_stale = r->wire && (r->borrowed ? wire_fd(r->wire) != r->borrowed->fd : was_closed_while_idle(r));
-    if (is_stale)
-        redis_drop(r);
-    if (r->borrowed && r->borrowed->err) {
-        redis_error_set(r, "the connection that was handed in is broken: %s", r->borrowed->errstr);
-        return MUSTER_E_CONN;
-    }
-    int err = r->wire ? MUSTER_OK : connect_now(r);
-    return err == MUSTER_OK && !r->is_greeted ? greet(r, GREETING_WHOLE) : err;
+    struct greeting g;
+    if (r->wire && (r->borrowed ? wire_fd(r->wire) != r->borrowed->fd : was_closed_while_idle(r)))
+        redis_leave(r);
+    if (r->borrowed)
+        return connect_borrowed(r);
+    if (!r->asked)
+        r->until_ms = clock_ms() + r->timeout_ms;
+    if (r->wire && r->is_greeted)
+        return MUSTER_OK;
+    return r->wire ? greet(r, &g, GREETING_WHOLE) : connect_in_time(r);
 }
 
 /* ---- the format ---- */
@@ -230,5 +292,6 @@ int redis_claim_format(struct redis *r)
     command_clear(&c);
     redis_reply_free(reply);
     /* Another program may have been first, with another format. */
-    return err == MUSTER_OK ? greet(r, GREETING_FORMAT) : err;
+    struct greeting g;
+    return err == MUSTER_OK ? greet(r, &g, GREETING_FORMAT) : err;
 }

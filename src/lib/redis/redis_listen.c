@@ -55,9 +55,11 @@ int redis_listen(struct redis **listener, struct redis *r, const char *const *ch
     *listener = NULL;
     int err = redis_check_listen(r);
     if (err == MUSTER_OK)
-        err = redis_new(
-            &l, &(struct redis_options){
-                    .url = &r->url, .timeout_ms = r->timeout_ms, .prefix = r->prefix, .format_key = r->format_key});
+        err = redis_new(&l, &(struct redis_options){.url = &r->url,
+                                                    .timeout_ms = r->timeout_ms,
+                                                    .prefix = r->prefix,
+                                                    .root_key = r->root_key,
+                                                    .format_key = r->format_key});
     if (err != MUSTER_OK)
         return err;
     l->listens_for = r;
@@ -77,10 +79,10 @@ static int ask_for_sign(struct redis *r)
 {
     struct command c = COMMAND_EMPTY;
     command_text(&c, "PING");
-    int err = redis_send(r, &c);
+    int err = wire_say(r->wire, &c, 1);
     command_clear(&c);
     if (err != MUSTER_OK)
-        return err;
+        return redis_break(r, err, "out of memory");
     wire_flush(r->wire);
     r->has_asked = true;
     r->sign_due_ms = clock_ms() + r->timeout_ms;
@@ -119,7 +121,6 @@ static int next_message(struct redis *r, struct redisReply **message)
         note_sign(r);
         if (wire_was_pushed(r->wire) && reply_is(reply_at(*message, 0), "message"))
             return MUSTER_OK;
-        r->unread -= !wire_was_pushed(r->wire);
         redis_reply_free(*message);
     }
 }

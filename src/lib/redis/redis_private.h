@@ -3,6 +3,7 @@
  * What the files of the blocking connection share: its state, and what one of them asks of another.
  *
  *   redis.c          commands and their answers, waiting, failures
+ *   redis_asked.c    commands without an answer; sending again what was not executed
  *   redis_connect.c  connecting and greeting
  *   redis_script.c   scripts
  *   redis_listen.c   the listener
@@ -12,6 +13,7 @@
 
 #include <stdbool.h>
 
+#include "redis/place.h"
 #include "redis/redis.h"
 #include "redis/tls.h"
 #include "redis/wire.h"
@@ -27,7 +29,11 @@ struct redis {
     void (*selected)(void *arg, int db);
     void *arg;
     int timeout_ms;
-    size_t unread; /* answers that were asked for and not read */
+    int patience_ms;                  /* for one answer */
+    struct place place;               /* where it is connected, or goes next */
+    struct asked *asked, **asked_end; /* commands whose answers were not read yet, in their order */
+    int64_t until_ms;                 /* they are sent again until then, if they are not executed */
+    char *root_key;
     bool is_greeted;
     bool is_format_known;
     char error[512];
@@ -43,10 +49,12 @@ struct redis {
 /* Where it is connected to, for people. */
 void redis_describe(const struct redis *r, char *out, size_t size);
 
-/* Forget the connection. A borrowed one on which something is still to come is of no use any more. */
+/* Close the connection, and keep what was asked. A borrowed one on which something is still to come is of no use any more. */
+void redis_leave(struct redis *r);
+/* Forget what was asked, too. */
 void redis_drop(struct redis *r);
 
-/* The connection has failed, or has given no answer in time: tell it, and drop it. Returns err. */
+/* The connection has failed, or has given no answer in time: tell it, and close it. Returns err. */
 int redis_break(struct redis *r, int err, const char *why);
 
 /* Wait until the wire can read or write, and let it; at most until clock_ms() is `until_ms`. False: nothing came. */
@@ -58,9 +66,23 @@ int redis_send(struct redis *r, struct command *c);
 /* The next answer, whatever it says; it is waited for. */
 int redis_answer(struct redis *r, struct redisReply **reply);
 
+/* ---- redis_asked.c ---- */
+
+void redis_asked_init(struct redis *r);
+void redis_asked_clear(struct redis *r);
+/* Something was said that has one answer. */
+int redis_asked_add(struct redis *r);
+/* The answer to the first of them, which is forgotten. If Redis has not executed it, for a reason that passes, it is
+ * sent again until the time is over. */
+int redis_asked_read(struct redis *r, struct redisReply **reply);
+
 /* ---- redis_connect.c ---- */
 
-/* Connect and greet, if it is not connected. */
+/* Connect and greet, if it is not connected. Where there are several places, or the server refuses for a reason that
+ * passes, it tries until `until_ms`. */
 int redis_connect(struct redis *r);
+
+/* A short time, before something is tried again. False: there is none left. */
+bool redis_pause(const struct redis *r);
 
 #endif

@@ -62,7 +62,7 @@ int redis_script_waking(struct redis *r, struct command *c, struct redisReply **
     if (err == MUSTER_OK)
         err = redis_read(r, &first);
     redis_reply_free(first);
-    if (r->unread > 0)
+    if (r->asked)
         err = redis_read(r, reply);
     return finish_script(r, c, err, reply);
 }

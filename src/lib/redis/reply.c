@@ -97,23 +97,44 @@ int64_t reply_time_ms(const struct redisReply *r)
 }
 
 /* Redis' error codes that say more than that it refused. */
-static const struct {
+static const struct code {
     const char *code;
     int err;
+    bool is_passing;
 } codes[] = {
-    {"OOM", MUSTER_E_FULL},        {"LOADING", MUSTER_E_BUSY},     {"BUSY", MUSTER_E_BUSY},
-    {"READONLY", MUSTER_E_BUSY},   {"MISCONF", MUSTER_E_BUSY},     {"NOREPLICAS", MUSTER_E_BUSY},
-    {"MASTERDOWN", MUSTER_E_BUSY}, {"CLUSTERDOWN", MUSTER_E_BUSY}, {"TRYAGAIN", MUSTER_E_BUSY},
-    {"NOAUTH", MUSTER_E_DENIED},   {"WRONGPASS", MUSTER_E_DENIED}, {"NOPERM", MUSTER_E_DENIED},
-    {"DENIED", MUSTER_E_DENIED},
+    {"OOM", MUSTER_E_FULL, false},         {"BUSY", MUSTER_E_BUSY, false},       {"MISCONF", MUSTER_E_BUSY, false},
+    {"LOADING", MUSTER_E_BUSY, true},      {"READONLY", MUSTER_E_BUSY, true},    {"NOREPLICAS", MUSTER_E_BUSY, true},
+    {"MASTERDOWN", MUSTER_E_BUSY, true},   {"CLUSTERDOWN", MUSTER_E_BUSY, true}, {"TRYAGAIN", MUSTER_E_BUSY, true},
+    {"MOVED", MUSTER_E_BUSY, true},        {"ASK", MUSTER_E_BUSY, true},         {"NOAUTH", MUSTER_E_DENIED, false},
+    {"WRONGPASS", MUSTER_E_DENIED, false}, {"NOPERM", MUSTER_E_DENIED, false},   {"DENIED", MUSTER_E_DENIED, false},
 };
 
-int reply_err_of_text(const char *text)
+static const struct code *code_of(const char *text)
 {
     size_t len = strcspn(text, " ");
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (strlen(codes[i].code) == len && memcmp(text, codes[i].code, len) == 0)
-            return codes[i].err;
+            return &codes[i];
+    return NULL;
+}
+
+bool reply_is_refusal(const struct redisReply *r, const char *code)
+{
+    size_t len = strlen(code);
+    return reply_kind(r) == REPLY_ERROR && strncmp(r->str, code, len) == 0 && strchr(" :", r->str[len]);
+}
+
+bool reply_is_passing(const struct redisReply *r)
+{
+    const struct code *code = reply_kind(r) == REPLY_ERROR ? code_of(r->str) : NULL;
+    return code && code->is_passing;
+}
+
+int reply_err_of_text(const char *text)
+{
+    const struct code *code = code_of(text);
+    if (code)
+        return code->err;
     if (strstr(text, "max number of clients"))
         return MUSTER_E_BUSY;
     /* Before 6.0 a wrong password has no code. The others come from a script whose user may not do what it does. */

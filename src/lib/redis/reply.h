@@ -46,6 +46,11 @@ int reply_err(const struct redisReply *r);
  * below 0. What has no status, and a status that is no error of muster's, is E_REDIS: no script has answered it. */
 int reply_status(const struct redisReply *r);
 
+/* Is it an error with this code? */
+bool reply_is_refusal(const struct redisReply *r, const char *code);
+/* Is it an error that means: not executed, but sent again, maybe elsewhere, it can be? */
+bool reply_is_passing(const struct redisReply *r);
+
 /* What the beginning of an error text ("OOM command not allowed...") means. */
 int reply_err_of_text(const char *text);
 

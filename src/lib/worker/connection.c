@@ -120,6 +120,7 @@ static void on_data_up(void *arg)
 {
     struct muster_worker *w = arg;
     script_root_init(&w->root, w->prefix, link_db(w->connection.data));
+    link_follow(w->connection.subscription, w->connection.data);
     tell_up(w);
     if (registration_is_there(w))
         begin_connection(w);
@@ -161,9 +162,13 @@ bool connection_can_call(const struct muster_worker *w)
 int connection_new(struct muster_worker *w, const struct muster_worker_options *o, const struct url *url)
 {
     int silence = w->ttl_ms * 2 / 3;
+    char root[KEY_MAX];
+    key_root(root, w->prefix);
     struct link_options lo = {
         .base = w->base,
         .url = options_want_url(o) ? url : NULL,
+        .prefix = w->prefix,
+        .root_key = root,
         .handed_in = o->data,
         .name = "data",
         .delay_max_ms = w->ttl_ms / 6 < DELAY_MAX_MS ? w->ttl_ms / 6 : DELAY_MAX_MS,

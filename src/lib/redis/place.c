@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where to connect to next.
+ *
+ * After a failure it begins with a seed, although the old address may be back soon: a seed knows who has the slot now,
+ * and an address that was promoted away from may answer as a master for a while. That costs one connection.
+ */
+#include "redis/place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/words.h"
+#include "redis/resolver.h"
+
+/* More redirections than a cluster that is changing makes in a row. */
+#define HOPS_MAX 5
+#define PORT_MAX 65535
+
+void place_init(struct place *p, const struct url *url)
+{
+    *p = (struct place){.url = url};
+}
+
+static size_t n_nodes(const struct place *p)
+{
+    return (size_t)p->url->n_nodes;
+}
+
+static const char *seed_host(const struct place *p, int *port)
+{
+    size_t at = p->seed - n_nodes(p);
+    bool is_learned = p->seed >= n_nodes(p);
+    *port = is_learned ? p->learned[at].port : p->url->nodes[p->seed].port;
+    return is_learned ? p->learned[at].host : p->url->nodes[p->seed].host;
+}
+
+/* A cluster behind one name answers MOVED with addresses, and its nodes' certificates are for the name. */
+static const char *server_name(const struct place *p, const char *host)
+{
+    int port;
+    if (p->url->tls.server_name)
+        return p->url->tls.server_name;
+    const char *seed = p->seed < n_nodes(p) ? seed_host(p, &port) : p->url->nodes->host;
+    bool is_by_name = p->url->kind != URL_SENTINEL && resolver_is_address(host) && !resolver_is_address(seed);
+    return is_by_name ? seed : host;
+}
+
+struct place_target place_target(const struct place *p)
+{
+    struct place_target t = {.role = PLACE_SERVER};
+    if (p->url->path) {
+        t.path = p->url->path;
+        return t;
+    }
+    if (p->is_sent_on) {
+        t.host = p->node.host;
+        t.port = p->node.port;
+    } else {
+        t.host = seed_host(p, &t.port);
+        t.role = p->url->kind == URL_SENTINEL ? PLACE_SENTINEL : PLACE_SERVER;
+    }
+    t.server_name = server_name(p, t.host);
+    return t;
+}
+
+void place_describe(const struct place *p, char *out, size_t size)
+{
+    struct place_target t = place_target(p);
+    if (t.path)
+        snprintf(out, size, "%s", t.path);
+    else
+        snprintf(out, size, strchr(t.host, ':') ? "[%s]:%d" : "%s:%d", t.host, t.port);
+}
+
+void place_reached(struct place *p)
+{
+    p->hops = 0;
+    p->is_reached = true;
+}
+
+/* A seed that led to the right server is asked again first. One that leads nowhere may be cut off itself. */
+void place_failed(struct place *p)
+{
+    size_t n = n_nodes(p) + p->n_learned;
+    if (n > 0 && !(p->is_sent_on && p->is_reached))
+        p->seed = (p->seed + 1) % n;
+    p->is_sent_on = p->is_reached = false;
+    p->hops = 0;
+}
+
+static bool send_on(struct place *p, const char *host, size_t len, long long port)
+{
+    if (len == 0 || len > PLACE_HOST_MAX || port < 1 || port > PORT_MAX)
+        return false;
+    struct place_node node = {.port = (int)port};
+    memcpy(node.host, host, len); /* `host` may lie in the place itself */
+    place_go_to(p, &node);
+    return true;
+}
+
+void place_go_to(struct place *p, const struct place_node *node)
+{
+    p->node = *node;
+    p->is_sent_on = true;
+    p->is_reached = false;
+}
+
+/* "MOVED 3999 10.0.0.7:6381". Without a host it is the same one, at another port. */
+bool place_moved(struct place *p, const char *text)
+{
+    struct place_target at = place_target(p);
+    const char *slot = strchr(text, ' '), *to = slot ? strchr(slot + 1, ' ') : NULL;
+    const char *colon = to ? strrchr(to, ':') : NULL;
+    if (colon && !at.path && ++p->hops <= HOPS_MAX) {
+        const char *host = to + 1;
+        size_t len = (size_t)(colon - host);
+        char *end;
+        long port = strtol(colon + 1, &end, 10);
+        if (len == 0) {
+            host = at.host;
+            len = strlen(host);
+        }
+        if (*end == '\0' && send_on(p, host, len, port))
+            return true;
+    }
+    place_failed(p);
+    return false;
+}
+
+bool place_master(struct place *p, const char *host, long long port)
+{
+    if (host && send_on(p, host, strlen(host), port))
+        return true;
+    place_failed(p);
+    return false;
+}
+
+static bool is_known(const struct place *p, const char *host, long long port)
+{
+    for (size_t i = 0; i < n_nodes(p); i++)
+        if (p->url->nodes[i].port == port && strcmp(p->url->nodes[i].host, host) == 0)
+            return true;
+    for (size_t i = 0; i < p->n_learned; i++)
+        if (p->learned[i].port == port && strcmp(p->learned[i].host, host) == 0)
+            return true;
+    return false;
+}
+
+void place_learn(struct place *p, const char *host, long long port)
+{
+    size_t len = strlen(host);
+    if (p->url->kind != URL_CLUSTER || len == 0 || len > PLACE_HOST_MAX || port < 1 || port > PORT_MAX ||
+        is_known(p, host, port))
+        return;
+    struct place_node *node = &p->learned[p->next_learned];
+    memcpy(node->host, host, len + 1);
+    node->port = (int)port;
+    p->next_learned = (p->next_learned + 1) % PLACE_LEARNED_MAX;
+    if (p->n_learned < PLACE_LEARNED_MAX)
+        p->n_learned++;
+}
+
+bool place_is_same(const struct place *p, const struct place *other)
+{
+    struct place_target a = place_target(p), b = place_target(other);
+    if (a.path || b.path)
+        return a.path && b.path && strcmp(a.path, b.path) == 0;
+    return a.port == b.port && strcmp(a.host, b.host) == 0;
+}
+
+/* As a cluster finds the part of a key that decides its slot: what stands in the first braces, if anything does. */
+const char *place_refuse_prefix(const char *prefix)
+{
+    const char *open = strchr(prefix, '{');
+    const char *close = open ? strchr(open, '}') : NULL;
+    if (close && close > open + 1)
+        return NULL;
+    return words_say("the server is a node of a cluster, where the keys of the prefix '%s' would lie on several nodes: "
+                     "choose a prefix with a part in braces, such as '{%s}'",
+                     prefix, *prefix && !strpbrk(prefix, "{}") ? prefix : "mail");
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The blocking connection: commands without an answer, and sending again what was not executed.
+ *
+ * Redis may refuse a command without having executed it, for a reason that passes: its slot moves or has another owner,
+ * or there is no master just now. Such a command is sent again; so the bytes of each are kept until its answer is read.
+ * Before anything is sent again, all answers that are under way are read, so that what was executed is known, and the
+ * connection can be left for another one. The order among those that are sent again stays; what had been executed
+ * between them, stays executed.
+ */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "redis/redis_private.h"
+
+struct asked {
+    struct asked *next;
+    struct redisReply *answer; /* NULL: it is still to come */
+    size_t len;
+    char said[];
+};
+
+void redis_asked_init(struct redis *r)
+{
+    r->asked = NULL;
+    r->asked_end = &r->asked;
+}
+
+static void free_asked(struct asked *a)
+{
+    redis_reply_free(a->answer);
+    free(a);
+}
+
+void redis_asked_clear(struct redis *r)
+{
+    while (r->asked) {
+        struct asked *next = r->asked->next;
+        free_asked(r->asked);
+        r->asked = next;
+    }
+    r->asked_end = &r->asked;
+}
+
+int redis_asked_add(struct redis *r)
+{
+    struct muster_bytes said = wire_said(r->wire);
+    struct asked *a = malloc(sizeof *a + said.len);
+    if (!a)
+        return MUSTER_E_NOMEM;
+    *a = (struct asked){.len = said.len};
+    memcpy(a->said, said.data, said.len);
+    *r->asked_end = a;
+    r->asked_end = &a->next;
+    return MUSTER_OK;
+}
+
+/* The answers come in the order of those that have none yet. */
+static int read_rest(struct redis *r)
+{
+    for (struct asked *a = r->asked; a; a = a->next) {
+        if (a->answer)
+            continue;
+        int err = redis_answer(r, &a->answer);
+        if (err != MUSTER_OK)
+            return err;
+    }
+    return MUSTER_OK;
+}
+
+/* Leave for where it can be executed, if that is elsewhere. False: there is no time left. */
+static bool go_where_it_can(struct redis *r, const struct redisReply *refusal)
+{
+    bool is_moved = reply_is_refusal(refusal, "MOVED");
+    trace_line(TRACE_STATE, "client: not executed: %s", reply_text(refusal));
+    if (clock_ms() >= r->until_ms || (is_moved && r->borrowed))
+        return false;
+    if (is_moved && place_moved(&r->place, reply_text(refusal))) {
+        redis_leave(r);
+        return true;
+    }
+    if (is_moved || reply_is_refusal(refusal, "READONLY") || reply_is_refusal(refusal, "CLUSTERDOWN")) {
+        if (!r->borrowed)
+            redis_leave(r);
+        if (!is_moved)
+            place_failed(&r->place);
+    }
+    return redis_pause(r);
+}
+
+static int say_again(struct redis *r)
+{
+    for (struct asked *a = r->asked; a; a = a->next) {
+        const struct muster_bytes said = {a->said, a->len};
+        if (!reply_is_passing(a->answer))
+            continue;
+        if (wire_say_bytes(r->wire, &said, 1, 1) != MUSTER_OK)
+            return redis_break(r, MUSTER_E_NOMEM, "out of memory");
+        redis_reply_free(a->answer);
+        a->answer = NULL;
+    }
+    return MUSTER_OK;
+}
+
+/* Without a connection the refusal stays: it is still certain that nothing was executed. */
+static int try_again(struct redis *r, bool *is_over)
+{
+    int err = read_rest(r);
+    if (err != MUSTER_OK)
+        return err;
+    *is_over = !go_where_it_can(r, r->asked->answer) || redis_connect(r) != MUSTER_OK;
+    return *is_over ? MUSTER_OK : say_again(r);
+}
+
+int redis_asked_read(struct redis *r, struct redisReply **reply)
+{
+    bool is_over = false;
+    if (!r->asked)
+        return MUSTER_E_CONN;
+    int err = r->asked->answer ? MUSTER_OK : redis_answer(r, &r->asked->answer);
+    while (err == MUSTER_OK && !is_over && reply_is_passing(r->asked->answer)) {
+        err = try_again(r, &is_over);
+        if (err == MUSTER_OK && !is_over)
+            err = redis_answer(r, &r->asked->answer);
+    }
+    if (err != MUSTER_OK) {
+        place_failed(&r->place);
+        redis_drop(r);
+        return err;
+    }
+    struct asked *first = r->asked;
+    *reply = first->answer;
+    r->asked = first->next;
+    if (!r->asked)
+        r->asked_end = &r->asked;
+    free(first);
+    return MUSTER_OK;
+}
