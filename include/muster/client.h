@@ -649,10 +649,11 @@ MUSTER_API int muster_client_check(struct muster_client *c, int repair, muster_d
 
 /*
  * Move a namespace that an older release has written to the format of this one. Stop its workers and its producers
- * first. From the first step to the last nobody else can use the namespace: they are answered MUSTER_E_FORMAT, also if
- * the upgrade is interrupted; the next call goes on with it. The steps are short scripts, as many as there are keys to
- * change; `changed`, if not NULL, receives how many this call has changed. What dead workers held stays with them until
- * they start again or are swept. Counts of crashes are forgotten.
+ * first: theirs would neither wake workers of this release nor hear of work. From the first step to the last nobody else
+ * can use the namespace: they are answered MUSTER_E_FORMAT, also if the upgrade is interrupted; the next call goes on
+ * with it. The steps are short scripts, as many as there are keys to change; from format 2 it is one step. `changed`, if
+ * not NULL, receives how many keys this call has changed, `<prefix>:format` among them. What dead workers held stays
+ * with them until they start again or are swept. Counts of crashes of format 1 are forgotten.
  *
  * Returns MUSTER_OK, also if there was nothing to do, or
  *   MUSTER_E_STATE   workers of the older release are alive; muster_client_error() names them, and nothing was changed

@@ -1,5 +1,5 @@
 --[[
-  upgrade_keys: move some keys from layout 1 to layout 2. A key that is moved already, or has a wrong type, stays as it
+  upgrade_keys: move some keys from layout 1 to this one. A key that is moved already, or has a wrong type, stays as it
   is; so a call may be repeated.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] what P:format says during an upgrade     ARGV[2...] keys, without the root

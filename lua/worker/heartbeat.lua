@@ -94,7 +94,7 @@ end
 
 local result = {0, math.floor(shortest / HEARTBEATS_PER_TTL), tonumber(record[4]), last_token(P), work, 0, 0,
   record[7] and try('HGETALL', P .. 'marks:' .. worker) or {}, next_due}
-redis.call('PUBLISH', C .. ':wake:' .. worker, 'E' .. epoch .. result[4])
+redis.call('SPUBLISH', C .. ':wake:' .. worker, 'E' .. epoch .. result[4])
 
 -- Dead workers whose grace is over. A call looks at ten workers.
 local past = try('ZRANGEBYSCORE', P .. 'registry', '-inf', now, 'WITHSCORES', 'LIMIT', ARGV[5], BATCH) or {}

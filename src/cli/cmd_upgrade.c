@@ -32,10 +32,11 @@ const struct command cmd_upgrade = {
     .name = "upgrade",
     .operands = "",
     .summary = "Move a namespace that an older release has written to the format of this one",
-    .about = "Stop the workers and producers of the older release first: as long as one of its workers is alive, the\n"
-             "upgrade is refused and names it. Nobody can use the namespace until the upgrade is done. If it is\n"
-             "interrupted, run it again: it goes on. Tasks and jobs stay what and where they are; what dead workers\n"
-             "held stays with them, until they start again or are swept. Counts of crashes are forgotten.\n",
+    .about =
+        "Stop the workers and producers of the older release first: as long as one of its workers is alive, the\n"
+        "upgrade is refused and names it. Nobody can use the namespace until the upgrade is done. If it is\n"
+        "interrupted, run it again: it goes on. Tasks and jobs stay what and where they are; what dead workers\n"
+        "held stays with them, until they start again or are swept. Counts of crashes of format 1 are forgotten.\n",
     .examples = "muster upgrade\n",
     .options = options,
     .run = run,

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "script_call.h"
 
 #define GOAL_MS 50
@@ -112,11 +113,11 @@ static const struct row rows[] = {
     {SCRIPT_START,
      "after 10 000 tasks",
      "held('dead', 10000, small)",
-     {"dead", "again", "3000", "2", "host", "1", "test", "2", "0", "0"}},
+     {"dead", "again", "3000", "2", "host", "1", "test", FORMAT_VERSION, "0", "0"}},
     {SCRIPT_START,
      "resumes 10 000 tasks",
      "held('dead', 10000, small)",
-     {"dead", "again", "3000", "2", "host", "1", "test", "2", "0", "1"}},
+     {"dead", "again", "3000", "2", "host", "1", "test", FORMAT_VERSION, "0", "1"}},
     {SCRIPT_SERVE, "one of 1 000", "queues(1000)", {AS_W, "more", "0"}},
     {SCRIPT_TURN, "fails 64 of 64 KiB", "held('w', 64, large)", {TURN("0", "0"), "@64 fail"}},
     {SCRIPT_TURN, "gives 64 of 64 KiB back", "held('w', 64, large)", {TURN("0", "0"), "back", "q", "64", "@64 token"}},
@@ -245,11 +246,15 @@ static const struct row rows[] = {
      "  redis.call('ZADD', P .. 'dependents:held1', i, 'd' .. i) end)",
      {"1", "held1"}},
     {SCRIPT_FETCH, "a job of 4 MiB", "held_jobs('w', 1, huge)", {"w", "00000000001", "q"}},
-    {SCRIPT_UPGRADE_BEGIN, "1 000 workers", "workers(1000) redis.call('SET', P .. 'format', '2')", {"1", "1-2", "2"}},
+    {SCRIPT_UPGRADE_BEGIN,
+     "1 000 dead workers",
+     "workers(1000) redis.call('SET', P .. 'format', '2') redis.call('DEL', P .. 'alive:w')\n"
+     "each(1000, function(i) redis.call('DEL', P .. 'alive:other' .. i) end)",
+     {"3", "2", "1-3"}},
     {SCRIPT_UPGRADE_KEYS,
      "of a layout that is new",
-     "redis.call('SET', P .. 'format', '1-2') queues(300)",
-     {"1-2", "@300 queue:q"}},
+     "redis.call('SET', P .. 'format', '1-3') queues(300)",
+     {"1-3", "@300 queue:q"}},
     {SCRIPT_CHECK_DEPENDENTS, "1 000", "jobs('q', 1000, 'depends', 0, small)", {"0", "held1", "@1000 qdepends"}},
     {SCRIPT_CHECK_HOME, "10 000 tasks", "returned(10000)", {"0", "-", "q"}},
     {SCRIPT_CHECK_IDLE, "a page of 1 000", "workers(1000)", {"0", "q", "0"}},

@@ -29,13 +29,13 @@ static void one_task_goes_to_one_idle_worker_with_one_message(void **state)
     const char *ids[] = {"w1", "w2", "w3"};
     for (size_t i = 0; i < N_OF(ids); i++)
         idle_for_an_hour(s, ids[i]);
-    int64_t publishes = redis_server_calls(s->server, "publish");
+    int64_t publishes = redis_server_calls(s->server, "spublish");
     uint64_t waiting = 99;
     assert_ok(muster_task_enqueue(s->client, "q", "t", 1, &waiting));
     assert_int_equal(waiting, 0);
     scene_await_starts(s, 1);
     raw_await(s->server->redis, s->base, 3, "ZCARD %s:idle:q", s->prefix);
-    assert_int_equal(redis_server_calls(s->server, "publish") - publishes, 1);
+    assert_int_equal(redis_server_calls(s->server, "spublish") - publishes, 1);
     assert_int_equal(scene_starts(s), 1);
     scene_assert_quiet(s);
 }
@@ -169,7 +169,7 @@ static void a_foreign_push_alone_is_found_within_one_heartbeat(void **state)
 
 static int64_t subscribers(struct scene *s, const char *worker)
 {
-    char *list = raw_string(s->server->redis, "PUBSUB CHANNELS %s:wake:%s", s->prefix, worker);
+    char *list = raw_string(s->server->redis, "PUBSUB SHARDCHANNELS %s:wake:%s", s->prefix, worker);
     int64_t n = *list != '\0';
     free(list);
     return n;
@@ -281,7 +281,7 @@ static void a_message_that_comes_after_the_read_back_starts_nothing(void **state
 static struct redisReply *overhear(struct scene *s, const char *task)
 {
     struct redisContext *ear = redisConnectUnix(s->server->socket);
-    struct redisReply *reply = raw(ear, "SUBSCRIBE %s:wake:w1", s->prefix);
+    struct redisReply *reply = raw(ear, "SSUBSCRIBE %s:wake:w1", s->prefix);
     freeReplyObject(reply);
     size_t starts = scene_starts(s);
     scene_enqueue(s, "q", task);
@@ -297,8 +297,8 @@ static void publish(struct scene *s, const char *message, size_t len)
 {
     char channel[64];
     snprintf(channel, sizeof channel, "%s:wake:w1", s->prefix);
-    const char *argv[] = {"PUBLISH", channel, message};
-    const size_t lens[] = {7, strlen(channel), len};
+    const char *argv[] = {"SPUBLISH", channel, message};
+    const size_t lens[] = {8, strlen(channel), len};
     freeReplyObject(redisCommandArgv(s->server->redis, 3, argv, lens));
 }
 

@@ -109,13 +109,23 @@ static void copy_word(char *out, size_t size, const char *request, int at)
     snprintf(out, size, "%.*s", (int)found.n, found.body);
 }
 
+static bool is_sharded(const char *request)
+{
+    return has_word(request, 0, "SSUBSCRIBE");
+}
+
+static bool subscribes(const char *request)
+{
+    return is_sharded(request) || has_word(request, 0, "SUBSCRIBE");
+}
+
 static bool confirm(const char *request, FILE *out)
 {
     struct resp r = resp_open(request);
     const char *channel = resp_skip(r.body);
     for (long long i = 1; i < r.n; i++) {
         const char *next = resp_skip(channel);
-        fputs("*3\r\n$9\r\nsubscribe\r\n", out);
+        fputs(is_sharded(request) ? "*3\r\n$10\r\nssubscribe\r\n" : "*3\r\n$9\r\nsubscribe\r\n", out);
         fwrite(channel, 1, (size_t)(next - channel), out);
         fprintf(out, ":%lld\r\n", i);
         channel = next;
@@ -130,7 +140,7 @@ static bool greet(const char *request, FILE *out)
         return fputs("+PONG\r\n", out) >= 0;
     if (has_word(request, 0, "HELLO"))
         return fputs("*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n", out) >= 0;
-    if (has_word(request, 0, "SUBSCRIBE"))
+    if (subscribes(request))
         return confirm(request, out);
     if (has_word(request, 0, "GET") || has_word(request, 0, "SET"))
         return fputs("$-1\r\n", out) >= 0;
@@ -282,7 +292,7 @@ static bool hear_caller(struct hostile *h, struct connection *c)
         free(c->last_request);
         c->last_request = calloc(1, len + 1);
         memcpy(c->last_request, c->asked.data, len);
-        if (has_word(c->last_request, 0, "SUBSCRIBE"))
+        if (subscribes(c->last_request) && (!*c->channel || random_chance(&c->nonsense.random, 50)))
             copy_word(c->channel, sizeof c->channel, c->last_request, 1);
         if (h->spec.only && strstr(c->last_request, h->spec.only))
             send_answer(h, c, h->spec.constant, strlen(h->spec.constant), pass_on);

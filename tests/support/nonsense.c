@@ -80,6 +80,9 @@ static const char *const texts[] = {"",
                                     "unsubscribe",
                                     "psubscribe",
                                     "pmessage",
+                                    "smessage",
+                                    "ssubscribe",
+                                    "sunsubscribe",
                                     "muster",
                                     "a\tb\tc",
                                     "put\t1\tq\tid\tw\t1\ttext",
@@ -262,6 +265,10 @@ static const char *const pushes[] = {"*3\r\n$7\r\nmessage\r\n$-1\r\n$1\r\nx\r\n"
                                      "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$-1\r\n",
                                      "*3\r\n+message\r\n$1\r\nc\r\n$1\r\nx\r\n",
                                      "*3\r\n$-1\r\n$1\r\nc\r\n$1\r\nx\r\n",
+                                     "*3\r\n$8\r\nsmessage\r\n$-1\r\n$1\r\nx\r\n",
+                                     "*3\r\n$8\r\nsmessage\r\n$1\r\nc\r\n:1\r\n",
+                                     "*3\r\n$10\r\nssubscribe\r\n$-1\r\n:1\r\n",
+                                     "*3\r\n$12\r\nsunsubscribe\r\n$1\r\nc\r\n:0\r\n",
                                      "*3\r\n$9\r\nsubscribe\r\n$-1\r\n:1\r\n",
                                      "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n$1\r\n1\r\n",
                                      "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n",
@@ -280,7 +287,8 @@ void nonsense_message(struct nonsense *n, const char *channel, FILE *out)
         fputs(pushes[random_below(&n->random, N_OF(pushes))], out);
         return;
     }
-    fputs("*3\r\n$7\r\nmessage\r\n", out);
+    const char *kind = strstr(channel, ":wake:") ? "smessage" : "message";
+    fprintf(out, "*3\r\n$%zu\r\n%s\r\n", strlen(kind), kind);
     put_bytes(out, channel, strlen(channel));
     put_text(n, out);
 }

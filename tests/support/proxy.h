@@ -3,7 +3,7 @@
  * A proxy on a Unix socket in front of a redis-server, in a process of its own, that breaks connections on command.
  *
  *   - An order is in effect when its call returns.
- *   - A connection is one for data until it sends its first SUBSCRIBE; from then on it is a subscription.
+ *   - A connection is one for data until it sends its first SUBSCRIBE or SSUBSCRIBE; from then on it is a subscription.
  *   - What was passed on to Redis is executed there, also when the connection is cut right afterwards.
  *   - A swallowed stream has a hole: once begun, it lasts as long as its connection. Lost messages are lost whole.
  *   - When one side is gone, what it had sent is passed on, and then the other side is closed.

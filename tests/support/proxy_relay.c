@@ -134,14 +134,18 @@ static long next_line(struct evbuffer *b, size_t *at)
     return strtol(text + 1, NULL, 10);
 }
 
-/* How long the message is that lies first in the buffer: an array of three strings, the first of them "message". 0:
- * none, or it is not all there. */
+static bool begins_with(struct evbuffer *b, const char *begin)
+{
+    char text[32] = "";
+    return evbuffer_copyout(b, text, strlen(begin)) == (ev_ssize_t)strlen(begin) && strcmp(text, begin) == 0;
+}
+
+/* How long the message is that lies first in the buffer: an array of three strings, the first of them "message" or
+ * "smessage". 0: none, or it is not all there. */
 static size_t message_len(struct evbuffer *b)
 {
-    static const char begin[] = "*3\r\n$7\r\nmessage\r\n";
-    char text[sizeof begin] = "";
     size_t at = 4;
-    if (evbuffer_copyout(b, text, sizeof begin - 1) < (ev_ssize_t)sizeof begin - 1 || strcmp(text, begin))
+    if (!begins_with(b, "*3\r\n$7\r\nmessage\r\n") && !begins_with(b, "*3\r\n$8\r\nsmessage\r\n"))
         return 0;
     for (int i = 0; i < 3; i++) {
         long len = next_line(b, &at);
@@ -182,7 +186,7 @@ static void pass_on(struct side *s)
     struct pair *p = s->pair;
     struct evbuffer *in = bufferevent_get_input(s->be);
     bool is_request = s->way == PROXY_REQUESTS;
-    if (is_request && holds(in, "\r\nSUBSCRIBE\r\n"))
+    if (is_request && holds(in, "SUBSCRIBE\r\n"))
         p->kind = PROXY_SUBSCRIPTION;
     if (is_request && traps(p, in))
         return;

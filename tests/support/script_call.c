@@ -80,7 +80,7 @@ static void listen_to(struct acting_worker *w)
     w->ear = redisConnectUnix(w->scene->server->socket);
     assert_non_null(w->ear);
     assert_int_equal(w->ear->err, 0);
-    raw_do(w->ear, "SUBSCRIBE %s:wake:%s", w->scene->prefix, w->id);
+    raw_do(w->ear, "SSUBSCRIBE %s:wake:%s", w->scene->prefix, w->id);
 }
 
 void acting_start(struct acting_worker *w, struct scene *s)

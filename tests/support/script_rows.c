@@ -19,6 +19,8 @@
 
 const struct script_row script_rows[] = {
     {CALL("enqueue", ENQUEUE, "q", "0", "request", "0", "1", "new"), .adds = true},
+    {CALL("enqueue into idle hands", ENQUEUE, "o", "0", "", "0", "1", "new"), .adds = true, .is_bare = true,
+     .prepare = script_world_keep_timer},
     {CALL("start", START, "dead", "again", "60000", "2", "host", "1", "test", FORMAT_VERSION, "0", "0"),
      .is_bare = true},
     {CALL("start, resuming", START, "dead", "again", "60000", "2", "host", "1", "test", FORMAT_VERSION, "0", "1"),
@@ -37,8 +39,9 @@ const struct script_row script_rows[] = {
     {CALL("begin alone", BEGIN_ALONE, "w", EPOCH, "0", "q", HELD, "0", "o")},
     {CALL("begin a job alone", BEGIN_ALONE, "w", EPOCH, "0", "q", HELD_JOB, "0")},
     {CALL("acquit a job", BEGIN_ALONE, "w", EPOCH, "0", "q", HELD_JOB, "1")},
-    {CALL("upgrade", UPGRADE_BEGIN, FORMAT_BEFORE, FORMAT_UPGRADING, FORMAT_VERSION)},
-    {CALL("upgrade from this layout", UPGRADE_BEGIN, FORMAT_VERSION, FORMAT_UPGRADING, "3")},
+    {CALL("upgrade", UPGRADE_BEGIN, FORMAT_VERSION, FORMAT_BEFORE, FORMAT_UPGRADING, FORMAT_OLDEST)},
+    {CALL("upgrade of the number alone", UPGRADE_BEGIN, "4", FORMAT_VERSION, FORMAT_UPGRADING)},
+    {CALL("upgrade from this layout", UPGRADE_BEGIN, "4", "2", FORMAT_UPGRADING, FORMAT_VERSION)},
     {CALL("upgrade keys", UPGRADE_KEYS, FORMAT_VERSION, "dependents:held", "crashes:q", "delayed:q", "queues:q",
           "token")},
     {CALL("sweep", SWEEP, "dead", "1")},

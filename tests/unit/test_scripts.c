@@ -485,12 +485,12 @@ static void an_upgrade_names_layouts_and_keys(void **state)
     struct command c = COMMAND_EMPTY;
     (void)state;
     script_upgrade_begin(&c, &root);
-    assert_script(&c, SCRIPT_UPGRADE_BEGIN, NULL, "the layout that it leaves", "1", "what P:format says meanwhile",
-                  "1-2", "the layout to be reached", "2");
+    assert_script(&c, SCRIPT_UPGRADE_BEGIN, "|1-2|1", "the layout to be reached", "3", "the layout before", "2",
+                  "what P:format says while keys are moved", "1-3");
     script_upgrade_keys(&c, &root);
     command_text(&c, "queues:q");
     command_text(&c, "dependents:a");
-    assert_script(&c, SCRIPT_UPGRADE_KEYS, "|queues:q|dependents:a", "what P:format says during an upgrade", "1-2");
+    assert_script(&c, SCRIPT_UPGRADE_KEYS, "|queues:q|dependents:a", "what P:format says during an upgrade", "1-3");
 }
 
 int main(int argc, char **argv)

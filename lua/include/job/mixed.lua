@@ -17,7 +17,7 @@ local function hand_job(P, queue, worker, epoch, token, member)
     return false
   end
   local message = 'J' .. epoch .. token .. string.format('%03d', #queue) .. queue
-  local readers = redis.pcall('PUBLISH', C .. ':wake:' .. worker, message)
+  local readers = redis.pcall('SPUBLISH', C .. ':wake:' .. worker, message)
   if type(readers) == 'number' and readers > 0 then
     Jobs.run(P, job, worker, token)
     return true

@@ -11,7 +11,7 @@ local function tell_timer(P)
   local keeper = try('GET', P .. 'timer')
   local epoch = keeper and try('HGET', P .. 'worker:' .. keeper, 'epoch')
   if epoch then
-    redis.pcall('PUBLISH', C .. ':wake:' .. keeper, 'S' .. epoch)
+    redis.pcall('SPUBLISH', C .. ':wake:' .. keeper, 'S' .. epoch)
   end
 end
 

@@ -112,7 +112,7 @@ local function tell_dropped(P, queue, n, why, worker)
     epoch = worker and try('HGET', P .. 'worker:' .. worker, 'epoch')
   end
   if epoch then
-    redis.pcall('PUBLISH', C .. ':wake:' .. worker, 'X' .. epoch .. string.format('%03d', #queue) .. queue .. n .. ' '
+    redis.pcall('SPUBLISH', C .. ':wake:' .. worker, 'X' .. epoch .. string.format('%03d', #queue) .. queue .. n .. ' '
       .. why)
   end
 end

@@ -49,7 +49,7 @@ local function idle_worker(P, queue, worker)
 end
 
 -- Puts one task into a worker's hands. False, with nothing changed, if the message reached nobody, if the caller may
--- not publish, or if the set is damaged. It is safe to undo after the PUBLISH: nobody has read the message. That of a
+-- not publish, or if the set is damaged. It is safe to undo after the SPUBLISH: nobody has read the message. That of a
 -- larger task has its token alone, and the worker fetches the task: Redis copies a message for each reader.
 local function hand_task(P, queue, worker, epoch, token, task, is_suspect)
   local set = P .. 'processing:' .. worker .. ':' .. queue
@@ -59,7 +59,7 @@ local function hand_task(P, queue, worker, epoch, token, task, is_suspect)
   end
   local head = epoch .. token .. string.format('%03d', #queue) .. queue
   local message = is_suspect and 'A' .. head or #task > INLINE_MAX and 'F' .. head or 'T' .. head .. task
-  local readers = redis.pcall('PUBLISH', C .. ':wake:' .. worker, message)
+  local readers = redis.pcall('SPUBLISH', C .. ':wake:' .. worker, message)
   if type(readers) == 'number' and readers > 0 then
     return true
   end

@@ -33,7 +33,7 @@ end
 -- Publishes a message on the worker's own channel, for its present life. For leases (no epoch) it does nothing.
 local function tell_worker(worker, epoch, kind, text)
   if epoch then
-    redis.pcall('PUBLISH', C .. ':wake:' .. worker, kind .. epoch .. text)
+    redis.pcall('SPUBLISH', C .. ':wake:' .. worker, kind .. epoch .. text)
   end
 end
 

@@ -10,7 +10,7 @@ local function hand_on_timer(P, worker, heirs)
   for _, heir in ipairs(heirs) do
     local left = heir ~= worker and redis.call('PTTL', P .. 'alive:' .. heir) or 0
     local epoch = left > 0 and try('HGET', P .. 'worker:' .. heir, 'epoch')
-    local readers = epoch and redis.pcall('PUBLISH', C .. ':wake:' .. heir, 'S' .. epoch)
+    local readers = epoch and redis.pcall('SPUBLISH', C .. ':wake:' .. heir, 'S' .. epoch)
     if type(readers) == 'number' and readers > 0 then
       redis.pcall('SET', P .. 'timer', heir, 'PX', math.min(left, shortest_ttl(P) or left))
       return true

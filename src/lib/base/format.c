@@ -5,23 +5,23 @@
 #include "base/format.h"
 
 #include <muster/version.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 void format_refusal(char *out, size_t size, const char *prefix, const char *found)
 {
-    if (strcmp(found, FORMAT_UPGRADING) == 0)
+    bool can_upgrade = strcmp(found, FORMAT_OLDEST) == 0 || strcmp(found, FORMAT_BEFORE) == 0;
+    if (strcmp(found, FORMAT_UPGRADING) == 0 || strcmp(found, FORMAT_UPGRADING_BEFORE) == 0)
         snprintf(out, size,
-                 "an upgrade of the namespace '%s' to format " FORMAT_VERSION
-                 " has begun and is not done: `muster upgrade` goes on with it",
+                 "an upgrade of the namespace '%s' has begun and is not done: `muster upgrade` goes on with it",
                  prefix);
     else
         snprintf(out, size,
                  "the namespace '%s' is written in format %.20s; this is muster %s, which reads format %s: %s", prefix,
                  found, MUSTER_VERSION, FORMAT_VERSION,
-                 strcmp(found, FORMAT_BEFORE) == 0
-                     ? "stop the workers and producers of the older release, then run `muster upgrade`"
-                     : "use a release of muster that knows this format, or another prefix");
+                 can_upgrade ? "stop the workers and producers of the older release, then run `muster upgrade`"
+                             : "use a release of muster that knows this format, or another prefix");
 }
 
 void format_refuse_type(char *out, size_t size, const char *key)

@@ -8,10 +8,14 @@
 
 #include <stddef.h>
 
-#define FORMAT_VERSION "2"
-/* The one that can be upgraded, and what P:format says from the beginning of the upgrade to its end. */
-#define FORMAT_BEFORE "1"
-#define FORMAT_UPGRADING "1-2"
+#define FORMAT_VERSION "3"
+/* Those that can be upgraded. Of the first one keys have to be moved; of the second one nothing but the number changes,
+ * because its workers hear nothing on the channels of this one. */
+#define FORMAT_OLDEST "1"
+#define FORMAT_BEFORE "2"
+/* What P:format says while keys are moved; and the same by a release that moved them to the layout before. */
+#define FORMAT_UPGRADING "1-3"
+#define FORMAT_UPGRADING_BEFORE "1-2"
 
 /* What people can do about a P:format of a wrong type. */
 #define FORMAT_MENDING                                                                                     \

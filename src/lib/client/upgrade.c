@@ -29,13 +29,13 @@ static void name_workers(struct muster_client *c, const struct redisReply *reply
     redis_error_set(c->redis, "workers of the older release are alive: stop them first: %.400s", names);
 }
 
-static int begin(struct muster_client *c, bool *has_work)
+static int begin(struct muster_client *c, enum script_upgrade_work *work)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
     script_upgrade_begin(&command, &c->root);
     int err = client_run(c, &command, &reply);
-    *has_work = false;
+    *work = UPGRADE_NONE;
     if (err == MUSTER_E_STATE) {
         name_workers(c, reply);
     } else if (err == MUSTER_E_FORMAT) {
@@ -48,7 +48,7 @@ static int begin(struct muster_client *c, bool *has_work)
         format_refuse_type(why, sizeof why, reply_text(reply_at(reply, 1)));
         redis_error_set(c->redis, "%s", why);
     } else if (err == MUSTER_OK) {
-        err = script_upgrade_begun(reply, has_work);
+        err = client_understand(c, script_upgrade_begun(reply, work));
     }
     redis_reply_free(reply);
     return err;
@@ -137,19 +137,26 @@ static int end(struct muster_client *c)
     return err;
 }
 
+static int move_all_keys(struct muster_client *c, uint64_t *changed)
+{
+    int err = move_keys(c, changed);
+    if (err == MUSTER_E_STATE)
+        return MUSTER_OK; /* another caller has done it meanwhile */
+    if (err == MUSTER_OK)
+        err = end(c);
+    *changed += err == MUSTER_OK;
+    return err;
+}
+
 int muster_client_upgrade(struct muster_client *c, uint64_t *changed)
 {
     uint64_t n = 0;
-    bool has_work;
+    enum script_upgrade_work work;
     redis_expect_format(c->redis, REDIS_ANY_FORMAT);
-    int err = begin(c, &has_work);
-    if (err == MUSTER_OK && has_work) {
-        err = move_keys(c, &n);
-        if (err == MUSTER_OK)
-            err = end(c);
-        else if (err == MUSTER_E_STATE) /* another caller has done it meanwhile */
-            err = MUSTER_OK;
-    }
+    int err = begin(c, &work);
+    if (err == MUSTER_OK && work == UPGRADE_MOVE)
+        err = move_all_keys(c, &n);
+    n += err == MUSTER_OK && work == UPGRADE_DONE;
     redis_expect_format(c->redis, REDIS_OWN_FORMAT);
     if (changed)
         *changed = n;

@@ -12,15 +12,26 @@
 void script_upgrade_begin(struct command *c, const struct script_root *root)
 {
     script_begin(c, SCRIPT_UPGRADE_BEGIN, root);
+    command_text(c, FORMAT_VERSION);
     command_text(c, FORMAT_BEFORE);
     command_text(c, FORMAT_UPGRADING);
-    command_text(c, FORMAT_VERSION);
+    command_text(c, FORMAT_UPGRADING_BEFORE);
+    command_text(c, FORMAT_OLDEST);
 }
 
-int script_upgrade_begun(const struct redisReply *r, bool *has_work)
+int script_upgrade_begun(const struct redisReply *r, enum script_upgrade_work *work)
 {
-    *has_work = reply_integer(reply_at(r, 1)) == 1;
-    return reply_status(r);
+    static const char *const words[] = {[UPGRADE_NONE] = "none", [UPGRADE_DONE] = "done", [UPGRADE_MOVE] = "move"};
+    int err = reply_status(r);
+    if (err != MUSTER_OK)
+        return err;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (reply_is(reply_at(r, 1), words[i])) {
+            *work = (enum script_upgrade_work)i;
+            return MUSTER_OK;
+        }
+    }
+    return MUSTER_E_REDIS;
 }
 
 long long script_upgrade_workers(const struct redisReply *r)

@@ -173,7 +173,7 @@ static void say_echo(struct muster_worker *w)
     memcpy(echo + 1 + TOKEN_LEN, none, TOKEN_LEN);
     char channel[CHANNEL_MAX];
     size_t len = key_wake(channel, w->root.channels, w->id);
-    command_text(&c, "PUBLISH");
+    command_text(&c, "SPUBLISH");
     command_bytes(&c, channel, len);
     command_bytes(&c, echo, sizeof echo - 1);
     ask(w, &c, PROBE_ECHO);

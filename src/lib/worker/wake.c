@@ -14,6 +14,8 @@
  *      would be lost with it.
  *   5. A cancel is told by a message too, and again with every heartbeat and read-back (marks.c).
  *   6. Messages of another epoch belong to another life of this id: not ours.
+ *   7. The own channel is a sharded one: in a cluster the count of its receivers is right where the scripts run, and no
+ *      other node pays for it. The queues' channels are classic ones, because foreign programs publish there.
  */
 #include "worker/wake.h"
 
@@ -54,7 +56,7 @@ int wake_subscribe(struct muster_worker *w)
 {
     char channel[CHANNEL_MAX];
     key_wake(channel, w->root.channels, w->id);
-    int err = link_subscribe(w->connection.subscription, WIRE_CLASSIC, channel);
+    int err = link_subscribe(w->connection.subscription, WIRE_SHARDED, channel);
     for (size_t i = 0; err == MUSTER_OK && i < w->n_served; i++)
         if (w->served[i]->serving != LEFT)
             err = wake_subscribe_queue(w, w->served[i]->name);
