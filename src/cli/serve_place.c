@@ -89,7 +89,7 @@ static int temporary_directory(const struct call *call, struct place *place)
     return EXIT_FAILED;
 }
 
-static int open_log(const struct call *call, struct place *place)
+int serve_place_open_log(const struct call *call, struct place *place)
 {
     char path[PATH_MAX + 16];
     snprintf(path, sizeof path, "%s/redis.log", place->dir);
@@ -104,7 +104,8 @@ static int open_log(const struct call *call, struct place *place)
 
 /* ---- its addresses ---- */
 
-static int check_port(const struct call *call, int port)
+/* Leaves the reason in errno. */
+bool serve_place_is_port_free(int port)
 {
     const struct sockaddr_in address = {
         .sin_family = AF_INET,
@@ -117,8 +118,15 @@ static int check_port(const struct call *call, int port)
     int why = errno;
     if (fd >= 0)
         close(fd);
-    if (is_free)
+    errno = why;
+    return is_free;
+}
+
+int serve_place_check_port(const struct call *call, int port)
+{
+    if (serve_place_is_port_free(port))
         return EXIT_DONE;
+    int why = errno;
     if (why == EADDRINUSE)
         complain(call, "port %d is in use, maybe by a Redis that you can use; choose another with --port", port);
     else
@@ -181,14 +189,19 @@ static void set_url(struct place *place)
 
 /* ---- all of it ---- */
 
+int serve_place_open_directory(const struct call *call, struct place *place, const char *dir)
+{
+    return place->is_temporary ? temporary_directory(call, place)
+           : dir               ? named_directory(call, place, dir)
+                               : default_directory(call, place);
+}
+
 int serve_place_open(const struct call *call, struct place *place, const char *dir, const char *socket)
 {
     char inside[PATH_MAX + 16];
-    int code = place->is_temporary ? temporary_directory(call, place)
-               : dir               ? named_directory(call, place, dir)
-                                   : default_directory(call, place);
+    int code = serve_place_open_directory(call, place, dir);
     if (!code && place->port)
-        code = check_port(call, place->port);
+        code = serve_place_check_port(call, place->port);
     if (!code && !socket && !place->port) {
         snprintf(inside, sizeof inside, "%s/redis.sock", place->dir);
         socket = inside;
@@ -196,7 +209,7 @@ int serve_place_open(const struct call *call, struct place *place, const char *d
     if (!code && socket)
         code = set_socket(call, place, socket);
     if (!code)
-        code = open_log(call, place);
+        code = serve_place_open_log(call, place);
     set_url(place);
     return code;
 }

@@ -19,11 +19,12 @@
  *   port    0: no TCP
  *   url     how to reach it: by TCP if it has a port
  *   log     DIR/redis.log, open and locked; -1: not open
+ *   is_node it is a node of a cluster
  */
 struct place {
     char dir[PATH_MAX], socket[PLACE_SOCKET_SIZE], url[512];
     int port, log;
-    bool is_temporary;
+    bool is_temporary, is_node;
 };
 
 #define PLACE_EMPTY \
@@ -37,6 +38,12 @@ struct place {
  * a line about the error. In either case serve_place_close() must be called.
  */
 int serve_place_open(const struct call *call, struct place *place, const char *dir, const char *socket);
+
+/* Parts of it: the directory alone; its log; a port of 127.0.0.1. */
+int serve_place_open_directory(const struct call *call, struct place *place, const char *dir);
+int serve_place_open_log(const struct call *call, struct place *place);
+int serve_place_check_port(const struct call *call, int port);
+bool serve_place_is_port_free(int port);
 
 /* Remove a temporary directory with all that is in it. Close the log, which unlocks the directory. */
 void serve_place_close(struct place *place);

@@ -35,6 +35,12 @@ static void write_settings(FILE *f, const struct place *place)
           "unixsocketperm 700\n",
           f);
     fprintf(f, "appendonly %s\nport %d\n", place->is_temporary ? "no" : "yes", place->port);
+    if (place->is_node)
+        fputs("cluster-enabled yes\n"
+              "cluster-config-file nodes.conf\n"
+              "cluster-announce-ip 127.0.0.1\n"
+              "cluster-node-timeout 5000\n",
+              f);
     if (place->socket[0])
         write_quoted(f, "unixsocket", place->socket);
     write_quoted(f, "dir", place->dir);
