@@ -54,6 +54,8 @@ struct muster_client;
 #define MUSTER_WORKER_ID_MAX 64
 #define MUSTER_PREFIX_MAX 64
 #define MUSTER_GROUP_MAX 200
+#define MUSTER_REPLICAS_MAX 100
+#define MUSTER_REPLICAS_MS_MAX 3600000
 #define MUSTER_MESSAGE_MAX ((size_t)64 * 1024)
 #define MUSTER_TASK_MAX_DEFAULT ((size_t)64 * 1024 * 1024)
 #define MUSTER_TASK_MAX ((size_t)512 * 1024 * 1024)
@@ -109,6 +111,23 @@ struct muster_client_options {
      * was asked for on it must have been read. Once it is broken, each call returns E_CONN. One with TLS of its own is
      * refused (E_INVALID): muster speaks to its socket. */
     struct redisContext *redis;
+
+    /* The login, if the URL has none. With a Sentinel it is the master's. */
+    const char *user;
+    const char *password;
+
+    /* As the parameters of the URL with these names, over which they win. One that has no effect is refused, as
+     * `tls_ca` without `rediss://`, or `password` with `redis`. */
+    const char *tls_ca;
+    const char *tls_cert;
+    const char *tls_key;
+    const char *tls_server_name;
+    const char *sentinel_user;
+    const char *sentinel_password;
+    int tls_insecure;
+    int replicas;    /* at most MUSTER_REPLICAS_MAX */
+    int replicas_ms; /* at most MUSTER_REPLICAS_MS_MAX */
+    int fsync;
 };
 
 /*
@@ -144,8 +163,11 @@ MUSTER_API const char *muster_client_error(const struct muster_client *c);
 MUSTER_API const char *muster_queue_check(const char *name);
 MUSTER_API const char *muster_worker_id_check(const char *id);
 MUSTER_API const char *muster_prefix_check(const char *prefix);
-MUSTER_API const char *muster_url_check(const char *url);
 MUSTER_API const char *muster_process_id_check(const char *process);
+
+/* The same for a URL alone. What an option may add is not missed in it: the password of a user, the key of a
+ * certificate. muster_client_options_check() sees it all together. */
+MUSTER_API const char *muster_url_check(const char *url);
 
 /*
  * Enqueue one task. It goes straight to an idle worker of the queue, or to the end of the queue if none is idle.

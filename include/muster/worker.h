@@ -279,6 +279,23 @@ struct muster_worker_options {
 
     /* Passed to `on_event`. */
     void *arg;
+
+    /* The login, if the URL has none. With a Sentinel it is the master's. */
+    const char *user;
+    const char *password;
+
+    /* As the parameters of the URL with these names, over which they win. One that has no effect is refused, as
+     * `tls_ca` without `rediss://`, or `password` with `data` and no `url`. */
+    const char *tls_ca;
+    const char *tls_cert;
+    const char *tls_key;
+    const char *tls_server_name;
+    const char *sentinel_user;
+    const char *sentinel_password;
+    int tls_insecure;
+    int replicas;    /* at most MUSTER_REPLICAS_MAX */
+    int replicas_ms; /* at most MUSTER_REPLICAS_MS_MAX */
+    int fsync;
 };
 
 /*

@@ -5,17 +5,23 @@
 #include "client.h"
 
 #include "complain.h"
+#include "connection.h"
 
 int client_open(const struct call *call, struct muster_client **out)
 {
+    struct connection connection;
+    *out = NULL;
+    int code = connection_read(call, &connection);
+    if (code)
+        return code;
     const struct muster_client_options options = {
         .size = sizeof options,
-        .url = call->common[OPT_URL].text,
-        .prefix = call->common[OPT_PREFIX].text,
+        CONNECTION_OPTIONS(&connection),
         .timeout_ms = (int)call->common[OPT_TIMEOUT].number,
     };
     int err = muster_client_new(out, &options);
     const char *why = err == MUSTER_E_INVALID ? muster_client_options_check(&options) : NULL;
+    connection_clear(&connection);
     return complain_error(call, err, why ? why : "");
 }
 

@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "complain.h"
+#include "connection.h"
 
 #define PROGRAM "muster-bench"
 
@@ -73,6 +74,9 @@ static int run(const struct call *call)
 {
     const char *argv[2 * OPERANDS_ALL + 16] = {PROGRAM};
     size_t n = 1;
+    int code = connection_refuse(call, "the benchmark does not take it");
+    if (code)
+        return code;
     char seconds[24], timeout[24];
     snprintf(seconds, sizeof seconds, "%lld", (long long)call->own[SECONDS].number);
     snprintf(timeout, sizeof timeout, "%lld", (long long)call->common[OPT_TIMEOUT].number);

@@ -17,6 +17,7 @@
 
 #include "command.h"
 #include "complain.h"
+#include "connection.h"
 #include "out.h"
 #include "serve_cluster.h"
 #include "serve_place.h"
@@ -287,6 +288,9 @@ static void block_signals(sigset_t *signals, sigset_t *old)
 static int check_options(const struct call *call)
 {
     const struct opt_value *own = call->own;
+    int code = connection_refuse(call, "it has no effect on the Redis that is started");
+    if (code)
+        return code;
     bool has_socket = own[SOCKET].set || own[TEMPORARY].set;
     if (own[TEMPORARY].set && own[DIRECTORY].set)
         return complain_usage(call, "--temporary makes a directory of its own; leave --dir out");

@@ -12,6 +12,7 @@
 
 #include "command.h"
 #include "complain.h"
+#include "connection.h"
 #include "work_print.h"
 
 /* ---- signals: their handlers can only reach globals ---- */
@@ -303,10 +304,13 @@ static int check_options(const struct call *call)
 /* Complains itself if there can be none. Returns an exit code. */
 static int make_worker(const struct call *call, struct story *story)
 {
+    struct connection connection;
+    int code = connection_read(call, &connection);
+    if (code)
+        return code;
     const struct muster_worker_options o = {
         .size = sizeof o,
-        .url = call->common[OPT_URL].text,
-        .prefix = call->common[OPT_PREFIX].text,
+        CONNECTION_OPTIONS(&connection),
         .id = call->own[ID].text,
         .ttl_ms = (int)call->own[TTL].number,
         .hands = (int)call->own[HANDS].number,
@@ -326,6 +330,7 @@ static int make_worker(const struct call *call, struct story *story)
     };
     int err = muster_worker_new(&worker, &o);
     const char *why = err == MUSTER_E_INVALID ? muster_worker_options_check(&o) : NULL;
+    connection_clear(&connection);
     return complain_error(call, err, why ? why : "");
 }
 

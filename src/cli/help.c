@@ -36,8 +36,11 @@ static void print_options(const char *title, const struct opt *o)
     if (!o->help)
         return;
     out_text("\n%s:\n", title);
-    for (; o->help; o++)
+    for (; o->help; o++) {
+        if (o->group)
+            out_text("\n%s:\n", o->group);
         print_option(o);
+    }
 }
 
 /* Each line of the text, indented. */
@@ -58,6 +61,7 @@ void help_command(const struct command *command)
         out_text("\n%s", command->about);
     print_options("Options", command->options);
     print_options("Common options", opt_common);
+    out_text("%s", opt_common_about);
     print_lines("Examples", command->examples);
 }
 
@@ -67,6 +71,7 @@ void help_overview(const struct command *const *commands)
     for (; *commands; commands++)
         out_text("  %-*s %s\n", LABEL_WIDTH, (*commands)->name, (*commands)->summary);
     print_options("Common options", opt_common);
+    out_text("%s", opt_common_about);
     out_text("\nExit codes:\n");
 #define EXIT_LINE(name, number, text) out_text("  %-*d %s\n", LABEL_WIDTH, number, text);
     EXITS(EXIT_LINE)

@@ -31,6 +31,7 @@ enum opt_kind {
  *   fallback      the value if the option is not given; NULL: none
  *   env           an environment variable that replaces the option; NULL: none
  *   min, max      the range of numbers and durations
+ *   group         help puts this title above it; NULL: it belongs to those before it
  *   check         for strings, and each string of a list: returns what is wrong with it, or NULL
  */
 struct opt {
@@ -39,6 +40,7 @@ struct opt {
     enum opt_kind kind;
     const char *argument, *help, *fallback, *env;
     int64_t min, max;
+    const char *group;
     const char *(*check)(const char *text);
 };
 
@@ -52,8 +54,29 @@ struct opt_value {
     size_t n_texts;
 };
 
-enum opt_common { OPT_URL, OPT_PREFIX, OPT_JSON, OPT_TIMEOUT, OPT_HELP, OPT_VERSION };
+enum opt_common {
+    OPT_URL,
+    OPT_PREFIX,
+    OPT_JSON,
+    OPT_TIMEOUT,
+    OPT_HELP,
+    OPT_VERSION,
+    /* the group of connections, from here to OPT_FSYNC */
+    OPT_TLS_CA,
+    OPT_TLS_CERT,
+    OPT_TLS_KEY,
+    OPT_TLS_SERVER_NAME,
+    OPT_TLS_INSECURE,
+    OPT_REPLICAS,
+    OPT_FSYNC
+};
 extern const struct opt opt_common[];
+/* What help says below them. */
+extern const char opt_common_about[];
+
+/* The environment variables that name files with passwords. */
+#define OPT_PASSWORD_FILE "MUSTER_PASSWORD_FILE"
+#define OPT_SENTINEL_PASSWORD_FILE "MUSTER_SENTINEL_PASSWORD_FILE"
 
 /* A `check` for the name of a group of failures. */
 const char *opt_check_group(const char *text);

@@ -48,6 +48,8 @@ struct redisContext *raw_connect(const char *text)
     char place[160];
     if (url_parse(&url, text, &why) != MUSTER_OK)
         fail("the URL: %s", why);
+    if (url.tls.is_on || url.kind != URL_SINGLE)
+        fail("the benchmark measures at redis:// and unix:// only");
     url_describe(&url, place, sizeof place);
     struct redisContext *c = try_connect(&url);
     if (!c || c->err)

@@ -9,7 +9,7 @@
 : "${MUSTER:?is to be the path of the command}"
 
 export LC_ALL=C
-unset MUSTER_URL MUSTER_PREFIX MUSTER_TRACE POSIXLY_CORRECT
+unset MUSTER_URL MUSTER_PREFIX MUSTER_PASSWORD_FILE MUSTER_SENTINEL_PASSWORD_FILE MUSTER_TRACE POSIXLY_CORRECT
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/muster-cli.XXXXXX")
 socket=$tmp/redis.sock

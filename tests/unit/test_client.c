@@ -5,11 +5,14 @@
  */
 #include "client/client.h"
 
+#include <hiredis/hiredis.h>
 #include <muster/job.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "testing.h"
+
+static struct redisContext not_used;
 
 #define NOWHERE "unix:///nonexistent/muster.sock"
 #define DAY_MS (24 * 3600 * 1000)
@@ -32,8 +35,11 @@ static void bad_options_make_no_client_and_are_told_in_words(void **state)
         const char *words;
     } bad[] = {
         {{.size = size, .url = ""}, "url: a URL must begin with"},
-        {{.size = size, .url = "redis://h?tls_ca=x"}, "url: the URL's tls_ca needs TLS"},
+        {{.size = size, .url = "redis://h?tls_ca=x"}, "url: tls_ca needs TLS"},
         {{.size = size, .url = "redis://u:secret@h:0"}, "url: the URL's port must be"},
+        {{.size = size, .url = NOWHERE, .tls_ca = "x"}, "tls_ca needs TLS"},
+        {{.size = size, .url = "redis://:secret@h", .password = "secret"}, "a password in the URL already"},
+        {{.size = size, .redis = &not_used, .password = "secret"}, "on a connection that is handed in"},
         {{.size = size, .prefix = ""}, "prefix is '': "},
         {{.size = size, .prefix = "a:b"}, "prefix is 'a:b': "},
         {{.size = size, .prefix = "a\x1b[1m"}, "prefix is 'a?[1m': "},

@@ -7,6 +7,7 @@
 
 #include "redis/tls.h"
 #include "redis/url.h"
+#include "redis/url_make.h"
 #include "redis/url_parse.h"
 #include "testing.h"
 
@@ -132,8 +133,6 @@ static const struct {
     {"redis://2001:db8::7:6379", "[brackets]"},
     {"redis://h%41", "no host can have"},
     {"redis://h h", "no host can have"},
-    {"redis://u@h", "no password"},
-    {"unix://u@/s", "no password"},
     {"redis://u%:p@h", "user has a wrong % escape"},
     {"redis://%zz:p@h", "user has a wrong % escape"},
     {"redis://:%@h", "password has a wrong % escape"},
@@ -172,7 +171,6 @@ static const struct {
     {"redis-sentinel://p@a,p@b?sentinelMasterId=m", "login stands once"},
     {"redis+cluster://a,b/1", "no database but 0"},
     {"redis+cluster://a,b/m/0", "database must be a number"},
-    {"redis+cluster://u@a", "no password"},
     {"redis+sentinel://h", "needs the master's name"},
     {"redis+sentinel://h/", "needs the master's name"},
     {"redis+sentinel://h//1", "needs the master's name"},
@@ -188,7 +186,6 @@ static const struct {
     {"redis-sentinel://h/m?sentinelMasterId=m", "database must be a number"},
     {"redis-sentinel://h?sentinelMasterId=a&sentinelMasterId=a", "sentinelMasterId twice"},
     {"redis-sentinel://@h?sentinelMasterId=m", "no user before it"},
-    {"redis+sentinel://p@h/m", "no password"},
 
     {"redis://h?", "parameter that is not known"},
     {"redis://h?fsync=1&", "parameter that is not known"},
@@ -221,14 +218,24 @@ static const struct {
     {"rediss://h?tls_ca=%zz", "tls_ca has a wrong % escape"},
     {"rediss://h?tls_ca=", "tls_ca has no value"},
     {"rediss://h?tls_insecure=0", "tls_insecure must be 1"},
+    {"redis://h?sentinel_password=x", "sentinel_password is for Sentinel only"},
+    {"redis+cluster://h?sentinel_user=x", "sentinel_user is for Sentinel only"},
+    {"redis+sentinel://h/m?sentinel_password=%00", "sentinel_password has a wrong % escape"},
+    {"redis+sentinel://h/m?sentinel_password=a&sentinel_password=b", "sentinel_password twice"},
+};
+
+/* What an option may add, or take away. */
+static const struct {
+    const char *text, *why;
+} incomplete[] = {
+    {"redis://u@h", "no password"},
+    {"unix://u@/s", "no password"},
+    {"redis+cluster://u@a", "no password"},
+    {"redis+sentinel://p@h/m", "no password"},
     {"rediss://h?tls_cert=x", "no tls_key"},
     {"rediss://h?tls_key=x", "no tls_cert"},
     {"rediss://h?tls_insecure=1&tls_ca=x", "tls_ca has no effect"},
-    {"redis://h?sentinel_password=x", "sentinel_password is for Sentinel only"},
-    {"redis+cluster://h?sentinel_user=x", "sentinel_user is for Sentinel only"},
     {"redis+sentinel://h/m?sentinel_user=x", "no sentinel_password"},
-    {"redis+sentinel://h/m?sentinel_password=%00", "sentinel_password has a wrong % escape"},
-    {"redis+sentinel://h/m?sentinel_password=a&sentinel_password=b", "sentinel_password twice"},
 };
 
 static const struct accepted nothing;
@@ -332,6 +339,130 @@ static void what_is_refused_says_why(void **state)
     assert_non_null(muster_url_check(NULL));
 }
 
+static void what_an_option_may_complete_is_refused_only_without_it(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(incomplete); i++) {
+        struct url url = {0};
+        const char *text = incomplete[i].text, *why = url_parse_text(&url, text);
+        bool needs_tls = url.tls.is_on && tls_missing();
+        assert_null(why);
+        url_clear(&url);
+        assert_same_text(text, muster_url_check(text), needs_tls ? tls_missing() : NULL);
+        assert_err(url_parse(&url, text, &why), MUSTER_E_INVALID);
+        if (!strstr(why, needs_tls ? "needs TLS" : incomplete[i].why))
+            fail_msg("%s: '%s'", text, why);
+    }
+}
+
+/* ---- options beside the URL ---- */
+
+/* The options and the URL that would say the same; with `why`, they are refused. */
+static const struct beside {
+    struct url_options o;
+    const char *same, *why;
+} beside[] = {
+    {{.url = "redis://h", .user = "u", .password = SECRET}, .same = "redis://u:" SECRET "@h"},
+    {{.url = "redis://u@h", .password = "a%b"}, .same = "redis://u:a%25b@h"},
+    {{.url = "redis://h", .password = ""}, .same = "redis://:@h"},
+    {{.url = "redis://h?replicas=3,5", .replicas = 2}, .same = "redis://h?replicas=2"},
+    {{.url = "redis://h?replicas=3,5", .replicas_ms = 7}, .same = "redis://h?replicas=3,7"},
+    {{.url = "unix:///s", .replicas = 100, .replicas_ms = 3600000, .fsync = 1},
+     .same = "unix:///s?replicas=100,3600000&fsync=1"},
+    {{.url = "redis+sentinel://h/m?sentinel_user=u&sentinel_password=x", .sentinel_password = SECRET},
+     .same = "redis+sentinel://h/m?sentinel_user=u&sentinel_password=" SECRET},
+    {{.url = "rediss://h?tls_ca=x", .tls_ca = "ca", .tls_cert = "c", .tls_key = "k", .tls_server_name = "s"},
+     .same = "rediss://h?tls_ca=ca&tls_cert=c&tls_key=k&tls_server_name=s"},
+    {{.url = "rediss+cluster://h", .tls_insecure = 1}, .same = "rediss+cluster://h?tls_insecure=1"},
+    {{.url = "redis://h", .user = "u"}, .why = "a user but no password"},
+    {{.url = "redis://h", .user = "", .password = ""}, .why = "user has no value"},
+    {{.url = "redis://u:p@h", .user = "u"}, .why = "a user in the URL already"},
+    {{.url = "redis://:p@h", .password = SECRET}, .why = "a password in the URL already"},
+    {{.url = "redis://h", .tls_ca = "x"}, .why = "tls_ca needs TLS"},
+    {{.url = "redis://h", .tls_insecure = 1}, .why = "tls_insecure needs TLS"},
+    {{.url = "redis://h", .sentinel_password = SECRET}, .why = "sentinel_password is for Sentinel only"},
+    {{.url = "redis+sentinel://h/m", .sentinel_user = "u"}, .why = "a sentinel_user but no sentinel_password"},
+    {{.url = "redis+sentinel://h/m", .sentinel_password = ""}, .why = "sentinel_password has no value"},
+    {{.url = "rediss://h", .tls_cert = "c"}, .why = "a tls_cert but no tls_key"},
+    {{.url = "rediss://h?tls_ca=x", .tls_insecure = 1}, .why = "tls_ca has no effect with tls_insecure"},
+    {{.url = "redis://h", .replicas = -1}, .why = "replicas must be from 1 to 100"},
+    {{.url = "redis://h", .replicas = 101}, .why = "replicas must be from 1 to 100"},
+    {{.url = "redis://h", .replicas = 1, .replicas_ms = -1}, .why = "replicas_ms must be from 1 to 3600000"},
+    {{.url = "redis://h", .replicas_ms = 5}, .why = "replicas_ms has no effect without replicas"},
+};
+
+static void assert_same_urls(const struct url *a, const struct url *b)
+{
+    const struct accepted expected = {.host = b->n_nodes ? b->nodes[0].host : NULL,
+                                      .port = b->n_nodes ? b->nodes[0].port : 0,
+                                      .path = b->path,
+                                      .user = b->user,
+                                      .password = b->password,
+                                      .kind = b->kind,
+                                      .db = b->db,
+                                      .master = b->master,
+                                      .sentinel_user = b->sentinel_user,
+                                      .sentinel_password = b->sentinel_password,
+                                      .tls.is_on = b->tls.is_on,
+                                      .tls.is_insecure = b->tls.is_insecure,
+                                      .tls.ca = b->tls.ca,
+                                      .tls.cert = b->tls.cert,
+                                      .tls.key = b->tls.key,
+                                      .tls.server_name = b->tls.server_name,
+                                      .replicas = b->replicas,
+                                      .replicas_ms = b->replicas_ms,
+                                      .fsync = b->fsync};
+    assert_same_url("options", a, &expected);
+}
+
+static void options_win_over_the_url(void **state)
+{
+    (void)state;
+    for (const struct beside *b = beside; b < beside + N_OF(beside); b++) {
+        struct url url, same = {0};
+        const char *why = url_make_check(&b->o);
+        int err = url_make(&url, &b->o);
+        if (strncmp(b->o.url, "rediss", 6) == 0 && tls_missing()) {
+            assert_err(err, MUSTER_E_INVALID);
+            continue;
+        }
+        if (!b->why != !why || (why && (!strstr(why, b->why) || strstr(why, SECRET))))
+            fail_msg("%s: '%s', expected '%s'", b->o.url, why ? why : "nothing wrong", b->why ? b->why : "nothing");
+        assert_err(err, why ? MUSTER_E_INVALID : MUSTER_OK);
+        if (why)
+            continue;
+        assert_null(url_parse_text(&same, b->same));
+        assert_same_urls(&url, &same);
+        url_clear(&same);
+        url_clear(&url);
+    }
+}
+
+static void a_connection_that_is_handed_in_takes_only_what_must_be_confirmed(void **state)
+{
+    const struct url_options good = {.url = "ignored", .replicas = 2, .replicas_ms = 9, .fsync = 1};
+    const struct url_options bad[] = {{.user = "u"},
+                                      {.password = SECRET},
+                                      {.tls_ca = "x"},
+                                      {.tls_insecure = 1},
+                                      {.sentinel_user = "u"},
+                                      {.tls_server_name = "x"},
+                                      {.sentinel_password = SECRET}};
+    struct url url;
+    (void)state;
+    assert_null(url_make_check_handed_in(&good));
+    assert_ok(url_make_handed_in(&url, &good));
+    assert_true(url.n_nodes == 0 && !url.path && url.replicas == 2 && url.replicas_ms == 9 && url.fsync);
+    url_clear(&url);
+    for (size_t i = 0; i < N_OF(bad); i++) {
+        assert_non_null(strstr(url_make_check_handed_in(&bad[i]), "have no effect on a connection that is handed in"));
+        assert_err(url_make_handed_in(&url, &bad[i]), MUSTER_E_INVALID);
+    }
+    assert_non_null(strstr(url_make_check_handed_in(&(struct url_options){.replicas = -1}), "replicas must be"));
+}
+
+/* ---- lengths ---- */
+
 /* The longest text, and one that is a byte longer, after the URL's beginning. */
 static void assert_longest(const char *scheme, char first, size_t longest, const char *why)
 {
@@ -400,10 +531,13 @@ static void the_longest_server_name_is_accepted(void **state)
     (void)state;
     memset(text + len, 'x', HOST_LONGEST);
     text[len + HOST_LONGEST] = '\0';
-    assert_null(url_parse_text(&url, text));
-    url_clear(&url);
+    const struct url_options at_most = {.url = text};
+    const char *why = tls_missing();
+    assert_same_text("the longest", url_make_check(&at_most) ? "refused" : NULL, why ? "refused" : NULL);
     strcat(text, "x");
-    assert_refused(text, "tls_server_name is too long");
+    assert_err(url_parse(&url, text, &why), MUSTER_E_INVALID);
+    if (!tls_missing())
+        assert_string_equal(why, "tls_server_name is too long");
 }
 
 static void so_many_hosts_and_no_more(void **state)
@@ -436,6 +570,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_accepted_is_read),
         cmocka_unit_test(what_is_accepted_may_be_used_where_there_is_tls_for_it),
         cmocka_unit_test(what_is_refused_says_why),
+        cmocka_unit_test(what_an_option_may_complete_is_refused_only_without_it),
+        cmocka_unit_test(options_win_over_the_url),
+        cmocka_unit_test(a_connection_that_is_handed_in_takes_only_what_must_be_confirmed),
         cmocka_unit_test(the_longest_host_and_path_are_accepted),
         cmocka_unit_test(the_length_of_a_path_is_that_of_its_bytes),
         cmocka_unit_test(a_place_shows_where_and_never_a_password),

@@ -21,7 +21,7 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
  *   null  may the program give NULL instead, for all defaults?
  */
 #define SIZED_STRUCTS(X)                                                            \
-    X(SIZED_CLIENT_OPTIONS, muster_client_options, redis, SIZED_MAY_BE_NULL)        \
+    X(SIZED_CLIENT_OPTIONS, muster_client_options, fsync, SIZED_MAY_BE_NULL)        \
     X(SIZED_ENQUEUE_OPTIONS, muster_enqueue_options, request_id, SIZED_MAY_BE_NULL) \
     X(SIZED_PROCESS_FILTER, muster_process_filter, task, SIZED_MAY_BE_NULL)         \
     X(SIZED_FINISH_OPTIONS, muster_finish_options, n_after, SIZED_MAY_BE_NULL)      \
@@ -31,7 +31,7 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
     X(SIZED_JOB_FILTER, muster_job_filter, n, SIZED_NEEDED)                         \
     X(SIZED_JOB_CHANGE, muster_job_change, data, SIZED_NEEDED)                      \
     X(SIZED_STATS, muster_stats, run, SIZED_NEEDED)                                 \
-    X(SIZED_WORKER_OPTIONS, muster_worker_options, arg, SIZED_MAY_BE_NULL)          \
+    X(SIZED_WORKER_OPTIONS, muster_worker_options, fsync, SIZED_MAY_BE_NULL)          \
     X(SIZED_COMMAND, muster_command, grace_ms, SIZED_NEEDED)
 
 enum sized {

@@ -11,6 +11,7 @@
 #include "base/words.h"
 #include "client/full.h"
 #include "protocol/names.h"
+#include "redis/url_make.h"
 #include "redis/wire.h"
 
 #define TIMEOUT_DEFAULT_MS 5000
@@ -32,13 +33,21 @@ static const char *check_options(const struct muster_client_options *o)
     return NULL;
 }
 
+static struct url_options place_of(const struct muster_client_options *o)
+{
+    return (struct url_options)URL_OPTIONS_OF_O;
+}
+
 const char *muster_client_options_check(const struct muster_client_options *options)
 {
     struct muster_client_options o;
     const char *why = sized_read(SIZED_CLIENT_OPTIONS, &o, options);
     if (!why)
         why = check_options(&o);
-    return why || o.redis ? why : url_check_option(o.url);
+    if (why)
+        return why;
+    const struct url_options place = place_of(&o);
+    return o.redis ? url_make_check_handed_in(&place) : url_make_check(&place);
 }
 
 static void on_selected(void *arg, int db)
@@ -68,12 +77,12 @@ static int client_init(struct muster_client *c, const struct muster_client_optio
 int muster_client_new(struct muster_client **out, const struct muster_client_options *options)
 {
     struct muster_client_options o;
-    struct url url = {0};
-    const char *why;
+    struct url url;
     *out = NULL;
     if (sized_read(SIZED_CLIENT_OPTIONS, &o, options) || check_options(&o))
         return MUSTER_E_INVALID;
-    int err = o.redis ? MUSTER_OK : url_parse(&url, o.url, &why);
+    const struct url_options place = place_of(&o);
+    int err = o.redis ? url_make_handed_in(&url, &place) : url_make(&url, &place);
     if (err != MUSTER_OK)
         return err;
     struct muster_client *c = calloc(1, sizeof *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A URL as a value: made from a text or the environment, copied, shown, wiped.
+ * A URL as a value: copied, shown, wiped.
  */
 #include "redis/url.h"
 
@@ -8,11 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/words.h"
-#include "redis/tls.h"
-#include "redis/url_parse.h"
-#include "redis/url_text.h"
 
 /* All texts but the hosts. */
 #define URL_TEXTS(X)     \
@@ -26,27 +21,6 @@
     X(tls.cert)          \
     X(tls.key)           \
     X(tls.server_name)
-
-/* An empty variable counts as none. */
-static const char *url_of_environment(void)
-{
-    const char *text = secure_getenv("MUSTER_URL");
-    return text && *text ? text : NULL;
-}
-
-int url_parse(struct url *out, const char *text, const char **why)
-{
-    *out = (struct url){0};
-    if (!text)
-        text = url_of_environment();
-    *why = url_parse_text(out, text ? text : URL_DEFAULT);
-    if (!*why && out->tls.is_on)
-        *why = tls_missing();
-    if (!*why)
-        return MUSTER_OK;
-    url_clear(out);
-    return *why == url_text_no_memory ? MUSTER_E_NOMEM : MUSTER_E_INVALID;
-}
 
 static bool copy_text(char **out, const char *from)
 {
@@ -79,8 +53,7 @@ int url_copy(struct url *out, const struct url *from)
     return MUSTER_E_NOMEM;
 }
 
-/* Any text may hold what nobody else should find in freed memory. */
-static void wipe(char *text)
+void url_wipe(char *text)
 {
     if (text)
         explicit_bzero(text, strlen(text));
@@ -90,9 +63,9 @@ static void wipe(char *text)
 void url_clear(struct url *url)
 {
     for (int i = 0; i < url->n_nodes; i++)
-        wipe(url->nodes[i].host);
+        url_wipe(url->nodes[i].host);
     free(url->nodes);
-#define X(field) wipe(url->field);
+#define X(field) url_wipe(url->field);
     URL_TEXTS(X)
 #undef X
     *url = (struct url){0};
@@ -121,26 +94,4 @@ void url_describe(const struct url *url, char *out, size_t size)
     }
     if (url->kind == URL_CLUSTER)
         add(out, size, " (cluster)");
-}
-
-const char *url_check_option(const char *text)
-{
-    struct url url;
-    const char *why;
-    if (url_parse(&url, text, &why) == MUSTER_OK) {
-        url_clear(&url);
-        return NULL;
-    }
-    return words_say("%s: %s", text ? "url" : "MUSTER_URL", why);
-}
-
-const char *muster_url_check(const char *text)
-{
-    struct url url;
-    const char *why = "a URL is needed";
-    if (text)
-        url_parse(&url, text, &why);
-    if (text && !why)
-        url_clear(&url);
-    return why;
 }

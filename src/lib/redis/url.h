@@ -10,8 +10,7 @@
 
 #define URL_DEFAULT "redis://127.0.0.1:6379"
 #define URL_NODES_MAX 64
-#define URL_REPLICAS_MAX 100
-#define URL_REPLICAS_MS_MAX 3600000
+#define URL_HOST_MAX 255
 
 enum url_kind {
     URL_SINGLE,  /* one Redis: at the one node, or at the path */
@@ -54,11 +53,10 @@ struct url {
 /* Parse. A NULL text means MUSTER_URL, or the default if that is not set. On an error `out` is empty, and `*why` is a
  * static string. E_INVALID also if it needs TLS, and this build has none. */
 int url_parse(struct url *out, const char *text, const char **why);
-/* What is wrong with the option `url`, or with MUSTER_URL if that counts, in words that name it and not its value,
- * which may hold a password; NULL: nothing. */
-const char *url_check_option(const char *text);
 int url_copy(struct url *out, const struct url *from);
 void url_clear(struct url *url);
+/* Free a text that others must not find in freed memory. NULL is allowed. */
+void url_wipe(char *text);
 
 /* The place for people, without passwords: "127.0.0.1:6379", the socket's path, "h1:7000,h2:7001 (cluster)" or
  * "mymaster by h1:26379,h2:26379". */

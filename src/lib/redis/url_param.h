@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parameters of a URL: ?name=value&name=value.
+ * The parameters of a URL, ?name=value&name=value, and the options of the same names.
  */
 #ifndef URL_PARAM_H
 #define URL_PARAM_H
 
-#include "redis/url.h"
+#include "redis/url_make.h"
 
-/* Each one: its name, where it lies in struct url, how it is read, and what it has no effect without. */
-#define URL_PARAMS(X)                                       \
-    X(tls_ca, tls.ca, TEXT, TLS)                            \
-    X(tls_cert, tls.cert, TEXT, TLS)                        \
-    X(tls_key, tls.key, TEXT, TLS)                          \
-    X(tls_server_name, tls.server_name, TEXT, TLS)          \
-    X(tls_insecure, tls.is_insecure, FLAG, TLS)             \
-    X(sentinel_user, sentinel_user, TEXT, SENTINEL)         \
-    X(sentinel_password, sentinel_password, TEXT, SENTINEL) \
-    X(replicas, replicas, REPLICAS, ANY)                    \
-    X(fsync, fsync, FLAG, ANY)                              \
-    X(db, db, DB, UNIX)                                     \
+/* Those that a URL alone has; the others, URL_OPTIONS, are options of a client and a worker, too. */
+#define URL_PARAMS(X)                    \
+    X(replicas, replicas, REPLICAS, ANY) \
+    X(db, db, DB, UNIX)                  \
     X(sentinelMasterId, master, TEXT, LETTUCE)
 
 /* How the URL is written. */
@@ -30,6 +22,8 @@ enum url_form {
 
 /* Read what follows the '?', or a database's number. Why not, or NULL. */
 const char *url_param_read(struct url *url, const char *text, enum url_form form);
+/* The same by options, which win over what the URL says. */
+const char *url_param_apply(struct url *url, const struct url_options *o);
 const char *url_param_read_db(struct url *url, const char *text, size_t len);
 
 #endif

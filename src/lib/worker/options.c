@@ -8,6 +8,7 @@
 
 #include "base/words.h"
 #include "protocol/names.h"
+#include "redis/url_make.h"
 #include "worker/worker.h"
 
 #define TTL_MAX_MS (24 * 3600 * 1000)
@@ -134,13 +135,27 @@ bool options_want_url(const struct muster_worker_options *o)
     return o->url || !o->data;
 }
 
+static struct url_options place_of(const struct muster_worker_options *o)
+{
+    return (struct url_options)URL_OPTIONS_OF_O;
+}
+
+int options_make_url(struct url *out, const struct muster_worker_options *o)
+{
+    const struct url_options place = place_of(o);
+    return options_want_url(o) ? url_make(out, &place) : url_make_handed_in(out, &place);
+}
+
 const char *muster_worker_options_check(const struct muster_worker_options *options)
 {
     struct muster_worker_options o;
     const char *why = sized_read(SIZED_WORKER_OPTIONS, &o, options);
     if (!why)
         why = options_check(&o);
-    return why || !options_want_url(&o) ? why : url_check_option(o.url);
+    if (why)
+        return why;
+    const struct url_options place = place_of(&o);
+    return options_want_url(&o) ? url_make_check(&place) : url_make_check_handed_in(&place);
 }
 
 void options_set(struct muster_worker *w, const struct muster_worker_options *o, int db)

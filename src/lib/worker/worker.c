@@ -175,12 +175,11 @@ static int init(struct muster_worker *w, const struct muster_worker_options *o, 
 int muster_worker_new(struct muster_worker **out, const struct muster_worker_options *options)
 {
     struct muster_worker_options o;
-    struct url url = {0};
-    const char *why;
+    struct url url;
     *out = NULL;
     if (sized_read(SIZED_WORKER_OPTIONS, &o, options) || options_check(&o))
         return MUSTER_E_INVALID;
-    int err = options_want_url(&o) ? url_parse(&url, o.url, &why) : MUSTER_OK;
+    int err = options_make_url(&url, &o);
     if (err != MUSTER_OK)
         return err;
     struct muster_worker *w = calloc(1, sizeof *w);

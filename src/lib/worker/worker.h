@@ -138,6 +138,7 @@ int worker_capacity(const struct muster_worker *w);
 /* NULL, or what is wrong with the options in words; the URL is apart. */
 const char *options_check(const struct muster_worker_options *o);
 bool options_want_url(const struct muster_worker_options *o);
+int options_make_url(struct url *out, const struct muster_worker_options *o);
 void options_set(struct muster_worker *w, const struct muster_worker_options *o, int db);
 
 #endif

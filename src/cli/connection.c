@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A file with a password is read by the rule of ssh: if it is the user's own, nobody else may be able to read it. A
+ * pipe, as from <(pass show redis), has no such rights.
+ */
+#include "connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <muster/client.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "complain.h"
+#include "need.h"
+#include "text.h"
+
+#define PASSWORD_MAX 4096
+
+static bool read_replicas(const char *text, int64_t *n, int64_t *ms)
+{
+    *ms = 0;
+    if (!text_read_number(&text, n) || *n < 1 || *n > MUSTER_REPLICAS_MAX)
+        return false;
+    if (*text == '\0')
+        return true;
+    if (*text++ != ',')
+        return false;
+    return text_read_number(&text, ms) && *text == '\0' && *ms >= 1 && *ms <= MUSTER_REPLICAS_MS_MAX;
+}
+
+const char *connection_check_replicas(const char *text)
+{
+    int64_t n, ms;
+    return read_replicas(text, &n, &ms) ? NULL : "it must be N or N,MS: N from 1 to 100, MS from 1 to 3600000";
+}
+
+/* ---- files with passwords ---- */
+
+static int refuse(const struct call *call, const char *variable, const char *path, const char *why)
+{
+    return complain_usage(call, "%s: %s: %s", variable, path, why);
+}
+
+static int check_rights(const struct call *call, const char *variable, const char *path, int fd)
+{
+    struct stat about;
+    if (fstat(fd, &about) != 0)
+        return refuse(call, variable, path, strerror(errno));
+    if (S_ISDIR(about.st_mode))
+        return refuse(call, variable, path, strerror(EISDIR));
+    if (S_ISREG(about.st_mode) && about.st_uid == geteuid() && (about.st_mode & (S_IRWXG | S_IRWXO)))
+        return refuse(call, variable, path, "others can read it: chmod 600 it first");
+    return EXIT_DONE;
+}
+
+/* As much as there is room for. */
+static ssize_t read_all(int fd, char *out, size_t size)
+{
+    size_t len = 0;
+    ssize_t n;
+    while (len < size && (n = read(fd, out + len, size - len)) != 0) {
+        if (n < 0 && errno != EINTR)
+            return -1;
+        len += n > 0 ? (size_t)n : 0;
+    }
+    return (ssize_t)len;
+}
+
+static int read_first_line(const struct call *call, const char *variable, const char *path, int fd, char **out)
+{
+    char text[PASSWORD_MAX + 2];
+    int code = EXIT_DONE;
+    ssize_t len = read_all(fd, text, sizeof text);
+    size_t end = len < 0 ? 0 : (size_t)len;
+    const char *newline = memchr(text, '\n', end);
+    end = newline ? (size_t)(newline - text) : end;
+    if (len < 0)
+        code = refuse(call, variable, path, strerror(errno));
+    else if (end == 0)
+        code = refuse(call, variable, path, "its first line, the password, is empty");
+    else if (end > PASSWORD_MAX || memchr(text, '\0', end))
+        code = refuse(call, variable, path, "its first line is no password: it is too long, or has a NUL");
+    else
+        *out = need(strndup(text, end));
+    explicit_bzero(text, sizeof text);
+    return code;
+}
+
+static int read_password(const struct call *call, const char *variable, char **out)
+{
+    const char *path = getenv(variable);
+    if (!path || !*path)
+        return EXIT_DONE;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return refuse(call, variable, path, strerror(errno));
+    int code = check_rights(call, variable, path, fd);
+    if (!code)
+        code = read_first_line(call, variable, path, fd, out);
+    close(fd);
+    return code;
+}
+
+/* ---- all of it ---- */
+
+int connection_read(const struct call *call, struct connection *out)
+{
+    *out = (struct connection){.common = call->common};
+    int64_t n = 0, ms = 0;
+    if (call->common[OPT_REPLICAS].set)
+        (void)read_replicas(call->common[OPT_REPLICAS].text, &n, &ms);
+    out->replicas = (int)n;
+    out->replicas_ms = (int)ms;
+    int code = read_password(call, OPT_PASSWORD_FILE, &out->password);
+    if (!code)
+        code = read_password(call, OPT_SENTINEL_PASSWORD_FILE, &out->sentinel_password);
+    if (code)
+        connection_clear(out);
+    return code;
+}
+
+static void wipe(char *text)
+{
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+void connection_clear(struct connection *c)
+{
+    wipe(c->password);
+    wipe(c->sentinel_password);
+    *c = (struct connection){.common = c->common};
+}
+
+int connection_refuse(const struct call *call, const char *why)
+{
+    for (int i = OPT_TLS_CA; i <= OPT_FSYNC; i++)
+        if (call->common[i].set)
+            return complain_usage(call, "--%s: %s", opt_common[i].name, why);
+    return EXIT_DONE;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where Redis is, as whom to talk to it, and what must be confirmed: from the common options, and from the files with
+ * passwords that the environment names. The library reads no file with a password.
+ */
+#ifndef CLI_CONNECTION_H
+#define CLI_CONNECTION_H
+
+#include "command.h"
+
+struct connection {
+    const struct opt_value *common;
+    char *password, *sentinel_password; /* NULL: none was in a file */
+    int replicas, replicas_ms;
+};
+
+/* Returns EXIT_DONE; on an error it prints a line about it and returns another exit code. */
+int connection_read(const struct call *call, struct connection *out);
+void connection_clear(struct connection *c);
+
+/* For a verb that connects to nothing, or not in this way: complain about an option of the group. */
+int connection_refuse(const struct call *call, const char *why);
+
+/* A `check` for --replicas. */
+const char *connection_check_replicas(const char *text);
+
+/* The fields of the options of a client or a worker. */
+#define CONNECTION_OPTIONS(c)                                                                            \
+    .url = (c)->common[OPT_URL].text, .prefix = (c)->common[OPT_PREFIX].text, .password = (c)->password, \
+    .tls_ca = (c)->common[OPT_TLS_CA].text, .tls_cert = (c)->common[OPT_TLS_CERT].text,                  \
+    .tls_key = (c)->common[OPT_TLS_KEY].text, .tls_server_name = (c)->common[OPT_TLS_SERVER_NAME].text,  \
+    .sentinel_password = (c)->sentinel_password, .tls_insecure = (c)->common[OPT_TLS_INSECURE].set,      \
+    .replicas = (c)->replicas, .replicas_ms = (c)->replicas_ms, .fsync = (c)->common[OPT_FSYNC].set
+
+#endif

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# What the command says about its connection, beside the URL. Proves:
+#  1. a password comes from the first line of the file that MUSTER_PASSWORD_FILE names, for a client and a worker, alone
+#     or for the user in the URL; also from a pipe; and it is in no message, argument or environment
+#  2. a file that cannot be used is refused before anything is connected to, in words that name it: it is not there, a
+#     directory, empty, too long, with a NUL, or others can read it; so is a second password
+#  3. an option that has no effect is refused, also by the verbs that do not connect; --replicas has a form
+#  4. help shows all of it in a group of its own
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+secret='s3cret %@:/word'
+start_redis --requirepass "$secret"
+printf '%s\nnot this line\n' "$secret" >"$tmp/password"
+chmod 600 "$tmp/password"
+
+# ---- 1
+check_exit 77 "$MUSTER" queues
+export MUSTER_PASSWORD_FILE=$tmp/password
+echo one | check_exit 0 "$MUSTER" enqueue mail
+check_exit 0 "$MUSTER" work mail --print --burst
+grep -qx one "$tmp/out" || fail "the worker took nothing: $(cat "$tmp/out")"
+check_exit 0 "$MUSTER" queues --url "unix://default@$socket"
+MUSTER_PASSWORD_FILE=<(echo "$secret") check_exit 0 "$MUSTER" queues
+printf %s "$secret" >"$tmp/without-newline"
+chmod 400 "$tmp/without-newline"
+MUSTER_PASSWORD_FILE=$tmp/without-newline check_exit 0 "$MUSTER" queues
+start worker "$MUSTER" work mail -- true
+is_ready() { grep -q 'takes tasks' "$tmp/worker.err"; }
+wait_for is_ready
+tr '\0' '\n' <"/proc/${pids[worker]}/environ" >"$tmp/seen"
+tr '\0' '\n' <"/proc/${pids[worker]}/cmdline" >>"$tmp/seen"
+! grep -qF "$secret" "$tmp/seen" || fail 'the password can be seen from outside'
+end worker TERM 0
+! grep -qF s3cret "$tmp/worker.err" || fail 'the password is in a message'
+
+# ---- 2
+# refuses FILE WORDS
+refuses() {
+    MUSTER_PASSWORD_FILE=$1 check_usage queues
+    check_err "MUSTER_PASSWORD_FILE: $1: $2"
+    MUSTER_PASSWORD_FILE=$1 check_usage work mail --print
+    MUSTER_PASSWORD_FILE='' MUSTER_SENTINEL_PASSWORD_FILE=$1 check_usage queues
+    check_err "MUSTER_SENTINEL_PASSWORD_FILE: $1: $2"
+}
+refuses "$tmp/nothing" 'No such file or directory'
+refuses "$tmp" 'Is a directory'
+: >"$tmp/empty"
+printf '\nsecond\n' >"$tmp/empty-line"
+head -c 4097 /dev/zero | tr '\0' x >"$tmp/long"
+printf 'a\0b\n' >"$tmp/nul"
+chmod 600 "$tmp"/{empty,empty-line,long,nul}
+refuses "$tmp/empty" 'its first line, the password, is empty'
+refuses "$tmp/empty-line" 'its first line, the password, is empty'
+refuses "$tmp/long" 'its first line is no password'
+refuses "$tmp/nul" 'its first line is no password'
+for mode in 640 604 620 602; do
+    chmod "$mode" "$tmp/password"
+    refuses "$tmp/password" 'others can read it: chmod 600 it first'
+done
+chmod 600 "$tmp/password"
+check_exit 2 "$MUSTER" queues --url "unix://:other@$socket"
+check_err 'there is a password in the URL already'
+MUSTER_PASSWORD_FILE='' check_exit 2 "$MUSTER" queues --url "unix://default@$socket"
+check_err 'there is a user but no password'
+MUSTER_PASSWORD_FILE='' MUSTER_SENTINEL_PASSWORD_FILE=$tmp/password check_exit 2 "$MUSTER" queues
+check_err 'sentinel_password is for Sentinel only'
+
+# ---- 3
+# An option as it is given, and its name as the library says it.
+for option in --tls-ca=x --tls-cert=x --tls-key=x --tls-server-name=x --tls-insecure; do
+    name=${option%=x}
+    name=${name#--}
+    check_exit 2 "$MUSTER" queues "$option"
+    check_err "${name//-/_} needs TLS"
+    check_exit 2 "$MUSTER" work mail --print "$option"
+    check_err "${name//-/_} needs TLS"
+done
+for option in --tls-ca=x --tls-insecure --replicas=1 --fsync; do
+    check_usage serve --temporary "$option"
+    check_err "${option%=*}: it has no effect"
+    check_usage bench "$option"
+    check_err "${option%=*}: the benchmark does not take it"
+done
+for wrong in '' 0 101 x 1x '1,' ,1 1,0 1,3600001 1,1,1 -1 ' 1'; do
+    check_usage queues "--replicas=$wrong"
+    check_err '--replicas: it must be N or N,MS'
+done
+
+# ---- 4
+check_exit 0 "$MUSTER" queues --help
+awk '/^Connection:/ { on = 1 } /^Examples:/ { on = 0 } on' "$tmp/out" >"$tmp/group"
+for words in '--tls-ca FILE' '--tls-cert FILE' '--tls-key FILE' '--tls-server-name NAME' '--tls-insecure' \
+    '--replicas N\[,MS\]' '--fsync' MUSTER_PASSWORD_FILE MUSTER_SENTINEL_PASSWORD_FILE; do
+    grep -q -- "$words" "$tmp/group" || fail "help does not tell $words under Connection"
+done
