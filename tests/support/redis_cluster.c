@@ -47,9 +47,14 @@ static bool next_line(const char **text, struct line *line)
     return true;
 }
 
+/* Flags are words; "fail?" is one node's suspicion of "fail", and "nofailover" another thing. */
 static bool has_flag(const struct line *line, const char *flag)
 {
-    return strstr(line->flags, flag) != NULL;
+    size_t len = strlen(flag);
+    for (const char *at = line->flags; (at = strstr(at, flag)); at += len)
+        if ((at == line->flags || at[-1] == ',') && strchr(",?", at[len]))
+            return true;
+    return false;
 }
 
 /* Is it among these slots? What is on its way stands in brackets, and is no range. */

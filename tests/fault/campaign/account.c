@@ -12,6 +12,8 @@
 #include "book.h"
 
 #define END_MS 120000
+/* Where it may not come: an account has something to find. */
+#define NO_END_MS 8000
 #define LOOK_MS 100
 
 /* ---- the end of a round ---- */
@@ -34,10 +36,10 @@ static int add_dead(const struct muster_worker_info *w, void *arg)
     return 0;
 }
 
-bool account_await_end(struct muster_client *client, struct crew *crew)
+bool account_await_end(const struct campaign *c, struct muster_client *client, struct crew *crew)
 {
     struct left left;
-    int64_t until = now_ms() + END_MS;
+    int64_t end_ms = c->faults & OF_AN_ACCOUNT ? NO_END_MS : END_MS, until = now_ms() + end_ms;
     do {
         left = (struct left){0};
         if (!crew_tend(crew))
@@ -50,8 +52,9 @@ bool account_await_end(struct muster_client *client, struct crew *crew)
             return true;
         sleep_ms(LOOK_MS);
     } while (now_ms() < until);
-    fprintf(stderr, "campaign: %d s after the last fault %" PRIu64 " tasks and %" PRIu64 " dead workers are left\n",
-            END_MS / 1000, left.work, left.workers);
+    fprintf(stderr,
+            "campaign: %" PRId64 " s after the last fault %" PRIu64 " tasks and %" PRIu64 " dead workers are left\n",
+            end_ms / 1000, left.work, left.workers);
     return false;
 }
 
@@ -96,7 +99,7 @@ static int add_failure(const struct muster_failure *failure, void *arg)
 
 static bool read_failures(struct book *b, struct muster_client *client)
 {
-    for (int i = 0; i < QUEUES; i++) {
+    for (int i = 0; i < ALL_QUEUES; i++) {
         struct muster_failed_filter f = {.size = sizeof f, .queue = queue_names[i]};
         if (muster_failed_list(client, &f, add_failure, b) || muster_failed_drop(client, &f, NULL)) {
             fprintf(stderr, "campaign: the failed list: %s\n", muster_client_error(client));
@@ -141,6 +144,11 @@ bool book_has_fault(const struct book *b, const char *life, unsigned faults, int
     return false;
 }
 
+bool book_may_forget(const struct book *b, int64_t at_ms)
+{
+    return book_has_fault(b, "-", FORGETFUL, at_ms, at_ms + FORGOTTEN_MS);
+}
+
 int64_t book_death(const struct book *b, const char *life, int64_t from)
 {
     int64_t first = INT64_MAX;
@@ -167,7 +175,7 @@ static void judge_lives(struct book *b)
         int64_t from = l->at_ms - 3 * TTL_MS, to = l->at_ms + TTL_MS;
         if (l->kind == 'F')
             b->figures->faults[book_fault(l->word)]++;
-        if (l->kind == 'L' && !book_has_fault(b, l->life, OF_A_LIFE | REFUSALS, from, to))
+        if (l->kind == 'L' && !book_has_fault(b, l->life, OF_A_LIFE | REFUSALS | FORGETFUL, from, to))
             book_blame(b, l->life, "a worker was lost, though nothing hurt it");
         if (l->kind == 'D' && !book_has_fault(b, l->life, OF_A_LIFE | OF_REDIS, from, to))
             book_blame(b, l->life, "a worker was in doubt, though nothing hurt it or Redis");
@@ -194,6 +202,8 @@ bool account_balance(const struct campaign *c, struct muster_client *client, str
     judge_lives(&b);
     judge_tasks(&b);
     judge_alone(&b);
+    judge_tokens(&b);
+    gaps_note(&b);
     free(b.lines);
     free(b.runs);
     return b.n_wrong == 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Suspects run alone: while one runs in a life, nothing else does. Only those count here that are suspects for certain,
- * because the holder of their last run died beneath it. And only deaths of those that ran alone are counted.
+ * Suspects run alone: while one runs in a life, nothing else does, but what no death counts against. Only those count
+ * here that are suspects for certain, because the holder of their last run died beneath it. And only deaths of those
+ * that ran alone are counted.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static int64_t end_of(const struct book *b, const struct run *r)
 /* A run that was told to stop may have been lost: then others have it, and it runs on as nobody's. */
 static bool are_together(const struct book *b, const struct run *suspect, const struct run *other)
 {
-    return !other->told_at_ms && !strcmp(other->began->life, suspect->began->life) &&
+    return !other->told_at_ms && !other->is_blameless && !strcmp(other->began->life, suspect->began->life) &&
            other->began->at_ms < end_of(b, suspect) && suspect->began->at_ms < end_of(b, other);
 }
 
@@ -37,7 +38,8 @@ static bool is_shared_death(const struct book *b, const struct run *r)
 {
     for (size_t i = 0; i < b->n_runs && r->died_at_ms; i++) {
         const struct run *other = &b->runs[i];
-        if (other != r && other->died_at_ms == r->died_at_ms && !strcmp(other->began->life, r->began->life))
+        if (other != r && !other->is_blameless && other->died_at_ms == r->died_at_ms &&
+            !strcmp(other->began->life, r->began->life))
             return true;
     }
     return false;

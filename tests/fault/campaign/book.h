@@ -37,18 +37,23 @@ struct run {
     bool is_suspect;         /* for certain */
     bool may_have_died;      /* the holder, or it was taken for dead */
     bool is_crashed;         /* its task is failed so */
+    bool is_blameless;       /* no death counts against its task, which may run beside a suspect */
 };
 
-#define BIT(fault) (1u << (fault))
 #define OF_A_LIFE (BIT(FAULT_KILL) | BIT(FAULT_STOP) | BIT(FAULT_TERM) | BIT(FAULT_POISON))
 #define DEADLY (BIT(FAULT_KILL) | BIT(FAULT_POISON))
 /* They last for a part of a ttl, and workers may be lost for them. */
 #define REFUSALS (BIT(FAULT_FULL) | BIT(FAULT_ACL))
-#define OF_REDIS (REFUSALS | BIT(FAULT_REDIS) | BIT(FAULT_CUT))
+#define OF_REDIS (REFUSALS | BIT(FAULT_REDIS) | BIT(FAULT_CUT) | OF_A_CLUSTER)
+/* What Redis answered may be forgotten after them, if it was this short before: a replica has not heard of it. */
+#define FORGETFUL BIT(FAULT_OWNER)
+#define FORGOTTEN_MS 2000
 
 enum fault book_fault(const char *word);
 /* Has one of these faults hit this life, or Redis, in this time? */
 bool book_has_fault(const struct book *b, const char *life, unsigned faults, int64_t from, int64_t to);
+/* May Redis have forgotten what it did for a life at this time? */
+bool book_may_forget(const struct book *b, int64_t at_ms);
 /* When the life died, at this time or later; INT64_MAX: it did not. */
 int64_t book_death(const struct book *b, const char *life, int64_t from);
 /* Says what is wrong with it. */
@@ -57,5 +62,10 @@ void book_blame(struct book *b, const char *name, const char *what);
 void judge_tasks(struct book *b);
 /* Whether those that were for certain suspects ran alone, and whether only such deaths were counted. */
 void judge_alone(struct book *b);
+/* Whether each token was given once, and later ones were given later. Orders the runs by token. */
+void judge_tokens(struct book *b);
+
+/* Measures what the gaps are. */
+void gaps_note(struct book *b);
 
 #endif

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "random.h"
+#include "wait.h"
 
 /*
  * The one list of faults: X(FAULT, name).
@@ -25,20 +26,37 @@
  *   lapse   who took a task under a lease forgets it
  *   cancel  who put a task or job cancels it
  *   poison  a task kills whoever runs it
- *   theft   a waiting task is removed behind muster's back: a loss, which the account has to find. Only if asked for
+ *
+ * Of a cluster; the owner is who has the slot of the namespace. Redis means the owner above, too, and "redis" that it
+ * is back before it is missed:
+ *   move      the slot moves to another master, and sometimes back at once
+ *   failover  the owner's replica takes over from it, as by hand
+ *   owner     SIGKILL of the owner; it is started again on its data once its replica has taken over by itself
+ *   join      a further node joins, has the slot for a while, and leaves
+ *   slow      the slot moves, and that takes far longer than a ttl. Only if asked for
+ *
+ * Of a single Redis, what the account has to find; only if asked for:
+ *   theft   a waiting task is removed behind muster's back: a loss
+ *   behind  the last token is put back to an earlier one, as where a copy of Redis takes over that is behind
  */
-#define FAULTS(X)             \
-    X(FAULT_KILL, "kill")     \
-    X(FAULT_STOP, "stop")     \
-    X(FAULT_TERM, "term")     \
-    X(FAULT_REDIS, "redis")   \
-    X(FAULT_CUT, "cut")       \
-    X(FAULT_FULL, "full")     \
-    X(FAULT_ACL, "acl")       \
-    X(FAULT_LAPSE, "lapse")   \
-    X(FAULT_CANCEL, "cancel") \
-    X(FAULT_POISON, "poison") \
-    X(FAULT_THEFT, "theft")
+#define FAULTS(X)                 \
+    X(FAULT_KILL, "kill")         \
+    X(FAULT_STOP, "stop")         \
+    X(FAULT_TERM, "term")         \
+    X(FAULT_REDIS, "redis")       \
+    X(FAULT_CUT, "cut")           \
+    X(FAULT_FULL, "full")         \
+    X(FAULT_ACL, "acl")           \
+    X(FAULT_LAPSE, "lapse")       \
+    X(FAULT_CANCEL, "cancel")     \
+    X(FAULT_POISON, "poison")     \
+    X(FAULT_MOVE, "move")         \
+    X(FAULT_FAILOVER, "failover") \
+    X(FAULT_OWNER, "owner")       \
+    X(FAULT_JOIN, "join")         \
+    X(FAULT_SLOW, "slow")         \
+    X(FAULT_THEFT, "theft")       \
+    X(FAULT_BEHIND, "behind")
 enum fault {
 #define FAULT_ENUM(fault, name) fault,
     FAULTS(FAULT_ENUM)
@@ -46,6 +64,11 @@ enum fault {
         FAULT_COUNT
 };
 extern const char *const fault_names[FAULT_COUNT];
+
+#define BIT(fault) (1u << (fault))
+#define OF_A_CLUSTER (BIT(FAULT_MOVE) | BIT(FAULT_FAILOVER) | BIT(FAULT_OWNER) | BIT(FAULT_JOIN) | BIT(FAULT_SLOW))
+/* What the account has to find: they are no faults of muster's. */
+#define OF_AN_ACCOUNT (BIT(FAULT_THEFT) | BIT(FAULT_BEHIND))
 
 #define N_OF(array) (sizeof(array) / sizeof *(array))
 #define TTL_MS 3000
@@ -61,14 +84,16 @@ struct campaign {
     uint64_t seed;
     unsigned faults; /* bits of enum fault */
     int seconds;
-    char dir[80], socket[96], url[112], record[104];
+    bool has_cluster;
+    const char *prefix;
+    char dir[80], socket[96], url[320], record[104];
 };
 
-/* The queues of a campaign; tasks and jobs lie in all of them. */
+/* The queues of a campaign; tasks and jobs lie in all of them but the last, where the tasks are that never end. */
 #define QUEUES 3
-extern const char *const queue_names[QUEUES];
+#define ALL_QUEUES (QUEUES + 1)
+extern const char *const queue_names[ALL_QUEUES];
 
-int64_t now_ms(void);
 void sleep_ms(int64_t ms);
 struct random random_of(const struct campaign *c, const char *life);
 
@@ -76,6 +101,7 @@ struct random random_of(const struct campaign *c, const char *life);
 
 /*
  *   I A N  a producer: it is going to put; it was acknowledged; it was refused
+ *   V      a producer: it was told that it is there, but maybe on one node only
  *   C      a producer: it is going to cancel
  *   B E    a handler: it began; it ends (word: how). Under a lease the word of B is when that ends
  *   S U    a worker: the handler was told to stop; its end did not count
@@ -99,7 +125,7 @@ void record_write(char kind, const char *name, uint64_t token, const char *life,
 #define TASK_MAX 24000
 struct work {
     char name[NAME_MAX_LEN + 1];
-    char mode; /* 'd': done; 'r', 'b': on an odd token retried, given back; 'f': fails; 'p': poison */
+    char mode; /* 'd': done; 'r', 'b': on an odd token retried, given back; 'f': fails; 'p': poison; 'e': endless */
     int ms, len;
 };
 /* Writes a task of `w->len` bytes, which is made enough for the words. */
@@ -124,23 +150,42 @@ _Noreturn void producer_run(const struct campaign *c, const char *life);
 /* The command of worker_command(). */
 _Noreturn void command_run(void);
 
-/* The exit status of one that could not go on for what Redis answered, and is to be started again. */
+/* The exit status of one that could not go on for what Redis answered, and is to be started again; and of one that
+ * found no Redis, which only one may find that was told to end. */
 #define EXIT_AGAIN 3
+#define EXIT_WITHOUT_REDIS 4
 
-/* ---- the Redis of a campaign ---- */
+/* ---- tasks that never end: a few workers always have them, one of them each ---- */
+
+struct muster_client;
+/* Puts them, of this round. */
+bool endless_put(struct muster_client *client, int round);
+/* Cancels them: each must be there, once. */
+bool endless_cancel(struct muster_client *client, int round);
+
+/* ---- the Redis of a campaign, or its cluster ---- */
 
 struct server {
     const struct campaign *campaign;
-    pid_t pid;
-    enum fault fault;      /* what it suffers */
-    int64_t fault_ends_ms; /* 0: nothing */
+    pid_t pid; /* of Redis, or of the cluster's keeper */
+    int keeper;
+    enum fault fault; /* what it suffers */
+    bool is_hurt;
+    int64_t heals_at_ms; /* by itself it does not; a cluster is healed by its keeper */
+    int64_t healed_at_ms;
 };
-void server_start(struct server *s);
+/* Starts it, and says its URL to the campaign. */
+void server_start(struct server *s, struct campaign *c);
 void server_stop(struct server *s);
+/* Nothing happens while it suffers already. */
 void server_hurt(struct server *s, enum fault fault, struct random *r);
-/* Ends what it suffers when it is time, or `at_once`. */
+/* Ends what it suffers when it is time. */
 void server_heal(struct server *s, int64_t now);
-void server_heal_at_once(struct server *s);
+
+/* The cluster's part of these. */
+void cluster_start(struct server *s, struct campaign *c);
+void cluster_hurt(struct server *s, struct random *r);
+bool cluster_is_healed(struct server *s);
 
 /* ---- the processes of a campaign ---- */
 
@@ -159,13 +204,34 @@ void crew_free(struct crew *crew);
 
 /* ---- the account ---- */
 
-struct figures {
-    uint64_t acknowledged, refused, unknown, finished, failed, cancelled, poisoned, runs, reruns, alone, resumed;
-    uint64_t faults[FAULT_COUNT];
+/* The longest times without a sign of service around each fault of Redis, by the kind of sign: X(GAP, name). */
+#define GAPS(X)                         \
+    X(GAP_ACKNOWLEDGED, "acknowledged") \
+    X(GAP_THERE, "there")               \
+    X(GAP_BEGUN, "begun")
+enum gap {
+#define GAP_ENUM(gap, name) gap,
+    GAPS(GAP_ENUM)
+#undef GAP_ENUM
+        GAP_COUNT
 };
-struct muster_client;
+struct gaps {
+    int64_t *ms;
+    size_t n, room;
+};
+/* The place of those outside all faults. */
+#define FAULT_NONE FAULT_COUNT
+
+struct figures {
+    uint64_t acknowledged, refused, unconfirmed, unknown, finished, failed, cancelled, poisoned, runs, reruns, alone,
+        resumed, forgotten;
+    uint64_t faults[FAULT_COUNT];
+    struct gaps gaps[FAULT_COUNT + 1][GAP_COUNT];
+};
+void gaps_print(const struct figures *f);
+void gaps_free(struct figures *f);
 /* All of the round's work has an end. False, with words on standard error: that does not come. */
-bool account_await_end(struct muster_client *client, struct crew *crew);
+bool account_await_end(const struct campaign *c, struct muster_client *client, struct crew *crew);
 /* Whether the round balances; words on standard error name each task that does not. Forgets the failed lists. */
 bool account_balance(const struct campaign *c, struct muster_client *client, struct figures *f);
 

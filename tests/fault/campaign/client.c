@@ -36,7 +36,7 @@ static void on_term(int signo)
 
 static void begin(const struct campaign *c, const char *life)
 {
-    struct muster_client_options o = {.size = sizeof o, .url = c->url};
+    struct muster_client_options o = {.size = sizeof o, .url = c->url, .prefix = c->prefix};
     own_life = life;
     dice = random_of(c, life);
     if (muster_client_new(&client, &o))
@@ -44,10 +44,16 @@ static void begin(const struct campaign *c, const char *life)
     signal(SIGTERM, on_term);
 }
 
+/* It was done, maybe on one node only. */
+static bool is_unconfirmed(int err)
+{
+    return !strcmp(muster_err_name(err), "E_UNCONFIRMED");
+}
+
 /* It may have been done. */
 static bool is_doubtful(int err)
 {
-    return err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT;
+    return err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT || is_unconfirmed(err);
 }
 
 /* It was not done, and may work later. */
@@ -82,7 +88,7 @@ static struct put *make(const struct campaign *c, const char *queue, bool is_job
     struct work w = {.mode = modes[random_below(&dice, sizeof modes - 1)],
                      .ms = (int)random_below(&dice, random_chance(&dice, 5) ? 500 : 40),
                      .len = random_chance(&dice, 5) ? (int)random_below(&dice, TASK_MAX) : 0};
-    if (c->faults & 1u << FAULT_POISON && !random_below(&dice, POISON_IN))
+    if (c->faults & BIT(FAULT_POISON) && !random_below(&dice, POISON_IN))
         w.mode = 'p';
     snprintf(w.name, sizeof w.name, "%s-%u", own_life, n_put);
     work_write(&w, p->task);
@@ -97,10 +103,11 @@ static struct put *make(const struct campaign *c, const char *queue, bool is_job
 static void note_answer(int err, bool was_doubtful, struct put *const *puts, size_t n)
 {
     expect(err, "put");
-    if (is_doubtful(err) || (err && was_doubtful))
+    char kind = is_unconfirmed(err) ? 'V' : err ? 'N' : 'A';
+    if ((is_doubtful(err) && kind != 'V') || (was_doubtful && kind == 'N'))
         return;
     for (size_t i = 0; i < n; i++)
-        record_write(err ? 'N' : 'A', puts[i]->name, 0, own_life, muster_err_name(err));
+        record_write(kind, puts[i]->name, 0, own_life, muster_err_name(err));
 }
 
 static void put_job(const struct campaign *c, const char *queue)
@@ -133,6 +140,8 @@ static uint64_t put_tasks(const struct campaign *c, const char *queue)
     while ((err = muster_task_enqueue_many(client, queue, tasks, n, &o, &waiting)) && has_request &&
            ++tries < REQUEST_TRIES) {
         expect(err, "put again");
+        if (is_unconfirmed(err))
+            note_answer(err, was_doubtful, puts, n);
         was_doubtful |= is_doubtful(err);
         sleep_ms(AGAIN_MS);
     }
@@ -162,7 +171,7 @@ void producer_run(const struct campaign *c, const char *life)
             put_job(c, queue);
         else
             waiting = put_tasks(c, queue);
-        if (c->faults & 1u << FAULT_CANCEL && random_chance(&dice, 4))
+        if (c->faults & BIT(FAULT_CANCEL) && random_chance(&dice, 4))
             cancel_one();
         sleep_ms(waiting > WAITING_MAX ? BUSY_MS : (int64_t)random_below(&dice, AGAIN_MS));
     }
@@ -234,7 +243,7 @@ void leaser_run(const struct campaign *c, const char *life)
         if (t.work.mode == 'p')
             work_poison(life, 0);
         sleep_ms(t.work.ms);
-        if (c->faults & 1u << FAULT_LAPSE && random_chance(&dice, 10))
+        if (c->faults & BIT(FAULT_LAPSE) && random_chance(&dice, 10))
             record_write('E', t.work.name, t.token, own_life, "lapse");
         else
             end(&t, work_outcome(&t.work, t.token));

@@ -117,14 +117,15 @@ void crew_hurt(struct crew *crew, enum fault fault, struct random *r)
     kill(p->pid, fault == FAULT_KILL ? SIGKILL : SIGSTOP);
 }
 
-/* It was told to end, or Redis was not there for it, or it met poison. A producer or leaser that gets SIGTERM before it
+/* It was told to end, or Redis refused it at its start, or it met poison. A producer or leaser that gets SIGTERM before it
  * listens to it dies of it, as does a worker. */
 static bool is_rightful_end(const struct crew *crew, const struct place *p, int status)
 {
     if (WIFSIGNALED(status))
         return (p->is_killed && WTERMSIG(status) == SIGKILL) || (p->ends_by_ms && WTERMSIG(status) == SIGTERM) ||
-               (crew->campaign->faults & 1u << FAULT_POISON && WTERMSIG(status) == POISON_SIGNAL);
-    return WEXITSTATUS(status) == EXIT_AGAIN || (WEXITSTATUS(status) == 0 && p->ends_by_ms);
+               (crew->campaign->faults & BIT(FAULT_POISON) && WTERMSIG(status) == POISON_SIGNAL);
+    return WEXITSTATUS(status) == EXIT_AGAIN ||
+           ((WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == EXIT_WITHOUT_REDIS) && p->ends_by_ms);
 }
 
 static bool tend_one(struct crew *crew, struct place *p)

@@ -18,7 +18,7 @@
 
 struct task {
     const char *name;
-    bool is_acknowledged, is_refused, is_cancelled, is_job, is_poison;
+    bool is_acknowledged, is_refused, is_unconfirmed, is_cancelled, is_job, is_poison, is_endless;
     int n_failures;
     const char *group;
     struct run runs[RUNS_MAX];
@@ -37,15 +37,25 @@ static struct run *run_of(struct task *t, uint64_t token)
     return &t->runs[t->n_runs - 1];
 }
 
+/* Redis may have forgotten that it ended: who has it runs it again. Nobody else may have it under this token. */
+static void judge_again(struct book *b, const struct task *t, const struct run *r, const struct line *began)
+{
+    if (strcmp(r->began->life, began->life) != 0)
+        book_blame(b, t->name, "two had it under one token");
+    else if (!r->ended || !book_may_forget(b, r->ended->at_ms))
+        book_blame(b, t->name, "it began twice under one token");
+    b->figures->forgotten++;
+}
+
 static void add_to_run(struct book *b, struct task *t, const struct line *l)
 {
     struct run *r = run_of(t, l->token);
     if (!r)
         return;
     if (l->kind == 'B' && r->began)
-        book_blame(b, t->name, "it began twice under one token");
+        judge_again(b, t, r, l);
     if (l->kind == 'B')
-        r->began = l;
+        *r = (struct run){.token = l->token, .began = l};
     else if (l->kind == 'E')
         r->ended = l;
     else if (l->kind == 'S')
@@ -58,11 +68,13 @@ static void add_to_task(struct book *b, struct task *t, const struct line *l)
 {
     t->is_acknowledged |= l->kind == 'A';
     t->is_refused |= l->kind == 'N';
+    t->is_unconfirmed |= l->kind == 'V';
     t->is_cancelled |= l->kind == 'C';
     b->figures->faults[FAULT_CANCEL] += l->kind == 'C';
     if (l->kind == 'I') {
         t->is_job = !strcmp(l->word, "job");
         t->is_poison = !strcmp(l->word, "poison");
+        t->is_endless = !strcmp(l->word, "endless");
     } else if (l->kind == 'X') {
         t->n_failures++;
         t->group = l->word;
@@ -88,6 +100,12 @@ static bool ended_as(const struct run *r, const char *how)
     return r->ended && !strcmp(r->ended->word, how);
 }
 
+/* Redis may not know that it ended, or that it ever began. */
+static bool is_forgotten(const struct book *b, const struct run *r)
+{
+    return book_may_forget(b, r->ended ? r->ended->at_ms : r->began->at_ms);
+}
+
 /* Why there is a run after this one. */
 static bool is_explained(const struct book *b, const struct run *r, const struct run *next)
 {
@@ -96,7 +114,7 @@ static bool is_explained(const struct book *b, const struct run *r, const struct
     int64_t to = next->began->at_ms > r->began->at_ms ? next->began->at_ms : r->began->at_ms;
     if (r->began->word[0] != '-' && to >= strtoll(r->began->word, NULL, 10))
         return true;
-    return book_has_fault(b, r->began->life, OF_A_LIFE | REFUSALS, r->began->at_ms - TTL_MS, to);
+    return book_has_fault(b, r->began->life, OF_A_LIFE | REFUSALS, r->began->at_ms - TTL_MS, to) || is_forgotten(b, r);
 }
 
 /* Its holder died, or was taken for dead, while it ran. */
@@ -119,6 +137,7 @@ static void keep_run(struct book *b, const struct task *t, struct run *r)
 {
     r->died_at_ms = is_death(b, r) ? book_death(b, r->began->life, r->began->at_ms) : 0;
     r->may_have_died = may_be_a_death(b, r);
+    r->is_blameless = t->is_endless;
     r->is_crashed = t->n_failures && !strcmp(t->group, "crashed");
     if (b->n_runs == b->runs_room) {
         b->runs_room = b->runs_room ? 2 * b->runs_room : 1024;
@@ -129,13 +148,25 @@ static void keep_run(struct book *b, const struct task *t, struct run *r)
     b->runs[b->n_runs++] = *r;
 }
 
+/* Its holder knew before the next one had it that it is not its own any more, or could not know. */
+static bool had_let_go(const struct book *b, const struct run *r, const struct run *next)
+{
+    int64_t at = next->began->at_ms, death = book_death(b, r->began->life, r->began->at_ms);
+    return (r->ended && r->ended->at_ms <= at) || (r->told_at_ms && r->told_at_ms <= at) || death <= at ||
+           book_has_fault(b, r->began->life, BIT(FAULT_STOP), r->began->at_ms - TTL_MS, at) || is_forgotten(b, r);
+}
+
 static void judge_rerun(struct book *b, const struct task *t, const struct run *r, struct run *next)
 {
     char what[160];
     b->figures->reruns++;
-    next->is_suspect = is_death(b, r) || (r->is_suspect && ended_as(r, "back") && !r->told_at_ms);
+    b->figures->forgotten += is_forgotten(b, r);
+    next->is_suspect = !t->is_endless && !is_forgotten(b, r) &&
+                       (is_death(b, r) || (r->is_suspect && ended_as(r, "back") && !r->told_at_ms));
     b->figures->alone += next->is_suspect;
     b->figures->resumed += is_death(b, r) && !strcmp(r->began->life, next->began->life);
+    if (t->is_endless && !had_let_go(b, r, next))
+        book_blame(b, t->name, "it began before who had it knew that it is let go");
     if (is_explained(b, r, next))
         return;
     snprintf(what, sizeof what,
@@ -162,7 +193,7 @@ static void judge_poison(struct book *b, const struct task *t)
 {
     size_t n = 0;
     for (size_t i = 0; i < t->n_runs; i++)
-        n += !t->runs[i].told_at_ms;
+        n += !t->runs[i].told_at_ms && !is_forgotten(b, &t->runs[i]);
     if (n > POISON_RUNS_MAX)
         book_blame(b, t->name, "it is poison, and ran too often");
     if (t->n_failures && strcmp(t->group, "crashed"))
@@ -222,7 +253,8 @@ static void judge_end(struct book *b, const struct task *t)
         book_blame(b, t->name, "it ran or failed, though its producer was refused");
     b->figures->acknowledged += t->is_acknowledged;
     b->figures->refused += t->is_refused;
-    b->figures->unknown += !t->is_acknowledged && !t->is_refused;
+    b->figures->unconfirmed += t->is_unconfirmed;
+    b->figures->unknown += !t->is_acknowledged && !t->is_refused && !t->is_unconfirmed;
     if (t->n_failures)
         judge_failure(b, t, last);
     else if (last && ended_as(last, "finish"))
@@ -231,7 +263,7 @@ static void judge_end(struct book *b, const struct task *t)
         b->figures->cancelled++;
     else if (t->is_acknowledged)
         book_blame(b, t->name, last ? "it is lost: its last run did not finish it" : "it is lost: it never began");
-    else if (last)
+    else if (last && !is_forgotten(b, last))
         book_blame(b, t->name, "it is lost after it began, though its producer had no answer");
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * campaign [--seconds N] [--seed N] [--faults KIND,KIND,...]
+ * campaign [--cluster] [--seconds N] [--seed N] [--faults KIND,KIND,...]
+ *
+ * With --cluster its Redis is a cluster of three masters, each with a replica, and what is put waits for a replica.
  *
  * Rounds of random faults, each followed by an account of every task. Exits with 0 if all of them balance, with 1 and
  * words that name the task and the seed if one does not, with 2 if it cannot run. The record, which is left behind then
@@ -23,9 +25,12 @@
 #define ROUND_MS 12000
 #define LOOK_MS 20
 #define PAUSE_MS 700
+/* A sign of service comes after the last fault, so that the gap has an end. */
+#define SETTLE_MS 1000
 /* So that the path of a socket in it is not too long. */
 #define DIR_MAX 60
-#define USUAL_FAULTS ((1u << FAULT_THEFT) - 1)
+#define USUAL_FAULTS (BIT(FAULT_MOVE) - 1)
+#define USUAL_FAULTS_OF_A_CLUSTER (BIT(FAULT_SLOW) - 1)
 
 /* ---- options ---- */
 
@@ -47,7 +52,7 @@ static unsigned read_faults(char *list)
             i++;
         if (i == FAULT_COUNT)
             refuse("--faults", word);
-        faults |= 1u << i;
+        faults |= BIT(i);
     }
     return faults;
 }
@@ -61,14 +66,29 @@ static uint64_t read_number(const char *option, const char *text)
     return n;
 }
 
+static void check_faults(struct campaign *c)
+{
+    if (!c->faults)
+        c->faults = c->has_cluster ? USUAL_FAULTS_OF_A_CLUSTER : USUAL_FAULTS;
+    for (int i = 0; i < FAULT_COUNT; i++)
+        if (c->faults & BIT(i) & (c->has_cluster ? OF_AN_ACCOUNT : OF_A_CLUSTER)) {
+            fprintf(stderr, "campaign: --faults: %s can only hit %s\n", fault_names[i],
+                    c->has_cluster ? "a single Redis: leave out --cluster" : "a cluster: add --cluster");
+            exit(2);
+        }
+}
+
 static void read_options(struct campaign *c, int argc, char **argv)
 {
-    static const struct option options[] = {{"seconds", required_argument, NULL, 's'},
+    static const struct option options[] = {{"cluster", no_argument, NULL, 'c'},
+                                            {"seconds", required_argument, NULL, 's'},
                                             {"seed", required_argument, NULL, 'n'},
                                             {"faults", required_argument, NULL, 'f'},
                                             {0}};
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (o == 's')
+        if (o == 'c')
+            c->has_cluster = true;
+        else if (o == 's')
             c->seconds = (int)read_number("--seconds", optarg);
         else if (o == 'n')
             c->seed = read_number("--seed", optarg);
@@ -79,12 +99,13 @@ static void read_options(struct campaign *c, int argc, char **argv)
     }
     if (optind < argc)
         refuse("an operand", argv[optind]);
+    check_faults(c);
 }
 
 /* ---- rounds ---- */
 
 /* Those that the program itself brings about. Producers and leasers have the others in their own hands. */
-#define OWN_FAULTS (~(1u << FAULT_LAPSE | 1u << FAULT_CANCEL | 1u << FAULT_POISON))
+#define OWN_FAULTS (~(BIT(FAULT_LAPSE) | BIT(FAULT_CANCEL) | BIT(FAULT_POISON)))
 
 static void hurt_one(const struct campaign *c, struct server *s, struct crew *crew, struct random *r)
 {
@@ -93,7 +114,7 @@ static void hurt_one(const struct campaign *c, struct server *s, struct crew *cr
     enum fault fault;
     do
         fault = (enum fault)random_below(r, FAULT_COUNT);
-    while (!(c->faults & OWN_FAULTS & 1u << fault));
+    while (!(c->faults & OWN_FAULTS & BIT(fault)));
     if (fault == FAULT_KILL || fault == FAULT_STOP || fault == FAULT_TERM)
         crew_hurt(crew, fault, r);
     else
@@ -102,11 +123,12 @@ static void hurt_one(const struct campaign *c, struct server *s, struct crew *cr
 
 static bool storm(const struct campaign *c, struct server *s, struct crew *crew, struct random *r, int64_t until)
 {
-    for (int64_t now, next = 0; (now = now_ms()) < until; sleep_ms(LOOK_MS)) {
+    for (int64_t now, next = 0; (now = now_ms()) < until || s->is_hurt || now < s->healed_at_ms + SETTLE_MS;
+         sleep_ms(LOOK_MS)) {
         if (!crew_tend(crew))
             return false;
         server_heal(s, now);
-        if (now < next)
+        if (now < next || now >= until)
             continue;
         hurt_one(c, s, crew, r);
         next = now + (int64_t)random_below(r, PAUSE_MS);
@@ -118,17 +140,17 @@ static bool run_round(struct campaign *c, struct server *s, struct random *r, in
                       struct figures *f)
 {
     struct muster_client *client;
-    struct muster_client_options o = {.size = sizeof o, .url = c->url};
+    struct muster_client_options o = {.size = sizeof o, .url = c->url, .prefix = c->prefix};
     snprintf(c->record, sizeof c->record, "%s/record.%d", c->dir, round);
     record_open(c->record);
     if (muster_client_new(&client, &o))
         exit(2);
     struct crew *crew = crew_start(c, round);
-    bool is_good = storm(c, s, crew, r, until);
-    server_heal_at_once(s);
+    bool is_good = endless_put(client, round) && storm(c, s, crew, r, until);
     /* Without an end the account names the tasks that did not come to it. */
     if (is_good && crew_calm(crew)) {
-        is_good = account_await_end(client, crew) && crew_end(crew);
+        is_good = endless_cancel(client, round);
+        is_good &= account_await_end(c, client, crew) && crew_end(crew);
         is_good &= account_balance(c, client, f);
     } else {
         is_good = false;
@@ -140,11 +162,11 @@ static bool run_round(struct campaign *c, struct server *s, struct random *r, in
 
 static bool run_rounds(struct campaign *c, struct figures *f, int *n_rounds)
 {
-    struct server s = {.campaign = c};
+    struct server s = {0};
     struct random r = random_from(c->seed);
-    int64_t end = now_ms() + c->seconds * (int64_t)1000;
     bool is_good = true;
-    server_start(&s);
+    server_start(&s, c);
+    int64_t end = now_ms() + c->seconds * (int64_t)1000;
     while (is_good && now_ms() < end) {
         int64_t until = now_ms() + ROUND_MS;
         is_good = run_round(c, &s, &r, (*n_rounds)++, until < end ? until : end, f);
@@ -153,16 +175,18 @@ static bool run_rounds(struct campaign *c, struct figures *f, int *n_rounds)
     return is_good;
 }
 
-static void print_figures(const struct figures *f, int n_rounds)
+static void print_figures(const struct campaign *c, const struct figures *f, int n_rounds)
 {
-    printf("rounds=%d acknowledged=%" PRIu64 " refused=%" PRIu64 " unknown=%" PRIu64 " finished=%" PRIu64
-           " failed=%" PRIu64 " cancelled=%" PRIu64 " poisoned=%" PRIu64 " runs=%" PRIu64 " reruns=%" PRIu64
-           " alone=%" PRIu64 " resumed=%" PRIu64 "\nfaults:",
-           n_rounds, f->acknowledged, f->refused, f->unknown, f->finished, f->failed, f->cancelled, f->poisoned,
-           f->runs, f->reruns, f->alone, f->resumed);
-    for (int i = 0; i < FAULT_THEFT; i++)
-        printf(" %s=%" PRIu64, fault_names[i], f->faults[i]);
+    printf("rounds=%d acknowledged=%" PRIu64 " refused=%" PRIu64 " unconfirmed=%" PRIu64 " unknown=%" PRIu64
+           " finished=%" PRIu64 " failed=%" PRIu64 " cancelled=%" PRIu64 " poisoned=%" PRIu64 " runs=%" PRIu64
+           " reruns=%" PRIu64 " alone=%" PRIu64 " resumed=%" PRIu64 " forgotten=%" PRIu64 "\nfaults:",
+           n_rounds, f->acknowledged, f->refused, f->unconfirmed, f->unknown, f->finished, f->failed, f->cancelled,
+           f->poisoned, f->runs, f->reruns, f->alone, f->resumed, f->forgotten);
+    for (int i = 0; i < FAULT_COUNT; i++)
+        if (c->faults & BIT(i))
+            printf(" %s=%" PRIu64, fault_names[i], f->faults[i]);
     puts("");
+    gaps_print(f);
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -173,7 +197,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 
 int main(int argc, char **argv)
 {
-    struct campaign c = {.seconds = 60, .faults = USUAL_FAULTS, .seed = random_seed((uint64_t)time(NULL))};
+    struct campaign c = {.seconds = 60, .prefix = "muster", .seed = random_seed((uint64_t)time(NULL))};
     struct figures f = {0};
     char self[200];
     int n_rounds = 0;
@@ -192,13 +216,12 @@ int main(int argc, char **argv)
     }
     self[n] = '\0';
     c.program = self;
-    snprintf(c.socket, sizeof c.socket, "%s/redis.sock", c.dir);
-    snprintf(c.url, sizeof c.url, "unix://%s", c.socket);
     printf("seed=%" PRIu64 " seconds=%d\n", c.seed, c.seconds);
     bool is_good = run_rounds(&c, &f, &n_rounds);
-    print_figures(&f, n_rounds);
-    /* A loss of its own making is no evidence. */
-    if (is_good || c.faults & 1u << FAULT_THEFT)
+    print_figures(&c, &f, n_rounds);
+    gaps_free(&f);
+    /* What it has brought about itself is no evidence. */
+    if (is_good || c.faults & OF_AN_ACCOUNT)
         nftw(c.dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     else
         fprintf(stderr, "campaign: seed %" PRIu64 " does not balance; the record is %s\n", c.seed, c.record);

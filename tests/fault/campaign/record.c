@@ -17,16 +17,9 @@
 #define FAULT_NAME(fault, name) name,
 const char *const fault_names[FAULT_COUNT] = {FAULTS(FAULT_NAME)};
 #undef FAULT_NAME
-const char *const queue_names[QUEUES] = {"bolts", "nuts", "screws"};
+const char *const queue_names[ALL_QUEUES] = {"bolts", "nuts", "screws", "anchors"};
 
 static int record_fd = -1;
-
-int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * (int64_t)1000 + t.tv_nsec / 1000000;
-}
 
 void sleep_ms(int64_t ms)
 {

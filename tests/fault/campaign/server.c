@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The Redis of a campaign: append only, synced on each write, on a Unix socket. It is spoken to in inline commands,
- * because the public headers have no call for what is done to it here.
+ * because the public headers have no call for what is done to it here. cluster.c does the same to a cluster.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "campaign.h"
@@ -22,6 +23,9 @@
 /* Shorter than what is left of a ttl after a heartbeat, so that mostly no worker is lost for it. */
 #define REFUSAL_MS 1000
 #define THEFT_TRIES 100
+/* How far ahead of the clock tokens are where they are put back, and after which time. */
+#define AHEAD_S 3600
+#define BEHIND_MS 200
 
 /* Sends a command, and says whether the answer begins with `expected`. */
 static bool say(const struct server *s, const char *command, char expected)
@@ -55,7 +59,7 @@ static void exec_server(const struct campaign *c)
     _exit(127);
 }
 
-void server_start(struct server *s)
+static void boot(struct server *s)
 {
     unlink(s->campaign->socket);
     s->pid = fork();
@@ -68,58 +72,99 @@ void server_start(struct server *s)
         }
 }
 
+void server_start(struct server *s, struct campaign *c)
+{
+    s->campaign = c;
+    if (c->has_cluster) {
+        cluster_start(s, c);
+        return;
+    }
+    snprintf(c->socket, sizeof c->socket, "%s/redis.sock", c->dir);
+    snprintf(c->url, sizeof c->url, "unix://%s", c->socket);
+    boot(s);
+}
+
+/* What keeps a cluster takes it along. */
 void server_stop(struct server *s)
 {
     kill(s->pid, SIGKILL);
     waitpid(s->pid, NULL, 0);
 }
 
-static void suffer(struct server *s, enum fault fault, int64_t ms)
+static void suffer(struct server *s, int64_t ms)
 {
-    s->fault = fault;
-    s->fault_ends_ms = now_ms() + ms;
+    s->is_hurt = true;
+    s->heals_at_ms = now_ms() + ms;
 }
 
-void server_hurt(struct server *s, enum fault fault, struct random *r)
+/* The clock has not come so far: the next tokens follow this one, both times. */
+static void put_token_back(const struct server *s)
 {
-    if (s->fault_ends_ms)
-        return;
-    record_write('F', "-", 0, "-", fault_names[fault]);
+    char command[64], digits[] = "00000000000";
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    uint64_t token = (uint64_t)(t.tv_sec + AHEAD_S) * 1000000;
+    for (size_t i = sizeof digits - 1; i--; token /= 32)
+        digits[i] = "0123456789abcdefghijklmnopqrstuv"[token % 32];
+    snprintf(command, sizeof command, "SET muster:token %s\r\n", digits);
+    must_say(s, command, '+');
+    sleep_ms(BEHIND_MS);
+    must_say(s, command, '+');
+}
+
+static void hurt(struct server *s, enum fault fault, struct random *r)
+{
     int64_t refusal_ms = 1 + (int64_t)random_below(r, REFUSAL_MS);
     if (fault == FAULT_CUT) {
         must_say(s, random_chance(r, 50) ? "CLIENT KILL TYPE normal SKIPME yes\r\n" : "CLIENT KILL TYPE pubsub\r\n",
                  ':');
     } else if (fault == FAULT_REDIS) {
         server_stop(s);
-        suffer(s, fault, OUTAGE_MIN_MS + (int64_t)random_below(r, OUTAGE_MS));
+        suffer(s, OUTAGE_MIN_MS + (int64_t)random_below(r, OUTAGE_MS));
     } else if (fault == FAULT_THEFT) {
         for (int i = 0; i < THEFT_TRIES; i++, sleep_ms(1))
             must_say(s, "LPOP muster:queues:bolts\r\n", '$');
+    } else if (fault == FAULT_BEHIND) {
+        put_token_back(s);
     } else if (fault == FAULT_FULL) {
         must_say(s, "CONFIG SET maxmemory 1\r\n", '+');
-        suffer(s, fault, refusal_ms);
+        suffer(s, refusal_ms);
     } else if (fault == FAULT_ACL) {
         must_say(s, "ACL SETUSER default -@scripting\r\n", '+');
-        suffer(s, fault, refusal_ms);
+        suffer(s, refusal_ms);
     }
 }
 
-void server_heal_at_once(struct server *s)
+static void heal(struct server *s)
 {
-    if (!s->fault_ends_ms)
-        return;
-    s->fault_ends_ms = 0;
     if (s->fault == FAULT_REDIS)
-        server_start(s);
+        boot(s);
     else if (s->fault == FAULT_FULL)
         must_say(s, "CONFIG SET maxmemory 0\r\n", '+');
     else
         must_say(s, "ACL SETUSER default +@all\r\n", '+');
-    record_write('H', "-", 0, "-", fault_names[s->fault]);
+}
+
+void server_hurt(struct server *s, enum fault fault, struct random *r)
+{
+    if (s->is_hurt)
+        return;
+    record_write('F', "-", 0, "-", fault_names[fault]);
+    s->fault = fault;
+    s->healed_at_ms = now_ms();
+    if (s->campaign->has_cluster)
+        cluster_hurt(s, r);
+    else
+        hurt(s, fault, r);
 }
 
 void server_heal(struct server *s, int64_t now)
 {
-    if (now >= s->fault_ends_ms)
-        server_heal_at_once(s);
+    if (!s->is_hurt || (s->campaign->has_cluster ? !cluster_is_healed(s) : now < s->heals_at_ms))
+        return;
+    if (!s->campaign->has_cluster)
+        heal(s);
+    s->is_hurt = false;
+    s->healed_at_ms = now_ms();
+    record_write('H', "-", 0, "-", fault_names[s->fault]);
 }

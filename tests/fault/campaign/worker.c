@@ -64,7 +64,7 @@ static enum muster_outcome handle(struct muster_process *p, void *arg)
     if (w.mode == 'p')
         work_poison(own_life, 0);
     const char *outcome = work_outcome(&w, token);
-    for (int64_t until = now_ms() + w.ms; now_ms() < until;) {
+    for (int64_t until = now_ms() + w.ms; now_ms() < until || w.mode == 'e';) {
         sleep_ms(LOOK_MS);
         if (muster_process_stop_reason(p) != MUSTER_GO_ON) {
             outcome = "back";
@@ -141,6 +141,7 @@ static void make(const struct campaign *c, const char *life, int hands, int thre
     struct random r = random_of(c, life);
     struct muster_worker_options o = {.size = sizeof o,
                                       .url = c->url,
+                                      .prefix = c->prefix,
                                       .id = life,
                                       .ttl_ms = TTL_MS,
                                       .hands = hands,
@@ -162,11 +163,13 @@ static _Noreturn void run(void)
     if (pthread_create(&watcher, NULL, watch, NULL))
         abort();
     int err = muster_worker_run(worker);
-    /* Redis was away or denied it at its start or its end; or a former life of its id is not over. */
-    if (err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT || err == MUSTER_E_DENIED || err == MUSTER_E_EXISTS) {
+    /* Redis denied it at its start or its end; or a former life of its id is not over. */
+    if (err == MUSTER_E_DENIED || err == MUSTER_E_EXISTS) {
         sleep_ms(TICK_MS);
         _exit(EXIT_AGAIN);
     }
+    if (err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT)
+        _exit(EXIT_WITHOUT_REDIS);
     if (err)
         fprintf(stderr, "campaign: worker %s ends: %s: %s\n", own_life, muster_err_name(err),
                 muster_worker_error(worker));
@@ -187,16 +190,24 @@ void worker_inline(const struct campaign *c, const char *life)
     serve();
 }
 
+/* What never ends leaves hands for the rest. */
+static _Noreturn void serve_all(void)
+{
+    if (muster_worker_serve(worker, queue_names[QUEUES], 1, handle, NULL))
+        abort();
+    serve();
+}
+
 void worker_threads(const struct campaign *c, const char *life)
 {
     make(c, life, 3, 3, false);
-    serve();
+    serve_all();
 }
 
 void worker_resumes(const struct campaign *c, const char *life)
 {
     make(c, life, 3, 3, true);
-    serve();
+    serve_all();
 }
 
 void worker_command(const struct campaign *c, const char *life)
