@@ -267,6 +267,8 @@ int redis_cluster_join(struct redis_cluster *c)
 {
     const struct redis_server_options *o = &c->nodes[0].options;
     start_node(c, &(struct redis_cluster_options){.aof = o->aof, .password = o->password});
+    /* It stays a master when it has no slot any more. */
+    raw_do(c->nodes[c->n - 1].redis, "CONFIG SET cluster-allow-replica-migration no");
     meet(c, c->n - 1);
     redis_cluster_await(c);
     return c->n - 1;

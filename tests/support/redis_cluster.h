@@ -58,7 +58,8 @@ void redis_cluster_move_end(struct redis_cluster *c, int slot, int from, int to)
 void redis_cluster_move_undo(struct redis_cluster *c, int slot, int from, int to);
 void redis_cluster_move(struct redis_cluster *c, int slot, int to, int batch);
 
-/* A replica takes over from its master, as by hand; returns when it is the master. */
+/* A replica takes over from its master, as by hand; returns when it is the master. The other masters vote for that only
+ * once in 4 s; meanwhile the master holds up its clients. */
 void redis_cluster_failover(struct redis_cluster *c, int replica);
 
 /* A node more, without slots; returns its number. */

@@ -65,10 +65,10 @@ static int another_master(struct keeper *k)
     return to;
 }
 
-/* With pauses that last `pauses_ms` together, if there are keys for so many. */
-static void move_slot(struct keeper *k, int to, int64_t pauses_ms)
+/* With pauses now and then. Only these two nodes know at once that it has moved; owner() asks whichever comes first. */
+static void move_slot(struct keeper *k, int from, int to)
 {
-    int from = owner(k);
+    int64_t pauses_ms = PAUSES_MS;
     redis_cluster_move_begin(&k->cluster, k->slot, from, to);
     while (redis_cluster_move_keys(&k->cluster, k->slot, from, to, 1 + (int)random_below(&k->dice, BATCH_MAX)))
         if (pauses_ms > 0 && random_chance(&k->dice, 25)) {
@@ -81,10 +81,10 @@ static void move_slot(struct keeper *k, int to, int64_t pauses_ms)
 
 static void move_about(struct keeper *k)
 {
-    int from = owner(k);
-    move_slot(k, another_master(k), PAUSES_MS);
+    int from = owner(k), to = another_master(k);
+    move_slot(k, from, to);
     if (random_chance(&k->dice, 50))
-        move_slot(k, from, PAUSES_MS);
+        move_slot(k, to, from);
 }
 
 /* The first keys go, and then for long nothing does. */
@@ -142,9 +142,9 @@ static void restart_owner(struct keeper *k)
 static void join(struct keeper *k)
 {
     int from = owner(k), guest = redis_cluster_join(&k->cluster);
-    move_slot(k, guest, PAUSES_MS);
+    move_slot(k, from, guest);
     sleep_ms((int64_t)random_below(&k->dice, STAY_MS));
-    move_slot(k, from, PAUSES_MS);
+    move_slot(k, guest, from);
     redis_cluster_await(&k->cluster);
     redis_cluster_leave(&k->cluster);
 }

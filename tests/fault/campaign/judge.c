@@ -114,7 +114,7 @@ static bool is_explained(const struct book *b, const struct run *r, const struct
     int64_t to = next->began->at_ms > r->began->at_ms ? next->began->at_ms : r->began->at_ms;
     if (r->began->word[0] != '-' && to >= strtoll(r->began->word, NULL, 10))
         return true;
-    return book_has_fault(b, r->began->life, OF_A_LIFE | REFUSALS, r->began->at_ms - TTL_MS, to) || is_forgotten(b, r);
+    return book_has_fault(b, r->began->life, OF_A_LIFE | REFUSALS, r->began->at_ms - TTL_MS, to);
 }
 
 /* Its holder died, or was taken for dead, while it ran. */
@@ -160,7 +160,6 @@ static void judge_rerun(struct book *b, const struct task *t, const struct run *
 {
     char what[160];
     b->figures->reruns++;
-    b->figures->forgotten += is_forgotten(b, r);
     next->is_suspect = !t->is_endless && !is_forgotten(b, r) &&
                        (is_death(b, r) || (r->is_suspect && ended_as(r, "back") && !r->told_at_ms));
     b->figures->alone += next->is_suspect;
@@ -169,6 +168,10 @@ static void judge_rerun(struct book *b, const struct task *t, const struct run *
         book_blame(b, t->name, "it began before who had it knew that it is let go");
     if (is_explained(b, r, next))
         return;
+    if (is_forgotten(b, r)) {
+        b->figures->forgotten++;
+        return;
+    }
     snprintf(what, sizeof what,
              "it ran again under token %" PRIu64 ", though nothing hurt %s, which had it as %" PRIu64, next->token,
              r->began->life, r->token);

@@ -23,6 +23,10 @@
 /* Shorter than what is left of a ttl after a heartbeat, so that mostly no worker is lost for it. */
 #define REFUSAL_MS 1000
 #define THEFT_TRIES 100
+/* The masters of a cluster vote for one of these once in twice the nodes' timeout. Sooner, Redis holds up everything
+ * until they do. */
+#define TAKEOVERS (BIT(FAULT_FAILOVER) | BIT(FAULT_OWNER))
+#define VOTE_EVERY_MS 8000
 /* How far ahead of the clock tokens are where they are put back, and after which time. */
 #define AHEAD_S 3600
 #define BEHIND_MS 200
@@ -147,11 +151,14 @@ static void heal(struct server *s)
 
 void server_hurt(struct server *s, enum fault fault, struct random *r)
 {
-    if (s->is_hurt)
+    int64_t now = now_ms();
+    if (s->is_hurt || (BIT(fault) & TAKEOVERS && now < s->may_vote_at_ms))
         return;
+    if (BIT(fault) & TAKEOVERS)
+        s->may_vote_at_ms = now + VOTE_EVERY_MS;
     record_write('F', "-", 0, "-", fault_names[fault]);
     s->fault = fault;
-    s->healed_at_ms = now_ms();
+    s->healed_at_ms = now;
     if (s->campaign->has_cluster)
         cluster_hurt(s, r);
     else
