@@ -188,6 +188,178 @@ static void a_namespace_of_another_format_is_refused(void **state)
     assert_false(g.is_not_the_place);
 }
 
+/* ---- where the namespace is ---- */
+
+#define HELLO_AS(mode, role) LIST(TEXT("version"), TEXT("7.0.15"), TEXT("mode"), TEXT(mode), TEXT("role"), TEXT(role))
+
+struct at {
+    struct url url;
+    struct place place;
+    struct greeting greeting;
+};
+
+static void begin_at(struct at *at, const char *url)
+{
+    const char *why;
+    assert_ok(url_parse(&at->url, url, &why));
+    place_init(&at->place, &at->url);
+    at->greeting = (struct greeting){.url = &at->url, .place = &at->place, .prefix = "{n}", .root_key = "{n}:"};
+}
+
+static void assert_place(const struct at *at, const char *expected)
+{
+    char text[300];
+    place_describe(&at->place, text, sizeof text);
+    assert_string_equal(text, expected);
+}
+
+static void a_node_of_a_cluster_is_asked_for_the_others_once(void **state)
+{
+    struct at at;
+    (void)state;
+    begin_at(&at, "redis+cluster://a:1");
+    assert_says(&at.greeting, "HELLO");
+    assert_says(&at.greeting, "CLUSTER SLOTS");
+    assert_says(&at.greeting, "EXISTS {n}:");
+    assert_says_no_more(&at.greeting);
+    assert_ok(greeting_hear(&at.greeting, HELLO_AS("cluster", "master")));
+    redisReply *b = LIST(TEXT("b"), INTEGER(2), TEXT("id")), *nobody = LIST(NIL, INTEGER(3));
+    redisReply *c = LIST(TEXT("c"), INTEGER(70000)), *d = LIST(TEXT("d"), INTEGER(4));
+    redisReply *first = LIST(INTEGER(0), INTEGER(99), b, nobody), *second = LIST(INTEGER(100), INTEGER(101), c, d);
+    const redisReply *slots = LIST(first, second, NIL);
+    assert_ok(greeting_hear(&at.greeting, slots));
+    assert_ok(greeting_hear(&at.greeting, INTEGER(0)));
+    assert_true(greeting_is_over(&at.greeting));
+    assert_int_equal(at.place.n_learned, 2);
+
+    at.greeting = (struct greeting){.url = &at.url, .place = &at.place, .prefix = "{n}", .root_key = "{n}:"};
+    assert_says(&at.greeting, "HELLO");
+    assert_says(&at.greeting, "EXISTS {n}:");
+    url_clear(&at.url);
+}
+
+static int hear_root(struct at *at, const char *url, const redisReply *reply)
+{
+    begin_at(at, url);
+    assert_says(&at->greeting, "HELLO");
+    assert_says(&at->greeting, "EXISTS {n}:");
+    assert_ok(greeting_hear(&at->greeting, HELLO_AS("cluster", "master")));
+    return greeting_hear(&at->greeting, reply);
+}
+
+static void the_root_tells_whose_slot_it_is(void **state)
+{
+    static const struct {
+        const char *answer, *place;
+        int err;
+        bool is_sent_on;
+    } cases[] = {
+        {"MOVED 7 b:2", "b:2", MUSTER_E_BUSY, true},
+        {"MOVED 7 nonsense", "a:1", MUSTER_E_BUSY, false},
+        {"ASK 7 b:2", "a:1", MUSTER_OK, false},
+        {"CLUSTERDOWN Hash slot not served", "a:1", MUSTER_E_BUSY, false},
+        {"NOPERM this user may not", "a:1", MUSTER_OK, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct at at;
+        const redisReply reply = {
+            .type = REDIS_REPLY_ERROR, .str = (char *)cases[i].answer, .len = strlen(cases[i].answer)};
+        assert_err(hear_root(&at, "redis://a:1", &reply), cases[i].err);
+        assert_int_equal(at.greeting.is_sent_on, cases[i].is_sent_on);
+        assert_place(&at, cases[i].place);
+        if (cases[i].err)
+            assert_string_equal(at.greeting.why, cases[i].answer);
+        url_clear(&at.url);
+    }
+}
+
+static void a_prefix_without_a_tag_is_refused_at_a_cluster_alone(void **state)
+{
+    struct at at;
+    (void)state;
+    begin_at(&at, "redis://a:1");
+    at.greeting.prefix = "n";
+    assert_says(&at.greeting, "HELLO");
+    assert_err(greeting_hear(&at.greeting, HELLO_AS("cluster", "master")), MUSTER_E_INVALID);
+    assert_non_null(strstr(at.greeting.why, "'{n}'"));
+
+    at.greeting = (struct greeting){.url = &at.url, .place = &at.place, .prefix = "n"};
+    assert_says(&at.greeting, "HELLO");
+    assert_ok(greeting_hear(&at.greeting, HELLO_AS("standalone", "replica")));
+    url_clear(&at.url);
+}
+
+static void begin_at_sentinel(struct at *at)
+{
+    begin_at(at, "redis+sentinel://u:p@s:1,t:2/m/3?sentinel_password=sp");
+    assert_says(&at->greeting, "AUTH sp");
+    assert_says(&at->greeting, "HELLO");
+    assert_says(&at->greeting, "SENTINEL GET-MASTER-ADDR-BY-NAME m");
+    assert_says_no_more(&at->greeting);
+    assert_ok(greeting_hear(&at->greeting, STATUS("OK")));
+    assert_ok(greeting_hear(&at->greeting, HELLO_AS("sentinel", "master")));
+}
+
+static void a_sentinel_names_the_master_which_must_be_one(void **state)
+{
+    struct at at;
+    (void)state;
+    begin_at_sentinel(&at);
+    assert_err(greeting_hear(&at.greeting, LIST(TEXT("10.0.0.7"), TEXT("6380"))), MUSTER_E_CONN);
+    assert_true(at.greeting.is_sent_on);
+    assert_place(&at, "10.0.0.7:6380");
+
+    at.greeting = (struct greeting){.url = &at.url, .place = &at.place, .prefix = "{n}", .root_key = "{n}:"};
+    assert_says(&at.greeting, "AUTH u p");
+    assert_says(&at.greeting, "SELECT 3");
+    assert_says(&at.greeting, "HELLO");
+    assert_ok(greeting_hear(&at.greeting, STATUS("OK")));
+    assert_ok(greeting_hear(&at.greeting, STATUS("OK")));
+    assert_err(greeting_hear(&at.greeting, HELLO_AS("standalone", "replica")), MUSTER_E_BUSY);
+    url_clear(&at.url);
+}
+
+static void a_sentinel_that_does_not_know_the_master_says_so(void **state)
+{
+    const struct {
+        const redisReply *reply;
+        const char *why;
+        int err;
+    } cases[] = {
+        {NIL, "this Sentinel does not know a master 'm'", MUSTER_E_CONN},
+        {ERROR("IDONTKNOW"), "IDONTKNOW", MUSTER_E_CONN},
+        {ERROR("NOPERM no"), "NOPERM no", MUSTER_E_DENIED},
+        {LIST(TEXT("h")), "this is not a Redis", MUSTER_E_CONN},
+        {LIST(TEXT("h"), TEXT("0")), "this is not a Redis", MUSTER_E_CONN},
+        {LIST(INTEGER(1), TEXT("1")), "this is not a Redis", MUSTER_E_CONN},
+    };
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct at at;
+        begin_at_sentinel(&at);
+        assert_err(greeting_hear(&at.greeting, cases[i].reply), cases[i].err);
+        assert_false(at.greeting.is_sent_on);
+        assert_string_equal(at.greeting.why, cases[i].why);
+        url_clear(&at.url);
+    }
+}
+
+static void a_sentinel_and_a_redis_are_not_taken_for_each_other(void **state)
+{
+    struct at at;
+    (void)state;
+    begin_at(&at, "redis+sentinel://s/m");
+    assert_says(&at.greeting, "HELLO");
+    assert_err(greeting_hear(&at.greeting, HELLO_AS("standalone", "master")), MUSTER_E_INVALID);
+    url_clear(&at.url);
+    begin_at(&at, "redis://s");
+    assert_says(&at.greeting, "HELLO");
+    assert_err(greeting_hear(&at.greeting, HELLO_AS("sentinel", "master")), MUSTER_E_INVALID);
+    assert_non_null(strstr(at.greeting.why, "redis+sentinel://"));
+    url_clear(&at.url);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +370,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_database_stands_in_the_answer_to_client_info),
         cmocka_unit_test(another_database_than_the_urls_is_refused),
         cmocka_unit_test(a_namespace_of_another_format_is_refused),
+        cmocka_unit_test(a_node_of_a_cluster_is_asked_for_the_others_once),
+        cmocka_unit_test(the_root_tells_whose_slot_it_is),
+        cmocka_unit_test(a_prefix_without_a_tag_is_refused_at_a_cluster_alone),
+        cmocka_unit_test(a_sentinel_names_the_master_which_must_be_one),
+        cmocka_unit_test(a_sentinel_that_does_not_know_the_master_says_so),
+        cmocka_unit_test(a_sentinel_and_a_redis_are_not_taken_for_each_other),
     };
     return testing_run(tests, NULL, NULL, argc, argv);
 }

@@ -41,12 +41,16 @@ static void one_server_is_tried_again_and_again(void **state)
     url_clear(&f.url);
 }
 
-static void a_socket_is_never_left(void **state)
+static void a_socket_of_a_node_is_left_for_the_owner(void **state)
 {
     struct fixture f;
     (void)state;
     begin(&f, "unix:///r.sock");
-    assert_false(place_moved(&f.place, "MOVED 1 h:7000"));
+    assert_false(place_moved(&f.place, "MOVED 1 :7000"));
+    assert_at(&f.place, "/r.sock");
+    assert_true(place_moved(&f.place, "MOVED 1 h:7000"));
+    assert_at(&f.place, "h:7000");
+    place_failed(&f.place);
     assert_at(&f.place, "/r.sock");
     url_clear(&f.url);
 }
@@ -235,7 +239,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_server_is_tried_again_and_again),
-        cmocka_unit_test(a_socket_is_never_left),
+        cmocka_unit_test(a_socket_of_a_node_is_left_for_the_owner),
         cmocka_unit_test(one_server_that_says_moved_is_left_and_asked_again_after_a_failure),
         cmocka_unit_test(the_seeds_of_a_cluster_come_in_turn_and_then_its_other_nodes),
         cmocka_unit_test(a_seed_is_asked_again_only_if_it_led_to_the_owner),

@@ -40,7 +40,7 @@ static const char *seed_host(const struct place *p, int *port)
 static const char *server_name(const struct place *p, const char *host)
 {
     int port;
-    if (p->url->tls.server_name)
+    if (p->url->tls.server_name || p->url->path)
         return p->url->tls.server_name;
     const char *seed = p->seed < n_nodes(p) ? seed_host(p, &port) : p->url->nodes->host;
     bool is_by_name = p->url->kind != URL_SENTINEL && resolver_is_address(host) && !resolver_is_address(seed);
@@ -50,7 +50,7 @@ static const char *server_name(const struct place *p, const char *host)
 struct place_target place_target(const struct place *p)
 {
     struct place_target t = {.role = PLACE_SERVER};
-    if (p->url->path) {
+    if (p->url->path && !p->is_sent_on) {
         t.path = p->url->path;
         return t;
     }
@@ -107,18 +107,18 @@ void place_go_to(struct place *p, const struct place_node *node)
     p->is_reached = false;
 }
 
-/* "MOVED 3999 10.0.0.7:6381". Without a host it is the same one, at another port. */
+/* "MOVED 3999 10.0.0.7:6381". Without a host it is the same one, at another port; behind a socket there is none. */
 bool place_moved(struct place *p, const char *text)
 {
     struct place_target at = place_target(p);
     const char *slot = strchr(text, ' '), *to = slot ? strchr(slot + 1, ' ') : NULL;
     const char *colon = to ? strrchr(to, ':') : NULL;
-    if (colon && !at.path && ++p->hops <= HOPS_MAX) {
+    if (colon && ++p->hops <= HOPS_MAX) {
         const char *host = to + 1;
         size_t len = (size_t)(colon - host);
         char *end;
         long port = strtol(colon + 1, &end, 10);
-        if (len == 0) {
+        if (len == 0 && at.host) {
             host = at.host;
             len = strlen(host);
         }
