@@ -80,6 +80,16 @@ void proxy_trap(struct proxy *p, const char *text, int way)
     tell(p, o);
 }
 
+void proxy_ration(struct proxy *p, int kinds, int n)
+{
+    tell(p, (struct proxy_order){.verb = PROXY_RATION, .kinds = kinds, .n = n});
+}
+
+void proxy_pace(struct proxy *p, int kinds, int n, int ms)
+{
+    tell(p, (struct proxy_order){.verb = PROXY_PACE, .kinds = kinds, .n = n, .ways = ms});
+}
+
 struct proxy_counts proxy_count(struct proxy *p)
 {
     return tell(p, (struct proxy_order){.verb = PROXY_COUNT}).counts;

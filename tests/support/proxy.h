@@ -29,7 +29,7 @@ struct proxy {
  *   data, subscriptions  open now
  *   accepted, cut        connections in all; those that ended by themselves are not cut
  *   lost                 messages
- *   trapped              traps that have closed, see proxy_trap()
+ *   trapped              traps that have closed, see proxy_trap() and proxy_ration()
  */
 struct proxy_counts {
     int data, subscriptions, accepted, cut, lost, trapped;
@@ -61,6 +61,14 @@ void proxy_accept(struct proxy *p);
  * PROXY_REQUESTS: before the request is passed on. PROXY_REPLIES: when Redis answers it, and the answer gets lost.
  */
 void proxy_trap(struct proxy *p, const char *text, int way);
+
+/* The next n bytes of replies to connections of these kinds are passed on; then the one for which there is more is cut,
+ * once. It gets these bytes first. That closes the trap. */
+void proxy_ration(struct proxy *p, int kinds, int n);
+
+/* From now on the replies to connections of these kinds are passed on in drips of n bytes, one each `ms`; 0: they are
+ * not. */
+void proxy_pace(struct proxy *p, int kinds, int n, int ms);
 
 struct proxy_counts proxy_count(struct proxy *p);
 

@@ -43,7 +43,7 @@ struct relay {
     struct pair *pairs;
     struct proxy_counts counts;
     int lose, delay_ms;
-    struct proxy_order trap;
+    struct proxy_order trap, ration, pace;
 };
 
 /* ---- the end of a pair ---- */
@@ -181,10 +181,32 @@ static bool traps(struct pair *p, struct evbuffer *in)
     return true;
 }
 
+/* Whether a reply is cut off here: the pair is gone then, as soon as its caller has what was passed on. */
+static bool is_rationed(struct side *s, struct evbuffer *in)
+{
+    struct pair *p = s->pair;
+    struct proxy_order *ration = &p->relay->ration;
+    size_t len = evbuffer_get_length(in);
+    if (s->way != PROXY_REPLIES || !(p->kind & ration->kinds))
+        return false;
+    if (len <= (size_t)ration->n) {
+        ration->n -= (int)len;
+        return false;
+    }
+    evbuffer_remove_buffer(in, bufferevent_get_output(other(s)->be), (size_t)ration->n);
+    ration->kinds = 0;
+    p->relay->counts.trapped++;
+    p->relay->counts.cut++;
+    close_pair(s, other(s));
+    return true;
+}
+
 static void pass_on(struct side *s)
 {
     struct pair *p = s->pair;
     struct evbuffer *in = bufferevent_get_input(s->be);
+    if (is_rationed(s, in))
+        return;
     bool is_request = s->way == PROXY_REQUESTS;
     if (is_request && holds(in, "SUBSCRIBE\r\n"))
         p->kind = PROXY_SUBSCRIPTION;
@@ -202,10 +224,34 @@ static void pass_on(struct side *s)
         bufferevent_write_buffer(other(s)->be, in);
 }
 
+static void wait_ms(struct side *s, int ms)
+{
+    if (!event_pending(s->delay, EV_TIMEOUT, NULL))
+        event_add(s->delay, &(struct timeval){ms / 1000, ms % 1000 * 1000});
+}
+
+static bool is_paced(const struct side *s)
+{
+    return s->way == PROXY_REPLIES && (s->pair->kind & s->pair->relay->pace.kinds);
+}
+
+/* A part of it now, the rest later. */
+static void pass_on_at_a_pace(struct side *s)
+{
+    struct evbuffer *in = bufferevent_get_input(s->be);
+    evbuffer_remove_buffer(in, bufferevent_get_output(other(s)->be), (size_t)s->pair->relay->pace.n);
+    if (evbuffer_get_length(in) > 0)
+        wait_ms(s, s->pair->relay->pace.ways);
+}
+
 static void on_delay(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what;
     struct side *s = arg;
+    if (is_paced(s)) {
+        pass_on_at_a_pace(s);
+        return;
+    }
     bufferevent_enable(s->be, EV_READ);
     pass_on(s);
 }
@@ -214,12 +260,14 @@ static void on_read(struct bufferevent *be, void *arg)
 {
     struct side *s = arg;
     int ms = s->pair->relay->delay_ms;
-    if (!ms) {
+    if (is_paced(s)) {
+        wait_ms(s, s->pair->relay->pace.ways);
+    } else if (ms) {
+        bufferevent_disable(be, EV_READ);
+        wait_ms(s, ms);
+    } else {
         pass_on(s);
-        return;
     }
-    bufferevent_disable(be, EV_READ);
-    event_add(s->delay, &(struct timeval){ms / 1000, ms % 1000 * 1000});
 }
 
 static void on_end(struct bufferevent *be, short what, void *arg)
@@ -326,6 +374,10 @@ static void obey(evutil_socket_t fd, short what, void *arg)
         listen_here(r);
     else if (o.verb == PROXY_TRAP)
         r->trap = o;
+    else if (o.verb == PROXY_RATION)
+        r->ration = o;
+    else if (o.verb == PROXY_PACE)
+        r->pace = o;
     count_open(r);
     answer.counts = r->counts;
     if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) < 0)

@@ -15,6 +15,8 @@ enum proxy_verb {
     PROXY_REFUSE,
     PROXY_ACCEPT,
     PROXY_TRAP,
+    PROXY_RATION,
+    PROXY_PACE,
     PROXY_COUNT
 };
 

@@ -4,18 +4,23 @@
  * through. In between it must say so, leave nothing allocated, and leave what it was made on as it was.
  *
  * The linker puts the functions below in place of malloc() and its family, in the library too; libevent is told to use
- * them. hiredis' own memory is left out: its reader is told of as an error (unit/test_wire.c).
+ * them. Of hiredis' reader the functions fail in which it allocates, as they would themselves.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <hiredis/async.h>
 #include <muster/client.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "redis/link.h"
+#include "redis/redis.h"
+#include "redis/wire.h"
 #include "testing.h"
 #include "worker/worker.h"
 
@@ -99,6 +104,52 @@ char *__wrap_strndup(const char *text, size_t len)
 char *__wrap_strdup(const char *text)
 {
     return __wrap_strndup(text, strlen(text));
+}
+
+/* ---- hiredis' reader ---- */
+
+redisReader *__real_redisReaderCreate(void);
+int __real_redisReaderFeed(redisReader *r, const char *data, size_t len);
+redisReader *__wrap_redisReaderCreate(void);
+int __wrap_redisReaderFeed(redisReader *r, const char *data, size_t len);
+
+static redisReplyObjectFunctions *plain, failing;
+
+static void *make_string(const redisReadTask *task, char *text, size_t len)
+{
+    return fails() ? NULL : plain->createString(task, text, len);
+}
+
+#if HIREDIS_MAJOR >= 1
+typedef size_t list_len;
+#else
+typedef int list_len;
+#endif
+
+static void *make_array(const redisReadTask *task, list_len n)
+{
+    return fails() ? NULL : plain->createArray(task, n);
+}
+
+redisReader *__wrap_redisReaderCreate(void)
+{
+    redisReader *r = fails() ? NULL : __real_redisReaderCreate();
+    if (!r)
+        return NULL;
+    plain = r->fn;
+    failing = *plain;
+    failing.createString = make_string;
+    failing.createArray = make_array;
+    r->fn = &failing;
+    return r;
+}
+
+int __wrap_redisReaderFeed(redisReader *r, const char *data, size_t len)
+{
+    if (!fails())
+        return __real_redisReaderFeed(r, data, len);
+    r->err = REDIS_ERR_OOM;
+    return REDIS_ERR;
 }
 
 /* ---- the sweep ---- */
@@ -422,6 +473,193 @@ static void processes(void **state)
     assert_survives(2, .attempt = set_failure);
 }
 
+/* ---- wires, and what drives them ---- */
+
+#define HELLO "*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n"
+#define LARGE 3000000
+
+static void put(int fd, const char *text)
+{
+    assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+/* All that a wire can be told, and two replies. */
+static int use_wire(struct wire *w, int server)
+{
+    static char task[LARGE];
+    const struct muster_bytes parts[] = {{"*1\r\n", 4}, {"$4\r\nPING\r\n", 10}};
+    struct command c = COMMAND_EMPTY;
+    command_text(&c, "SET");
+    command_bytes(&c, task, sizeof task);
+    int err = wire_say(w, &c, 1);
+    command_clear(&c);
+    if (err == MUSTER_OK)
+        err = wire_say_bytes(w, parts, N_OF(parts), 1);
+    if (err == MUSTER_OK)
+        err = wire_subscribe(w, WIRE_SHARDED, "c");
+    put(server, "*2\r\n$4\r\ntext\r\n*1\r\n+status\r\n-ERR error\r\n");
+    wire_step(w, 1);
+    for (size_t left = wire_asked(w); err == MUSTER_OK && left > 0; left--) {
+        struct redisReply *reply;
+        err = wire_next(w, &reply);
+        redis_reply_free(reply);
+    }
+    return err;
+}
+
+static int make_wire(void)
+{
+    int ends[2];
+    struct wire *w;
+    assert_return_code(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), errno);
+    int err = wire_new(&w);
+    if (err == MUSTER_OK) {
+        wire_borrow(w, ends[0]);
+        wire_step(w, 4);
+        err = use_wire(w, ends[1]);
+    }
+    wire_free(w);
+    close(ends[0]);
+    close(ends[1]);
+    return err;
+}
+
+static void ignore_database(void *arg, int db)
+{
+    (void)arg, (void)db;
+}
+
+/* The answers are there before they are asked for, which a server cannot do; nobody looks at the time. */
+static int call_by(struct redisContext *context, int server)
+{
+    struct redis *r;
+    struct redisReply *reply = NULL;
+    const struct redis_options o = {.borrowed = context,
+                                    .timeout_ms = 1000,
+                                    .prefix = "p",
+                                    .format_key = "p:format",
+                                    .root_key = "p:",
+                                    .selected = ignore_database};
+    int err = redis_new(&r, &o);
+    if (err != MUSTER_OK)
+        return err;
+    put(server, HELLO "$6\r\n db=0 \r\n:0\r\n$-1\r\n$6\r\nanswer\r\n");
+    struct command c = COMMAND_EMPTY;
+    command_text(&c, "GET");
+    command_text(&c, "key");
+    err = redis_call(r, &c, &reply);
+    command_clear(&c);
+    assert_int_equal(err == MUSTER_OK, reply_is(reply, "answer"));
+    redis_reply_free(reply);
+    redis_free(r);
+    return err;
+}
+
+static int call(void)
+{
+    int ends[2];
+    assert_return_code(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), errno);
+    memory.is_spared = true;
+    struct redisContext *context = redisConnectFd(ends[0]);
+    memory.is_spared = false;
+    int err = call_by(context, ends[1]);
+    assert_true(err != MUSTER_OK || context->err == 0);
+    redisFree(context);
+    close(ends[1]);
+    return err;
+}
+
+struct linked {
+    struct event_base *base;
+    struct link *link;
+    int server, err, n_answers;
+};
+
+static void on_answer(const struct redisReply *reply, void *arg)
+{
+    struct linked *l = arg;
+    l->n_answers++;
+    if (reply)
+        event_base_loopbreak(l->base);
+}
+
+static void on_up(void *arg)
+{
+    struct linked *l = arg;
+    struct command c = COMMAND_EMPTY;
+    static const struct lua_script script = {.name = "s", .sha1 = "s", .body = (const unsigned char *)"b", .len = 1};
+    command_words(&c, (const char *const[]){"EVALSHA", "0123456789012345678901234567890123456789", "0", NULL});
+    c.script = &script;
+    l->err = link_script(l->link, &c, on_answer, l);
+    command_clear(&c);
+    if (l->err == MUSTER_OK) {
+        put(l->server, "-NOSCRIPT no\r\n$6\r\nanswer\r\n");
+    } else {
+        assert_int_equal(l->n_answers, 0);
+        event_base_loopbreak(l->base);
+    }
+}
+
+static void on_down(void *arg, int err, const char *text)
+{
+    struct linked *l = arg;
+    (void)text;
+    l->err = err;
+    event_base_loopbreak(l->base);
+}
+
+static struct url linked_url = {.n_nodes = 0};
+
+/* A command that was accepted is answered once, with its reply or with NULL; then the link goes down. */
+static int link_and_call(void)
+{
+    struct linked l = {.n_answers = 0};
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    memory.is_spared = true;
+    l.base = event_base_new();
+    memory.is_spared = false;
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", linked_url.path);
+    unlink(a.sun_path);
+    assert_return_code(bind(listener, (struct sockaddr *)&a, sizeof a), errno);
+    assert_return_code(listen(listener, 1), errno);
+    const struct link_options o = {.base = l.base,
+                                   .url = &linked_url,
+                                   .prefix = "p",
+                                   .root_key = "p:",
+                                   .name = "data",
+                                   .delay_max_ms = 1000,
+                                   .silence_ms = 1000,
+                                   .callbacks = {.up = on_up, .down = on_down},
+                                   .arg = &l};
+    int err = link_new(&l.link, &o);
+    if (err == MUSTER_OK) {
+        link_connect(l.link);
+        fcntl(listener, F_SETFL, O_NONBLOCK);
+        l.server = accept(listener, NULL, NULL);
+        (void)!send(l.server, HELLO ":0\r\n", strlen(HELLO) + 4, MSG_NOSIGNAL); /* the link may have failed by now */
+        event_base_dispatch(l.base);
+        err = l.err;
+        link_free(l.link);
+        close(l.server);
+    }
+    event_base_free(l.base);
+    close(listener);
+    unlink(linked_url.path);
+    return err;
+}
+
+static void wires(void **state)
+{
+    char path[64];
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/muster-nomem-%d.sock", (int)getpid());
+    linked_url.path = path;
+    assert_survives(10, .attempt = make_wire);
+    assert_survives(15, .attempt = call);
+    assert_survives(20, .attempt = link_and_call, .can_do_without = true);
+}
+
 #define nomem_test(f) cmocka_unit_test_teardown(f, restore)
 
 int main(int argc, char **argv)
@@ -434,6 +672,7 @@ int main(int argc, char **argv)
         nomem_test(workers_of_contexts),
         nomem_test(serving),
         nomem_test(processes),
+        nomem_test(wires),
     };
     return testing_run(tests, take_over, NULL, argc, argv);
 }

@@ -58,6 +58,9 @@ static void bad_options_make_no_worker_and_are_told_in_words(void **state)
 {
     /* Refused by a look at them, so none of these needs to be connected. */
     redisAsyncContext one = {0}, two = {0}, broken = {.err = REDIS_ERR_EOF}, attached = {.ev = {.addRead = free}};
+#if HIREDIS_MAJOR >= 1
+    redisAsyncContext secure = {.c = {.privctx = &one}};
+#endif
     const size_t size = sizeof(struct muster_worker_options);
     const struct {
         struct muster_worker_options o;
@@ -99,6 +102,9 @@ static void bad_options_make_no_worker_and_are_told_in_words(void **state)
         {{.size = size, .data = &attached, .subscription = &two}, "data is broken, or is attached"},
         {{.size = size, .data = &one, .subscription = &attached}, "subscription is broken, or is attached"},
         {{.size = size, .data = &one, .subscription = &two, .hands = -1}, "hands is -1"},
+#if HIREDIS_MAJOR >= 1
+        {{.size = size, .data = &one, .subscription = &secure}, "subscription has TLS of its own"},
+#endif
     };
     (void)state;
     for (size_t i = 0; i < N_OF(bad); i++) {

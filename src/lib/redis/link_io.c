@@ -18,18 +18,17 @@ static void free_event(struct event **event)
     *event = NULL;
 }
 
+static int wait_for(struct event *event, bool is_wanted)
+{
+    return is_wanted ? event_add(event, NULL) : event_del(event);
+}
+
 /* Wait for what the wire waits for. */
 static void wait_on(struct link *l)
 {
     short events = wire_waits_for(l->wire);
-    if (events & POLLIN)
-        event_add(l->reader, NULL);
-    else
-        event_del(l->reader);
-    if (events & POLLOUT)
-        event_add(l->writer, NULL);
-    else
-        event_del(l->writer);
+    if (wait_for(l->reader, events & POLLIN) != 0 || wait_for(l->writer, events & POLLOUT) != 0)
+        link_break(l, MUSTER_E_NOMEM, "out of memory");
 }
 
 /* A failure is told by the loop, never from inside of what noticed it; what TLS holds, no descriptor tells. */

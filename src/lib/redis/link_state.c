@@ -77,7 +77,8 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
     }
     char why[64];
     snprintf(why, sizeof why, "no answer for %d ms", l->silence_ms);
-    link_break(l, MUSTER_E_TIMEOUT, why);
+    bool has_words = l->wire && *wire_why(l->wire);
+    link_break(l, MUSTER_E_TIMEOUT, has_words ? wire_why(l->wire) : why);
 }
 
 int link_state_init(struct link *l)

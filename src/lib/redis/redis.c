@@ -109,12 +109,12 @@ int redis_break(struct redis *r, int err, const char *why)
     redis_describe(r, where, sizeof where);
     if (err == MUSTER_E_NOMEM)
         redis_error_set(r, "out of memory");
-    else if (err == MUSTER_E_TIMEOUT)
+    else if (err == MUSTER_E_TIMEOUT && !*why)
         redis_error_set(r, "%s: no answer within %d ms", where, r->patience_ms);
     else
         redis_error_set(r, "%s: %s", where, why);
     if (r->borrowed)
-        spoil(r->borrowed, err, why);
+        spoil(r->borrowed, err, *why ? why : "no answer");
     redis_leave(r);
     return err;
 }
@@ -148,7 +148,7 @@ int redis_answer(struct redis *r, struct redisReply **reply)
             until_ms = clock_ms() + r->patience_ms;
         marks = wire_marks(r->wire);
         if (!redis_wait(r, until_ms))
-            return redis_break(r, MUSTER_E_TIMEOUT, "no answer in time");
+            return redis_break(r, MUSTER_E_TIMEOUT, wire_why(r->wire));
     }
 }
 

@@ -107,7 +107,7 @@ static int try_place(struct redis *r, const struct wire_place *place, int64_t un
         if (err != MUSTER_OK)
             return redis_break(r, err, wire_why(r->wire));
         if (!redis_wait(r, until_ms))
-            return redis_break(r, MUSTER_E_TIMEOUT, "no connection in time");
+            return redis_break(r, MUSTER_E_TIMEOUT, wire_why(r->wire));
     }
     return MUSTER_OK;
 }

@@ -54,7 +54,8 @@ void redis_leave(struct redis *r);
 /* Forget what was asked, too. */
 void redis_drop(struct redis *r);
 
-/* The connection has failed, or has given no answer in time: tell it, and close it. Returns err. */
+/* The connection has failed, or has given no answer in time (`why` may be "" then): tell it, and close it. Returns
+ * err. */
 int redis_break(struct redis *r, int err, const char *why);
 
 /* Wait until the wire can read or write, and let it; at most until clock_ms() is `until_ms`. False: nothing came. */

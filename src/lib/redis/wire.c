@@ -20,8 +20,6 @@
 
 #define READ_USUAL ((size_t)16 * 1024)
 #define READ_MOST ((size_t)64 * 1024)
-/* So much of what has come over TLS is read at once; then others have their turn. */
-#define READ_TURN ((size_t)256 * 1024)
 
 enum state { CONNECTING, SHAKING, READY };
 
@@ -38,7 +36,7 @@ struct wire {
     struct tls *tls;
     char server_name[256];
     short in_waits, out_waits; /* for what, before more can be read, or written (or TLS can go on shaking hands) */
-    bool has_more;             /* it has stopped reading, though there may be more that poll() does not know of */
+    bool has_more;             /* there may be more to be read, whatever poll() says */
 
     struct wire_out out;
     struct wire_in in;
@@ -78,7 +76,7 @@ void wire_free(struct wire *w)
 {
     if (!w)
         return;
-    wire_tls_free(w->tls);
+    tls_free(w->tls);
     if (w->fd >= 0 && !w->is_borrowed)
         close(w->fd);
     wire_in_clear(&w->in);
@@ -205,6 +203,7 @@ static size_t read_some(struct wire *w)
     size_t n, size = wire_in_held(&w->in) < READ_USUAL ? READ_USUAL : READ_MOST;
     enum wire_io io = w->tls ? wire_tls_read(w->tls, data, size, &n) : wire_socket_read(w->fd, data, size, &n);
     w->in_waits = waits(io, POLLIN);
+    w->has_more = w->tls && n == size; /* of what a session holds, poll() does not know */
     if (has_ended(io))
         fail_by_io(w, io, errno);
     if (io != WIRE_IO_DONE)
@@ -213,17 +212,6 @@ static size_t read_some(struct wire *w)
     if (wire_in_feed(&w->in, data, n) != MUSTER_OK)
         fail(w, MUSTER_E_NOMEM, "out of memory");
     return w->err == MUSTER_OK ? n : 0;
-}
-
-/* Of a socket poll() tells whether there is more; what TLS holds, it does not. */
-static void read_turn(struct wire *w)
-{
-    size_t n, sum = 0;
-    do {
-        n = read_some(w);
-        sum += n;
-    } while (n > 0 && w->tls && sum < READ_TURN);
-    w->has_more = n > 0 && w->tls;
 }
 
 /* The server may have said why it closed the connection: that is read before the failure is told. */
@@ -290,8 +278,8 @@ void wire_step(struct wire *w, short ready)
     if (w->err == MUSTER_OK && w->state == SHAKING)
         shake(w);
     wire_flush(w);
-    if (wire_is_ready(w) && (w->tls || (ready & (POLLIN | POLLHUP | POLLERR))))
-        read_turn(w);
+    if (wire_is_ready(w) && (w->has_more || (ready & (w->in_waits | POLLHUP | POLLERR))))
+        (void)read_some(w);
 }
 
 /* ---- what it tells ---- */
@@ -332,7 +320,7 @@ size_t wire_asked(const struct wire *w)
 
 const char *wire_why(const struct wire *w)
 {
-    return w->why;
+    return w->err == MUSTER_OK && w->state == SHAKING ? tls_why(w->tls) : w->why;
 }
 
 /* ---- replies ---- */

@@ -81,6 +81,7 @@ void wire_flush(struct wire *w);
  * but what a subscriber is told. */
 int wire_next(struct wire *w, struct redisReply **reply);
 bool wire_was_pushed(const struct wire *w);
+/* Why it has failed; before that, what may be the matter if nothing comes, or "". */
 const char *wire_why(const struct wire *w);
 
 #endif

@@ -4,8 +4,6 @@
  */
 #include "redis/wire_tls.h"
 
-#include "redis/sigpipe.h"
-
 static enum wire_io what_happened(enum tls_result result)
 {
     switch (result) {
@@ -23,41 +21,19 @@ static enum wire_io what_happened(enum tls_result result)
     return WIRE_IO_FAILED;
 }
 
-static enum wire_io release(const struct sigpipe *hold, enum tls_result result)
-{
-    sigpipe_release(hold, result == TLS_FAILED || result == TLS_CLOSED);
-    return what_happened(result);
-}
-
 enum wire_io wire_tls_shake(struct tls *t)
 {
-    struct sigpipe hold;
-    sigpipe_hold(&hold);
-    return release(&hold, tls_shake(t));
+    return what_happened(tls_shake(t));
 }
 
 enum wire_io wire_tls_read(struct tls *t, void *data, size_t size, size_t *n)
 {
-    struct sigpipe hold;
     *n = 0;
-    sigpipe_hold(&hold);
-    return release(&hold, tls_read(t, data, size, n));
+    return what_happened(tls_read(t, data, size, n));
 }
 
 enum wire_io wire_tls_write(struct tls *t, const void *data, size_t len, size_t *n)
 {
-    struct sigpipe hold;
     *n = 0;
-    sigpipe_hold(&hold);
-    return release(&hold, tls_write(t, data, len, n));
-}
-
-void wire_tls_free(struct tls *t)
-{
-    struct sigpipe hold;
-    if (!t)
-        return;
-    sigpipe_hold(&hold);
-    tls_free(t);
-    sigpipe_release(&hold, true);
+    return what_happened(tls_write(t, data, len, n));
 }
