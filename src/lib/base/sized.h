@@ -31,7 +31,7 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
     X(SIZED_JOB_FILTER, muster_job_filter, n, SIZED_NEEDED)                         \
     X(SIZED_JOB_CHANGE, muster_job_change, data, SIZED_NEEDED)                      \
     X(SIZED_STATS, muster_stats, run, SIZED_NEEDED)                                 \
-    X(SIZED_WORKER_OPTIONS, muster_worker_options, fsync, SIZED_MAY_BE_NULL)          \
+    X(SIZED_WORKER_OPTIONS, muster_worker_options, fsync, SIZED_MAY_BE_NULL)        \
     X(SIZED_COMMAND, muster_command, grace_ms, SIZED_NEEDED)
 
 enum sized {

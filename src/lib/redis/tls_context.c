@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/x509err.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,11 +48,28 @@ static int check_file(const char *option, const char *path, bool *is_folder, con
     return MUSTER_OK;
 }
 
+/* Those of the system are read once for all contexts: they may be hundreds, and take tens of milliseconds. */
+static int trust_system(struct tls_context *c)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static X509_STORE *all;
+    pthread_mutex_lock(&mutex);
+    if (!all && (all = X509_STORE_new()) && !X509_STORE_set_default_paths(all)) {
+        X509_STORE_free(all);
+        all = NULL;
+    }
+    if (all)
+        SSL_CTX_set1_cert_store(c->ssl, all);
+    bool is_good = all != NULL;
+    pthread_mutex_unlock(&mutex);
+    return is_good ? MUSTER_OK : MUSTER_E_NOMEM;
+}
+
 static int trust(struct tls_context *c, const char *ca, const struct words *why)
 {
     bool is_folder;
     if (!ca)
-        return SSL_CTX_set_default_verify_paths(c->ssl) ? MUSTER_OK : MUSTER_E_NOMEM;
+        return trust_system(c);
     if (check_file("tls_ca", ca, &is_folder, why) != MUSTER_OK)
         return MUSTER_E_INVALID;
     c->has_ca = true;

@@ -28,7 +28,7 @@ struct wire {
     bool is_borrowed;
     enum state state;
     int err; /* how it ended; replies that came before may still be there */
-    char why[192];
+    char why[400];
     unsigned marks;
     size_t moved; /* bytes, since the last mark */
 
