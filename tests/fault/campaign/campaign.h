@@ -173,6 +173,7 @@ struct server {
     bool is_hurt;
     int64_t heals_at_ms; /* by itself it does not; a cluster is healed by its keeper */
     int64_t healed_at_ms, may_vote_at_ms;
+    int turn; /* which fault of a cluster came last */
 };
 /* Starts it, and says its URL to the campaign. */
 void server_start(struct server *s, struct campaign *c);

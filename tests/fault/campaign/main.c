@@ -22,6 +22,8 @@
 
 #include "campaign.h"
 
+#define SECONDS 60
+#define SECONDS_OF_A_CLUSTER 15
 #define ROUND_MS 12000
 #define LOOK_MS 20
 #define PAUSE_MS 700
@@ -100,12 +102,25 @@ static void read_options(struct campaign *c, int argc, char **argv)
     if (optind < argc)
         refuse("an operand", argv[optind]);
     check_faults(c);
+    if (!c->seconds)
+        c->seconds = c->has_cluster ? SECONDS_OF_A_CLUSTER : SECONDS;
 }
 
 /* ---- rounds ---- */
 
 /* Those that the program itself brings about. Producers and leasers have the others in their own hands. */
 #define OWN_FAULTS (~(BIT(FAULT_LAPSE) | BIT(FAULT_CANCEL) | BIT(FAULT_POISON)))
+
+/* What befalls a cluster comes in turn, so that a short campaign has some of each. */
+static enum fault next_of_cluster(const struct campaign *c, struct server *s)
+{
+    while (!s->is_hurt) {
+        s->turn = (s->turn + 1) % FAULT_COUNT;
+        if (c->faults & OF_A_CLUSTER & BIT(s->turn))
+            break;
+    }
+    return (enum fault)s->turn;
+}
 
 static void hurt_one(const struct campaign *c, struct server *s, struct crew *crew, struct random *r)
 {
@@ -115,6 +130,8 @@ static void hurt_one(const struct campaign *c, struct server *s, struct crew *cr
     do
         fault = (enum fault)random_below(r, FAULT_COUNT);
     while (!(c->faults & OWN_FAULTS & BIT(fault)));
+    if (c->faults & OF_A_CLUSTER && (BIT(fault) & OF_A_CLUSTER || random_chance(r, 40)))
+        fault = next_of_cluster(c, s);
     if (fault == FAULT_KILL || fault == FAULT_STOP || fault == FAULT_TERM)
         crew_hurt(crew, fault, r);
     else
@@ -162,7 +179,7 @@ static bool run_round(struct campaign *c, struct server *s, struct random *r, in
 
 static bool run_rounds(struct campaign *c, struct figures *f, int *n_rounds)
 {
-    struct server s = {0};
+    struct server s = {.turn = FAULT_OWNER - 1}; /* the hardest comes first */
     struct random r = random_from(c->seed);
     bool is_good = true;
     server_start(&s, c);
@@ -197,7 +214,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 
 int main(int argc, char **argv)
 {
-    struct campaign c = {.seconds = 60, .prefix = "muster", .seed = random_seed((uint64_t)time(NULL))};
+    struct campaign c = {.prefix = "muster", .seed = random_seed((uint64_t)time(NULL))};
     struct figures f = {0};
     char self[200];
     int n_rounds = 0;
