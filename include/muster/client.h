@@ -9,6 +9,11 @@
  *
  * After E_CONN or E_TIMEOUT the next call connects again by itself, except on a connection that the caller passed in.
  *
+ * What Redis has refused without executing it, for a reason that passes, is sent again until `timeout_ms` is over: it is
+ * loading, a replica, cut off from its replicas; or the namespace's slot moves, or has no master just now. The call goes
+ * where the cluster or the Sentinel says meanwhile, and tries their nodes in turn. After that it is E_BUSY, or E_CONN if
+ * no server could be reached. Such a call may take up to twice as long.
+ *
  * The library installs no signal handlers, and a dead connection raises no SIGPIPE in the program.
  *
  * Names. A queue's name is 1 to 200 bytes without control characters (bytes below 0x20, and 0x7f). A worker's id is 1
@@ -93,8 +98,8 @@ struct muster_client_options {
     const char *url;
 
     /* All keys of the namespace begin with it. NULL: the environment variable MUSTER_PREFIX; if that is not set or
-     * empty, "muster". A prefix in braces, such as `{mail}`, keeps the whole
-     * namespace in one slot of a cluster. */
+     * empty, "muster". A prefix with a part in braces, such as `{mail}`, keeps the whole namespace in one slot of a
+     * cluster; there any other one is refused (E_INVALID). */
     const char *prefix;
 
     /* How long connecting may take (without looking up the host's name), and each answer; default 5000. What is larger
