@@ -4,8 +4,10 @@
  * a process that was marked.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "invariant.h"
 #include "live_worker.h"
 #include "taken.h"
@@ -263,7 +265,7 @@ static void a_queue_that_does_not_exist_yet_is_paused(void **state)
     assert_ok(muster_queue_resume(s->client, "q"));
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:format %s:queue:q", s->prefix, s->prefix), 0);
     assert_ok(muster_queue_pause(s->client, "q"));
-    assert_int_equal(raw_int(s->server->redis, "GET %s:format", s->prefix), 2);
+    assert_int_equal(raw_int(s->server->redis, "GET %s:format", s->prefix), atoi(FORMAT_VERSION));
     assert_true(queue_row_of(s, "q").paused);
     scene_enqueue(s, "q", "t");
     assert_err(take_n(s, "q", 1, 60000, &taken), MUSTER_E_NOT_FOUND);

@@ -11,6 +11,7 @@
 
 #include <hiredis/async.h>
 
+#include "base/format.h"
 #include "fake_server.h"
 #include "live_worker.h"
 
@@ -164,7 +165,7 @@ static void after_flushall_workers_register_again(void **state)
     scene_enqueue(s, "q", "new");
     scene_enqueue(s, "other", "new");
     scene_await_starts(s, 3);
-    assert_int_equal(raw_int(s->server->redis, "GET %s:format", s->prefix), 2);
+    assert_int_equal(raw_int(s->server->redis, "GET %s:format", s->prefix), atoi(FORMAT_VERSION));
 }
 
 static void scripts_forgotten_under_load_are_sent_again(void **state)
