@@ -19,12 +19,9 @@ static struct proxy_answer tell(struct proxy *p, struct proxy_order o)
     return answer;
 }
 
-void proxy_start(struct proxy *p, const char *dir, const char *server)
+static void start(struct proxy *p, const char *server)
 {
-    static int n_proxies;
     int ends[2];
-    snprintf(p->socket, sizeof p->socket, "%s/proxy%d.sock", dir, ++n_proxies);
-    snprintf(p->url, sizeof p->url, "unix://%s", p->socket);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends))
         fail_msg("no socket pair");
     p->pid = child_fork();
@@ -35,6 +32,23 @@ void proxy_start(struct proxy *p, const char *dir, const char *server)
     close(ends[1]);
     p->orders = ends[0];
     proxy_count(p);
+}
+
+void proxy_start(struct proxy *p, const char *dir, const char *server)
+{
+    static int n_proxies;
+    snprintf(p->socket, sizeof p->socket, "%s/proxy%d.sock", dir, ++n_proxies);
+    snprintf(p->url, sizeof p->url, "unix://%s", p->socket);
+    start(p, server);
+}
+
+void proxy_start_tcp(struct proxy *p, int here, int server)
+{
+    char there[16];
+    snprintf(p->socket, sizeof p->socket, ":%d", here);
+    snprintf(p->url, sizeof p->url, "redis://127.0.0.1:%d", here);
+    snprintf(there, sizeof there, ":%d", server);
+    start(p, there);
 }
 
 void proxy_stop(struct proxy *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A proxy on a Unix socket in front of a redis-server, in a process of its own, that breaks connections on command.
+ * A proxy on a Unix socket or a port in front of a redis-server, in a process of its own, that breaks connections on command.
  *
  *   - An order is in effect when its call returns.
  *   - A connection is one for data until it sends its first SUBSCRIBE or SSUBSCRIBE; from then on it is a subscription.
@@ -37,6 +37,8 @@ struct proxy_counts {
 
 /* In the directory, for the server on the socket. */
 void proxy_start(struct proxy *p, const char *dir, const char *server);
+/* From one port of 127.0.0.1 to another. What is encrypted tells no subscription: all connections are for data. */
+void proxy_start_tcp(struct proxy *p, int here, int server);
 void proxy_stop(struct proxy *p);
 
 /* Close all connections of these kinds, on both sides. Returns how many. */

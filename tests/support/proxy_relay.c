@@ -5,6 +5,7 @@
  *
  * Either side may be gone before the pair is: the one that is left then only writes what it still has to.
  */
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +37,20 @@ struct pair {
     struct side caller, redis;
 };
 
+/* A Unix socket's path, or a port of this host after a ':'. */
+struct place {
+    union {
+        struct sockaddr any;
+        struct sockaddr_un path;
+        struct sockaddr_in port;
+    } address;
+    socklen_t len;
+};
+
 struct relay {
     struct event_base *base;
     struct evconnlistener *listener;
-    struct sockaddr_un here, there;
+    struct place here, there;
     struct pair *pairs;
     struct proxy_counts counts;
     int lose, delay_ms;
@@ -294,8 +305,8 @@ static void on_accept(struct evconnlistener *l, evutil_socket_t fd, struct socka
 {
     (void)l, (void)from, (void)len;
     struct relay *r = arg;
-    int there = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (connect(there, (struct sockaddr *)&r->there, sizeof r->there)) {
+    int there = socket(r->there.address.any.sa_family, SOCK_STREAM, 0);
+    if (connect(there, &r->there.address.any, r->there.len)) {
         close(there);
         close(fd);
         return;
@@ -312,9 +323,10 @@ static void on_accept(struct evconnlistener *l, evutil_socket_t fd, struct socka
 
 static void listen_here(struct relay *r)
 {
-    unlink(r->here.sun_path);
-    r->listener = evconnlistener_new_bind(r->base, on_accept, r, LEV_OPT_CLOSE_ON_FREE, 256,
-                                          (struct sockaddr *)&r->here, sizeof r->here);
+    if (r->here.address.any.sa_family == AF_UNIX)
+        unlink(r->here.address.path.sun_path);
+    r->listener = evconnlistener_new_bind(r->base, on_accept, r, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_REUSEABLE, 256,
+                                          &r->here.address.any, (int)r->here.len);
     if (!r->listener)
         _exit(1);
 }
@@ -384,16 +396,25 @@ static void obey(evutil_socket_t fd, short what, void *arg)
         _exit(0);
 }
 
-static struct sockaddr_un address(const char *path)
+static struct place place_of(const char *text)
 {
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    memcpy(a.sun_path, path, strlen(path) + 1);
-    return a;
+    struct place p = {0};
+    if (*text == ':') {
+        p.len = sizeof p.address.port;
+        p.address.port = (struct sockaddr_in){.sin_family = AF_INET,
+                                              .sin_port = htons((uint16_t)atoi(text + 1)),
+                                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    } else {
+        p.len = sizeof p.address.path;
+        p.address.path.sun_family = AF_UNIX;
+        memcpy(p.address.path.sun_path, text, strlen(text) + 1);
+    }
+    return p;
 }
 
 void proxy_relay_run(int orders, const char *here, const char *there)
 {
-    struct relay r = {.base = event_base_new(), .here = address(here), .there = address(there)};
+    struct relay r = {.base = event_base_new(), .here = place_of(here), .there = place_of(there)};
     listen_here(&r);
     event_add(event_new(r.base, orders, EV_READ | EV_PERSIST, obey, &r), NULL);
     event_base_dispatch(r.base);

@@ -94,7 +94,7 @@ static int bind_port(int port)
 }
 
 /* The kernel names a port that is free now; whether it still is when the server binds it, the server tells. */
-static int free_port(void)
+int redis_server_free_port(void)
 {
     struct sockaddr_in a;
     socklen_t len = sizeof a;
@@ -130,7 +130,7 @@ static int free_cluster_port(void)
 
 static int choose_port(const struct redis_server_options *o)
 {
-    return o->cluster ? free_cluster_port() : o->tcp ? free_port() : 0;
+    return o->cluster ? free_cluster_port() : o->tcp ? redis_server_free_port() : 0;
 }
 
 static size_t add_args(const char **argv, size_t n, const char *const *args)

@@ -52,6 +52,9 @@ void redis_server_thaw(struct redis_server *s);
 /* Kill it if it runs, and remove its directory. */
 void redis_server_remove(struct redis_server *s);
 
+/* A port of 127.0.0.1 that was free just now. */
+int redis_server_free_port(void);
+
 /* One number of INFO, as "total_commands_processed". */
 int64_t redis_server_info(struct redis_server *s, const char *field);
 
