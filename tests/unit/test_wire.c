@@ -213,7 +213,6 @@ static void what_has_no_bounds_is_refused(void **state)
         {"*-2\r\n", ""},
         {":1x\r\n", ""},
         {"?\r\n", ""},
-        {"_\r\n", ""},
         {">1\r\n+a\r\n", ""},
         {"%1\r\n+a\r\n:1\r\n", ""},
         {"HTTP/1.1 400 Bad Request\r\n\r\n", ""},
@@ -302,6 +301,10 @@ static void an_error_that_comes_unasked_says_why_it_ends(void **state)
     wire_step(p.wire, POLLIN);
     assert_ended(&p, MUSTER_E_BUSY, "ERR max number of clients reached");
     pair_free(&p);
+    p = pair_new(0);
+    serve_text(&p, "-\r\n");
+    assert_ended(&p, MUSTER_E_REDIS, "without a word");
+    pair_free(&p);
 }
 
 /* ---- subscriptions ---- */
@@ -363,6 +366,24 @@ static void an_answer_is_told_from_what_is_pushed(void **state)
     assert_false(wire_was_pushed(p.wire));
     assert_int_equal(wire_asked(p.wire), 0);
     pair_free(&p);
+}
+
+/* It is one by its form: whatever is asked on such a connection must not be answered like this. */
+static void an_answer_that_only_begins_like_a_message_is_none(void **state)
+{
+    static const char *const answers[] = {"*3\r\n$7\r\nmessage\r\n*1\r\n:1\r\n$1\r\nx\r\n",
+                                          "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n:1\r\n",
+                                          "*3\r\n$9\r\nsubscribe\r\n$-1\r\n:1\r\n"};
+    (void)state;
+    for (size_t i = 0; i < N_OF(answers); i++) {
+        struct pair p = pair_new(1);
+        assert_ok(wire_subscribe(p.wire, WIRE_CLASSIC, "c"));
+        serve_text(&p, answers[i]);
+        freeReplyObject(next(&p));
+        assert_false(wire_was_pushed(p.wire));
+        assert_int_equal(wire_asked(p.wire), 0);
+        pair_free(&p);
+    }
 }
 
 static void what_nobody_pushes_is_refused(void **state)
@@ -529,6 +550,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_subscription_is_said_in_the_words_of_its_channels),
         cmocka_unit_test(a_subscriber_is_told_what_is_pushed),
         cmocka_unit_test(an_answer_is_told_from_what_is_pushed),
+        cmocka_unit_test(an_answer_that_only_begins_like_a_message_is_none),
         cmocka_unit_test(what_nobody_pushes_is_refused),
         cmocka_unit_test(only_a_whole_reply_or_many_bytes_are_a_sign),
         cmocka_unit_test(what_the_socket_does_not_take_is_written_later),

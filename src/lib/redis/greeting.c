@@ -19,7 +19,7 @@
 
 static int refuse(struct greeting *g, int err, const char *why)
 {
-    snprintf(g->why, sizeof g->why, "%s", why);
+    snprintf(g->why, sizeof g->why, "%s", *why ? why : "it refuses without a word");
     return err;
 }
 

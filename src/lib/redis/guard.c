@@ -39,8 +39,10 @@ static size_t push_of(const char *word, size_t len)
 
 bool guard_is_push(const redisReply *r)
 {
-    return r->type == REDIS_REPLY_ARRAY && r->elements == PUSH_LEN && r->element[0]->type == REDIS_REPLY_STRING &&
-           push_of(r->element[0]->str, r->element[0]->len) < PUSHES;
+    if (r->type != REDIS_REPLY_ARRAY || r->elements != PUSH_LEN || r->element[0]->type != REDIS_REPLY_STRING)
+        return false;
+    size_t i = push_of(r->element[0]->str, r->element[0]->len);
+    return i < PUSHES && r->element[1]->type == REDIS_REPLY_STRING && r->element[2]->type == pushes[i].type;
 }
 
 /* The reader says of a nil, too, that it is a string. */

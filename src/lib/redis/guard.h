@@ -16,7 +16,9 @@
 
 /* More than any command of muster brings. */
 #define GUARD_DEPTH_MAX 7
-#define GUARD_ELEMENTS_MAX 10000000                        /* of one reply, on all its levels */
+#ifndef GUARD_ELEMENTS_MAX          /* a fuzzer has a smaller one */
+#define GUARD_ELEMENTS_MAX 10000000 /* of one reply, on all its levels */
+#endif
 #define GUARD_LINE_MAX ((size_t)64 * 1024)                 /* an error, a status, a number */
 #define GUARD_TEXT_MAX ((size_t)512 * 1024 * 1024)         /* Redis' own limit */
 #define GUARD_BYTES_MAX ((uint64_t)4 * 1024 * 1024 * 1024) /* the texts of one reply */

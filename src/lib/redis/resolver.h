@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a host's name to an address, on the loop. hiredis would call getaddrinfo(), which blocks the loop.
+ * From a host's name to an address, on the loop: getaddrinfo() would block it.
  */
 #ifndef RESOLVER_H
 #define RESOLVER_H

@@ -77,7 +77,7 @@ static int fail(struct wire_in *in)
 /* It came unasked, so it is an error, which tells why the connection ends. */
 static int fail_by_refusal(struct wire_in *in, redisReply *refusal)
 {
-    snprintf(in->why, sizeof in->why, "%s", refusal->str);
+    snprintf(in->why, sizeof in->why, "%s", *refusal->str ? refusal->str : "it refuses without a word");
     in->err = reply_err_of_text(refusal->str);
     freeReplyObject(refusal);
     return in->err;
