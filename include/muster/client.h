@@ -30,6 +30,16 @@
  * may be NULL if their length is 0. Where a call says of another pointer that it may be NULL, it may; `_free(NULL)`
  * does nothing.
  *
+ * Confirmation. With `replicas=N,MS` in the URL, what a call adds is acknowledged only when N replicas have it: then it
+ * survives the failure of this Redis, as long as one of them takes its place. The question goes out in the same write
+ * (WAIT); MS is how long Redis may wait for them, by default half of `timeout_ms`, and always less than it. With
+ * `fsync=1` it must be on the disk of this Redis, and of the N replicas if they are asked for, too (WAITAOF; Redis 7.2
+ * or Valkey with an append only file; else nothing is added and the call returns E_REDIS, in words). If fewer confirm
+ * it, the call returns E_UNCONFIRMED: all of it is there, maybe on this server only. A repetition under the same request
+ * id, or the same job's id, adds nothing, and is confirmed as soon as they have it. These calls ask:
+ * muster_task_enqueue(), _enqueue_many() and _enqueue_unique(), muster_job_put() and muster_worker_enqueue(). All others
+ * need not: if a finish is lost with its server, the task runs again, and a lost replay can be done again.
+ *
  * Sizes. `size` is the first field of every struct that the program fills in for the library, and of those that the
  * library fills in for the program. Set it to the struct's sizeof. A program and a library of different versions then
  * understand each other: fields that an older program does not have count as 0, and a newer program's struct is
@@ -188,6 +198,7 @@ MUSTER_API const char *muster_url_check(const char *url);
  *   MUSTER_E_FULL     nothing was enqueued
  *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  the task may or may not be enqueued; if you enqueue it again, it may be there
  *                     twice
+ *   MUSTER_E_UNCONFIRMED  the task is enqueued; if you enqueue it again, it is there twice
  */
 MUSTER_API int muster_task_enqueue(struct muster_client *c, const char *queue, const void *task, size_t len,
                                    uint64_t *waiting) MUSTER_MUST_CHECK;
@@ -223,6 +234,7 @@ struct muster_enqueue_options {
  * The names and lengths of all tasks are checked before anything is sent. Returns as muster_task_enqueue(), and
  *   MUSTER_E_EXISTS  the request id was used with another queue, other tasks or another `at_front`; nothing was
  *                    enqueued
+ *   MUSTER_E_UNCONFIRMED  all tasks are enqueued; under a request id the same call is safe
  */
 MUSTER_API int muster_task_enqueue_many(struct muster_client *c, const char *queue, const struct muster_bytes *tasks,
                                         size_t n, const struct muster_enqueue_options *o,

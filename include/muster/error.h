@@ -39,6 +39,8 @@ extern "C" {
  *   E_NOT_STARTED  the worker was not started; nothing was changed
  *   E_CANCELLED    the process was cancelled, or its queue was deleted: it has ended, and its task is gone, instead of
  *                  what the call asked for
+ *   E_UNCONFIRMED  it was done, but fewer replicas have confirmed it than `replicas` asks for, or no disk has: it may
+ *                  be lost if this Redis fails now
  */
 #define MUSTER_ERRORS(X)                                           \
     X(OK, 0, "ok")                                                 \
@@ -58,7 +60,8 @@ extern "C" {
     X(E_LOST, -14, "not the owner")                                \
     X(E_GONE, -15, "not registered under this epoch")              \
     X(E_NOT_STARTED, -16, "the worker was not started")            \
-    X(E_CANCELLED, -17, "cancelled: gone instead")
+    X(E_CANCELLED, -17, "cancelled: gone instead")                 \
+    X(E_UNCONFIRMED, -18, "done, but not confirmed")
 
 enum muster_err {
 #define MUSTER_ERROR_ENUM(name, number, text) MUSTER_##name = (number),

@@ -169,6 +169,8 @@ struct muster_job_spec {
  *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  it may or may not have been put. If you put it again under the same id, at most
  *                     one such job is alive: E_EXISTS then mostly means that the first call had put it. But if the
  *                     first job is complete or failed by then, it is put a second time
+ *   MUSTER_E_UNCONFIRMED  it is put; or, with E_EXISTS in place of this once it is confirmed, it was alive already. To
+ *                     put it again under the same id is as safe as after E_CONN
  */
 MUSTER_API int muster_job_put(struct muster_client *c, const char *queue, const struct muster_job_spec *spec,
                               char *id) MUSTER_MUST_CHECK;
@@ -188,8 +190,8 @@ MUSTER_API int muster_job_put(struct muster_client *c, const char *queue, const 
  * of "<length of the name>:<name><bytes>", in hexadecimal. muster_job_get() and muster_job_cancel() know that id; jobs
  * may wait for it; it cannot be changed.
  *
- * `id`, if not NULL, must have room for MUSTER_JOB_ID_MAX + 1 bytes. It receives the id; with E_EXISTS the id of the
- * one that is alive; after any other error "". Returns as muster_job_put().
+ * `id`, if not NULL, must have room for MUSTER_JOB_ID_MAX + 1 bytes. It receives the id, with E_UNCONFIRMED, too; with
+ * E_EXISTS the id of the one that is alive; after any other error "". Returns as muster_job_put().
  */
 MUSTER_API int muster_task_enqueue_unique(struct muster_client *c, const char *queue, const void *task, size_t len,
                                           char *id) MUSTER_MUST_CHECK;

@@ -13,7 +13,8 @@
   and waits for others, or they for it; {E_TOO_BIG, id} if too many jobs are tied together to see whether it would wait
   for itself; {E_REDIS, key} for a key of the wrong type: nothing was changed. A full Redis refuses the call before
   anything is changed.
-  Writes the job's record, history, tags and dependencies, and the indexes that it leaves and enters.
+  Writes the job's record, history, tags and dependencies, and the indexes that it leaves and enters. The record of a
+  job that stays as it is is written again.
   Publishes to the worker that gets it, to one that loses it, and to those who listen.
   O(log n, tags, and the jobs that it waits for).
 ]]
@@ -59,6 +60,8 @@ if is_alive and Jobs.is_cancelled_now(P, old) then
   old, is_alive, is_change = nil, false, false
 end
 if is_alive and not is_change then
+--- @include "write_again"
+  write_again(P .. 'job:' .. id)
   return {E_EXISTS, old.unique and not given.unique and 'a unique task' or old.state, id}
 end
 local function find_obstacle()

@@ -8,7 +8,8 @@
     ARGV[6...] the tasks
   Returns how many tasks and jobs wait afterwards; {E_EXISTS} if this chunk of the request had other content the first
   time; {E_REDIS, key} for a key of the wrong type: nothing was changed. A chunk that was enqueued before is not
-  enqueued again: the answer is the one that it got then. A full Redis refuses the call before anything is changed.
+  enqueued again: the answer is the one that it got then, and its record is written again as it is. A full Redis refuses
+  the call before anything is changed.
   Writes the queue or the workers' sets, with their counts, idle entries and P:token; P:names; and for a request its
   record.
   Publishes to the workers that get a task, and tells those who listen that work waits. O(tasks).
@@ -120,6 +121,8 @@ local function enqueue_once(tasks, waiting)
   if before and string.sub(before, 1, DIGEST_LEN) ~= digest then
     return {E_EXISTS}
   elseif before then
+--- @include "write_again"
+    write_again(request)
     return tonumber(string.sub(before, DIGEST_LEN + 1))
   end
   local is_cut

@@ -20,7 +20,7 @@
 #include "out.h"
 #include "text.h"
 
-#define PROGRESS_SIZE 128
+#define PROGRESS_SIZE 192
 
 /* A run of the verb: where the tasks go, and how many went. */
 struct flow {
@@ -29,7 +29,7 @@ struct flow {
     const char *queue;
     struct muster_enqueue_options options;
     bool is_unique;
-    uint64_t enqueued, existed, unsure, waiting;
+    uint64_t enqueued, existed, unsure, unconfirmed, waiting;
     const char **ids; /* of unique tasks, with --json: as many as were enqueued or existed */
 };
 
@@ -65,9 +65,10 @@ static size_t batch_size(const struct muster_bytes *tasks, size_t n, bool from_e
 static int enqueue_batch(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
     int err = muster_task_enqueue_many(f->client, f->queue, tasks, n, &f->options, &f->waiting);
-    if (err == MUSTER_OK)
+    if (err == MUSTER_OK || err == MUSTER_E_UNCONFIRMED)
         f->enqueued += n;
-    else if (err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT)
+    f->unconfirmed = err == MUSTER_E_UNCONFIRMED ? n : 0;
+    if (err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT)
         f->unsure = n;
     return err;
 }
@@ -79,6 +80,7 @@ static int enqueue_unique(struct flow *f, const struct muster_bytes *tasks, size
     for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
         char id[MUSTER_JOB_ID_MAX + 1];
         err = muster_task_enqueue_unique(f->client, f->queue, tasks[i].data, tasks[i].len, id);
+        f->unconfirmed = err == MUSTER_E_UNCONFIRMED;
         if ((err == MUSTER_OK || err == MUSTER_E_EXISTS) && f->call->common[OPT_JSON].set)
             keep_id(f, id);
         f->enqueued += err == MUSTER_OK;
@@ -112,6 +114,10 @@ static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t 
 /* How many tasks went, for the end of a message. For a request only Redis knows, and the user need not. */
 static const char *progress(const struct flow *f, char out[PROGRESS_SIZE])
 {
+    if (f->unconfirmed && f->options.request_id)
+        return "the same call with the same --request adds nothing, and tells when it is confirmed";
+    if (f->unconfirmed && f->is_unique)
+        return "the same call adds nothing, and tells when it is confirmed";
     if (f->options.request_id)
         return "the same call with the same --request adds only what is missing";
     char tasks[TEXT_NUMBER_SIZE];
@@ -120,6 +126,11 @@ static const char *progress(const struct flow *f, char out[PROGRESS_SIZE])
     if (f->unsure)
         snprintf(out + len, PROGRESS_SIZE - (size_t)len, ", and perhaps the %" PRIu64 " %s", f->unsure,
                  f->options.at_front ? "before" : "after");
+    else if (f->unconfirmed)
+        snprintf(out + len, PROGRESS_SIZE - (size_t)len,
+                 ", the %s %" PRIu64 " unconfirmed: only with --request can they "
+                 "be sent again",
+                 f->options.at_front ? "first" : "last", f->unconfirmed);
     return out;
 }
 

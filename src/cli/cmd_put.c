@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <muster/job.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "after.h"
@@ -137,6 +138,16 @@ static void print_put(const struct call *call, const char *id)
         out_text("%s\n", id);
 }
 
+/* The job is there, so its id is printed. */
+static int report_unconfirmed(const struct call *call, const struct muster_client *client, const char *id)
+{
+    char detail[640];
+    snprintf(detail, sizeof detail,
+             "%s; `muster put` with --id %s again adds no second one, and tells when it is confirmed",
+             muster_client_error(client), id);
+    return complain_error(call, MUSTER_E_UNCONFIRMED, detail);
+}
+
 static int put_data(const struct call *call, const struct muster_bytes *data)
 {
     char id[MUSTER_JOB_ID_MAX + 1] = "";
@@ -147,8 +158,10 @@ static int put_data(const struct call *call, const struct muster_bytes *data)
     int err = put(call, client, data, id);
     if (err == MUSTER_OK)
         after_warn(call, client, call->own[AFTER].texts, call->own[AFTER].n_texts);
-    code = client_close(call, client, err);
-    if (!code)
+    code = err == MUSTER_E_UNCONFIRMED ? report_unconfirmed(call, client, id)
+                                       : complain_error(call, err, muster_client_error(client));
+    muster_client_free(client);
+    if (err == MUSTER_OK || err == MUSTER_E_UNCONFIRMED)
         print_put(call, id);
     return code;
 }

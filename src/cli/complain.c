@@ -70,6 +70,7 @@ static const struct meaning meanings[] = {
     [-MUSTER_E_GONE] = {EXIT_FAILED, NULL, NULL},
     [-MUSTER_E_NOT_STARTED] = {EXIT_FAILED, NULL, NULL},
     [-MUSTER_E_CANCELLED] = {EXIT_FAILED, NULL, NULL},
+    [-MUSTER_E_UNCONFIRMED] = {EXIT_UNCONFIRMED, NULL, NULL},
 };
 
 #define COUNT_ERROR(name, number, text) +1

@@ -5,14 +5,15 @@
 #ifndef CLI_EXITS_H
 #define CLI_EXITS_H
 
-#define EXITS(X)                                                                   \
-    X(DONE, 0, "done, even if a list is empty")                                    \
-    X(FAILED, 1, "failed or refused")                                              \
-    X(USAGE, 2, "wrong usage; nothing was tried")                                  \
-    X(NOT_FOUND, 3, "what was asked for does not exist")                           \
-    X(NO_REDIS, 69, "no connection to Redis, or it broke")                         \
-    X(BUSY, 75, "Redis is full, loading, busy or read-only")                       \
-    X(DENIED, 77, "Redis denied access: wrong user or password, or no permission") \
+#define EXITS(X)                                                                         \
+    X(DONE, 0, "done, even if a list is empty")                                          \
+    X(FAILED, 1, "failed or refused")                                                    \
+    X(USAGE, 2, "wrong usage; nothing was tried")                                        \
+    X(NOT_FOUND, 3, "what was asked for does not exist")                                 \
+    X(NO_REDIS, 69, "no connection to Redis, or it broke")                               \
+    X(UNCONFIRMED, 74, "done, but not confirmed by as many replicas as --replicas asks") \
+    X(BUSY, 75, "Redis is full, loading, busy or read-only")                             \
+    X(DENIED, 77, "Redis denied access: wrong user or password, or no permission")       \
     X(TIMEOUT, 124, "--timeout has passed")
 
 enum exit_code {

@@ -23,6 +23,8 @@
 #define CONNECTIONS_MAX 64
 #define MESSAGE_EVERY_MS 20
 #define CHANNEL_MAX 320
+/* Requests on the way to Redis over one connection. */
+#define RELAYED_MAX 1024
 
 /* Bytes that came in and are not used up; there is always a NUL after them. */
 struct inbox {
@@ -37,6 +39,8 @@ struct connection {
     struct nonsense nonsense;
     char channel[CHANNEL_MAX];
     char *last_request;
+    bool is_ours[RELAYED_MAX]; /* by its number */
+    unsigned n_relayed, n_answered;
 };
 
 struct hostile {
@@ -279,6 +283,24 @@ static void count_command(struct hostile *h)
         h->counts->fastest = h->in_window;
 }
 
+/* What is not Redis' to answer is a PING to it, whose answer tells when its turn has come. */
+static void relay(struct hostile *h, struct connection *c, const char *request, size_t len)
+{
+    static const char ping[] = "*1\r\n$4\r\nPING\r\n";
+    bool is_ours = h->spec.only && strstr(c->last_request, h->spec.only);
+    c->is_ours[c->n_relayed++ % RELAYED_MAX] = is_ours;
+    send_all(c->redis, is_ours ? ping : request, is_ours ? sizeof ping - 1 : len);
+}
+
+static void relay_answer(struct hostile *h, struct connection *c, const char *value, size_t len)
+{
+    bool is_ours = c->is_ours[c->n_answered++ % RELAYED_MAX];
+    if (is_ours)
+        send_answer(h, c, h->spec.constant, strlen(h->spec.constant), pass_on);
+    else
+        send_answer(h, c, value, len, h->spec.only ? pass_on : change);
+}
+
 /* The requests that have come in whole. */
 static bool hear_caller(struct hostile *h, struct connection *c)
 {
@@ -294,10 +316,8 @@ static bool hear_caller(struct hostile *h, struct connection *c)
         memcpy(c->last_request, c->asked.data, len);
         if (subscribes(c->last_request) && (!*c->channel || random_chance(&c->nonsense.random, 50)))
             copy_word(c->channel, sizeof c->channel, c->last_request, 1);
-        if (h->spec.only && strstr(c->last_request, h->spec.only))
-            send_answer(h, c, h->spec.constant, strlen(h->spec.constant), pass_on);
-        else if (c->redis >= 0)
-            send_all(c->redis, c->asked.data, len);
+        if (c->redis >= 0)
+            relay(h, c, c->asked.data, len);
         else
             send_answer(h, c, NULL, 0, make_up_answer);
         use_up(&c->asked, len);
@@ -313,7 +333,7 @@ static bool hear_redis(struct hostile *h, struct connection *c)
     while (c->answered.len > 0 && (len = resp_length(c->answered.data, c->answered.len)) > 0) {
         if (len == RESP_MALFORMED)
             return false;
-        send_answer(h, c, c->answered.data, len, h->spec.only ? pass_on : change);
+        relay_answer(h, c, c->answered.data, len);
         use_up(&c->answered, len);
     }
     return true;

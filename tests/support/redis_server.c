@@ -159,20 +159,18 @@ static void exec_server(struct redis_server *s)
                                   "",
                                   "--enable-debug-command",
                                   "yes",
+                                  "--repl-diskless-sync-delay",
+                                  "0",
+                                  "--repl-ping-replica-period",
+                                  "1",
                                   "--daemonize",
                                   "no"};
     const char *const aof[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
-    const char *const cluster[] = {"--cluster-enabled",
-                                   "yes",
-                                   "--cluster-node-timeout",
-                                   "2000",
-                                   "--cluster-announce-ip",
-                                   "127.0.0.1",
-                                   "--repl-diskless-sync-delay",
-                                   "0",
-                                   "--repl-ping-replica-period",
-                                   "1",
-                                   NULL};
+    const char *const cluster[] = {
+        "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-announce-ip", "127.0.0.1", NULL};
+    char master_port[8];
+    snprintf(master_port, sizeof master_port, "%d", s->options.replica_of ? s->options.replica_of->port : 0);
+    const char *const replica[] = {"--replicaof", "127.0.0.1", master_port, NULL};
     size_t n = 0;
     while (argv[n])
         n++;
@@ -180,6 +178,8 @@ static void exec_server(struct redis_server *s)
         n = add_args(argv, n, aof);
     if (s->options.cluster)
         n = add_args(argv, n, cluster);
+    if (s->options.replica_of)
+        n = add_args(argv, n, replica);
     const char *const password[] = {"--requirepass", s->options.password, "--masterauth", s->options.password, NULL};
     if (s->options.password)
         n = add_args(argv, n, password);
@@ -295,6 +295,12 @@ void redis_server_freeze(struct redis_server *s)
 void redis_server_thaw(struct redis_server *s)
 {
     kill(s->pid, SIGCONT);
+}
+
+void redis_server_await_replicas(struct redis_server *s, int n)
+{
+    raw_do(s->redis, "SPUBLISH nobody x"); /* replicas get it, and no data changes */
+    raw_await(s->redis, NULL, n, "WAIT %d 100", n);
 }
 
 void redis_server_remove(struct redis_server *s)

@@ -17,13 +17,15 @@
 struct redisContext;
 
 /*
- *   tcp       on a free port of 127.0.0.1 too
- *   cluster   a node of a cluster: on a port of 127.0.0.1, with its bus 10 000 ports above
- *   aof       append only file, synced on each write: nothing acknowledged is lost in a restart
- *   password  of the default user; NULL: none
+ *   tcp         on a free port of 127.0.0.1 too
+ *   cluster     a node of a cluster: on a port of 127.0.0.1, with its bus 10 000 ports above
+ *   aof         append only file, synced on each write: nothing acknowledged is lost in a restart
+ *   replica_of  the server whose replica it is, which has a port; NULL: none
+ *   password    of the default user; NULL: none
  */
 struct redis_server_options {
     bool tcp, cluster, aof;
+    const struct redis_server *replica_of;
     const char *password;
 };
 
@@ -48,6 +50,9 @@ void redis_server_kill(struct redis_server *s);
 /* SIGSTOP and SIGCONT: it stands still with its connections open. */
 void redis_server_freeze(struct redis_server *s);
 void redis_server_thaw(struct redis_server *s);
+
+/* Wait until n replicas have all that there is. */
+void redis_server_await_replicas(struct redis_server *s, int n);
 
 /* Kill it if it runs, and remove its directory. */
 void redis_server_remove(struct redis_server *s);

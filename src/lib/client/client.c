@@ -38,6 +38,21 @@ static struct url_options place_of(const struct muster_client_options *o)
     return (struct url_options)URL_OPTIONS_OF_O;
 }
 
+static int timeout_of(const struct muster_client_options *o)
+{
+    return o->timeout_ms ? o->timeout_ms : TIMEOUT_DEFAULT_MS;
+}
+
+/* NULL, or what is wrong with it in words. */
+static const char *check_confirm(const struct muster_client_options *o, const struct url_options *place)
+{
+    struct url url;
+    int err = o->redis ? url_make_handed_in(&url, place) : url_make(&url, place);
+    const char *why = err == MUSTER_OK ? confirm_check(&url, timeout_of(o)) : NULL;
+    url_clear(&url);
+    return why;
+}
+
 const char *muster_client_options_check(const struct muster_client_options *options)
 {
     struct muster_client_options o;
@@ -47,7 +62,8 @@ const char *muster_client_options_check(const struct muster_client_options *opti
     if (why)
         return why;
     const struct url_options place = place_of(&o);
-    return o.redis ? url_make_check_handed_in(&place) : url_make_check(&place);
+    why = o.redis ? url_make_check_handed_in(&place) : url_make_check(&place);
+    return why ? why : check_confirm(&o, &place);
 }
 
 static void on_selected(void *arg, int db)
@@ -63,15 +79,15 @@ static int client_init(struct muster_client *c, const struct muster_client_optio
     script_root_init(&c->root, c->prefix, url->db);
     c->max_task_len = o->max_task_len ? o->max_task_len : MUSTER_TASK_MAX_DEFAULT;
     key_of(format_key, c->prefix, KEY_FORMAT, "");
-    return redis_new(&c->redis,
-                     &(struct redis_options){.url = url,
-                                             .borrowed = o->redis,
-                                             .timeout_ms = o->timeout_ms ? o->timeout_ms : TIMEOUT_DEFAULT_MS,
-                                             .prefix = c->prefix,
-                                             .root_key = c->root.text,
-                                             .format_key = format_key,
-                                             .selected = on_selected,
-                                             .arg = c});
+    return redis_new(&c->redis, &(struct redis_options){.url = url,
+                                                        .borrowed = o->redis,
+                                                        .timeout_ms = timeout_of(o),
+                                                        .confirm = confirm_of_url(url, timeout_of(o)),
+                                                        .prefix = c->prefix,
+                                                        .root_key = c->root.text,
+                                                        .format_key = format_key,
+                                                        .selected = on_selected,
+                                                        .arg = c});
 }
 
 int muster_client_new(struct muster_client **out, const struct muster_client_options *options)
@@ -83,8 +99,12 @@ int muster_client_new(struct muster_client **out, const struct muster_client_opt
         return MUSTER_E_INVALID;
     const struct url_options place = place_of(&o);
     int err = o.redis ? url_make_handed_in(&url, &place) : url_make(&url, &place);
-    if (err != MUSTER_OK)
+    if (err == MUSTER_OK && confirm_check(&url, timeout_of(&o)))
+        err = MUSTER_E_INVALID;
+    if (err != MUSTER_OK) {
+        url_clear(&url);
         return err;
+    }
     struct muster_client *c = calloc(1, sizeof *c);
     err = c ? client_init(c, &o, &url) : MUSTER_E_NOMEM;
     url_clear(&url);
@@ -184,4 +204,26 @@ int client_run(struct muster_client *c, struct command *command, struct redisRep
     int err = redis_script(c->redis, command, reply);
     command_clear(command);
     return full_explain(c, err);
+}
+
+int client_begin_adding(struct muster_client *c)
+{
+    int err = redis_claim_format(c->redis);
+    c->confirmed.err = MUSTER_OK;
+    return err == MUSTER_OK ? redis_confirm_prepare(c->redis) : err;
+}
+
+int client_run_confirmed(struct muster_client *c, struct command *command, enum redis_wake wake,
+                         struct redisReply **reply)
+{
+    int err = redis_script_confirmed(c->redis, command, wake, reply, &c->confirmed);
+    command_clear(command);
+    return err;
+}
+
+int client_confirmed(struct muster_client *c)
+{
+    if (c->confirmed.err != MUSTER_OK)
+        redis_error_set(c->redis, "%s", c->confirmed.why);
+    return c->confirmed.err;
 }

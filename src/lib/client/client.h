@@ -20,7 +20,8 @@ struct muster_client {
     struct {
         int64_t looked_at_ms; /* 0: never */
         char words[512];
-    } full; /* what failed lists held when Redis was found full (full.c) */
+    } full;                           /* what failed lists held when Redis was found full (full.c) */
+    struct redis_confirmed confirmed; /* has what the last call added been confirmed? */
     struct unheard unheard;
     char busy_queue[MUSTER_QUEUE_MAX + 1]; /* no worker was idle there when this client last enqueued one task */
 };
@@ -47,5 +48,15 @@ int client_understand(struct muster_client *c, int err);
 
 /* Send a script's command, and clear the command. `*reply` is to be freed, whatever is returned. */
 int client_run(struct muster_client *c, struct command *command, struct redisReply **reply);
+
+/* Call this before a script that adds something. */
+int client_begin_adding(struct muster_client *c);
+
+/* The same for a script that adds something: what its confirmation says goes to `confirmed` of the client. */
+int client_run_confirmed(struct muster_client *c, struct command *command, enum redis_wake wake,
+                         struct redisReply **reply);
+
+/* After a call that has added something, or found it there: MUSTER_OK, or E_UNCONFIRMED with its words. */
+int client_confirmed(struct muster_client *c);
 
 #endif

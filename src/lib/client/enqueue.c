@@ -53,6 +53,28 @@ struct chunk {
 /* No tasks: the script only hands over what is in the queue. */
 static const struct chunk no_tasks = {0, 0, 0};
 
+/*
+ * As soon as a part was not confirmed, the rest goes without the question: the caller is told at the end that all is
+ * there and not confirmed, and does not wait for each part. Each part asks for itself, because the next one may go over
+ * a new connection, to another server.
+ */
+enum adds { ADDS, ADDS_NOTHING };
+static bool asks(const struct muster_client *c, enum adds adds)
+{
+    return adds == ADDS && redis_confirms(c->redis) && c->confirmed.err == MUSTER_OK;
+}
+
+static int run(struct muster_client *c, struct command *command, enum redis_wake wake, enum adds adds,
+               struct redisReply **reply)
+{
+    if (asks(c, adds))
+        return client_run_confirmed(c, command, wake, reply);
+    int err =
+        wake == REDIS_WAKES ? redis_script_waking(c->redis, command, reply) : redis_script(c->redis, command, reply);
+    command_clear(command);
+    return err;
+}
+
 static int enqueue_script(struct muster_client *c, const struct request *r, struct chunk chunk, uint64_t *waiting)
 {
     struct command command = COMMAND_EMPTY;
@@ -66,8 +88,8 @@ static int enqueue_script(struct muster_client *c, const struct request *r, stru
                                             .tasks = r->tasks + chunk.from,
                                             .n = chunk.to - chunk.from});
     /* A single task should begin at once. With many tasks the throughput counts. */
-    int err = r->n == 1 ? redis_script_waking(c->redis, &command, &reply) : redis_script(c->redis, &command, &reply);
-    command_clear(&command);
+    enum redis_wake wake = r->n == 1 ? REDIS_WAKES : REDIS_WAKES_NOBODY;
+    int err = run(c, &command, wake, chunk.number > 0 ? ADDS : ADDS_NOTHING, &reply);
     if (err == MUSTER_E_EXISTS)
         redis_error_set(c->redis, "the request '%s' had other content before; nothing was enqueued", r->id);
     if (err == MUSTER_OK && waiting)
@@ -135,6 +157,7 @@ static int push_rest(struct muster_client *c, const struct request *r, struct ch
 {
     char key[KEY_MAX];
     size_t in_flight = 0;
+    unsigned connection = 0; /* of the first push */
     int err = MUSTER_OK;
     key_of(key, c->prefix, KEY_QUEUES, r->queue);
     for (;;) {
@@ -142,11 +165,20 @@ static int push_rest(struct muster_client *c, const struct request *r, struct ch
         if (err != MUSTER_OK || chunk.from == chunk.to)
             break;
         err = append_push(c, key, r, chunk);
+        if (in_flight == 0)
+            connection = redis_connection(c->redis);
         in_flight += err == MUSTER_OK;
         done = chunk;
         read_down_to(c, &in_flight, CHUNKS_IN_FLIGHT - 1, &err);
     }
+    bool is_asked = err == MUSTER_OK && in_flight > 0 && asks(c, ADDS);
+    if (is_asked)
+        err = redis_confirm_append(c->redis);
     read_down_to(c, &in_flight, 0, &err);
+    if (is_asked && err == MUSTER_OK)
+        redis_confirm_read(c->redis, connection, &c->confirmed);
+    else if (is_asked)
+        redis_confirm_skip(c->redis);
     return err;
 }
 
@@ -234,13 +266,14 @@ static int push_plainly(struct muster_client *c, const struct request *r, uint64
     return err;
 }
 
-/* To the end of a queue. If no worker was idle there the last time: plainly, and by script only if that has changed. */
+/* To the end of a queue. If no worker was idle there the last time: plainly, and by script only if that has changed.
+ * What is to be confirmed goes by script: the hand-over must not wait until replicas have the task. */
 static int enqueue_one(struct muster_client *c, const struct request *r, uint64_t *waiting)
 {
     uint64_t n = 0;
     bool is_done = true;
     int err;
-    if (strcmp(c->busy_queue, r->queue) == 0 && !has_large(r)) {
+    if (strcmp(c->busy_queue, r->queue) == 0 && !has_large(r) && !redis_confirms(c->redis)) {
         err = push_plainly(c, r, &n, &is_done);
         /* The task is in the queue, whatever happens here: an error would make the caller enqueue it twice. A heartbeat
          * makes up for a missed wake-up, and the next task goes by script and reports the error. */
@@ -290,6 +323,8 @@ int muster_task_enqueue_many(struct muster_client *c, const char *queue, const s
         return muster_queue_length(c, queue, waiting ? waiting : &length);
     }
     if (err == MUSTER_OK)
-        err = redis_claim_format(c->redis);
-    return full_explain(c, err == MUSTER_OK ? enqueue(c, &r, waiting) : err);
+        err = client_begin_adding(c);
+    if (err == MUSTER_OK)
+        err = enqueue(c, &r, waiting);
+    return err == MUSTER_OK ? client_confirmed(c) : full_explain(c, err);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/client.h"
+#include "client/full.h"
 #include "client/job_spec.h"
 #include "client/job_valid.h"
 #include "protocol/script_job.h"
@@ -94,11 +95,11 @@ static int put(struct muster_client *c, const struct script_put *put, char *id)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply = NULL;
-    int err = redis_claim_format(c->redis);
+    int err = client_begin_adding(c);
     if (err != MUSTER_OK)
         return err;
     script_put(&command, &c->root, put);
-    err = client_run(c, &command, &reply);
+    err = full_explain(c, client_run_confirmed(c, &command, REDIS_WAKES_NOBODY, &reply));
     const char *what = reply_text(reply_at(reply, 1));
     const char *made = err == MUSTER_OK ? what : reply_text(reply_at(reply, 2));
     if (id && made)
@@ -108,8 +109,10 @@ static int put(struct muster_client *c, const struct script_put *put, char *id)
                         what ? what : "alive", put->queue, made ? made : "");
     else
         say_not_put(c, err, put->id, what, made != NULL);
+    /* The one that is there already may be what this call put the last time, when it was not confirmed. */
+    bool is_there = err == MUSTER_OK || (err == MUSTER_E_EXISTS && !(what && strcmp(what, "ending") == 0));
     redis_reply_free(reply);
-    return err;
+    return is_there && c->confirmed.err != MUSTER_OK ? client_confirmed(c) : err;
 }
 
 int muster_job_put(struct muster_client *c, const char *queue, const struct muster_job_spec *spec, char *id)

@@ -27,6 +27,7 @@ int redis_new(struct redis **out, const struct redis_options *o)
     r->borrowed = o->borrowed;
     r->timeout_ms = r->patience_ms = o->timeout_ms;
     redis_asked_init(r);
+    r->confirm = o->confirm;
     r->selected = o->selected;
     r->arg = o->arg;
     r->prefix = strdup(o->prefix);
@@ -92,6 +93,7 @@ void redis_leave(struct redis *r)
 {
     if (r->wire && r->borrowed && (wire_asked(r->wire) > 0 || wire_has_unsent(r->wire)))
         spoil(r->borrowed, MUSTER_E_CONN, "an answer was not read");
+    r->n_left += r->wire != NULL;
     wire_free(r->wire);
     r->wire = NULL;
     r->is_greeted = r->is_format_known = false;

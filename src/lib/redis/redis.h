@@ -7,6 +7,7 @@
 #define REDIS_H
 
 #include "redis/command.h"
+#include "redis/confirm.h"
 #include "redis/reply.h"
 #include "redis/url.h"
 
@@ -18,6 +19,7 @@ struct redis_options {
     const struct url *url;         /* copied; NULL: there is only the borrowed connection */
     struct redisContext *borrowed; /* a connection to use; it stays its owner's */
     int timeout_ms;
+    struct confirm confirm;
     const char *prefix;                  /* of the namespace, for people */
     const char *root_key;                /* its root: the connection leads to where that is */
     const char *format_key;              /* holds the format in which the namespace is written */
@@ -59,6 +61,35 @@ int redis_script(struct redis *r, struct command *c, struct redisReply **reply);
 /* The same for a script that mostly wakes a worker: its messages leave Redis before its answer. Costs one small command
  * more. */
 int redis_script_waking(struct redis *r, struct command *c, struct redisReply **reply);
+
+/* Are changes to be confirmed on this connection? */
+bool redis_confirms(const struct redis *r);
+
+/* Call this before the first change that is to be confirmed. E_REDIS, in words: the server cannot do it. Costs nothing
+ * once that is known. */
+int redis_confirm_prepare(struct redis *r);
+
+/* Whether a change was confirmed. */
+struct redis_confirmed {
+    int err; /* MUSTER_OK or E_UNCONFIRMED, if the change itself succeeded */
+    char why[512];
+};
+
+/* As redis_script(), or redis_script_waking(), and asks in the same write for its confirmation, if the options say so.
+ * What the confirmation says is apart. */
+enum redis_wake { REDIS_WAKES_NOBODY, REDIS_WAKES };
+int redis_script_confirmed(struct redis *r, struct command *c, enum redis_wake wake, struct redisReply **reply,
+                           struct redis_confirmed *confirmed);
+
+/* The number of the connection that there is: another one may lead to another server. */
+unsigned redis_connection(const struct redis *r);
+
+/* Ask for the confirmation of all that was sent by redis_append() over this connection, of which the last is not read
+ * yet. The answer comes after theirs. It says nothing if the connection has changed since. */
+int redis_confirm_append(struct redis *r);
+void redis_confirm_read(struct redis *r, unsigned connection, struct redis_confirmed *confirmed);
+/* After a change that was refused: the answer is read, and the words of the refusal stay. */
+void redis_confirm_skip(struct redis *r);
 
 /* Pipelining: send without waiting, then read the answers in order. After an error it is unknown what Redis has done,
  * and the connection is unusable until the next redis_call() or redis_append() connects again. */

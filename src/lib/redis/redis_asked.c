@@ -19,6 +19,7 @@
 struct asked {
     struct asked *next;
     struct redisReply *answer; /* NULL: it is still to come */
+    bool follows;              /* those before it */
     size_t len;
     char said[];
 };
@@ -58,6 +59,15 @@ int redis_asked_add(struct redis *r)
     return MUSTER_OK;
 }
 
+void redis_asked_follow(struct redis *r)
+{
+    struct asked *last = r->asked;
+    while (last && last->next)
+        last = last->next;
+    if (last)
+        last->follows = true;
+}
+
 /* The answers come in the order of those that have none yet. */
 static int read_rest(struct redis *r)
 {
@@ -93,10 +103,12 @@ static bool go_where_it_can(struct redis *r, const struct redisReply *refusal)
 
 static int say_again(struct redis *r)
 {
+    bool is_any = false;
     for (struct asked *a = r->asked; a; a = a->next) {
         const struct muster_bytes said = {a->said, a->len};
-        if (!reply_is_passing(a->answer))
+        if (!reply_is_passing(a->answer) && !(a->follows && is_any))
             continue;
+        is_any = true;
         if (wire_say_bytes(r->wire, &said, 1, 1) != MUSTER_OK)
             return redis_break(r, MUSTER_E_NOMEM, "out of memory");
         redis_reply_free(a->answer);

@@ -6,6 +6,7 @@
  *   redis_asked.c    commands without an answer; sending again what was not executed
  *   redis_connect.c  connecting and greeting
  *   redis_script.c   scripts
+ *   redis_confirm.c  do replicas or disks have what was changed?
  *   redis_listen.c   the listener
  */
 #ifndef REDIS_PRIVATE_H
@@ -34,8 +35,11 @@ struct redis {
     struct asked *asked, **asked_end; /* commands whose answers were not read yet, in their order */
     int64_t until_ms;                 /* they are sent again until then, if they are not executed */
     char *root_key;
+    unsigned n_left; /* connections that were left */
     bool is_greeted;
     bool is_format_known;
+    struct confirm confirm;
+    bool can_fsync; /* the server has said so */
     char error[512];
 
     /* A listener's: */
@@ -73,6 +77,8 @@ void redis_asked_init(struct redis *r);
 void redis_asked_clear(struct redis *r);
 /* Something was said that has one answer. */
 int redis_asked_add(struct redis *r);
+/* The last of them is about those before it: it is sent again after them, too. */
+void redis_asked_follow(struct redis *r);
 /* The answer to the first of them, which is forgotten. If Redis has not executed it, for a reason that passes, it is
  * sent again until the time is over. */
 int redis_asked_read(struct redis *r, struct redisReply **reply);

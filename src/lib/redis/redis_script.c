@@ -13,8 +13,53 @@ static bool is_noscript(const struct redis *r, int err)
     return err == MUSTER_E_REDIS && strstr(r->error, "NOSCRIPT ") != NULL;
 }
 
+/* What goes with a script in the same write: a small command before it, a question behind it, or neither. */
+struct company {
+    enum redis_wake wake;
+    struct redis_confirmed *confirmed; /* NULL: nobody asks */
+};
+
+/*
+ * At the end of a turn of its loop Redis writes first to the client for which output was queued last. So the caller of
+ * a bare script is answered before the workers to which the script publishes. It wakes first, and takes the processor
+ * that a worker needs. A caller for which an answer is queued already comes after them, so a small command goes before
+ * the script. Its answer tells nothing that the script's answer does not. If Redis ever writes in another order, only
+ * the timing changes.
+ */
+static int append_small(struct redis *r)
+{
+    struct command c = COMMAND_EMPTY;
+    command_words(&c, (const char *const[]){"GET", r->format_key, NULL});
+    int err = redis_append(r, &c);
+    command_clear(&c);
+    return err;
+}
+
+/* Whatever the small command is answered, the script's answer counts. */
+static int call_in_company(struct redis *r, struct command *c, struct company with, struct redisReply **reply)
+{
+    struct redisReply *small = NULL;
+    *reply = NULL;
+    int err = with.wake == REDIS_WAKES ? append_small(r) : MUSTER_OK;
+    if (err == MUSTER_OK)
+        err = redis_append(r, c);
+    if (err == MUSTER_OK && with.confirmed)
+        err = redis_confirm_append(r);
+    if (err == MUSTER_OK && with.wake == REDIS_WAKES)
+        err = redis_read(r, &small);
+    redis_reply_free(small);
+    if (r->asked)
+        err = redis_read(r, reply);
+    if (err == MUSTER_OK && with.confirmed)
+        redis_confirm_read(r, redis_connection(r), with.confirmed);
+    else if (r->asked)
+        redis_confirm_skip(r);
+    return err;
+}
+
 /* `err` and `*reply` are the result of its EVALSHA. */
-static int finish_script(struct redis *r, struct command *c, int err, struct redisReply **reply)
+static int finish_script(struct redis *r, struct command *c, int err, struct redisReply **reply,
+                         struct redis_confirmed *confirmed)
 {
     const struct lua_script *script = c->script;
     if (is_noscript(r, err)) {
@@ -24,7 +69,7 @@ static int finish_script(struct redis *r, struct command *c, int err, struct red
         c->lens[0] = strlen("EVAL");
         c->argv[1] = (const char *)script->body;
         c->lens[1] = script->len;
-        err = redis_call(r, c, reply);
+        err = call_in_company(r, c, (struct company){REDIS_WAKES_NOBODY, confirmed}, reply);
     }
     if (err == MUSTER_OK && (err = reply_status(*reply)) != MUSTER_OK) {
         const char *key = reply_text(reply_at(*reply, 1));
@@ -39,30 +84,21 @@ static int finish_script(struct redis *r, struct command *c, int err, struct red
 
 int redis_script(struct redis *r, struct command *c, struct redisReply **reply)
 {
-    return finish_script(r, c, redis_call(r, c, reply), reply);
+    return finish_script(r, c, redis_call(r, c, reply), reply, NULL);
 }
 
-/*
- * At the end of a turn of its loop Redis writes first to the client for which output was queued last. So the caller of
- * a bare script is answered before the workers to which the script publishes. It wakes first, and takes the processor
- * that a worker needs. A caller for which an answer is queued already comes after them, so a small command goes before
- * the script. Its answer tells nothing that the script's answer does not. If Redis ever writes in another order, only
- * the timing changes.
- */
 int redis_script_waking(struct redis *r, struct command *c, struct redisReply **reply)
 {
-    struct redisReply *first = NULL;
-    struct command before = COMMAND_EMPTY;
-    command_words(&before, (const char *const[]){"GET", r->format_key, NULL});
-    *reply = NULL;
-    int err = redis_append(r, &before);
-    command_clear(&before);
-    if (err == MUSTER_OK)
-        err = redis_send(r, c);
-    if (err == MUSTER_OK)
-        err = redis_read(r, &first);
-    redis_reply_free(first);
-    if (r->asked)
-        err = redis_read(r, reply);
-    return finish_script(r, c, err, reply);
+    int err = call_in_company(r, c, (struct company){REDIS_WAKES, NULL}, reply);
+    return finish_script(r, c, err, reply, NULL);
+}
+
+int redis_script_confirmed(struct redis *r, struct command *c, enum redis_wake wake, struct redisReply **reply,
+                           struct redis_confirmed *confirmed)
+{
+    *confirmed = (struct redis_confirmed){.err = MUSTER_OK};
+    if (!redis_confirms(r))
+        confirmed = NULL;
+    int err = call_in_company(r, c, (struct company){wake, confirmed}, reply);
+    return finish_script(r, c, err, reply, confirmed);
 }

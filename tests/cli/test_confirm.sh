@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# The parameter replicas=N,MS, for the verbs that add. Proves:
+#  1. without a replica: status 74, one line that says what is true and what to do next; the tasks are there once
+#  2. a batch of many lines stops at the first part that is not confirmed, and the line counts what is there
+#  3. a repeated request, job or unique task adds nothing, and is not confirmed either
+#  4. put prints the job's id all the same
+#  5. as soon as a replica has it: status 0; a job and a unique task are answered that they are there
+#  6. a time that is not below --timeout is wrong use
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+port=$((RANDOM % 10000 + 12000))
+start_redis --port "$port" --bind 127.0.0.1 --repl-diskless-sync-delay 0
+export MUSTER_URL="unix://$socket?replicas=1,100"
+
+# ---- 1
+check_exit 74 "$MUSTER" enqueue q one two
+check_out ''
+check_err 'confirmed by 0 of 1 replica after 100 ms: it is there, but may be lost if this server fails'
+check_err '2 tasks were enqueued, the last 2 unconfirmed: only with --request can they be sent again'
+check_redis 2 LLEN muster:queues:q
+check_exit 74 "$MUSTER" enqueue q --front zero
+check_err '; the last 1 task was enqueued, the first 1 unconfirmed'
+
+# ---- 2
+seq 2500 | check_exit 74 "$MUSTER" enqueue many
+check_err '1000 tasks were enqueued, the last 1000 unconfirmed'
+check_redis 1000 LLEN muster:queues:many
+
+# ---- 3, 4
+for _ in 1 2; do
+    check_exit 74 "$MUSTER" enqueue r --request id a b
+    check_err 'the same call with the same --request adds nothing, and tells when it is confirmed'
+    check_redis 2 LLEN muster:queues:r
+    check_exit 74 "$MUSTER" put j data --id job
+    check_out job
+    check_err 'with --id job again adds no second one, and tells when it is confirmed'
+    check_exit 74 "$MUSTER" enqueue u --unique x
+    check_err 'the same call adds nothing, and tells when it is confirmed'
+done
+check_exit 74 "$MUSTER" put j data
+id=$(cat "$tmp/out")
+check_exit 0 "$MUSTER" job "$id"
+
+# ---- 5
+start replica redis-server --port 0 --unixsocket "$tmp/replica.sock" --dir "$tmp" --dbfilename replica.rdb --save '' \
+    --replicaof 127.0.0.1 "$port"
+has_replica() { redis_is 1 WAIT 1 100; }
+wait_for has_replica
+export MUSTER_URL="unix://$socket?replicas=1,5000"
+check_exit 0 "$MUSTER" enqueue r --request id a b --timeout 10s
+check_redis 2 LLEN muster:queues:r
+check_exit 1 "$MUSTER" put j data --id job --timeout 10s
+check_err "the job 'job' is waiting"
+check_exit 1 "$MUSTER" enqueue u --unique x --timeout 10s
+check_out '0 enqueued, 1 there already'
+seq 2500 | check_exit 0 "$MUSTER" enqueue all --timeout 10s
+check_out '2500 enqueued, 2500 waiting'
+check_exit 0 "$MUSTER" put j data --id other --timeout 10s
+
+# ---- 6
+check_exit 2 "$MUSTER" enqueue q x --timeout 5s
+check_err 'replicas may take 5000 ms to confirm, but the answer is waited for only 5000 ms'
