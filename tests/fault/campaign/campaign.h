@@ -173,7 +173,7 @@ struct server {
     bool is_hurt;
     int64_t heals_at_ms; /* by itself it does not; a cluster is healed by its keeper */
     int64_t healed_at_ms, may_vote_at_ms;
-    int turn; /* which fault of a cluster came last */
+    int turn; /* which fault of a cluster was the last */
 };
 /* Starts it, and says its URL to the campaign. */
 void server_start(struct server *s, struct campaign *c);
@@ -228,6 +228,7 @@ struct figures {
         resumed, forgotten;
     uint64_t faults[FAULT_COUNT];
     struct gaps gaps[FAULT_COUNT + 1][GAP_COUNT];
+    struct gaps lasted[FAULT_COUNT]; /* the faults themselves */
 };
 void gaps_print(const struct figures *f);
 void gaps_free(struct figures *f);

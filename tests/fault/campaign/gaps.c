@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The gaps of service: around each fault of Redis the longest time between two tasks that were acknowledged, two that
- * were acknowledged or are there at least, and two that began. A fault lasts until it is healed. Gaps that no such fault
- * touches are told, too, for comparison: one a round.
+ * were acknowledged or are there at least, and two that began. A fault lasts until it is healed: a slot's move until all
+ * nodes know of it. Gaps that no such fault touches are told, too, for comparison: one a round.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,8 +57,10 @@ static void list_faults(struct book *b, struct gaps *spans)
 {
     for (size_t i = 0; i < b->n; i++)
         if (is_of_redis(&b->lines[i], 'F')) {
-            add(spans, b->lines[i].at_ms);
-            add(spans, end_of(b, &b->lines[i]));
+            int64_t from = b->lines[i].at_ms, to = end_of(b, &b->lines[i]);
+            add(spans, from);
+            add(spans, to);
+            add(&b->figures->lasted[book_fault(b->lines[i].word)], to - from);
         }
 }
 
@@ -119,18 +121,23 @@ void gaps_note(struct book *b)
     free(spans.ms);
 }
 
+static void print_one(const char *name, const struct gaps *g)
+{
+    qsort(g->ms, g->n, sizeof *g->ms, by_size);
+    printf(" %s=%" PRId64 "/%" PRId64, name, g->ms[g->n / 2], g->ms[g->n - 1]);
+}
+
 void gaps_print(const struct figures *f)
 {
-    puts("longest gaps in ms, median/maximum:");
+    puts("longest gaps around each fault, and how long it lasted, in ms, median/maximum:");
     for (int i = 0; i <= FAULT_NONE; i++) {
         if (!f->gaps[i][0].n)
             continue;
         printf("%10s n=%zu", i == FAULT_NONE ? "none" : fault_names[i], f->gaps[i][0].n);
-        for (int gap = 0; gap < GAP_COUNT; gap++) {
-            const struct gaps *g = &f->gaps[i][gap];
-            qsort(g->ms, g->n, sizeof *g->ms, by_size);
-            printf(" %s=%" PRId64 "/%" PRId64, gap_names[gap], g->ms[g->n / 2], g->ms[g->n - 1]);
-        }
+        for (int gap = 0; gap < GAP_COUNT; gap++)
+            print_one(gap_names[gap], &f->gaps[i][gap]);
+        if (i < FAULT_NONE)
+            print_one("lasted", &f->lasted[i]);
         puts("");
     }
 }
@@ -140,4 +147,6 @@ void gaps_free(struct figures *f)
     for (int i = 0; i <= FAULT_NONE; i++)
         for (int gap = 0; gap < GAP_COUNT; gap++)
             free(f->gaps[i][gap].ms);
+    for (int i = 0; i < FAULT_COUNT; i++)
+        free(f->lasted[i].ms);
 }

@@ -112,14 +112,13 @@ static void read_options(struct campaign *c, int argc, char **argv)
 #define OWN_FAULTS (~(BIT(FAULT_LAPSE) | BIT(FAULT_CANCEL) | BIT(FAULT_POISON)))
 
 /* What befalls a cluster comes in turn, so that a short campaign has some of each. */
-static enum fault next_of_cluster(const struct campaign *c, struct server *s)
+static enum fault next_of_cluster(const struct campaign *c, const struct server *s)
 {
-    while (!s->is_hurt) {
-        s->turn = (s->turn + 1) % FAULT_COUNT;
-        if (c->faults & OF_A_CLUSTER & BIT(s->turn))
-            break;
-    }
-    return (enum fault)s->turn;
+    int next = s->turn;
+    do
+        next = (next + 1) % FAULT_COUNT;
+    while (!(c->faults & OF_A_CLUSTER & BIT(next)));
+    return (enum fault)next;
 }
 
 static void hurt_one(const struct campaign *c, struct server *s, struct crew *crew, struct random *r)

@@ -158,6 +158,8 @@ void server_hurt(struct server *s, enum fault fault, struct random *r)
         s->may_vote_at_ms = now + VOTE_EVERY_MS;
     record_write('F', "-", 0, "-", fault_names[fault]);
     s->fault = fault;
+    if (BIT(fault) & OF_A_CLUSTER)
+        s->turn = fault;
     s->healed_at_ms = now;
     if (s->campaign->has_cluster)
         cluster_hurt(s, r);
