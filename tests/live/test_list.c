@@ -3,6 +3,7 @@
  * What the client shows of queues, workers and processes while workers hold some.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
