@@ -75,14 +75,22 @@ struct fetch {
 };
 
 /* E_NOT_FOUND: it was taken back meanwhile. */
+static int read_task(struct muster_process *p, const struct redisReply *reply)
+{
+    int err = reply_err(reply);
+    if (err != MUSTER_OK)
+        return err;
+    if (reply_kind(reply) == REPLY_NIL)
+        return MUSTER_E_NOT_FOUND;
+    return reply_kind(reply) == REPLY_TEXT ? process_set_task(p, reply_bytes(reply)) : MUSTER_E_REDIS;
+}
+
 static int read_fetched(struct muster_process *p, const struct redisReply *reply)
 {
-    if (p->kind == PROCESS_TASK && reply_kind(reply) == REPLY_NIL)
-        return MUSTER_E_NOT_FOUND;
-    if (p->kind == PROCESS_TASK)
-        return reply_kind(reply) == REPLY_TEXT ? process_set_task(p, reply_bytes(reply)) : reply_err(reply);
     const char *id;
     const struct redisReply *record;
+    if (p->kind == PROCESS_TASK)
+        return read_task(p, reply);
     int err = script_fetched(reply, &id, &record);
     return err == MUSTER_OK ? process_set_job(p, id, record) : err;
 }
