@@ -35,8 +35,10 @@ static const struct opt options[] = {
     [PORT] = {.name = "port",
               .kind = OPT_COUNT,
               .argument = "N",
-              .help = "the TCP port on 127.0.0.1; 0: none (default 6379, or none with --socket or --temporary).\n"
-                      "With --cluster the first of three ports (default 7000; with --temporary any that are free)",
+              .help =
+                  "the TCP port on 127.0.0.1; 0: none (default 6379, or none with --socket or --temporary);\n"
+                  "                           with --cluster the first of three (default 7000, or any free ones with\n"
+                  "                           --temporary)",
               .max = 65535},
     [SOCKET] = {.name = "socket", .kind = OPT_STRING, .argument = "PATH", .help = "a Unix socket to listen on"},
     [DIRECTORY] = {.name = "dir",

@@ -96,7 +96,7 @@ start_upgrade() {
 has_moved() { grep -s upgrade_keys "$tmp/upgrade.err" | sed -n "$1{p;q;}" | grep -q . || has_ended upgrade; }
 
 kill_now() {
-    kill -KILL "${pids[$1]}"
+    kill -KILL "${pids[$1]}" || true # it may have ended by now
     wait "${pids[$1]}" || true
     unset "pids[$1]"
 } 2>/dev/null # the shell would print there that a job was killed
