@@ -98,8 +98,8 @@ static void write_url(char *out, const struct url *url)
     }
     for (int i = 0; i < url->n_nodes; i++) {
         const struct url_node *node = &url->nodes[i];
-        const char *form = strchr(node->host, ':') ? "%s[%s]:%d" : "%s%s:%d";
-        out += sprintf(out, form, i > 0 ? "," : "", node->host, node->port);
+        const char *comma = i > 0 ? "," : "";
+        out += sprintf(out, strchr(node->host, ':') ? "%s[%s]:%d" : "%s%s:%d", comma, node->host, node->port);
     }
     if (url->master) {
         out = put(out, "/");
