@@ -151,7 +151,7 @@ _Noreturn void producer_run(const struct campaign *c, const char *life);
 _Noreturn void command_run(void);
 
 /* The exit status of one that could not go on for what Redis answered, and is to be started again; and of one that
- * found no Redis, which only one may find that was told to end. */
+ * found no Redis, or none that would serve it, which only one may find that was told to end. */
 #define EXIT_AGAIN 3
 #define EXIT_WITHOUT_REDIS 4
 

@@ -168,7 +168,8 @@ static _Noreturn void run(void)
         sleep_ms(TICK_MS);
         _exit(EXIT_AGAIN);
     }
-    if (err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT)
+    /* It could not deregister in time. */
+    if (err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT || err == MUSTER_E_BUSY)
         _exit(EXIT_WITHOUT_REDIS);
     if (err)
         fprintf(stderr, "campaign: worker %s ends: %s: %s\n", own_life, muster_err_name(err),
