@@ -144,6 +144,22 @@ bool book_has_fault(const struct book *b, const char *life, unsigned faults, int
     return false;
 }
 
+/* Is Redis hurt in this time? Some faults last for longer than what comes of them. */
+static bool is_redis_hurt(const struct book *b, int64_t from, int64_t to)
+{
+    int64_t hurt_at = INT64_MAX;
+    for (size_t i = 0; i < b->n && !strcmp(b->lines[i].name, "-"); i++) {
+        const struct line *l = &b->lines[i];
+        if (l->life[0] != '-' || !strchr("FH", l->kind))
+            continue;
+        if (l->kind == 'F')
+            hurt_at = l->at_ms;
+        else if (hurt_at <= to && l->at_ms >= from)
+            return true;
+    }
+    return false;
+}
+
 bool book_may_forget(const struct book *b, int64_t at_ms)
 {
     return book_has_fault(b, "-", FORGETFUL, at_ms, at_ms + FORGOTTEN_MS);
@@ -177,7 +193,8 @@ static void judge_lives(struct book *b)
             b->figures->faults[book_fault(l->word)]++;
         if (l->kind == 'L' && !book_has_fault(b, l->life, OF_A_LIFE | REFUSALS | FORGETFUL, from, to))
             book_blame(b, l->life, "a worker was lost, though nothing hurt it");
-        if (l->kind == 'D' && !book_has_fault(b, l->life, OF_A_LIFE | OF_REDIS, from, to))
+        if (l->kind == 'D' && !book_has_fault(b, l->life, OF_A_LIFE | OF_REDIS, from, to) &&
+            !is_redis_hurt(b, from, to))
             book_blame(b, l->life, "a worker was in doubt, though nothing hurt it or Redis");
     }
 }

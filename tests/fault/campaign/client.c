@@ -44,16 +44,10 @@ static void begin(const struct campaign *c, const char *life)
     signal(SIGTERM, on_term);
 }
 
-/* It was done, maybe on one node only. */
-static bool is_unconfirmed(int err)
-{
-    return !strcmp(muster_err_name(err), "E_UNCONFIRMED");
-}
-
 /* It may have been done. */
 static bool is_doubtful(int err)
 {
-    return err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT || is_unconfirmed(err);
+    return err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT || err == MUSTER_E_UNCONFIRMED;
 }
 
 /* It was not done, and may work later. */
@@ -103,7 +97,7 @@ static struct put *make(const struct campaign *c, const char *queue, bool is_job
 static void note_answer(int err, bool was_doubtful, struct put *const *puts, size_t n)
 {
     expect(err, "put");
-    char kind = is_unconfirmed(err) ? 'V' : err ? 'N' : 'A';
+    char kind = err == MUSTER_E_UNCONFIRMED ? 'V' : err ? 'N' : 'A';
     if ((is_doubtful(err) && kind != 'V') || (was_doubtful && kind == 'N'))
         return;
     for (size_t i = 0; i < n; i++)
@@ -140,7 +134,7 @@ static uint64_t put_tasks(const struct campaign *c, const char *queue)
     while ((err = muster_task_enqueue_many(client, queue, tasks, n, &o, &waiting)) && has_request &&
            ++tries < REQUEST_TRIES) {
         expect(err, "put again");
-        if (is_unconfirmed(err))
+        if (err == MUSTER_E_UNCONFIRMED)
             note_answer(err, was_doubtful, puts, n);
         was_doubtful |= is_doubtful(err);
         sleep_ms(AGAIN_MS);

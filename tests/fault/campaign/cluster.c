@@ -19,7 +19,7 @@
 #define SLOTS 16384
 #define MASTERS 3
 #define LOOK_MS 10
-#define BATCH_MAX 10
+#define BATCH_MAX 50
 #define PAUSE_MS 40
 /* All pauses of a move together. */
 #define PAUSES_MS 1000
