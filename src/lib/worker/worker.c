@@ -65,6 +65,7 @@ static void end_everything(struct muster_worker *w)
     suspect_stop(w);
     wake_stop(w);
     stop_done(w);
+    produce_close(w);
     connection_close(w);
 }
 
@@ -115,6 +116,7 @@ static void free_now(struct muster_worker *w)
 {
     w->state = WORKER_STOPPED; /* for those whose outstanding calls are answered NULL now */
     executor_threads_free(w);
+    produce_free(w);
     connection_free(w);
     process_free_table(w);
     posted_free(w);
@@ -168,7 +170,9 @@ static int init(struct muster_worker *w, const struct muster_worker_options *o, 
     w->stop.wake_fd = -1;
     w->owns_base = o->base == NULL;
     w->base = o->base ? o->base : event_base_new();
-    int err = w->base ? new_parts(w) : MUSTER_E_NOMEM;
+    int err = w->base ? produce_new(w, url) : MUSTER_E_NOMEM;
+    if (err == MUSTER_OK)
+        err = new_parts(w);
     return err == MUSTER_OK ? connection_new(w, o, url) : err;
 }
 

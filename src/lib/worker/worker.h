@@ -21,7 +21,7 @@
  *   process_calls.c     what a program asks of a process and says about it; extend.c: what of that is sent at once
  *   posted.c            what other threads say
  *   marks.c             which processes were cancelled
- *   produce.c           enqueueing over the worker's own connection
+ *   produce.c           enqueueing, over the data link or a third connection
  *   stop.c              the wish to stop, the drain, the moment to leave
  *   executor_*.c        how handlers run: inline, on threads, as child processes (spawn.c starts them)
  */
@@ -35,6 +35,7 @@
 #include "worker/marks.h"
 #include "worker/probe.h"
 #include "worker/process.h"
+#include "worker/produce.h"
 #include "worker/registration.h"
 #include "worker/serve.h"
 #include "worker/stop.h"
@@ -117,6 +118,7 @@ struct muster_worker {
     struct processes processes;
     struct suspects suspects;
     struct stop stop;
+    struct produce produce;
     struct tell tell;
     struct posted *posted;   /* posted.c */
     struct threads *threads; /* executor_threads.c; NULL: none */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Enqueueing without blocking: see produce.c.
+ */
+#ifndef PRODUCE_H
+#define PRODUCE_H
+
+#include <muster/worker.h>
+#include <stdbool.h>
+
+#include "redis/confirm.h"
+#include "redis/link.h"
+
+struct posting;
+
+struct produce {
+    struct confirm confirm; /* what must have a task that the worker enqueues; nothing: the data link will do */
+    struct url url;         /* where the connection of its own goes; empty without confirmation */
+    struct link *link;      /* NULL: it was not needed yet */
+    struct posting *waiting, **waiting_end; /* to be sent, in their order */
+    struct posting *sent, **sent_end;       /* before the question that is under way */
+    bool is_asking;
+};
+
+int produce_new(struct muster_worker *w, const struct url *url);
+void produce_free(struct muster_worker *w);
+void produce_close(struct muster_worker *w);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a worker enqueues is confirmed by replicas, if it is told to ask: over a connection of its own, so that its
+ * heartbeats never wait for them. On a real master with a real replica, which stands still when it must not confirm.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "live_worker.h"
+
+#define TTL_MS 300
+#define MANY 50
+
+static struct redis_server master, replica;
+
+static int start_pair(void **state)
+{
+    redis_server_start(&master, &(struct redis_server_options){.tcp = true});
+    redis_server_start(&replica, &(struct redis_server_options){.tcp = true, .replica_of = &master});
+    return scene_start(state);
+}
+
+static int stop_pair(void **state)
+{
+    redis_server_remove(&replica);
+    redis_server_remove(&master);
+    return scene_stop(state);
+}
+
+struct answers {
+    int n, confirmed, unconfirmed;
+};
+
+struct expected {
+    const struct answers *answers;
+    int n;
+};
+
+static void note_answer(struct muster_worker *w, int err, uint64_t waiting, void *arg)
+{
+    struct answers *a = arg;
+    (void)w, (void)waiting;
+    a->n++;
+    a->confirmed += err == MUSTER_OK;
+    a->unconfirmed += err == MUSTER_E_UNCONFIRMED;
+}
+
+static bool are_here(void *arg)
+{
+    const struct expected *e = arg;
+    return e->answers->n >= e->n;
+}
+
+static struct live_worker *begin(struct scene *s, int replicas_ms)
+{
+    redis_server_thaw(&replica);
+    redis_server_await_replicas(&master, 1);
+    scene_move(s, &master);
+    return live_worker_idle(
+        s, &(struct worker_spec){
+               .id = "w", .ttl_ms = TTL_MS, .more = {.replicas = 1, .replicas_ms = replicas_ms}, .queues = {{"q", 0}}});
+}
+
+static void enqueue(struct scene *s, struct live_worker *w, struct answers *a, int n)
+{
+    for (int i = 0; i < n; i++)
+        assert_ok(muster_worker_enqueue(w->worker, "elsewhere", "t", 1, note_answer, a));
+    struct expected e = {a, a->n + n};
+    wait_on(s->base, are_here, &e, SOON_MS);
+}
+
+static void what_replicas_have_is_confirmed_together(void **state)
+{
+    struct scene *s = *state;
+    struct answers a = {0};
+    struct live_worker *w = begin(s, 2000);
+    int64_t connections = redis_server_info(&master, "connected_clients");
+    int64_t waits = redis_server_calls(&master, "wait");
+    enqueue(s, w, &a, 1);
+    assert_int_equal(redis_server_info(&master, "connected_clients"), connections + 1);
+    enqueue(s, w, &a, MANY);
+    assert_int_equal(redis_server_info(&master, "connected_clients"), connections + 1);
+    assert_int_equal(a.confirmed, 1 + MANY);
+    assert_int_equal(scene_waiting(s, "elsewhere"), 1 + MANY);
+    assert_true(redis_server_calls(&master, "wait") - waits <= 3);
+}
+
+/* For many ttls. Nobody takes the worker for dead, itself included. */
+static void heartbeats_go_on_while_replicas_are_waited_for(void **state)
+{
+    struct scene *s = *state;
+    struct answers a = {0};
+    struct live_worker *w = begin(s, 5 * TTL_MS);
+    char *epoch = raw_string(master.redis, "GET %s:alive:w", s->prefix);
+    redis_server_freeze(&replica);
+    int64_t began_at = now_ms();
+    enqueue(s, w, &a, 3);
+    assert_true(now_ms() - began_at >= 5 * TTL_MS);
+    assert_int_equal(a.unconfirmed, 3);
+    assert_int_equal(scene_waiting(s, "elsewhere"), 3);
+    assert_non_null(strstr(muster_worker_error(w->worker), "confirmed by 0 of 1 replica"));
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOUBT, "w", NULL), 0);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_STOPPED, "w", NULL), 0);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOWN, "w", NULL), 0);
+    char *after = raw_string(master.redis, "GET %s:alive:w", s->prefix);
+    assert_string_equal(epoch, after);
+    free(epoch);
+    free(after);
+    scene_enqueue(s, "q", "mine");
+    scene_await_starts(s, 1);
+}
+
+/* What waits behind an unanswered question is told, and not sent later. */
+static void a_worker_that_stops_tells_what_became_of_each(void **state)
+{
+    struct scene *s = *state;
+    struct answers a = {0};
+    struct live_worker *w = begin(s, 5000);
+    redis_server_freeze(&replica);
+    for (int i = 0; i < MANY; i++)
+        assert_ok(muster_worker_enqueue(w->worker, "elsewhere", "t", 1, note_answer, &a));
+    live_worker_stop(s, w, 0);
+    assert_int_equal(a.n, MANY);
+    assert_int_equal(a.confirmed, 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(what_replicas_have_is_confirmed_together),
+        live_test(heartbeats_go_on_while_replicas_are_waited_for),
+        live_test(a_worker_that_stops_tells_what_became_of_each),
+    };
+    return testing_run(tests, start_pair, stop_pair, argc, argv);
+}
