@@ -166,7 +166,7 @@ static int hear_sentinel(struct greeting *g, const struct redisReply *reply)
     else if (reply_kind(reply) == REPLY_NIL)
         snprintf(g->why, sizeof g->why, "this Sentinel does not know a master '%s'", g->url->master);
     else
-        snprintf(g->why, sizeof g->why, "%s", reply_kind(reply) == REPLY_ERROR ? reply_text(reply) : NOT_REDIS);
+        (void)refuse(g, MUSTER_E_CONN, reply_kind(reply) == REPLY_ERROR ? reply_text(reply) : NOT_REDIS);
     return reply_err(reply) == MUSTER_E_DENIED ? MUSTER_E_DENIED : MUSTER_E_CONN;
 }
 
