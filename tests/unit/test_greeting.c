@@ -349,15 +349,46 @@ static void a_sentinel_and_a_redis_are_not_taken_for_each_other(void **state)
 {
     struct at at;
     (void)state;
+    /* One of several may be wrong: then the next one is asked. */
     begin_at(&at, "redis+sentinel://s/m");
     assert_says(&at.greeting, "HELLO");
-    assert_err(greeting_hear(&at.greeting, HELLO_AS("standalone", "master")), MUSTER_E_INVALID);
+    assert_err(greeting_hear(&at.greeting, HELLO_AS("standalone", "master")), MUSTER_E_CONN);
     url_clear(&at.url);
     begin_at(&at, "redis://s");
     assert_says(&at.greeting, "HELLO");
     assert_err(greeting_hear(&at.greeting, HELLO_AS("sentinel", "master")), MUSTER_E_INVALID);
     assert_non_null(strstr(at.greeting.why, "redis+sentinel://"));
     url_clear(&at.url);
+}
+
+static void a_replica_will_not_do_for_a_worker(void **state)
+{
+    static const struct {
+        bool needs_master, is_handed_in;
+        const char *mode, *role;
+        int err;
+    } cases[] = {
+        {true, false, "standalone", "replica", MUSTER_E_BUSY}, {true, true, "standalone", "replica", MUSTER_E_BUSY},
+        {false, false, "standalone", "replica", MUSTER_OK},    {true, false, "cluster", "replica", MUSTER_OK},
+        {true, false, "standalone", "master", MUSTER_OK},
+    };
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct at at;
+        begin_at(&at, "redis://a:1");
+        at.greeting.needs_master = cases[i].needs_master;
+        at.greeting.is_handed_in = cases[i].is_handed_in;
+        assert_says(&at.greeting, "HELLO");
+        const redisReply mode = {
+            .type = REDIS_REPLY_STRING, .str = (char *)cases[i].mode, .len = strlen(cases[i].mode)};
+        redisReply role = {.type = REDIS_REPLY_STRING, .str = (char *)cases[i].role, .len = strlen(cases[i].role)};
+        redisReply copy = mode;
+        const redisReply *hello = LIST(TEXT("version"), TEXT("7.0.15"), TEXT("mode"), &copy, TEXT("role"), &role);
+        assert_err(greeting_hear(&at.greeting, hello), cases[i].err);
+        if (cases[i].err)
+            assert_string_equal(at.greeting.why, PLACE_REPLICA);
+        url_clear(&at.url);
+    }
 }
 
 int main(int argc, char **argv)
@@ -376,6 +407,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_sentinel_names_the_master_which_must_be_one),
         cmocka_unit_test(a_sentinel_that_does_not_know_the_master_says_so),
         cmocka_unit_test(a_sentinel_and_a_redis_are_not_taken_for_each_other),
+        cmocka_unit_test(a_replica_will_not_do_for_a_worker),
     };
     return testing_run(tests, NULL, NULL, argc, argv);
 }

@@ -113,6 +113,7 @@ static void redirections_in_a_circle_end(void **state)
     begin(&f, "redis+cluster://a:1,b:2");
     while (place_moved(&f.place, n % 2 ? "MOVED 7 a:1" : "MOVED 7 b:2") && n < 100)
         n++;
+    place_failed(&f.place);
     assert_in_range(n, 3, 10);
     assert_at(&f.place, "b:2");
     url_clear(&f.url);
@@ -130,6 +131,8 @@ static void nonsense_instead_of_an_address_is_a_failure_of_the_seed(void **state
     for (size_t i = 0; i < N_OF(nonsense); i++) {
         begin(&f, "redis+cluster://a:1,b:2");
         assert_false(place_moved(&f.place, nonsense[i]));
+        assert_at(&f.place, "a:1");
+        place_failed(&f.place);
         assert_at(&f.place, "b:2");
         url_clear(&f.url);
     }
@@ -158,6 +161,7 @@ static void sentinels_are_asked_in_turn_for_the_master(void **state)
     assert_int_equal(place_target(&f.place).role, PLACE_SENTINEL);
     assert_at(&f.place, "a:1");
     assert_false(place_master(&f.place, NULL, 0));
+    place_failed(&f.place);
     assert_at(&f.place, "b:2");
     assert_true(place_master(&f.place, "10.0.0.7", 6379));
     assert_int_equal(place_target(&f.place).role, PLACE_SERVER);

@@ -160,6 +160,7 @@ static int push_rest(struct muster_client *c, const struct request *r, struct ch
     unsigned connection = 0; /* of the first push */
     int err = MUSTER_OK;
     key_of(key, c->prefix, KEY_QUEUES, r->queue);
+    redis_set_order(c->redis, REDIS_IN_ORDER);
     for (;;) {
         struct chunk chunk = next_chunk(r, done);
         if (err != MUSTER_OK || chunk.from == chunk.to)
@@ -179,6 +180,7 @@ static int push_rest(struct muster_client *c, const struct request *r, struct ch
         redis_confirm_read(c->redis, connection, &c->confirmed);
     else if (is_asked)
         redis_confirm_skip(c->redis);
+    redis_set_order(c->redis, REDIS_ANY_ORDER);
     return err;
 }
 

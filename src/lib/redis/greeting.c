@@ -72,19 +72,22 @@ static bool say_hello(const struct greeting *g, struct command *c)
 /* Is it what the URL says, and may the namespace be there? */
 static int check_kind(struct greeting *g, const struct redisReply *mode, const struct redisReply *role)
 {
-    bool is_sentinel = reply_is(mode, "sentinel");
+    const bool is_sentinel = reply_is(mode, "sentinel"), is_cluster = reply_is(mode, "cluster");
+    /* One of several places may be wrong: then the others are asked. */
+    const int wrong = g->place && g->url->kind != URL_SINGLE ? MUSTER_E_CONN : MUSTER_E_INVALID;
+    if (is_at_sentinel(g) && !is_sentinel)
+        return refuse(g, wrong, "this is no Sentinel, as the URL says; for a Redis use redis://");
     if (is_at_sentinel(g))
-        return is_sentinel
-                   ? MUSTER_OK
-                   : refuse(g, MUSTER_E_INVALID, "this is no Sentinel, as the URL says; for a Redis use redis://");
+        return MUSTER_OK;
     if (is_sentinel)
-        return refuse(g, MUSTER_E_INVALID, "this is a Sentinel: use redis+sentinel://host/NAME-OF-THE-MASTER");
-    const char *why = reply_is(mode, "cluster") && g->prefix ? place_refuse_prefix(g->prefix) : NULL;
+        return refuse(g, wrong, "this is a Sentinel: use redis+sentinel://host/NAME-OF-THE-MASTER");
+    const char *why = is_cluster && g->prefix ? place_refuse_prefix(g->prefix) : NULL;
     if (why)
         return refuse(g, MUSTER_E_INVALID, why);
-    if (g->url && g->url->kind == URL_SENTINEL && !g->is_handed_in && !reply_is(role, "master"))
-        return refuse(g, MUSTER_E_BUSY, "READONLY: a sentinel calls it the master, but it is a replica");
-    return MUSTER_OK;
+    /* A replica in a cluster names its master by MOVED. */
+    bool is_replica = reply_text(role) && !reply_is(role, "master") && !is_cluster;
+    bool is_named_master = g->url && g->url->kind == URL_SENTINEL && !g->is_handed_in;
+    return is_replica && (g->needs_master || is_named_master) ? refuse(g, MUSTER_E_BUSY, PLACE_REPLICA) : MUSTER_OK;
 }
 
 static int hear_hello(struct greeting *g, const struct redisReply *reply)

@@ -48,6 +48,8 @@ void link_follow(struct link *l, const struct link *other)
         place_is_same(&l->place, &other->place))
         return;
     struct place_target to = place_target(&other->place);
+    if (!to.host)
+        return; /* a socket is no address for anybody else. The owner ends the subscription when its slot leaves */
     struct place_node node = {.port = to.port};
     snprintf(node.host, sizeof node.host, "%s", to.host);
     bool is_connected = l->state > LINK_DOWN;

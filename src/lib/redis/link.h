@@ -22,7 +22,7 @@
 #include "redis/wire.h"
 
 /* Why a link broke that leads to a replica (E_BUSY): it connects again, because the name may lead to the new master. */
-#define LINK_READONLY "READONLY: this is a replica"
+#define LINK_READONLY PLACE_REPLICA
 
 /* Why a subscription broke (E_BUSY): its slot has another owner now. */
 #define LINK_MOVED "the slot of the channel has moved"

@@ -26,6 +26,7 @@ static void greet(struct link *l)
     memset(l->sent_with_body, 0, sizeof l->sent_with_body);
     l->greeting = (struct greeting){.url = l->has_url ? &l->url : NULL,
                                     .place = l->has_url ? &l->place : NULL,
+                                    .needs_master = true,
                                     .is_handed_in = l->is_handed_in,
                                     .db = l->url.db,
                                     .prefix = l->prefix,
@@ -77,7 +78,7 @@ static void connect_to(struct link *l, const struct wire_place *place)
 {
     const struct url_tls *tls = &l->url.tls;
     struct wire *wire;
-    char why[256];
+    char why[400];
     int err = tls->is_on && !l->tls ? tls_context_new(&l->tls, tls, why, sizeof why) : MUSTER_OK;
     if (wire_new(&wire) == MUSTER_OK) {
         if (l->tls)

@@ -53,7 +53,7 @@ struct link {
     bool is_closed;
     bool is_break_due;
     int break_err;
-    char why[256]; /* of the break */
+    char why[400]; /* of the break */
     int64_t up_since_ms;
 
     /* Silence. */

@@ -122,19 +122,14 @@ bool place_moved(struct place *p, const char *text)
             host = at.host;
             len = strlen(host);
         }
-        if (*end == '\0' && send_on(p, host, len, port))
-            return true;
+        return *end == '\0' && send_on(p, host, len, port);
     }
-    place_failed(p);
     return false;
 }
 
 bool place_master(struct place *p, const char *host, long long port)
 {
-    if (host && send_on(p, host, strlen(host), port))
-        return true;
-    place_failed(p);
-    return false;
+    return host && send_on(p, host, strlen(host), port);
 }
 
 static bool is_known(const struct place *p, const char *host, long long port)

@@ -22,6 +22,9 @@
 /* Nodes that a cluster has named, beside those of the URL. */
 #define PLACE_LEARNED_MAX 32
 
+/* Why a server is left that has the data, but is no master. */
+#define PLACE_REPLICA "READONLY: this is a replica"
+
 enum place_role { PLACE_SERVER, PLACE_SENTINEL };
 
 /* Valid until the place is told something. */
@@ -63,9 +66,9 @@ void place_failed(struct place *p);
 /* Go exactly there, if the namespace is known to be there. */
 void place_go_to(struct place *p, const struct place_node *node);
 
-/* The target has answered MOVED. False: that leads nowhere, or it was sent on too often; then the target has failed. */
+/* The target has answered MOVED. False: that leads nowhere, or it was sent on too often: the target has failed. */
 bool place_moved(struct place *p, const char *text);
-/* A sentinel has named the master. False: the name or port is none; then the sentinel has failed. */
+/* A sentinel has named the master. False: the name or port is none: the sentinel has failed. */
 bool place_master(struct place *p, const char *host, long long port);
 /* The cluster has named one of its nodes. */
 void place_learn(struct place *p, const char *host, long long port);

@@ -112,7 +112,7 @@ int redis_break(struct redis *r, int err, const char *why)
     if (err == MUSTER_E_NOMEM)
         redis_error_set(r, "out of memory");
     else if (err == MUSTER_E_TIMEOUT && !*why)
-        redis_error_set(r, "%s: no answer within %d ms", where, r->patience_ms);
+        redis_error_set(r, "%s: no answer within %d ms", where, r->timeout_ms);
     else
         redis_error_set(r, "%s: %s", where, why);
     if (r->borrowed)
@@ -135,9 +135,27 @@ bool redis_wait(struct redis *r, int64_t until_ms)
     return n > 0 || has_more || (n < 0 && errno == EINTR);
 }
 
-int redis_answer(struct redis *r, struct redisReply **reply)
+/* An answer may take as long as we have patience; all of a greeting together must be there in time. */
+static int64_t answered_by_ms(const struct redis *r)
 {
     int64_t until_ms = clock_ms() + r->patience_ms;
+    return r->greeted_by_ms && r->greeted_by_ms < until_ms ? r->greeted_by_ms : until_ms;
+}
+
+void redis_begin_time(struct redis *r)
+{
+    r->until_ms = clock_ms() + r->timeout_ms;
+    r->n_moves = 0;
+}
+
+void redis_set_order(struct redis *r, enum redis_order order)
+{
+    r->is_in_order = order == REDIS_IN_ORDER;
+}
+
+int redis_answer(struct redis *r, struct redisReply **reply)
+{
+    int64_t until_ms = answered_by_ms(r);
     unsigned marks = wire_marks(r->wire);
     wire_flush(r->wire);
     for (;;) {
@@ -147,7 +165,7 @@ int redis_answer(struct redis *r, struct redisReply **reply)
         if (*reply)
             return MUSTER_OK;
         if (wire_marks(r->wire) != marks)
-            until_ms = clock_ms() + r->patience_ms;
+            until_ms = answered_by_ms(r);
         marks = wire_marks(r->wire);
         if (!redis_wait(r, until_ms))
             return redis_break(r, MUSTER_E_TIMEOUT, wire_why(r->wire));
@@ -196,7 +214,7 @@ void redis_reply_free(struct redisReply *reply)
 int redis_append(struct redis *r, struct command *c)
 {
     if (!r->asked)
-        r->until_ms = clock_ms() + r->timeout_ms;
+        redis_begin_time(r);
     int err = redis_connect(r);
     return err == MUSTER_OK ? redis_send(r, c) : err;
 }

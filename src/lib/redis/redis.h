@@ -94,6 +94,9 @@ void redis_confirm_skip(struct redis *r);
 /* Pipelining: send without waiting, then read the answers in order. After an error it is unknown what Redis has done,
  * and the connection is unusable until the next redis_call() or redis_append() connects again. */
 int redis_append(struct redis *r, struct command *c);
+/* Does the order among them matter? Then one that is refused is not sent again once a later one was executed. */
+enum redis_order { REDIS_ANY_ORDER, REDIS_IN_ORDER };
+void redis_set_order(struct redis *r, enum redis_order order);
 int redis_read(struct redis *r, struct redisReply **reply);
 void redis_reply_free(struct redisReply *reply);
 

@@ -88,17 +88,23 @@ static bool go_where_it_can(struct redis *r, const struct redisReply *refusal)
     trace_line(TRACE_STATE, "client: not executed: %s", reply_text(refusal));
     if (clock_ms() >= r->until_ms || (is_moved && r->borrowed))
         return false;
-    if (is_moved && place_moved(&r->place, reply_text(refusal))) {
+    bool is_sent_on = is_moved && place_moved(&r->place, reply_text(refusal));
+    bool is_wrong = is_moved || reply_is_refusal(refusal, "READONLY") || reply_is_refusal(refusal, "CLUSTERDOWN");
+    if (is_wrong && !r->borrowed)
         redis_leave(r);
-        return true;
-    }
-    if (is_moved || reply_is_refusal(refusal, "READONLY") || reply_is_refusal(refusal, "CLUSTERDOWN")) {
-        if (!r->borrowed)
-            redis_leave(r);
-        if (!is_moved)
-            place_failed(&r->place);
-    }
-    return redis_pause(r);
+    if (is_wrong && !is_sent_on)
+        place_failed(&r->place);
+    /* Servers that name each other must not keep it busy. */
+    return (is_sent_on && r->n_moves++ == 0) || redis_pause(r);
+}
+
+/* Was anything executed that was asked for after this? Then its place in the order is lost. */
+static bool is_order_lost(const struct redis *r)
+{
+    const struct asked *a = r->asked->next;
+    while (a && (reply_is_passing(a->answer) || a->follows))
+        a = a->next;
+    return r->is_in_order && a;
 }
 
 static int say_again(struct redis *r)
@@ -123,7 +129,7 @@ static int try_again(struct redis *r, bool *is_over)
     int err = read_rest(r);
     if (err != MUSTER_OK)
         return err;
-    *is_over = !go_where_it_can(r, r->asked->answer) || redis_connect(r) != MUSTER_OK;
+    *is_over = is_order_lost(r) || !go_where_it_can(r, r->asked->answer) || redis_connect(r) != MUSTER_OK;
     return *is_over ? MUSTER_OK : say_again(r);
 }
 
@@ -145,6 +151,8 @@ int redis_asked_read(struct redis *r, struct redisReply **reply)
     }
     struct asked *first = r->asked;
     *reply = first->answer;
+    if (!reply_is_passing(*reply)) /* it goes on: so what comes after has its time, too */
+        redis_begin_time(r);
     r->asked = first->next;
     if (!r->asked)
         r->asked_end = &r->asked;

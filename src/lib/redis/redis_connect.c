@@ -123,7 +123,7 @@ static int try_address(struct redis *r, const struct addrinfo *a, int port, int6
 /* Each address in turn. One that is silent leaves the others their share of the time. */
 static int try_addresses(struct redis *r, const struct addrinfo *list, int port)
 {
-    const int64_t until_ms = clock_ms() + r->patience_ms;
+    const int64_t until_ms = r->greeted_by_ms;
     int n = 0, err = MUSTER_E_CONN;
     for (const struct addrinfo *a = list; a; a = a->ai_next)
         n++;
@@ -168,7 +168,7 @@ static int borrow(struct redis *r)
 
 static int prepare_tls(struct redis *r)
 {
-    char why[256];
+    char why[400];
     if (!r->url.tls.is_on || r->tls)
         return MUSTER_OK;
     int err = tls_context_new(&r->tls, &r->url.tls, why, sizeof why);
@@ -184,7 +184,7 @@ static int connect_now(struct redis *r)
     if (err != MUSTER_OK)
         return err;
     if (to.path)
-        return try_place(r, &(struct wire_place){.path = to.path}, clock_ms() + r->patience_ms);
+        return try_place(r, &(struct wire_place){.path = to.path}, r->greeted_by_ms);
     return connect_by_name(r, &to);
 }
 
@@ -204,7 +204,7 @@ bool redis_pause(const struct redis *r)
 
 static bool may_pass(const struct redis *r, int err)
 {
-    bool is_unreachable = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT;
+    bool is_unreachable = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT || err == MUSTER_E_REDIS;
     return err == MUSTER_E_BUSY || (is_unreachable && r->url.kind != URL_SINGLE);
 }
 
@@ -213,13 +213,14 @@ static int connect_somewhere(struct redis *r)
 {
     struct greeting g;
     for (;;) {
+        r->greeted_by_ms = clock_ms() + r->patience_ms;
         int err = connect_now(r);
         g.is_sent_on = false;
         if (err == MUSTER_OK)
             err = greet(r, &g, GREETING_WHOLE);
         if (err == MUSTER_OK)
             return MUSTER_OK;
-        if (g.is_sent_on)
+        if (g.is_sent_on && clock_ms() < r->until_ms)
             continue;
         place_failed(&r->place);
         if (!may_pass(r, err) || !redis_pause(r))
@@ -233,6 +234,7 @@ static int connect_in_time(struct redis *r)
         r->patience_ms = r->timeout_ms / SHARES + 1;
     int err = connect_somewhere(r);
     r->patience_ms = r->timeout_ms;
+    r->greeted_by_ms = 0;
     if (err == MUSTER_OK)
         place_reached(&r->place);
     return err;
@@ -264,7 +266,7 @@ int redis_connect(struct redis *r)
     if (r->borrowed)
         return connect_borrowed(r);
     if (!r->asked)
-        r->until_ms = clock_ms() + r->timeout_ms;
+        redis_begin_time(r);
     if (r->wire && r->is_greeted)
         return MUSTER_OK;
     return r->wire ? greet(r, &g, GREETING_WHOLE) : connect_in_time(r);

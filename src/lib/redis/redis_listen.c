@@ -22,6 +22,7 @@ static void note_sign(struct redis *r)
 /* Redis confirms each channel separately. */
 static int subscribe(struct redis *r, const char *const *channels, size_t n)
 {
+    const int64_t until_ms = clock_ms() + r->timeout_ms;
     int err = MUSTER_OK;
     for (size_t i = 0; i < n && err == MUSTER_OK; i++)
         err = wire_subscribe(r->wire, WIRE_CLASSIC, channels[i]);
@@ -36,6 +37,8 @@ static int subscribe(struct redis *r, const char *const *channels, size_t n)
             return err;
         n -= reply_is(reply_at(heard, 0), "subscribe");
         redis_reply_free(heard);
+        if (n > 0 && clock_ms() > until_ms)
+            return redis_break(r, MUSTER_E_TIMEOUT, "not subscribed in time");
     }
     return MUSTER_OK;
 }
@@ -97,14 +100,14 @@ static int give_up(struct redis *r)
 }
 
 /* Wait for something to come. Only what is whole, or large, is a sign of life: wire.h says how much. */
-static int hear_more(struct redis *r, int64_t wait_ms, bool *is_more)
+static int hear_more(struct redis *r, int64_t wait_ms)
 {
     unsigned marks = wire_marks(r->wire);
     int64_t until_ms = clock_ms() + wait_ms;
-    *is_more = redis_wait(r, until_ms < r->sign_due_ms ? until_ms : r->sign_due_ms);
+    bool is_more = redis_wait(r, until_ms < r->sign_due_ms ? until_ms : r->sign_due_ms);
     if (wire_marks(r->wire) != marks)
         note_sign(r);
-    if (*is_more || clock_ms() < r->sign_due_ms)
+    if (is_more || clock_ms() < r->sign_due_ms)
         return MUSTER_OK;
     return r->has_asked ? give_up(r) : ask_for_sign(r);
 }
@@ -131,19 +134,19 @@ static int next_message(struct redis *r, struct redisReply **message)
 int redis_hear(struct redis *listener, int64_t wait_ms, struct redisReply **message)
 {
     const int64_t began_at_ms = clock_ms();
-    int64_t left_ms;
-    bool is_more;
-    int err;
+    int64_t left_ms = 1;
     *message = NULL;
-    do {
+    for (;;) {
         if (!listener->wire)
             return MUSTER_E_CONN;
-        err = next_message(listener, message);
+        int err = next_message(listener, message);
         if (err != MUSTER_OK || *message)
             return err;
+        if (left_ms <= 0) /* it has had its last look */
+            return MUSTER_E_TIMEOUT;
         left_ms = wait_ms - (clock_ms() - began_at_ms);
         left_ms = left_ms < 0 ? 0 : left_ms > WAIT_MAX_MS ? WAIT_MAX_MS : left_ms;
-        err = hear_more(listener, left_ms, &is_more);
-    } while (err == MUSTER_OK && (is_more || left_ms > 0));
-    return err == MUSTER_OK ? MUSTER_E_TIMEOUT : err;
+        if ((err = hear_more(listener, left_ms)) != MUSTER_OK)
+            return err;
+    }
 }

@@ -34,6 +34,9 @@ struct redis {
     struct place place;               /* where it is connected, or goes next */
     struct asked *asked, **asked_end; /* commands whose answers were not read yet, in their order */
     int64_t until_ms;                 /* they are sent again until then, if they are not executed */
+    unsigned n_moves;                 /* how often MOVED was followed since this time began */
+    bool is_in_order;                 /* what was refused is not sent again behind what was executed */
+    int64_t greeted_by_ms;            /* a connection that is being made must be there; 0: none is */
     char *root_key;
     unsigned n_left; /* connections that were left */
     bool is_greeted;
@@ -64,6 +67,9 @@ int redis_break(struct redis *r, int err, const char *why);
 
 /* Wait until the wire can read or write, and let it; at most until clock_ms() is `until_ms`. False: nothing came. */
 bool redis_wait(struct redis *r, int64_t until_ms);
+
+/* From now on there is the whole timeout again. */
+void redis_begin_time(struct redis *r);
 
 /* Send on a sound connection, without waiting. */
 int redis_send(struct redis *r, struct command *c);

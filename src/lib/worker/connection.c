@@ -120,6 +120,9 @@ static void on_data_up(void *arg)
 {
     struct muster_worker *w = arg;
     script_root_init(&w->root, w->prefix, link_db(w->connection.data));
+    /* It may be the same name. A message that a replica passes on would start what its master has undone. */
+    if (w->connection.is_replica)
+        link_break(w->connection.subscription, MUSTER_E_BUSY, LINK_READONLY);
     link_follow(w->connection.subscription, w->connection.data);
     tell_up(w);
     if (registration_is_there(w))
