@@ -24,6 +24,7 @@ build  libssl-dev      openssl.pc            TLS
 run    redis-server    redis-server          where queues live
 run    redis-tools     redis-cli             shows what is in Redis
 test   libcmocka-dev   cmocka.pc             runs the C tests
+test   iproute2        ip                    cuts a network of a test's own
 test   openssl         openssl               makes the certificates of tests
 clang  clang           clang                 a second compiler's opinion
 lint   clang-format    clang-format          the form of the C files

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# The command under Sentinel: a master, two replicas, three sentinels on loopback. Proves:
+#  1. a worker and a producer find the master by any sentinel that is there; a name that no sentinel knows is refused
+#  2. the master is killed, and comes back as a replica: the worker goes on at the new one by itself. A producer with
+#     replicas=1 that repeats each task under its request id until it is acknowledged loses none and runs none twice
+#     that was confirmed once, but what was in the worker's hands
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck disable=SC2154 # tmp is lib.sh's
+cd "$tmp"
+
+declare -A ports=()
+answers() { [[ $(redis-cli -p "${ports[$1]}" PING 2>/dev/null) == PONG ]]; }
+answers_or_ended() { answers "$1" || has_ended "$1"; }
+
+# start_server NAME ARGUMENT...: on a port below those that the kernel draws
+start_server() {
+    local name=$1 try
+    for ((try = 0; try < 20; try++)); do
+        ports[$name]=${ports[$name]-$((RANDOM % 10000 + 12000))}
+        mkdir -p "$name"
+        start "$name" redis-server ${conf:+"$conf"} --port "${ports[$name]}" --bind 127.0.0.1 --dir "$tmp/$name" "${@:2}"
+        wait_for answers_or_ended "$name"
+        answers "$name" && return
+        unset "ports[$name]"
+    done
+    fail "no free port for $name: $(tail -n 3 "$name.out")"
+}
+
+start_redis_server() { conf='' start_server "$@" --save '' --appendonly no --repl-diskless-sync-delay 0; }
+
+start_sentinel() {
+    cat >"$1.conf" <<CONF
+sentinel monitor queue 127.0.0.1 ${ports[r0]} 2
+sentinel down-after-milliseconds queue 1000
+sentinel failover-timeout queue 4000
+CONF
+    conf=$tmp/$1.conf start_server "$1" --sentinel
+}
+
+is_role() { [[ $(redis-cli -p "${ports[$1]}" ROLE 2>/dev/null | head -n 1) == "$2" ]]; }
+has_replicas() { redis-cli -p "${ports[$1]}" INFO replication | grep -q "connected_slaves:$2"; }
+knows_all() { [[ $(redis-cli -p "${ports[$1]}" SENTINEL MASTER queue | grep -A1 '^num-slaves$' | tail -n 1) == 2 &&
+    $(redis-cli -p "${ports[$1]}" SENTINEL MASTER queue | grep -A1 '^num-other-sentinels$' | tail -n 1) == 2 ]]; }
+names() { [[ $(redis-cli -p "${ports[$1]}" SENTINEL GET-MASTER-ADDR-BY-NAME queue | tail -n 1) != "${ports[$2]}" ]]; }
+
+start_redis_server r0
+start_redis_server r1 --replicaof 127.0.0.1 "${ports[r0]}"
+start_redis_server r2 --replicaof 127.0.0.1 "${ports[r0]}"
+wait_for has_replicas r0 2
+for s in s0 s1 s2; do start_sentinel $s; done
+for s in s0 s1 s2; do wait_for knows_all $s; done
+hosts=127.0.0.1:1,127.0.0.1:${ports[s0]},127.0.0.1:${ports[s1]},127.0.0.1:${ports[s2]}
+
+# ---- 1: the first sentinel is not there
+export MUSTER_URL=redis+sentinel://$hosts/queue
+check_exit 0 "$MUSTER" enqueue q first
+check_out '1 enqueued, 1 waiting'
+check_exit 0 redis-cli -p "${ports[r0]}" LLEN muster:queues:q
+check_out 1
+MUSTER_URL=redis+sentinel://127.0.0.1:${ports[s1]}/nobody check_exit 69 "$MUSTER" queues --timeout 500ms
+check_err "does not know a master 'nobody'"
+MUSTER_URL=redis+sentinel://127.0.0.1:${ports[r0]}/queue check_exit 69 "$MUSTER" queues --timeout 500ms
+check_err 'this is no Sentinel'
+MUSTER_URL=redis://127.0.0.1:${ports[s0]} check_exit 2 "$MUSTER" queues
+check_err 'redis+sentinel://'
+
+# ---- 2
+start worker "$MUSTER" work q --id w --print
+took() { grep -qxF -- "$1" "$tmp/worker.out"; }
+wait_for took first
+
+export MUSTER_URL="redis+sentinel://$hosts/queue?replicas=1,1000"
+producer() {
+    local i=0
+    while [[ ! -e stop ]]; do
+        i=$((i + 1))
+        until "$MUSTER" enqueue q "t$i" --request "r$i" --timeout 3s >/dev/null 2>>producer.log; do sleep 0.1; done
+        echo "t$i" >>acknowledged
+    done
+}
+producer &
+pids[producer]=$!
+acknowledged() { [[ -e acknowledged ]] && (($(wc -l <acknowledged) >= $1)); }
+wait_for acknowledged 20
+kill -KILL "${pids[r0]}"
+wait "${pids[r0]}" 2>/dev/null || true
+unset 'pids[r0]'
+before=$(wc -l <acknowledged)
+deadline_s=60
+wait_for names s1 r0
+wait_for acknowledged $((before + 20))
+start_redis_server r0
+wait_for is_role r0 slave
+wait_for acknowledged $((before + 40))
+touch stop
+wait "${pids[producer]}" || true
+unset 'pids[producer]'
+
+ran_all() { [[ -z $(sort acknowledged | comm -23 - <(sort worker.out)) ]]; }
+wait_for ran_all
+runs worker || fail "the worker has ended: $(cat worker.err)"
+end worker TERM 0
+export MUSTER_URL=redis+sentinel://$hosts/queue
+check_clean
+echo "acknowledged $(wc -l <acknowledged), lost 0, run again $(sort worker.out | uniq -d | wc -l)"
