@@ -67,10 +67,12 @@ static int enqueue_batch(struct flow *f, const struct muster_bytes *tasks, size_
     int err = muster_task_enqueue_many(f->client, f->queue, tasks, n, &f->options, &f->waiting);
     if (err == MUSTER_OK || err == MUSTER_E_UNCONFIRMED)
         f->enqueued += n;
-    f->unconfirmed = err == MUSTER_E_UNCONFIRMED ? n : 0;
     if (err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT)
         f->unsure = n;
-    return err;
+    if (err != MUSTER_E_UNCONFIRMED)
+        return err;
+    f->unconfirmed += n; /* it is there, so the next ones go, too; told at the end */
+    return MUSTER_OK;
 }
 
 /* One by one: a task that exists already does not stop the others. */
@@ -116,21 +118,20 @@ static const char *progress(const struct flow *f, char out[PROGRESS_SIZE])
 {
     if (f->unconfirmed && f->options.request_id)
         return "the same call with the same --request adds nothing, and tells when it is confirmed";
-    if (f->unconfirmed && f->is_unique)
-        return "the same call adds nothing, and tells when it is confirmed";
+    if (f->is_unique && f->unconfirmed)
+        return "the same call adds nothing: status 74 as long as it is not confirmed, then 1, because it is there";
     if (f->options.request_id)
         return "the same call with the same --request adds only what is missing";
     char tasks[TEXT_NUMBER_SIZE];
-    int len = snprintf(out, PROGRESS_SIZE, "%s%s enqueued", f->options.at_front ? "the last " : "",
+    bool is_part = f->options.at_front && !f->unconfirmed;
+    int len = snprintf(out, PROGRESS_SIZE, "%s%s enqueued", is_part ? "the last " : "",
                        text_number_of(tasks, f->enqueued, "task was", "tasks were"));
     if (f->unsure)
         snprintf(out + len, PROGRESS_SIZE - (size_t)len, ", and perhaps the %" PRIu64 " %s", f->unsure,
                  f->options.at_front ? "before" : "after");
     else if (f->unconfirmed)
         snprintf(out + len, PROGRESS_SIZE - (size_t)len,
-                 ", the %s %" PRIu64 " unconfirmed: only with --request can they "
-                 "be sent again",
-                 f->options.at_front ? "first" : "last", f->unconfirmed);
+                 ", %" PRIu64 " of them unconfirmed: only with --request can they be sent again", f->unconfirmed);
     return out;
 }
 
@@ -258,7 +259,8 @@ static int enqueue(struct flow *f)
     int err = muster_queue_length(f->client, f->queue, &f->waiting);
     if (err != MUSTER_OK)
         return complain_error(f->call, err, muster_client_error(f->client));
-    return f->call->n_operands > 1 ? enqueue_operands(f) : enqueue_input(f, &in);
+    int code = f->call->n_operands > 1 ? enqueue_operands(f) : enqueue_input(f, &in);
+    return code == EXIT_DONE && f->unconfirmed ? report_flow(f, MUSTER_E_UNCONFIRMED) : code;
 }
 
 static int check_options(const struct call *call)

@@ -143,7 +143,8 @@ static int report_unconfirmed(const struct call *call, const struct muster_clien
 {
     char detail[640];
     snprintf(detail, sizeof detail,
-             "%s; `muster put` with --id %s again adds no second one, and tells when it is confirmed",
+             "%s; `muster put` with --id %s again adds no second one: status 74 as long as it is not confirmed, then "
+             "1, because the job is there",
              muster_client_error(client), id);
     return complain_error(call, MUSTER_E_UNCONFIRMED, detail);
 }

@@ -3,7 +3,7 @@
 #
 # The parameter replicas=N,MS, for the verbs that add. Proves:
 #  1. without a replica: status 74, one line that says what is true and what to do next; the tasks are there once
-#  2. a batch of many lines stops at the first part that is not confirmed, and the line counts what is there
+#  2. many lines are all enqueued, and one line counts what is not confirmed
 #  3. a repeated request, job or unique task adds nothing, and is not confirmed either
 #  4. put prints the job's id all the same
 #  5. as soon as a replica has it: status 0; a job and a unique task are answered that they are there
@@ -20,15 +20,15 @@ export MUSTER_URL="unix://$socket?replicas=1,100"
 check_exit 74 "$MUSTER" enqueue q one two
 check_out ''
 check_err 'confirmed by 0 of 1 replica after 100 ms: it is there, but may be lost if this server fails'
-check_err '2 tasks were enqueued, the last 2 unconfirmed: only with --request can they be sent again'
+check_err '2 tasks were enqueued, 2 of them unconfirmed: only with --request can they be sent again'
 check_redis 2 LLEN muster:queues:q
 check_exit 74 "$MUSTER" enqueue q --front zero
-check_err '; the last 1 task was enqueued, the first 1 unconfirmed'
+check_err '; 1 task was enqueued, 1 of them unconfirmed'
 
 # ---- 2
 seq 2500 | check_exit 74 "$MUSTER" enqueue many
-check_err '1000 tasks were enqueued, the last 1000 unconfirmed'
-check_redis 1000 LLEN muster:queues:many
+check_err '2500 tasks were enqueued, 2500 of them unconfirmed'
+check_redis 2500 LLEN muster:queues:many
 
 # ---- 3, 4
 for _ in 1 2; do
@@ -37,9 +37,9 @@ for _ in 1 2; do
     check_redis 2 LLEN muster:queues:r
     check_exit 74 "$MUSTER" put j data --id job
     check_out job
-    check_err 'with --id job again adds no second one, and tells when it is confirmed'
+    check_err 'with --id job again adds no second one: status 74 as long as it is not confirmed, then 1, because the job is there'
     check_exit 74 "$MUSTER" enqueue u --unique x
-    check_err 'the same call adds nothing, and tells when it is confirmed'
+    check_err 'the same call adds nothing: status 74 as long as it is not confirmed, then 1, because it is there'
 done
 check_exit 74 "$MUSTER" put j data
 id=$(cat "$tmp/out")
