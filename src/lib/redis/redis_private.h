@@ -43,7 +43,7 @@ struct redis {
     bool is_format_known;
     struct confirm confirm;
     bool can_fsync; /* the server has said so */
-    char error[512];
+    char error[768];
 
     /* A listener's: */
     struct redis *listens_for; /* the connection that it belongs to; NULL: this is no listener */
@@ -56,7 +56,8 @@ struct redis {
 /* Where it is connected to, for people. */
 void redis_describe(const struct redis *r, char *out, size_t size);
 
-/* Close the connection, and keep what was asked. A borrowed one on which something is still to come is of no use any more. */
+/* Close the connection, and keep what was asked. A borrowed one on which something is still to come is of no use any
+ * more. */
 void redis_leave(struct redis *r);
 /* Forget what was asked, too. */
 void redis_drop(struct redis *r);

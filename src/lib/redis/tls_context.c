@@ -67,7 +67,7 @@ static int trust_system(struct tls_context *c)
 
 static int trust(struct tls_context *c, const char *ca, const struct words *why)
 {
-    bool is_folder;
+    bool is_folder = false;
     if (!ca)
         return trust_system(c);
     if (check_file("tls_ca", ca, &is_folder, why) != MUSTER_OK)

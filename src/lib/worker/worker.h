@@ -95,7 +95,7 @@ struct muster_worker {
     bool is_free_due;     /* it is freed as soon as nothing of it is on the stack */
     struct event *reaper;
     int result; /* what muster_worker_run() returns */
-    char error[512];
+    char error[768];
     /* Its epoch is empty while the worker is not registered: registration.c. The connection number: connection.c and
      * readback.c. The hands: each call that states them. */
     struct script_caller caller;
