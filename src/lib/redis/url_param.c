@@ -34,11 +34,11 @@ struct parameter {
 
 static const char *read_TEXT(const struct parameter *p, struct url *url, const char *text, size_t len)
 {
-    const char *why;
-    char *value = url_text_decode(text, len, p->wrong_escape, &why);
-    if (value)
-        memcpy((char *)url + p->at, &value, sizeof value);
-    return why;
+    char *value = strndup(text, len);
+    if (!value)
+        return url_text_no_memory;
+    memcpy((char *)url + p->at, &value, sizeof value);
+    return NULL;
 }
 
 static const char *read_FLAG(const struct parameter *p, struct url *url, const char *text, size_t len)
@@ -151,6 +151,16 @@ static bool has_need(const struct url *url, enum url_form form, enum need need)
     return true;
 }
 
+static const char *read_decoded(const struct parameter *p, struct url *url, const char *text, size_t len)
+{
+    const char *why;
+    char *value = url_text_decode(text, len, p->wrong_escape, &why);
+    if (value)
+        why = p->read(p, url, value, strlen(value));
+    url_wipe(value);
+    return why;
+}
+
 static const char *read_one(struct url *url, const char *text, size_t len, enum url_form form, unsigned *given)
 {
     const char *is = memchr(text, '=', len);
@@ -167,7 +177,7 @@ static const char *read_one(struct url *url, const char *text, size_t len, enum 
     if (*given & 1u << i)
         return p->twice;
     *given |= 1u << i;
-    return len > name_len + 1 ? p->read(p, url, is + 1, len - name_len - 1) : p->empty;
+    return len > name_len + 1 ? read_decoded(p, url, is + 1, len - name_len - 1) : p->empty;
 }
 
 const char *url_param_read(struct url *url, const char *text, enum url_form form)
