@@ -66,7 +66,7 @@ static const char *const event_texts[] = {
     [MUSTER_EVENT_STARTED] = "takes tasks",
     [MUSTER_EVENT_DOUBT] = "no heartbeat was confirmed within the ttl, starts nothing until one is",
     [MUSTER_EVENT_LOST] = "was lost, registers again",
-    [MUSTER_EVENT_DOWN] = "no Redis, keeps trying (`muster serve` starts one)",
+    [MUSTER_EVENT_DOWN] = NULL, /* down_text() */
     [MUSTER_EVENT_UP] = "Redis is back",
     [MUSTER_EVENT_UNCOUNTED] = "an end did not count",
     [MUSTER_EVENT_SWEPT] = "tidied up",
@@ -85,10 +85,34 @@ static const char *const stop_texts[] = {
     [MUSTER_STOP_DRAIN] = NULL,
 };
 
-static bool is_replica(const struct muster_event *e)
+static const char *down_text(const struct muster_event *e)
 {
-    return e->err == MUSTER_E_BUSY && strstr(e->text, "READONLY") &&
-           (e->type == MUSTER_EVENT_DOWN || e->type == MUSTER_EVENT_REFUSED);
+    switch (e->err) {
+    case MUSTER_E_CONN:
+    case MUSTER_E_TIMEOUT:
+        return complain_is_nobody(e->text) ? "no Redis, keeps trying (`muster serve` starts one)"
+                                           : "no connection to Redis, keeps trying";
+    case MUSTER_E_BUSY:
+        if (strstr(e->text, "READONLY"))
+            return "this Redis is a replica, keeps trying";
+        return strstr(e->text, "MOVED") || strstr(e->text, "has moved") ? "follows the slot"
+                                                                        : "Redis refuses for now, keeps trying";
+    default:
+        return "cannot use Redis, keeps trying";
+    }
+}
+
+/* After these refusals the connection is given up: DOWN says why. */
+static bool is_told_by_down(const struct muster_event *e)
+{
+    return e->type == MUSTER_EVENT_REFUSED && e->err == MUSTER_E_BUSY &&
+           (strstr(e->text, "READONLY") || strstr(e->text, "MOVED") || strstr(e->text, "CLUSTERDOWN"));
+}
+
+/* Before the start these end the worker, and run() reports them. */
+static bool is_final(int err)
+{
+    return err == MUSTER_E_INVALID || err == MUSTER_E_FORMAT || err == MUSTER_E_DENIED || err == MUSTER_E_EXISTS;
 }
 
 static const char *text_of(const struct muster_event *e)
@@ -97,16 +121,30 @@ static const char *text_of(const struct muster_event *e)
         return stop_texts[muster_process_stop_reason(e->process)];
     if (e->type == MUSTER_EVENT_UNCOUNTED && e->err == MUSTER_E_CONN)
         return "an end may not have counted";
-    if (is_replica(e)) /* the connection is given up: DOWN says why */
-        return e->type == MUSTER_EVENT_DOWN ? "this Redis is a replica, keeps trying" : NULL;
+    if (e->type == MUSTER_EVENT_DOWN)
+        return down_text(e);
+    if (is_told_by_down(e))
+        return NULL;
     return e->type < sizeof event_texts / sizeof *event_texts ? event_texts[e->type] : NULL;
 }
 
-/* The messages that were printed already. In one outage both connections break, but one message is enough. */
+/* The messages that were printed already. In one outage both connections break, but one message for each reason is
+ * enough. */
 struct story {
     const struct call *call;
     bool was_started, is_down;
+    int down_err;
 };
+
+static bool is_news(struct story *s, const struct muster_event *e)
+{
+    bool is_known = s->is_down && s->down_err == e->err;
+    if (e->type != MUSTER_EVENT_DOWN && e->type != MUSTER_EVENT_UP)
+        return true;
+    s->is_down = e->type == MUSTER_EVENT_DOWN;
+    s->down_err = e->err;
+    return !s->is_down || (!is_known && (s->was_started || !is_final(e->err)));
+}
 
 static void on_event(struct muster_worker *w, const struct muster_event *e, void *arg)
 {
@@ -116,13 +154,7 @@ static void on_event(struct muster_worker *w, const struct muster_event *e, void
         s->was_started = true;
         set_timer(0);
     }
-    bool is_news = e->type != MUSTER_EVENT_DOWN || !s->is_down;
-    /* A denial before the start ends the worker, and run() reports it. */
-    if (e->type == MUSTER_EVENT_DOWN && e->err == MUSTER_E_DENIED && !s->was_started)
-        is_news = false;
-    if (e->type == MUSTER_EVENT_DOWN || e->type == MUSTER_EVENT_UP)
-        s->is_down = e->type == MUSTER_EVENT_DOWN;
-    if (text && is_news)
+    if (is_news(s, e) && text)
         complain(s->call, "%s: %s%s%s%s%s", muster_worker_id(w), text, *e->text ? ": " : "", e->text,
                  e->process ? ": " : "", e->process ? muster_process_id(e->process) : "");
 }

@@ -5,10 +5,14 @@
  */
 #include "complain.h"
 
+#include <errno.h>
 #include <muster/error.h>
+#include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "connection.h"
 
 __attribute__((format(printf, 2, 0))) static void print_message(const struct call *call, const char *format,
                                                                 va_list args)
@@ -53,8 +57,7 @@ static const struct meaning meanings[] = {
     [-MUSTER_E_NOMEM] = {EXIT_FAILED, NULL, "free some memory and try again"},
     [-MUSTER_E_INVALID] = {EXIT_USAGE, NULL, NULL},
     [-MUSTER_E_TOO_BIG] = {EXIT_FAILED, NULL, NULL},
-    [-MUSTER_E_CONN] = {EXIT_NO_REDIS, "no Redis",
-                        "start one with `muster serve`, or name another with --url or MUSTER_URL"},
+    [-MUSTER_E_CONN] = {EXIT_NO_REDIS, NULL, NULL},
     [-MUSTER_E_TIMEOUT] = {EXIT_TIMEOUT, NULL, "wait longer with --timeout"},
     [-MUSTER_E_FULL] = {EXIT_BUSY, "Redis is full",
                         "raise its maxmemory, let workers take what waits, or `muster drop` what has failed"},
@@ -77,17 +80,90 @@ static const struct meaning meanings[] = {
 _Static_assert(sizeof meanings / sizeof *meanings == 0 MUSTER_ERRORS(COUNT_ERROR), "every error has a meaning here");
 #undef COUNT_ERROR
 
-/* A replica does not get better by waiting. */
-static const struct meaning replica = {EXIT_BUSY, "this Redis is a replica",
-                                       "name its master with --url or MUSTER_URL"};
+/* ---- what the library's words tell beyond the error ---- */
+
+static bool is_in(const char *text, const char *words)
+{
+    return strstr(text, words);
+}
+
+bool complain_is_nobody(const char *detail)
+{
+    static const int numbers[] = {ECONNREFUSED, ENOENT, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN};
+    static const int hosts[] = {EAI_NONAME, EAI_AGAIN, EAI_FAIL};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (is_in(detail, strerror(numbers[i])))
+            return true;
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
+        if (is_in(detail, gai_strerror(hosts[i])))
+            return true;
+    return is_in(detail, "nodename nor servname provided") || is_in(detail, "the host has no address");
+}
+
+static bool is_url(const struct call *call, const char *scheme)
+{
+    const char *url = call->common[OPT_URL].text;
+    return url && strncmp(url, scheme, strlen(scheme)) == 0;
+}
+
+static struct meaning meaning_of_conn(const struct call *call, const char *detail)
+{
+    struct meaning m = meanings[-MUSTER_E_CONN];
+    if (complain_is_nobody(detail)) {
+        m.what = "no Redis";
+        m.advice = "start one with `muster serve`, or name another with --url or MUSTER_URL";
+    } else if (is_in(detail, "does not know a master"))
+        m.advice = "is the name right?";
+    else if (is_in(detail, strerror(ECONNRESET)) && is_url(call, "redis:"))
+        m.advice = "does it speak only TLS? then rediss://";
+    return m;
+}
+
+/* A sentinel has a user and a password of its own, and says nothing of which of the two servers refused. */
+static struct meaning meaning_of_denied(const struct call *call, const char *detail)
+{
+    struct meaning m = meanings[-MUSTER_E_DENIED];
+    bool is_wrong = is_in(detail, "WRONGPASS");
+    if (is_wrong)
+        m.advice = "wrong user or password";
+    if (connection_is_by_sentinel(call) && (is_wrong || is_in(detail, "NOAUTH")))
+        m.advice = is_wrong ? "wrong user or password; a sentinel's own is sentinel_password= in the URL, or in the "
+                              "file that " OPT_SENTINEL_PASSWORD_FILE " names"
+                            : "give the password in the URL; a sentinel's own is sentinel_password= there, or in the "
+                              "file that " OPT_SENTINEL_PASSWORD_FILE " names";
+    return m;
+}
+
+/* A replica does not get better by waiting, unless a sentinel will name another. */
+static struct meaning meaning_of_busy(const struct call *call, const char *detail)
+{
+    struct meaning m = meanings[-MUSTER_E_BUSY];
+    if (is_in(detail, "READONLY")) {
+        m.what = "this Redis is a replica";
+        m.advice = connection_is_by_sentinel(call) ? "try again" : "name its master with --url or MUSTER_URL";
+    }
+    return m;
+}
+
+static struct meaning meaning_of(const struct call *call, int err, const char *detail)
+{
+    switch (err) {
+    case MUSTER_E_CONN:
+        return meaning_of_conn(call, detail);
+    case MUSTER_E_DENIED:
+        return meaning_of_denied(call, detail);
+    case MUSTER_E_BUSY:
+        return meaning_of_busy(call, detail);
+    default:
+        return meanings[-err];
+    }
+}
 
 int complain_error(const struct call *call, int err, const char *detail)
 {
-    const struct meaning *m = &meanings[-err];
-    if (err == MUSTER_E_BUSY && strstr(detail, "READONLY"))
-        m = &replica;
+    const struct meaning m = meaning_of(call, err, detail);
     if (err != MUSTER_OK)
-        complain(call, "%s%s%s%s%s", m->what ? m->what : "", m->what ? ": " : "",
-                 *detail ? detail : muster_err_text(err), m->advice ? "; " : "", m->advice ? m->advice : "");
-    return m->exit;
+        complain(call, "%s%s%s%s%s", m.what ? m.what : "", m.what ? ": " : "", *detail ? detail : muster_err_text(err),
+                 m.advice ? "; " : "", m.advice ? m.advice : "");
+    return m.exit;
 }

@@ -17,4 +17,7 @@ int complain_usage(const struct call *call, const char *format, ...) __attribute
  * has none. Returns the exit code. For MUSTER_OK it prints nothing. */
 int complain_error(const struct call *call, int err, const char *detail);
 
+/* Do the library's words for MUSTER_E_CONN say that nobody answered there? */
+bool complain_is_nobody(const char *detail);
+
 #endif

@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <muster/client.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +21,7 @@
 #include "text.h"
 
 #define PASSWORD_MAX 4096
+#define PIPE_PATIENCE_MS 60000
 
 static bool read_replicas(const char *text, int64_t *n, int64_t *ms)
 {
@@ -52,18 +55,29 @@ static int check_rights(const struct call *call, const char *variable, const cha
         return refuse(call, variable, path, strerror(errno));
     if (S_ISDIR(about.st_mode))
         return refuse(call, variable, path, strerror(EISDIR));
-    if (S_ISREG(about.st_mode) && about.st_uid == geteuid() && (about.st_mode & (S_IRWXG | S_IRWXO)))
+    if (!S_ISREG(about.st_mode) && !S_ISFIFO(about.st_mode))
+        return refuse(call, variable, path, "it is neither a file nor a pipe");
+    if (S_ISREG(about.st_mode) && about.st_uid == geteuid() && (about.st_mode & (S_IRGRP | S_IROTH)))
         return refuse(call, variable, path, "others can read it: chmod 600 it first");
     return EXIT_DONE;
 }
 
-/* As much as there is room for. */
+/* A pipe may wait for a person, but not for ever. */
+static bool wait_for_more(int fd)
+{
+    int n = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, PIPE_PATIENCE_MS);
+    if (n == 0)
+        errno = ETIMEDOUT;
+    return n > 0;
+}
+
+/* As much as there is room for. A pipe does not block. */
 static ssize_t read_all(int fd, char *out, size_t size)
 {
     size_t len = 0;
     ssize_t n;
     while (len < size && (n = read(fd, out + len, size - len)) != 0) {
-        if (n < 0 && errno != EINTR)
+        if (n < 0 && errno != EINTR && !(errno == EAGAIN && wait_for_more(fd)))
             return -1;
         len += n > 0 ? (size_t)n : 0;
     }
@@ -78,6 +92,8 @@ static int read_first_line(const struct call *call, const char *variable, const 
     size_t end = len < 0 ? 0 : (size_t)len;
     const char *newline = memchr(text, '\n', end);
     end = newline ? (size_t)(newline - text) : end;
+    if (newline && end > 0 && text[end - 1] == '\r')
+        end--;
     if (len < 0)
         code = refuse(call, variable, path, strerror(errno));
     else if (end == 0)
@@ -95,7 +111,7 @@ static int read_password(const struct call *call, const char *variable, char **o
     const char *path = getenv(variable);
     if (!path || !*path)
         return EXIT_DONE;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return refuse(call, variable, path, strerror(errno));
     int code = check_rights(call, variable, path, fd);
@@ -106,6 +122,16 @@ static int read_password(const struct call *call, const char *variable, char **o
 }
 
 /* ---- all of it ---- */
+
+bool connection_is_by_sentinel(const struct call *call)
+{
+    static const char *const schemes[] = {"redis+sentinel:", "rediss+sentinel:", "redis-sentinel:", "rediss-sentinel:"};
+    const char *url = call->common[OPT_URL].text;
+    for (size_t i = 0; url && i < sizeof schemes / sizeof *schemes; i++)
+        if (strncasecmp(url, schemes[i], strlen(schemes[i])) == 0)
+            return true;
+    return false;
+}
 
 int connection_read(const struct call *call, struct connection *out)
 {
@@ -118,6 +144,9 @@ int connection_read(const struct call *call, struct connection *out)
     int code = read_password(call, OPT_PASSWORD_FILE, &out->password);
     if (!code)
         code = read_password(call, OPT_SENTINEL_PASSWORD_FILE, &out->sentinel_password);
+    if (!code && out->sentinel_password && !connection_is_by_sentinel(call))
+        code = complain_usage(call, "%s: sentinel_password is for Sentinel only: redis+sentinel://",
+                              OPT_SENTINEL_PASSWORD_FILE);
     if (code)
         connection_clear(out);
     return code;

@@ -7,6 +7,7 @@
 #define CLI_CONNECTION_H
 
 #include "command.h"
+#include <stdbool.h>
 
 struct connection {
     const struct opt_value *common;
@@ -31,5 +32,8 @@ const char *connection_check_replicas(const char *text);
     .tls_key = (c)->common[OPT_TLS_KEY].text, .tls_server_name = (c)->common[OPT_TLS_SERVER_NAME].text,  \
     .sentinel_password = (c)->sentinel_password, .tls_insecure = (c)->common[OPT_TLS_INSECURE].set,      \
     .replicas = (c)->replicas, .replicas_ms = (c)->replicas_ms, .fsync = (c)->common[OPT_FSYNC].set
+
+/* Does the URL lead to sentinels? */
+bool connection_is_by_sentinel(const struct call *call);
 
 #endif

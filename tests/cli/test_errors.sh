@@ -72,6 +72,7 @@ redis CONFIG SET requirepass hidden >"$tmp/out"
 check_all 77 'denied' MUSTER_URL="unix://:hidden-wrong@$socket"
 check_all 77 'denied' MUSTER_URL="unix://nobody:hidden@$socket"
 check_all 77 'denied'
+check_all 77 'wrong user or password' MUSTER_URL="unix://:hidden-wrong@$socket"
 check_exit 0 "$MUSTER" queues --url "unix://:hidden@$socket"
 check_exit 0 "$MUSTER" queues --url "unix://default:%68idden@$socket"
 export REDISCLI_AUTH=hidden

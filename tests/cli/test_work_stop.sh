@@ -108,11 +108,17 @@ grep -q 'not registered within --timeout 200ms' err || fail "no reason: $(cat er
 start worker "$MUSTER" work q --id w --ttl 300ms -- cat
 wait_for says worker 'takes tasks'
 end redis TERM 0
-wait_for says worker 'no Redis, keeps trying'
+wait_for says worker 'no connection to Redis, keeps trying'
 start_redis
 wait_for says worker 'Redis is back'
 wait_for says worker 'was lost, registers again'
-(($(grep -c 'no Redis' worker.err) == 1)) || fail "told more than once: $(cat worker.err)"
+(($(grep -c 'keeps trying' worker.err) == 1)) || fail "told more than once: $(cat worker.err)"
+redis CONFIG SET requirepass secret >out
+redis -a secret --no-auth-warning CLIENT KILL TYPE normal >out
+redis -a secret --no-auth-warning CLIENT KILL TYPE pubsub >out
+wait_for says worker 'cannot use Redis, keeps trying'
+redis -a secret --no-auth-warning CONFIG SET requirepass '' >out
+wait_for eval "(( \$(grep -c 'Redis is back' worker.err) == 2 ))"
 enqueue q $'still there\n'
 wait_for grep -q 'still there' worker.out
 end worker TERM 0
@@ -121,6 +127,7 @@ end worker TERM 0
 redis CONFIG SET requirepass secret >out
 check_exit 77 "$MUSTER" work q --print --url "unix://:wrong@$socket"
 check_err 'denied: '
+! grep -q 'keeps trying' err || fail "it does not keep trying: $(cat err)"
 redis -a secret --no-auth-warning CONFIG SET requirepass '' >out
 redis SET other:format 9 >out
 check_exit 1 "$MUSTER" work q --print --prefix other
@@ -133,7 +140,7 @@ wait_for says worker 'takes tasks'
 end worker TERM 1
 says worker "could not deregister: the key 'muster:queues:bad' has a wrong type; \`muster check\` says what to do" ||
     fail "the key is not named: $(cat worker.err)"
-! says worker 'no Redis' || fail "Redis was there: $(cat worker.err)"
+! says worker 'connection to Redis' || fail "Redis was there: $(cat worker.err)"
 redis DEL muster:queues:bad >out
 told_twice() { (($(grep -c READONLY worker.err) == 2)); }
 check_exit 0 "$MUSTER" sweep

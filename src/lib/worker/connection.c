@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "worker/worker.h"
 
 /* The longest pause between attempts to connect: a sixth of the ttl, so that everybody is back in time after an
@@ -22,12 +23,14 @@
 /* With an answer outstanding, a connection without a byte for this long is dead: a half-open one never says so. */
 #define SILENCE_MIN_MS 500
 #define SILENCE_MAX_MS 5000
+/* Not shorter than the log's pause between two lines of a kind. */
+#define DOWN_PAUSE_MS 10000
 
 static void tell_up(struct muster_worker *w)
 {
     struct connection *c = &w->connection;
     if ((c->data_down_told || c->subscription_down_told) && link_is_up(c->data) && c->is_subscribed && !c->is_replica) {
-        c->data_down_told = c->subscription_down_told = false;
+        c->data_down_told = c->subscription_down_told = MUSTER_OK;
         tell_event(w, MUSTER_EVENT_UP, MUSTER_OK, NULL, NULL);
     }
 }
@@ -50,14 +53,22 @@ static bool is_final(const struct muster_worker *w, int err)
            (err == MUSTER_E_DENIED || err == MUSTER_E_FORMAT || err == MUSTER_E_EXISTS || err == MUSTER_E_INVALID);
 }
 
-static void went_down(struct muster_worker *w, const struct link *link, bool *told, int err, const char *text)
+/* In one outage the reason is told again when it has changed, but not often. */
+static void tell_down(struct muster_worker *w, int *told, int err, const char *text)
+{
+    struct connection *c = &w->connection;
+    if (*told == err || (*told != MUSTER_OK && clock_ms() - c->down_told_at_ms < DOWN_PAUSE_MS))
+        return;
+    *told = err;
+    tell_event(w, MUSTER_EVENT_DOWN, err, text, NULL);
+    c->down_told_at_ms = clock_ms();
+}
+
+static void went_down(struct muster_worker *w, const struct link *link, int *told, int err, const char *text)
 {
     if (w->state == WORKER_STOPPED || w->is_free_due)
         return;
-    if (!*told) {
-        *told = true;
-        tell_event(w, MUSTER_EVENT_DOWN, err, text, NULL);
-    }
+    tell_down(w, told, err, text);
     snprintf(w->error, sizeof w->error, "%s", text);
     if (is_final(w, err) || (!w->was_started && link_is_too_old(link)))
         worker_stopped(w, err);

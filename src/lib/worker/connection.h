@@ -7,6 +7,7 @@
 
 #include <muster/worker.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "redis/link.h"
 
@@ -20,8 +21,10 @@ struct connection {
     /* The last data connection was given up because it led to a replica, and no write was accepted since. Its greeting
      * is accepted there, so it says nothing. */
     bool is_replica;
-    bool data_down_told;
-    bool subscription_down_told;
+    /* What DOWN told of each in this outage; MUSTER_OK: nothing. */
+    int data_down_told;
+    int subscription_down_told;
+    int64_t down_told_at_ms;
 };
 
 int connection_new(struct muster_worker *w, const struct muster_worker_options *o, const struct url *url);

@@ -45,7 +45,8 @@ static bool is_wanted(const struct muster_worker *w, const struct muster_event *
         return false;
     if (e->type == MUSTER_EVENT_UP)
         return w->tell.log.is_down_said;
-    return e->type != MUSTER_EVENT_DOWN || !w->tell.log.is_down_said; /* in an outage both connections break */
+    /* in an outage both connections break */
+    return e->type != MUSTER_EVENT_DOWN || !w->tell.log.is_down_said || w->tell.log.down_err != e->err;
 }
 
 static const char *words_of(const struct muster_event *e)
@@ -78,6 +79,8 @@ void tell_log_event(struct muster_worker *w, const struct muster_event *e)
         return;
     if (e->type == MUSTER_EVENT_DOWN || e->type == MUSTER_EVENT_UP)
         log->is_down_said = e->type == MUSTER_EVENT_DOWN;
+    if (e->type == MUSTER_EVENT_DOWN)
+        log->down_err = e->err;
     if (log->last[e->type].left_out > 0)
         snprintf(left_out, sizeof left_out, " (%" PRIu64 " more of this kind before)", log->last[e->type].left_out);
     log->last[e->type].left_out = 0;

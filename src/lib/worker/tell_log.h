@@ -20,6 +20,7 @@ struct tell_log {
         uint64_t left_out;
     } last[TELL_LOG_KINDS];
     bool is_down_said;
+    int down_err; /* the reason that was said */
 };
 
 void tell_log_event(struct muster_worker *w, const struct muster_event *e);
