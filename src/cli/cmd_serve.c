@@ -361,5 +361,6 @@ const struct command cmd_serve = {
     .examples = "muster serve\nmuster serve --temporary\nmuster serve --socket ./redis.sock --dir ./data\n"
                 "muster serve --cluster --temporary\n",
     .options = options,
+    .has_no_connection = true,
     .run = run,
 };

@@ -26,7 +26,8 @@ struct command {
     size_t min_operands, max_operands;
     size_t n_queues; /* how many of the first operands are names of queues */
     bool takes_command;
-    bool changes; /* what it prints is about something that it has done */
+    bool has_no_connection; /* it refuses the options of the group "Connection" */
+    bool changes;           /* what it prints is about something that it has done */
     int (*run)(const struct call *call);
 };
 

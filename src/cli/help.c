@@ -4,6 +4,7 @@
  */
 #include "help.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,12 +32,13 @@ static void print_option(const struct opt *o)
         out_text("\n");
 }
 
-static void print_options(const char *title, const struct opt *o)
+/* With all groups, or only what comes before the first of them. */
+static void print_options(const char *title, const struct opt *o, bool with_groups)
 {
     if (!o->help)
         return;
     out_text("\n%s:\n", title);
-    for (; o->help; o++) {
+    for (; o->help && (with_groups || !o->group); o++) {
         if (o->group)
             out_text("\n%s:\n", o->group);
         print_option(o);
@@ -59,9 +61,10 @@ void help_command(const struct command *command)
              command->operands, command->summary);
     if (command->about)
         out_text("\n%s", command->about);
-    print_options("Options", command->options);
-    print_options("Common options", opt_common);
-    out_text("%s", opt_common_about);
+    print_options("Options", command->options, true);
+    print_options("Common options", opt_common, !command->has_no_connection);
+    if (!command->has_no_connection)
+        out_text("%s", opt_common_about);
     print_lines("Examples", command->examples);
 }
 
@@ -70,7 +73,7 @@ void help_overview(const struct command *const *commands)
     out_text("Usage: muster COMMAND [OPTION...] [OPERAND...]\n\nA worker-registry task queue on Redis.\n\nCommands:\n");
     for (; *commands; commands++)
         out_text("  %-*s %s\n", LABEL_WIDTH, (*commands)->name, (*commands)->summary);
-    print_options("Common options", opt_common);
+    print_options("Common options", opt_common, true);
     out_text("%s", opt_common_about);
     out_text("\nExit codes:\n");
 #define EXIT_LINE(name, number, text) out_text("  %-*d %s\n", LABEL_WIDTH, number, text);

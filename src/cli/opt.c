@@ -12,9 +12,10 @@ const struct opt opt_common[] = {
     [OPT_URL] = {.name = "url",
                  .kind = OPT_STRING,
                  .argument = "URL",
-                 .help = "where Redis is: redis://[user][:password]@host:port/db or unix:///path?db=N;\n"
-                         "                           rediss:// with TLS; redis+cluster://host,host;\n"
-                         "                           redis+sentinel://host,host/master/db",
+                 .help =
+                     "where Redis is: redis://[user][:password]@host:port/db or unix:///path?db=N;\n"
+                     "                           rediss:// with TLS; redis+cluster://host,host;\n"
+                     "                           redis+sentinel://host,host/master/db; a password in it shows in `ps`",
                  .fallback = "redis://127.0.0.1:6379",
                  .env = "MUSTER_URL",
                  .check = muster_url_check},

@@ -51,6 +51,12 @@ is_alone() { redis_is 1 DBSIZE; }
 start given "$MUSTER" bench herd_300 --seconds 60
 wait_for works
 end given TERM 143
+start given "$MUSTER" bench herd_300 --seconds 60 --url "$MUSTER_URL"
+wait_for works
+! tr '\0' '\n' <"/proc/${pids[given]}/cmdline" | grep -q "$socket" || fail 'the URL can be seen from outside'
+end given TERM 143
+check_exit 2 env MUSTER_PASSWORD_FILE="$tmp/set" "$MUSTER" bench --list
+check_err 'MUSTER_PASSWORD_FILE: the benchmark does not take it'
 check_redis 1 DBSIZE
 start given "$MUSTER" bench herd_300 --seconds 60
 wait_for works

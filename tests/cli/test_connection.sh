@@ -57,7 +57,7 @@ refuses "$tmp/empty" 'its first line, the password, is empty'
 refuses "$tmp/empty-line" 'its first line, the password, is empty'
 refuses "$tmp/long" 'its first line is no password'
 refuses "$tmp/nul" 'its first line is no password'
-for mode in 640 604 620 602; do
+for mode in 640 604; do
     chmod "$mode" "$tmp/password"
     refuses "$tmp/password" 'others can read it: chmod 600 it first'
 done
@@ -67,7 +67,13 @@ check_err 'there is a password in the URL already'
 MUSTER_PASSWORD_FILE='' check_exit 2 "$MUSTER" queues --url "unix://default@$socket"
 check_err 'there is a user but no password'
 MUSTER_PASSWORD_FILE='' MUSTER_SENTINEL_PASSWORD_FILE=$tmp/password check_exit 2 "$MUSTER" queues
-check_err 'sentinel_password is for Sentinel only'
+check_err 'MUSTER_SENTINEL_PASSWORD_FILE: sentinel_password is for Sentinel only'
+printf '%s\r\n' "$secret" >"$tmp/crlf"
+chmod 620 "$tmp/crlf"
+MUSTER_PASSWORD_FILE=$tmp/crlf check_exit 0 "$MUSTER" queues
+mkfifo "$tmp/fifo"
+refuses "$tmp/fifo" 'its first line, the password, is empty'
+refuses /dev/null 'it is neither a file nor a pipe'
 
 # ---- 3
 # An option as it is given, and its name as the library says it.
@@ -90,7 +96,15 @@ for wrong in '' 0 101 x 1x '1,' ,1 1,0 1,3600001 1,1,1 -1 ' 1'; do
     check_err '--replicas: it must be N or N,MS'
 done
 
+check_exit 0 "$MUSTER" queues --url "unix://$socket?replicas=1%2C500"
+check_exit 2 "$MUSTER" queues --url "unix://$socket?replicas=1%2C"
+check_err 'replicas must be N or N,MS'
+
 # ---- 4
+for verb in bench serve; do
+    check_exit 0 "$MUSTER" "$verb" --help
+    ! grep -q -e --fsync -e --tls -e MUSTER_PASSWORD_FILE "$tmp/out" || fail "$verb's help tells what it refuses"
+done
 check_exit 0 "$MUSTER" queues --help
 awk '/^Connection:/ { on = 1 } /^Examples:/ { on = 0 } on' "$tmp/out" >"$tmp/group"
 for words in '--tls-ca FILE' '--tls-cert FILE' '--tls-key FILE' '--tls-server-name NAME' '--tls-insecure' \
