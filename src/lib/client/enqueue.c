@@ -161,16 +161,18 @@ static int push_rest(struct muster_client *c, const struct request *r, struct ch
     int err = MUSTER_OK;
     key_of(key, c->prefix, KEY_QUEUES, r->queue);
     redis_set_order(c->redis, REDIS_IN_ORDER);
-    for (;;) {
+    for (bool is_first = true;; is_first = false) {
         struct chunk chunk = next_chunk(r, done);
         if (err != MUSTER_OK || chunk.from == chunk.to)
             break;
-        err = append_push(c, key, r, chunk);
-        if (in_flight == 0)
+        /* Where a slot may change hands, a push could be refused and the next one, behind it, be executed. */
+        read_down_to(c, &in_flight, redis_is_at_cluster(c->redis) ? 0 : CHUNKS_IN_FLIGHT - 1, &err);
+        if (err == MUSTER_OK)
+            err = append_push(c, key, r, chunk);
+        if (is_first)
             connection = redis_connection(c->redis);
         in_flight += err == MUSTER_OK;
         done = chunk;
-        read_down_to(c, &in_flight, CHUNKS_IN_FLIGHT - 1, &err);
     }
     bool is_asked = err == MUSTER_OK && in_flight > 0 && asks(c, ADDS);
     if (is_asked)

@@ -148,6 +148,11 @@ void redis_begin_time(struct redis *r)
     r->n_moves = 0;
 }
 
+bool redis_is_at_cluster(const struct redis *r)
+{
+    return r->url.kind == URL_CLUSTER || (r->url.kind == URL_SINGLE && r->place.is_sent_on);
+}
+
 void redis_set_order(struct redis *r, enum redis_order order)
 {
     r->is_in_order = order == REDIS_IN_ORDER;

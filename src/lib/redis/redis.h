@@ -94,6 +94,8 @@ void redis_confirm_skip(struct redis *r);
 /* Pipelining: send without waiting, then read the answers in order. After an error it is unknown what Redis has done,
  * and the connection is unusable until the next redis_call() or redis_append() connects again. */
 int redis_append(struct redis *r, struct command *c);
+/* May the server that it talks to change, because a slot may? */
+bool redis_is_at_cluster(const struct redis *r);
 /* Does the order among them matter? Then one that is refused is not sent again once a later one was executed. */
 enum redis_order { REDIS_ANY_ORDER, REDIS_IN_ORDER };
 void redis_set_order(struct redis *r, enum redis_order order);
