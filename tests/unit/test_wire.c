@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "redis/guard.h"
@@ -535,6 +536,59 @@ static void a_connection_that_is_not_made_says_why(void **state)
     }
 }
 
+static void on_alarm(int number)
+{
+    (void)number;
+}
+
+/* The last ring may come late, so the handler stays. */
+static void ring_every_5_ms(bool rings)
+{
+    struct sigaction act = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    const struct itimerval timer = {{.tv_usec = rings ? 5000 : 0}, {.tv_usec = rings ? 5000 : 0}};
+    assert_return_code(sigaction(SIGALRM, &act, NULL), errno);
+    assert_return_code(setitimer(ITIMER_REAL, &timer, NULL), errno);
+}
+
+/* A signal is no answer, and not the end of the time. */
+static void a_wait_ends_with_what_comes_or_with_its_time(void **state)
+{
+    struct pair p = pair_new(2);
+    (void)state;
+    assert_true(wire_can_wait(p.wire));
+    assert_false(wire_wait(p.wire, 1));
+    assert_no_reply(&p);
+    assert_int_equal(send(p.server, "+a\r\n", 4, 0), 4);
+    assert_true(wire_wait(p.wire, 60000));
+    freeReplyObject(next(&p));
+    ring_every_5_ms(true);
+    assert_true(wire_wait(p.wire, 60000));
+    ring_every_5_ms(false);
+    assert_no_reply(&p);
+    wire_step(p.wire, POLLIN); /* the socket waits now, a step still does not */
+    hang_up(&p);
+    assert_true(wire_wait(p.wire, 60000));
+    assert_ended(&p, MUSTER_E_CONN, "reset by peer");
+    assert_false(wire_can_wait(p.wire));
+    pair_free(&p);
+}
+
+static void a_borrowed_socket_is_not_made_to_wait(void **state)
+{
+    int ends[2];
+    struct wire *w;
+    (void)state;
+    assert_return_code(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), errno);
+    assert_ok(wire_new(&w));
+    wire_borrow(w, ends[0]);
+    wire_step(w, POLLOUT);
+    assert_true(wire_is_ready(w));
+    assert_false(wire_can_wait(w));
+    wire_free(w);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -557,6 +611,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_refusal_is_read_though_nothing_can_be_written),
         cmocka_unit_test(a_socket_that_was_taken_is_closed_a_borrowed_one_is_not),
         cmocka_unit_test(a_connection_that_is_not_made_says_why),
+        cmocka_unit_test(a_wait_ends_with_what_comes_or_with_its_time),
+        cmocka_unit_test(a_borrowed_socket_is_not_made_to_wait),
     };
     return testing_run(tests, NULL, NULL, argc, argv);
 }

@@ -158,22 +158,34 @@ void redis_set_order(struct redis *r, enum redis_order order)
     r->is_in_order = order == REDIS_IN_ORDER;
 }
 
+/* An answer's first wait, with all patience before it, is one system call; further ones must look at the clock. */
+static bool wait_first(struct redis *r, int64_t until_ms)
+{
+    if (r->greeted_by_ms || !wire_can_wait(r->wire))
+        return redis_wait(r, until_ms);
+    return wire_wait(r->wire, r->patience_ms);
+}
+
 int redis_answer(struct redis *r, struct redisReply **reply)
 {
     int64_t until_ms = answered_by_ms(r);
     unsigned marks = wire_marks(r->wire);
+    bool is_first = true;
     wire_flush(r->wire);
     for (;;) {
         int err = wire_next(r->wire, reply);
         if (err != MUSTER_OK)
             return redis_break(r, err, wire_why(r->wire));
-        if (*reply)
+        if (*reply) {
+            r->heard_ms = clock_ms();
             return MUSTER_OK;
+        }
         if (wire_marks(r->wire) != marks)
             until_ms = answered_by_ms(r);
         marks = wire_marks(r->wire);
-        if (!redis_wait(r, until_ms))
+        if (!(is_first ? wait_first : redis_wait)(r, until_ms))
             return redis_break(r, MUSTER_E_TIMEOUT, wire_why(r->wire));
+        is_first = false;
     }
 }
 

@@ -36,6 +36,7 @@ struct wire {
     struct tls *tls;
     char server_name[256];
     short in_waits, out_waits; /* for what, before more can be read, or written (or TLS can go on shaking hands) */
+    int limit_ms;              /* of wire_wait(), as the socket knows it; 0: it does not wait */
     bool has_more;             /* there may be more to be read, whatever poll() says */
 
     struct wire_out out;
@@ -196,14 +197,8 @@ static bool has_ended(enum wire_io io)
     return io == WIRE_IO_CLOSED || io == WIRE_IO_FAILED;
 }
 
-/* How much was read; 0: there is nothing more now, or ever. */
-static size_t read_some(struct wire *w)
+static size_t take_in(struct wire *w, enum wire_io io, const char *data, size_t n)
 {
-    char data[READ_MOST];
-    size_t n, size = wire_in_held(&w->in) < READ_USUAL ? READ_USUAL : READ_MOST;
-    enum wire_io io = w->tls ? wire_tls_read(w->tls, data, size, &n) : wire_socket_read(w->fd, data, size, &n);
-    w->in_waits = waits(io, POLLIN);
-    w->has_more = w->tls && n == size; /* of what a session holds, poll() does not know */
     if (has_ended(io))
         fail_by_io(w, io, errno);
     if (io != WIRE_IO_DONE)
@@ -212,6 +207,17 @@ static size_t read_some(struct wire *w)
     if (wire_in_feed(&w->in, data, n) != MUSTER_OK)
         fail(w, MUSTER_E_NOMEM, "out of memory");
     return w->err == MUSTER_OK ? n : 0;
+}
+
+/* How much was read; 0: there is nothing more now, or ever. */
+static size_t read_some(struct wire *w)
+{
+    char data[READ_MOST];
+    size_t n, size = wire_in_held(&w->in) < READ_USUAL ? READ_USUAL : READ_MOST;
+    enum wire_io io = w->tls ? wire_tls_read(w->tls, data, size, &n) : wire_socket_read(w->fd, data, size, &n);
+    w->in_waits = waits(io, POLLIN);
+    w->has_more = w->tls && n == size; /* of what a session holds, poll() does not know */
+    return take_in(w, io, data, n);
 }
 
 /* The server may have said why it closed the connection: that is read before the failure is told. */
@@ -280,6 +286,27 @@ void wire_step(struct wire *w, short ready)
     wire_flush(w);
     if (wire_is_ready(w) && (w->has_more || (ready & (w->in_waits | POLLHUP | POLLERR))))
         (void)read_some(w);
+}
+
+/* Sessions of TLS need a socket that does not wait, and a borrowed one is not to be changed. */
+bool wire_can_wait(const struct wire *w)
+{
+    return wire_is_ready(w) && !w->tls && !w->is_borrowed && !wire_has_unsent(w);
+}
+
+bool wire_wait(struct wire *w, int ms)
+{
+    char data[READ_USUAL];
+    size_t n;
+    if (w->limit_ms != ms && wire_socket_limit(w->fd, ms) != 0) {
+        fail_by_errno(w, errno);
+        return true;
+    }
+    w->limit_ms = ms;
+    enum wire_io io = wire_socket_wait(w->fd, data, sizeof data, &n);
+    bool is_over = io == WIRE_IO_WAITS_IN && errno != EINTR;
+    (void)take_in(w, io, data, n);
+    return !is_over;
 }
 
 /* ---- what it tells ---- */

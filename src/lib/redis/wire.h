@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A wire: one connection to a server, and the replies that come over it. It knows no loop and never waits, and knows
- * the meaning of no command. Whoever drives it asks what it waits for, tells it that this has come, and takes replies
+ * A wire: one connection to a server, and the replies that come over it. It knows no loop, never waits but in
+ * wire_wait(), and knows the meaning of no command. Whoever drives it asks what it waits for, tells it that this has come, and takes replies
  * out until there is none.
  *
  * Laws
@@ -54,6 +54,10 @@ int wire_fd(const struct wire *w);
 short wire_waits_for(const struct wire *w);
 /* Read and write what can be, now that the descriptor is ready for this. */
 void wire_step(struct wire *w, short ready);
+/* Wait for something to read, and read it; this costs one system call instead of two. Only where it can be. False:
+ * nothing has come for so long. */
+bool wire_can_wait(const struct wire *w);
+bool wire_wait(struct wire *w, int ms);
 /* Must it be stepped again at once, whatever poll(2) says? */
 bool wire_has_more(const struct wire *w);
 

@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -107,4 +108,18 @@ enum wire_io wire_socket_read(int fd, void *data, size_t size, size_t *n)
 enum wire_io wire_socket_write(int fd, const void *data, size_t len, size_t *n)
 {
     return what_happened(send(fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL), n, WIRE_IO_WAITS_OUT);
+}
+
+int wire_socket_limit(int fd, int ms)
+{
+    const struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0)
+        return -1;
+    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+}
+
+enum wire_io wire_socket_wait(int fd, void *data, size_t size, size_t *n)
+{
+    return what_happened(recv(fd, data, size, 0), n, WIRE_IO_WAITS_IN);
 }

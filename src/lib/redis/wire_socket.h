@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sockets under a wire. None of these functions waits, raises a signal, or needs a socket of a certain mode.
+ * The sockets under a wire. None of these functions raises a signal. Only wire_socket_wait() waits; the others need
+ * no socket of a certain mode.
  */
 #ifndef WIRE_SOCKET_H
 #define WIRE_SOCKET_H
@@ -22,5 +23,10 @@ int wire_socket_error(int fd);
 /* WIRE_IO_DONE: `*n` bytes have moved, at least one. WIRE_IO_FAILED: errno says why. */
 enum wire_io wire_socket_read(int fd, void *data, size_t size, size_t *n);
 enum wire_io wire_socket_write(int fd, const void *data, size_t len, size_t *n);
+
+/* As wire_socket_read(), but it waits, for as long as wire_socket_limit() has said (at least 1 ms). WIRE_IO_WAITS_IN:
+ * nothing has come, or, if errno is EINTR, a signal. wire_socket_limit() returns 0, or -1 with errno. */
+int wire_socket_limit(int fd, int ms);
+enum wire_io wire_socket_wait(int fd, void *data, size_t size, size_t *n);
 
 #endif
