@@ -35,12 +35,13 @@ struct block {
  * An experiment under way.
  *
  *   url, prefix  the server and the namespace, which is the experiment's alone and is removed after it
+ *   url_tls      the same server through TLS; "" if the experiment has not asked for it
  *   redis        a blocking connection, for the raw sides and for checks
  *   state        the experiment's own
  */
 struct run {
     const struct experiment *experiment;
-    const char *url, *prefix;
+    const char *url, *url_tls, *prefix;
     struct redisContext *redis;
     void *state;
 };
@@ -55,6 +56,7 @@ struct side {
  *   name        also that of the namespace
  *   seconds     how long it takes, with opening and closing; at least `min_rounds` are done
  *   over_tcp    by TCP, where there is a choice; otherwise by the Unix socket
+ *   with_tls    through TLS, too
  *   tasks, len  a block has this many tasks of this many bytes
  *   threads     of the worker
  *   open,close  called before the first and after the last block; may be NULL
@@ -63,7 +65,7 @@ struct experiment {
     const char *name;
     double seconds;
     size_t min_rounds;
-    bool over_tcp;
+    bool over_tcp, with_tls;
     size_t tasks, len;
     int threads;
     void (*open)(struct run *run);
@@ -104,7 +106,7 @@ extern const struct experiment experiment_enqueue_batch, experiment_enqueue_batc
     experiment_drain_1k, experiment_drain_64k, experiment_drain_tcp, experiment_drain_threads, experiment_drain_4,
     experiment_wake, experiment_wake_tcp, experiment_herd, experiment_idle, experiment_bytes, experiment_kill,
     experiment_jobs_put, experiment_jobs_drain, experiment_jobs_due, experiment_scale, experiment_wire,
-    experiment_wire_hop;
+    experiment_wire_hop, experiment_wire_tls;
 
 /* Prints one line about what went wrong, and ends this process with status 1. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -72,10 +72,12 @@ static bool is_picked(const struct options *o, const struct row *row)
 /* Whether the row can be run on this server. Says so if not. */
 static bool is_possible(const struct row *row)
 {
-    if (!row->experiment->over_tcp || place.url_tcp[0])
-        return true;
-    fprintf(stderr, "muster-bench: %s is left out: it is for Redis servers of its own\n", row->name);
-    return false;
+    const char *why = row->experiment->with_tls ? place_add_tls(&place) : NULL;
+    if (!why && row->experiment->over_tcp && !place.url_tcp[0])
+        why = "it is for Redis servers of its own";
+    if (why)
+        fprintf(stderr, "muster-bench: %s is left out: %s\n", row->name, why);
+    return !why;
 }
 
 /* Runs the experiment of the rows from `from` to `to`, if one of them is picked. Returns how many goals were missed. */

@@ -105,7 +105,7 @@ static void start_keeper(struct place *p, void (*keep)(const struct place *p, pi
 /* ---- the server ---- */
 
 /* The kernel names a port that is free now. The server tells whether it is still free when it binds it. */
-static int free_port(void)
+int place_free_port(void)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof a;
@@ -144,7 +144,7 @@ static void open_own(struct place *p)
 {
     for (int i = 0; i < PORT_TRIES && !p->keeper; i++) {
         make_dir(p);
-        p->port = free_port();
+        p->port = place_free_port();
         start_keeper(p, keep_server);
         await(is_decided, p, "redis-server answers");
     }

@@ -15,10 +15,11 @@
 /*
  *   url         of the Unix socket, or the given one
  *   url_tcp     "" on a given server
+ *   url_tls     "" before place_add_tls()
  *   prefix      what all prefixes begin with; a namespace of an experiment is this and its name
  */
 struct place {
-    char dir[80], url[PLACE_URL_MAX], url_tcp[64], prefix[PLACE_PREFIX_MAX];
+    char dir[80], url[PLACE_URL_MAX], url_tcp[64], url_tls[PLACE_URL_MAX], prefix[PLACE_PREFIX_MAX];
     int port;
     pid_t keeper, owner;
 };
@@ -28,6 +29,12 @@ struct place {
  * a line about it, by one of the command's exit codes.
  */
 void place_open(struct place *p, const char *url, const char *prefix);
+
+/* Let the server speak TLS, too, with a certificate of its own. NULL, or why it cannot be, in words. */
+const char *place_add_tls(struct place *p);
+
+/* A TCP port of 127.0.0.1 that is free now. */
+int place_free_port(void);
 
 /* Remove everything. In a child, and a second time, nothing is done. Safe in a signal handler. */
 void place_close(struct place *p);

@@ -44,7 +44,8 @@ void runner_run(const struct experiment *e, const struct place *place, double se
 {
     int64_t begin_ns = now_ns();
     char prefix[PLACE_PREFIX_MAX + 1];
-    struct run run = {.experiment = e, .prefix = prefix, .url = e->over_tcp ? place->url_tcp : place->url};
+    struct run run = {.experiment = e, .prefix = prefix, .url_tls = place->url_tls};
+    run.url = e->over_tcp ? place->url_tcp : place->url;
     if (seconds <= 0)
         seconds = e->seconds;
     snprintf(prefix, sizeof prefix, "%s%s", place->prefix, e->name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * muster's own connection against hiredis', both on libevent: small commands with so many unanswered, in time and in
- * this process' CPU; and the hop of a message from PUBLISH to a subscriber's callback in another process.
+ * this process' CPU; the same of muster's own through TLS against without; and the hop of a message from PUBLISH to a subscriber's callback in another process.
  */
 #include <event2/event.h>
 #include <hiredis/async.h>
@@ -23,7 +23,7 @@
 #define WINDOW 50
 #define SILENCE_MS 10000
 
-enum { OWN, RAW, KINDS };
+enum { OWN, RAW, KINDS, TLS = KINDS };
 
 /* A subscriber: shared with its process. */
 struct ear {
@@ -35,7 +35,8 @@ struct ear {
 
 struct wire_bench {
     struct event_base *base;
-    struct link *link;
+    struct link *link;      /* the one that is measured now */
+    struct link *own, *tls; /* NULL: not compared */
     struct redisAsyncContext *raw;
     struct ear *ears; /* by kind */
     pid_t pids[KINDS];
@@ -142,14 +143,15 @@ static void pipeline(struct run *run, int kind, struct block *out)
     struct wire_bench *b = run->state;
     struct meter m;
     b->n = run->experiment->tasks;
+    b->link = kind == TLS ? b->tls : b->own;
     b->sent = b->answered = 0;
     meter_start(&m, run->redis);
     double before_us = cpu_us();
     for (int i = 0; i < WINDOW; i++)
-        if (kind == OWN)
-            send_own(b);
-        else
+        if (kind == RAW)
             send_raw(b);
+        else
+            send_own(b);
     while (b->answered < b->n) {
         if (kind == RAW)
             raw_async_flush(b->raw);
@@ -248,23 +250,34 @@ static struct wire_bench *new_bench(struct run *run)
     return b;
 }
 
+static struct link *open_link(struct wire_bench *b, const char *url)
+{
+    b->is_up = false;
+    struct link *l = connect_link(b->base, url, (struct link_callbacks){.up = on_up}, b);
+    while (!b->is_up)
+        event_base_loop(b->base, EVLOOP_ONCE);
+    return l;
+}
+
 static void open_pipeline(struct run *run)
 {
     struct wire_bench *b = new_bench(run);
     raw_key(b->key, run->prefix, "value");
     freeReplyObject(redisCommand(run->redis, "SET %s text", b->key));
     b->base = event_base_new();
-    b->link = connect_link(b->base, run->url, (struct link_callbacks){.up = on_up}, b);
-    b->raw = raw_async_connect(b->base, run->url);
-    while (!b->is_up)
-        event_base_loop(b->base, EVLOOP_ONCE);
+    b->own = open_link(b, run->url);
+    if (run->experiment->with_tls)
+        b->tls = open_link(b, run->url_tls);
+    else
+        b->raw = raw_async_connect(b->base, run->url);
 }
 
 /* hiredis' connection ends with the process, as raw_async.h says; its events go with the loop. */
 static void close_pipeline(struct run *run)
 {
     struct wire_bench *b = run->state;
-    link_free(b->link);
+    link_free(b->own);
+    link_free(b->tls);
     free(b);
 }
 
@@ -299,6 +312,17 @@ const struct experiment experiment_wire = {
     .open = open_pipeline,
     .close = close_pipeline,
     .sides = {{pipeline, OWN}, {pipeline, RAW}},
+};
+const struct experiment experiment_wire_tls = {
+    .name = "wire_tls",
+    .seconds = 3,
+    .min_rounds = 5,
+    .over_tcp = true,
+    .with_tls = true,
+    .tasks = 20000,
+    .open = open_pipeline,
+    .close = close_pipeline,
+    .sides = {{pipeline, TLS}, {pipeline, OWN}},
 };
 const struct experiment experiment_wire_hop = {
     .name = "wire_hop",
