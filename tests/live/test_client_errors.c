@@ -239,6 +239,25 @@ static void an_older_redis_is_refused_in_words(void **state)
     }
 }
 
+/* What it says is shown to people: it must be one line, and leave their terminal alone. */
+static void no_control_character_of_a_server_comes_through(void **state)
+{
+    struct scene *s = *state;
+    const char *answers[] = {"-ERR \033[2J\033]0;title\a\r\n", "-MOVED 7 \033[31m:7\r\n", "-LOADING \tx\nx\x7f\r\n",
+                             HELLO_OF("6.\0331c")};
+    for (size_t i = 0; i < N_OF(answers); i++) {
+        struct fake_server fake;
+        fake_server_start(&fake, answers[i]);
+        struct muster_client *c = client_of(s, fake.url, 200);
+        assert_int_not_equal(muster_task_enqueue(c, "q", "x", 1, NULL), MUSTER_OK);
+        assert_non_null(strchr(muster_client_error(c), '?'));
+        for (const char *at = muster_client_error(c); *at; at++)
+            assert_true((unsigned char)*at >= 0x20 && *at != 0x7f);
+        muster_client_free(c);
+        fake_server_stop(&fake);
+    }
+}
+
 static void nobody_there_is_E_CONN_at_once(void **state)
 {
     struct scene *s = *state;
@@ -305,6 +324,7 @@ int main(int argc, char **argv)
         live_test(the_first_enqueue_sets_the_format),
         live_test(servers_that_are_no_use),
         live_test(an_older_redis_is_refused_in_words),
+        live_test(no_control_character_of_a_server_comes_through),
         live_test(nobody_there_is_E_CONN_at_once),
         live_test(a_silent_server_is_E_TIMEOUT_within_the_timeout),
         live_test(a_redis_that_stands_still_is_E_TIMEOUT_and_the_next_call_connects_again),

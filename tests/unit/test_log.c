@@ -67,6 +67,18 @@ static void run_child(void (*run)(void), const char *trace, char *out, size_t si
 
 /* ---- the sink ---- */
 
+/* U+009B in UTF-8 is a control sequence to some terminals; the letter after it is none. */
+static void what_somebody_else_has_written_does_not_steer_a_terminal(void **state)
+{
+    struct heard heard = {0};
+    (void)state;
+    muster_log_set(hear, &heard);
+    log_line(MUSTER_LOG_WARN, "it says: %s",
+             "\033[2Ja\nb\x7f \xc2\x9b"
+             "1m \xc3\xa9 \xc2\xa9 \xc2");
+    assert_string_equal(heard.last, "it says: ?[2Ja?b? ??1m \xc3\xa9 \xc2\xa9 \xc2");
+}
+
 static void a_sink_gets_each_line_with_its_level(void **state)
 {
     struct heard heard = {0};
@@ -252,6 +264,7 @@ int main(int argc, char **argv)
         log_test(a_sink_gets_each_line_with_its_level),
         log_test(a_sink_replaced_hears_nothing_more),
         log_test(the_default_sink_shows_errors_and_warnings),
+        log_test(what_somebody_else_has_written_does_not_steer_a_terminal),
         log_test(a_long_line_is_cut),
         log_test(a_long_traced_line_is_cut),
         log_test(the_environment_names_the_classes_to_trace),

@@ -138,6 +138,53 @@ static void nonsense_instead_of_an_address_is_a_failure_of_the_seed(void **state
     }
 }
 
+/* The rule is that of a URL's hosts. */
+static void a_host_that_none_can_be_is_refused_in_words(void **state)
+{
+    static const char *const hosts[] = {" ",   "a b", "a\nb", "\033]0;x\a", "h%1", "[h",  "h]",  "a,b",
+                                        "u@h", "h/1", "h#",   "??",         "::x", "1:2", "\x7f"};
+    struct fixture f;
+    (void)state;
+    begin(&f, "redis+cluster://a:1");
+    for (size_t i = 0; i < N_OF(hosts); i++) {
+        char text[64];
+        snprintf(text, sizeof text, "MOVED 7 %s:2", hosts[i]);
+        f.place.hops = 0;
+        assert_false(place_moved(&f.place, text));
+        assert_non_null(strstr(f.place.why, ", which is no host"));
+        for (const char *c = f.place.why; *c; c++)
+            assert_true((unsigned char)*c >= 0x20 && *c != 0x7f);
+        assert_false(place_master(&f.place, hosts[i], 2));
+        place_learn(&f.place, hosts[i], 2);
+        assert_int_equal(f.place.n_learned, 0);
+        assert_at(&f.place, "a:1");
+    }
+    assert_false(place_moved(&f.place, "MOVED 7 h:0"));
+    assert_string_equal(f.place.why, "it names the port 0, which is none");
+    url_clear(&f.url);
+}
+
+static void a_host_that_the_server_does_not_know_is_the_one_that_was_asked(void **state)
+{
+    static const char *const unknown[] = {"", "?"};
+    (void)state;
+    for (size_t i = 0; i < N_OF(unknown); i++) {
+        struct fixture f;
+        char text[64];
+        begin(&f, "redis+cluster://a:1");
+        snprintf(text, sizeof text, "MOVED 7 %s:2", unknown[i]);
+        assert_true(place_moved(&f.place, text));
+        assert_at(&f.place, "a:2");
+        assert_true(place_master(&f.place, unknown[i], 3));
+        assert_at(&f.place, "a:3");
+        place_learn(&f.place, unknown[i], 4);
+        place_learn(&f.place, NULL, 4);
+        assert_int_equal(f.place.n_learned, 1);
+        assert_string_equal(f.place.learned[0].host, "a");
+        url_clear(&f.url);
+    }
+}
+
 static void a_host_that_is_too_long_is_nonsense(void **state)
 {
     struct fixture f;
@@ -249,6 +296,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_seed_is_asked_again_only_if_it_led_to_the_owner),
         cmocka_unit_test(redirections_in_a_circle_end),
         cmocka_unit_test(nonsense_instead_of_an_address_is_a_failure_of_the_seed),
+        cmocka_unit_test(a_host_that_none_can_be_is_refused_in_words),
+        cmocka_unit_test(a_host_that_the_server_does_not_know_is_the_one_that_was_asked),
         cmocka_unit_test(a_host_that_is_too_long_is_nonsense),
         cmocka_unit_test(sentinels_are_asked_in_turn_for_the_master),
         cmocka_unit_test(more_nodes_than_it_remembers_are_no_harm),

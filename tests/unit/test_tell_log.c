@@ -163,6 +163,27 @@ static void no_line_says_more_than_is_known(void **state)
     event_base_free(base);
 }
 
+static void copy_text(struct muster_worker *w, const struct muster_event *e, void *arg)
+{
+    (void)w;
+    snprintf(arg, 64, "%s", e->text);
+}
+
+static void a_program_hears_no_control_characters_either(void **state)
+{
+    struct event_base *base = event_base_new();
+    char text[64] = "";
+    struct muster_worker *w = make_worker(base, copy_text, text);
+    (void)state;
+    tell_event(w, MUSTER_EVENT_DOWN, MUSTER_E_BUSY, "LOADING \033[2J\n", NULL);
+    assert_string_equal(text, "LOADING ?[2J?");
+    assert_string_equal(muster_worker_error(w), "LOADING ?[2J?");
+    tell_refused(w, REQUEST_START, MUSTER_E_BUSY, "BUSY \a");
+    assert_string_equal(text, "registering was refused: BUSY ?");
+    muster_worker_free(w);
+    event_base_free(base);
+}
+
 static void a_silent_sink_drops_all(void **state)
 {
     struct event_base *base = event_base_new();
@@ -185,6 +206,7 @@ int main(int argc, char **argv)
         log_test(many_of_a_kind_are_counted_instead),
         log_test(what_is_no_warning_is_no_line),
         log_test(no_line_says_more_than_is_known),
+        log_test(a_program_hears_no_control_characters_either),
         log_test(a_silent_sink_drops_all),
     };
     return testing_run(tests, NULL, NULL, argc, argv);

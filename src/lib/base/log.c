@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/words.h"
+
 #define LINE_MAX_LEN 1024
 #define TRACES_UNREAD (-1)
 
@@ -92,6 +94,7 @@ void log_line(enum muster_log_level level, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    words_clean(line);
     sink(level, line, sink_arg);
 }
 
@@ -115,5 +118,6 @@ void trace_line(enum trace_class class, const char *format, ...)
     va_start(args, format);
     vsnprintf(line + len, sizeof line - len, format, args);
     va_end(args);
+    words_clean(line);
     sink(MUSTER_LOG_DEBUG, line, sink_arg);
 }

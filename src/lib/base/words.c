@@ -5,6 +5,7 @@
 #include "base/words.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #define WORDS_MAX 400
@@ -16,8 +17,23 @@ const char *words_say(const char *format, ...)
     va_start(args, format);
     vsnprintf(words, sizeof words, format, args);
     va_end(args);
-    for (char *c = words; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
+    words_clean(words);
     return words;
+}
+
+/* U+0080 to U+009F, which some terminals obey, are two bytes in UTF-8. */
+static bool is_long_control(const unsigned char *at)
+{
+    return at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
+}
+
+void words_clean(char *words)
+{
+    for (unsigned char *at = (unsigned char *)words; *at; at++) {
+        if (is_long_control(at))
+            *at++ = '?';
+        else if (*at >= 0x20 && *at != 0x7f)
+            continue;
+        *at = '?';
+    }
 }

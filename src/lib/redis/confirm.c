@@ -77,5 +77,6 @@ int confirm_hear(const struct confirm *c, const struct redisReply *reply, const 
                  c->replicas == 1 ? "replica" : "replicas", c->ms, so_what);
     else
         return MUSTER_OK;
+    words_clean(why);
     return MUSTER_E_UNCONFIRMED;
 }

@@ -29,6 +29,12 @@ static int hear_ok(struct greeting *g, const struct redisReply *reply)
     return err == MUSTER_OK ? err : refuse(g, err, reply_text(reply));
 }
 
+/* What it has said names an address that is none. */
+static void refuse_address(struct greeting *g, const char *said)
+{
+    snprintf(g->why, sizeof g->why, "%.200s: %s", said, g->place->why);
+}
+
 /* ---- logging in ---- */
 
 static bool is_at_sentinel(const struct greeting *g)
@@ -164,8 +170,10 @@ static int hear_sentinel(struct greeting *g, const struct redisReply *reply)
     const char *host = reply_text(reply_at(reply, 0));
     g->is_sent_on = host && place_master(g->place, host, reply_number(reply_at(reply, 1), 0));
     if (g->is_sent_on)
-        snprintf(g->why, sizeof g->why, "the master '%s' is %s:%lld", g->url->master, host,
-                 reply_number(reply_at(reply, 1), 0));
+        snprintf(g->why, sizeof g->why, "the master '%s' is %s:%d", g->url->master, g->place->node.host,
+                 g->place->node.port);
+    else if (host)
+        refuse_address(g, "the Sentinel's answer");
     else if (reply_kind(reply) == REPLY_NIL)
         snprintf(g->why, sizeof g->why, "this Sentinel does not know a master '%s'", g->url->master);
     else
@@ -191,7 +199,10 @@ static int hear_root(struct greeting *g, const struct redisReply *reply)
     if (!reply_is_refusal(reply, "MOVED"))
         return MUSTER_OK;
     g->is_sent_on = g->place && place_moved(g->place, reply_text(reply));
-    return refuse(g, MUSTER_E_BUSY, reply_text(reply));
+    (void)refuse(g, MUSTER_E_BUSY, reply_text(reply));
+    if (g->place && !g->is_sent_on && *g->place->why)
+        refuse_address(g, reply_text(reply));
+    return MUSTER_E_BUSY;
 }
 
 /* Once: each MOVED tells of another node later. */
@@ -210,7 +221,7 @@ static int hear_nodes(struct greeting *g, const struct redisReply *reply)
         for (size_t n = 2; n < reply_len(reply_at(reply, i)); n++) {
             const struct redisReply *node = reply_at(reply_at(reply, i), n);
             const char *host = reply_text(reply_at(node, 0));
-            if (host)
+            if (host || reply_kind(reply_at(node, 0)) == REPLY_NIL)
                 place_learn(g->place, host, reply_number(reply_at(node, 1), 0));
         }
     return MUSTER_OK;

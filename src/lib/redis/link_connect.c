@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/timer.h"
+#include "base/words.h"
 #include "redis/link_private.h"
 
 #define DELAY_FIRST_MS 50
@@ -188,6 +189,7 @@ static void tell_down(struct link *l, int err, const char *why)
 {
     char text[sizeof l->where + sizeof l->why];
     snprintf(text, sizeof text, "%s: %s", l->where, why);
+    words_clean(text);
     trace_line(TRACE_STATE, "%s link: %s", l->name, text);
     l->callbacks.down(l->arg, err, text);
 }

@@ -13,10 +13,13 @@
 
 #include "base/words.h"
 #include "redis/resolver.h"
+#include "redis/url_text.h"
 
 /* More redirections than a cluster that is changing makes in a row. */
 #define HOPS_MAX 5
 #define PORT_MAX 65535
+/* Of a host that is none. */
+#define SHOWN_MAX 100
 
 void place_init(struct place *p, const struct url *url)
 {
@@ -90,12 +93,47 @@ void place_failed(struct place *p)
     p->hops = 0;
 }
 
+static void refuse(struct place *p, const char *why)
+{
+    snprintf(p->why, sizeof p->why, "%.*s", PLACE_WHY_MAX - 1, why);
+}
+
+/* Only an IPv6 address has colons. */
+static bool is_host(const char *host, size_t len)
+{
+    char text[PLACE_HOST_MAX + 1];
+    if (len > PLACE_HOST_MAX || !url_text_is_host(host, len))
+        return false;
+    memcpy(text, host, len);
+    text[len] = '\0';
+    return !strchr(text, ':') || resolver_is_address(text);
+}
+
+/* The address that a server has named. False: `why` says what is wrong with it. */
+static bool read_node(struct place *p, const char *host, size_t len, long long port, struct place_node *out)
+{
+    bool is_unknown = len == 0 || (len == 1 && *host == '?');
+    if (is_unknown && (host = place_target(p).host))
+        len = strlen(host);
+    p->why[0] = '\0';
+    if (!host)
+        refuse(p, "it names a port without a host, and behind a Unix socket there is none");
+    else if (!is_host(host, len))
+        refuse(p, words_say("it names '%.*s', which is no host", len < SHOWN_MAX ? (int)len : SHOWN_MAX, host));
+    else if (port < 1 || port > PORT_MAX)
+        refuse(p, words_say("it names the port %lld, which is none", port));
+    if (*p->why)
+        return false;
+    *out = (struct place_node){.port = (int)port};
+    memcpy(out->host, host, len);
+    return true;
+}
+
 static bool send_on(struct place *p, const char *host, size_t len, long long port)
 {
-    if (len == 0 || len > PLACE_HOST_MAX || port < 1 || port > PORT_MAX)
+    struct place_node node; /* `host` may lie in the place itself */
+    if (!read_node(p, host, len, port, &node))
         return false;
-    struct place_node node = {.port = (int)port};
-    memcpy(node.host, host, len); /* `host` may lie in the place itself */
     place_go_to(p, &node);
     return true;
 }
@@ -107,23 +145,19 @@ void place_go_to(struct place *p, const struct place_node *node)
     p->is_reached = false;
 }
 
-/* "MOVED 3999 10.0.0.7:6381". Without a host it is the same one, at another port; behind a socket there is none. */
+/* "MOVED 3999 10.0.0.7:6381". */
 bool place_moved(struct place *p, const char *text)
 {
-    struct place_target at = place_target(p);
     const char *slot = strchr(text, ' '), *to = slot ? strchr(slot + 1, ' ') : NULL;
     const char *colon = to ? strrchr(to, ':') : NULL;
-    if (colon && ++p->hops <= HOPS_MAX) {
-        const char *host = to + 1;
-        size_t len = (size_t)(colon - host);
-        char *end;
-        long port = strtol(colon + 1, &end, 10);
-        if (len == 0 && at.host) {
-            host = at.host;
-            len = strlen(host);
-        }
-        return *end == '\0' && send_on(p, host, len, port);
-    }
+    char *end;
+    p->why[0] = '\0';
+    if (++p->hops > HOPS_MAX)
+        return false;
+    long port = colon ? strtol(colon + 1, &end, 10) : 0;
+    if (colon && *end == '\0')
+        return send_on(p, to + 1, (size_t)(colon - to - 1), port);
+    refuse(p, "it names no host and port");
     return false;
 }
 
@@ -145,13 +179,11 @@ static bool is_known(const struct place *p, const char *host, long long port)
 
 void place_learn(struct place *p, const char *host, long long port)
 {
-    size_t len = strlen(host);
-    if (p->url->kind != URL_CLUSTER || len == 0 || len > PLACE_HOST_MAX || port < 1 || port > PORT_MAX ||
-        is_known(p, host, port))
+    struct place_node node;
+    if (p->url->kind != URL_CLUSTER || !read_node(p, host ? host : "", host ? strlen(host) : 0, port, &node) ||
+        is_known(p, node.host, node.port))
         return;
-    struct place_node *node = &p->learned[p->next_learned];
-    memcpy(node->host, host, len + 1);
-    node->port = (int)port;
+    p->learned[p->next_learned] = node;
     p->next_learned = (p->next_learned + 1) % PLACE_LEARNED_MAX;
     if (p->n_learned < PLACE_LEARNED_MAX)
         p->n_learned++;

@@ -8,6 +8,9 @@
  *   a cluster    the URL's nodes in turn, then those that the cluster has named; each says MOVED, or is the owner
  *   Sentinel     the URL's sentinels in turn, until one names the master; then the master
  *
+ * A host that a server names obeys the rule for hosts of a URL. If it is "" or "?", or if there is none, the server does
+ * not know it: it is the one that was asked.
+ *
  * ASK is never followed: a script that went there would find a namespace that is empty, or half of one.
  */
 #ifndef PLACE_H
@@ -36,6 +39,9 @@ struct place_target {
     const char *server_name; /* what its certificate must be made out to */
 };
 
+/* Why an address that was named leads nowhere. */
+#define PLACE_WHY_MAX 160
+
 struct place_node {
     char host[PLACE_HOST_MAX + 1];
     int port;
@@ -50,6 +56,7 @@ struct place {
     unsigned hops; /* since a server was reached */
     size_t n_learned, next_learned;
     struct place_node learned[PLACE_LEARNED_MAX];
+    char why[PLACE_WHY_MAX]; /* the address that was named last leads nowhere; "": it does, or was one too many */
 };
 
 /* `url` must outlive the place. */
@@ -68,9 +75,9 @@ void place_go_to(struct place *p, const struct place_node *node);
 
 /* The target has answered MOVED. False: that leads nowhere, or it was sent on too often: the target has failed. */
 bool place_moved(struct place *p, const char *text);
-/* A sentinel has named the master. False: the name or port is none: the sentinel has failed. */
+/* A sentinel has named the master. False: the host or port is none: the sentinel has failed. */
 bool place_master(struct place *p, const char *host, long long port);
-/* The cluster has named one of its nodes. */
+/* The cluster has named one of its nodes. NULL: it names no host. */
 void place_learn(struct place *p, const char *host, long long port);
 
 /* Do both lead to the same server? */

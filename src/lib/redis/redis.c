@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/words.h"
 #include "redis/redis_private.h"
 
 int redis_new(struct redis **out, const struct redis_options *o)
@@ -70,6 +71,7 @@ void redis_error_set(struct redis *r, const char *format, ...)
     va_start(args, format);
     vsnprintf(r->error, sizeof r->error, format, args);
     va_end(args);
+    words_clean(r->error);
 }
 
 void redis_describe(const struct redis *r, char *out, size_t size)

@@ -65,9 +65,8 @@ static const char *parse_host(struct url_node *node, const char *host, size_t le
         return "the URL has no host";
     if (len > URL_HOST_MAX)
         return "the URL's host is too long";
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)host[i] <= ' ' || host[i] == 0x7f || strchr("%[]", host[i]))
-            return "the URL's host has a character that no host can have";
+    if (!url_text_is_host(host, len))
+        return "the URL's host has a character that no host can have";
     if (is_in_brackets && !memchr(host, ':', len))
         return "in a URL only an IPv6 address may stand in [brackets]";
     node->host = strndup(host, len);

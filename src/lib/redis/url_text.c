@@ -5,6 +5,9 @@
 #include "redis/url_text.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "redis/url.h"
 
 const char url_text_no_memory[] = "out of memory";
 
@@ -39,6 +42,14 @@ char *url_text_decode(const char *text, size_t len, const char *wrong, const cha
     if (out)
         out[n] = '\0';
     return out;
+}
+
+bool url_text_is_host(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)text[i] <= ' ' || text[i] == 0x7f || strchr("%[]/?#@,", text[i]))
+            return false;
+    return len > 0 && len <= URL_HOST_MAX;
 }
 
 long url_text_number(const char *text, size_t len, long max)

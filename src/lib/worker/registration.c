@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "base/words.h"
 #include "protocol/script_worker.h"
 #include "worker/worker.h"
 
@@ -53,6 +54,7 @@ static void say_refusal(struct muster_worker *w, int err, const struct redisRepl
     else
         snprintf(why, sizeof why, "%s", err == MUSTER_E_EXISTS ? "a live worker has this id" : muster_err_text(err));
     snprintf(w->error, sizeof w->error, "worker %s: %s", w->id, why);
+    words_clean(w->error);
 }
 
 static void on_started(const struct redisReply *reply, void *arg)

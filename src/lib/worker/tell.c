@@ -8,7 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "worker/worker.h"
+
+/* Longer than any words of an event. */
+#define TEXT_MAX 1024
 
 void tell_enter(struct muster_worker *w)
 {
@@ -21,16 +25,22 @@ void tell_leave(struct muster_worker *w)
         event_active(w->reaper, EV_TIMEOUT, 1);
 }
 
+/* Its words may have a name or a refusal in them that somebody else has written. */
 static void tell(struct muster_worker *w, const struct muster_event *e)
 {
+    char text[TEXT_MAX];
+    struct muster_event clean = *e;
     if (w->is_free_due)
         return;
+    snprintf(text, sizeof text, "%s", e->text);
+    words_clean(text);
+    clean.text = text;
     if (!w->on_event) {
-        tell_log_event(w, e);
+        tell_log_event(w, &clean);
         return;
     }
     tell_enter(w);
-    w->on_event(w, e, w->arg);
+    w->on_event(w, &clean, w->arg);
     tell_leave(w);
 }
 
@@ -39,6 +49,7 @@ void tell_event(struct muster_worker *w, enum muster_event_type type, int err, c
 {
     if (text && text != w->error && err != MUSTER_OK)
         snprintf(w->error, sizeof w->error, "%s", text);
+    words_clean(w->error);
     tell(w, &(struct muster_event){.type = type, .err = err, .text = text ? text : "", .process = process});
 }
 
@@ -73,6 +84,7 @@ void tell_refused(struct muster_worker *w, enum request request, int err, const 
     t->refusal_err = err;
     snprintf(t->refusal, sizeof t->refusal, "%s was refused: %s%s", request_names[request],
              text ? text : muster_err_text(err), err == MUSTER_E_FULL ? FULL_ADVICE : "");
+    words_clean(t->refusal);
     if (!was_told)
         tell_event(w, MUSTER_EVENT_REFUSED, err, t->refusal, NULL);
 }
