@@ -74,12 +74,11 @@ static int become(const struct call *call, const char **argv)
 /* Anybody can read arguments: a URL may have a password. muster-bench takes one from there alone. */
 static int pass_url(const struct call *call)
 {
-    static const char *const files[] = {OPT_PASSWORD_FILE, OPT_SENTINEL_PASSWORD_FILE};
     if (!call->common[OPT_URL].set)
         return EXIT_DONE;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (getenv(files[i]) && *getenv(files[i]))
-            return complain_usage(call, "%s: the benchmark does not take it: put the password in MUSTER_URL", files[i]);
+    int code = connection_refuse_environment(call, "the benchmark does not take it: put it in MUSTER_URL");
+    if (code)
+        return code;
     if (setenv("MUSTER_URL", call->common[OPT_URL].text, 1) != 0) {
         complain(call, "out of memory");
         return EXIT_FAILED;

@@ -128,9 +128,9 @@ static struct meaning meaning_of_denied(const struct call *call, const char *det
         m.advice = "wrong user or password";
     if (connection_is_by_sentinel(call) && (is_wrong || is_in(detail, "NOAUTH")))
         m.advice = is_wrong ? "wrong user or password; a sentinel's own is sentinel_password= in the URL, or in the "
-                              "file that " OPT_SENTINEL_PASSWORD_FILE " names"
+                              "file of --sentinel-password-file"
                             : "give the password in the URL; a sentinel's own is sentinel_password= there, or in the "
-                              "file that " OPT_SENTINEL_PASSWORD_FILE " names";
+                              "file of --sentinel-password-file";
     return m;
 }
 

@@ -43,22 +43,22 @@ const char *connection_check_replicas(const char *text)
 
 /* ---- files with passwords ---- */
 
-static int refuse(const struct call *call, const char *variable, const char *path, const char *why)
+static int refuse(const struct call *call, const char *label, const char *path, const char *why)
 {
-    return complain_usage(call, "%s: %s: %s", variable, path, why);
+    return complain_usage(call, "%s: %s: %s", label, path, why);
 }
 
-static int check_rights(const struct call *call, const char *variable, const char *path, int fd)
+static int check_rights(const struct call *call, const char *label, const char *path, int fd)
 {
     struct stat about;
     if (fstat(fd, &about) != 0)
-        return refuse(call, variable, path, strerror(errno));
+        return refuse(call, label, path, strerror(errno));
     if (S_ISDIR(about.st_mode))
-        return refuse(call, variable, path, strerror(EISDIR));
+        return refuse(call, label, path, strerror(EISDIR));
     if (!S_ISREG(about.st_mode) && !S_ISFIFO(about.st_mode))
-        return refuse(call, variable, path, "it is neither a file nor a pipe");
+        return refuse(call, label, path, "it is neither a file nor a pipe");
     if (S_ISREG(about.st_mode) && about.st_uid == geteuid() && (about.st_mode & (S_IRGRP | S_IROTH)))
-        return refuse(call, variable, path, "others can read it: chmod 600 it first");
+        return refuse(call, label, path, "others can read it: chmod 600 it first");
     return EXIT_DONE;
 }
 
@@ -84,7 +84,7 @@ static ssize_t read_all(int fd, char *out, size_t size)
     return (ssize_t)len;
 }
 
-static int read_first_line(const struct call *call, const char *variable, const char *path, int fd, char **out)
+static int read_first_line(const struct call *call, const char *label, const char *path, int fd, char **out)
 {
     char text[PASSWORD_MAX + 2];
     int code = EXIT_DONE;
@@ -95,28 +95,30 @@ static int read_first_line(const struct call *call, const char *variable, const 
     if (newline && end > 0 && text[end - 1] == '\r')
         end--;
     if (len < 0)
-        code = refuse(call, variable, path, strerror(errno));
+        code = refuse(call, label, path, strerror(errno));
     else if (end == 0)
-        code = refuse(call, variable, path, "its first line, the password, is empty");
+        code = refuse(call, label, path, "its first line, the password, is empty");
     else if (end > PASSWORD_MAX || memchr(text, '\0', end))
-        code = refuse(call, variable, path, "its first line is no password: it is too long, or has a NUL");
+        code = refuse(call, label, path, "its first line is no password: it is too long, or has a NUL");
     else
         *out = need(strndup(text, end));
     explicit_bzero(text, sizeof text);
     return code;
 }
 
-static int read_password(const struct call *call, const char *variable, char **out)
+static int read_password(const struct call *call, enum opt_common which, char **out)
 {
-    const char *path = getenv(variable);
-    if (!path || !*path)
+    char buffer[OPT_LABEL_SIZE];
+    const char *label = opt_label(buffer, &opt_common[which], &call->common[which]);
+    const char *path = call->common[which].text;
+    if (!path)
         return EXIT_DONE;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return refuse(call, variable, path, strerror(errno));
-    int code = check_rights(call, variable, path, fd);
+        return refuse(call, label, path, strerror(errno));
+    int code = check_rights(call, label, path, fd);
     if (!code)
-        code = read_first_line(call, variable, path, fd, out);
+        code = read_first_line(call, label, path, fd, out);
     close(fd);
     return code;
 }
@@ -133,6 +135,14 @@ bool connection_is_by_sentinel(const struct call *call)
     return false;
 }
 
+static int refuse_sentinel_password(const struct call *call)
+{
+    char buffer[OPT_LABEL_SIZE];
+    return complain_usage(
+        call, "%s: sentinel_password is for Sentinel only: redis+sentinel://",
+        opt_label(buffer, &opt_common[OPT_SENTINEL_PASSWORD_FILE], &call->common[OPT_SENTINEL_PASSWORD_FILE]));
+}
+
 int connection_read(const struct call *call, struct connection *out)
 {
     *out = (struct connection){.common = call->common};
@@ -145,8 +155,7 @@ int connection_read(const struct call *call, struct connection *out)
     if (!code)
         code = read_password(call, OPT_SENTINEL_PASSWORD_FILE, &out->sentinel_password);
     if (!code && out->sentinel_password && !connection_is_by_sentinel(call))
-        code = complain_usage(call, "%s: sentinel_password is for Sentinel only: redis+sentinel://",
-                              OPT_SENTINEL_PASSWORD_FILE);
+        code = refuse_sentinel_password(call);
     if (code)
         connection_clear(out);
     return code;
@@ -166,10 +175,21 @@ void connection_clear(struct connection *c)
     *c = (struct connection){.common = c->common};
 }
 
+static int refuse_group(const struct call *call, bool from_environment, const char *why)
+{
+    char buffer[OPT_LABEL_SIZE];
+    for (int i = OPT_PASSWORD_FILE; i <= OPT_FSYNC; i++)
+        if (call->common[i].set && call->common[i].from_environment == from_environment)
+            return complain_usage(call, "%s: %s", opt_label(buffer, &opt_common[i], &call->common[i]), why);
+    return EXIT_DONE;
+}
+
 int connection_refuse(const struct call *call, const char *why)
 {
-    for (int i = OPT_TLS_CA; i <= OPT_FSYNC; i++)
-        if (call->common[i].set)
-            return complain_usage(call, "--%s: %s", opt_common[i].name, why);
-    return EXIT_DONE;
+    return refuse_group(call, false, why);
+}
+
+int connection_refuse_environment(const struct call *call, const char *why)
+{
+    return refuse_group(call, true, why);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Where Redis is, as whom to talk to it, and what must be confirmed: from the common options, and from the files with
- * passwords that the environment names. The library reads no file with a password.
+ * passwords that these name. The library reads no file with a password.
  */
 #ifndef CLI_CONNECTION_H
 #define CLI_CONNECTION_H
@@ -19,8 +19,10 @@ struct connection {
 int connection_read(const struct call *call, struct connection *out);
 void connection_clear(struct connection *c);
 
-/* For a verb that connects to nothing, or not in this way: complain about an option of the group. */
+/* For a verb that connects to nothing, or not in this way: complain about an option of the group. The environment, which
+ * may be meant for other verbs, is complained about only if the verb connects after all. */
 int connection_refuse(const struct call *call, const char *why);
+int connection_refuse_environment(const struct call *call, const char *why);
 
 /* A `check` for --replicas. */
 const char *connection_check_replicas(const char *text);

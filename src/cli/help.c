@@ -10,7 +10,7 @@
 
 #include "out.h"
 
-#define LABEL_SIZE 32
+#define LABEL_SIZE OPT_LABEL_SIZE
 #define LABEL_WIDTH 24
 
 static void print_option(const struct opt *o)
@@ -23,13 +23,17 @@ static void print_option(const struct opt *o)
         len += (size_t)snprintf(label + len, sizeof label - len, "--%s", o->name);
     if (o->argument)
         snprintf(label + len, sizeof label - len, " %s", o->argument);
-    out_text("  %-*s %s", LABEL_WIDTH, label, o->help);
+    out_text("  %-*s", LABEL_WIDTH, label);
+    if (strlen(label) > LABEL_WIDTH)
+        out_text("\n  %-*s", LABEL_WIDTH, "");
+    out_text(" %s", o->help);
+    if (strchr(o->help, '\n'))
+        out_text("\n  %-*s", LABEL_WIDTH, "");
+    if (o->fallback)
+        out_text(" (default %s)", o->fallback);
     if (o->env)
-        out_text("\n  %-*s (default: %s, or %s)\n", LABEL_WIDTH, "", o->env, o->fallback);
-    else if (o->fallback)
-        out_text(" (default %s)\n", o->fallback);
-    else
-        out_text("\n");
+        out_text(" [%s]", o->env);
+    out_text("\n");
 }
 
 /* With all groups, or only what comes before the first of them. */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* The greatest length of a table, its end included. */
-#define OPT_LIMIT 16
+#define OPT_LIMIT 24
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 
@@ -29,7 +29,8 @@ enum opt_kind {
  *   argument      the argument's name in help; NULL for a flag
  *   help          one line; NULL marks the end of the table
  *   fallback      the value if the option is not given; NULL: none
- *   env           an environment variable that replaces the option; NULL: none
+ *   env           an environment variable that replaces the option; NULL: none. That of a flag is 1 or 0. An empty one
+ *                 counts as none
  *   min, max      the range of numbers and durations
  *   group         help puts this title above it; NULL: it belongs to those before it
  *   check         for strings, and each string of a list: returns what is wrong with it, or NULL
@@ -44,10 +45,10 @@ struct opt {
     const char *(*check)(const char *text);
 };
 
-/* `set`: it was given, as an option or in the environment. If not, the value is the fallback's, or 0 and NULL. A list
- * has its `n_texts` strings in `texts`. */
+/* `set`: it was given, as an option or in the environment (`from_environment`). If not, the value is the fallback's, or 0
+ * and NULL. A list has its `n_texts` strings in `texts`. */
 struct opt_value {
-    bool set;
+    bool set, from_environment;
     int64_t number;
     const char *text;
     const char **texts;
@@ -62,6 +63,8 @@ enum opt_common {
     OPT_HELP,
     OPT_VERSION,
     /* the group of connections, from here to OPT_FSYNC */
+    OPT_PASSWORD_FILE,
+    OPT_SENTINEL_PASSWORD_FILE,
     OPT_TLS_CA,
     OPT_TLS_CERT,
     OPT_TLS_KEY,
@@ -74,9 +77,9 @@ extern const struct opt opt_common[];
 /* What help says below them. */
 extern const char opt_common_about[];
 
-/* The environment variables that name files with passwords. */
-#define OPT_PASSWORD_FILE "MUSTER_PASSWORD_FILE"
-#define OPT_SENTINEL_PASSWORD_FILE "MUSTER_SENTINEL_PASSWORD_FILE"
+/* What a message calls the source of a value: "--NAME", "-L", or the variable. */
+#define OPT_LABEL_SIZE 48
+const char *opt_label(char out[OPT_LABEL_SIZE], const struct opt *o, const struct opt_value *value);
 
 /* A `check` for the name of a group of failures. */
 const char *opt_check_group(const char *text);

@@ -16,7 +16,6 @@
 #include "need.h"
 #include "text.h"
 
-#define LABEL_SIZE 40
 /* How much of a wrong operand a message repeats. */
 #define OPERAND_COLUMNS 60
 
@@ -53,11 +52,20 @@ static void add_text(struct opt_value *v, const char *text)
     v->texts[v->n_texts++] = text;
 }
 
+/* Only the environment gives a flag a value. */
+static int set_flag(const struct call *call, struct opt_value *v, const char *label, const char *text)
+{
+    v->set = strcmp(text, "1") == 0;
+    return v->set || strcmp(text, "0") == 0 ? 0 : complain_usage(call, "%s: it must be 1 or 0", label);
+}
+
 /* `label` is the name that a message gives to the source of the text. A message does not repeat the text of a string,
  * because it may be a URL with a password. */
 static int set_value(const struct call *call, const struct opt *o, struct opt_value *v, const char *label,
                      const char *text)
 {
+    if (o->kind == OPT_FLAG)
+        return set_flag(call, v, label, text);
     v->text = text;
     if (o->kind == OPT_COUNT || o->kind == OPT_INTEGER || o->kind == OPT_DURATION)
         return set_number(call, o, v, label, text);
@@ -82,8 +90,8 @@ static int set_from_environment(const struct call *call, const struct opt *table
     for (; table->help && !err; table++, values++) {
         const char *text = table->env && !values->set ? getenv(table->env) : NULL;
         if (text && *text) {
+            *values = (struct opt_value){.set = true, .from_environment = true};
             err = set_value(call, table, values, table->env, text);
-            values->set = true;
         }
     }
     return err;
@@ -132,15 +140,6 @@ static const struct opt *find(struct call *call, int code, struct opt_value **va
     return NULL;
 }
 
-static const char *label_of(char out[LABEL_SIZE], const struct opt *o)
-{
-    if (o->name)
-        snprintf(out, LABEL_SIZE, "--%s", o->name);
-    else
-        snprintf(out, LABEL_SIZE, "-%c", o->letter);
-    return out;
-}
-
 /* getopt_long accepts the beginning of a name, too, but does not tell an ambiguous beginning from an unknown name. */
 static bool is_beginning(const struct scanner *s, const char *word)
 {
@@ -153,13 +152,13 @@ static bool is_beginning(const struct scanner *s, const char *word)
 
 static int scan_error(const struct scanner *s, int code, const char *word)
 {
-    char label[LABEL_SIZE];
+    char label[OPT_LABEL_SIZE];
     struct opt_value *value;
     const struct opt *o = find(s->call, optopt, &value);
     if (o && code == ':')
-        return complain_usage(s->call, "%s needs %s", label_of(label, o), o->argument);
+        return complain_usage(s->call, "%s needs %s", opt_label(label, o, value), o->argument);
     if (o)
-        return complain_usage(s->call, "%s takes no value", label_of(label, o));
+        return complain_usage(s->call, "%s takes no value", opt_label(label, o, value));
     if (optopt)
         return complain_usage(s->call, "unknown option -%c", optopt);
     return complain_usage(s->call, "%s option %.*s", is_beginning(s, word) ? "ambiguous" : "unknown",
@@ -168,11 +167,11 @@ static int scan_error(const struct scanner *s, int code, const char *word)
 
 static int take_option(struct call *call, int code)
 {
-    char label[LABEL_SIZE];
+    char label[OPT_LABEL_SIZE];
     struct opt_value *value;
     const struct opt *o = find(call, code, &value);
     value->set = true;
-    return o->kind == OPT_FLAG ? 0 : set_value(call, o, value, label_of(label, o), optarg);
+    return o->kind == OPT_FLAG ? 0 : set_value(call, o, value, opt_label(label, o, value), optarg);
 }
 
 /*

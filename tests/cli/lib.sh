@@ -9,7 +9,10 @@
 : "${MUSTER:?is to be the path of the command}"
 
 export LC_ALL=C
-unset MUSTER_URL MUSTER_PREFIX MUSTER_PASSWORD_FILE MUSTER_SENTINEL_PASSWORD_FILE MUSTER_TRACE POSIXLY_CORRECT
+unset POSIXLY_CORRECT
+for variable in "${!MUSTER_@}"; do
+    [[ $variable =~ ^MUSTER_(SOURCE|BUILD|EXAMPLES)$ ]] || unset "$variable"
+done
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/muster-cli.XXXXXX")
 socket=$tmp/redis.sock

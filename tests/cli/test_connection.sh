@@ -8,6 +8,9 @@
 #     directory, empty, too long, with a NUL, or others can read it; so is a second password
 #  3. an option that has no effect is refused, also by the verbs that do not connect; --replicas has a form
 #  4. help shows all of it in a group of its own
+#  5. each common option has a variable, but for --help and --version: it does what the option does, and the option wins;
+#     a wrong one is refused by its name; verbs that do not connect do not look at those of a connection
+#  6. doc/operations.md has all variables in one table
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -107,7 +110,58 @@ for verb in bench serve; do
 done
 check_exit 0 "$MUSTER" queues --help
 awk '/^Connection:/ { on = 1 } /^Examples:/ { on = 0 } on' "$tmp/out" >"$tmp/group"
-for words in '--tls-ca FILE' '--tls-cert FILE' '--tls-key FILE' '--tls-server-name NAME' '--tls-insecure' \
+for words in '--password-file FILE' '--sentinel-password-file FILE' '--tls-ca FILE' '--tls-cert FILE' '--tls-key FILE' '--tls-server-name NAME' '--tls-insecure' \
     '--replicas N\[,MS\]' '--fsync' MUSTER_PASSWORD_FILE MUSTER_SENTINEL_PASSWORD_FILE; do
     grep -q -- "$words" "$tmp/group" || fail "help does not tell $words under Connection"
 done
+
+# ---- 5
+check_exit 0 "$MUSTER" help
+awk '/^Common options:/ { on = 1 } /^Exit codes:/ { on = 0 } on' "$tmp/out" >"$tmp/common"
+(($(grep -cE '^ .* --' "$tmp/common") == $(grep -oE '\[MUSTER_[A-Z_]+\]' "$tmp/common" | wc -l) + 2)) ||
+    fail "an option has no variable: $(cat "$tmp/common")"
+unset MUSTER_PASSWORD_FILE
+check_exit 0 "$MUSTER" queues --password-file "$tmp/password"
+printf 'wrong\n' >"$tmp/wrong"
+chmod 600 "$tmp/wrong"
+MUSTER_PASSWORD_FILE=$tmp/wrong check_exit 77 "$MUSTER" queues
+MUSTER_PASSWORD_FILE=$tmp/wrong check_exit 0 "$MUSTER" queues --password-file "$tmp/password"
+check_usage queues --password-file ''
+check_err '--password-file: it names no file'
+check_exit 2 "$MUSTER" queues --sentinel-password-file "$tmp/password"
+check_err '--sentinel-password-file: sentinel_password is for Sentinel only'
+export MUSTER_PASSWORD_FILE=$tmp/password
+MUSTER_JSON=1 check_exit 0 "$MUSTER" queues
+grep -q '^{"queue":' "$tmp/out" || fail "no JSON: $(cat "$tmp/out")"
+for no in 0 ''; do
+    MUSTER_JSON=$no check_exit 0 "$MUSTER" queues
+    grep -q '^NAME' "$tmp/out" || fail "JSON with MUSTER_JSON=$no: $(cat "$tmp/out")"
+done
+for flag in JSON TLS_INSECURE FSYNC; do
+    check_exit 2 env "MUSTER_$flag=yes" "$MUSTER" queues
+    check_err "MUSTER_$flag: it must be 1 or 0"
+done
+check_exit 2 env MUSTER_TIMEOUT=5 "$MUSTER" queues
+check_err "MUSTER_TIMEOUT: '5' is not a duration"
+MUSTER_TIMEOUT=5 check_exit 0 "$MUSTER" queues --timeout 5s
+check_exit 124 env MUSTER_URL="unix://$tmp/nobody" MUSTER_TIMEOUT=100ms "$MUSTER" work mail --print
+check_exit 2 env MUSTER_REPLICAS=x "$MUSTER" queues
+check_err 'MUSTER_REPLICAS: it must be N or N,MS'
+for variable in MUSTER_TLS_CA=x MUSTER_TLS_CERT=x MUSTER_TLS_KEY=x MUSTER_TLS_SERVER_NAME=x MUSTER_TLS_INSECURE=1; do
+    check_exit 2 env "$variable" "$MUSTER" queues
+    check_err 'needs TLS'
+done
+for variable in MUSTER_TLS_CA=x MUSTER_REPLICAS=1 MUSTER_FSYNC=1; do
+    check_exit 0 env "$variable" "$MUSTER" bench --help
+    check_exit 2 env -u MUSTER_PASSWORD_FILE "$variable" "$MUSTER" bench --list
+    check_err "${variable%=*}: the benchmark does not take it"
+    check_exit 0 env -u MUSTER_URL -u MUSTER_PASSWORD_FILE "$variable" "$MUSTER" bench --list
+done
+MUSTER_REPLICAS=1 check_exit 74 "$MUSTER" enqueue mail two --timeout 400ms
+
+# ---- 6: the common ones, and those of a verb
+for verb in $(list_verbs); do "$MUSTER" "$verb" --help; done | grep -oE '\[MUSTER_[A-Z_]+\]' | tr -d '[]' | sort -u >"$tmp/help"
+# shellcheck disable=SC2016 # backquotes are Markdown
+sed -nE 's/^\| `(MUSTER_[A-Z_]+)` \|.*/\1/p' "$MUSTER_SOURCE/doc/operations.md" | sort >"$tmp/table"
+comm -23 "$tmp/help" "$tmp/table" >"$tmp/missing"
+[[ -s $tmp/help && ! -s $tmp/missing ]] || fail "the table of doc/operations.md lacks: $(cat "$tmp/missing")"
