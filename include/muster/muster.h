@@ -3,7 +3,7 @@
  * All of muster: a worker-registry task queue on Redis.
  *
  * client.h is for programs that enqueue tasks and look at queues, job.h for jobs, and worker.h for programs that do the
- * work; error.h is shared by all.
+ * work; stats.h has the figures of workers and clients; error.h is shared by all.
  */
 #ifndef MUSTER_H
 #define MUSTER_H
@@ -11,6 +11,7 @@
 #include "client.h"
 #include "error.h"
 #include "job.h"
+#include "stats.h"
 #include "version.h"
 #include "worker.h"
 

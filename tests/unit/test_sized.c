@@ -201,14 +201,17 @@ static int call_client(struct muster_client *c, enum sized what, void *given, si
     case SIZED_CLIENT_OPTIONS:
     case SIZED_WORKER_OPTIONS:
     case SIZED_COMMAND:
-        break; /* no calls of a client: see below */
+    case SIZED_WORKER_STATS:
+    case SIZED_CLIENT_STATS:
+        break; /* no calls of a client, or without words: see below */
     }
     return MUSTER_E_INVALID;
 }
 
 static bool is_of_a_client(enum sized what)
 {
-    return what != SIZED_CLIENT_OPTIONS && what != SIZED_WORKER_OPTIONS && what != SIZED_COMMAND;
+    return what != SIZED_CLIENT_OPTIONS && what != SIZED_WORKER_OPTIONS && what != SIZED_COMMAND &&
+           what != SIZED_WORKER_STATS && what != SIZED_CLIENT_STATS;
 }
 
 static void every_call_of_a_client_refuses_a_wrong_size_in_words(void **state)
@@ -266,6 +269,27 @@ static void a_command_of_a_wrong_size_is_not_served(void **state)
     muster_worker_free(w);
 }
 
+static void figures_of_a_wrong_size_are_refused_and_nothing_is_written(void **state)
+{
+    const struct muster_client_options co = {.size = sizeof co, .url = NOWHERE};
+    const struct muster_worker_options wo = {.size = sizeof wo, .url = NOWHERE};
+    struct muster_client *c;
+    struct muster_worker *w;
+    (void)state;
+    assert_ok(muster_client_new(&c, &co));
+    assert_ok(muster_worker_new(&w, &wo));
+    for (size_t size = 0; size <= sizeof(void *); size += sizeof(void *)) {
+        unsigned char *given = make(size, ROOM, 7);
+        assert_err(muster_client_stats(c, (struct muster_client_stats *)given), MUSTER_E_INVALID);
+        assert_err(muster_worker_stats(w, (struct muster_worker_stats *)given), MUSTER_E_INVALID);
+        assert_int_equal(given[sizeof(size_t)], 7);
+    }
+    assert_err(muster_client_stats(c, NULL), MUSTER_E_INVALID);
+    assert_err(muster_worker_stats(w, NULL), MUSTER_E_INVALID);
+    muster_worker_free(w);
+    muster_client_free(c);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +303,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_call_of_a_client_refuses_a_wrong_size_in_words),
         cmocka_unit_test(a_client_and_a_worker_are_not_made_of_a_wrong_size),
         cmocka_unit_test(a_command_of_a_wrong_size_is_not_served),
+        cmocka_unit_test(figures_of_a_wrong_size_are_refused_and_nothing_is_written),
     };
     return testing_run(tests, NULL, NULL, argc, argv);
 }

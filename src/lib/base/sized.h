@@ -9,6 +9,7 @@
 #define SIZED_H
 
 #include <muster/job.h>
+#include <muster/stats.h>
 #include <muster/worker.h>
 
 enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
@@ -32,7 +33,9 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
     X(SIZED_JOB_CHANGE, muster_job_change, data, SIZED_NEEDED)                      \
     X(SIZED_STATS, muster_stats, run, SIZED_NEEDED)                                 \
     X(SIZED_WORKER_OPTIONS, muster_worker_options, fsync, SIZED_MAY_BE_NULL)        \
-    X(SIZED_COMMAND, muster_command, grace_ms, SIZED_NEEDED)
+    X(SIZED_COMMAND, muster_command, grace_ms, SIZED_NEEDED)                        \
+    X(SIZED_WORKER_STATS, muster_worker_stats, enqueued, SIZED_NEEDED)              \
+    X(SIZED_CLIENT_STATS, muster_client_stats, received_bytes, SIZED_NEEDED)
 
 enum sized {
 #define SIZED_ENUM(id, name, last, null) id,

@@ -183,6 +183,20 @@ static int own(struct job_record *record, const char *worker)
     return MUSTER_OK;
 }
 
+/* A record from before the take tells since when the job waits. One that was fetched after it tells that no more, but
+ * its place was drawn when it came to wait. */
+static int64_t waited_ms(const struct muster_job *job, const struct redisReply *flat, uint64_t token)
+{
+    const char *place = reply_text(reply_field(flat, "place"));
+    uint64_t number = 0;
+    int64_t ms = 0;
+    if (job->state == MUSTER_JOB_WAITING)
+        ms = token_at_ms(token) - job->since_ms;
+    else if (place && token_parse(place, strlen(place), &number) == MUSTER_OK)
+        ms = job->since_ms - token_at_ms(number);
+    return ms > 0 ? ms : 0;
+}
+
 int job_record_take(struct job_record *out, const char *id, const struct redisReply *flat, const char *worker,
                     const char *token, const char *queue)
 {
@@ -196,6 +210,7 @@ int job_record_take(struct job_record *out, const char *id, const struct redisRe
     }
     uint64_t number = 0;
     token_parse(token, strlen(token), &number);
+    out->waited_ms = waited_ms(&out->job, flat, number);
     out->job.state = MUSTER_JOB_RUNNING;
     out->job.since_ms = token_at_ms(number);
     out->job.due_at_ms = 0;

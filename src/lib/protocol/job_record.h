@@ -19,7 +19,8 @@ struct job_record {
     char *tags_text;
     const char **tags;
     char process[PROCESS_ID_MAX];
-    bool is_suspect; /* it runs alone: lua/include/task/suspects.lua says why */
+    int64_t waited_ms; /* of one that was taken: how long it could have been, as far as its record tells */
+    bool is_suspect;   /* it runs alone: lua/include/task/suspects.lua says why */
 };
 
 /* Borrows `flat` and `id`. E_REDIS: it is no job's record; E_NOMEM. After MUSTER_OK job_record_clear() must follow.

@@ -56,6 +56,20 @@ void redis_free(struct redis *r)
     free(r);
 }
 
+/* ---- figures ---- */
+
+const struct redis_figures *redis_figures(const struct redis *r)
+{
+    return &r->figures;
+}
+
+int redis_count(struct redis *r, int err)
+{
+    if (err < 0 && -err < MUSTER_CLIENT_STATS_ERRORS)
+        figures_add(&r->figures.errors[-err], 1);
+    return err;
+}
+
 /* ---- failures ---- */
 
 const char *redis_error(const struct redis *r)
@@ -91,8 +105,20 @@ static void spoil(struct redisContext *context, int err, const char *why)
     snprintf(context->errstr, sizeof context->errstr, "%s", why);
 }
 
+static void count_bytes(struct redis *r)
+{
+    size_t sent = wire_sent_bytes(r->wire), received = wire_received_bytes(r->wire);
+    figures_add(&r->figures.sent_bytes, sent - r->sent_bytes);
+    figures_add(&r->figures.received_bytes, received - r->received_bytes);
+    r->sent_bytes = sent;
+    r->received_bytes = received;
+}
+
 void redis_leave(struct redis *r)
 {
+    if (r->wire)
+        count_bytes(r);
+    r->sent_bytes = r->received_bytes = 0;
     if (r->wire && r->borrowed && (wire_asked(r->wire) > 0 || wire_has_unsent(r->wire)))
         spoil(r->borrowed, MUSTER_E_CONN, "an answer was not read");
     r->n_left += r->wire != NULL;
@@ -180,6 +206,7 @@ int redis_answer(struct redis *r, struct redisReply **reply)
             return redis_break(r, err, wire_why(r->wire));
         if (*reply) {
             r->heard_ms = clock_ms();
+            count_bytes(r);
             return MUSTER_OK;
         }
         if (wire_marks(r->wire) != marks)
@@ -212,9 +239,11 @@ int redis_read(struct redis *r, struct redisReply **reply)
     *reply = NULL;
     int err = redis_asked_read(r, reply);
     if (err != MUSTER_OK)
-        return err;
+        return redis_count(r, err);
     err = reply_err(*reply);
     if (err != MUSTER_OK) {
+        if (!reply_is_refusal(*reply, "NOSCRIPT")) /* it is sent again with its body */
+            redis_count(r, err);
         char where[300];
         redis_describe(r, where, sizeof where);
         redis_error_set(r, "%s: %s", where, reply_text(*reply));
@@ -235,7 +264,7 @@ int redis_append(struct redis *r, struct command *c)
     if (!r->asked)
         redis_begin_time(r);
     int err = redis_connect(r);
-    return err == MUSTER_OK ? redis_send(r, c) : err;
+    return redis_count(r, err == MUSTER_OK ? redis_send(r, c) : err);
 }
 
 int redis_call(struct redis *r, struct command *c, struct redisReply **reply)

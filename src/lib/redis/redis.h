@@ -6,6 +6,7 @@
 #ifndef REDIS_H
 #define REDIS_H
 
+#include "base/figures.h"
 #include "redis/command.h"
 #include "redis/confirm.h"
 #include "redis/reply.h"
@@ -30,6 +31,16 @@ struct redis_options {
 /* Everything but `borrowed` and `arg` is copied. Nothing is sent. */
 int redis_new(struct redis **out, const struct redis_options *o);
 void redis_free(struct redis *r);
+
+/* What muster_client_stats() tells. */
+struct redis_figures {
+#define FIGURES_COUNTER(name, words) figure_counter name;
+    MUSTER_CLIENT_COUNTERS(FIGURES_COUNTER)
+#undef FIGURES_COUNTER
+    figure_counter errors[MUSTER_CLIENT_STATS_ERRORS];
+    struct figure_times time;
+};
+const struct redis_figures *redis_figures(const struct redis *r);
 
 /* What the last failure was, for people. */
 const char *redis_error(const struct redis *r);

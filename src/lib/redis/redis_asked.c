@@ -20,6 +20,7 @@ struct asked {
     struct asked *next;
     struct redisReply *answer; /* NULL: it is still to come */
     bool follows;              /* those before it */
+    int64_t said_at_us;
     size_t len;
     char said[];
 };
@@ -52,7 +53,8 @@ int redis_asked_add(struct redis *r)
     struct asked *a = malloc(sizeof *a + said.len);
     if (!a)
         return MUSTER_E_NOMEM;
-    *a = (struct asked){.len = said.len};
+    *a = (struct asked){.said_at_us = clock_us(), .len = said.len};
+    figures_add(&r->figures.commands, 1);
     memcpy(a->said, said.data, said.len);
     *r->asked_end = a;
     r->asked_end = &a->next;
@@ -117,6 +119,8 @@ static int say_again(struct redis *r)
         is_any = true;
         if (wire_say_bytes(r->wire, &said, 1, 1) != MUSTER_OK)
             return redis_break(r, MUSTER_E_NOMEM, "out of memory");
+        figures_add(&r->figures.commands, 1);
+        figures_add(&r->figures.again, 1);
         redis_reply_free(a->answer);
         a->answer = NULL;
     }
@@ -151,6 +155,8 @@ int redis_asked_read(struct redis *r, struct redisReply **reply)
     }
     struct asked *first = r->asked;
     *reply = first->answer;
+    figures_add(&r->figures.answers, 1);
+    figures_add_time(&r->figures.time, clock_us() - first->said_at_us);
     if (!reply_is_passing(*reply)) /* it goes on: so what comes after has its time, too */
         redis_begin_time(r);
     r->asked = first->next;

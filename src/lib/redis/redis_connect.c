@@ -235,9 +235,11 @@ static int connect_in_time(struct redis *r)
     int err = connect_somewhere(r);
     r->patience_ms = r->timeout_ms;
     r->greeted_by_ms = 0;
-    if (err == MUSTER_OK)
-        place_reached(&r->place);
-    return err;
+    if (err != MUSTER_OK)
+        return err;
+    place_reached(&r->place);
+    figures_add(&r->figures.connections, 1);
+    return MUSTER_OK;
 }
 
 #define IDLE_MS 5

@@ -44,6 +44,8 @@ struct redis {
     bool is_format_known;
     struct confirm confirm;
     bool can_fsync; /* the server has said so */
+    struct redis_figures figures;
+    size_t sent_bytes, received_bytes; /* of this connection, those that were counted */
     char error[768];
 
     /* A listener's: */
@@ -56,6 +58,9 @@ struct redis {
 
 /* Where it is connected to, for people. */
 void redis_describe(const struct redis *r, char *out, size_t size);
+
+/* Counts an error of a command or a script, and returns it. */
+int redis_count(struct redis *r, int err);
 
 /* Close the connection, and keep what was asked. A borrowed one on which something is still to come is of no use any
  * more. */

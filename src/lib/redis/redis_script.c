@@ -77,6 +77,7 @@ static int finish_script(struct redis *r, struct command *c, int err, struct red
             redis_error_set(r, "the key '%s' has a wrong type: another program wrote it", key);
         else
             redis_error_set(r, "%s: %s", script->name, muster_err_text(err));
+        redis_count(r, err);
     }
     trace_line(TRACE_SCRIPT, "%s: %s", script->name, muster_err_text(err));
     return err;

@@ -31,6 +31,7 @@ struct wire {
     char why[400];
     unsigned marks;
     size_t moved; /* bytes, since the last mark */
+    size_t sent_bytes, received_bytes;
 
     struct tls_context *tls_context; /* NULL: plain */
     struct tls *tls;
@@ -204,6 +205,7 @@ static size_t take_in(struct wire *w, enum wire_io io, const char *data, size_t 
     if (io != WIRE_IO_DONE)
         return 0;
     count(w, n);
+    w->received_bytes += n;
     if (wire_in_feed(&w->in, data, n) != MUSTER_OK)
         fail(w, MUSTER_E_NOMEM, "out of memory");
     return w->err == MUSTER_OK ? n : 0;
@@ -240,6 +242,7 @@ void wire_flush(struct wire *w)
         io = w->tls ? wire_tls_write(w->tls, data, len, &n) : wire_socket_write(w->fd, data, len, &n);
         wire_out_forget(&w->out, n);
         count(w, n);
+        w->sent_bytes += n;
     }
     w->out_waits = waits(io, POLLOUT);
     if (has_ended(io))
@@ -338,6 +341,16 @@ bool wire_is_ready(const struct wire *w)
 unsigned wire_marks(const struct wire *w)
 {
     return w->marks;
+}
+
+size_t wire_sent_bytes(const struct wire *w)
+{
+    return w->sent_bytes;
+}
+
+size_t wire_received_bytes(const struct wire *w)
+{
+    return w->received_bytes;
 }
 
 size_t wire_asked(const struct wire *w)

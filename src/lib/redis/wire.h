@@ -65,6 +65,9 @@ bool wire_has_more(const struct wire *w);
 bool wire_is_ready(const struct wire *w);
 /* Rises with all that ends a wait: it is connected, a reply is whole, another WIRE_STRIDE bytes have moved. */
 unsigned wire_marks(const struct wire *w);
+/* How many bytes it has sent and received so far. */
+size_t wire_sent_bytes(const struct wire *w);
+size_t wire_received_bytes(const struct wire *w);
 /* How many answers are still to come. */
 size_t wire_asked(const struct wire *w);
 

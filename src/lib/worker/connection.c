@@ -130,6 +130,8 @@ static void register_when_ready(struct muster_worker *w)
 static void on_data_up(void *arg)
 {
     struct muster_worker *w = arg;
+    figures_add(&w->figures.data_reconnects, w->connection.data_was_up);
+    w->connection.data_was_up = true;
     script_root_init(&w->root, w->prefix, link_db(w->connection.data));
     /* It may be the same name. A message that a replica passes on would start what its master has undone. */
     if (w->connection.is_replica)
@@ -145,6 +147,8 @@ static void on_data_up(void *arg)
 static void on_subscription_up(void *arg)
 {
     struct muster_worker *w = arg;
+    figures_add(&w->figures.subscription_reconnects, w->connection.subscription_was_up);
+    w->connection.subscription_was_up = true;
     script_root_init(&w->root, w->prefix, link_db(w->connection.subscription));
     if (wake_subscribe(w) != MUSTER_OK)
         link_break(w->connection.subscription, MUSTER_E_NOMEM, "cannot subscribe");

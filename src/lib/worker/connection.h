@@ -21,6 +21,7 @@ struct connection {
     /* The last data connection was given up because it led to a replica, and no write was accepted since. Its greeting
      * is accepted there, so it says nothing. */
     bool is_replica;
+    bool data_was_up, subscription_was_up; /* ever */
     /* What DOWN told of each in this outage; MUSTER_OK: nothing. */
     int data_down_told;
     int subscription_down_told;

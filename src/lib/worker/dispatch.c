@@ -38,11 +38,13 @@ static struct muster_process *next_to_start(struct muster_worker *w)
     return p && !fence_is_closed(w) && suspect_may_start(p) ? p : NULL;
 }
 
-static void start(struct muster_process *p)
+static void start(struct muster_process *p, int64_t now_us)
 {
     struct muster_worker *w = p->worker;
     w->processes.n_begun++;
     p->has_begun = true;
+    p->began_us = now_us;
+    figures_add(&w->figures.started, 1);
     process_move(p, PROCESS_RUNNING);
     if (p->is_suspect)
         suspect_starts(p);
@@ -63,9 +65,10 @@ bool dispatch_ready(struct muster_worker *w)
             end_unstarted(p);
             continue;
         }
-        if (clock_us() >= until_us)
+        int64_t now_us = clock_us();
+        if (now_us >= until_us)
             return true;
-        start(p);
+        start(p, now_us);
         turn_say_if_full(w);
     }
     return false;

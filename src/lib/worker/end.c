@@ -8,6 +8,7 @@
 #include <event2/event.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "worker/worker.h"
 
 /* A job has retries and a backoff of its own, so it is retried unless the program says otherwise. */
@@ -42,6 +43,7 @@ void end_by_handler(struct muster_process *p, enum muster_outcome outcome)
 {
     struct muster_worker *w = p->worker;
     limit_clear(p);
+    figures_add_time(&w->figures.run, clock_us() - p->began_us);
     outcome = outcome_of(p, outcome);
     if (outcome == MUSTER_GIVE_BACK && atomic_load(&p->stop_reason) == MUSTER_STOP_LIMIT)
         outcome = outcome_at_limit(p);
@@ -76,10 +78,32 @@ static const char *uncounted_text(int err)
                : muster_err_text(err);
 }
 
+static void count_uncounted(struct muster_process *p, int err)
+{
+    struct worker_figures *f = &p->worker->figures;
+    p->is_accounted = true;
+    figures_add(&f->uncounted, 1);
+    figures_add(&f->unknown, err == MUSTER_E_CONN);
+}
+
+void end_counted(struct muster_process *p)
+{
+    struct worker_figures *f = &p->worker->figures;
+    figure_counter *const by_outcome[] = {[MUSTER_FINISH] = &f->finished,
+                                          [MUSTER_GIVE_BACK] = &f->given_back,
+                                          [MUSTER_RETRY] = &f->retried,
+                                          [MUSTER_FAIL] = &f->failed};
+    p->is_accounted = true;
+    figures_add(by_outcome[p->outcome], 1);
+    process_free(p);
+}
+
 void end_uncounted(struct muster_process *p, int err)
 {
     if (err == MUSTER_E_LOST && p->may_have_counted)
         err = MUSTER_E_CONN; /* it is not the owner any more, maybe because its end has counted */
+    if (p->has_begun)
+        count_uncounted(p, err);
     /* The program does not know a process whose handler never began, and is told nothing after STOPPED. */
     if (p->has_begun && p->worker->state != WORKER_STOPPED)
         tell_event(p->worker, MUSTER_EVENT_UNCOUNTED, err, uncounted_text(err), p);

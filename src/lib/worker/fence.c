@@ -21,6 +21,8 @@ static int64_t left_ms(const struct muster_worker *w)
 static void enter_doubt(struct muster_worker *w)
 {
     w->fence.in_doubt = true;
+    figures_add(&w->figures.doubts, 1);
+    figures_set(&w->figures.in_doubt, 1);
     trace_line(TRACE_STATE, "worker %s: no confirmed heartbeat for %d ms, in doubt", w->id, w->ttl_ms);
     tell_event(w, MUSTER_EVENT_DOUBT, MUSTER_OK, NULL, NULL);
     if (w->on_doubt == MUSTER_DOUBT_STOP)
@@ -46,6 +48,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 void fence_confirm(struct muster_worker *w, int64_t sent_ms)
 {
     w->fence.confirmed_at_ms = sent_ms;
+    figures_set(&w->figures.heard_at_ms, sent_ms);
     if (!w->permanent) /* its peers never sweep it */
         timer_after_ms(w->fence.timer, left_ms(w));
 }
@@ -55,6 +58,7 @@ void fence_open(struct muster_worker *w)
     if (!w->fence.in_doubt)
         return;
     w->fence.in_doubt = false;
+    figures_set(&w->figures.in_doubt, 0);
     trace_line(TRACE_STATE, "worker %s: still registered, goes on", w->id);
     turn_want_take(w);
 }
@@ -67,6 +71,7 @@ void fence_stop(struct muster_worker *w)
 void fence_forget(struct muster_worker *w)
 {
     w->fence.in_doubt = false;
+    figures_set(&w->figures.in_doubt, 0);
     fence_stop(w);
 }
 

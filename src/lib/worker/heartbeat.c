@@ -30,11 +30,16 @@
 /* Every tenth heartbeat is by script, and that of the timer's keeper begins to tidy. */
 #define THOROUGH_EVERY 10
 
+static void set_timer(struct muster_worker *w, int64_t ms)
+{
+    w->heartbeat.due_us = clock_us() + (ms > 0 ? ms * 1000 : 0);
+    timer_after_ms(w->heartbeat.timer, ms);
+}
+
 void heartbeat_retry(struct muster_worker *w)
 {
     int64_t interval_ms = w->heartbeat.interval_ms;
-    timer_after_ms(w->heartbeat.timer,
-                   interval_ms > 0 && interval_ms < REFUSED_PAUSE_MS ? interval_ms : REFUSED_PAUSE_MS);
+    set_timer(w, interval_ms > 0 && interval_ms < REFUSED_PAUSE_MS ? interval_ms : REFUSED_PAUSE_MS);
 }
 
 /* ---- the count ---- */
@@ -94,7 +99,7 @@ static void set_next(struct muster_worker *w)
 {
     if (w->fence.in_doubt)
         readback_ask_in_doubt(w);
-    timer_after_ms(w->heartbeat.timer, w->heartbeat.sent_ms + w->heartbeat.interval_ms - clock_ms());
+    set_timer(w, w->heartbeat.sent_ms + w->heartbeat.interval_ms - clock_ms());
 }
 
 static void retry_refused_ends(struct muster_worker *w)
@@ -124,6 +129,7 @@ static void apply_heartbeat(struct muster_worker *w, const struct redisReply *re
     timer_keeper_apply_heartbeat(w, h->next_due_ms);
     if (w->keeper.keeps)
         tidy_after_heartbeat(w, w->heartbeat.is_tenth);
+    figures_add(&w->figures.wakes_heartbeat, h->work);
     if (h->work)
         turn_want_take(w);
     if (w->n_leaving > 0)
@@ -166,6 +172,7 @@ static void beat_by_script(struct muster_worker *w)
         w->probe.knows_time = false;
         script_heartbeat(&c, &w->root, &w->caller, w->sweeps.from, h->is_tenth, queues, n);
         h->in_flight = link_script(w->connection.data, &c, on_answer, w) == MUSTER_OK;
+        figures_add(&w->figures.heartbeats, h->in_flight);
     }
     command_clear(&c);
     free(queues);
@@ -205,6 +212,7 @@ void heartbeat_now(struct muster_worker *w)
         w->probe.failed_in_a_row = 0;
     h->sent_ms = clock_ms();
     h->in_flight = !h->is_tenth && probe_may_do(w) && probe_begin(w);
+    figures_add(&w->figures.probes, h->in_flight);
     if (!h->in_flight)
         beat_by_script(w);
 }
@@ -214,6 +222,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_worker *w = arg;
     (void)fd, (void)what;
+    figures_add_time(&w->figures.lag, clock_us() - w->heartbeat.due_us);
     if (w->state == WORKER_REGISTERING)
         registration_begin(w);
     else if (registration_is_there(w) && !w->connection.is_read_back)

@@ -23,6 +23,7 @@ struct echo_wait {
 
 struct heartbeat {
     struct event *timer; /* the next heartbeat, or the next attempt after a refusal */
+    int64_t due_us;      /* when the timer should come */
     int64_t interval_ms; /* heartbeat_set_interval() */
     int64_t sent_ms;     /* when the last one was sent, or the last registration: registration.c */
     bool in_flight;      /* a heartbeat of either kind */

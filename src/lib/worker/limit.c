@@ -26,6 +26,7 @@ static void on_limit_timer(evutil_socket_t fd, short what, void *arg)
     } else if (now_ms < p->limit_at_ms) {
         timer_after_ms(p->limit_timer, p->limit_at_ms - now_ms);
     } else {
+        figures_add(&p->worker->figures.limits, 1);
         process_tell_stop(p, MUSTER_STOP_LIMIT);
     }
 }

@@ -77,6 +77,20 @@ size_t process_known_upto(const struct muster_worker *w, uint64_t token)
     return n;
 }
 
+/* ---- figures ---- */
+
+static void note_running(struct muster_process *p, int by)
+{
+    struct worker_figures *f = &p->worker->figures;
+    p->served->running += by;
+    figures_set(&f->running, figures_read_gauge(&f->running) + by);
+}
+
+static void note_held(struct muster_worker *w)
+{
+    figures_set(&w->figures.held, (int64_t)(w->processes.n_known + w->processes.n_disowned));
+}
+
 /* ---- life ---- */
 
 static const char *const state_names[] = {
@@ -99,10 +113,12 @@ struct muster_process *process_add(struct muster_worker *w, struct served *s, ui
     atomic_init(&p->stop_reason, MUSTER_GO_ON);
     atomic_init(&p->end_called, 0);
     p->mark = marks_early(w, token);
+    figures_add(&w->figures.taken, 1);
     p->state = PROCESS_FETCHING;
     TAILQ_INSERT_TAIL(&w->processes.list[p->state], p, in_list);
     w->processes.count[p->state]++;
     into_table(p);
+    note_held(w);
     return p;
 }
 
@@ -131,6 +147,7 @@ int process_set_job(struct muster_process *p, const char *id, const struct redis
         p->job = NULL;
         return err;
     }
+    figures_add_time(&p->worker->figures.wait, p->job->waited_ms * 1000);
     p->task = p->job->job.data.data ? (char *)p->job->job.data.data : none;
     p->len = p->job->job.data.len;
     return MUSTER_OK;
@@ -144,9 +161,9 @@ void process_move(struct muster_process *p, enum process_state state)
     TAILQ_REMOVE(&w->processes.list[p->state], p, in_list);
     w->processes.count[p->state]--;
     if (p->state == PROCESS_RUNNING && state != PROCESS_RUNNING)
-        p->served->running--;
+        note_running(p, -1);
     if (state == PROCESS_RUNNING && p->state != PROCESS_RUNNING)
-        p->served->running++;
+        note_running(p, 1);
     if (p->state != state)
         trace_line(TRACE_STATE, "process %s of %s: %s -> %s", p->token_text, p->served->name, state_names[p->state],
                    state_names[state]);
@@ -173,11 +190,14 @@ void process_free(struct muster_process *p)
     TAILQ_REMOVE(&w->processes.list[p->state], p, in_list);
     w->processes.count[p->state]--;
     if (p->state == PROCESS_RUNNING)
-        p->served->running--;
+        note_running(p, -1);
     if (p->is_disowned)
         w->processes.n_disowned--;
     else
         out_of_table(p);
+    if (!p->is_accounted)
+        figures_add(&w->figures.released, 1);
+    note_held(w);
     posted_forget(p);
     limit_clear(p);
     free_what_it_is(p);

@@ -56,9 +56,11 @@ struct muster_process {
     bool is_put_off;        /* a suspect that a damaged key keeps from beginning, until the next heartbeat */
     bool is_disowned;       /* it runs on, but belongs to somebody else: its end is not sent */
     bool sent_before;       /* its end was sent before, or Redis did not name it any more */
+    bool is_accounted;      /* its end was counted among the figures */
     bool may_have_counted;  /* its end was sent, the answer was lost, and Redis has not named it since */
     uint64_t last_readback; /* the number of the last read-back that named it */
     atomic_int stop_reason; /* enum muster_stop_reason */
+    int64_t began_us;       /* when its handler began */
     struct child *child;    /* executor_command.c's; NULL: none */
 
     /* Its end, as the handler wants it. */
@@ -142,6 +144,8 @@ void end_by_handler(struct muster_process *p, enum muster_outcome outcome);
 void end_unstarted(struct muster_process *p);
 /* The same for all that are ready. Those whose bytes are on the way go back when these are here: accept.c. */
 void end_all_unstarted(struct muster_worker *w);
+/* Its end has counted: the process is forgotten. */
+void end_counted(struct muster_process *p);
 /* Its end does not count, or nobody knows: the program is told, and the process forgotten. */
 void end_uncounted(struct muster_process *p, int err);
 /* The registration is gone: none of them is this worker's any more. */

@@ -39,6 +39,7 @@ static void finish(struct posting *posting)
     const struct posting p = *posting;
     struct muster_worker *w = p.worker;
     free(posting);
+    figures_add(&w->figures.enqueued, p.err == MUSTER_OK || p.err == MUSTER_E_UNCONFIRMED);
     if (!p.fn || w->is_free_due)
         return;
     tell_enter(w);

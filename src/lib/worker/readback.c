@@ -101,6 +101,7 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
     size_t n;
     struct readback *r = &w->readback;
     bool is_new_connection = !w->connection.is_read_back;
+    uint64_t n_taken = figures_read(&w->figures.taken);
     struct found *found = list_found(w, reply, read->n_queues, &n);
     if (!found) {
         heartbeat_retry(w);
@@ -118,6 +119,8 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
     if (read->last_token > r->last_token)
         r->last_token = read->last_token;
     accept_found(w, found, n);
+    figures_add(&w->figures.readbacks, 1);
+    figures_add(&w->figures.readbacks_found, figures_read(&w->figures.taken) > n_taken);
     free(found);
     let_go(w);
     if (r->ends_doubt) {

@@ -32,6 +32,7 @@ static void registered(struct muster_worker *w, const struct script_started *sta
     w->registration.nonce[0] = '\0';
     tell_accepted(w, REQUEST_START);
     memcpy(w->caller.epoch, started->epoch, sizeof w->caller.epoch);
+    figures_set(&w->figures.registered, 1);
     w->caller.conn = 0;
     w->connection.is_read_back = true;
     connection_accepted(w);
@@ -116,6 +117,7 @@ void registration_begin(struct muster_worker *w)
 static void forget(struct muster_worker *w)
 {
     memset(w->caller.epoch, 0, sizeof w->caller.epoch);
+    figures_set(&w->figures.registered, 0);
     heartbeat_forget(w);
     readback_forget(w);
     fence_forget(w);
@@ -131,6 +133,7 @@ void registration_gone(struct muster_worker *w)
         return;
     trace_line(TRACE_STATE, "worker %s: epoch %s is over", w->id, w->caller.epoch);
     forget(w);
+    figures_add(&w->figures.lost, 1);
     tell_event(w, MUSTER_EVENT_LOST, MUSTER_E_GONE, "the registration is gone: its peers took its tasks back", NULL);
     end_lose_all(w);
     if (w->state == WORKER_WORKING)
@@ -160,6 +163,7 @@ static void on_stopped(const struct redisReply *reply, void *arg)
         connection_out_of_step(w);
     } else if (err == MUSTER_OK || err == MUSTER_E_GONE) {
         memset(w->caller.epoch, 0, sizeof w->caller.epoch);
+        figures_set(&w->figures.registered, 0);
         worker_stopped(w, w->result);
     } else if (err == MUSTER_E_REDIS && damaged) {
         stop_at_damage(w, damaged);

@@ -19,6 +19,9 @@ static void tell_swept(struct muster_worker *w, const char *victim, const struct
 {
     char line[160];
     tell_accepted(w, REQUEST_SWEEP);
+    figures_add(&w->figures.swept, 1);
+    figures_add(&w->figures.recovered, swept->given_back);
+    figures_add(&w->figures.crashed, swept->crashed);
     if (swept->crashed == 0)
         snprintf(line, sizeof line, "worker %s failed: gave %llu of its tasks back", victim,
                  (unsigned long long)swept->given_back);

@@ -85,6 +85,7 @@ void tell_refused(struct muster_worker *w, enum request request, int err, const 
     snprintf(t->refusal, sizeof t->refusal, "%s was refused: %s%s", request_names[request],
              text ? text : muster_err_text(err), err == MUSTER_E_FULL ? FULL_ADVICE : "");
     words_clean(t->refusal);
+    figures_add(&w->figures.refusals, 1);
     if (!was_told)
         tell_event(w, MUSTER_EVENT_REFUSED, err, t->refusal, NULL);
 }

@@ -93,7 +93,7 @@ static void settle_end(struct muster_process *p, int status)
     if (status != MUSTER_E_REDIS)
         heartbeat_count_ended(p->worker, p->token);
     if (status == MUSTER_OK)
-        process_free(p);
+        end_counted(p);
     else if (status == MUSTER_E_REDIS)
         process_move(p, PROCESS_REFUSED);
     else
@@ -327,6 +327,7 @@ static void note_sent(struct muster_worker *w, const struct turn *t)
         w->turns.found_nothing = false;
     w->turns.takes_in_flight += t->want;
     w->turns.in_flight++;
+    figures_add(&w->figures.turns, 1);
     w->turns.must_state_hands = false;
 }
 

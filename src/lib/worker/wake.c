@@ -114,6 +114,7 @@ static void apply_hand_over(struct muster_worker *w, const char *text, size_t le
         return; /* after the drain it goes back with the rest */
     trace_line(TRACE_WAKE, "handed over: process %.*s of %s, %zu bytes%s", TOKEN_LEN, text + 1 + TOKEN_LEN,
                h.served->name, h.task.len, *text != 'T' ? " (to be fetched)" : "");
+    figures_add(&w->figures.wakes_message, 1);
     if (*text == 'T')
         accept_task(w, h.served, h.token, h.task);
     else
@@ -168,6 +169,7 @@ static void apply_own_message(struct muster_worker *w, const char *text, size_t 
 static void take_for_hint(struct muster_worker *w)
 {
     w->wake.last_hint_ms = clock_ms();
+    figures_add(&w->figures.wakes_hint, 1);
     turn_want_take(w);
 }
 

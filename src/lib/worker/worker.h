@@ -22,6 +22,7 @@
  *   posted.c            what other threads say
  *   marks.c             which processes were cancelled
  *   produce.c           enqueueing, over the data link or a third connection
+ *   figures.c           what it has counted, for any thread
  *   stop.c              the wish to stop, the drain, the moment to leave
  *   executor_*.c        how handlers run: inline, on threads, as child processes (spawn.c starts them)
  */
@@ -31,6 +32,7 @@
 #include "base/sized.h"
 #include "worker/connection.h"
 #include "worker/executor.h"
+#include "worker/figures.h"
 #include "worker/heartbeat.h"
 #include "worker/marks.h"
 #include "worker/probe.h"
@@ -120,6 +122,7 @@ struct muster_worker {
     struct stop stop;
     struct produce produce;
     struct tell tell;
+    struct worker_figures figures;
     struct posted *posted;   /* posted.c */
     struct threads *threads; /* executor_threads.c; NULL: none */
 
