@@ -21,6 +21,7 @@ build  libhiredis-dev  hiredis.pc            talks to Redis
 build  libevent-dev    libevent_core.pc      the loop that a worker lives on
 build  libcjson-dev    libcjson.pc           writes the command's JSON
 build  libssl-dev      openssl.pc            TLS
+build  libjs-chart.js  /usr/share/javascript/chart.js/chart.min.js  the charts of muster web
 run    redis-server    redis-server          where queues live
 run    redis-tools     redis-cli             shows what is in Redis
 test   libcmocka-dev   cmocka.pc             runs the C tests
