@@ -27,6 +27,9 @@ run    redis-tools     redis-cli             shows what is in Redis
 test   libcmocka-dev   cmocka.pc             runs the C tests
 test   iproute2        ip                    cuts a network of a test's own
 test   openssl         openssl               makes the certificates of tests
+test   python3         python3               gives a shell a terminal to type into
+test   zsh             zsh                   completes what is typed
+test   fish            fish                  the same
 clang  clang           clang                 a second compiler's opinion
 lint   clang-format    clang-format          the form of the C files
 lint   shellcheck      shellcheck            checks the shell scripts

@@ -27,7 +27,7 @@ static void print_option(const struct opt *o)
     if (strlen(label) > LABEL_WIDTH)
         out_text("\n  %-*s", LABEL_WIDTH, "");
     out_text(" %s", o->help);
-    if (strchr(o->help, '\n'))
+    if (strchr(o->help, '\n') && (o->fallback || o->env))
         out_text("\n  %-*s", LABEL_WIDTH, "");
     if (o->fallback)
         out_text(" (default %s)", o->fallback);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command `muster`: finds the verb, prints help, and checks that standard output could be written. Each verb has a
+ * The command `muster`: calls the verb, and checks that standard output could be written. Each verb has a
  * file of its own.
  */
 #include <errno.h>
@@ -17,44 +17,7 @@
 #include "parse.h"
 #include "verbs.h"
 
-#define VERB_ROW(name) &cmd_##name,
-static const struct command *const commands[] = {VERBS(VERB_ROW) NULL};
-#undef VERB_ROW
-
 /* ---- verbs ---- */
-
-static const struct command *find_command(const char *name)
-{
-    for (size_t i = 0; commands[i]; i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
-    fprintf(stderr, "muster: there is no command '%s'; see `muster help`\n", name);
-    return NULL;
-}
-
-static int run_help(const struct call *call)
-{
-    if (call->n_operands == 0) {
-        help_overview(commands);
-        return EXIT_DONE;
-    }
-    const struct command *command = find_command(call->operands[0]);
-    if (command)
-        help_command(command);
-    return command ? EXIT_DONE : EXIT_USAGE;
-}
-
-static const struct opt no_options[] = {{.help = NULL}};
-
-const struct command cmd_help = {
-    .name = "help",
-    .operands = "[COMMAND]",
-    .summary = "Show help for muster or for one of its commands",
-    .examples = "muster help\nmuster help work\n",
-    .options = no_options,
-    .max_operands = 1,
-    .run = run_help,
-};
 
 static int print_version(void)
 {
@@ -90,14 +53,14 @@ static int dispatch(int argc, char **argv)
     if (strcmp(argv[1], "--version") == 0)
         return print_version();
     if (strcmp(argv[1], "--help") == 0) {
-        help_overview(commands);
+        help_overview(verbs_all);
         return EXIT_DONE;
     }
     if (argv[1][0] == '-') {
         fputs("muster: options come after the command: muster COMMAND [OPTION...]; see `muster help`\n", stderr);
         return EXIT_USAGE;
     }
-    const struct command *command = find_command(argv[1]);
+    const struct command *command = verbs_find(argv[1]);
     return command ? run_command(command, argc - 1, argv + 1) : EXIT_USAGE;
 }
 

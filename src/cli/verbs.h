@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one list of verbs. It makes their declarations and the table in main.c, and so the overview of `muster help`,
- * which the tests go through. Each verb is a struct command cmd_NAME in a file cmd_*.c; a file may have several.
+ * The one list of verbs. It makes their declarations and the table of verbs.c, and so the overview of `muster help`,
+ * which the tests go through, the manual pages, and what the shells complete. Each verb is a struct command cmd_NAME in a file cmd_*.c; a file may have several.
  */
 #ifndef CLI_VERBS_H
 #define CLI_VERBS_H
@@ -42,10 +42,17 @@
     X(check)       \
     X(upgrade)     \
     X(bench)       \
+    X(completion)  \
     X(help)
 
 #define DECLARE_VERB(name) extern const struct command cmd_##name;
 VERBS(DECLARE_VERB)
 #undef DECLARE_VERB
+
+/* All of them, ended by NULL. */
+extern const struct command *const verbs_all[];
+
+/* The verb of this name. If there is none, it prints a line about that and returns NULL. */
+const struct command *verbs_find(const char *name);
 
 #endif

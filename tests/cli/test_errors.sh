@@ -20,8 +20,9 @@ others=(check 'delete gone --yes' 'take nothing' "finish $process" "give-back $p
     "cancel --process $process" "fail-worker nobody" 'job nothing' 'change nothing --track' 'cancel --job nothing')
 # A listener tells a Redis that does not answer from the end of its own --timeout.
 listeners=(events)
-# Those that do more than ask once, whose own tests have their errors; and help, which asks nobody.
-elsewhere=(serve work bench help)
+# Those that do more than ask once, whose own tests have their errors; help, which asks nobody;
+# and completion, which is silent.
+elsewhere=(serve work bench completion help)
 all_said=$tmp/all-said
 
 # check_all CODE TEXT ENVIRONMENT...: each verb must end with this status and one line with this text, and nothing else

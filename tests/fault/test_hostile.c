@@ -93,6 +93,7 @@ static const char *const rows[][ARGS_MAX] = {
     {"check"},
     {"check", "--repair"},
     {"upgrade"},
+    {"completion", "--candidates", "--", "peek", ""},
 };
 
 /* Each is told to stop. */
