@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/page.h"
 #include "live_worker.h"
 #include "redis_cluster.h"
 
@@ -101,6 +102,13 @@ static int64_t refusals(struct redis_server *server, const char *code)
     int64_t n = at ? strtoll(at + strlen(field), NULL, 10) : 0;
     free(text);
     return n;
+}
+
+static int refuse_damage(const struct muster_damage *damage, void *arg)
+{
+    (void)arg;
+    fail_msg("%s %s", damage->key, damage->what);
+    return 1;
 }
 
 /* ---- finding the owner ---- */
@@ -308,11 +316,35 @@ static void a_client_that_knew_one_node_finds_the_heir_of_a_dead_owner(void **st
     redis_cluster_await(&cluster);
 }
 
+/* Each of the two nodes lists a part of the keys; after it the old one lists none. */
+static void keys_that_are_listed_while_the_slot_moves_are_not_taken_for_all(void **state)
+{
+    struct scene *s = *state;
+    unsigned connection;
+    scene_enqueue(s, "q", "t");
+    struct muster_client *c = client_by(s, cluster.url, 300);
+    int slot = slot_of(s), from = owner_of(s), to = other_master(s);
+    assert_ok(page_begin_keys(c, &connection));
+    assert_ok(page_end_keys(c, connection));
+    redis_cluster_move_begin(&cluster, slot, from, to);
+    assert_err(page_begin_keys(c, &connection), MUSTER_E_BUSY);
+    assert_err(muster_client_check(c, 0, refuse_damage, NULL), MUSTER_E_BUSY);
+    redis_cluster_move_undo(&cluster, slot, from, to);
+    assert_ok(page_begin_keys(c, &connection));
+    redis_cluster_move(&cluster, slot, to, 10);
+    assert_err(page_end_keys(c, connection), MUSTER_E_BUSY);
+    assert_non_null(strstr(muster_client_error(c), "some may have been passed over"));
+    assert_ok(muster_client_check(c, 0, refuse_damage, NULL));
+    look_at_owner(s);
+    muster_client_free(c);
+}
+
 #define cluster_test(f) cmocka_unit_test_setup_teardown(f, begin, scene_end)
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cluster_test(keys_that_are_listed_while_the_slot_moves_are_not_taken_for_all),
         cluster_test(any_node_leads_to_the_owner),
         cluster_test(a_seed_that_is_not_there_is_passed_over),
         cluster_test(a_prefix_without_a_tag_is_refused_in_words),

@@ -37,6 +37,7 @@ struct check {
     struct name_list awaited;  /* jobs that others wait for */
     struct name_list indexes;  /* lists of jobs, as keys */
     uint64_t highest_token;
+    unsigned short_pages; /* in a row, see check_run_page() */
 };
 
 /* ---- check_call.c ---- */

@@ -46,16 +46,33 @@ int check_run(struct check *k, struct command *command, struct script_checked *o
     return err;
 }
 
-/* A page whose members were all removed leaves the next one in its place. */
+/* Beyond any list. */
+#define NEXT_MAX 1000000000
+/* So many pages in a row may have lost something to a repair. */
+#define SHORT_MAX 10000
+
+static int refuse_page(struct check *k, const char *why)
+{
+    redis_error_set(k->client->redis, "%s", why);
+    return MUSTER_E_REDIS;
+}
+
+/* The next page begins a whole page further, or nearer by as many members as were removed: if all were, in the same
+ * place. A server that says anything else would hold us for ever. */
 int check_run_page(struct check *k, struct command *command, struct script_checked *out)
 {
     const int64_t from = out->next;
     int err = check_run(k, command, out);
-    if (err == MUSTER_OK && out->next >= 0 && out->next <= from && out->n_finds == 0) {
-        redis_error_set(k->client->redis, "a check goes on for ever at the same place: is this another server?");
-        return MUSTER_E_REDIS;
-    }
-    return err;
+    if (err != MUSTER_OK || out->next < 0)
+        return err;
+    bool may_be_short = k->repair == CHECK_AND_REPAIR && out->n_finds > 0;
+    bool is_short = out->next < from + CHECK_PAGE;
+    if (out->next < from || out->next > from + CHECK_PAGE || out->next > NEXT_MAX || (is_short && !may_be_short))
+        return refuse_page(k, "a check goes on at a place that is none: is this another server?");
+    k->short_pages = is_short ? k->short_pages + 1 : 0;
+    if (k->short_pages >= SHORT_MAX)
+        return refuse_page(k, "a check has repaired the same list very often: do it again, to see whether it goes on");
+    return MUSTER_OK;
 }
 
 int check_forgive_wrong_type(const struct check *k, int err)

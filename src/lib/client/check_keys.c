@@ -238,18 +238,21 @@ static int list_keys(struct check *k)
 {
     char cursor[PAGE_CURSOR_MAX] = "0", pattern[KEY_MAX + 1];
     const char *const words[] = {"SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT, NULL};
-    int err;
+    unsigned connection;
+    int err = page_begin_keys(k->client, &connection);
     snprintf(pattern, sizeof pattern, "%s*", k->client->root.text);
-    do {
+    while (err == MUSTER_OK) {
         struct redisReply *reply;
         err = check_scan(k, words, cursor, &reply);
         const struct redisReply *page = reply_at(reply, 1);
         for (size_t i = 0; err == MUSTER_OK && i < reply_len(page); i++)
             err = add_key(k, reply_bytes(reply_at(page, i)));
         redis_reply_free(reply);
-    } while (err == MUSTER_OK && !check_is_at_end(k, cursor));
+        if (check_is_at_end(k, cursor))
+            break;
+    }
     name_list_sort(&k->keys); /* SCAN may bring a key twice */
-    return err;
+    return err == MUSTER_OK ? page_end_keys(k->client, connection) : err;
 }
 
 /* Add a key to the command, with what it should be. */

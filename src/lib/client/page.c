@@ -41,6 +41,33 @@ int page_scan(struct muster_client *c, const char *const *words, char cursor[PAG
     return err;
 }
 
+/* The root never exists. So a node answers 0 while it has the whole slot, and refuses while the slot moves away or when
+ * it is gone; one to which it moves does not serve it yet. A user that may not ask is no worse off than before. */
+static int ask_for_root(struct muster_client *c)
+{
+    struct redisReply *reply;
+    int err = client_ask(c, &reply, (const char *const[]){"EXISTS", c->root.text, NULL});
+    redis_reply_free(reply);
+    return err == MUSTER_E_DENIED ? MUSTER_OK : err;
+}
+
+int page_begin_keys(struct muster_client *c, unsigned *connection)
+{
+    int err = ask_for_root(c);
+    *connection = redis_connection(c->redis);
+    return err;
+}
+
+int page_end_keys(struct muster_client *c, unsigned connection)
+{
+    int err = ask_for_root(c);
+    if (err != MUSTER_OK || redis_connection(c->redis) == connection)
+        return err;
+    redis_error_set(c->redis,
+                    "the connection has changed while the keys were listed, so some may have been passed over");
+    return MUSTER_E_BUSY;
+}
+
 /* ---- rows of parts ---- */
 
 /* One answer. A refused one is only written to the log. */

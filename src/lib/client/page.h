@@ -16,6 +16,11 @@ int page_ask(struct muster_client *c, struct redisReply **page, const char *cons
 int page_scan(struct muster_client *c, const char *const *words, char cursor[PAGE_CURSOR_MAX],
               struct redisReply **reply);
 
+/* Before and after a SCAN. While the slot moves, each of its two nodes lists a part of the namespace: E_BUSY, also if the
+ * connection has changed meanwhile. What was seen then is not all that there is. */
+int page_begin_keys(struct muster_client *c, unsigned *connection);
+int page_end_keys(struct muster_client *c, unsigned connection);
+
 /* Call fn for each member of a zset in its order, until it sets *stop or fails. A member is a text with its NUL. */
 typedef int page_member_fn(struct muster_client *c, const char *member, void *arg, bool *stop);
 int page_each_member(struct muster_client *c, enum key zset, page_member_fn *fn, void *arg);

@@ -114,17 +114,20 @@ static int move_page(struct muster_client *c, const struct redisReply *page, uin
 static int move_keys(struct muster_client *c, uint64_t *changed)
 {
     char cursor[PAGE_CURSOR_MAX] = "0", pattern[KEY_MAX + 1];
-    int err;
+    unsigned connection;
+    int err = page_begin_keys(c, &connection);
     snprintf(pattern, sizeof pattern, "%s*", c->root.text);
-    do {
+    while (err == MUSTER_OK) {
         struct redisReply *reply;
         err = page_scan(c, (const char *const[]){"SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT, NULL}, cursor,
                         &reply);
         if (err == MUSTER_OK)
             err = move_page(c, reply_at(reply, 1), changed);
         redis_reply_free(reply);
-    } while (err == MUSTER_OK && strcmp(cursor, "0") != 0);
-    return err;
+        if (strcmp(cursor, "0") == 0)
+            break;
+    }
+    return err == MUSTER_OK ? page_end_keys(c, connection) : err;
 }
 
 static int end(struct muster_client *c)
