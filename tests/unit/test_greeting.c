@@ -238,6 +238,30 @@ static void a_node_of_a_cluster_is_asked_for_the_others_once(void **state)
     url_clear(&at.url);
 }
 
+static int hear_nodes_of_no_cluster(const char *url, const redisReply *slots)
+{
+    struct at at;
+    begin_at(&at, url);
+    assert_says(&at.greeting, "HELLO");
+    assert_says(&at.greeting, "CLUSTER SLOTS");
+    assert_ok(greeting_hear(&at.greeting, HELLO_AS("standalone", "master")));
+    int err = greeting_hear(&at.greeting, slots);
+    if (err != MUSTER_OK)
+        assert_non_null(strstr(at.greeting.why, "redis://"));
+    url_clear(&at.url);
+    return err;
+}
+
+/* What speaks for a cluster without saying that it is one, as a proxy may, will do. */
+static void a_url_of_a_cluster_does_not_lead_to_one_server(void **state)
+{
+    const redisReply *refusal = ERROR("ERR This instance has cluster support disabled");
+    (void)state;
+    assert_err(hear_nodes_of_no_cluster("redis+cluster://a:1", refusal), MUSTER_E_INVALID);
+    assert_err(hear_nodes_of_no_cluster("redis+cluster://a:1,b:2", refusal), MUSTER_E_CONN);
+    assert_ok(hear_nodes_of_no_cluster("redis+cluster://a:1", EMPTY_LIST));
+}
+
 static int hear_root(struct at *at, const char *url, const redisReply *reply)
 {
     begin_at(at, url);
@@ -406,6 +430,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(another_database_than_the_urls_is_refused),
         cmocka_unit_test(a_namespace_of_another_format_is_refused),
         cmocka_unit_test(a_node_of_a_cluster_is_asked_for_the_others_once),
+        cmocka_unit_test(a_url_of_a_cluster_does_not_lead_to_one_server),
         cmocka_unit_test(the_root_tells_whose_slot_it_is),
         cmocka_unit_test(a_prefix_without_a_tag_is_refused_at_a_cluster_alone),
         cmocka_unit_test(a_sentinel_names_the_master_which_must_be_one),

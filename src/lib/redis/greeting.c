@@ -87,6 +87,7 @@ static int check_kind(struct greeting *g, const struct redisReply *mode, const s
         return MUSTER_OK;
     if (is_sentinel)
         return refuse(g, wrong, "this is a Sentinel: use redis+sentinel://host/NAME-OF-THE-MASTER");
+    g->is_cluster = is_cluster;
     const char *why = is_cluster && g->prefix ? place_refuse_prefix(g->prefix) : NULL;
     if (why)
         return refuse(g, MUSTER_E_INVALID, why);
@@ -214,9 +215,13 @@ static bool say_nodes(const struct greeting *g, struct command *c)
     return true;
 }
 
-/* Each range is {first, last, {host, port, ...}, ...}. A user may not be allowed to ask. */
+/* Each range is {first, last, {host, port, ...}, ...}. A user may not be allowed to ask. Something in between may speak
+ * for a cluster without saying that it is one. */
 static int hear_nodes(struct greeting *g, const struct redisReply *reply)
 {
+    if (!g->is_cluster && reply_kind(reply) == REPLY_ERROR && !reply_is_passing(reply))
+        return refuse(g, g->url->n_nodes > 1 ? MUSTER_E_CONN : MUSTER_E_INVALID,
+                      "this is no node of a cluster, as the URL says; for one Redis use redis:// (with TLS rediss://)");
     for (size_t i = 0; i < reply_len(reply); i++)
         for (size_t n = 2; n < reply_len(reply_at(reply, i)); n++) {
             const struct redisReply *node = reply_at(reply_at(reply, i), n);

@@ -29,6 +29,7 @@ struct greeting {
 
     /* What the answers have told: */
     int db;                /* the database */
+    bool is_cluster;       /* the server is a node of one, as it says */
     bool is_too_old;       /* the server is a Redis, but one that is of no use: trying again does not help */
     bool is_format_known;  /* the namespace has the format of this library */
     char why[400];         /* what is wrong */
