@@ -114,8 +114,9 @@ enum muster_event_type {
     MUSTER_EVENT_LOST,
 
     /* A connection to Redis broke or could not be made; `err` and `text` say why. The worker goes on trying. This event
-     * comes once per outage and connection, not once per attempt; and once more when `err` has changed, at most every
-     * ten seconds. */
+     * comes once per outage and connection, not once per attempt; and once more when the reason is another one, a second
+     * later at the earliest if it tells more, else ten seconds later. Before the start what trying does not mend ends the
+     * worker instead. */
     MUSTER_EVENT_DOWN,
 
     /* Both connections work again. While Redis is a read-only replica, they do not. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include "command.h"
 #include "complain.h"
@@ -95,8 +96,9 @@ static const char *down_text(const struct muster_event *e)
     case MUSTER_E_BUSY:
         if (strstr(e->text, "READONLY"))
             return "this Redis is a replica, keeps trying";
-        return strstr(e->text, "MOVED") || strstr(e->text, "has moved") ? "follows the slot"
-                                                                        : "Redis refuses for now, keeps trying";
+        if ((strstr(e->text, "MOVED") || strstr(e->text, "has moved")) && !strstr(e->text, ": it names "))
+            return "follows the slot";
+        return "Redis refuses for now, keeps trying";
     default:
         return "cannot use Redis, keeps trying";
     }
@@ -107,12 +109,6 @@ static bool is_told_by_down(const struct muster_event *e)
 {
     return e->type == MUSTER_EVENT_REFUSED && e->err == MUSTER_E_BUSY &&
            (strstr(e->text, "READONLY") || strstr(e->text, "MOVED") || strstr(e->text, "CLUSTERDOWN"));
-}
-
-/* Before the start these end the worker, and run() reports them. */
-static bool is_final(int err)
-{
-    return err == MUSTER_E_INVALID || err == MUSTER_E_FORMAT || err == MUSTER_E_DENIED || err == MUSTER_E_EXISTS;
 }
 
 static const char *text_of(const struct muster_event *e)
@@ -128,22 +124,45 @@ static const char *text_of(const struct muster_event *e)
     return e->type < sizeof event_texts / sizeof *event_texts ? event_texts[e->type] : NULL;
 }
 
-/* The messages that were printed already. In one outage both connections break, but one message for each reason is
- * enough. */
+/* What was said of the outage. Both connections break, one soon after the other, and in words that may differ: one
+ * message for each reason is enough. The library tells no other reason earlier than a second later. */
+#define BOTH_MS 900
+
 struct story {
     const struct call *call;
     bool was_started, is_down;
     int down_err;
+    int64_t said_at_ms;
+    char said[200];
 };
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool is_another_reason(const struct story *s, const struct muster_event *e)
+{
+    if (!s->is_down || s->down_err != e->err)
+        return true;
+    return now_ms() - s->said_at_ms >= BOTH_MS && strncmp(s->said, e->text, sizeof s->said - 1) != 0;
+}
 
 static bool is_news(struct story *s, const struct muster_event *e)
 {
-    bool is_known = s->is_down && s->down_err == e->err;
-    if (e->type != MUSTER_EVENT_DOWN && e->type != MUSTER_EVENT_UP)
+    if (e->type == MUSTER_EVENT_UP)
+        s->is_down = false;
+    if (e->type != MUSTER_EVENT_DOWN)
         return true;
-    s->is_down = e->type == MUSTER_EVENT_DOWN;
+    if (!is_another_reason(s, e))
+        return false;
+    s->is_down = true;
     s->down_err = e->err;
-    return !s->is_down || (!is_known && (s->was_started || !is_final(e->err)));
+    s->said_at_ms = now_ms();
+    snprintf(s->said, sizeof s->said, "%.*s", (int)sizeof s->said - 1, e->text);
+    return true;
 }
 
 static void on_event(struct muster_worker *w, const struct muster_event *e, void *arg)

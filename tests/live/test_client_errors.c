@@ -3,6 +3,9 @@
  * What Redis may refuse, and servers that are not a Redis: which error each gives, and that it changed nothing. The
  * digest of all data is the same before and after.
  */
+#include <hiredis/hiredis.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,6 +261,25 @@ static void no_control_character_of_a_server_comes_through(void **state)
     }
 }
 
+/* Of the places of a cluster one tells what is wrong; that another one is not there comes last. */
+static void the_most_telling_refusal_of_several_places_is_told(void **state)
+{
+    struct scene *s = *state;
+    struct fake_server loading;
+    char refusing[64], url[160];
+    int fd = fake_server_refuse(refusing);
+    fake_server_start(&loading, "-LOADING Redis is loading the dataset in memory\r\n");
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d,%s", loading.port, refusing + strlen("redis://"));
+    struct muster_client *c = client_of(s, url, 400);
+    for (int i = 0; i < 5; i++) {
+        assert_err(muster_task_enqueue(c, "q", "x", 1, NULL), MUSTER_E_BUSY);
+        assert_non_null(strstr(muster_client_error(c), "LOADING"));
+    }
+    muster_client_free(c);
+    fake_server_stop(&loading);
+    close(fd);
+}
+
 static void nobody_there_is_E_CONN_at_once(void **state)
 {
     struct scene *s = *state;
@@ -311,6 +333,61 @@ static void a_redis_that_stands_still_is_E_TIMEOUT_and_the_next_call_connects_ag
     redis_server_remove(&own);
 }
 
+static void a_url_of_a_cluster_is_refused_by_one_server_in_words(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    char url[64];
+    redis_server_start(&own, &(struct redis_server_options){.tcp = true});
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d", own.port);
+    struct muster_client *c = client_of(s, url, 60000);
+    assert_err(muster_task_enqueue(c, "q", "x", 1, NULL), MUSTER_E_INVALID);
+    assert_non_null(strstr(muster_client_error(c), "this is no node of a cluster, as the URL says"));
+    muster_client_free(c);
+    redis_server_remove(&own);
+}
+
+/* As soon as it has refused something. */
+static void *mend(void *arg)
+{
+    const struct redis_server *own = arg;
+    redisContext *redis = redisConnectUnix(own->socket);
+    bool has_refused = false;
+    while (!has_refused) {
+        redisReply *info = redisCommand(redis, "INFO errorstats");
+        has_refused = !info || strstr(info->str, "MASTERDOWN");
+        freeReplyObject(info);
+        sched_yield();
+    }
+    freeReplyObject(redisCommand(redis, "REPLICAOF NO ONE"));
+    redisFree(redis);
+    return NULL;
+}
+
+/* After an upgrade the next call greets again, on the connection that there is. */
+static void a_passing_refusal_of_the_look_at_the_format_is_tried_again(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    pthread_t thread;
+    char refusing[64];
+    int fd = fake_server_refuse(refusing);
+    redis_server_start(&own, NULL);
+    struct muster_client *c = client_of(s, own.url, 20000);
+    assert_ok(muster_task_enqueue(c, "q", "x", 1, NULL));
+    assert_ok(muster_client_upgrade(c, NULL));
+    raw_do(own.redis, "CONFIG SET replica-serve-stale-data no");
+    raw_do(own.redis, "REPLICAOF 127.0.0.1 %s", strrchr(refusing, ':') + 1);
+    assert_int_equal(pthread_create(&thread, NULL, mend, &own), 0);
+    int err = muster_task_enqueue(c, "q", "x", 1, NULL);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    if (err != MUSTER_OK)
+        fail_msg("%s: %s", muster_err_name(err), muster_client_error(c));
+    muster_client_free(c);
+    redis_server_remove(&own);
+    close(fd);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +402,9 @@ int main(int argc, char **argv)
         live_test(servers_that_are_no_use),
         live_test(an_older_redis_is_refused_in_words),
         live_test(no_control_character_of_a_server_comes_through),
+        live_test(the_most_telling_refusal_of_several_places_is_told),
+        live_test(a_url_of_a_cluster_is_refused_by_one_server_in_words),
+        live_test(a_passing_refusal_of_the_look_at_the_format_is_tried_again),
         live_test(nobody_there_is_E_CONN_at_once),
         live_test(a_silent_server_is_E_TIMEOUT_within_the_timeout),
         live_test(a_redis_that_stands_still_is_E_TIMEOUT_and_the_next_call_connects_again),

@@ -82,6 +82,7 @@ static void denied_access_stops_the_worker(void **state)
             live_worker_new(s, &(struct worker_spec){.id = "w1", .url = urls[i], .queues = {{"q", 0}}});
         scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", i + 1);
         assert_int_equal(w->stop_err, MUSTER_E_DENIED);
+        assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOWN, "w1", NULL), 0);
         live_worker_free(s, w);
     }
     assert_int_equal(raw_int(own.redis, "DBSIZE"), 0);
@@ -187,9 +188,47 @@ static void an_older_redis_ends_the_worker_in_words(void **state)
         scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", i + 1);
         assert_int_equal(w->stop_err, MUSTER_E_REDIS);
         assert_non_null(strstr(muster_worker_error(w->worker), "muster needs Redis 7.0 or later"));
+        /* It does not go on trying, so it must not say so. */
+        assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOWN, "w1", NULL), 0);
         live_worker_free(s, w);
         fake_server_stop(&fake);
     }
+}
+
+/* It cannot be read later either. */
+static void a_file_that_cannot_be_read_ends_the_worker_without_a_promise_to_try(void **state)
+{
+    struct scene *s = *state;
+    const char *url = "rediss://127.0.0.1:1?tls_ca=/nonexistent/ca.pem";
+    if (muster_url_check(url))
+        return; /* a build without TLS */
+    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .url = url, .queues = {{"q", 0}}});
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
+    assert_int_equal(w->stop_err, MUSTER_E_INVALID);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOWN, "w1", NULL), 0);
+}
+
+/* One of two places tells what is wrong, under the code that the other one has, too. */
+static void the_more_telling_reason_is_told_after_the_trivial_one(void **state)
+{
+    struct scene *s = *state;
+    struct fake_server plain;
+    char refusing[64], url[160];
+    int fd = fake_server_refuse(refusing);
+    fake_server_start(&plain, "HTTP/1.1 400 Bad Request\r\n\r\n");
+    snprintf(url, sizeof url, "rediss+cluster://%s,127.0.0.1:%d?tls_insecure=1", refusing + strlen("redis://"),
+             plain.port);
+    if (!muster_url_check(url)) {
+        live_worker_new(s, &(struct worker_spec){.id = "w1", .url = url, .ttl_ms = 600, .queues = {{"q", 0}}});
+        scene_await_events(s, MUSTER_EVENT_DOWN, "w1", 3);
+        const struct journal_entry *first = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_DOWN, "w1", NULL);
+        const struct journal_entry *last = journal_at(s->journal, journal_size(s->journal) - 1);
+        assert_non_null(strstr(first->text, "refused"));
+        assert_int_equal(last->err, MUSTER_E_CONN);
+        assert_non_null(strstr(last->text, "does not speak TLS"));
+    }
+    fake_server_stop(&plain);
+    close(fd);
 }
 
 static void a_refused_connection_does_not_spin(void **state)
@@ -218,6 +257,8 @@ int main(int argc, char **argv)
         live_test(an_outage_is_told_once),
         live_test(servers_that_are_no_use_are_told_and_tried_again),
         live_test(an_older_redis_ends_the_worker_in_words),
+        live_test(a_file_that_cannot_be_read_ends_the_worker_without_a_promise_to_try),
+        live_test(the_more_telling_reason_is_told_after_the_trivial_one),
         live_test(a_refused_connection_does_not_spin),
     };
     return scene_run(tests, argc, argv);

@@ -82,7 +82,7 @@ static void no_redis_is_one_line(void **state)
     while (heard.lines == 0 && clock_ms() < end_ms)
         loop_for(base, 10);
     assert_int_equal(heard.level, MUSTER_LOG_WARN);
-    assert_non_null(strstr(heard.last, "muster: worker w-1: no Redis; it keeps trying: "));
+    assert_non_null(strstr(heard.last, "muster: worker w-1: no connection to Redis; it keeps trying: "));
     assert_non_null(strstr(heard.last, "/nonexistent/muster.sock"));
     loop_for(base, 1500); /* longer than the pause between two attempts */
     assert_int_equal(heard.lines, 1);
@@ -163,6 +163,47 @@ static void no_line_says_more_than_is_known(void **state)
     event_base_free(base);
 }
 
+static void a_reason_has_words_of_its_own(void **state)
+{
+    static const struct {
+        int err;
+        const char *line;
+    } cases[] = {
+        {MUSTER_E_TIMEOUT, "muster: worker w-1: no connection to Redis; it keeps trying: why"},
+        {MUSTER_E_DENIED, "muster: worker w-1: Redis denies it; it keeps trying: why"},
+        {MUSTER_E_BUSY, "muster: worker w-1: Redis refuses for now; it keeps trying: why"},
+        {MUSTER_E_REDIS, "muster: worker w-1: it cannot use this Redis; it keeps trying: why"},
+    };
+    struct event_base *base = event_base_new();
+    struct muster_worker *w = make_worker(base, NULL, NULL);
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        tell_event(w, MUSTER_EVENT_DOWN, cases[i].err, "why", NULL);
+        assert_string_equal(heard.last, cases[i].line);
+    }
+    muster_worker_free(w);
+    event_base_free(base);
+}
+
+/* Both connections break, in words that may differ; what comes later is another reason. */
+static void another_reason_in_one_outage_is_another_line(void **state)
+{
+    struct event_base *base = event_base_new();
+    struct muster_worker *w = make_worker(base, NULL, NULL);
+    (void)state;
+    tell_event(w, MUSTER_EVENT_DOWN, MUSTER_E_CONN, "it has closed", NULL);
+    tell_event(w, MUSTER_EVENT_DOWN, MUSTER_E_CONN, "it was reset", NULL);
+    assert_int_equal(heard.lines, 1);
+    w->tell.log.last[MUSTER_EVENT_DOWN].said_at_ms -= 1000;
+    tell_event(w, MUSTER_EVENT_DOWN, MUSTER_E_CONN, "it has closed", NULL);
+    assert_int_equal(heard.lines, 1);
+    tell_event(w, MUSTER_EVENT_DOWN, MUSTER_E_CONN, "its certificate has expired", NULL);
+    assert_int_equal(heard.lines, 2);
+    assert_non_null(strstr(heard.last, "its certificate has expired"));
+    muster_worker_free(w);
+    event_base_free(base);
+}
+
 static void copy_text(struct muster_worker *w, const struct muster_event *e, void *arg)
 {
     (void)w;
@@ -206,6 +247,8 @@ int main(int argc, char **argv)
         log_test(many_of_a_kind_are_counted_instead),
         log_test(what_is_no_warning_is_no_line),
         log_test(no_line_says_more_than_is_known),
+        log_test(a_reason_has_words_of_its_own),
+        log_test(another_reason_in_one_outage_is_another_line),
         log_test(a_program_hears_no_control_characters_either),
         log_test(a_silent_sink_drops_all),
     };

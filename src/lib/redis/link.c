@@ -22,6 +22,11 @@ bool link_is_too_old(const struct link *l)
     return l->greeting.is_too_old;
 }
 
+const struct cause *link_cause(const struct link *l)
+{
+    return &l->cause;
+}
+
 int link_db(const struct link *l)
 {
     return l->greeting.db;

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 
+#include "redis/cause.h"
 #include "redis/command.h"
 #include "redis/place.h"
 #include "redis/reply.h"
@@ -33,7 +34,7 @@ struct redisAsyncContext;
 
 struct link_callbacks {
     void (*up)(void *arg);
-    void (*down)(void *arg, int err, const char *text);
+    void (*down)(void *arg, int err, const char *text); /* what link_cause() has */
     /* Redis has confirmed every channel that the link was told to subscribe to. */
     void (*subscribed)(void *arg);
     void (*message)(void *arg, const char *channel, struct muster_bytes message);
@@ -76,6 +77,8 @@ void link_break(struct link *l, int err, const char *why);
 void link_close(struct link *l);
 
 bool link_is_up(const struct link *l);
+/* Why it is down: of the last attempt or, where there are several places, of the most telling one among the last. */
+const struct cause *link_cause(const struct link *l);
 /* Was the server that was last greeted too old to be of use? */
 bool link_is_too_old(const struct link *l);
 /* The number of the database, while the link is up. */

@@ -57,6 +57,7 @@ static void hear_greeting(struct link *l, const struct redisReply *reply)
     } else if (greeting_is_over(&l->greeting)) {
         l->up_since_ms = clock_ms();
         place_reached(&l->place);
+        l->cause = (struct cause){.err = MUSTER_OK};
         l->hears = link_call_hear;
         link_enter(l, LINK_UP);
         l->callbacks.up(l->arg);
@@ -185,17 +186,27 @@ static void plan_attempt(struct link *l, bool is_at_once)
     timer_after_ms(l->connector, is_at_once ? 0 : next_delay_ms(l));
 }
 
-static void tell_down(struct link *l, int err, const char *why)
+/* Before the connection is dropped. */
+static enum cause_rank rank_of(const struct link *l, int err)
 {
-    char text[sizeof l->where + sizeof l->why];
-    snprintf(text, sizeof text, "%s: %s", l->where, why);
-    words_clean(text);
-    trace_line(TRACE_STATE, "%s link: %s", l->name, text);
-    l->callbacks.down(l->arg, err, text);
+    if (err != MUSTER_E_CONN && err != MUSTER_E_TIMEOUT)
+        return CAUSE_TOLD;
+    if (l->state < LINK_GREETING)
+        return l->wire && wire_is_shaking(l->wire) ? CAUSE_TOLD : CAUSE_NOBODY;
+    return l->state == LINK_GREETING && *l->greeting.why ? CAUSE_TOLD : CAUSE_SILENT;
+}
+
+static void tell_down(struct link *l, struct cause *cause)
+{
+    snprintf(cause->text, sizeof cause->text, "%s: %s", l->where, cause->why);
+    words_clean(cause->text);
+    trace_line(TRACE_STATE, "%s link: %s", l->name, cause->text);
+    cause_note(&l->cause, cause, (size_t)l->url.n_nodes + l->place.n_learned);
+    l->callbacks.down(l->arg, l->cause.err, l->cause.text);
 }
 
 /* Tell of the break, and try again later; or go on silently to where it was sent on its way. */
-static void go_down(struct link *l, int err, const char *why)
+static void go_down(struct link *l, struct cause *cause)
 {
     bool was_up = l->state == LINK_UP, was_stable = was_up && clock_ms() - l->up_since_ms >= STABLE_MS;
     if (l->state == LINK_DOWN)
@@ -215,7 +226,7 @@ static void go_down(struct link *l, int err, const char *why)
         plan_attempt(l, is_at_once);
     l->is_sent_on = false;
     if (!is_silent)
-        tell_down(l, err, why);
+        tell_down(l, cause);
 }
 
 static void on_breaker(evutil_socket_t fd, short what, void *arg)
@@ -224,12 +235,11 @@ static void on_breaker(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     if (!l->is_break_due)
         return;
-    int err = l->break_err;
-    char why[sizeof l->why];
-    memcpy(why, l->why, sizeof why);
+    struct cause cause = {.err = l->break_err, .rank = rank_of(l, l->break_err)};
+    memcpy(cause.why, l->why, sizeof cause.why);
     /* The break stays noted until the end: a call from inside is not accepted, and no second break is noted. */
     drop(l);
-    go_down(l, err, why);
+    go_down(l, &cause);
 }
 
 int link_connect_init(struct link *l)

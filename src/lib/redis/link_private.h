@@ -53,7 +53,8 @@ struct link {
     bool is_closed;
     bool is_break_due;
     int break_err;
-    char why[400]; /* of the break */
+    char why[CAUSE_WHY_MAX]; /* of the break */
+    struct cause cause;      /* of being down */
     int64_t up_since_ms;
 
     /* Silence. */

@@ -91,6 +91,23 @@ static int greet(struct redis *r, struct greeting *g, enum greeting_begin from)
 
 /* ---- connecting ---- */
 
+/* One more attempt has failed, as the error says. */
+static void note_cause(struct redis *r, int err, enum cause_rank rank)
+{
+    bool is_away = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT;
+    struct cause now = {.err = err, .rank = is_away ? rank : CAUSE_TOLD};
+    snprintf(now.text, sizeof now.text, "%s", (r->listens_for ? r->listens_for : r)->error);
+    cause_note(&r->cause, &now, (size_t)r->url.n_nodes + r->place.n_learned + r->n_addresses - 1);
+}
+
+static int give_up_place(struct redis *r, int err)
+{
+    enum cause_rank rank = wire_is_shaking(r->wire) ? CAUSE_TOLD : CAUSE_NOBODY;
+    (void)redis_break(r, err, wire_why(r->wire));
+    note_cause(r, err, rank);
+    return err;
+}
+
 /* One address. */
 static int try_place(struct redis *r, const struct wire_place *place, int64_t until_ms)
 {
@@ -105,9 +122,9 @@ static int try_place(struct redis *r, const struct wire_place *place, int64_t un
         struct redisReply *none;
         int err = wire_next(r->wire, &none);
         if (err != MUSTER_OK)
-            return redis_break(r, err, wire_why(r->wire));
+            return give_up_place(r, err);
         if (!redis_wait(r, until_ms))
-            return redis_break(r, MUSTER_E_TIMEOUT, wire_why(r->wire));
+            return give_up_place(r, MUSTER_E_TIMEOUT);
     }
     return MUSTER_OK;
 }
@@ -127,6 +144,7 @@ static int try_addresses(struct redis *r, const struct addrinfo *list, int port)
     int n = 0, err = MUSTER_E_CONN;
     for (const struct addrinfo *a = list; a; a = a->ai_next)
         n++;
+    r->n_addresses = (size_t)n;
     for (; list; list = list->ai_next, n--) {
         int64_t now_ms = clock_ms();
         err = try_address(r, list, port, now_ms + (until_ms > now_ms ? (until_ms - now_ms) / n : 0));
@@ -143,6 +161,7 @@ static int connect_by_name(struct redis *r, const struct place_target *to)
     int failure = getaddrinfo(to->host, NULL, &hints, &list);
     if (failure != 0) {
         redis_error_set(r, "%s: %s", to->host, gai_strerror(failure));
+        note_cause(r, MUSTER_E_CONN, CAUSE_NOBODY);
         return MUSTER_E_CONN;
     }
     int err = try_addresses(r, list, to->port);
@@ -181,8 +200,11 @@ static int connect_now(struct redis *r)
 {
     struct place_target to = place_target(&r->place);
     int err = prepare_tls(r);
-    if (err != MUSTER_OK)
+    r->n_addresses = 1;
+    if (err != MUSTER_OK) {
+        note_cause(r, err, CAUSE_TOLD);
         return err;
+    }
     if (to.path)
         return try_place(r, &(struct wire_place){.path = to.path}, r->greeted_by_ms);
     return connect_by_name(r, &to);
@@ -208,28 +230,45 @@ static bool may_pass(const struct redis *r, int err)
     return err == MUSTER_E_BUSY || (is_unreachable && r->url.kind != URL_SINGLE);
 }
 
-/* From place to place, until one is right. */
-static int connect_somewhere(struct redis *r)
+/* Greet what is connected. *goes_on: the server has named another one. */
+static int try_greet(struct redis *r, bool *goes_on)
 {
     struct greeting g;
+    int err = greet(r, &g, GREETING_WHOLE);
+    *goes_on = err != MUSTER_OK && g.is_sent_on && clock_ms() < r->until_ms;
+    if (err != MUSTER_OK && !*goes_on)
+        note_cause(r, err, *g.why ? CAUSE_TOLD : CAUSE_SILENT);
+    return err;
+}
+
+/* May another attempt follow the one that has failed? */
+static bool may_try_again(struct redis *r, int err)
+{
+    place_failed(&r->place);
+    return may_pass(r, err) && redis_pause(r);
+}
+
+/* From place to place, until one is right. If none is, the most telling cause counts. */
+static int connect_somewhere(struct redis *r)
+{
     for (;;) {
+        bool goes_on = false;
         r->greeted_by_ms = clock_ms() + r->patience_ms;
         int err = connect_now(r);
-        g.is_sent_on = false;
         if (err == MUSTER_OK)
-            err = greet(r, &g, GREETING_WHOLE);
+            err = try_greet(r, &goes_on);
         if (err == MUSTER_OK)
             return MUSTER_OK;
-        if (g.is_sent_on && clock_ms() < r->until_ms)
-            continue;
-        place_failed(&r->place);
-        if (!may_pass(r, err) || !redis_pause(r))
-            return err;
+        if (!goes_on && !may_try_again(r, err))
+            break;
     }
+    redis_error_set(r, "%s", r->cause.text);
+    return r->cause.err;
 }
 
 static int connect_in_time(struct redis *r)
 {
+    r->cause = (struct cause){.err = MUSTER_OK};
     if (r->url.kind != URL_SINGLE)
         r->patience_ms = r->timeout_ms / SHARES + 1;
     int err = connect_somewhere(r);
@@ -253,7 +292,7 @@ static bool was_closed_while_idle(struct redis *r)
     return was_idle && poll(&p, 1, 0) > 0;
 }
 
-static int connect_borrowed(struct redis *r)
+static int greet_borrowed(struct redis *r)
 {
     struct greeting g;
     if (r->borrowed->err) {
@@ -264,18 +303,31 @@ static int connect_borrowed(struct redis *r)
     return err == MUSTER_OK && !r->is_greeted ? greet(r, &g, GREETING_WHOLE) : err;
 }
 
+/* What is refused for a reason that passes is asked again: of the same server, as there is no other. */
+static int connect_borrowed(struct redis *r)
+{
+    int err;
+    do
+        err = greet_borrowed(r);
+    while (err == MUSTER_E_BUSY && !r->asked && redis_pause(r));
+    return err;
+}
+
 int redis_connect(struct redis *r)
 {
-    struct greeting g;
+    bool goes_on = false;
     if (r->wire && (r->borrowed ? wire_fd(r->wire) != r->borrowed->fd : was_closed_while_idle(r)))
         redis_leave(r);
-    if (r->borrowed)
-        return connect_borrowed(r);
     if (!r->asked)
         redis_begin_time(r);
+    if (r->borrowed)
+        return connect_borrowed(r);
     if (r->wire && r->is_greeted)
         return MUSTER_OK;
-    return r->wire ? greet(r, &g, GREETING_WHOLE) : connect_in_time(r);
+    if (!r->wire)
+        return connect_in_time(r);
+    int err = try_greet(r, &goes_on);
+    return goes_on || (err != MUSTER_OK && may_try_again(r, err)) ? connect_in_time(r) : err;
 }
 
 /* ---- the format ---- */
@@ -301,5 +353,7 @@ int redis_claim_format(struct redis *r)
     redis_reply_free(reply);
     /* Another program may have been first, with another format. */
     struct greeting g;
-    return err == MUSTER_OK ? greet(r, &g, GREETING_FORMAT) : err;
+    if (err == MUSTER_OK)
+        err = greet(r, &g, GREETING_FORMAT);
+    return err == MUSTER_E_BUSY ? redis_connect(r) : err; /* the whole greeting has the look, too */
 }

@@ -14,10 +14,14 @@
 
 #include <stdbool.h>
 
+#include "redis/cause.h"
 #include "redis/place.h"
 #include "redis/redis.h"
 #include "redis/tls.h"
 #include "redis/wire.h"
+
+/* A connection remembers so many scripts that it has sent with their body. */
+#define REDIS_KNOWN_MAX 4
 
 struct redis {
     struct wire *wire; /* NULL: not connected */
@@ -42,10 +46,13 @@ struct redis {
     unsigned n_left; /* connections that were left */
     bool is_greeted;
     bool is_format_known;
+    const struct lua_script *known[REDIS_KNOWN_MAX]; /* scripts that went with their body; NULL after the last one */
     struct confirm confirm;
     bool can_fsync; /* the server has said so */
     struct redis_figures figures;
     size_t sent_bytes, received_bytes; /* of this connection, those that were counted */
+    struct cause cause; /* why it could not connect, while it tries */
+    size_t n_addresses; /* of the host that was looked up last */
     char error[768];
 
     /* A listener's: */

@@ -338,6 +338,11 @@ bool wire_is_ready(const struct wire *w)
     return w->state == READY && w->err == MUSTER_OK;
 }
 
+bool wire_is_shaking(const struct wire *w)
+{
+    return w->state == SHAKING;
+}
+
 unsigned wire_marks(const struct wire *w)
 {
     return w->marks;

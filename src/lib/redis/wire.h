@@ -63,6 +63,8 @@ bool wire_has_more(const struct wire *w);
 
 /* Is it connected, so that something can be said? */
 bool wire_is_ready(const struct wire *w);
+/* Is it connected, and TLS not agreed on yet? Also when it has failed at that. */
+bool wire_is_shaking(const struct wire *w);
 /* Rises with all that ends a wait: it is connected, a reply is whole, another WIRE_STRIDE bytes have moved. */
 unsigned wire_marks(const struct wire *w);
 /* How many bytes it has sent and received so far. */

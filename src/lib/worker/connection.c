@@ -25,12 +25,15 @@
 #define SILENCE_MAX_MS 5000
 /* Not shorter than the log's pause between two lines of a kind. */
 #define DOWN_PAUSE_MS 10000
+/* Before a reason that tells more. Both connections break in this time. */
+#define DOWN_PAUSE_SHORT_MS 1000
 
 static void tell_up(struct muster_worker *w)
 {
     struct connection *c = &w->connection;
-    if ((c->data_down_told || c->subscription_down_told) && link_is_up(c->data) && c->is_subscribed && !c->is_replica) {
-        c->data_down_told = c->subscription_down_told = MUSTER_OK;
+    bool was_told = c->data_down_told.err || c->subscription_down_told.err;
+    if (was_told && link_is_up(c->data) && c->is_subscribed && !c->is_replica) {
+        c->data_down_told = c->subscription_down_told = (struct down_told){.err = MUSTER_OK};
         tell_event(w, MUSTER_EVENT_UP, MUSTER_OK, NULL, NULL);
     }
 }
@@ -53,25 +56,41 @@ static bool is_final(const struct muster_worker *w, int err)
            (err == MUSTER_E_DENIED || err == MUSTER_E_FORMAT || err == MUSTER_E_EXISTS || err == MUSTER_E_INVALID);
 }
 
-/* In one outage the reason is told again when it has changed, but not often. */
-static void tell_down(struct muster_worker *w, int *told, int err, const char *text)
+/* In one outage the reason is told again when another one is known, but not often. That nobody is there any more adds
+ * nothing to a connection that has ended. */
+static bool is_news(const struct down_told *told, const struct cause *cause, int64_t since_ms)
+{
+    if (told->err == MUSTER_OK)
+        return true;
+    bool is_other_why = cause->rank > CAUSE_NOBODY && strncmp(told->why, cause->why, sizeof told->why - 1) != 0;
+    if (told->err == cause->err && !is_other_why)
+        return false;
+    return since_ms >= (cause->rank > told->rank ? DOWN_PAUSE_SHORT_MS : DOWN_PAUSE_MS);
+}
+
+static void tell_down(struct muster_worker *w, struct down_told *told, const struct cause *cause)
 {
     struct connection *c = &w->connection;
-    if (*told == err || (*told != MUSTER_OK && clock_ms() - c->down_told_at_ms < DOWN_PAUSE_MS))
+    if (!is_news(told, cause, clock_ms() - c->down_told_at_ms))
         return;
-    *told = err;
-    tell_event(w, MUSTER_EVENT_DOWN, err, text, NULL);
+    *told = (struct down_told){.err = cause->err, .rank = cause->rank};
+    snprintf(told->why, sizeof told->why, "%.*s", (int)sizeof told->why - 1, cause->why);
+    tell_event(w, MUSTER_EVENT_DOWN, cause->err, cause->text, NULL);
     c->down_told_at_ms = clock_ms();
 }
 
-static void went_down(struct muster_worker *w, const struct link *link, int *told, int err, const char *text)
+/* DOWN says that the worker goes on trying. */
+static void went_down(struct muster_worker *w, const struct link *link, struct down_told *told)
 {
+    const struct cause *cause = link_cause(link);
     if (w->state == WORKER_STOPPED || w->is_free_due)
         return;
-    tell_down(w, told, err, text);
-    snprintf(w->error, sizeof w->error, "%s", text);
-    if (is_final(w, err) || (!w->was_started && link_is_too_old(link)))
-        worker_stopped(w, err);
+    bool is_over = is_final(w, cause->err) || (!w->was_started && link_is_too_old(link));
+    if (!is_over && link_can_reconnect(link))
+        tell_down(w, told, cause);
+    snprintf(w->error, sizeof w->error, "%s", cause->text);
+    if (is_over)
+        worker_stopped(w, cause->err);
     else if (!link_can_reconnect(link))
         worker_stopped(w, MUSTER_E_CONN);
 }
@@ -81,14 +100,15 @@ static void on_data_down(void *arg, int err, const char *text)
     struct muster_worker *w = arg;
     w->connection.is_read_back = false;
     w->connection.is_replica = err == MUSTER_E_BUSY && strstr(text, LINK_READONLY);
-    went_down(w, w->connection.data, &w->connection.data_down_told, err, text);
+    went_down(w, w->connection.data, &w->connection.data_down_told);
 }
 
 static void on_subscription_down(void *arg, int err, const char *text)
 {
     struct muster_worker *w = arg;
+    (void)err, (void)text;
     w->connection.is_subscribed = false;
-    went_down(w, w->connection.subscription, &w->connection.subscription_down_told, err, text);
+    went_down(w, w->connection.subscription, &w->connection.subscription_down_told);
 }
 
 static void begin_connection(struct muster_worker *w)

@@ -11,6 +11,13 @@
 
 #include "redis/link.h"
 
+/* What DOWN told of a connection in this outage. */
+struct down_told {
+    int err; /* MUSTER_OK: nothing */
+    enum cause_rank rank;
+    char why[160];
+};
+
 struct connection {
     struct link *data;
     struct link *subscription;
@@ -22,9 +29,8 @@ struct connection {
      * is accepted there, so it says nothing. */
     bool is_replica;
     bool data_was_up, subscription_was_up; /* ever */
-    /* What DOWN told of each in this outage; MUSTER_OK: nothing. */
-    int data_down_told;
-    int subscription_down_told;
+    struct down_told data_down_told;
+    struct down_told subscription_down_told;
     int64_t down_told_at_ms;
 };
 

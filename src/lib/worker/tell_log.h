@@ -21,6 +21,7 @@ struct tell_log {
     } last[TELL_LOG_KINDS];
     bool is_down_said;
     int down_err; /* the reason that was said */
+    char down_text[200];
 };
 
 void tell_log_event(struct muster_worker *w, const struct muster_event *e);
