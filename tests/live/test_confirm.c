@@ -331,7 +331,7 @@ static void who_is_sent_elsewhere_is_told_what_is_known_there(void **state)
     for (size_t i = 0; i < N_OF(additions); i++) {
         hostile_server_start(
             &here, master.dir,
-            &(struct hostile_spec){.relay_to = master.socket, .constant = moved, .only = "\r\nEVALSHA\r\n"});
+            &(struct hostile_spec){.relay_to = master.socket, .constant = moved, .only = "\r\nEVAL\r\n"});
         fake_server_relay(&door, here.url + strlen("unix://"), NULL);
         struct muster_client *c = client_of(s, door.url, "replicas=1,150");
         if (additions[i].add != enqueue_many_in_front)
@@ -458,9 +458,28 @@ static void what_the_disks_have_is_told(void **state)
     }
 }
 
+/* The second question would wait as long as the first one, if replicas are missing. */
+static void a_script_that_redis_does_not_know_is_asked_about_once(void **state)
+{
+    struct scene *s = *state;
+    struct muster_client *c = begin(s);
+    for (int i = 0; i < 2; i++) {
+        raw_do(master.redis, "SCRIPT FLUSH");
+        int64_t asked = redis_server_calls(&master, "wait"), bodies = redis_server_calls(&master, "eval");
+        assert_ok(enqueue_one(c));
+        assert_ok(enqueue_one(c));
+        assert_int_equal(redis_server_calls(&master, "wait"), asked + 2);
+        assert_int_equal(redis_server_calls(&master, "eval"), bodies + 1);
+        muster_client_free(c);
+        c = client_with(s, "replicas=1,150");
+    }
+    muster_client_free(c);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        live_test(a_script_that_redis_does_not_know_is_asked_about_once),
         live_test(what_a_replica_has_is_confirmed),
         live_test(more_replicas_than_there_are_never_confirm),
         live_test(what_is_not_confirmed_is_there_and_told),

@@ -125,6 +125,7 @@ void redis_leave(struct redis *r)
     wire_free(r->wire);
     r->wire = NULL;
     r->is_greeted = r->is_format_known = false;
+    memset(r->known, 0, sizeof r->known);
 }
 
 void redis_drop(struct redis *r)

@@ -57,6 +57,40 @@ static int call_in_company(struct redis *r, struct command *c, struct company wi
     return err;
 }
 
+/* Its text in place of its digest. */
+static void put_body_in(struct command *c)
+{
+    command_close(c);
+    c->argv[0] = "EVAL";
+    c->lens[0] = strlen("EVAL");
+    c->argv[1] = (const char *)c->script->body;
+    c->lens[1] = c->script->len;
+}
+
+/* Its place among those that are known; REDIS_KNOWN_MAX: it is none of them, and there is no room. */
+static size_t place_of(const struct redis *r, const struct lua_script *script)
+{
+    size_t n = 0;
+    while (n < REDIS_KNOWN_MAX && r->known[n] && r->known[n] != script)
+        n++;
+    return n;
+}
+
+/* A script that Redis does not know would be asked about twice, and the second question would wait as long as the
+ * first. So over each connection it goes with its body first. */
+static int call_confirmed(struct redis *r, struct command *c, struct company with, struct redisReply **reply)
+{
+    size_t place = place_of(r, c->script);
+    bool is_known = place < REDIS_KNOWN_MAX && r->known[place];
+    if (!is_known)
+        put_body_in(c);
+    int err = call_in_company(r, c, with, reply);
+    place = place_of(r, c->script); /* the connection may be another one */
+    if (err == MUSTER_OK && !is_known && place < REDIS_KNOWN_MAX)
+        r->known[place] = c->script;
+    return err;
+}
+
 /* `err` and `*reply` are the result of its EVALSHA. */
 static int finish_script(struct redis *r, struct command *c, int err, struct redisReply **reply,
                          struct redis_confirmed *confirmed)
@@ -65,10 +99,7 @@ static int finish_script(struct redis *r, struct command *c, int err, struct red
     if (is_noscript(r, err)) {
         trace_line(TRACE_SCRIPT, "%s: Redis does not know it yet, sent with its body", script->name);
         *r->error = '\0'; /* it is no failure to the caller */
-        c->argv[0] = "EVAL";
-        c->lens[0] = strlen("EVAL");
-        c->argv[1] = (const char *)script->body;
-        c->lens[1] = script->len;
+        put_body_in(c);
         err = call_in_company(r, c, (struct company){REDIS_WAKES_NOBODY, confirmed}, reply);
     }
     if (err == MUSTER_OK && (err = reply_status(*reply)) != MUSTER_OK) {
@@ -100,6 +131,7 @@ int redis_script_confirmed(struct redis *r, struct command *c, enum redis_wake w
     *confirmed = (struct redis_confirmed){.err = MUSTER_OK};
     if (!redis_confirms(r))
         confirmed = NULL;
-    int err = call_in_company(r, c, (struct company){wake, confirmed}, reply);
+    const struct company with = {wake, confirmed};
+    int err = confirmed ? call_confirmed(r, c, with, reply) : call_in_company(r, c, with, reply);
     return finish_script(r, c, err, reply, confirmed);
 }
