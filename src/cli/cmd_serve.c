@@ -287,12 +287,19 @@ static void block_signals(sigset_t *signals, sigset_t *old)
     sigprocmask(SIG_BLOCK, signals, old);
 }
 
+/* They name a Redis and a namespace for the other verbs, which may have them from the environment. */
+static const enum opt_common without_effect[] = {OPT_URL, OPT_PREFIX};
+
 static int check_options(const struct call *call)
 {
     const struct opt_value *own = call->own;
     int code = connection_refuse(call, "it has no effect on the Redis that is started");
     if (code)
         return code;
+    for (size_t i = 0; i < sizeof without_effect / sizeof *without_effect; i++)
+        if (call->common[without_effect[i]].set && !call->common[without_effect[i]].from_environment)
+            return complain_usage(call, "--%s: it has no effect on the Redis that is started",
+                                  opt_common[without_effect[i]].name);
     bool has_socket = own[SOCKET].set || own[TEMPORARY].set;
     if (own[TEMPORARY].set && own[DIRECTORY].set)
         return complain_usage(call, "--temporary makes a directory of its own; leave --dir out");

@@ -114,6 +114,7 @@ static bool write_list(FILE *f, int self, const struct place *nodes, char ids[][
     return fclose(f) == 0;
 }
 
+/* All of them, before the first node is started. */
 static int make_lists(const struct call *call, const struct place *nodes)
 {
     char ids[CLUSTER_NODES][ID_SIZE], path[PATH_MAX + 16];
@@ -128,13 +129,31 @@ static int make_lists(const struct call *call, const struct place *nodes)
     return EXIT_DONE;
 }
 
-/* All of them, or none: a start that was interrupted may have left some. */
-static bool have_lists(const struct place *nodes)
+static bool has_run(const struct place *node)
 {
-    int n = 0;
-    for (int i = 0; i < CLUSTER_NODES; i++)
-        n += port_before(&nodes[i]) != 0;
-    return n == CLUSTER_NODES;
+    struct stat log;
+    return fstat(node->log, &log) == 0 && log.st_size > 0;
+}
+
+/* A start that was interrupted may have left some: they are made anew. But nodes that have run know each other and their
+ * slots by their lists alone, so no list is written over then. */
+static int check_or_make_lists(const struct call *call, const struct place *base, const struct place *nodes)
+{
+    int missing = -1;
+    bool have_run = false;
+    for (int i = 0; i < CLUSTER_NODES; i++) {
+        missing = port_before(&nodes[i]) == 0 ? i : missing;
+        have_run = have_run || has_run(&nodes[i]);
+    }
+    if (missing < 0)
+        return EXIT_DONE;
+    if (!have_run)
+        return make_lists(call, nodes);
+    complain(call,
+             "'%s/nodes.conf', the list of the cluster's nodes, is missing or damaged: restore it, or use another "
+             "directory than '%s'",
+             nodes[missing].dir, base->dir);
+    return EXIT_FAILED;
 }
 
 /* ---- all of it ---- */
@@ -146,7 +165,8 @@ static int open_node(const struct call *call, const struct place *base, struct p
     node->is_node = true;
     snprintf(node->url, sizeof node->url, "redis://127.0.0.1:%d", node->port);
     node->is_temporary = base->is_temporary;
-    if (len < (int)sizeof node->dir && (mkdir(node->dir, 0700) == 0 || errno == EEXIST))
+    node->is_new = len < (int)sizeof node->dir && mkdir(node->dir, 0700) == 0;
+    if (node->is_new || (len < (int)sizeof node->dir && errno == EEXIST))
         return serve_place_open_log(call, node);
     complain(call, "cannot use '%s': %s; name another directory with --dir", base->dir, strerror(errno));
     return EXIT_FAILED;
@@ -171,8 +191,8 @@ int serve_cluster_open(const struct call *call, struct place *base, struct place
         code = check_lists(call, base, nodes);
     if (!code)
         code = check_ports(call, base);
-    if (!code && !have_lists(nodes))
-        code = make_lists(call, nodes);
+    if (!code)
+        code = check_or_make_lists(call, base, nodes);
     set_url(base);
     return code;
 }

@@ -26,7 +26,7 @@ _Static_assert(sizeof((struct sockaddr_un *)NULL)->sun_path == PLACE_SOCKET_SIZE
 /* ---- the directory ---- */
 
 /* Like `mkdir -p -m 700`. Changes and restores `path`. */
-static int make_directories(char *path)
+static int make_directories(char *path, bool *is_new)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
@@ -35,7 +35,8 @@ static int make_directories(char *path)
         if (failed)
             return -1;
     }
-    return mkdir(path, 0700) != 0 && errno != EEXIST ? -1 : 0;
+    *is_new = mkdir(path, 0700) == 0;
+    return *is_new || errno == EEXIST ? 0 : -1;
 }
 
 static int cannot_use(const struct call *call, const char *path)
@@ -46,7 +47,7 @@ static int cannot_use(const struct call *call, const char *path)
 
 static int set_directory(const struct call *call, struct place *place, char *path)
 {
-    if (make_directories(path) == 0 && realpath(path, place->dir))
+    if (make_directories(path, &place->is_new) == 0 && realpath(path, place->dir))
         return EXIT_DONE;
     place->dir[0] = '\0';
     return cannot_use(call, path);
@@ -222,10 +223,23 @@ static int remove_one(const char *path, const struct stat *info, int type, struc
     return remove(path);
 }
 
+/* With no more in it than a log without a line. */
+static void remove_if_unused(const struct place *place)
+{
+    char path[PATH_MAX + 16];
+    struct stat log;
+    snprintf(path, sizeof path, "%s/redis.log", place->dir);
+    if (place->log >= 0 && fstat(place->log, &log) == 0 && log.st_size == 0)
+        unlink(path);
+    rmdir(place->dir);
+}
+
 void serve_place_close(struct place *place)
 {
     if (place->is_temporary && place->dir[0])
         nftw(place->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    else if (place->is_new)
+        remove_if_unused(place);
     if (place->log >= 0)
         close(place->log);
 }

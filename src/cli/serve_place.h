@@ -20,11 +20,12 @@
  *   url     how to reach it: by TCP if it has a port
  *   log     DIR/redis.log, open and locked; -1: not open
  *   is_node it is a node of a cluster
+ *   is_new  the directory was made for it
  */
 struct place {
     char dir[PATH_MAX], socket[PLACE_SOCKET_SIZE], url[512];
     int port, log;
-    bool is_temporary, is_node;
+    bool is_temporary, is_node, is_new;
 };
 
 #define PLACE_EMPTY \
@@ -45,7 +46,8 @@ int serve_place_open_log(const struct call *call, struct place *place);
 int serve_place_check_port(const struct call *call, int port);
 bool serve_place_is_port_free(int port);
 
-/* Remove a temporary directory with all that is in it. Close the log, which unlocks the directory. */
+/* Remove a temporary directory with all that is in it, and one that was made for nothing. Close the log, which unlocks
+ * the directory. */
 void serve_place_close(struct place *place);
 
 /* Get the last line of the log that is not empty; "" if there is none. */

@@ -110,6 +110,9 @@ check_exit 0 "$MUSTER" peek q --url "redis://127.0.0.1:$port"
 check_out kept
 check_exit 1 "$MUSTER" serve --port "$port" --dir other
 check_err "port $port is in use"
+[[ ! -e other ]] || fail "left behind: $(find other)"
+check_usage serve --temporary --url "redis://127.0.0.1:$port"
+check_usage serve --temporary --prefix mine
 end serve TERM 0
 
 # ---- 3 and 4: Redis dies by itself

@@ -5,9 +5,10 @@
 #  1. it prints the URL of three nodes and a line for a shell, once they take writes in all slots; as JSON, too
 #  2. they are set for a queue, listen on loopback only, and are a cluster without gaps
 #  3. SIGTERM ends all of them; with --dir the data, and slots that were moved, are there at the next start; other ports
-#     are refused then, and so is a second one in the same directory
+#     are refused then, and so are a second one in the same directory, and a list of nodes that is missing
 #  4. --temporary leaves nothing behind, however it ends: by a signal, by the death of a node, or by its own
-#  5. options that have no effect are refused; a port that is in use is named, also one of those between the nodes
+#  5. options that have no effect are refused; a port that is in use is named, also one of those between the nodes, and
+#     no directory is left for it
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -62,6 +63,7 @@ check_exit 1 "$MUSTER" serve --cluster --port "$first" --dir other
 check_err "port $first is in use"
 check_exit 1 "$MUSTER" serve --cluster --port $((first - 2)) --dir another
 check_err "port $first is in use"
+[[ ! -e other && ! -e another ]] || fail "left behind: $(find other another)"
 for wrong in '--socket s' '--port 0' '--port 60000' '--temporary --dir d'; do
     # shellcheck disable=SC2086
     check_usage serve --cluster $wrong
@@ -114,6 +116,12 @@ end serve TERM 0
 all_gone || fail "a node runs still"
 check_exit 1 "$MUSTER" serve --cluster --port $((first + 3)) --dir data
 check_err "has the ports $first to $((first + 2)): use --port $first"
+mv data/node2/nodes.conf saved
+cp data/node1/nodes.conf before
+check_exit 1 "$MUSTER" serve --cluster --port "$first" --dir data
+check_err "'$tmp/data/node2/nodes.conf', the list of the cluster's nodes, is missing"
+cmp data/node1/nodes.conf before
+mv saved data/node2/nodes.conf
 serve --port "$first" --dir data
 [[ $(node $to GET '{x}') == kept ]] || fail "not kept: $(node $to GET '{x}')"
 end serve TERM 0
