@@ -38,10 +38,11 @@ static int check_file(const char *option, const char *path, bool *is_folder, con
     struct stat about;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &about) != 0) {
+        char text[128];
         int wrong = errno;
         if (fd >= 0)
             close(fd);
-        return refuse(why, "%s: %s: %s", option, path, strerror(wrong));
+        return refuse(why, "%s: %s: %s", option, path, strerror_r(wrong, text, sizeof text));
     }
     close(fd);
     *is_folder = S_ISDIR(about.st_mode);

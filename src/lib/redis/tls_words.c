@@ -165,12 +165,13 @@ static const char *of_refusal(const struct tls *t, int reason)
 
 static const char *of_break(const struct tls *t)
 {
+    char text[128];
     if (t->is_asked && !t->is_accepted && !t->context->has_cert)
         return "the server asks for a client certificate: give tls_cert and tls_key";
     if (t->is_asked && !t->is_accepted)
         return "the server has ended the connection instead of accepting the client certificate in tls_cert";
     if (t->io_errno)
-        return strerror(t->io_errno);
+        return words_say("%s", strerror_r(t->io_errno, text, sizeof text));
     if (!SSL_is_init_finished(t->ssl))
         return "the server has ended the TLS handshake: does it speak TLS on this port?";
     return "the server has closed the connection";

@@ -99,21 +99,21 @@ static bool will_pass(int error)
 /* The program did not begin. If that will not pass, the worker stops: each task would end in this way. */
 static void not_begun(struct muster_process *p, int error)
 {
-    char line[300];
+    char line[300], reason[100];
     const struct executor_command *command = p->served->command;
     if (error == E2BIG) {
         bad_argument(p, "the task is too long for an argument");
         return;
     }
     if (will_pass(error)) {
-        snprintf(line, sizeof line, "no child could be made: %s", strerror(error));
+        snprintf(line, sizeof line, "no child could be made: %s", strerror_r(error, reason, sizeof reason));
         tell_event(p->worker, MUSTER_EVENT_REFUSED, MUSTER_E_NOMEM, line, NULL);
         muster_process_set_retry(p, command->retry_delay_ms);
         end_by_handler(p, MUSTER_RETRY);
         return;
     }
     snprintf(line, sizeof line, "%.200s cannot be run: %s; its task was given back, the worker stops", command->path,
-             strerror(error));
+             strerror_r(error, reason, sizeof reason));
     stop_give_up(p->worker, MUSTER_E_NOT_FOUND, line);
     end_by_handler(p, MUSTER_GIVE_BACK);
 }
