@@ -30,6 +30,7 @@ test   openssl         openssl               makes the certificates of tests
 test   python3         python3               gives a shell a terminal to type into
 test   zsh             zsh                   completes what is typed
 test   fish            fish                  the same
+test   mandoc          mandoc                finds what is wrong in a manual page
 clang  clang           clang                 a second compiler's opinion
 lint   clang-format    clang-format          the form of the C files
 lint   shellcheck      shellcheck            checks the shell scripts
