@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The public headers, and what was built from them. Proves:
-#  1. libmuster.so exports what the public headers declare, and nothing else; each prototype there is marked MUSTER_API
+#  1. libmuster.so exports what the public headers declare, each with the version of the interface, and nothing else;
+#     each prototype there is marked MUSTER_API
 #  2. each public header compiles alone, as C11 and as C++
 #  3. each public function has a comment above it, or above the group that it stands in
 set -euo pipefail
@@ -14,7 +15,7 @@ headers=("$src"/include/muster/*.h)
 for header in "${headers[@]}"; do
     without_comments "$header" | tr '\n' ' ' | grep -oE 'MUSTER_API [^;]*;' | grep -oE 'muster_[a-z_]+ ?\(' | tr -d ' (' || true
 done | sort >"$dir/declared"
-nm -D --defined-only "$MUSTER_BUILD/libmuster.so" | awk '{ print $3 }' | sort >"$dir/exported"
+nm -D --defined-only "$MUSTER_BUILD/libmuster.so" | awk '$2 != "A" { sub(/@@MUSTER_[0-9]+$/, "", $3); print $3 }' | sort >"$dir/exported"
 [[ -s $dir/declared ]] || fail "exports: no MUSTER_API function found in the headers"
 diff -u "$dir/declared" "$dir/exported" || fail "exports: declared (-) and exported (+) differ"
 

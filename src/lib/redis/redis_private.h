@@ -51,8 +51,8 @@ struct redis {
     bool can_fsync; /* the server has said so */
     struct redis_figures figures;
     size_t sent_bytes, received_bytes; /* of this connection, those that were counted */
-    struct cause cause; /* why it could not connect, while it tries */
-    size_t n_addresses; /* of the host that was looked up last */
+    struct cause cause;                /* why it could not connect, while it tries */
+    size_t n_addresses;                /* of the host that was looked up last */
     char error[768];
 
     /* A listener's: */

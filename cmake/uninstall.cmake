@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+#
+# Removes what the last `cmake --install` of this build directory has installed, and the folders that are empty then and
+# that are muster's own. DESTDIR counts, as it did for the install. Run by the target `uninstall`.
+if(NOT EXISTS "${MANIFEST}")
+  message(FATAL_ERROR "There is no ${MANIFEST}: nothing was installed from this build directory")
+endif()
+file(STRINGS "${MANIFEST}" files)
+set(folders)
+foreach(file IN LISTS files)
+  set(path "$ENV{DESTDIR}${file}")
+  if(EXISTS "${path}" OR IS_SYMLINK "${path}")
+    message(STATUS "Removing ${path}")
+    file(REMOVE "${path}")
+  else()
+    message(STATUS "Not there: ${path}")
+  endif()
+  get_filename_component(folder "${path}" DIRECTORY)
+  while(folder MATCHES "/muster(/|$)")
+    list(APPEND folders "${folder}")
+    get_filename_component(folder "${folder}" DIRECTORY)
+  endwhile()
+endforeach()
+# The deepest first.
+list(REMOVE_DUPLICATES folders)
+list(SORT folders ORDER DESCENDING)
+foreach(folder IN LISTS folders)
+  file(GLOB left "${folder}/*" "${folder}/.*")
+  if(IS_DIRECTORY "${folder}" AND NOT left)
+    file(REMOVE_RECURSE "${folder}")
+  endif()
+endforeach()
+file(REMOVE "${MANIFEST}")
