@@ -206,7 +206,6 @@ int redis_answer(struct redis *r, struct redisReply **reply)
         if (err != MUSTER_OK)
             return redis_break(r, err, wire_why(r->wire));
         if (*reply) {
-            r->heard_ms = clock_ms();
             count_bytes(r);
             return MUSTER_OK;
         }

@@ -281,15 +281,11 @@ static int connect_in_time(struct redis *r)
     return MUSTER_OK;
 }
 
-#define IDLE_MS 5
-
-/* Has the server closed the connection while nothing was outstanding? It never speaks without being asked. Calls that
- * follow each other closely do not look: between a look and its call the server can go away just as well. */
+/* Has the server closed the connection while nothing was outstanding? It never speaks without being asked. */
 static bool was_closed_while_idle(struct redis *r)
 {
     struct pollfd p = {.fd = wire_fd(r->wire), .events = POLLIN};
-    bool was_idle = !r->asked && clock_ms() - r->heard_ms >= IDLE_MS;
-    return was_idle && poll(&p, 1, 0) > 0;
+    return !r->asked && poll(&p, 1, 0) > 0;
 }
 
 static int greet_borrowed(struct redis *r)
