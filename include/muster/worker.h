@@ -448,6 +448,18 @@ MUSTER_API int muster_worker_enqueue(struct muster_worker *w, const char *queue,
  */
 MUSTER_API int muster_worker_run(struct muster_worker *w) MUSTER_MUST_CHECK;
 
+/* Called by muster_worker_set_pulse(). */
+typedef void muster_pulse_fn(struct muster_worker *w, void *arg);
+
+/*
+ * Call `fn` from the worker's loop every `every_ms`, from the next turn of the loop until the worker has stopped: in
+ * whatever state it is, also while there is no Redis. What keeps the loop from its work keeps `fn` from being called:
+ * so it can feed a watchdog. Another call replaces the first one; 0: call no more.
+ *
+ * Returns MUSTER_OK, MUSTER_E_NOMEM, or MUSTER_E_INVALID: `every_ms` is negative or more than a day, or `fn` is NULL.
+ */
+MUSTER_API int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms, muster_pulse_fn *fn, void *arg);
+
 /*
  * Stop the worker. It takes nothing more, gives back what has not started, and lets running handlers end for up to
  * `drain_ms`; then it gives back the rest and deregisters, in one script. -1: the worker's option `drain_ms`; 0: give

@@ -14,6 +14,7 @@
 #include "command.h"
 #include "complain.h"
 #include "connection.h"
+#include "notify.h"
 #include "work_print.h"
 
 /* ---- signals: their handlers can only reach globals ---- */
@@ -25,6 +26,7 @@ static volatile sig_atomic_t stops_asked, too_late;
 static void on_stop_signal(int signo)
 {
     (void)signo;
+    notify_say("STOPPING=1");
     muster_worker_stop(worker, stops_asked ? 0 : drain_ms);
     stops_asked = 1;
 }
@@ -172,6 +174,7 @@ static void on_event(struct muster_worker *w, const struct muster_event *e, void
     if (e->type == MUSTER_EVENT_STARTED && !s->was_started) {
         s->was_started = true;
         set_timer(0);
+        notify_say("READY=1");
     }
     if (is_news(s, e) && text)
         complain(s->call, "%s: %s%s%s%s%s", muster_worker_id(w), text, *e->text ? ": " : "", e->text,
@@ -385,6 +388,12 @@ static int make_worker(const struct call *call, struct story *story)
     return complain_error(call, err, why ? why : "");
 }
 
+static void feed_watchdog(struct muster_worker *w, void *arg)
+{
+    (void)w, (void)arg;
+    notify_say("WATCHDOG=1");
+}
+
 static int serve_queues(const struct call *call, struct printer *printer)
 {
     const struct muster_command command = {
@@ -393,7 +402,9 @@ static int serve_queues(const struct call *call, struct printer *printer)
         .replace = call->own[REPLACE].text,
         .retry_delay_ms = (int)call->own[RETRY_DELAY].number,
     };
-    int err = muster_worker_start(worker);
+    int err = muster_worker_set_pulse(worker, notify_watchdog_ms(), feed_watchdog, NULL);
+    if (err == MUSTER_OK)
+        err = muster_worker_start(worker);
     for (size_t i = 0; i < call->n_operands && err == MUSTER_OK; i++)
         err = call->rest ? muster_worker_serve_command(worker, call->operands[i], &command)
                          : muster_worker_serve(worker, call->operands[i], 0, work_print_task, printer);
@@ -431,6 +442,7 @@ static int run(const struct call *call)
     if (code)
         return code;
     drain_ms = (int)call->own[DRAIN].number;
+    notify_open();
     code = make_worker(call, &story);
     if (code)
         return code;
@@ -441,6 +453,7 @@ static int run(const struct call *call)
     bool was_serving = err == MUSTER_OK;
     if (was_serving)
         err = muster_worker_run(worker);
+    notify_say("STOPPING=1");
     set_timer(0);
     set_signals(SIG_IGN, SIG_IGN); /* a late signal must not find a worker that is gone */
     code = report_end(call, err, was_serving);

@@ -317,6 +317,40 @@ static void a_refused_command_says_which_program(void **state)
     muster_worker_free(w);
 }
 
+/* ---- the pulse ---- */
+
+static void ignore_event(struct muster_worker *w, const struct muster_event *e, void *arg)
+{
+    (void)w, (void)e, (void)arg;
+}
+
+static void count_and_free(struct muster_worker *w, void *arg)
+{
+    int *n = arg;
+    if (++*n == 3)
+        muster_worker_free(w);
+}
+
+static void the_loop_calls_the_program_until_the_worker_is_freed(void **state)
+{
+    const struct muster_worker_options o = {
+        .size = sizeof o, .url = "unix:///nonexistent/muster.sock", .on_event = ignore_event};
+    struct muster_worker *w;
+    int n = 0, replaced = 0;
+    (void)state;
+    assert_ok(muster_worker_new(&w, &o));
+    assert_err(muster_worker_set_pulse(w, -1, count_and_free, &n), MUSTER_E_INVALID);
+    assert_err(muster_worker_set_pulse(w, (int64_t)25 * 3600 * 1000, count_and_free, &n), MUSTER_E_INVALID);
+    assert_err(muster_worker_set_pulse(w, 1, NULL, &n), MUSTER_E_INVALID);
+    assert_ok(muster_worker_set_pulse(w, 0, NULL, NULL));
+    assert_ok(muster_worker_set_pulse(w, 1, count_and_free, &replaced));
+    assert_ok(muster_worker_set_pulse(w, 1, count_and_free, &n));
+    assert_ok(muster_worker_start(w));
+    (void)!muster_worker_run(w);
+    assert_int_equal(n, 3);
+    assert_int_equal(replaced, 0);
+}
+
 /* ---- stopping ---- */
 
 static void *stop_now(void *arg)
@@ -437,6 +471,7 @@ static void it_may_be_freed_in_any_state(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_loop_calls_the_program_until_the_worker_is_freed),
         cmocka_unit_test(bad_options_make_no_worker_and_are_told_in_words),
         cmocka_unit_test_teardown(connections_that_are_handed_in_go_before_the_environment, forget_environment),
         cmocka_unit_test(options_at_their_limits_make_one),

@@ -65,6 +65,7 @@ static void end_everything(struct muster_worker *w)
     suspect_stop(w);
     wake_stop(w);
     stop_done(w);
+    pulse_free(w);
     produce_close(w);
     connection_close(w);
 }
@@ -130,6 +131,7 @@ static void free_now(struct muster_worker *w)
     suspect_free(w);
     round_free(w);
     stop_free(w);
+    pulse_free(w);
     if (w->reaper)
         event_free(w->reaper);
     if (w->owns_base && w->base) {

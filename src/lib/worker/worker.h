@@ -38,6 +38,7 @@
 #include "worker/probe.h"
 #include "worker/process.h"
 #include "worker/produce.h"
+#include "worker/pulse.h"
 #include "worker/registration.h"
 #include "worker/serve.h"
 #include "worker/stop.h"
@@ -121,6 +122,7 @@ struct muster_worker {
     struct suspects suspects;
     struct stop stop;
     struct produce produce;
+    struct pulse pulse;
     struct tell tell;
     struct worker_figures figures;
     struct posted *posted;   /* posted.c */
