@@ -36,16 +36,21 @@ export const may = () => !session.read_only;
 export const pauseQueue = (enc, paused) => simply(`queues/${enc}/${paused ? 'pause' : 'resume'}`, {},
     paused ? `${shown(enc)} is paused: what runs goes on, nothing new is taken.` : `${shown(enc)} goes on.`);
 
-export const deleteQueue = (enc, row) => confirm({
-    title: 'Delete this queue?', danger: true, action: 'Delete the queue', word: shown(enc),
-    body: h('p', {}, 'All of ', nameElement(enc), ' goes: ', h('strong', {}, `${num(row.waiting)} waiting, ` +
-        `${num(row.delayed)} delayed, ${num(row.failed)} failed`), ', its settings and its jobs. ' +
-        'This cannot be undone. A queue that something still runs in is refused.'),
-    run: async () => {
-        await post(`queues/${enc}/delete`);
-        toast(`${shown(enc)} is deleted.`);
-    },
-});
+/* The figures of the list may be old: the question asks with those of this moment. */
+export async function deleteQueue(enc, old) {
+    const row = await get(`queues/${enc}`).catch(() => old);
+    return confirm({
+        title: 'Delete this queue?', danger: true, action: 'Delete the queue', word: shown(enc),
+        body: h('p', {}, 'All of ', nameElement(enc), ' goes for good: ', h('strong', {},
+            `${num(row.waiting)} waiting, ` +
+            `${num(row.delayed)} delayed, ${num(row.failed)} failed`), ', its settings and its jobs.',
+                row.running > 0 &&
+            ` What runs, ${plural(row.running, 'task')}, may still finish; after any other end it is dropped.`,
+        ' This cannot be undone.'),
+        run: async () => tell(`${shown(enc)} is deleted. Gone that were still to run:`,
+            await post(`queues/${enc}/delete`), 'task'),
+    });
+}
 
 export const enqueue = (enc) => confirm({
     title: `Enqueue to ${shown(enc)}`, action: 'Enqueue',
@@ -140,7 +145,9 @@ export const cancelProcess = (process, queue) => confirm({
 
 export const cancelJob = (enc, job) => confirm({
     title: 'Cancel this job?', danger: true, action: 'Cancel the job',
-    body: h('div', {}, h('p', {}, 'The job ', nameElement(enc), ` is ${job.state}. It ends, and its record goes with it.`),
+    body: h('div', {}, h('p', {}, 'The job ', nameElement(enc), job.state === 'running'
+        ? ' runs. Its worker is told to stop; if it finishes before it obeys, it counts as done.'
+        : ` is ${job.state}. It ends, and its record goes.`),
         h('label', { class: 'check' }, h('input', { type: 'checkbox', id: 'cancel-all' }),
             'Cancel all that wait for it, too')),
     run: async (form) => tell('Cancelled', await post(`jobs/${enc}/cancel`,
@@ -213,18 +220,20 @@ async function inTurn(path, bodies) {
 }
 
 /*
- * Replays or drops failures. `bodies`: what is sent to the server, a body for each call; `n`: how many they are; `of`:
- * where they lie, as content of the question.
+ * Replays or drops failures. `bodies`: what is sent to the server, a body for each call; `count()`: how many they are
+ * at this moment; `of`: where they lie, as content of the question.
  */
-export const endFailures = (verb, { bodies, n, of }) => confirm({
-    title: verb === 'replay' ? `Replay ${plural(n, 'failure')}?` : `Drop ${plural(n, 'failure')}?`,
-    danger: verb === 'drop', action: `${verb === 'replay' ? 'Replay' : 'Drop'} ${num(n)}`,
-    body: h('p', {}, h('strong', {}, plural(n, 'failure')), ' of ', of, verb === 'replay'
-        ? (n === 1 ? ' goes' : ' go') + ' back to the end of ' + (n === 1 ? 'its queue.' : 'their queues.')
-        : (n === 1 ? ' is' : ' are') + ' removed for good. This cannot be undone.'),
-    run: async () => tell(verb === 'replay' ? 'Replayed' : 'Dropped', await inTurn(`failed/${verb}`, bodies),
-        'failure'),
-});
+export async function endFailures(verb, { bodies, count, of }) {
+    const n = await count(), word = verb === 'replay' ? 'Replay' : 'Drop';
+    return confirm({
+        title: `${word} ${plural(n, 'failure')}?`, danger: verb === 'drop', action: `${word} ${num(n)}`,
+        body: h('p', {}, h('strong', {}, plural(n, 'failure')), ' of ', of, verb === 'replay'
+            ? (n === 1 ? ' goes' : ' go') + ' back to the end of ' + (n === 1 ? 'its queue.' : 'their queues.')
+            : (n === 1 ? ' is' : ' are') + ' removed for good. This cannot be undone.'),
+        run: async () => tell(verb === 'replay' ? 'Replayed' : 'Dropped', await inTurn(`failed/${verb}`, bodies),
+            'failure'),
+    });
+}
 
 export const failedBody = (queue, what) => ({ ...asMember('queue', queue), ...what });
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The shell: navigation, search, state of the connection, keys; and the router, which shows the view that the part of
- * the address after # names. A view is a function (view) that fills view.node and may use view.signal, which aborts when
- * the view ends.
+ * the address after # names. A view is a function (view) that fills view.node and may use view.signal, which aborts
+ * when the view ends.
  */
 import { get, loadSession, session, signOut } from './api.js';
 import { dialog } from './dialog.js';
@@ -74,9 +74,10 @@ function showCurrent(key) {
 function buildSide() {
     replace(byId('side'),
         h('a', { class: 'brand', href: '#/', 'aria-label': 'muster, overview' }, logo(), h('span', {}, 'muster')),
-        h('nav', { class: 'nav', 'aria-label': 'Main' }, h('ul', {}, PAGES.map((page) => h('li', {}, navLink(page, ''))))),
+        h('nav', { class: 'nav', 'aria-label': 'Main' }, h('ul', {}, PAGES.map((page) => h('li', {}, navLink(page,
+            ''))))),
         h('div', { class: 'side-foot', id: 'about' }));
-    replace(byId('tabs'), SHORT_TABS.map((key) => navLink(PAGES.find((page) => page.key === key), 'dot')),
+    replace(byId('tabs'), SHORT_TABS.map((key) => navLink(PAGES.find((page) => page.key === key), 'mini')),
         h('button', { type: 'button', class: 'nav-link', 'aria-haspopup': 'dialog', on: { click: showMore } },
             icon('more'), h('span', { class: 'nav-text' }, 'More')));
 }
@@ -97,7 +98,8 @@ function aboutLines() {
 
 /* ---- the bar on top ---- */
 
-const THEMES = { system: ['system', 'Theme: as the system'], light: ['sun', 'Theme: light'], dark: ['moon', 'Theme: dark'] };
+const THEMES = { system: ['system', 'Theme: as the system'], light: ['sun', 'Theme: light'], dark: ['moon',
+    'Theme: dark'] };
 
 function themeButton() {
     const node = iconButton('system', '', nextTheme);
@@ -220,7 +222,8 @@ function onKey(event) {
 
 /* ---- router ---- */
 
-const VIEWS = { queues: (parts) => (parts.length > 1 ? queue : queues), running: () => running, failures: () => failures,
+const VIEWS = { queues: (parts) => (parts.length > 1 ? queue : queues), running: () => running,
+    failures: () => failures,
     jobs: (parts) => (parts.length > 1 ? job : jobs), workers: () => workers, events: () => events,
     search: () => search, '': () => overview };
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Charts: lines over time and bars by Chart.js, sparklines as SVG. Each chart has a legend in text with the newest
- * figures, and says its content in words to a screen reader. Colours come from the style sheet, so that they follow the
- * theme.
+ * figures, and says its content in words to a screen reader. Colours come from the style sheet, so that they follow
+ * the theme.
  */
 import { h, s, put, setText } from './dom.js';
 import { clock, now, short, span } from './format.js';
 import { segments } from './parts.js';
 
 const GAP_STEPS = 3, POINTS = 180, BARS = 60;
+
+const isKnown = (value) => value !== null && value !== undefined;
 
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const withAlpha = (colour, alpha) => `${colour}${Math.round(alpha * 255).toString(16).padStart(2, '0')}`;
@@ -132,13 +134,13 @@ export class TimeChart {
             this.say(line, i, values);
         });
         this.chart.update('none');
-        this.wait.hidden = at.length > 1;
+        this.wait.hidden = this.lines.some((line) => (this.series[line.key] || []).filter(isKnown).length > 1);
         this.canvas.setAttribute('aria-label', `${this.title}: ${this.words.join('; ')}`);
     }
 
     say(line, i, values) {
         const { at, range_ms } = this.series, first = at[at.length - 1] - range_ms;
-        const known = values.filter((v, j) => v !== null && v !== undefined && at[j] >= first);
+        const known = values.filter((v, j) => isKnown(v) && at[j] >= first);
         const newest = known[known.length - 1];
         const all = known.reduce((a, b) => a + b, 0);
         setText(this.values[i], known.length ? this.format(line.sum ? all : newest) + this.unit : '–');
@@ -153,8 +155,8 @@ export class TimeChart {
 
 /*
  * The values from `start` on as points, one for each `width_ms`: their mean, or their sum. A bar ends where its time
- * ends; the bounds are full multiples, so that bars do not change while time goes on. Where nothing was measured there is
- * a gap.
+ * ends; the bounds are full multiples, so that bars do not change while time goes on. Where nothing was measured there
+ * is a gap.
  */
 function gathered(at, values, start, width_ms, sum) {
     const points = [];
@@ -162,7 +164,7 @@ function gathered(at, values, start, width_ms, sum) {
     const close = () => part && points.push({ x: part.x, y: sum ? part.total : part.total / part.n });
     for (let i = 0; i < at.length; i++) {
         const value = values[i], slot = Math.floor(at[i] / width_ms);
-        if (at[i] < start || value === null || value === undefined)
+        if (at[i] < start || !isKnown(value))
             continue;
         if (part?.slot !== slot) {
             close();
@@ -256,7 +258,7 @@ export function thinned(values, n) {
     const out = [];
     for (let i = 0; i < n; i++) {
         const part = values.slice(Math.floor((i * values.length) / n), Math.floor(((i + 1) * values.length) / n));
-        const known = part.filter((v) => v !== null && v !== undefined);
+        const known = part.filter(isKnown);
         out.push(known.length ? known.reduce((a, b) => a + b, 0) / known.length : null);
     }
     return out;
@@ -266,6 +268,13 @@ export function thinned(values, n) {
 
 export const RANGES = [{ key: '300000', text: '5 min' }, { key: '900000', text: '15 min' },
     { key: '3600000', text: '1 h' }];
+
+/* The shortest range that shows all that was measured: right after the start an hour would be empty. */
+export function fittingRange(past) {
+    const first = past.at.findIndex((_, i) => Object.values(past.series).some((values) => isKnown(values[i])));
+    const known_ms = first < 0 ? 0 : past.at[past.at.length - 1] - past.at[first];
+    return Number((RANGES.find((range) => Number(range.key) >= known_ms) || RANGES[RANGES.length - 1]).key);
+}
 
 export const rangeChoice = (value, onChange) => segments('Time shown', RANGES, String(value), (key) =>
     onChange(Number(key)));

@@ -30,8 +30,8 @@ export function dialog(title, build, { kind = '' } = {}) {
 }
 
 /*
- * Asks, then does: `run()` is called at the press of the button, and its failure is said in the dialog, so that nothing
- * is lost of what was written there. `word`: it must be typed first. Resolves with true when it was done.
+ * Asks, then does: `run()` is called at the press of the button, and its failure is said in the dialog, so that
+ * nothing is lost of what was written there. `word`: it must be typed first. Resolves with true when it was done.
  */
 export function confirm({ title, body, action, danger, word, run, ready }) {
     return dialog(title, (close) => {

@@ -30,6 +30,8 @@ export function rate(n) {
     return n > 0 && n < 9.95 ? n.toFixed(1) : short(Math.round(n));
 }
 
+export const perSecond = (n) => (n === null || n === undefined ? '–' : `${rate(n)}/s`);
+
 export const plural = (n, one, many) => `${num(n)} ${n === 1 ? one : many || one + 's'}`;
 
 export function bytes(n) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one stream of events from the server, shared by all views. The browser reconnects by itself after a cut, but gives
- * up after an answer that is no stream; then this asks again, less and less often.
+ * The one stream of events from the server, shared by all views. The browser reconnects by itself after a cut, but
+ * gives up after an answer that is no stream; then this asks again, less and less often.
  */
 import { get } from './api.js';
 import { setNow } from './format.js';

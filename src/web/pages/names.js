@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of queues, jobs, tags and groups are bytes. Between the pages they go percent-encoded ("enc"), which is exact for
- * all bytes and is also their form in paths. In JSON, a name that is not UTF-8 stands as KEY_base64.
+ * Names of queues, jobs, tags and groups are bytes. Between the pages they go percent-encoded ("enc"), which is exact
+ * for all bytes and is also their form in paths. In JSON, a name that is not UTF-8 stands as KEY_base64.
  */
 const PLAIN = /[A-Za-z0-9._~-]/;
 

@@ -77,7 +77,8 @@ export function errorNote(error, retry) {
         retry && button('Try again', { small: true, icon: 'replay', onClick: retry }));
 }
 
-export const loading = () => h('div', { class: 'loading', role: 'status' }, h('span', { class: 'spinner' }), 'Loading…');
+export const loading = () => h('div', { class: 'loading', role: 'status' }, h('span', { class: 'spinner' }),
+    'Loading…');
 
 export function card(title, body, { actions, id, sub, kind = '' } = {}) {
     const labelled = title && (id || `card-${title.toLowerCase().replace(/[^a-z]+/g, '-')}`);

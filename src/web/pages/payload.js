@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shows bytes: JSON in its usual form, other text as it is, anything else as hex. All of it is set as text. The beginning
- * comes first, the rest when it is asked for: a payload may have megabytes.
+ * Shows bytes: JSON in its usual form, other text as it is, anything else as hex. All of it is set as text. The
+ * beginning comes first, the rest when it is asked for: a payload may have megabytes.
  */
 import { h, put } from './dom.js';
 import { bytes as size } from './format.js';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A table that keeps up with live rows: cells change in place, and only those whose content has changed, so that focus,
- * selection and a screen reader stay where they are. On a phone each row becomes a card (parts.css); the roles are set
- * in so many words, because a browser takes them away together with the display of a table.
+ * A table that keeps up with live rows: cells change in place, and only those whose content has changed, so that
+ * focus, selection and a screen reader stay where they are. On a phone each row becomes a card (parts.css); the roles
+ * are set in so many words, because a browser takes them away together with the display of a table.
  *
  * A column: {key, label, get(row): what is compared and sorted by, render(row): content (default: get), sig(row): what
  * else the content depends on, num: a figure, sort: false, phone: 'title' | 'wide' | 'hide' | 'action'}.
@@ -47,7 +47,8 @@ export class Table {
 
     headCell(column) {
         const sortable = column.sort !== false && column.get && !this.options.fixed;
-        return h('th', { scope: 'col', role: 'columnheader', class: column.num ? 'num' : '', data: { key: column.key } },
+        return h('th', { scope: 'col', role: 'columnheader', class: column.num ? 'num' : '',
+            data: { key: column.key } },
             sortable ? h('button', { type: 'button', class: 'sort', on: { click: () => this.sortBy(column) } },
                 column.label, h('span', { class: 'arrow', 'aria-hidden': 'true' }))
                 : column.label || h('span', { class: 'away' }, column.hidden || 'Actions'));
@@ -55,7 +56,7 @@ export class Table {
 
     /* For the phone, where there is no head to press. */
     sortSelect() {
-        if (this.options.fixed)
+        if (this.options.fixed || this.options.many)
             return null;
         const id = freshId('sort');
         this.select = h('select', { id, on: { change: () => {

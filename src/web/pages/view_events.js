@@ -24,7 +24,8 @@ function line(event) {
             ' in '), nameLink(queue, queueHref(queue))],
         event.worker && h('span', { class: 'muted' }, ` by ${visible(event.worker)}`),
         event.tracked && badge('tracked', 'violet'),
-        typeof event.text === 'string' && event.text !== '' && h('span', { class: 'event-text' }, visible(event.text))));
+        typeof event.text === 'string' && event.text !== '' && h('span', { class: 'event-text' },
+            visible(event.text))));
 }
 
 export default async function events(view) {
@@ -45,7 +46,8 @@ export default async function events(view) {
         tell();
     } });
     hold.setAttribute('aria-pressed', 'false');
-    replace(view.node, heading('Events', { sub, actions: [filter, h('label', { class: 'check' }, tracked, 'Tracked only'),
+    replace(view.node, heading('Events', { sub, actions: [filter, h('label', { class: 'check' }, tracked,
+        'Tracked only'),
         hold, button('Clear', { icon: 'trash', onClick() {
             kept.length = 0;
             show();

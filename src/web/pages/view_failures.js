@@ -22,10 +22,12 @@ const noFailures = () => empty('Nothing has failed', 'What fails is kept here wi
 /* ---- groups ---- */
 
 function groupColumns(reload) {
-    const act = (row) => replayDrop((verb) => endFailures(verb, { n: row.failed,
+    const act = (row) => replayDrop((verb) => endFailures(verb, {
+        count: () => countOf(encOf(row, 'queue'), encOf(row, 'group'), row.failed),
         bodies: [failedBody(encOf(row, 'queue'), asMember('group', encOf(row, 'group')))],
         of: ['group ', nameElement(encOf(row, 'group')), ' of ', nameElement(encOf(row, 'queue'))] })
-        .then((done) => done && reload()), { of: `group ${shown(encOf(row, 'group'))} of ${shown(encOf(row, 'queue'))}` });
+        .then((done) => done && reload()),
+            { of: `group ${shown(encOf(row, 'group'))} of ${shown(encOf(row, 'queue'))}` });
     return [
         { key: 'group', label: 'Group', phone: 'title', get: (row) => shown(encOf(row, 'group')), render: (row) =>
             nameLink(encOf(row, 'group'), groupHref(encOf(row, 'queue'), encOf(row, 'group'))) },
@@ -52,9 +54,15 @@ async function showGroups(view) {
             `${shown(encOf(row, 'group'))} ${shown(encOf(row, 'queue'))}`.toLowerCase().includes(
                 filter.value.toLowerCase())) } });
     replace(view.node, heading('Failures', { sub, actions: [filter, actions] }), where, body);
-    const all = replayDrop((verb) => endFailures(verb, { n: totalOf(rows),
-        bodies: queuesOf(rows).map((queue) => failedBody(queue, { all: true })),
-        of: plural(queuesOf(rows).length, 'queue') }).then((done) => done && load()), { text: ' all' });
+    async function endAll(verb) {
+        await load(); // all is what there is when the question is asked
+        const done = await endFailures(verb, { count: async () => totalOf(rows), of: plural(queuesOf(rows).length,
+            'queue'),
+            bodies: queuesOf(rows).map((queue) => failedBody(queue, { all: true })) });
+        if (done)
+            load();
+    }
+    const all = replayDrop(endAll, { text: ' all' });
     async function load() {
         try {
             rows = (await list('failed', view.signal)).items;
@@ -96,7 +104,8 @@ function showEntry(row, queue, again) {
 function entryColumns(queue, group, act) {
     const open = (row) => showEntry(row, queue, (verb) => act(verb, [row]));
     return [
-        { key: 'task', label: 'Task', phone: 'title', get: (row) => excerpt(payloadOf(row, 'task')), sig: (row) => row.job,
+        { key: 'task', label: 'Task', phone: 'title', get: (row) => excerpt(payloadOf(row, 'task')),
+            sig: (row) => row.job,
             render: (row) => [h('button', { type: 'button', class: 'link mono clip', on: { click: () => open(row) } },
                 excerpt(payloadOf(row, 'task'))), encOf(row, 'job') && h('a', { class: 'badge violet',
                 href: jobHref(encOf(row, 'job')) }, 'job ', h('bdi', {}, shown(encOf(row, 'job'))))] },
@@ -123,7 +132,7 @@ export function failureList(view, queue, group) {
             load();
         }
     });
-    const act = (verb, rows) => asked(endFailures(verb, { n: rows.length, of: nameElement(queue),
+    const act = (verb, rows) => asked(endFailures(verb, { count: async () => rows.length, of: nameElement(queue),
         bodies: session.many && rows.length > 1 ? [failedBody(queue, { entries: rows.map((row) => row.entry) })]
             : rows.map((row) => failedBody(queue, { entry: row.entry })) }));
     const table = new Table({ id: 'failures', caption: 'Failures, newest first', fixed: true,
@@ -132,7 +141,8 @@ export function failureList(view, queue, group) {
     function showBar(keys) {
         const rows = (answer?.items || []).filter((row) => keys.includes(String(row.entry)));
         const total = answer?.total, of = [group && ['group ', nameElement(group), ' of '], nameElement(queue)];
-        const whole = () => replayDrop((verb) => asked(endFailures(verb, { n: total, of,
+        const whole = () => replayDrop((verb) => asked(endFailures(verb, { count: () => countOf(queue, group, total),
+            of,
             bodies: [failedBody(queue, group ? asMember('group', group) : { all: true })] })), { text: ' all' });
         const sig = `${rows.length} ${total}`;
         if (bar.dataset.sig === sig)
@@ -157,7 +167,7 @@ export function failureList(view, queue, group) {
         }
         where.replaceChildren();
         if (answer.total === undefined || answer.total === null)
-            answer.total = await countOf(view, queue, group);
+            answer.total = await countOf(queue, group, null);
         if (!table.node.isConnected)
             replace(node, where, bar, table.node, foot);
         table.setRows(answer.items);
@@ -179,9 +189,10 @@ export function failureList(view, queue, group) {
 }
 
 /* The server may not know how many entries there are in all; the groups do. */
-async function countOf(view, queue, group) {
-    const { items } = await list('failed', view.signal).catch(() => ({ items: [] }));
-    return totalOf(items.filter((row) => encOf(row, 'queue') === queue && (!group || encOf(row, 'group') === group)));
+async function countOf(queue, group, old) {
+    const answer = await list('failed').catch(() => null);
+    return answer === null ? old : totalOf(answer.items.filter((row) => encOf(row, 'queue') === queue && (!group ||
+        encOf(row, 'group') === group)));
 }
 
 export default async function failures(view) {

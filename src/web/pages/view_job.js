@@ -74,13 +74,15 @@ const neighbours = (title, encs) => encs.length > 0 && h('div', {}, h('h3', {}, 
 function dependencies(view, enc, job) {
     const drawing = h('div', {});
     dependencyGraph(enc, job, view.signal).then((node) => drawing.append(node), () => null);
-    return card('Dependencies', h('div', { class: 'pad stack' }, drawing, h('details', {}, h('summary', {}, 'As a list'),
+    return card('Dependencies', h('div', { class: 'pad stack' }, drawing, h('details', {}, h('summary', {},
+        'As a list'),
         neighbours('Waits for', encsOf(job, 'after')), neighbours('Waited for by', encsOf(job, 'before')))));
 }
 
 function missing(view, enc, error) {
     replace(view.node, heading(h('bdi', {}, shown(enc)), { back: { href: '#/jobs', text: 'Jobs' } }),
-        h('div', { class: 'card' }, empty('There is no such job', `${error.message} A job's id is free again when its ` +
+        h('div', { class: 'card' }, empty('There is no such job',
+            `${error.message} A job's id is free again when its ` +
             'record is gone: complete jobs are kept for 7 days by default.', 'muster jobs')));
 }
 

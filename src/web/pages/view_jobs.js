@@ -30,7 +30,8 @@ export function jobColumns({ queue } = {}) {
             render: (row) => [num(row.retried), h('span', { class: 'none' }, ` / ${num(row.retries)}`)] },
         { key: 'since', label: 'Since', num: true, get: (row) => row.since_ms, render: (row) =>
             agoElement(row.since_ms) },
-        { key: 'due', label: 'Due', num: true, get: (row) => row.due_at_ms, render: (row) => agoElement(row.due_at_ms) },
+        { key: 'due', label: 'Due', num: true, get: (row) => row.due_at_ms,
+            render: (row) => agoElement(row.due_at_ms) },
         { key: 'tags', label: 'Tags', get: (row) => encsOf(row, 'tags').join(' '), render: tagChips, phone: 'wide' },
         { key: 'data', label: 'Data', className: 'clip mono muted', phone: 'wide', get: (row) =>
             excerpt(payloadOf(row, 'data'), 60) },
@@ -118,7 +119,8 @@ function searchForm(view) {
     const { query } = view;
     const text = (key, placeholder) => h('input', { type: 'text', name: key, value: query[key] ? shown(query[key]) : '',
         placeholder, autocomplete: 'off', spellcheck: 'false', list: key === 'queue' ? 'queue-names' : null });
-    const id = text('id', 'exact'), queue = text('queue', 'any'), tag = text('tag', 'any'), group = text('group', 'any');
+    const id = text('id', 'exact'), queue = text('queue', 'any'), tag = text('tag', 'any'), group = text('group',
+        'any');
     const state = h('select', { name: 'state' }, [['', 'any'], ...STATES.map((name) => [name, name])].map(([value,
         name]) => h('option', { value, selected: value === (query.state || '') }, name)));
     const names = h('datalist', { id: 'queue-names' });

@@ -3,9 +3,9 @@
  * The overview: the figures of this second, the last hour as charts, and what needs somebody.
  */
 import { get, list } from './api.js';
-import { History, TimeChart, chartGrid, rangeChoice, sparkline, thinned } from './charts.js';
+import { History, TimeChart, chartGrid, fittingRange, rangeChoice, sparkline, thinned } from './charts.js';
 import { h, replace, setText } from './dom.js';
-import { bytes, num, plural, rate, roughly, short, span } from './format.js';
+import { bytes, num, perSecond, plural, rate, roughly, short, span } from './format.js';
 import { icon } from './icons.js';
 import { changed, encOf, nameOrder, queueHref } from './names.js';
 import { card, commandLine, errorNote, heading, nameElement } from './parts.js';
@@ -47,36 +47,40 @@ const waits = (n) => `${num(n)} ${n === 1 ? 'waits' : 'wait'}`;
 
 function problems(queues, workers) {
     const found = [];
-    const add = (kind, text, href, act) => found.push({ kind, text, href, act });
+    const add = (kind, text, href) => found.push({ kind, text, href });
     const served = new Set(workers.filter((w) => w.alive).flatMap((w) => w.queues || []));
     for (const worker of workers.filter((w) => !w.alive))
         add('bad', [h('strong', {}, worker.worker), ` is not heard since ${span(worker.heard_ms)}` +
-            (worker.held ? ` and holds ${plural(worker.held, 'task')}` : '')], '#/workers', 'Look');
+            (worker.held ? ` and holds ${plural(worker.held, 'task')}` : '')], '#/workers');
     for (const row of queues) {
         const enc = encOf(row, 'queue'), name = nameElement(enc);
         if (row.paused && row.waiting > 0)
-            add('warn', [name, ` is paused, and ${waits(row.waiting)}`], queueHref(enc), 'Look');
+            add('warn', [name, ` is paused, and ${waits(row.waiting)}`], queueHref(enc));
         else if (row.waiting > 0 && !served.has(row.queue) && !row.running)
-            add('warn', [name, `: ${waits(row.waiting)}, and no worker serves it`], queueHref(enc), 'Look');
+            add('warn', [name, `: ${waits(row.waiting)}, and no worker serves it`], queueHref(enc));
         if (row.failed > 0)
-            add('bad', [name, `: ${num(row.failed)} failed`], `#/failures?queue=${enc}`, 'Look');
+            add('bad', [name, `: ${num(row.failed)} failed`], `#/failures?queue=${enc}`);
     }
     return found.sort((a, b) => a.kind.localeCompare(b.kind));
 }
 
 function showProblems(node, found) {
-    const most = 6;
+    const most = 6, sig = found.map((one) => replace(h('p'), one.text).textContent).join('\n');
+    if (node.dataset.sig === sig)
+        return node; // nothing new: the focus stays
+    node.dataset.sig = sig;
     if (found.length === 0)
         return replace(node, h('p', { class: 'all-well' }, icon('check'), 'All is well: nothing failed, no queue is ' +
             'left alone, every worker is heard.'));
     return replace(node, h('ul', { class: 'problems' }, found.slice(0, most).map((one) => h('li', { class: one.kind },
-        icon(one.kind === 'bad' ? 'failures' : 'pause', 16), h('span', { class: 'grow' }, one.text),
-        h('a', { href: one.href, class: 'button small' }, one.act)))),
-    found.length > most && h('p', { class: 'muted pad' }, `and ${plural(found.length - most, 'more thing')}`));
+        h('a', { href: one.href }, icon(one.kind === 'bad' ? 'failures' : 'pause', 16), h('span', {}, one.text))))),
+    found.length > most && h('p', { class: 'muted problems-more' },
+        `and ${plural(found.length - most, 'more thing')} ` +
+        'to look at: see the queues and workers'));
 }
 
 const engineFacts = (o) => [['Memory', bytes(o.used_memory)], ['Clients', num(o.clients)],
-    ['Commands', `${rate(o.commands_per_s)}/s`], ['CPU', o.cpu === null || o.cpu === undefined ? '–'
+    ['Commands', perSecond(o.commands_per_s)], ['CPU', o.cpu === null || o.cpu === undefined ? '–'
         : `${(o.cpu * 100).toFixed(1)} %`]];
 
 function firstSteps() {
@@ -90,7 +94,7 @@ function firstSteps() {
 export default async function overview(view) {
     view.title = 'Overview';
     const tiles = TILES.map(tile), past = new History(), state = { queues: [], workers: [] };
-    let range_ms = 3600000;
+    let range_ms = 0;
     const chart = (options) => new TimeChart({ ...options, signal: view.signal });
     const charts = [
         chart({ title: 'Throughput', unit: '/s', format: rate, lines: [
@@ -101,17 +105,21 @@ export default async function overview(view) {
             fill: true }] }),
         chart({ title: 'Failures', lines: [{ key: 'failures', label: 'New failures', colour: 'c4', sum: true }] }),
     ];
-    const engine = h('dl', { class: 'strip' }), attention = h('div', {}), where = h('div', {});
+    const engine = h('dl', { class: 'strip' }), engineCard = card('Redis', engine);
+    const attention = h('div', {}), where = h('div', {});
     const table = new Table({ id: 'top', caption: 'The queues with the most waiting', fixed: true,
         columns: queueColumns({ brief: true }), rowKey: (row) => encOf(row, 'queue'), empty: firstSteps });
+    past.merge(await get('history', view.signal));
+    range_ms = fittingRange(past);
     replace(view.node, heading('Overview', { actions: rangeChoice(range_ms, (ms) => {
         range_ms = ms;
         draw();
     }) }), where,
-    h('div', { class: 'tiles' }, tiles.map((one) => one.node)), chartGrid(...charts),
+    h('div', { class: 'tiles' }, tiles.map((one) => one.node)),
+    h('section', { class: 'card', 'aria-label': 'Needs attention' }, attention), chartGrid(...charts),
     h('div', { class: 'columns' },
         card('Queues with the most waiting', table.node, { actions: h('a', { href: '#/queues' }, 'All queues') }),
-        h('div', { class: 'stack' }, card('Needs attention', attention), card('Redis', engine))));
+        engineCard));
 
     function draw() {
         const series = past.for(range_ms);
@@ -124,6 +132,7 @@ export default async function overview(view) {
     }
     function showOverview(o) {
         showTiles(tiles, o);
+        engineCard.hidden = !o.redis;
         replace(engine, engineFacts(o.redis || {}).map(([name, value]) => h('div', {}, h('dt', {}, name),
             h('dd', {}, value))));
     }
@@ -158,5 +167,6 @@ export default async function overview(view) {
     });
     view.every(HISTORY_MS, () => tried(loadHistory));
     view.every(LOOK_MS, () => tried(loadLists));
-    await Promise.all([get('overview', view.signal).then(showOverview), loadHistory(), loadLists()]);
+    draw();
+    await Promise.all([get('overview', view.signal).then(showOverview), loadLists()]);
 }

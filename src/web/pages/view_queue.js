@@ -5,9 +5,9 @@
  */
 import { deleteQueue, enqueue, may, pauseQueue, settingsDialog } from './actions.js';
 import { get, list } from './api.js';
-import { BarChart, History, TimeChart, chartGrid } from './charts.js';
+import { BarChart, History, TimeChart, chartGrid, fittingRange } from './charts.js';
 import { h, replace, setText } from './dom.js';
-import { bytes, now, num, plural, rate, short, span } from './format.js';
+import { bytes, now, num, perSecond, plural, rate, short, span } from './format.js';
 import { changed, encOf, jobHref, queueHref, shown } from './names.js';
 import { badge, button, empty, errorNote, facts, field, heading, loading, tabLinks } from './parts.js';
 import { excerpt, payloadBlock, payloadOf } from './payload.js';
@@ -29,7 +29,7 @@ function showTask(row) {
 }
 
 const taskColumns = [
-    { key: 'position', label: '#', num: true, get: (row) => row.position + 1, phone: 'wide' },
+    { key: 'position', label: '#', num: true, get: (row) => row.position + 1 },
     { key: 'task', label: 'Task', phone: 'title', get: (row) => excerpt(payloadOf(row, 'task')), sig: (row) => row.job,
         render: (row) => [h('button', { type: 'button', class: 'link mono clip', on: { click: () => showTask(row) } },
             excerpt(payloadOf(row, 'task'))), encOf(row, 'job') && h('a', { class: 'badge violet',
@@ -44,7 +44,8 @@ function waitingTab(view, enc) {
     const node = h('div', {}, where, loading());
     const table = new Table({ id: 'waiting', caption: 'What waits, the next one first', columns: taskColumns,
         fixed: true, rowKey: (row) => String(row.position), empty: () => empty('Nothing waits',
-            'What is enqueued stands here in the order in which it is taken.', `muster enqueue ${shown(enc)} "a task"`) });
+            'What is enqueued stands here in the order in which it is taken.',
+                `muster enqueue ${shown(enc)} "a task"`) });
     async function load() {
         try {
             answer = await list(`queues/${enc}/tasks?from=${from}&count=${COUNT}`, view.signal);
@@ -136,7 +137,8 @@ function statsTab(view, enc) {
             const answer = await get(`stats?queue=${enc}&day=${input.value || today}`, view.signal);
             const stats = answer.items ? answer.items[0] : answer;
             if (!stats || OUTCOMES.every(([key]) => !stats[key])) {
-                replace(body, empty('No jobs on this day', 'Statistics count jobs by day, for 30 days; plain tasks are ' +
+                replace(body, empty('No jobs on this day',
+                    'Statistics count jobs by day, for 30 days; plain tasks are ' +
                     'not counted.', `muster put ${shown(enc)} "a job"`));
                 return;
             }
@@ -204,7 +206,7 @@ function actionsOf(enc, state) {
     ];
 }
 
-const STRIP = [['In', (row) => `${rate(row.in_per_s)}/s`], ['Out', (row) => `${rate(row.out_per_s)}/s`],
+const STRIP = [['In', (row) => perSecond(row.in_per_s)], ['Out', (row) => perSecond(row.out_per_s)],
     ['Oldest waits', (row) => span(row.oldest_ms)], ['Idle workers', (row) => num(row.idle)],
     ['Complete jobs', (row) => num(row.complete)], ['Depends', (row) => num(row.depends)],
     ['Recurring', (row) => num(row.recurring)], ['Failed list', (row) => bytes(row.failed_bytes)]];
@@ -215,6 +217,7 @@ export default async function queue(view) {
     view.title = shown(enc);
     const past = new History(), where = h('div', {}), head = h('div', {}), strip = h('dl', { class: 'strip card' });
     past.merge(state.row.history);
+    const range_ms = fittingRange(past);
     const chart = (options) => new TimeChart({ ...options, signal: view.signal });
     const charts = [
         chart({ title: 'Throughput', unit: '/s', format: rate, lines: [
@@ -241,7 +244,7 @@ export default async function queue(view) {
             setText(node, short(state.row[one.count]));
             node.classList.toggle('bad', one.key === 'failed' && state.row.failed > 0);
         }
-        const series = past.for(3600000);
+        const series = past.for(range_ms);
         for (const one of charts)
             one.update(series);
     }

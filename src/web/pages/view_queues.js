@@ -39,7 +39,8 @@ export function queueColumns({ brief, actions } = {}) {
         !brief && { key: 'idle', label: 'Idle', num: true, get: (row) => row.idle, render: (row) => figure(row.idle) },
         { key: 'in', label: 'In/s', num: true, get: (row) => row.in_per_s, render: (row) => rate(row.in_per_s) },
         { key: 'out', label: 'Out/s', num: true, get: (row) => row.out_per_s, render: (row) => rate(row.out_per_s) },
-        { key: 'oldest', label: 'Oldest', num: true, get: (row) => row.oldest_ms, render: (row) => span(row.oldest_ms) },
+        { key: 'oldest', label: 'Oldest', num: true, get: (row) => row.oldest_ms,
+            render: (row) => span(row.oldest_ms) },
         actions && { key: 'act', label: '', hidden: 'Actions', phone: 'action', className: 'act',
             sig: (row) => [row.paused, row.failed > 0], render: actions },
     ].filter(Boolean);

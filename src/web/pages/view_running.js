@@ -54,7 +54,8 @@ function columns({ queue, reload }) {
         !queue && { key: 'queue', label: 'Queue', get: (row) => shown(encOf(row, 'queue')),
             render: (row) => nameLink(encOf(row, 'queue'), queueHref(encOf(row, 'queue'))) },
         { key: 'worker', label: 'Worker', get: (row) => row.worker, className: 'clip', render: (row) =>
-            (row.worker && row.worker !== LEASE ? h('a', { href: withQuery('#/running', { worker: encodeURIComponent(row.worker) }),
+            (row.worker && row.worker !== LEASE ? h('a', { href: withQuery('#/running',
+                { worker: encodeURIComponent(row.worker) }),
                 class: 'quiet' }, row.worker) : badge('lease', 'info')) },
         { key: 'since', label: 'Runs for', num: true, get: (row) => (row.started_at_ms ? -row.started_at_ms : null),
             render: (row) => sinceElement(row.started_at_ms) },
@@ -86,7 +87,8 @@ export function runningList(view, filter) {
     let answer = null;
     async function load() {
         try {
-            answer = await list(withQuery('processes', { ...filter, cursor: pages[pages.length - 1] && encodeURIComponent(
+            answer = await list(withQuery('processes', { ...filter, cursor: pages[pages.length - 1] &&
+                encodeURIComponent(
                 pages[pages.length - 1]), count: COUNT }), view.signal);
         } catch (error) {
             if (!view.signal.aborted)

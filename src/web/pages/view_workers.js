@@ -19,7 +19,8 @@ function nameCell(row) {
 }
 
 function handsCell(row) {
-    return h('div', { class: 'hands' }, meter(row.held, row.hands, `${num(row.held)} of ${num(row.hands)} hands in use`),
+    return h('div', { class: 'hands' }, meter(row.held, row.hands,
+        `${num(row.held)} of ${num(row.hands)} hands in use`),
         h('a', { class: 'quiet', href: withQuery('#/running', { worker: encodeURIComponent(row.worker) }) },
             `${num(row.held)} / ${num(row.hands)}`));
 }
@@ -52,7 +53,8 @@ function columns(reload) {
         { key: 'version', label: 'Version', get: (row) => row.version },
         { key: 'queues', label: 'Queues', phone: 'wide', get: (row) => encsOf(row, 'queues').join(' '),
             render: queuesCell },
-        may() && { key: 'act', label: '', phone: 'action', className: 'act', get: null, render: (row) => button('Fail', {
+        may() && { key: 'act', label: '', phone: 'action', className: 'act', get: null,
+            render: (row) => button('Fail', {
             small: true, icon: 'stop', kind: row.alive ? '' : 'quiet-danger', label: `Fail worker ${row.worker}`,
             title: 'Declare it dead: its tasks go back', onClick: async () => {
                 if (await failWorker(row))
@@ -70,7 +72,8 @@ class Hosts {
     }
 
     show(rows) {
-        const byHost = Map.groupBy ? Map.groupBy(rows, (row) => row.host || '') : groupBy(rows, (row) => row.host || '');
+        const byHost = Map.groupBy ? Map.groupBy(rows, (row) => row.host || '') : groupBy(rows, (row) => row.host ||
+            '');
         for (const [host, one] of this.hosts)
             if (!byHost.has(host)) {
                 one.node.remove();
@@ -85,8 +88,9 @@ class Hosts {
     }
 
     add(host) {
-        const table = new Table({ id: 'workers', caption: `Workers on ${host || 'an unknown host'}`, fixed: false,
-            columns: columns(this.reload), sort: { key: 'worker', down: false }, rowKey: (row) => row.worker, className: 'workers',
+        const table = new Table({ id: 'workers', caption: `Workers on ${host || 'an unknown host'}`, many: true,
+            columns: columns(this.reload), sort: { key: 'worker', down: false }, rowKey: (row) => row.worker,
+                className: 'workers',
             rowClass: (row) => (row.alive ? '' : 'is-dead'), noMatch: () => empty('None of them matches') });
         const sub = h('span', {});
         const node = card(visible(host) || 'Unknown host', table.node, { sub, id: `host-${this.hosts.size}` });
