@@ -196,6 +196,59 @@ static void workers_are_listed_by_when_their_life_ends(void **state)
     assert_string_equal(one.ids, "short ");
 }
 
+#define MANY_WORKERS 250
+
+struct crowd {
+    size_t n, misplaced, stop_after;
+};
+
+/* Worker i is the one of the i-th life to end. */
+static int count_in_order(const struct muster_worker_info *w, void *arg)
+{
+    struct crowd *crowd = arg;
+    char id[16];
+    snprintf(id, sizeof id, "w%03zu", crowd->n);
+    crowd->misplaced += strcmp(w->id, id) != 0 || (size_t)w->hands != crowd->n + 1 || w->heard_ms < 0;
+    return ++crowd->n == crowd->stop_after;
+}
+
+/* How many times Redis has read from its connections. */
+static int64_t server_reads(struct scene *s)
+{
+    char *info = raw_string(s->server->redis, "INFO stats");
+    const char *line = strstr(info, "total_reads_processed:");
+    assert_non_null(line);
+    int64_t n = atoll(strchr(line, ':') + 1);
+    free(info);
+    return n;
+}
+
+static void many_workers_are_listed_once_each_in_few_round_trips(void **state)
+{
+    struct scene *s = *state;
+    struct crowd first = {0}, all = {0}, some = {.stop_after = 120}, without = {0};
+    raw_do(s->server->redis, "EVAL %s 0 %s %d",
+           "local p = ARGV[1] for i = 0, ARGV[2] - 1 do local id = string.format('w%03d', i)"
+           " redis.call('ZADD', p .. ':registry', 9e15 + i, id)"
+           " redis.call('HSET', p .. ':worker:' .. id, 'epoch', '00000000001', 'ttl', 60000, 'hands', i + 1)"
+           " redis.call('SET', p .. ':alive:' .. id, '00000000001', 'PX', 60000) end",
+           s->prefix, MANY_WORKERS);
+    assert_ok(muster_worker_list(s->client, count_in_order, &first));
+    int64_t before = server_reads(s);
+    assert_ok(muster_worker_list(s->client, count_in_order, &all));
+    assert_in_range(server_reads(s) - before, 1, 25);
+    assert_int_equal(all.n, MANY_WORKERS);
+    assert_int_equal(all.misplaced, 0);
+    assert_ok(muster_worker_list(s->client, count_in_order, &some));
+    assert_int_equal(some.n, 120);
+    assert_int_equal(some.misplaced, 0);
+    /* A damaged record costs its own row, and what is read after it is still the others'. */
+    raw_do(s->server->redis, "SET %s:worker:w249 text", s->prefix);
+    assert_ok(muster_worker_list(s->client, count_in_order, &without));
+    assert_int_equal(without.n, MANY_WORKERS - 1);
+    assert_int_equal(without.misplaced, 0);
+}
+
 static void a_later_life_has_a_larger_epoch(void **state)
 {
     struct scene *s = *state;
@@ -304,6 +357,7 @@ int main(int argc, char **argv)
         live_test(a_paused_queue_is_shown_as_such_and_hands_nothing_out),
         live_test(a_worker_shows_its_identity_and_what_it_holds),
         live_test(workers_are_listed_by_when_their_life_ends),
+        live_test(many_workers_are_listed_once_each_in_few_round_trips),
         live_test(a_later_life_has_a_larger_epoch),
         live_test(a_dead_worker_is_listed_as_not_alive),
         live_test(processes_are_listed_by_queue_worker_and_task),

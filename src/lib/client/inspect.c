@@ -157,20 +157,30 @@ static const char *text_field(const struct redisReply *record, const char *field
     return text ? text : "";
 }
 
-static int read_worker(struct muster_client *c, const char *id, struct redisReply **record, long long *pttl)
+enum { PART_RECORD, PART_ALIVE, WORKER_PARTS };
+
+static int append_worker(struct muster_client *c, const char *id)
 {
     char key[KEY_MAX];
-    struct redisReply *parts[2] = {NULL};
     key_of(key, c->prefix, KEY_WORKER, id);
     int err = client_append(c, (const char *const[]){"HGETALL", key, NULL});
     key_of(key, c->prefix, KEY_ALIVE, id);
-    if (err == MUSTER_OK)
-        err = client_append(c, (const char *const[]){"PTTL", key, NULL});
-    if (err == MUSTER_OK)
-        err = page_read_parts(c, id, parts, 2);
-    *record = parts[0];
-    *pttl = reply_number(parts[1], -2);
-    redis_reply_free(parts[1]);
+    return err == MUSTER_OK ? client_append(c, (const char *const[]){"PTTL", key, NULL}) : err;
+}
+
+/* All are asked for before the first is read: a round trip for a page, and few writes. */
+static int read_workers(struct muster_client *c, const char *const *ids, size_t n,
+                        struct redisReply *parts[][WORKER_PARTS])
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = append_worker(c, ids[i]);
+    if (err != MUSTER_OK)
+        return err;
+    for (size_t i = 0; i < n; i++) {
+        int read = page_read_parts(c, ids[i], parts[i], WORKER_PARTS);
+        err = err == MUSTER_OK ? read : err;
+    }
     return err;
 }
 
@@ -214,19 +224,22 @@ static int give_worker(const char *id, const struct redisReply *record, long lon
     return MUSTER_OK;
 }
 
-static int worker_row(struct muster_client *c, const char *id, void *arg, bool *stop)
+static int worker_page(struct muster_client *c, const char *const *ids, size_t n, void *arg, bool *stop)
 {
-    struct redisReply *record;
-    long long pttl;
-    int err = read_worker(c, id, &record, &pttl);
-    if (err == MUSTER_OK && reply_len(record) > 0) /* otherwise it has left meanwhile */
-        err = give_worker(id, record, pttl, arg, stop);
-    redis_reply_free(record);
+    struct redisReply *parts[PAGE_MEMBERS_MAX][WORKER_PARTS] = {{NULL}};
+    int err = read_workers(c, ids, n, parts);
+    for (size_t i = 0; i < n; i++) {
+        bool has_left = reply_len(parts[i][PART_RECORD]) == 0; /* meanwhile */
+        if (err == MUSTER_OK && !*stop && !has_left)
+            err = give_worker(ids[i], parts[i][PART_RECORD], reply_number(parts[i][PART_ALIVE], -2), arg, stop);
+        for (int part = 0; part < WORKER_PARTS; part++)
+            redis_reply_free(parts[i][part]);
+    }
     return err;
 }
 
 int muster_worker_list(struct muster_client *c, muster_worker_fn *fn, void *arg)
 {
     struct worker_rows rows = {fn, arg};
-    return page_each_member(c, KEY_REGISTRY, worker_row, &rows);
+    return page_each_page(c, KEY_REGISTRY, worker_page, &rows);
 }

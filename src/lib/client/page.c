@@ -9,8 +9,6 @@
 
 #include "base/log.h"
 
-#define PAGE 100
-
 /* ---- pages ---- */
 
 static int refuse_page(struct muster_client *c, const char *command, struct redisReply **page)
@@ -94,28 +92,54 @@ int page_read_parts(struct muster_client *c, const char *row, struct redisReply 
 
 /* ---- members ---- */
 
-int page_each_member(struct muster_client *c, enum key zset, page_member_fn *fn, void *arg)
+static int give_page(struct muster_client *c, const struct redisReply *page, page_members_fn *fn, void *arg, bool *stop)
+{
+    const char *members[PAGE_MEMBERS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < reply_len(page); i++) {
+        members[n] = reply_text(reply_at(page, i));
+        n += members[n] != NULL;
+    }
+    return fn(c, members, n, arg, stop);
+}
+
+int page_each_page(struct muster_client *c, enum key zset, page_members_fn *fn, void *arg)
 {
     char key[KEY_MAX];
     int err = MUSTER_OK;
     bool stop = false;
     key_of(key, c->prefix, zset, "");
-    for (uint64_t from = 0; err == MUSTER_OK && !stop; from += PAGE) {
+    for (uint64_t from = 0; err == MUSTER_OK && !stop; from += PAGE_MEMBERS_MAX) {
         char first[24], last[24];
         struct redisReply *page;
         snprintf(first, sizeof first, "%llu", (unsigned long long)from);
-        snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE - 1);
-        err = page_ask(c, &page, (const char *const[]){"ZRANGE", key, first, last, NULL}, PAGE);
-        size_t n = reply_len(page);
-        for (size_t i = 0; i < n && err == MUSTER_OK && !stop; i++) {
-            const char *member = reply_text(reply_at(page, i));
-            if (member)
-                err = fn(c, member, arg, &stop);
-        }
+        snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE_MEMBERS_MAX - 1);
+        err = page_ask(c, &page, (const char *const[]){"ZRANGE", key, first, last, NULL}, PAGE_MEMBERS_MAX);
+        if (err == MUSTER_OK)
+            err = give_page(c, page, fn, arg, &stop);
+        stop |= reply_len(page) < PAGE_MEMBERS_MAX;
         redis_reply_free(page);
-        stop |= n < PAGE;
     }
     return err;
+}
+
+struct each {
+    page_member_fn *fn;
+    void *arg;
+};
+
+static int give_members(struct muster_client *c, const char *const *members, size_t n, void *arg, bool *stop)
+{
+    const struct each *each = arg;
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < n && err == MUSTER_OK && !*stop; i++)
+        err = each->fn(c, members[i], each->arg, stop);
+    return err;
+}
+
+int page_each_member(struct muster_client *c, enum key zset, page_member_fn *fn, void *arg)
+{
+    return page_each_page(c, zset, give_members, &(struct each){fn, arg});
 }
 
 const char *page_queue_field(const struct redisReply *record, size_t i)

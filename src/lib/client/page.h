@@ -25,6 +25,11 @@ int page_end_keys(struct muster_client *c, unsigned connection);
 typedef int page_member_fn(struct muster_client *c, const char *member, void *arg, bool *stop);
 int page_each_member(struct muster_client *c, enum key zset, page_member_fn *fn, void *arg);
 
+/* The same, a page of them at a time, so that what fn asks of all of them can go out together. */
+#define PAGE_MEMBERS_MAX 100
+typedef int page_members_fn(struct muster_client *c, const char *const *members, size_t n, void *arg, bool *stop);
+int page_each_page(struct muster_client *c, enum key zset, page_members_fn *fn, void *arg);
+
 /* Read n answers of what was appended for one row. A refused one (of a damaged key) is only written to the log, and
  * stays NULL. All are read, also after a failure: the next call would take an unread answer for its own. */
 int page_read_parts(struct muster_client *c, const char *row, struct redisReply **replies, size_t n);
