@@ -45,14 +45,20 @@ struct moving {
     int slot, source, target;
 };
 
-/* All keys of the slot that this node has, with content and expiry; to be freed. An importing node is asked as one that
- * has the slot. */
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp((*(redisReply *const *)a)->str, (*(redisReply *const *)b)->str);
+}
+
+/* All keys of the slot that this node has, with content and expiry; to be freed. Their order is not the server's, which
+ * may change by itself. An importing node is asked as one that has the slot. */
 static char *dump_of_slot(struct moving *m, int node, size_t *len)
 {
     char *text = NULL;
     struct redisContext *redis = m->cluster.nodes[node].redis;
     FILE *out = open_memstream(&text, len);
     redisReply *keys = raw(redis, "CLUSTER GETKEYSINSLOT %d %d", m->slot, KEYS_MAX);
+    qsort(keys->element, keys->elements, sizeof *keys->element, compare_keys);
     for (size_t i = 0; i < keys->elements; i++) {
         const char *key = keys->element[i]->str;
         raw_do(redis, "ASKING");
