@@ -6,7 +6,8 @@
 #
 # The law stands in may_include() below: a room includes itself, the rooms named there, and nothing above. Every include
 # in quotes names its room. The public headers, <muster/...>, are everybody's. Only redis/ includes hiredis,
-# only its tls*.c OpenSSL. The command in src/cli includes the public headers and its own. Exit status 1: something
+# only its tls*.c OpenSSL. The command in src/cli includes the public headers and its own, and of the dashboard in src/web
+# web/web.h; the dashboard includes the command's headers, its own, and libevent's. Exit status 1: something
 # breaks the law, and is on standard error.
 set -euo pipefail
 export LC_ALL=C
@@ -36,14 +37,22 @@ root=${1:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
 cd "$root"
 
 # All of src/lib, whatever the file is called and wherever it lies: what stands outside of a room must be found, too.
-mapfile -t files < <(find src/lib src/cli -type f \( -name '*.[ch]' -o -name '*.inc' \) | sort)
+folders=(src/lib src/cli)
+if [[ -d src/web ]]; then
+    folders+=(src/web)
+fi
+mapfile -t files < <(find "${folders[@]}" -type f \( -name '*.[ch]' -o -name '*.inc' \) | sort)
 
 # The headers that can be included. The build makes protocol/lua_scripts.h.
 there() {
     (cd src/lib && find . -type f -name '*.h' | sed 's,^\./,lib ,')
     (cd src/cli && find . -type f -name '*.h' | sed 's,^\./,cli ,')
+    if [[ -d src/web ]]; then
+        (cd src/web && find . -type f -name '*.h' | sed 's,^\./,web ,')
+    fi
     (cd include && find muster -type f -name '*.h' | sed 's,^,public ,')
     echo 'lib protocol/lua_scripts.h'
+    echo 'web web_pages.h'
 }
 
 awk -v mode="$mode" '
@@ -65,7 +74,7 @@ awk -v mode="$mode" '
 
     FNR == 1 {
         split(FILENAME, path, "/")
-        room = path[2] == "cli" ? "" : path[3]
+        room = path[2] == "lib" ? path[3] : ""
         if (path[2] == "lib" && (!(room in known) || path[5] != "" || path[4] == ""))
             refuse("this file lies in no room")
         n_files[room]++
@@ -82,13 +91,21 @@ awk -v mode="$mode" '
             refuse("an include that a macro names")
         else if (path[2] == "cli")
             check_command()
+        else if (path[2] == "web")
+            check_dashboard()
         else
             check_room()
     }
 
     function check_command() {
-        if (quote == "\"" && !(("cli", name) in is_there))
+        if (quote == "\"" && !(("cli", name) in is_there) && name != "web/web.h")
             refuse("src/cli includes \"" name "\", which is not its own")
+        else if (quote == "<")
+            check_outside(0)
+    }
+    function check_dashboard() {
+        if (quote == "\"" && !(("cli", name) in is_there) && !(("web", name) in is_there))
+            refuse("src/web includes \"" name "\", which is neither its own nor the command'"'"'s")
         else if (quote == "<")
             check_outside(0)
     }

@@ -7,10 +7,25 @@
 #include "complain.h"
 #include "connection.h"
 
+static _Thread_local struct muster_client *lent;
+
+void client_lend(struct muster_client *client)
+{
+    lent = client;
+}
+
+void client_free(struct muster_client *client)
+{
+    if (client != lent)
+        muster_client_free(client);
+}
+
 int client_open(const struct call *call, struct muster_client **out)
 {
     struct connection connection;
-    *out = NULL;
+    *out = lent;
+    if (lent)
+        return EXIT_DONE;
     int code = connection_read(call, &connection);
     if (code)
         return code;
@@ -28,6 +43,6 @@ int client_open(const struct call *call, struct muster_client **out)
 int client_close(const struct call *call, struct muster_client *client, int err)
 {
     int code = complain_error(call, err, muster_client_error(client));
-    muster_client_free(client);
+    client_free(client);
     return code;
 }

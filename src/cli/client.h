@@ -13,6 +13,12 @@
  * about it, sets `*out` to NULL and returns another exit code. */
 int client_open(const struct call *call, struct muster_client **out);
 
+/* Lend this thread a client: client_open() gives it out, and client_free() leaves it as it is. NULL ends that. */
+void client_lend(struct muster_client *client);
+
+/* Free what client_open() has given. */
+void client_free(struct muster_client *client);
+
 /* Report the error of the client's last call with complain_error(), and free the client. Returns the exit code. */
 int client_close(const struct call *call, struct muster_client *client, int err);
 

@@ -285,7 +285,7 @@ static int run(const struct call *call)
         code = client_open(call, &f.client);
     if (!code)
         code = enqueue(&f);
-    muster_client_free(f.client);
+    client_free(f.client);
     if (!code && f.is_unique)
         code = print_unique(&f);
     else if (!code)

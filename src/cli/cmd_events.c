@@ -11,6 +11,7 @@
 #include "client.h"
 #include "command.h"
 #include "complain.h"
+#include "event_row.h"
 #include "known.h"
 #include "out.h"
 
@@ -49,24 +50,11 @@ struct listening {
 
 static int print_event(const struct muster_job_event *event, void *arg)
 {
-    static const struct out_column columns[] = {
-        {NULL, "at_ms", OUT_TIME},  {NULL, "what", OUT_TEXT}, {NULL, "id", OUT_TEXT},     {NULL, "queue", OUT_TEXT},
-        {NULL, "worker", OUT_TEXT}, {NULL, "text", OUT_TEXT}, {NULL, "tracked", OUT_YES}, {NULL, NULL, OUT_TEXT},
-    };
     struct listening *l = arg;
-    const struct out_cell cells[] = {
-        {.number = event->at_ms},
-        {.text = event->what},
-        {.text = event->id},
-        {.text = event->queue},
-        {.text = *event->worker ? event->worker : NULL},
-        {.text = *event->text ? event->text : NULL},
-        {.number = event->tracked},
-    };
     if (l->call->own[TRACKED].set && !event->tracked)
         return 0;
     sigprocmask(SIG_BLOCK, &l->signals, NULL);
-    out_json(columns, cells);
+    event_row_print(event);
     int err = out_flush();
     sigprocmask(SIG_UNBLOCK, &l->signals, NULL);
     return err;

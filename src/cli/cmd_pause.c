@@ -20,7 +20,7 @@ static int set_paused(const struct call *call, enum wish wish)
         return code;
     int err = known_look(call, client, queue, wish == PAUSE ? " yet; it begins paused" : "; nothing was resumed");
     if (err == MUSTER_E_NOT_FOUND && wish == RESUME) {
-        muster_client_free(client);
+        client_free(client);
         return EXIT_NOT_FOUND;
     }
     if (err == MUSTER_OK || err == MUSTER_E_NOT_FOUND)

@@ -94,7 +94,7 @@ static int move_chosen(const struct call *call, struct move *move)
     code = report_chosen(call, client, move, move->fn(client, &filter, &move->n));
     if (!code && move->n == 0)
         (void)known_look(call, client, call->operands[0], "");
-    muster_client_free(client);
+    client_free(client);
     return code;
 }
 

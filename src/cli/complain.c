@@ -10,33 +10,62 @@
 #include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "connection.h"
+#include "need.h"
 
-__attribute__((format(printf, 2, 0))) static void print_message(const struct call *call, const char *format,
-                                                                va_list args)
+/* Where this thread's messages go instead of standard error. */
+static _Thread_local complain_fn *sink;
+static _Thread_local void *sink_arg;
+
+void complain_to(complain_fn *fn, void *arg)
 {
-    fprintf(stderr, "muster %s: ", call->command->name);
-    vfprintf(stderr, format, args);
+    sink = fn;
+    sink_arg = arg;
+}
+
+__attribute__((format(printf, 3, 0))) static void say(const struct call *call, const char *error, const char *format,
+                                                      va_list args)
+{
+    char *message = NULL;
+    if (vasprintf(&message, format, args) < 0)
+        need(NULL);
+    if (sink)
+        sink(error, message, sink_arg);
+    else
+        fprintf(stderr, "muster %s: %s\n", call->command->name, message);
+    free(message);
+}
+
+__attribute__((format(printf, 3, 4))) static void refuse(const struct call *call, const char *error, const char *format,
+                                                         ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(call, error, format, args);
+    va_end(args);
 }
 
 void complain(const struct call *call, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    print_message(call, format, args);
+    say(call, NULL, format, args);
     va_end(args);
-    fputc('\n', stderr);
 }
 
 int complain_usage(const struct call *call, const char *format, ...)
 {
     va_list args;
+    char *message = NULL;
     va_start(args, format);
-    print_message(call, format, args);
+    if (vasprintf(&message, format, args) < 0)
+        need(NULL);
     va_end(args);
-    fprintf(stderr, "; see `muster %s --help`\n", call->command->name);
+    refuse(call, muster_err_name(MUSTER_E_INVALID), "%s; see `muster %s --help`", message, call->command->name);
+    free(message);
     return EXIT_USAGE;
 }
 
@@ -163,7 +192,7 @@ int complain_error(const struct call *call, int err, const char *detail)
 {
     const struct meaning m = meaning_of(call, err, detail);
     if (err != MUSTER_OK)
-        complain(call, "%s%s%s%s%s", m.what ? m.what : "", m.what ? ": " : "", *detail ? detail : muster_err_text(err),
-                 m.advice ? "; " : "", m.advice ? m.advice : "");
+        refuse(call, muster_err_name(err), "%s%s%s%s%s", m.what ? m.what : "", m.what ? ": " : "",
+               *detail ? detail : muster_err_text(err), m.advice ? "; " : "", m.advice ? m.advice : "");
     return m.exit;
 }

@@ -20,4 +20,8 @@ int complain_error(const struct call *call, int err, const char *detail);
 /* Do the library's words for MUSTER_E_CONN say that nobody answered there? */
 bool complain_is_nobody(const char *detail);
 
+/* Give all lines of this thread to `fn` from now on; NULL: to standard error again. `error` is NULL for a note. */
+typedef void complain_fn(const char *error, const char *message, void *arg);
+void complain_to(complain_fn *fn, void *arg);
+
 #endif

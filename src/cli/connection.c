@@ -106,11 +106,10 @@ static int read_first_line(const struct call *call, const char *label, const cha
     return code;
 }
 
-static int read_password(const struct call *call, enum opt_common which, char **out)
+int connection_read_secret(const struct call *call, const struct opt *o, const struct opt_value *value, char **out)
 {
     char buffer[OPT_LABEL_SIZE];
-    const char *label = opt_label(buffer, &opt_common[which], &call->common[which]);
-    const char *path = call->common[which].text;
+    const char *label = opt_label(buffer, o, value), *path = value->text;
     if (!path)
         return EXIT_DONE;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -121,6 +120,11 @@ static int read_password(const struct call *call, enum opt_common which, char **
         code = read_first_line(call, label, path, fd, out);
     close(fd);
     return code;
+}
+
+static int read_password(const struct call *call, enum opt_common which, char **out)
+{
+    return connection_read_secret(call, &opt_common[which], &call->common[which], out);
 }
 
 /* ---- all of it ---- */

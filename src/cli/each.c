@@ -65,7 +65,7 @@ int each_operand(const struct call *call, size_t first, each_fn *fn, void *arg)
         int code = report_operand(call, client, i, err);
         worst = code > worst ? code : worst;
     }
-    muster_client_free(client);
+    client_free(client);
     return worst;
 }
 

@@ -170,8 +170,24 @@ static cJSON *json_object(const struct out_column *columns, const struct out_cel
     return object;
 }
 
+static _Thread_local cJSON *collected;
+
+void out_collect(struct cJSON *array)
+{
+    collected = array;
+}
+
+static int collect(cJSON *object)
+{
+    if (!cJSON_AddItemToArray(collected, object))
+        need(NULL);
+    return 0;
+}
+
 int out_json(const struct out_column *columns, const struct out_cell *cells)
 {
+    if (collected)
+        return collect(json_object(columns, cells));
     cJSON *object = json_object(columns, cells);
     char *line = need(cJSON_PrintUnformatted(object));
     out_bytes(line, strlen(line));

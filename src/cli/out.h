@@ -62,6 +62,10 @@ struct out_rows {
 /* Print one row as a JSON object on a line of its own. Returns as out_bytes(). */
 int out_json(const struct out_column *columns, const struct out_cell *cells);
 
+/* Add what this thread prints by out_json() to this array from now on, instead of printing it; NULL: print again. */
+struct cJSON;
+void out_collect(struct cJSON *array);
+
 /* Print one thing for people: a line for each column with a heading and a cell that is not empty. Returns as
  * out_bytes(). */
 int out_record(const struct out_column *columns, const struct out_cell *cells);

@@ -244,6 +244,37 @@ int parse_words(struct call *call, int argc, char **argv)
     if (err || call->common[OPT_HELP].set || call->common[OPT_VERSION].set)
         return err;
     err = set_from_environment(call, opt_common, call->common);
+    if (!err)
+        err = set_from_environment(call, call->command->options, call->own);
+    return err ? err : check_operands(call);
+}
+
+static bool is_named(const struct opt *o, const char *name)
+{
+    return (o->name && strcmp(o->name, name) == 0) || (o->letter == name[0] && !name[1]);
+}
+
+static int take_value(struct call *call, const struct parse_value *value)
+{
+    char label[OPT_LABEL_SIZE];
+    for (size_t i = 0; call->command->options[i].help; i++) {
+        const struct opt *o = &call->command->options[i];
+        if (!is_named(o, value->name))
+            continue;
+        call->own[i].set = true;
+        return o->kind == OPT_FLAG ? 0
+                                   : set_value(call, o, &call->own[i], opt_label(label, o, &call->own[i]), value->text);
+    }
+    return complain_usage(call, "unknown option --%s", value->name);
+}
+
+int parse_values(struct call *call, const struct call *like, const struct parse_value *values, size_t n)
+{
+    memcpy(call->common, like->common, sizeof call->common);
+    call->common[OPT_JSON] = (struct opt_value){.set = true};
+    int err = set_fallbacks(call, call->command->options, call->own);
+    for (size_t i = 0; i < n && !err; i++)
+        err = take_value(call, &values[i]);
     return err ? err : check_operands(call);
 }
 

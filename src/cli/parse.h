@@ -15,6 +15,14 @@
 int parse_words(struct call *call, int argc, char **argv);
 void parse_clear(struct call *call);
 
+/* The same for values that are there already, instead of words: the common options are those of another call, with --json.
+ * The call's operands must be set. An option that is not there, or cannot have this value, is refused. */
+struct parse_value {
+    const char *name; /* of the option, or its letter */
+    const char *text; /* NULL for a flag */
+};
+int parse_values(struct call *call, const struct call *like, const struct parse_value *values, size_t n);
+
 /*
  * Check up to `n` operands from `first` on. `what` is their name in help; `check` is as in struct opt. Returns 0, or
  * EXIT_USAGE after a line about the first wrong one.

@@ -41,6 +41,7 @@
     X(fail_worker) \
     X(check)       \
     X(upgrade)     \
+    X(web)         \
     X(bench)       \
     X(completion)  \
     X(help)

@@ -64,7 +64,7 @@ keep() { cat "$tmp/err" "$tmp/out" >>"$said"; }
 
 # ---- 1
 # does VERB [ARGUMENT...]
-done=(serve bench help completion) # those that do not ask the Redis of the URL, or only by the verbs below
+done=(serve web bench help completion) # those that do not ask the Redis of the URL, or only by the verbs below
 does() {
     check_exit 0 "$MUSTER" "$@"
     keep

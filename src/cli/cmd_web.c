@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * muster web: the dashboard.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "complain.h"
+#include "connection.h"
+#include "need.h"
+#include "text.h"
+#include "web/web.h"
+
+enum { LISTEN, TOKEN_FILE, NAME, READ_ONLY };
+
+#define PORT "8379"
+
+/* "ADDR:PORT", "[ADDR]:PORT" or "PORT". Returns the port, or -1; `host` is to be freed. */
+static int read_place(const char *text, char **host)
+{
+    const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text;
+    int64_t number;
+    *host = NULL;
+    if (!text_read_number(&port, &number) || *port || number > 65535)
+        return -1;
+    size_t len = colon ? (size_t)(colon - text) : 0;
+    bool has_brackets = len > 2 && text[0] == '[' && text[len - 1] == ']';
+    if (colon && (len == 0 || (!has_brackets && memchr(text, ':', len))))
+        return -1;
+    *host = colon ? need(strndup(text + has_brackets, len - 2 * (size_t)has_brackets)) : need(strdup("127.0.0.1"));
+    return (int)number;
+}
+
+static const char *check_place(const char *text)
+{
+    char *host;
+    int port = read_place(text, &host);
+    free(host);
+    return port < 0 ? "it must be ADDR:PORT or PORT, as 127.0.0.1:" PORT " or [::1]:" PORT : NULL;
+}
+
+static bool is_loopback(const char *host)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    if (inet_pton(AF_INET, host, &v4) == 1)
+        return ntohl(v4.s_addr) >> 24 == 127;
+    if (inet_pton(AF_INET6, host, &v6) == 1)
+        return IN6_IS_ADDR_LOOPBACK(&v6);
+    return strcmp(host, "localhost") == 0;
+}
+
+static const struct opt options[] = {
+    [LISTEN] = {.name = "listen",
+                .kind = OPT_STRING,
+                .argument = "ADDR:PORT",
+                .help = "where to serve",
+                .fallback = "127.0.0.1:" PORT,
+                .env = "MUSTER_WEB_LISTEN",
+                .check = check_place},
+    [TOKEN_FILE] = {.name = "token-file",
+                    .kind = OPT_STRING,
+                    .argument = "FILE",
+                    .help = "who shows its first line may come in; needed beyond loopback",
+                    .env = "MUSTER_WEB_TOKEN_FILE"},
+    [NAME] = {.name = "name",
+              .kind = OPT_LIST,
+              .argument = "HOST",
+              .help = "a name by which browsers may call this host, as behind a proxy; may be given more than once"},
+    [READ_ONLY] = {.name = "read-only", .help = "show everything, change nothing", .env = "MUSTER_WEB_READ_ONLY"},
+    {.help = NULL},
+};
+
+static int run(const struct call *call)
+{
+    const struct opt_value *own = call->own;
+    char *host, *token = NULL;
+    int port = read_place(own[LISTEN].text, &host);
+    int code = own[TOKEN_FILE].text ? connection_read_secret(call, &options[TOKEN_FILE], &own[TOKEN_FILE], &token) : 0;
+    if (!code && !token && !is_loopback(host))
+        code = complain_usage(call, "--listen %s: beyond loopback a token is needed: --token-file", own[LISTEN].text);
+    const struct web_options o = {
+        .call = call,
+        .host = host,
+        .port = port,
+        .token = token,
+        .names = own[NAME].texts,
+        .n_names = own[NAME].n_texts,
+        .is_read_only = own[READ_ONLY].set,
+    };
+    if (!code)
+        code = web_run(&o);
+    if (token)
+        explicit_bzero(token, strlen(token));
+    free(token);
+    free(host);
+    return code;
+}
+
+const struct command cmd_web = {
+    .name = "web",
+    .operands = "",
+    .summary = "Serve a dashboard, an API and metrics over HTTP, until it is interrupted",
+    .about =
+        "/ is the dashboard, /metrics is for Prometheus, /healthz tells whether Redis answers, and /api has the same\n"
+        "in JSON, in the shapes of --json. One look at Redis a second is enough for all who view. Beyond loopback\n"
+        "everything needs a token, as `Authorization: Bearer` or by signing in; without TLS it goes over the wire as\n"
+        "it is, so put a proxy with TLS in front. Nothing is fetched from elsewhere.\n",
+    .examples = "muster web\n"
+                "muster web --listen 127.0.0.1:9000 --read-only\n"
+                "muster web --listen 0.0.0.0:8379 --token-file /etc/muster/web.token --name queue.example.org\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs a verb for a request, and makes the answer of its rows and words.
+ */
+#include "ask.h"
+
+#include <cjson/cJSON.h>
+#include <muster/client.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "complain.h"
+#include "need.h"
+#include "out.h"
+#include "parse.h"
+
+#define OPERANDS_MAX 1100
+#define VALUES_MAX 64
+#define COUNT_DEFAULT 50
+#define COUNT_MAX 500
+
+struct ask *ask_new(const struct route *route, struct cJSON *params)
+{
+    struct ask *a = need(calloc(1, sizeof *a));
+    a->route = route;
+    a->params = params ? params : need(cJSON_CreateObject());
+    a->items = need(cJSON_CreateArray());
+    a->notes = need(cJSON_CreateArray());
+    return a;
+}
+
+void ask_free(struct ask *a)
+{
+    for (size_t i = 0; i < ASK_STARS_MAX; i++)
+        free(a->stars[i]);
+    for (size_t i = 0; i < a->n_texts; i++)
+        free(a->texts[i]);
+    cJSON_Delete(a->params);
+    cJSON_Delete(a->items);
+    cJSON_Delete(a->whole);
+    cJSON_Delete(a->notes);
+    free(a->error);
+    free(a->message);
+    free(a);
+}
+
+void ask_refuse(struct ask *a, int status, const char *error, const char *message)
+{
+    free(a->error);
+    free(a->message);
+    a->status = status;
+    a->error = need(strdup(error));
+    a->message = need(strdup(message));
+}
+
+/* ---- parameters ---- */
+
+static const char *keep(struct ask *a, char *text)
+{
+    need(text);
+    if (a->n_texts == sizeof a->texts / sizeof *a->texts) {
+        free(text);
+        ask_refuse(a, 400, "E_INVALID", "there are too many parameters");
+        return "";
+    }
+    return a->texts[a->n_texts++] = text;
+}
+
+/* A number or truth as the command line has it. NULL: it can be no value. */
+static const char *text_of(struct ask *a, const cJSON *value)
+{
+    char text[32];
+    if (cJSON_IsString(value))
+        return value->valuestring;
+    if (cJSON_IsBool(value))
+        return cJSON_IsTrue(value) ? "1" : "0";
+    if (!cJSON_IsNumber(value))
+        return NULL;
+    snprintf(text, sizeof text, "%.15g", value->valuedouble);
+    return keep(a, strdup(text));
+}
+
+const char *ask_param(struct ask *a, const char *name)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(a->params, name);
+    return value ? text_of(a, value) : NULL;
+}
+
+/* ---- words of the verb ---- */
+
+struct words {
+    char *operands[OPERANDS_MAX];
+    size_t n_operands;
+    struct parse_value values[VALUES_MAX];
+    size_t n_values;
+};
+
+static void add_value(struct ask *a, struct words *w, const char *name, const char *text)
+{
+    if (w->n_values == VALUES_MAX)
+        ask_refuse(a, 400, "E_INVALID", "there are too many parameters");
+    else
+        w->values[w->n_values++] = (struct parse_value){name, text};
+}
+
+static void add_operand(struct ask *a, struct words *w, const char *text)
+{
+    if (w->n_operands == OPERANDS_MAX)
+        ask_refuse(a, 413, "E_TOO_BIG", "there are too many of them in one request");
+    else
+        w->operands[w->n_operands++] = (char *)text;
+}
+
+/* `name` NULL: an operand. */
+static void add(struct ask *a, struct words *w, const char *name, char sign, const char *text)
+{
+    char *signed_text = NULL;
+    if (sign && asprintf(&signed_text, "%c%s", sign, text) < 0)
+        need(NULL);
+    if (signed_text)
+        text = keep(a, signed_text);
+    if (name)
+        add_value(a, w, name, text);
+    else
+        add_operand(a, w, text);
+}
+
+static void add_param(struct ask *a, struct words *w, const char *name, char sign, const char *param)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(a->params, param), *each;
+    if (cJSON_IsArray(value)) {
+        cJSON_ArrayForEach(each, value)
+        {
+            const char *text = text_of(a, each);
+            if (text)
+                add(a, w, name, sign, text);
+            else
+                ask_refuse(a, 400, "E_INVALID", "a list holds something that is neither text nor a number");
+        }
+    } else if (value && !cJSON_IsNull(value)) {
+        const char *text = text_of(a, value);
+        if (text)
+            add(a, w, name, sign, text);
+        else
+            ask_refuse(a, 400, "E_INVALID", "a parameter is neither text nor a number nor a list");
+    }
+}
+
+/* What stands behind `opt=`, or an operand. */
+static void add_source(struct ask *a, struct words *w, const char *name, const char *source)
+{
+    char sign = *source == '+' || *source == '-' ? *source++ : '\0';
+    if (*source == '$')
+        add(a, w, name, sign, a->stars[source[1] - '0']);
+    else if (*source == '?')
+        add_param(a, w, name, sign, source + 1);
+    else
+        add(a, w, name, sign, source + 1);
+}
+
+static void add_flag(struct ask *a, struct words *w, const char *name, const char *param)
+{
+    const char *text = param ? ask_param(a, param) : "1";
+    if (text && strcmp(text, "0") != 0 && *text)
+        add_value(a, w, name, NULL);
+}
+
+static void add_word(struct ask *a, struct words *w, char *word)
+{
+    char *equals = strchr(word, '='), *question = strchr(word, '?');
+    if (*word == '$' || *word == '?') {
+        add_source(a, w, NULL, word);
+    } else if (equals) {
+        *equals = '\0';
+        add_source(a, w, word, equals + 1);
+    } else {
+        if (question)
+            *question = '\0';
+        add_flag(a, w, word, question ? question + 1 : NULL);
+    }
+}
+
+/* ---- running ---- */
+
+static const struct {
+    int exit, status;
+} statuses[] = {
+    {EXIT_FAILED, 409},      {EXIT_USAGE, 400}, {EXIT_NOT_FOUND, 404}, {EXIT_NO_REDIS, 503},
+    {EXIT_UNCONFIRMED, 502}, {EXIT_BUSY, 503},  {EXIT_DENIED, 403},    {EXIT_TIMEOUT, 504},
+};
+
+static int status_of(int code)
+{
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        if (statuses[i].exit == code)
+            return statuses[i].status;
+    return 409;
+}
+
+/* Advice for a shell is none for a browser. */
+static void cut_advice(char *message)
+{
+    char *advice = strstr(message, "; see `muster ");
+    if (advice)
+        *advice = '\0';
+}
+
+static void hear(const char *error, const char *message, void *arg)
+{
+    struct ask *a = arg;
+    if (!error) {
+        cJSON_AddItemToArray(a->notes, need(cJSON_CreateString(message)));
+    } else if (!a->error) { /* the first one is the cause */
+        a->error = need(strdup(error));
+        a->message = need(strdup(message));
+        cut_advice(a->message);
+    }
+}
+
+int ask_run_verb(struct ask *a, const struct command *verb, const char *args)
+{
+    struct words *w = need(calloc(1, sizeof *w));
+    struct call call = {.command = verb};
+    char *copy = need(strdup(args)), *rest = NULL;
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        add_word(a, w, word);
+    call.operands = w->operands;
+    call.n_operands = w->n_operands;
+    client_lend(a->client);
+    complain_to(hear, a);
+    out_collect(a->items);
+    int code = a->status ? EXIT_USAGE : parse_values(&call, a->like, w->values, w->n_values);
+    if (!code)
+        code = verb->run(&call);
+    out_collect(NULL);
+    complain_to(NULL, NULL);
+    client_lend(NULL);
+    parse_clear(&call);
+    free(copy);
+    free(w);
+    if (code && !a->status)
+        a->status = status_of(code);
+    return code;
+}
+
+/* One row more than was asked for tells whether there are more. */
+static size_t page_size(struct ask *a)
+{
+    const char *text = ask_param(a, "count");
+    long n = text ? strtol(text, NULL, 10) : COUNT_DEFAULT;
+    return n < 1 ? 1 : n > COUNT_MAX ? COUNT_MAX : (size_t)n;
+}
+
+static void ask_for_page(struct ask *a)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(a->params, "count");
+    if (!cJSON_AddNumberToObject(a->params, "count", (double)page_size(a) + 1))
+        need(NULL);
+}
+
+void ask_run(struct ask *a)
+{
+    size_t size = page_size(a);
+    if (a->route->shape == ASK_PAGE)
+        ask_for_page(a);
+    if (a->route->run)
+        a->route->run(a);
+    else
+        (void)ask_run_verb(a, a->route->verb, a->route->args);
+    if (a->route->shape == ASK_PAGE) {
+        cJSON_DeleteItemFromObjectCaseSensitive(a->params, "count");
+        cJSON_AddNumberToObject(a->params, "count", (double)size);
+    }
+    if (!a->status)
+        a->status = 200;
+}
+
+/* ---- the answer ---- */
+
+char *ask_error_text(const char *error, const char *message)
+{
+    cJSON *object = need(cJSON_CreateObject());
+    need(cJSON_AddStringToObject(object, "error", error));
+    need(cJSON_AddStringToObject(object, "message", message));
+    char *text = need(cJSON_PrintUnformatted(object));
+    cJSON_Delete(object);
+    return text;
+}
+
+static void add_page(struct ask *a, cJSON *object)
+{
+    size_t size = page_size(a), n = (size_t)cJSON_GetArraySize(a->items);
+    const char *cursor = ask_param(a, "cursor");
+    bool has_more = a->route->shape == ASK_PAGE && !a->is_whole && n > size;
+    if (has_more) {
+        char next[32];
+        cJSON_DeleteItemFromArray(a->items, (int)size);
+        snprintf(next, sizeof next, "%zu", (cursor ? strtoul(cursor, NULL, 10) : 0) + size);
+        need(cJSON_AddStringToObject(object, "next", next));
+    } else {
+        need(cJSON_AddNullToObject(object, "next"));
+    }
+    need(cJSON_AddNullToObject(object, "total"));
+}
+
+static double count_done(const struct ask *a)
+{
+    double n = 0;
+    const cJSON *row;
+    cJSON_ArrayForEach(row, a->items)
+    {
+        const cJSON *count = a->route->count ? cJSON_GetObjectItemCaseSensitive(row, a->route->count) : NULL;
+        n += a->route->count ? (count ? count->valuedouble : 0) : 1;
+    }
+    return n;
+}
+
+static cJSON *take_items(struct ask *a)
+{
+    cJSON *items = a->items;
+    a->items = need(cJSON_CreateArray());
+    return items;
+}
+
+static cJSON *answer(struct ask *a)
+{
+    if (a->whole)
+        return need(cJSON_Duplicate(a->whole, true));
+    if (a->route->shape == ASK_ONE)
+        return cJSON_GetArraySize(a->items) > 0 ? cJSON_DetachItemFromArray(a->items, 0) : need(cJSON_CreateObject());
+    cJSON *object = need(cJSON_CreateObject());
+    if (a->route->shape == ASK_DONE)
+        need(cJSON_AddNumberToObject(object, "done", count_done(a)));
+    else
+        add_page(a, object);
+    if (!cJSON_AddItemToObject(object, "items", take_items(a)))
+        need(NULL);
+    if (cJSON_GetArraySize(a->notes) > 0 && !cJSON_AddItemReferenceToObject(object, "notes", a->notes))
+        need(NULL);
+    return object;
+}
+
+/* What was done before something failed is told, too. */
+char *ask_text(struct ask *a)
+{
+    bool has_failed = a->status != 200;
+    if (has_failed && (a->route->shape != ASK_DONE || count_done(a) == 0))
+        return ask_error_text(a->error ? a->error : "E_REDIS", a->message ? a->message : "it failed");
+    cJSON *object = answer(a);
+    if (has_failed && a->error) {
+        a->status = 200;
+        need(cJSON_AddStringToObject(object, "error", a->error));
+        need(cJSON_AddStringToObject(object, "message", a->message));
+    }
+    char *text = need(cJSON_PrintUnformatted(object));
+    cJSON_Delete(object);
+    return text;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A request of the API: what was asked, and its answer. A request is a verb of the command: its path, parameters and body
+ * become the verb's operands and options, are checked as these are, and the rows that it prints with --json become the
+ * answer. So the API knows nothing that the command does not know, and has the same shapes.
+ */
+#ifndef WEB_ASK_H
+#define WEB_ASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "command.h"
+
+struct cJSON;
+struct evkeyvalq;
+struct muster_client;
+
+#define ASK_STARS_MAX 2
+
+struct ask;
+typedef void ask_fn(struct ask *a);
+
+/*
+ * What can be asked for.
+ *
+ *   method, path  "GET" or "POST"; a `*` in the path stands for one name
+ *   verb, args    which verb, and what becomes of the parameters; see ask_run_verb()
+ *   shape         of the answer
+ *   run           in place of the verb
+ *   count         POST: the row's key with how many it was done to; NULL: a row is one
+ */
+enum ask_shape { ASK_ITEMS, ASK_PAGE, ASK_ONE, ASK_DONE };
+struct route {
+    const char *method, *path;
+    const struct command *verb;
+    const char *args;
+    enum ask_shape shape;
+    ask_fn *run;
+    const char *count;
+};
+
+struct ask {
+    const struct route *route;
+    const struct call *like; /* whose connection */
+    struct muster_client *client;
+    char *stars[ASK_STARS_MAX];
+    struct cJSON *params; /* an object: those of the query, or the body's */
+
+    bool is_whole;       /* `items` are all there are, although the route has pages */
+    int status;          /* of HTTP; 0: it has no answer yet */
+    struct cJSON *items; /* rows */
+    struct cJSON *whole; /* the answer's object, if it is none of rows */
+    char *error, *message;
+    struct cJSON *notes;
+    void *owner; /* whoever waits for it */
+    char *texts[64];
+    size_t n_texts;
+};
+
+/* Takes over `params`. */
+struct ask *ask_new(const struct route *route, struct cJSON *params);
+void ask_free(struct ask *a);
+
+/* On the thread that may wait for Redis. */
+void ask_run(struct ask *a);
+
+/* Run a verb; its rows are added to `items`. Returns its exit code. `args` are words with blanks between:
+ *
+ *     $0           an operand: the path's first name
+ *     ?name        operands: the parameter, or each of its list
+ *     opt=$0, opt=?name, opt=:text   an option and its value; none if there is no such parameter
+ *     opt=+?name, opt=-?name         the same, with this sign before the value
+ *     opt, opt?name                  a flag; if the parameter is true
+ */
+int ask_run_verb(struct ask *a, const struct command *verb, const char *args);
+
+/* The text of a parameter; NULL if it is missing. */
+const char *ask_param(struct ask *a, const char *name);
+
+/* Refuse. */
+void ask_refuse(struct ask *a, int status, const char *error, const char *message);
+
+/* The answer as text, to be freed. */
+char *ask_text(struct ask *a);
+
+/* {"error":..., "message":...}, to be freed. */
+char *ask_error_text(const char *error, const char *message);
+
+#endif

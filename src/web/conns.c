@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * libevent tells when a connection begins, by asking for its bufferevent, but not when it ends. So each bufferevent is
+ * held here, too: when libevent has let it go, it has no callbacks any more.
+ */
+#include "conns.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "need.h"
+
+#define SWEEP_MS 200
+
+struct conn {
+    struct bufferevent *buffer;
+    int64_t until_ms; /* 0: a request is under way */
+};
+
+struct conns {
+    struct event_base *base;
+    struct evconnlistener *listener;
+    struct event *timer;
+    struct conn conns[CONNS_MAX];
+    size_t n;
+    bool is_full;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* libevent clears the callbacks when it frees a bufferevent. */
+static bool has_ended(struct bufferevent *buffer)
+{
+    bufferevent_data_cb read;
+    bufferevent_data_cb write;
+    bufferevent_event_cb event;
+    void *arg;
+    bufferevent_getcb(buffer, &read, &write, &event, &arg);
+    return !read && !write && !event;
+}
+
+static void cut(struct bufferevent *buffer)
+{
+    shutdown(bufferevent_getfd(buffer), SHUT_RDWR);
+}
+
+static void sweep(struct conns *c)
+{
+    int64_t now = now_ms();
+    for (size_t i = 0; i < c->n;) {
+        if (has_ended(c->conns[i].buffer)) {
+            bufferevent_decref(c->conns[i].buffer);
+            c->conns[i] = c->conns[--c->n];
+            continue;
+        }
+        if (c->conns[i].until_ms && now > c->conns[i].until_ms)
+            cut(c->conns[i].buffer);
+        i++;
+    }
+    if (c->is_full && c->n < CONNS_MAX) {
+        c->is_full = false;
+        evconnlistener_enable(c->listener);
+    }
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    sweep(arg);
+}
+
+/* libevent accepts all that wait at once, so there may be some more than the bound: those are not served. */
+static struct bufferevent *on_connection(struct event_base *base, void *arg)
+{
+    struct conns *c = arg;
+    struct bufferevent *buffer = need(bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE));
+    if (c->n == CONNS_MAX)
+        sweep(c);
+    if (c->n + 1 >= CONNS_MAX && !c->is_full) {
+        c->is_full = true;
+        evconnlistener_disable(c->listener);
+    }
+    if (c->n == CONNS_MAX)
+        return buffer;
+    bufferevent_incref(buffer);
+    c->conns[c->n++] = (struct conn){buffer, now_ms() + CONNS_REQUEST_MS};
+    return buffer;
+}
+
+struct conns *conns_new(struct event_base *base, struct evhttp *http, struct evconnlistener *listener)
+{
+    const struct timeval every = {.tv_usec = SWEEP_MS * 1000};
+    struct conns *c = need(calloc(1, sizeof *c));
+    c->base = base;
+    c->listener = listener;
+    c->timer = need(event_new(base, -1, EV_PERSIST, on_timer, c));
+    event_add(c->timer, &every);
+    evhttp_set_bevcb(http, on_connection, c);
+    return c;
+}
+
+void conns_free(struct conns *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        bufferevent_decref(c->conns[i].buffer);
+    event_free(c->timer);
+    free(c);
+}
+
+static struct bufferevent *buffer_of(struct evhttp_request *request)
+{
+    struct evhttp_connection *connection = evhttp_request_get_connection(request);
+    return connection ? evhttp_connection_get_bufferevent(connection) : NULL;
+}
+
+static struct conn *find(struct conns *c, struct evhttp_request *request)
+{
+    const struct bufferevent *buffer = buffer_of(request);
+    for (size_t i = 0; i < c->n; i++)
+        if (c->conns[i].buffer == buffer)
+            return &c->conns[i];
+    return NULL;
+}
+
+void conns_begin(struct conns *c, struct evhttp_request *request)
+{
+    struct conn *conn = find(c, request);
+    if (conn)
+        conn->until_ms = 0;
+}
+
+void conns_end(struct conns *c, struct evhttp_request *request)
+{
+    struct conn *conn = find(c, request);
+    if (conn)
+        conn->until_ms = now_ms() + CONNS_REQUEST_MS;
+}
+
+void conns_cut(struct evhttp_request *request)
+{
+    struct bufferevent *buffer = buffer_of(request);
+    if (buffer)
+        cut(buffer);
+}
+
+size_t conns_unsent(struct evhttp_request *request)
+{
+    struct bufferevent *buffer = buffer_of(request);
+    return buffer ? evbuffer_get_length(bufferevent_get_output(buffer)) : 0;
+}
+
+size_t conns_count(const struct conns *c)
+{
+    return c->n;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Listens to the events of jobs while somebody views. Redis publishes them only then.
+ */
+#ifndef WEB_EAR_H
+#define WEB_EAR_H
+
+#include <stdbool.h>
+
+#include "command.h"
+#include "work.h"
+
+struct ear;
+
+/* Called on the loop with an event as a JSON object. */
+typedef void ear_fn(void *arg, const char *text);
+
+struct ear *ear_new(const struct call *call, struct work *work, ear_fn *fn, void *arg);
+/* End the thread; then, when the work is finished that it has left, the rest. */
+void ear_stop(struct ear *e);
+void ear_free(struct ear *e);
+
+void ear_want(struct ear *e, bool is_wanted);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is sent is made once for all viewers. A viewer that has more than UNSENT_MAX to read yet is cut off: a stream
+ * that is skipped in places would show what is not so.
+ */
+#include "live.h"
+
+#include <cjson/cJSON.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/http.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "need.h"
+
+#define UNSENT_MAX ((size_t)2 * 1024 * 1024)
+
+struct viewer {
+    struct live *live;
+    struct evhttp_request *request;
+};
+
+struct live {
+    struct conns *conns;
+    struct viewer *viewers[LIVE_MAX];
+    size_t n;
+};
+
+struct live *live_new(struct conns *conns)
+{
+    struct live *l = need(calloc(1, sizeof *l));
+    l->conns = conns;
+    return l;
+}
+
+void live_free(struct live *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free(l->viewers[i]);
+    free(l);
+}
+
+static void remove_viewer(struct viewer *v)
+{
+    struct live *l = v->live;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->viewers[i] == v)
+            l->viewers[i] = l->viewers[--l->n];
+    free(v);
+}
+
+/* libevent leaves a request that was not finished to us, and has taken its connection from it. */
+static void on_close(struct evhttp_connection *connection, void *arg)
+{
+    struct viewer *v = arg;
+    (void)connection;
+    if (!evhttp_request_get_connection(v->request))
+        evhttp_send_reply_end(v->request);
+    remove_viewer(v);
+}
+
+static void send_to(const struct viewer *v, const char *text, size_t len)
+{
+    if (conns_unsent(v->request) > UNSENT_MAX) {
+        conns_cut(v->request);
+        return;
+    }
+    struct evbuffer *buffer = need(evbuffer_new());
+    evbuffer_add(buffer, text, len);
+    evhttp_send_reply_chunk(v->request, buffer);
+    evbuffer_free(buffer);
+}
+
+static char *event_text(const char *kind, const char *json)
+{
+    char *text;
+    if (asprintf(&text, "event: %s\ndata: %s\n\n", kind, json) < 0)
+        need(NULL);
+    return text;
+}
+
+static char *event_of(const char *kind, const cJSON *object)
+{
+    char *json = need(cJSON_PrintUnformatted(object));
+    char *text = event_text(kind, json);
+    free(json);
+    return text;
+}
+
+static void tell_all(struct live *l, char *text)
+{
+    size_t len = strlen(text);
+    for (size_t i = 0; i < l->n; i++)
+        send_to(l->viewers[i], text, len);
+    free(text);
+}
+
+static bool is_any(const cJSON *change)
+{
+    return cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(change, "items")) > 0 ||
+           cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(change, "gone")) > 0;
+}
+
+static cJSON *trouble(const struct sight *s)
+{
+    cJSON *object = need(cJSON_CreateObject());
+    need(cJSON_AddStringToObject(object, "error", s->error));
+    need(cJSON_AddStringToObject(object, "message", s->message));
+    return object;
+}
+
+void live_tell_sight(struct live *l, const struct sight *sight)
+{
+    if (l->n == 0)
+        return;
+    if (sight->error) {
+        cJSON *object = trouble(sight);
+        tell_all(l, event_of("trouble", object));
+        cJSON_Delete(object);
+        return;
+    }
+    tell_all(l, event_of("overview", sight->overview));
+    if (is_any(sight->queues_changed))
+        tell_all(l, event_of("queues", sight->queues_changed));
+    if (is_any(sight->workers_changed))
+        tell_all(l, event_of("workers", sight->workers_changed));
+}
+
+void live_tell_job(struct live *l, const char *text)
+{
+    if (l->n > 0)
+        tell_all(l, event_text("job", text));
+}
+
+/* All that is there, to one who has just come. */
+static void tell_whole(struct viewer *v, const char *kind, const cJSON *rows)
+{
+    cJSON *object = need(cJSON_CreateObject());
+    cJSON_AddItemReferenceToObject(object, "items", (cJSON *)rows);
+    need(cJSON_AddArrayToObject(object, "gone"));
+    char *text = event_of(kind, object);
+    send_to(v, text, strlen(text));
+    free(text);
+    cJSON_Delete(object);
+}
+
+bool live_add(struct live *l, struct evhttp_request *request, const struct sight *sight)
+{
+    if (l->n == LIVE_MAX)
+        return false;
+    struct viewer *v = l->viewers[l->n++] = need(calloc(1, sizeof *v));
+    struct evhttp_connection *connection = evhttp_request_get_connection(request);
+    struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
+    *v = (struct viewer){l, request};
+    evhttp_add_header(headers, "Content-Type", "text/event-stream; charset=utf-8");
+    evhttp_connection_set_closecb(connection, on_close, v);
+    bufferevent_set_timeouts(evhttp_connection_get_bufferevent(connection), NULL, NULL); /* a viewer only listens */
+    evhttp_send_reply_start(request, 200, "OK");
+    send_to(v, ": muster\n\n", strlen(": muster\n\n"));
+    if (sight && sight->overview) {
+        char *text = event_of("overview", sight->overview);
+        send_to(v, text, strlen(text));
+        free(text);
+        tell_whole(v, "queues", sight->queues);
+        tell_whole(v, "workers", sight->workers);
+    }
+    return true;
+}
+
+size_t live_count(const struct live *l)
+{
+    return l->n;
+}

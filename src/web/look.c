@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A thread with a client of its own runs two verbs, and tells the loop what they have printed; the loop makes rates,
+ * changes and history of it.
+ */
+#include "look.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <muster/client.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ask.h"
+#include "client.h"
+#include "history.h"
+#include "need.h"
+#include "seen.h"
+#include "verbs.h"
+
+#define BUSY_MS 1000
+#define CALM_MS 5000
+/* For so long after the last sign of a viewer it counts as viewed. */
+#define WANTED_MS 4000
+#define STEP_MS 5000
+#define QUEUE_STEP_MS 30000
+
+struct look {
+    const struct call *call;
+    struct work *work;
+    look_fn *fn;
+    void *arg;
+
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t is_asked;
+    int64_t wanted_until_ms;
+    bool is_now, is_ending;
+
+    /* the loop's */
+    struct sight sight;
+    struct seen queues, workers;
+    struct history *history;
+    double sums[HISTORY_N], in_total, out_total, failed_total;
+    int64_t before_ms;
+    char *error, *message;
+};
+
+/* What the thread has found. */
+struct found {
+    struct look *look;
+    struct ask *queues, *workers;
+    int64_t at_ms;
+    double took_ms;
+};
+
+static int64_t clock_in_ms(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- the thread ---- */
+
+static const struct route nothing = {.shape = ASK_ITEMS};
+
+static struct ask *run(const struct look *l, struct muster_client *client, const struct command *verb)
+{
+    struct ask *a = ask_new(&nothing, NULL);
+    a->like = l->call;
+    a->client = client;
+    (void)ask_run_verb(a, verb, "");
+    return a;
+}
+
+static void on_found(void *arg);
+
+static void look_once(struct look *l, struct muster_client *client)
+{
+    struct found *f = need(calloc(1, sizeof *f));
+    int64_t begin_ms = clock_in_ms(CLOCK_MONOTONIC);
+    f->look = l;
+    f->queues = run(l, client, &cmd_queues);
+    f->workers = run(l, client, &cmd_workers);
+    f->at_ms = clock_in_ms(CLOCK_REALTIME);
+    f->took_ms = (double)(clock_in_ms(CLOCK_MONOTONIC) - begin_ms);
+    work_tell(l->work, on_found, f);
+}
+
+/* Until the next look is due; false: the end. */
+static bool wait_for_next(struct look *l, int64_t last_ms)
+{
+    pthread_mutex_lock(&l->lock);
+    for (;;) {
+        int64_t now_ms = clock_in_ms(CLOCK_MONOTONIC);
+        int64_t due_ms = last_ms + (now_ms < l->wanted_until_ms ? BUSY_MS : CALM_MS);
+        if (l->is_ending || l->is_now || now_ms >= due_ms)
+            break;
+        const struct timespec until = {due_ms / 1000, due_ms % 1000 * 1000000};
+        pthread_cond_timedwait(&l->is_asked, &l->lock, &until);
+    }
+    l->is_now = false;
+    bool goes_on = !l->is_ending;
+    pthread_mutex_unlock(&l->lock);
+    return goes_on;
+}
+
+static void *look_for_ever(void *arg)
+{
+    struct look *l = arg;
+    struct muster_client *client = NULL;
+    int64_t last_ms;
+    if (client_open(l->call, &client))
+        return NULL;
+    do {
+        last_ms = clock_in_ms(CLOCK_MONOTONIC);
+        look_once(l, client);
+    } while (wait_for_next(l, last_ms));
+    muster_client_free(client);
+    return NULL;
+}
+
+/* ---- the loop's side: figures ---- */
+
+static double number_of(const cJSON *row, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(row, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+static double or_zero(double number)
+{
+    return isnan(number) ? 0 : number;
+}
+
+/* Per second since the look before. A total that has fallen began anew. */
+static double rate(const struct look *l, double now, double before)
+{
+    double seconds = (double)(l->sight.at_ms - l->before_ms) / 1000;
+    if (isnan(now) || isnan(before) || l->before_ms == 0 || seconds <= 0 || now < before)
+        return NAN;
+    return (now - before) / seconds;
+}
+
+static void add_number(cJSON *object, const char *key, double number)
+{
+    cJSON *item = isnan(number) ? cJSON_CreateNull() : cJSON_CreateNumber(round(number * 1000) / 1000);
+    if (!cJSON_AddItemToObject(object, key, need(item)))
+        need(NULL);
+}
+
+static void sum(struct look *l, const double figures[HISTORY_N])
+{
+    for (int i = 0; i < HISTORY_N; i++)
+        if (i == HISTORY_latency_ms)
+            l->sums[i] = fmax(l->sums[i], figures[i]); /* fmax() passes over NAN */
+        else
+            l->sums[i] += or_zero(figures[i]);
+}
+
+static void note_queue(void *arg, struct cJSON *row, struct seen_row *now, const struct seen_row *before)
+{
+    struct look *l = arg;
+    now->in = number_of(row, "in_total");
+    now->out = number_of(row, "out_total");
+    now->failed = number_of(row, "failed") + number_of(row, "failed_dropped");
+    const double figures[HISTORY_N] = {
+        [HISTORY_waiting] = number_of(row, "waiting"),
+        [HISTORY_running] = number_of(row, "running"),
+        [HISTORY_failed] = number_of(row, "failed"),
+        [HISTORY_in] = before ? rate(l, now->in, before->in) : NAN,
+        [HISTORY_out] = before ? rate(l, now->out, before->out) : NAN,
+        [HISTORY_failures] = before ? rate(l, now->failed, before->failed) : NAN,
+        [HISTORY_latency_ms] = number_of(row, "oldest_ms"),
+    };
+    add_number(row, "in_per_s", figures[HISTORY_in]);
+    add_number(row, "out_per_s", figures[HISTORY_out]);
+    sum(l, figures);
+    if (!now->history)
+        now->history = history_new(QUEUE_STEP_MS);
+    history_add(now->history, l->sight.at_ms, figures);
+}
+
+static void note_worker(void *arg, struct cJSON *row, struct seen_row *now, const struct seen_row *before)
+{
+    (void)arg, (void)row, (void)now, (void)before;
+}
+
+static double sum_of(const cJSON *rows, const char *key)
+{
+    const cJSON *row;
+    double n = 0;
+    cJSON_ArrayForEach(row, rows) n += or_zero(number_of(row, key));
+    return n;
+}
+
+static cJSON *overview(const struct look *l)
+{
+    static const char *const sums[] = {"waiting", "running", "delayed", "failed"};
+    static const char *const jobs[] = {"depends", "recurring", "complete"};
+    const struct sight *s = &l->sight;
+    cJSON *object = need(cJSON_CreateObject()), *of_jobs;
+    add_number(object, "now", (double)s->at_ms);
+    add_number(object, "took_ms", s->took_ms);
+    add_number(object, "queues", cJSON_GetArraySize(s->queues));
+    add_number(object, "workers", cJSON_GetArraySize(s->workers));
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        add_number(object, sums[i], sum_of(s->queues, sums[i]));
+    add_number(object, "hands", sum_of(s->workers, "hands"));
+    add_number(object, "held", sum_of(s->workers, "held"));
+    of_jobs = need(cJSON_AddObjectToObject(object, "jobs"));
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++)
+        add_number(of_jobs, jobs[i], sum_of(s->queues, jobs[i]));
+    add_number(object, "in_per_s", l->sums[HISTORY_in]);
+    add_number(object, "out_per_s", l->sums[HISTORY_out]);
+    add_number(object, "oldest_ms", l->sums[HISTORY_latency_ms]);
+    return object;
+}
+
+/* ---- the loop's side: what is found ---- */
+
+static void clear_sight(struct sight *s)
+{
+    cJSON_Delete(s->queues);
+    cJSON_Delete(s->workers);
+    cJSON_Delete(s->overview);
+    cJSON_Delete(s->queues_changed);
+    cJSON_Delete(s->workers_changed);
+    *s = (struct sight){.at_ms = 0};
+}
+
+static cJSON *take_rows(struct ask *a)
+{
+    cJSON *rows = a->items;
+    a->items = NULL;
+    return rows;
+}
+
+static void take_sight(struct look *l, struct found *f)
+{
+    l->before_ms = l->sight.at_ms;
+    clear_sight(&l->sight);
+    for (int i = 0; i < HISTORY_N; i++)
+        l->sums[i] = i == HISTORY_latency_ms || (l->before_ms == 0 && i >= HISTORY_in) ? NAN : 0;
+    l->sight.at_ms = f->at_ms;
+    l->sight.took_ms = f->took_ms;
+    l->sight.queues = take_rows(f->queues);
+    l->sight.workers = take_rows(f->workers);
+    l->sight.queues_changed = seen_update(&l->queues, l->sight.queues, note_queue, l);
+    l->sight.workers_changed = seen_update(&l->workers, l->sight.workers, note_worker, l);
+    l->sight.overview = overview(l);
+    history_add(l->history, f->at_ms, l->sums);
+}
+
+static void note_failure(struct look *l, const struct ask *a)
+{
+    free(l->error);
+    free(l->message);
+    l->error = need(strdup(a->error ? a->error : "E_REDIS"));
+    l->message = need(strdup(a->message ? a->message : "it failed"));
+    l->sight.error = l->error;
+    l->sight.message = l->message;
+}
+
+static void on_found(void *arg)
+{
+    struct found *f = arg;
+    struct look *l = f->look;
+    const struct ask *failed = f->queues->status ? f->queues : f->workers->status ? f->workers : NULL;
+    if (failed)
+        note_failure(l, failed);
+    else
+        take_sight(l, f);
+    ask_free(f->queues);
+    ask_free(f->workers);
+    free(f);
+    l->fn(l->arg, &l->sight);
+}
+
+/* ---- its life ---- */
+
+struct look *look_new(const struct call *call, struct work *work, look_fn *fn, void *arg)
+{
+    struct look *l = need(calloc(1, sizeof *l));
+    pthread_condattr_t attr;
+    *l = (struct look){.call = call, .work = work, .fn = fn, .arg = arg};
+    l->queues.key = "queue";
+    l->workers.key = "worker";
+    l->history = history_new(STEP_MS);
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->is_asked, &attr);
+    pthread_condattr_destroy(&attr);
+    if (pthread_create(&l->thread, NULL, look_for_ever, l) != 0)
+        need(NULL);
+    return l;
+}
+
+void look_stop(struct look *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->is_ending = true;
+    pthread_cond_signal(&l->is_asked);
+    pthread_mutex_unlock(&l->lock);
+    pthread_join(l->thread, NULL);
+}
+
+void look_free(struct look *l)
+{
+    pthread_mutex_destroy(&l->lock);
+    pthread_cond_destroy(&l->is_asked);
+    clear_sight(&l->sight);
+    seen_clear(&l->queues);
+    seen_clear(&l->workers);
+    history_free(l->history);
+    free(l->error);
+    free(l->message);
+    free(l);
+}
+
+void look_want(struct look *l)
+{
+    pthread_mutex_lock(&l->lock);
+    int64_t now_ms = clock_in_ms(CLOCK_MONOTONIC);
+    if (now_ms >= l->wanted_until_ms)
+        pthread_cond_signal(&l->is_asked);
+    l->wanted_until_ms = now_ms + WANTED_MS;
+    pthread_mutex_unlock(&l->lock);
+}
+
+void look_now(struct look *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->is_now = true;
+    pthread_cond_signal(&l->is_asked);
+    pthread_mutex_unlock(&l->lock);
+}
+
+const struct sight *look_sight(const struct look *l)
+{
+    return l->sight.at_ms || l->sight.error ? &l->sight : NULL;
+}
+
+struct cJSON *look_history(const struct look *l, const char *queue, int64_t since_ms)
+{
+    const struct seen_row *row = queue ? seen_find(&l->queues, queue) : NULL;
+    if (queue && !row)
+        return NULL;
+    return history_json(row ? row->history : l->history, since_ms);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Each route is a verb and what becomes of its parameters; some take more than one call.
+ */
+#include "routes.h"
+
+#include <cjson/cJSON.h>
+#include <event2/http.h>
+#include <inttypes.h>
+#include <muster/job.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "need.h"
+#include "out.h"
+#include "process_row.h"
+#include "verbs.h"
+
+#define PAGED "n=?count offset=?cursor"
+
+/* ---- processes: the verb has no pages ---- */
+
+struct page {
+    struct out_table table;
+    uint64_t from, n, seen;
+};
+
+static int add_process(const struct muster_process_info *process, void *arg)
+{
+    struct page *p = arg;
+    if (p->seen++ >= p->from)
+        process_row_add(&p->table, process);
+    return p->seen >= p->from + p->n;
+}
+
+static void list_processes(struct ask *a)
+{
+    const char *from = ask_param(a, "cursor"), *n = ask_param(a, "count");
+    struct page page = {.table = {.columns = process_row_columns, .json = true},
+                        .from = from ? strtoull(from, NULL, 10) : 0,
+                        .n = strtoull(n, NULL, 10)};
+    const struct muster_process_filter filter = {
+        .size = sizeof filter, .queue = ask_param(a, "queue"), .worker = ask_param(a, "worker")};
+    out_collect(a->items);
+    int err = muster_process_list(a->client, &filter, add_process, &page);
+    out_collect(NULL);
+    if (err != MUSTER_OK)
+        ask_refuse(a, err == MUSTER_E_INVALID ? 400 : 503, muster_err_name(err), muster_client_error(a->client));
+}
+
+/* ---- failures, and their groups ---- */
+
+static void list_failed(struct ask *a)
+{
+    bool of_queue = ask_param(a, "queue");
+    a->is_whole = !of_queue;
+    (void)ask_run_verb(a, &cmd_failed, of_queue ? "?queue ?group " PAGED : "");
+}
+
+/* Without a choice: how many of each queue are in which state. */
+static void list_jobs(struct ask *a)
+{
+    a->is_whole = !ask_param(a, "state") && !ask_param(a, "tag") && !ask_param(a, "group") &&
+                  !ask_param(a, "tracked") && !ask_param(a, "tags");
+    (void)ask_run_verb(a, &cmd_jobs,
+                       a->is_whole
+                           ? "queue=?queue"
+                           : "queue=?queue state=?state tag=?tag group=?group tracked?tracked tags?tags " PAGED);
+}
+
+/* The verb asks for a choice; so does this. */
+static const char *chosen_args(struct ask *a)
+{
+    if (ask_param(a, "group"))
+        return "?queue group=?group";
+    if (ask_param(a, "all"))
+        return "?queue all?all";
+    return "?queue ?entry ?entries";
+}
+
+static void replay(struct ask *a)
+{
+    (void)ask_run_verb(a, &cmd_replay, chosen_args(a));
+}
+
+static void drop(struct ask *a)
+{
+    (void)ask_run_verb(a, &cmd_drop, chosen_args(a));
+}
+
+/* A failed job is found on its queue's list by its id. */
+struct search {
+    const char *id;
+    char *entry;
+};
+
+static int compare_failure(const struct muster_failure *failure, void *arg)
+{
+    struct search *s = arg;
+    if (failure->job && strcmp(failure->job, s->id) == 0)
+        s->entry = need(strdup(failure->entry));
+    return s->entry != NULL;
+}
+
+struct place {
+    char queue[MUSTER_QUEUE_MAX + 1], group[MUSTER_GROUP_MAX + 1];
+    bool has_failed;
+};
+
+static int note_place(const struct muster_job *job, void *arg)
+{
+    struct place *p = arg;
+    p->has_failed = job->state == MUSTER_JOB_FAILED;
+    snprintf(p->queue, sizeof p->queue, "%s", job->queue);
+    snprintf(p->group, sizeof p->group, "%s", job->group);
+    return 1;
+}
+
+static void refuse_by(struct ask *a, int err)
+{
+    ask_refuse(a,
+               err == MUSTER_E_NOT_FOUND ? 404
+               : err == MUSTER_E_INVALID ? 400
+                                         : 503,
+               muster_err_name(err), muster_client_error(a->client));
+}
+
+static void move_job(struct ask *a, const struct command *verb)
+{
+    struct place place = {.has_failed = false};
+    struct search search = {.id = a->stars[0]};
+    int err = muster_job_get(a->client, &search.id, 1, note_place, &place);
+    if (err == MUSTER_OK && !place.has_failed) {
+        ask_refuse(a, 409, muster_err_name(MUSTER_E_STATE), "the job has not failed");
+        return;
+    }
+    const struct muster_failed_filter filter = {.size = sizeof filter, .queue = place.queue, .group = place.group};
+    if (err == MUSTER_OK)
+        err = muster_failed_list(a->client, &filter, compare_failure, &search);
+    if (err != MUSTER_OK) {
+        refuse_by(a, err);
+    } else if (!search.entry) {
+        ask_refuse(a, 404, muster_err_name(MUSTER_E_NOT_FOUND), "the job is not on the failed list any more");
+    } else {
+        need(cJSON_AddStringToObject(a->params, "queue", place.queue));
+        need(cJSON_AddStringToObject(a->params, "entry", search.entry));
+        (void)ask_run_verb(a, verb, "?queue ?entry");
+    }
+    free(search.entry);
+}
+
+static void replay_job(struct ask *a)
+{
+    move_job(a, &cmd_replay);
+}
+
+static void drop_job(struct ask *a)
+{
+    move_job(a, &cmd_drop);
+}
+
+static void track_job(struct ask *a)
+{
+    const char *tracked = ask_param(a, "tracked");
+    bool is_off = tracked && strcmp(tracked, "0") == 0;
+    (void)ask_run_verb(a, &cmd_change, is_off ? "$0 untrack" : "$0 track");
+}
+
+/* ---- settings ---- */
+
+/* {"name": 1} becomes "name=1", as the verb has it. */
+static void set_words(struct ask *a)
+{
+    const cJSON *set = cJSON_GetObjectItemCaseSensitive(a->params, "set"), *each;
+    cJSON *words = need(cJSON_AddArrayToObject(a->params, "words"));
+    cJSON_ArrayForEach(each, set)
+    {
+        char text[128];
+        if (cJSON_IsNumber(each))
+            snprintf(text, sizeof text, "%s=%.15g", each->string, each->valuedouble);
+        else
+            snprintf(text, sizeof text, "%s=%s", each->string, cJSON_IsString(each) ? each->valuestring : "");
+        if (!cJSON_AddItemToArray(words, need(cJSON_CreateString(text))))
+            need(NULL);
+    }
+}
+
+static bool has_any(const struct ask *a, const char *name)
+{
+    return cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(a->params, name)) > 0;
+}
+
+static void configure(struct ask *a)
+{
+    set_words(a);
+    bool sets = has_any(a, "words"), clears = has_any(a, "clear");
+    if (!sets && !clears)
+        ask_refuse(a, 400, muster_err_name(MUSTER_E_INVALID), "nothing is to be set or cleared");
+    if (sets)
+        (void)ask_run_verb(a, &cmd_config, "?words queue=$0");
+    if (clears && !a->status)
+        (void)ask_run_verb(a, &cmd_config, "?clear queue=$0 unset");
+}
+
+static void enqueue(struct ask *a)
+{
+    if (has_any(a, "tasks"))
+        (void)ask_run_verb(a, &cmd_enqueue, "$0 ?tasks front?front");
+    else
+        ask_refuse(a, 400, muster_err_name(MUSTER_E_INVALID), "there are no tasks");
+}
+
+/* ---- one queue: what the loop does not know of it ---- */
+
+static cJSON *rows_of(struct ask *a, const struct command *verb, const char *args)
+{
+    cJSON *items = a->items;
+    a->items = need(cJSON_CreateArray());
+    (void)ask_run_verb(a, verb, args);
+    cJSON *rows = a->items;
+    a->items = items;
+    return rows;
+}
+
+static void describe_queue(struct ask *a)
+{
+    a->whole = need(cJSON_CreateObject());
+    cJSON_AddItemToObject(a->whole, "settings", rows_of(a, &cmd_config, "queue=$0"));
+    if (a->status)
+        return;
+    cJSON *stats = rows_of(a, &cmd_stats, "queue=$0");
+    cJSON *today = cJSON_DetachItemFromArray(stats, 0);
+    cJSON_Delete(stats);
+    cJSON_AddItemToObject(a->whole, "stats", today ? today : need(cJSON_CreateObject()));
+}
+
+/* ---- the list ---- */
+
+static const struct route routes[] = {
+    {"GET", "queues/*", NULL, NULL, ASK_ITEMS, describe_queue, NULL},
+    {"GET", "queues/*/tasks", &cmd_peek, "$0 " PAGED, ASK_PAGE, NULL, NULL},
+    {"GET", "processes", NULL, NULL, ASK_PAGE, list_processes, NULL},
+    {"GET", "failed", NULL, NULL, ASK_PAGE, list_failed, NULL},
+    {"GET", "jobs", NULL, NULL, ASK_PAGE, list_jobs, NULL},
+    {"GET", "jobs/*", &cmd_job, "$0", ASK_ONE, NULL, NULL},
+    {"GET", "stats", &cmd_stats, "queue=?queue day=?day", ASK_ITEMS, NULL, NULL},
+    {"POST", "queues/*/pause", &cmd_pause, "$0", ASK_DONE, NULL, NULL},
+    {"POST", "queues/*/resume", &cmd_resume, "$0", ASK_DONE, NULL, NULL},
+    {"POST", "queues/*/delete", &cmd_delete, "$0 yes", ASK_DONE, NULL, NULL},
+    {"POST", "queues/*/config", NULL, NULL, ASK_DONE, configure, NULL},
+    {"POST", "queues/*/enqueue", NULL, NULL, ASK_DONE, enqueue, "enqueued"},
+    {"POST", "workers/*/fail", &cmd_fail_worker, "$0", ASK_DONE, NULL, NULL},
+    {"POST", "processes/cancel", &cmd_cancel, "?id process", ASK_DONE, NULL, NULL},
+    {"POST", "jobs/*/cancel", &cmd_cancel, "$0 job dependents?all", ASK_DONE, NULL, NULL},
+    {"POST", "jobs/*/replay", NULL, NULL, ASK_DONE, replay_job, "replayed"},
+    {"POST", "jobs/*/drop", NULL, NULL, ASK_DONE, drop_job, "dropped"},
+    {"POST", "jobs/*/track", NULL, NULL, ASK_DONE, track_job, NULL},
+    {"POST", "jobs/*/change", &cmd_change,
+     "$0 queue=?queue priority=?priority tag=+?tags_add tag=-?tags_remove log=?log data=?data", ASK_DONE, NULL, NULL},
+    {"POST", "failed/replay", NULL, NULL, ASK_DONE, replay, "replayed"},
+    {"POST", "failed/drop", NULL, NULL, ASK_DONE, drop, "dropped"},
+};
+
+/* A name in a path: decoded, without a NUL in it. */
+static char *decode(const char *text, size_t len)
+{
+    char *copy = need(strndup(text, len));
+    size_t n = 0;
+    char *name = evhttp_uridecode(copy, 0, &n);
+    free(copy);
+    if (name && strlen(name) == n)
+        return name;
+    free(name);
+    return NULL;
+}
+
+static bool is_match(const char *pattern, const char *path, char *stars[ASK_STARS_MAX])
+{
+    size_t n = 0;
+    while (*pattern && *path) {
+        if (*pattern == '*') {
+            size_t len = strcspn(path, "/");
+            stars[n] = decode(path, len);
+            if (!stars[n++])
+                return false;
+            pattern++;
+            path += len;
+        } else if (*pattern++ != *path++) {
+            return false;
+        }
+    }
+    return !*pattern && !*path;
+}
+
+static void clear(char *stars[ASK_STARS_MAX])
+{
+    for (size_t i = 0; i < ASK_STARS_MAX; i++) {
+        free(stars[i]);
+        stars[i] = NULL;
+    }
+}
+
+enum routes_found routes_find(const char *method, const char *path, const struct route **route,
+                              char *stars[ASK_STARS_MAX])
+{
+    enum routes_found found = ROUTES_NO_PATH;
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+        clear(stars);
+        if (!is_match(routes[i].path, path, stars))
+            continue;
+        *route = &routes[i];
+        if (strcmp(routes[i].method, method) == 0)
+            return ROUTES_FOUND;
+        found = ROUTES_NO_METHOD;
+    }
+    clear(stars);
+    return found;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows as they were seen last, by name: what has changed since, what has come and gone, and how fast their counts rise.
+ */
+#ifndef WEB_SEEN_H
+#define WEB_SEEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct cJSON;
+struct history;
+
+/* `in`, `out`, `failed`: totals; NAN: unknown. */
+struct seen_row {
+    char *name, *text;
+    double in, out, failed;
+    struct history *history;
+};
+
+struct seen {
+    const char *key; /* that of the name in a row */
+    struct seen_row *rows;
+    size_t n;
+    int64_t at_ms;
+};
+
+void seen_clear(struct seen *s);
+
+/* The row of a name; NULL if there is none. */
+struct seen_row *seen_find(const struct seen *s, const char *name);
+
+/* A row's name as it stands in the JSON: as it is, or its base64. */
+const char *seen_name(const struct seen *s, const struct cJSON *row);
+
+/* Take these rows in the place of those before. {"items": those that are new or changed, "gone": names}; to be deleted.
+ * Called for each row before it is compared: `before` is NULL for a new one. */
+typedef void seen_fn(void *arg, struct cJSON *row, struct seen_row *now, const struct seen_row *before);
+struct cJSON *seen_update(struct seen *s, struct cJSON *rows, seen_fn *fn, void *arg);
+
+#endif

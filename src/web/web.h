@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The dashboard: one process that looks at Redis for all who view it, serves pages, an API in JSON, metrics and its
+ * health over HTTP, and carries out what they ask for.
+ *
+ * Threads. The loop serves HTTP and never speaks with Redis. Three threads do: one looks once a second (look.h), one
+ * carries out requests (work.h), one listens to the events of jobs (ear.h). What they have found goes to the loop, which
+ * alone knows the viewers.
+ */
+#ifndef WEB_H
+#define WEB_H
+
+#include <stdbool.h>
+
+#include "command.h"
+
+/*
+ *   call        how to reach Redis: its common options
+ *   host, port  where to listen
+ *   token       who shows it may come in; NULL: everybody, which is for loopback only
+ *   names       what else a browser may call this host, `n_names` of them
+ *   read_only   nothing is changed, in Redis too
+ */
+struct web_options {
+    const struct call *call;
+    const char *host;
+    int port;
+    const char *token;
+    const char *const *names;
+    size_t n_names;
+    bool is_read_only;
+};
+
+/* Serve until SIGTERM or SIGINT. Returns an exit code; what is wrong at the start is printed. */
+int web_run(const struct web_options *o);
+
+#endif

@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# muster web. Proves:
+#  1. it serves the page and what belongs to it, with headers that let a browser do nothing else with it
+#  2. the API has the rows of --json, and does what it is asked for
+#  3. what it refuses has a name and words; nothing is changed without the secret
+#  4. metrics and health follow Redis, also when it goes away and comes back
+#  5. a stream tells of looks and of events of jobs
+#  6. beyond loopback it needs a token; with one nothing is told without it
+#  7. SIGTERM ends it with status 0
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# ask METHOD PATH [HEADER...] [< BODY]: the status, then the body
+ask() { python3 "$(dirname "$0")/web_ask.py" "$port" "$@"; }
+# told TEXT METHOD PATH...: the answer must hold this text
+told() {
+    ask "${@:2}" </dev/null >"$tmp/answer" || fail "${*:2}: no answer"
+    grep -qF -- "$1" "$tmp/answer" || fail "${*:2}: no '$1' in $(head -c 600 "$tmp/answer")"
+}
+# post STATUS PATH BODY
+post() {
+    ask POST "$2" "X-Muster-CSRF: $csrf" 'Content-Type: application/json' <<<"$3" >"$tmp/answer"
+    grep -q "^$1\$" "$tmp/answer" || fail "POST $2 $3: not $1 but $(cat "$tmp/answer")"
+}
+is_told() { ask "${@:2}" </dev/null 2>/dev/null | grep -qF -- "$1"; }
+listens() { grep -q 'listens at' "$tmp/web.err"; }
+# begin [OPTION...]
+begin() {
+    start web "$MUSTER" web --listen 127.0.0.1:0 "$@"
+    wait_for listens
+    port=$(grep -oE '[0-9]+/$' "$tmp/web.err" | tr -d /)
+}
+start_redis
+begin
+
+# ---- 1
+told '<!doctype html>' GET /
+told 'Chart' GET /assets/chart.js
+told '404' GET /assets/../../etc/passwd
+ask HEAD / headers >"$tmp/answer" </dev/null
+for header in "Content-Security-Policy: default-src 'none'" 'X-Content-Type-Options: nosniff' 'X-Frame-Options: DENY'; do
+    grep -qF "$header" "$tmp/answer" || fail "no header $header in $(cat "$tmp/answer")"
+done
+
+# ---- 2
+csrf=$(ask GET /api/session </dev/null | grep -oE '"csrf":"[0-9a-f]+"' | cut -d '"' -f 4)
+"$MUSTER" enqueue mail one '<script>two</script>' >"$tmp/out"
+"$MUSTER" put print --id p1 data >"$tmp/out"
+"$MUSTER" put print --id p2 data --after p1 >"$tmp/out"
+for pair in '/api/queues/mail/tasks peek mail' '/api/jobs/p1 job p1' '/api/jobs?queue=print&state=waiting jobs --queue print --state waiting' \
+    '/api/stats?queue=print stats --queue print' '/api/processes ps' '/api/failed failed'; do
+    read -r path verb <<<"$pair"
+    # shellcheck disable=SC2086
+    "$MUSTER" $verb --json | while read -r row; do
+        told "$row" GET "$path"
+    done
+done
+told '"queue":"mail","waiting":2' GET /api/queues
+told '"name":"max_running"' GET /api/queues/mail
+told '"next":"1"' GET '/api/queues/mail/tasks?count=1'
+told '<script>two' GET '/api/queues/mail/tasks?count=1&cursor=1'
+post 200 /api/queues/mail/pause '{}'
+told '"paused":true' GET /api/queues/mail
+post 200 /api/queues/mail/resume '{}'
+post 200 /api/queues/mail/enqueue '{"tasks":["--three"]}'
+post 200 /api/queues/mail/config '{"set":{"max_running":3}}'
+[[ $("$MUSTER" config --queue mail max_running) == 3 ]] || fail 'max_running was not set'
+post 200 /api/jobs/p1/change '{"priority":-2,"tags_add":["t"]}'
+[[ $("$MUSTER" job p1 --json) == *'"priority":-2'*'"tags":["t"]'* ]] || fail "the job was not changed"
+process=$("$MUSTER" take mail | cut -f 1)
+told "$process" GET '/api/processes?queue=mail'
+post 200 /api/processes/cancel "{\"id\":\"$process\"}"
+"$MUSTER" finish "$process" >"$tmp/out"
+process=$("$MUSTER" take print | cut -f 1)
+"$MUSTER" fail "$process" --group broken >"$tmp/out"
+told '"group":"broken","failed":1' GET /api/failed
+told '"job":"p1"' GET '/api/failed?queue=print'
+post 200 /api/jobs/p1/replay '{}'
+grep -qF '"done":1' "$tmp/answer" || fail "the job was not replayed: $(cat "$tmp/answer")"
+post 200 /api/jobs/p1/cancel '{"all":true}'
+post 200 /api/queues/mail/delete '{}'
+
+# ---- 3
+post 404 /api/workers/nobody/fail '{}'
+grep -qF '"error":"E_NOT_FOUND"' "$tmp/answer" || fail "no name of the error: $(cat "$tmp/answer")"
+post 400 /api/failed/replay '{"queue":"mail"}'
+post 400 /api/queues/mail/config '{"set":{"max_running":"many"}}'
+post 400 /api/queues/mail/pause '[1]'
+post 405 /api/queues/mail/tasks '{}'
+post 404 /api/nowhere '{}'
+told 405 GET /api/queues/mail/pause
+ask POST /api/queues/mail/pause 'Content-Type: application/json' <<<'{}' >"$tmp/answer"
+grep -q '^403$' "$tmp/answer" || fail 'a change without the secret'
+ask POST /api/queues/mail/pause 'Content-Type: application/json' "X-Muster-CSRF: $csrf" 'Origin: http://evil.example' <<<'{}' >"$tmp/answer"
+grep -q '^403$' "$tmp/answer" || fail 'a change from another site'
+ask POST /api/queues/mail/pause 'Content-Type: text/plain' "X-Muster-CSRF: $csrf" <<<'{}' >"$tmp/answer"
+grep -q '^415$' "$tmp/answer" || fail 'a change by a form'
+told 403 GET /api/queues 'Host: evil.example'
+[[ $("$MUSTER" queues --json) != *'"paused":true'* ]] || fail 'something was changed'
+
+# ---- 4
+wait_for is_told 'muster_up 1' GET /metrics
+told 'ok' GET /healthz
+kill "${pids[redis]}"
+wait_for is_told 'muster_up 0' GET /metrics
+told 503 GET /healthz
+told '"error":"E_CONN"' GET /api/queues
+rm -f "$socket"
+start_redis
+wait_for is_told 'muster_up 1' GET /metrics
+
+# ---- 5
+start stream python3 "$(dirname "$0")/web_ask.py" "$port" GET /api/live stream
+heard() { grep -qF -- "$1" "$tmp/stream.out"; }
+wait_for heard 'event: overview'
+id=0
+put_one() {
+    id=$((id + 1))
+    "$MUSTER" put print --id "heard-$id" data >"$tmp/out" && heard '"what":"put","id":"heard-'
+}
+wait_for put_one
+wait_for heard '"queue":"print"'
+
+# ---- 7, 6
+end web TERM 0
+check_exit 2 "$MUSTER" web --listen 0.0.0.0:0
+check_err 'a token is needed'
+echo hidden-token >"$tmp/token"
+chmod 600 "$tmp/token"
+begin --token-file "$tmp/token" --read-only
+for path in /api/session /api/queues /metrics /healthz /api/live; do
+    told 401 GET "$path"
+    told 401 GET "$path" 'Authorization: Bearer hidden-toke'
+    told 401 GET "$path" 'Cookie: muster_session=hidden-token'
+done
+told '/login' GET / headers
+told '"read_only":true' GET /api/session 'Authorization: Bearer hidden-token'
+csrf=$(ask GET /api/session 'Authorization: Bearer hidden-token' </dev/null | grep -oE '"csrf":"[0-9a-f]+"' | cut -d '"' -f 4)
+ask POST /login headers <<<'token=wrong' >"$tmp/answer"
+grep -qF 'Location: /login?failed' "$tmp/answer" || fail "signed in with a wrong token: $(cat "$tmp/answer")"
+ask POST /login headers <<<'token=hidden-token' >"$tmp/answer"
+cookie=$(grep -oE 'muster_session=[0-9a-f]+' "$tmp/answer")
+grep -qF 'HttpOnly; SameSite=Strict' "$tmp/answer" || fail "the cookie: $(cat "$tmp/answer")"
+told '"items"' GET /api/queues "Cookie: other=1; $cookie"
+ask POST /api/queues/print/pause "Cookie: $cookie" "X-Muster-CSRF: $csrf" 'Content-Type: application/json' <<<'{}' >"$tmp/answer"
+grep -qF 'read-only' "$tmp/answer" || fail "read-only: $(cat "$tmp/answer")"
+! grep -rqF hidden-token "$tmp/web.err" "$tmp/answer" || fail 'the token is shown'
+end web TERM 0
