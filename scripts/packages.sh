@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# packages.sh GROUP...: install those Debian packages of the named groups (build, run, test, browser, clang, lint) that
-# are missing.
+# packages.sh GROUP...: install those Debian packages of the named groups (build, run, test, browser, package, clang,
+# lint) that are missing.
 #
 # Decides what muster needs and why; says nothing when all of it is there. The program or library counts, not the
 # package: a cmake or a Redis of one's own is as good. Needs root or sudo only if something is missing. Starts no Redis:
@@ -35,6 +35,9 @@ test   mandoc          mandoc                finds what is wrong in a manual pag
 browser chromium        chromium              shows the pages to their tests
 browser chromium-driver chromedriver          drives it
 browser python3-selenium /usr/lib/python3/dist-packages/selenium  what the tests drive it with
+package debhelper      dh                    builds the Debian packages
+package dpkg-dev       dpkg-buildpackage     the same
+package lintian        lintian               finds what is wrong in them
 clang  clang           clang                 a second compiler's opinion
 lint   clang-format    clang-format          the form of the C files
 lint   shellcheck      shellcheck            checks the shell scripts

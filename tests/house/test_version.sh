@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The version. Proves:
-#  1. include/muster/version.h is the only file that states it, but for the change log, whose newest heading has it
+#  1. include/muster/version.h is the only file that states it, but for the change logs, whose newest entries have it
 #  2. what is built has it: the command, the library's file, muster.pc
 #  3. a build of another version.h has that one everywhere
 set -euo pipefail
@@ -20,6 +20,9 @@ fi
 grep -qF -- "$version" "$src/include/muster/version.h" || fail 'version: the search does not find it where it is'
 newest=$(sed -nE 's/^## ([^ ]+).*/\1/p' "$src/CHANGELOG.md" | head -n 1)
 [[ $newest == "$version" ]] || fail "version: the newest heading of CHANGELOG.md is $newest, not $version"
+
+newest=$(sed -nE '1s/^muster \((.*)-[0-9]+\) .*/\1/p' "$src/debian/changelog")
+[[ $newest == "$version" ]] || fail "version: the newest entry of debian/changelog is $newest, not $version"
 
 # ---- 2
 said=$("$MUSTER" --version)
