@@ -5,7 +5,7 @@
  * the theme.
  */
 import { h, s, put, setText } from './dom.js';
-import { clock, now, short, span } from './format.js';
+import { clock, now, rate, short, span } from './format.js';
 import { segments } from './parts.js';
 
 const GAP_STEPS = 3, POINTS = 180, BARS = 60;
@@ -52,7 +52,7 @@ function axis(format) {
         beginAtZero: true, border: { display: false },
         grid: { color: css('--grid'), drawTicks: false, drawBorder: false },
         ticks: { color: css('--text-3'), font: fontOf(), maxTicksLimit: 4, padding: 8, callback: (v) => format(v),
-            precision: format === span ? undefined : 0 },
+            precision: format === short ? 0 : undefined },
     };
 }
 
@@ -87,7 +87,7 @@ export class TimeChart {
                     grid: { display: false, drawBorder: false, offset: false },
                     ticks: { ...time.ticks, maxTicksLimit: 5, maxRotation: 0, align: 'inner', stepSize: undefined,
                         padding: 6 } },
-                y: { ...axis(this.format === span ? span : short), suggestedMax: this.format === span ? 10 : 4 },
+                y: { ...axis(this.format), suggestedMax: this.format === span ? 10 : this.format === rate ? 1 : 4 },
             },
         };
     }

@@ -35,7 +35,7 @@ function progress(row) {
     const text = excerptOf(row, 'progress');
     if (!text)
         return null;
-    const percent = /^(\d+(?:\.\d+)?) ?%/.exec(text), parts = /(\d+) (?:of|\/) ?(\d+)/.exec(text);
+    const percent = /(\d+(?:\.\d+)?) ?%/.exec(text), parts = /(\d+) (?:of|\/) ?(\d+)/.exec(text);
     const share = percent ? Number(percent[1]) / 100 : parts && Number(parts[2]) > 0
         ? Number(parts[1]) / Number(parts[2]) : null;
     return h('span', { class: 'progress' }, share !== null && h('span', { class: 'progress-bar', 'aria-hidden': 'true',
