@@ -261,6 +261,8 @@ static int take_value(struct call *call, const struct parse_value *value)
         const struct opt *o = &call->command->options[i];
         if (!is_named(o, value->name))
             continue;
+        if (call->own[i].set && o->kind != OPT_LIST)
+            return complain_usage(call, "--%s is given more than once", value->name);
         call->own[i].set = true;
         return o->kind == OPT_FLAG ? 0
                                    : set_value(call, o, &call->own[i], opt_label(label, o, &call->own[i]), value->text);

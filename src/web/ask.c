@@ -15,6 +15,7 @@
 #include "need.h"
 #include "out.h"
 #include "parse.h"
+#include "text.h"
 
 #define OPERANDS_MAX 1100
 #define VALUES_MAX 64
@@ -82,10 +83,38 @@ static const char *text_of(struct ask *a, const cJSON *value)
     return keep(a, strdup(text));
 }
 
+static void refuse_param(struct ask *a, const char *name, const char *why)
+{
+    char text[200];
+    snprintf(text, sizeof text, "%s %s", name, why);
+    ask_refuse(a, 400, "E_INVALID", text);
+}
+
 const char *ask_param(struct ask *a, const char *name)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(a->params, name);
-    return value ? text_of(a, value) : NULL;
+    const char *text = value ? text_of(a, value) : NULL;
+    if (value && !cJSON_IsNull(value) && !text)
+        refuse_param(a, name, "must be one text or number");
+    return text;
+}
+
+bool ask_has(const struct ask *a, const char *name)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(a->params, name);
+    return value && !cJSON_IsNull(value);
+}
+
+int64_t ask_number(struct ask *a, const char *name, int64_t fallback, int64_t most)
+{
+    const char *text = ask_param(a, name), *end = text;
+    int64_t number;
+    if (!text)
+        return fallback;
+    if (text_read_number(&end, &number) && !*end && number <= most)
+        return number;
+    refuse_param(a, name, "must be a number of 0 or more");
+    return fallback;
 }
 
 /* ---- words of the verb ---- */
@@ -130,21 +159,19 @@ static void add(struct ask *a, struct words *w, const char *name, char sign, con
 static void add_param(struct ask *a, struct words *w, const char *name, char sign, const char *param)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(a->params, param), *each;
-    if (cJSON_IsArray(value)) {
-        cJSON_ArrayForEach(each, value)
-        {
-            const char *text = text_of(a, each);
-            if (text)
-                add(a, w, name, sign, text);
-            else
-                ask_refuse(a, 400, "E_INVALID", "a list holds something that is neither text nor a number");
-        }
-    } else if (value && !cJSON_IsNull(value)) {
-        const char *text = text_of(a, value);
+    if (!cJSON_IsArray(value)) {
+        const char *text = ask_param(a, param);
+        if (text)
+            add(a, w, name, sign, text);
+        return;
+    }
+    cJSON_ArrayForEach(each, value)
+    {
+        const char *text = text_of(a, each);
         if (text)
             add(a, w, name, sign, text);
         else
-            ask_refuse(a, 400, "E_INVALID", "a parameter is neither text nor a number nor a list");
+            refuse_param(a, param, "must be a list of texts or numbers");
     }
 }
 
@@ -207,16 +234,26 @@ static void cut_advice(char *message)
         *advice = '\0';
 }
 
+/* Words may hold the bytes of a name. */
+static char *as_utf8(const char *message)
+{
+    size_t len = strlen(message);
+    return text_is_utf8(message, len) ? need(strdup(message)) : text_printable(message, len, SIZE_MAX);
+}
+
 static void hear(const char *error, const char *message, void *arg)
 {
     struct ask *a = arg;
+    char *words = as_utf8(message);
     if (!error) {
-        cJSON_AddItemToArray(a->notes, need(cJSON_CreateString(message)));
+        cJSON_AddItemToArray(a->notes, need(cJSON_CreateString(words)));
     } else if (!a->error) { /* the first one is the cause */
         a->error = need(strdup(error));
-        a->message = need(strdup(message));
+        a->message = words;
+        words = NULL;
         cut_advice(a->message);
     }
+    free(words);
 }
 
 int ask_run_verb(struct ask *a, const struct command *verb, const char *args)
@@ -245,14 +282,13 @@ int ask_run_verb(struct ask *a, const struct command *verb, const char *args)
     return code;
 }
 
-/* One row more than was asked for tells whether there are more. */
 static size_t page_size(struct ask *a)
 {
-    const char *text = ask_param(a, "count");
-    long n = text ? strtol(text, NULL, 10) : COUNT_DEFAULT;
+    int64_t n = ask_number(a, "count", COUNT_DEFAULT, INT64_MAX);
     return n < 1 ? 1 : n > COUNT_MAX ? COUNT_MAX : (size_t)n;
 }
 
+/* One row more than was asked for tells whether there are more. */
 static void ask_for_page(struct ask *a)
 {
     cJSON_DeleteItemFromObjectCaseSensitive(a->params, "count");
@@ -260,12 +296,31 @@ static void ask_for_page(struct ask *a)
         need(NULL);
 }
 
+/* A parameter that would have no effect may be a mistake. */
+static void refuse_unknown(struct ask *a)
+{
+    const cJSON *param;
+    cJSON_ArrayForEach(param, a->params)
+    {
+        size_t len = strlen(param->string);
+        const char *at = strstr(a->route->args, param->string);
+        while (at && !((at > a->route->args && at[-1] == '?') && (at[len] == ' ' || !at[len])))
+            at = strstr(at + 1, param->string);
+        if (!len || !at)
+            ask_refuse(a, 400, "E_INVALID", "a parameter is not known here; see doc/api.md");
+    }
+}
+
 void ask_run(struct ask *a)
 {
+    refuse_unknown(a);
     size_t size = page_size(a);
+    (void)ask_number(a, "cursor", 0, INT64_MAX / 2);
     if (a->route->shape == ASK_PAGE)
         ask_for_page(a);
-    if (a->route->run)
+    if (a->status)
+        ;
+    else if (a->route->run)
         a->route->run(a);
     else
         (void)ask_run_verb(a, a->route->verb, a->route->args);
@@ -292,12 +347,11 @@ char *ask_error_text(const char *error, const char *message)
 static void add_page(struct ask *a, cJSON *object)
 {
     size_t size = page_size(a), n = (size_t)cJSON_GetArraySize(a->items);
-    const char *cursor = ask_param(a, "cursor");
     bool has_more = a->route->shape == ASK_PAGE && !a->is_whole && n > size;
     if (has_more) {
         char next[32];
         cJSON_DeleteItemFromArray(a->items, (int)size);
-        snprintf(next, sizeof next, "%zu", (cursor ? strtoul(cursor, NULL, 10) : 0) + size);
+        snprintf(next, sizeof next, "%zu", (size_t)ask_number(a, "cursor", 0, INT64_MAX / 2) + size);
         need(cJSON_AddStringToObject(object, "next", next));
     } else {
         need(cJSON_AddNullToObject(object, "next"));

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "command.h"
 
@@ -25,7 +26,7 @@ typedef void ask_fn(struct ask *a);
  * What can be asked for.
  *
  *   method, path  "GET" or "POST"; a `*` in the path stands for one name
- *   verb, args    which verb, and what becomes of the parameters; see ask_run_verb()
+ *   verb, args    which verb, and what becomes of the parameters; see ask_run_verb(). Any other parameter is refused
  *   shape         of the answer
  *   run           in place of the verb
  *   count         POST: the row's key with how many it was done to; NULL: a row is one
@@ -75,8 +76,10 @@ void ask_run(struct ask *a);
  */
 int ask_run_verb(struct ask *a, const struct command *verb, const char *args);
 
-/* The text of a parameter; NULL if it is missing. */
+/* The text of a parameter; NULL if it is missing. One that is neither text nor a number is refused. */
 const char *ask_param(struct ask *a, const char *name);
+bool ask_has(const struct ask *a, const char *name);
+int64_t ask_number(struct ask *a, const char *name, int64_t fallback, int64_t most);
 
 /* Refuse. */
 void ask_refuse(struct ask *a, int status, const char *error, const char *message);

@@ -8,6 +8,7 @@
 
 #include <event2/http.h>
 #include <event2/http_struct.h>
+#include <event2/keyvalq_struct.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,16 @@ static const char *header(struct evhttp_request *request, const char *name)
 
 /* ---- the site ---- */
 
+/* Of two of a name another program may have believed the other one. */
+static size_t count_headers(struct evhttp_request *request, const char *name)
+{
+    size_t n = 0;
+    const struct evkeyvalq *headers = evhttp_request_get_input_headers(request);
+    for (const struct evkeyval *h = headers->tqh_first; h; h = h->next.tqe_next)
+        n += strcasecmp(h->key, name) == 0;
+    return n;
+}
+
 /* A host of HTTP without its port. */
 static size_t host_len(const char *host)
 {
@@ -101,8 +112,8 @@ const char *guard_refuse_site(const struct guard *g, struct evhttp_request *requ
     const char *host = header(request, "Host"), *origin = header(request, "Origin");
     const char *site = header(request, "Sec-Fetch-Site");
     bool is_read = evhttp_request_get_command(request) != EVHTTP_REQ_POST;
-    if (!host || !*host)
-        return "the request names no Host";
+    if (!host || !*host || count_headers(request, "Host") > 1)
+        return "the request names no Host, or several";
     if (!g->options->token && !is_ours(g->options, host))
         return "this is not a name of this host; add it with --name";
     if (is_read)

@@ -155,6 +155,7 @@ bool live_add(struct live *l, struct evhttp_request *request, const struct sight
     struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
     *v = (struct viewer){l, request};
     evhttp_add_header(headers, "Content-Type", "text/event-stream; charset=utf-8");
+    evhttp_add_header(headers, "Cache-Control", "no-store");
     evhttp_connection_set_closecb(connection, on_close, v);
     bufferevent_set_timeouts(evhttp_connection_get_bufferevent(connection), NULL, NULL); /* a viewer only listens */
     evhttp_send_reply_start(request, 200, "OK");

@@ -36,10 +36,9 @@ static int add_process(const struct muster_process_info *process, void *arg)
 
 static void list_processes(struct ask *a)
 {
-    const char *from = ask_param(a, "cursor"), *n = ask_param(a, "count");
     struct page page = {.table = {.columns = process_row_columns, .json = true},
-                        .from = from ? strtoull(from, NULL, 10) : 0,
-                        .n = strtoull(n, NULL, 10)};
+                        .from = (uint64_t)ask_number(a, "cursor", 0, INT64_MAX / 2),
+                        .n = (uint64_t)ask_number(a, "count", 0, INT64_MAX / 2)};
     const struct muster_process_filter filter = {
         .size = sizeof filter, .queue = ask_param(a, "queue"), .worker = ask_param(a, "worker")};
     out_collect(a->items);
@@ -69,24 +68,33 @@ static void list_jobs(struct ask *a)
                            : "queue=?queue state=?state tag=?tag group=?group tracked?tracked tags?tags " PAGED);
 }
 
-/* The verb asks for a choice; so does this. */
+/* One choice, and `all` is true itself: what is meant otherwise must not become all. */
 static const char *chosen_args(struct ask *a)
 {
-    if (ask_param(a, "group"))
-        return "?queue group=?group";
-    if (ask_param(a, "all"))
-        return "?queue all?all";
-    return "?queue ?entry ?entries";
+    bool by_entry = ask_has(a, "entry") || ask_has(a, "entries"), by_group = ask_has(a, "group");
+    bool by_all = ask_has(a, "all");
+    if (by_all && !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a->params, "all")))
+        ask_refuse(a, 400, muster_err_name(MUSTER_E_INVALID), "all must be true, or missing");
+    else if (!ask_param(a, "queue") || by_entry + by_group + by_all != 1)
+        ask_refuse(a, 400, muster_err_name(MUSTER_E_INVALID), "name the queue, and one of entry, entries, group, all");
+    return by_group ? "?queue group=?group" : by_all ? "?queue all" : "?queue ?entry ?entries";
+}
+
+static void move_chosen(struct ask *a, const struct command *verb)
+{
+    const char *args = chosen_args(a);
+    if (!a->status)
+        (void)ask_run_verb(a, verb, args);
 }
 
 static void replay(struct ask *a)
 {
-    (void)ask_run_verb(a, &cmd_replay, chosen_args(a));
+    move_chosen(a, &cmd_replay);
 }
 
 static void drop(struct ask *a)
 {
-    (void)ask_run_verb(a, &cmd_drop, chosen_args(a));
+    move_chosen(a, &cmd_drop);
 }
 
 /* A failed job is found on its queue's list by its id. */
@@ -203,12 +211,20 @@ static void configure(struct ask *a)
         (void)ask_run_verb(a, &cmd_config, "?clear queue=$0 unset");
 }
 
+/* Without an operand the verb would read standard input. */
+static bool are_texts(const struct ask *a, const char *name)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(a->params, name), *each;
+    cJSON_ArrayForEach(each, list) if (!cJSON_IsString(each)) return false;
+    return cJSON_IsArray(list) && cJSON_GetArraySize(list) > 0;
+}
+
 static void enqueue(struct ask *a)
 {
-    if (has_any(a, "tasks"))
+    if (are_texts(a, "tasks"))
         (void)ask_run_verb(a, &cmd_enqueue, "$0 ?tasks front?front");
     else
-        ask_refuse(a, 400, muster_err_name(MUSTER_E_INVALID), "there are no tasks");
+        ask_refuse(a, 400, muster_err_name(MUSTER_E_INVALID), "tasks must be a list of texts");
 }
 
 /* ---- one queue: what the loop does not know of it ---- */
@@ -225,6 +241,12 @@ static cJSON *rows_of(struct ask *a, const struct command *verb, const char *arg
 
 static void describe_queue(struct ask *a)
 {
+    struct muster_queue_info info;
+    int err = muster_queue_get(a->client, a->stars[0], &info);
+    if (err != MUSTER_OK) {
+        refuse_by(a, err);
+        return;
+    }
     a->whole = need(cJSON_CreateObject());
     cJSON_AddItemToObject(a->whole, "settings", rows_of(a, &cmd_config, "queue=$0"));
     if (a->status)
@@ -237,29 +259,31 @@ static void describe_queue(struct ask *a)
 
 /* ---- the list ---- */
 
+#define CHOICE "?queue ?entry ?entries ?group ?all"
+
 static const struct route routes[] = {
-    {"GET", "queues/*", NULL, NULL, ASK_ITEMS, describe_queue, NULL},
+    {"GET", "queues/*", NULL, "", ASK_ITEMS, describe_queue, NULL},
     {"GET", "queues/*/tasks", &cmd_peek, "$0 " PAGED, ASK_PAGE, NULL, NULL},
-    {"GET", "processes", NULL, NULL, ASK_PAGE, list_processes, NULL},
-    {"GET", "failed", NULL, NULL, ASK_PAGE, list_failed, NULL},
-    {"GET", "jobs", NULL, NULL, ASK_PAGE, list_jobs, NULL},
+    {"GET", "processes", NULL, "?queue ?worker " PAGED, ASK_PAGE, list_processes, NULL},
+    {"GET", "failed", NULL, "?queue ?group " PAGED, ASK_PAGE, list_failed, NULL},
+    {"GET", "jobs", NULL, "?queue ?state ?tag ?group ?tracked ?tags " PAGED, ASK_PAGE, list_jobs, NULL},
     {"GET", "jobs/*", &cmd_job, "$0", ASK_ONE, NULL, NULL},
     {"GET", "stats", &cmd_stats, "queue=?queue day=?day", ASK_ITEMS, NULL, NULL},
     {"POST", "queues/*/pause", &cmd_pause, "$0", ASK_DONE, NULL, NULL},
     {"POST", "queues/*/resume", &cmd_resume, "$0", ASK_DONE, NULL, NULL},
     {"POST", "queues/*/delete", &cmd_delete, "$0 yes", ASK_DONE, NULL, NULL},
-    {"POST", "queues/*/config", NULL, NULL, ASK_DONE, configure, NULL},
-    {"POST", "queues/*/enqueue", NULL, NULL, ASK_DONE, enqueue, "enqueued"},
+    {"POST", "queues/*/config", NULL, "?set ?clear", ASK_DONE, configure, NULL},
+    {"POST", "queues/*/enqueue", NULL, "?tasks ?front", ASK_DONE, enqueue, "enqueued"},
     {"POST", "workers/*/fail", &cmd_fail_worker, "$0", ASK_DONE, NULL, NULL},
     {"POST", "processes/cancel", &cmd_cancel, "?id process", ASK_DONE, NULL, NULL},
     {"POST", "jobs/*/cancel", &cmd_cancel, "$0 job dependents?all", ASK_DONE, NULL, NULL},
-    {"POST", "jobs/*/replay", NULL, NULL, ASK_DONE, replay_job, "replayed"},
-    {"POST", "jobs/*/drop", NULL, NULL, ASK_DONE, drop_job, "dropped"},
-    {"POST", "jobs/*/track", NULL, NULL, ASK_DONE, track_job, NULL},
+    {"POST", "jobs/*/replay", NULL, "", ASK_DONE, replay_job, "replayed"},
+    {"POST", "jobs/*/drop", NULL, "", ASK_DONE, drop_job, "dropped"},
+    {"POST", "jobs/*/track", NULL, "?tracked", ASK_DONE, track_job, NULL},
     {"POST", "jobs/*/change", &cmd_change,
      "$0 queue=?queue priority=?priority tag=+?tags_add tag=-?tags_remove log=?log data=?data", ASK_DONE, NULL, NULL},
-    {"POST", "failed/replay", NULL, NULL, ASK_DONE, replay, "replayed"},
-    {"POST", "failed/drop", NULL, NULL, ASK_DONE, drop, "dropped"},
+    {"POST", "failed/replay", NULL, CHOICE, ASK_DONE, replay, "replayed"},
+    {"POST", "failed/drop", NULL, CHOICE, ASK_DONE, drop, "dropped"},
 };
 
 /* A name in a path: decoded, without a NUL in it. */

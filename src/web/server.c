@@ -3,6 +3,7 @@
  * The HTTP server: who asks for what, and the answers. Nothing here waits.
  */
 #include <cjson/cJSON.h>
+#include <ctype.h>
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -30,6 +31,7 @@
 #include "need.h"
 #include "routes.h"
 #include "server_reply.h"
+#include "text.h"
 #include "web.h"
 #include "web_pages.h"
 
@@ -176,7 +178,19 @@ static cJSON *read_query(const char *query)
     return params;
 }
 
-/* NULL: it is no JSON object. An empty body is an empty object. */
+/* cJSON ends a text at a NUL, so what is behind it would be lost without a word. */
+static bool has_nul(const char *text, size_t len)
+{
+    bool is_escaped = false;
+    for (size_t i = 0; i < len; i++) {
+        if (is_escaped && len - i >= 5 && strncmp(text + i, "u0000", 5) == 0)
+            return true;
+        is_escaped = !is_escaped && text[i] == '\\';
+    }
+    return memchr(text, '\0', len);
+}
+
+/* NULL: it is no JSON object, or has what a text of the command cannot have. An empty body is an empty object. */
 static cJSON *read_body(struct evhttp_request *request)
 {
     struct evbuffer *body = evhttp_request_get_input_buffer(request);
@@ -184,6 +198,8 @@ static cJSON *read_body(struct evhttp_request *request)
     if (len == 0)
         return need(cJSON_CreateObject());
     const char *text = (const char *)evbuffer_pullup(body, -1), *end = NULL;
+    if (!text_is_utf8(text, len) || has_nul(text, len))
+        return NULL;
     cJSON *object = cJSON_ParseWithLengthOpts(text, len, &end, false);
     while (object && end < text + len && strchr(" \t\r\n", *end))
         end++;
@@ -337,7 +353,7 @@ static void serve_route(struct server *s, struct evhttp_request *request, const 
     } else if (found == ROUTES_NO_METHOD) {
         refuse(s, request, 405, "E_INVALID", "this path has another method");
     } else if (!params) {
-        refuse(s, request, 400, "E_INVALID", "the body is not a JSON object");
+        refuse(s, request, 400, "E_INVALID", "the body is not a JSON object, not UTF-8, or holds a NUL");
     } else {
         struct ask *a = ask_new(route, params);
         memcpy(a->stars, stars, sizeof stars);
@@ -478,6 +494,15 @@ static void serve(struct server *s, struct evhttp_request *request, const char *
         refuse(s, request, 401, "E_DENIED", "a token is needed: Authorization: Bearer, or /login");
 }
 
+/* Each '%' stands before two digits. */
+static bool is_encoded(const char *text)
+{
+    for (const char *at = text ? strchr(text, '%') : NULL; at; at = strchr(at + 1, '%'))
+        if (!isxdigit((unsigned char)at[1]) || !isxdigit((unsigned char)at[2]))
+            return false;
+    return true;
+}
+
 static void on_request(struct evhttp_request *request, void *arg)
 {
     struct server *s = arg;
@@ -486,6 +511,8 @@ static void on_request(struct evhttp_request *request, void *arg)
     conns_begin(s->conns, request);
     if (!path || path[0] != '/')
         refuse(s, request, 400, "E_INVALID", "the path must begin with a slash");
+    else if (!is_encoded(path) || !is_encoded(evhttp_uri_get_query(uri)))
+        refuse(s, request, 400, "E_INVALID", "a '%' in the path stands before two digits");
     else
         serve(s, request, path, evhttp_uri_get_query(uri));
 }

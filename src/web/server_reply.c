@@ -24,7 +24,6 @@ void server_headers(struct evhttp_request *request)
         {"Referrer-Policy", "no-referrer"},
         {"Cross-Origin-Resource-Policy", "same-origin"},
         {"Cross-Origin-Opener-Policy", "same-origin"},
-        {"Cache-Control", "no-cache, private"},
     };
     struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -66,6 +65,7 @@ void server_reply(struct evhttp_request *request, int status, const char *type, 
     char length[32];
     server_headers(request);
     evhttp_add_header(headers, "Content-Type", type);
+    evhttp_add_header(headers, "Cache-Control", evhttp_find_header(headers, "ETag") ? "no-cache, private" : "no-store");
     snprintf(length, sizeof length, "%zu", len);
     if (status != 304)
         evhttp_add_header(headers, "Content-Length", length);

@@ -91,6 +91,26 @@ post 400 /api/queues/mail/config '{"set":{"max_running":"many"}}'
 post 400 /api/queues/mail/pause '[1]'
 post 405 /api/queues/mail/tasks '{}'
 post 404 /api/nowhere '{}'
+"$MUSTER" enqueue kept task >"$tmp/out"
+"$MUSTER" fail "$("$MUSTER" take kept | cut -f 1)" --group g >"$tmp/out"
+for choice in '' ',"all":"no"' ',"group":{},"all":true' ',"group":"g","all":true' ',"group":["g","h"]' ',"group":[]' ',"entry":[],"all":1'; do
+    post 400 /api/failed/drop "{\"queue\":\"kept\"$choice}"
+done
+told '"group":"g","failed":1' GET /api/failed
+for tasks in '["a\u0000b"]' '[1]' '[null]' '[]' '"a"'; do
+    post 400 /api/queues/kept/enqueue "{\"tasks\":$tasks}"
+done
+post 200 /api/queues/kept/enqueue '{"tasks":["a\\u0000b"]}'
+post 400 /api/queues/kept/pause '{"force":true}'
+for path in '%zz' '%' '%0' 'kept/tasks?count=-5' 'kept/tasks?cursor=1x' 'kept/tasks?from=1' 'kept?x=%z'; do
+    told 400 GET "/api/queues/$path"
+done
+told 404 GET /api/queues/nothing
+ask GET /api/queues/kept headers >"$tmp/answer" </dev/null
+grep -qF 'Cache-Control: no-store' "$tmp/answer" || fail "kept by a browser: $(cat "$tmp/answer")"
+told '"items"' GET '/api/queues/not%FFthere/tasks'
+python3 -c 'import json, sys; json.loads(open(sys.argv[1], "rb").read().split(b"\n", 1)[1])' "$tmp/answer" ||
+    fail 'an answer is no JSON'
 told 405 GET /api/queues/mail/pause
 ask POST /api/queues/mail/pause 'Content-Type: application/json' <<<'{}' >"$tmp/answer"
 grep -q '^403$' "$tmp/answer" || fail 'a change without the secret'
