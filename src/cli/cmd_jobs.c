@@ -5,6 +5,7 @@
  */
 #include <ctype.h>
 #include <muster/job.h>
+#include <pthread.h>
 #include <stdint.h>
 
 #include "command.h"
@@ -23,8 +24,10 @@ enum { QUEUE, STATE, TAG, GROUP, TRACKED, TAGS, COUNT, OFFSET };
 static struct out_column count_columns[] = {{"QUEUE", "queue", OUT_TEXT},
                                             MUSTER_JOB_STATES(STATE_COLUMN){NULL, NULL, OUT_TEXT}};
 
-/* Headings are in capitals, as in all tables. */
-static void name_states(void)
+static pthread_once_t are_named = PTHREAD_ONCE_INIT;
+
+/* Headings are in capitals, as in all tables. Once: the threads of `muster web` list jobs at the same time. */
+static void name_states_once(void)
 {
     static char headings[MUSTER_JOB_STATE_COUNT][16];
     for (int i = 0; i < MUSTER_JOB_STATE_COUNT; i++) {
@@ -174,7 +177,7 @@ static int run(const struct call *call)
         return list_print_of(call, job_row_columns, list_jobs, &(const struct list_of){.queue = own[QUEUE].text});
     if (own[COUNT].set || own[OFFSET].set)
         return complain_usage(call, "-n and --offset are for a list: add --state, --tag, --group, --tracked or --tags");
-    name_states();
+    (void)pthread_once(&are_named, name_states_once);
     return list_print(call, count_columns, list_counts);
 }
 

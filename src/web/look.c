@@ -84,7 +84,7 @@ static void look_once(struct look *l, struct muster_client *client)
     int64_t begin_ms = clock_in_ms(CLOCK_MONOTONIC);
     f->look = l;
     f->queues = run(l, client, &cmd_queues);
-    f->workers = run(l, client, &cmd_workers);
+    f->workers = f->queues->status ? ask_new(&nothing, NULL) : run(l, client, &cmd_workers);
     f->at_ms = clock_in_ms(CLOCK_REALTIME);
     f->took_ms = (double)(clock_in_ms(CLOCK_MONOTONIC) - begin_ms);
     work_tell(l->work, on_found, f);

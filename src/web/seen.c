@@ -13,10 +13,11 @@
 #include "history.h"
 #include "need.h"
 
+#define AGES_EVERY 10
+
 static void clear_row(struct seen_row *row)
 {
     free(row->name);
-    free(row->text);
     history_free(row->history);
 }
 
@@ -54,6 +55,42 @@ const char *seen_name(const struct seen *s, const struct cJSON *row)
     return cJSON_IsString(name) ? name->valuestring : "";
 }
 
+/* They grow between any two looks. */
+static bool is_age(const char *key)
+{
+    static const char *const ages[] = {"heard_ms", "oldest_ms"};
+    for (size_t i = 0; i < sizeof ages / sizeof *ages; i++)
+        if (strcmp(key, ages[i]) == 0)
+            return true;
+    return false;
+}
+
+/* FNV-1a */
+static uint64_t mix(uint64_t mark, const void *bytes, size_t len)
+{
+    const unsigned char *b = bytes;
+    for (size_t i = 0; i < len; i++)
+        mark = (mark ^ b[i]) * 1099511628211u;
+    return mark;
+}
+
+/* Cheaper than the row's text, of which there are thousands each second. */
+static uint64_t mark_of(uint64_t mark, const cJSON *item)
+{
+    const cJSON *each;
+    if (item->string && is_age(item->string))
+        return mark;
+    mark = mix(mark, &item->type, sizeof item->type);
+    if (item->string)
+        mark = mix(mark, item->string, strlen(item->string) + 1);
+    if (cJSON_IsNumber(item))
+        mark = mix(mark, &item->valuedouble, sizeof item->valuedouble);
+    if (item->valuestring)
+        mark = mix(mark, item->valuestring, strlen(item->valuestring) + 1);
+    cJSON_ArrayForEach(each, item) mark = mark_of(mark, each);
+    return mark;
+}
+
 static void add(cJSON *array, cJSON *item)
 {
     if (!cJSON_AddItemToArray(array, need(item)))
@@ -75,6 +112,7 @@ struct cJSON *seen_update(struct seen *s, struct cJSON *rows, seen_fn *fn, void 
     cJSON *items = need(cJSON_AddArrayToObject(change, "items")), *gone = need(cJSON_AddArrayToObject(change, "gone"));
     s->rows = need(calloc(n + 1, sizeof *s->rows));
     s->n = 0;
+    s->round++;
     cJSON_ArrayForEach(row, rows)
     {
         struct seen_row *now = &s->rows[s->n++];
@@ -82,10 +120,10 @@ struct cJSON *seen_update(struct seen *s, struct cJSON *rows, seen_fn *fn, void 
         struct seen_row *old = find(before.rows, before.n, now->name);
         now->history = old ? old->history : NULL;
         fn(arg, row, now, old);
-        now->text = need(cJSON_PrintUnformatted(row));
+        now->mark = mark_of(14695981039346656037u, row);
         if (old)
             old->history = NULL;
-        if (!old || strcmp(old->text, now->text) != 0)
+        if (!old || old->mark != now->mark || (s->n + s->round) % AGES_EVERY == 0)
             add(items, cJSON_Duplicate(row, true));
     }
     qsort(s->rows, s->n, sizeof *s->rows, compare);

@@ -13,7 +13,8 @@ struct history;
 
 /* `in`, `out`, `failed`: totals; NAN: unknown. */
 struct seen_row {
-    char *name, *text;
+    char *name;
+    uint64_t mark; /* of what stands in the row, but for what only grows older */
     double in, out, failed;
     struct history *history;
 };
@@ -22,7 +23,7 @@ struct seen {
     const char *key; /* that of the name in a row */
     struct seen_row *rows;
     size_t n;
-    int64_t at_ms;
+    unsigned round;
 };
 
 void seen_clear(struct seen *s);
@@ -34,6 +35,8 @@ struct seen_row *seen_find(const struct seen *s, const char *name);
 const char *seen_name(const struct seen *s, const struct cJSON *row);
 
 /* Take these rows in the place of those before. {"items": those that are new or changed, "gone": names}; to be deleted.
+ * A row in which nothing but an age has changed is told at each tenth call: if it were told each time, every row would
+ * be told each time.
  * Called for each row before it is compared: `before` is NULL for a new one. */
 typedef void seen_fn(void *arg, struct cJSON *row, struct seen_row *now, const struct seen_row *before);
 struct cJSON *seen_update(struct seen *s, struct cJSON *rows, seen_fn *fn, void *arg);

@@ -14,6 +14,7 @@
 #include <muster/version.h>
 #include <netdb.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,9 @@
 /* A look that is older is made anew before it is told. */
 #define FRESH_MS 1500
 #define PARKED_MAX 64
+/* Whoever asks has an answer within this time, whatever Redis does. */
+#define DEADLINE_MS 10000
+#define SWEEP_MS 200
 
 struct server {
     const struct web_options *options;
@@ -52,16 +56,31 @@ struct server {
     struct look *look;
     struct ear *ear;
     struct live *live;
-    struct muster_client *client; /* the working thread's */
-    struct evhttp_request *parked[PARKED_MAX];
+    struct muster_client *clients[WORK_THREADS];
+    struct parked {
+        struct evhttp_request *request;
+        int64_t until_ms;
+    } parked[PARKED_MAX];
     size_t n_parked;
+    struct errand *errands;
+    struct event *sweeper;
 };
+
+static int64_t clock_in_ms(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
 
 static int64_t unix_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return clock_in_ms(CLOCK_REALTIME);
+}
+
+static int64_t deadline_ms(void)
+{
+    return clock_in_ms(CLOCK_MONOTONIC) + DEADLINE_MS;
 }
 
 static void finish(struct server *s, struct evhttp_request *request, int status, const char *type, const char *body,
@@ -93,14 +112,58 @@ static void finish_json(struct server *s, struct evhttp_request *request, cJSON 
  * frees it when it is answered. */
 struct errand {
     struct server *server;
-    struct evhttp_request *request;
+    struct errand *next, *before;
+    struct evhttp_request *request; /* NULL: it was told that it takes too long */
     struct ask *ask;
+    int64_t until_ms;
+    atomic_int state; /* enum errand_state */
 };
 
-static void run_errand(void *arg)
+enum errand_state { ERRAND_WAITS, ERRAND_RUNS, ERRAND_IS_PAST };
+
+/* Nothing is done for one who was told that it was not. */
+static void run_errand(void *arg, size_t thread)
 {
     struct errand *e = arg;
+    int waits = ERRAND_WAITS;
+    if (!atomic_compare_exchange_strong(&e->state, &waits, ERRAND_RUNS))
+        return;
+    e->ask->client = e->server->clients[thread];
     ask_run(e->ask);
+}
+
+static void link_errand(struct errand *e)
+{
+    struct server *s = e->server;
+    e->next = s->errands;
+    if (e->next)
+        e->next->before = e;
+    s->errands = e;
+}
+
+static void free_errand(struct errand *e)
+{
+    if (e->next)
+        e->next->before = e->before;
+    if (e->before)
+        e->before->next = e->next;
+    else
+        e->server->errands = e->next;
+    ask_free(e->ask);
+    free(e);
+}
+
+static void end_late_errand(struct errand *e)
+{
+    int waits = ERRAND_WAITS;
+    bool has_run = !atomic_compare_exchange_strong(&e->state, &waits, ERRAND_IS_PAST);
+    bool is_post = e->ask->route->method[0] == 'P';
+    struct evhttp_request *request = e->request;
+    e->request = NULL;
+    refuse(e->server, request, 503, "E_BUSY",
+           has_run && is_post ? "Redis has not answered in time: look whether it was done"
+           : has_run          ? "Redis has not answered in time; try again"
+                              : "it waited too long for other requests, and nothing was done; try again");
 }
 
 /* What the loop knows of the queue. */
@@ -127,6 +190,10 @@ static void on_answer(void *arg)
     struct server *s = e->server;
     if (e->ask->route->method[0] == 'P')
         look_now(s->look);
+    if (!e->request) {
+        free_errand(e);
+        return;
+    }
     if (e->ask->whole)
         add_sight(s, e->ask);
     if (!e->ask->status)
@@ -134,20 +201,18 @@ static void on_answer(void *arg)
     char *text = ask_text(e->ask);
     finish(s, e->request, e->ask->status, SERVER_JSON, text, strlen(text));
     free(text);
-    ask_free(e->ask);
-    free(e);
+    free_errand(e);
 }
 
 static void send_errand(struct server *s, struct evhttp_request *request, struct ask *a)
 {
     struct errand *e = need(calloc(1, sizeof *e));
-    *e = (struct errand){s, request, a};
+    *e = (struct errand){.server = s, .request = request, .ask = a, .until_ms = deadline_ms()};
     a->like = s->options->call;
-    a->client = s->client;
+    link_errand(e);
     if (work_post(s->work, run_errand, on_answer, e))
         return;
-    ask_free(a);
-    free(e);
+    free_errand(e);
     refuse(s, request, 503, "E_BUSY", "too many requests wait already; try again");
 }
 
@@ -273,8 +338,28 @@ static void park(struct server *s, struct evhttp_request *request)
         refuse(s, request, 503, "E_BUSY", "too many requests wait already; try again");
         return;
     }
-    s->parked[s->n_parked++] = request;
+    s->parked[s->n_parked++] = (struct parked){request, deadline_ms()};
     look_now(s->look);
+}
+
+/* Whoever has waited too long is told so. */
+static void on_sweep(evutil_socket_t fd, short what, void *arg)
+{
+    struct server *s = arg;
+    int64_t now_ms = clock_in_ms(CLOCK_MONOTONIC);
+    (void)fd, (void)what;
+    for (struct errand *e = s->errands; e; e = e->next)
+        if (e->request && now_ms > e->until_ms)
+            end_late_errand(e);
+    for (size_t i = 0; i < s->n_parked;) {
+        struct parked parked = s->parked[i];
+        if (now_ms <= parked.until_ms) {
+            i++;
+            continue;
+        }
+        s->parked[i] = s->parked[--s->n_parked];
+        refuse(s, parked.request, 503, "E_BUSY", "Redis has not answered in time; try again");
+    }
 }
 
 static void tell_fresh_sight(struct server *s, struct evhttp_request *request)
@@ -291,7 +376,7 @@ static void on_look(void *arg, const struct sight *sight)
 {
     struct server *s = arg;
     while (s->n_parked > 0) {
-        struct evhttp_request *request = s->parked[--s->n_parked];
+        struct evhttp_request *request = s->parked[--s->n_parked].request;
         tell_sight(s, request, sight);
     }
     live_tell_sight(s->live, sight);
@@ -573,11 +658,28 @@ static void serve_until_signal(struct server *s)
 {
     struct event *on_term = need(evsignal_new(s->base, SIGTERM, on_signal, s->base));
     struct event *on_int = need(evsignal_new(s->base, SIGINT, on_signal, s->base));
+    s->sweeper = need(event_new(s->base, -1, EV_PERSIST, on_sweep, s));
     event_add(on_term, NULL);
     event_add(on_int, NULL);
+    event_add(s->sweeper, &(const struct timeval){.tv_usec = SWEEP_MS * 1000});
     event_base_dispatch(s->base);
+    event_free(s->sweeper);
     event_free(on_term);
     event_free(on_int);
+}
+
+static void close_clients(struct server *s)
+{
+    for (size_t i = 0; i < WORK_THREADS; i++)
+        muster_client_free(s->clients[i]);
+}
+
+static int open_clients(struct server *s)
+{
+    int code = 0;
+    for (size_t i = 0; i < WORK_THREADS && !code; i++)
+        code = client_open(s->options->call, &s->clients[i]);
+    return code;
 }
 
 static void close_all(struct server *s)
@@ -586,24 +688,26 @@ static void close_all(struct server *s)
     look_stop(s->look);
     work_free(s->work);
     while (s->n_parked > 0)
-        refuse(s, s->parked[--s->n_parked], 503, "E_BUSY", "this server ends");
+        refuse(s, s->parked[--s->n_parked].request, 503, "E_BUSY", "this server ends");
     ear_free(s->ear);
     look_free(s->look);
     evhttp_free(s->http);
     live_free(s->live);
     conns_free(s->conns);
-    muster_client_free(s->client);
+    close_clients(s);
 }
 
 int web_run(const struct web_options *o)
 {
     struct server s = {.options = o};
-    int code = client_open(o->call, &s.client);
-    if (code)
+    int code = open_clients(&s);
+    if (code) {
+        close_clients(&s);
         return code;
+    }
     if (!guard_init(&s.guard, o)) {
         complain(o->call, "the system gives no random bytes: %s", strerror(errno));
-        muster_client_free(s.client);
+        close_clients(&s);
         return EXIT_FAILED;
     }
     s.base = need(event_base_new());
@@ -618,7 +722,7 @@ int web_run(const struct web_options *o)
         serve_until_signal(&s);
         close_all(&s);
     } else {
-        muster_client_free(s.client);
+        close_clients(&s);
     }
     event_base_free(s.base);
     return listener ? EXIT_DONE : EXIT_FAILED;

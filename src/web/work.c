@@ -17,7 +17,8 @@
 
 struct item {
     struct item *next;
-    work_fn *run, *done;
+    work_run_fn *run;
+    work_fn *done;
     void *arg;
 };
 
@@ -26,8 +27,14 @@ struct list {
     size_t n;
 };
 
-struct work {
+struct hand {
+    struct work *work;
+    size_t number;
     pthread_t thread;
+};
+
+struct work {
+    struct hand hands[WORK_THREADS];
     pthread_mutex_t lock;
     pthread_cond_t is_asked;
     struct list asked, done;
@@ -69,7 +76,7 @@ static void finish_all(struct list *l)
     }
 }
 
-static struct item *item_new(work_fn *run, work_fn *done, void *arg)
+static struct item *item_new(work_run_fn *run, work_fn *done, void *arg)
 {
     struct item *item = need(calloc(1, sizeof *item));
     *item = (struct item){.run = run, .done = done, .arg = arg};
@@ -83,7 +90,8 @@ static void wake_loop(struct work *w)
 
 static void *run_all(void *arg)
 {
-    struct work *w = arg;
+    const struct hand *hand = arg;
+    struct work *w = hand->work;
     pthread_mutex_lock(&w->lock);
     while (!w->is_ending) {
         struct item *item = list_take(&w->asked);
@@ -92,7 +100,7 @@ static void *run_all(void *arg)
             continue;
         }
         pthread_mutex_unlock(&w->lock);
-        item->run(item->arg);
+        item->run(item->arg, hand->number);
         pthread_mutex_lock(&w->lock);
         list_add(&w->done, item);
         wake_loop(w);
@@ -131,8 +139,11 @@ struct work *work_new(struct event_base *base)
     w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     w->event = need(event_new(base, w->fd, EV_READ | EV_PERSIST, on_done, w));
     event_add(w->event, NULL);
-    if (pthread_create(&w->thread, NULL, run_all, w) != 0)
-        need(NULL);
+    for (size_t i = 0; i < WORK_THREADS; i++) {
+        w->hands[i] = (struct hand){.work = w, .number = i};
+        if (pthread_create(&w->hands[i].thread, NULL, run_all, &w->hands[i]) != 0)
+            need(NULL);
+    }
     return w;
 }
 
@@ -140,9 +151,10 @@ void work_free(struct work *w)
 {
     pthread_mutex_lock(&w->lock);
     w->is_ending = true;
-    pthread_cond_signal(&w->is_asked);
+    pthread_cond_broadcast(&w->is_asked);
     pthread_mutex_unlock(&w->lock);
-    pthread_join(w->thread, NULL);
+    for (size_t i = 0; i < WORK_THREADS; i++)
+        pthread_join(w->hands[i].thread, NULL);
     finish_all(&w->done);
     finish_all(&w->asked);
     event_free(w->event);
@@ -152,7 +164,7 @@ void work_free(struct work *w)
     free(w);
 }
 
-bool work_post(struct work *w, work_fn *run, work_fn *done, void *arg)
+bool work_post(struct work *w, work_run_fn *run, work_fn *done, void *arg)
 {
     pthread_mutex_lock(&w->lock);
     bool has_room = w->asked.n < WAITING_MAX;

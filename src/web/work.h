@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * What has to wait for Redis is done by a thread of its own, one thing after the other, from a queue with a bound; then
- * it is finished on the loop.
+ * What has to wait for Redis is done by threads of its own, from a queue with a bound; then it is finished on the loop.
+ * There are some threads, so that one long list does not hold up all other requests.
  */
 #ifndef WEB_WORK_H
 #define WEB_WORK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct event_base;
 struct work;
 
-/* `run` is called on the thread, then `done` on the loop, with the same argument. */
+#define WORK_THREADS 4
+
+/* `run` is called on one of the threads, which are numbered from 0, then `done` on the loop, with the same argument. */
+typedef void work_run_fn(void *arg, size_t thread);
 typedef void work_fn(void *arg);
 
 struct work *work_new(struct event_base *base);
@@ -21,7 +25,7 @@ struct work *work_new(struct event_base *base);
 void work_free(struct work *w);
 
 /* False: too much waits already. */
-bool work_post(struct work *w, work_fn *run, work_fn *done, void *arg);
+bool work_post(struct work *w, work_run_fn *run, work_fn *done, void *arg);
 
 /* From any thread: call `done` on the loop. */
 void work_tell(struct work *w, work_fn *done, void *arg);
