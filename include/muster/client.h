@@ -282,6 +282,26 @@ struct muster_queue_info {
     uint64_t failed_bytes;   /* the bytes of the failed list's entries; a failed job's data are not among them */
     uint64_t failed_dropped; /* how many entries the bounds of its failed list have dropped (keep_failed), since the
                                 queue was last deleted or tidied away */
+
+    /* How many tasks and jobs have ever come into the queue, and how many have left its line: taken, or, of tasks,
+     * cancelled there. Differences are rates. What foreign programs LPUSH counts like any other; a task that is retried
+     * or replayed comes once more when it waits again; one that was given back does not. Jobs that are scheduled or
+     * depend have come. Both begin at 0 again when the queue was deleted or tidied away. */
+    uint64_t in;
+    uint64_t out;
+
+    /* For how long at least the oldest of what waits has waited, in ms; -1: nothing waits. A task is bytes without a
+     * time, so its age is bounded by how many had come and left by when. The bound is never above the true age, in
+     * whatever order tasks leave, as long as nobody but muster takes them out of the list. The true age is at most
+     * `oldest_error_ms` more; -1: that is not known. That holds as long as no foreign program adds at the front.
+     *
+     * The points of time are noted by workers, with each heartbeat of one of them; by the enqueue of the first task
+     * where no worker lives; and each client remembers those at which it looked itself. So a client that looks every
+     * second knows it to a second, also without any worker and without a right to write. The error of those that are
+     * long here is a part of their age, not a fixed span. For what came back the age is that since its first take; for
+     * jobs since they came to wait, of the first one in line if their priorities differ. */
+    int64_t oldest_ms;
+    int64_t oldest_error_ms;
 };
 typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
 

@@ -10,7 +10,7 @@
   300 jobs, with their records, and if any of these have failed, 300 failures or 4 MiB of them. A job that waits for one
   of them fails.
   Writes the marks and flags of the holders. Deletes what waits, came back, is delayed or has failed, the queue's jobs
-  but those that run, and its settings and counters but `running`, `due` and `listen`.
+  but those that run, and its settings and counters but `running`, `due`, `listen` and `out`.
   Publishes to the holders and to those who listen. O(processes of the queue, 300 jobs).
 ]]
 --- @include "marks"
@@ -19,6 +19,7 @@
 --- @include "announce"
 --- @include "lapsed"
 --- @include "clock"
+--- @include "whole"
 
 local P, queue = KEYS[1], ARGV[1]
 local key = P .. 'queue:' .. queue
@@ -28,7 +29,7 @@ local function has_jobs()
   return redis.call('EXISTS', P .. 'returned:' .. queue, P .. 'scheduled:' .. queue, P .. 'depends:' .. queue,
     P .. 'waiting:' .. queue, P .. 'recurring:' .. queue, P .. 'complete:' .. queue, P .. 'failed:' .. queue) > 0
 end
-local settings = try('HMGET', key, 'listen', 'broadcast')
+local settings = try('HMGET', key, 'listen', 'broadcast', 'out')
 local is_sound = can_move_due(P, queue) and try('ZCARD', P .. 'names') and (not has_jobs() or Jobs.are_sound(P, queue))
 local held, running = {}, 0
 for _, worker in ipairs(all_holders(P)) do
@@ -132,7 +133,8 @@ if has_jobs() then
     return {0, removed, 0, 1}
   end
 end
-removed = removed + redis.call('LLEN', P .. 'queues:' .. queue) + redis.call('ZCARD', P .. 'delayed:' .. queue)
+local waiting = redis.call('LLEN', P .. 'queues:' .. queue)
+removed = removed + waiting + redis.call('ZCARD', P .. 'delayed:' .. queue)
 redis.call('UNLINK', P .. 'queues:' .. queue, P .. 'delayed:' .. queue, P .. 'failed:' .. queue,
   P .. 'failures:' .. queue, P .. 'suspects:' .. queue, key)
 -- These are no settings, and stay: how many are in work, when the first lease ends, and until when somebody listens.
@@ -150,6 +152,8 @@ if settings[1] then
 end
 if redis.call('EXISTS', key, P .. 'idle:' .. queue) == 0 then
   redis.call('ZREM', P .. 'names', queue)
+else -- who remembers the queue sees that all of it has left
+  redis.call('HSET', key, 'out', (whole(settings[3]) or 0) + waiting)
 end
 local lapsed = lapsed_tokens(P, queue, now_ms())
 for worker, tokens in pairs(held) do

@@ -140,7 +140,12 @@ if holder == '' then
     meant = is_sound and not damaged and meant or {}
   end
   if is_first or cursor == '0' then
-    gone = gone + redis.call('LREM', list, 0, wanted) + cancel_returned()
+    local n = redis.call('LREM', list, 0, wanted)
+    if n > 0 then
+      try('HINCRBY', key, 'out', n)
+      try('HINCRBY', key, 'unordered', n)
+    end
+    gone = gone + n + cancel_returned()
   end
 end
 count_cancelled(P, queue, gone)

@@ -22,7 +22,7 @@ local P, queue, front = KEYS[1], ARGV[1], ARGV[2] == '1'
 local list = P .. 'queues:' .. queue
 
 local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'listen', 'broadcast', 'named',
-  'max_running', 'running', 'jobs', 'returned', 'big')
+  'max_running', 'running', 'jobs', 'returned', 'big', 'out')
 local latest = try('ZREVRANGE', P .. 'idle:' .. queue, 0, 0)
 if damaged then
   return {E_REDIS, damaged}
@@ -41,7 +41,16 @@ end
 is_big = is_big and not settings[9]
 if settings[4] and not is_idle and not settings[2] and not settings[3] and not settings[7] and not settings[8]
     and not is_big and ARGV[3] == '' and n_tasks > 0 and n_tasks <= CHUNK and not (front and n_tasks > 1) then
-  return try(front and 'RPUSH' or 'LPUSH', list, unpack(ARGV, 6)) or {E_REDIS, damaged}
+  local n = try(front and 'RPUSH' or 'LPUSH', list, unpack(ARGV, 6))
+  if front and n then
+    try('HINCRBY', P .. 'queue:' .. queue, 'unordered', n_tasks)
+  end
+  if n == n_tasks and redis.call('EXISTS', P .. 'timer') == 0 then -- nobody else notes since when they wait
+    local time, out = redis.call('TIME'), tonumber(string.match(settings[10] or '0', '^%d+$')) or 0
+    redis.call('HSET', P .. 'queue:' .. queue, 'ages',
+      string.format('%s%03d:%.0f %s%03d:%.0f', time[1], time[2] / 1000, out, time[1], time[2] / 1000, out + n))
+  end
+  return n or {E_REDIS, damaged}
 end
 
 -- Only the calls that come this far need functions, so the functions are made here; those of a hand-over further down,
@@ -74,18 +83,29 @@ local function enqueue(tasks, waiting)
     redis.call('HSET', P .. 'queue:' .. queue, 'big', '1')
   end
   local now_waiting, is_cut
+  local out, left = tonumber(string.match(settings[10] or '0', '^%d+$')), 0
+  local counted = out and {tonumber(string.match(settings[6] or '0', '^%d+$')), out}
   if not is_idle or settings[8] then
     now_waiting = #tasks > 0 and push(tasks, 1) or waiting
     is_cut = is_idle
   else
 --- @include "hand_over"
-    local given = waiting == 0 and hand_over(P, queue, math.min(#tasks, room), tasks, latest[1]) or 0
+    local given = waiting == 0 and hand_over(P, queue, math.min(#tasks, room), tasks, latest[1],
+      counted and counted[1] and counted) or 0
+    left = given
     now_waiting = given < #tasks and push(tasks, given + 1) or waiting
     if waiting > 0 then -- a bare LPUSH brought it
       local more
       more, is_cut = hand_over(P, queue, math.min(now_waiting, room), nil, latest[1])
       now_waiting = now_waiting - more
     end
+  end
+  if front and #tasks > 0 then
+    try('HINCRBY', P .. 'queue:' .. queue, 'unordered', #tasks)
+  end
+  if waiting == 0 and now_waiting > 0 and out and redis.call('EXISTS', P .. 'timer') == 0 then
+    redis.call('HSET', P .. 'queue:' .. queue, 'ages',
+      string.format('%.0f:%.0f %.0f:%.0f', now_ms(), out + left, now_ms(), out + left + now_waiting))
   end
   if settings[7] or settings[8] then
 --- @include "waiting"

@@ -88,6 +88,7 @@ local function take_tasks(n, is_big)
     note_big(P, queue, is_big)
   end
   result[6] = is_cut and 1 or 0
+  try('HINCRBY', key, 'out', #result[5])
   return #result[5]
 end
 

@@ -163,6 +163,7 @@ local function take(queue, n, is_big)
   if is_big or is_large then
     get_rare().note_big(P, queue.name, is_big)
   end
+  try('HINCRBY', P .. 'queue:' .. queue.name, 'out', #tasks)
   result[#result + 1] = queue.place
   result[#result + 1] = first
   result[#result + 1] = tasks

@@ -45,7 +45,7 @@ wait_for redis_is 0 HLEN muster:processing:w:q
 wait_for redis_is 1 ZCARD muster:idle:q
 check_waiting q $'2\n3\n4'
 ok queues
-grep -qE '^q +3( +0){4} +1  yes$' out || fail "not in form: $(cat out)"
+grep -qE '^q +3( +0){4} +1  yes +[0-9]' out || fail "not in form: $(cat out)"
 ok resume q
 check_out 'q: resumed'
 wait_for test -s at-2 -a -s at-3

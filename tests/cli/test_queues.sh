@@ -6,13 +6,18 @@
 #  2. a row for each queue, the oldest first, with what waits, runs, is delayed and has failed and how many bytes that
 #     is, with idle workers, and whether it is paused; in JSON also what was cancelled, and jobs in other states
 #  3. names and figures of any width stay in their columns; names that are not UTF-8 are escaped, and base64 in JSON
-#  4. more rows than a table holds back at once are all there, under one heading
+#  4. for how long at least the oldest waits, and how many have come and left
+#  5. more rows than a table holds back at once are all there, under one heading
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 start_redis
 
-queues() { check_exit 0 "$MUSTER" queues "$@"; }
+# What changes by itself is looked at in 4.
+queues() {
+    check_exit 0 "$MUSTER" queues "$@"
+    sed -Ei -e 's/  OLDEST$//; s/  (no|yes) .*$/  \1/; s/,"oldest_ms":.*/}/' "$tmp/out"
+}
 
 # ---- 1
 queues
@@ -66,6 +71,17 @@ grep -q '^{"queue_base64":"6cKb","waiting":1,' "$tmp/out" || fail "not base64: $
 grep -q '^{"queue":"grüße","waiting":1,' "$tmp/out" || fail "not text: $(cat "$tmp/out")"
 
 # ---- 4
+redis LPUSH muster:queues:plain foreign >"$tmp/out"
+check_exit 0 "$MUSTER" queues --json
+grep -qE '"queue":"plain",.*,"oldest_ms":[0-9]+,"oldest_error_ms":[0-9]+,"in":3,"out":0}$' "$tmp/out" ||
+    fail "no age: $(cat "$tmp/out")"
+grep -qE '"queue":"idle",.*,"oldest_ms":null,"oldest_error_ms":null,"in":0,"out":0}$' "$tmp/out" ||
+    fail "an age: $(cat "$tmp/out")"
+check_exit 0 "$MUSTER" queues
+grep -qE '^NAME .* OLDEST$' "$tmp/out" || fail "no heading: $(cat "$tmp/out")"
+grep -qE '^plain +3 .* yes +[0-9]' "$tmp/out" || fail "no age: $(cat "$tmp/out")"
+
+# ---- 5
 redis EVAL "for i = 1, 2500 do redis.call('ZADD', 'lots:names', i, 'queue' .. i) end" 0 >"$tmp/out"
 queues --prefix lots
 (($(wc -l <"$tmp/out") == 2501)) || fail "$(wc -l <"$tmp/out") lines, not 2501"

@@ -350,7 +350,8 @@ static void nothing_resurrects_a_deleted_queue(void **state)
         assert_ok(script_does(s, SCRIPT_PAUSE, "q"));
         assert_answer(script_call(s, SCRIPT_DELETE, "q"), 0, 3, 2);
         assert_int_equal(queue_field(s, "q", "running"), 2);
-        assert_int_equal(raw_int(s->server->redis, "HLEN %s:queue:q", s->prefix), 1);
+        assert_int_equal(raw_int(s->server->redis, "HLEN %s:queue:q", s->prefix), 2);
+        assert_true(queue_field(s, "q", "out") >= 3);
         scene_enqueue(s, "q", "new");
         ways[i].go(&h);
         assert_waiting(s, "q", "new ");

@@ -204,6 +204,13 @@ static const struct row rows[] = {
      "redis.call('HSET', P .. 'config', 'keep_failed', '1') name('q') failed(30, huge, 'g')",
      {"0"}},
     {SCRIPT_TIDY, "1 000 names", "queues(1000)", {"0"}},
+    {SCRIPT_NOTE_AGES,
+     "1 000 queues whose points are all of use",
+     "each(1000, function(q) name('q' .. q) redis.call('LPUSH', P .. 'queues:q' .. q, 't')\n"
+     "  local points = {} each(12, function(i) points[i] = at(i) .. ':1' end)\n"
+     "  redis.call('HSET', P .. 'queue:q' .. q, 'ages', table.concat(points, ' '), 'out', 0)\n"
+     "  redis.call('LPUSH', P .. 'queues:q' .. q, 't') end)",
+     {"0", "0"}},
     {SCRIPT_PROMOTE,
      "100 jobs in each of 100 queues",
      "each(100, function(q) jobs('q' .. q, 100, 'scheduled', now - 1, small, 'due', at(now - 1))\n"

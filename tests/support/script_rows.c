@@ -81,6 +81,7 @@ const struct script_row script_rows[] = {
     {CALL("cancel jobs", CANCEL_JOBS, "1", "held", "failed", "waiting", "leased", "scheduled"), .vanish = 5},
     {CALL("promote", PROMOTE, NULL)},
     {CALL("tidy", TIDY, "0")},
+    {CALL("note ages", NOTE_AGES, "0", "0")},
     {CALL("fetch", FETCH, "w", HELD_JOB, "q")},
     {CALL("config", CONFIG, "q", "max_running", "9")},
     {CALL("config, a bound", CONFIG, "q", "keep_failed", "1"), .vanish = 20},

@@ -327,6 +327,9 @@ static void the_keeper_of_the_timer_names_itself_and_what_keeps_it_busy(void **s
     assert_script(&c, SCRIPT_HAND_ON, NULL, "worker", "w-1", "the queue", "b:c");
     script_tidy(&c, &root, 200);
     assert_script(&c, SCRIPT_TIDY, NULL, "the place among the queues' names to begin at", "200");
+    script_note_ages(&c, &root, 200, 1700000000000);
+    assert_script(&c, SCRIPT_NOTE_AGES, NULL, "the place among the queues' names to begin at", "200",
+                  "when the caller began to go through all names", "1700000000000");
 }
 
 /* Every check begins with whether to repair. */

@@ -5,7 +5,7 @@
 
 -- Takes one of those that next_out() named: {token, member} of a job, {token} of a task. keep() as in Jobs.take().
 -- Returns 'taken'; 'gone' if it is no longer there; 'cut' if it is too much for this script; 'stop' before a suspect
--- that must not be taken now.
+-- that must not be taken now. If it was taken: also whether it is a suspect, and whether it came out of the list.
 local function take_one(P, queue, next_one, holder, has_returned, may_be_suspect, keep)
   local token, member = unpack(next_one)
   local job, item, is_cut = member and Jobs.of_member(P, 'waiting', queue, member) or nil, nil, false
@@ -30,7 +30,7 @@ local function take_one(P, queue, next_one, holder, has_returned, may_be_suspect
   else
     return 'gone'
   end
-  return 'taken', is_suspect
+  return 'taken', is_suspect, item and not item.member
 end
 
 -- Takes up to n tasks and jobs of a queue, in the order in which they come out, for a holder. keep(token, task, job,
@@ -38,14 +38,15 @@ end
 -- once; otherwise those that come before it are taken. Returns how many; and whether there may be more, because it was
 -- too much for this script. If it is fewer than n otherwise, and no suspect stood in the way, nothing is left.
 function Jobs.take(P, queue, n, holder, has_returned, alone, keep)
-  local taken, how = 0, 'taken'
+  local taken, out, how = 0, 0, 'taken'
   repeat
     local wanted = n - taken
     local line = Jobs.next_out(P, queue, wanted, has_returned)
     for _, next_one in ipairs(line) do
-      local is_suspect
-      how, is_suspect = take_one(P, queue, next_one, holder, has_returned, not alone or taken == 0, keep)
+      local is_suspect, is_from_list
+      how, is_suspect, is_from_list = take_one(P, queue, next_one, holder, has_returned, not alone or taken == 0, keep)
       taken = taken + (how == 'taken' and 1 or 0)
+      out = out + (is_from_list and 1 or 0)
       if alone and is_suspect then
         begin_suspect(P, queue, next_one[1])
         how = 'stop'
@@ -55,6 +56,9 @@ function Jobs.take(P, queue, n, holder, has_returned, alone, keep)
       end
     end
   until how == 'cut' or how == 'stop' or taken == n or #line < wanted
+  if out > 0 then
+    try('HINCRBY', P .. 'queue:' .. queue, 'out', out)
+  end
   Jobs.clear_if_none_wait(P, queue)
   if has_returned then
     clear_if_none_returned(P, queue)

@@ -72,8 +72,9 @@ local function setting(P, queue, which)
 end
 
 -- A damaged counter stays as it is: statistics must never stop a job.
+local IS_LASTING = {jobs_in = true, jobs_out = true} -- these lie in the queue's settings
 local function add(key, field, n)
-  if redis.pcall('HINCRBY', key, field, n) == n then
+  if redis.pcall('HINCRBY', key, field, n) == n and not IS_LASTING[field] then
     redis.call('PEXPIRE', key, STATS_KEPT_MS) -- maybe its first field
   end
 end
@@ -96,7 +97,15 @@ end
 
 -- Counts that `what` happened to a job. A unique task is a task, and is not counted. `ms` is a time of the kind `times`
 -- ("wait" or "run"); 0 ms adds nothing to the sums.
+local LINE = {put = 'jobs_in', taken = 'jobs_out'}
 function Jobs.count(P, job, what, times, ms)
+  if LINE[what] and Jobs.gathered then
+    local line = P .. 'queue:' .. job.queue
+    Jobs.gathered[line] = Jobs.gathered[line] or {}
+    Jobs.gathered[line][LINE[what]] = (Jobs.gathered[line][LINE[what]] or 0) + 1
+  elseif LINE[what] then
+    add(P .. 'queue:' .. job.queue, LINE[what], 1)
+  end
   if job.unique then
     return
   end

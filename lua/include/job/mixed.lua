@@ -26,11 +26,12 @@ local function hand_job(P, queue, worker, epoch, token, member)
   return false
 end
 
--- The same for the next task; nil if there is none. The second value: is it too much for this script?
+-- The same for the next task; nil if there is none. The second value: is it too much for this script? The third one: 1
+-- if the task came out of the list, else 0.
 local function hand_next_task(P, queue, worker, epoch, token, has_returned)
   local item, is_cut = next_task(P, queue, has_returned)
   if not item then
-    return nil, is_cut
+    return nil, is_cut, 0
   end
   local done = hand_task(P, queue, worker, epoch, token, item.task, item.suspect)
   if not item.member and not done then
@@ -38,7 +39,7 @@ local function hand_next_task(P, queue, worker, epoch, token, has_returned)
   elseif item.member and done then
     leave_returned(P, worker, queue, item, token)
   end
-  return done, false
+  return done, false, done and not item.member and 1 or 0
 end
 
 -- How many tasks and jobs one script hands over in this way.
@@ -46,7 +47,7 @@ local MIXED_MAX = 200
 
 -- Hands over up to n tasks and jobs, as hand_over(). The caller has asked Jobs.are_sound() and can_return().
 local function hand_over_mixed(P, queue, n, has_returned)
-  local most, given, is_left, is_cut = math.min(n, MIXED_MAX), 0, true, false
+  local most, given, out, is_left, is_cut = math.min(n, MIXED_MAX), 0, 0, true, false
   while given < most and is_left and not is_cut do
     local worker, free, epoch = idle_worker(P, queue)
     if not worker then
@@ -61,7 +62,9 @@ local function hand_over_mixed(P, queue, n, has_returned)
       if member then
         handed = hand_job(P, queue, worker, epoch, token, member)
       else
-        handed, is_cut = hand_next_task(P, queue, worker, epoch, token, has_returned)
+        local from_list
+        handed, is_cut, from_list = hand_next_task(P, queue, worker, epoch, token, has_returned)
+        out = out + from_list
       end
       if is_cut then
         break
@@ -81,6 +84,9 @@ local function hand_over_mixed(P, queue, n, has_returned)
   end
   if given > 0 then
     try('HINCRBY', P .. 'queue:' .. queue, 'running', given)
+  end
+  if out > 0 then
+    try('HINCRBY', P .. 'queue:' .. queue, 'out', out)
   end
   Jobs.clear_if_none_wait(P, queue)
   if has_returned then

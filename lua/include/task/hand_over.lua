@@ -72,9 +72,10 @@ local HANDED_MAX = 1000
 
 -- Hands over up to n tasks and returns how many: the given ones in their order, or, without `tasks`, the first n that
 -- wait. The caller has checked that the list, the idle set and the token have the right types, that n tasks are there,
--- and that the queue is not paused. `latest` is the worker that became idle last, if that is known already. The second
+-- and that the queue is not paused. `latest` is the worker that became idle last, if that is known already. `counted`
+-- is what the queue's fields `running` and `out` hold, both of them or nil: then one command writes both. The second
 -- value: is it less than could be handed over, because that is too much for one script?
-local function hand_over(P, queue, n, tasks, latest)
+local function hand_over(P, queue, n, tasks, latest, counted)
   local list = P .. 'queues:' .. queue
   local given, is_cut, most = 0, false, not tasks and HANDED_MAX or n
   local is_more = n > most
@@ -111,8 +112,11 @@ local function hand_over(P, queue, n, tasks, latest)
       redis.call('ZREM', P .. 'idle:' .. queue, worker)
     end
   end
-  if given > 0 then
+  if given > 0 and counted then
+    redis.call('HSET', P .. 'queue:' .. queue, 'running', counted[1] + given, 'out', counted[2] + given)
+  elseif given > 0 then
     try('HINCRBY', P .. 'queue:' .. queue, 'running', given)
+    try('HINCRBY', P .. 'queue:' .. queue, 'out', given)
   end
   return given, is_cut or (is_more and given == n)
 end

@@ -123,6 +123,7 @@ void muster_client_free(struct muster_client *c)
     if (c->redis)
         (void)!unheard_give_back(c); /* if that fails, the lease's end does it */
     redis_free(c->redis);
+    ages_clear(&c->ages);
     free(c);
 }
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/sized.h"
+#include "client/ages.h"
 #include "client/unheard.h"
 #include "protocol/script.h"
 #include "redis/redis.h"
@@ -23,6 +24,7 @@ struct muster_client {
     } full;                           /* what failed lists held when Redis was found full (full.c) */
     struct redis_confirmed confirmed; /* has what the last call added been confirmed? */
     struct unheard unheard;
+    struct ages ages;                      /* since when tasks wait, as this client has seen */
     char busy_queue[MUSTER_QUEUE_MAX + 1]; /* no worker was idle there when this client last enqueued one task */
 };
 

@@ -30,6 +30,20 @@ void script_tidy(struct command *c, const struct script_root *root, uint64_t pla
     command_number(c, (int64_t)place);
 }
 
+void script_note_ages(struct command *c, const struct script_root *root, uint64_t place, int64_t before_ms)
+{
+    script_begin(c, SCRIPT_NOTE_AGES, root);
+    command_number(c, (int64_t)place);
+    command_number(c, before_ms);
+}
+
+int script_noted_ages(const struct redisReply *r, struct script_noted_ages *out)
+{
+    out->place = reply_number(reply_at(r, 1), -1);
+    out->now_ms = reply_number(reply_at(r, 2), 0);
+    return reply_status(r);
+}
+
 int script_tidied(const struct redisReply *r, struct script_tidied *out)
 {
     int err = reply_status(r);

@@ -23,4 +23,13 @@ struct script_tidied {
 };
 int script_tidied(const struct redisReply *r, struct script_tidied *out);
 
+/* Note how many tasks have come, from a place among the queues' names on. `before_ms` is when all of them were looked at
+ * last, 0: never. */
+void script_note_ages(struct command *c, const struct script_root *root, uint64_t place, int64_t before_ms);
+struct script_noted_ages {
+    int64_t place;  /* to go on from; -1: that was the end */
+    int64_t now_ms; /* by the server's clock */
+};
+int script_noted_ages(const struct redisReply *r, struct script_noted_ages *out);
+
 #endif

@@ -127,8 +127,10 @@ static void apply_heartbeat(struct muster_worker *w, const struct redisReply *re
     suspect_try_again(w);
     resume_try_again(w);
     timer_keeper_apply_heartbeat(w, h->next_due_ms);
-    if (w->keeper.keeps)
+    if (w->keeper.keeps) {
+        ages_after_heartbeat(w);
         tidy_after_heartbeat(w, w->heartbeat.is_tenth);
+    }
     figures_add(&w->figures.wakes_heartbeat, h->work);
     if (h->work)
         turn_want_take(w);

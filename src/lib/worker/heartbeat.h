@@ -48,6 +48,14 @@ struct tidying {
     bool in_flight;
 };
 
+/* ages.c */
+struct ages {
+    bool in_flight;
+    uint64_t place;    /* among the queues' names: where the next call begins */
+    int64_t began_ms;  /* when this walk began, by the server's clock */
+    int64_t before_ms; /* when the last whole one began; 0: there was none */
+};
+
 /* fence.c */
 struct fence {
     struct event *timer;
@@ -95,6 +103,10 @@ void fence_forget(struct muster_worker *w);
 /* ---- tidy.c ---- */
 /* A heartbeat of the timer's keeper was answered: goes on tidying, or begins if `begins`. */
 void tidy_after_heartbeat(struct muster_worker *w, bool begins);
+
+/* ---- ages.c ---- */
+/* A heartbeat of the timer's keeper was answered. */
+void ages_after_heartbeat(struct muster_worker *w);
 
 /* ---- sweep.c ---- */
 struct script_heard;

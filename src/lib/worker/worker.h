@@ -12,6 +12,7 @@
  *   heartbeat.c         the heartbeat and its count; fence.c: the doubt; sweep.c: peers that died
  *   probe.c             the heartbeat of an idle worker in plain commands
  *   timer_keeper.c      moving what is due, if this worker keeps the timer; tidy.c: tidying, if it does
+ *   ages.c              since when tasks wait, noted by the same one
  *   serve.c, leave.c    the queues it serves, and serving one no longer
  *   wake.c              messages; readback.c: asking Redis what it holds; accept.c: a process arrives
  *   round.c             a round: the order in which everything below is done
@@ -110,6 +111,7 @@ struct muster_worker {
     struct heartbeat heartbeat;
     struct sweeps sweeps;
     struct tidying tidying;
+    struct ages ages;
     struct fence fence;
     struct probe probe;
     struct timer_keeper keeper;
