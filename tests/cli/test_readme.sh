@@ -78,6 +78,6 @@ export MUSTER_URL=unix://$tmp/nobody
 check_exit 1 "$producer"
 check_err "E_CONN: "
 start worker "$worker"
-wait_for says worker 'no Redis'
+wait_for says worker 'no connection to Redis'
 end worker TERM 143
 (($(wc -l <worker.err) == 1)) || fail "more than a line: $(cat worker.err)"
