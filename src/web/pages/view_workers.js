@@ -38,7 +38,7 @@ function heard(ms) {
     return ms < 1000 ? 'just now' : `${span(ms)} ago`;
 }
 
-function columns(reload) {
+function columns(reload, row) {
     return [
         { key: 'worker', label: 'Worker', phone: 'title', get: (row) => row.worker, sig: (row) => [row.alive,
             row.permanent], render: nameCell },
@@ -47,7 +47,7 @@ function columns(reload) {
         { key: 'heard', label: 'Heard', num: true, get: (row) => row.heard_ms, render: (row) => heard(row.heard_ms) },
         { key: 'ttl', label: 'TTL', num: true, get: (row) => row.ttl_ms, render: (row) => span(row.ttl_ms) },
         { key: 'pid', label: 'PID', num: true, get: (row) => row.pid, render: (row) => String(row.pid ?? '–') },
-        { key: 'epoch', label: 'Epoch', num: true, get: (row) => row.epoch ?? null },
+        row.epoch !== undefined && { key: 'epoch', label: 'Epoch', num: true, get: (row) => row.epoch ?? null },
         { key: 'started', label: 'Started', num: true, get: (row) => row.started_at_ms,
             render: (row) => agoElement(row.started_at_ms) },
         { key: 'version', label: 'Version', get: (row) => row.version },
@@ -80,16 +80,16 @@ class Hosts {
                 this.hosts.delete(host);
             }
         for (const host of [...byHost.keys()].sort()) {
-            const one = this.hosts.get(host) || this.add(host);
+            const one = this.hosts.get(host) || this.add(host, byHost.get(host)[0]);
             const mine = byHost.get(host), held = sum(mine, 'held'), hands = sum(mine, 'hands');
             one.sub.textContent = `${plural(mine.length, 'worker')}, ${num(held)} of ${num(hands)} hands in use`;
             one.table.setRows(mine);
         }
     }
 
-    add(host) {
+    add(host, row) {
         const table = new Table({ id: 'workers', caption: `Workers on ${host || 'an unknown host'}`, many: true,
-            columns: columns(this.reload), sort: { key: 'worker', down: false }, rowKey: (row) => row.worker,
+            columns: columns(this.reload, row), sort: { key: 'worker', down: false }, rowKey: (row) => row.worker,
                 className: 'workers',
             rowClass: (row) => (row.alive ? '' : 'is-dead'), noMatch: () => empty('None of them matches') });
         const sub = h('span', {});
