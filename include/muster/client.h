@@ -678,6 +678,9 @@ typedef int muster_queue_event_fn(const struct muster_queue_event *event, void *
 MUSTER_API int muster_queue_listen(struct muster_client *c, const char *queue, int64_t wait_ms, int (*ready)(void *arg),
                                    muster_queue_event_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
+/* What time it is by Redis' clock, by which all times of muster are: Unix time in ms. */
+MUSTER_API int muster_client_time(struct muster_client *c, int64_t *now_ms) MUSTER_MUST_CHECK;
+
 /* ---- check ---- */
 
 /* Something that no rule allows. */

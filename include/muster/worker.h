@@ -193,6 +193,21 @@ struct muster_event {
 };
 typedef void muster_event_fn(struct muster_worker *w, const struct muster_event *e, void *arg);
 
+/*
+ * How a handler has ended its process; borrowed until the callback returns. Redis has not counted it yet: if it does
+ * not count, MUSTER_EVENT_UNCOUNTED follows for the same process. A process whose handler never began ends unseen.
+ */
+struct muster_end {
+    struct muster_process *process;
+    enum muster_outcome outcome; /* never MUSTER_LATER. Past a limit, what `on_limit` makes of it */
+    const char *group;           /* of muster_process_set_failure(), or of a command's exit status; "" if none */
+    const char *message;         /* the same */
+    int64_t waited_ms;           /* how long the job had waited when it was taken, by Redis' clock; -1: unknown, as of a
+                                  * task, which is bytes without a time */
+    int64_t ran_ms;              /* from the start of its handler to its end */
+};
+typedef void muster_end_fn(struct muster_worker *w, const struct muster_end *end, void *arg);
+
 /* Zero or NULL means the default. All strings are copied. */
 struct muster_worker_options {
     size_t size; /* sizeof(struct muster_worker_options); the head of client.h says why */
@@ -279,7 +294,10 @@ struct muster_worker_options {
      * standard error unless the program replaces it. */
     muster_event_fn *on_event;
 
-    /* Passed to `on_event`. */
+    /* Called for each process whose handler has ended it, on the loop's thread. NULL: nothing is measured for it. */
+    muster_end_fn *on_end;
+
+    /* Passed to `on_event` and `on_end`. */
     void *arg;
 
     /* The login, if the URL has none. With a Sentinel it is the master's. */

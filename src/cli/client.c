@@ -6,6 +6,7 @@
 
 #include "complain.h"
 #include "connection.h"
+#include "out.h"
 
 static _Thread_local struct muster_client *lent;
 
@@ -45,4 +46,11 @@ int client_close(const struct call *call, struct muster_client *client, int err)
     int code = complain_error(call, err, muster_client_error(client));
     client_free(client);
     return code;
+}
+
+void client_look_at_clock(const struct call *call, struct muster_client *client)
+{
+    int64_t now_ms;
+    if (!call->common[OPT_JSON].set && muster_client_time(client, &now_ms) == MUSTER_OK)
+        out_set_now(now_ms);
 }

@@ -22,4 +22,7 @@ void client_free(struct muster_client *client);
 /* Report the error of the client's last call with complain_error(), and free the client. Returns the exit code. */
 int client_close(const struct call *call, struct muster_client *client, int err);
 
+/* Tables tell times as seen from now, by Redis' clock. If it does not tell, or for JSON, they tell points in time. */
+void client_look_at_clock(const struct call *call, struct muster_client *client);
+
 #endif

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <muster/error.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,11 +64,12 @@ static int become(const struct call *call, const char **argv)
         make_path(paths[i], folders[i]);
         execv(paths[i], (char *const *)argv);
         if (errno != ENOENT) {
-            complain(call, "%s cannot be run: %s", paths[i], strerror(errno));
+            complain_refusal(call, COMPLAIN_SYSTEM, "%s cannot be run: %s", paths[i], strerror(errno));
             return EXIT_FAILED;
         }
     }
-    complain(call, "there is neither %s nor %s; build and install all of muster", paths[0], paths[1]);
+    complain_refusal(call, COMPLAIN_SYSTEM, "there is neither %s nor %s; build and install all of muster", paths[0],
+                     paths[1]);
     return EXIT_FAILED;
 }
 
@@ -80,7 +82,7 @@ static int pass_url(const struct call *call)
     if (code)
         return code;
     if (setenv("MUSTER_URL", call->common[OPT_URL].text, 1) != 0) {
-        complain(call, "out of memory");
+        complain_refusal(call, muster_err_name(MUSTER_E_NOMEM), "out of memory");
         return EXIT_FAILED;
     }
     return EXIT_DONE;

@@ -82,7 +82,8 @@ static int cancel_jobs(const struct call *call)
     else
         out_text("%" PRIu64 " removed, %" PRIu64 " running told to stop\n", removed, running);
     if (removed + running == 0)
-        complain(call, "none of these jobs exists, or those that do are complete");
+        complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND),
+                         "none of these jobs exists, or those that do are complete");
     return removed + running > 0 ? EXIT_DONE : EXIT_NOT_FOUND;
 }
 

@@ -53,7 +53,7 @@ static int run(const struct call *call)
         err = muster_queue_delete(client, queue, &removed, &running);
     code = client_close(call, client, err);
     if (!code && there == MUSTER_E_NOT_FOUND && removed + running == 0) {
-        complain(call, "there is no queue '%s'", queue);
+        complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND), "there is no queue '%s'", queue);
         return EXIT_NOT_FOUND;
     }
     if (!code)

@@ -119,7 +119,7 @@ static const char *progress(const struct flow *f, char out[PROGRESS_SIZE])
     if (f->unconfirmed && f->options.request_id)
         return "the same call with the same --request adds nothing, and tells when it is confirmed";
     if (f->is_unique && f->unconfirmed)
-        return "the same call adds nothing: status 74 as long as it is not confirmed, then 1, because it is there";
+        return "the same call adds nothing: status 74 as long as it is not confirmed, then 4, because it is there";
     if (f->options.request_id)
         return "the same call with the same --request adds only what is missing";
     char tasks[TEXT_NUMBER_SIZE];
@@ -138,8 +138,10 @@ static const char *progress(const struct flow *f, char out[PROGRESS_SIZE])
 static int report_flow(const struct flow *f, int err)
 {
     char text[PROGRESS_SIZE], detail[PROGRESS_SIZE + 256];
-    if (err == MUSTER_E_EXISTS)
-        return complain_error(f->call, err, muster_client_error(f->client));
+    if (err == MUSTER_E_EXISTS) { /* other tasks are there under this id: not "there already" */
+        (void)complain_error(f->call, err, muster_client_error(f->client));
+        return EXIT_FAILED;
+    }
     snprintf(detail, sizeof detail, "%s; %s", muster_client_error(f->client), progress(f, text));
     return complain_error(f->call, err, detail);
 }
@@ -161,11 +163,13 @@ static int report_input(const struct flow *f, const struct input *in, enum input
 {
     char text[PROGRESS_SIZE];
     if (state == INPUT_FAILED)
-        complain(f->call, "cannot read standard input: %s; %s", strerror(errno), progress(f, text));
+        complain_refusal(f->call, COMPLAIN_SYSTEM, "cannot read standard input: %s; %s", strerror(errno),
+                         progress(f, text));
     else
-        complain(f->call,
-                 "task %" PRIu64 " is longer than %zu MiB; %s; store the data elsewhere and enqueue where it is",
-                 f->enqueued + in->n + 1, MUSTER_TASK_MAX_DEFAULT >> 20, progress(f, text));
+        complain_refusal(f->call, muster_err_name(MUSTER_E_TOO_BIG),
+                         "task %" PRIu64
+                         " is longer than %zu MiB; %s; store the data elsewhere and enqueue where it is",
+                         f->enqueued + in->n + 1, MUSTER_TASK_MAX_DEFAULT >> 20, progress(f, text));
     return EXIT_FAILED;
 }
 
@@ -219,9 +223,10 @@ static int print_unique(const struct flow *f)
     else
         out_text("%" PRIu64 " enqueued, %" PRIu64 " there already\n", f->enqueued, f->existed);
     if (f->existed > 0)
-        complain(f->call, "not enqueued again, because equal ones wait or run in '%s': %s", f->queue,
-                 text_number_of(tasks, f->existed, "task", "tasks"));
-    return f->existed > 0 ? EXIT_FAILED : EXIT_DONE;
+        complain_refusal(f->call, muster_err_name(MUSTER_E_EXISTS),
+                         "not enqueued again, because equal ones wait or run in '%s': %s", f->queue,
+                         text_number_of(tasks, f->existed, "task", "tasks"));
+    return f->existed > 0 ? EXIT_EXISTS : EXIT_DONE;
 }
 
 static const char *check_request(const char *id)
@@ -301,7 +306,7 @@ const struct command cmd_enqueue = {
     .about =
         "A task may hold any bytes. Put `--` before a TASK that begins with '-'. Standard input is sent as it\n"
         "arrives, except with --front, --request and --whole, which read all of it first. The answer says how many\n"
-        "tasks and jobs wait in the queue afterwards. With --unique the exit code is 1 if one of the tasks was there\n"
+        "tasks and jobs wait in the queue afterwards. With --unique the exit code is 4 if one of the tasks was there\n"
         "already; the others were enqueued. While a unique task is alive it has an id, which --json shows; `muster "
         "job\n"
         "ID` and `muster cancel --job ID` know it.\n",

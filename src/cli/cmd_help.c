@@ -12,9 +12,10 @@ static int run(const struct call *call)
         return EXIT_DONE;
     }
     const struct command *command = verbs_find(call->operands[0]);
-    if (command)
-        help_command(command);
-    return command ? EXIT_DONE : EXIT_USAGE;
+    if (!command)
+        return verbs_refuse(call->operands[0], call->common[OPT_JSON].set);
+    help_command(command);
+    return EXIT_DONE;
 }
 
 static const struct opt options[] = {{.help = NULL}};

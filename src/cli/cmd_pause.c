@@ -18,7 +18,8 @@ static int set_paused(const struct call *call, enum wish wish)
     int code = client_open(call, &client);
     if (code)
         return code;
-    int err = known_look(call, client, queue, wish == PAUSE ? " yet; it begins paused" : "; nothing was resumed");
+    int err = wish == PAUSE ? known_look(call, client, queue, " yet; it begins paused")
+                            : known_need(call, client, queue, "; nothing was resumed");
     if (err == MUSTER_E_NOT_FOUND && wish == RESUME) {
         client_free(client);
         return EXIT_NOT_FOUND;

@@ -144,7 +144,7 @@ static int report_unconfirmed(const struct call *call, const struct muster_clien
     char detail[640];
     snprintf(detail, sizeof detail,
              "%s; `muster put` with --id %s again adds no second one: status 74 as long as it is not confirmed, then "
-             "1, because the job is there",
+             "4, because the job is there",
              muster_client_error(client), id);
     return complain_error(call, MUSTER_E_UNCONFIRMED, detail);
 }
@@ -175,10 +175,11 @@ static int put_input(const struct call *call)
     if (state == INPUT_END)
         code = put_data(call, in.tasks);
     else if (state == INPUT_FAILED)
-        complain(call, "cannot read standard input: %s", strerror(errno));
+        complain_refusal(call, COMPLAIN_SYSTEM, "cannot read standard input: %s", strerror(errno));
     else
-        complain(call, "the data is longer than %zu MiB; store them elsewhere and put where they are",
-                 MUSTER_TASK_MAX_DEFAULT >> 20);
+        complain_refusal(call, muster_err_name(MUSTER_E_TOO_BIG),
+                         "the data is longer than %zu MiB; store them elsewhere and put where they are",
+                         MUSTER_TASK_MAX_DEFAULT >> 20);
     input_clear(&in);
     return code;
 }
@@ -209,7 +210,7 @@ const struct command cmd_put = {
         "A job that --after names and that does not exist, or is complete, is not waited for. For each one that does\n"
         "not exist there is a line on standard error: so put the jobs that others wait for first.\n"
         "\n"
-        "An ID whose job is alive is refused (exit code 1); an ID whose job is complete or failed can be put again.\n"
+        "An ID whose job is alive is refused (exit code 4); an ID whose job is complete or failed can be put again.\n"
         "With --replace, a live job gets the new data and the options that are given, and keeps all others; a\n"
         "worker that runs it loses it.\n",
     .examples = "muster put mail '{\"to\": \"alice@example.org\"}'\n"

@@ -126,11 +126,12 @@ static int report_end(struct watch *w)
     const int status = w->status;
     serve_place_last_line(&w->places[which], last, sizeof last);
     if (WIFEXITED(status) && WEXITSTATUS(status) == REDIS_NOT_RUN)
-        complain(w->call, "%s; install it, on Debian: apt-get install redis-server", last);
+        complain_refusal(w->call, COMPLAIN_SYSTEM, "%s; install it, on Debian: apt-get install redis-server", last);
     else if (WIFSIGNALED(status))
-        complain(w->call, "Redis was ended by signal %d; its last message: %s", WTERMSIG(status), last);
+        complain_refusal(w->call, COMPLAIN_SYSTEM, "Redis was ended by signal %d; its last message: %s",
+                         WTERMSIG(status), last);
     else
-        complain(w->call, "Redis ended by itself; its last message: %s", last);
+        complain_refusal(w->call, COMPLAIN_SYSTEM, "Redis ended by itself; its last message: %s", last);
     stop_redis(w);
     return EXIT_FAILED;
 }
@@ -172,8 +173,9 @@ static int report_late(struct watch *w)
     char last[256];
     serve_place_last_line(&w->places[0], last, sizeof last);
     stop_redis(w);
-    complain(w->call, "Redis does not take connections yet; its last message: %s; give it more time with --timeout",
-             last);
+    complain_refusal(w->call, muster_err_name(MUSTER_E_TIMEOUT),
+                     "Redis does not take connections yet; its last message: %s; give it more time with --timeout",
+                     last);
     return EXIT_TIMEOUT;
 }
 
@@ -250,7 +252,7 @@ static int start_all(struct watch *w, const sigset_t *mask)
     for (size_t i = 0; i < w->n; i++) {
         pid_t pid = serve_redis_start(&w->places[i], mask);
         if (pid < 0) {
-            complain(w->call, "cannot start redis-server: %s", strerror(errno));
+            complain_refusal(w->call, COMPLAIN_SYSTEM, "cannot start redis-server: %s", strerror(errno));
             stop_redis(w);
             return EXIT_FAILED;
         }

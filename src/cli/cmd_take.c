@@ -84,9 +84,10 @@ static int report_nothing(const struct call *call, struct muster_client *client)
     const char *queue = call->operands[0];
     char *why = need(strdup(muster_client_error(client)));
     if (call->own[WAIT].number > 0)
-        complain(call, "nothing came from '%s' within %s", queue, call->own[WAIT].text);
-    else if (known_look(call, client, queue, "") != MUSTER_E_NOT_FOUND)
-        complain(call, "%s", why);
+        complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND), "nothing came from '%s' within %s", queue,
+                         call->own[WAIT].text);
+    else if (known_need(call, client, queue, "") != MUSTER_E_NOT_FOUND)
+        complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND), "%s", why);
     free(why);
     return EXIT_NOT_FOUND;
 }

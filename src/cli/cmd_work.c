@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
-#include <time.h>
 
 #include "command.h"
 #include "complain.h"
 #include "connection.h"
 #include "notify.h"
 #include "work_print.h"
+#include "work_story.h"
 
 /* ---- signals: their handlers can only reach globals ---- */
 
@@ -62,123 +62,10 @@ static void set_timer(int64_t ms)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* ---- events ---- */
-
-/* The words for an event on standard error. An event without words is not mentioned. */
-static const char *const event_texts[] = {
-    [MUSTER_EVENT_STARTED] = "takes tasks",
-    [MUSTER_EVENT_DOUBT] = "no heartbeat was confirmed within the ttl, starts nothing until one is",
-    [MUSTER_EVENT_LOST] = "was lost, registers again",
-    [MUSTER_EVENT_DOWN] = NULL, /* down_text() */
-    [MUSTER_EVENT_UP] = "Redis is back",
-    [MUSTER_EVENT_UNCOUNTED] = "an end did not count",
-    [MUSTER_EVENT_SWEPT] = "tidied up",
-    [MUSTER_EVENT_DELETED] = "the queue was deleted, tasks that do not finish are gone",
-    [MUSTER_EVENT_REFUSED] = "Redis refuses, keeps trying",
-    [MUSTER_EVENT_ALONE] = "a task holds others up",
-    [MUSTER_EVENT_NOT_RESUMED] = "not resumed",
-    [MUSTER_EVENT_STOPPED] = NULL,
-    [MUSTER_EVENT_DROPPED] = "failures were dropped",
-};
-
-/* The words for a process that is told to stop. The reasons without words have an event of their own. */
-static const char *const stop_texts[] = {
-    [MUSTER_STOP_CANCELLED] = "cancelled, is told to stop",
-    [MUSTER_STOP_LIMIT] = "past --limit, is told to stop",
-    [MUSTER_STOP_DRAIN] = NULL,
-};
-
-static const char *down_text(const struct muster_event *e)
+static void on_started(void)
 {
-    switch (e->err) {
-    case MUSTER_E_CONN:
-    case MUSTER_E_TIMEOUT:
-        return complain_is_nobody(e->text) ? "no Redis, keeps trying (`muster serve` starts one)"
-                                           : "no connection to Redis, keeps trying";
-    case MUSTER_E_BUSY:
-        if (strstr(e->text, "READONLY"))
-            return "this Redis is a replica, keeps trying";
-        if ((strstr(e->text, "MOVED") || strstr(e->text, "has moved")) && !strstr(e->text, ": it names "))
-            return "follows the slot";
-        return "Redis refuses for now, keeps trying";
-    default:
-        return "cannot use Redis, keeps trying";
-    }
-}
-
-/* After these refusals the connection is given up: DOWN says why. */
-static bool is_told_by_down(const struct muster_event *e)
-{
-    return e->type == MUSTER_EVENT_REFUSED && e->err == MUSTER_E_BUSY &&
-           (strstr(e->text, "READONLY") || strstr(e->text, "MOVED") || strstr(e->text, "CLUSTERDOWN"));
-}
-
-static const char *text_of(const struct muster_event *e)
-{
-    if (e->type == MUSTER_EVENT_STOP)
-        return stop_texts[muster_process_stop_reason(e->process)];
-    if (e->type == MUSTER_EVENT_UNCOUNTED && e->err == MUSTER_E_CONN)
-        return "an end may not have counted";
-    if (e->type == MUSTER_EVENT_DOWN)
-        return down_text(e);
-    if (is_told_by_down(e))
-        return NULL;
-    return e->type < sizeof event_texts / sizeof *event_texts ? event_texts[e->type] : NULL;
-}
-
-/* What was said of the outage. Both connections break, one soon after the other, and in words that may differ: one
- * message for each reason is enough. The library tells no other reason earlier than a second later. */
-#define BOTH_MS 900
-
-struct story {
-    const struct call *call;
-    bool was_started, is_down;
-    int down_err;
-    int64_t said_at_ms;
-    char said[200];
-};
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static bool is_another_reason(const struct story *s, const struct muster_event *e)
-{
-    if (!s->is_down || s->down_err != e->err)
-        return true;
-    return now_ms() - s->said_at_ms >= BOTH_MS && strncmp(s->said, e->text, sizeof s->said - 1) != 0;
-}
-
-static bool is_news(struct story *s, const struct muster_event *e)
-{
-    if (e->type == MUSTER_EVENT_UP)
-        s->is_down = false;
-    if (e->type != MUSTER_EVENT_DOWN)
-        return true;
-    if (!is_another_reason(s, e))
-        return false;
-    s->is_down = true;
-    s->down_err = e->err;
-    s->said_at_ms = now_ms();
-    snprintf(s->said, sizeof s->said, "%.*s", (int)sizeof s->said - 1, e->text);
-    return true;
-}
-
-static void on_event(struct muster_worker *w, const struct muster_event *e, void *arg)
-{
-    struct story *s = arg;
-    const char *text = text_of(e);
-    if (e->type == MUSTER_EVENT_STARTED && !s->was_started) {
-        s->was_started = true;
-        set_timer(0);
-        notify_say("READY=1");
-    }
-    if (is_news(s, e) && text)
-        complain(s->call, "%s: %s%s%s%s%s", muster_worker_id(w), text, *e->text ? ": " : "", e->text,
-                 e->process ? ": " : "", e->process ? muster_process_id(e->process) : "");
+    set_timer(0);
+    notify_say("READY=1");
 }
 
 /* ---- options ---- */
@@ -239,7 +126,8 @@ enum {
     LIMIT,
     ON_LIMIT,
     ON_DOUBT,
-    PRINT
+    PRINT,
+    LOG
 };
 
 static const struct opt options[] = {
@@ -316,6 +204,13 @@ static const struct opt options[] = {
                   .fallback = "stop",
                   .check = check_on_doubt},
     [PRINT] = {.name = "print", .help = "without COMMAND: print each task as a line, and finish it"},
+    [LOG] = {.name = "log",
+             .kind = OPT_STRING,
+             .argument = "FORM",
+             .help = "standard error, see above: failures, text, json or none",
+             .fallback = "failures",
+             .env = "MUSTER_LOG",
+             .check = work_log_check},
     {.help = NULL},
 };
 
@@ -356,7 +251,7 @@ static int check_options(const struct call *call)
 /* ---- start and end ---- */
 
 /* Complains itself if there can be none. Returns an exit code. */
-static int make_worker(const struct call *call, struct story *story)
+static int make_worker(const struct call *call, struct work_story *story)
 {
     struct connection connection;
     int code = connection_read(call, &connection);
@@ -379,7 +274,8 @@ static int make_worker(const struct call *call, struct story *story)
             call->own[ON_LIMIT].set ? (enum muster_outcome)find_on_limit(call->own[ON_LIMIT].text) : MUSTER_FINISH,
         .on_doubt = (enum muster_on_doubt)find_on_doubt(call->own[ON_DOUBT].text),
         .drain_ms = drain_ms,
-        .on_event = on_event,
+        .on_event = work_story_event,
+        .on_end = story->log.form == WORK_LOG_NONE ? NULL : work_story_end,
         .arg = story,
     };
     int err = muster_worker_new(&worker, &o);
@@ -392,6 +288,12 @@ static void feed_watchdog(struct muster_worker *w, void *arg)
 {
     (void)w, (void)arg;
     notify_say("WATCHDOG=1");
+}
+
+/* A log that is read slowly must not cost the registration: as with --print. */
+static int patience_ms(const struct call *call)
+{
+    return (int)call->own[TTL].number / 6;
 }
 
 static int serve_queues(const struct call *call, struct printer *printer)
@@ -416,36 +318,41 @@ static int report_end(const struct call *call, int err, bool was_serving)
 {
     if (too_late) {
         const char *why = muster_worker_error(worker);
-        complain(call, "%s: not registered within --timeout %s: %s", muster_worker_id(worker),
-                 call->common[OPT_TIMEOUT].text, *why ? why : "no answer");
+        complain_refusal(call, muster_err_name(MUSTER_E_TIMEOUT), "%s: not registered within --timeout %s: %s",
+                         muster_worker_id(worker), call->common[OPT_TIMEOUT].text, *why ? why : "no answer");
         return EXIT_TIMEOUT;
     }
     if (err == MUSTER_E_NOT_FOUND && !was_serving) {
-        complain(call, "the command '%s' is not found or cannot be executed", call->rest[0]);
+        complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND),
+                         "the command '%s' is not found or cannot be executed", call->rest[0]);
         return EXIT_NOT_FOUND;
     }
     if (err == MUSTER_E_EXISTS) {
-        complain(call,
-                 "another live worker has the id '%s'; choose another --id or, if that worker has crashed, try again "
-                 "after its ttl",
-                 muster_worker_id(worker));
-        return EXIT_FAILED;
+        complain_refusal(
+            call, muster_err_name(MUSTER_E_EXISTS),
+            "another live worker has the id '%s'; choose another --id or, if that worker has crashed, try again "
+            "after its ttl",
+            muster_worker_id(worker));
+        return EXIT_EXISTS;
     }
     return complain_error(call, err, muster_worker_error(worker));
 }
 
 static int run(const struct call *call)
 {
-    struct story story = {.call = call};
-    struct printer printer = {.json = call->common[OPT_JSON].set, .patience_ms = (int)call->own[TTL].number / 6};
+    struct work_story story = {.on_started = on_started};
+    struct printer printer = {.json = call->common[OPT_JSON].set, .patience_ms = patience_ms(call)};
     int code = check_options(call);
     if (code)
         return code;
     drain_ms = (int)call->own[DRAIN].number;
     notify_open();
+    work_log_begin(&story.log, call, call->own[LOG].text, patience_ms(call));
     code = make_worker(call, &story);
-    if (code)
+    if (code) {
+        work_log_end();
         return code;
+    }
     set_signals(on_stop_signal, on_alarm);
     if (call->common[OPT_TIMEOUT].set)
         set_timer(call->common[OPT_TIMEOUT].number);
@@ -458,6 +365,7 @@ static int run(const struct call *call)
     set_signals(SIG_IGN, SIG_IGN); /* a late signal must not find a worker that is gone */
     code = report_end(call, err, was_serving);
     muster_worker_free(worker);
+    work_log_end();
     return code;
 }
 
@@ -492,10 +400,16 @@ const struct command cmd_work = {
         "task can run in two places at once.\n"
         "\n"
         "If the task is cancelled (`muster cancel`) or runs past --limit, COMMAND and all that it started get\n"
-        "SIGTERM, and SIGKILL if they go on. If COMMAND still exits with 0, its task is finished.\n",
+        "SIGTERM, and SIGKILL if they go on. If COMMAND still exits with 0, its task is finished.\n"
+        "\n"
+        "Standard error tells events, and the tasks that fail. With --log text or --log json each line has the time\n"
+        "and a level, and each task that ends has one: its outcome, how long it ran, and, of a job, how long it had\n"
+        "waited. doc/json.md has the keys. --log none tells only why the worker ends. A line that nobody reads in\n"
+        "time is left out, which the next one says.\n",
     .examples = "muster work mail -- ./send-mail\n"
                 "muster work images -c 4 -I {} -- convert {} -resize 50% {}.small.jpg\n"
                 "muster work mail --burst --limit 1m -- ./send-mail\n"
+                "muster work mail --log json -- ./send-mail 2>>mail.log\n"
                 "muster work mail images --print | tee tasks\n",
     .options = options,
     .min_operands = 1,

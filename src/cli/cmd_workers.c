@@ -8,7 +8,7 @@
 #include "out.h"
 
 static const struct out_column columns[] = {
-    {"ID", "worker", OUT_TEXT},    {"ALIVE", "alive", OUT_YES}, {"HEARD", "heard_ms", OUT_SPAN},
+    {"ID", "worker", OUT_TEXT},    {"ALIVE", "alive", OUT_YES}, {"HEARD", "heard_ms", OUT_AGE},
     {"HANDS", "hands", OUT_COUNT}, {"HELD", "held", OUT_COUNT}, {"TTL", "ttl_ms", OUT_SPAN},
     {"HOST", "host", OUT_TEXT},    {"PID", "pid", OUT_COUNT},   {"QUEUES", "queues", OUT_NAMES},
     {NULL, "permanent", OUT_YES},  {NULL, "version", OUT_TEXT}, {NULL, "started_at_ms", OUT_TIME},

@@ -42,6 +42,7 @@ struct call {
     struct opt_value own[OPT_LIMIT], common[OPT_LIMIT];
     char **operands, **rest;
     size_t n_operands;
+    bool wants_json; /* one of its words is --json: known before the words are parsed, for complaints about them */
 };
 
 #endif

@@ -15,6 +15,8 @@
 
 #include "connection.h"
 #include "need.h"
+#include "out.h"
+#include "text.h"
 
 /* Where this thread's messages go instead of standard error. */
 static _Thread_local complain_fn *sink;
@@ -26,33 +28,61 @@ void complain_to(complain_fn *fn, void *arg)
     sink_arg = arg;
 }
 
-__attribute__((format(printf, 3, 0))) static void say(const struct call *call, const char *error, const char *format,
-                                                      va_list args)
+/* An object on a line of its own, as rows are on standard output. */
+static void print_json(const char *error, const char *message)
+{
+    static const struct out_column columns[] = {
+        {NULL, "error", OUT_TEXT}, {NULL, "message", OUT_TEXT}, {NULL, NULL, OUT_TEXT}};
+    char *line = out_json_line(columns, (const struct out_cell[]){{.text = error}, {.text = message}});
+    fputs(line, stderr);
+    free(line);
+}
+
+void complain_alone(bool is_json, const char *error, const char *message)
+{
+    if (is_json)
+        print_json(error, message);
+    else
+        fprintf(stderr, "muster: %s\n", message);
+}
+
+/* `message` may hold what a server has said, so it is made safe for a terminal. */
+static void say(const struct call *call, const char *error, const char *message)
+{
+    if (sink) {
+        sink(error, message, sink_arg);
+    } else if (call->wants_json || call->common[OPT_JSON].set) {
+        print_json(error, message);
+    } else {
+        char *shown = text_safe(message, strlen(message));
+        fprintf(stderr, "muster %s: %s\n", call->command->name, shown);
+        free(shown);
+    }
+}
+
+__attribute__((format(printf, 3, 0))) static void say_format(const struct call *call, const char *error,
+                                                             const char *format, va_list args)
 {
     char *message = NULL;
     if (vasprintf(&message, format, args) < 0)
         need(NULL);
-    if (sink)
-        sink(error, message, sink_arg);
-    else
-        fprintf(stderr, "muster %s: %s\n", call->command->name, message);
+    say(call, error, message);
     free(message);
-}
-
-__attribute__((format(printf, 3, 4))) static void refuse(const struct call *call, const char *error, const char *format,
-                                                         ...)
-{
-    va_list args;
-    va_start(args, format);
-    say(call, error, format, args);
-    va_end(args);
 }
 
 void complain(const struct call *call, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(call, NULL, format, args);
+    say_format(call, NULL, format, args);
+    va_end(args);
+}
+
+void complain_refusal(const struct call *call, const char *error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say_format(call, error, format, args);
     va_end(args);
 }
 
@@ -64,7 +94,8 @@ int complain_usage(const struct call *call, const char *format, ...)
     if (vasprintf(&message, format, args) < 0)
         need(NULL);
     va_end(args);
-    refuse(call, muster_err_name(MUSTER_E_INVALID), "%s; see `muster %s --help`", message, call->command->name);
+    complain_refusal(call, muster_err_name(MUSTER_E_INVALID), "%s; see `muster %s --help`", message,
+                     call->command->name);
     free(message);
     return EXIT_USAGE;
 }
@@ -96,7 +127,7 @@ static const struct meaning meanings[] = {
     [-MUSTER_E_REDIS] = {EXIT_FAILED, NULL, NULL},
     [-MUSTER_E_FORMAT] = {EXIT_FAILED, NULL, NULL},
     [-MUSTER_E_NOT_FOUND] = {EXIT_NOT_FOUND, NULL, NULL},
-    [-MUSTER_E_EXISTS] = {EXIT_FAILED, NULL, NULL},
+    [-MUSTER_E_EXISTS] = {EXIT_EXISTS, NULL, NULL},
     [-MUSTER_E_STATE] = {EXIT_FAILED, NULL, NULL},
     [-MUSTER_E_LOST] = {EXIT_FAILED, NULL, NULL},
     [-MUSTER_E_GONE] = {EXIT_FAILED, NULL, NULL},
@@ -192,7 +223,7 @@ int complain_error(const struct call *call, int err, const char *detail)
 {
     const struct meaning m = meaning_of(call, err, detail);
     if (err != MUSTER_OK)
-        refuse(call, muster_err_name(err), "%s%s%s%s%s", m.what ? m.what : "", m.what ? ": " : "",
-               *detail ? detail : muster_err_text(err), m.advice ? "; " : "", m.advice ? m.advice : "");
+        complain_refusal(call, muster_err_name(err), "%s%s%s%s%s", m.what ? m.what : "", m.what ? ": " : "",
+                         *detail ? detail : muster_err_text(err), m.advice ? "; " : "", m.advice ? m.advice : "");
     return m.exit;
 }

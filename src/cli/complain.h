@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages on standard error when something is wrong: one line each, "muster VERB: ...".
+ * Messages on standard error when something is wrong: one line each, "muster VERB: ...", or with --json an object.
  */
 #ifndef CLI_COMPLAIN_H
 #define CLI_COMPLAIN_H
 
 #include "command.h"
 
-/* Print one line. */
+/* Print one line: a note. With --json it is an object with a message. */
 void complain(const struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same about something that was refused or failed. `error` is a name of muster_err_name(), or COMPLAIN_SYSTEM: the
+ * system refused, as a file that cannot be read. With --json the object has it, too. */
+#define COMPLAIN_SYSTEM "E_SYSTEM"
+void complain_refusal(const struct call *call, const char *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Print one line about wrong usage, which points to the verb's help. Returns EXIT_USAGE. */
 int complain_usage(const struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Print one line without a verb, because it is not known yet. */
+void complain_alone(bool is_json, const char *error, const char *message);
 
 /* Print what an error of the library means and what to do next. `detail` is the library's own words for it, "" if it
  * has none. Returns the exit code. For MUSTER_OK it prints nothing. */

@@ -10,6 +10,7 @@
     X(FAILED, 1, "failed or refused")                                                    \
     X(USAGE, 2, "wrong usage; nothing was tried")                                        \
     X(NOT_FOUND, 3, "what was asked for does not exist")                                 \
+    X(EXISTS, 4, "it is there already: an id that is alive, a task that is unique")      \
     X(NO_REDIS, 69, "no connection to Redis, or it broke")                               \
     X(UNCONFIRMED, 74, "done, but not confirmed by as many replicas as --replicas asks") \
     X(BUSY, 75, "Redis is full, loading, busy or read-only")                             \

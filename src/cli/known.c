@@ -8,13 +8,26 @@
 
 #include "complain.h"
 
-int known_look(const struct call *call, struct muster_client *client, const char *queue, const char *words)
+static int look(const struct call *call, struct muster_client *client, const char *queue, const char *words,
+                const char *error)
 {
     struct muster_queue_info info;
     int err = muster_queue_get(client, queue, &info);
-    if (err == MUSTER_E_NOT_FOUND)
+    if (err == MUSTER_E_NOT_FOUND && error)
+        complain_refusal(call, error, "there is no queue '%s'%s", queue, words);
+    else if (err == MUSTER_E_NOT_FOUND)
         complain(call, "there is no queue '%s'%s", queue, words);
     return err == MUSTER_E_REDIS ? MUSTER_OK : err;
+}
+
+int known_look(const struct call *call, struct muster_client *client, const char *queue, const char *words)
+{
+    return look(call, client, queue, words, NULL);
+}
+
+int known_need(const struct call *call, struct muster_client *client, const char *queue, const char *words)
+{
+    return look(call, client, queue, words, muster_err_name(MUSTER_E_NOT_FOUND));
 }
 
 struct search {

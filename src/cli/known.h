@@ -13,7 +13,10 @@
  * MUSTER_E_NOT_FOUND. Another error is that of the client. A damaged key is none: the verb will name it. */
 int known_look(const struct call *call, struct muster_client *client, const char *queue, const char *words);
 
-/* The same for a worker. */
+/* The same for a verb that then does nothing: the line is a refusal. */
+int known_need(const struct call *call, struct muster_client *client, const char *queue, const char *words);
+
+/* As known_look(), for a worker. */
 int known_look_worker(const struct call *call, struct muster_client *client, const char *worker);
 
 #endif

@@ -12,6 +12,14 @@ int list_print(const struct call *call, const struct out_column *columns, list_f
     return list_print_of(call, columns, fn, &(const struct list_of){.queue = NULL});
 }
 
+static bool has_time(const struct out_column *columns)
+{
+    for (; columns->heading || columns->key; columns++)
+        if (columns->heading && (columns->kind == OUT_TIME || columns->kind == OUT_SINCE))
+            return true;
+    return false;
+}
+
 int list_print_of(const struct call *call, const struct out_column *columns, list_fn *fn, const struct list_of *of)
 {
     struct muster_client *client;
@@ -19,6 +27,8 @@ int list_print_of(const struct call *call, const struct out_column *columns, lis
     int code = client_open(call, &client);
     if (code)
         return code;
+    if (has_time(columns))
+        client_look_at_clock(call, client);
     int err = fn(call, client, &table);
     if (err == MUSTER_OK && !table.has_rows && of->queue)
         (void)known_look(call, client, of->queue, "");

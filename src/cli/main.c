@@ -5,19 +5,30 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <muster/error.h>
 #include <muster/version.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
 #include "help.h"
 #include "out.h"
 #include "parse.h"
+#include "text.h"
 #include "verbs.h"
 
 /* ---- verbs ---- */
+
+/* Wrong usage, before it is known of which verb. */
+static int refuse(const char *message, bool is_json)
+{
+    complain_alone(is_json, muster_err_name(MUSTER_E_INVALID), message);
+    return EXIT_USAGE;
+}
 
 static int print_version(void)
 {
@@ -44,24 +55,45 @@ static int run_command(const struct command *command, int argc, char **argv)
     return code;
 }
 
+/* What comes before the verb, the verb, what comes after it: the verb goes to the front. */
+static void move_verb(char **argv, int at)
+{
+    char *verb = argv[at];
+    memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof *argv);
+    argv[1] = verb;
+}
+
+static int refuse_option(const char *word, bool is_json)
+{
+    char message[240], *shown = text_printable(word, strcspn(word, "="), 60);
+    snprintf(message, sizeof message,
+             "there is no option %s for all commands; those of a command come after it: muster COMMAND [OPTION...]; "
+             "see `muster help`",
+             shown);
+    free(shown);
+    return refuse(message, is_json);
+}
+
 static int dispatch(int argc, char **argv)
 {
-    if (argc < 2) {
-        fputs("muster: a command is missing; see `muster help`\n", stderr);
-        return EXIT_USAGE;
-    }
-    if (strcmp(argv[1], "--version") == 0)
+    bool is_json = parse_has_word(argc, argv, "--json");
+    int at = parse_find_verb(argc, argv);
+    int end = at < 0 ? -at + 1 : at;
+    if (parse_has_word(end, argv, "--version"))
         return print_version();
-    if (strcmp(argv[1], "--help") == 0) {
+    if (parse_has_word(end, argv, "--help") || parse_has_word(end, argv, "-h")) {
         help_overview(verbs_all);
         return EXIT_DONE;
     }
-    if (argv[1][0] == '-') {
-        fputs("muster: options come after the command: muster COMMAND [OPTION...]; see `muster help`\n", stderr);
-        return EXIT_USAGE;
-    }
-    const struct command *command = verbs_find(argv[1]);
-    return command ? run_command(command, argc - 1, argv + 1) : EXIT_USAGE;
+    if (at < 0)
+        return refuse_option(argv[-at], is_json);
+    if (at >= argc)
+        return refuse("a command is missing; see `muster help`", is_json);
+    const struct command *command = verbs_find(argv[at]);
+    if (!command)
+        return verbs_refuse(argv[at], is_json);
+    move_verb(argv, at);
+    return run_command(command, argc - 1, argv + 1);
 }
 
 /* ---- the process ---- */

@@ -41,7 +41,7 @@ const struct opt opt_common[] = {
                      .env = "MUSTER_TIMEOUT",
                      .min = 1,
                      .max = DAY_MS},
-    [OPT_HELP] = {.name = "help", .help = "print this help"},
+    [OPT_HELP] = {.name = "help", .letter = 'h', .help = "print this help"},
     [OPT_VERSION] = {.name = "version", .help = "print the version"},
     [OPT_PASSWORD_FILE] = {.name = "password-file",
                            .kind = OPT_STRING,

@@ -24,6 +24,7 @@
 /* How much of a task a table shows if there is no terminal, and how much at least in a narrow one. */
 #define BYTES_COLUMNS 60
 #define BYTES_COLUMNS_MIN 20
+#define NAME_COLUMNS_MIN 10
 #define NOTE_COLUMNS 30
 /* The width of the names in out_record(). */
 #define FIELD_WIDTH 11
@@ -42,18 +43,57 @@ int out_error(void)
     return write_error;
 }
 
+/* Whatever comes from outside must not steer a terminal. In files and pipes it stays as it is. */
+static bool is_terminal(void)
+{
+    static int answer = -1;
+    if (answer < 0)
+        answer = isatty(STDOUT_FILENO);
+    return answer;
+}
+
+static size_t write_raw(const char *data, size_t len)
+{
+    return fwrite(data, 1, len, stdout);
+}
+
+/* Lines and tabs stay; all else that steers is escaped. */
+static bool write_safely(const char *data, size_t len)
+{
+    bool is_good = true;
+    while (len > 0 && is_good) {
+        size_t n = 0;
+        while (n < len && data[n] != '\n' && data[n] != '\t')
+            n++;
+        char *shown = text_safe(data, n);
+        is_good = write_raw(shown, strlen(shown)) == strlen(shown) && (n == len || write_raw(data + n, 1) == 1);
+        free(shown);
+        n += n < len;
+        data += n;
+        len -= n;
+    }
+    return is_good;
+}
+
 int out_bytes(const void *data, size_t len)
 {
-    return write_error || len == 0 ? write_error : remember(fwrite(data, 1, len, stdout) != len);
+    if (write_error || len == 0)
+        return write_error;
+    return remember(is_terminal() ? !write_safely(data, len) : write_raw(data, len) != len);
 }
 
 int out_text(const char *format, ...)
 {
     va_list args;
+    char *text = NULL;
     va_start(args, format);
-    bool failed = !write_error && vprintf(format, args) < 0;
+    int len = vasprintf(&text, format, args);
     va_end(args);
-    return remember(failed);
+    if (len < 0)
+        need(NULL);
+    out_bytes(text, (size_t)len);
+    free(text);
+    return write_error;
 }
 
 int out_flush(void)
@@ -106,6 +146,19 @@ static void add_names(cJSON *object, const char *key, const struct out_cell *cel
     add(object, json_key(name, key, is_base64), array);
 }
 
+static bool is_time(enum out_kind kind)
+{
+    return kind == OUT_TIME || kind == OUT_SINCE;
+}
+
+/* A time in words, too, under the key without "_ms". */
+static void add_time(cJSON *object, const char *key, int64_t at_ms)
+{
+    char name[40], text[TEXT_TIME_SIZE];
+    snprintf(name, sizeof name, "%.*s", (int)(strlen(key) - strlen("_ms")), key);
+    add(object, name, at_ms < 0 ? cJSON_CreateNull() : cJSON_CreateString(text_time(text, at_ms)));
+}
+
 static size_t count_columns(const struct out_column *columns)
 {
     size_t n = 0;
@@ -155,7 +208,9 @@ static void add_cell(cJSON *object, const struct out_column *column, const struc
         break;
     case OUT_COUNT:
     case OUT_SPAN:
+    case OUT_AGE:
     case OUT_TIME:
+    case OUT_SINCE:
         add(object, column->key, cell->number < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)cell->number));
         break;
     }
@@ -164,9 +219,13 @@ static void add_cell(cJSON *object, const struct out_column *column, const struc
 static cJSON *json_object(const struct out_column *columns, const struct out_cell *cells)
 {
     cJSON *object = need(cJSON_CreateObject());
-    for (; columns->heading || columns->key; columns++, cells++)
-        if (columns->key)
-            add_cell(object, columns, cells);
+    size_t n = count_columns(columns);
+    for (size_t i = 0; i < n; i++)
+        if (columns[i].key)
+            add_cell(object, &columns[i], &cells[i]);
+    for (size_t i = 0; i < n; i++)
+        if (columns[i].key && is_time(columns[i].kind))
+            add_time(object, columns[i].key, cells[i].number);
     return object;
 }
 
@@ -184,16 +243,25 @@ static int collect(cJSON *object)
     return 0;
 }
 
+char *out_json_line(const struct out_column *columns, const struct out_cell *cells)
+{
+    cJSON *object = json_object(columns, cells);
+    char *line = need(cJSON_PrintUnformatted(object));
+    size_t len = strlen(line);
+    cJSON_Delete(object);
+    line = need(realloc(line, len + 2));
+    memcpy(line + len, "\n", 2);
+    return line;
+}
+
 int out_json(const struct out_column *columns, const struct out_cell *cells)
 {
     if (collected)
         return collect(json_object(columns, cells));
-    cJSON *object = json_object(columns, cells);
-    char *line = need(cJSON_PrintUnformatted(object));
+    char *line = out_json_line(columns, cells);
     out_bytes(line, strlen(line));
-    cJSON_free(line);
-    cJSON_Delete(object);
-    return out_bytes("\n", 1);
+    free(line);
+    return write_error;
 }
 
 /* ---- tables ---- */
@@ -222,6 +290,23 @@ static char *bytes_text(const struct out_cell *cell, size_t columns)
     return cell->text ? text_printable(cell->text, cell->len, columns) : need(strdup("-"));
 }
 
+static int64_t now_ms;
+
+void out_set_now(int64_t at_ms)
+{
+    now_ms = at_ms;
+}
+
+static void time_text(char out[TEXT_TIME_SIZE], enum out_kind kind, int64_t at_ms)
+{
+    if (now_ms <= 0)
+        text_time(out, at_ms);
+    else if (kind == OUT_SINCE)
+        text_age(out, now_ms - at_ms);
+    else
+        text_ago(out, now_ms, at_ms);
+}
+
 static char *number_text(const struct out_column *column, const struct out_cell *cell)
 {
     char text[TEXT_TIME_SIZE] = "-";
@@ -240,9 +325,14 @@ static char *number_text(const struct out_column *column, const struct out_cell 
         if (cell->number >= 0)
             text_span(text, cell->number);
         break;
-    case OUT_TIME:
+    case OUT_AGE:
         if (cell->number >= 0)
-            text_time(text, cell->number);
+            text_age(text, cell->number);
+        break;
+    case OUT_TIME:
+    case OUT_SINCE:
+        if (cell->number >= 0)
+            time_text(text, column->kind, cell->number);
         break;
     default:
         break;
@@ -303,16 +393,45 @@ static size_t columns_shown(const struct out_table *t, const struct out_column *
     return n;
 }
 
-/* The last column gets the room that the others leave in the terminal. */
-static void fit_last(struct out_table *t, const size_t *widths, size_t n)
+static bool may_be_cut(enum out_kind kind)
 {
-    size_t room = terminal_columns(), used = 0;
-    if (room == 0)
-        return;
-    for (size_t i = 0; i + 1 < n; i++)
-        used += widths[i] + GAP;
-    for (size_t row = 0; row < t->n_rows; row++)
-        text_cut(t->texts[row * n + n - 1], used + BYTES_COLUMNS_MIN < room ? room - used : BYTES_COLUMNS_MIN);
+    return kind == OUT_TEXT || kind == OUT_BYTES || kind == OUT_NOTE || kind == OUT_NAMES;
+}
+
+/* How narrow a column may get: a task's bytes tell nothing in a few letters. */
+static size_t narrowest(enum out_kind kind)
+{
+    return kind == OUT_BYTES ? BYTES_COLUMNS_MIN : NAME_COLUMNS_MIN;
+}
+
+static size_t total_width(const size_t *widths, size_t n)
+{
+    size_t total = (n - 1) * GAP;
+    for (size_t i = 0; i < n; i++)
+        total += widths[i];
+    return total;
+}
+
+/* In a terminal a row has one line: the widest column that may be cut gives way, one letter after the other. */
+static void fit(const struct out_column *const *shown, size_t *widths, size_t n)
+{
+    size_t room = terminal_columns();
+    while (room > 0 && total_width(widths, n) > room) {
+        size_t widest = n;
+        for (size_t i = 0; i < n; i++)
+            if (may_be_cut(shown[i]->kind) && widths[i] > narrowest(shown[i]->kind) &&
+                widths[i] > strlen(shown[i]->heading) && (widest == n || widths[i] > widths[widest]))
+                widest = i;
+        if (widest == n)
+            return;
+        widths[widest]--;
+    }
+}
+
+static void cut_columns(struct out_table *t, const size_t *widths, size_t n)
+{
+    for (size_t i = 0; i < t->n_rows * n; i++)
+        text_cut(t->texts[i], widths[i % n]);
 }
 
 static void print_block(struct out_table *t)
@@ -321,8 +440,8 @@ static void print_block(struct out_table *t)
     size_t widths[COLUMNS_MAX], n = columns_shown(t, shown);
     for (size_t i = 0; i < n; i++)
         widths[i] = width_of(t, i, n, shown[i]->heading);
-    if (shown[n - 1]->kind == OUT_BYTES)
-        fit_last(t, widths, n);
+    fit(shown, widths, n);
+    cut_columns(t, widths, n);
     if (!t->has_heading)
         print_row(shown, NULL, widths, n);
     t->has_heading = true;
@@ -378,7 +497,9 @@ static bool is_empty(const struct out_column *column, const struct out_cell *cel
         return cell->number == 0;
     case OUT_COUNT:
     case OUT_SPAN:
+    case OUT_AGE:
     case OUT_TIME:
+    case OUT_SINCE:
         return cell->number < 0;
     case OUT_ROWS:
         return cell->rows->n == 0;

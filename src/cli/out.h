@@ -30,7 +30,9 @@ enum out_kind {
     OUT_REAL,    /* `real` */
     OUT_YES,     /* `number`: yes or no */
     OUT_SPAN,    /* `number`: ms; -1 is unknown */
-    OUT_TIME,    /* `number`: Unix time in ms; -1 is none */
+    OUT_AGE,     /* the same, and the table rounds it */
+    OUT_TIME,    /* `number`: Unix time in ms; -1 is none. The table says how long ago; JSON has ISO 8601, too */
+    OUT_SINCE,   /* the same, and the table says for how long */
     OUT_NAMES,   /* `number` strings at `names` */
     OUT_ROWS     /* `rows`: a list of its own; not for a table */
 };
@@ -66,9 +68,15 @@ int out_json(const struct out_column *columns, const struct out_cell *cells);
 struct cJSON;
 void out_collect(struct cJSON *array);
 
+/* The same line as a string, which the caller frees. */
+char *out_json_line(const struct out_column *columns, const struct out_cell *cells);
+
 /* Print one thing for people: a line for each column with a heading and a cell that is not empty. Returns as
  * out_bytes(). */
 int out_record(const struct out_column *columns, const struct out_cell *cells);
+
+/* What time it is by the clock of the rows' times, for tables. Without it, or with 0, they have points in time. */
+void out_set_now(int64_t now_ms);
 
 /* A list that is being printed. `json`: an object for each row instead of a table. */
 struct out_table {

@@ -14,6 +14,7 @@
 
 #include "complain.h"
 #include "need.h"
+#include "similar.h"
 #include "text.h"
 
 /* How much of a wrong operand a message repeats. */
@@ -132,6 +133,11 @@ static const struct opt *find(struct call *call, int code, struct opt_value **va
         *value = &call->common[code - NAMED - OPT_LIMIT];
         return &opt_common[code - NAMED - OPT_LIMIT];
     }
+    for (int i = 0; opt_common[i].help; i++)
+        if (code && opt_common[i].letter == code) {
+            *value = &call->common[i];
+            return &opt_common[i];
+        }
     for (int i = 0; call->command->options[i].help; i++)
         if (code == NAMED + i || (code && call->command->options[i].letter == code)) {
             *value = &call->own[i];
@@ -150,6 +156,22 @@ static bool is_beginning(const struct scanner *s, const char *word)
     return false;
 }
 
+/* An option that nobody knows, and the one that was perhaps meant. */
+static int complain_name(const struct scanner *s, const char *word)
+{
+    const char *names[2 * OPT_LIMIT], *meant;
+    size_t len = strcspn(word, "=");
+    for (size_t i = 0; i < s->n_names; i++)
+        names[i] = s->names[i].name;
+    char *given = need(strndup(word, len)), *shown = text_safe(word, len);
+    meant = is_beginning(s, word) ? NULL : similar_find(given + strspn(given, "-"), names, s->n_names);
+    int code = complain_usage(s->call, "%s option %s%s%s", is_beginning(s, word) ? "ambiguous" : "unknown", shown,
+                              meant ? ", maybe --" : "", meant ? meant : "");
+    free(shown);
+    free(given);
+    return code;
+}
+
 static int scan_error(const struct scanner *s, int code, const char *word)
 {
     char label[OPT_LABEL_SIZE];
@@ -161,8 +183,7 @@ static int scan_error(const struct scanner *s, int code, const char *word)
         return complain_usage(s->call, "%s takes no value", opt_label(label, o, value));
     if (optopt)
         return complain_usage(s->call, "unknown option -%c", optopt);
-    return complain_usage(s->call, "%s option %.*s", is_beginning(s, word) ? "ambiguous" : "unknown",
-                          (int)strcspn(word, "="), word);
+    return complain_name(s, word);
 }
 
 static int take_option(struct call *call, int code)
@@ -231,9 +252,51 @@ static int check_operands(const struct call *call)
     return parse_check_operands(call, 0, command->n_queues, "QUEUE", muster_queue_check);
 }
 
+bool parse_has_word(int argc, char **argv, const char *word)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], word) == 0)
+            return true;
+    return false;
+}
+
+/* The common option that the word names, or begins to name as only one does; NULL: there is none. */
+static const struct opt *find_common(const char *word)
+{
+    const struct opt *found = NULL;
+    size_t len = strcspn(word, "=");
+    if (word[0] != '-' || word[1] != '-')
+        return NULL;
+    for (const struct opt *o = opt_common; o->help; o++) {
+        if (len < 3 || strncmp(o->name, word + 2, len - 2) != 0)
+            continue;
+        if (strlen(o->name) == len - 2)
+            return o;
+        if (found)
+            return NULL;
+        found = o;
+    }
+    return found;
+}
+
+int parse_find_verb(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] != '-' || argv[i][1] == '\0')
+            return i;
+        const struct opt *o = find_common(argv[i]);
+        if (!o)
+            return -i;
+        if (o->kind != OPT_FLAG && !strchr(argv[i], '='))
+            i++;
+    }
+    return argc;
+}
+
 int parse_words(struct call *call, int argc, char **argv)
 {
     struct scanner s = {.call = call, .letters = "-:", .n_letters = 2};
+    call->wants_json = parse_has_word(argc, argv, "--json");
     add_table(&s, call->command->options, NAMED);
     add_table(&s, opt_common, NAMED + OPT_LIMIT);
     int err = set_fallbacks(call, call->command->options, call->own);

@@ -23,6 +23,13 @@ struct parse_value {
 };
 int parse_values(struct call *call, const struct call *like, const struct parse_value *values, size_t n);
 
+/* Common options may come before the verb. The index of the verb; `argc`: there is none; below 0: that of a word, with
+ * its sign changed, that is no common option. */
+int parse_find_verb(int argc, char **argv);
+
+/* Is this one of the words after the first, and before `--`? */
+bool parse_has_word(int argc, char **argv, const char *word);
+
 /*
  * Check up to `n` operands from `first` on. `what` is their name in help; `check` is as in struct opt. Returns 0, or
  * EXIT_USAGE after a line about the first wrong one.

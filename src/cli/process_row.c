@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Which fields of a process are shown, and how. The start and the end of its lease are points in time by the clock of
- * Redis; an age by the local clock would be wrong on another host.
+ * Redis; the table shows them as seen from now, by the same clock.
  */
 #include "process_row.h"
 
@@ -12,7 +12,7 @@ const struct out_column process_row_columns[] = {
     {NULL, "worker", OUT_TEXT},
     {NULL, "queue", OUT_TEXT},
     {NULL, "token", OUT_TEXT},
-    {"STARTED", "started_at_ms", OUT_TIME},
+    {"ELAPSED", "started_at_ms", OUT_SINCE},
     {"LEASE-ENDS", "lease_ends_at_ms", OUT_TIME},
     {"CANCELLED", "cancelled", OUT_YES},
     {"PROGRESS", "progress", OUT_NOTE},

@@ -29,7 +29,7 @@ static void list_path(const struct place *node, char path[PATH_MAX + 16])
 
 static int cannot_write(const struct call *call, const char *path)
 {
-    complain(call, "cannot write '%s': %s", path, strerror(errno));
+    complain_refusal(call, COMPLAIN_SYSTEM, "cannot write '%s': %s", path, strerror(errno));
     return EXIT_FAILED;
 }
 
@@ -50,7 +50,7 @@ static int any_ports(const struct call *call, struct place *base)
         if (are_free(base->port))
             return EXIT_DONE;
     }
-    complain(call, "no %d free ports in a row; name the first one with --port", CLUSTER_NODES);
+    complain_refusal(call, COMPLAIN_SYSTEM, "no %d free ports in a row; name the first one with --port", CLUSTER_NODES);
     return EXIT_FAILED;
 }
 
@@ -89,8 +89,9 @@ static int check_lists(const struct call *call, const struct place *base, const 
         int before = port_before(&nodes[i]);
         if (before == 0 || before == nodes[i].port)
             continue;
-        complain(call, "the cluster in '%s' has the ports %d to %d: use --port %d, or another directory", base->dir,
-                 before - i, before - i + CLUSTER_NODES - 1, before - i);
+        complain_refusal(call, COMPLAIN_SYSTEM,
+                         "the cluster in '%s' has the ports %d to %d: use --port %d, or another directory", base->dir,
+                         before - i, before - i + CLUSTER_NODES - 1, before - i);
         return EXIT_FAILED;
     }
     return EXIT_DONE;
@@ -168,7 +169,8 @@ static int open_node(const struct call *call, const struct place *base, struct p
     node->is_new = len < (int)sizeof node->dir && mkdir(node->dir, 0700) == 0;
     if (node->is_new || (len < (int)sizeof node->dir && errno == EEXIST))
         return serve_place_open_log(call, node);
-    complain(call, "cannot use '%s': %s; name another directory with --dir", base->dir, strerror(errno));
+    complain_refusal(call, COMPLAIN_SYSTEM, "cannot use '%s': %s; name another directory with --dir", base->dir,
+                     strerror(errno));
     return EXIT_FAILED;
 }
 

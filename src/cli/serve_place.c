@@ -41,7 +41,8 @@ static int make_directories(char *path, bool *is_new)
 
 static int cannot_use(const struct call *call, const char *path)
 {
-    complain(call, "cannot use '%s': %s; name another directory with --dir", path, strerror(errno));
+    complain_refusal(call, COMPLAIN_SYSTEM, "cannot use '%s': %s; name another directory with --dir", path,
+                     strerror(errno));
     return EXIT_FAILED;
 }
 
@@ -72,7 +73,8 @@ static int default_directory(const struct call *call, struct place *place)
     else if (home && *home)
         snprintf(path, sizeof path, "%s/.local/share/muster", home);
     else {
-        complain(call, "HOME is not set; name a directory for the data with --dir, or use --temporary");
+        complain_refusal(call, COMPLAIN_SYSTEM,
+                         "HOME is not set; name a directory for the data with --dir, or use --temporary");
         return EXIT_FAILED;
     }
     return set_directory(call, place, path);
@@ -85,7 +87,8 @@ static int temporary_directory(const struct call *call, struct place *place)
     snprintf(path, sizeof path, "%s/muster-XXXXXX", parent && *parent ? parent : "/tmp");
     if (mkdtemp(path) && realpath(path, place->dir))
         return EXIT_DONE;
-    complain(call, "cannot make '%s': %s; set TMPDIR to a directory that exists", path, strerror(errno));
+    complain_refusal(call, COMPLAIN_SYSTEM, "cannot make '%s': %s; set TMPDIR to a directory that exists", path,
+                     strerror(errno));
     place->dir[0] = '\0';
     return EXIT_FAILED;
 }
@@ -99,7 +102,8 @@ int serve_place_open_log(const struct call *call, struct place *place)
         return cannot_use(call, path);
     if (flock(place->log, LOCK_EX | LOCK_NB) == 0)
         return EXIT_DONE;
-    complain(call, "'%s' is in use by another `muster serve`; name another directory with --dir", place->dir);
+    complain_refusal(call, COMPLAIN_SYSTEM,
+                     "'%s' is in use by another `muster serve`; name another directory with --dir", place->dir);
     return EXIT_FAILED;
 }
 
@@ -129,9 +133,11 @@ int serve_place_check_port(const struct call *call, int port)
         return EXIT_DONE;
     int why = errno;
     if (why == EADDRINUSE)
-        complain(call, "port %d is in use, maybe by a Redis that you can use; choose another with --port", port);
+        complain_refusal(call, COMPLAIN_SYSTEM,
+                         "port %d is in use, maybe by a Redis that you can use; choose another with --port", port);
     else
-        complain(call, "cannot listen on port %d: %s; choose another with --port", port, strerror(why));
+        complain_refusal(call, COMPLAIN_SYSTEM, "cannot listen on port %d: %s; choose another with --port", port,
+                         strerror(why));
     return EXIT_FAILED;
 }
 
@@ -142,7 +148,7 @@ static int check_socket(const struct call *call, const char *path)
     if (lstat(path, &info) != 0)
         return EXIT_DONE;
     if (!S_ISSOCK(info.st_mode)) {
-        complain(call, "'%s' exists and is not a socket; name another with --socket", path);
+        complain_refusal(call, COMPLAIN_SYSTEM, "'%s' exists and is not a socket; name another with --socket", path);
         return EXIT_FAILED;
     }
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
@@ -151,7 +157,7 @@ static int check_socket(const struct call *call, const char *path)
     if (fd >= 0)
         close(fd);
     if (is_taken)
-        complain(call, "the socket '%s' is in use; name another with --socket", path);
+        complain_refusal(call, COMPLAIN_SYSTEM, "the socket '%s' is in use; name another with --socket", path);
     return is_taken ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -163,14 +169,16 @@ static int set_socket(const struct call *call, struct place *place, const char *
     if (slash)
         snprintf(parent, sizeof parent, "%.*s", slash == path ? 1 : (int)(slash - path), path);
     if (!*name || !realpath(parent, real)) {
-        complain(call, "cannot make a socket at '%s': %s", path, *name ? strerror(errno) : "it is a directory");
+        complain_refusal(call, COMPLAIN_SYSTEM, "cannot make a socket at '%s': %s", path,
+                         *name ? strerror(errno) : "it is a directory");
         return EXIT_FAILED;
     }
     int len = snprintf(place->socket, sizeof place->socket, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
     if (len < PLACE_SOCKET_SIZE)
         return check_socket(call, place->socket);
-    complain(call, "'%s/%s' is %d bytes too long for a socket; name a shorter one with --socket", real, name,
-             len + 1 - PLACE_SOCKET_SIZE);
+    complain_refusal(call, COMPLAIN_SYSTEM,
+                     "'%s/%s' is %d bytes too long for a socket; name a shorter one with --socket", real, name,
+                     len + 1 - PLACE_SOCKET_SIZE);
     return EXIT_FAILED;
 }
 

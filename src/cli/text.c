@@ -71,7 +71,7 @@ void text_cut(char *text, size_t columns)
 static bool is_plain(const unsigned char *s, size_t len)
 {
     if (len == 1)
-        return s[0] >= 0x20 && s[0] != 0x7f && s[0] != '\\';
+        return s[0] >= 0x20 && s[0] != 0x7f;
     return len > 2 || (len == 2 && !(s[0] == 0xc2 && s[1] < 0xa0));
 }
 
@@ -93,7 +93,7 @@ char *text_printable(const void *data, size_t len, size_t columns)
     size_t used = 0;
     for (size_t i = 0; i < len && used <= columns;) {
         size_t step = utf8_len(s + i, len - i);
-        bool plain = is_plain(s + i, step);
+        bool plain = s[i] != '\\' && is_plain(s + i, step);
         if (plain)
             memcpy(end, s + i, step);
         size_t wrote = plain ? step : escape(end, s[i]);
@@ -103,6 +103,23 @@ char *text_printable(const void *data, size_t len, size_t columns)
     }
     *end = '\0';
     text_cut(out, columns);
+    return out;
+}
+
+char *text_safe(const void *data, size_t len)
+{
+    const unsigned char *s = data;
+    char *out = need(malloc(len * 4 + 1)), *end = out;
+    for (size_t i = 0; i < len;) {
+        size_t step = utf8_len(s + i, len - i);
+        bool plain = is_plain(s + i, step);
+        if (plain)
+            end = (char *)mempcpy(end, s + i, step);
+        else
+            end += escape(end, s[i]);
+        i += plain ? step : 1;
+    }
+    *end = '\0';
     return out;
 }
 
@@ -175,6 +192,53 @@ const char *text_time(char out[TEXT_TIME_SIZE], int64_t at_ms)
     time_t seconds = at_ms / 1000;
     size_t len = gmtime_r(&seconds, &tm) ? strftime(out, TEXT_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &tm) : 0;
     snprintf(out + len, TEXT_TIME_SIZE - len, ".%03dZ", (int)(at_ms % 1000));
+    return out;
+}
+
+#define MINUTE_MS ((int64_t)60 * 1000)
+#define HOUR_MS (60 * MINUTE_MS)
+#define DAYS_MS (24 * HOUR_MS)
+
+static void print_two(char out[TEXT_TIME_SIZE], int64_t more, const char *large, int64_t less, const char *small)
+{
+    int len = snprintf(out, TEXT_TIME_SIZE, "%" PRId64 " %s", more, large);
+    if (less > 0)
+        snprintf(out + len, TEXT_TIME_SIZE - (size_t)len, " %" PRId64 " %s", less, small);
+}
+
+/* Two clocks may differ a little, so a time may seem to lie ahead. */
+const char *text_age(char out[TEXT_TIME_SIZE], int64_t ms)
+{
+    ms = ms < 0 ? 0 : ms;
+    if (ms < 10000)
+        snprintf(out, TEXT_TIME_SIZE, "%" PRId64 ".%" PRId64 " s", ms / 1000, ms % 1000 / 100);
+    else if (ms < MINUTE_MS)
+        snprintf(out, TEXT_TIME_SIZE, "%" PRId64 " s", ms / 1000);
+    else if (ms < HOUR_MS)
+        print_two(out, ms / MINUTE_MS, "min", ms % MINUTE_MS / 1000, "s");
+    else if (ms < DAYS_MS)
+        print_two(out, ms / HOUR_MS, "h", ms % HOUR_MS / MINUTE_MS, "min");
+    else
+        print_two(out, ms / DAYS_MS, "d", ms % DAYS_MS / HOUR_MS, "h");
+    return out;
+}
+
+static const struct text_unit ago_units[] = {
+    {"s", 1000}, {"min", MINUTE_MS}, {"h", HOUR_MS}, {"days", 2 * DAYS_MS}, {NULL, 0}};
+
+const char *text_ago(char out[TEXT_TIME_SIZE], int64_t now_ms, int64_t at_ms)
+{
+    bool is_ahead = at_ms > now_ms;
+    int64_t ms = is_ahead ? at_ms - now_ms : now_ms - at_ms;
+    const struct text_unit *unit = ago_units;
+    while (unit[1].name && ms >= unit[1].ms)
+        unit++;
+    int64_t unit_ms = unit->ms > DAYS_MS ? DAYS_MS : unit->ms; /* "30 h" until it is two days */
+    if (ms < 1000)
+        snprintf(out, TEXT_TIME_SIZE, "now");
+    else
+        snprintf(out, TEXT_TIME_SIZE, "%s%" PRId64 " %s%s", is_ahead ? "in " : "", ms / unit_ms, unit->name,
+                 is_ahead ? "" : " ago");
     return out;
 }
 

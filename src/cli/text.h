@@ -21,6 +21,9 @@ char *text_base64(const void *data, size_t len);
  */
 char *text_printable(const void *data, size_t len, size_t columns);
 
+/* The same of any length, with backslashes as they are: for words that may have been made printable before. */
+char *text_safe(const void *data, size_t len);
+
 /* How many columns a printable text takes. */
 size_t text_columns(const char *text);
 
@@ -50,6 +53,14 @@ const char *text_number_of(char out[TEXT_NUMBER_SIZE], uint64_t n, const char *o
 /* Unix time in ms as ISO 8601, UTC. Returns `out`. */
 #define TEXT_TIME_SIZE 40
 const char *text_time(char out[TEXT_TIME_SIZE], int64_t at_ms);
+
+/* How long something lasted or lasts, in two units at most: "0.7 s", "12 s", "3 min 12 s", "2 h 5 min", "3 d 4 h".
+ * Returns `out`. */
+const char *text_age(char out[TEXT_TIME_SIZE], int64_t ms);
+
+/* How long ago something was, or when it will be: "now", "12 s ago", "in 3 min", "5 h ago", "9 days ago". Returns
+ * `out`. */
+const char *text_ago(char out[TEXT_TIME_SIZE], int64_t now_ms, int64_t at_ms);
 
 /* A day, counted from 1970-01-01, as YYYY-MM-DD. Returns `out`. text_read_day() is the inverse; it returns false if
  * there is no such day. */

@@ -53,7 +53,10 @@ VERBS(DECLARE_VERB)
 /* All of them, ended by NULL. */
 extern const struct command *const verbs_all[];
 
-/* The verb of this name. If there is none, it prints a line about that and returns NULL. */
+/* The verb of this name, or NULL. */
 const struct command *verbs_find(const char *name);
+
+/* Complain that there is no such verb, and name the one that was perhaps meant. Returns EXIT_USAGE. */
+int verbs_refuse(const char *name, bool is_json);
 
 #endif

@@ -138,6 +138,9 @@ check_clean() { check_exit 0 "$MUSTER" check; }
 # says NAME TEXT: has this process printed it on standard error?
 says() { grep -qsF -- "$2" "$tmp/$1.err"; }
 
+# iso MS: a time as JSON has it in words
+iso() { printf '%s.%03dZ' "$(TZ=UTC0 date -d "@$(($1 / 1000))" +%Y-%m-%dT%H:%M:%S)" $(($1 % 1000)); }
+
 # ---- verbs
 
 # list_verbs: prints the verbs of the overview, one per line

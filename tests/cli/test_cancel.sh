@@ -95,7 +95,7 @@ check_exit 1 "$MUSTER" cancel --process "${processes[0]}" "${again[0]}" "${proce
 check_out "{\"process\":\"${again[0]}\",\"outcome\":\"told to stop\"}
 {\"process\":\"${again[1]}\",\"outcome\":\"told to stop\"}"
 for lost in "${processes[@]}"; do
-    grep -q "^muster cancel: .*$lost" err || fail "not told of $lost: $(cat err)"
+    grep -q "^{\"error\":\"E_LOST\",.*$lost" err || fail "not told of $lost: $(cat err)"
 done
 ok cancel --process "${again[0]}"
 ok finish "${again[@]}"

@@ -20,7 +20,7 @@ check() { check_exit "$1" "$MUSTER" check "${@:2}"; }
 check_clean() {
     check 0 "$@"
     check_out ''
-    check_err 'muster check: no damage was found'
+    check_err 'no damage was found'
 }
 
 # ---- 1

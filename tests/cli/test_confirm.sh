@@ -37,9 +37,9 @@ for _ in 1 2; do
     check_redis 2 LLEN muster:queues:r
     check_exit 74 "$MUSTER" put j data --id job
     check_out job
-    check_err 'with --id job again adds no second one: status 74 as long as it is not confirmed, then 1, because the job is there'
+    check_err 'with --id job again adds no second one: status 74 as long as it is not confirmed, then 4, because the job is there'
     check_exit 74 "$MUSTER" enqueue u --unique x
-    check_err 'the same call adds nothing: status 74 as long as it is not confirmed, then 1, because it is there'
+    check_err 'the same call adds nothing: status 74 as long as it is not confirmed, then 4, because it is there'
 done
 check_exit 74 "$MUSTER" put j data
 id=$(cat "$tmp/out")
@@ -53,9 +53,9 @@ wait_for has_replica
 export MUSTER_URL="unix://$socket?replicas=1,5000"
 check_exit 0 "$MUSTER" enqueue r --request id a b --timeout 10s
 check_redis 2 LLEN muster:queues:r
-check_exit 1 "$MUSTER" put j data --id job --timeout 10s
+check_exit 4 "$MUSTER" put j data --id job --timeout 10s
 check_err "the job 'job' is waiting"
-check_exit 1 "$MUSTER" enqueue u --unique x --timeout 10s
+check_exit 4 "$MUSTER" enqueue u --unique x --timeout 10s
 check_out '0 enqueued, 1 there already'
 seq 2500 | check_exit 0 "$MUSTER" enqueue all --timeout 10s
 check_out '2500 enqueued, 2500 waiting'

@@ -75,9 +75,9 @@ check_lost "$process"
 take q bad
 ok fail "$process" --group $'gr\xc3\xbcn' --message $'line\nline'
 ok failed q --json
-grep -qE "\"process\":\"$process\",\"worker\":\".lease\",.*\"group\":\"grün\",\"message\":\"line\\\\nline\",\"len\":3,\"task\":\"bad\"\}" \
+grep -qE "\"process\":\"$process\",\"worker\":\".lease\",.*\"group\":\"grün\",\"message\":\"line\\\\nline\",\"len\":3,\"task\":\"bad\"," \
     out || fail "not in form: $(cat out)"
-grep -qE '"group":"failed","message":"","len":6,"task":"behind"\}' out || fail "not in form: $(cat out)"
+grep -qE '"group":"failed","message":"","len":6,"task":"behind",' out || fail "not in form: $(cat out)"
 check_redis 0 HGET muster:queue:q running
 nothing_held q
 
@@ -93,7 +93,7 @@ check_err "${processes[1]}"
 check_waiting several $'1\n3\n4'
 check_exit 1 "$MUSTER" give-back "${processes[@]}" --json
 check_out ''
-(($(grep -c '^muster give-back: .*\.lease:' err) == 4)) || fail "not a line for each: $(cat err)"
+(($(grep -c '^{"error":"E_LOST",.*\.lease:' err) == 4)) || fail "not a line for each: $(cat err)"
 
 # ---- 3
 start worker "$MUSTER" work owned --id w --ttl 1s -- sh -c 'echo $$ >child.new; mv child.new child; exec sleep 1000'

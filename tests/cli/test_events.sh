@@ -36,10 +36,10 @@ ok finish "$process"
 ok change b --log 'a line'
 ok cancel --job b
 wait_for grep -q '"what":"cancelled"' all.out
-grep -qE '^\{"at_ms":[0-9]+,"what":"put","id":"a","queue":"q",("text":"[^"]*",)?"tracked":false\}$' all.out ||
+grep -qE '^\{"at_ms":[0-9]+,"what":"put","id":"a","queue":"q",("text":"[^"]*",)?"tracked":false,"at":"20[^"]*Z"\}$' all.out ||
     fail "not in form: $(cat all.out)"
 grep -qE '"what":"taken","id":"a","queue":"q","worker":"\.lease",' all.out || fail "no worker: $(cat all.out)"
-grep -qE '"what":"log","id":"b","queue":"other","text":"a line","tracked":true\}$' all.out || fail "no line: $(cat all.out)"
+grep -qE '"what":"log","id":"b","queue":"other","text":"a line","tracked":true,"at":"20[^"]*Z"\}$' all.out || fail "no line: $(cat all.out)"
 now=$(date +%s%3N)
 at=$(head -n 1 all.out | sed 's/.*"at_ms":\([0-9]*\).*/\1/')
 ((at > now - 60000 && at <= now + 1000)) || fail "at $at, now it is $now"

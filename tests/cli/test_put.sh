@@ -10,7 +10,7 @@
 #  5. delayed jobs are scheduled; jobs that wait for others depend, and become ready when these are complete
 #  6. a recurring job makes jobs
 #  7. wrong options and backoffs: status 2, and nothing is sent; refusals of Redis: status 1 or 2 and one line
-#  8. enqueue --unique: only one of equal tasks while it is alive; status 1 if there was one; --json has the ids
+#  8. enqueue --unique: only one of equal tasks while it is alive; status 4 if there was one; --json has the ids
 #  9. a unique task fails once, as a task, and is shown, replayed and cancelled as one
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -76,7 +76,7 @@ done
 
 # ---- 3
 put again x --id a1 --tag keep --retries 9
-check_exit 1 "$MUSTER" put again y --id a1
+check_exit 4 "$MUSTER" put again y --id a1
 check_err 'a1'
 check_err 'waiting'
 check_out ''
@@ -98,7 +98,7 @@ has a1 '"state":"failed"' '"group":"failed"'
 put again z --id a1
 has a1 '"state":"waiting"'
 "$MUSTER" take again >taken
-check_exit 1 "$MUSTER" put again z --id a1
+check_exit 4 "$MUSTER" put again z --id a1
 check_err 'running'
 put again late --id a1 --replace
 has a1 '"state":"waiting"' '"data":"late"'
@@ -219,10 +219,10 @@ redis DEL muster:job:wrong >said
 # ---- 8
 ok enqueue once --unique a b
 check_out '2 enqueued, 0 there already'
-check_exit 1 "$MUSTER" enqueue once --unique b c
+check_exit 4 "$MUSTER" enqueue once --unique b c
 check_out '1 enqueued, 1 there already'
 check_err '1 task'
-printf 'a\nd\n' | check_exit 1 "$MUSTER" enqueue once --unique --json
+printf 'a\nd\n' | check_exit 4 "$MUSTER" enqueue once --unique --json
 id() { printf '%s:%s%s' "${#1}" "$1" "$2" | sha1sum | cut -d' ' -f1; }
 check_out "{\"queue\":\"once\",\"enqueued\":1,\"existed\":1,\"ids\":[\"$(id once a)\",\"$(id once d)\"]}"
 ok job "$(id once d)" --json
@@ -248,7 +248,7 @@ ok failed flaky --json
 grep -q '"group":"exit-3".*"task":"x"' out || fail "failed: $(cat out)"
 ! grep -q '"job"' out || fail "failed shows a job: $(cat out)"
 ok replay flaky --all
-check_exit 1 "$MUSTER" enqueue flaky --unique x
+check_exit 4 "$MUSTER" enqueue flaky --unique x
 ok peek flaky --json
 check_out '{"position":0,"task":"x"}'
 ok cancel flaky x

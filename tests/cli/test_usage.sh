@@ -7,6 +7,7 @@
 #  2. unknown verbs and options, missing and surplus operands, and wrong numbers, durations, URLs, names and prefixes
 #     end with status 2 and one line that names the help, before anything is connected to
 #  3. options may follow operands; after `--` every word is an operand; an option wins over its environment variable
+#     Common options may also come before the verb. A misspelt verb or option is answered with the one that resembles it
 #  4. a refused URL is not repeated, because it may hold a password
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -56,8 +57,44 @@ check_exit 2 "$MUSTER" frobnicate
 check_err "no command 'frobnicate'"
 check_exit 2 "$MUSTER" help frobnicate
 check_err "no command 'frobnicate'"
-check_exit 2 "$MUSTER" --json queues
-check_err 'options come after the command'
+! grep -q 'did you mean' "$tmp/err" || fail "what does not resemble anything was suggested: $(cat "$tmp/err")"
+for word in quees queus qeues queuess; do
+    check_exit 2 "$MUSTER" "$word"
+    check_err "there is no command '$word'; did you mean 'queues'?; see"
+done
+check_exit 2 "$MUSTER" enqeue q task
+check_err "did you mean 'enqueue'?"
+check_exit 2 "$MUSTER" $'\e[31m'
+check_err "there is no command '\\x1b[31m'"
+
+# ---- 3: options before the verb
+check_exit 69 "$MUSTER" --url "unix://$tmp/nobody" --json queues
+check_exit 69 "$MUSTER" --url="unix://$tmp/nobody" --timeout 3s queues
+check_exit 2 "$MUSTER" --url 'no url' queues
+check_err '--url: '
+check_exit 2 "$MUSTER" --frobnicate queues
+check_err 'there is no option --frobnicate for all commands'
+check_exit 2 "$MUSTER" --queue mail ps
+check_err 'there is no option --queue for all commands'
+check_exit 2 "$MUSTER" --json
+check_err 'a command is missing'
+check_exit 2 "$MUSTER" --pre x --frob queues
+for words in -h '-h queues' '--url x -h'; do
+    # shellcheck disable=SC2086
+    check_exit 0 "$MUSTER" $words
+    head -n 1 "$tmp/out" | grep -q '^Usage: muster COMMAND' || fail "no overview: $(head -n 1 "$tmp/out")"
+done
+check_exit 0 "$MUSTER" queues -h
+head -n 1 "$tmp/out" | grep -q '^Usage: muster queues' || fail 'no help of the verb'
+check_exit 0 "$MUSTER" --prefix x --version
+
+# ---- 2: what was perhaps meant
+check_usage ps --quue mail
+check_err 'unknown option --quue, maybe --queue;'
+check_usage work q --premanent
+check_err 'unknown option --premanent, maybe --permanent;'
+check_usage ps --x
+check_err 'unknown option --x;'
 
 # ---- 2: options
 for verb in "${verbs[@]}"; do

@@ -6,7 +6,7 @@
 #     hang-up is ignored
 #  2. a second signal, or the end of the drain time, gives running tasks back to the front in order, and ends the
 #     children
-#  3. the id of a live worker is refused with status 1; the id of a crashed worker is free after its ttl
+#  3. the id of a live worker is refused with status 4; the id of a crashed worker is free after its ttl
 #  4. without Redis it says so once and keeps trying until there is one; with --timeout it ends with status 124
 #  5. a Redis that goes away and comes back: a line for each; if it lost its data, the worker registers again
 #  6. a wrong password ends it with status 77, another format with status 1
@@ -79,12 +79,12 @@ done
 # ---- 3
 start worker "$MUSTER" work q --print --id w --ttl 2s
 wait_for says worker 'takes tasks'
-check_exit 1 "$MUSTER" work q --print --id w
+check_exit 4 "$MUSTER" work q --print --id w
 check_err "another live worker has the id 'w'"
 check_exit 0 "$MUSTER" workers --json
 (($(wc -l <out) == 1)) || fail "not one worker: $(cat out)"
 end worker KILL 137
-check_exit 1 "$MUSTER" work q --print --id w
+check_exit 4 "$MUSTER" work q --print --id w
 wait_for redis_is 0 EXISTS muster:alive:w
 register() {
     start worker "$MUSTER" work q --print --id w

@@ -25,17 +25,17 @@ start w1 "$MUSTER" work one two --id w1 -c 3 --ttl 1m -- sleep 1000
 wait_for redis_is 1 HLEN muster:processing:w1:one
 wait_for redis_is 1 ZCARD muster:idle:two
 workers
-sed -i "s/ $(hostname) / HOST /; s/ ${pids[w1]} / PID /; s/ [0-9]*m\?s / HEARD /; s/  */ /g" "$tmp/out"
+sed -i "s/ $(hostname) / HOST /; s/ ${pids[w1]} / PID /; s/ [0-9]\.[0-9] s / HEARD /; s/  */ /g" "$tmp/out"
 check_out 'ID ALIVE HEARD HANDS HELD TTL HOST PID QUEUES
 w1 yes HEARD 3 1 1m HOST PID one,two'
 workers --json
 started=$(sed 's/.*"started_at_ms":\([0-9]*\).*/\1/' "$tmp/out")
 now=$(date +%s%3N)
 ((started > now - 60000 && started <= now + 1000)) || fail "started at $started, now it is $now"
-sed -i 's/"heard_ms":[0-9]*,/"heard_ms":N,/; s/"started_at_ms":[0-9]*/"started_at_ms":N/' "$tmp/out"
+sed -i 's/"heard_ms":[0-9]*,/"heard_ms":N,/; s/"started_at_ms":[0-9]*/"started_at_ms":N/; s/"started_at":"20[^"]*Z"/"started_at":TIME/' "$tmp/out"
 version=$("$MUSTER" --version)
 check_out "{\"worker\":\"w1\",\"alive\":true,\"heard_ms\":N,\"hands\":3,\"held\":1,\"ttl_ms\":60000,\
-\"host\":\"$(hostname)\",\"pid\":${pids[w1]},\"queues\":[\"one\",\"two\"],\"permanent\":false,\"version\":\"${version#muster }\",\"started_at_ms\":N}"
+\"host\":\"$(hostname)\",\"pid\":${pids[w1]},\"queues\":[\"one\",\"two\"],\"permanent\":false,\"version\":\"${version#muster }\",\"started_at_ms\":N,\"started_at\":TIME}"
 
 # ---- 3
 end w1 KILL 137

@@ -228,3 +228,16 @@ int client_confirmed(struct muster_client *c)
         redis_error_set(c->redis, "%s", c->confirmed.why);
     return c->confirmed.err;
 }
+
+int muster_client_time(struct muster_client *c, int64_t *now_ms)
+{
+    struct redisReply *reply = NULL;
+    int err = client_ask(c, &reply, (const char *const[]){"TIME", NULL});
+    int64_t at_ms = err == MUSTER_OK ? reply_time_ms(reply) : -1;
+    redis_reply_free(reply);
+    if (err == MUSTER_OK && at_ms < 0)
+        err = client_understand(c, MUSTER_E_REDIS);
+    if (err == MUSTER_OK)
+        *now_ms = at_ms;
+    return err;
+}

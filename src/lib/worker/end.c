@@ -47,6 +47,8 @@ void end_by_handler(struct muster_process *p, enum muster_outcome outcome)
     outcome = outcome_of(p, outcome);
     if (outcome == MUSTER_GIVE_BACK && atomic_load(&p->stop_reason) == MUSTER_STOP_LIMIT)
         outcome = outcome_at_limit(p);
+    if (w->on_end)
+        tell_end(p, outcome);
     if (p->is_disowned || w->state == WORKER_STOPPED) {
         end_uncounted(p, MUSTER_E_LOST);
         turn_want_take(w); /* a hand is free again, and Redis does not know it yet */

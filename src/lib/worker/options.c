@@ -182,5 +182,6 @@ void options_set(struct muster_worker *w, const struct muster_worker_options *o,
     w->burst = o->burst != 0;
     w->in_turn = o->in_turn != 0;
     w->on_event = o->on_event;
+    w->on_end = o->on_end;
     w->arg = o->arg;
 }

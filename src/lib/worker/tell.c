@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/words.h"
 #include "worker/worker.h"
 
@@ -56,6 +57,24 @@ void tell_event(struct muster_worker *w, enum muster_event_type type, int err, c
 void tell_queue_event(struct muster_worker *w, enum muster_event_type type, const char *queue, struct muster_bytes task)
 {
     tell(w, &(struct muster_event){.type = type, .text = "", .queue = queue, .task = task.data, .len = task.len});
+}
+
+void tell_end(struct muster_process *p, enum muster_outcome outcome)
+{
+    struct muster_worker *w = p->worker;
+    const struct muster_end end = {
+        .process = p,
+        .outcome = outcome,
+        .group = p->group ? p->group : "",
+        .message = p->message ? p->message : "",
+        .waited_ms = p->job ? p->job->waited_ms : -1,
+        .ran_ms = (clock_us() - p->began_us) / 1000,
+    };
+    if (w->is_free_due)
+        return;
+    tell_enter(w);
+    w->on_end(w, &end, w->arg);
+    tell_leave(w);
 }
 
 /* `what`: a number, and the setting that bounds the list. */

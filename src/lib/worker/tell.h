@@ -56,6 +56,8 @@ void tell_queue_event(struct muster_worker *w, enum muster_event_type type, cons
                       struct muster_bytes task);
 /* A bound has dropped entries of a failed list. `what`: how many, a blank, and the setting. */
 void tell_dropped(struct muster_worker *w, const char *queue, const char *what);
+/* A handler has ended its process. Only for a program that listens to ends. */
+void tell_end(struct muster_process *p, enum muster_outcome outcome);
 /* Redis refused something. A refusal is told once, until the same request is accepted again. `text` may be NULL. */
 void tell_refused(struct muster_worker *w, enum request request, int err, const char *text);
 /* The same because of this key, which has a wrong type. */

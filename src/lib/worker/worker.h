@@ -88,6 +88,7 @@ struct muster_worker {
     bool burst;
     bool in_turn;
     muster_event_fn *on_event;
+    muster_end_fn *on_end; /* NULL: nobody listens */
     void *arg;
 
     /* Its life: worker.c. */

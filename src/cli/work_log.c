@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes the log. Each line is one write(2), so that lines of several workers do not mix in a file or pipe. It runs in
+ * the worker's loop: a reader that has stopped reading must not stop the heartbeats, so what it does not read in time
+ * is left out, and the next line that goes through is preceded by how many.
+ *
+ * The plain lines of WORK_LOG_FAILURES are for a person who has just started a worker. The others are for files and for
+ * programs, which need the time.
+ */
+#include "work_log.h"
+
+#include <inttypes.h>
+#include <muster/job.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "complain.h"
+#include "need.h"
+#include "out.h"
+#include "text.h"
+
+/* A message may have 64 KiB; the failed list keeps all of it. So a line is no longer than what a pipe takes at once. */
+#define MESSAGE_BYTES 500
+
+static const char *const form_names[] = {
+#define WORK_LOG_NAME(form, name) [form] = (name),
+    WORK_LOG_FORMS(WORK_LOG_NAME)
+#undef WORK_LOG_NAME
+};
+
+static const char *const level_names[] = {
+    [MUSTER_LOG_ERROR] = "error", [MUSTER_LOG_WARN] = "warn", [MUSTER_LOG_INFO] = "info", [MUSTER_LOG_DEBUG] = "debug"};
+
+/* Returns -1 if there is no such form. */
+static int find_form(const char *name)
+{
+    for (size_t i = 0; i < sizeof form_names / sizeof *form_names; i++)
+        if (strcmp(form_names[i], name) == 0)
+            return (int)i;
+    return -1;
+}
+
+const char *work_log_check(const char *name)
+{
+    return find_form(name) < 0 ? "it must be one of failures, text, json and none" : NULL;
+}
+
+/* ---- writing ---- */
+
+static bool can_write(const struct work_log *log)
+{
+    struct pollfd error = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&error, 1, log->left_out ? 0 : log->patience_ms) > 0;
+}
+
+static void write_left_out(struct work_log *log)
+{
+    char note[120];
+    int len =
+        log->form == WORK_LOG_JSON
+            ? snprintf(note, sizeof note,
+                       "{\"level\":\"warn\",\"message\":\"%" PRIu64 " lines that nobody read in time\"}\n",
+                       log->left_out)
+            : snprintf(note, sizeof note, "muster work: %" PRIu64 " lines that nobody read in time\n", log->left_out);
+    log->left_out = 0;
+    (void)!write(STDERR_FILENO, note, (size_t)len);
+}
+
+/* `text` has its newline. A failure to write is nobody's to hear. */
+static void write_text(struct work_log *log, const char *text)
+{
+    if (!can_write(log)) {
+        log->left_out++;
+        return;
+    }
+    if (log->left_out)
+        write_left_out(log);
+    (void)!write(STDERR_FILENO, text, strlen(text));
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void write_json(struct work_log *log, const struct work_line *line)
+{
+    static const struct out_column columns[] = {
+        {NULL, "time", OUT_TEXT},    {NULL, "level", OUT_TEXT},   {NULL, "event", OUT_TEXT},
+        {NULL, "worker", OUT_TEXT},  {NULL, "queue", OUT_TEXT},   {NULL, "process", OUT_TEXT},
+        {NULL, "job", OUT_TEXT},     {NULL, "outcome", OUT_TEXT}, {NULL, "waited_ms", OUT_COUNT},
+        {NULL, "ran_ms", OUT_COUNT}, {NULL, "group", OUT_TEXT},   {NULL, "error", OUT_TEXT},
+        {NULL, "message", OUT_TEXT}, {NULL, NULL, OUT_TEXT},
+    };
+    char time[TEXT_TIME_SIZE];
+    const struct out_cell cells[] = {
+        {.text = text_time(time, now_ms())},
+        {.text = level_names[line->level]},
+        {.text = line->what},
+        {.text = line->worker},
+        {.text = line->queue},
+        {.text = line->process},
+        {.text = line->job},
+        {.text = line->outcome},
+        {.number = line->waited_ms},
+        {.number = line->ran_ms},
+        {.text = line->group},
+        {.text = line->error},
+        {.text = line->message},
+    };
+    char *text = out_json_line(columns, cells);
+    write_text(log, text);
+    free(text);
+}
+
+/* Each part that is there, with what stands before it. */
+static void print_parts(FILE *out, const struct work_line *line)
+{
+    const char *const parts[] = {line->worker, line->outcome, line->group, line->message, line->process};
+    const char *before = "";
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i] && *parts[i]) {
+            fprintf(out, "%s%s", before, parts[i]);
+            before = ": ";
+        }
+    }
+    if (line->waited_ms >= 0)
+        fprintf(out, ", waited %" PRId64 " ms", line->waited_ms);
+    if (line->ran_ms >= 0)
+        fprintf(out, ", ran %" PRId64 " ms", line->ran_ms);
+}
+
+static void write_plain(struct work_log *log, const struct work_line *line)
+{
+    char *text = NULL, time[TEXT_TIME_SIZE];
+    size_t len = 0;
+    FILE *out = need(open_memstream(&text, &len));
+    if (log->form == WORK_LOG_TEXT)
+        fprintf(out, "%s %-5s ", text_time(time, now_ms()), level_names[line->level]);
+    fputs("muster work: ", out);
+    print_parts(out, line);
+    fclose(out);
+    char *shown = text_safe(need(text), len);
+    shown = need(realloc(shown, strlen(shown) + 2));
+    strcat(shown, "\n");
+    write_text(log, shown);
+    free(shown);
+    free(text);
+}
+
+void work_log_write(struct work_log *log, const struct work_line *line)
+{
+    if (log->form == WORK_LOG_JSON)
+        write_json(log, line);
+    else
+        write_plain(log, line);
+}
+
+/* ---- tasks ---- */
+
+static const char *const outcome_names[] = {[MUSTER_FINISH] = "finished",
+                                            [MUSTER_GIVE_BACK] = "given back",
+                                            [MUSTER_RETRY] = "retried",
+                                            [MUSTER_FAIL] = "failed"};
+
+/* The beginning of it, without half a character at the end. */
+static void copy_message(char out[MESSAGE_BYTES + 1], const char *message)
+{
+    size_t len = strnlen(message, MESSAGE_BYTES);
+    if (message[len])
+        while (len > 0 && ((unsigned char)message[len] >> 6) == 2)
+            len--;
+    memcpy(out, message, len);
+    out[len] = '\0';
+}
+
+/* A job that is to be retried and has no retry left fails. */
+static enum muster_outcome outcome_of(const struct muster_end *end, const struct muster_job *job)
+{
+    bool is_last = job && end->outcome == MUSTER_RETRY && job->retried >= job->retries;
+    return is_last ? MUSTER_FAIL : end->outcome;
+}
+
+/* A job whose attempt fails is retried, with a group. A retry that was asked for has none. */
+static bool has_failed(enum muster_outcome outcome, const struct muster_end *end)
+{
+    return outcome == MUSTER_FAIL || (outcome == MUSTER_RETRY && *end->group);
+}
+
+void work_log_task(struct work_log *log, struct muster_worker *w, const struct muster_end *end)
+{
+    const struct muster_job *job = muster_process_job(end->process);
+    enum muster_outcome outcome = outcome_of(end, job);
+    bool is_failure = has_failed(outcome, end);
+    char message[MESSAGE_BYTES + 1];
+    if (log->form == WORK_LOG_NONE || (log->form == WORK_LOG_FAILURES && !is_failure))
+        return;
+    copy_message(message, is_failure ? end->message : "");
+    work_log_write(log, &(struct work_line){
+                            .level = is_failure ? MUSTER_LOG_WARN : MUSTER_LOG_INFO,
+                            .worker = muster_worker_id(w),
+                            .what = "ended",
+                            .queue = muster_process_queue(end->process),
+                            .process = muster_process_id(end->process),
+                            .job = job ? job->id : NULL,
+                            .outcome = outcome_names[outcome],
+                            .group = is_failure && *end->group ? end->group : NULL,
+                            .message = message,
+                            .waited_ms = end->waited_ms,
+                            .ran_ms = end->ran_ms,
+                        });
+}
+
+/* ---- what others say ---- */
+
+/* Without a log there are still the traces, which somebody has asked for. */
+static void on_library_line(enum muster_log_level level, const char *text, void *arg)
+{
+    struct work_log *log = arg;
+    if (log->form == WORK_LOG_NONE && level != MUSTER_LOG_DEBUG)
+        return;
+    work_log_write(log, &(struct work_line){.level = level, .message = text, .waited_ms = -1, .ran_ms = -1});
+}
+
+static void on_complaint(const char *error, const char *text, void *arg)
+{
+    work_log_write(arg, &(struct work_line){
+                            .level = MUSTER_LOG_ERROR, .error = error, .message = text, .waited_ms = -1, .ran_ms = -1});
+}
+
+/* In the plain form the library writes its lines itself, traces too. */
+void work_log_begin(struct work_log *log, const struct call *call, const char *form, int patience_ms)
+{
+    *log = (struct work_log){.call = call, .form = (enum work_log_form)find_form(form), .patience_ms = patience_ms};
+    if (log->form != WORK_LOG_FAILURES)
+        muster_log_set(on_library_line, log);
+    if (log->form == WORK_LOG_TEXT || log->form == WORK_LOG_JSON)
+        complain_to(on_complaint, log);
+}
+
+void work_log_end(void)
+{
+    muster_log_set(NULL, NULL);
+    complain_to(NULL, NULL);
+}

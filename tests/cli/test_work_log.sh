@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# The log of muster work. Proves:
+#  1. without --log, events and failures are told in plain lines, and tasks that are finished are not; MUSTER_LOG chooses
+#     another form, and --log wins over it; another word is refused
+#  2. --log json: each line is an object; a task's has its queue, process, job, outcome, how long it ran and a job
+#     waited, and for a failure the group and the message; events, the library's lines and the reason for the end are
+#     such lines, too. A job without a retry left has failed
+#  3. --log text: the same with time and level; --log none: only why the worker ends
+#  4. nothing that a task or a message holds controls a terminal, or breaks a line
+#  5. a reader that has stopped reading costs no heartbeat; what it did not read is told
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+start_redis
+# shellcheck disable=SC2016
+script='read -r x; case $x in bad*) exit 3 ;; again) exit 75 ;; *) exit 0 ;; esac'
+
+# work_on FORM...: a burst on what the arguments before have enqueued; the log is in $tmp/err
+work_on() { check_exit 0 "$MUSTER" work q --id w --burst "$@" -- sh -c "$script"; }
+put_all() {
+    "$MUSTER" enqueue q good bad >"$tmp/said"
+    "$MUSTER" put q --id job-good good >"$tmp/said"
+    "$MUSTER" put q --id job-bad bad --retries 1 >"$tmp/said"
+}
+
+# ---- 1
+put_all
+work_on
+sed -E 's/w:[0-9a-v]{11}:q/PROCESS/; s/[0-9]+ ms/N ms/g' "$tmp/err" | sort >"$tmp/lines"
+diff "$tmp/lines" - <<'LINES' || fail "the lines are not these: $(cat "$tmp/err")"
+muster work: w: failed: exit-3: sh ended with exit status 3: PROCESS, ran N ms
+muster work: w: failed: exit-3: sh ended with exit status 3: PROCESS, waited N ms, ran N ms
+muster work: w: retried: exit-3: sh ended with exit status 3: PROCESS, waited N ms, ran N ms
+muster work: w: takes tasks
+LINES
+put_all
+MUSTER_LOG=json work_on
+grep -q '^{.*"job":"job-good","outcome":"finished"' "$tmp/err" || fail "MUSTER_LOG: $(cat "$tmp/err")"
+put_all
+MUSTER_LOG=json work_on --log none
+[[ ! -s $tmp/err ]] || fail "--log none: $(cat "$tmp/err")"
+check_usage work q --log loud --print
+check_err '--log: it must be one of failures, text, json and none'
+MUSTER_LOG=loud check_usage work q --print
+check_err 'MUSTER_LOG: it must be'
+
+# ---- 2
+put_all
+work_on --log json
+# shellcheck disable=SC2016
+python3 - "$tmp/err" <<'PYTHON' || fail "$(cat "$tmp/err")"
+import json, re, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+for line in lines:
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"]), line
+    assert line["level"] in ("info", "warn") and line["worker"] == "w", line
+    assert {"time", "level", "event", "worker", "waited_ms", "ran_ms", "message"} <= line.keys(), line
+assert lines[0]["event"] == "started" and lines[0]["waited_ms"] is None
+ends = [line for line in lines if line["event"] == "ended"]
+for line in ends:
+    assert line["queue"] == "q" and re.fullmatch(r"w:[0-9a-v]{11}:q", line["process"]), line
+    assert isinstance(line["ran_ms"], int) and 0 <= line["ran_ms"] < 60000, line
+    is_job = "job" in line
+    assert isinstance(line["waited_ms"], int) and line["waited_ms"] >= 0 if is_job else line["waited_ms"] is None, line
+    if line["outcome"] == "finished":
+        assert line["level"] == "info" and "group" not in line and line["message"] == "", line
+    else:
+        assert line["level"] == "warn" and line["group"] == "exit-3", line
+        assert line["message"] == "sh ended with exit status 3", line
+seen = sorted((line.get("job", "-"), line["outcome"]) for line in ends)
+assert seen == [("-", "failed"), ("-", "finished"), ("job-bad", "failed"), ("job-bad", "retried"),
+                ("job-good", "finished")], seen
+PYTHON
+"$MUSTER" enqueue q again >"$tmp/said"
+work_on --log json --max-tasks 1
+grep -q '"level":"info","event":"ended".*"outcome":"retried"' "$tmp/err" || fail "asked for: $(cat "$tmp/err")"
+check_exit 3 "$MUSTER" work q --log json -- no-such-program
+grep -q '^{"time":.*"level":"error",.*no-such-program' "$tmp/err" || fail "the end: $(cat "$tmp/err")"
+start holder "$MUSTER" work other --id taken --print
+wait_for says holder 'takes tasks'
+check_exit 4 "$MUSTER" work other --id taken --print --log json
+grep -q '"level":"error",.*"error":"E_EXISTS",.*another live worker' "$tmp/err" || fail "the end: $(cat "$tmp/err")"
+end holder TERM 0
+
+# ---- 3
+put_all
+work_on --log text
+time='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z'
+(($(grep -cE "$time (info |warn ) muster work: w: " "$tmp/err") == $(wc -l <"$tmp/err"))) ||
+    fail "not each line has time and level: $(cat "$tmp/err")"
+grep -qE "$time info  muster work: w: finished: w:[0-9a-v]{11}:q, ran [0-9]+ ms\$" "$tmp/err" ||
+    fail "no line for a finished task: $(cat "$tmp/err")"
+check_exit 3 "$MUSTER" work q --log none -- no-such-program
+check_err 'no-such-program'
+
+# ---- 4: the command's name is in the message
+evil=$'ev\e[31mil\xc2\x9b\n'
+printf '#!/bin/sh\nexit 3\n' >"$tmp/$evil"
+chmod +x "$tmp/$evil"
+for form in failures text; do
+    "$MUSTER" enqueue evil x >"$tmp/said"
+    check_exit 0 "$MUSTER" work evil --id w --burst --log "$form" -- "$tmp/$evil"
+    ! LC_ALL=C grep -q $'\e\|\x9b' "$tmp/err" || fail "raw: $(cat -v "$tmp/err")"
+    (($(grep -cF 'ev\x1b[31mil\xc2\x9b\n ended with exit status 3' "$tmp/err") == 1)) || fail "$(cat -v "$tmp/err")"
+done
+
+# ---- 5: more than a pipe holds
+mkfifo "$tmp/log"
+exec {reader}<>"$tmp/log"
+seq 3000 | "$MUSTER" enqueue many >"$tmp/said"
+setpriv --pdeathsig KILL "$MUSTER" work many --id slow --ttl 600ms --log json --print 2>"$tmp/log" >"$tmp/out" &
+pids[slow]=$!
+is_drained() { redis_is 0 LLEN muster:queues:many && redis_is 0 HLEN muster:processing:slow:many; }
+wait_for is_drained
+redis_is 1 EXISTS muster:alive:slow || fail 'it has lost its registration'
+setpriv --pdeathsig KILL cat <&"$reader" >"$tmp/read" {messages}>&- &
+pids[cat]=$!
+"$MUSTER" enqueue many last >"$tmp/said"
+wait_for grep -q 'lines that nobody read in time' "$tmp/read"
+kill -TERM "${pids[slow]}"
+check_end slow 0
+! grep -q '"event":"lost"\|"event":"doubt"' "$tmp/read" || fail "it lost its way: $(grep -v ended "$tmp/read")"
+python3 -c 'import json, sys
+for line in open(sys.argv[1]): json.loads(line)' "$tmp/read" || fail 'a line is cut'

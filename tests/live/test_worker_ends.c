@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a worker tells its program of each end (option `on_end`): the outcome, why, how long it ran, and how long a job
+ * had waited.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "jobs.h"
+#include "live_worker.h"
+
+#define HOUR_MS (3600 * 1000)
+#define ENDS_MAX 8
+#define RUN_MS 30
+
+/* What was told, in its order. */
+static struct {
+    size_t n;
+    struct {
+        enum muster_outcome outcome;
+        char task[16], group[32], message[32];
+        int64_t waited_ms, ran_ms;
+        bool is_job;
+    } end[ENDS_MAX];
+} ends;
+
+static void note_end(struct muster_worker *w, const struct muster_end *e, void *arg)
+{
+    (void)arg;
+    assert_ptr_equal(muster_process_worker(e->process), w);
+    assert_true(ends.n < ENDS_MAX);
+    ends.end[ends.n].outcome = e->outcome;
+    ends.end[ends.n].waited_ms = e->waited_ms;
+    ends.end[ends.n].ran_ms = e->ran_ms;
+    ends.end[ends.n].is_job = muster_process_job(e->process);
+    snprintf(ends.end[ends.n].task, sizeof ends.end->task, "%s", (const char *)muster_process_task(e->process, NULL));
+    snprintf(ends.end[ends.n].group, sizeof ends.end->group, "%s", e->group);
+    snprintf(ends.end[ends.n++].message, sizeof ends.end->message, "%s", e->message);
+}
+
+static void run_for(int span_ms)
+{
+    int64_t until_ms = now_ms() + span_ms;
+    while (now_ms() < until_ms)
+        ;
+}
+
+/* The task says how it ends. */
+static enum muster_outcome end_as_told(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    const char *task = muster_process_task(p, NULL);
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    if (strcmp(task, "fail") == 0)
+        assert_int_equal(muster_process_set_failure(p, "broken", "no luck"), MUSTER_OK);
+    if (strcmp(task, "slow") == 0)
+        run_for(RUN_MS);
+    return strcmp(task, "fail") == 0 ? MUSTER_FAIL : strcmp(task, "odd") == 0 ? (enum muster_outcome)77 : MUSTER_FINISH;
+}
+
+static struct live_worker *listener(struct scene *s)
+{
+    ends.n = 0;
+    return live_worker_idle(
+        s,
+        &(struct worker_spec){
+            .id = "w1", .ttl_ms = HOUR_MS, .queues = {{"q", 0}}, .handler = end_as_told, .more = {.on_end = note_end}});
+}
+
+static bool has_told(void *arg)
+{
+    return ends.n >= *(size_t *)arg;
+}
+
+static void await_ends(struct scene *s, size_t n)
+{
+    wait_on(s->base, has_told, &n, SOON_MS);
+}
+
+static void each_end_is_told_with_its_reason(void **state)
+{
+    struct scene *s = *state;
+    listener(s);
+    scene_enqueue(s, "q", "good");
+    await_ends(s, 1);
+    scene_enqueue(s, "q", "fail");
+    await_ends(s, 2);
+    scene_enqueue(s, "q", "odd");
+    await_ends(s, 3);
+    assert_int_equal(ends.end[0].outcome, MUSTER_FINISH);
+    assert_string_equal(ends.end[0].task, "good");
+    assert_string_equal(ends.end[0].group, "");
+    assert_int_equal(ends.end[1].outcome, MUSTER_FAIL);
+    assert_string_equal(ends.end[1].group, "broken");
+    assert_string_equal(ends.end[1].message, "no luck");
+    assert_int_equal(ends.end[2].outcome, MUSTER_FAIL);
+    assert_string_equal(ends.end[2].group, "no-outcome");
+}
+
+static void the_time_of_a_run_is_told(void **state)
+{
+    struct scene *s = *state;
+    listener(s);
+    scene_enqueue(s, "q", "slow");
+    await_ends(s, 1);
+    assert_in_range(ends.end[0].ran_ms, RUN_MS - 1, HOUR_MS); /* each clock counts whole ms */
+}
+
+static void a_task_has_no_time_of_waiting(void **state)
+{
+    struct scene *s = *state;
+    listener(s);
+    scene_enqueue(s, "q", "good");
+    await_ends(s, 1);
+    assert_int_equal(ends.end[0].waited_ms, -1);
+}
+
+static void a_job_that_was_taken_tells_how_long_it_waited(void **state)
+{
+    struct scene *s = *state;
+    job_put(s, "q", "b", "data", "good");
+    run_for(RUN_MS);
+    listener(s);
+    await_ends(s, 1);
+    assert_true(ends.end[0].is_job);
+    assert_in_range(ends.end[0].waited_ms, RUN_MS - 1, HOUR_MS);
+}
+
+static void a_job_that_was_handed_over_tells_its_wait_too(void **state)
+{
+    struct scene *s = *state;
+    listener(s);
+    job_put(s, "q", "a", "data", "good");
+    await_ends(s, 1);
+    assert_true(ends.end[0].is_job);
+    assert_in_range(ends.end[0].waited_ms, 0, SOON_MS);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(each_end_is_told_with_its_reason),
+        live_test(the_time_of_a_run_is_told),
+        live_test(a_task_has_no_time_of_waiting),
+        live_test(a_job_that_was_taken_tells_how_long_it_waited),
+        live_test(a_job_that_was_handed_over_tells_its_wait_too),
+    };
+    return scene_run(tests, argc, argv);
+}
