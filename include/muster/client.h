@@ -681,6 +681,30 @@ MUSTER_API int muster_queue_listen(struct muster_client *c, const char *queue, i
 /* What time it is by Redis' clock, by which all times of muster are: Unix time in ms. */
 MUSTER_API int muster_client_time(struct muster_client *c, int64_t *now_ms) MUSTER_MUST_CHECK;
 
+/* ---- advice ---- */
+
+enum muster_advice_level {
+    MUSTER_ADVICE_GOOD,
+    MUSTER_ADVICE_UNKNOWN, /* this user may not see it */
+    MUSTER_ADVICE_MEND     /* something to mend */
+};
+
+/* What is known of one thing; borrowed until the callback returns. */
+struct muster_advice {
+    enum muster_advice_level level;
+    const char *subject; /* "eviction", "rights", ... */
+    const char *what;    /* how it is */
+    const char *advice;  /* what to do, mostly a command of Redis; "" if nothing. USER stands for the user's name */
+};
+typedef int muster_advice_fn(const struct muster_advice *advice, void *arg);
+
+/*
+ * Look whether this Redis loses nothing, and whether this user may do all that muster asks for: version, eviction,
+ * memory, disk, replicas, settings, clock, each right, a write, a script, a message. It writes one key, which goes at
+ * once. A user with few rights gets what he may see; `fn` is called for each thing until it returns non-zero.
+ */
+MUSTER_API int muster_client_advise(struct muster_client *c, muster_advice_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
 /* ---- check ---- */
 
 /* Something that no rule allows. */

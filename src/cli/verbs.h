@@ -40,6 +40,7 @@
     X(sweep)       \
     X(fail_worker) \
     X(check)       \
+    X(doctor)      \
     X(upgrade)     \
     X(web)         \
     X(bench)       \

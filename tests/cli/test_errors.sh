@@ -16,7 +16,7 @@ asking=(queues workers ps 'peek q' 'enqueue q task' 'pause q' 'resume q' 'cancel
     'drop q --all' sweep upgrade 'put q data' jobs 'jobs --queue q' 'jobs --queue q --state waiting' 'jobs --tag t' 'jobs --tags'
     stats 'stats --queue q' config 'config keep_jobs=9' 'enqueue q --unique')
 # Those that have another answer when there is nothing for them to do.
-others=(check 'delete gone --yes' 'take nothing' "finish $process" "give-back $process" "retry $process" "fail $process" "extend $process --lease 1s"
+others=(check doctor 'delete gone --yes' 'take nothing' "finish $process" "give-back $process" "retry $process" "fail $process" "extend $process --lease 1s"
     "cancel --process $process" "fail-worker nobody" 'job nothing' 'change nothing --track' 'cancel --job nothing')
 # A listener tells a Redis that does not answer from the end of its own --timeout.
 listeners=(events)

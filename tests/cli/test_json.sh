@@ -59,6 +59,8 @@ see config config
 see 'config NAME=VALUE' config keep_jobs=9
 see sweep sweep
 see upgrade upgrade
+check_exit 1 "$MUSTER" doctor --json
+cat "$tmp/out" >"$shapes/doctor"
 redis HSET muster:config max_crashes bad >"$tmp/said"
 check_exit 1 "$MUSTER" check --json
 cat "$tmp/out" >>"$shapes/check"

@@ -78,6 +78,7 @@ static const char *const rows[][ARGS_MAX] = {
     {"change", "waiting", "--priority", "3", "--tag", "+green", "--log", "line"},
     {"change", "depends", "--after", "-all", "--queue", "o"},
     {"failed"},
+    {"doctor"},
     {"failed", "q"},
     {"replay", "q", "--all"},
     {"replay", "q", "--group", "g"},

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking at a Redis: is it one that loses nothing, and may this user do all that muster asks for?
+ */
+#ifndef DOCTOR_H
+#define DOCTOR_H
+
+#include "client/client.h"
+
+/* One look. */
+struct doctor {
+    struct muster_client *client;
+    muster_advice_fn *fn;
+    void *arg;
+    bool stop; /* the program wants no more */
+};
+
+/* Tell the program. `what` and `advice` are formats. */
+void doctor_say(struct doctor *d, enum muster_advice_level level, const char *subject, const char *advice,
+                const char *what, ...) __attribute__((format(printf, 5, 6)));
+
+/* doctor_rights.c: each right that is missing, in a line of its own. MUSTER_OK, or the error that ended it: no connection
+ * any more. */
+int doctor_look_at_rights(struct doctor *d);
+
+/* A right is missing: the command's, or that of a key or channel, as Redis' words `why` say. */
+void doctor_say_missing(struct doctor *d, const char *right, const char *why);
+
+/* doctor_try.c: a write, a script, a message. Returns as doctor_look_at_rights(). */
+int doctor_try(struct doctor *d);
+
+/* Is this the end of the connection? Then nothing more can be asked. */
+bool doctor_is_over(int err);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rights, tried one by one: each row is a command that changes nothing, on a key that is not there. To ask the server
+ * for them (ACL GETUSER) would need a right of its own.
+ *
+ * The rights are those of the rule in doc/keys.md. A user with fewer commands of a group than the group may have all
+ * that muster needs: then the row passes, because its command is one of those.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "client/doctor.h"
+
+#define KEY "\001"     /* stands for a key of the namespace */
+#define CHANNEL "\002" /* stands for a channel of the namespace */
+#define WAKE "\003"    /* the same, of a worker */
+
+static const struct {
+    const char *right;
+    const char *words[6];
+} rights[] = {
+    {"+@hash", {"HDEL", KEY, "field", NULL}},
+    {"+@list", {"LREM", KEY, "0", "nothing", NULL}},
+    {"+@set", {"SREM", KEY, "nothing", NULL}},
+    {"+@sortedset", {"ZREM", KEY, "nothing", NULL}},
+    {"+@string", {"GETDEL", KEY, NULL}},
+    {"+@scripting", {"EVAL", "return 1", "1", KEY, NULL}},
+    {"+exists", {"EXISTS", KEY, NULL}},
+    {"+del", {"DEL", KEY, NULL}},
+    {"+unlink", {"UNLINK", KEY, NULL}},
+    {"+rename", {"RENAME", KEY, KEY, NULL}},
+    {"+type", {"TYPE", KEY, NULL}},
+    {"+pexpire", {"PEXPIRE", KEY, "1000", NULL}},
+    {"+pttl", {"PTTL", KEY, NULL}},
+    {"+time", {"TIME", NULL}},
+    {"+scan", {"SCAN", "0", "COUNT", "1", NULL}},
+    {"+@pubsub", {"PUBLISH", CHANNEL, "", NULL}},
+    {"+@pubsub", {"SPUBLISH", WAKE, "", NULL}},
+};
+
+static const char *word_of(struct doctor *d, const char *word, char room[KEY_MAX])
+{
+    const char *prefix = d->client->prefix;
+    if (strcmp(word, KEY) == 0)
+        snprintf(room, KEY_MAX, "%s:take:doctor", prefix);
+    else if (strcmp(word, CHANNEL) == 0)
+        snprintf(room, KEY_MAX, "%s:events:doctor", prefix);
+    else if (strcmp(word, WAKE) == 0)
+        snprintf(room, KEY_MAX, "%s:wake:.doctor", prefix);
+    else
+        return word;
+    return room;
+}
+
+/* Redis tells whether it is the command, the key or the channel; the rule names the namespace's. */
+void doctor_say_missing(struct doctor *d, const char *right, const char *why)
+{
+    char advice[3 * MUSTER_PREFIX_MAX + 80];
+    const char *prefix = d->client->prefix;
+    if (strstr(why, "one of the keys"))
+        snprintf(advice, sizeof advice, "ACL SETUSER USER ~%s:*", prefix);
+    else if (strstr(why, "channels"))
+        snprintf(advice, sizeof advice, "ACL SETUSER USER &%s:* &%s_* &%s@*", prefix, prefix, prefix);
+    else
+        snprintf(advice, sizeof advice, "ACL SETUSER USER %s", right);
+    doctor_say(d, MUSTER_ADVICE_MEND, "rights", advice, "a right is missing: %s", why);
+}
+
+static int try_right(struct doctor *d, size_t row, bool *is_missing)
+{
+    char rooms[6][KEY_MAX];
+    const char *words[7] = {NULL};
+    struct redisReply *reply = NULL;
+    for (size_t i = 0; i < 6 && rights[row].words[i]; i++)
+        words[i] = word_of(d, rights[row].words[i], rooms[i]);
+    int err = client_ask(d->client, &reply, words);
+    redis_reply_free(reply);
+    *is_missing = err == MUSTER_E_DENIED;
+    if (*is_missing)
+        doctor_say_missing(d, rights[row].right, redis_error(d->client->redis));
+    return doctor_is_over(err) ? err : MUSTER_OK;
+}
+
+int doctor_look_at_rights(struct doctor *d)
+{
+    int err = MUSTER_OK;
+    bool is_missing, any = false;
+    for (size_t i = 0; i < sizeof rights / sizeof *rights && err == MUSTER_OK && !d->stop; i++) {
+        err = try_right(d, i, &is_missing);
+        any |= err == MUSTER_OK && is_missing;
+    }
+    if (err == MUSTER_OK && !any)
+        doctor_say(d, MUSTER_ADVICE_GOOD, "rights", "", "this user may do all that muster asks for");
+    return err;
+}

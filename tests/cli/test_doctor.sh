@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# muster doctor. Proves:
+#  1. a Redis that loses nothing, with work that is served, is well: status 0, a line for each thing
+#  2. each thing that is to be mended has a line that says what to do, and status 1: eviction, no append-only file,
+#     appendfsync, a time-out for idle connections, memory that is nearly used up, a replica, a full Redis
+#  3. a queue that nobody serves, dead workers without a peer, failures that are older than a week
+#  4. with the rights of doc/keys.md it is well, and what this user may not see is unknown; each right that is missing is
+#     named with the rule that grants it, and with that rule it is there
+#  5. it leaves nothing behind; --json has the same lines
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+start_redis
+redis CONFIG SET appendonly yes >"$tmp/said"
+is_written() { redis INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
+wait_for is_written
+
+well() { check_exit 0 "$MUSTER" doctor "$@"; }
+# mends SUBJECT TEXT: it has a line with this to mend
+mends() {
+    check_exit 1 "$MUSTER" doctor
+    grep -qE "^mend +$1: .*$2" "$tmp/out" || fail "no '$2' of $1: $(cat "$tmp/out")"
+}
+# told STATE SUBJECT...: each has a line in this state
+told() {
+    local subject
+    for subject in "${@:2}"; do
+        grep -qE "^$1 +$subject: " "$tmp/out" || fail "$subject is not $1: $(cat "$tmp/out")"
+    done
+}
+
+# ---- 1
+well
+told good version eviction memory disk replicas appendfsync clock rights write script messages workers queues failures
+! grep -q '^mend' "$tmp/out" || fail "well, and yet: $(cat "$tmp/out")"
+
+# ---- 2
+redis CONFIG SET maxmemory-policy allkeys-lru >"$tmp/said"
+mends eviction 'allkeys-lru: .*; CONFIG SET maxmemory-policy noeviction'
+redis CONFIG SET maxmemory-policy noeviction >"$tmp/said"
+redis CONFIG SET appendfsync no >"$tmp/said"
+mends appendfsync 'CONFIG SET appendfsync everysec'
+redis CONFIG SET appendfsync everysec >"$tmp/said"
+redis CONFIG SET timeout 300 >"$tmp/said"
+mends timeout '300 s.*CONFIG SET timeout 0'
+redis CONFIG SET timeout 0 >"$tmp/said"
+redis CONFIG SET maxmemory 1 >"$tmp/said"
+mends memory 'raise maxmemory'
+grep -qE '^mend +write: a write is refused: .*OOM' "$tmp/out" || fail "the write: $(cat "$tmp/out")"
+redis CONFIG SET maxmemory 0 >"$tmp/said"
+redis CONFIG SET appendonly no >"$tmp/said"
+mends disk 'CONFIG SET appendonly yes'
+redis CONFIG SET appendonly yes >"$tmp/said"
+wait_for is_written
+well
+
+# ---- 3
+"$MUSTER" enqueue lonely task >"$tmp/said"
+mends queues "no worker serves 'lonely', where 1 task waits; start a worker"
+start worker "$MUSTER" work lonely --id w --ttl 100ms -- sleep 1000
+wait_for says worker 'takes tasks'
+wait_for redis_is 0 LLEN muster:queues:lonely
+well
+end worker KILL 137
+wait_for redis_is 0 EXISTS muster:alive:w
+mends workers "1 worker is dead, as 'w', .*muster sweep"
+"$MUSTER" sweep >"$tmp/said"
+"$MUSTER" fail "$("$MUSTER" take lonely | cut -f 1)" >"$tmp/said"
+well
+redis EVAL "local member = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES') -- the score is when it failed, in us
+    redis.call('ZADD', KEYS[1], string.format('%.0f', member[2] - 8 * 86400 * 1000000), member[1])" 1 \
+    muster:failed:lonely >"$tmp/said"
+mends failures "'lonely' has 1 failure, the oldest of them 8 days ago; .muster replay"
+"$MUSTER" drop lonely --all >"$tmp/said"
+well
+
+# ---- 4
+rule=$(awk '/^ACL SETUSER/, /^```/ { if ($0 !~ /^```/) print }' "$MUSTER_SOURCE/doc/keys.md")
+# shellcheck disable=SC2086 # its words
+redis $rule >"$tmp/said"
+well --url "unix://work:secret@$socket"
+told unknown server settings
+told good rights write script messages
+grep -q 'ACL SETUSER USER +info' "$tmp/out" || fail "no rule for INFO: $(cat "$tmp/out")"
+for right in @hash @list @set @sortedset @string @scripting exists del unlink rename type pexpire pttl time scan; do
+    redis ACL SETUSER work "-$right" >"$tmp/said"
+    check_exit 1 "$MUSTER" doctor --url "unix://work:secret@$socket"
+    grep -qE "^mend +rights: a right is missing: .*; ACL SETUSER USER \+$right\$" "$tmp/out" ||
+        fail "$right is not named: $(cat "$tmp/out" "$tmp/err")"
+    redis ACL SETUSER work "+$right" >"$tmp/said"
+done
+well --url "unix://work:secret@$socket"
+redis ACL SETUSER work resetchannels '&muster_*' >"$tmp/said"
+check_exit 1 "$MUSTER" doctor --url "unix://work:secret@$socket"
+grep -qF 'ACL SETUSER USER &muster:*' "$tmp/out" || fail "no rule for channels: $(cat "$tmp/out")"
+redis ACL SETUSER work resetkeys '~other:*' >"$tmp/said"
+check_exit 1 "$MUSTER" doctor --url "unix://work:secret@$socket"
+grep -qF 'ACL SETUSER USER ~muster:*' "$tmp/out" || fail "no rule for keys: $(cat "$tmp/out")"
+check_exit 77 "$MUSTER" doctor --url "unix://work:wrong@$socket"
+
+# ---- 5
+check_clean
+check_redis 0 EXISTS muster:take:doctor
+check_exit 0 "$MUSTER" doctor --json
+python3 -c 'import json, sys
+for line in open(sys.argv[1]):
+    assert list(json.loads(line)) == ["state", "subject", "what", "advice"], line' "$tmp/out"
