@@ -25,7 +25,7 @@ take() { "$MUSTER" take "$1" --lease 1h "${@:2}" | cut -f 1; }
 # ---- 1
 see enqueue enqueue q a b c d e f g h
 see 'enqueue --unique' enqueue q --unique u
-see put put q data --id j1 --tag t
+see put put kept data --id j1 --tag t
 "$MUSTER" put q data --id j2 --after j1 --delay 1h >"$tmp/said"
 "$MUSTER" put q data --id j3 --every 1h --offset 1h >"$tmp/said"
 see peek peek q

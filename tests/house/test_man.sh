@@ -22,7 +22,7 @@ while read -r page; do
     verb=${page#muster-} verb=${verb%.1}
     "$MUSTER" "$verb" --help | sed -nE '/^Options:/,/^Common options:/ s/^ .{0,5}(--[a-z-]+).*/\1/p' |
         while read -r option; do
-            words "$man/man1/$page" | grep -qE -- "^(-., )?$option( |$)" || echo "$page lacks $option"
+            words "$man/man1/$page" | grep -E -- "^(-., )?$option( |$)" >"$dir/found" || echo "$page lacks $option"
         done
 done <"$dir/verbs" >"$dir/lacks"
 [[ ! -s $dir/lacks ]] || fail "man: $(cat "$dir/lacks")"
