@@ -43,7 +43,7 @@ struct look {
     struct sight sight;
     struct seen queues, workers;
     struct history *history;
-    double sums[HISTORY_N], in_total, out_total, failed_total;
+    double sums[HISTORY_N];
     int64_t before_ms;
     char *error, *message;
 };
@@ -164,8 +164,8 @@ static void sum(struct look *l, const double figures[HISTORY_N])
 static void note_queue(void *arg, struct cJSON *row, struct seen_row *now, const struct seen_row *before)
 {
     struct look *l = arg;
-    now->in = number_of(row, "in_total");
-    now->out = number_of(row, "out_total");
+    now->in = number_of(row, "in");
+    now->out = number_of(row, "out");
     now->failed = number_of(row, "failed") + number_of(row, "failed_dropped");
     const double figures[HISTORY_N] = {
         [HISTORY_waiting] = number_of(row, "waiting"),

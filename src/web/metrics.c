@@ -149,12 +149,12 @@ static void write_oldest(const struct writer *w)
 
 static void write_in(const struct writer *w)
 {
-    write_rows(w, "in_total", 1);
+    write_rows(w, "in", 1);
 }
 
 static void write_out(const struct writer *w)
 {
-    write_rows(w, "out_total", 1);
+    write_rows(w, "out", 1);
 }
 
 static void write_cancelled(const struct writer *w)

@@ -124,6 +124,9 @@ told 403 GET /api/queues 'Host: evil.example'
 # ---- 4
 wait_for is_told 'muster_up 1' GET /metrics
 told 'ok' GET /healthz
+told 'muster_queue_tasks_enqueued_total{queue="kept"} 2' GET /metrics
+counts() { is_told '"in_per_s":0,"out_per_s":0' GET /api/overview; }
+wait_for counts
 kill "${pids[redis]}"
 wait_for is_told 'muster_up 0' GET /metrics
 told 503 GET /healthz
