@@ -223,7 +223,7 @@ static bool has_ended(void *arg)
 
 static void check_end(struct stage *t, const struct run *r, int status)
 {
-    static const int codes[] = {0, 1, 2, 3, 69, 74, 75, 77, 124};
+    static const int codes[] = {0, 1, 2, 3, 4, 69, 74, 75, 77, 124};
     char text[TEXT_MAX];
     if (WIFSIGNALED(status))
         fail_run(t, r, "it was ended by signal", WTERMSIG(status));
