@@ -115,7 +115,8 @@ is_back() { (($(grep -c 'takes tasks' "$tmp/worker.err") == 2)); }
 wait_for is_back
 end worker TERM 0
 code=0 && "$MUSTER" doctor >"$tmp/out" 2>"$tmp/err" || code=$? # this server may lack what it wants mended
-((code <= 1)) && grep -q '^good *messages' "$tmp/out" || fail "doctor ended with $code: $(cat "$tmp/out" "$tmp/err")"
+((code <= 1)) || fail "doctor ended with $code: $(cat "$tmp/err")"
+grep -q '^good *messages' "$tmp/out" || fail "doctor heard no message: $(cat "$tmp/out")"
 keep
 done+=(work events doctor)
 does delete q --yes
