@@ -5,9 +5,9 @@
 # lint) that are missing.
 #
 # Decides what muster needs and why; says nothing when all of it is there. The program or library counts, not the
-# package: a cmake or a Redis of one's own is as good. Needs root or sudo only if something is missing. Starts no Redis:
-# the service that comes with the package redis-server is kept from starting now and at boot. An installed service stays
-# as it is.
+# package: a cmake or a Redis of one's own is as good. Needs root or sudo only if something is missing. The services
+# that come with the packages redis-server and prometheus are kept from starting now and at boot. An installed service
+# stays as it is.
 set -euo pipefail
 
 # group, package, what shows that it is there (a program, a file, or a pkg-config name with .pc), what it is for
@@ -29,6 +29,7 @@ test   libcmocka-dev   cmocka.pc             runs the C tests
 test   iproute2        ip                    cuts a network of a test's own
 test   openssl         openssl               makes the certificates of tests
 test   python3         python3               gives a shell a terminal to type into
+test   prometheus      promtool              reads the metrics
 test   zsh             zsh                   completes what is typed
 test   fish            fish                  the same
 test   mandoc          mandoc                finds what is wrong in a manual page
@@ -70,13 +71,13 @@ policy=/usr/sbin/policy-rc.d
 install_quietly() {
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
-    if [[ " ${missing[*]} " == *" redis-server "* && ! -e $policy ]]; then
+    if [[ " ${missing[*]} " =~ " "(redis-server|prometheus)" " && ! -e $policy ]]; then
         trap 'rm -f "$log" "$policy"' EXIT
         trap 'exit 130' INT
         trap 'exit 143' TERM HUP
-        printf '#!/bin/sh\ncase "$*" in *redis-server*) exit 101 ;; esac\nexit 0\n' >"$policy"
+        printf '#!/bin/sh\ncase "$*" in *redis-server*|*prometheus*) exit 101 ;; esac\nexit 0\n' >"$policy"
         chmod 755 "$policy"
-        echo "The service of redis-server is kept from starting: nobody asked for it."
+        echo "The service of ${BASH_REMATCH[1]} is kept from starting: nobody asked for it."
     fi
     # Lists of packages that are empty or old show only when an install fails, so that is when they are fetched.
     if ! apt_get install "${missing[@]}" >"$log" 2>&1; then
@@ -86,9 +87,12 @@ install_quietly() {
             return 1
         fi
     fi
-    if [[ " ${missing[*]} " == *" redis-server "* ]]; then
-        update-rc.d redis-server disable >/dev/null 2>&1 || true
-    fi
+    local service
+    for service in redis-server prometheus; do
+        if [[ " ${missing[*]} " == *" $service "* ]]; then
+            update-rc.d "$service" disable >/dev/null 2>&1 || true
+        fi
+    done
 }
 
 apt_get() {

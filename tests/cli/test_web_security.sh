@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # muster web under attack. Proves:
-#  1. what a queue, task, job, tag, group, message or worker holds is told as JSON alone, and makes no header
+#  1. what a queue, task, job, tag, group or message holds is told as JSON alone, and makes no header
 #  2. another site, another name of this host, another method or a forged secret changes nothing
 #  3. paths, headers and bodies that are wrong, long or slow are refused; those who leave in the middle are forgotten
 #  4. a thousand connections, and more viewers than there are places, leave it responsive and its memory bounded
@@ -23,7 +23,7 @@ begin() {
 }
 evil=$(printf '%s\xe2\x80\xa8' "<script>alert(1)</script>\"'&")
 start_redis
-start worker "$MUSTER" work other --id '<script>alert(1)</script>' -- true
+check_exit 2 "$MUSTER" work other --id '<script>alert(1)</script>' -- true
 "$MUSTER" enqueue "$evil" "$evil" >"$tmp/out"
 "$MUSTER" enqueue mail "$evil" >"$tmp/out"
 "$MUSTER" put failing data --id "$evil" --tag "$evil" >"$tmp/out"
