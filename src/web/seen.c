@@ -58,7 +58,7 @@ const char *seen_name(const struct seen *s, const struct cJSON *row)
 /* They grow between any two looks. */
 static bool is_age(const char *key)
 {
-    static const char *const ages[] = {"heard_ms", "oldest_ms"};
+    static const char *const ages[] = {"heard_ms", "oldest_ms", "oldest_error_ms"};
     for (size_t i = 0; i < sizeof ages / sizeof *ages; i++)
         if (strcmp(key, ages[i]) == 0)
             return true;
