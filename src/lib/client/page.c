@@ -27,6 +27,18 @@ int page_ask(struct muster_client *c, struct redisReply **page, const char *cons
     return err;
 }
 
+int page_moves_on(struct muster_client *c, const struct redisReply *page, char first[PAGE_FIRST_MAX])
+{
+    const char *now = reply_text(reply_at(page, 0));
+    if (now && *first && strcmp(now, first) == 0) {
+        redis_error_set(c->redis, "two pages of a list are the same: is this another server?");
+        return MUSTER_E_REDIS;
+    }
+    /* A member that is longer is none of muster's, and tells nothing. */
+    snprintf(first, PAGE_FIRST_MAX, "%s", now && strlen(now) < PAGE_FIRST_MAX ? now : "");
+    return MUSTER_OK;
+}
+
 int page_scan(struct muster_client *c, const char *const *words, char cursor[PAGE_CURSOR_MAX],
               struct redisReply **reply)
 {
@@ -108,6 +120,7 @@ int page_each_page(struct muster_client *c, enum key zset, page_members_fn *fn, 
     char key[KEY_MAX];
     int err = MUSTER_OK;
     bool stop = false;
+    char begin[PAGE_FIRST_MAX] = "";
     key_of(key, c->prefix, zset, "");
     for (uint64_t from = 0; err == MUSTER_OK && !stop; from += PAGE_MEMBERS_MAX) {
         char first[24], last[24];
@@ -115,6 +128,8 @@ int page_each_page(struct muster_client *c, enum key zset, page_members_fn *fn, 
         snprintf(first, sizeof first, "%llu", (unsigned long long)from);
         snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE_MEMBERS_MAX - 1);
         err = page_ask(c, &page, (const char *const[]){"ZRANGE", key, first, last, NULL}, PAGE_MEMBERS_MAX);
+        if (err == MUSTER_OK)
+            err = page_moves_on(c, page, begin);
         if (err == MUSTER_OK)
             err = give_page(c, page, fn, arg, &stop);
         stop |= reply_len(page) < PAGE_MEMBERS_MAX;

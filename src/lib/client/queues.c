@@ -336,7 +336,7 @@ static int list_page(struct muster_client *c, const struct redisReply *page, str
 
 int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg)
 {
-    char key[KEY_MAX];
+    char key[KEY_MAX], begin[PAGE_FIRST_MAX] = "";
     bool stop = false, is_last = false;
     struct row *rows = calloc(PAGE, sizeof *rows);
     int err = rows ? MUSTER_OK : MUSTER_E_NOMEM;
@@ -348,6 +348,8 @@ int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg)
         snprintf(first, sizeof first, "%llu", (unsigned long long)from);
         snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE - 1);
         err = page_ask(c, &page, (const char *const[]){"ZRANGE", key, first, last, "WITHSCORES", NULL}, 2 * PAGE);
+        if (err == MUSTER_OK)
+            err = page_moves_on(c, page, begin);
         if (err == MUSTER_OK)
             err = list_page(c, page, rows, fn, arg, &stop);
         is_last = reply_len(page) < 2 * PAGE;
