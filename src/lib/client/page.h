@@ -15,7 +15,6 @@ int page_ask(struct muster_client *c, struct redisReply **page, const char *cons
 #define PAGE_FIRST_MAX 256
 int page_moves_on(struct muster_client *c, const struct redisReply *page, char first[PAGE_FIRST_MAX]);
 
-
 /* One step of SCAN, HSCAN or SSCAN: `words` hold the cursor, which moves on, and is "0" at the end and after an error.
  * `*reply` is {cursor, list}. An answer that does not move the cursor is E_REDIS: it would be asked for without end. */
 #define PAGE_CURSOR_MAX 24
