@@ -52,7 +52,7 @@ struct look {
 struct found {
     struct look *look;
     struct ask *queues, *workers;
-    int64_t at_ms;
+    int64_t at_ms, begun_ms;
     double took_ms;
 };
 
@@ -81,12 +81,12 @@ static void on_found(void *arg);
 static void look_once(struct look *l, struct muster_client *client)
 {
     struct found *f = need(calloc(1, sizeof *f));
-    int64_t begin_ms = clock_in_ms(CLOCK_MONOTONIC);
+    f->begun_ms = clock_in_ms(CLOCK_MONOTONIC);
     f->look = l;
     f->queues = run(l, client, &cmd_queues);
     f->workers = f->queues->status ? ask_new(&nothing, NULL) : run(l, client, &cmd_workers);
     f->at_ms = clock_in_ms(CLOCK_REALTIME);
-    f->took_ms = (double)(clock_in_ms(CLOCK_MONOTONIC) - begin_ms);
+    f->took_ms = (double)(clock_in_ms(CLOCK_MONOTONIC) - f->begun_ms);
     work_tell(l->work, on_found, f);
 }
 
@@ -246,6 +246,7 @@ static void take_sight(struct look *l, struct found *f)
     for (int i = 0; i < HISTORY_N; i++)
         l->sums[i] = i == HISTORY_latency_ms || (l->before_ms == 0 && i >= HISTORY_in) ? NAN : 0;
     l->sight.at_ms = f->at_ms;
+    l->sight.begun_ms = f->begun_ms;
     l->sight.took_ms = f->took_ms;
     l->sight.queues = take_rows(f->queues);
     l->sight.workers = take_rows(f->workers);

@@ -17,7 +17,8 @@ struct look;
 
 /* What was found. Valid until the next one. */
 struct sight {
-    int64_t at_ms; /* Unix time */
+    int64_t at_ms;    /* Unix time */
+    int64_t begun_ms; /* of the monotonic clock: what was changed before is in it */
     double took_ms;
     struct cJSON *queues, *workers; /* rows; of a queue also its rates */
     struct cJSON *overview;

@@ -59,9 +59,10 @@ struct server {
     struct muster_client *clients[WORK_THREADS];
     struct parked {
         struct evhttp_request *request;
-        int64_t until_ms;
+        int64_t until_ms, after_ms;
     } parked[PARKED_MAX];
     size_t n_parked;
+    int64_t changed_ms; /* when the last change was answered: a look must have begun after it */
     struct errand *errands;
     struct event *sweeper;
 };
@@ -188,8 +189,10 @@ static void on_answer(void *arg)
 {
     struct errand *e = arg;
     struct server *s = e->server;
-    if (e->ask->route->method[0] == 'P')
+    if (e->ask->route->method[0] == 'P') {
+        s->changed_ms = clock_in_ms(CLOCK_MONOTONIC);
         look_now(s->look);
+    }
     if (!e->request) {
         free_errand(e);
         return;
@@ -338,7 +341,7 @@ static void park(struct server *s, struct evhttp_request *request)
         refuse(s, request, 503, "E_BUSY", "too many requests wait already; try again");
         return;
     }
-    s->parked[s->n_parked++] = (struct parked){request, deadline_ms()};
+    s->parked[s->n_parked++] = (struct parked){request, deadline_ms(), s->changed_ms};
     look_now(s->look);
 }
 
@@ -366,7 +369,7 @@ static void tell_fresh_sight(struct server *s, struct evhttp_request *request)
 {
     const struct sight *sight = look_sight(s->look);
     look_want(s->look);
-    if (sight && !sight->error && unix_ms() - sight->at_ms < FRESH_MS)
+    if (sight && !sight->error && sight->begun_ms > s->changed_ms && unix_ms() - sight->at_ms < FRESH_MS)
         tell_sight(s, request, sight);
     else
         park(s, request);
@@ -375,9 +378,14 @@ static void tell_fresh_sight(struct server *s, struct evhttp_request *request)
 static void on_look(void *arg, const struct sight *sight)
 {
     struct server *s = arg;
-    while (s->n_parked > 0) {
-        struct evhttp_request *request = s->parked[--s->n_parked].request;
-        tell_sight(s, request, sight);
+    for (size_t i = 0; i < s->n_parked;) {
+        struct parked parked = s->parked[i];
+        if (!sight->error && sight->begun_ms <= parked.after_ms) {
+            i++;
+            continue;
+        }
+        s->parked[i] = s->parked[--s->n_parked];
+        tell_sight(s, parked.request, sight);
     }
     live_tell_sight(s->live, sight);
     if (live_count(s->live) > 0)
