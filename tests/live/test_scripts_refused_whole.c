@@ -58,7 +58,8 @@ static char *dump_of_slot(struct moving *m, int node, size_t *len)
     struct redisContext *redis = m->cluster.nodes[node].redis;
     FILE *out = open_memstream(&text, len);
     redisReply *keys = raw(redis, "CLUSTER GETKEYSINSLOT %d %d", m->slot, KEYS_MAX);
-    qsort(keys->element, keys->elements, sizeof *keys->element, compare_keys);
+    if (keys->elements > 0)
+        qsort(keys->element, keys->elements, sizeof *keys->element, compare_keys);
     for (size_t i = 0; i < keys->elements; i++) {
         const char *key = keys->element[i]->str;
         raw_do(redis, "ASKING");
