@@ -83,15 +83,15 @@ local function enqueue(tasks, waiting)
     redis.call('HSET', P .. 'queue:' .. queue, 'big', '1')
   end
   local now_waiting, is_cut
-  local out, left = tonumber(string.match(settings[10] or '0', '^%d+$')), 0
-  local counted = out and {tonumber(string.match(settings[6] or '0', '^%d+$')), out}
+  local runs, out, left = tonumber(settings[6] or 0) or -1, tonumber(settings[10] or 0) or -1, 0
+  local counted = runs >= 0 and runs < 1e15 and out >= 0 and out < 1e15 and {runs, out} or nil
   if not is_idle or settings[8] then
     now_waiting = #tasks > 0 and push(tasks, 1) or waiting
     is_cut = is_idle
   else
 --- @include "hand_over"
     local given = waiting == 0 and hand_over(P, queue, math.min(#tasks, room), tasks, latest[1],
-      counted and counted[1] and counted) or 0
+      counted) or 0
     left = given
     now_waiting = given < #tasks and push(tasks, given + 1) or waiting
     if waiting > 0 then -- a bare LPUSH brought it
@@ -103,7 +103,7 @@ local function enqueue(tasks, waiting)
   if front and #tasks > 0 then
     try('HINCRBY', P .. 'queue:' .. queue, 'unordered', #tasks)
   end
-  if waiting == 0 and now_waiting > 0 and out and redis.call('EXISTS', P .. 'timer') == 0 then
+  if waiting == 0 and now_waiting > 0 and counted and redis.call('EXISTS', P .. 'timer') == 0 then
     redis.call('HSET', P .. 'queue:' .. queue, 'ages',
       string.format('%.0f:%.0f %.0f:%.0f', now_ms(), out + left, now_ms(), out + left + now_waiting))
   end

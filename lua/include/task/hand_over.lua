@@ -113,7 +113,8 @@ local function hand_over(P, queue, n, tasks, latest, counted)
     end
   end
   if given > 0 and counted then
-    redis.call('HSET', P .. 'queue:' .. queue, 'running', counted[1] + given, 'out', counted[2] + given)
+    redis.call('HSET', P .. 'queue:' .. queue, 'running', string.format('%d', counted[1] + given),
+      'out', string.format('%d', counted[2] + given)) -- as text: Redis writes a number out more slowly
   elseif given > 0 then
     try('HINCRBY', P .. 'queue:' .. queue, 'running', given)
     try('HINCRBY', P .. 'queue:' .. queue, 'out', given)
