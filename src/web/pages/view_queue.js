@@ -48,7 +48,7 @@ function waitingTab(view, enc) {
                 `muster enqueue ${shown(enc)} "a task"`) });
     async function load() {
         try {
-            answer = await list(`queues/${enc}/tasks?from=${from}&count=${COUNT}`, view.signal);
+            answer = await list(`queues/${enc}/tasks?cursor=${from}&count=${COUNT}`, view.signal);
         } catch (error) {
             if (!view.signal.aborted)
                 replace(where, errorNote(error, load));
