@@ -223,16 +223,22 @@ static int64_t server_reads(struct scene *s)
     return n;
 }
 
-static void many_workers_are_listed_once_each_in_few_round_trips(void **state)
+/* w000 and so on, in the order in which they are listed. */
+static void make_workers(struct scene *s, int n)
 {
-    struct scene *s = *state;
-    struct crowd first = {0}, all = {0}, some = {.stop_after = 120}, without = {0};
     raw_do(s->server->redis, "EVAL %s 0 %s %d",
            "local p = ARGV[1] for i = 0, ARGV[2] - 1 do local id = string.format('w%03d', i)"
            " redis.call('ZADD', p .. ':registry', 9e15 + i, id)"
            " redis.call('HSET', p .. ':worker:' .. id, 'epoch', '00000000001', 'ttl', 60000, 'hands', i + 1)"
            " redis.call('SET', p .. ':alive:' .. id, '00000000001', 'PX', 60000) end",
-           s->prefix, MANY_WORKERS);
+           s->prefix, n);
+}
+
+static void many_workers_are_listed_once_each_in_few_round_trips(void **state)
+{
+    struct scene *s = *state;
+    struct crowd first = {0}, all = {0}, some = {.stop_after = 120}, without = {0};
+    make_workers(s, MANY_WORKERS);
     assert_ok(muster_worker_list(s->client, count_in_order, &first));
     int64_t before = server_reads(s);
     assert_ok(muster_worker_list(s->client, count_in_order, &all));
@@ -247,6 +253,31 @@ static void many_workers_are_listed_once_each_in_few_round_trips(void **state)
     assert_ok(muster_worker_list(s->client, count_in_order, &without));
     assert_int_equal(without.n, MANY_WORKERS - 1);
     assert_int_equal(without.misplaced, 0);
+}
+
+struct moving {
+    struct scene *s;
+    int n;
+};
+
+/* Between the first page and the second. */
+static int let_the_first_be_heard(const struct muster_worker_info *worker, void *arg)
+{
+    struct moving *m = arg;
+    (void)worker;
+    if (m->n++ == 0)
+        raw_do(m->s->server->redis, "ZADD %s:registry 9005000000000000 w000", m->s->prefix);
+    return 0;
+}
+
+/* Of 101 the one that was the first of its page is then the first of the next one. */
+static void a_worker_that_is_heard_meanwhile_is_listed_twice_at_most(void **state)
+{
+    struct scene *s = *state;
+    struct moving m = {.s = s};
+    make_workers(s, 101);
+    assert_ok(muster_worker_list(s->client, let_the_first_be_heard, &m));
+    assert_int_equal(m.n, 101);
 }
 
 static void a_later_life_has_a_larger_epoch(void **state)
@@ -358,6 +389,7 @@ int main(int argc, char **argv)
         live_test(a_worker_shows_its_identity_and_what_it_holds),
         live_test(workers_are_listed_by_when_their_life_ends),
         live_test(many_workers_are_listed_once_each_in_few_round_trips),
+        live_test(a_worker_that_is_heard_meanwhile_is_listed_twice_at_most),
         live_test(a_later_life_has_a_larger_epoch),
         live_test(a_dead_worker_is_listed_as_not_alive),
         live_test(processes_are_listed_by_queue_worker_and_task),

@@ -27,18 +27,6 @@ int page_ask(struct muster_client *c, struct redisReply **page, const char *cons
     return err;
 }
 
-int page_moves_on(struct muster_client *c, const struct redisReply *page, char first[PAGE_FIRST_MAX])
-{
-    const char *now = reply_text(reply_at(page, 0));
-    if (now && *first && strcmp(now, first) == 0) {
-        redis_error_set(c->redis, "two pages of a list are the same: is this another server?");
-        return MUSTER_E_REDIS;
-    }
-    /* A member that is longer is none of muster's, and tells nothing. */
-    snprintf(first, PAGE_FIRST_MAX, "%s", now && strlen(now) < PAGE_FIRST_MAX ? now : "");
-    return MUSTER_OK;
-}
-
 int page_scan(struct muster_client *c, const char *const *words, char cursor[PAGE_CURSOR_MAX],
               struct redisReply **reply)
 {
@@ -104,38 +92,69 @@ int page_read_parts(struct muster_client *c, const char *row, struct redisReply 
 
 /* ---- members ---- */
 
-static int give_page(struct muster_client *c, const struct redisReply *page, page_members_fn *fn, void *arg, bool *stop)
+static bool are_same(const struct redisReply *a, const struct redisReply *b)
 {
+    bool are = a && reply_len(a) == reply_len(b);
+    for (size_t i = 0; are && i < reply_len(a); i++) {
+        const char *one = reply_text(reply_at(a, i)), *other = reply_text(reply_at(b, i));
+        are = one && other ? strcmp(one, other) == 0 : one == other;
+    }
+    return are;
+}
+
+static int ask_range(struct muster_client *c, const char *key, uint64_t from, enum page_kind kind,
+                     struct redisReply **page)
+{
+    char first[24], last[24];
+    snprintf(first, sizeof first, "%llu", (unsigned long long)from);
+    snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE_MEMBERS_MAX - 1);
+    const char *const words[] = {"ZRANGE", key, first, last, kind == PAGE_WITH_SCORES ? "WITHSCORES" : NULL, NULL};
+    return page_ask(c, page, words, PAGE_MEMBERS_MAX * (kind == PAGE_WITH_SCORES ? 2 : 1));
+}
+
+/* What moves in the zset meanwhile may come twice, but not all of a page. */
+int page_each(struct muster_client *c, enum key zset, enum page_kind kind, page_fn *fn, void *arg)
+{
+    char key[KEY_MAX];
+    struct redisReply *page = NULL, *before = NULL;
+    size_t whole = PAGE_MEMBERS_MAX * (kind == PAGE_WITH_SCORES ? 2 : 1);
+    int err = MUSTER_OK;
+    bool stop = false;
+    key_of(key, c->prefix, zset, "");
+    for (uint64_t from = 0; err == MUSTER_OK && !stop; from += PAGE_MEMBERS_MAX) {
+        err = ask_range(c, key, from, kind, &page);
+        if (err == MUSTER_OK && are_same(before, page))
+            err = refuse_page(c, "ZRANGE", &page);
+        if (err == MUSTER_OK)
+            err = fn(c, page, arg, &stop);
+        stop |= reply_len(page) < whole;
+        redis_reply_free(before);
+        before = page;
+    }
+    redis_reply_free(before);
+    return err;
+}
+
+struct pages {
+    page_members_fn *fn;
+    void *arg;
+};
+
+static int give_page(struct muster_client *c, const struct redisReply *page, void *arg, bool *stop)
+{
+    const struct pages *pages = arg;
     const char *members[PAGE_MEMBERS_MAX];
     size_t n = 0;
     for (size_t i = 0; i < reply_len(page); i++) {
         members[n] = reply_text(reply_at(page, i));
         n += members[n] != NULL;
     }
-    return fn(c, members, n, arg, stop);
+    return pages->fn(c, members, n, pages->arg, stop);
 }
 
 int page_each_page(struct muster_client *c, enum key zset, page_members_fn *fn, void *arg)
 {
-    char key[KEY_MAX];
-    int err = MUSTER_OK;
-    bool stop = false;
-    char begin[PAGE_FIRST_MAX] = "";
-    key_of(key, c->prefix, zset, "");
-    for (uint64_t from = 0; err == MUSTER_OK && !stop; from += PAGE_MEMBERS_MAX) {
-        char first[24], last[24];
-        struct redisReply *page;
-        snprintf(first, sizeof first, "%llu", (unsigned long long)from);
-        snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE_MEMBERS_MAX - 1);
-        err = page_ask(c, &page, (const char *const[]){"ZRANGE", key, first, last, NULL}, PAGE_MEMBERS_MAX);
-        if (err == MUSTER_OK)
-            err = page_moves_on(c, page, begin);
-        if (err == MUSTER_OK)
-            err = give_page(c, page, fn, arg, &stop);
-        stop |= reply_len(page) < PAGE_MEMBERS_MAX;
-        redis_reply_free(page);
-    }
-    return err;
+    return page_each(c, zset, PAGE_MEMBERS, give_page, &(struct pages){fn, arg});
 }
 
 struct each {

@@ -10,11 +10,6 @@
 /* Ask for a list of at most `most` elements. Any other answer is E_REDIS, and `*page` is NULL. */
 int page_ask(struct muster_client *c, struct redisReply **page, const char *const *words, size_t most);
 
-/* A page of a list begins with another member than the page before it. One that does not is refused: a server that
- * answers the same again and again must not be asked for ever. `first` begins as "". */
-#define PAGE_FIRST_MAX 256
-int page_moves_on(struct muster_client *c, const struct redisReply *page, char first[PAGE_FIRST_MAX]);
-
 /* One step of SCAN, HSCAN or SSCAN: `words` hold the cursor, which moves on, and is "0" at the end and after an error.
  * `*reply` is {cursor, list}. An answer that does not move the cursor is E_REDIS: it would be asked for without end. */
 #define PAGE_CURSOR_MAX 24
@@ -26,14 +21,20 @@ int page_scan(struct muster_client *c, const char *const *words, char cursor[PAG
 int page_begin_keys(struct muster_client *c, unsigned *connection);
 int page_end_keys(struct muster_client *c, unsigned connection);
 
-/* Call fn for each member of a zset in its order, until it sets *stop or fails. A member is a text with its NUL. */
-typedef int page_member_fn(struct muster_client *c, const char *member, void *arg, bool *stop);
-int page_each_member(struct muster_client *c, enum key zset, page_member_fn *fn, void *arg);
-
-/* The same, a page of them at a time, so that what fn asks of all of them can go out together. */
+/* Ask for a zset page by page, lowest score first, until fn sets *stop or fails. A page has at most PAGE_MEMBERS_MAX
+ * members; with scores each is followed by its own. Two pages in a row that are the same are refused: a server that
+ * answers the same again and again must not be asked for ever. */
 #define PAGE_MEMBERS_MAX 100
+enum page_kind { PAGE_MEMBERS, PAGE_WITH_SCORES };
+typedef int page_fn(struct muster_client *c, const struct redisReply *page, void *arg, bool *stop);
+int page_each(struct muster_client *c, enum key zset, enum page_kind kind, page_fn *fn, void *arg);
+
+/* The same for the members alone, which are texts with their NUL: a page of them at a time, so that what fn asks of all
+ * of them can go out together; or each by itself. */
 typedef int page_members_fn(struct muster_client *c, const char *const *members, size_t n, void *arg, bool *stop);
 int page_each_page(struct muster_client *c, enum key zset, page_members_fn *fn, void *arg);
+typedef int page_member_fn(struct muster_client *c, const char *member, void *arg, bool *stop);
+int page_each_member(struct muster_client *c, enum key zset, page_member_fn *fn, void *arg);
 
 /* Read n answers of what was appended for one row. A refused one (of a damaged key) is only written to the log, and
  * stays NULL. All are read, also after a failure: the next call would take an unread answer for its own. */

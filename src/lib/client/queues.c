@@ -317,46 +317,39 @@ int muster_queue_get(struct muster_client *c, const char *queue, struct muster_q
     return MUSTER_E_NOT_FOUND;
 }
 
+struct listing {
+    struct row *rows; /* of a page */
+    muster_queue_fn *fn;
+    void *arg;
+    bool is_stopped;
+};
+
 /* `page`: {name, when it was noted, ...}. Names that muster does not write are left out. */
-static int list_page(struct muster_client *c, const struct redisReply *page, struct row *rows, muster_queue_fn *fn,
-                     void *arg, bool *stop)
+static int list_page(struct muster_client *c, const struct redisReply *page, void *arg, bool *stop)
 {
+    struct listing *l = arg;
     size_t n = 0;
-    memset(rows, 0, PAGE * sizeof *rows);
+    memset(l->rows, 0, PAGE * sizeof *l->rows);
     for (size_t i = 0; i + 1 < reply_len(page); i += 2) {
         const char *name = reply_text(reply_at(page, i));
         if (name && !muster_queue_check(name))
-            rows[n++] = (struct row){.name = (char *)name, .born = reply_number(reply_at(page, i + 1), 0)};
+            l->rows[n++] = (struct row){.name = (char *)name, .born = reply_number(reply_at(page, i + 1), 0)};
     }
-    int err = read_rows(c, rows, n, page_read_parts);
+    int err = read_rows(c, l->rows, n, page_read_parts);
     for (size_t i = 0; i < n && err == MUSTER_OK && !*stop; i++)
-        *stop = fn(&rows[i].info, arg) != 0;
+        *stop = l->is_stopped = l->fn(&l->rows[i].info, l->arg) != 0;
     return err;
 }
 
 int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg)
 {
-    char key[KEY_MAX], begin[PAGE_FIRST_MAX] = "";
-    bool stop = false, is_last = false;
-    struct row *rows = calloc(PAGE, sizeof *rows);
-    int err = rows ? MUSTER_OK : MUSTER_E_NOMEM;
-    key_of(key, c->prefix, KEY_NAMES, "");
+    struct listing l = {.rows = calloc(PAGE, sizeof *l.rows), .fn = fn, .arg = arg};
+    if (!l.rows)
+        return MUSTER_E_NOMEM;
     ages_begin_listing(&c->ages);
-    for (uint64_t from = 0; err == MUSTER_OK && !stop && !is_last; from += PAGE) {
-        char first[24], last[24];
-        struct redisReply *page;
-        snprintf(first, sizeof first, "%llu", (unsigned long long)from);
-        snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE - 1);
-        err = page_ask(c, &page, (const char *const[]){"ZRANGE", key, first, last, "WITHSCORES", NULL}, 2 * PAGE);
-        if (err == MUSTER_OK)
-            err = page_moves_on(c, page, begin);
-        if (err == MUSTER_OK)
-            err = list_page(c, page, rows, fn, arg, &stop);
-        is_last = reply_len(page) < 2 * PAGE;
-        redis_reply_free(page);
-    }
-    if (err == MUSTER_OK && !stop)
+    int err = page_each(c, KEY_NAMES, PAGE_WITH_SCORES, list_page, &l);
+    if (err == MUSTER_OK && !l.is_stopped)
         ages_end_listing(&c->ages);
-    free(rows);
+    free(l.rows);
     return err;
 }
