@@ -86,11 +86,13 @@ static int run(const struct call *call)
         code = complain_usage(call, "--listen %s: beyond loopback a token is needed: --token-file", own[LISTEN].text);
     const struct web_options o = {
         .call = call,
-        .host = host,
-        .port = port,
-        .token = token,
-        .names = own[NAME].texts,
-        .n_names = own[NAME].n_texts,
+        .place = {.host = host,
+                  .port = port,
+                  .token = token,
+                  .names = own[NAME].texts,
+                  .n_names = own[NAME].n_texts,
+                  .unknown_host = "this is not a name of this host; add it with --name",
+                  .connections = WEB_CONNECTIONS},
         .is_read_only = own[READ_ONLY].set,
     };
     if (!code)

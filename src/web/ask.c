@@ -56,6 +56,11 @@ void ask_refuse(struct ask *a, int status, const char *error, const char *messag
     a->message = need(strdup(message));
 }
 
+bool ask_is_change(const struct ask *a)
+{
+    return strcmp(a->route->method, "POST") == 0;
+}
+
 /* ---- parameters ---- */
 
 static const char *keep(struct ask *a, char *text)

@@ -14,7 +14,6 @@
 #include "command.h"
 
 struct cJSON;
-struct evkeyvalq;
 struct muster_client;
 
 #define ASK_STARS_MAX 2
@@ -54,7 +53,6 @@ struct ask {
     struct cJSON *whole; /* the answer's object, if it is none of rows */
     char *error, *message;
     struct cJSON *notes;
-    void *owner; /* whoever waits for it */
     char *texts[64];
     size_t n_texts;
 };
@@ -62,6 +60,9 @@ struct ask {
 /* Takes over `params`. */
 struct ask *ask_new(const struct route *route, struct cJSON *params);
 void ask_free(struct ask *a);
+
+/* Does it change something? */
+bool ask_is_change(const struct ask *a);
 
 /* On the thread that may wait for Redis. */
 void ask_run(struct ask *a);

@@ -25,11 +25,10 @@ struct conn {
 };
 
 struct conns {
-    struct event_base *base;
     struct evconnlistener *listener;
     struct event *timer;
-    struct conn conns[CONNS_MAX];
-    size_t n;
+    struct conn *conns;
+    size_t n, max;
     bool is_full;
 };
 
@@ -69,7 +68,7 @@ static void sweep(struct conns *c)
             cut(c->conns[i].buffer);
         i++;
     }
-    if (c->is_full && c->n < CONNS_MAX) {
+    if (c->is_full && c->n < c->max) {
         c->is_full = false;
         evconnlistener_enable(c->listener);
     }
@@ -86,24 +85,25 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
 {
     struct conns *c = arg;
     struct bufferevent *buffer = need(bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE));
-    if (c->n == CONNS_MAX)
+    if (c->n == c->max)
         sweep(c);
-    if (c->n + 1 >= CONNS_MAX && !c->is_full) {
+    if (c->n + 1 >= c->max && !c->is_full) {
         c->is_full = true;
         evconnlistener_disable(c->listener);
     }
-    if (c->n == CONNS_MAX)
+    if (c->n == c->max)
         return buffer;
     bufferevent_incref(buffer);
     c->conns[c->n++] = (struct conn){buffer, now_ms() + CONNS_REQUEST_MS};
     return buffer;
 }
 
-struct conns *conns_new(struct event_base *base, struct evhttp *http, struct evconnlistener *listener)
+struct conns *conns_new(struct event_base *base, struct evhttp *http, struct evconnlistener *listener, size_t max)
 {
     const struct timeval every = {.tv_usec = SWEEP_MS * 1000};
     struct conns *c = need(calloc(1, sizeof *c));
-    c->base = base;
+    c->conns = need(calloc(max, sizeof *c->conns));
+    c->max = max;
     c->listener = listener;
     c->timer = need(event_new(base, -1, EV_PERSIST, on_timer, c));
     event_add(c->timer, &every);
@@ -116,6 +116,7 @@ void conns_free(struct conns *c)
     for (size_t i = 0; i < c->n; i++)
         bufferevent_decref(c->conns[i].buffer);
     event_free(c->timer);
+    free(c->conns);
     free(c);
 }
 

@@ -15,11 +15,11 @@ struct evconnlistener;
 struct evhttp;
 struct evhttp_request;
 
-#define CONNS_MAX 256
 /* From its acceptance, or its last answer, a connection has so long to bring a whole request. */
 #define CONNS_REQUEST_MS 15000
 
-struct conns *conns_new(struct event_base *base, struct evhttp *http, struct evconnlistener *listener);
+/* At most `max` connections. */
+struct conns *conns_new(struct event_base *base, struct evhttp *http, struct evconnlistener *listener, size_t max);
 void conns_free(struct conns *c);
 
 /* A whole request has come: it may be under way for as long as it takes. */

@@ -16,7 +16,6 @@
 #include <sys/random.h>
 
 #include "need.h"
-#include "web.h"
 
 #define COOKIE "muster_session="
 
@@ -34,9 +33,9 @@ static bool draw(char out[GUARD_SECRET_SIZE])
     return true;
 }
 
-bool guard_init(struct guard *g, const struct web_options *o)
+bool guard_init(struct guard *g, const struct guard_place *place)
 {
-    g->options = o;
+    g->place = place;
     return draw(g->csrf) && draw(g->session);
 }
 
@@ -82,16 +81,16 @@ static bool is_host(const char *host, const char *name)
     return len == strlen(name) && strncasecmp(host, name, len) == 0;
 }
 
-static bool is_ours(const struct web_options *o, const char *host)
+static bool is_ours(const struct guard_place *p, const char *host)
 {
     static const char *const local[] = {"localhost", "127.0.0.1", "::1"};
     for (size_t i = 0; i < sizeof local / sizeof *local; i++)
         if (is_host(host, local[i]))
             return true;
-    for (size_t i = 0; i < o->n_names; i++)
-        if (is_host(host, o->names[i]))
+    for (size_t i = 0; i < p->n_names; i++)
+        if (is_host(host, p->names[i]))
             return true;
-    return is_host(host, o->host);
+    return is_host(host, p->host);
 }
 
 /* "http://host:port" for a Host of "host:port"; a proxy may have added the s. */
@@ -114,8 +113,8 @@ const char *guard_refuse_site(const struct guard *g, struct evhttp_request *requ
     bool is_read = evhttp_request_get_command(request) != EVHTTP_REQ_POST;
     if (!host || !*host || count_headers(request, "Host") > 1)
         return "the request names no Host, or several";
-    if (!g->options->token && !is_ours(g->options, host))
-        return "this is not a name of this host; add it with --name";
+    if (!g->place->token && !is_ours(g->place, host))
+        return g->place->unknown_host;
     if (is_read)
         return NULL;
     if (origin && !is_origin(origin, host))
@@ -129,7 +128,7 @@ const char *guard_refuse_site(const struct guard *g, struct evhttp_request *requ
 
 bool guard_is_token(const struct guard *g, const char *token)
 {
-    return !g->options->token || guard_is_same(g->options->token, token);
+    return !g->place->token || guard_is_same(g->place->token, token);
 }
 
 static bool has_cookie(const struct guard *g, const char *cookies)
@@ -150,7 +149,7 @@ static bool has_cookie(const struct guard *g, const char *cookies)
 bool guard_knows(const struct guard *g, struct evhttp_request *request)
 {
     const char *said = header(request, "Authorization"), *cookies = header(request, "Cookie");
-    if (!g->options->token)
+    if (!g->place->token)
         return true;
     if (said && strncasecmp(said, "Bearer ", 7) == 0)
         return guard_is_token(g, said + 7 + strspn(said + 7, " "));

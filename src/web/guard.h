@@ -7,19 +7,36 @@
 #define WEB_GUARD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct evhttp_request;
-struct web_options;
 
 #define GUARD_SECRET_SIZE 44
 
+/*
+ *   host, port    where to listen
+ *   token         who shows it may come in; NULL: everybody, which is for loopback only
+ *   names         what else a browser may call this host, `n_names` of them
+ *   unknown_host  what one is told who calls it otherwise
+ *   connections   how many at once
+ */
+struct guard_place {
+    const char *host;
+    int port;
+    const char *token;
+    const char *const *names;
+    size_t n_names;
+    const char *unknown_host;
+    size_t connections;
+};
+
 struct guard {
-    const struct web_options *options;
+    const struct guard_place *place;
     char csrf[GUARD_SECRET_SIZE], session[GUARD_SECRET_SIZE];
 };
 
 /* Draws the secrets. False: the system gives no random bytes. */
-bool guard_init(struct guard *g, const struct web_options *o);
+bool guard_init(struct guard *g, const struct guard_place *place);
 
 /* Is the request for this host, and does it come from this site? NULL, or why not. */
 const char *guard_refuse_site(const struct guard *g, struct evhttp_request *request);

@@ -13,21 +13,18 @@
 #include <stdbool.h>
 
 #include "command.h"
+#include "guard.h"
+
+#define WEB_CONNECTIONS 256
 
 /*
- *   call        how to reach Redis: its common options
- *   host, port  where to listen
- *   token       who shows it may come in; NULL: everybody, which is for loopback only
- *   names       what else a browser may call this host, `n_names` of them
- *   read_only   nothing is changed, in Redis too
+ *   call       how to reach Redis: its common options
+ *   place      where to serve, and whom
+ *   read_only  nothing is changed, in Redis too
  */
 struct web_options {
     const struct call *call;
-    const char *host;
-    int port;
-    const char *token;
-    const char *const *names;
-    size_t n_names;
+    struct guard_place place;
     bool is_read_only;
 };
 
