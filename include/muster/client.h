@@ -698,12 +698,23 @@ struct muster_advice {
 };
 typedef int muster_advice_fn(const struct muster_advice *advice, void *arg);
 
+/* What a user of Redis is for; examples/users.acl has a rule for each. */
+enum muster_role {
+    MUSTER_ROLE_ALL,      /* all that muster asks for */
+    MUSTER_ROLE_PRODUCER, /* adds tasks and jobs */
+    MUSTER_ROLE_WORKER,   /* takes and ends them, with a worker or under leases */
+    MUSTER_ROLE_VIEWER,   /* looks, and writes nothing */
+    MUSTER_ROLE_OPERATOR  /* looks, and changes what is there: replays, cancels, pauses, deletes, repairs */
+};
+
 /*
- * Look whether this Redis loses nothing, and whether this user may do all that muster asks for: version, eviction,
+ * Look whether this Redis loses nothing, and whether this user may do all that `role` asks for: version, eviction,
  * memory, disk, replicas, settings, clock, each right, a write, a script, a message. It writes one key, which goes at
- * once. A user with few rights gets what he may see; `fn` is called for each thing until it returns non-zero.
+ * once; for a viewer none. A user with few rights gets what he may see; `fn` is called for each thing until it returns
+ * non-zero.
  */
-MUSTER_API int muster_client_advise(struct muster_client *c, muster_advice_fn *fn, void *arg) MUSTER_MUST_CHECK;
+MUSTER_API int muster_client_advise(struct muster_client *c, enum muster_role role, muster_advice_fn *fn,
+                                    void *arg) MUSTER_MUST_CHECK;
 
 /* ---- check ---- */
 

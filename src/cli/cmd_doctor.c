@@ -190,14 +190,36 @@ static void forget(struct visit *v)
 
 /* ---- the verb ---- */
 
+enum { ROLE };
+
+static const char *const role_names[] = {
+    [MUSTER_ROLE_ALL] = "all",       [MUSTER_ROLE_PRODUCER] = "producer", [MUSTER_ROLE_WORKER] = "worker",
+    [MUSTER_ROLE_VIEWER] = "viewer", [MUSTER_ROLE_OPERATOR] = "operator",
+};
+#define ROLES (sizeof role_names / sizeof *role_names)
+
+static size_t find_role(const char *name)
+{
+    size_t i = 0;
+    while (i < ROLES && strcmp(role_names[i], name) != 0)
+        i++;
+    return i;
+}
+
+static const char *check_role(const char *name)
+{
+    return find_role(name) == ROLES ? "it must be one of all, producer, worker, viewer and operator" : NULL;
+}
+
 /* What the rights have told is not told again. */
 static int run(const struct call *call)
 {
     struct visit v = {.call = call};
+    enum muster_role role = (enum muster_role)find_role(call->own[ROLE].text);
     int code = client_open(call, &v.client);
     if (code)
         return code;
-    int err = muster_client_advise(v.client, tell, &v);
+    int err = muster_client_advise(v.client, role, tell, &v);
     if (err == MUSTER_OK) {
         err = look_at_work(&v);
         if (err == MUSTER_E_DENIED && v.must_mend)
@@ -208,7 +230,14 @@ static int run(const struct call *call)
     return code ? code : v.must_mend ? EXIT_FAILED : EXIT_DONE;
 }
 
-static const struct opt options[] = {{.help = NULL}};
+static const struct opt options[] = {
+    [ROLE] = {.name = "role",
+              .kind = OPT_STRING,
+              .argument = "ROLE",
+              .help = "what the user is for: producer, worker, viewer, operator or all",
+              .fallback = "all",
+              .check = check_role},
+    {.help = NULL}};
 
 const struct command cmd_doctor = {
     .name = "doctor",
@@ -218,8 +247,10 @@ const struct command cmd_doctor = {
         "It looks at the version, eviction, memory, disk, replicas, settings and clock of Redis; at each right of the\n"
         "user; tries a write, a script and a message; and looks for dead workers that nobody sweeps, for queues that\n"
         "no worker serves, and for old failures. `good` is well, `mend` is not, `unknown` may not be seen by this\n"
-        "user. USER in an advice is the user's name. The exit code is 1 if there is something to mend.\n",
-    .examples = "muster doctor\nmuster doctor --json | grep mend\n",
+        "user. USER in an advice is the user's name; the documents have an ACL rule for each role in "
+        "examples/users.acl.\n"
+        "The exit code is 1 if there is something to mend.\n",
+    .examples = "muster doctor\nmuster doctor --role producer\nmuster doctor --json | grep mend\n",
     .options = options,
     .run = run,
 };

@@ -6,7 +6,7 @@
 #  2. each thing that is to be mended has a line that says what to do, and status 1: eviction, no append-only file,
 #     appendfsync, a time-out for idle connections, memory that is nearly used up, a replica, a full Redis
 #  3. a queue that nobody serves, dead workers without a peer, failures that are older than a week
-#  4. with the rights of doc/keys.md it is well, and what this user may not see is unknown; each right that is missing is
+#  4. with the rights of examples/users.acl it is well, and what this user may not see is unknown; each right that is missing is
 #     named with the rule that grants it, and with that rule it is there
 #  5. it leaves nothing behind; --json has the same lines
 set -eu
@@ -77,14 +77,17 @@ mends failures "'lonely' has 1 failure, the oldest of them 8 days ago; .muster r
 well
 
 # ---- 4
-rule=$(awk '/^ACL SETUSER/, /^```/ { if ($0 !~ /^```/) print }' "$MUSTER_SOURCE/doc/keys.md")
+rule=$(sed -n 's/^user muster on //p' "$MUSTER_SOURCE/examples/users.acl")
 # shellcheck disable=SC2086 # its words
-redis $rule >"$tmp/said"
+redis ACL SETUSER work on ">secret" $rule >"$tmp/said"
+well --url "unix://work:secret@$socket"
+told good rights write script messages
+redis ACL SETUSER work -info '-config|get' >"$tmp/said"
 well --url "unix://work:secret@$socket"
 told unknown server settings
-told good rights write script messages
 grep -q 'ACL SETUSER USER +info' "$tmp/out" || fail "no rule for INFO: $(cat "$tmp/out")"
-for right in @hash @list @set @sortedset @string @scripting exists del unlink rename type pexpire pttl time scan; do
+for right in @hash @list @set @sortedset @string eval evalsha exists del unlink rename type persist pexpire pttl time scan \
+    publish spublish; do
     redis ACL SETUSER work "-$right" >"$tmp/said"
     check_exit 1 "$MUSTER" doctor --url "unix://work:secret@$socket"
     grep -qE "^mend +rights: a right is missing: .*; ACL SETUSER USER \+$right\$" "$tmp/out" ||

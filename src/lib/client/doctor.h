@@ -12,6 +12,7 @@ struct doctor {
     struct muster_client *client;
     muster_advice_fn *fn;
     void *arg;
+    enum muster_role role;
     bool stop; /* the program wants no more */
 };
 

@@ -3,8 +3,8 @@
  * Rights, tried one by one: each row is a command that changes nothing, on a key that is not there. To ask the server
  * for them (ACL GETUSER) would need a right of its own.
  *
- * The rights are those of the rule in doc/keys.md. A user with fewer commands of a group than the group may have all
- * that muster needs: then the row passes, because its command is one of those.
+ * The rights are those of examples/users.acl. A user with fewer commands of a group than the group may have all that
+ * muster needs: then the row passes, because its command is one of those.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,28 +14,46 @@
 #define KEY "\001"     /* stands for a key of the namespace */
 #define CHANNEL "\002" /* stands for a channel of the namespace */
 #define WAKE "\003"    /* the same, of a worker */
+#define NO_SCRIPT "0000000000000000000000000000000000000000"
+
+/* Who needs a right. */
+enum {
+    PRODUCER = 1u << MUSTER_ROLE_PRODUCER,
+    WORKER = 1u << MUSTER_ROLE_WORKER,
+    VIEWER = 1u << MUSTER_ROLE_VIEWER,
+    OPERATOR = 1u << MUSTER_ROLE_OPERATOR,
+    WRITERS = PRODUCER | WORKER | OPERATOR | 1u << MUSTER_ROLE_ALL,
+    RUNNERS = WORKER | OPERATOR | 1u << MUSTER_ROLE_ALL,
+};
 
 static const struct {
     const char *right;
+    unsigned roles;
     const char *words[6];
 } rights[] = {
-    {"+@hash", {"HDEL", KEY, "field", NULL}},
-    {"+@list", {"LREM", KEY, "0", "nothing", NULL}},
-    {"+@set", {"SREM", KEY, "nothing", NULL}},
-    {"+@sortedset", {"ZREM", KEY, "nothing", NULL}},
-    {"+@string", {"GETDEL", KEY, NULL}},
-    {"+@scripting", {"EVAL", "return 1", "1", KEY, NULL}},
-    {"+exists", {"EXISTS", KEY, NULL}},
-    {"+del", {"DEL", KEY, NULL}},
-    {"+unlink", {"UNLINK", KEY, NULL}},
-    {"+rename", {"RENAME", KEY, KEY, NULL}},
-    {"+type", {"TYPE", KEY, NULL}},
-    {"+pexpire", {"PEXPIRE", KEY, "1000", NULL}},
-    {"+pttl", {"PTTL", KEY, NULL}},
-    {"+time", {"TIME", NULL}},
-    {"+scan", {"SCAN", "0", "COUNT", "1", NULL}},
-    {"+@pubsub", {"PUBLISH", CHANNEL, "", NULL}},
-    {"+@pubsub", {"SPUBLISH", WAKE, "", NULL}},
+    {"+@hash", WRITERS, {"HDEL", KEY, "field", NULL}},
+    {"+@hash", VIEWER, {"HGET", KEY, "field", NULL}},
+    {"+@list", WRITERS, {"LREM", KEY, "0", "nothing", NULL}},
+    {"+@list", VIEWER, {"LLEN", KEY, NULL}},
+    {"+@set", WRITERS, {"SREM", KEY, "nothing", NULL}},
+    {"+@set", VIEWER, {"SCARD", KEY, NULL}},
+    {"+@sortedset", WRITERS, {"ZREM", KEY, "nothing", NULL}},
+    {"+@sortedset", VIEWER, {"ZCARD", KEY, NULL}},
+    {"+@string", WRITERS, {"GETDEL", KEY, NULL}},
+    {"+eval", WRITERS, {"EVAL", "return 1", "1", KEY, NULL}},
+    {"+evalsha", WRITERS, {"EVALSHA", NO_SCRIPT, "1", KEY, NULL}},
+    {"+exists", WRITERS | VIEWER, {"EXISTS", KEY, NULL}},
+    {"+del", WRITERS, {"DEL", KEY, NULL}},
+    {"+unlink", OPERATOR | 1u << MUSTER_ROLE_ALL, {"UNLINK", KEY, NULL}},
+    {"+rename", WRITERS, {"RENAME", KEY, KEY, NULL}},
+    {"+type", RUNNERS, {"TYPE", KEY, NULL}},
+    {"+persist", WRITERS, {"PERSIST", KEY, NULL}},
+    {"+pexpire", WRITERS, {"PEXPIRE", KEY, "1000", NULL}},
+    {"+pttl", WRITERS, {"PTTL", KEY, NULL}},
+    {"+time", WRITERS | VIEWER, {"TIME", NULL}},
+    {"+scan", OPERATOR | 1u << MUSTER_ROLE_ALL, {"SCAN", "0", "COUNT", "1", NULL}},
+    {"+publish", WRITERS, {"PUBLISH", CHANNEL, "", NULL}},
+    {"+spublish", WRITERS, {"SPUBLISH", WAKE, "", NULL}},
 };
 
 static const char *word_of(struct doctor *d, const char *word, char room[KEY_MAX])
@@ -58,7 +76,7 @@ void doctor_say_missing(struct doctor *d, const char *right, const char *why)
     char advice[3 * MUSTER_PREFIX_MAX + 80];
     const char *prefix = d->client->prefix;
     if (strstr(why, "one of the keys"))
-        snprintf(advice, sizeof advice, "ACL SETUSER USER ~%s:*", prefix);
+        snprintf(advice, sizeof advice, "ACL SETUSER USER %s~%s:*", d->role == MUSTER_ROLE_VIEWER ? "%R" : "", prefix);
     else if (strstr(why, "channels"))
         snprintf(advice, sizeof advice, "ACL SETUSER USER &%s:* &%s_* &%s@*", prefix, prefix, prefix);
     else
@@ -81,15 +99,23 @@ static int try_right(struct doctor *d, size_t row, bool *is_missing)
     return doctor_is_over(err) ? err : MUSTER_OK;
 }
 
+static const char *const role_texts[] = {
+    [MUSTER_ROLE_ALL] = "muster asks for",       [MUSTER_ROLE_PRODUCER] = "a producer does",
+    [MUSTER_ROLE_WORKER] = "a worker does",      [MUSTER_ROLE_VIEWER] = "a viewer does",
+    [MUSTER_ROLE_OPERATOR] = "an operator does",
+};
+
 int doctor_look_at_rights(struct doctor *d)
 {
     int err = MUSTER_OK;
     bool is_missing, any = false;
     for (size_t i = 0; i < sizeof rights / sizeof *rights && err == MUSTER_OK && !d->stop; i++) {
+        if (!(rights[i].roles & 1u << d->role))
+            continue;
         err = try_right(d, i, &is_missing);
         any |= err == MUSTER_OK && is_missing;
     }
     if (err == MUSTER_OK && !any)
-        doctor_say(d, MUSTER_ADVICE_GOOD, "rights", "", "this user may do all that muster asks for");
+        doctor_say(d, MUSTER_ADVICE_GOOD, "rights", "", "this user may do all that %s", role_texts[d->role]);
     return err;
 }

@@ -84,10 +84,13 @@ static int try_message(struct doctor *d)
     return say_tried(d, "messages", "a message and its way back", err, began_us);
 }
 
+/* A viewer writes nothing and hears nothing; a producer hears nothing. */
 int doctor_try(struct doctor *d)
 {
+    if (d->role == MUSTER_ROLE_VIEWER)
+        return MUSTER_OK;
     int err = try_write(d);
     if (err == MUSTER_OK && !d->stop)
         err = try_script(d);
-    return err == MUSTER_OK && !d->stop ? try_message(d) : err;
+    return err == MUSTER_OK && !d->stop && d->role != MUSTER_ROLE_PRODUCER ? try_message(d) : err;
 }
