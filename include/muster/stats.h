@@ -115,7 +115,9 @@ MUSTER_API int64_t muster_histogram_bound_us(int bucket);
     X(running, "handlers that run")                                                                  \
     X(held, "processes in its hands: running, waiting for a hand, or with an end not yet confirmed") \
     X(registered, "1: it is registered, as far as it knows; else 0")                                 \
+    X(subscribed, "1: it hears messages; else 0")                                                    \
     X(in_doubt, "1: it is in doubt and starts nothing; else 0")                                      \
+    X(stopping, "1: it takes nothing more, lets what runs end, and leaves; else 0")                  \
     X(heard_ms, "time since it sent the last heartbeat that was confirmed, in ms; -1: never")
 
 #define MUSTER_STATS_COUNTER(name, words) uint64_t name;

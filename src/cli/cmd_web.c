@@ -2,57 +2,25 @@
  *
  * muster web: the dashboard.
  */
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "complain.h"
 #include "connection.h"
-#include "need.h"
-#include "text.h"
+#include "place.h"
 #include "web/web.h"
 
 enum { LISTEN, TOKEN_FILE, NAME, READ_ONLY };
 
 #define PORT "8379"
 
-/* "ADDR:PORT", "[ADDR]:PORT" or "PORT". Returns the port, or -1; `host` is to be freed. */
-static int read_place(const char *text, char **host)
-{
-    const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text;
-    int64_t number;
-    *host = NULL;
-    if (!text_read_number(&port, &number) || *port || number > 65535)
-        return -1;
-    size_t len = colon ? (size_t)(colon - text) : 0;
-    bool has_brackets = len > 2 && text[0] == '[' && text[len - 1] == ']';
-    if (colon && (len == 0 || (!has_brackets && memchr(text, ':', len))))
-        return -1;
-    *host = colon ? need(strndup(text + has_brackets, len - 2 * (size_t)has_brackets)) : need(strdup("127.0.0.1"));
-    return (int)number;
-}
-
 static const char *check_place(const char *text)
 {
     char *host;
-    int port = read_place(text, &host);
+    int port = place_read(text, &host);
     free(host);
     return port < 0 ? "it must be ADDR:PORT or PORT, as 127.0.0.1:" PORT " or [::1]:" PORT : NULL;
-}
-
-static bool is_loopback(const char *host)
-{
-    struct in_addr v4;
-    struct in6_addr v6;
-    if (inet_pton(AF_INET, host, &v4) == 1)
-        return ntohl(v4.s_addr) >> 24 == 127;
-    if (inet_pton(AF_INET6, host, &v6) == 1)
-        return IN6_IS_ADDR_LOOPBACK(&v6);
-    return strcmp(host, "localhost") == 0;
 }
 
 static const struct opt options[] = {
@@ -80,9 +48,9 @@ static int run(const struct call *call)
 {
     const struct opt_value *own = call->own;
     char *host, *token = NULL;
-    int port = read_place(own[LISTEN].text, &host);
+    int port = place_read(own[LISTEN].text, &host);
     int code = own[TOKEN_FILE].text ? connection_read_secret(call, &options[TOKEN_FILE], &own[TOKEN_FILE], &token) : 0;
-    if (!code && !token && !is_loopback(host))
+    if (!code && !token && !place_is_loopback(host))
         code = complain_usage(call, "--listen %s: beyond loopback a token is needed: --token-file", own[LISTEN].text);
     const struct web_options o = {
         .call = call,

@@ -15,6 +15,7 @@
 #include "connection.h"
 #include "notify.h"
 #include "work_print.h"
+#include "work_status.h"
 #include "work_story.h"
 
 /* ---- signals: their handlers can only reach globals ---- */
@@ -127,7 +128,9 @@ enum {
     ON_LIMIT,
     ON_DOUBT,
     PRINT,
-    LOG
+    LOG,
+    STATUS,
+    STATUS_TOKEN_FILE
 };
 
 static const struct opt options[] = {
@@ -211,6 +214,17 @@ static const struct opt options[] = {
              .fallback = "failures",
              .env = "MUSTER_LOG",
              .check = work_log_check},
+    [STATUS] = {.name = "status",
+                .kind = OPT_STRING,
+                .argument = "ADDR:PORT",
+                .help = "serve this worker's /metrics and /healthz there, over HTTP",
+                .env = "MUSTER_STATUS",
+                .check = work_status_check},
+    [STATUS_TOKEN_FILE] = {.name = "status-token-file",
+                           .kind = OPT_STRING,
+                           .argument = "FILE",
+                           .help = "who shows its first line may ask; needed beyond loopback",
+                           .env = "MUSTER_STATUS_TOKEN_FILE"},
     {.help = NULL},
 };
 
@@ -284,10 +298,21 @@ static int make_worker(const struct call *call, struct work_story *story)
     return complain_error(call, err, why ? why : "");
 }
 
-static void feed_watchdog(struct muster_worker *w, void *arg)
+/* The loop goes round. */
+static void on_pulse(struct muster_worker *w, void *arg)
 {
-    (void)w, (void)arg;
-    notify_say("WATCHDOG=1");
+    (void)w;
+    status_beat(arg);
+    if (notify_watchdog_ms() > 0)
+        notify_say("WATCHDOG=1");
+}
+
+static int64_t pulse_ms(const struct status *status)
+{
+    int64_t watchdog_ms = notify_watchdog_ms();
+    if (!status)
+        return watchdog_ms;
+    return watchdog_ms > 0 && watchdog_ms < STATUS_BEAT_MS ? watchdog_ms : STATUS_BEAT_MS;
 }
 
 /* A log that is read slowly must not cost the registration: as with --print. */
@@ -296,7 +321,7 @@ static int patience_ms(const struct call *call)
     return (int)call->own[TTL].number / 6;
 }
 
-static int serve_queues(const struct call *call, struct printer *printer)
+static int serve_queues(const struct call *call, struct printer *printer, struct status *status)
 {
     const struct muster_command command = {
         .size = sizeof command,
@@ -304,7 +329,7 @@ static int serve_queues(const struct call *call, struct printer *printer)
         .replace = call->own[REPLACE].text,
         .retry_delay_ms = (int)call->own[RETRY_DELAY].number,
     };
-    int err = muster_worker_set_pulse(worker, notify_watchdog_ms(), feed_watchdog, NULL);
+    int err = muster_worker_set_pulse(worker, pulse_ms(status), on_pulse, status);
     if (err == MUSTER_OK)
         err = muster_worker_start(worker);
     for (size_t i = 0; i < call->n_operands && err == MUSTER_OK; i++)
@@ -338,25 +363,54 @@ static int report_end(const struct call *call, int err, bool was_serving)
     return complain_error(call, err, muster_worker_error(worker));
 }
 
+/* Complains itself if the status cannot be served. Returns an exit code. */
+static int begin_status(struct work_status *status, struct work_story *story)
+{
+    int code = work_status_begin(status, worker);
+    story->status = status->status;
+    if (status->status)
+        work_story_status(story, worker);
+    return code;
+}
+
+/* The status is there before the worker tries to register: its port may be taken, and its health tells why it cannot.
+ * Returns an exit code. */
+static int make_all(const struct call *call, struct work_status *status, struct work_story *story)
+{
+    int code = make_worker(call, story);
+    if (code)
+        return code;
+    status->options.ttl_ms = call->own[TTL].number;
+    code = begin_status(status, story);
+    if (code)
+        muster_worker_free(worker);
+    return code;
+}
+
 static int run(const struct call *call)
 {
     struct work_story story = {.on_started = on_started};
+    struct work_status status;
     struct printer printer = {.json = call->common[OPT_JSON].set, .patience_ms = patience_ms(call)};
     int code = check_options(call);
+    if (!code)
+        code = work_status_read(&status, call, &call->own[STATUS], &options[STATUS_TOKEN_FILE],
+                                &call->own[STATUS_TOKEN_FILE]);
     if (code)
         return code;
     drain_ms = (int)call->own[DRAIN].number;
     notify_open();
     work_log_begin(&story.log, call, call->own[LOG].text, patience_ms(call));
-    code = make_worker(call, &story);
+    code = make_all(call, &status, &story);
     if (code) {
+        work_status_end(&status);
         work_log_end();
         return code;
     }
     set_signals(on_stop_signal, on_alarm);
     if (call->common[OPT_TIMEOUT].set)
         set_timer(call->common[OPT_TIMEOUT].number);
-    int err = serve_queues(call, &printer);
+    int err = serve_queues(call, &printer, status.status);
     bool was_serving = err == MUSTER_OK;
     if (was_serving)
         err = muster_worker_run(worker);
@@ -364,6 +418,7 @@ static int run(const struct call *call)
     set_timer(0);
     set_signals(SIG_IGN, SIG_IGN); /* a late signal must not find a worker that is gone */
     code = report_end(call, err, was_serving);
+    work_status_end(&status);
     muster_worker_free(worker);
     work_log_end();
     return code;
@@ -405,11 +460,16 @@ const struct command cmd_work = {
         "Standard error tells events, and the tasks that fail. With --log text or --log json each line has the time\n"
         "and a level, and each task that ends has one: its outcome, how long it ran, and, of a job, how long it had\n"
         "waited. doc/json.md has the keys. --log none tells only why the worker ends. A line that nobody reads in\n"
-        "time is left out, which the next one says.\n",
+        "time is left out, which the next one says.\n"
+        "\n"
+        "With --status the worker tells over HTTP how it is: /healthz is 200 while it is registered, heard, and its\n"
+        "loop goes round, else 503 and why; /metrics has its counters for Prometheus; / says who it is. A thread of\n"
+        "its own answers, so a loop that stands still is told, and whoever asks holds up no task.\n",
     .examples = "muster work mail -- ./send-mail\n"
                 "muster work images -c 4 -I {} -- convert {} -resize 50% {}.small.jpg\n"
                 "muster work mail --burst --limit 1m -- ./send-mail\n"
                 "muster work mail --log json -- ./send-mail 2>>mail.log\n"
+                "muster work mail --status 127.0.0.1:9300 -- ./send-mail\n"
                 "muster work mail images --print | tee tasks\n",
     .options = options,
     .min_operands = 1,

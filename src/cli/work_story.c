@@ -6,10 +6,12 @@
 #include "work_story.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "complain.h"
+#include "web/status.h"
 
 /* X(event, name, level, words). An event without words is not mentioned, or its words depend on more than its type. */
 #define EVENTS(X)                                                                                     \
@@ -119,10 +121,16 @@ static bool is_news(struct work_story *s, const struct muster_event *e)
     return true;
 }
 
+#define MESSAGE_SIZE 1200
+static void make_message(char out[MESSAGE_SIZE], const struct muster_event *e, const char *words)
+{
+    snprintf(out, MESSAGE_SIZE, "%s%s%s", words, *e->text ? ": " : "", e->text);
+}
+
 static void write_event(struct work_story *s, struct muster_worker *w, const struct muster_event *e, const char *words)
 {
-    char message[1200];
-    snprintf(message, sizeof message, "%s%s%s", words, *e->text ? ": " : "", e->text);
+    char message[MESSAGE_SIZE];
+    make_message(message, e, words);
     work_log_write(&s->log, &(struct work_line){
                                 .level = events[e->type].level,
                                 .worker = muster_worker_id(w),
@@ -136,6 +144,32 @@ static void write_event(struct work_story *s, struct muster_worker *w, const str
                             });
 }
 
+/* A probe is told the same as the log. */
+static void note_trouble(struct work_story *s, const struct muster_event *e, const char *words)
+{
+    char message[MESSAGE_SIZE];
+    if (e->type == MUSTER_EVENT_STARTED || e->type == MUSTER_EVENT_UP) {
+        status_note_trouble(s->status, NULL, NULL);
+    } else if (words && (e->type == MUSTER_EVENT_DOWN || e->type == MUSTER_EVENT_REFUSED)) {
+        make_message(message, e, words);
+        status_note_trouble(s->status, muster_err_name(e->err), message);
+    }
+}
+
+void work_story_status(struct work_story *s, struct muster_worker *w)
+{
+    char *url = status_url(s->status), message[MESSAGE_SIZE];
+    snprintf(message, sizeof message, "its status is at %s", url);
+    free(url);
+    if (s->log.form != WORK_LOG_NONE)
+        work_log_write(&s->log, &(struct work_line){.level = MUSTER_LOG_INFO,
+                                                    .worker = muster_worker_id(w),
+                                                    .what = "status",
+                                                    .message = message,
+                                                    .waited_ms = -1,
+                                                    .ran_ms = -1});
+}
+
 void work_story_event(struct muster_worker *w, const struct muster_event *e, void *arg)
 {
     struct work_story *s = arg;
@@ -144,6 +178,7 @@ void work_story_event(struct muster_worker *w, const struct muster_event *e, voi
         s->was_started = true;
         s->on_started();
     }
+    note_trouble(s, e, words);
     if (is_news(s, e) && words && s->log.form != WORK_LOG_NONE)
         write_event(s, w, e, words);
 }

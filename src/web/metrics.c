@@ -16,7 +16,6 @@
 
 /* X(name, type, help, what writes its samples) */
 #define METRICS(X)                                                                                         \
-    X(muster_build_info, gauge, "Always 1; the version of muster is a label.", write_build)                \
     X(muster_up, gauge, "Whether the last look at Redis was answered.", write_up)                          \
     X(muster_look_duration_seconds, gauge, "How long the last look at Redis took.", write_look)            \
     X(muster_look_timestamp_seconds, gauge, "When Redis was last looked at.", write_look_time)             \
@@ -72,9 +71,11 @@ static bool has_sight(const struct writer *w)
 
 /* ---- of the whole ---- */
 
-static void write_build(const struct writer *w)
+void metrics_write_build(FILE *out)
 {
-    fprintf(w->out, "%s{version=\"%s\"} 1\n", w->name, muster_version());
+    static const char name[] = "muster_build_info";
+    fprintf(out, "# HELP %s Always 1; the version of muster is a label.\n# TYPE %s gauge\n%s{version=\"%s\"} 1\n", name,
+            name, name, muster_version());
 }
 
 static void write_up(const struct writer *w)
@@ -228,6 +229,7 @@ char *metrics_text(const struct sight *sight, const struct metrics_web *web)
     char *text = NULL;
     size_t len;
     struct writer w = {.out = need(open_memstream(&text, &len)), .sight = sight, .web = web};
+    metrics_write_build(w.out);
 #define WRITE(metric, type, help, write)                                         \
     w.name = #metric;                                                            \
     fprintf(w.out, "# HELP %s %s\n# TYPE %s " #type "\n", w.name, help, w.name); \

@@ -6,6 +6,7 @@
 #define WEB_METRICS_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "look.h"
 
@@ -15,6 +16,9 @@
 struct metrics_web {
     size_t connections, viewers;
 };
+
+/* The one metric that each server of muster has: its version. */
+void metrics_write_build(FILE *out);
 
 /* To be freed. */
 char *metrics_text(const struct sight *sight, const struct metrics_web *web);

@@ -121,6 +121,8 @@ static void ends_are_counted_by_their_outcome(void **state)
     assert_int_equal(stats.run.n, 6);
     assert_int_equal(stats.hands, 4);
     assert_int_equal(stats.registered, 1);
+    assert_int_equal(stats.subscribed, 1);
+    assert_int_equal(stats.stopping, 0);
     assert_true(stats.wakes_message > 0 && stats.turns > 0);
     assert_true(stats.heard_ms >= 0 && stats.heard_ms < TTL_MS);
 }
@@ -142,6 +144,8 @@ static void what_runs_is_held_and_a_stop_releases_or_gives_back(void **state)
     assert_int_equal(stats.running + stats.held, 0);
     assert_int_equal(stats.given_back + stats.released, 2);
     assert_int_equal(stats.registered, 0);
+    assert_int_equal(stats.subscribed, 0);
+    assert_int_equal(stats.stopping, 1);
 }
 
 /* ---- times ---- */
@@ -291,6 +295,7 @@ static void a_doubt_the_loss_and_the_uncounted_end_are_counted(void **state)
     proxy_cut(&p, PROXY_BOTH);
     await_figure(s, w, read_doubts, 1);
     assert_int_equal(look(w).in_doubt, 1);
+    assert_int_equal(look(w).subscribed, 0);
     struct live_worker *heir = live_worker_new(
         s, &(struct worker_spec){.id = "heir", .ttl_ms = TTL_MS, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
     await_figure(s, heir, read_swept, 1);

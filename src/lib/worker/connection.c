@@ -103,11 +103,17 @@ static void on_data_down(void *arg, int err, const char *text)
     went_down(w, w->connection.data, &w->connection.data_down_told);
 }
 
+static void note_subscribed(struct muster_worker *w, bool is_subscribed)
+{
+    w->connection.is_subscribed = is_subscribed;
+    figures_set(&w->figures.subscribed, is_subscribed);
+}
+
 static void on_subscription_down(void *arg, int err, const char *text)
 {
     struct muster_worker *w = arg;
     (void)err, (void)text;
-    w->connection.is_subscribed = false;
+    note_subscribed(w, false);
     went_down(w, w->connection.subscription, &w->connection.subscription_down_told);
 }
 
@@ -178,7 +184,7 @@ static void on_subscription_up(void *arg)
 static void on_subscribed(void *arg)
 {
     struct muster_worker *w = arg;
-    w->connection.is_subscribed = true;
+    note_subscribed(w, true);
     tell_up(w);
     if (registration_is_there(w))
         readback_ask(w);
@@ -238,6 +244,7 @@ void connection_close(struct muster_worker *w)
 {
     link_close(w->connection.data);
     link_close(w->connection.subscription);
+    figures_set(&w->figures.subscribed, 0);
 }
 
 void connection_free(struct muster_worker *w)

@@ -29,7 +29,9 @@ int muster_worker_stats(const struct muster_worker *w, struct muster_worker_stat
     stats.running = figures_read_gauge(&f->running);
     stats.held = figures_read_gauge(&f->held);
     stats.registered = figures_read_gauge(&f->registered);
+    stats.subscribed = figures_read_gauge(&f->subscribed);
     stats.in_doubt = figures_read_gauge(&f->in_doubt);
+    stats.stopping = figures_read_gauge(&f->stopping);
     stats.heard_ms = heard_ms(f);
     sized_write(SIZED_WORKER_STATS, out, &stats);
     return MUSTER_OK;

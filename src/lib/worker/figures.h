@@ -14,7 +14,7 @@ struct worker_figures {
 #undef FIGURES_COUNTER
     struct figure_times wait, run, lag;
     /* Those of the gauges that change. */
-    figure_gauge running, held, registered, in_doubt;
+    figure_gauge running, held, registered, subscribed, in_doubt, stopping;
     figure_gauge heard_at_ms; /* 0: never */
 };
 

@@ -77,6 +77,7 @@ void worker_enter(struct muster_worker *w, enum worker_state state)
         return;
     trace_line(TRACE_STATE, "worker %s: %s -> %s", w->id, state_names[w->state], state_names[state]);
     w->state = state;
+    figures_set(&w->figures.stopping, state >= WORKER_DRAINING);
     switch (state) {
     case WORKER_CONNECTING:
         connection_open(w);
