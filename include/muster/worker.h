@@ -167,7 +167,11 @@ enum muster_event_type {
     /* Failures of `queue` were dropped for good, because its failed list is beyond a bound that was set; `text` says
      * how many and which setting. Told to the worker whose process failed; if there is none, to one of the namespace.
      * If the message is lost, only the queue's counter tells it. */
-    MUSTER_EVENT_DROPPED
+    MUSTER_EVENT_DROPPED,
+
+    /* This Redis would lose tasks when it is full: `text` says why, and what to do. Told once in a worker's life, soon
+     * after it has registered, to a user with the right to INFO. */
+    MUSTER_EVENT_RISK
 };
 
 /* What becomes of the handlers that run when the worker falls into doubt (MUSTER_EVENT_DOUBT). Nothing new starts

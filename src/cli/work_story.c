@@ -31,7 +31,8 @@
     X(ALONE, "alone", WARN, "a task holds others up")                                                 \
     X(NOT_RESUMED, "not-resumed", WARN, "not resumed")                                                \
     X(STOPPED, "stopped", INFO, NULL)                                                                 \
-    X(DROPPED, "dropped", WARN, "failures were dropped")
+    X(DROPPED, "dropped", WARN, "failures were dropped")                                              \
+    X(RISK, "risk", WARN, "this Redis may lose tasks")
 
 static const struct {
     const char *name, *words;

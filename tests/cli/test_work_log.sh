@@ -10,6 +10,7 @@
 #  3. --log text: the same with time and level; --log none: only why the worker ends
 #  4. nothing that a task or a message holds controls a terminal, or breaks a line
 #  5. a reader that has stopped reading costs no heartbeat; what it did not read is told
+#  6. a Redis that may drop keys is told of once, as a warning; without the right to ask, nothing is said
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -124,3 +125,28 @@ check_end slow 0
 ! grep -q '"event":"lost"\|"event":"doubt"' "$tmp/read" || fail "it lost its way: $(grep -v ended "$tmp/read")"
 python3 -c 'import json, sys
 for line in open(sys.argv[1]): json.loads(line)' "$tmp/read" || fail 'a line is cut'
+
+# ---- 6
+redis CONFIG SET maxmemory-policy allkeys-lru >"$tmp/said"
+risk='this Redis may lose tasks: maxmemory-policy is allkeys-lru: '
+for form in failures text json; do
+    start risky "$MUSTER" work risky --id r --log "$form" -- true
+    wait_for says risky "$risk"
+    end risky TERM 0
+    (($(grep -cF "$risk" "$tmp/risky.err") == 1)) || fail "not told once: $(cat "$tmp/risky.err")"
+done
+grep -q '"level":"warn","event":"risk","worker":"r"' "$tmp/risky.err" || fail "no event: $(cat "$tmp/risky.err")"
+redis ACL SETUSER few on '>secret' '~*' '&*' +@all -info >"$tmp/said"
+start risky "$MUSTER" work risky --id r --url "unix://few:secret@$socket" -- true
+is_asked() { redis ACL LOG | grep -q 'info'; }
+wait_for is_asked
+"$MUSTER" enqueue risky x >"$tmp/said"
+wait_for redis_is 0 EXISTS muster:queues:risky
+end risky TERM 0
+! says risky "$risk" || fail "told without the right: $(cat "$tmp/risky.err")"
+redis CONFIG SET maxmemory-policy noeviction >"$tmp/said"
+start risky "$MUSTER" work risky --id r -- true
+"$MUSTER" enqueue risky x >"$tmp/said"
+wait_for redis_is 0 EXISTS muster:queues:risky
+end risky TERM 0
+! says risky 'may lose' || fail "told of nothing: $(cat "$tmp/risky.err")"

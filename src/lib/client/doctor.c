@@ -13,6 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "redis/info.h"
+
 /* Half a second either way is a slow answer. */
 #define CLOCK_OFF_MS 1000
 #define MEMORY_PERCENT 80
@@ -38,36 +40,9 @@ void doctor_say(struct doctor *d, enum muster_advice_level level, const char *su
 
 /* ---- INFO ---- */
 
-/* The value of a line "name:value" of INFO; false: there is none. */
-static bool info_text(const char *info, const char *name, char out[64])
-{
-    size_t len = strlen(name);
-    for (const char *line = info; line && *line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, name, len) != 0 || line[len] != ':')
-            continue;
-        snprintf(out, 64, "%.*s", (int)strcspn(line + len + 1, "\r\n"), line + len + 1);
-        return true;
-    }
-    out[0] = '\0';
-    return false;
-}
-
-static int64_t info_number(const char *info, const char *name)
-{
-    char text[64];
-    return info_text(info, name, text) ? strtoll(text, NULL, 10) : 0;
-}
-
-static bool info_is(const char *info, const char *name, const char *value)
-{
-    char text[64];
-    return info_text(info, name, text) && strcmp(text, value) == 0;
-}
-
 static void look_at_eviction(struct doctor *d, const char *info)
 {
-    char policy[64];
+    char policy[INFO_VALUE_SIZE];
     if (!info_text(info, "maxmemory_policy", policy))
         doctor_say(d, MUSTER_ADVICE_UNKNOWN, "eviction", "", "this server does not tell its maxmemory-policy");
     else if (strcmp(policy, "noeviction") == 0)
@@ -121,7 +96,7 @@ static void look_at_replicas(struct doctor *d, const char *info)
 static int look_at_info(struct doctor *d, int64_t *n_replicas)
 {
     struct redisReply *reply = NULL;
-    char version[64];
+    char version[INFO_VALUE_SIZE];
     int err = client_ask(d->client, &reply, (const char *const[]){"INFO", NULL});
     const char *info = err == MUSTER_OK ? reply_text(reply) : NULL;
     if (info) {

@@ -43,6 +43,7 @@ static void registered(struct muster_worker *w, const struct script_started *sta
                (unsigned long long)started->to_take_up);
     worker_enter(w, WORKER_WORKING);
     heartbeat_now(w);
+    risk_look(w);
 }
 
 /* A refusal that ends the worker. */

@@ -30,6 +30,7 @@ static const char *const warnings[TELL_LOG_KINDS] = {
     [MUSTER_EVENT_NOT_RESUMED] = "not resumed",
     [MUSTER_EVENT_STOPPED] = "gave up",
     [MUSTER_EVENT_DROPPED] = "failures were dropped",
+    [MUSTER_EVENT_RISK] = "this Redis may lose tasks",
 };
 
 static bool is_replica(const struct muster_event *e)

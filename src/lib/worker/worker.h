@@ -96,6 +96,7 @@ struct muster_worker {
     bool owns_base;
     enum worker_state state;
     bool was_started;     /* registered at least once */
+    bool was_warned;      /* it was asked what Redis may lose */
     bool is_running_loop; /* muster_worker_run() is on the stack */
     bool is_free_due;     /* it is freed as soon as nothing of it is on the stack */
     struct event *reaper;
@@ -143,6 +144,10 @@ void worker_enter(struct muster_worker *w, enum worker_state state);
 void worker_stopped(struct muster_worker *w, int err);
 /* How many processes Redis may put into its hands. */
 int worker_capacity(const struct muster_worker *w);
+
+/* ---- risk.c ---- */
+/* Ask once whether Redis may lose tasks. */
+void risk_look(struct muster_worker *w);
 
 /* ---- options.c ---- */
 /* NULL, or what is wrong with the options in words; the URL is apart. */
