@@ -7,6 +7,7 @@
 #  2. a worker that waits follows its slot to another node, and is woken there; all nodes but that of the slot are spared
 #     the messages of the workers
 #  3. a slot whose move takes longer than the ttl of the workers sweeps nobody: what they hold runs on, once
+#  4. doctor names the owner of the namespace's slot, and tells of slots that nobody owns
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -101,3 +102,14 @@ for w in a b; do
     end $w TERM 0
 done
 check_clean
+
+# ---- 4
+"$MUSTER" doctor >out || true
+grep -qE "^good +cluster: .*:${ports[$(owner_of "$slot")]} owns this namespace; 3 masters cover all slots$" out || fail "$(cat out)"
+uncovered=$((slot == 1 ? 2 : 1))
+for i in 0 1 2; do
+    node "$i" CONFIG SET cluster-require-full-coverage no >said
+    node "$i" CLUSTER DELSLOTS "$uncovered" >said
+done
+tells_of_slot() { "$MUSTER" doctor >out 2>err || true; grep -qE '^mend +cluster: its state is ok: 16383 of 16384 slots' out; }
+wait_for tells_of_slot

@@ -3,6 +3,7 @@
 #
 # The command under Sentinel: a master, two replicas, three sentinels on loopback. Proves:
 #  1. a worker and a producer find the master by any sentinel that is there; a name that no sentinel knows is refused
+#     doctor names the master, its replicas, one that is late, and that min-replicas-to-write is 0
 #  2. the master is killed, and comes back as a replica: the worker goes on at the new one by itself. A producer with
 #     replicas=1 that repeats each task under its request id until it is acknowledged loses none and runs none twice
 #     that was confirmed once, but what was in the worker's hands
@@ -67,6 +68,23 @@ MUSTER_URL=redis+sentinel://127.0.0.1:${ports[r0]}/queue check_exit 69 "$MUSTER"
 check_err 'this is no Sentinel'
 MUSTER_URL=redis://127.0.0.1:${ports[s0]} check_exit 2 "$MUSTER" queues
 check_err 'redis+sentinel://'
+for r in r0 r1 r2; do
+    redis-cli -p "${ports[$r]}" CONFIG SET appendonly yes >said
+done
+is_written() { redis-cli -p "${ports[r0]}" INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
+wait_for is_written
+check_exit 1 "$MUSTER" doctor
+grep -qE "^good +sentinel: the sentinels name .*:${ports[r0]}.* as the master$" out || fail "no master: $(cat out)"
+grep -qE '^good +replicas: it is a master, and 2 replicas are connected$' out || fail "no replicas: $(cat out)"
+grep -qE '^mend +min-replicas: .*; CONFIG SET min-replicas-to-write 1' out || fail "no min-replicas: $(cat out)"
+redis-cli -p "${ports[r0]}" CONFIG SET min-replicas-to-write 1 >said
+"$MUSTER" doctor >out || true
+! grep -q 'min-replicas' out || fail "still: $(cat out)"
+redis-cli -p "${ports[r0]}" CONFIG SET min-replicas-to-write 0 >said
+kill -STOP "${pids[r2]}"
+is_late() { "$MUSTER" doctor >out 2>err || true; grep -qE "^mend +replicas: the replica 127.0.0.1:${ports[r2]} was last heard [0-9]+ s ago" out; }
+wait_for is_late
+kill -CONT "${pids[r2]}"
 
 # ---- 2
 start worker "$MUSTER" work q --id w --print

@@ -82,16 +82,6 @@ static void look_at_disk(struct doctor *d, const char *info)
                    "the last snapshot failed; with stop-writes-on-bgsave-error Redis refuses tasks");
 }
 
-static void look_at_replicas(struct doctor *d, const char *info)
-{
-    int64_t n = info_number(info, "connected_slaves");
-    if (info_is(info, "role", "slave"))
-        doctor_say(d, MUSTER_ADVICE_MEND, "replicas", "name its master with --url or MUSTER_URL",
-                   "this Redis is a replica, which takes no task");
-    else
-        doctor_say(d, MUSTER_ADVICE_GOOD, "replicas", "", "it is a master, and %" PRId64 " replicas are connected", n);
-}
-
 /* For CONFIG: how many replicas there are. */
 static int look_at_info(struct doctor *d, int64_t *n_replicas)
 {
@@ -105,7 +95,8 @@ static int look_at_info(struct doctor *d, int64_t *n_replicas)
         look_at_eviction(d, info);
         look_at_memory(d, info);
         look_at_disk(d, info);
-        look_at_replicas(d, info);
+        doctor_look_at_replicas(d, info);
+        err = doctor_look_at_place(d, info);
         *n_replicas = info_number(info, "connected_slaves");
     } else if (!doctor_is_over(err)) {
         doctor_say(d, MUSTER_ADVICE_UNKNOWN, "server", "ACL SETUSER USER +info",

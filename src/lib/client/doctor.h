@@ -20,6 +20,11 @@ struct doctor {
 void doctor_say(struct doctor *d, enum muster_advice_level level, const char *subject, const char *advice,
                 const char *what, ...) __attribute__((format(printf, 5, 6)));
 
+/* doctor_place.c: the replicas, the sentinels' master and the cluster's slots. `info`: the answer to INFO. The second one
+ * returns as doctor_look_at_rights(). */
+void doctor_look_at_replicas(struct doctor *d, const char *info);
+int doctor_look_at_place(struct doctor *d, const char *info);
+
 /* doctor_rights.c: each right that is missing, in a line of its own. MUSTER_OK, or the error that ended it: no connection
  * any more. */
 int doctor_look_at_rights(struct doctor *d);

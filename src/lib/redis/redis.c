@@ -273,3 +273,12 @@ int redis_call(struct redis *r, struct command *c, struct redisReply **reply)
     int err = redis_append(r, c);
     return err == MUSTER_OK ? redis_read(r, reply) : err;
 }
+
+bool redis_where(const struct redis *r, char *out, size_t size)
+{
+    if (r->borrowed)
+        snprintf(out, size, "the connection that was handed in");
+    else
+        place_describe(&r->place, out, size);
+    return !r->borrowed && r->url.kind == URL_SENTINEL;
+}

@@ -44,6 +44,8 @@ const struct redis_figures *redis_figures(const struct redis *r);
 
 /* What the last failure was, for people. */
 const char *redis_error(const struct redis *r);
+/* In words where it is connected, or would go next. Is it there because sentinels say so? */
+bool redis_where(const struct redis *r, char *out, size_t size);
 void redis_error_set(struct redis *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Only the format of this library is accepted, as is usual; or any, for an upgrade: then nothing is claimed. */
