@@ -681,6 +681,20 @@ MUSTER_API int muster_queue_listen(struct muster_client *c, const char *queue, i
 /* What time it is by Redis' clock, by which all times of muster are: Unix time in ms. */
 MUSTER_API int muster_client_time(struct muster_client *c, int64_t *now_ms) MUSTER_MUST_CHECK;
 
+/* What muster_client_probe() tries. */
+enum muster_probe {
+    MUSTER_PROBE_READ, /* a key is looked for */
+    MUSTER_PROBE_WRITE /* a key is written, which goes by itself after a second, and which a check knows */
+};
+
+/*
+ * Try whether Redis answers, and does what this user asks of it: one command, for a probe of a program's health. A full
+ * Redis and a replica refuse a write, and answer a read.
+ *
+ * Returns MUSTER_OK; any error of a call: nothing was changed; or MUSTER_E_INVALID: there is no such probe.
+ */
+MUSTER_API int muster_client_probe(struct muster_client *c, enum muster_probe what) MUSTER_MUST_CHECK;
+
 /* ---- advice ---- */
 
 enum muster_advice_level {

@@ -18,6 +18,7 @@
 #include "errands.h"
 #include "exits.h"
 #include "fresh.h"
+#include "health.h"
 #include "http.h"
 #include "live.h"
 #include "look.h"
@@ -42,6 +43,7 @@ struct server {
     struct fresh *fresh;
     struct ear *ear;
     struct live *live;
+    struct health *health;
 };
 
 static int64_t unix_ms(void)
@@ -173,18 +175,6 @@ static void tell_metrics(struct server *s, struct evhttp_request *request)
     free(text);
 }
 
-/* Healthy: the last look was answered, and is not old. */
-static void tell_health(struct server *s, struct evhttp_request *request)
-{
-    const struct sight *sight = look_sight(s->look);
-    bool is_well = sight && !sight->error && unix_ms() - sight->at_ms < 15000;
-    if (is_well)
-        http_reply(s->http, request, 200, "text/plain; charset=utf-8", "ok\n", 3);
-    else
-        refuse(s, request, 503, sight && sight->error ? sight->error : "E_BUSY",
-               sight && sight->error ? sight->message : "Redis was not looked at yet");
-}
-
 /* ---- the API ---- */
 
 static void serve_route(struct server *s, struct evhttp_request *request, const char *method, const char *path,
@@ -267,7 +257,7 @@ static void serve_known(struct server *s, struct evhttp_request *request, const 
     else if (strcmp(path, "/metrics") == 0 && !is_post)
         tell_metrics(s, request);
     else if (strcmp(path, "/healthz") == 0 && !is_post)
-        tell_health(s, request);
+        health_ask(s->health, request);
     else if (page)
         site_serve(s->http, request, page);
     else
@@ -308,6 +298,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     errands_sweep(s->errands);
     fresh_sweep(s->fresh);
+    health_sweep(s->health);
 }
 
 static void serve_until_signal(struct server *s)
@@ -331,6 +322,7 @@ static void open_all(struct server *s, const struct call *call)
     s->look = look_new(call, s->work, on_look, s);
     s->fresh = fresh_new(s->http, s->look, tell_sight, s);
     s->ear = ear_new(call, s->work, on_job, s);
+    s->health = health_new(call, s->options->is_read_only ? MUSTER_PROBE_READ : MUSTER_PROBE_WRITE, s->http, s->work);
     errands_begin(s->errands, s->http, s->work);
 }
 
@@ -338,13 +330,16 @@ static void close_all(struct server *s)
 {
     ear_stop(s->ear);
     look_stop(s->look);
+    health_stop(s->health);
     work_free(s->work);
     fresh_end(s->fresh);
+    health_end(s->health);
     ear_free(s->ear);
     look_free(s->look);
     http_free(s->http);
     live_free(s->live);
     fresh_free(s->fresh);
+    health_free(s->health);
 }
 
 static void tell_place(const struct server *s)

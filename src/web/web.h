@@ -3,9 +3,9 @@
  * The dashboard: one process that looks at Redis for all who view it, serves pages, an API in JSON, metrics and its
  * health over HTTP, and carries out what they ask for.
  *
- * Threads. The loop serves HTTP and never speaks with Redis. Three threads do: one looks once a second (look.h), one
- * carries out requests (work.h), one listens to the events of jobs (ear.h). What they have found goes to the loop, which
- * alone knows the viewers.
+ * Threads. The loop serves HTTP and never speaks with Redis. Others do: one looks once a second (look.h), some carry out
+ * requests (work.h), one listens to the events of jobs (ear.h), one tries a write for a probe (health.h). What they have
+ * found goes to the loop, which alone knows the viewers.
  */
 #ifndef WEB_H
 #define WEB_H

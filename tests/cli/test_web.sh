@@ -123,13 +123,14 @@ told 403 GET /api/queues 'Host: evil.example'
 
 # ---- 4
 wait_for is_told 'muster_up 1' GET /metrics
-told 'ok' GET /healthz
+told '"state":"well","tried":"write"' GET /healthz
 told 'muster_queue_tasks_enqueued_total{queue="kept"} 2' GET /metrics
 counts() { is_told '"in_per_s":0,"out_per_s":0' GET /api/overview; }
 wait_for counts
 kill "${pids[redis]}"
 wait_for is_told 'muster_up 0' GET /metrics
-told 503 GET /healthz
+wait_for is_told 503 GET /healthz
+told '"error":"E_CONN"' GET /healthz
 told '"error":"E_CONN"' GET /api/queues
 rm -f "$socket"
 start_redis

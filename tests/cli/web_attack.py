@@ -234,7 +234,7 @@ def attack_with_many():
     for _ in range(20):
         opened.request("GET", "/healthz")
         begin = time.monotonic()
-        check("one that is open is served", opened.getresponse().read() == b"ok\n")
+        check("one that is open is served", b'"state":"well"' in opened.getresponse().read())
         check("and soon", time.monotonic() - begin < 2)
     check("descriptors are bounded", descriptors() < 400, descriptors())
     check("memory is bounded", memory() - before < 50 << 20, memory() - before)

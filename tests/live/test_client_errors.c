@@ -62,6 +62,32 @@ static void a_full_redis_is_E_FULL_and_nothing_is_changed(void **state)
     redis_server_remove(&own);
 }
 
+static int no_damage(const struct muster_damage *damage, void *arg)
+{
+    (void)arg;
+    fail_msg("%s: %s", damage->key, damage->what);
+    return 0;
+}
+
+static void a_probe_writes_or_reads_and_a_check_finds_nothing(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    redis_server_start(&own, NULL);
+    struct muster_client *c = client_of(s, own.url, 0);
+    assert_ok(muster_client_probe(c, MUSTER_PROBE_READ));
+    assert_int_equal(raw_int(own.redis, "DBSIZE"), 0);
+    assert_ok(muster_client_probe(c, MUSTER_PROBE_WRITE));
+    assert_int_equal(raw_int(own.redis, "DBSIZE"), 1);
+    assert_ok(muster_client_check(c, 0, no_damage, NULL));
+    raw_do(own.redis, "CONFIG SET maxmemory 1");
+    assert_ok(muster_client_probe(c, MUSTER_PROBE_READ));
+    assert_err(muster_client_probe(c, MUSTER_PROBE_WRITE), MUSTER_E_FULL);
+    assert_err(muster_client_probe(c, (enum muster_probe)9), MUSTER_E_INVALID);
+    muster_client_free(c);
+    redis_server_remove(&own);
+}
+
 /* If the worker were not really idle, only its entry would be removed, which a full Redis allows. */
 static void a_full_redis_is_E_FULL_although_a_worker_is_known_as_idle(void **state)
 {
@@ -392,6 +418,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_full_redis_is_E_FULL_and_nothing_is_changed),
+        live_test(a_probe_writes_or_reads_and_a_check_finds_nothing),
         live_test(a_full_redis_is_E_FULL_although_a_worker_is_known_as_idle),
         live_test(a_fresh_namespace_on_a_full_redis_is_E_FULL),
         live_test(a_replica_is_E_BUSY_and_nothing_is_changed),
