@@ -29,6 +29,7 @@ test   libcmocka-dev   cmocka.pc             runs the C tests
 test   iproute2        ip                    cuts a network of a test's own
 test   openssl         openssl               makes the certificates of tests
 test   python3         python3               gives a shell a terminal to type into
+test   abigail-tools   abidiff               compares the library's interface with its baseline
 test   prometheus      promtool              reads the metrics
 test   zsh             zsh                   completes what is typed
 test   fish            fish                  the same
