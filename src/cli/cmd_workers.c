@@ -12,11 +12,22 @@ static const struct out_column columns[] = {
     {"HANDS", "hands", OUT_COUNT}, {"HELD", "held", OUT_COUNT}, {"TTL", "ttl_ms", OUT_SPAN},
     {"HOST", "host", OUT_TEXT},    {"PID", "pid", OUT_COUNT},   {"QUEUES", "queues", OUT_NAMES},
     {NULL, "permanent", OUT_YES},  {NULL, "version", OUT_TEXT}, {NULL, "started_at_ms", OUT_TIME},
-    {NULL, NULL, OUT_TEXT},
+    {NULL, "epoch", OUT_TEXT},     {NULL, NULL, OUT_TEXT},
 };
+
+/* As a token: base 32, of a fixed length, so that later ones sort behind. */
+#define EPOCH_LEN 11
+static const char *epoch_text(char out[EPOCH_LEN + 1], uint64_t epoch)
+{
+    out[EPOCH_LEN] = '\0';
+    for (int i = EPOCH_LEN - 1; i >= 0; i--, epoch /= 32)
+        out[i] = "0123456789abcdefghijklmnopqrstuv"[epoch % 32];
+    return out;
+}
 
 static int print_worker(const struct muster_worker_info *worker, void *arg)
 {
+    char epoch[EPOCH_LEN + 1];
     const struct out_cell cells[] = {
         {.text = worker->id},
         {.number = worker->alive},
@@ -30,6 +41,7 @@ static int print_worker(const struct muster_worker_info *worker, void *arg)
         {.number = worker->permanent},
         {.text = worker->version},
         {.number = worker->started_at_ms},
+        {.text = epoch_text(epoch, worker->epoch)},
     };
     return out_row(arg, cells);
 }

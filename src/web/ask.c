@@ -21,6 +21,8 @@
 #define VALUES_MAX 64
 #define COUNT_DEFAULT 50
 #define COUNT_MAX 500
+/* Of an answer in pages. One row may be longer. */
+#define PAGE_BYTES_MAX ((size_t)4 * 1024 * 1024)
 
 struct ask *ask_new(const struct route *route, struct cJSON *params)
 {
@@ -219,8 +221,8 @@ static void add_word(struct ask *a, struct words *w, char *word)
 static const struct {
     int exit, status;
 } statuses[] = {
-    {EXIT_FAILED, 409},      {EXIT_USAGE, 400}, {EXIT_NOT_FOUND, 404}, {EXIT_NO_REDIS, 503},
-    {EXIT_UNCONFIRMED, 502}, {EXIT_BUSY, 503},  {EXIT_DENIED, 403},    {EXIT_TIMEOUT, 504},
+    {EXIT_USAGE, 400}, {EXIT_NOT_FOUND, 404}, {EXIT_NO_REDIS, 503}, {EXIT_UNCONFIRMED, 502},
+    {EXIT_BUSY, 503},  {EXIT_DENIED, 403},    {EXIT_TIMEOUT, 504},
 };
 
 static int status_of(int code)
@@ -287,17 +289,16 @@ int ask_run_verb(struct ask *a, const struct command *verb, const char *args)
     return code;
 }
 
-static size_t page_size(struct ask *a)
-{
-    int64_t n = ask_number(a, "count", COUNT_DEFAULT, INT64_MAX);
-    return n < 1 ? 1 : n > COUNT_MAX ? COUNT_MAX : (size_t)n;
-}
-
 /* One row more than was asked for tells whether there are more. */
 static void ask_for_page(struct ask *a)
 {
+    int64_t n = ask_number(a, "count", COUNT_DEFAULT, INT64_MAX);
+    a->from = (size_t)ask_number(a, "cursor", 0, INT64_MAX / 2);
+    a->size = n < 1 ? 1 : n > COUNT_MAX ? COUNT_MAX : (size_t)n;
+    if (a->route->shape != ASK_PAGE)
+        return;
     cJSON_DeleteItemFromObjectCaseSensitive(a->params, "count");
-    if (!cJSON_AddNumberToObject(a->params, "count", (double)page_size(a) + 1))
+    if (!cJSON_AddNumberToObject(a->params, "count", (double)a->size + 1))
         need(NULL);
 }
 
@@ -319,20 +320,13 @@ static void refuse_unknown(struct ask *a)
 void ask_run(struct ask *a)
 {
     refuse_unknown(a);
-    size_t size = page_size(a);
-    (void)ask_number(a, "cursor", 0, INT64_MAX / 2);
-    if (a->route->shape == ASK_PAGE)
-        ask_for_page(a);
+    ask_for_page(a);
     if (a->status)
         ;
     else if (a->route->run)
         a->route->run(a);
     else
         (void)ask_run_verb(a, a->route->verb, a->route->args);
-    if (a->route->shape == ASK_PAGE) {
-        cJSON_DeleteItemFromObjectCaseSensitive(a->params, "count");
-        cJSON_AddNumberToObject(a->params, "count", (double)size);
-    }
     if (!a->status)
         a->status = 200;
 }
@@ -349,18 +343,51 @@ char *ask_error_text(const char *error, const char *message)
     return text;
 }
 
+/* The texts of a row, which is nearly all of it. */
+static size_t bytes_of(const cJSON *item)
+{
+    const cJSON *each;
+    size_t n = item->valuestring ? strlen(item->valuestring) : 0;
+    cJSON_ArrayForEach(each, item) n += bytes_of(each);
+    return n;
+}
+
+/* How many rows the answer has room for: one at least, so that whoever goes on comes to the end. */
+static size_t rows_with_room(const cJSON *items)
+{
+    size_t n = 0, bytes = 0;
+    const cJSON *row;
+    cJSON_ArrayForEach(row, items)
+    {
+        bytes += bytes_of(row);
+        if (n > 0 && bytes > PAGE_BYTES_MAX)
+            break;
+        n++;
+    }
+    return n;
+}
+
+static void cut_rows(cJSON *items, size_t n)
+{
+    while ((size_t)cJSON_GetArraySize(items) > n)
+        cJSON_DeleteItemFromArray(items, (int)n);
+}
+
 static void add_page(struct ask *a, cJSON *object)
 {
-    size_t size = page_size(a), n = (size_t)cJSON_GetArraySize(a->items);
-    bool has_more = a->route->shape == ASK_PAGE && !a->is_whole && n > size;
-    if (has_more) {
+    bool has_pages = a->route->shape == ASK_PAGE && !a->is_whole;
+    size_t n = (size_t)cJSON_GetArraySize(a->items), room = has_pages ? rows_with_room(a->items) : n;
+    size_t kept = has_pages && a->size < room ? a->size : room;
+    if (kept < n) {
         char next[32];
-        cJSON_DeleteItemFromArray(a->items, (int)size);
-        snprintf(next, sizeof next, "%zu", (size_t)ask_number(a, "cursor", 0, INT64_MAX / 2) + size);
+        cut_rows(a->items, kept);
+        snprintf(next, sizeof next, "%zu", a->from + kept);
         need(cJSON_AddStringToObject(object, "next", next));
     } else {
         need(cJSON_AddNullToObject(object, "next"));
     }
+    if (has_pages && kept < a->size && kept < n)
+        need(cJSON_AddStringToObject(object, "cut", "the rows are long: go on with the cursor `next`"));
     need(cJSON_AddNullToObject(object, "total"));
 }
 
@@ -383,10 +410,17 @@ static cJSON *take_items(struct ask *a)
     return items;
 }
 
+static cJSON *take_whole(struct ask *a)
+{
+    cJSON *whole = a->whole;
+    a->whole = NULL;
+    return whole;
+}
+
 static cJSON *answer(struct ask *a)
 {
     if (a->whole)
-        return need(cJSON_Duplicate(a->whole, true));
+        return take_whole(a);
     if (a->route->shape == ASK_ONE)
         return cJSON_GetArraySize(a->items) > 0 ? cJSON_DetachItemFromArray(a->items, 0) : need(cJSON_CreateObject());
     cJSON *object = need(cJSON_CreateObject());

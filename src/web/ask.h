@@ -47,6 +47,7 @@ struct ask {
     char *stars[ASK_STARS_MAX];
     struct cJSON *params; /* an object: those of the query, or the body's */
 
+    size_t from, size;   /* the page: how many rows are before it, and how many it has at most */
     bool is_whole;       /* `items` are all there are, although the route has pages */
     int status;          /* of HTTP; 0: it has no answer yet */
     struct cJSON *items; /* rows */

@@ -46,7 +46,8 @@ struct seen_row *seen_find(const struct seen *s, const char *name)
     return find(s->rows, s->n, name);
 }
 
-const char *seen_name(const struct seen *s, const struct cJSON *row)
+/* As it stands in the JSON: as it is, or its base64. */
+static const char *name_of(const struct seen *s, const struct cJSON *row)
 {
     char key[40];
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(row, s->key);
@@ -116,7 +117,7 @@ struct cJSON *seen_update(struct seen *s, struct cJSON *rows, seen_fn *fn, void 
     cJSON_ArrayForEach(row, rows)
     {
         struct seen_row *now = &s->rows[s->n++];
-        now->name = need(strdup(seen_name(s, row)));
+        now->name = need(strdup(name_of(s, row)));
         struct seen_row *old = find(before.rows, before.n, now->name);
         now->history = old ? old->history : NULL;
         fn(arg, row, now, old);

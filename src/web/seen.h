@@ -31,9 +31,6 @@ void seen_clear(struct seen *s);
 /* The row of a name; NULL if there is none. */
 struct seen_row *seen_find(const struct seen *s, const char *name);
 
-/* A row's name as it stands in the JSON: as it is, or its base64. */
-const char *seen_name(const struct seen *s, const struct cJSON *row);
-
 /* Take these rows in the place of those before. {"items": those that are new or changed, "gone": names}; to be deleted.
  * A row in which nothing but an age has changed is told at each tenth call: if it were told each time, every row would
  * be told each time.

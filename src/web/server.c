@@ -7,6 +7,7 @@
 #include <event2/http.h>
 #include <muster/version.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -89,6 +90,19 @@ static void on_errand(void *arg, struct ask *a)
 
 /* ---- what the loop knows itself ---- */
 
+/* Where Redis is, without user, password and parameters. */
+static cJSON *server_item(const char *url)
+{
+    const char *from = url && *url ? url : "redis://127.0.0.1:6379", *scheme = strstr(from, "://");
+    const char *at = strrchr(from, '@'), *host = at ? at + 1 : scheme ? scheme + 3 : from;
+    char *text;
+    if (asprintf(&text, "%.*s%.*s", scheme ? (int)(scheme + 3 - from) : 0, from, (int)strcspn(host, "?"), host) < 0)
+        need(NULL);
+    cJSON *item = need(cJSON_CreateString(text));
+    free(text);
+    return item;
+}
+
 static void tell_session(struct server *s, struct evhttp_request *request)
 {
     const struct web_options *o = s->options;
@@ -100,6 +114,7 @@ static void tell_session(struct server *s, struct evhttp_request *request)
     need(cJSON_AddBoolToObject(object, "many", true));
     need(cJSON_AddStringToObject(object, "version", muster_version()));
     need(cJSON_AddStringToObject(object, "prefix", prefix && *prefix ? prefix : "muster"));
+    cJSON_AddItemToObject(object, "server", server_item(o->call->common[OPT_URL].text));
     need(cJSON_AddNumberToObject(object, "now", (double)unix_ms()));
     http_reply_json(s->http, request, 200, object);
 }

@@ -62,6 +62,29 @@ told '"queue":"mail","waiting":2' GET /api/queues
 told '"name":"max_running"' GET /api/queues/mail
 told '"next":"1"' GET '/api/queues/mail/tasks?count=1'
 told '<script>two' GET '/api/queues/mail/tasks?count=1&cursor=1'
+# Long tasks: the answer is cut, says so, and the cursor leads to the end.
+head -c 1500000 /dev/zero | tr '\0' x >"$tmp/long"
+for _ in 1 2 3 4 5; do
+    "$MUSTER" enqueue long <"$tmp/long" >"$tmp/out"
+done
+python3 - "$port" <<'PYTHON' || fail 'the pages of long tasks'
+import json, sys, urllib.request
+def get(query):
+    return json.load(urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/api/queues/long/tasks?{query}"))
+page, cursor, rows, cuts = None, "0", 0, 0
+while cursor is not None:
+    page = get(f"count=500&cursor={cursor}")
+    assert 1 <= len(page["items"]) <= 2, len(page["items"])
+    rows, cursor, cuts = rows + len(page["items"]), page["next"], cuts + ("cut" in page)
+assert (rows, cuts) == (5, 2), (rows, cuts)
+assert get("count=1")["next"] == "1" and "cut" not in get("count=1")
+PYTHON
+"$MUSTER" delete long --yes >"$tmp/out"
+told '"server":"unix://' GET /api/session
+start worker "$MUSTER" work idle --id w -- true
+wait_for is_told '"epoch":"' GET /api/workers
+[[ $("$MUSTER" workers --json) =~ \"epoch\":\"[0-9a-v]{11}\" ]] || fail "no epoch: $("$MUSTER" workers --json)"
+end worker TERM 0
 post 200 /api/queues/mail/pause '{}'
 told '"paused":true' GET /api/queues/mail
 post 200 /api/queues/mail/resume '{}'

@@ -32,10 +32,10 @@ workers --json
 started=$(sed 's/.*"started_at_ms":\([0-9]*\).*/\1/' "$tmp/out")
 now=$(date +%s%3N)
 ((started > now - 60000 && started <= now + 1000)) || fail "started at $started, now it is $now"
-sed -i 's/"heard_ms":[0-9]*,/"heard_ms":N,/; s/"started_at_ms":[0-9]*/"started_at_ms":N/; s/"started_at":"20[^"]*Z"/"started_at":TIME/' "$tmp/out"
+sed -i 's/"heard_ms":[0-9]*,/"heard_ms":N,/; s/"started_at_ms":[0-9]*/"started_at_ms":N/; s/"epoch":"[0-9a-v]\{11\}"/"epoch":"E"/; s/"started_at":"20[^"]*Z"/"started_at":TIME/' "$tmp/out"
 version=$("$MUSTER" --version)
 check_out "{\"worker\":\"w1\",\"alive\":true,\"heard_ms\":N,\"hands\":3,\"held\":1,\"ttl_ms\":60000,\
-\"host\":\"$(hostname)\",\"pid\":${pids[w1]},\"queues\":[\"one\",\"two\"],\"permanent\":false,\"version\":\"${version#muster }\",\"started_at_ms\":N,\"started_at\":TIME}"
+\"host\":\"$(hostname)\",\"pid\":${pids[w1]},\"queues\":[\"one\",\"two\"],\"permanent\":false,\"version\":\"${version#muster }\",\"started_at_ms\":N,\"epoch\":\"E\",\"started_at\":TIME}"
 
 # ---- 3
 end w1 KILL 137
