@@ -103,11 +103,20 @@ int out_flush(void)
 
 /* ---- JSON ---- */
 
-/* Ends the program if memory ran out. */
+/* `key` is a column's, and outlives the object. Ends the program if memory ran out. */
 static void add(cJSON *object, const char *key, cJSON *item)
 {
     need(item);
-    if (!cJSON_AddItemToObject(object, key, item))
+    if (!cJSON_AddItemToObjectCS(object, key, item))
+        need(NULL);
+}
+
+static void add_base64(cJSON *object, const char *key, cJSON *item)
+{
+    char name[40];
+    snprintf(name, sizeof name, "%s_base64", key);
+    need(item);
+    if (!cJSON_AddItemToObject(object, name, item))
         need(NULL);
 }
 
@@ -120,22 +129,14 @@ static cJSON *json_string(const char *text, size_t len, bool is_base64)
     return item;
 }
 
-static const char *json_key(char out[40], const char *key, bool is_base64)
-{
-    snprintf(out, 40, "%s%s", key, is_base64 ? "_base64" : "");
-    return out;
-}
-
 static void add_bytes(cJSON *object, const char *key, const char *text, size_t len)
 {
-    char name[40];
     bool is_base64 = !text_is_utf8(text, len);
-    add(object, json_key(name, key, is_base64), json_string(text, len, is_base64));
+    (is_base64 ? add_base64 : add)(object, key, json_string(text, len, is_base64));
 }
 
 static void add_names(cJSON *object, const char *key, const struct out_cell *cell)
 {
-    char name[40];
     bool is_base64 = false;
     cJSON *array = need(cJSON_CreateArray());
     for (int64_t i = 0; i < cell->number; i++)
@@ -143,7 +144,7 @@ static void add_names(cJSON *object, const char *key, const struct out_cell *cel
     for (int64_t i = 0; i < cell->number; i++)
         if (!cJSON_AddItemToArray(array, json_string(cell->names[i], strlen(cell->names[i]), is_base64)))
             need(NULL);
-    add(object, json_key(name, key, is_base64), array);
+    (is_base64 ? add_base64 : add)(object, key, array);
 }
 
 static bool is_time(enum out_kind kind)
@@ -156,7 +157,9 @@ static void add_time(cJSON *object, const char *key, int64_t at_ms)
 {
     char name[40], text[TEXT_TIME_SIZE];
     snprintf(name, sizeof name, "%.*s", (int)(strlen(key) - strlen("_ms")), key);
-    add(object, name, at_ms < 0 ? cJSON_CreateNull() : cJSON_CreateString(text_time(text, at_ms)));
+    if (!cJSON_AddItemToObject(object, name,
+                               need(at_ms < 0 ? cJSON_CreateNull() : cJSON_CreateString(text_time(text, at_ms)))))
+        need(NULL);
 }
 
 static size_t count_columns(const struct out_column *columns)

@@ -16,16 +16,29 @@
 #include "ask.h"
 #include "client.h"
 #include "history.h"
+#include "list.h"
 #include "need.h"
+#include "queue_row.h"
 #include "seen.h"
 #include "verbs.h"
 
 #define BUSY_MS 1000
 #define CALM_MS 5000
+/* What stands beside the line of a queue, in which nothing comes or goes, may be so old. */
+#define QUEUE_AGE_MS 5000
 /* For so long after the last sign of a viewer it counts as viewed. */
 #define WANTED_MS 4000
 #define STEP_MS 5000
 #define QUEUE_STEP_MS 30000
+
+/* What the overview sums up beside the figures of the history. */
+#define QUEUE_SUMS(X) X(delayed) X(depends) X(recurring) X(complete)
+#define WORKER_SUMS(X) X(hands) X(held)
+enum {
+#define SUM(name) SUM_##name,
+    QUEUE_SUMS(SUM) WORKER_SUMS(SUM) SUMS
+#undef SUM
+};
 
 struct look {
     const struct call *call;
@@ -43,7 +56,7 @@ struct look {
     struct sight sight;
     struct seen queues, workers;
     struct history *history;
-    double sums[HISTORY_N];
+    double sums[HISTORY_N], more[SUMS];
     int64_t before_ms;
     char *error, *message;
 };
@@ -76,14 +89,30 @@ static struct ask *run(const struct look *l, struct muster_client *client, const
     return a;
 }
 
+static int list_queues(const struct call *call, struct muster_client *client, struct out_table *table)
+{
+    (void)call;
+    return muster_queue_list_cached(client, QUEUE_AGE_MS, queue_row_print, table);
+}
+
+static int look_at_queues(const struct call *call)
+{
+    return list_print(call, queue_row_columns, list_queues);
+}
+
+/* `muster queues`, looked at again and again. */
+static const struct opt options[] = {{.help = NULL}};
+static const struct command queues_again = {.name = "queues", .options = options, .run = look_at_queues};
+
 static void on_found(void *arg);
 
-static void look_once(struct look *l, struct muster_client *client)
+/* `is_fresh`: somebody has changed something, or waits for what is so now. */
+static void look_once(struct look *l, struct muster_client *client, bool is_fresh)
 {
     struct found *f = need(calloc(1, sizeof *f));
     f->begun_ms = clock_in_ms(CLOCK_MONOTONIC);
     f->look = l;
-    f->queues = run(l, client, &cmd_queues);
+    f->queues = run(l, client, is_fresh ? &cmd_queues : &queues_again);
     f->workers = f->queues->status ? ask_new(&nothing, NULL) : run(l, client, &cmd_workers);
     f->at_ms = clock_in_ms(CLOCK_REALTIME);
     f->took_ms = (double)(clock_in_ms(CLOCK_MONOTONIC) - f->begun_ms);
@@ -91,7 +120,7 @@ static void look_once(struct look *l, struct muster_client *client)
 }
 
 /* Until the next look is due; false: the end. */
-static bool wait_for_next(struct look *l, int64_t last_ms)
+static bool wait_for_next(struct look *l, int64_t last_ms, bool *is_asked)
 {
     pthread_mutex_lock(&l->lock);
     for (;;) {
@@ -102,6 +131,7 @@ static bool wait_for_next(struct look *l, int64_t last_ms)
         const struct timespec until = {due_ms / 1000, due_ms % 1000 * 1000000};
         pthread_cond_timedwait(&l->is_asked, &l->lock, &until);
     }
+    *is_asked = l->is_now;
     l->is_now = false;
     bool goes_on = !l->is_ending;
     pthread_mutex_unlock(&l->lock);
@@ -113,12 +143,13 @@ static void *look_for_ever(void *arg)
     struct look *l = arg;
     struct muster_client *client = NULL;
     int64_t last_ms;
+    bool is_asked = true;
     if (client_open(l->call, &client))
         return NULL;
     do {
         last_ms = clock_in_ms(CLOCK_MONOTONIC);
-        look_once(l, client);
-    } while (wait_for_next(l, last_ms));
+        look_once(l, client, is_asked);
+    } while (wait_for_next(l, last_ms, &is_asked));
     muster_client_free(client);
     return NULL;
 }
@@ -176,6 +207,9 @@ static void note_queue(void *arg, struct cJSON *row, struct seen_row *now, const
         [HISTORY_failures] = before ? rate(l, now->failed, before->failed) : NAN,
         [HISTORY_latency_ms] = number_of(row, "oldest_ms"),
     };
+#define SUM(name) l->more[SUM_##name] += or_zero(number_of(row, #name));
+    QUEUE_SUMS(SUM)
+#undef SUM
     add_number(row, "in_per_s", figures[HISTORY_in]);
     add_number(row, "out_per_s", figures[HISTORY_out]);
     sum(l, figures);
@@ -186,34 +220,31 @@ static void note_queue(void *arg, struct cJSON *row, struct seen_row *now, const
 
 static void note_worker(void *arg, struct cJSON *row, struct seen_row *now, const struct seen_row *before)
 {
-    (void)arg, (void)row, (void)now, (void)before;
-}
-
-static double sum_of(const cJSON *rows, const char *key)
-{
-    const cJSON *row;
-    double n = 0;
-    cJSON_ArrayForEach(row, rows) n += or_zero(number_of(row, key));
-    return n;
+    struct look *l = arg;
+    (void)now, (void)before;
+#define SUM(name) l->more[SUM_##name] += or_zero(number_of(row, #name));
+    WORKER_SUMS(SUM)
+#undef SUM
 }
 
 static cJSON *overview(const struct look *l)
 {
-    static const char *const sums[] = {"waiting", "running", "delayed", "failed"};
-    static const char *const jobs[] = {"depends", "recurring", "complete"};
     const struct sight *s = &l->sight;
     cJSON *object = need(cJSON_CreateObject()), *of_jobs;
     add_number(object, "now", (double)s->at_ms);
     add_number(object, "took_ms", s->took_ms);
     add_number(object, "queues", cJSON_GetArraySize(s->queues));
     add_number(object, "workers", cJSON_GetArraySize(s->workers));
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        add_number(object, sums[i], sum_of(s->queues, sums[i]));
-    add_number(object, "hands", sum_of(s->workers, "hands"));
-    add_number(object, "held", sum_of(s->workers, "held"));
+    add_number(object, "waiting", l->sums[HISTORY_waiting]);
+    add_number(object, "running", l->sums[HISTORY_running]);
+    add_number(object, "delayed", l->more[SUM_delayed]);
+    add_number(object, "failed", l->sums[HISTORY_failed]);
+    add_number(object, "hands", l->more[SUM_hands]);
+    add_number(object, "held", l->more[SUM_held]);
     of_jobs = need(cJSON_AddObjectToObject(object, "jobs"));
-    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++)
-        add_number(of_jobs, jobs[i], sum_of(s->queues, jobs[i]));
+    add_number(of_jobs, "depends", l->more[SUM_depends]);
+    add_number(of_jobs, "recurring", l->more[SUM_recurring]);
+    add_number(of_jobs, "complete", l->more[SUM_complete]);
     add_number(object, "in_per_s", l->sums[HISTORY_in]);
     add_number(object, "out_per_s", l->sums[HISTORY_out]);
     add_number(object, "oldest_ms", l->sums[HISTORY_latency_ms]);
@@ -245,6 +276,7 @@ static void take_sight(struct look *l, struct found *f)
     clear_sight(&l->sight);
     for (int i = 0; i < HISTORY_N; i++)
         l->sums[i] = i == HISTORY_latency_ms || (l->before_ms == 0 && i >= HISTORY_in) ? NAN : 0;
+    memset(l->more, 0, sizeof l->more);
     l->sight.at_ms = f->at_ms;
     l->sight.begun_ms = f->begun_ms;
     l->sight.took_ms = f->took_ms;

@@ -123,8 +123,10 @@ static bool is_another(const struct ages_queue *q, int64_t born, const struct ag
 
 static void remember(struct ages_queue *q, int64_t born, const struct ages_look *look)
 {
-    if (is_another(q, born, look))
+    if (is_another(q, born, look)) {
         q->n_points = 0;
+        q->row.asked_at_ms = 0;
+    }
     q->born = born;
     q->out = look->out;
     q->is_seen = true;
@@ -166,4 +168,10 @@ struct ages_bounds ages_see(struct ages *a, const char *queue, int64_t born, con
     for (size_t i = 0; q && i < q->n_points; i++)
         apply_point(&b, &q->points[i], look);
     return b;
+}
+
+struct ages_row *ages_row(struct ages *a, const char *queue, int64_t born)
+{
+    struct ages_queue *q = born > 0 ? *place_of(a, queue) : NULL;
+    return q && q->born == born ? &q->row : NULL;
 }

@@ -7,6 +7,7 @@
 #ifndef AGES_H
 #define AGES_H
 
+#include <muster/client.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +21,18 @@ struct ages_point {
 
 #define AGES_POINTS 12
 
+/* Since when the oldest task has waited at the latest, and at the earliest. 0: that is not known. */
+struct ages_bounds {
+    int64_t latest_ms, earliest_ms;
+};
+
+/* A queue's row as it was asked for as a whole. */
+struct ages_row {
+    int64_t asked_at_ms; /* by the server's clock; 0: never */
+    struct muster_queue_info info;
+    struct ages_bounds others; /* of what is not in the list */
+};
+
 /* What is known of one queue. */
 struct ages_queue {
     struct ages_queue *next;
@@ -28,6 +41,7 @@ struct ages_queue {
     bool is_seen; /* by the listing that is under way */
     size_t n_points;
     struct ages_point points[AGES_POINTS];
+    struct ages_row row;
     char name[];
 };
 
@@ -48,13 +62,11 @@ struct ages_look {
     const char *noted; /* the field `ages`, or NULL */
 };
 
-/* Since when the oldest task has waited at the latest, and at the earliest. 0: that is not known. */
-struct ages_bounds {
-    int64_t latest_ms, earliest_ms;
-};
-
 /* Of a queue in which tasks wait. `born`: 0: nothing is remembered of it. Without memory it knows less. */
 struct ages_bounds ages_see(struct ages *a, const char *queue, int64_t born, const struct ages_look *look);
+
+/* What is remembered of the row of a queue of this life, to be read or written; NULL: nothing can be. */
+struct ages_row *ages_row(struct ages *a, const char *queue, int64_t born);
 
 /* A listing of all queues begins, and has ended: queues that it did not see are forgotten. */
 void ages_begin_listing(struct ages *a);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Listing queues again and again. Proves that what comes and goes is seen at once, that the rest is asked for when
+ * something has changed or is old, and that a listing in which nothing happened costs a third.
+ */
+#include <muster/stats.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random.h"
+#include "taken.h"
+
+enum { QUEUES = 1000, AN_HOUR = 3600000, STEPS = 300 };
+
+struct found {
+    const char *queue;
+    struct muster_queue_info info;
+    int n;
+};
+
+static int keep(const struct muster_queue_info *q, void *arg)
+{
+    struct found *f = arg;
+    f->n++;
+    if (f->queue && strcmp(f->queue, q->name) == 0)
+        f->info = *q;
+    return 0;
+}
+
+static struct muster_queue_info look(struct scene *s, const char *queue, int64_t max_age_ms)
+{
+    struct found f = {.queue = queue};
+    assert_ok(muster_queue_list_cached(s->client, max_age_ms, keep, &f));
+    return f.info;
+}
+
+static uint64_t commands_of_a_listing(struct scene *s, int64_t max_age_ms)
+{
+    struct muster_client_stats before = {.size = sizeof before}, after = {.size = sizeof after};
+    struct found f = {.queue = NULL};
+    assert_ok(muster_client_stats(s->client, &before));
+    assert_ok(muster_queue_list_cached(s->client, max_age_ms, keep, &f));
+    assert_ok(muster_client_stats(s->client, &after));
+    assert_int_equal(f.n, QUEUES);
+    return after.commands - before.commands;
+}
+
+static void a_listing_in_which_nothing_happened_costs_a_third(void **state)
+{
+    struct scene *s = *state;
+    const uint64_t pages = 3 * (QUEUES / 100 + 1);
+    for (int i = 0; i < QUEUES; i++)
+        raw_do(s->server->redis, "ZADD %s:names %d q%d", s->prefix, i + 1, i);
+    assert_in_range(commands_of_a_listing(s, AN_HOUR), QUEUES * 12, QUEUES * 12 + pages);
+    assert_in_range(commands_of_a_listing(s, AN_HOUR), QUEUES * 4, QUEUES * 4 + pages);
+    scene_enqueue(s, "q7", "task");
+    assert_in_range(commands_of_a_listing(s, AN_HOUR), QUEUES * 4 + 8, QUEUES * 4 + 8 + pages);
+    assert_in_range(commands_of_a_listing(s, 0), QUEUES * 12, QUEUES * 12 + pages);
+}
+
+static void what_stands_beside_the_line_is_asked_for_when_the_line_changes(void **state)
+{
+    struct scene *s = *state;
+    scene_enqueue(s, "q", "a");
+    assert_int_equal(look(s, "q", AN_HOUR).delayed, 0);
+    raw_do(s->server->redis, "ZADD %s:delayed:q 1 x", s->prefix);
+    assert_int_equal(look(s, "q", AN_HOUR).delayed, 0); /* as it was */
+    scene_enqueue(s, "q", "b");
+    struct muster_queue_info info = look(s, "q", AN_HOUR);
+    assert_int_equal(info.delayed, 1);
+    assert_int_equal(info.waiting, 2);
+}
+
+static void what_is_older_than_was_asked_for_is_asked_for(void **state)
+{
+    struct scene *s = *state;
+    scene_enqueue(s, "q", "a");
+    (void)look(s, "q", AN_HOUR);
+    raw_do(s->server->redis, "ZADD %s:failed:q 1 x", s->prefix);
+    assert_int_equal(look(s, "q", AN_HOUR).failed, 0);
+    const int64_t begun_ms = server_now_ms(s);
+    while (look(s, "q", 50).failed == 0)
+        assert_true(server_now_ms(s) - begun_ms < 20000);
+    assert_int_equal(look(s, "q", AN_HOUR).failed, 1);
+    raw_do(s->server->redis, "ZADD %s:failed:q 1 y", s->prefix);
+    assert_int_equal(look(s, "q", 0).failed, 2);
+}
+
+static void a_queue_that_was_deleted_and_made_again_is_another(void **state)
+{
+    struct scene *s = *state;
+    uint64_t removed, running;
+    scene_enqueue(s, "q", "a");
+    raw_do(s->server->redis, "ZADD %s:recurring:q 1 x", s->prefix);
+    assert_int_equal(look(s, "q", AN_HOUR).recurring, 1);
+    raw_do(s->server->redis, "DEL %s:recurring:q", s->prefix);
+    assert_ok(muster_queue_delete(s->client, "q", &removed, &running));
+    scene_enqueue(s, "q", "a");
+    struct muster_queue_info info = look(s, "q", AN_HOUR);
+    assert_int_equal(info.recurring, 0);
+    assert_int_equal(info.waiting, 1);
+}
+
+static void a_negative_age_is_refused(void **state)
+{
+    struct scene *s = *state;
+    struct found f = {.queue = NULL};
+    assert_int_equal(muster_queue_list_cached(s->client, -1, keep, &f), MUSTER_E_INVALID);
+    assert_non_null(strstr(muster_client_error(s->client), "max_age_ms"));
+    assert_int_equal(f.n, 0);
+}
+
+static void do_something(struct scene *s, struct random *random)
+{
+    switch (random_below(random, 4)) {
+    case 0:
+        scene_enqueue(s, "q", "a task");
+        break;
+    case 1:
+        raw_do(s->server->redis, "LPUSH %s:queues:q foreign", s->prefix);
+        break;
+    case 2:
+        assert_ok(muster_queue_pause(s->client, "q"));
+        break;
+    default:
+        assert_ok(muster_queue_resume(s->client, "q"));
+    }
+}
+
+/* Two clients: what the one changes is as true in a cached row as in one that is asked for. */
+static void what_comes_and_goes_is_never_old(void **state)
+{
+    struct scene *s = *state;
+    struct random random = random_from(random_seed(11));
+    scene_enqueue(s, "q", "first");
+    for (int i = 0; i < STEPS; i++) {
+        do_something(s, &random);
+        struct muster_queue_info cached = look(s, "q", AN_HOUR), fresh;
+        assert_ok(muster_queue_get(s->client, "q", &fresh));
+        assert_int_equal(cached.waiting, fresh.waiting);
+        assert_int_equal(cached.paused, fresh.paused);
+        assert_int_equal(cached.in, fresh.in);
+        assert_int_equal(cached.out, fresh.out);
+        assert_true(cached.oldest_ms <= fresh.oldest_ms);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(a_listing_in_which_nothing_happened_costs_a_third),
+        live_test(what_stands_beside_the_line_is_asked_for_when_the_line_changes),
+        live_test(what_is_older_than_was_asked_for_is_asked_for),
+        live_test(a_queue_that_was_deleted_and_made_again_is_another),
+        live_test(a_negative_age_is_refused),
+        live_test(what_comes_and_goes_is_never_old),
+    };
+    return scene_run(tests, argc, argv);
+}
