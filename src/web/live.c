@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is sent is made once for all viewers. A viewer that has more than UNSENT_MAX to read yet is cut off: a stream
- * that is skipped in places would show what is not so.
+ * What is sent is made once for all viewers. A viewer for whom more than UNSENT_MAX waits for longer than
+ * PATIENCE_MS is cut off: a stream that is skipped in places would show what is not so.
  */
 #include "live.h"
 
@@ -12,20 +12,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "need.h"
 
 #define UNSENT_MAX ((size_t)2 * 1024 * 1024)
+#define UNSENT_LIMIT ((size_t)32 * 1024 * 1024)
+#define PATIENCE_MS 5000
 
 struct viewer {
     struct live *live;
     struct evhttp_request *request;
+    int64_t behind_since_ms; /* since when more than UNSENT_MAX waits for it; 0: it does not */
+    bool is_dropped;         /* its connection is cut, and libevent has not noticed yet */
 };
 
 struct live {
     struct conns *conns;
     struct viewer *viewers[LIVE_MAX];
-    size_t n;
+    size_t n, n_dropped;
 };
 
 struct live *live_new(struct conns *conns)
@@ -61,10 +66,35 @@ static void on_close(struct evhttp_connection *connection, void *arg)
     remove_viewer(v);
 }
 
-static void send_to(const struct viewer *v, const char *text, size_t len)
+static int64_t now_ms(void)
 {
-    if (conns_unsent(v->request) > UNSENT_MAX) {
-        conns_cut(v->request);
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void drop(struct viewer *v)
+{
+    v->live->n_dropped += !v->is_dropped;
+    v->is_dropped = true;
+    conns_cut(v->request);
+}
+
+/* The rows of many queues are more than UNSENT_MAX by themselves: one who reads must have the time to read them. */
+static bool is_too_slow(struct viewer *v)
+{
+    size_t unsent = conns_unsent(v->request);
+    if (unsent <= UNSENT_MAX)
+        v->behind_since_ms = 0;
+    else if (v->behind_since_ms == 0)
+        v->behind_since_ms = now_ms();
+    return unsent > UNSENT_LIMIT || (v->behind_since_ms && now_ms() - v->behind_since_ms > PATIENCE_MS);
+}
+
+static void send_to(struct viewer *v, const char *text, size_t len)
+{
+    if (v->is_dropped || is_too_slow(v)) {
+        drop(v);
         return;
     }
     struct evbuffer *buffer = need(evbuffer_new());
@@ -153,7 +183,7 @@ bool live_add(struct live *l, struct evhttp_request *request, const struct sight
     struct viewer *v = l->viewers[l->n++] = need(calloc(1, sizeof *v));
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
     struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
-    *v = (struct viewer){l, request};
+    *v = (struct viewer){.live = l, .request = request};
     evhttp_add_header(headers, "Content-Type", "text/event-stream; charset=utf-8");
     evhttp_add_header(headers, "Cache-Control", "no-store");
     evhttp_connection_set_closecb(connection, on_close, v);
@@ -168,6 +198,11 @@ bool live_add(struct live *l, struct evhttp_request *request, const struct sight
         tell_whole(v, "workers", sight->workers);
     }
     return true;
+}
+
+size_t live_dropped(const struct live *l)
+{
+    return l->n_dropped;
 }
 
 size_t live_count(const struct live *l)

@@ -22,6 +22,8 @@ void live_free(struct live *l);
 /* Take over a request: it stays open. False: there are too many. */
 bool live_add(struct live *l, struct evhttp_request *request, const struct sight *sight);
 size_t live_count(const struct live *l);
+/* How many were dropped because they did not read. */
+size_t live_dropped(const struct live *l);
 
 void live_tell_sight(struct live *l, const struct sight *sight);
 /* `text` is a JSON object. */

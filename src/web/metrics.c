@@ -33,7 +33,9 @@
     X(muster_worker_hands, gauge, "Hands of all live workers: how many tasks they can hold.", write_hands) \
     X(muster_worker_hands_held, gauge, "Hands of all live workers that hold a task.", write_held)          \
     X(muster_web_connections, gauge, "Open connections to this server.", write_connections)                \
-    X(muster_web_viewers, gauge, "Open streams of live events.", write_viewers)
+    X(muster_web_viewers, gauge, "Open streams of live events.", write_viewers)                            \
+    X(muster_web_viewers_dropped_total, counter, "Streams that were cut off because nobody read them.",    \
+      write_dropped_viewers)
 
 struct writer {
     FILE *out;
@@ -103,6 +105,11 @@ static void write_connections(const struct writer *w)
 static void write_viewers(const struct writer *w)
 {
     write_plain(w, (double)w->web->viewers);
+}
+
+static void write_dropped_viewers(const struct writer *w)
+{
+    write_plain(w, (double)w->web->dropped);
 }
 
 /* ---- of each queue ---- */

@@ -14,7 +14,7 @@
 
 /* Of the server itself. */
 struct metrics_web {
-    size_t connections, viewers;
+    size_t connections, viewers, dropped;
 };
 
 /* The one metric that each server of muster has: its version. */

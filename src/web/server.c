@@ -183,7 +183,7 @@ static void go_live(struct server *s, struct evhttp_request *request)
 
 static void tell_metrics(struct server *s, struct evhttp_request *request)
 {
-    const struct metrics_web web = {conns_count(http_conns(s->http)), live_count(s->live)};
+    const struct metrics_web web = {conns_count(http_conns(s->http)), live_count(s->live), live_dropped(s->live)};
     look_want(s->look);
     char *text = metrics_text(look_sight(s->look), &web);
     http_reply(s->http, request, 200, METRICS_TYPE, text, strlen(text));
