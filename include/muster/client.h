@@ -172,6 +172,27 @@ MUSTER_API void muster_client_free(struct muster_client *c);
 MUSTER_API const char *muster_client_error(const struct muster_client *c);
 
 /*
+ * How far a call of several steps is. `total` is 0 where that is not known, and may change: others work beside it.
+ *
+ *   muster_task_enqueue_many(), under a request id   tasks that were sent
+ *   muster_queue_delete()                            jobs that are gone
+ *   muster_failed_replay(), muster_failed_drop()     failures that were moved
+ *   muster_client_check()                            what was looked at: keys, then jobs, workers, queues and so on
+ */
+struct muster_progress {
+    uint64_t done;
+    uint64_t total;
+};
+typedef int muster_progress_fn(const struct muster_progress *progress, void *arg);
+
+/*
+ * Call `fn` between the steps of these calls from now on, on their thread; NULL: no more. If it returns non-zero, the
+ * call ends with MUSTER_E_STOPPED: what its steps have done stays done, its results count that, and the same call
+ * later goes on with the rest. `fn` must not use this client. A call that needs one step only never calls it.
+ */
+MUSTER_API void muster_client_set_progress(struct muster_client *c, muster_progress_fn *fn, void *arg);
+
+/*
  * Check whether a name is allowed. Returns NULL if it is, or a static string that says what is wrong with it. `name`
  * may be NULL, which is not allowed as a name. Nothing is sent. Any thread.
  */

@@ -42,6 +42,8 @@ extern "C" {
  *                  what the call asked for
  *   E_UNCONFIRMED  it was done, but fewer replicas have confirmed it than `replicas` asks for, or no disk has: it may
  *                  be lost if this Redis fails now
+ *   E_STOPPED      the caller's own function has stopped a call of several steps: what the earlier steps did stays done,
+ *                  and nothing else was changed
  */
 #define MUSTER_ERRORS(X)                                           \
     X(OK, 0, "ok")                                                 \
@@ -62,7 +64,8 @@ extern "C" {
     X(E_GONE, -15, "not registered under this epoch")              \
     X(E_NOT_STARTED, -16, "the worker was not started")            \
     X(E_CANCELLED, -17, "cancelled: gone instead")                 \
-    X(E_UNCONFIRMED, -18, "done, but not confirmed")
+    X(E_UNCONFIRMED, -18, "done, but not confirmed")               \
+    X(E_STOPPED, -19, "stopped by its caller between two steps")
 
 enum muster_err {
 #define MUSTER_ERROR_ENUM(name, number, text) MUSTER_##name = (number),

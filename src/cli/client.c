@@ -15,6 +15,11 @@ void client_lend(struct muster_client *client)
     lent = client;
 }
 
+bool client_is_lent(void)
+{
+    return lent != NULL;
+}
+
 void client_free(struct muster_client *client)
 {
     if (client != lent)

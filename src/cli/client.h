@@ -15,6 +15,7 @@ int client_open(const struct call *call, struct muster_client **out);
 
 /* Lend this thread a client: client_open() gives it out, and client_free() leaves it as it is. NULL ends that. */
 void client_lend(struct muster_client *client);
+bool client_is_lent(void);
 
 /* Free what client_open() has given. */
 void client_free(struct muster_client *client);

@@ -4,11 +4,14 @@
  * damage, and what can be repaired.
  */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "client.h"
 #include "command.h"
 #include "complain.h"
 #include "out.h"
+#include "progress.h"
+#include "text.h"
 
 static const struct out_column columns[] = {
     {"KEY", "key", OUT_TEXT},
@@ -49,6 +52,14 @@ static int report_finds(const struct call *call, const struct finds *finds)
     return finds->n_left > 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
+static int report_stopped(const struct call *call, const struct finds *finds)
+{
+    char detail[200], number[TEXT_NUMBER_SIZE];
+    snprintf(detail, sizeof detail, "interrupted, with %s so far; not all was looked at: run it again",
+             text_number_of(number, finds->n, "find", "finds"));
+    return complain_error(call, MUSTER_E_STOPPED, detail);
+}
+
 static int run(const struct call *call)
 {
     struct finds finds = {.table = {.columns = columns, .json = call->common[OPT_JSON].set}};
@@ -56,9 +67,15 @@ static int run(const struct call *call)
     int code = client_open(call, &client);
     if (code)
         return code;
+    progress_begin(call);
+    muster_client_set_progress(client, progress_on_step, (void *)"looked at");
     int err = muster_client_check(client, call->own[REPAIR].set, print_damage, &finds);
     out_table_end(&finds.table);
-    code = client_close(call, client, err);
+    if (err == MUSTER_E_STOPPED)
+        code = report_stopped(call, &finds);
+    else
+        code = complain_error(call, err, muster_client_error(client));
+    client_free(client);
     return code ? code : report_finds(call, &finds);
 }
 

@@ -3,11 +3,13 @@
  * muster delete: removes a queue with all that waits in it. It asks no question, because it may run in a script; --yes
  * is the answer.
  */
+#include <stdio.h>
 
 #include "client.h"
 #include "command.h"
 #include "complain.h"
 #include "out.h"
+#include "progress.h"
 #include "text.h"
 
 enum { YES };
@@ -32,6 +34,16 @@ static void print_deleted(const struct call *call, uint64_t removed, uint64_t ru
                  text_number_of(runs, running, "is still running", "are still running"));
 }
 
+static int report_stopped(const struct call *call, uint64_t removed)
+{
+    char detail[240], number[TEXT_NUMBER_SIZE];
+    snprintf(detail, sizeof detail,
+             "interrupted; %s gone, and what has failed or was complete in part; the queue is there with what is left, "
+             "and the same call goes on",
+             text_number_of(number, removed, "task that was still to run is", "tasks that were still to run are"));
+    return complain_error(call, MUSTER_E_STOPPED, detail);
+}
+
 static int run(const struct call *call)
 {
     const char *queue = call->operands[0];
@@ -49,9 +61,15 @@ static int run(const struct call *call)
     /* It is deleted in any case: its settings may be all that is there. A damaged key is named by the deletion. */
     int there = muster_queue_get(client, queue, &info);
     int err = there == MUSTER_E_NOT_FOUND || there == MUSTER_E_REDIS ? MUSTER_OK : there;
+    progress_begin(call);
+    muster_client_set_progress(client, progress_on_step, (void *)"jobs deleted");
     if (err == MUSTER_OK)
         err = muster_queue_delete(client, queue, &removed, &running);
-    code = client_close(call, client, err);
+    if (err == MUSTER_E_STOPPED)
+        code = report_stopped(call, removed);
+    else
+        code = complain_error(call, err, muster_client_error(client));
+    client_free(client);
     if (!code && there == MUSTER_E_NOT_FOUND && removed + running == 0) {
         complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND), "there is no queue '%s'", queue);
         return EXIT_NOT_FOUND;

@@ -18,9 +18,10 @@
 #include "input.h"
 #include "need.h"
 #include "out.h"
+#include "progress.h"
 #include "text.h"
 
-#define PROGRESS_SIZE 192
+#define HOW_FAR_SIZE 192
 
 /* A run of the verb: where the tasks go, and how many went. */
 struct flow {
@@ -30,7 +31,8 @@ struct flow {
     struct muster_enqueue_options options;
     bool is_unique;
     uint64_t enqueued, existed, unsure, unconfirmed, waiting;
-    const char **ids; /* of unique tasks, with --json: as many as were enqueued or existed */
+    struct input *input; /* NULL: the tasks are operands */
+    const char **ids;    /* of unique tasks, with --json: as many as were enqueued or existed */
 };
 
 static void keep_id(struct flow *f, const char *id)
@@ -62,6 +64,13 @@ static size_t batch_size(const struct muster_bytes *tasks, size_t n, bool from_e
     return count;
 }
 
+/* After each step. E_STOPPED: there are more tasks, but the user has interrupted. */
+static int go_on(const struct flow *f, bool is_more)
+{
+    progress_show_part("enqueued", f->enqueued + f->existed, f->input ? input_part(f->input) : -1);
+    return is_more && progress_is_stopped() ? MUSTER_E_STOPPED : MUSTER_OK;
+}
+
 static int enqueue_batch(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
     int err = muster_task_enqueue_many(f->client, f->queue, tasks, n, &f->options, &f->waiting);
@@ -90,6 +99,8 @@ static int enqueue_unique(struct flow *f, const struct muster_bytes *tasks, size
         f->unsure = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT;
         if (err == MUSTER_E_EXISTS)
             err = MUSTER_OK;
+        if (err == MUSTER_OK)
+            err = go_on(f, i + 1 < n);
     }
     return err;
 }
@@ -109,12 +120,14 @@ static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t 
         n -= count;
         if (!f->options.at_front)
             tasks += count;
+        if (err == MUSTER_OK)
+            err = go_on(f, n > 0);
     }
     return err;
 }
 
 /* How many tasks went, for the end of a message. For a request only Redis knows, and the user need not. */
-static const char *progress(const struct flow *f, char out[PROGRESS_SIZE])
+static const char *say_how_far(const struct flow *f, char out[HOW_FAR_SIZE])
 {
     if (f->unconfirmed && f->options.request_id)
         return "the same call with the same --request adds nothing, and tells when it is confirmed";
@@ -124,25 +137,26 @@ static const char *progress(const struct flow *f, char out[PROGRESS_SIZE])
         return "the same call with the same --request adds only what is missing";
     char tasks[TEXT_NUMBER_SIZE];
     bool is_part = f->options.at_front && !f->unconfirmed;
-    int len = snprintf(out, PROGRESS_SIZE, "%s%s enqueued", is_part ? "the last " : "",
+    int len = snprintf(out, HOW_FAR_SIZE, "%s%s enqueued", is_part ? "the last " : "",
                        text_number_of(tasks, f->enqueued, "task was", "tasks were"));
     if (f->unsure)
-        snprintf(out + len, PROGRESS_SIZE - (size_t)len, ", and perhaps the %" PRIu64 " %s", f->unsure,
+        snprintf(out + len, HOW_FAR_SIZE - (size_t)len, ", and perhaps the %" PRIu64 " %s", f->unsure,
                  f->options.at_front ? "before" : "after");
     else if (f->unconfirmed)
-        snprintf(out + len, PROGRESS_SIZE - (size_t)len,
+        snprintf(out + len, HOW_FAR_SIZE - (size_t)len,
                  ", %" PRIu64 " of them unconfirmed: only with --request can they be sent again", f->unconfirmed);
     return out;
 }
 
 static int report_flow(const struct flow *f, int err)
 {
-    char text[PROGRESS_SIZE], detail[PROGRESS_SIZE + 256];
+    char text[HOW_FAR_SIZE], detail[HOW_FAR_SIZE + 256];
     if (err == MUSTER_E_EXISTS) { /* other tasks are there under this id: not "there already" */
         (void)complain_error(f->call, err, muster_client_error(f->client));
         return EXIT_FAILED;
     }
-    snprintf(detail, sizeof detail, "%s; %s", muster_client_error(f->client), progress(f, text));
+    snprintf(detail, sizeof detail, "%s; %s", err == MUSTER_E_STOPPED ? "interrupted" : muster_client_error(f->client),
+             say_how_far(f, text));
     return complain_error(f->call, err, detail);
 }
 
@@ -161,15 +175,17 @@ static int enqueue_operands(struct flow *f)
 
 static int report_input(const struct flow *f, const struct input *in, enum input_state state)
 {
-    char text[PROGRESS_SIZE];
+    char text[HOW_FAR_SIZE];
+    if (state == INPUT_FAILED && progress_is_stopped())
+        return report_flow(f, MUSTER_E_STOPPED);
     if (state == INPUT_FAILED)
         complain_refusal(f->call, COMPLAIN_SYSTEM, "cannot read standard input: %s; %s", strerror(errno),
-                         progress(f, text));
+                         say_how_far(f, text));
     else
         complain_refusal(f->call, muster_err_name(MUSTER_E_TOO_BIG),
                          "task %" PRIu64
                          " is longer than %zu MiB; %s; store the data elsewhere and enqueue where it is",
-                         f->enqueued + in->n + 1, MUSTER_TASK_MAX_DEFAULT >> 20, progress(f, text));
+                         f->enqueued + in->n + 1, MUSTER_TASK_MAX_DEFAULT >> 20, say_how_far(f, text));
     return EXIT_FAILED;
 }
 
@@ -177,9 +193,13 @@ static int enqueue_input(struct flow *f, struct input *in)
 {
     enum input_state state = INPUT_MORE;
     int code = EXIT_DONE;
+    f->input = in;
     while (state == INPUT_MORE && !code) {
         state = input_next(in);
-        code = state <= INPUT_END ? report_flow(f, enqueue_all(f, in->tasks, in->n)) : report_input(f, in, state);
+        int err = state <= INPUT_END ? enqueue_all(f, in->tasks, in->n) : MUSTER_OK;
+        if (err == MUSTER_OK && state == INPUT_MORE)
+            err = go_on(f, true);
+        code = state <= INPUT_END ? report_flow(f, err) : report_input(f, in, state);
     }
     input_clear(in);
     return code;
@@ -288,8 +308,11 @@ static int run(const struct call *call)
     int code = check_options(call);
     if (!code)
         code = client_open(call, &f.client);
-    if (!code)
+    if (!code) {
+        progress_begin(call);
+        muster_client_set_progress(f.client, progress_on_step, (void *)"enqueued");
         code = enqueue(&f);
+    }
     client_free(f.client);
     if (!code && f.is_unique)
         code = print_unique(&f);

@@ -16,6 +16,7 @@
 #include "complain.h"
 #include "input.h"
 #include "out.h"
+#include "progress.h"
 
 enum { ID, PRIORITY, DELAY, RETRIES, BACKOFF, LIMIT, TAG, AFTER, TRACK, REPLACE, EVERY, OFFSET, BACKLOG };
 
@@ -171,9 +172,12 @@ static int put_input(const struct call *call)
 {
     struct input in = {.delimiter = INPUT_WHOLE, .at_once = true};
     int code = EXIT_FAILED;
+    progress_begin(call);
     enum input_state state = input_next(&in);
     if (state == INPUT_END)
         code = put_data(call, in.tasks);
+    else if (state == INPUT_FAILED && progress_is_stopped())
+        code = complain_error(call, MUSTER_E_STOPPED, "interrupted; no job was put");
     else if (state == INPUT_FAILED)
         complain_refusal(call, COMPLAIN_SYSTEM, "cannot read standard input: %s", strerror(errno));
     else

@@ -14,6 +14,7 @@
 #include "known.h"
 #include "need.h"
 #include "out.h"
+#include "progress.h"
 #include "text.h"
 
 typedef int move_fn(struct muster_client *client, const struct muster_failed_filter *filter, uint64_t *n);
@@ -68,8 +69,8 @@ static int move_entry(const struct call *call, struct muster_client *client, con
 static int report_chosen(const struct call *call, const struct muster_client *client, const struct move *move, int err)
 {
     char *detail = NULL, moved[TEXT_NUMBER_SIZE];
-    const char *words = muster_client_error(client);
-    if (err == MUSTER_OK || move->n == 0)
+    const char *words = err == MUSTER_E_STOPPED ? "interrupted" : muster_client_error(client);
+    if (err == MUSTER_OK || (move->n == 0 && err != MUSTER_E_STOPPED))
         return complain_error(call, err, words);
     text_number_of(moved, move->n, "was", "were");
     if (asprintf(&detail, "%s; the first %s %s", *words ? words : muster_err_text(err), moved, move->word) < 0)
@@ -91,6 +92,7 @@ static int move_chosen(const struct call *call, struct move *move)
     int code = client_open(call, &client);
     if (code)
         return code;
+    muster_client_set_progress(client, progress_on_step, (void *)move->word);
     code = report_chosen(call, client, move, move->fn(client, &filter, &move->n));
     if (!code && move->n == 0)
         (void)known_look(call, client, call->operands[0], "");
@@ -117,6 +119,7 @@ static int run(const struct call *call, move_fn *fn, const char *word)
     int code = check_choice(call);
     if (code)
         return code;
+    progress_begin(call);
     code = has_entries ? each_operand(call, 1, move_entry, &move) : move_chosen(call, &move);
     if (!code || (has_entries && move.n > 0))
         print_moved(call, &move);

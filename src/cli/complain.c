@@ -16,6 +16,7 @@
 #include "connection.h"
 #include "need.h"
 #include "out.h"
+#include "progress.h"
 #include "text.h"
 
 /* Where this thread's messages go instead of standard error. */
@@ -51,7 +52,10 @@ static void say(const struct call *call, const char *error, const char *message)
 {
     if (sink) {
         sink(error, message, sink_arg);
-    } else if (call->wants_json || call->common[OPT_JSON].set) {
+        return;
+    }
+    progress_hide();
+    if (call->wants_json || call->common[OPT_JSON].set) {
         print_json(error, message);
     } else {
         char *shown = text_safe(message, strlen(message));
@@ -134,6 +138,7 @@ static const struct meaning meanings[] = {
     [-MUSTER_E_NOT_STARTED] = {EXIT_FAILED, NULL, NULL},
     [-MUSTER_E_CANCELLED] = {EXIT_FAILED, NULL, NULL},
     [-MUSTER_E_UNCONFIRMED] = {EXIT_UNCONFIRMED, NULL, NULL},
+    [-MUSTER_E_STOPPED] = {EXIT_FAILED, NULL, NULL},
 };
 
 #define COUNT_ERROR(name, number, text) +1

@@ -14,6 +14,7 @@
 #include "need.h"
 #include "out.h"
 #include "parse.h"
+#include "progress.h"
 #include "text.h"
 
 /* Enough for any process id; a longer task is cut off. */
@@ -56,12 +57,25 @@ static int report_operand(const struct call *call, const struct muster_client *c
     return code;
 }
 
+static int report_stopped(const struct call *call, size_t n_left)
+{
+    char detail[160], left[TEXT_NUMBER_SIZE];
+    snprintf(detail, sizeof detail, "interrupted; the last %s not tried",
+             text_number_of(left, n_left, "operand was", "operands were"));
+    return complain_error(call, MUSTER_E_STOPPED, detail);
+}
+
 int each_operand(const struct call *call, size_t first, each_fn *fn, void *arg)
 {
     struct muster_client *client;
     int worst = client_open(call, &client), err = MUSTER_OK;
     for (size_t i = first; client && i < call->n_operands && !is_general(err); i++) {
+        if (progress_is_stopped()) {
+            worst = report_stopped(call, call->n_operands - i);
+            break;
+        }
         err = fn(call, client, call->operands[i], arg);
+        progress_show("done", i + 1 - first, call->n_operands - first);
         int code = report_operand(call, client, i, err);
         worst = code > worst ? code : worst;
     }

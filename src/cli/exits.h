@@ -15,7 +15,8 @@
     X(UNCONFIRMED, 74, "done, but not confirmed by as many replicas as --replicas asks") \
     X(BUSY, 75, "Redis is full, loading, busy or read-only")                             \
     X(DENIED, 77, "Redis denied access: wrong user or password, or no permission")       \
-    X(TIMEOUT, 124, "--timeout has passed")
+    X(TIMEOUT, 124, "--timeout has passed")                                              \
+    X(INTERRUPTED, 130, "interrupted; what was done is told (143: by SIGTERM)")
 
 enum exit_code {
 #define EXIT_ENUM(name, number, text) EXIT_##name = (number),

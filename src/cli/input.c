@@ -4,11 +4,14 @@
  */
 #include "input.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "need.h"
+#include "progress.h"
 
 #define SIZE_MIN ((size_t)1024 * 1024)
 #define TASKS_MIN 1024
@@ -21,17 +24,33 @@ static void make_room(struct input *in)
     in->data = need(realloc(in->data, in->size));
 }
 
+/* A file may have been read in part by others, and may grow. */
+double input_part(const struct input *in)
+{
+    struct stat file;
+    if (fstat(STDIN_FILENO, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size <= 0)
+        return -1;
+    double part = (double)in->n_read / (double)file.st_size;
+    return part < 1 ? part : 1;
+}
+
 /* Reads once, and returns what read(2) returned. */
 static ssize_t read_some(struct input *in)
 {
     make_room(in);
     char *added = in->data + in->len;
-    ssize_t n = read(STDIN_FILENO, added, in->size - in->len);
+    ssize_t n;
+    do
+        n = read(STDIN_FILENO, added, in->size - in->len);
+    while (n < 0 && errno == EINTR && !progress_is_stopped());
     if (n <= 0) {
         in->ended = n == 0;
         return n;
     }
     in->len += (size_t)n;
+    in->n_read += (size_t)n;
+    if (in->at_once)
+        progress_show_part("bytes read", in->n_read, input_part(in));
     const char *last = in->delimiter == INPUT_WHOLE ? NULL : memrchr(added, in->delimiter, (size_t)n);
     if (last)
         in->tail = (size_t)(last + 1 - in->data);

@@ -8,13 +8,14 @@
 
 #include <muster/client.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #define INPUT_WHOLE (-1)
 
 enum input_state {
     INPUT_MORE,
     INPUT_END,     /* these tasks are the last */
-    INPUT_FAILED,  /* errno says why */
+    INPUT_FAILED,  /* errno says why: EINTR if the verb was interrupted */
     INPUT_TOO_LONG /* the task after these is longer than MUSTER_TASK_MAX_DEFAULT */
 };
 
@@ -35,7 +36,11 @@ struct input {
     size_t given;     /* bytes of the current tasks */
     size_t tail;      /* where the incomplete task begins */
     bool ended;
+    uint64_t n_read; /* bytes, in all */
 };
+
+/* Which part of the input was read, from 0 to 1; below 0: nobody knows how long it is. */
+double input_part(const struct input *in);
 
 /* Read on, and set `tasks` and `n` to the next tasks. */
 enum input_state input_next(struct input *in);

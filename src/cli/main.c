@@ -18,6 +18,7 @@
 #include "help.h"
 #include "out.h"
 #include "parse.h"
+#include "progress.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -50,7 +51,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     else if (call.common[OPT_HELP].set)
         help_command(command);
     else
-        code = command->run(&call), has_changed = command->changes && code == EXIT_DONE;
+        code = progress_end(command->run(&call)), has_changed = command->changes && code == EXIT_DONE;
     parse_clear(&call);
     return code;
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "need.h"
+#include "progress.h"
 #include "text.h"
 
 #define BLOCK_ROWS 1000
@@ -54,6 +55,7 @@ static bool is_terminal(void)
 
 static size_t write_raw(const char *data, size_t len)
 {
+    progress_hide();
     return fwrite(data, 1, len, stdout);
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -33,6 +34,47 @@ struct options {
 
 static struct place place;
 
+/* ---- how far it is ---- */
+
+/* `told` is written in full before it is needed: a signal may come at any time. */
+static struct {
+    size_t done, total;
+    time_t begun;
+    char told[80];
+} far;
+
+static void note_done(size_t n)
+{
+    char told[sizeof far.told];
+    far.done += n;
+    int len =
+        snprintf(told, sizeof told, "muster-bench: interrupted; %zu of %zu rows were measured\n", far.done, far.total);
+    memcpy(far.told, told, (size_t)len + 1);
+}
+
+static bool is_terminal(void)
+{
+    const char *kind = getenv("TERM");
+    return isatty(STDERR_FILENO) && kind && *kind && strcmp(kind, "dumb") != 0;
+}
+
+static void show_row(const char *name)
+{
+    if (!is_terminal())
+        return;
+    fprintf(stderr, "\r%s: %zu of %zu rows done", name, far.done, far.total);
+    if (far.done > 0)
+        fprintf(stderr, ", about %.0f s left",
+                difftime(time(NULL), far.begun) / (double)far.done * (double)(far.total - far.done));
+    fputs("\033[K", stderr);
+}
+
+static void hide_row(void)
+{
+    if (is_terminal())
+        fputs("\r\033[K", stderr);
+}
+
 /* ---- the end ---- */
 
 static void clean_up(void)
@@ -45,6 +87,8 @@ static void clean_up(void)
 
 static void on_signal(int signo)
 {
+    if (getpid() == place.owner && far.told[0])
+        (void)!write(STDERR_FILENO, far.told, strlen(far.told));
     clean_up();
     _exit(128 + signo);
 }
@@ -89,10 +133,14 @@ static int run_rows(const struct options *o, size_t from, size_t to)
     for (size_t i = from; i < to; i++) {
         if (!is_picked(o, &rows[i]) || !is_possible(&rows[i]))
             continue;
-        if (!has_run)
+        if (!has_run) {
+            show_row(rows[i].name);
             runner_run(rows[i].experiment, &place, o->seconds, &samples);
+            hide_row();
+        }
         has_run = true;
         missed += report_row(&rows[i], &samples, o->format);
+        note_done(1);
     }
     return missed;
 }
@@ -103,6 +151,10 @@ static void run_all(const struct options *o)
 #ifndef __OPTIMIZE__
     fputs("muster-bench: built without optimisation: the figures say little\n", stderr);
 #endif
+    for (size_t i = 0; i < n_rows; i++)
+        far.total += is_picked(o, &rows[i]);
+    far.begun = time(NULL);
+    note_done(0);
     if (o->format == REPORT_TABLE)
         report_head();
     for (size_t from = 0, to = 0; from < n_rows; from = to) {

@@ -37,22 +37,24 @@ static char *queue_of(const struct name *set)
     return set->text + strcspn(set->text, ":") + 1;
 }
 
-static int check_sets(struct check *k)
+static int check_set(struct check *k, size_t at)
 {
-    int err = MUSTER_OK;
-    for (size_t i = 0; err == MUSTER_OK && i < k->sets.n && !k->stop; i++) {
-        struct command command = COMMAND_EMPTY;
-        struct script_checked checked;
-        char worker[MUSTER_WORKER_ID_MAX + 1], *queue = queue_of(&k->sets.at[i]);
-        snprintf(worker, sizeof worker, "%.*s", (int)(queue - 1 - k->sets.at[i].text), k->sets.at[i].text);
-        script_check_set(&command, &k->client->root, k->repair, worker, queue);
-        err = check_run(k, &command, &checked);
-        if (err == MUSTER_OK && checked.n_finds > 0) {
-            names_doubt(&k->workers, worker);
-            names_doubt(&k->queues, queue);
-        }
+    struct command command = COMMAND_EMPTY;
+    struct script_checked checked;
+    char worker[MUSTER_WORKER_ID_MAX + 1], *queue = queue_of(&k->sets.at[at]);
+    snprintf(worker, sizeof worker, "%.*s", (int)(queue - 1 - k->sets.at[at].text), k->sets.at[at].text);
+    script_check_set(&command, &k->client->root, k->repair, worker, queue);
+    int err = check_run(k, &command, &checked);
+    if (err == MUSTER_OK && checked.n_finds > 0) {
+        names_doubt(&k->workers, worker);
+        names_doubt(&k->queues, queue);
     }
     return err;
+}
+
+static int check_sets(struct check *k)
+{
+    return check_each(k, &k->sets, 1, check_set);
 }
 
 /* The sets of one holder: from *from up to, but without, the result. */
@@ -66,23 +68,25 @@ static size_t sets_of(const struct check *k, const char *holder, size_t *from)
     return i;
 }
 
+static int check_worker(struct check *k, size_t at)
+{
+    const struct name *worker = &k->workers.at[at];
+    struct command command = COMMAND_EMPTY;
+    struct script_checked checked;
+    size_t set;
+    script_check_worker(&command, &k->client->root, k->repair, worker->text, counters_of(k, worker));
+    int err = check_run(k, &command, &checked);
+    if (err != MUSTER_OK || checked.token > 0)
+        return err;
+    /* A worker that is not registered is not counted. */
+    for (size_t end = sets_of(k, worker->text, &set); set < end; set++)
+        names_doubt(&k->queues, queue_of(&k->sets.at[set]));
+    return err;
+}
+
 static int check_workers(struct check *k)
 {
-    int err = MUSTER_OK;
-    for (size_t i = 0; err == MUSTER_OK && i < k->workers.n && !k->stop; i++) {
-        const struct name *worker = &k->workers.at[i];
-        struct command command = COMMAND_EMPTY;
-        struct script_checked checked;
-        size_t set;
-        script_check_worker(&command, &k->client->root, k->repair, worker->text, counters_of(k, worker));
-        err = check_run(k, &command, &checked);
-        if (err != MUSTER_OK || checked.token > 0)
-            continue;
-        /* A worker that is not registered is not counted. */
-        for (size_t end = sets_of(k, worker->text, &set); set < end; set++)
-            names_doubt(&k->queues, queue_of(&k->sets.at[set]));
-    }
-    return err;
+    return check_each(k, &k->workers, 1, check_worker);
 }
 
 /* ---- marks and notes ---- */
@@ -96,31 +100,32 @@ static void begin_marks(struct check *k, struct command *command, const char *ho
         command_text(command, queue_of(&k->sets.at[set]));
 }
 
+static int check_marks_of(struct check *k, size_t at)
+{
+    int err = check_entries(k, KEY_MARKS, k->marked.at[at].text, begin_marks);
+    return err == MUSTER_OK && !k->stop ? check_entries(k, KEY_NOTES, k->marked.at[at].text, begin_marks) : err;
+}
+
 static int check_marks(struct check *k)
 {
-    int err = MUSTER_OK;
-    for (size_t i = 0; err == MUSTER_OK && i < k->marked.n && !k->stop; i++) {
-        err = check_entries(k, KEY_MARKS, k->marked.at[i].text, begin_marks);
-        if (err == MUSTER_OK && !k->stop)
-            err = check_entries(k, KEY_NOTES, k->marked.at[i].text, begin_marks);
-    }
-    return err;
+    return check_each(k, &k->marked, 1, check_marks_of);
 }
 
 /* ---- jobs ---- */
 
+static int check_some_jobs(struct check *k, size_t at)
+{
+    struct command command = COMMAND_EMPTY;
+    struct script_checked checked;
+    script_check_job(&command, &k->client->root, k->repair);
+    for (size_t end = at + CHECK_PAGE; at < k->jobs.n && at < end; at++)
+        command_text(&command, k->jobs.at[at].text);
+    return check_run(k, &command, &checked);
+}
+
 static int check_jobs(struct check *k)
 {
-    int err = MUSTER_OK;
-    for (size_t i = 0; err == MUSTER_OK && i < k->jobs.n && !k->stop;) {
-        struct command command = COMMAND_EMPTY;
-        struct script_checked checked;
-        script_check_job(&command, &k->client->root, k->repair);
-        for (size_t end = i + CHECK_PAGE; i < k->jobs.n && i < end; i++)
-            command_text(&command, k->jobs.at[i].text);
-        err = check_run(k, &command, &checked);
-    }
-    return err;
+    return check_each(k, &k->jobs, CHECK_PAGE, check_some_jobs);
 }
 
 static void begin_dependents(struct check *k, struct command *command, const char *id)
@@ -128,18 +133,20 @@ static void begin_dependents(struct check *k, struct command *command, const cha
     script_check_dependents(command, &k->client->root, k->repair, id);
 }
 
+static int check_dependents_of(struct check *k, size_t at)
+{
+    return check_entries(k, KEY_DEPENDENTS, k->awaited.at[at].text, begin_dependents);
+}
+
 static int check_dependents(struct check *k)
 {
-    int err = MUSTER_OK;
-    for (size_t i = 0; err == MUSTER_OK && i < k->awaited.n && !k->stop; i++)
-        err = check_entries(k, KEY_DEPENDENTS, k->awaited.at[i].text, begin_dependents);
-    return err;
+    return check_each(k, &k->awaited, 1, check_dependents_of);
 }
 
 /* If a list has stray jobs, the counters of its queue are doubtful. */
-static int check_index(struct check *k, char *key)
+static int check_index(struct check *k, size_t at)
 {
-    char which[16];
+    char which[16], *key = k->indexes.at[at].text;
     char *name = key + strcspn(key, ":");
     struct script_checked checked = {.next = 0};
     int err = MUSTER_OK;
@@ -157,10 +164,7 @@ static int check_index(struct check *k, char *key)
 
 static int check_indexes(struct check *k)
 {
-    int err = MUSTER_OK;
-    for (size_t i = 0; err == MUSTER_OK && i < k->indexes.n && !k->stop; i++)
-        err = check_index(k, k->indexes.at[i].text);
-    return err;
+    return check_each(k, &k->indexes, 1, check_index);
 }
 
 /* ---- tokens and queues ---- */
@@ -199,22 +203,23 @@ static int check_idle(struct check *k, const char *queue)
     return err;
 }
 
+static int check_queue(struct check *k, size_t at)
+{
+    const struct name *queue = &k->queues.at[at];
+    struct command command = COMMAND_EMPTY;
+    struct script_checked checked;
+    int err = check_leases(k, queue->text);
+    if (err == MUSTER_OK && !k->stop)
+        err = check_idle(k, queue->text);
+    if (err != MUSTER_OK || k->stop)
+        return err;
+    script_check_queue(&command, &k->client->root, k->repair, queue->text, counters_of(k, queue));
+    return check_run(k, &command, &checked);
+}
+
 static int check_queues(struct check *k)
 {
-    int err = MUSTER_OK;
-    for (size_t i = 0; err == MUSTER_OK && i < k->queues.n && !k->stop; i++) {
-        const struct name *queue = &k->queues.at[i];
-        struct command command = COMMAND_EMPTY;
-        struct script_checked checked;
-        err = check_leases(k, queue->text);
-        if (err == MUSTER_OK && !k->stop)
-            err = check_idle(k, queue->text);
-        if (err != MUSTER_OK || k->stop)
-            break;
-        script_check_queue(&command, &k->client->root, k->repair, queue->text, counters_of(k, queue));
-        err = check_run(k, &command, &checked);
-    }
-    return err;
+    return check_each(k, &k->queues, 1, check_queue);
 }
 
 /* ---- the layout ---- */

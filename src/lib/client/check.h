@@ -36,6 +36,7 @@ struct check {
     struct name_list jobs;     /* also those that may have left only a part */
     struct name_list awaited;  /* jobs that others wait for */
     struct name_list indexes;  /* lists of jobs, as keys */
+    uint64_t done, total;      /* names that were looked at */
     uint64_t highest_token;
     unsigned short_pages; /* in a row, see check_run_page() */
 };
@@ -44,6 +45,10 @@ struct check {
 
 /* Send one of the scripts, tell what it found, and clear its command. */
 int check_run(struct check *k, struct command *command, struct script_checked *out);
+
+/* Call fn for each name, or for each first one of `page` of them: the place of the name is `at`. */
+typedef int check_name_fn(struct check *k, size_t at);
+int check_each(struct check *k, const struct name_list *names, size_t page, check_name_fn *fn);
 
 /* The same for a script that looks at a page from `out->next` on, which moves on; below 0: that was the last one. */
 int check_run_page(struct check *k, struct command *command, struct script_checked *out);

@@ -30,8 +30,12 @@ static void tell(struct check *k, const struct script_find *find)
 
 int check_run(struct check *k, struct command *command, struct script_checked *out)
 {
-    struct redisReply *reply;
-    int err = client_run(k->client, command, &reply);
+    struct redisReply *reply = NULL;
+    int err = client_step(k->client, k->done, k->total);
+    if (err == MUSTER_OK)
+        err = client_run(k->client, command, &reply);
+    else
+        command_clear(command);
     if (err == MUSTER_OK)
         err = client_understand(k->client, script_checked(reply, out));
     for (size_t i = 0; err == MUSTER_OK && i < out->n_finds && !k->stop; i++) {
@@ -43,6 +47,16 @@ int check_run(struct check *k, struct command *command, struct script_checked *o
     if (err == MUSTER_OK && out->token > k->highest_token)
         k->highest_token = out->token;
     redis_reply_free(reply);
+    return err;
+}
+
+int check_each(struct check *k, const struct name_list *names, size_t page, check_name_fn *fn)
+{
+    int err = MUSTER_OK;
+    for (size_t at = 0; err == MUSTER_OK && at < names->n && !k->stop; at += page) {
+        err = fn(k, at);
+        k->done += names->n - at < page ? names->n - at : page;
+    }
     return err;
 }
 

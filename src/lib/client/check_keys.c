@@ -248,6 +248,8 @@ static int list_keys(struct check *k)
         for (size_t i = 0; err == MUSTER_OK && i < reply_len(page); i++)
             err = add_key(k, reply_bytes(reply_at(page, i)));
         redis_reply_free(reply);
+        if (err == MUSTER_OK)
+            err = client_step(k->client, k->keys.n, 0);
         if (check_is_at_end(k, cursor))
             break;
     }
@@ -267,21 +269,26 @@ static int add_expected(struct check *k, struct command *command, const struct n
     return err;
 }
 
+static int check_some_keys(struct check *k, size_t at)
+{
+    int err = MUSTER_OK;
+    struct command command = COMMAND_EMPTY;
+    struct script_checked checked;
+    script_check_keys(&command, &k->client->root, k->repair);
+    for (size_t end = at + CHECK_PAGE; err == MUSTER_OK && at < k->keys.n && at < end; at++)
+        err = add_expected(k, &command, &k->keys.at[at]);
+    if (err == MUSTER_OK)
+        return check_run(k, &command, &checked);
+    command_clear(&command);
+    return err;
+}
+
+/* How much else there is to look at is known once the keys are. */
 int check_keys(struct check *k)
 {
     int err = list_keys(k);
-    for (size_t i = 0; err == MUSTER_OK && i < k->keys.n && !k->stop;) {
-        struct command command = COMMAND_EMPTY;
-        struct script_checked checked;
-        script_check_keys(&command, &k->client->root, k->repair);
-        for (size_t end = i + CHECK_PAGE; err == MUSTER_OK && i < k->keys.n && i < end; i++)
-            err = add_expected(k, &command, &k->keys.at[i]);
-        if (err == MUSTER_OK)
-            err = check_run(k, &command, &checked);
-        else
-            command_clear(&command);
-    }
-    return err;
+    k->total = k->keys.n;
+    return err == MUSTER_OK ? check_each(k, &k->keys, CHECK_PAGE, check_some_keys) : err;
 }
 
 /* ---- what is named by a member only ---- */
@@ -321,7 +328,9 @@ int check_members(struct check *k)
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < sizeof lists / sizeof *lists; i++)
         err = check_forgive_wrong_type(k, page_each_member(k->client, lists[i].zset, lists[i].fn, lists[i].names));
-    for (size_t i = 0; i < sizeof sorted / sizeof *sorted; i++)
+    for (size_t i = 0; i < sizeof sorted / sizeof *sorted; i++) {
         name_list_sort(sorted[i]);
+        k->total += sorted[i]->n;
+    }
     return err;
 }

@@ -132,6 +132,20 @@ const char *muster_client_error(const struct muster_client *c)
     return redis_error(c->redis);
 }
 
+void muster_client_set_progress(struct muster_client *c, muster_progress_fn *fn, void *arg)
+{
+    c->progress.fn = fn;
+    c->progress.arg = arg;
+}
+
+int client_step(struct muster_client *c, uint64_t done, uint64_t total)
+{
+    if (!c->progress.fn || c->progress.fn(&(struct muster_progress){done, total}, c->progress.arg) == 0)
+        return MUSTER_OK;
+    redis_error_set(c->redis, "stopped between two steps; what was done stays done");
+    return MUSTER_E_STOPPED;
+}
+
 int client_refuse(struct muster_client *c, const char *why)
 {
     redis_error_set(c->redis, "%s", why);

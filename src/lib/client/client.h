@@ -24,7 +24,11 @@ struct muster_client {
     } full;                           /* what failed lists held when Redis was found full (full.c) */
     struct redis_confirmed confirmed; /* has what the last call added been confirmed? */
     struct unheard unheard;
-    struct ages ages;                      /* since when tasks wait, as this client has seen */
+    struct ages ages; /* since when tasks wait, as this client has seen */
+    struct {
+        muster_progress_fn *fn; /* NULL: nobody is told */
+        void *arg;
+    } progress;
     char busy_queue[MUSTER_QUEUE_MAX + 1]; /* no worker was idle there when this client last enqueued one task */
 };
 
@@ -50,6 +54,9 @@ int client_understand(struct muster_client *c, int err);
 
 /* Send a script's command, and clear the command. `*reply` is to be freed, whatever is returned. */
 int client_run(struct muster_client *c, struct command *command, struct redisReply **reply);
+
+/* Between two steps of a call: tell how far it is. MUSTER_OK, or E_STOPPED: there shall be no other step. */
+int client_step(struct muster_client *c, uint64_t done, uint64_t total);
 
 /* Call this before a script that adds something. */
 int client_begin_adding(struct muster_client *c);

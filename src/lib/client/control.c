@@ -103,15 +103,24 @@ int muster_queue_resume(struct muster_client *c, const char *queue)
 #define STEP_JOBS 100
 #define STEPS_SPARE 100
 
-/* How many steps a deletion may take from now on. */
-static int count_steps(struct muster_client *c, const char *queue, uint64_t *steps)
+static int count_jobs(struct muster_client *c, const char *queue, uint64_t *jobs)
 {
-    uint64_t counts[MUSTER_JOB_STATE_COUNT], sum = 0;
+    uint64_t counts[MUSTER_JOB_STATE_COUNT] = {0};
     int err = muster_job_counts(c, queue, counts);
+    *jobs = 0;
     for (int i = 0; i < MUSTER_JOB_STATE_COUNT; i++)
-        sum += counts[i] / STEP_JOBS + 1;
-    *steps = sum + STEPS_SPARE;
+        *jobs += counts[i];
     return err;
+}
+
+/* The jobs are counted again only for one who is told. `jobs`: after the first step. */
+static int tell_deletion(struct muster_client *c, const char *queue, uint64_t jobs)
+{
+    uint64_t left;
+    if (!c->progress.fn)
+        return MUSTER_OK;
+    int err = count_jobs(c, queue, &left);
+    return err == MUSTER_OK ? client_step(c, left < jobs ? jobs - left : 0, jobs) : err;
 }
 
 static int delete_step(struct muster_client *c, const char *queue, uint64_t sums[2], bool *is_more)
@@ -130,15 +139,18 @@ static int delete_step(struct muster_client *c, const char *queue, uint64_t sums
 /* Its jobs go in bounded steps, one call each. The last step is the deletion. */
 int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *removed, uint64_t *running)
 {
-    uint64_t sums[2] = {0}, left = 0;
+    uint64_t sums[2] = {0}, jobs = 0, left;
     bool is_more = false;
     int err = client_check_queue(c, queue);
     if (err == MUSTER_OK)
         err = delete_step(c, queue, sums, &is_more);
     if (err == MUSTER_OK && is_more)
-        err = count_steps(c, queue, &left);
-    for (; err == MUSTER_OK && is_more && left > 0; left--)
-        err = delete_step(c, queue, sums, &is_more);
+        err = count_jobs(c, queue, &jobs);
+    for (left = jobs / STEP_JOBS + STEPS_SPARE; err == MUSTER_OK && is_more && left > 0; left--) {
+        err = tell_deletion(c, queue, jobs);
+        if (err == MUSTER_OK)
+            err = delete_step(c, queue, sums, &is_more);
+    }
     if (err == MUSTER_OK && is_more) {
         redis_error_set(c->redis,
                         "the queue '%s' is not empty after as many steps as it had jobs for: "

@@ -210,8 +210,12 @@ static int enqueue_scripts(struct muster_client *c, const struct request *r, uin
 {
     int err = MUSTER_OK;
     for (struct chunk chunk = next_chunk(r, before_first_chunk(r)); err == MUSTER_OK && chunk.from < chunk.to;
-         chunk = next_chunk(r, chunk))
-        err = enqueue_script(c, r, chunk, waiting);
+         chunk = next_chunk(r, chunk)) {
+        uint64_t done = r->at_front ? r->n - chunk.to : chunk.from;
+        err = done > 0 ? client_step(c, done, r->n) : MUSTER_OK;
+        if (err == MUSTER_OK)
+            err = enqueue_script(c, r, chunk, waiting);
+    }
     return err;
 }
 

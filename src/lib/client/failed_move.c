@@ -73,8 +73,11 @@ static int move_matching(struct muster_client *c, struct moving *m)
     int err = count_failures(c, f, &n);
     if (f->n > 0 && f->n < n)
         n = f->n;
-    while (err == MUSTER_OK && m->moved < n && moved.rest >= 0)
+    while (err == MUSTER_OK && m->moved < n && moved.rest >= 0) {
         err = move_from(c, m, n - m->moved, &moved);
+        if (err == MUSTER_OK && m->moved < n && moved.rest >= 0)
+            err = client_step(c, m->moved, n);
+    }
     return err;
 }
 
@@ -96,6 +99,8 @@ static int move_named(struct muster_client *c, struct moving *m)
         missing += moved.rest;
         if (err == MUSTER_OK && (moved.looked == 0 || moved.looked > asked))
             err = client_understand(c, MUSTER_E_REDIS); /* it would be asked for ever */
+        if (err == MUSTER_OK && at + moved.looked < n)
+            err = client_step(c, m->moved, n);
     }
     free(names);
     if (err != MUSTER_OK || missing == 0)

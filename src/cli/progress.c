@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One line for one verb. Only the main thread calls this, except progress_begin(), which does nothing in others.
+ */
+#include "progress.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "text.h"
+
+#define FIRST_MS 1000
+#define AGAIN_MS 200
+#define COLUMNS_DEFAULT 80
+#define LINE_SIZE 240
+/* A rate of less time than this says little about what is left. */
+#define LEFT_MS 3000
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+#define N_SIGNALS (sizeof signals / sizeof *signals)
+
+static struct {
+    const struct call *call; /* NULL: nothing is watched */
+    struct sigaction before[N_SIGNALS];
+    int64_t begun_ms, shown_ms;
+    bool has_terminal, is_shown;
+} line;
+
+static volatile sig_atomic_t stopped_by;
+
+static int64_t monotonic_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- stopping ---- */
+
+static void on_signal(int signo)
+{
+    stopped_by = signo;
+}
+
+/* A signal that is ignored stays so: a shell does that for what runs in its background. Without SA_RESTART a read of
+ * standard input ends at once. */
+static void catch_signals(void)
+{
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    for (size_t i = 0; i < N_SIGNALS; i++) {
+        sigaction(signals[i], NULL, &line.before[i]);
+        if (line.before[i].sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+    }
+}
+
+bool progress_is_stopped(void)
+{
+    return stopped_by != 0;
+}
+
+/* ---- the line ---- */
+
+static bool is_terminal(void)
+{
+    const char *kind = getenv("TERM");
+    return isatty(STDERR_FILENO) && kind && *kind && strcmp(kind, "dumb") != 0;
+}
+
+void progress_begin(const struct call *call)
+{
+    if (client_is_lent())
+        return;
+    line.call = call;
+    line.begun_ms = monotonic_ms();
+    line.has_terminal = is_terminal();
+    catch_signals();
+}
+
+static size_t columns(void)
+{
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : COLUMNS_DEFAULT;
+}
+
+/* The last column stays free: some terminals go to the next line there. */
+static void write_line(const char *text)
+{
+    fprintf(stderr, "\r%.*s\033[K", (int)columns() - 1, text);
+    fflush(stderr);
+    line.is_shown = true;
+}
+
+static bool is_due(int64_t now_ms)
+{
+    return line.call && line.has_terminal && !progress_is_stopped() && now_ms - line.begun_ms >= FIRST_MS &&
+           now_ms - line.shown_ms >= AGAIN_MS;
+}
+
+static int add_rate(char *out, size_t size, uint64_t done, int64_t ms)
+{
+    return snprintf(out, size, ", %.0f/s", (double)done * 1000 / (double)ms);
+}
+
+static void show(const char *what, uint64_t done, uint64_t total, double part, int64_t now_ms)
+{
+    char text[LINE_SIZE], age[TEXT_TIME_SIZE];
+    int64_t ms = now_ms - line.begun_ms;
+    int len = snprintf(text, sizeof text, "muster %s: %llu", line.call->command->name, (unsigned long long)done);
+    if (total > 0)
+        len += snprintf(text + len, sizeof text - (size_t)len, " of %llu", (unsigned long long)total);
+    len += snprintf(text + len, sizeof text - (size_t)len, " %.40s", what);
+    len += add_rate(text + len, sizeof text - (size_t)len, done, ms);
+    if (part >= 0)
+        len += snprintf(text + len, sizeof text - (size_t)len, ", %.0f %%", part * 100);
+    if (part > 0 && part < 1 && ms >= LEFT_MS)
+        snprintf(text + len, sizeof text - (size_t)len, ", about %s left",
+                 text_age(age, (int64_t)((double)ms * (1 - part) / part)));
+    write_line(text);
+    line.shown_ms = now_ms;
+}
+
+void progress_show(const char *what, uint64_t done, uint64_t total)
+{
+    int64_t now_ms = line.call ? monotonic_ms() : 0;
+    if (is_due(now_ms))
+        show(what, done, total, total == 0 ? -1 : done >= total ? 1 : (double)done / (double)total, now_ms);
+}
+
+void progress_show_part(const char *what, uint64_t done, double part)
+{
+    int64_t now_ms = line.call ? monotonic_ms() : 0;
+    if (is_due(now_ms))
+        show(what, done, 0, part, now_ms);
+}
+
+int progress_on_step(const struct muster_progress *progress, void *arg)
+{
+    progress_show(arg, progress->done, progress->total);
+    return progress_is_stopped();
+}
+
+void progress_hide(void)
+{
+    if (!line.is_shown)
+        return;
+    fputs("\r\033[K", stderr);
+    fflush(stderr);
+    line.is_shown = false;
+}
+
+int progress_end(int code)
+{
+    progress_hide();
+    for (size_t i = 0; line.call && i < N_SIGNALS; i++)
+        sigaction(signals[i], &line.before[i], NULL);
+    line.call = NULL;
+    return code != EXIT_DONE && stopped_by ? 128 + stopped_by : code;
+}

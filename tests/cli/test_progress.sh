@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Long verbs. Proves:
+#  1. on a terminal one line says how far the verb is: done, rate, time left where the whole is known. It is gone at the
+#     end, and is never wider than the terminal
+#  2. in a pipe, with TERM=dumb, and for what is short, nothing of it is written
+#  3. after SIGINT or SIGTERM the verb says what it has done, and that is what there is in Redis; the rest is as it was
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+start_redis
+
+# on_terminal COLUMNS SIGNAL WANTED SHELL: runs the shell's command on a terminal of its own, and sends SIGNAL (0: none)
+# when the terminal has shown WANTED. What it wrote is in $tmp/screen, its status in $status.
+on_terminal() {
+    status=0
+    timeout --foreground 90 python3 - "$tmp/screen" "$@" <<'PYTHON' || status=$?
+import fcntl, os, pty, select, struct, sys, termios
+screen, columns, signal, wanted, shell = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4].encode(), sys.argv[5]
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    os.environ.setdefault("TERM", "xterm")
+    os.execvp("bash", ["bash", "-c", shell])
+out, sent, status = b"", False, None
+while True:
+    if select.select([fd], [], [], 0 if status is not None else 0.05)[0]:
+        try:
+            part = os.read(fd, 65536)
+        except OSError:
+            part = b""
+        if not part:
+            break
+        out += part
+    elif status is not None:  # others may hold the terminal for longer
+        break
+    else:
+        gone, how = os.waitpid(pid, os.WNOHANG)
+        status = os.waitstatus_to_exitcode(how) if gone else None
+    if signal and not sent and wanted in out:
+        os.kill(pid, signal)
+        sent = True
+open(screen, "wb").write(out)
+if status is None:
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+sys.exit(status & 255)
+PYTHON
+}
+said() { tr '\r' '\n' <"$tmp/screen" | sed 's/\x1b\[K//'; }
+length() { redis-cli -s "$socket" llen "muster:queues:$1"; }
+
+# slow_lines N: lines that come for longer than the first second, in which nothing is shown
+slow_lines() { for ((i = 0; i < $1; i++)); do echo "task $i" && sleep 0.01; done; }
+export -f slow_lines
+export TERM=xterm
+
+# ---- 1 and 2
+on_terminal 60 0 '' "slow_lines 200 | '$MUSTER' enqueue piped"
+[[ $status == 0 ]] || fail "$(cat -v "$tmp/screen")"
+said | grep -qE '^muster enqueue: [0-9]+ enqueued, [0-9]+/s$' || fail "no line: $(cat -v "$tmp/screen")"
+said | awk 'length > 60 { exit 1 }' || fail "wider than the terminal: $(cat -v "$tmp/screen")"
+said | grep -v '^$' | tail -n 1 | grep -qx '200 enqueued, 200 waiting' || fail "not the last: $(cat -v "$tmp/screen")"
+grep -qF $'\r\e[K200 enqueued' "$tmp/screen" || fail "the line stays: $(cat -v "$tmp/screen")"
+on_terminal 12 0 '' "slow_lines 150 | '$MUSTER' enqueue piped"
+said | grep -v enqueued, | awk 'length > 12 { exit 1 }' || fail "wider than the terminal: $(cat -v "$tmp/screen")"
+
+for shell in "slow_lines 150 | TERM=dumb '$MUSTER' enqueue dumb" "slow_lines 150 | '$MUSTER' enqueue dumb 2>'$tmp/err'" \
+    "echo short | '$MUSTER' enqueue dumb"; do
+    on_terminal 60 0 '' "$shell"
+    [[ $status == 0 ]] || fail "$(cat -v "$tmp/screen")"
+    ! grep -q $'\e' "$tmp/screen" "$tmp/err" 2>/dev/null || fail "not quiet: $(cat -v "$tmp/screen")"
+done
+[[ ! -s $tmp/err ]] || fail "not quiet: $(cat "$tmp/err")"
+
+# A file is as long as it is: so the rest has a time.
+seq 400000 >"$tmp/numbers"
+on_terminal 100 2 ' %' "exec '$MUSTER' enqueue --unique once <'$tmp/numbers'"
+said | grep -qE '^muster enqueue: [0-9]+ enqueued, [0-9]+/s, [0-9]+ %' || fail "no part: $(cat -v "$tmp/screen")"
+
+# ---- 3
+[[ $status == 130 ]] || fail "status $status: $(cat -v "$tmp/screen")"
+n=$(said | sed -nE 's/^muster enqueue: interrupted; ([0-9]+) tasks were enqueued$/\1/p')
+[[ -n $n ]] || fail "not told: $(cat -v "$tmp/screen")"
+waiting=$("$MUSTER" queues --json | sed -nE 's/.*"queue":"once","waiting":([0-9]+).*/\1/p')
+[[ $waiting == "$n" ]] || fail "$n were told, $waiting are there"
+
+# while it waits for input, which does not come
+mkfifo "$tmp/silent"
+exec {silent}<>"$tmp/silent"
+on_terminal 100 15 enqueued "exec '$MUSTER' enqueue waits < <(slow_lines 150; exec cat '$tmp/silent')"
+[[ $status == 143 ]] || fail "status $status: $(cat -v "$tmp/screen")"
+n=$(said | sed -nE 's/^muster enqueue: interrupted; ([0-9]+) tasks were enqueued$/\1/p')
+[[ $n == "$(length waits)" ]] || fail "'$n' were told, $(length waits) are there"
+# stop_put OPTION...: its words are in $tmp/verb.err
+stop_put() {
+    setpriv --pdeathsig KILL "$MUSTER" put jobs "$@" <"$tmp/silent" >"$tmp/verb.out" 2>"$tmp/verb.err" {messages}>&- &
+    pids[verb]=$!
+    wait_for has_caught verb
+    kill -TERM "${pids[verb]}"
+    check_end verb 143
+}
+# SIGTERM among the signals that are caught
+has_caught() { ((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/${pids[$1]}/status") & 0x4000)); }
+stop_put
+grep -q '^muster put: interrupted; no job was put$' "$tmp/verb.err" || fail "$(cat "$tmp/verb.err")"
+stop_put --json
+grep -q '^{"error":"E_STOPPED","message":"interrupted; no job was put"}$' "$tmp/verb.err" || fail "$(cat "$tmp/verb.err")"
+
+# Redis answers late, so that the signal comes in the middle of the first step, which is done whole.
+# stopped VERB...: its words are in $tmp/err
+stopped() {
+    redis-cli -s "$socket" client pause 1500 all >"$tmp/said"
+    start verb "$MUSTER" "$@"
+    wait_for has_caught verb
+    kill -TERM "${pids[verb]}"
+    check_end verb 143
+    cp "$tmp/verb.err" "$tmp/err"
+}
+
+before=$("$MUSTER" queues --json | sed -nE 's/.*"queue":"once","waiting":([0-9]+).*/\1/p')
+stopped delete once --yes
+left=$("$MUSTER" queues --json | sed -nE 's/.*"queue":"once","waiting":([0-9]+).*/\1/p')
+grep -q "^muster delete: interrupted; $((before - left)) tasks that were still to run are gone, " "$tmp/err" || fail "$before, $left: $(cat "$tmp/err")"
+((left > 0 && left < before)) || fail "$left of $before are left"
+"$MUSTER" delete once --yes | grep -q "^once: deleted, with $left tasks" || fail 'the rest was not deleted'
+
+stopped check
+grep -q '^muster check: interrupted, with 0 finds so far; not all was looked at: run it again$' "$tmp/err" || fail "$(cat "$tmp/err")"
+stopped check --json
+grep -q '^{"error":"E_STOPPED",' "$tmp/err" || fail "$(cat "$tmp/err")"
+
+"$MUSTER" enqueue failing a b c d >"$tmp/said"
+"$MUSTER" work failing --burst -- false >"$tmp/said" 2>&1
+mapfile -t entries < <("$MUSTER" failed failing --json | sed -nE 's/.*"entry":"([^"]*)".*/\1/p')
+((${#entries[@]} == 4)) || fail "not four: ${entries[*]}"
+stopped drop failing "${entries[@]}"
+grep -q '^muster drop: interrupted; the last 3 operands were not tried$' "$tmp/err" || fail "$(cat "$tmp/err")"
+grep -q '^failing: 1 dropped$' "$tmp/verb.out" || fail "$(cat "$tmp/verb.out")"
+[[ $("$MUSTER" failed failing --json | wc -l) == 3 ]] || fail 'more than one was dropped'
