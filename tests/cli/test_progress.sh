@@ -87,6 +87,7 @@ waiting=$("$MUSTER" queues --json | sed -nE 's/.*"queue":"once","waiting":([0-9]
 
 # while it waits for input, which does not come
 mkfifo "$tmp/silent"
+# shellcheck disable=SC2034 # it only holds the other end
 exec {silent}<>"$tmp/silent"
 on_terminal 100 15 enqueued "exec '$MUSTER' enqueue waits < <(slow_lines 150; exec cat '$tmp/silent')"
 [[ $status == 143 ]] || fail "status $status: $(cat -v "$tmp/screen")"
