@@ -55,6 +55,31 @@ static int print_process(const struct muster_process_info *process, void *arg)
     return print_name(arg, process->id, "process");
 }
 
+/* Several queues may have the same one. */
+static int print_group(const struct muster_failed_group *group, void *arg)
+{
+    char about[48];
+    snprintf(about, sizeof about, "%" PRIu64 " failed", group->n);
+    return print_name(arg, group->group, about);
+}
+
+static int print_running_job(const struct muster_process_info *process, void *arg)
+{
+    return process->job ? print_name(arg, process->job, "job that runs") : 0;
+}
+
+static int print_tracked_job(const struct muster_job *job, void *arg)
+{
+    return job->state == MUSTER_JOB_RUNNING ? 0 : print_name(arg, job->id, "tracked job");
+}
+
+static int list_jobs(struct muster_client *client, struct listing *l)
+{
+    const struct muster_job_filter tracked = {.size = sizeof tracked, .tracked = 1, .n = NAMES_MAX};
+    int err = muster_process_list(client, NULL, print_running_job, l);
+    return err == MUSTER_OK && l->n_printed < NAMES_MAX ? muster_job_list(client, &tracked, print_tracked_job, l) : err;
+}
+
 static int list(struct muster_client *client, enum candidate_names names, struct listing *l)
 {
     switch (names) {
@@ -66,6 +91,10 @@ static int list(struct muster_client *client, enum candidate_names names, struct
         return muster_tag_list(client, 0, NAMES_MAX, print_tag, l);
     case CANDIDATE_PROCESSES:
         return muster_process_list(client, NULL, print_process, l);
+    case CANDIDATE_GROUPS:
+        return muster_failed_groups(client, NULL, print_group, l);
+    case CANDIDATE_JOBS:
+        return list_jobs(client, l);
     }
     return MUSTER_OK;
 }

@@ -7,7 +7,15 @@
 
 #include "command.h"
 
-enum candidate_names { CANDIDATE_QUEUES, CANDIDATE_WORKERS, CANDIDATE_TAGS, CANDIDATE_PROCESSES };
+/* Jobs are those that run, and those that are tracked: of the others there may be millions. */
+enum candidate_names {
+    CANDIDATE_QUEUES,
+    CANDIDATE_WORKERS,
+    CANDIDATE_TAGS,
+    CANDIDATE_PROCESSES,
+    CANDIDATE_GROUPS,
+    CANDIDATE_JOBS
+};
 
 /* Print each name that begins with `word` as candidates_print() does, after `beginning`. Nothing, and nothing on
  * standard error, if Redis does not answer at once. `call` has the options of the connection. */

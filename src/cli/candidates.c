@@ -84,14 +84,6 @@ static void pass_option(struct place *p, const char *word)
         p->awaiting = o;
 }
 
-static const struct command *find_verb(const char *name)
-{
-    for (size_t i = 0; verbs_all[i]; i++)
-        if (strcmp(verbs_all[i]->name, name) == 0)
-            return verbs_all[i];
-    return NULL;
-}
-
 /* Returns false if the line cannot be followed. */
 static bool pass_word(struct place *p, const char *word)
 {
@@ -107,7 +99,7 @@ static bool pass_word(struct place *p, const char *word)
     } else if (p->call.command) {
         p->n_operands++;
     } else {
-        p->call.command = find_verb(word);
+        p->call.command = verbs_find(word);
         return p->call.command;
     }
     return true;
@@ -155,6 +147,13 @@ static void print_shells(const struct place *p)
         print_candidate(p, shells[i], "its completion");
 }
 
+static void print_states(const struct place *p)
+{
+#define PRINT_STATE(state, name) print_candidate(p, name, "jobs in this state");
+    MUSTER_JOB_STATES(PRINT_STATE)
+#undef PRINT_STATE
+}
+
 static void print_live(const struct place *p, enum candidate_names names)
 {
     candidate_names_print(&p->call, names, p->beginning, p->word);
@@ -171,6 +170,12 @@ static void print_values(const struct place *p, const char *what)
         print_live(p, CANDIDATE_TAGS);
     else if (strcmp(what, "PROCESS") == 0)
         print_live(p, CANDIDATE_PROCESSES);
+    else if (strcmp(what, "GROUP") == 0)
+        print_live(p, CANDIDATE_GROUPS);
+    else if (strcmp(what, "ID") == 0)
+        print_live(p, CANDIDATE_JOBS);
+    else if (strcmp(what, "STATE") == 0)
+        print_states(p);
     else if (strcmp(what, "COMMAND") == 0)
         print_verbs(p);
     else if (strcmp(what, "SHELL") == 0)
@@ -182,14 +187,20 @@ static void print_values(const struct place *p, const char *what)
 }
 
 /* `-TAG` removes a tag: the sign stays. */
-static void print_tags_with_sign(struct place *p)
+static void print_with_sign(struct place *p, const char *what)
 {
     static char signs[] = "+\0-";
     if (*p->word != '+' && *p->word != '-')
         return;
     p->beginning = *p->word == '+' ? signs : signs + 2;
     p->word++;
-    print_values(p, "TAG");
+    print_values(p, what);
+}
+
+/* Other ids are new ones. */
+static bool is_of_job(const struct opt *o)
+{
+    return o->name && strcmp(o->name, "after") == 0;
 }
 
 static void print_argument(struct place *p, const struct opt *o)
@@ -197,8 +208,10 @@ static void print_argument(struct place *p, const struct opt *o)
     if (o->name && strcmp(o->name, "worker") == 0)
         print_values(p, "WORKER");
     else if (strcmp(o->argument, "+TAG|-TAG") == 0)
-        print_tags_with_sign(p);
-    else
+        print_with_sign(p, "TAG");
+    else if (strcmp(o->argument, "+ID|-ID") == 0)
+        print_with_sign(p, "ID");
+    else if (strcmp(o->argument, "ID") != 0 || is_of_job(o))
         print_values(p, o->argument);
 }
 

@@ -18,6 +18,7 @@
 #include "command.h"
 #include "complain.h"
 #include "connection.h"
+#include "now.h"
 #include "out.h"
 #include "serve_cluster.h"
 #include "serve_place.h"
@@ -66,13 +67,6 @@ struct watch {
 };
 
 enum what { NOTHING, ASKED_TO_STOP, HAS_ENDED };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static enum what reap(struct watch *w)
 {

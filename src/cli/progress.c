@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client.h"
+#include "now.h"
 #include "text.h"
 
 #define FIRST_MS 1000
@@ -33,13 +33,6 @@ static struct {
 } line;
 
 static volatile sig_atomic_t stopped_by;
-
-static int64_t monotonic_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- stopping ---- */
 
@@ -78,7 +71,7 @@ void progress_begin(const struct call *call)
     if (client_is_lent())
         return;
     line.call = call;
-    line.begun_ms = monotonic_ms();
+    line.begun_ms = now_ms();
     line.has_terminal = is_terminal();
     catch_signals();
 }
@@ -97,10 +90,10 @@ static void write_line(const char *text)
     line.is_shown = true;
 }
 
-static bool is_due(int64_t now_ms)
+static bool is_due(int64_t now)
 {
-    return line.call && line.has_terminal && !progress_is_stopped() && now_ms - line.begun_ms >= FIRST_MS &&
-           now_ms - line.shown_ms >= AGAIN_MS;
+    return line.call && line.has_terminal && !progress_is_stopped() && now - line.begun_ms >= FIRST_MS &&
+           now - line.shown_ms >= AGAIN_MS;
 }
 
 static int add_rate(char *out, size_t size, uint64_t done, int64_t ms)
@@ -108,10 +101,10 @@ static int add_rate(char *out, size_t size, uint64_t done, int64_t ms)
     return snprintf(out, size, ", %.0f/s", (double)done * 1000 / (double)ms);
 }
 
-static void show(const char *what, uint64_t done, uint64_t total, double part, int64_t now_ms)
+static void show(const char *what, uint64_t done, uint64_t total, double part, int64_t now)
 {
     char text[LINE_SIZE], age[TEXT_TIME_SIZE];
-    int64_t ms = now_ms - line.begun_ms;
+    int64_t ms = now - line.begun_ms;
     int len = snprintf(text, sizeof text, "muster %s: %llu", line.call->command->name, (unsigned long long)done);
     if (total > 0)
         len += snprintf(text + len, sizeof text - (size_t)len, " of %llu", (unsigned long long)total);
@@ -123,21 +116,21 @@ static void show(const char *what, uint64_t done, uint64_t total, double part, i
         snprintf(text + len, sizeof text - (size_t)len, ", about %s left",
                  text_age(age, (int64_t)((double)ms * (1 - part) / part)));
     write_line(text);
-    line.shown_ms = now_ms;
+    line.shown_ms = now;
 }
 
 void progress_show(const char *what, uint64_t done, uint64_t total)
 {
-    int64_t now_ms = line.call ? monotonic_ms() : 0;
-    if (is_due(now_ms))
-        show(what, done, total, total == 0 ? -1 : done >= total ? 1 : (double)done / (double)total, now_ms);
+    int64_t now = line.call ? now_ms() : 0;
+    if (is_due(now))
+        show(what, done, total, total == 0 ? -1 : done >= total ? 1 : (double)done / (double)total, now);
 }
 
 void progress_show_part(const char *what, uint64_t done, double part)
 {
-    int64_t now_ms = line.call ? monotonic_ms() : 0;
-    if (is_due(now_ms))
-        show(what, done, 0, part, now_ms);
+    int64_t now = line.call ? now_ms() : 0;
+    if (is_due(now))
+        show(what, done, 0, part, now);
 }
 
 int progress_on_step(const struct muster_progress *progress, void *arg)

@@ -15,11 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "complain.h"
 #include "need.h"
+#include "now.h"
 #include "out.h"
 #include "text.h"
 
@@ -82,13 +82,6 @@ static void write_text(struct work_log *log, const char *text)
     (void)!write(STDERR_FILENO, text, strlen(text));
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void write_json(struct work_log *log, const struct work_line *line)
 {
     static const struct out_column columns[] = {
@@ -100,7 +93,7 @@ static void write_json(struct work_log *log, const struct work_line *line)
     };
     char time[TEXT_TIME_SIZE];
     const struct out_cell cells[] = {
-        {.text = text_time(time, now_ms())},
+        {.text = text_time(time, now_unix_ms())},
         {.text = level_names[line->level]},
         {.text = line->what},
         {.text = line->worker},
@@ -142,7 +135,7 @@ static void write_plain(struct work_log *log, const struct work_line *line)
     size_t len = 0;
     FILE *out = need(open_memstream(&text, &len));
     if (log->form == WORK_LOG_TEXT)
-        fprintf(out, "%s %-5s ", text_time(time, now_ms()), level_names[line->level]);
+        fprintf(out, "%s %-5s ", text_time(time, now_unix_ms()), level_names[line->level]);
     fputs("muster work: ", out);
     print_parts(out, line);
     fclose(out);

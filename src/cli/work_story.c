@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "complain.h"
+#include "now.h"
 #include "web/status.h"
 
 /* X(event, name, level, words). An event without words is not mentioned, or its words depend on more than its type. */
@@ -92,13 +92,6 @@ static const char *words_of(const struct muster_event *e)
 /* Both connections break, one soon after the other, and in words that may differ. The library tells no other reason
  * earlier than a second later. */
 #define BOTH_MS 900
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static bool is_another_reason(const struct work_story *s, const struct muster_event *e)
 {

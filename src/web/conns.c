@@ -13,9 +13,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "need.h"
+#include "now.h"
 
 #define SWEEP_MS 200
 
@@ -31,13 +31,6 @@ struct conns {
     size_t n, max;
     bool is_full;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* libevent clears the callbacks when it frees a bufferevent. */
 static bool has_ended(struct bufferevent *buffer)

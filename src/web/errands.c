@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "ask.h"
 #include "client.h"
 #include "http.h"
 #include "need.h"
+#include "now.h"
 #include "server_reply.h"
 #include "work.h"
 
@@ -39,13 +39,6 @@ struct errands {
     struct muster_client *clients[WORK_THREADS];
     struct errand *first;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- on a thread ---- */
 

@@ -5,11 +5,11 @@
 #include "fresh.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "http.h"
 #include "look.h"
 #include "need.h"
+#include "now.h"
 
 /* A look that is older is made anew before it is told. */
 #define FRESH_MS 1500
@@ -27,13 +27,6 @@ struct fresh {
     size_t n;
     int64_t changed_ms; /* when the last change was answered: a look must have begun after it */
 };
-
-static int64_t clock_in_ms(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 struct fresh *fresh_new(struct http *http, struct look *look, fresh_fn *fn, void *arg)
 {
@@ -59,7 +52,7 @@ static void park(struct fresh *f, struct evhttp_request *request)
         http_refuse(f->http, request, 503, "E_BUSY", "too many requests wait already; try again");
         return;
     }
-    f->parked[f->n++] = (struct parked){request, clock_in_ms(CLOCK_MONOTONIC) + HTTP_DEADLINE_MS, f->changed_ms};
+    f->parked[f->n++] = (struct parked){request, now_ms() + HTTP_DEADLINE_MS, f->changed_ms};
     look_now(f->look);
 }
 
@@ -67,8 +60,7 @@ void fresh_ask(struct fresh *f, struct evhttp_request *request)
 {
     const struct sight *sight = look_sight(f->look);
     look_want(f->look);
-    if (sight && !sight->error && sight->begun_ms > f->changed_ms &&
-        clock_in_ms(CLOCK_REALTIME) - sight->at_ms < FRESH_MS)
+    if (sight && !sight->error && sight->begun_ms > f->changed_ms && now_unix_ms() - sight->at_ms < FRESH_MS)
         f->fn(f->arg, request, sight);
     else
         park(f, request);
@@ -76,7 +68,7 @@ void fresh_ask(struct fresh *f, struct evhttp_request *request)
 
 void fresh_note_change(struct fresh *f)
 {
-    f->changed_ms = clock_in_ms(CLOCK_MONOTONIC);
+    f->changed_ms = now_ms();
     look_now(f->look);
 }
 
@@ -95,10 +87,10 @@ void fresh_tell(struct fresh *f, const struct sight *sight)
 
 void fresh_sweep(struct fresh *f)
 {
-    int64_t now_ms = clock_in_ms(CLOCK_MONOTONIC);
+    int64_t now = now_ms();
     for (size_t i = 0; i < f->n;) {
         struct parked parked = f->parked[i];
-        if (now_ms <= parked.until_ms) {
+        if (now <= parked.until_ms) {
             i++;
             continue;
         }

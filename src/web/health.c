@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "ask.h"
 #include "client.h"
 #include "http.h"
 #include "need.h"
+#include "now.h"
 #include "work.h"
 
 #define KNOWN_MS 1000
@@ -45,13 +45,6 @@ struct health {
     } waiting[WAITING_MAX];
     size_t n;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- the thread ---- */
 

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "need.h"
+#include "now.h"
 
 #define UNSENT_MAX ((size_t)2 * 1024 * 1024)
 #define UNSENT_LIMIT ((size_t)32 * 1024 * 1024)
@@ -64,13 +64,6 @@ static void on_close(struct evhttp_connection *connection, void *arg)
     if (!evhttp_request_get_connection(v->request))
         evhttp_send_reply_end(v->request);
     remove_viewer(v);
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static void drop(struct viewer *v)

@@ -18,6 +18,7 @@
 #include "history.h"
 #include "list.h"
 #include "need.h"
+#include "now.h"
 #include "queue_row.h"
 #include "seen.h"
 #include "verbs.h"
@@ -69,13 +70,6 @@ struct found {
     double took_ms;
 };
 
-static int64_t clock_in_ms(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* ---- the thread ---- */
 
 static const struct route nothing = {.shape = ASK_ITEMS};
@@ -110,12 +104,12 @@ static void on_found(void *arg);
 static void look_once(struct look *l, struct muster_client *client, bool is_fresh)
 {
     struct found *f = need(calloc(1, sizeof *f));
-    f->begun_ms = clock_in_ms(CLOCK_MONOTONIC);
+    f->begun_ms = now_ms();
     f->look = l;
     f->queues = run(l, client, is_fresh ? &cmd_queues : &queues_again);
     f->workers = f->queues->status ? ask_new(&nothing, NULL) : run(l, client, &cmd_workers);
-    f->at_ms = clock_in_ms(CLOCK_REALTIME);
-    f->took_ms = (double)(clock_in_ms(CLOCK_MONOTONIC) - f->begun_ms);
+    f->at_ms = now_unix_ms();
+    f->took_ms = (double)(now_ms() - f->begun_ms);
     work_tell(l->work, on_found, f);
 }
 
@@ -124,9 +118,9 @@ static bool wait_for_next(struct look *l, int64_t last_ms, bool *is_asked)
 {
     pthread_mutex_lock(&l->lock);
     for (;;) {
-        int64_t now_ms = clock_in_ms(CLOCK_MONOTONIC);
-        int64_t due_ms = last_ms + (now_ms < l->wanted_until_ms ? BUSY_MS : CALM_MS);
-        if (l->is_ending || l->is_now || now_ms >= due_ms)
+        int64_t now = now_ms();
+        int64_t due_ms = last_ms + (now < l->wanted_until_ms ? BUSY_MS : CALM_MS);
+        if (l->is_ending || l->is_now || now >= due_ms)
             break;
         const struct timespec until = {due_ms / 1000, due_ms % 1000 * 1000000};
         pthread_cond_timedwait(&l->is_asked, &l->lock, &until);
@@ -147,7 +141,7 @@ static void *look_for_ever(void *arg)
     if (client_open(l->call, &client))
         return NULL;
     do {
-        last_ms = clock_in_ms(CLOCK_MONOTONIC);
+        last_ms = now_ms();
         look_once(l, client, is_asked);
     } while (wait_for_next(l, last_ms, &is_asked));
     muster_client_free(client);
@@ -358,10 +352,10 @@ void look_free(struct look *l)
 void look_want(struct look *l)
 {
     pthread_mutex_lock(&l->lock);
-    int64_t now_ms = clock_in_ms(CLOCK_MONOTONIC);
-    if (now_ms >= l->wanted_until_ms)
+    int64_t now = now_ms();
+    if (now >= l->wanted_until_ms)
         pthread_cond_signal(&l->is_asked);
-    l->wanted_until_ms = now_ms + WANTED_MS;
+    l->wanted_until_ms = now + WANTED_MS;
     pthread_mutex_unlock(&l->lock);
 }
 

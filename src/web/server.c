@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "ask.h"
 #include "complain.h"
@@ -25,6 +24,7 @@
 #include "look.h"
 #include "metrics.h"
 #include "need.h"
+#include "now.h"
 #include "params.h"
 #include "routes.h"
 #include "server_reply.h"
@@ -46,13 +46,6 @@ struct server {
     struct live *live;
     struct health *health;
 };
-
-static int64_t unix_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static void refuse(struct server *s, struct evhttp_request *request, int status, const char *error, const char *message)
 {
@@ -115,7 +108,7 @@ static void tell_session(struct server *s, struct evhttp_request *request)
     need(cJSON_AddStringToObject(object, "version", muster_version()));
     need(cJSON_AddStringToObject(object, "prefix", prefix && *prefix ? prefix : "muster"));
     cJSON_AddItemToObject(object, "server", server_item(o->call->common[OPT_URL].text));
-    need(cJSON_AddNumberToObject(object, "now", (double)unix_ms()));
+    need(cJSON_AddNumberToObject(object, "now", (double)now_unix_ms()));
     http_reply_json(s->http, request, 200, object);
 }
 

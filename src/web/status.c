@@ -19,13 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "http.h"
 #include "metrics.h"
 #include "metrics_worker.h"
 #include "need.h"
+#include "now.h"
 #include "text.h"
 
 /* A loop that is silent for longer stands still. It is several beats, so that a busy machine is not taken for that. */
@@ -68,13 +68,6 @@ struct status {
     pthread_mutex_t lock;
     char error[32], message[600]; /* under the lock; empty: there is no trouble */
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- the worker's loop ---- */
 

@@ -3,8 +3,8 @@
 #
 # What shells complete. Proves:
 #  1. every verb and every option of each verb that help tells is a candidate where it can stand, and nothing else is
-#  2. names of queues, workers, tags and processes are those of Redis at that moment, by the --url and --prefix of the
-#     line; a beginning, an argument after `=`, a sign before a tag and a place after `--` are understood
+#  2. names of queues, workers, tags, processes, groups of failures, and jobs that run or are tracked, are those of Redis
+#     at that moment, by the --url and --prefix of the line; a beginning, an argument after `=`, a sign before a tag and a place after `--` are understood
 #  3. without Redis, with one that does not answer, and without rights there are no names, no message and status 0, and
 #     that takes less than a second
 #  4. bash, zsh and fish complete a verb, an option, a queue with a space and a colon in it, and files, as far as these
@@ -63,6 +63,19 @@ check_candidates '--worker=w1' ps --worker=
 check_candidates '--queue=mail' ps --queue=ma
 check_candidates 'mail' ps --queue ma
 check_candidates 'urgent' jobs --tag ''
+check_candidates $'complete\ndepends\nfailed\nrecurring\nrunning\nscheduled\nwaiting' jobs --state ''
+check_candidates '--state=running' jobs --state=ru
+"$MUSTER" put jobs-run --id runs data >"$tmp/out"
+runs=$("$MUSTER" take jobs-run | cut -f 1)
+"$MUSTER" put jobs-run --id tracked-one --track data >"$tmp/out"
+check_candidates $'runs\ntracked-one' job ''
+check_candidates $'runs\ntracked-one' job j ''
+check_candidates 'tracked-one' put mail --after tr
+check_candidates '+runs' change tracked-one --after +r
+check_candidates '' put mail --id ''
+check_candidates '' enqueue mail --request ''
+"$MUSTER" fail "$runs" --group broken >"$tmp/out"
+check_candidates 'broken' replay jobs-run --group ''
 check_candidates $'+urgent' change j --tag +
 check_candidates "$process" finish .
 check_candidates "$(sed -nE 's/^ *X\((keep_[a-z_]+), .*/\1/p' "$MUSTER_SOURCE/include/muster/job.h")" config keep_
