@@ -4,6 +4,7 @@
  */
 #include "progress.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,9 +37,15 @@ static volatile sig_atomic_t stopped_by;
 
 /* ---- stopping ---- */
 
+/* A step can take as long as --timeout, if Redis does not answer. */
 static void on_signal(int signo)
 {
+    static const char words[] = "\r\033[Kstopping after this step; once more ends it at once\n";
+    int before = errno;
     stopped_by = signo;
+    if (line.has_terminal)
+        (void)!write(STDERR_FILENO, words, sizeof words - 1);
+    errno = before;
 }
 
 /* A signal that is ignored stays so: a shell does that for what runs in its background. Without SA_RESTART a read of

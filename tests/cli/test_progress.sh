@@ -85,6 +85,8 @@ n=$(said | sed -nE 's/^muster enqueue: interrupted; ([0-9]+) tasks were enqueued
 waiting=$("$MUSTER" queues --json | sed -nE 's/.*"queue":"once","waiting":([0-9]+).*/\1/p')
 [[ $waiting == "$n" ]] || fail "$n were told, $waiting are there"
 
+said | grep -qx 'stopping after this step; once more ends it at once' || fail "not told: $(cat -v "$tmp/screen")"
+
 # while it waits for input, which does not come
 mkfifo "$tmp/silent"
 # shellcheck disable=SC2034 # it only holds the other end
