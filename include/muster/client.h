@@ -712,6 +712,34 @@ MUSTER_API int muster_queue_listen(struct muster_client *c, const char *queue, i
 /* What time it is by Redis' clock, by which all times of muster are: Unix time in ms. */
 MUSTER_API int muster_client_time(struct muster_client *c, int64_t *now_ms) MUSTER_MUST_CHECK;
 
+/* What the server of the namespace tells of itself. A number that it does not tell is -1, a text "". */
+struct muster_server_info {
+    size_t size; /* sizeof(struct muster_server_info); set it before the call */
+
+    char engine[32];        /* "Redis" or "Valkey" */
+    char version[32];       /* "7.0.15" */
+    char eviction[32];      /* maxmemory-policy; anything but "noeviction" loses queues when Redis is full */
+    int64_t memory;         /* bytes that it uses */
+    int64_t memory_max;     /* bytes that it may use; 0: no bound */
+    int64_t clients;        /* connections, of muster and of others */
+    int64_t commands_per_s; /* of the last moment, by its own count */
+    int64_t cpu_ms;         /* of the processor, since it began */
+    int64_t uptime_s;       /* since when it runs */
+    int64_t replicas;       /* that are connected */
+    int64_t append_only;    /* 1: it writes an append-only file; 0: it does not */
+    int64_t unsaved;        /* changes since the last snapshot */
+};
+
+/*
+ * Ask the server what it is and how much it has to do (INFO, one command). In a cluster it is the node that has the
+ * namespace.
+ *
+ * Returns MUSTER_OK; any error of a call; or
+ *   MUSTER_E_INVALID  `out->size` is wrong; nothing was sent
+ *   MUSTER_E_DENIED   this user may not ask (ACL: +info); nothing else of muster needs that but muster_client_advise()
+ */
+MUSTER_API int muster_client_server(struct muster_client *c, struct muster_server_info *out) MUSTER_MUST_CHECK;
+
 /* What muster_client_probe() tries. */
 enum muster_probe {
     MUSTER_PROBE_READ, /* a key is looked for */

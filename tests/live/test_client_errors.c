@@ -88,6 +88,29 @@ static void a_probe_writes_or_reads_and_a_check_finds_nothing(void **state)
     redis_server_remove(&own);
 }
 
+static void a_server_tells_what_it_is_unless_the_user_may_not_ask(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    char url[256];
+    struct muster_server_info info = {.size = sizeof info};
+    redis_server_start(&own, &(struct redis_server_options){.tcp = true});
+    raw_do(own.redis, "ACL SETUSER blind on >secret-word ~* &* +@all -info");
+    raw_do(own.redis, "CONFIG SET maxmemory 100mb");
+    struct muster_client *c = client_of(s, own.url, 0);
+    assert_ok(muster_client_server(c, &info));
+    assert_true(*info.engine && strchr("0123456789", *info.version) && info.memory > 0 && info.clients >= 2);
+    assert_int_equal(info.memory_max, 100 << 20);
+    assert_int_equal(info.replicas, 0);
+    muster_client_free(c);
+    snprintf(url, sizeof url, "redis://blind:secret-word@127.0.0.1:%d", own.port);
+    c = client_of(s, url, 0);
+    assert_err(muster_client_server(c, &info), MUSTER_E_DENIED);
+    assert_int_equal(info.memory, 0);
+    muster_client_free(c);
+    redis_server_remove(&own);
+}
+
 /* If the worker were not really idle, only its entry would be removed, which a full Redis allows. */
 static void a_full_redis_is_E_FULL_although_a_worker_is_known_as_idle(void **state)
 {
@@ -419,6 +442,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         live_test(a_full_redis_is_E_FULL_and_nothing_is_changed),
         live_test(a_probe_writes_or_reads_and_a_check_finds_nothing),
+        live_test(a_server_tells_what_it_is_unless_the_user_may_not_ask),
         live_test(a_full_redis_is_E_FULL_although_a_worker_is_known_as_idle),
         live_test(a_fresh_namespace_on_a_full_redis_is_E_FULL),
         live_test(a_replica_is_E_BUSY_and_nothing_is_changed),

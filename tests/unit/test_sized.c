@@ -198,6 +198,8 @@ static int call_client(struct muster_client *c, enum sized what, void *given, si
         return muster_job_change(c, "j", given);
     case SIZED_STATS:
         return muster_stats_get(c, "q", 1, given);
+    case SIZED_SERVER_INFO:
+        return muster_client_server(c, given);
     case SIZED_CLIENT_OPTIONS:
     case SIZED_WORKER_OPTIONS:
     case SIZED_COMMAND:
@@ -226,7 +228,7 @@ static void every_call_of_a_client_refuses_a_wrong_size_in_words(void **state)
             assert_non_null(strstr(muster_client_error(c), r->name));
             assert_err(call_client(c, r->what, make(sizeof(void *), r->len, 0), which), MUSTER_E_INVALID);
             assert_non_null(strstr(muster_client_error(c), r->name));
-            if (r->what == SIZED_STATS)
+            if (r->what == SIZED_STATS || r->what == SIZED_SERVER_INFO)
                 continue; /* the library writes it: what stands in it beforehand means nothing */
             unsigned char *given = make(r->len + 8, r->len, 0);
             given[r->len] = 1;

@@ -52,6 +52,12 @@ if (document.documentElement.scrollWidth > innerWidth)
         [...document.querySelectorAll('main *')].filter((node) => node.getBoundingClientRect().right > innerWidth + 1)
             .slice(0, 3).map(name).join(', '));
 
+/* A cell that is too narrow lets its text run into the next one. On a phone a row is a card, whose cells may wrap. */
+for (const cell of document.querySelectorAll('main td, main th'))
+    if (innerWidth >= 500 && seen(cell) && !cell.querySelector('.away') &&
+        getComputedStyle(cell).overflowX === 'visible' && cell.scrollWidth > cell.clientWidth + 1)
+        wrong.push(`wider than its cell: ${name(cell)}`);
+
 /* ---- room for a finger */
 
 if (innerWidth < 500)

@@ -35,7 +35,8 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
     X(SIZED_WORKER_OPTIONS, muster_worker_options, fsync, SIZED_MAY_BE_NULL)        \
     X(SIZED_COMMAND, muster_command, grace_ms, SIZED_NEEDED)                        \
     X(SIZED_WORKER_STATS, muster_worker_stats, enqueued, SIZED_NEEDED)              \
-    X(SIZED_CLIENT_STATS, muster_client_stats, received_bytes, SIZED_NEEDED)
+    X(SIZED_CLIENT_STATS, muster_client_stats, received_bytes, SIZED_NEEDED)        \
+    X(SIZED_SERVER_INFO, muster_server_info, unsaved, SIZED_NEEDED)
 
 enum sized {
 #define SIZED_ENUM(id, name, last, null) id,
