@@ -22,6 +22,7 @@ build  libhiredis-dev  hiredis.pc            talks to Redis
 build  libevent-dev    libevent_core.pc      the loop that a worker lives on
 build  libcjson-dev    libcjson.pc           writes the command's JSON
 build  libssl-dev      openssl.pc            TLS
+build  libncurses-dev  ncursesw.pc           muster top
 build  libjs-chart.js  /usr/share/javascript/chart.js/chart.min.js  the charts of muster web
 run    redis-server    redis-server          where queues live
 run    redis-tools     redis-cli             shows what is in Redis
@@ -29,6 +30,7 @@ test   libcmocka-dev   cmocka.pc             runs the C tests
 test   iproute2        ip                    cuts a network of a test's own
 test   openssl         openssl               makes the certificates of tests
 test   python3         python3               gives a shell a terminal to type into
+test   python3-pyte    /usr/lib/python3/dist-packages/pyte  shows what a program draws on it
 test   abigail-tools   abidiff               compares the library's interface with its baseline
 test   prometheus      promtool              reads the metrics
 test   zsh             zsh                   completes what is typed

@@ -1,60 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster workers: a row for each registered worker. It prints for how long a worker was not heard, instead of a point
- * in time, because hosts' clocks differ: only the clock of Redis is the same for all of them.
+ * muster workers: a row for each registered worker.
  */
 #include "command.h"
 #include "list.h"
-#include "out.h"
-
-static const struct out_column columns[] = {
-    {"ID", "worker", OUT_TEXT},    {"ALIVE", "alive", OUT_YES}, {"HEARD", "heard_ms", OUT_AGE},
-    {"HANDS", "hands", OUT_COUNT}, {"HELD", "held", OUT_COUNT}, {"TTL", "ttl_ms", OUT_SPAN},
-    {"HOST", "host", OUT_TEXT},    {"PID", "pid", OUT_COUNT},   {"QUEUES", "queues", OUT_NAMES},
-    {NULL, "permanent", OUT_YES},  {NULL, "version", OUT_TEXT}, {NULL, "started_at_ms", OUT_TIME},
-    {NULL, "epoch", OUT_TEXT},     {NULL, NULL, OUT_TEXT},
-};
-
-/* As a token: base 32, of a fixed length, so that later ones sort behind. */
-#define EPOCH_LEN 11
-static const char *epoch_text(char out[EPOCH_LEN + 1], uint64_t epoch)
-{
-    out[EPOCH_LEN] = '\0';
-    for (int i = EPOCH_LEN - 1; i >= 0; i--, epoch /= 32)
-        out[i] = "0123456789abcdefghijklmnopqrstuv"[epoch % 32];
-    return out;
-}
-
-static int print_worker(const struct muster_worker_info *worker, void *arg)
-{
-    char epoch[EPOCH_LEN + 1];
-    const struct out_cell cells[] = {
-        {.text = worker->id},
-        {.number = worker->alive},
-        {.number = worker->heard_ms},
-        {.number = (int64_t)worker->hands},
-        {.number = (int64_t)worker->held},
-        {.number = worker->ttl_ms},
-        {.text = worker->host},
-        {.number = worker->pid},
-        {.names = worker->queues, .number = (int64_t)worker->n_queues},
-        {.number = worker->permanent},
-        {.text = worker->version},
-        {.number = worker->started_at_ms},
-        {.text = epoch_text(epoch, worker->epoch)},
-    };
-    return out_row(arg, cells);
-}
+#include "worker_row.h"
 
 static int list(const struct call *call, struct muster_client *client, struct out_table *table)
 {
     (void)call;
-    return muster_worker_list(client, print_worker, table);
+    return muster_worker_list(client, worker_row_print, table);
 }
 
 static int run(const struct call *call)
 {
-    return list_print(call, columns, list);
+    return list_print(call, worker_row_columns, list);
 }
 
 static const struct opt options[] = {{.help = NULL}};

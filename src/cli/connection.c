@@ -197,3 +197,13 @@ int connection_refuse_environment(const struct call *call, const char *why)
 {
     return refuse_group(call, true, why);
 }
+
+char *connection_where(const char *url)
+{
+    const char *from = url && *url ? url : opt_common[OPT_URL].fallback, *scheme = strstr(from, "://");
+    const char *at = strrchr(from, '@'), *host = at ? at + 1 : scheme ? scheme + 3 : from;
+    char *text;
+    if (asprintf(&text, "%.*s%.*s", scheme ? (int)(scheme + 3 - from) : 0, from, (int)strcspn(host, "?"), host) < 0)
+        need(NULL);
+    return text;
+}

@@ -38,6 +38,9 @@ const char *connection_check_replicas(const char *text);
 /* Does the URL lead to sentinels? */
 bool connection_is_by_sentinel(const struct call *call);
 
+/* Where Redis is, for people: the URL without user, password and parameters; to be freed. NULL or "": the default. */
+char *connection_where(const char *url);
+
 /* Read the first line of the file that an option names, by the rule for passwords; to be freed. An option that is not
  * given reads nothing. Returns an exit code, after a line about what is wrong. */
 int connection_read_secret(const struct call *call, const struct opt *o, const struct opt_value *value, char **out);

@@ -345,7 +345,7 @@ static char *number_text(const struct out_column *column, const struct out_cell 
     return need(strdup(text));
 }
 
-static char *cell_text(const struct out_column *column, const struct out_cell *cell)
+char *out_cell_text(const struct out_column *column, const struct out_cell *cell)
 {
     switch (column->kind) {
     case OUT_TEXT:
@@ -461,13 +461,15 @@ int out_row(struct out_table *t, const struct out_cell *cells)
 {
     const struct out_column *shown[COLUMNS_MAX];
     t->has_rows = true;
+    if (t->to)
+        return t->to(t->columns, cells, t->arg);
     if (t->json)
         return out_json(t->columns, cells);
     size_t n = columns_shown(t, shown);
     if (!t->texts)
         t->texts = need(calloc(BLOCK_ROWS * n, sizeof *t->texts));
     for (size_t i = 0; i < n; i++)
-        t->texts[t->n_rows * n + i] = cell_text(shown[i], &cells[shown[i] - t->columns]);
+        t->texts[t->n_rows * n + i] = out_cell_text(shown[i], &cells[shown[i] - t->columns]);
     if (++t->n_rows == BLOCK_ROWS)
         print_block(t);
     return out_error();
@@ -517,7 +519,7 @@ static void print_rows(const struct out_rows *rows)
 {
     size_t n = count_columns(rows->columns);
     for (size_t i = 0; i < rows->n * n; i++) {
-        char *text = cell_text(&rows->columns[i % n], &rows->cells[i]);
+        char *text = out_cell_text(&rows->columns[i % n], &rows->cells[i]);
         out_text("%s%s%s", *text ? "  " : "", text, i % n == n - 1 ? "\n" : "");
         free(text);
     }
@@ -531,7 +533,7 @@ static void print_field(const struct out_column *column, const struct out_cell *
         print_rows(cell->rows);
         return;
     }
-    char *text = is_bytes ? bytes_text(cell, SIZE_MAX) : cell_text(column, cell);
+    char *text = is_bytes ? bytes_text(cell, SIZE_MAX) : out_cell_text(column, cell);
     out_text("%-*s %s\n", FIELD_WIDTH, column->heading, text);
     free(text);
 }

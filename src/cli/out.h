@@ -78,9 +78,15 @@ int out_record(const struct out_column *columns, const struct out_cell *cells);
 /* What time it is by the clock of the rows' times, for tables. Without it, or with 0, they have points in time. */
 void out_set_now(int64_t now_ms);
 
-/* A list that is being printed. `json`: an object for each row instead of a table. */
+/* Takes a row instead of its being printed. The cells are borrowed until it returns. A value that is not 0 ends the list. */
+typedef int out_row_fn(const struct out_column *columns, const struct out_cell *cells, void *arg);
+
+/* A list that is being printed. `json`: an object for each row instead of a table. `to`: each row goes there, with `arg`,
+ * and nothing is printed. */
 struct out_table {
     const struct out_column *columns;
+    out_row_fn *to;
+    void *arg;
     bool json, has_heading, has_rows;
     size_t n_rows;
     char **texts;
@@ -88,6 +94,9 @@ struct out_table {
 
 /* Add a row with a cell for each column; the cells are borrowed until it returns. Returns as out_bytes(). */
 int out_row(struct out_table *t, const struct out_cell *cells);
+
+/* What a table shows of a cell, printable, to be freed. Bytes and notes are cut. */
+char *out_cell_text(const struct out_column *column, const struct out_cell *cell);
 
 /* After the last row: print the headings if there were no rows. */
 void out_headings(struct out_table *t);

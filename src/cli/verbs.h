@@ -42,6 +42,7 @@
     X(check)       \
     X(doctor)      \
     X(upgrade)     \
+    X(top)         \
     X(web)         \
     X(bench)       \
     X(completion)  \

@@ -13,6 +13,7 @@
 
 #include "ask.h"
 #include "complain.h"
+#include "connection.h"
 #include "conns.h"
 #include "ear.h"
 #include "errands.h"
@@ -83,14 +84,9 @@ static void on_errand(void *arg, struct ask *a)
 
 /* ---- what the loop knows itself ---- */
 
-/* Where Redis is, without user, password and parameters. */
 static cJSON *server_item(const char *url)
 {
-    const char *from = url && *url ? url : "redis://127.0.0.1:6379", *scheme = strstr(from, "://");
-    const char *at = strrchr(from, '@'), *host = at ? at + 1 : scheme ? scheme + 3 : from;
-    char *text;
-    if (asprintf(&text, "%.*s%.*s", scheme ? (int)(scheme + 3 - from) : 0, from, (int)strcspn(host, "?"), host) < 0)
-        need(NULL);
+    char *text = connection_where(url);
     cJSON *item = need(cJSON_CreateString(text));
     free(text);
     return item;

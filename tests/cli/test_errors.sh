@@ -22,7 +22,7 @@ others=(check doctor 'delete gone --yes' 'take nothing' "finish $process" "give-
 listeners=(events)
 # Those that do more than ask once, whose own tests have their errors; help, which asks nobody;
 # and completion, which is silent.
-elsewhere=(serve work web bench completion help)
+elsewhere=(serve work top web bench completion help)
 all_said=$tmp/all-said
 
 # check_all CODE TEXT ENVIRONMENT...: each verb must end with this status and one line with this text, and nothing else

@@ -115,8 +115,8 @@ static const char *const bench_rows[][ARGS_MAX] = {
     {"bench", "jobs_put", "--seconds", "1"},
 };
 
-/* serve asks only the Redis that it has started, and help nobody; web asks by the verbs above, and goes on. */
-static const char *const no_rows[] = {"serve", "help", "web"};
+/* serve asks only the Redis that it has started, and help nobody; top and web ask by the verbs above, and go on. */
+static const char *const no_rows[] = {"serve", "help", "top", "web"};
 
 /* ---- one run ---- */
 
