@@ -321,13 +321,13 @@ def check_keys(s):
 
 
 def stopped(redis):
-    s = top("--timeout", "500ms")
+    s = top("--timeout", "3s")
     s.wait("alpha")
     os.kill(int(redis), signal.SIGSTOP)
     try:
         check_keys(s)
         s.wait("OLD, ")
-        s.wait("no answer within 500 ms")
+        s.wait("no answer within 3000 ms")
         check("alpha" in s.text(), "the rows are gone", s)
         check_keys(s)
     finally:
