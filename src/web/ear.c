@@ -9,6 +9,7 @@
 #include <muster/job.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -19,6 +20,7 @@
 
 #define STRETCH_MS 1000
 #define PAUSE_MS 1000
+#define DENIED_MS 5000
 /* So many events may wait for the loop. What is beyond that is not told: a viewer could not read it either. */
 #define PENDING_MAX 1000
 
@@ -31,11 +33,13 @@ struct ear {
     pthread_mutex_t lock;
     pthread_cond_t has_changed;
     bool is_wanted, is_ending;
+    int told_err; /* the thread's: the last state that it has told */
     atomic_int pending;
 };
 
 struct heard {
     struct ear *ear;
+    const char *kind;
     char *text;
 };
 
@@ -43,7 +47,7 @@ static void on_heard(void *arg)
 {
     struct heard *h = arg;
     h->ear->pending--;
-    h->ear->fn(h->ear->arg, h->text);
+    h->ear->fn(h->ear->arg, h->kind, h->text);
     free(h->text);
     free(h);
 }
@@ -59,16 +63,50 @@ static char *text_of(const struct muster_job_event *event)
     return text;
 }
 
+static void tell(struct ear *e, const char *kind, char *text)
+{
+    struct heard *h = need(calloc(1, sizeof *h));
+    *h = (struct heard){e, kind, text};
+    e->pending++;
+    work_tell(e->work, on_heard, h);
+}
+
 static int hear(const struct muster_job_event *event, void *arg)
 {
     struct ear *e = arg;
     if (e->pending >= PENDING_MAX)
         return 0;
-    struct heard *h = need(calloc(1, sizeof *h));
-    *h = (struct heard){e, text_of(event)};
-    e->pending++;
-    work_tell(e->work, on_heard, h);
+    tell(e, "job", text_of(event));
     return 0;
+}
+
+/* `err` MUSTER_OK: events are heard. */
+static char *text_of_state(int err, const char *why)
+{
+    char words[600];
+    cJSON *object = need(cJSON_CreateObject());
+    need(cJSON_AddBoolToObject(object, "heard", err == MUSTER_OK));
+    if (err == MUSTER_E_DENIED)
+        snprintf(words, sizeof words,
+                 "events of jobs are not heard: a listener must write that it listens, and this user may not; one with "
+                 "the rights of a worker or an operator may (%s)",
+                 why);
+    else
+        snprintf(words, sizeof words, "events of jobs are not heard: %s", why);
+    if (err != MUSTER_OK) {
+        need(cJSON_AddStringToObject(object, "error", muster_err_name(err)));
+        need(cJSON_AddStringToObject(object, "message", words));
+    }
+    char *text = need(cJSON_PrintUnformatted(object));
+    cJSON_Delete(object);
+    return text;
+}
+
+static void tell_state(struct ear *e, int err, const char *why)
+{
+    if (err != e->told_err)
+        tell(e, "hearing", text_of_state(err, why));
+    e->told_err = err;
 }
 
 /* Until it is wanted; false: the end. */
@@ -82,14 +120,15 @@ static bool wait_until_wanted(struct ear *e)
     return goes_on;
 }
 
-static void pause_a_moment(struct ear *e)
+/* Whoever wants it meanwhile does not end the pause. */
+static void pause_for(struct ear *e, int64_t ms)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += PAUSE_MS / 1000;
+    until.tv_sec += ms / 1000;
     pthread_mutex_lock(&e->lock);
-    if (!e->is_ending)
-        pthread_cond_timedwait(&e->has_changed, &e->lock, &until);
+    while (!e->is_ending && pthread_cond_timedwait(&e->has_changed, &e->lock, &until) == 0)
+        continue;
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -101,8 +140,10 @@ static void *listen_for_ever(void *arg)
         return NULL;
     while (wait_until_wanted(e)) {
         int err = muster_job_listen(client, NULL, STRETCH_MS, NULL, hear, e);
-        if (err != MUSTER_OK && err != MUSTER_E_TIMEOUT)
-            pause_a_moment(e);
+        bool is_heard = err == MUSTER_OK || err == MUSTER_E_TIMEOUT;
+        tell_state(e, is_heard ? MUSTER_OK : err, muster_client_error(client));
+        if (!is_heard)
+            pause_for(e, err == MUSTER_E_DENIED ? DENIED_MS : PAUSE_MS);
     }
     muster_client_free(client);
     return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listens to the events of jobs while somebody views. Redis publishes them only then.
+ * Listens to the events of jobs while somebody views. Redis publishes them only then. A user who may not write cannot
+ * listen: a listener has to write that it listens.
  */
 #ifndef WEB_EAR_H
 #define WEB_EAR_H
@@ -12,8 +13,8 @@
 
 struct ear;
 
-/* Called on the loop with an event as a JSON object. */
-typedef void ear_fn(void *arg, const char *text);
+/* Called on the loop with a JSON object: "job", an event; "hearing", whether events are heard, whenever that changes. */
+typedef void ear_fn(void *arg, const char *kind, const char *text);
 
 struct ear *ear_new(const struct call *call, struct work *work, ear_fn *fn, void *arg);
 /* End the thread; then, when the work is finished that it has left, the rest. */

@@ -31,6 +31,7 @@ struct live {
     struct conns *conns;
     struct viewer *viewers[LIVE_MAX];
     size_t n, n_dropped;
+    char *hearing; /* whether events of jobs are heard, as JSON; NULL: nothing was said of it */
 };
 
 struct live *live_new(struct conns *conns)
@@ -44,6 +45,7 @@ void live_free(struct live *l)
 {
     for (size_t i = 0; i < l->n; i++)
         free(l->viewers[i]);
+    free(l->hearing);
     free(l);
 }
 
@@ -151,10 +153,23 @@ void live_tell_sight(struct live *l, const struct sight *sight)
         tell_all(l, event_of("workers", sight->workers_changed));
 }
 
-void live_tell_job(struct live *l, const char *text)
+void live_tell(struct live *l, const char *kind, const char *text)
 {
+    if (strcmp(kind, "hearing") == 0) {
+        free(l->hearing);
+        l->hearing = need(strdup(text));
+    }
     if (l->n > 0)
-        tell_all(l, event_text("job", text));
+        tell_all(l, event_text(kind, text));
+}
+
+static void tell_hearing(struct viewer *v)
+{
+    if (!v->live->hearing)
+        return;
+    char *text = event_text("hearing", v->live->hearing);
+    send_to(v, text, strlen(text));
+    free(text);
 }
 
 /* All that is there, to one who has just come. */
@@ -183,6 +198,7 @@ bool live_add(struct live *l, struct evhttp_request *request, const struct sight
     bufferevent_set_timeouts(evhttp_connection_get_bufferevent(connection), NULL, NULL); /* a viewer only listens */
     evhttp_send_reply_start(request, 200, "OK");
     send_to(v, ": muster\n\n", strlen(": muster\n\n"));
+    tell_hearing(v);
     if (sight && sight->overview) {
         char *text = event_of("overview", sight->overview);
         send_to(v, text, strlen(text));

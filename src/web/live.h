@@ -27,6 +27,6 @@ size_t live_dropped(const struct live *l);
 
 void live_tell_sight(struct live *l, const struct sight *sight);
 /* `text` is a JSON object. */
-void live_tell_job(struct live *l, const char *text);
+void live_tell(struct live *l, const char *kind, const char *text);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "ask.h"
 #include "client.h"
+#include "engine.h"
 #include "history.h"
 #include "list.h"
 #include "need.h"
@@ -58,6 +59,7 @@ struct look {
     struct seen queues, workers;
     struct history *history;
     double sums[HISTORY_N], more[SUMS];
+    cJSON *engine; /* NULL: nothing is known of it yet */
     int64_t before_ms;
     char *error, *message;
 };
@@ -66,6 +68,7 @@ struct look {
 struct found {
     struct look *look;
     struct ask *queues, *workers;
+    cJSON *engine; /* NULL: as before */
     int64_t at_ms, begun_ms;
     double took_ms;
 };
@@ -101,7 +104,7 @@ static const struct command queues_again = {.name = "queues", .options = options
 static void on_found(void *arg);
 
 /* `is_fresh`: somebody has changed something, or waits for what is so now. */
-static void look_once(struct look *l, struct muster_client *client, bool is_fresh)
+static void look_once(struct look *l, struct muster_client *client, struct engine *engine, bool is_fresh)
 {
     struct found *f = need(calloc(1, sizeof *f));
     f->begun_ms = now_ms();
@@ -110,6 +113,7 @@ static void look_once(struct look *l, struct muster_client *client, bool is_fres
     f->workers = f->queues->status ? ask_new(&nothing, NULL) : run(l, client, &cmd_workers);
     f->at_ms = now_unix_ms();
     f->took_ms = (double)(now_ms() - f->begun_ms);
+    f->engine = f->workers->status || f->queues->status ? NULL : engine_look(engine, client);
     work_tell(l->work, on_found, f);
 }
 
@@ -136,13 +140,14 @@ static void *look_for_ever(void *arg)
 {
     struct look *l = arg;
     struct muster_client *client = NULL;
+    struct engine engine = {0};
     int64_t last_ms;
     bool is_asked = true;
     if (client_open(l->call, &client))
         return NULL;
     do {
         last_ms = now_ms();
-        look_once(l, client, is_asked);
+        look_once(l, client, &engine, is_asked);
     } while (wait_for_next(l, last_ms, &is_asked));
     muster_client_free(client);
     return NULL;
@@ -242,6 +247,8 @@ static cJSON *overview(const struct look *l)
     add_number(object, "in_per_s", l->sums[HISTORY_in]);
     add_number(object, "out_per_s", l->sums[HISTORY_out]);
     add_number(object, "oldest_ms", l->sums[HISTORY_latency_ms]);
+    if (l->engine)
+        cJSON_AddItemToObject(object, "redis", need(cJSON_Duplicate(l->engine, true)));
     return object;
 }
 
@@ -264,8 +271,18 @@ static cJSON *take_rows(struct ask *a)
     return rows;
 }
 
+static void take_engine(struct look *l, struct found *f)
+{
+    if (!f->engine)
+        return;
+    cJSON_Delete(l->engine);
+    l->engine = f->engine;
+    f->engine = NULL;
+}
+
 static void take_sight(struct look *l, struct found *f)
 {
+    take_engine(l, f);
     l->before_ms = l->sight.at_ms;
     clear_sight(&l->sight);
     for (int i = 0; i < HISTORY_N; i++)
@@ -303,6 +320,7 @@ static void on_found(void *arg)
         take_sight(l, f);
     ask_free(f->queues);
     ask_free(f->workers);
+    cJSON_Delete(f->engine);
     free(f);
     l->fn(l->arg, &l->sight);
 }
@@ -341,6 +359,7 @@ void look_free(struct look *l)
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->is_asked);
     clear_sight(&l->sight);
+    cJSON_Delete(l->engine);
     seen_clear(&l->queues);
     seen_clear(&l->workers);
     history_free(l->history);

@@ -92,6 +92,14 @@ static cJSON *server_item(const char *url)
     return item;
 }
 
+/* As the last look has found it; null: not known yet, or this user may not read it. */
+static cJSON *engine_item(const struct sight *sight)
+{
+    const cJSON *redis = sight ? cJSON_GetObjectItemCaseSensitive(sight->overview, "redis") : NULL;
+    const cJSON *engine = cJSON_GetObjectItemCaseSensitive(redis, "engine");
+    return need(engine ? cJSON_Duplicate(engine, true) : cJSON_CreateNull());
+}
+
 static void tell_session(struct server *s, struct evhttp_request *request)
 {
     const struct web_options *o = s->options;
@@ -104,6 +112,7 @@ static void tell_session(struct server *s, struct evhttp_request *request)
     need(cJSON_AddStringToObject(object, "version", muster_version()));
     need(cJSON_AddStringToObject(object, "prefix", prefix && *prefix ? prefix : "muster"));
     cJSON_AddItemToObject(object, "server", server_item(o->call->common[OPT_URL].text));
+    cJSON_AddItemToObject(object, "engine", engine_item(look_sight(s->look)));
     need(cJSON_AddNumberToObject(object, "now", (double)now_unix_ms()));
     http_reply_json(s->http, request, 200, object);
 }
@@ -153,10 +162,10 @@ static void on_look(void *arg, const struct sight *sight)
     ear_want(s->ear, live_count(s->live) > 0);
 }
 
-static void on_job(void *arg, const char *text)
+static void on_heard(void *arg, const char *kind, const char *text)
 {
     struct server *s = arg;
-    live_tell_job(s->live, text);
+    live_tell(s->live, kind, text);
 }
 
 static void go_live(struct server *s, struct evhttp_request *request)
@@ -325,7 +334,7 @@ static void open_all(struct server *s, const struct call *call)
     s->work = work_new(s->base);
     s->look = look_new(call, s->work, on_look, s);
     s->fresh = fresh_new(s->http, s->look, tell_sight, s);
-    s->ear = ear_new(call, s->work, on_job, s);
+    s->ear = ear_new(call, s->work, on_heard, s);
     s->health = health_new(call, s->options->is_read_only ? MUSTER_PROBE_READ : MUSTER_PROBE_WRITE, s->http, s->work);
     errands_begin(s->errands, s->http, s->work);
 }

@@ -5,6 +5,7 @@
 #  1. a server that is gone is said at once; when it is back, the page goes on by itself, also with its actions
 #  2. a Redis that is gone is said in words in the page
 #  3. --read-only: no page offers an action
+#     a user of Redis who may only read sees each page; what he may not see is said in words
 #  4. with a token: the sign-in page, a wrong token, the right one; then the page that was asked for
 #  5. an empty Redis: every page says what to do next
 set -eu
@@ -41,6 +42,15 @@ end web TERM 0
 fill_world
 start_web --read-only
 browse trouble.py "$url" read-only
+end web TERM 0
+
+rule=$(sed -n 's/^user viewer on //p' "$MUSTER_SOURCE/examples/users.acl")
+# shellcheck disable=SC2086 # the rule is words
+redis ACL SETUSER viewer on '>a-long-password' $rule >"$tmp/out"
+start web env MUSTER_URL="unix://viewer:a-long-password@$socket" "$MUSTER" web --listen 127.0.0.1:0 --read-only
+wait_for says web 'http://127.0.0.1:'
+url=$(grep -oE 'http://127\.0\.0\.1:[0-9]+' "$tmp/web.err" | head -n 1)
+browse trouble.py "$url" viewer
 end web TERM 0
 
 (umask 077 && echo 'open sesame' >"$tmp/token")

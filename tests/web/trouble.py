@@ -34,6 +34,25 @@ def read_only(browser):
     check(refused == 403, 'the server answered', refused)
 
 
+def viewer(browser):
+    """A user of Redis who may only read."""
+    for size in ('phone', 'desktop'):
+        browser.look(size, 'dark')
+        browser.open('/#/')
+        browser.wait_text('Not allowed to read', 'main')
+        browser.go('/#/events')
+        browser.wait_text('a listener must write that it listens', 'main [role=alert]')
+        check('Nothing has happened' not in browser.text('main'), 'the page waits for events that cannot come')
+        browser.picture('viewer')
+        browser.check_quiet()
+    for path, there in [('/#/queues', 'mail'), ('/#/queues/mail', 'user9@'), ('/#/queues/mail/settings', 'keep_jobs'),
+                        ('/#/queues/ledger/statistics', 'How long'), ('/#/running', 'worker-1'), ('/#/jobs', 'ledger'),
+                        ('/#/jobs/pack', 'Dependencies'), ('/#/failures', 'unbalanced'), ('/#/workers', 'worker-1'),
+                        ('/#/search?q=scan', 'scan')]:
+        browser.go(path)
+        browser.wait_text(there, 'main')
+
+
 def token(browser, word):
     browser.driver.get(browser.url + '/#/queues')
     browser.wait_text('Sign in')
@@ -90,7 +109,7 @@ def lost(browser, folder):
 
 
 def test(browser, *words):
-    parts = {'empty': empty, 'read-only': read_only, 'token': token, 'lost': lost}
+    parts = {'empty': empty, 'read-only': read_only, 'viewer': viewer, 'token': token, 'lost': lost}
     parts[words[0]](browser, *words[1:])
 
 

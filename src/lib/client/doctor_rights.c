@@ -49,7 +49,7 @@ static const struct {
     {"+type", RUNNERS, {"TYPE", KEY, NULL}},
     {"+persist", WRITERS, {"PERSIST", KEY, NULL}},
     {"+pexpire", WRITERS, {"PEXPIRE", KEY, "1000", NULL}},
-    {"+pttl", WRITERS, {"PTTL", KEY, NULL}},
+    {"+pttl", WRITERS | VIEWER, {"PTTL", KEY, NULL}},
     {"+time", WRITERS | VIEWER, {"TIME", NULL}},
     {"+scan", OPERATOR | 1u << MUSTER_ROLE_ALL, {"SCAN", "0", "COUNT", "1", NULL}},
     {"+publish", WRITERS, {"PUBLISH", CHANNEL, "", NULL}},

@@ -96,6 +96,14 @@ function aboutLines() {
         h('div', {}, h('dt', {}, name), h('dd', { title: value }, value))));
 }
 
+/* The first look may not be there yet when the page is, and a failover may bring another version. */
+function showEngine(o) {
+    if (!o.redis?.engine || o.redis.engine === session.engine)
+        return;
+    session.engine = o.redis.engine;
+    replace(byId('about'), aboutLines());
+}
+
 /* ---- the bar on top ---- */
 
 const THEMES = { system: ['system', 'Theme: as the system'], light: ['sun', 'Theme: light'], dark: ['moon',
@@ -307,6 +315,7 @@ async function start() {
     showConnection('connecting');
     live.on('state', showConnection);
     live.on('overview', showCounts);
+    live.on('overview', showEngine);
     live.connect();
     get('overview').then(showCounts).catch(() => null);
     addEventListener('hashchange', route);

@@ -6,7 +6,7 @@
 import { get } from './api.js';
 import { setNow } from './format.js';
 
-const KINDS = ['overview', 'queues', 'workers', 'job'];
+const KINDS = ['overview', 'queues', 'workers', 'job', 'hearing'];
 const RETRY_FIRST_MS = 1000, RETRY_MOST_MS = 15000;
 const SILENCE_MS = 12000;
 
@@ -36,6 +36,8 @@ function onData(kind, text) {
         setNow(detail.now);
         last.overview = detail;
     }
+    if (kind === 'hearing')
+        last.hearing = detail;
     target.dispatchEvent(new CustomEvent(kind, { detail }));
 }
 

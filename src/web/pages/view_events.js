@@ -4,8 +4,9 @@
  */
 import { h, put, replace, setText } from './dom.js';
 import { clock, isoTitle, num } from './format.js';
+import { last } from './live.js';
 import { encOf, jobHref, queueHref, shown, visible } from './names.js';
-import { badge, button, empty, heading, nameLink } from './parts.js';
+import { badge, button, empty, errorNote, heading, nameLink } from './parts.js';
 
 const LINES_MOST = 500, HELD_MOST = 2000;
 const KINDS = { failed: 'bad', crashed: 'bad', completed: 'good', complete: 'good', finished: 'good', retried: 'warn',
@@ -31,7 +32,8 @@ function line(event) {
 export default async function events(view) {
     view.title = 'Events';
     let isHeld = false, waiting = [];
-    const sub = h('span', {}), host = h('ol', { class: 'event-list', 'aria-label': 'Events, newest first' });
+    const deaf = h('div', {}), sub = h('span', {});
+    const host = h('ol', { class: 'event-list', 'aria-label': 'Events, newest first' });
     const none = h('div', {}, empty('Nothing has happened since you look', 'Events of jobs appear here at once: put, ' +
         'taken, retried, failed, completed and more. Plain tasks have none.', 'muster put mail --tag test "a job"'));
     const filter = h('input', { type: 'search', class: 'filter', placeholder: 'Job, queue, tag or word',
@@ -51,14 +53,20 @@ export default async function events(view) {
         hold, button('Clear', { icon: 'trash', onClick() {
             kept.length = 0;
             show();
-        } })] }), h('div', { class: 'card' }, none, host));
+        } })] }), deaf, h('div', { class: 'card' }, none, host));
 
     const fits = (event) => (!tracked.checked || event.tracked) &&
         [shown(encOf(event, 'id') || ''), shown(encOf(event, 'queue') || ''), event.what, event.worker, event.text]
             .join(' ').toLowerCase().includes(filter.value.toLowerCase());
+    const isDeaf = () => last.hearing?.heard === false;
+    function showHearing() {
+        replace(deaf, isDeaf() && errorNote({ code: last.hearing.error, message: last.hearing.message }));
+        tell();
+    }
     function tell() {
-        none.hidden = host.children.length > 0;
-        setText(sub, isHeld ? `Held; ${num(waiting.length)} came since` : `${num(host.children.length)} shown, live`);
+        none.hidden = host.children.length > 0 || isDeaf();
+        setText(sub, isDeaf() ? 'Not heard' : isHeld ? `Held; ${num(waiting.length)} came since`
+            : `${num(host.children.length)} shown, live`);
     }
     function show() {
         replace(host, kept.filter(fits).map(line));
@@ -84,5 +92,7 @@ export default async function events(view) {
         if (soon.push(event) === 1)
             setTimeout(() => take(soon.splice(0)), 100);
     });
+    view.on('hearing', showHearing);
     show();
+    showHearing();
 }

@@ -79,9 +79,15 @@ function showProblems(node, found) {
         'to look at: see the queues and workers'));
 }
 
-const engineFacts = (o) => [['Memory', bytes(o.used_memory)], ['Clients', num(o.clients)],
-    ['Commands', perSecond(o.commands_per_s)], ['CPU', o.cpu === null || o.cpu === undefined ? '–'
-        : `${(o.cpu * 100).toFixed(1)} %`]];
+const isNumber = (n) => typeof n === 'number';
+
+const disk = (o) => (o.append_only === 1 ? 'append-only file' : o.unsaved === null ? '–'
+    : `snapshots, ${plural(o.unsaved, 'change')} unsaved`);
+
+const engineFacts = (o) => [['Memory', bytes(o.used_memory) + (o.maxmemory > 0 ? ` of ${bytes(o.maxmemory)}` : '')],
+    ['When full', o.maxmemory_policy], ['Clients', num(o.clients)], ['Commands', perSecond(o.commands_per_s)],
+    ['CPU', isNumber(o.cpu) ? `${(o.cpu * 100).toFixed(1)} %` : '–'], ['Replicas', num(o.replicas)], ['Disk', disk(o)],
+    ['Runs for', isNumber(o.uptime_s) ? span(o.uptime_s * 1000) : '–']];
 
 function firstSteps() {
     return h('div', { class: 'empty' }, h('p', { class: 'empty-title' }, 'No queue yet'),
@@ -133,8 +139,12 @@ export default async function overview(view) {
     function showOverview(o) {
         showTiles(tiles, o);
         engineCard.hidden = !o.redis;
-        replace(engine, engineFacts(o.redis || {}).map(([name, value]) => h('div', {}, h('dt', {}, name),
-            h('dd', {}, value))));
+        if (o.redis?.error)
+            replace(engine, h('div', {}, h('dt', {}, 'Not allowed to read'), h('dd', { class: 'muted' },
+                o.redis.message)));
+        else
+            replace(engine, engineFacts(o.redis || {}).map(([name, value]) => h('div', {}, h('dt', {}, name),
+                h('dd', {}, value))));
     }
     function showQueues() {
         const top = [...state.queues].sort((a, b) => b.waiting - a.waiting || b.running - a.running ||
