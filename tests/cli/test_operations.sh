@@ -4,6 +4,7 @@
 # What doc/operations.md tells to do works as it stands there. Proves:
 #  1. each verb and option of muster that it names is one
 #  2. backup and restore: what waited waits, what ran is given back, failures and settings are there, nothing is damaged
+#  3. a backup does not need the data directory; one that Redis refuses ends with an error and leaves the one before
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -26,8 +27,8 @@ done <"$tmp/calls"
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 PORT=$(free_port) BACKUP=$tmp/backup.rdb DATA=$tmp/data
 export PORT BACKUP DATA
-mkdir "$DATA"
-start_redis --port "$PORT"
+mkdir "$DATA" "$tmp/live"
+start_redis --port "$PORT" --dir "$tmp/live"
 "$MUSTER" enqueue mail one two three >"$tmp/said"
 "$MUSTER" fail "$("$MUSTER" take mail | cut -f 1)" --group g >"$tmp/said"
 "$MUSTER" put mail --id j data >"$tmp/said"
@@ -37,6 +38,19 @@ wait_for redis_is 1 HGET muster:queue:mail running
 check_exit 0 bash -e -c "$(block backup)"
 [[ -s $BACKUP ]] || fail 'there is no backup'
 end worker KILL 137
+
+# ---- 3
+cp "$BACKUP" "$tmp/before.rdb"
+redis CONFIG SET requirepass secret >"$tmp/said"
+check_exit 1 bash -e -c "$(block backup)"
+grep -q NOAUTH "$tmp/err" || fail "it does not tell why: $(cat "$tmp/err")"
+cmp "$BACKUP" "$tmp/before.rdb" || fail 'a refused backup has changed the one before'
+REDISCLI_AUTH=secret redis CONFIG SET requirepass '' >"$tmp/said"
+rm -r "$tmp/live"
+BACKUP=$tmp/without.rdb check_exit 0 bash -e -c "$(block backup)"
+[[ -s $tmp/without.rdb ]] || fail 'there is no backup without the data directory'
+
+# ---- 2, restore
 redis FLUSHALL >"$tmp/said"
 end redis TERM 0
 ends_redis() { redis-cli -p "$PORT" SHUTDOWN NOSAVE 2>/dev/null || true; }
