@@ -4,6 +4,7 @@
  * something has changed or is old, and that a listing in which nothing happened costs a third.
  */
 #include <muster/stats.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,39 +111,143 @@ static void a_negative_age_is_refused(void **state)
     assert_int_equal(f.n, 0);
 }
 
-static void do_something(struct scene *s, struct random *random)
+/* ---- two clients: one changes, the other one lists ---- */
+
+struct changer {
+    struct scene *scene;
+    struct muster_client *client;
+    struct random random;
+    char held[PROCESS_ID_MAX]; /* what it has taken; "": nothing */
+};
+
+static void take(struct changer *c)
 {
-    switch (random_below(random, 4)) {
+    struct taken one = {0};
+    int err = muster_lease_take(c->client, "q", 1, 60000, 0, taken_add, &one);
+    assert_true(err == MUSTER_OK || err == MUSTER_E_NOT_FOUND);
+    snprintf(c->held, sizeof c->held, "%s", one.n > 0 ? one.rows[0].id : "");
+}
+
+/* Taking and ending are apart: a look between them sees the end alone. */
+static void end(struct changer *c)
+{
+    switch (random_below(&c->random, 5)) {
     case 0:
-        scene_enqueue(s, "q", "a task");
+        assert_ok(muster_lease_finish(c->client, c->held, NULL));
         break;
     case 1:
-        raw_do(s->server->redis, "LPUSH %s:queues:q foreign", s->prefix);
+        assert_ok(muster_lease_fail(c->client, c->held, "g", "it failed"));
         break;
     case 2:
-        assert_ok(muster_queue_pause(s->client, "q"));
+        assert_ok(muster_lease_give_back(c->client, c->held));
+        break;
+    case 3:
+        assert_ok(muster_lease_retry(c->client, c->held, 3600000));
         break;
     default:
-        assert_ok(muster_queue_resume(s->client, "q"));
+        break; /* it runs on, and nobody ends it */
+    }
+    c->held[0] = '\0';
+}
+
+static const char *draw_task(struct changer *c)
+{
+    static const char *const tasks[] = {"a", "b", "c"};
+    return tasks[random_below(&c->random, 3)];
+}
+
+static void put_or_pause(struct changer *c)
+{
+    switch (random_below(&c->random, 4)) {
+    case 0:
+        assert_ok(muster_task_enqueue(c->client, "q", draw_task(c), 1, NULL));
+        break;
+    case 1:
+        raw_do(c->scene->server->redis, "LPUSH %s:queues:q foreign", c->scene->prefix);
+        break;
+    case 2:
+        assert_ok(muster_queue_pause(c->client, "q"));
+        break;
+    default:
+        assert_ok(muster_queue_resume(c->client, "q"));
     }
 }
 
-/* Two clients: what the one changes is as true in a cached row as in one that is asked for. */
+static void do_something(struct changer *c)
+{
+    size_t what = random_below(&c->random, 10);
+    if (what < 5)
+        put_or_pause(c);
+    else if (what == 5)
+        assert_ok(muster_task_cancel(c->client, "q", draw_task(c), 1, NULL, NULL));
+    else if (*c->held)
+        end(c);
+    else
+        take(c);
+}
+
+/* With a failed task it does not go by itself when all else has ended. */
+static struct changer begin_changing(struct scene *s, uint64_t seed)
+{
+    struct changer c = {s, scene_client(s), random_from(random_seed(seed)), ""};
+    assert_ok(muster_task_enqueue(c.client, "q", "a", 1, NULL));
+    take(&c);
+    assert_ok(muster_lease_fail(c.client, c.held, "g", "it stays"));
+    c.held[0] = '\0';
+    return c;
+}
+
+static bool has_moved(const struct muster_queue_info *a, const struct muster_queue_info *b)
+{
+    return a->waiting != b->waiting || a->running != b->running || a->cancelled != b->cancelled ||
+           a->paused != b->paused || a->in != b->in || a->out != b->out;
+}
+
+static void assert_now(const struct muster_queue_info *cached, const struct muster_queue_info *fresh)
+{
+    assert_int_equal(cached->waiting, fresh->waiting);
+    assert_int_equal(cached->running, fresh->running);
+    assert_int_equal(cached->cancelled, fresh->cancelled);
+    assert_int_equal(cached->paused, fresh->paused);
+    assert_int_equal(cached->in, fresh->in);
+    assert_int_equal(cached->out, fresh->out);
+}
+
+/* What the one changes is as true in a cached row of the other as in one that is asked for. */
 static void what_comes_and_goes_is_never_old(void **state)
 {
     struct scene *s = *state;
-    struct random random = random_from(random_seed(11));
-    scene_enqueue(s, "q", "first");
+    struct changer c = begin_changing(s, 11);
+    struct muster_queue_info cached = look(s, "q", AN_HOUR), fresh;
+    size_t n_moved = 0;
     for (int i = 0; i < STEPS; i++) {
-        do_something(s, &random);
+        struct muster_queue_info before = cached;
+        do_something(&c);
+        cached = look(s, "q", AN_HOUR);
+        assert_ok(muster_queue_get(c.client, "q", &fresh));
+        assert_now(&cached, &fresh);
+        if (!has_moved(&before, &fresh))
+            continue;
+        n_moved++;
+        assert_int_equal(cached.failed, fresh.failed);
+        assert_int_equal(cached.delayed, fresh.delayed);
+        assert_int_equal(cached.idle, fresh.idle);
+    }
+    assert_true(n_moved > STEPS / 4 && fresh.failed > 1 && fresh.delayed + fresh.cancelled > 0);
+    muster_client_free(c.client);
+}
+
+static void an_age_is_never_above_that_of_a_later_row(void **state)
+{
+    struct scene *s = *state;
+    struct changer c = begin_changing(s, 12);
+    for (int i = 0; i < STEPS; i++) {
+        put_or_pause(&c);
         struct muster_queue_info cached = look(s, "q", AN_HOUR), fresh;
         assert_ok(muster_queue_get(s->client, "q", &fresh));
-        assert_int_equal(cached.waiting, fresh.waiting);
-        assert_int_equal(cached.paused, fresh.paused);
-        assert_int_equal(cached.in, fresh.in);
-        assert_int_equal(cached.out, fresh.out);
         assert_true(cached.oldest_ms <= fresh.oldest_ms);
     }
+    muster_client_free(c.client);
 }
 
 int main(int argc, char **argv)
@@ -154,6 +259,7 @@ int main(int argc, char **argv)
         live_test(a_queue_that_was_deleted_and_made_again_is_another),
         live_test(a_negative_age_is_refused),
         live_test(what_comes_and_goes_is_never_old),
+        live_test(an_age_is_never_above_that_of_a_later_row),
     };
     return scene_run(tests, argc, argv);
 }
