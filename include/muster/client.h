@@ -187,8 +187,9 @@ typedef int muster_progress_fn(const struct muster_progress *progress, void *arg
 
 /*
  * Call `fn` between the steps of these calls from now on, on their thread; NULL: no more. If it returns non-zero, the
- * call ends with MUSTER_E_STOPPED: what its steps have done stays done, its results count that, and the same call
- * later goes on with the rest. `fn` must not use this client. A call that needs one step only never calls it.
+ * call ends with MUSTER_E_STOPPED: what its steps have done stays done, and its results count that. The same call again
+ * does the rest, but for three: a check begins anew; of named failures those that were moved are E_NOT_FOUND; and `n` of
+ * a filter counts anew. `fn` must not use this client. A call that needs one step only never calls it.
  */
 MUSTER_API void muster_client_set_progress(struct muster_client *c, muster_progress_fn *fn, void *arg);
 
@@ -750,7 +751,8 @@ enum muster_probe {
  * Try whether Redis answers, and does what this user asks of it: one command, for a probe of a program's health. A full
  * Redis and a replica refuse a write, and answer a read.
  *
- * Returns MUSTER_OK; any error of a call: nothing was changed; or MUSTER_E_INVALID: there is no such probe.
+ * Returns MUSTER_OK; any error of a call; or MUSTER_E_INVALID: there is no such probe. After E_CONN and E_TIMEOUT the key
+ * may be there for its second; after other errors nothing was changed.
  */
 MUSTER_API int muster_client_probe(struct muster_client *c, enum muster_probe what) MUSTER_MUST_CHECK;
 

@@ -201,8 +201,12 @@ int connection_refuse_environment(const struct call *call, const char *why)
 char *connection_where(const char *url)
 {
     const char *from = url && *url ? url : opt_common[OPT_URL].fallback, *scheme = strstr(from, "://");
-    const char *at = strrchr(from, '@'), *host = at ? at + 1 : scheme ? scheme + 3 : from;
+    const char *host = scheme ? scheme + 3 : from;
+    /* A login stands before the path; that of a socket may hold what ends others. */
+    const char *at = memrchr(host, '@', strcspn(host, strncmp(from, "unix:", 5) == 0 ? "/" : "/?#"));
     char *text;
+    if (at)
+        host = at + 1;
     if (asprintf(&text, "%.*s%.*s", scheme ? (int)(scheme + 3 - from) : 0, from, (int)strcspn(host, "?"), host) < 0)
         need(NULL);
     return text;

@@ -71,7 +71,8 @@ int each_operand(const struct call *call, size_t first, each_fn *fn, void *arg)
     int worst = client_open(call, &client), err = MUSTER_OK;
     for (size_t i = first; client && i < call->n_operands && !is_general(err); i++) {
         if (progress_is_stopped()) {
-            worst = report_stopped(call, call->n_operands - i);
+            int code = report_stopped(call, call->n_operands - i);
+            worst = code > worst ? code : worst;
             break;
         }
         err = fn(call, client, call->operands[i], arg);

@@ -5,6 +5,7 @@
 #include "input.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 
 #define SIZE_MIN ((size_t)1024 * 1024)
 #define TASKS_MIN 1024
+#define LOOK_MS 200
 
 static void make_room(struct input *in)
 {
@@ -34,15 +36,28 @@ double input_part(const struct input *in)
     return part < 1 ? part : 1;
 }
 
+/* A signal may come just before the wait, and would not end it: so it looks again. */
+static bool wait_for_input(void)
+{
+    struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+    int n = 0;
+    while (n <= 0 && !progress_is_stopped()) {
+        n = poll(&input, 1, LOOK_MS);
+        if (n < 0 && errno != EINTR)
+            return true; /* the read says what is wrong */
+    }
+    errno = EINTR;
+    return !progress_is_stopped();
+}
+
 /* Reads once, and returns what read(2) returned. */
 static ssize_t read_some(struct input *in)
 {
     make_room(in);
     char *added = in->data + in->len;
-    ssize_t n;
-    do
-        n = read(STDIN_FILENO, added, in->size - in->len);
-    while (n < 0 && errno == EINTR && !progress_is_stopped());
+    if (!wait_for_input())
+        return -1;
+    ssize_t n = read(STDIN_FILENO, added, in->size - in->len);
     if (n <= 0) {
         in->ended = n == 0;
         return n;

@@ -37,12 +37,19 @@ static volatile sig_atomic_t stopped_by;
 
 /* ---- stopping ---- */
 
+static void restore_signals(void)
+{
+    for (size_t i = 0; i < N_SIGNALS; i++)
+        sigaction(signals[i], &line.before[i], NULL);
+}
+
 /* A step can take as long as --timeout, if Redis does not answer. */
 static void on_signal(int signo)
 {
     static const char words[] = "\r\033[Kstopping after this step; once more ends it at once\n";
     int before = errno;
     stopped_by = signo;
+    restore_signals(); /* the next one ends the program, whichever it is */
     if (line.has_terminal)
         (void)!write(STDERR_FILENO, words, sizeof words - 1);
     errno = before;
@@ -52,12 +59,13 @@ static void on_signal(int signo)
  * standard input ends at once. */
 static void catch_signals(void)
 {
-    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    for (size_t i = 0; i < N_SIGNALS; i++) {
+    struct sigaction action = {.sa_handler = on_signal};
+    sigfillset(&action.sa_mask); /* two at once are one after the other */
+    for (size_t i = 0; i < N_SIGNALS; i++)
         sigaction(signals[i], NULL, &line.before[i]);
+    for (size_t i = 0; i < N_SIGNALS; i++)
         if (line.before[i].sa_handler != SIG_IGN)
             sigaction(signals[i], &action, NULL);
-    }
 }
 
 bool progress_is_stopped(void)
@@ -158,8 +166,8 @@ void progress_hide(void)
 int progress_end(int code)
 {
     progress_hide();
-    for (size_t i = 0; line.call && i < N_SIGNALS; i++)
-        sigaction(signals[i], &line.before[i], NULL);
+    if (line.call)
+        restore_signals();
     line.call = NULL;
     return code != EXIT_DONE && stopped_by ? 128 + stopped_by : code;
 }

@@ -61,11 +61,11 @@ void http_reply_json(struct http *h, struct evhttp_request *request, int status,
 
 /* ---- requests ---- */
 
-/* Each '%' stands before two digits. */
+/* Each '%' stands before two digits, but not those of NUL: what is behind it would be lost without a word. */
 static bool is_encoded(const char *text)
 {
     for (const char *at = text ? strchr(text, '%') : NULL; at; at = strchr(at + 1, '%'))
-        if (!isxdigit((unsigned char)at[1]) || !isxdigit((unsigned char)at[2]))
+        if (!isxdigit((unsigned char)at[1]) || !isxdigit((unsigned char)at[2]) || strncmp(at, "%00", 3) == 0)
             return false;
     return true;
 }
@@ -88,7 +88,7 @@ static void on_request(struct evhttp_request *request, void *arg)
     if (!path || path[0] != '/')
         http_refuse(h, request, 400, "E_INVALID", "the path must begin with a slash");
     else if (!is_encoded(path) || !is_encoded(evhttp_uri_get_query(uri)))
-        http_refuse(h, request, 400, "E_INVALID", "a '%' in the path stands before two digits");
+        http_refuse(h, request, 400, "E_INVALID", "a '%' stands before two digits, and is not %00");
     else
         serve(h, request, path, evhttp_uri_get_query(uri));
 }
@@ -106,9 +106,10 @@ static struct evconnlistener *listen_at(const struct call *call, struct event_ba
         complain_refusal(call, COMPLAIN_SYSTEM, "%s: %s", place->host, gai_strerror(err));
         return NULL;
     }
-    struct evconnlistener *l =
-        evconnlistener_new_bind(base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE, 64,
-                                list->ai_addr, (int)list->ai_addrlen);
+    struct evconnlistener *l = NULL;
+    for (const struct evutil_addrinfo *a = list; a && !l; a = a->ai_next) /* a host may lack the first, as ::1 */
+        l = evconnlistener_new_bind(base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE,
+                                    64, a->ai_addr, (int)a->ai_addrlen);
     if (!l)
         complain_refusal(call, COMPLAIN_SYSTEM, "cannot listen at %s port %d: %s", place->host, place->port,
                          strerror(errno));

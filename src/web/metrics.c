@@ -22,7 +22,7 @@
     X(muster_queue_tasks, gauge, "Tasks and jobs of a queue by state.", write_tasks)                       \
     X(muster_queue_oldest_seconds, gauge, "The oldest waiting task is at least this old.", write_oldest)   \
     X(muster_queue_tasks_enqueued_total, counter, "Tasks that came into a queue's list.", write_in)        \
-    X(muster_queue_tasks_taken_total, counter, "Tasks that were taken from a queue's list.", write_out)    \
+    X(muster_queue_tasks_taken_total, counter, "Tasks and jobs that were taken.", write_out)               \
     X(muster_queue_tasks_cancelled_total, counter, "Tasks that were cancelled.", write_cancelled)          \
     X(muster_queue_failures_dropped_total, counter, "Failures that a bound of the failed list dropped.",   \
       write_dropped)                                                                                       \

@@ -14,12 +14,25 @@
 #include "need.h"
 #include "text.h"
 
+/* Each one is looked for among all: of very many, one request would hold all others up. */
+#define PAIRS_MAX 64
+
+static size_t count_pairs(const char *query)
+{
+    size_t n = 1;
+    for (; *query; query++)
+        n += *query == '&';
+    return n;
+}
+
 struct cJSON *params_of_query(const char *query)
 {
     struct evkeyvalq pairs;
+    if (!query || !*query)
+        return need(cJSON_CreateObject());
+    if (count_pairs(query) > PAIRS_MAX || evhttp_parse_query_str(query, &pairs) != 0)
+        return NULL;
     cJSON *params = need(cJSON_CreateObject());
-    if (!query || evhttp_parse_query_str(query, &pairs) != 0)
-        return params;
     for (const struct evkeyval *p = pairs.tqh_first; p; p = p->next.tqe_next) {
         cJSON *before = cJSON_GetObjectItemCaseSensitive(params, p->key);
         if (!before) {

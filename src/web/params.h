@@ -10,7 +10,8 @@
 struct cJSON;
 struct evhttp_request;
 
-/* An object of texts; a parameter that is there twice is a list. To be deleted. */
+/* An object of texts; a parameter that is there twice is a list. NULL: one has no `=`, or they are more than 64. To be
+ * deleted. */
 struct cJSON *params_of_query(const char *query);
 
 /* The object that the body is; an empty body is an empty object. NULL: it is no JSON object, or has what a text of the

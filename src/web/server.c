@@ -126,10 +126,16 @@ static void tell_rows(struct server *s, struct evhttp_request *request, const cJ
     http_reply_json(s->http, request, 200, object);
 }
 
+static const char bad_query[] = "the query is name=value, each after an '&'; at most 64 of them";
+
 static void tell_history(struct server *s, struct evhttp_request *request, const char *query)
 {
     cJSON *params = params_of_query(query);
     const cJSON *since = cJSON_GetObjectItemCaseSensitive(params, "since");
+    if (!params) {
+        refuse(s, request, 400, "E_INVALID", bad_query);
+        return;
+    }
     int64_t since_ms = cJSON_IsString(since) ? strtoll(since->valuestring, NULL, 10) : 0;
     http_reply_json(s->http, request, 200, look_history(s->look, NULL, since_ms));
     cJSON_Delete(params);
@@ -203,7 +209,8 @@ static void serve_route(struct server *s, struct evhttp_request *request, const 
     } else if (found == ROUTES_NO_METHOD) {
         refuse(s, request, 405, "E_INVALID", "this path has another method");
     } else if (!params) {
-        refuse(s, request, 400, "E_INVALID", "the body is not a JSON object, not UTF-8, or holds a NUL");
+        refuse(s, request, 400, "E_INVALID",
+               is_post ? "the body is not a JSON object, not UTF-8, or holds a NUL" : bad_query);
     } else {
         struct ask *a = ask_new(route, params);
         memcpy(a->stars, stars, sizeof stars);

@@ -18,6 +18,8 @@
 #include "server_reply.h"
 #include "web_pages.h"
 
+#define LOGIN_MAX 4096
+
 const struct web_page *site_find(const char *path)
 {
     for (size_t i = 0; i < web_pages_count; i++)
@@ -54,7 +56,9 @@ void site_log_in(struct http *h, struct evhttp_request *request)
 {
     struct evbuffer *body = evhttp_request_get_input_buffer(request);
     size_t len = evbuffer_get_length(body);
-    char *text = need(strndup(len ? (const char *)evbuffer_pullup(body, -1) : "", len));
+    if (len > LOGIN_MAX)
+        len = 0; /* no token is so long */
+    char *text = need(strndup(len ? (const char *)evbuffer_pullup(body, (ev_ssize_t)len) : "", len));
     cJSON *params = params_of_query(text);
     const cJSON *token = cJSON_GetObjectItemCaseSensitive(params, "token");
     bool is_right = cJSON_IsString(token) && guard_is_token(http_guard(h), token->valuestring);

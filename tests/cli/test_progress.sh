@@ -105,6 +105,7 @@ stop_put() {
 }
 # SIGTERM among the signals that are caught
 has_caught() { ((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/${pids[$1]}/status") & 0x4000)); }
+has_let_go() { ! has_caught "$1"; }
 stop_put
 grep -q '^muster put: interrupted; no job was put$' "$tmp/verb.err" || fail "$(cat "$tmp/verb.err")"
 stop_put --json
@@ -127,6 +128,16 @@ left=$("$MUSTER" queues --json | sed -nE 's/.*"queue":"once","waiting":([0-9]+).
 grep -q "^muster delete: interrupted; $((before - left)) tasks that were still to run are gone, " "$tmp/err" || fail "$before, $left: $(cat "$tmp/err")"
 ((left > 0 && left < before)) || fail "$left of $before are left"
 "$MUSTER" delete once --yes | grep -q "^once: deleted, with $left tasks" || fail 'the rest was not deleted'
+
+# Another signal ends it at once, also while Redis does not answer.
+redis-cli -s "$socket" client pause 1500 all >"$tmp/said"
+start verb "$MUSTER" check --timeout 60s
+wait_for has_caught verb
+kill -HUP "${pids[verb]}"
+wait_for has_let_go verb
+kill -TERM "${pids[verb]}"
+check_end verb 143
+[[ ! -s $tmp/verb.err ]] || fail "it did not end at once: $(cat "$tmp/verb.err")"
 
 stopped check
 grep -q '^muster check: interrupted, with 0 finds so far; not all was looked at: run it again$' "$tmp/err" || fail "$(cat "$tmp/err")"

@@ -81,6 +81,12 @@ assert get("count=1")["next"] == "1" and "cut" not in get("count=1")
 PYTHON
 "$MUSTER" delete long --yes >"$tmp/out"
 told '"server":"unix://' GET /api/session
+# Parameters are understood as a whole, or refused.
+for query in 'count=1&x' 'count' "$(printf 'a%s=&' {1..70})b="; do
+    told '400' GET "/api/queues/mail/tasks?$query" headers
+done
+told '400' GET '/api/jobs?queue=print%00zz&state=waiting' headers
+told '400' GET '/api/history?since' headers
 start worker "$MUSTER" work idle --id w -- true
 wait_for is_told '"epoch":"' GET /api/workers
 [[ $("$MUSTER" workers --json) =~ \"epoch\":\"[0-9a-v]{11}\" ]] || fail "no epoch: $("$MUSTER" workers --json)"
@@ -186,6 +192,10 @@ done
 told '/login' GET / headers
 told '"read_only":true' GET /api/session 'Authorization: Bearer hidden-token'
 csrf=$(ask GET /api/session 'Authorization: Bearer hidden-token' </dev/null | grep -oE '"csrf":"[0-9a-f]+"' | cut -d '"' -f 4)
+# A long login with many names must not hold the others up: none of it is looked at.
+python3 -c 'print("&".join("%06x=" % i for i in range(130000)), end="")' >"$tmp/names"
+ask POST /login headers <"$tmp/names" >"$tmp/answer"
+grep -q 'failed' "$tmp/answer" || fail "a login of $(wc -c <"$tmp/names") bytes: $(cat "$tmp/answer")"
 ask POST /login headers <<<'token=wrong' >"$tmp/answer"
 grep -qF 'Location: /login?failed' "$tmp/answer" || fail "signed in with a wrong token: $(cat "$tmp/answer")"
 ask POST /login headers <<<'token=hidden-token' >"$tmp/answer"
@@ -196,3 +206,12 @@ ask POST /api/queues/print/pause "Cookie: $cookie" "X-Muster-CSRF: $csrf" 'Conte
 grep -qF 'read-only' "$tmp/answer" || fail "read-only: $(cat "$tmp/answer")"
 ! grep -rqF hidden-token "$tmp/web.err" "$tmp/answer" || fail 'the token is shown'
 end web TERM 0
+
+# What may be a secret in the URL is not shown.
+for url in 'redis+sentinel://u:hidden-1@127.0.0.1:1/m?sentinel_password=abc@hidden-2' "unix://u:hid?den@$socket"; do
+    begin --url "$url"
+    ask GET /api/session </dev/null >"$tmp/answer"
+    grep -qE '"server":"(redis\+sentinel://127.0.0.1:1/m|unix:///[^"]*)"' "$tmp/answer" || fail "where: $(cat "$tmp/answer")"
+    ! grep -q 'hid' "$tmp/answer" || fail "a secret is shown: $(cat "$tmp/answer")"
+    end web TERM 0
+done

@@ -12,7 +12,7 @@ int muster_client_probe(struct muster_client *c, enum muster_probe what)
     char key[KEY_MAX];
     struct redisReply *reply = NULL;
     if (what != MUSTER_PROBE_READ && what != MUSTER_PROBE_WRITE)
-        return MUSTER_E_INVALID;
+        return client_refuse(c, "there is no such probe");
     snprintf(key, sizeof key, "%s:take:probe", c->prefix);
     int err = what == MUSTER_PROBE_READ
                   ? client_ask(c, &reply, (const char *const[]){"EXISTS", key, NULL})

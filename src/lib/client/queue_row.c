@@ -308,8 +308,10 @@ static void finish(struct muster_client *c, struct queue_row *r)
     }
     read_ages(c, r, others);
     struct ages_row *row = known ? NULL : ages_row(&c->ages, r->name, r->born);
-    if (row)
-        *row = (struct ages_row){r->look.began_ms, r->info, others};
+    if (!row)
+        return;
+    *row = (struct ages_row){r->look.began_ms, r->info, others};
+    row->info.name = NULL; /* it is the page's */
 }
 
 static void free_replies(struct redisReply **replies, size_t n)
