@@ -37,10 +37,10 @@ static void print_deleted(const struct call *call, uint64_t removed, uint64_t ru
 static int report_stopped(const struct call *call, uint64_t removed)
 {
     char detail[240], number[TEXT_NUMBER_SIZE];
-    snprintf(detail, sizeof detail,
-             "interrupted; %s gone, and what has failed or was complete in part; the queue is there with what is left, "
-             "and the same call goes on",
-             text_number_of(number, removed, "task that was still to run is", "tasks that were still to run are"));
+    snprintf(
+        detail, sizeof detail,
+        "interrupted; %s deleted, and maybe some that had failed or were complete; run it again to delete the rest",
+        text_number_of(number, removed, "task that was still to run is", "tasks that were still to run are"));
     return complain_error(call, MUSTER_E_STOPPED, detail);
 }
 

@@ -24,8 +24,10 @@
 
 /* ---- verbs ---- */
 
-/* Wrong usage, before it is known of which verb. */
-static int refuse(const char *message, bool is_json)
+/* For what is wrong before the verb is known, or after it. */
+static bool is_json;
+
+static int refuse(const char *message)
 {
     complain_alone(is_json, muster_err_name(MUSTER_E_INVALID), message);
     return EXIT_USAGE;
@@ -64,7 +66,7 @@ static void move_verb(char **argv, int at)
     argv[1] = verb;
 }
 
-static int refuse_option(const char *word, bool is_json)
+static int refuse_option(const char *word)
 {
     char message[240], *shown = text_printable(word, strcspn(word, "="), 60);
     snprintf(message, sizeof message,
@@ -72,12 +74,13 @@ static int refuse_option(const char *word, bool is_json)
              "see `muster help`",
              shown);
     free(shown);
-    return refuse(message, is_json);
+    return refuse(message);
 }
 
 static int dispatch(int argc, char **argv)
 {
-    bool is_json = parse_has_word(argc, argv, "--json");
+    const char *wish = getenv("MUSTER_JSON");
+    is_json = parse_has_word(argc, argv, "--json") || (wish && strcmp(wish, "1") == 0);
     int at = parse_find_verb(argc, argv);
     int end = at < 0 ? -at + 1 : at;
     if (parse_has_word(end, argv, "--version"))
@@ -87,9 +90,9 @@ static int dispatch(int argc, char **argv)
         return EXIT_DONE;
     }
     if (at < 0)
-        return refuse_option(argv[-at], is_json);
+        return refuse_option(argv[-at]);
     if (at >= argc)
-        return refuse("a command is missing; see `muster help`", is_json);
+        return refuse("a command is missing; see `muster help`");
     const struct command *command = verbs_find(argv[at]);
     if (!command)
         return verbs_refuse(argv[at], is_json);
@@ -121,9 +124,11 @@ static int check_output(void)
 {
     if (out_flush() == 0)
         return EXIT_DONE;
+    char message[200];
+    snprintf(message, sizeof message, "cannot write standard output: %s%s", strerror(out_error()),
+             has_changed ? "; what was asked for is done" : "");
     if (out_error() != EPIPE || has_changed)
-        fprintf(stderr, "muster: cannot write standard output: %s%s\n", strerror(out_error()),
-                has_changed ? "; what was asked for is done" : "");
+        complain_alone(is_json, COMPLAIN_SYSTEM, message);
     return EXIT_FAILED;
 }
 

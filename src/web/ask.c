@@ -194,10 +194,18 @@ static void add_source(struct ask *a, struct words *w, const char *name, const c
         add(a, w, name, sign, source + 1);
 }
 
+bool ask_flag(struct ask *a, const char *name)
+{
+    const char *text = ask_param(a, name);
+    bool is_on = text && (strcmp(text, "1") == 0 || strcmp(text, "true") == 0);
+    if (text && !is_on && strcmp(text, "0") != 0 && strcmp(text, "false") != 0)
+        refuse_param(a, name, "must be true or false");
+    return is_on;
+}
+
 static void add_flag(struct ask *a, struct words *w, const char *name, const char *param)
 {
-    const char *text = param ? ask_param(a, param) : "1";
-    if (text && strcmp(text, "0") != 0 && *text)
+    if (!param || ask_flag(a, param))
         add_value(a, w, name, NULL);
 }
 
@@ -294,6 +302,8 @@ static void ask_for_page(struct ask *a)
 {
     int64_t n = ask_number(a, "count", COUNT_DEFAULT, INT64_MAX);
     a->from = (size_t)ask_number(a, "cursor", 0, INT64_MAX / 2);
+    if (n < 1)
+        refuse_param(a, "count", "must be a number of 1 or more");
     a->size = n < 1 ? 1 : n > COUNT_MAX ? COUNT_MAX : (size_t)n;
     if (a->route->shape != ASK_PAGE)
         return;

@@ -81,6 +81,9 @@ int ask_run_verb(struct ask *a, const struct command *verb, const char *args);
 /* The text of a parameter; NULL if it is missing. One that is neither text nor a number is refused. */
 const char *ask_param(struct ask *a, const char *name);
 bool ask_has(const struct ask *a, const char *name);
+
+/* Is it true, or 1? Anything but true, false, 1 and 0 is refused. */
+bool ask_flag(struct ask *a, const char *name);
 int64_t ask_number(struct ask *a, const char *name, int64_t fallback, int64_t most);
 
 /* Refuse. */

@@ -25,6 +25,9 @@
 #define HEADERS_MAX (16 * 1024)
 #define BODY_MAX (1024 * 1024)
 #define IDLE_S 60
+#define METHODS (EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST)
+/* They are refused here, in JSON; libevent answers in HTML. */
+#define OTHER_METHODS (EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_PATCH | EVHTTP_REQ_OPTIONS)
 
 struct http {
     struct guard guard;
@@ -85,7 +88,9 @@ static void on_request(struct evhttp_request *request, void *arg)
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
     const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
     conns_begin(h->conns, request);
-    if (!path || path[0] != '/')
+    if (!(evhttp_request_get_command(request) & METHODS))
+        http_refuse(h, request, 405, "E_INVALID", "the methods are GET, HEAD and POST");
+    else if (!path || path[0] != '/')
         http_refuse(h, request, 400, "E_INVALID", "the path must begin with a slash");
     else if (!is_encoded(path) || !is_encoded(evhttp_uri_get_query(uri)))
         http_refuse(h, request, 400, "E_INVALID", "a '%' stands before two digits, and is not %00");
@@ -134,7 +139,7 @@ struct http *http_new(const struct call *call, struct event_base *base, const st
     evhttp_set_max_headers_size(h->evhttp, HEADERS_MAX);
     evhttp_set_max_body_size(h->evhttp, BODY_MAX);
     evhttp_set_timeout(h->evhttp, IDLE_S);
-    evhttp_set_allowed_methods(h->evhttp, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST);
+    evhttp_set_allowed_methods(h->evhttp, METHODS | OTHER_METHODS);
     evhttp_set_gencb(h->evhttp, on_request, h);
     if (!evhttp_bind_listener(h->evhttp, h->listener))
         need(NULL);

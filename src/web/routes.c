@@ -170,9 +170,18 @@ static void drop_job(struct ask *a)
 
 static void track_job(struct ask *a)
 {
-    const char *tracked = ask_param(a, "tracked");
-    bool is_off = tracked && strcmp(tracked, "0") == 0;
-    (void)ask_run_verb(a, &cmd_change, is_off ? "$0 untrack" : "$0 track");
+    bool is_on = !ask_has(a, "tracked") || ask_flag(a, "tracked");
+    if (!a->status)
+        (void)ask_run_verb(a, &cmd_change, is_on ? "$0 track" : "$0 untrack");
+}
+
+/* The verb counts what it has found of a job that does not exist, too: nothing. */
+static void cancel_job(struct ask *a)
+{
+    if (ask_run_verb(a, &cmd_cancel, "$0 job dependents?all") != EXIT_NOT_FOUND)
+        return;
+    cJSON_Delete(a->items);
+    a->items = need(cJSON_CreateArray());
 }
 
 /* ---- settings ---- */
@@ -276,7 +285,7 @@ static const struct route routes[] = {
     {"POST", "queues/*/enqueue", NULL, "?tasks ?front", ASK_DONE, enqueue, "enqueued"},
     {"POST", "workers/*/fail", &cmd_fail_worker, "$0", ASK_DONE, NULL, NULL},
     {"POST", "processes/cancel", &cmd_cancel, "?id process", ASK_DONE, NULL, NULL},
-    {"POST", "jobs/*/cancel", &cmd_cancel, "$0 job dependents?all", ASK_DONE, NULL, NULL},
+    {"POST", "jobs/*/cancel", NULL, "?all", ASK_DONE, cancel_job, NULL},
     {"POST", "jobs/*/replay", NULL, "", ASK_DONE, replay_job, "replayed"},
     {"POST", "jobs/*/drop", NULL, "", ASK_DONE, drop_job, "dropped"},
     {"POST", "jobs/*/track", NULL, "?tracked", ASK_DONE, track_job, NULL},

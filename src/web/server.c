@@ -30,6 +30,7 @@
 #include "routes.h"
 #include "server_reply.h"
 #include "site.h"
+#include "text.h"
 #include "web.h"
 #include "work.h"
 
@@ -46,6 +47,7 @@ struct server {
     struct ear *ear;
     struct live *live;
     struct health *health;
+    bool is_ill; /* the last look has failed */
 };
 
 static void refuse(struct server *s, struct evhttp_request *request, int status, const char *error, const char *message)
@@ -132,12 +134,14 @@ static void tell_history(struct server *s, struct evhttp_request *request, const
 {
     cJSON *params = params_of_query(query);
     const cJSON *since = cJSON_GetObjectItemCaseSensitive(params, "since");
-    if (!params) {
-        refuse(s, request, 400, "E_INVALID", bad_query);
-        return;
-    }
-    int64_t since_ms = cJSON_IsString(since) ? strtoll(since->valuestring, NULL, 10) : 0;
-    http_reply_json(s->http, request, 200, look_history(s->look, NULL, since_ms));
+    const char *text = cJSON_IsString(since) ? since->valuestring : "0";
+    int64_t since_ms = 0;
+    bool is_good = params && cJSON_GetArraySize(params) == (since != NULL) && text_read_number(&text, &since_ms);
+    if (is_good && !*text)
+        http_reply_json(s->http, request, 200, look_history(s->look, NULL, since_ms));
+    else
+        refuse(s, request, 400, "E_INVALID",
+               params ? "since=N is a time in ms, and all that is known here" : bad_query);
     cJSON_Delete(params);
 }
 
@@ -158,9 +162,21 @@ static void tell_sight(void *arg, struct evhttp_request *request, const struct s
         tell_rows(s, request, path[0] == 'q' ? sight->queues : sight->workers);
 }
 
+/* Once for each change. */
+static void log_look(struct server *s, const struct sight *sight)
+{
+    bool is_ill = sight->error;
+    if (is_ill && !s->is_ill)
+        complain(s->options->call, "%s; keeps trying", sight->message);
+    else if (s->is_ill && !is_ill)
+        complain(s->options->call, "Redis answers again");
+    s->is_ill = is_ill;
+}
+
 static void on_look(void *arg, const struct sight *sight)
 {
     struct server *s = arg;
+    log_look(s, sight);
     fresh_tell(s->fresh, sight);
     live_tell_sight(s->live, sight);
     if (live_count(s->live) > 0)

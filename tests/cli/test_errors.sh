@@ -155,6 +155,10 @@ code=0 && "$MUSTER" enqueue told x >/dev/full 2>"$tmp/err" || code=$?
 ((code == 1)) || fail "enqueue ended with $code on a full disk"
 check_err 'cannot write standard output: No space left on device; what was asked for is done'
 check_redis 1 LLEN muster:queues:told
+code=0 && "$MUSTER" queues --json >/dev/full 2>"$tmp/err" || code=$?
+grep -q '^{"error":"E_SYSTEM","message":"cannot write standard output: ' "$tmp/err" || fail "no JSON: $(cat "$tmp/err")"
+code=0 && MUSTER_JSON=1 "$MUSTER" --nope 2>"$tmp/err" || code=$?
+grep -q '^{"error":"E_INVALID",' "$tmp/err" || fail "no JSON: $(cat "$tmp/err")"
 code=0 && "$MUSTER" bench --list >/dev/full 2>"$tmp/err" || code=$?
 ((code == 1)) || fail "bench --list ended with $code on a full disk"
 check_err 'cannot write standard output: No space left on device'

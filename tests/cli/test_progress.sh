@@ -103,8 +103,11 @@ stop_put() {
     kill -TERM "${pids[verb]}"
     check_end verb 143
 }
-# SIGTERM among the signals that are caught
-has_caught() { ((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/${pids[$1]}/status") & 0x4000)); }
+# SIGTERM among the signals that are caught; the shell that becomes the command catches it, too
+has_caught() {
+    [[ $(<"/proc/${pids[$1]}/comm") == muster ]] &&
+        ((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/${pids[$1]}/status") & 0x4000))
+}
 has_let_go() { ! has_caught "$1"; }
 stop_put
 grep -q '^muster put: interrupted; no job was put$' "$tmp/verb.err" || fail "$(cat "$tmp/verb.err")"
@@ -125,7 +128,7 @@ stopped() {
 before=$("$MUSTER" queues --json | sed -nE 's/.*"queue":"once","waiting":([0-9]+).*/\1/p')
 stopped delete once --yes
 left=$("$MUSTER" queues --json | sed -nE 's/.*"queue":"once","waiting":([0-9]+).*/\1/p')
-grep -q "^muster delete: interrupted; $((before - left)) tasks that were still to run are gone, " "$tmp/err" || fail "$before, $left: $(cat "$tmp/err")"
+grep -q "^muster delete: interrupted; $((before - left)) tasks that were still to run are deleted, " "$tmp/err" || fail "$before, $left: $(cat "$tmp/err")"
 ((left > 0 && left < before)) || fail "$left of $before are left"
 "$MUSTER" delete once --yes | grep -q "^once: deleted, with $left tasks" || fail 'the rest was not deleted'
 
@@ -140,7 +143,7 @@ check_end verb 143
 [[ ! -s $tmp/verb.err ]] || fail "it did not end at once: $(cat "$tmp/verb.err")"
 
 stopped check
-grep -q '^muster check: interrupted, with 0 finds so far; not all was looked at: run it again$' "$tmp/err" || fail "$(cat "$tmp/err")"
+grep -q '^muster check: interrupted; no damage was found so far, but not all was looked at: run it again$' "$tmp/err" || fail "$(cat "$tmp/err")"
 stopped check --json
 grep -q '^{"error":"E_STOPPED",' "$tmp/err" || fail "$(cat "$tmp/err")"
 

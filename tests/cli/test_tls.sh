@@ -118,7 +118,17 @@ code=0 && "$MUSTER" doctor >"$tmp/out" 2>"$tmp/err" || code=$? # this server may
 ((code <= 1)) || fail "doctor ended with $code: $(cat "$tmp/err")"
 grep -q '^good *messages' "$tmp/out" || fail "doctor heard no message: $(cat "$tmp/out")"
 keep
-done+=(work events doctor)
+python=python3
+"$python" -c 'import pyte' 2>"$tmp/err" || python=/usr/bin/python3 # Debian's has it
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(dirname "$0") "$python" - <<'PYTHON' || fail 'muster top over TLS'
+import os
+from screen import Screen
+s = Screen([os.environ["MUSTER"], "top"])
+s.wait("served")
+s.type("q")
+s.check_end()
+PYTHON
+done+=(work events doctor top)
 does delete q --yes
 list_verbs | sort >"$tmp/verbs"
 printf '%s\n' "${done[@]}" | sort -u | diff "$tmp/verbs" - || fail 'these verbs are not tried over TLS'

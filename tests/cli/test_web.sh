@@ -131,6 +131,20 @@ for tasks in '["a\u0000b"]' '[1]' '[null]' '[]' '"a"'; do
 done
 post 200 /api/queues/kept/enqueue '{"tasks":["a\\u0000b"]}'
 post 400 /api/queues/kept/pause '{"force":true}'
+for front in '"no"' 2 '[]'; do
+    post 400 /api/queues/kept/enqueue "{\"tasks\":[\"z\"],\"front\":$front}"
+done
+"$MUSTER" put cancels --id cancelled data >"$tmp/out"
+post 400 /api/jobs/cancelled/track '{"tracked":"no"}'
+post 400 /api/jobs/cancelled/cancel '{"all":"no"}'
+post 200 /api/jobs/cancelled/cancel '{"all":false}'
+post 404 /api/jobs/cancelled/cancel '{}'
+for method in PUT DELETE PATCH OPTIONS; do
+    told '"error":"E_INVALID"' "$method" /api/queues/kept
+    told 405 "$method" /api/queues/kept headers
+done
+told 400 GET '/api/history?since=x' headers
+told 400 GET '/api/queues/kept/tasks?count=0' headers
 for path in '%zz' '%' '%0' 'kept/tasks?count=-5' 'kept/tasks?cursor=1x' 'kept/tasks?from=1' 'kept?x=%z'; do
     told 400 GET "/api/queues/$path"
 done
@@ -207,11 +221,13 @@ grep -qF 'read-only' "$tmp/answer" || fail "read-only: $(cat "$tmp/answer")"
 ! grep -rqF hidden-token "$tmp/web.err" "$tmp/answer" || fail 'the token is shown'
 end web TERM 0
 
+is_ill() { grep -q 'keeps trying$' "$tmp/web.err"; }
 # What may be a secret in the URL is not shown.
-for url in 'redis+sentinel://u:hidden-1@127.0.0.1:1/m?sentinel_password=abc@hidden-2' "unix://u:hid?den@$socket"; do
+for url in 'redis+sentinel://u:hidden-1@127.0.0.1:1/m?sentinel_password=abc@hidden-2' "unix://u:hid?den@$socket-gone"; do
     begin --url "$url"
     ask GET /api/session </dev/null >"$tmp/answer"
     grep -qE '"server":"(redis\+sentinel://127.0.0.1:1/m|unix:///[^"]*)"' "$tmp/answer" || fail "where: $(cat "$tmp/answer")"
     ! grep -q 'hid' "$tmp/answer" || fail "a secret is shown: $(cat "$tmp/answer")"
+    wait_for is_ill
     end web TERM 0
 done

@@ -84,6 +84,8 @@ int check_run_page(struct check *k, struct command *command, struct script_check
     if (out->next < from || out->next > from + CHECK_PAGE || out->next > NEXT_MAX || (is_short && !may_be_short))
         return refuse_page(k, "a check goes on at a place that is none: is this another server?");
     k->short_pages = is_short ? k->short_pages + 1 : 0;
+    k->done += CHECK_PAGE; /* its members are not known before */
+    k->total += CHECK_PAGE;
     if (k->short_pages >= SHORT_MAX)
         return refuse_page(k, "a check has repaired the same list very often: do it again, to see whether it goes on");
     return MUSTER_OK;
