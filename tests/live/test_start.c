@@ -245,6 +245,69 @@ static void a_refused_connection_does_not_spin(void **state)
     close(fd);
 }
 
+/* ---- what Redis may lose ---- */
+
+static void cut_all_off(struct live_worker *w, const struct muster_event *e)
+{
+    struct scene *s = w->spec.arg;
+    if (e->type == MUSTER_EVENT_STARTED)
+        raw_do(s->server->redis, "CLIENT KILL TYPE normal SKIPME yes");
+}
+
+/* Its question is on the way when the connection breaks. */
+static void what_redis_may_lose_is_told_though_the_first_answer_was_lost(void **state)
+{
+    struct scene *s = *state;
+    raw_do(s->server->redis, "CONFIG SET maxmemory-policy allkeys-lru");
+    live_worker_new(
+        s, &(struct worker_spec){.id = "w", .ttl_ms = 3000, .queues = {{"q", 0}}, .on_event = cut_all_off, .arg = s});
+    scene_await_events(s, MUSTER_EVENT_RISK, "w", 1);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_STARTED, "w", NULL), 1);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOWN, "w", NULL), 1);
+    raw_do(s->server->redis, "CONFIG SET maxmemory-policy noeviction");
+}
+
+static redisContext *busy;
+static bool is_busy;
+
+static void begin_busy(struct live_worker *w, const struct muster_event *e)
+{
+    struct scene *s = w->spec.arg;
+    int is_written = 0;
+    if (e->type == MUSTER_EVENT_REFUSED && is_busy) {
+        raw_do(s->server->redis, "SCRIPT KILL");
+        is_busy = false;
+    }
+    if (e->type != MUSTER_EVENT_STARTED)
+        return;
+    redisAppendCommand(busy, "EVAL %s 0", "while true do end");
+    while (!is_written)
+        assert_int_equal(redisBufferWrite(busy, &is_written), REDIS_OK);
+    while (!is_busy) {
+        redisReply *reply = redisCommand(s->server->redis, "PING");
+        assert_non_null(reply);
+        is_busy = reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "BUSY ", 5) == 0;
+        freeReplyObject(reply);
+    }
+}
+
+static void what_redis_may_lose_is_told_though_it_was_busy_first(void **state)
+{
+    struct scene *s = *state;
+    is_busy = false;
+    busy = redisConnectUnix(s->server->socket);
+    assert_true(busy && !busy->err);
+    raw_do(s->server->redis, "CONFIG SET maxmemory-policy allkeys-lru");
+    raw_do(s->server->redis, "CONFIG SET lua-time-limit 1");
+    live_worker_new(
+        s, &(struct worker_spec){.id = "w", .ttl_ms = 3000, .queues = {{"q", 0}}, .on_event = begin_busy, .arg = s});
+    scene_await_events(s, MUSTER_EVENT_REFUSED, "w", 1);
+    scene_await_events(s, MUSTER_EVENT_RISK, "w", 1);
+    raw_do(s->server->redis, "CONFIG SET lua-time-limit 5000");
+    raw_do(s->server->redis, "CONFIG SET maxmemory-policy noeviction");
+    redisFree(busy);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +323,8 @@ int main(int argc, char **argv)
         live_test(a_file_that_cannot_be_read_ends_the_worker_without_a_promise_to_try),
         live_test(the_more_telling_reason_is_told_after_the_trivial_one),
         live_test(a_refused_connection_does_not_spin),
+        live_test(what_redis_may_lose_is_told_though_the_first_answer_was_lost),
+        live_test(what_redis_may_lose_is_told_though_it_was_busy_first),
     };
     return scene_run(tests, argc, argv);
 }

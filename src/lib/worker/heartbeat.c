@@ -86,6 +86,7 @@ static void note_confirmed(struct muster_worker *w, uint64_t token, uint64_t hel
 {
     tell_accepted(w, REQUEST_HEARTBEAT);
     fence_confirm(w, w->heartbeat.sent_ms);
+    risk_look(w);
     w->heartbeat.echo = (struct echo_wait){.waits = true, .token = token, .held = held};
 }
 

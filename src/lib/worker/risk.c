@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Would this Redis lose tasks when it is full? Asked once in a worker's life, after it has registered and beside its
- * work: nothing waits for the answer. Without the right to ask (INFO) nothing is said, for the worker needs none of it;
- * `muster doctor` tells which right is missing.
+ * Would this Redis lose tasks when it is full? Asked after a worker has registered, and beside its work: nothing
+ * waits for the answer. What is lost with its connection, or comes from a Redis that cannot answer now, is asked again
+ * after a heartbeat; any other answer is the last. Without the right to ask (INFO) nothing is said, for the worker needs
+ * none of it; `muster doctor` tells which right is missing.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +13,18 @@
 #include "redis/reply.h"
 #include "worker/worker.h"
 
+static bool is_answer(const struct redisReply *reply)
+{
+    int err = reply_err(reply);
+    return err != MUSTER_E_CONN && err != MUSTER_E_BUSY;
+}
+
 static void on_told(const struct redisReply *reply, void *arg)
 {
     struct muster_worker *w = arg;
     char policy[INFO_VALUE_SIZE], line[INFO_VALUE_SIZE + 160];
-    if (!reply || reply_kind(reply) == REPLY_ERROR || !info_text(reply_text(reply), "maxmemory_policy", policy) ||
+    w->was_asked_for_risk = is_answer(reply);
+    if (reply_kind(reply) != REPLY_TEXT || !info_text(reply_text(reply), "maxmemory_policy", policy) ||
         strcmp(policy, "noeviction") == 0)
         return;
     snprintf(line, sizeof line,
@@ -29,9 +37,9 @@ static void on_told(const struct redisReply *reply, void *arg)
 void risk_look(struct muster_worker *w)
 {
     struct command c = COMMAND_EMPTY;
-    if (w->was_warned)
+    if (w->was_asked_for_risk)
         return;
     command_words(&c, (const char *const[]){"INFO", "memory", NULL});
-    w->was_warned = link_call(w->connection.data, &c, on_told, w) == MUSTER_OK;
+    w->was_asked_for_risk = link_call(w->connection.data, &c, on_told, w) == MUSTER_OK;
     command_clear(&c);
 }

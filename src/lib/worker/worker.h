@@ -95,10 +95,10 @@ struct muster_worker {
     struct event_base *base;
     bool owns_base;
     enum worker_state state;
-    bool was_started;     /* registered at least once */
-    bool was_warned;      /* it was asked what Redis may lose */
-    bool is_running_loop; /* muster_worker_run() is on the stack */
-    bool is_free_due;     /* it is freed as soon as nothing of it is on the stack */
+    bool was_started;        /* registered at least once */
+    bool was_asked_for_risk; /* Redis was asked what it may lose, and has not failed to answer */
+    bool is_running_loop;    /* muster_worker_run() is on the stack */
+    bool is_free_due;        /* it is freed as soon as nothing of it is on the stack */
     struct event *reaper;
     int result; /* what muster_worker_run() returns */
     char error[768];
@@ -146,7 +146,7 @@ void worker_stopped(struct muster_worker *w, int err);
 int worker_capacity(const struct muster_worker *w);
 
 /* ---- risk.c ---- */
-/* Ask once whether Redis may lose tasks. */
+/* Ask whether Redis may lose tasks, unless it was asked. */
 void risk_look(struct muster_worker *w);
 
 /* ---- options.c ---- */
