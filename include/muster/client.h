@@ -335,7 +335,8 @@ MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, v
  * The same for a program that lists again and again, such as a dashboard: it costs Redis a third where little happens.
  * waiting, running, cancelled, failed_dropped, paused, in, out and the age of tasks are always those of now. The others
  * (delayed, depends, recurring, complete, failed, failed_bytes, idle) are asked for if any of these has changed since
- * this client asked last, or that is `max_age_ms` ago; else they are those of then. 0: they are asked for.
+ * this client asked last, if something came back that still waits, or that is `max_age_ms` ago; else they are those of
+ * then. 0: they are asked for.
  * A client remembers 20 000 queues; it asks for all of the others.
  */
 MUSTER_API int muster_queue_list_cached(struct muster_client *c, int64_t max_age_ms, muster_queue_fn *fn,

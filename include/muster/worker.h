@@ -169,8 +169,8 @@ enum muster_event_type {
      * If the message is lost, only the queue's counter tells it. */
     MUSTER_EVENT_DROPPED,
 
-    /* This Redis would lose tasks when it is full: `text` says why, and what to do. Told once in a worker's life, soon
-     * after it has registered, to a user with the right to INFO. */
+    /* This Redis would lose tasks when it is full: `text` says why, and what to do. Told once in a worker's life, as
+     * soon as Redis has answered, to a user with the right to INFO. */
     MUSTER_EVENT_RISK
 };
 

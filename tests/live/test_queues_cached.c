@@ -102,6 +102,28 @@ static void a_queue_that_was_deleted_and_made_again_is_another(void **state)
     assert_int_equal(info.waiting, 1);
 }
 
+/* Another one came back in the place of the first: all that is counted is as before. */
+static void the_age_of_what_came_back_is_of_now(void **state)
+{
+    struct scene *s = *state;
+    struct muster_client *other = scene_client(s);
+    struct taken first, second, again;
+    scene_enqueue(s, "q", "a");
+    scene_enqueue(s, "q", "b");
+    assert_ok(take_n(s, "q", 1, 600000, &first));
+    await_server_ms(s, server_now_ms(s) + 300);
+    assert_ok(take_n(s, "q", 1, 600000, &second));
+    assert_ok(muster_lease_give_back(other, first.rows[0].id));
+    assert_true(look(s, "q", AN_HOUR).oldest_ms >= 300);
+    assert_ok(take_n(s, "q", 1, 600000, &again));
+    assert_ok(muster_lease_give_back(other, second.rows[0].id));
+    struct muster_queue_info cached = look(s, "q", AN_HOUR), fresh;
+    assert_ok(muster_queue_get(other, "q", &fresh));
+    assert_int_equal(cached.waiting, 1);
+    assert_true(cached.oldest_ms <= fresh.oldest_ms);
+    muster_client_free(other);
+}
+
 static void a_negative_age_is_refused(void **state)
 {
     struct scene *s = *state;
@@ -257,6 +279,7 @@ int main(int argc, char **argv)
         live_test(what_stands_beside_the_line_is_asked_for_when_the_line_changes),
         live_test(what_is_older_than_was_asked_for_is_asked_for),
         live_test(a_queue_that_was_deleted_and_made_again_is_another),
+        live_test(the_age_of_what_came_back_is_of_now),
         live_test(a_negative_age_is_refused),
         live_test(what_comes_and_goes_is_never_old),
         live_test(an_age_is_never_above_that_of_a_later_row),

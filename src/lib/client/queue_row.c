@@ -216,10 +216,10 @@ static bool is_recent(const struct ages_row *row, int64_t now_ms, int64_t max_ag
     return row->asked_at_ms > 0 && now_ms >= row->asked_at_ms && now_ms - row->asked_at_ms < max_age_ms;
 }
 
-/* NULL: it must be asked for. */
+/* NULL: it must be asked for. One task may have come back in the place of another, and no count would tell. */
 static const struct ages_row *find_known(struct muster_client *c, const struct queue_row *r, int64_t max_age_ms)
 {
-    const struct ages_row *row = ages_row(&c->ages, r->name, r->born);
+    const struct ages_row *row = has_returned(r) ? NULL : ages_row(&c->ages, r->name, r->born);
     bool is_known = row && is_recent(row, r->look.began_ms, max_age_ms) && is_as_before(&row->info, &r->info);
     return is_known ? row : NULL;
 }
@@ -310,7 +310,7 @@ static void finish(struct muster_client *c, struct queue_row *r)
     struct ages_row *row = known ? NULL : ages_row(&c->ages, r->name, r->born);
     if (!row)
         return;
-    *row = (struct ages_row){r->look.began_ms, r->info, others};
+    *row = (struct ages_row){has_returned(r) ? 0 : r->look.began_ms, r->info, others};
     row->info.name = NULL; /* it is the page's */
 }
 
