@@ -5,7 +5,9 @@
  *     persistent QUEUE
  *
  * Each task names a file, which stands for a connection: ten times a second a line is written there to keep it alive. A
- * crash of a worker should not count against such tasks: muster config --queue QUEUE max_crashes=0.
+ * crash of a worker should not count against such tasks, and workers that join should get their share of them:
+ *
+ *     muster config --queue QUEUE max_crashes=0 share=even
  */
 #include <event2/event.h>
 #include <event2/event_struct.h>

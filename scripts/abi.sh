@@ -9,3 +9,5 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 library=${1:-$root/build/dev/libmuster.so}
 abidw --exported-interfaces-only --headers-dir "$root/include/muster" --drop-private-types --no-corpus-path \
     --no-comp-dir-path --no-show-locs --no-elf-needed --no-parameter-names --out-file "$root/abi/libmuster.abi" "$library"
+# Where it was built says nothing of it.
+sed -i "s|path='$root/|path='|" "$root/abi/libmuster.abi"

@@ -36,12 +36,14 @@ test   prometheus      promtool              reads the metrics
 test   zsh             zsh                   completes what is typed
 test   fish            fish                  the same
 test   mandoc          mandoc                finds what is wrong in a manual page
+test   spin            spin                  goes through the states of the model in doc/model
 browser chromium        chromium              shows the pages to their tests
 browser chromium-driver chromedriver          drives it
 browser python3-selenium /usr/lib/python3/dist-packages/selenium  what the tests drive it with
 package debhelper      dh                    builds the Debian packages
 package dpkg-dev       dpkg-buildpackage     the same
 package lintian        lintian               finds what is wrong in them
+package debootstrap    debootstrap           makes an empty Debian to try them on
 clang  clang           clang                 a second compiler's opinion
 lint   clang-format    clang-format          the form of the C files
 lint   shellcheck      shellcheck            checks the shell scripts

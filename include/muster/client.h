@@ -175,9 +175,11 @@ MUSTER_API const char *muster_client_error(const struct muster_client *c);
  * How far a call of several steps is. `total` is 0 where that is not known, and may change: others work beside it.
  *
  *   muster_task_enqueue_many(), under a request id   tasks that were sent
+ *   muster_job_put_many()                            jobs that were put
  *   muster_queue_delete()                            jobs that are gone
  *   muster_failed_replay(), muster_failed_drop()     failures that were moved
  *   muster_client_check()                            what was looked at: keys, then jobs, workers, queues and so on
+ *   muster_client_upgrade()                          keys that were looked at
  */
 struct muster_progress {
     uint64_t done;
@@ -188,7 +190,7 @@ typedef int muster_progress_fn(const struct muster_progress *progress, void *arg
 /*
  * Call `fn` between the steps of these calls from now on, on their thread; NULL: no more. If it returns non-zero, the
  * call ends with MUSTER_E_STOPPED: what its steps have done stays done, and its results count that. The same call again
- * does the rest, but for three: a check begins anew; of named failures those that were moved are E_NOT_FOUND; and `n` of
+ * does the rest, but for three: a check begins anew, and nobody can use the namespace until the upgrade is done; of named failures those that were moved are E_NOT_FOUND; and `n` of
  * a filter counts anew. `fn` must not use this client. A call that needs one step only never calls it.
  */
 MUSTER_API void muster_client_set_progress(struct muster_client *c, muster_progress_fn *fn, void *arg);
@@ -281,6 +283,22 @@ typedef int muster_task_fn(const struct muster_task *task, void *arg);
 MUSTER_API int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, uint64_t n,
                                 muster_task_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
+/* A plain task that was retried and waits out its delay. `position` 0 is due first. */
+struct muster_delayed_task {
+    uint64_t position;
+    int64_t due_at_ms; /* Unix time by Redis' clock */
+    const void *data;
+    size_t len;
+};
+typedef int muster_delayed_task_fn(const struct muster_delayed_task *task, void *arg);
+
+/*
+ * Look at up to `n` delayed tasks of a queue from position `from` on, in the order in which they are due. Scheduled jobs
+ * are not among them: muster_job_list() lists these. Otherwise as muster_task_peek().
+ */
+MUSTER_API int muster_task_peek_delayed(struct muster_client *c, const char *queue, uint64_t from, uint64_t n,
+                                        muster_delayed_task_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
 /*
  * How many tasks and jobs wait in the queue: what a worker could take now, also if the queue is paused or at its limit
  * `max_running`. Delayed tasks, and jobs that are scheduled or depend on others, do not wait yet. 0 if the queue does
@@ -324,6 +342,11 @@ struct muster_queue_info {
      * jobs since they came to wait, of the first one in line if their priorities differ. */
     int64_t oldest_ms;
     int64_t oldest_error_ms;
+
+    int share_even; /* non-zero: what runs moves until every worker has its share of it (setting `share`) */
+    uint64_t hands; /* how many hands serve the queue, over all workers */
+    uint64_t moved; /* how many processes have moved to another worker, for its share, since the queue was last deleted
+                       or tidied away */
 };
 typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
 
@@ -333,7 +356,7 @@ MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, v
 
 /*
  * The same for a program that lists again and again, such as a dashboard: it costs Redis a third where little happens.
- * waiting, running, cancelled, failed_dropped, paused, in, out and the age of tasks are always those of now. The others
+ * waiting, running, cancelled, failed_dropped, paused, in, out, share_even, hands, moved and the age of tasks are always those of now. The others
  * (delayed, depends, recurring, complete, failed, failed_bytes, idle) are asked for if any of these has changed since
  * this client asked last, if something came back that still waits, or that is `max_age_ms` ago; else they are those of
  * then. 0: they are asked for.
@@ -382,6 +405,16 @@ MUSTER_API int muster_queue_resume(struct muster_client *c, const char *queue) M
 MUSTER_API int muster_queue_delete(struct muster_client *c, const char *queue, uint64_t *removed,
                                    uint64_t *running) MUSTER_MUST_CHECK;
 
+/* What a worker holds of a queue that shares evenly. All is even when everybody holds something from its least to its
+ * most. */
+struct muster_worker_share {
+    const char *queue;
+    uint64_t hands; /* how many of its hands serve the queue */
+    uint64_t holds;
+    uint64_t least; /* its share of what runs, rounded down */
+    uint64_t most;  /* the same, rounded up */
+};
+
 /* A registered worker. */
 struct muster_worker_info {
     const char *id;
@@ -398,6 +431,8 @@ struct muster_worker_info {
     uint64_t held;             /* how many it holds */
     const char *const *queues; /* n_queues names: the queues that it has served in this life */
     size_t n_queues;
+    const struct muster_worker_share *shares; /* n_shares: of those of its queues that share evenly */
+    size_t n_shares;
 };
 typedef int muster_worker_fn(const struct muster_worker_info *worker, void *arg);
 
@@ -544,20 +579,22 @@ struct muster_finish_options {
 
 /*
  * End a process by its id. The process is a lease's or a worker's; in the second case the worker's handler is told
- * MUSTER_STOP_LOST. The ends are those of a handler:
+ * MUSTER_STOP_LOST. But if this program is the command that runs the process, or was started by it, it is left to exit by
+ * itself (worker.h, struct muster_command): then the variable MUSTER_PROCESS has this id. The ends are those of a handler:
  *   finish     done; `o` may be NULL
  *   give back  to the front of the queue; a job goes to where it was
  *   retry      to the end of the queue after `delay_ms`. With -1 a task is retried at once, a job after its own
  *              backoff. A job that has had all its retries fails instead. muster_lease_retry_as() says why:
- *              a job's record keeps group and message (see muster_lease_fail(); NULL: they stay as they are), and a
- *              job without retries left fails with them. Without any the group is "failed-retries"
+ *              a job's record keeps group and message (see muster_lease_fail(); both NULL: they stay as they are; a
+ *              message without a group has the group "retried"), and a job without retries left fails with them.
+ *              Without any the group is "failed-retries"
  *   fail       onto the failed list, with a group (NULL: "failed"; 1 to 200 bytes without control characters) and a
  *              message (NULL: none; up to 64 KiB)
  *
  * Returns MUSTER_OK only once for each process; or
  *   MUSTER_E_CANCELLED  give back, retry, fail: it was cancelled, or its queue was deleted. It has ended, and its task
  *                       or job is gone instead
- *   MUSTER_E_STATE    `next`, or a retry's group, for a task that is no job; nothing was changed
+ *   MUSTER_E_STATE    `next`, or a retry's group or message, for a task that is no job; nothing was changed
  *   MUSTER_E_INVALID  `after` names a job for which this one cannot wait: itself, a job that waits for it, or a
  *                     recurring one; nothing was changed
  *   MUSTER_E_TOO_BIG  `after`, and too many jobs are tied to this one to see whether it would wait for itself (see
@@ -806,13 +843,14 @@ typedef int muster_damage_fn(const struct muster_damage *damage, void *arg);
  * Look through all keys of the namespace for what no rule allows. It uses SCAN, in bounded steps, and may run on a
  * live system. It finds: sets without a registered worker; liveness keys and idle entries that belong to nobody;
  * work beside an idle worker; marks without a process; what came back and lies nowhere, or is listed nowhere;
- * suspicions of nobody; counts that do not add up; settings that are no numbers or beyond what is allowed; times of
+ * suspicions of nobody; counts that do not add up, of hands and moves of even shares, too; reservations of moves that
+ * nobody will make; a queue that should share evenly, and has not for longer than it may; settings that are no numbers or beyond what is allowed; times of
  * heartbeats that cannot be; a timer that no registered worker keeps; keys of a wrong type or an unknown kind; jobs
  * that are not in the one place that their record states; jobs that wait for nothing, or for a job that is gone; and
  * jobs that only tags, histories and lists still name.
  *
  * With `repair`, whatever can be put right without losing anything is put right, each in one script. A key of a wrong
- * or unknown type, and a job's record that cannot be read, are left to people. `fn` is called for each finding. If
+ * or unknown type, a job's record that cannot be read, and a queue that stays uneven are left to people. `fn` is called for each finding. If
  * `<prefix>:format` has a wrong type, that is the only finding: nobody knows what the rest should look like.
  *
  * Returns MUSTER_OK when it looked through all keys, or when `fn` ended it.
@@ -824,9 +862,9 @@ MUSTER_API int muster_client_check(struct muster_client *c, int repair, muster_d
  * Move a namespace that an older release has written to the format of this one. Stop its workers and its producers
  * first: theirs would neither wake workers of this release nor hear of work. From the first step to the last nobody else
  * can use the namespace: they are answered MUSTER_E_FORMAT, also if the upgrade is interrupted; the next call goes on
- * with it. The steps are short scripts, as many as there are keys to change; from format 2 it is one step. `changed`, if
- * not NULL, receives how many keys this call has changed, `<prefix>:format` among them. What dead workers held stays
- * with them until they start again or are swept. Counts of crashes of format 1 are forgotten.
+ * with it. The steps are short scripts, as many as there are keys to change; from format 2 or 3 it is one step.
+ * `changed`, if not NULL, receives how many keys this call has changed, `<prefix>:format` among them. What dead workers
+ * held stays with them until they start again or are swept. Counts of crashes of format 1 are forgotten.
  *
  * Returns MUSTER_OK, also if there was nothing to do, or
  *   MUSTER_E_STATE   workers of the older release are alive; muster_client_error() names them, and nothing was changed

@@ -90,6 +90,9 @@ typedef void muster_log_fn(enum muster_log_level level, const char *line, void *
 /* A sink that drops every line: muster_log_set(muster_log_silent, NULL) makes the library quiet. */
 MUSTER_API void muster_log_silent(enum muster_log_level level, const char *line, void *arg);
 
+/* X(name): the classes of MUSTER_TRACE, see muster_log_set(). */
+#define MUSTER_TRACES(X) X(state) X(script) X(wake)
+
 /*
  * Replace the log sink of the whole program. NULL restores the default, which writes errors and warnings to standard
  * error. The sink is the library's only global and is not synchronised: set it before you make the first client or
@@ -101,7 +104,7 @@ MUSTER_API void muster_log_silent(enum muster_log_level level, const char *line,
  *
  * The environment variable MUSTER_TRACE names classes to trace, separated by commas: `state` (the worker's states and
  * connections), `script` (each script call with its answer and time), `wake` (each message that wakes a worker).
- * An unknown class is warned of once. Traced lines have the level MUSTER_LOG_DEBUG, and the default sink shows them.
+ * An unknown class is warned of once (the command refuses it). Traced lines have the level MUSTER_LOG_DEBUG, and the default sink shows them.
  */
 MUSTER_API void muster_log_set(muster_log_fn *fn, void *arg);
 

@@ -103,7 +103,8 @@ struct muster_job_spec {
     /* The job's id. NULL: it is made (32 hex digits). A recurring job's id has at most 180 bytes. */
     const char *id;
 
-    /* The bytes that its handler gets as its task; at most `max_task_len`. */
+    /* The bytes that its handler gets as its task; at most `max_task_len`. With `replace`, data that is NULL leaves them
+     * as they are. */
     struct muster_bytes data;
 
     /* A lower number runs sooner. Any int but MUSTER_ZERO; default 0. */
@@ -149,6 +150,10 @@ struct muster_job_spec {
 
     /* NULL: retries come at once. */
     const struct muster_backoff *backoff;
+
+    /* The batch that it is a member of, which must be open (batch.h); not for a recurring job. NULL: none. With `replace`
+     * a job that is in no batch joins this one; it never leaves its batch for another. */
+    const char *batch;
 };
 
 /*
@@ -162,6 +167,8 @@ struct muster_job_spec {
  *                     and are still let go: put it again in a moment
  *   MUSTER_E_INVALID  a name or a number; or a dependency on itself, in a circle, or of or on a recurring job; nothing
  *                     was changed
+ *   MUSTER_E_NOT_FOUND  there is no batch `batch`; nothing was changed
+ *   MUSTER_E_STATE    the batch is not open; or with `replace` the job is in another one, or recurs; nothing was changed
  *   MUSTER_E_TOO_BIG  the data, the tags or the dependencies; nothing was sent. Or others wait for this job, and more
  *                     than 10 000 jobs or 50 000 pairs of jobs are tied to it in both directions, too many to see
  *                     whether it would wait for itself; nothing was changed. A new job is never refused so
@@ -174,6 +181,52 @@ struct muster_job_spec {
  */
 MUSTER_API int muster_job_put(struct muster_client *c, const char *queue, const struct muster_job_spec *spec,
                               char *id) MUSTER_MUST_CHECK;
+
+/* At most this many jobs, with so many bytes of data in total, and so many tags and jobs to wait for together, are put
+ * atomically, by one script. */
+#define MUSTER_JOB_PUT_ATOMIC_JOBS 200
+#define MUSTER_JOB_PUT_ATOMIC_BYTES ((size_t)1024 * 1024)
+#define MUSTER_JOB_PUT_ATOMIC_NAMES 2000
+
+struct muster_job_put_options {
+    size_t size; /* sizeof(struct muster_job_put_options) */
+
+    /* 1 to 200 bytes without control characters, copied. If the same call is sent again under this id within an hour
+     * (after E_CONN, for example), it puts what is missing, and nothing else. A job without an id of its own is then
+     * called "<request id>:<number in the call, from 1>". An id costs one record in Redis for that hour. */
+    const char *request_id;
+
+    /* Room for the ids of n jobs: receives all of them, also those whose put stays unknown; "" after a refusal that
+     * came before they were named. NULL: nobody asks. */
+    char (*ids)[MUSTER_JOB_ID_MAX + 1];
+
+    /* Receives which job was refused, from 1; 0: none, or none in particular. NULL: nobody asks. */
+    size_t *refused;
+};
+
+/*
+ * Put `n` jobs into a queue, in their order, as muster_job_put() puts one. `specs` are n pointers. `o` may be NULL. An
+ * earlier job of the call counts as existing for a later one, which may wait for it. Two jobs of one id are refused,
+ * with `replace`, too. `put`, if not NULL, receives how many are put: those are the first ones.
+ *
+ * Up to MUSTER_JOB_PUT_ATOMIC_JOBS jobs, ..._BYTES and ..._NAMES go in one script: all or none. More go in chunks of a
+ * hundred, each of them all or none, one after the other. Workers begin with the first chunk while the rest is on its
+ * way. A refusal ends the call: what came before that chunk is put. muster_client_error() names the job and says how
+ * many are put. With a request id the same call again puts the rest, once what stood in the way is gone.
+ *
+ * All specs are checked, as far as that needs no Redis, before anything is sent. Returns as muster_job_put(), and
+ *   MUSTER_E_INVALID      also `size` of a spec, and a request id that is too long to name jobs that have no id; nothing
+ *                         was put
+ *   MUSTER_E_EXISTS       also two jobs of one id, or a request id that was used with other content; nothing was put
+ *   MUSTER_E_TOO_BIG      as there; all jobs of a chunk together may be tied to so many others
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  the next chunk after the first `*put` jobs may or may not have been put. Under a
+ *                         request id the same call is safe
+ *   MUSTER_E_UNCONFIRMED  all jobs are put; under a request id the same call is safe
+ *   MUSTER_E_STOPPED      the progress function has stopped it: the first `*put` are put
+ */
+MUSTER_API int muster_job_put_many(struct muster_client *c, const char *queue,
+                                   const struct muster_job_spec *const *specs, size_t n,
+                                   const struct muster_job_put_options *o, size_t *put) MUSTER_MUST_CHECK;
 
 /*
  * Enqueue a task unless an equal one that was enqueued by this call is alive in this queue. An equal task is accepted
@@ -243,7 +296,8 @@ struct muster_job {
     size_t n_before;
     const struct muster_job_event_line *history; /* oldest first: its first line and its newest ones (keep_history) */
     size_t n_history;
-    int unique; /* non-zero: a unique task (muster_task_enqueue_unique()) */
+    int unique;        /* non-zero: a unique task (muster_task_enqueue_unique()) */
+    const char *batch; /* the batch of which it is a member (batch.h) */
 };
 typedef int muster_job_fn(const struct muster_job *job, void *arg);
 
@@ -259,6 +313,55 @@ typedef int muster_job_fn(const struct muster_job *job, void *arg);
  */
 MUSTER_API int muster_job_get(struct muster_client *c, const char *const *ids, size_t n, muster_job_fn *fn,
                               void *arg) MUSTER_MUST_CHECK;
+
+/* How a job has ended: X(end, name). */
+#define MUSTER_JOB_ENDS(X)                                                     \
+    X(MUSTER_JOB_END_COMPLETE, "complete")                                     \
+    X(MUSTER_JOB_END_FAILED, "failed") /* it is, or was, on the failed list */ \
+    X(MUSTER_JOB_END_CANCELLED, "cancelled")                                   \
+    X(MUSTER_JOB_END_GONE, "gone") /* it has no record (any more) */
+
+enum muster_job_end {
+#define MUSTER_JOB_END_ENUM(end, name) end,
+    MUSTER_JOB_ENDS(MUSTER_JOB_END_ENUM)
+#undef MUSTER_JOB_END_ENUM
+        MUSTER_JOB_END_COUNT
+};
+
+/* The name of an end; "unknown" for a number that is none. */
+MUSTER_API const char *muster_job_end_name(enum muster_job_end how);
+
+/* A job that has ended. `job` is its record, with its result or why it failed; NULL: it has none, because it was cancelled
+ * or is gone, or the id has a job that has not ended again by now. Borrowed until the callback returns. */
+struct muster_job_ended {
+    const char *id;
+    enum muster_job_end how;
+    const struct muster_job *job;
+};
+typedef int muster_job_wait_fn(const struct muster_job_ended *ended, void *arg);
+
+/*
+ * Wait until each of these jobs has ended: it is complete, failed, was cancelled, or has no record. `fn` (may be NULL) is
+ * called for each of them as soon as it has; if it returns non-zero, the waiting is over. It may use another client, but
+ * not this one. Blocks for `timeout_ms`; -1: for ever; 0: it looks, and does not wait.
+ *
+ * It does not poll: it listens on a second connection, and looks at the records first and every five seconds, or less
+ * often if they are many, in case an event was lost. While Redis is full, or if this user must not write, it looks every
+ * second. An end that is heard counts, also if the job is replayed or put again
+ * before its record can be read. What ended before the call is known by its record only: a job without one is gone,
+ * whether it was cancelled, its record is not kept (keep_jobs), or it never was. So is a unique task, of which nothing
+ * stays. If Redis goes away meanwhile, it goes on when Redis is back within a minute.
+ *
+ * Returns MUSTER_OK when all have ended, or `fn` has ended it; or
+ *   MUSTER_E_TIMEOUT  `timeout_ms` is over; muster_client_error() says how many have not ended. Also if Redis does not
+ *                     answer the first question
+ *   MUSTER_E_INVALID  an id or the time
+ *   MUSTER_E_STATE    the client's connection was passed in
+ *   MUSTER_E_REDIS    the key of a record has a wrong type
+ *   MUSTER_E_CONN, MUSTER_E_BUSY  Redis cannot be reached at first, or was away for a minute
+ */
+MUSTER_API int muster_job_wait(struct muster_client *c, const char *const *ids, size_t n, int64_t timeout_ms,
+                               muster_job_wait_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
  * Which jobs to list. Give exactly one of these: a queue with a state; a tag; `tracked`; or a queue with a group of its
@@ -309,6 +412,13 @@ MUSTER_API int muster_job_list(struct muster_client *c, const struct muster_job_
 /* How many jobs of a queue are in each state; all 0 if it does not exist. MUSTER_E_INVALID: the queue's name. */
 MUSTER_API int muster_job_counts(struct muster_client *c, const char *queue,
                                  uint64_t counts[MUSTER_JOB_STATE_COUNT]) MUSTER_MUST_CHECK;
+
+/* Takes the counts of one queue; the name and they are borrowed until it returns. Non-zero ends the list. */
+typedef int muster_job_counts_fn(const char *queue, const uint64_t counts[MUSTER_JOB_STATE_COUNT], void *arg);
+
+/* The same for each queue, oldest name first: a hundred queues cost two round trips. A key of the wrong type counts as 0,
+ * with a line in the log. */
+MUSTER_API int muster_job_counts_list(struct muster_client *c, muster_job_counts_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 struct muster_tag {
     const char *name;
@@ -363,16 +473,44 @@ struct muster_job_change {
 
     /* New data. Data that is NULL leaves it as it is. */
     struct muster_bytes data;
+
+    /* When it becomes ready: this long from now (MUSTER_ZERO: at once), by Redis' clock; or at this Unix time in ms,
+     * which may be over. One of the two. A scheduled job comes earlier or later, a waiting one is scheduled if the time
+     * is still to come, and one that depends is not ready before it. Not while it runs, is failed, is complete or
+     * recurs. A job that waits already and is to be ready at once keeps its place. */
+    int64_t delay_ms;
+    int64_t at_ms;
+
+    /* A new limit, new retries and a new backoff, as in the spec (MUSTER_ZERO: 0); how often it was retried stays. Not
+     * when it is complete. While it runs they count from the end of this run on, and the limit from the next run. */
+    int64_t limit_ms;
+    const struct muster_backoff *backoff;
+    int retries;
+
+    /* Change it only if it is in one of these states, MUSTER_JOB_IN(state) added up. 0: in any. */
+    unsigned only_if;
 };
+
+/* A state as a bit of `only_if`. */
+#define MUSTER_JOB_IN(state) (1U << (state))
 
 /*
  * Change a job: everything that was asked for, or nothing. A second identical call changes nothing more, but adds
- * another line of `log`.
+ * another line of `log`, and counts a delay from then on. What is possible in which state:
+ *
+ *               scheduled  depends  waiting  running  failed  complete  recurring
+ *   queue       x          x        x                                   x
+ *   delay, at   x          x        x
+ *   after                  x
+ *   retries, limit, backoff
+ *               x          x        x        x        x                 x
+ *   every                                                               x
+ *   all others  x          x        x        x        x       x         x
  *
  * Returns MUSTER_OK; or, with nothing changed,
  *   MUSTER_E_NOT_FOUND  the job does not exist, or no longer exists
- *   MUSTER_E_STATE      the change is not possible in the job's state (see above), which muster_client_error() names;
- *                       or it is a unique task
+ *   MUSTER_E_STATE      the change is not possible in the job's state (see above), or `only_if` has other states;
+ *                       muster_client_error() names the state. Or it is a unique task
  *   MUSTER_E_INVALID    a name or a number; or a dependency on itself, in a circle, or on a recurring job
  *   MUSTER_E_TOO_BIG    the data or the line; or it would have too many tags or dependencies; or too many jobs are
  *                       tied to it to see whether it would wait for itself (see muster_job_put())
@@ -450,11 +588,14 @@ MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int6
  *            somebody dropped it), "put", "ready" (its time came, or what it waited for is complete), "scheduled" (what
  *            it waited for is complete, but its time has not come), "taken", "completed", "advanced" (completed into
  *            the next queue `text`), "retried" (`text`: group), "exhausted" (it had all its retries, `text` of them,
- *            and fails next), "given-back", "crashed" (its worker died while it ran alone), "failed" (`text`: group),
- *            "replayed", "cancelled", "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed,
+ *            and fails next), "given-back", "handed-on" (to the worker `text`, whose share it is), "crashed" (its
+ *            worker died while it ran alone), "failed" (`text`: group), "replayed", "cancelled", "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed,
  *            or its worker died, and it is a suspect now or to blame), "tracked", "untracked", "skipped" (recurring: it
  *            made no job; `text` is the id, which a live job has or which is too long, or says how many times were
- *            beyond the backlog), "log" (`text`). Ignore a word that you do not know
+ *            beyond the backlog), "log" (`text`). And what happens to a batch (batch.h), whose id stands in `id`, with
+ *            `queue` "": "batch-opened", "batch-closed" (`text`: ttl, if nobody had closed it in time; cancel),
+ *            "batch-cancelled", "batch-ended" (`text`: complete, failed or cancelled). Ignore a word that you do
+ *            not know
  *   worker   who holds it, or held it; "" if nobody
  *   text     as above; with "put" after "advanced": the queue that it comes from; otherwise the worker again, or ""
  *   at_ms    when, Unix time by Redis' clock
@@ -494,7 +635,13 @@ MUSTER_API int muster_job_listen(struct muster_client *c, const char *queue, int
     X(keep_jobs, 50000, 0, 10000000, 0, "how many complete jobs of a queue are kept; 0: none")                     \
     X(keep_jobs_ms, 604800000, 0, 31622400000, 0, "how long complete jobs are kept, in ms; 0: not at all")         \
     X(max_crashes, 3, 0, 1000000, 0, "how many deaths of workers that ran it alone make a task fail; 0: no limit") \
-    X(max_running, 0, 0, 1000000, 1, "how many of the queue may run at once, over all workers; 0: no limit")
+    X(max_running, 0, 0, 1000000, 1, "how many of the queue may run at once, over all workers; 0: no limit")       \
+    X(rate, 0, 0, 1000000000, 1, "how many of the queue may be taken in rate_ms, over all workers; 0: no limit")   \
+    X(rate_burst, 0, 0, 1000000000, 1, "how many of them at once; 0: as many as rate")                             \
+    X(rate_ms, 1000, 1, 31622400000, 1, "the time that rate is about, in ms")                                      \
+    X(share, 0, 0, 1, 1, "1 (even): what runs moves, until every worker has its share of it")                      \
+    X(share_moves, 0, 0, 1000000, 1, "how many move at once; 0: as many as there are too many")                    \
+    X(share_ms, 30000, 100, 86400000, 1, "how long a handler may take to give back what is to move, in ms")
 
 struct muster_setting {
     const char *name;

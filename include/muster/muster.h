@@ -2,12 +2,13 @@
  *
  * All of muster: a worker-registry task queue on Redis.
  *
- * client.h is for programs that enqueue tasks and look at queues, job.h for jobs, and worker.h for programs that do the
+ * client.h is for programs that enqueue tasks and look at queues, job.h for jobs, batch.h for batches of them, and worker.h for programs that do the
  * work; stats.h has the figures of workers and clients; error.h is shared by all.
  */
 #ifndef MUSTER_H
 #define MUSTER_H
 
+#include "batch.h"
 #include "client.h"
 #include "error.h"
 #include "job.h"

@@ -65,6 +65,9 @@ struct muster_job;
 #define MUSTER_WORKER_QUEUES_MAX 1000
 #define MUSTER_DRAIN_DEFAULT_MS 30000
 #define MUSTER_RETRY_DELAY_DEFAULT_MS 1000
+#define MUSTER_STAY_DEFAULT_MS 600000
+#define MUSTER_MOVE_TIME_DEFAULT_MS 5000
+#define MUSTER_RESULT_DEFAULT ((size_t)64 * 1024)
 
 /* How a handler ends its process. */
 enum muster_outcome {
@@ -75,7 +78,8 @@ enum muster_outcome {
     MUSTER_LATER      /* still running: muster_process_end() will end it */
 };
 
-/* What a running handler is told. The reason changes at most once, from MUSTER_GO_ON to one of the others. */
+/* What a running handler is told. The reason changes at most once, from MUSTER_GO_ON to one of the others; but
+ * MUSTER_STOP_MOVE may be followed by another one, or by MUSTER_GO_ON when the process stays. */
 enum muster_stop_reason {
     MUSTER_GO_ON,
 
@@ -93,7 +97,12 @@ enum muster_stop_reason {
 
     /* The worker stops and its drain time is over, or the worker leaves the queue: the task was given back, or will
      * be. */
-    MUSTER_STOP_DRAIN
+    MUSTER_STOP_DRAIN,
+
+    /* The queue shares evenly (the setting `share`, job.h), this worker holds more than its share, and another worker
+     * is to go on with the task. Stop and give it back within muster_process_move_ms(): then that worker has it at
+     * once. Or let it stay: muster_process_stay(). MUSTER_FINISH and the others count as always. */
+    MUSTER_STOP_MOVE
 };
 
 /*
@@ -171,7 +180,15 @@ enum muster_event_type {
 
     /* This Redis would lose tasks when it is full: `text` says why, and what to do. Told once in a worker's life, as
      * soon as Redis has answered, to a user with the right to INFO. */
-    MUSTER_EVENT_RISK
+    MUSTER_EVENT_RISK,
+
+    /* The command of `process` printed more than its result may have (`result_max`): the result has the beginning of
+     * it. `text` says how much. */
+    MUSTER_EVENT_CUT,
+
+    /* The command of `process` has ended it by itself, by its id (see struct muster_command), and is left to exit.
+     * `text` says how: "finished", "given back", "retried" or "failed"; "" if it had exited before that was known. */
+    MUSTER_EVENT_ENDED
 };
 
 /* What becomes of the handlers that run when the worker falls into doubt (MUSTER_EVENT_DOUBT). Nothing new starts
@@ -209,6 +226,7 @@ struct muster_end {
     int64_t waited_ms;           /* how long the job had waited when it was taken, by Redis' clock; -1: unknown, as of a
                                   * task, which is bytes without a time */
     int64_t ran_ms;              /* from the start of its handler to its end */
+    int by_command; /* non-zero: its command had ended it so by itself (MUSTER_EVENT_ENDED); it has counted */
 };
 typedef void muster_end_fn(struct muster_worker *w, const struct muster_end *end, void *arg);
 
@@ -377,20 +395,48 @@ MUSTER_API int muster_worker_start(struct muster_worker *w) MUSTER_MUST_CHECK;
 MUSTER_API int muster_worker_serve(struct muster_worker *w, const char *queue, int hands, muster_handler_fn *fn,
                                    void *arg) MUSTER_MUST_CHECK;
 
+enum muster_on_move {
+    MUSTER_MOVE_AWAY, /* the child is told to stop, and the task moves */
+    MUSTER_MOVE_STAY  /* the task stays */
+};
+
+/* What becomes of a child's standard output. */
+enum muster_on_stdout {
+    MUSTER_STDOUT_PASS,  /* it is the program's */
+    MUSTER_STDOUT_RESULT /* it is the result of a child that exits with 0, byte by byte; it goes nowhere else */
+};
+
+/* What becomes of a child's standard error. */
+enum muster_on_stderr {
+    /* It goes to the program's standard error, and its last lines are the message of a failure: at most 1 KiB, without
+     * control characters. What the child leaves running in the background can write there until the worker stops, and
+     * gets SIGPIPE then. If the program may open too few files for a pipe beside each child (ulimit -n), some are
+     * started without, and fail with the message of their exit status. */
+    MUSTER_STDERR_MESSAGE,
+    MUSTER_STDERR_PASS /* it is the program's; a failure's message tells the exit status only */
+};
+
 /*
  * A command to run for each task; copied by muster_worker_serve_command().
  *
- * The child gets the task on standard input. Its output goes where the program's output goes. It runs in a process
- * group of its own. Its environment has MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN (in base 32: strtoull(text, NULL,
- * 32) is the number) and MUSTER_WORKER; for a job also MUSTER_JOB (its id) and MUSTER_ATTEMPT (1 for the first). If the
+ * The child gets the task on standard input. Its output goes where the program's output goes, but for what `on_stdout`
+ * and `on_stderr` say. It runs in a process group of its own. Its environment has MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN (in base 32: strtoull(text, NULL,
+ * 32) is the number) and MUSTER_WORKER; for a job also MUSTER_JOB (its id), MUSTER_ATTEMPT (1 for the first) and,
+ * if it is a member of a batch, MUSTER_BATCH. If the
  * program dies, the kernel sends the child SIGTERM, and only the child: what that has started goes on, unless the child
  * ends it.
  *
  * The exit status says what becomes of the task:
  *   0             finished
- *   75            retried (EX_TEMPFAIL)
+ *   75            retried (EX_TEMPFAIL); a job keeps the group "exit-75"
  *   any other     failed, group "exit-N"; death by a signal: failed, group "signal-N". A job is retried by its own
  *                 settings instead of failed, and keeps that group
+ * The message is what the child said last on standard error; if it said nothing, how it ended.
+ *
+ * Or the child ends its process itself, by the id in MUSTER_PROCESS: with `muster finish`, `fail`, `retry` or
+ * `give-back`, or muster_lease_finish() and the like, in any program that has that variable from it. That end counts at
+ * once. The child is left to exit when it wants to, and keeps its hand and its time limit until then; its exit status and
+ * its output mean nothing any more.
  *
  * If the program cannot be executed when a task comes (it was removed, or its interpreter is missing), the task is
  * given back, and the worker stops with E_NOT_FOUND. If only the system lacks something at that moment, such as memory,
@@ -418,6 +464,19 @@ struct muster_command {
 
     /* The time from SIGTERM to SIGKILL; default 5000. */
     int grace_ms;
+
+    /* What becomes of a task that is to move to another worker (MUSTER_STOP_MOVE), and the time from SIGTERM to SIGKILL
+     * then; default 5000. Whatever the child's exit status is, but for 0, its task moves. */
+    enum muster_on_move on_move;
+    int move_ms;
+
+    /* What becomes of what it prints. */
+    enum muster_on_stdout on_stdout;
+    enum muster_on_stderr on_stderr;
+
+    /* With MUSTER_STDOUT_RESULT: the most bytes of a result; default MUSTER_RESULT_DEFAULT, at most 64 MiB. What is
+     * printed beyond them is cut off (MUSTER_EVENT_CUT). */
+    size_t result_max;
 };
 
 /* As muster_worker_serve(); and MUSTER_E_NOT_FOUND if the program is not found or cannot be executed, and E_INVALID for
@@ -523,6 +582,20 @@ MUSTER_API struct muster_worker *muster_process_worker(const struct muster_proce
 /* Whether the handler must stop, and why. Any thread; call it as often as you like. */
 MUSTER_API enum muster_stop_reason muster_process_stop_reason(const struct muster_process *p);
 
+/* How long the handler still has to give back what is to move (MUSTER_STOP_MOVE), in ms; 0: the time is over, and what
+ * it gives back now goes to any idle worker. -1: it was not asked to. Any thread. */
+MUSTER_API int64_t muster_process_move_ms(const struct muster_process *p);
+
+/*
+ * The process stays in this worker's hands: it is not asked to move (MUSTER_STOP_MOVE) for `for_ms` from now on, at
+ * most a year; 0: for MUSTER_STAY_DEFAULT_MS. If it is asked already, that is over: its stop reason is MUSTER_GO_ON
+ * again, unless it got another one meanwhile. A handler that does not answer in time stays as if by this call, for the
+ * default time; its stop reason stays what it is. Any thread.
+ *
+ * Returns MUSTER_OK, or MUSTER_E_INVALID: the time is negative or too long.
+ */
+MUSTER_API int muster_process_stay(struct muster_process *p, int64_t for_ms);
+
 /*
  * For an end with MUSTER_RETRY: retry after this many ms, counted by Redis; 0: at once. By default a task is retried
  * after a second (MUSTER_RETRY_DELAY_DEFAULT_MS), a job after its own backoff. A job that has had all its retries goes
@@ -534,8 +607,9 @@ MUSTER_API enum muster_stop_reason muster_process_stop_reason(const struct muste
 MUSTER_API int muster_process_set_retry(struct muster_process *p, int64_t delay_ms);
 
 /*
- * For an end with MUSTER_FAIL: a group (1 to 200 bytes without control characters; default "failed") and a message (up
- * to 64 KiB; default none). Both are copied.
+ * For an end with MUSTER_FAIL, or with MUSTER_RETRY of a job: a group (1 to 200 bytes without control characters;
+ * default "failed") and a message (up to 64 KiB; default none). Both are copied. A plain task that is retried has no
+ * record that could keep them: only `on_end` tells them.
  *
  * Returns MUSTER_OK; or MUSTER_E_INVALID, MUSTER_E_TOO_BIG or MUSTER_E_NOMEM: what was set before stays.
  */

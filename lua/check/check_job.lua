@@ -187,6 +187,19 @@ local function look_at_lists(job)
   end
 end
 
+-- A member of a batch that has not ended is listed there, as long as the batch is there.
+local function look_at_batch(job)
+  local is_over = Jobs.is_over(job) or job.state == 'recurring'
+  local batch = not is_over and job.batch and Jobs.batches.named(P, job.batch)
+  if batch and try('ZSCORE', P .. 'members:' .. batch.id, 'j' .. job.id) == false then
+    note_find(check, P .. 'job:' .. job.id, "is a member of the batch '" .. batch.id .. "', which does not list it",
+    function()
+      Jobs.batches.member_began(P, job.batch, 'j' .. job.id)
+      return 'listed it'
+    end)
+  end
+end
+
 -- Of the jobs that it waits for: those that are complete or not there, and those that do not list it as a dependent.
 -- A job that has ended and is to let it go yet is neither.
 local function sort_dependencies(id, dependencies)
@@ -261,6 +274,7 @@ for i = 2, #args do
     newest = math.max(newest, drawn_number(job.place, highest) or 0)
     look_at_state(job)
     look_at_lists(job)
+    look_at_batch(job)
     look_at_dependencies(job)
   end
 end

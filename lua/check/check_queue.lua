@@ -2,13 +2,15 @@
   check_queue: do a queue's counters and times agree with its contents, and does nothing wait beside an idle worker?
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] "1": repair what can be     ARGV[2] queue
-    ARGV[3] "1": count what runs, and trust the indexes of jobs
+    ARGV[3] "1": count what runs, and trust the indexes of jobs     ARGV[4] "1": trust the workers' records
   Returns {0, 0, then for each find: its key, what is wrong, 1 if it was repaired}. A queue with a key of the wrong type
   is passed over: that key is a find of its own.
-  Repairs the queue's counters and times, P:due, P:names, the counts of failures; hands over what waits.
-  Publishes to the workers that get tasks, and to those who wait. O(registered workers, and failures: of more
-  than 5 000 or 4 MiB only the number is compared, unless it is wrong).
+  Repairs the queue's counters and times, P:due, P:names, the counts of failures, P:moves, P:gaps and what workers'
+  records count of these; hands over what waits.
+  Publishes to the workers that get tasks, and to those who wait. O(registered workers, reserved moves, and failures:
+  of more than 5 000 or 4 MiB only the number is compared, unless it is wrong).
 ]]
+--- @include "silence"
 --- @include "finds"
 --- @include "counts"
 --- @include "due"
@@ -22,10 +24,14 @@ local is_sound = can_move_due(P, queue) and try('HLEN', key) and try('ZCARD', id
 if not is_sound then
   return check.answer
 end
-local settings = redis.call('HMGET', key, 'running', 'due', 'paused', 'named', 'jobs', 'max_running', 'returned')
+local settings = redis.call('HMGET', key, 'running', 'due', 'paused', 'named', 'jobs', 'max_running', 'returned',
+  'rate', 'tat')
 local has_jobs = ARGV[3] == '1' and Jobs.are_sound(P, queue)
 
-local function look_at_count()
+-- A script may have 200 names at once, so these are fields.
+local look_at = {}
+
+function look_at.count()
   local running = count_running(P, queue)
   if running ~= tonumber(settings[1] or 0) then
     note_find(check, key, 'says that ' .. (settings[1] or 0) .. ' run, but the sets hold ' .. running, function()
@@ -52,7 +58,7 @@ local function earliest_due()
 end
 
 -- If the time is later than the earliest, nobody looks in time. An earlier time does no harm.
-local function look_at_due(earliest)
+function look_at.due(earliest)
   local due = tonumber(settings[2] or nil)
   if earliest and (not due or due > earliest) then
     local what = "says 'due' " .. (settings[2] or 'never') .. ', but something is due at '
@@ -66,7 +72,7 @@ end
 
 -- The same for the time that the timer's keeper uses. It puts a damaged queue off for a moment.
 local TIMER_PAUSE_MS = 1000
-local function look_at_timer(earliest)
+function look_at.timer(earliest)
   local due = try('ZSCORE', P .. 'due', queue)
   local latest = earliest and math.max(earliest, now_ms() + TIMER_PAUSE_MS)
   if latest and due ~= nil and (tonumber(due or nil) or math.huge) > latest then
@@ -78,7 +84,7 @@ local function look_at_timer(earliest)
 end
 
 -- Fields that tell others that they need not look elsewhere.
-local function look_at_fields()
+function look_at.fields()
   local now = now_ms()
   if settings[4] and try('ZSCORE', P .. 'names', queue) == false then
     note_find(check, key, 'says that the name is noted, but it is not', function()
@@ -94,8 +100,18 @@ local function look_at_fields()
   end
 end
 
+-- A time that is none counts as long past.
+function look_at.rate()
+  if settings[9] and not string.match(settings[9], '^%d+$') then
+    note_find(check, key, "has a field 'tat' that is no time", function()
+      redis.call('HDEL', key, 'tat')
+      return 'removed it'
+    end)
+  end
+end
+
 -- What came back without its field is a find of check_returned.
-local function look_at_idle()
+function look_at.idle()
   local tasks, waiting = redis.call('LLEN', list), redis.call('LLEN', list)
   waiting = settings[7] and waiting + count_returned(P, queue) or waiting
   waiting = has_jobs and waiting + redis.call('ZCARD', P .. 'waiting:' .. queue) or waiting
@@ -103,9 +119,14 @@ local function look_at_idle()
   if waiting == 0 or is_on_its_way or settings[3] or room_under_limit(settings[6], settings[1]) == 0 then
     return
   end
-  for _, worker in ipairs(redis.call('ZREVRANGE', idle, 0, -1)) do
+  local rate = settings[8] and Rate.of(P, queue, settings[8], now_us())
+  if rate and rate.room < 1 and (tonumber(settings[2] or nil) or math.huge) <= rate.next_ms then
+    return -- the rate does not allow them, and somebody will look when it does
+  end
+  for _, worker in ipairs(redis.call('ZRANGE', idle, 0, -1)) do
     if free_hands(P, queue, worker) then
       local what = 'has ' .. plural(waiting, 'task') .. " waiting beside the idle worker '" .. worker .. "'"
+      what = rate and rate.room < 1 and what .. ', and nobody will look when the rate allows them' or what
       note_find(check, tasks > 0 and list or P .. 'waiting:' .. queue, what, function()
         hand_over_waiting(P, queue)
         return waiting - count_waiting(P, queue) .. ' handed over'
@@ -160,7 +181,7 @@ local function is_long_and_right()
   return (entries > READ_MAX or bytes > READ_BYTES_MAX) and named == entries
 end
 
-local function look_at_failed()
+function look_at.failed()
   if is_long_and_right() then
     return
   end
@@ -182,12 +203,18 @@ local function look_at_failed()
 end
 
 if ARGV[3] == '1' then
-  look_at_count()
+  look_at.count()
 end
 local earliest = earliest_due()
-look_at_due(earliest)
-look_at_timer(earliest)
-look_at_fields()
-look_at_idle()
-look_at_failed()
+look_at.due(earliest)
+look_at.timer(earliest)
+look_at.fields()
+look_at.rate()
+look_at.idle()
+look_at.failed()
+-- Known in this block alone: a script may have 200 names at once.
+do
+--- @include "shares"
+  look_at_shares(check, queue, ARGV[4] == '1')
+end
 return check.answer

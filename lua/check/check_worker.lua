@@ -4,14 +4,15 @@
     ARGV[1] "1": repair what can be     ARGV[2] worker     ARGV[3] "1": count what it holds
   Returns {0, its epoch, 0 if it is not registered, then for each find: its key, what is wrong, 1 if it was repaired}.
   A worker with a key of the wrong type is passed over: that key is a find of its own.
-  Repairs the registry, P:ttls, the liveness key, the flag and the count `held`. A worker whose record lacks what no
-  script can do without is retired.
+  Repairs the registry, P:ttls, the liveness key, the flag, own ends, the count `held` and what it states for shares. A
+  worker whose record lacks what no script can do without is retired.
   Publishes to the workers that get tasks, and to those who listen. O(queues it serves, and what goes back).
 ]]
 --- @include "retire"
 --- @include "counts"
 --- @include "drawn"
 --- @include "finds"
+--- @include "whole"
 --- @include "clock"
 
 local P, worker = KEYS[1], ARGV[2]
@@ -131,6 +132,60 @@ local function look_at_flag()
   end)
 end
 
+-- What commands have ended of their own: processes that were drawn, and that it does not hold any more.
+local function look_at_own_ends()
+  for field, letter in pairs(w) do
+    local token = string.match(field, '^e:(.*)$')
+    if token and (not drawn_number(token, highest_drawn(P)) or not string.find(letter, '^[fbrx]%d*$')
+        or is_any_held({token})) then
+      note_find(check, key, "says that a command has ended '" .. token .. "', which cannot be", function()
+        redis.call('HDEL', key, field)
+        return 'removed'
+      end)
+    end
+  end
+end
+
+-- A worker of a release that did not share says nothing of it, and is not damaged: it gives nothing, and gets nothing.
+local function is_of_older_release()
+  for _, queue in ipairs(queues) do
+    if w['s:' .. queue] then
+      return false
+    end
+  end
+  return not w.counts
+end
+
+-- From when on it may be given what others hold too much of: a ttl after its start, and a ttl is a day at most.
+local COUNTS_AHEAD_MS = 2 * 86400000
+local function look_at_counts()
+  local at = whole(w.counts)
+  if not at or at > now_ms() + COUNTS_AHEAD_MS then
+    note_find(check, key, "has no valid 'counts', so it would be given nothing to share", function()
+      redis.call('HSET', key, 'counts', string.format('%.0f', (whole(w.started) or now_ms()) + w.ttl))
+      return 'set it right'
+    end)
+  end
+end
+
+-- How many hands it has for each queue that it serves, and nothing of one that it has left.
+local function look_at_shares()
+  for _, queue in ipairs(queues) do
+    local limit, field = tonumber(w['q:' .. queue]), 's:' .. queue
+    if limit and not whole(w[field]) then
+      note_find(check, key, "does not say how many hands it has for the queue '" .. queue .. "'", function()
+        redis.call('HSET', key, field, limit > 0 and math.min(limit, w.hands) or w.hands)
+        return 'set to what it can hold'
+      end)
+    elseif not limit and (w[field] or w['i:' .. queue] or w['o:' .. queue]) then
+      note_find(check, key, "still has hands or moves for the queue '" .. queue .. "', which it has left", function()
+        redis.call('HDEL', key, field, 'i:' .. queue, 'o:' .. queue)
+        return 'removed'
+      end)
+    end
+  end
+end
+
 local function look_at_count()
   local held = count_held(P, worker, queues)
   if held ~= tonumber(w.held) then
@@ -159,6 +214,11 @@ if redis.call('ZSCORE', registry, worker) then
 end
 look_at_liveness()
 look_at_flag()
+look_at_own_ends()
+if not is_of_older_release() then
+  look_at_counts()
+  look_at_shares()
+end
 if ARGV[3] == '1' then
   look_at_count()
 end

@@ -1,13 +1,17 @@
 --[[
-  change: change a job's queue, priority, dependencies, tags, tracking, interval or data; or add a line to its history.
+  change: change a job's queue, priority, time, retries, dependencies, tags, tracking, interval or data; or add a line
+  to its history.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] id
     ARGV[2...] what and value, pairs: "queue" name, "priority" number, "tag" tag, "untag" tag, "after" id,
-      "not_after" id, "not_after_all" "", "track" "1" or "0", "log" text, "every" ms, "data" bytes
+      "not_after" id, "not_after_all" "", "track" "1" or "0", "log" text, "every" ms, "data" bytes; when it is ready:
+      "delay" ms from now, or "at" Unix time in ms; fields of its record: "retries", "limit", "backoff", "backoff_max",
+      "backoff_kind", "jitter"; "only_if" state: change it only if it is in this state, or in another one that is given
   Returns {0}; {E_NOT_FOUND} if there is no such job; {E_STATE, what it is} if a job in this state cannot be changed so,
-  or if it is a unique task; {E_INVALID, id} if it would wait for itself, or for a recurring job; {E_TOO_BIG} for too
-  many tags or dependencies, {E_TOO_BIG, id} if too many jobs are tied together to see whether it would wait for itself;
-  {E_REDIS, key} for a key of the wrong type, or for a record that cannot be read. All changes are made, or none.
+  or if it is a unique task; {E_STATE, its state, "only_if"} if it is in another state than those; {E_INVALID, id} if it
+  would wait for itself, or for a recurring job; {E_TOO_BIG} for too many tags or dependencies, {E_TOO_BIG, id} if too
+  many jobs are tied together to see whether it would wait for itself; {E_REDIS, key} for a key of the wrong type, or
+  for a record that cannot be read. All changes are made, or none.
   Writes the job's record, history, tags and dependencies, and the indexes that it leaves and enters.
   Publishes to the worker that gets it, and to those who listen. O(log n, and the jobs that it waits for).
 ]]
@@ -42,17 +46,32 @@ end
 local queue, after = nil, {}
 local is_movable = job.state == 'scheduled' or job.state == 'depends' or job.state == 'waiting'
   or job.state == 'recurring'
+local is_timed, may_run = is_movable and job.state ~= 'recurring', job.state ~= 'complete'
 -- Is this change possible in the job's state? A change that is absent here is possible in all states.
 local fits = {queue = is_movable, after = job.state == 'depends', not_after = job.state == 'depends',
-  not_after_all = job.state == 'depends', every = job.state == 'recurring'}
+  not_after_all = job.state == 'depends', every = job.state == 'recurring', delay = is_timed, at = is_timed,
+  retries = may_run, limit = may_run, backoff = may_run}
+local due_ms, wanted, is_wanted = nil, false, false
 for i = 2, #ARGV, 2 do
   local what, value = ARGV[i], ARGV[i + 1]
-  if fits[what] == false then
-    return {E_STATE, job.state}
+  if what == 'only_if' then
+    wanted, is_wanted = true, is_wanted or value == job.state
   elseif what == 'queue' then
     queue = value
   elseif what == 'after' then
     after[#after + 1] = value
+  elseif what == 'delay' then
+    due_ms = now_ms() + tonumber(value)
+  elseif what == 'at' then
+    due_ms = tonumber(value)
+  end
+end
+if wanted and not is_wanted then
+  return {E_STATE, job.state, 'only_if'}
+end
+for i = 2, #ARGV, 2 do
+  if fits[ARGV[i]] == false then
+    return {E_STATE, job.state}
   end
 end
 if not Jobs.are_sound(P, job.queue) or (queue and not Jobs.are_sound(P, queue))
@@ -106,6 +125,12 @@ end
 
 local apply = {
   priority = set_priority,
+  retries = function(value) Jobs.set(job, 'retries', value) end,
+  limit = function(value) Jobs.set(job, 'limit', value) end,
+  backoff = function(value) Jobs.set(job, 'backoff', value) end,
+  backoff_max = function(value) Jobs.set(job, 'backoff_max', value) end,
+  backoff_kind = function(value) Jobs.set(job, 'backoff_kind', value) end,
+  jitter = function(value) Jobs.set(job, 'jitter', value) end,
   data = function(value) Jobs.set(job, 'data', value) end,
   every = function(value) Jobs.set(job, 'every', value) end,
   tag = function(value) Jobs.tag(P, job, value) end,
@@ -128,7 +153,13 @@ for i = 2, #ARGV, 2 do
     apply[ARGV[i]](ARGV[i + 1])
   end
 end
-local from = job.queue
+
+-- A time that has come is none. A job that waits for others keeps its time until they let it go.
+local is_later = due_ms and due_ms > now_ms()
+if due_ms and job.state == 'depends' then
+  Jobs.set(job, 'due', is_later and string.format('%.0f', due_ms) or nil)
+end
+local due, from = due_ms or Jobs.number(job, 'due'), job.queue
 if queue and queue ~= from and job.state == 'recurring' then
   Jobs.leave_queue(P, job)
   Jobs.set(job, 'queue', queue)
@@ -136,7 +167,11 @@ if queue and queue ~= from and job.state == 'recurring' then
 elseif queue and queue ~= from then
   Jobs.leave_queue(P, job)
   Jobs.set(job, 'queue', queue)
-  Jobs.arrive(P, job, Jobs.number(job, 'due'), {}, 'moved', from)
+  Jobs.arrive(P, job, due, {}, 'moved', from)
+elseif is_later and job.state ~= 'depends' then
+  Jobs.schedule(P, job, due, 'scheduled')
+elseif due_ms and job.state == 'scheduled' then
+  Jobs.wait(P, job, 'ready')
 elseif job.state == 'depends' and try('SCARD', P .. 'dependencies:' .. id) == 0 then
   Jobs.ready(P, job)
 else

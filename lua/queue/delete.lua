@@ -10,7 +10,7 @@
   300 jobs, with their records, and if any of these have failed, 300 failures or 4 MiB of them. A job that waits for one
   of them fails.
   Writes the marks and flags of the holders. Deletes what waits, came back, is delayed or has failed, the queue's jobs
-  but those that run, and its settings and counters but `running`, `due`, `listen` and `out`.
+  but those that run, and its settings and counters but `running`, `hands`, `joined`, `moves`, `due`, `listen`, `out`.
   Publishes to the holders and to those who listen. O(processes of the queue, 300 jobs).
 ]]
 --- @include "marks"
@@ -29,7 +29,7 @@ local function has_jobs()
   return redis.call('EXISTS', P .. 'returned:' .. queue, P .. 'scheduled:' .. queue, P .. 'depends:' .. queue,
     P .. 'waiting:' .. queue, P .. 'recurring:' .. queue, P .. 'complete:' .. queue, P .. 'failed:' .. queue) > 0
 end
-local settings = try('HMGET', key, 'listen', 'broadcast', 'out')
+local settings = try('HMGET', key, 'listen', 'broadcast', 'out', 'hands', 'joined', 'moves')
 local is_sound = can_move_due(P, queue) and try('ZCARD', P .. 'names') and (not has_jobs() or Jobs.are_sound(P, queue))
 local held, running = {}, 0
 for _, worker in ipairs(all_holders(P)) do
@@ -137,9 +137,16 @@ local waiting = redis.call('LLEN', P .. 'queues:' .. queue)
 removed = removed + waiting + redis.call('ZCARD', P .. 'delayed:' .. queue)
 redis.call('UNLINK', P .. 'queues:' .. queue, P .. 'delayed:' .. queue, P .. 'failed:' .. queue,
   P .. 'failures:' .. queue, P .. 'suspects:' .. queue, key)
--- These are no settings, and stay: how many are in work, when the first lease ends, and until when somebody listens.
+-- These are no settings, and stay: how many are in work, how many hands serve it, when the first lease ends, and until
+-- when somebody listens.
 if running > 0 then
   redis.call('HSET', key, 'running', running)
+end
+if (whole(settings[4]) or 0) > 0 then
+  redis.call('HSET', key, 'hands', settings[4], 'joined', settings[5] or '0')
+end
+if settings[6] then
+  redis.call('HSET', key, 'moves', settings[6])
 end
 local lapses = redis.call('ZRANGE', P .. 'leases:' .. queue, 0, 0, 'WITHSCORES')[2]
 set_due(P, queue, tonumber(lapses or nil))

@@ -2,20 +2,24 @@
   end: end one process. The caller may be anybody who presents the process' id. If the process belongs to a worker, the
   worker is told.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] worker, or ".lease"     ARGV[2...] one end of one process, in a form of the include `ends`
+    ARGV[1] worker, or ".lease"; with a "+" before it: the caller is the process' own command
+    ARGV[2...] one end of one process, in a form of the include `ends`
   Returns 0; {E_CANCELLED, mark} if the process was marked, so that its task was dropped instead; E_LOST if there is no
   such process, or its lease has lapsed; E_STATE if the process is not a job's, for "next" and for "retry" with a group;
   {E_INVALID, id} for "next" if the job cannot wait for that one; {E_TOO_BIG, id} for "next" if too many jobs are tied
   together to see whether it would wait for itself; {E_REDIS, key} for a key of the wrong type: nothing was changed.
-  Writes as the end requires; also the lease's end, the counts `held` and `running`, and the worker's flag.
+  Writes as the end requires; also the lease's end, the counts `held` and `running`, the worker's flag, and that its
+  command has ended it.
   Publishes to the process' worker, to the workers that get the task, and to those who listen.
   O(log n), and O(jobs that waited for this one).
 ]]
 --- @include "ends"
+--- @include "own_ends"
 --- @include "available"
 --- @include "clock"
 
-local P, worker, args = KEYS[1], ARGV[1], ARGV
+local P, args = KEYS[1], ARGV
+local worker, is_own = string.gsub(ARGV[1], '^%+', '')
 local queue = args[3]
 local token = ARGUMENTS[args[2]] and args[4] or args[5]
 local now = now_ms()
@@ -45,7 +49,7 @@ if status == E_REDIS then
   return {E_REDIS, damaged}
 end
 if status ~= 0 then
-  return status
+  return status == E_EXISTS and E_LOST or status
 end
 if is_lease then
   redis.call('ZREM', P .. 'leases:' .. queue, token, 'j' .. token)
@@ -55,7 +59,7 @@ else
   local epoch = set_flag(P, worker, FLAG_ENDED)
   if epoch then
     try('HINCRBY', P .. 'worker:' .. worker, 'held', -1)
-    tell_worker(worker, epoch, 'R', '')
+    tell_worker(worker, epoch, 'R', is_own == 1 and note_own_end(P, worker, token, args[2]) or '')
   end
 end
 try('HINCRBY', P .. 'queue:' .. queue, 'running', -1)

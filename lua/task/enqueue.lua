@@ -22,8 +22,8 @@ local P, queue, front = KEYS[1], ARGV[1], ARGV[2] == '1'
 local list = P .. 'queues:' .. queue
 
 local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'listen', 'broadcast', 'named',
-  'max_running', 'running', 'jobs', 'returned', 'big', 'out')
-local latest = try('ZREVRANGE', P .. 'idle:' .. queue, 0, 0)
+  'max_running', 'running', 'jobs', 'returned', 'big', 'out', 'rate')
+local first = try('ZRANGE', P .. 'idle:' .. queue, 0, 0, 'WITHSCORES')
 if damaged then
   return {E_REDIS, damaged}
 end
@@ -32,7 +32,15 @@ end
 local most = settings[5] and tonumber(string.match(settings[5], '^%d+$')) or 0
 local running = most > 0 and settings[6] and tonumber(string.match(settings[6], '^%d+$')) or 0
 local room = most > 0 and math.max(0, most - running) or math.huge
-local is_idle = latest[1] and not settings[1] and room > 0
+local rate, use, asked_us
+if settings[11] then
+  local time = redis.call('TIME')
+  asked_us = time[1] * 1000000 + time[2]
+--- @include "rate"
+  rate, use = Rate.of(P, queue, settings[11], asked_us), Rate.use
+  room = rate and math.min(room, rate.room) or room
+end
+local is_idle = first[1] and not settings[1] and room > 0
 local n_tasks = #ARGV - 5
 local is_big = false
 for i = 6, #ARGV do
@@ -40,7 +48,8 @@ for i = 6, #ARGV do
 end
 is_big = is_big and not settings[9]
 if settings[4] and not is_idle and not settings[2] and not settings[3] and not settings[7] and not settings[8]
-    and not is_big and ARGV[3] == '' and n_tasks > 0 and n_tasks <= CHUNK and not (front and n_tasks > 1) then
+    and not is_big and not rate and ARGV[3] == '' and n_tasks > 0 and n_tasks <= CHUNK
+    and not (front and n_tasks > 1) then
   local n = try(front and 'RPUSH' or 'LPUSH', list, unpack(ARGV, 6))
   if front and n then
     try('HINCRBY', P .. 'queue:' .. queue, 'unordered', n_tasks)
@@ -56,8 +65,7 @@ end
 -- Only the calls that come this far need functions, so the functions are made here; those of a hand-over further down,
 -- where somebody is idle.
 --- @include "clock"
-local REQUEST_KEPT_MS = 3600000
-local DIGEST_LEN = 40
+clock_us = asked_us -- one time for the rate and for tokens
 
 -- Returns how many tasks are in the list afterwards.
 local function push(tasks, from)
@@ -90,14 +98,17 @@ local function enqueue(tasks, waiting)
     is_cut = is_idle
   else
 --- @include "hand_over"
-    local given = waiting == 0 and hand_over(P, queue, math.min(#tasks, room), tasks, latest[1],
+    local given = waiting == 0 and hand_over(P, queue, math.min(#tasks, room), tasks, first,
       counted) or 0
     left = given
     now_waiting = given < #tasks and push(tasks, given + 1) or waiting
     if waiting > 0 then -- a bare LPUSH brought it
       local more
-      more, is_cut = hand_over(P, queue, math.min(now_waiting, room), nil, latest[1])
-      now_waiting = now_waiting - more
+      more, is_cut = hand_over(P, queue, math.min(now_waiting, room), nil, first)
+      now_waiting, given = now_waiting - more, more
+    end
+    if rate then
+      use(P, queue, rate, given)
     end
   end
   if front and #tasks > 0 then
@@ -114,18 +125,24 @@ local function enqueue(tasks, waiting)
   return now_waiting, is_cut
 end
 
--- Tells those who listen that work waits, and the timer's keeper that more is to be handed over.
+-- Tells those who listen that work waits, and the timer's keeper that more is to be handed over, now or when the rate
+-- allows it.
 local function say_so(waiting, is_cut)
   local is_worth_saying = waiting > 0 and not settings[1] and (settings[2] or settings[3])
-  if not is_cut and not is_worth_saying then
+  local is_held_back = rate and waiting > 0 and not settings[1] and rate.room < 1
+    and (first[1] or is_worth_saying)
+  if not is_cut and not is_worth_saying and not is_held_back then
     return
   end
 --- @include "set_due"
+--- @include "takers"
   if is_cut then
     note_due(P, queue, now_ms())
+  elseif is_held_back then
+    note_due(P, queue, rate.next_ms)
   end
   if is_worth_saying and is_heard(settings[2], settings[3]) then
-    announce(queue, 'work', WORK)
+    Takers.announce(P, queue, waiting)
   end
 end
 
@@ -137,19 +154,19 @@ local function enqueue_once(tasks, waiting)
   end
   local digest = redis.sha1hex(table.concat({#queue, queue, ARGV[2], ARGV[5], table.concat(lengths, ','), ''}, ':')
     .. table.concat(tasks))
-  local before = redis.call('HGET', request, ARGV[4])
-  if before and string.sub(before, 1, DIGEST_LEN) ~= digest then
+--- @include "request"
+  local answer = earlier_answer(request, ARGV[4], digest)
+  if damaged then
+    return {E_REDIS, damaged}
+  elseif answer == false then
     return {E_EXISTS}
-  elseif before then
---- @include "write_again"
-    write_again(request)
-    return tonumber(string.sub(before, DIGEST_LEN + 1))
+  elseif answer then
+    return tonumber(answer)
   end
   local is_cut
   waiting, is_cut = enqueue(tasks, waiting)
   say_so(waiting, is_cut)
-  redis.call('HSET', request, ARGV[4], digest .. waiting)
-  redis.call('PEXPIRE', request, REQUEST_KEPT_MS)
+  note_answer(request, ARGV[4], digest, waiting)
   return waiting
 end
 
@@ -165,7 +182,7 @@ if ARGV[3] ~= '' then
 end
 local is_cut
 waiting, is_cut = enqueue(tasks, waiting)
-if is_cut or settings[2] or settings[3] then
+if is_cut or settings[2] or settings[3] or rate then
   say_so(waiting, is_cut)
 end
 return waiting

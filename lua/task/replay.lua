@@ -28,6 +28,7 @@ local function replay(member, entry)
   local id, is_unique = Failed.job_of(member), Failed.is_unique(member)
   local job = id and Jobs.read(P, id)
   if job and job.state == 'failed' and job.queue == queue and job.entry == entry then
+    Jobs.unended(P, job)
     Jobs.set(job, 'retried', nil)
     Jobs.set(job, 'crashes', nil)
     Jobs.set(job, 'group', nil)

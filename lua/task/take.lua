@@ -3,9 +3,11 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] how many at most; 0: only move what is due
     ARGV[3] length of the lease, ms
-    ARGV[4] "1": the caller waits on the queue's channel of work if there is nothing
+    ARGV[4] "1": the caller waits on the queue's channel of work if there is nothing; "2": it has waited, and waits no
+            longer
     ARGV[5] the call's name, by which `untake` gives back what it took: 16 characters that name the caller, a colon, and
             the call's number; "": nobody will
+    ARGV[6] how long it has waited, ms
   Returns {0, ms until something becomes ready or a lease lapses, -1: nothing will; when the lease ends, server ms; the
   first token; the tasks, whose tokens follow each other; 1: the call stopped before it had all that it could take,
   because that was many bytes, or because jobs are let go in steps: call again, else 0}. Where jobs wait too, or
@@ -21,15 +23,16 @@
 --- @include "types"
 --- @include "big"
 --- @include "available"
---- @include "announce"
+--- @include "takers"
 --- @include "clock"
 --- @include "calls"
 
+local WAITS = '1'
 local P, queue, call = KEYS[1], ARGV[1], ARGV[5]
 local list, key = P .. 'queues:' .. queue, P .. 'queue:' .. queue
 local now = now_ms()
 local function read_settings()
-  return try('HMGET', key, 'paused', 'due', 'max_running', 'running', 'jobs', 'returned', 'big')
+  return try('HMGET', key, 'paused', 'due', 'max_running', 'running', 'jobs', 'returned', 'big', 'rate')
 end
 
 local settings = read_settings()
@@ -108,10 +111,15 @@ local function take_mixed(n)
 end
 
 local n = settings[1] and 0 or math.min(tonumber(ARGV[2]), room_under_limit(settings[3], settings[4]))
+local rate = settings[8] and Rate.of(P, queue, settings[8], now_us())
+n = rate and math.min(n, rate.room) or n
 if n > 0 then
   local is_mixed = (settings[5] or settings[6]) and Jobs.are_sound(P, queue)
   n = (is_mixed and take_mixed or take_tasks)(n, settings[7])
   result[6] = n == 0 and not was_absent(to_let_go) and first_score(to_let_go) <= now and 1 or result[6]
+end
+if rate then
+  Rate.use(P, queue, rate, n)
 end
 if n > 0 then
   if call ~= '' then -- with GET a key of another type stays as it is
@@ -122,11 +130,18 @@ if n > 0 then
   try('ZADD', P .. 'names', 'NX', now, queue)
   note_due(P, queue, result[3])
   due = math.min(due or result[3], result[3])
-elseif ARGV[4] == '1' then
+end
+if n == 0 and ARGV[4] == WAITS then
   keep_listening(P, queue, now)
+  Takers.wait(P, queue, caller_of(call), ARGV[6])
+elseif ARGV[4] ~= '0' then
+  Takers.leave(P, queue, caller_of(call))
 end
 hand_over_waiting(P, queue)
 hand_over_jobs(P)
+if rate and rate.room < 1 and count_waiting(P, queue) > 0 then
+  due = math.min(due or rate.next_ms, rate.next_ms)
+end
 if due then
   result[2] = math.max(0, due - now)
 end

@@ -15,7 +15,7 @@ end
 redis.call('HDEL', P .. 'worker:' .. worker, '-') -- needs no memory, so that a full Redis allows the others
 local due = try('ZRANGE', P .. 'due', 0, 0) or {}
 for _, queue in ipairs({due[1] or ARGV[2], ARGV[2]}) do
-  if hand_on_timer(P, worker, try('ZREVRANGE', P .. 'idle:' .. queue, 0, 1) or {}) then
+  if hand_on_timer(P, worker, try('ZRANGE', P .. 'idle:' .. queue, 0, 1) or {}) then
     return 1
   end
 end

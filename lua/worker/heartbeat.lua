@@ -14,13 +14,16 @@
      7  name of a damaged key, or 0
      8  the worker's marks {token, kind, ...}
      9  ms until something is due in any queue, if this worker keeps the timer; -1: nothing is; -2: another one keeps it
-    10... the workers to sweep}
+    10 the queues that share evenly {place in the call, how many run, their hands, notes, ...}; notes is a sum: 1,
+       somebody lacks something; 2, somebody has too much; 4, a move has lapsed
+    11... the workers to sweep}
   A timer that nobody keeps is this worker's from now on.
   Writes the liveness key, the registry, P:ttls, P:beat, the worker's hands, its missing idle entries, P:timer, P:names.
   Publishes the echo of N on the worker's own channel. O(queues).
 ]]
 --- @include "owner"
 --- @include "last_token"
+--- @include "idle"
 --- @include "silence"
 --- @include "try"
 --- @include "clock"
@@ -54,6 +57,19 @@ else
 end
 store_hands(P, worker, record, ARGV[4])
 
+-- What a worker needs to see whether it holds its share of a queue. Only a worker that does not asks for more (script
+-- `share`).
+local shares = {}
+local function note_share(place, queue)
+  local f = try('HMGET', P .. 'queue:' .. queue, 'running', 'hands', 'lack', 'over', 'moves') or {}
+  local notes = (f[3] and 1 or 0) + ((tonumber(f[4] or nil) or 0) > now and 2 or 0)
+    + ((tonumber(f[5] or nil) or math.huge) <= now and 4 or 0)
+  shares[#shares + 1] = place
+  shares[#shares + 1] = f[1] or '0'
+  shares[#shares + 1] = f[2] or '0'
+  shares[#shares + 1] = notes
+end
+
 -- A missing idle entry comes back, but only where nothing waits. Where something waits, the worker should take.
 local free = tonumber(ARGV[4]) - record[4]
 local work = '0'
@@ -66,14 +82,19 @@ for i = 7, #ARGV, 2 do
   if room <= 0 or ARGV[6] == '1' then
     try('ZADD', P .. 'names', 'NX', now, queue) -- without an idle entry it may have been tidied away
   end
-  local settings = room > 0 and try('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'jobs', 'returned')
-  local waiting = settings and try('LLEN', P .. 'queues:' .. queue)
+  local settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'jobs', 'returned', 'share')
+  local waiting = settings and room > 0 and try('LLEN', P .. 'queues:' .. queue)
+  if settings and settings[5] and settings[5] ~= '0' and not settings[1] then
+    note_share((i - 5) / 2, queue)
+  end
   if waiting then
     local due = tonumber(settings[2])
     if ((waiting > 0 or settings[3] or settings[4]) and not settings[1]) or (due and due <= now) then
       work = '1'
     else
-      try('ZADD', P .. 'idle:' .. queue, 'NX', now, worker)
+      local hands = limit > 0 and math.min(limit, tonumber(ARGV[4])) or tonumber(ARGV[4])
+      try('ZADD', P .. 'idle:' .. queue, 'NX', math.floor((hands - room) * 1000 / hands) * LEVEL + now_us() % LEVEL,
+        worker)
     end
   end
 end
@@ -93,7 +114,7 @@ if keeper == worker or keeper == false then
 end
 
 local result = {0, math.floor(shortest / HEARTBEATS_PER_TTL), tonumber(record[4]), last_token(P), work, 0, 0,
-  record[7] and try('HGETALL', P .. 'marks:' .. worker) or {}, next_due}
+  record[7] and try('HGETALL', P .. 'marks:' .. worker) or {}, next_due, shares}
 redis.call('SPUBLISH', C .. ':wake:' .. worker, 'E' .. epoch .. result[4])
 
 -- Dead workers whose grace is over. A call looks at ten workers.

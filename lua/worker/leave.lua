@@ -6,7 +6,7 @@
     ARGV[5] queue
   Returns {0, last token N, number of processes given back}: hand-overs of the queue up to N are void. {E_GONE} or
   {E_STATE}, or {E_REDIS, key} for a key of the wrong type: nothing was changed.
-  Writes the worker's record, its set and idle entry, and the queue with its count `running`.
+  Writes the worker's record, its set and idle entry, and the queue with its counts `running` and `hands`.
   Publishes to the workers that get its tasks, and to those who listen. O(processes).
 ]]
 --- @include "owner"
@@ -26,8 +26,11 @@ end
 redis.call('HDEL', P .. 'worker:' .. worker, '-') -- needs no memory, so that a full Redis allows the others
 redis.call('HSET', P .. 'worker:' .. worker, 'q:' .. queue, '-') -- a limit that is no number: nothing is handed over
 redis.call('ZREM', P .. 'idle:' .. queue, worker)
+local shares = redis.call('HMGET', P .. 'worker:' .. worker, 's:' .. queue, 'o:' .. queue, 'i:' .. queue)
+local out, coming = tonumber(shares[2] or nil) or 0, tonumber(shares[3] or nil) or 0
+leave_shares(P, worker, ARGV[2], queue, shares[1], out + coming)
 store_hands(P, worker, record, ARGV[4])
-redis.call('HDEL', P .. 'worker:' .. worker, 'r:' .. queue)
+redis.call('HDEL', P .. 'worker:' .. worker, 'r:' .. queue, 's:' .. queue, 'i:' .. queue, 'o:' .. queue)
 local given_back, held = give_back_set(P, worker, queue, ARGV[2], homes[1].homes)
 if held > 0 then
   redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', -held)

@@ -1,7 +1,8 @@
 --[[
   promote: move what is due in all queues. The keeper of the timer calls it.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-  Returns {0, ms until something is due, -1: nothing will be}. A call moves what is due in at most 100 queues, at most
+  Returns {0, ms until something is due, -1: nothing will be, the ids of batches that were closed because nobody else
+  did}. A call moves what is due in at most 100 queues, at most
   300 tasks and jobs and 4 MiB of them, or one larger one. If more are due, it returns 0 ms.
   Writes what is due, its queues, and P:due. Publishes to the workers that get what was due, and to those who listen.
   O(what is due).
@@ -16,6 +17,7 @@ local QUEUES_MAX = 100
 local DAMAGED_PAUSE_MS = 1000
 local now = now_ms()
 local due = P .. 'due'
+local OF_BATCHES, closed = '', {} -- in place of a queue
 
 try('HDEL', P .. 'config', '-') -- needs no memory, so that a full Redis allows the others
 if first_score(P .. 'ended') <= now then -- here too, because the queue that is due may be damaged
@@ -26,7 +28,9 @@ for _, queue in ipairs(try('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, QUEUES
     break
   end
   has_type('ZCARD', P .. 'scheduled:' .. queue) -- mostly there: so asked apart from the keys that mostly are not
-  if can_move_due(P, queue) then
+  if queue == OF_BATCHES then
+    closed = Jobs.batches.move_due(P, now)
+  elseif can_move_due(P, queue) then
     move_due(P, queue, now)
     hand_over_waiting(P, queue)
   else -- a damaged queue must not hold up the others
@@ -35,4 +39,4 @@ for _, queue in ipairs(try('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, QUEUES
 end
 hand_over_jobs(P)
 local first = tonumber((try('ZRANGE', due, 0, 0, 'WITHSCORES') or {})[2])
-return {0, first and first < 2 ^ 53 and math.max(0, first - now) or -1}
+return {0, first and first < 2 ^ 53 and math.max(0, first - now) or -1, closed}

@@ -4,14 +4,17 @@
   connections are refused.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number
-  Returns {E_GONE} or {E_STATE}: nothing was changed. Or {0, last token N, marks {token, kind, ...}}, and for each queue
-  with processes two more elements: its name, and the list of its tokens, a job's with a "j" before it, and that of a
-  task that is a suspect with an "s". The worker fetches the tasks and jobs that it does not know.
-  Writes the connection number, and the flag and the count `held` where they must change. Publishes nothing.
+  Returns {E_GONE} or {E_STATE}: nothing was changed. Or {0, last token N, marks {token, kind, ...}, ends {token, letter,
+  ...} that commands have made of their own processes (include `own_ends`)}, and for each queue with processes two more
+  elements: its name, and the list of its tokens, a job's with a "j" before it, and that of a task that is a suspect
+  with an "s". The worker fetches the tasks and jobs that it does not know.
+  Writes the connection number, which own ends it told, and the flag and the count `held` where they must change.
+  Publishes nothing.
   O(processes held).
 ]]
 --- @include "last_token"
 --- @include "marks"
+--- @include "own_ends"
 --- @include "token"
 
 local P, worker, conn = KEYS[1], ARGV[1], ARGV[3]
@@ -48,9 +51,12 @@ local function flag_suspects(queue, fields)
   end
 end
 
-local result, held = {0, last_token(P), marks}, 0
+local told = {}
+local result, held = {0, last_token(P), marks, told}, 0
 for _, field in ipairs(redis.call('HKEYS', key)) do
-  if string.sub(field, 1, 2) == 'q:' then
+  if string.sub(field, 1, 2) == 'e:' then
+    tell_own_end(P, worker, string.sub(field, 3), conn, told)
+  elseif string.sub(field, 1, 2) == 'q:' then
     local queue = string.sub(field, 3)
     local tokens = redis.pcall('HKEYS', P .. 'processing:' .. worker .. ':' .. queue)
     if not tokens.err and #tokens > 0 then

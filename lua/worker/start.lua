@@ -7,7 +7,8 @@
   Returns {0, epoch, ms to the next heartbeat, number of processes to take up}; the same epoch if the same nonce is sent
   again. {E_EXISTS} if this id is alive under another nonce; {E_FORMAT, layout} for another layout; {E_REDIS, key} for a
   key of the wrong type: nothing was changed. What a former life held goes back to the front of its queues first; or it
-  stays for this worker, which takes it up (take_up). Either way that life died, as in a sweep, because a worker that
+  stays for this worker, which takes it up (take_up): that of queues that share evenly in any case, so that it need not
+  move twice. Either way that life died, as in a sweep, because a worker that
   stops in good order leaves nothing; a permanent worker is expected to go away. If its liveness key ran out, it gives
   way to a new life. Writes the record, the liveness key, the registry, P:ttls, P:beat, P:format, P:token and P:timer,
   and what the former life leaves. Publishes to the workers that get a task or the timer, and to those who listen.
@@ -30,7 +31,7 @@ local format = redis.call('GET', P .. 'format')
 if format and format ~= ARGV[8] then
   return {E_FORMAT, format}
 end
-local old = redis.call('HMGET', record, 'nonce', 'epoch')
+local old = redis.call('HMGET', record, 'nonce', 'epoch', 'counts')
 local again = old[1] == nonce
 local permanent, n, homes = ARGV[9] == '1', 0, {}
 if old[1] and not again then
@@ -39,8 +40,15 @@ if old[1] and not again then
     return {E_EXISTS}
   end
   local left, more
-  if ARGV[10] == '1' then
-    left, more = resume(P, worker)
+  local function shares(queue)
+    return ARGV[10] == '1' or (tonumber(try('HGET', P .. 'queue:' .. queue, 'share') or 0) or 0) > 0
+  end
+  local has_any = ARGV[10] == '1'
+  for _, queue in ipairs(queues_of(redis.call('HGETALL', record))) do
+    has_any = has_any or shares(queue)
+  end
+  if has_any then
+    left, more = resume(P, worker, shares)
     n, homes = left, more
   else
     left, more = retire(P, worker, true)
@@ -66,7 +74,8 @@ else
   -- Redis looks for a field from the beginning of the hash: so the fields that every call asks for come first.
   redis.call('HSET', record, 'epoch', epoch, 'conn', '0', 'hands', ARGV[4], 'held', '0', 'ttl', ARGV[3],
     'permanent', ARGV[9], 'nonce', nonce,
-    'host', ARGV[5], 'pid', ARGV[6], 'version', ARGV[7], 'started', now)
+    'host', ARGV[5], 'pid', ARGV[6], 'version', ARGV[7], 'started', now,
+    'counts', string.format('%.0f', math.min(now + ttl, tonumber(old[3] or nil) or math.huge)))
   for i = 1, #homes, 2 do
     redis.call('HSET', record, homes[i], homes[i + 1])
   end

@@ -24,6 +24,7 @@
 ]]
 --- @include "owner"
 --- @include "hold"
+--- @include "idle"
 --- @include "try"
 --- @include "heard"
 --- @include "tally"
@@ -47,22 +48,23 @@ local function get_rare()
 --- @include "ends"
 --- @include "available"
 --- @include "big"
+--- @include "rate"
   rare = {carry_out_ends = carry_out_ends, has_marks = has_marks, FLAG_MARKS = FLAG_MARKS,
     can_move_due = can_move_due, move_due = move_due, hand_over_waiting = hand_over_waiting,
     hand_over_jobs = hand_over_jobs, has_type = has_type, can_return = can_return,
-    pop_by_length = pop_by_length, note_big = note_big, Jobs = Jobs}
+    pop_by_length = pop_by_length, note_big = note_big, Rate = Rate, Jobs = Jobs}
   Jobs.gathered = {}
   return rare
 end
 
 -- A queue's settings, read once; false for a damaged queue.
 local known = {}
-local PAUSED, DUE, LISTEN, BROADCAST, JOBS, MAX_RUNNING, RETURNED, BIG = 1, 2, 3, 4, 5, 6, 7, 8
+local PAUSED, DUE, LISTEN, BROADCAST, JOBS, MAX_RUNNING, RETURNED, BIG, RATE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local function settings_of(queue)
   local settings = known[queue]
   if settings == nil then
     settings = try('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'listen', 'broadcast', 'jobs',
-      'max_running', 'returned', 'big') or false
+      'max_running', 'returned', 'big', 'rate') or false
     known[queue] = settings
   end
   return settings
@@ -226,11 +228,18 @@ for i = 1, want > 0 and tonumber(ARGV[7]) or 0 do
   end
   if settings then
     local places = room_under_limit(queue.name, settings[MAX_RUNNING])
+    local rate = settings[RATE] and get_rare().Rate.of(P, queue.name, settings[RATE], now_us())
+    if rate then
+      places, limited[queue.name] = math.min(places, rate.room), true
+    end
     queue.is_shut = settings[PAUSED] or places == 0
     if not queue.is_shut then
       local n = math.min(places, room_for(queue, want))
       local is_mixed = n > 0 and (settings[JOBS] or settings[RETURNED])
       n = (is_mixed and take_mixed or take)(queue, n, settings[BIG], settings[RETURNED])
+      if rate then
+        rare.Rate.use(P, queue.name, rate, n)
+      end
       want, held = want - n, held + n
       ends.ended[queue.name] = (ends.ended[queue.name] or 0) - n
       queue.is_shut = n == places
@@ -252,14 +261,22 @@ for queue, n in pairs(ends.ended) do
   end
 end
 
+local has_changed = ends.n > 0 or held ~= tonumber(record[4])
 -- If hands are left, the worker is idle on each queue where nothing is left, or where nothing may be taken now.
 local free = tonumber(ARGV[4]) - held
 for _, queue in ipairs(free > 0 and looked_at or {}) do
-  if (queue.is_shut or queue.is_empty) and room_for(queue, free) > 0 then
+  local room = (queue.is_shut or queue.is_empty) and room_for(queue, free) or 0
+  if room > 0 then
     if queue.is_shut then
       redis.call('HDEL', P .. 'worker:' .. worker, '-') -- maybe the first write
     end
-    try('ZADD', P .. 'idle:' .. queue.name, 'NX', now_ms(), worker)
+    local hands = queue.limit > 0 and math.min(queue.limit, tonumber(ARGV[4])) or tonumber(ARGV[4])
+    local score = math.floor((hands - room) * 1000 / hands) * LEVEL + now_us() % LEVEL
+    if has_changed then
+      try('ZADD', P .. 'idle:' .. queue.name, score, worker)
+    else -- its place is as it was, and a take that finds nothing writes nothing
+      try('ZADD', P .. 'idle:' .. queue.name, 'NX', score, worker)
+    end
   end
 end
 

@@ -9,13 +9,14 @@
 #include <string.h>
 
 #include "after.h"
+#include "backoff.h"
 #include "command.h"
 #include "complain.h"
 #include "each.h"
 #include "need.h"
 #include "parse.h"
 
-enum { QUEUE, PRIORITY, TAG, AFTER, TRACK, UNTRACK, LOG, EVERY, DATA };
+enum { QUEUE, PRIORITY, DELAY, NOW, RETRIES, BACKOFF, LIMIT, TAG, AFTER, TRACK, UNTRACK, LOG, EVERY, DATA, IF };
 
 #define ALL "-all"
 
@@ -46,6 +47,13 @@ static const char *check_log(const char *text)
 
 _Static_assert(MUSTER_JOB_LOG_MAX == 4096, "check_log() tells the limit");
 
+#define STATE_WORD(state, name) " " name
+
+static const char *check_state(const char *name)
+{
+    return muster_job_state_of(name) < 0 ? "it must be one of" MUSTER_JOB_STATES(STATE_WORD) : NULL;
+}
+
 static const struct opt options[] = {
     [QUEUE] = {.name = "queue",
                .kind = OPT_STRING,
@@ -58,6 +66,27 @@ static const struct opt options[] = {
                   .help = "lower runs sooner",
                   .min = -1000000000,
                   .max = 1000000000},
+    [DELAY] = {.name = "delay",
+               .kind = OPT_DURATION,
+               .argument = "TIME",
+               .help = "let it become ready this long from now",
+               .max = MUSTER_JOB_MS_MAX},
+    [NOW] = {.name = "now", .help = "let it become ready at once"},
+    [RETRIES] = {.name = "retries",
+                 .kind = OPT_COUNT,
+                 .argument = "N",
+                 .help = "how often it may be retried, with the retries that it has had",
+                 .max = MUSTER_JOB_RETRIES_MAX},
+    [BACKOFF] = {.name = "backoff",
+                 .kind = OPT_STRING,
+                 .argument = "WAIT",
+                 .help = "how long a retry waits: 10s, 10s..1h, ... as for put",
+                 .check = backoff_check},
+    [LIMIT] = {.name = "limit",
+               .kind = OPT_DURATION,
+               .argument = "TIME",
+               .help = "how long a handler may run on it, from its next run on; 0s: without limit",
+               .max = MUSTER_JOB_MS_MAX},
     [TAG] = {.name = "tag",
              .kind = OPT_LIST,
              .argument = "+TAG|-TAG",
@@ -82,6 +111,11 @@ static const struct opt options[] = {
                .min = 1000,
                .max = MUSTER_JOB_MS_MAX},
     [DATA] = {.name = "data", .kind = OPT_STRING, .argument = "DATA", .help = "its new data"},
+    [IF] = {.name = "if",
+            .kind = OPT_LIST,
+            .argument = "STATE",
+            .help = "change it only in this state; may be given more than once",
+            .check = check_state},
     {.help = NULL},
 };
 
@@ -125,14 +159,29 @@ static int change(const struct call *call, struct muster_client *client, const c
     return each_print(call, "id", id, "changed", err);
 }
 
+/* For the library, 0 means "as it is"; a 0 that was given is MUSTER_ZERO. */
+static int64_t number_of(const struct opt_value *value)
+{
+    return value->set && value->number == 0 ? MUSTER_ZERO : value->number;
+}
+
+static unsigned states_of(const struct opt_value *value)
+{
+    unsigned states = 0;
+    for (size_t i = 0; i < value->n_texts; i++)
+        states |= MUSTER_JOB_IN(muster_job_state_of(value->texts[i]));
+    return states;
+}
+
 static int change_all(const struct call *call)
 {
     const struct opt_value *own = call->own;
     struct signed_list tags = sort_out(&own[TAG], NULL), after = sort_out(&own[AFTER], ALL);
+    struct muster_backoff backoff;
     struct muster_job_change wanted = {
         .size = sizeof wanted,
         .queue = own[QUEUE].text,
-        .priority = own[PRIORITY].set && own[PRIORITY].number == 0 ? MUSTER_ZERO : (int)own[PRIORITY].number,
+        .priority = (int)number_of(&own[PRIORITY]),
         .track = own[TRACK].set - own[UNTRACK].set,
         .tag = tags.added,
         .n_tag = tags.n_added,
@@ -146,6 +195,11 @@ static int change_all(const struct call *call)
         .log = own[LOG].text,
         .every_ms = own[EVERY].number,
         .data = {own[DATA].text, own[DATA].text ? strlen(own[DATA].text) : 0},
+        .delay_ms = own[NOW].set ? MUSTER_ZERO : number_of(&own[DELAY]),
+        .limit_ms = number_of(&own[LIMIT]),
+        .backoff = own[BACKOFF].set && backoff_read(own[BACKOFF].text, &backoff) ? &backoff : NULL,
+        .retries = (int)number_of(&own[RETRIES]),
+        .only_if = states_of(&own[IF]),
     };
     int code = each_operand(call, 0, change, &wanted);
     clear(&tags);
@@ -161,24 +215,31 @@ static int run(const struct call *call)
     if (code)
         return code;
     for (size_t i = 0; options[i].help; i++)
-        any |= own[i].set;
+        any |= own[i].set && i != IF;
     if (!any)
         return complain_usage(call, "there is nothing to change; at least one option is missing");
     if (own[TRACK].set && own[UNTRACK].set)
         return complain_usage(call, "--track and --untrack exclude each other");
+    if (own[DELAY].set && own[NOW].set)
+        return complain_usage(call, "--delay and --now exclude each other");
     return change_all(call);
 }
 
 const struct command cmd_change = {
     .name = "change",
     .operands = "ID...",
-    .summary = "Change jobs: queue, priority, tags, the jobs they wait for, tracking, data; or log a line",
+    .summary = "Change jobs: queue, priority, time, retries, tags, the jobs they wait for, data; or log a line",
     .about =
         "For each job either all changes are made or none. A job that runs, has failed or is complete is not moved,\n"
         "and only a job that waits for others can get other jobs to wait for (exit code 1). A job that no longer\n"
-        "waits for any other is ready.\n",
+        "waits for any other is ready. --delay and --now are for jobs that are scheduled, wait, or wait for others:\n"
+        "a waiting job becomes scheduled, and one that waits for others is not ready before that time. While a job\n"
+        "runs, new retries and a new backoff count from the end of this run on.\n"
+        "\n"
+        "With --if STATE, a job in another state is left as it is, and named (exit code 1).\n",
     .examples = "muster change invoice-17 --priority -5 --tag +urgent --tag -bulk\n"
                 "muster change ship-17 --after +customs-17 --after -packed-17\n"
+                "muster change invoice-17 --now --retries 10 --if scheduled\n"
                 "muster change invoice-17 --queue mail-slow --log 'the customer is in no hurry'\n",
     .options = options,
     .min_operands = 1,

@@ -54,10 +54,9 @@ static int report_finds(const struct call *call, const struct finds *finds)
 
 static int report_stopped(const struct call *call, const struct finds *finds)
 {
-    char detail[200], number[TEXT_NUMBER_SIZE];
-    snprintf(detail, sizeof detail, "interrupted; %s so far, but not all was looked at: run it again",
-             finds->n ? text_number_of(number, finds->n, "find", "finds") : "no damage was found");
-    return complain_error(call, MUSTER_E_STOPPED, detail);
+    char number[TEXT_NUMBER_SIZE];
+    return complain_stopped(call, "%s so far, but not all was looked at: run it again",
+                            finds->n ? text_number_of(number, finds->n, "find", "finds") : "no damage was found");
 }
 
 static int run(const struct call *call)

@@ -64,14 +64,46 @@ static bool is_in_ms(const char *operand)
     return len > 3 && strncmp(operand + len - 3, "_ms", 3) == 0;
 }
 
-/* A number, and for a setting in ms also a duration with a unit. */
+/* The words for values of the setting `share`, by value. */
+static const char *const share_words[] = {"none", "even"};
+
+static bool read_word(const char *operand, int64_t *value)
+{
+    if (name_len(operand) != strlen("share") || strncmp(operand, "share", name_len(operand)) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof share_words / sizeof *share_words; i++)
+        if (strcmp(operand + name_len(operand) + 1, share_words[i]) == 0) {
+            *value = (int64_t)i;
+            return true;
+        }
+    return false;
+}
+
+/* A number, for a setting in ms also a duration with a unit, or one of the setting's words. */
 static bool read_value(const char *operand, int64_t *value)
 {
     const char *text = operand + name_len(operand) + 1, *end = text;
+    if (read_word(operand, value))
+        return true;
     if (text_read_number(&end, value) && !*end)
         return true;
     end = text;
     return is_in_ms(operand) && text_read_span(&end, value) && !*end;
+}
+
+/* rate=NUMBER/TIME is two settings: how many, and in which time. */
+static bool read_rate(const char *operand, int64_t *count, int64_t *ms)
+{
+    const char *text = operand + name_len(operand) + 1;
+    return name_len(operand) == strlen("rate") && strncmp(operand, "rate=", strlen("rate=")) == 0 &&
+           text_read_number(&text, count) && *text++ == '/' && text_read_span(&text, ms) && !*text;
+}
+
+/* The time goes first: between the two calls there is the old number in the new time, and none where there was none. */
+static int set_rate(struct muster_client *client, const char *queue, int64_t count, int64_t ms)
+{
+    int err = muster_config_set(client, queue, "rate_ms", &ms);
+    return err == MUSTER_OK ? muster_config_set(client, queue, "rate", &count) : err;
 }
 
 /* Sets, unsets or prints one setting. */
@@ -83,8 +115,10 @@ static int run_operand(const struct call *call, struct muster_client *client, co
     bool is_json = call->common[OPT_JSON].set;
     int err;
     char *name = need(strndup(operand, name_len(operand)));
-    int64_t value;
-    if (operand[name_len(operand)] == '=' && read_value(operand, &value))
+    int64_t value, ms;
+    if (read_rate(operand, &value, &ms))
+        err = each_print(call, "name", name, "set", set_rate(client, queue, value, ms));
+    else if (operand[name_len(operand)] == '=' && read_value(operand, &value))
         err = each_print(call, "name", name, "set", muster_config_set(client, queue, name, &value));
     else if (call->own[UNSET].set)
         err = each_print(call, "name", name, "unset", muster_config_set(client, queue, name, NULL));
@@ -122,11 +156,11 @@ static const char *range_of(const char *operand, char out[64])
 
 static int check_operand(const struct call *call, const char *operand)
 {
-    int64_t value;
+    int64_t value, ms;
     bool has_value = operand[name_len(operand)] == '=';
     if (call->own[UNSET].set && has_value)
         return complain_usage(call, "--unset takes the NAME of a setting, without a value");
-    if (!has_value || read_value(operand, &value))
+    if (!has_value || read_rate(operand, &value, &ms) || read_value(operand, &value))
         return EXIT_DONE;
     char *shown = text_printable(operand, strlen(operand), 60);
     char range[64];
@@ -171,6 +205,9 @@ const struct command cmd_config = {
         "value comes first, then the namespace's, then the default. A change takes effect with the next call of\n"
         "any client or worker. If a NAME does not exist, the exit code is 3; if a VALUE is not allowed, it is 2.\n"
         "\n"
+        "rate=100/1m sets rate to 100 and rate_ms to 60000: at most 100 of the queue are taken in a minute, over all\n"
+        "workers and leases, and at most rate_burst at once (0: 100). What is given back has been taken all the same.\n"
+        "\n"
         "What keep_failed and the like drop is counted in `muster queues --json`. What keep_jobs, keep_jobs_ms and\n"
         "keep_history let go is not: complete jobs go with their records, the oldest first, and of a history the\n"
         "lines between the first one and the newest ones.\n"
@@ -180,6 +217,7 @@ const struct command cmd_config = {
         "`muster sweep` does. A full Redis accepts settings, too.\n",
     .examples = "muster config --queue mail\n"
                 "muster config --queue mail max_running=10\n"
+                "muster config --queue mail rate=100/1m rate_burst=10\n"
                 "muster config keep_jobs_ms=2d keep_history=20\n"
                 "muster config keep_jobs\n"
                 "muster config --queue mail --unset max_running\n",

@@ -36,12 +36,10 @@ static void print_deleted(const struct call *call, uint64_t removed, uint64_t ru
 
 static int report_stopped(const struct call *call, uint64_t removed)
 {
-    char detail[240], number[TEXT_NUMBER_SIZE];
-    snprintf(
-        detail, sizeof detail,
-        "interrupted; %s deleted, and maybe some that had failed or were complete; run it again to delete the rest",
+    char number[TEXT_NUMBER_SIZE];
+    return complain_stopped(
+        call, "%s deleted, and maybe some that had failed or were complete; run it again to delete the rest",
         text_number_of(number, removed, "task that was still to run is", "tasks that were still to run are"));
-    return complain_error(call, MUSTER_E_STOPPED, detail);
 }
 
 static int run(const struct call *call)

@@ -133,7 +133,7 @@ static const struct opt retry_options[] = {
     [RETRY_MESSAGE] = {.name = "message",
                        .kind = OPT_STRING,
                        .argument = "TEXT",
-                       .help = "with --group: what happened"},
+                       .help = "for a job: what happened (group `retried` without --group)"},
     {.help = NULL},
 };
 
@@ -149,8 +149,6 @@ static int retry(const struct call *call, struct muster_client *client, const ch
 
 static int run_retry(const struct call *call)
 {
-    if (call->own[RETRY_MESSAGE].set && !call->own[RETRY_GROUP].set)
-        return complain_usage(call, "--message needs a --group");
     return each_process(call, retry, NULL);
 }
 
@@ -161,9 +159,12 @@ const struct command cmd_retry = {
     .about =
         "A job that has used up its retries fails instead. Its group is that of this retry, otherwise that of the\n"
         "last retry that had one, otherwise \"failed-retries\". A plain task keeps neither group nor message, so\n"
-        "--group is refused for it (exit code 1).\n",
+        "both are refused for it (exit code 1).\n"
+        "\n"
+        "A COMMAND of `muster work` retries its own process so; then its exit status means nothing.\n",
     .examples = "muster retry .lease:08h2v5k3q01:mail --delay 5m\n"
-                "muster retry .lease:08h2v5k3q01:mail --group greylisted --message '451 try again later'\n",
+                "muster retry .lease:08h2v5k3q01:mail --group greylisted --message '451 try again later'\n"
+                "muster retry \"$MUSTER_PROCESS\" --delay 1h --message 'the host is down'\n",
     .options = retry_options,
     .min_operands = 1,
     .max_operands = SIZE_MAX,

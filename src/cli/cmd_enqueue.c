@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "await.h"
 #include "client.h"
 #include "command.h"
 #include "complain.h"
@@ -29,10 +30,10 @@ struct flow {
     struct muster_client *client;
     const char *queue;
     struct muster_enqueue_options options;
-    bool is_unique;
+    bool is_unique, is_awaited;
     uint64_t enqueued, existed, unsure, unconfirmed, waiting;
     struct input *input; /* NULL: the tasks are operands */
-    const char **ids;    /* of unique tasks, with --json: as many as were enqueued or existed */
+    const char **ids;    /* of unique tasks, with --json, and of those awaited: as many as were enqueued or existed */
 };
 
 static void keep_id(struct flow *f, const char *id)
@@ -105,6 +106,25 @@ static int enqueue_unique(struct flow *f, const struct muster_bytes *tasks, size
     return err;
 }
 
+/* Each becomes a job: nothing that happens to a plain task could be told for certain. */
+static int enqueue_awaited(struct flow *f, const struct muster_bytes *tasks, size_t n)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
+        char id[MUSTER_JOB_ID_MAX + 1];
+        const struct muster_job_spec spec = {.size = sizeof spec, .data = tasks[i], .retries = MUSTER_ZERO};
+        err = muster_job_put(f->client, f->queue, &spec, id);
+        f->unsure = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT;
+        f->unconfirmed += err == MUSTER_E_UNCONFIRMED;
+        if (err != MUSTER_OK && err != MUSTER_E_UNCONFIRMED)
+            return err;
+        keep_id(f, id);
+        f->enqueued++;
+        err = go_on(f, i + 1 < n);
+    }
+    return err;
+}
+
 /* For the front of the queue the last batch is sent first, so that each batch comes to stand before the one after it. A
  * request is sent whole: if it is repeated it must be split as before, and only the library knows how. */
 static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t n)
@@ -112,6 +132,8 @@ static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t 
     int err = MUSTER_OK;
     if (f->is_unique)
         return enqueue_unique(f, tasks, n);
+    if (f->is_awaited)
+        return enqueue_awaited(f, tasks, n);
     if (f->options.request_id)
         return n > 0 ? enqueue_batch(f, tasks, n) : MUSTER_OK;
     while (n > 0 && err == MUSTER_OK) {
@@ -256,7 +278,7 @@ static const char *check_request(const char *id)
     return NULL;
 }
 
-enum { NUL, WHOLE, FRONT, REQUEST, UNIQUE };
+enum { NUL, WHOLE, FRONT, REQUEST, UNIQUE, WAIT };
 
 static const struct opt options[] = {
     [NUL] = {.letter = '0', .help = "tasks on standard input end with a NUL byte, not with a newline"},
@@ -268,6 +290,7 @@ static const struct opt options[] = {
                  .help = "for safe repetition: the same tasks under the same ID within an hour add nothing",
                  .check = check_request},
     [UNIQUE] = {.name = "unique", .help = "skip a task if an equal one, also enqueued with --unique, waits or runs"},
+    [WAIT] = {.name = "wait", .help = "wait until the tasks have ended, and print their results; see above"},
     {.help = NULL},
 };
 
@@ -297,12 +320,17 @@ static int check_options(const struct call *call)
         return complain_usage(call, "-0 and --whole are for tasks on standard input, but there are TASK operands");
     if (own[UNIQUE].set && (own[FRONT].set || own[REQUEST].set))
         return complain_usage(call, "--unique excludes --front and --request");
+    if (own[WAIT].set && (own[FRONT].set || own[REQUEST].set || own[UNIQUE].set))
+        return complain_usage(call, "--wait excludes --front, --request and --unique");
     return EXIT_DONE;
 }
 
 static int run(const struct call *call)
 {
-    struct flow f = {.call = call, .queue = call->operands[0], .is_unique = call->own[UNIQUE].set};
+    struct flow f = {.call = call,
+                     .queue = call->operands[0],
+                     .is_unique = call->own[UNIQUE].set,
+                     .is_awaited = call->own[WAIT].set};
     f.options = (struct muster_enqueue_options){
         .size = sizeof f.options, .at_front = call->own[FRONT].set, .request_id = call->own[REQUEST].text};
     int code = check_options(call);
@@ -313,10 +341,12 @@ static int run(const struct call *call)
         muster_client_set_progress(f.client, progress_on_step, (void *)"enqueued");
         code = enqueue(&f);
     }
+    if (!code && f.is_awaited)
+        code = await_jobs(call, f.client, f.ids, f.enqueued, false);
     client_free(f.client);
     if (!code && f.is_unique)
         code = print_unique(&f);
-    else if (!code)
+    else if (!code && !f.is_awaited)
         print_result(&f);
     forget_ids(&f);
     return code;
@@ -332,13 +362,18 @@ const struct command cmd_enqueue = {
         "tasks and jobs wait in the queue afterwards. With --unique the exit code is 4 if one of the tasks was there\n"
         "already; the others were enqueued. While a unique task is alive it has an id, which --json shows; `muster "
         "job\n"
-        "ID` and `muster cancel --job ID` know it.\n",
+        "ID` and `muster cancel --job ID` know it.\n"
+        "\n"
+        "With --wait each TASK is put as a job with an id of its own and without retries, because how a plain task\n"
+        "ends is told to nobody for certain: a worker gets the same bytes, and MUSTER_JOB. All are put first. Then it\n"
+        "waits as `muster wait` does.\n" AWAIT_ABOUT,
     .examples = "muster enqueue mail alice@example.org bob@example.org\n"
                 "find . -name '*.jpg' -print0 | muster enqueue -0 images\n"
                 "muster enqueue photos --whole <picture.jpg\n"
                 "muster enqueue mail --request 2026-06-01 <addresses\n"
                 "muster enqueue index --unique page-17\n"
-                "muster enqueue mail --front -- -urgent-\n",
+                "muster enqueue mail --front -- -urgent-\n"
+                "muster enqueue sizes --wait --timeout 10s 'some text'\n",
     .options = options,
     .min_operands = 1,
     .max_operands = SIZE_MAX,

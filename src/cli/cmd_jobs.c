@@ -38,27 +38,35 @@ static void name_states_once(void)
     }
 }
 
-static int count_queue(struct muster_client *client, const char *queue, void *arg)
+static bool are_none(const uint64_t counts[MUSTER_JOB_STATE_COUNT])
 {
-    uint64_t counts[MUSTER_JOB_STATE_COUNT];
-    struct out_cell cells[MUSTER_JOB_STATE_COUNT + 1] = {{.text = queue}};
-    int err = muster_job_counts(client, queue, counts);
-    if (err != MUSTER_OK)
-        return err;
     for (size_t i = 0; i < MUSTER_JOB_STATE_COUNT; i++)
-        cells[i + 1].number = (int64_t)counts[i];
-    out_row(arg, cells);
-    return MUSTER_OK;
+        if (counts[i] > 0)
+            return false;
+    return true;
 }
 
-/* A row of zeros is also that of a queue that does not exist. */
+static int add_counts(const char *queue, const uint64_t counts[MUSTER_JOB_STATE_COUNT], void *table)
+{
+    struct out_cell cells[MUSTER_JOB_STATE_COUNT + 1] = {{.text = queue}};
+    for (size_t i = 0; i < MUSTER_JOB_STATE_COUNT; i++)
+        cells[i + 1].number = (int64_t)counts[i];
+    return out_row(table, cells);
+}
+
+static int count_one(struct muster_client *client, const char *queue, struct out_table *table)
+{
+    uint64_t counts[MUSTER_JOB_STATE_COUNT];
+    int err = muster_job_counts(client, queue, counts);
+    if (err == MUSTER_OK && !(are_none(counts) && known_is_missing(client, queue)))
+        add_counts(queue, counts, table);
+    return err;
+}
+
 static int list_counts(const struct call *call, struct muster_client *client, struct out_table *table)
 {
     const char *queue = call->own[QUEUE].text;
-    int err = queue ? count_queue(client, queue, table) : each_queue(client, count_queue, table);
-    if (err == MUSTER_OK && queue)
-        (void)known_look(call, client, queue, "");
-    return err;
+    return queue ? count_one(client, queue, table) : muster_job_counts_list(client, add_counts, table);
 }
 
 /* ---- which ones ---- */
@@ -178,7 +186,7 @@ static int run(const struct call *call)
     if (own[COUNT].set || own[OFFSET].set)
         return complain_usage(call, "-n and --offset are for a list: add --state, --tag, --group, --tracked or --tags");
     (void)pthread_once(&are_named, name_states_once);
-    return list_print(call, count_columns, list_counts);
+    return list_print_of(call, count_columns, list_counts, &(const struct list_of){.queue = own[QUEUE].text});
 }
 
 const struct command cmd_jobs = {

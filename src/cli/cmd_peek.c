@@ -10,10 +10,18 @@
 #include "command.h"
 #include "known.h"
 #include "out.h"
+#include "text.h"
 
 static const struct out_column columns[] = {
     {NULL, "position", OUT_COUNT},
     {NULL, "job", OUT_TEXT},
+    {NULL, "task", OUT_BYTES},
+    {NULL, NULL, OUT_TEXT},
+};
+
+static const struct out_column delayed_columns[] = {
+    {NULL, "position", OUT_COUNT},
+    {NULL, "due_at_ms", OUT_TIME},
     {NULL, "task", OUT_BYTES},
     {NULL, NULL, OUT_TEXT},
 };
@@ -39,7 +47,25 @@ static int print_row(const struct muster_task *row, void *arg)
     return out_error() != 0;
 }
 
-enum { COUNT, OFFSET };
+/* When it is due stands before the task, as the process does in what `muster take` prints. */
+static int print_delayed(const struct muster_delayed_task *row, void *arg)
+{
+    struct looking *looking = arg;
+    char due[TEXT_TIME_SIZE];
+    const struct out_cell cells[] = {
+        {.number = (int64_t)row->position},
+        {.number = row->due_at_ms},
+        {.text = row->data, .len = row->len},
+    };
+    looking->n++;
+    if (looking->is_json)
+        out_json(delayed_columns, cells);
+    else if (out_text("%s\t", text_time(due, row->due_at_ms)) == 0 && out_bytes(row->data, row->len) == 0)
+        out_bytes("\n", 1);
+    return out_error() != 0;
+}
+
+enum { COUNT, OFFSET, DELAYED };
 
 static const struct opt options[] = {
     [COUNT] = {.letter = 'n',
@@ -55,6 +81,8 @@ static const struct opt options[] = {
                 .help = "skip the first N tasks",
                 .fallback = "0",
                 .max = INT64_MAX},
+    [DELAYED] = {.name = "delayed",
+                 .help = "the plain tasks that wait out a retry's delay, each after the time when it is due and a tab"},
     {.help = NULL},
 };
 
@@ -65,20 +93,25 @@ static int run(const struct call *call)
     int code = client_open(call, &client);
     if (code)
         return code;
-    int err = muster_task_peek(client, call->operands[0], (uint64_t)call->own[OFFSET].number,
-                               (uint64_t)call->own[COUNT].number, print_row, &looking);
+    uint64_t from = (uint64_t)call->own[OFFSET].number, n = (uint64_t)call->own[COUNT].number;
+    int err = call->own[DELAYED].set
+                  ? muster_task_peek_delayed(client, call->operands[0], from, n, print_delayed, &looking)
+                  : muster_task_peek(client, call->operands[0], from, n, print_row, &looking);
     if (err == MUSTER_OK && looking.n == 0)
-        (void)known_look(call, client, call->operands[0], "");
-    return client_close(call, client, err);
+        code = known_exit(call, client, call->operands[0]);
+    int closed = client_close(call, client, err);
+    return closed ? closed : code;
 }
 
 const struct command cmd_peek = {
     .name = "peek",
     .operands = "QUEUE",
     .summary = "Print the next tasks of a queue, one per line, and leave them there",
-    .about = "For a job its data is printed, and with --json also its id. Jobs of negative priority stand before the\n"
-             "tasks, all other jobs after them. When workers take them, tasks and jobs of priority 0 come in turn.\n",
-    .examples = "muster peek mail\nmuster peek mail -n 100 --offset 100 --json\n",
+    .about =
+        "For a job its data is printed, and with --json also its id. Jobs of negative priority stand before the\n"
+        "tasks, all other jobs after them. When workers take them, tasks and jobs of priority 0 come in turn.\n"
+        "With --delayed the task that is due first is the first; `muster jobs --state scheduled` lists delayed jobs.\n",
+    .examples = "muster peek mail\nmuster peek mail -n 100 --offset 100 --json\nmuster peek mail --delayed\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

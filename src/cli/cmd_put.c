@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <muster/job.h>
+#include <muster/batch.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "after.h"
+#include "await.h"
 #include "backoff.h"
 #include "client.h"
 #include "command.h"
@@ -17,8 +19,33 @@
 #include "input.h"
 #include "out.h"
 #include "progress.h"
+#include "put_lines.h"
 
-enum { ID, PRIORITY, DELAY, RETRIES, BACKOFF, LIMIT, TAG, AFTER, TRACK, REPLACE, EVERY, OFFSET, BACKLOG };
+enum {
+    ID,
+    PRIORITY,
+    DELAY,
+    RETRIES,
+    BACKOFF,
+    LIMIT,
+    TAG,
+    AFTER,
+    TRACK,
+    REPLACE,
+    EVERY,
+    OFFSET,
+    BACKLOG,
+    WAIT,
+    BATCH,
+    LINES,
+    JSON_LINES,
+    REQUEST
+};
+
+static const char *check_request(const char *id)
+{
+    return muster_queue_check(id) ? "a request's id has 1 to 200 bytes and no control characters" : NULL;
+}
 
 static const struct opt options[] = {
     [ID] = {.name = "id",
@@ -80,12 +107,28 @@ static const struct opt options[] = {
                  .argument = "N",
                  .help = "recurring: make up for at most N missed times; 0: for all (default 0)",
                  .max = INT_MAX},
+    [WAIT] = {.name = "wait", .help = "wait until the job has ended; --timeout limits that"},
+    [BATCH] = {.name = "batch",
+               .kind = OPT_STRING,
+               .argument = "ID",
+               .help = "make it a member of this batch, which must be open (see `muster batch`)",
+               .check = muster_batch_id_check},
+    [LINES] = {.name = "lines",
+               .help = "put a job for each line of standard input, which is its data",
+               .group = "Many jobs"},
+    [JSON_LINES] = {.name = "json-lines",
+                    .help = "the same; a line is an object of JSON: data, and options by their names"},
+    [REQUEST] = {.name = "request",
+                 .kind = OPT_STRING,
+                 .argument = "ID",
+                 .help = "for safe repetition: the same lines under the same ID within an hour add nothing",
+                 .check = check_request},
     {.help = NULL},
 };
 
 _Static_assert(MUSTER_JOB_RETRIES_DEFAULT == 5, "the help of --retries tells the default");
 
-static int check_options(const struct call *call)
+int put_check_options(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[REPLACE].set && !own[ID].set)
@@ -94,6 +137,8 @@ static int check_options(const struct call *call)
         return complain_usage(call, "--offset and --backlog are for a recurring job: --every is missing");
     if ((own[EVERY].set || own[OFFSET].set || own[BACKLOG].set) && (own[DELAY].set || own[AFTER].set))
         return complain_usage(call, "--delay and --after are not for a recurring job; --offset sets its first time");
+    if (own[WAIT].set && own[EVERY].set)
+        return complain_usage(call, "--wait is not for a recurring job, which does not end");
     return EXIT_DONE;
 }
 
@@ -103,14 +148,13 @@ static int64_t number_of(const struct opt_value *value)
     return value->set && value->number == 0 ? MUSTER_ZERO : value->number;
 }
 
-static int put(const struct call *call, struct muster_client *client, const struct muster_bytes *data, char *id)
+void put_read_spec(const struct call *call, struct muster_bytes data, struct put_spec *out)
 {
     const struct opt_value *own = call->own;
-    struct muster_backoff backoff;
-    const struct muster_job_spec spec = {
-        .size = sizeof spec,
+    out->spec = (struct muster_job_spec){
+        .size = sizeof out->spec,
         .id = own[ID].text,
-        .data = *data,
+        .data = data,
         .priority = (int)number_of(&own[PRIORITY]),
         .retries = (int)number_of(&own[RETRIES]),
         .track = own[TRACK].set,
@@ -124,12 +168,19 @@ static int put(const struct call *call, struct muster_client *client, const stru
         .n_tags = own[TAG].n_texts,
         .after = own[AFTER].texts,
         .n_after = own[AFTER].n_texts,
-        .backoff = own[BACKOFF].set && backoff_read(own[BACKOFF].text, &backoff) ? &backoff : NULL,
+        .backoff = own[BACKOFF].set && backoff_read(own[BACKOFF].text, &out->backoff) ? &out->backoff : NULL,
+        .batch = own[BATCH].text,
     };
-    return muster_job_put(client, call->operands[0], &spec, id);
 }
 
-static void print_put(const struct call *call, const char *id)
+static int put(const struct call *call, struct muster_client *client, const struct muster_bytes *data, char *id)
+{
+    struct put_spec own;
+    put_read_spec(call, *data, &own);
+    return muster_job_put(client, call->operands[0], &own.spec, id);
+}
+
+void put_print(const struct call *call, const char *id)
 {
     static const struct out_column columns[] = {
         {NULL, "id", OUT_TEXT}, {NULL, "queue", OUT_TEXT}, {NULL, NULL, OUT_TEXT}};
@@ -162,10 +213,19 @@ static int put_data(const struct call *call, const struct muster_bytes *data)
         after_warn(call, client, call->own[AFTER].texts, call->own[AFTER].n_texts);
     code = err == MUSTER_E_UNCONFIRMED ? report_unconfirmed(call, client, id)
                                        : complain_error(call, err, muster_client_error(client));
-    muster_client_free(client);
-    if (err == MUSTER_OK || err == MUSTER_E_UNCONFIRMED)
-        print_put(call, id);
+    bool waits = call->own[WAIT].set && err == MUSTER_OK;
+    if (waits)
+        code = await_jobs(call, client, (const char *const[]){id}, 1, false);
+    client_free(client);
+    if (!waits && (err == MUSTER_OK || err == MUSTER_E_UNCONFIRMED))
+        put_print(call, id);
     return code;
+}
+
+/* A job that is changed keeps its data if standard input has none. */
+static bool is_none(const struct call *call, const struct muster_bytes *data)
+{
+    return call->own[REPLACE].set && data->len == 0;
 }
 
 static int put_input(const struct call *call)
@@ -175,9 +235,9 @@ static int put_input(const struct call *call)
     progress_begin(call);
     enum input_state state = input_next(&in);
     if (state == INPUT_END)
-        code = put_data(call, in.tasks);
+        code = put_data(call, is_none(call, in.tasks) ? &(const struct muster_bytes){NULL, 0} : in.tasks);
     else if (state == INPUT_FAILED && progress_is_stopped())
-        code = complain_error(call, MUSTER_E_STOPPED, "interrupted; no job was put");
+        code = complain_stopped(call, "no job was put");
     else if (state == INPUT_FAILED)
         complain_refusal(call, COMPLAIN_SYSTEM, "cannot read standard input: %s", strerror(errno));
     else
@@ -188,11 +248,39 @@ static int put_input(const struct call *call)
     return code;
 }
 
+/* Are lines asked for as they can be? */
+static int check_lines(const struct call *call)
+{
+    const struct opt_value *own = call->own;
+    bool is_many = own[LINES].set || own[JSON_LINES].set;
+    if (own[LINES].set && own[JSON_LINES].set)
+        return complain_usage(call, "--lines and --json-lines exclude each other");
+    if (!is_many && own[REQUEST].set)
+        return complain_usage(call, "--request is for --lines and --json-lines; a job with an --id is put once anyway");
+    if (is_many && call->n_operands > 1)
+        return complain_usage(call, "the data of --lines and --json-lines come from standard input, but there is DATA");
+    if (own[LINES].set && own[ID].set)
+        return complain_usage(call, "--id names one job, not one for each line: --json-lines can name each");
+    if (is_many && own[WAIT].set)
+        return complain_usage(call, "--wait is for one job: `muster wait` waits for many, by the ids that are printed");
+    for (size_t i = 0; own[JSON_LINES].set && i < LINES; i++)
+        if (own[i].set)
+            return complain_usage(call, "with --json-lines each line has its own '%s'", options[i].name);
+    return EXIT_DONE;
+}
+
 static int run(const struct call *call)
 {
-    int code = check_options(call);
+    const struct opt_value *own = call->own;
+    int code = check_lines(call);
+    if (!code)
+        code = put_check_options(call);
     if (code)
         return code;
+    if (own[LINES].set || own[JSON_LINES].set)
+        return put_lines(call, own[LINES].set ? PUT_LINES_DATA : PUT_LINES_JSON, own[REQUEST].text);
+    if (call->n_operands == 1 && own[REPLACE].set && isatty(STDIN_FILENO))
+        return put_data(call, &(const struct muster_bytes){NULL, 0});
     if (call->n_operands == 1)
         return put_input(call);
     const char *text = call->operands[1];
@@ -216,10 +304,23 @@ const struct command cmd_put = {
         "\n"
         "An ID whose job is alive is refused (exit code 4); an ID whose job is complete or failed can be put again.\n"
         "With --replace, a live job gets the new data and the options that are given, and keeps all others; a\n"
-        "worker that runs it loses it.\n",
+        "worker that runs it loses it. Without DATA, and with standard input empty or a terminal, it keeps its data\n"
+        "too; DATA '' empties it.\n"
+        "\n"
+        "With --wait it waits until the job has ended, as `muster wait` does, and prints what that prints instead of\n"
+        "the id.\n"
+        "\n"
+        "With --lines each line of standard input is a job, and the options are for all of them. With --json-lines\n"
+        "each line says its own: {\"id\": \"a\", \"data\": \"text\", \"priority\": 2, \"tag\": [\"red\", \"blue\"],\n"
+        "\"after\": [\"b\"], \"track\": true}. Its members are named as the options, and data; data that is no\n"
+        "text is the job's data as JSON. The ids are printed in the order of the lines. Up to 200 lines are put at\n"
+        "once, all or none; a line may wait for an earlier one. The first line that is refused ends it: its number,\n"
+        "the reason and how many jobs were put are told.\n",
     .examples = "muster put mail '{\"to\": \"alice@example.org\"}'\n"
                 "muster put mail --id invoice-17 --retries 8 --backoff 10s..1h,jitter=20% <invoice.json\n"
                 "muster put ship 17 --id ship-17 --after paid-17 --after packed-17 --tag order-17\n"
+                "muster put resize photo-17 --wait --timeout 1m\n"
+                "muster put mail --lines --tag news --request news-17 <addresses\n"
                 "muster put report --id nightly --every 1d --offset 3h '{}'\n",
     .options = options,
     .min_operands = 1,

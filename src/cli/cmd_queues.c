@@ -34,7 +34,9 @@ const struct command cmd_queues = {
         "is\n"
         "null where that is not known, and oldest_ms where nothing waits. in and out count what has ever come "
         "into\n"
-        "the queue and left its line: differences are rates.\n",
+        "the queue and left its line: differences are rates. share, hands and moved tell how the queue shares what "
+        "runs:\n"
+        "even or none, how many hands serve it, and how much has moved to another worker for that.\n",
     .examples = "muster queues\nmuster queues --json\n",
     .options = options,
     .run = run,

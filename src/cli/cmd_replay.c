@@ -95,7 +95,7 @@ static int move_chosen(const struct call *call, struct move *move)
     muster_client_set_progress(client, progress_on_step, (void *)move->word);
     code = report_chosen(call, client, move, move->fn(client, &filter, &move->n));
     if (!code && move->n == 0)
-        (void)known_look(call, client, call->operands[0], "");
+        code = known_exit(call, client, call->operands[0]);
     client_free(client);
     return code;
 }

@@ -140,7 +140,8 @@ static int show_queue(struct muster_client *client, const char *queue, void *arg
     struct showing *s = arg;
     s->stats.size = sizeof s->stats;
     int err = get_stats(s->call, client, queue, &s->stats);
-    if (err == MUSTER_OK)
+    bool is_nothing = s->stats.put + s->stats.taken == 0;
+    if (err == MUSTER_OK && !(is_nothing && s->call->own[QUEUE].set && known_is_missing(client, queue)))
         add_row(&s->table, queue, &s->stats);
     return err;
 }
@@ -176,14 +177,15 @@ static int run(const struct call *call)
     if (code)
         return code;
     int err = queue ? show_queue(client, queue, &s) : each_queue(client, show_queue, &s);
-    if (err == MUSTER_OK && queue && s.stats.put + s.stats.taken == 0)
-        (void)known_look(call, client, queue, "");
-    if (err == MUSTER_OK)
+    if (err == MUSTER_OK && queue && !s.table.has_rows)
+        code = known_exit(call, client, queue);
+    if (err == MUSTER_OK && !code)
         out_headings(&s.table);
     out_table_end(&s.table);
-    if (err == MUSTER_OK && queue && !s.table.json)
+    if (err == MUSTER_OK && !code && queue && !s.table.json)
         print_classes(&s.stats);
-    return client_close(call, client, err);
+    int closed = client_close(call, client, err);
+    return closed ? closed : code;
 }
 
 const struct command cmd_stats = {

@@ -14,6 +14,7 @@
 #include "need.h"
 #include "out.h"
 #include "process_row.h"
+#include "text.h"
 
 enum { LEASE, WAIT, COUNT };
 
@@ -68,14 +69,29 @@ static int print_taken(const struct muster_process_info *process, void *arg)
     return 0;
 }
 
-/* The last one first, which restores their order. A process that is lost by now needs nothing. */
-static void give_back_unseen(struct taking *t, struct muster_client *client)
+/* A task that could not be given back comes back by itself. */
+static void report_unseen(const struct call *call, size_t n_back, size_t n_left)
 {
+    char back[TEXT_NUMBER_SIZE], left[TEXT_NUMBER_SIZE], words[OUT_BUT_SIZE];
+    int len = snprintf(words, sizeof words, "%s given back", text_number_of(back, n_back, "task was", "tasks were"));
+    if (n_left > 0)
+        snprintf(words + len, sizeof words - (size_t)len, ", %s back when the lease of %s is over",
+                 text_number_of(left, n_left, "comes", "come"), call->own[LEASE].text);
+    out_set_but(words);
+}
+
+/* The last one first, which restores their order. A process that is lost by now needs nothing. */
+static void give_back_unseen(const struct call *call, struct taking *t, struct muster_client *client)
+{
+    size_t n = t->n_unseen, n_left = 0;
     while (t->n_unseen > 0) {
         char *id = t->unseen[--t->n_unseen];
-        (void)!muster_lease_give_back(client, id);
+        int err = muster_lease_give_back(client, id);
+        n_left += err != MUSTER_OK && err != MUSTER_E_LOST;
         free(id);
     }
+    if (n > 0)
+        report_unseen(call, n - n_left, n_left);
 }
 
 /* Whoever waits for a queue makes it known. */
@@ -104,7 +120,7 @@ static int run(const struct call *call)
                                 own[WAIT].number, print_taken, &t);
     code = err == MUSTER_E_NOT_FOUND ? report_nothing(call, client)
                                      : complain_error(call, err, muster_client_error(client));
-    give_back_unseen(&t, client);
+    give_back_unseen(call, &t, client);
     muster_client_free(client);
     return code;
 }

@@ -4,19 +4,32 @@
  */
 #include "client.h"
 #include "command.h"
+#include "complain.h"
 #include "out.h"
+#include "progress.h"
 #include "text.h"
+
+static int report_stopped(const struct call *call, uint64_t n)
+{
+    char changes[TEXT_NUMBER_SIZE];
+    return complain_stopped(call, "%s made; nobody can use the namespace until it is done: run it again",
+                            text_number_of(changes, n, "change was", "changes were"));
+}
 
 static int run(const struct call *call)
 {
     static const struct out_column columns[] = {{NULL, "changed", OUT_COUNT}, {NULL, NULL, OUT_TEXT}};
     char changed[TEXT_NUMBER_SIZE];
     struct muster_client *client;
-    uint64_t n;
+    uint64_t n = 0;
     int code = client_open(call, &client);
     if (code)
         return code;
-    code = client_close(call, client, muster_client_upgrade(client, &n));
+    progress_begin(call);
+    muster_client_set_progress(client, progress_on_step, (void *)"looked at");
+    int err = muster_client_upgrade(client, &n);
+    code = err == MUSTER_E_STOPPED ? report_stopped(call, n) : complain_error(call, err, muster_client_error(client));
+    client_free(client);
     if (code)
         return code;
     if (call->common[OPT_JSON].set)

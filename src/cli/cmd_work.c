@@ -7,6 +7,7 @@
 #include <muster/worker.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 
@@ -111,6 +112,41 @@ static const char *check_on_doubt(const char *name)
     return find_on_doubt(name) < 0 ? "it must be one of stop and run" : NULL;
 }
 
+/* What --on-move can name. */
+static const struct {
+    const char *name;
+    enum muster_on_move on_move;
+} on_moves[] = {{"move", MUSTER_MOVE_AWAY}, {"stay", MUSTER_MOVE_STAY}};
+
+/* Returns -1 if there is no such thing. */
+static int find_on_move(const char *name)
+{
+    for (size_t i = 0; i < sizeof on_moves / sizeof *on_moves; i++)
+        if (strcmp(on_moves[i].name, name) == 0)
+            return (int)on_moves[i].on_move;
+    return -1;
+}
+
+static const char *check_on_move(const char *name)
+{
+    return find_on_move(name) < 0 ? "it must be one of move and stay" : NULL;
+}
+
+static const char *check_result(const char *name)
+{
+    return strcmp(name, "stdout") != 0 && strcmp(name, "none") != 0 ? "it must be one of stdout and none" : NULL;
+}
+
+static const char *check_message(const char *name)
+{
+    return strcmp(name, "stderr") != 0 && strcmp(name, "exit") != 0 ? "it must be one of stderr and exit" : NULL;
+}
+
+static bool has_result(const struct opt_value *result)
+{
+    return result->text && strcmp(result->text, "stdout") == 0;
+}
+
 enum {
     HANDS,
     ID,
@@ -127,6 +163,11 @@ enum {
     LIMIT,
     ON_LIMIT,
     ON_DOUBT,
+    ON_MOVE,
+    MOVE_TIME,
+    RESULT,
+    RESULT_MAX,
+    MESSAGE,
     PRINT,
     LOG,
     STATUS,
@@ -206,6 +247,38 @@ static const struct opt options[] = {
                   .help = "when Redis is away for longer than the ttl, COMMANDs that run: stop, or run on",
                   .fallback = "stop",
                   .check = check_on_doubt},
+    [ON_MOVE] = {.name = "on-move",
+                 .kind = OPT_STRING,
+                 .argument = "WHAT",
+                 .help = "what a task does that is to go to another worker: move, or stay",
+                 .fallback = "move",
+                 .check = check_on_move},
+    [MOVE_TIME] = {.name = "move-time",
+                   .kind = OPT_DURATION,
+                   .argument = "TIME",
+                   .help = "how long COMMAND may take to end then, before it is killed",
+                   .fallback = "5s",
+                   .min = 1,
+                   .max = DAY_MS},
+    [RESULT] = {.name = "result",
+                .kind = OPT_STRING,
+                .argument = "WHAT",
+                .help = "stdout: what COMMAND prints is the task's result; none: it is passed through",
+                .fallback = "none",
+                .check = check_result},
+    [RESULT_MAX] = {.name = "result-max",
+                    .kind = OPT_COUNT,
+                    .argument = "BYTES",
+                    .help = "a longer result is cut off there",
+                    .fallback = "65536",
+                    .min = 1,
+                    .max = MUSTER_TASK_MAX_DEFAULT},
+    [MESSAGE] = {.name = "message",
+                 .kind = OPT_STRING,
+                 .argument = "WHAT",
+                 .help = "a failure's message: the end of COMMAND's stderr, or its exit status (exit)",
+                 .fallback = "stderr",
+                 .check = check_message},
     [PRINT] = {.name = "print", .help = "without COMMAND: print each task as a line, and finish it"},
     [LOG] = {.name = "log",
              .kind = OPT_STRING,
@@ -253,6 +326,14 @@ static int check_options(const struct call *call)
     if (!call->rest && (own[REPLACE].set || own[RETRY_DELAY].set || own[LIMIT].set || own[ON_LIMIT].set))
         return complain_usage(
             call, "-I, --retry-delay, --limit and --on-limit are for a command: muster work QUEUE -- COMMAND");
+    if (!call->rest && (own[ON_MOVE].set || own[MOVE_TIME].set))
+        return complain_usage(call, "--on-move and --move-time are for a command: muster work QUEUE -- COMMAND");
+    if (!call->rest && (own[RESULT].set || own[RESULT_MAX].set || own[MESSAGE].set))
+        return complain_usage(call, "--result and --message are for a command: muster work QUEUE -- COMMAND");
+    if (own[RESULT_MAX].set && !has_result(&own[RESULT]))
+        return complain_usage(call, "--result-max has no effect without --result stdout");
+    if (own[MOVE_TIME].set && find_on_move(own[ON_MOVE].text) == MUSTER_MOVE_STAY)
+        return complain_usage(call, "--move-time has no effect with --on-move stay");
     if (own[ON_DOUBT].set && (!call->rest || own[PERMANENT].set))
         return complain_usage(call, "--on-doubt is for a command of a worker that is not --permanent");
     for (size_t i = 0; i < call->n_operands; i++)
@@ -263,6 +344,16 @@ static int check_options(const struct call *call)
 }
 
 /* ---- start and end ---- */
+
+/* COMMANDs find the same Redis, and may end their own processes there. */
+static void pass_on_connection(const struct call *call)
+{
+    for (size_t i = 0; opt_common[i].help; i++) {
+        const struct opt_value *value = &call->common[i];
+        if ((i == OPT_URL || i == OPT_PREFIX || i >= OPT_PASSWORD_FILE) && value->set && !value->from_environment)
+            setenv(opt_common[i].env, opt_common[i].kind == OPT_FLAG ? "1" : value->text, 1);
+    }
+}
 
 /* Complains itself if there can be none. Returns an exit code. */
 static int make_worker(const struct call *call, struct work_story *story)
@@ -328,6 +419,11 @@ static int serve_queues(const struct call *call, struct printer *printer, struct
         .argv = (const char *const *)call->rest,
         .replace = call->own[REPLACE].text,
         .retry_delay_ms = (int)call->own[RETRY_DELAY].number,
+        .on_move = (enum muster_on_move)find_on_move(call->own[ON_MOVE].text),
+        .move_ms = call->own[MOVE_TIME].set ? (int)call->own[MOVE_TIME].number : 0,
+        .on_stdout = has_result(&call->own[RESULT]) ? MUSTER_STDOUT_RESULT : MUSTER_STDOUT_PASS,
+        .on_stderr = strcmp(call->own[MESSAGE].text, "exit") == 0 ? MUSTER_STDERR_PASS : MUSTER_STDERR_MESSAGE,
+        .result_max = has_result(&call->own[RESULT]) ? (size_t)call->own[RESULT_MAX].number : 0,
     };
     int err = muster_worker_set_pulse(worker, pulse_ms(status), on_pulse, status);
     if (err == MUSTER_OK)
@@ -399,6 +495,7 @@ static int run(const struct call *call)
     if (code)
         return code;
     drain_ms = (int)call->own[DRAIN].number;
+    pass_on_connection(call);
     notify_open();
     work_log_begin(&story.log, call, call->own[LOG].text, patience_ms(call));
     code = make_all(call, &status, &story);
@@ -430,13 +527,24 @@ const struct command cmd_work = {
     .summary = "Run a worker, which runs COMMAND for each task, or prints (--print) and finishes it",
     .about =
         "COMMAND receives the task on standard input, and MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN and\n"
-        "MUSTER_WORKER in its environment. For a job there are also MUSTER_JOB, its id, and MUSTER_ATTEMPT, which\n"
-        "is 1 for the first attempt.\n"
+        "MUSTER_WORKER in its environment. For a job there are also MUSTER_JOB, its id, MUSTER_BATCH, the batch of\n"
+        "which it is a member, and MUSTER_ATTEMPT, which is 1 for the first attempt.\n"
         "\n"
         "The exit status of COMMAND decides. 0 finishes the task. 75 retries it after --retry-delay. Any other\n"
         "status, or death by a signal, puts it on the failed list. A plain task is retried without limit. A job is\n"
         "retried in all these cases, by its own retries and backoff; when no retry is left, it fails.\n"
         "If COMMAND cannot be executed, its task is given back, and the worker ends.\n"
+        "\n"
+        "Or COMMAND ends its process itself: `muster finish \"$MUSTER_PROCESS\" --result ...`, or fail, retry or\n"
+        "give-back. That counts at once, and COMMAND exits when it wants to; its exit status means nothing then. The\n"
+        "options of the worker's connection, such as --url, are in COMMAND's environment.\n"
+        "\n"
+        "What COMMAND prints on standard error is passed through, and its last lines, at most 1 KiB, are the message\n"
+        "of a failure or of a job's retry; `muster failed` and `muster job` show it. With --message exit it is not\n"
+        "read, and the message tells the exit status only. With --result stdout what COMMAND prints on standard\n"
+        "output becomes the result, byte by byte, of a task that is finished: a job's record keeps it (`muster job\n"
+        "ID --result`), and listeners of the queue get it. It is not passed through then. What is longer than\n"
+        "--result-max is cut off, and a line tells so.\n"
         "\n"
         "What a worker held when it died is suspect, and runs alone in the next one, even with -c. Three more\n"
         "deaths beside which nothing else ran, so four in all, put it on the failed list, group `crashed`. `muster\n"
@@ -457,6 +565,10 @@ const struct command cmd_work = {
         "If the task is cancelled (`muster cancel`) or runs past --limit, COMMAND and all that it started get\n"
         "SIGTERM, and SIGKILL if they go on. If COMMAND still exits with 0, its task is finished.\n"
         "\n"
+        "If the task is to move to another worker (`muster config --queue QUEUE share=even`), they get SIGTERM, and\n"
+        "SIGKILL after --move-time. The task moves whatever the exit status is, but 0 finishes it: a COMMAND that is\n"
+        "to go on elsewhere must not exit with 0 then. With --on-move stay they are left alone.\n"
+        "\n"
         "Standard error tells events, and the tasks that fail. With --log text or --log json each line has the time\n"
         "and a level, and each task that ends has one: its outcome, how long it ran, and, of a job, how long it had\n"
         "waited. doc/json.md has the keys. --log none tells only why the worker ends. A line that nobody reads in\n"
@@ -469,6 +581,7 @@ const struct command cmd_work = {
                 "muster work images -c 4 -I {} -- convert {} -resize 50% {}.small.jpg\n"
                 "muster work mail --burst --limit 1m -- ./send-mail\n"
                 "muster work mail --log json -- ./send-mail 2>>mail.log\n"
+                "muster work sizes --result stdout -- wc -c\n"
                 "muster work mail --status 127.0.0.1:9300 -- ./send-mail\n"
                 "muster work mail images --print | tee tasks\n",
     .options = options,

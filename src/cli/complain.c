@@ -204,7 +204,7 @@ static struct meaning meaning_of_busy(const struct call *call, const char *detai
 {
     struct meaning m = meanings[-MUSTER_E_BUSY];
     if (is_in(detail, "READONLY")) {
-        m.what = "this Redis is a replica";
+        m.what = "this Redis is a read-only replica";
         m.advice = connection_is_by_sentinel(call) ? "try again" : "name its master with --url or MUSTER_URL";
     }
     return m;
@@ -224,11 +224,38 @@ static struct meaning meaning_of(const struct call *call, int err, const char *d
     }
 }
 
+int complain_stopped(const struct call *call, const char *format, ...)
+{
+    char *words = NULL, *detail = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&words, format, args) < 0 || asprintf(&detail, "interrupted; %s", words) < 0)
+        need(NULL);
+    va_end(args);
+    int code = complain_error(call, MUSTER_E_STOPPED, detail);
+    free(detail);
+    free(words);
+    return code;
+}
+
+/* The words of a replica say what `what` says already. The caller frees. */
+static char *without_replica(const char *detail)
+{
+    static const char words[] = ": READONLY: this is a replica";
+    char *copy = need(strdup(detail)), *at = strstr(copy, words);
+    if (at)
+        memmove(at, at + sizeof words - 1, strlen(at + sizeof words - 1) + 1);
+    return copy;
+}
+
 int complain_error(const struct call *call, int err, const char *detail)
 {
     const struct meaning m = meaning_of(call, err, detail);
+    char *named = connection_words(call, detail), *words = without_replica(named);
     if (err != MUSTER_OK)
         complain_refusal(call, muster_err_name(err), "%s%s%s%s%s", m.what ? m.what : "", m.what ? ": " : "",
-                         *detail ? detail : muster_err_text(err), m.advice ? "; " : "", m.advice ? m.advice : "");
+                         *words ? words : muster_err_text(err), m.advice ? "; " : "", m.advice ? m.advice : "");
+    free(words);
+    free(named);
     return m.exit;
 }

@@ -26,6 +26,9 @@ void complain_alone(bool is_json, const char *error, const char *message);
  * has none. Returns the exit code. For MUSTER_OK it prints nothing. */
 int complain_error(const struct call *call, int err, const char *detail);
 
+/* The same for a verb that was interrupted: the words say what was done, and how to go on. */
+int complain_stopped(const struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Do the library's words for MUSTER_E_CONN say that nobody answered there? */
 bool complain_is_nobody(const char *detail);
 

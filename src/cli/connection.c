@@ -5,6 +5,7 @@
  */
 #include "connection.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <muster/client.h>
@@ -196,6 +197,46 @@ int connection_refuse(const struct call *call, const char *why)
 int connection_refuse_environment(const struct call *call, const char *why)
 {
     return refuse_group(call, true, why);
+}
+
+/* "tls-ca" of the options is tls_ca for the library. Returns its length at `at`; 0: another word stands there. */
+static size_t param_len(const char *at, const char *option)
+{
+    size_t n = 0;
+    while (option[n] && at[n] == (option[n] == '-' ? '_' : option[n]))
+        n++;
+    return option[n] || isalnum((unsigned char)at[n]) || at[n] == '_' || at[n] == '=' ? 0 : n;
+}
+
+static size_t find_param(const struct call *call, const char *at, char room[OPT_LABEL_SIZE], const char **label)
+{
+    for (int i = OPT_TLS_CA; i <= OPT_TLS_INSECURE; i++) {
+        size_t len = call->common[i].set ? param_len(at, opt_common[i].name) : 0;
+        if (len > 0) {
+            *label = opt_label(room, &opt_common[i], &call->common[i]);
+            return len;
+        }
+    }
+    return 0;
+}
+
+char *connection_words(const struct call *call, const char *words)
+{
+    char *text = NULL, room[OPT_LABEL_SIZE];
+    const char *label = NULL;
+    size_t len = 0;
+    FILE *out = need(open_memstream(&text, &len));
+    for (const char *at = words; *at;) {
+        bool begins = at == words || !isalnum((unsigned char)at[-1]);
+        size_t n = begins ? find_param(call, at, room, &label) : 0;
+        if (n > 0)
+            fputs(label, out);
+        else
+            fputc(*at, out);
+        at += n > 0 ? n : 1;
+    }
+    fclose(out);
+    return need(text);
 }
 
 char *connection_where(const char *url)

@@ -41,6 +41,10 @@ bool connection_is_by_sentinel(const struct call *call);
 /* Where Redis is, for people: the URL without user, password and parameters; to be freed. NULL or "": the default. */
 char *connection_where(const char *url);
 
+/* The library's words with what the user has said in the place of a parameter's name: `tls_ca` becomes "--tls-ca", or
+ * MUSTER_TLS_CA. The caller frees. */
+char *connection_words(const struct call *call, const char *words);
+
 /* Read the first line of the file that an option names, by the rule for passwords; to be freed. An option that is not
  * given reads nothing. Returns an exit code, after a line about what is wrong. */
 int connection_read_secret(const struct call *call, const struct opt *o, const struct opt_value *value, char **out);

@@ -59,10 +59,9 @@ static int report_operand(const struct call *call, const struct muster_client *c
 
 static int report_stopped(const struct call *call, size_t n_left)
 {
-    char detail[160], left[TEXT_NUMBER_SIZE];
-    snprintf(detail, sizeof detail, "interrupted; the last %s not tried",
-             text_number_of(left, n_left, "operand was", "operands were"));
-    return complain_error(call, MUSTER_E_STOPPED, detail);
+    char left[TEXT_NUMBER_SIZE];
+    return complain_stopped(call, "the last %s not tried",
+                            text_number_of(left, n_left, "operand was", "operands were"));
 }
 
 int each_operand(const struct call *call, size_t first, each_fn *fn, void *arg)

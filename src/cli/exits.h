@@ -7,7 +7,7 @@
 
 #define EXITS(X)                                                                         \
     X(DONE, 0, "done, even if a list is empty")                                          \
-    X(FAILED, 1, "failed or refused")                                                    \
+    X(FAILED, 1, "failed or refused, or standard output could not be written")           \
     X(USAGE, 2, "wrong usage; nothing was tried")                                        \
     X(NOT_FOUND, 3, "what was asked for does not exist")                                 \
     X(EXISTS, 4, "it is there already: an id that is alive, a task that is unique")      \

@@ -30,6 +30,22 @@ int known_need(const struct call *call, struct muster_client *client, const char
     return look(call, client, queue, words, muster_err_name(MUSTER_E_NOT_FOUND));
 }
 
+bool known_is_missing(struct muster_client *client, const char *queue)
+{
+    struct muster_queue_info info;
+    return muster_queue_get(client, queue, &info) == MUSTER_E_NOT_FOUND;
+}
+
+static int exit_of(const struct call *call, struct muster_client *client, int err)
+{
+    return err == MUSTER_E_NOT_FOUND ? EXIT_NOT_FOUND : complain_error(call, err, muster_client_error(client));
+}
+
+int known_exit(const struct call *call, struct muster_client *client, const char *queue)
+{
+    return exit_of(call, client, known_need(call, client, queue, ""));
+}
+
 struct search {
     const char *worker;
     bool is_there;
@@ -42,13 +58,13 @@ static int compare_worker(const struct muster_worker_info *info, void *arg)
     return search->is_there;
 }
 
-int known_look_worker(const struct call *call, struct muster_client *client, const char *worker)
+int known_exit_worker(const struct call *call, struct muster_client *client, const char *worker)
 {
     struct search search = {.worker = worker};
     int err = muster_worker_list(client, compare_worker, &search);
     if (err == MUSTER_OK && !search.is_there) {
-        complain(call, "there is no worker '%s'", worker);
         err = MUSTER_E_NOT_FOUND;
+        complain_refusal(call, muster_err_name(err), "there is no worker '%s'", worker);
     }
-    return err;
+    return exit_of(call, client, err);
 }

@@ -6,6 +6,7 @@
 #define CLI_KNOWN_H
 
 #include <muster/client.h>
+#include <stdbool.h>
 
 #include "command.h"
 
@@ -16,7 +17,12 @@ int known_look(const struct call *call, struct muster_client *client, const char
 /* The same for a verb that then does nothing: the line is a refusal. */
 int known_need(const struct call *call, struct muster_client *client, const char *queue, const char *words);
 
-/* As known_look(), for a worker. */
-int known_look_worker(const struct call *call, struct muster_client *client, const char *worker);
+/* For a row of zeros, which would be that of any name. Says nothing. */
+bool known_is_missing(struct muster_client *client, const char *queue);
+
+/* The exit code of a verb that found nothing: EXIT_NOT_FOUND after a refusal, if there is no such queue or worker;
+ * EXIT_DONE if it is merely empty. */
+int known_exit(const struct call *call, struct muster_client *client, const char *queue);
+int known_exit_worker(const struct call *call, struct muster_client *client, const char *worker);
 
 #endif

@@ -31,11 +31,12 @@ int list_print_of(const struct call *call, const struct out_column *columns, lis
         client_look_at_clock(call, client);
     int err = fn(call, client, &table);
     if (err == MUSTER_OK && !table.has_rows && of->queue)
-        (void)known_look(call, client, of->queue, "");
-    if (err == MUSTER_OK && !table.has_rows && of->worker)
-        (void)known_look_worker(call, client, of->worker);
-    if (err == MUSTER_OK)
+        code = known_exit(call, client, of->queue);
+    if (err == MUSTER_OK && !code && !table.has_rows && of->worker)
+        code = known_exit_worker(call, client, of->worker);
+    if (err == MUSTER_OK && !code)
         out_headings(&table);
     out_table_end(&table);
-    return client_close(call, client, err);
+    int closed = client_close(call, client, err);
+    return closed ? closed : code;
 }

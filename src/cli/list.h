@@ -16,8 +16,8 @@ typedef int list_fn(const struct call *call, struct muster_client *client, struc
 /* Print the table that `fn` fills. Returns the exit code. */
 int list_print(const struct call *call, const struct out_column *columns, list_fn *fn);
 
-/* What a list is restricted to. If it has no row, and there is no such queue or worker, a line on standard error says
- * so; the list is empty all the same. NULL: it is not restricted. */
+/* What a list is restricted to. If it has no row, and there is no such queue or worker, that is refused with
+ * EXIT_NOT_FOUND. NULL: it is not restricted. */
 struct list_of {
     const char *queue, *worker;
 };

@@ -39,8 +39,42 @@ static int print_version(void)
     return EXIT_DONE;
 }
 
-/* Something was done that does not show, if standard output cannot be written. */
-static bool has_changed;
+static bool is_trace(const char *name, size_t len)
+{
+#define IS_TRACE(class) || (strlen(#class) == len && strncmp(name, #class, len) == 0)
+    return len == 0 MUSTER_TRACES(IS_TRACE);
+#undef IS_TRACE
+}
+
+/* Who misspells a class waits for lines that never come. */
+static int check_traces(const struct call *call)
+{
+#define TRACE_WORD(class) " " #class
+    for (const char *name = getenv("MUSTER_TRACE"); name && *name;) {
+        size_t len = strcspn(name, ",");
+        if (!is_trace(name, len)) {
+            char *shown = text_printable(name, len, 60);
+            int code = complain_usage(
+                call, "MUSTER_TRACE: there is no class '%s'; the classes are" MUSTER_TRACES(TRACE_WORD), shown);
+            free(shown);
+            return code;
+        }
+        name += len + (name[len] == ',');
+    }
+#undef TRACE_WORD
+    return EXIT_DONE;
+}
+
+static int run_verb(const struct call *call)
+{
+    int code = check_traces(call);
+    if (code)
+        return code;
+    code = progress_end(call->command->run(call));
+    if (call->command->changes && code == EXIT_DONE)
+        out_set_but("what was asked for is done");
+    return code;
+}
 
 static int run_command(const struct command *command, int argc, char **argv)
 {
@@ -53,7 +87,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     else if (call.common[OPT_HELP].set)
         help_command(command);
     else
-        code = progress_end(command->run(&call)), has_changed = command->changes && code == EXIT_DONE;
+        code = run_verb(&call);
     parse_clear(&call);
     return code;
 }
@@ -124,10 +158,11 @@ static int check_output(void)
 {
     if (out_flush() == 0)
         return EXIT_DONE;
-    char message[200];
-    snprintf(message, sizeof message, "cannot write standard output: %s%s", strerror(out_error()),
-             has_changed ? "; what was asked for is done" : "");
-    if (out_error() != EPIPE || has_changed)
+    char message[OUT_BUT_SIZE + 100];
+    const char *but = out_but();
+    snprintf(message, sizeof message, "cannot write standard output: %s%s%s", strerror(out_error()), *but ? "; " : "",
+             but);
+    if (out_error() != EPIPE || *but)
         complain_alone(is_json, COMPLAIN_SYSTEM, message);
     return EXIT_FAILED;
 }

@@ -46,7 +46,8 @@ const struct opt opt_common[] = {
     [OPT_PASSWORD_FILE] = {.name = "password-file",
                            .kind = OPT_STRING,
                            .argument = "FILE",
-                           .help = "the password, if the URL has none, is the first line of this file",
+                           .help = "the password, if the URL has none, is the first line of this file, which\n"
+                                   "                           others must not be able to read (chmod 600)",
                            .env = "MUSTER_PASSWORD_FILE",
                            .group = "Connection",
                            .check = check_file},

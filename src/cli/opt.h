@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* The greatest length of a table, its end included. */
-#define OPT_LIMIT 24
+#define OPT_LIMIT 32
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 

@@ -44,6 +44,18 @@ int out_error(void)
     return write_error;
 }
 
+static char but[OUT_BUT_SIZE];
+
+void out_set_but(const char *words)
+{
+    snprintf(but, sizeof but, "%s", words);
+}
+
+const char *out_but(void)
+{
+    return but;
+}
+
 /* Whatever comes from outside must not steer a terminal. In files and pipes it stays as it is. */
 static bool is_terminal(void)
 {
@@ -172,14 +184,12 @@ static size_t count_columns(const struct out_column *columns)
     return n;
 }
 
-static cJSON *json_object(const struct out_column *columns, const struct out_cell *cells);
-
 static cJSON *json_rows(const struct out_rows *rows)
 {
     cJSON *array = need(cJSON_CreateArray());
     size_t n_columns = count_columns(rows->columns);
     for (size_t i = 0; i < rows->n; i++)
-        if (!cJSON_AddItemToArray(array, json_object(rows->columns, rows->cells + i * n_columns)))
+        if (!cJSON_AddItemToArray(array, out_json_object(rows->columns, rows->cells + i * n_columns)))
             need(NULL);
     return array;
 }
@@ -221,7 +231,7 @@ static void add_cell(cJSON *object, const struct out_column *column, const struc
     }
 }
 
-static cJSON *json_object(const struct out_column *columns, const struct out_cell *cells)
+cJSON *out_json_object(const struct out_column *columns, const struct out_cell *cells)
 {
     cJSON *object = need(cJSON_CreateObject());
     size_t n = count_columns(columns);
@@ -234,23 +244,30 @@ static cJSON *json_object(const struct out_column *columns, const struct out_cel
     return object;
 }
 
-static _Thread_local cJSON *collected;
+static _Thread_local out_row_fn *collector;
+static _Thread_local void *collector_arg;
 
-void out_collect(struct cJSON *array)
+void out_collect_by(out_row_fn *fn, void *arg)
 {
-    collected = array;
+    collector = fn;
+    collector_arg = arg;
 }
 
-static int collect(cJSON *object)
+static int collect(const struct out_column *columns, const struct out_cell *cells, void *array)
 {
-    if (!cJSON_AddItemToArray(collected, object))
+    if (!cJSON_AddItemToArray(array, out_json_object(columns, cells)))
         need(NULL);
     return 0;
 }
 
+void out_collect(struct cJSON *array)
+{
+    out_collect_by(array ? collect : NULL, array);
+}
+
 char *out_json_line(const struct out_column *columns, const struct out_cell *cells)
 {
-    cJSON *object = json_object(columns, cells);
+    cJSON *object = out_json_object(columns, cells);
     char *line = need(cJSON_PrintUnformatted(object));
     size_t len = strlen(line);
     cJSON_Delete(object);
@@ -261,8 +278,8 @@ char *out_json_line(const struct out_column *columns, const struct out_cell *cel
 
 int out_json(const struct out_column *columns, const struct out_cell *cells)
 {
-    if (collected)
-        return collect(json_object(columns, cells));
+    if (collector)
+        return collector(columns, cells, collector_arg);
     char *line = out_json_line(columns, cells);
     out_bytes(line, strlen(line));
     free(line);

@@ -21,6 +21,11 @@ int out_flush(void);
 /* Why standard output cannot be written, as an errno; 0: it can. */
 int out_error(void);
 
+/* What is so although standard output could not be written: words for the line that says it. "" at first. */
+#define OUT_BUT_SIZE 200
+void out_set_but(const char *words);
+const char *out_but(void);
+
 enum out_kind {
     OUT_TEXT,    /* `text` */
     OUT_BYTES,   /* `text` and `len`: any bytes; the table shows the beginning */
@@ -61,12 +66,20 @@ struct out_rows {
     size_t n;
 };
 
+/* Takes a row instead of its being printed. The cells are borrowed until it returns. A value that is not 0 ends the list. */
+typedef int out_row_fn(const struct out_column *columns, const struct out_cell *cells, void *arg);
+
 /* Print one row as a JSON object on a line of its own. Returns as out_bytes(). */
 int out_json(const struct out_column *columns, const struct out_cell *cells);
 
 /* Add what this thread prints by out_json() to this array from now on, instead of printing it; NULL: print again. */
 struct cJSON;
 void out_collect(struct cJSON *array);
+/* The same, to a function that takes each row, with `arg`. */
+void out_collect_by(out_row_fn *fn, void *arg);
+
+/* The row's object; to be deleted. */
+struct cJSON *out_json_object(const struct out_column *columns, const struct out_cell *cells);
 
 /* The same line as a string, which the caller frees. */
 char *out_json_line(const struct out_column *columns, const struct out_cell *cells);
@@ -77,9 +90,6 @@ int out_record(const struct out_column *columns, const struct out_cell *cells);
 
 /* What time it is by the clock of the rows' times, for tables. Without it, or with 0, they have points in time. */
 void out_set_now(int64_t now_ms);
-
-/* Takes a row instead of its being printed. The cells are borrowed until it returns. A value that is not 0 ends the list. */
-typedef int out_row_fn(const struct out_column *columns, const struct out_cell *cells, void *arg);
 
 /* A list that is being printed. `json`: an object for each row instead of a table. `to`: each row goes there, with `arg`,
  * and nothing is printed. */

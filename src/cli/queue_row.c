@@ -18,10 +18,13 @@ const struct out_column queue_row_columns[] = {
     {NULL, "complete", OUT_COUNT},
     {NULL, "cancelled", OUT_COUNT},
     {NULL, "failed_dropped", OUT_COUNT},
-    {"OLDEST", "oldest_ms", OUT_SPAN},
+    {"OLDEST", "oldest_ms", OUT_AGE},
     {NULL, "oldest_error_ms", OUT_SPAN},
     {NULL, "in", OUT_COUNT},
     {NULL, "out", OUT_COUNT},
+    {NULL, "share", OUT_TEXT},
+    {NULL, "hands", OUT_COUNT},
+    {NULL, "moved", OUT_COUNT},
     {NULL, NULL, OUT_TEXT},
 };
 
@@ -45,6 +48,9 @@ int queue_row_print(const struct muster_queue_info *queue, void *arg)
         {.number = queue->oldest_error_ms},
         {.number = (int64_t)queue->in},
         {.number = (int64_t)queue->out},
+        {.text = queue->share_even ? "even" : "none"},
+        {.number = (int64_t)queue->hands},
+        {.number = (int64_t)queue->moved},
     };
     return out_row(arg, cells);
 }

@@ -43,6 +43,22 @@ static void draw_line(size_t line, char *text, enum top_style style)
     free(text);
 }
 
+#define WHERE_COLUMNS_MIN 10
+
+/* A long address gives way: the prefix tells which of several namespaces this is. */
+static char *heading_of(const struct top *t, size_t columns)
+{
+    const char *prefix = t->options->call->common[OPT_PREFIX].text;
+    size_t others = strlen("muster     prefix ") + strlen(muster_version()) + strlen(prefix);
+    size_t room = columns > others + WHERE_COLUMNS_MIN ? columns - others : WHERE_COLUMNS_MIN;
+    char *where = format("%s    ", t->where); /* room for an ellipsis */
+    where[strlen(t->where)] = '\0';
+    text_cut(where, room);
+    char *text = format("muster %s  %s  prefix %s", muster_version(), where, prefix);
+    free(where);
+    return text;
+}
+
 /* Left and right; the right one is whole, if there is room for it. */
 static void draw_heading(const struct top *t, size_t line, size_t columns)
 {
@@ -53,9 +69,8 @@ static void draw_heading(const struct top *t, size_t line, size_t columns)
     strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &tm));
     char *right = format(" look %lld ms, every %s  %s", (long long)p->sight.took_ms,
                          text_span(every, t->options->interval_ms), clock);
-    char *left =
-        format("muster %s  %s  prefix %s", muster_version(), t->where, t->options->call->common[OPT_PREFIX].text);
     size_t width = strlen(right) < columns ? strlen(right) : 0;
+    char *left = heading_of(t, columns - width);
     top_screen_put(line, 0, left, columns - width, TOP_BOLD);
     top_screen_put(line, columns - width, right, width, TOP_PLAIN);
     free(left);

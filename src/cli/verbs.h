@@ -13,6 +13,8 @@
     X(serve)       \
     X(enqueue)     \
     X(put)         \
+    X(batch)       \
+    X(batches)     \
     X(work)        \
     X(queues)      \
     X(workers)     \
@@ -29,6 +31,7 @@
     X(resume)      \
     X(delete)      \
     X(job)         \
+    X(wait)        \
     X(jobs)        \
     X(change)      \
     X(failed)      \

@@ -123,6 +123,8 @@ static void print_parts(FILE *out, const struct work_line *line)
             before = ": ";
         }
     }
+    if (line->job)
+        fprintf(out, ", job %s", line->job);
     if (line->waited_ms >= 0)
         fprintf(out, ", waited %" PRId64 " ms", line->waited_ms);
     if (line->ran_ms >= 0)
@@ -180,21 +182,31 @@ static enum muster_outcome outcome_of(const struct muster_end *end, const struct
     return is_last ? MUSTER_FAIL : end->outcome;
 }
 
-/* A job whose attempt fails is retried, with a group. A retry that was asked for has none. */
-static bool has_failed(enum muster_outcome outcome, const struct muster_end *end)
+/* What MUSTER_RETRY has of a command that exits with 75. */
+#define GROUP_ASKED "exit-75"
+
+static bool has_cause(enum muster_outcome outcome, const struct muster_end *end)
 {
     return outcome == MUSTER_FAIL || (outcome == MUSTER_RETRY && *end->group);
+}
+
+/* A job whose attempt fails is retried, with a group. A retry that was asked for has none, or that of its status. What a
+ * command has ended by itself is as it wants it. */
+static bool has_failed(enum muster_outcome outcome, const struct muster_end *end)
+{
+    return !end->by_command && has_cause(outcome, end) &&
+           (outcome == MUSTER_FAIL || strcmp(end->group, GROUP_ASKED) != 0);
 }
 
 void work_log_task(struct work_log *log, struct muster_worker *w, const struct muster_end *end)
 {
     const struct muster_job *job = muster_process_job(end->process);
     enum muster_outcome outcome = outcome_of(end, job);
-    bool is_failure = has_failed(outcome, end);
+    bool is_failure = has_failed(outcome, end), has_words = has_cause(outcome, end);
     char message[MESSAGE_BYTES + 1];
     if (log->form == WORK_LOG_NONE || (log->form == WORK_LOG_FAILURES && !is_failure))
         return;
-    copy_message(message, is_failure ? end->message : "");
+    copy_message(message, has_words ? end->message : "");
     work_log_write(log, &(struct work_line){
                             .level = is_failure ? MUSTER_LOG_WARN : MUSTER_LOG_INFO,
                             .worker = muster_worker_id(w),
@@ -203,7 +215,7 @@ void work_log_task(struct work_log *log, struct muster_worker *w, const struct m
                             .process = muster_process_id(end->process),
                             .job = job ? job->id : NULL,
                             .outcome = outcome_names[outcome],
-                            .group = is_failure && *end->group ? end->group : NULL,
+                            .group = has_words && *end->group ? end->group : NULL,
                             .message = message,
                             .waited_ms = end->waited_ms,
                             .ran_ms = end->ran_ms,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "complain.h"
+#include "connection.h"
 #include "now.h"
 #include "web/status.h"
 
@@ -30,9 +31,11 @@
     X(REFUSED, "refused", WARN, "Redis refuses, keeps trying")                                        \
     X(ALONE, "alone", WARN, "a task holds others up")                                                 \
     X(NOT_RESUMED, "not-resumed", WARN, "not resumed")                                                \
-    X(STOPPED, "stopped", INFO, NULL)                                                                 \
+    X(STOPPED, "stopped", INFO, "stopped")                                                            \
     X(DROPPED, "dropped", WARN, "failures were dropped")                                              \
-    X(RISK, "risk", WARN, "this Redis may lose tasks")
+    X(RISK, "risk", WARN, "this Redis may lose tasks")                                                \
+    X(CUT, "cut", WARN, "its result was cut off")                                                     \
+    X(ENDED, "ended-itself", INFO, "its own command has ended it")
 
 static const struct {
     const char *name, *words;
@@ -49,6 +52,7 @@ static const char *const stop_texts[] = {
     [MUSTER_STOP_CANCELLED] = "cancelled, is told to stop",
     [MUSTER_STOP_LIMIT] = "past --limit, is told to stop",
     [MUSTER_STOP_DRAIN] = NULL,
+    [MUSTER_STOP_MOVE] = "is to move to another worker",
 };
 
 static const char *down_text(const struct muster_event *e)
@@ -89,6 +93,14 @@ static const char *words_of(const struct muster_event *e)
     return e->type < N_EVENTS ? events[e->type].words : NULL;
 }
 
+/* A person sees that the worker has ended, and an error has a line of its own. What a command ends is no news to it. */
+static bool is_for_log(const struct work_story *s, const struct muster_event *e)
+{
+    if (s->log.form == WORK_LOG_NONE || (e->type == MUSTER_EVENT_ENDED && s->log.form == WORK_LOG_FAILURES))
+        return false;
+    return e->type != MUSTER_EVENT_STOPPED || (e->err == MUSTER_OK && s->log.form != WORK_LOG_FAILURES);
+}
+
 /* Both connections break, one soon after the other, and in words that may differ. The library tells no other reason
  * earlier than a second later. */
 #define BOTH_MS 900
@@ -116,15 +128,18 @@ static bool is_news(struct work_story *s, const struct muster_event *e)
 }
 
 #define MESSAGE_SIZE 1200
-static void make_message(char out[MESSAGE_SIZE], const struct muster_event *e, const char *words)
+static void make_message(const struct work_story *s, char out[MESSAGE_SIZE], const struct muster_event *e,
+                         const char *words)
 {
-    snprintf(out, MESSAGE_SIZE, "%s%s%s", words, *e->text ? ": " : "", e->text);
+    char *text = connection_words(s->log.call, e->text);
+    snprintf(out, MESSAGE_SIZE, "%s%s%s", words, *text ? ": " : "", text);
+    free(text);
 }
 
 static void write_event(struct work_story *s, struct muster_worker *w, const struct muster_event *e, const char *words)
 {
     char message[MESSAGE_SIZE];
-    make_message(message, e, words);
+    make_message(s, message, e, words);
     work_log_write(&s->log, &(struct work_line){
                                 .level = events[e->type].level,
                                 .worker = muster_worker_id(w),
@@ -145,7 +160,7 @@ static void note_trouble(struct work_story *s, const struct muster_event *e, con
     if (e->type == MUSTER_EVENT_STARTED || e->type == MUSTER_EVENT_UP) {
         status_note_trouble(s->status, NULL, NULL);
     } else if (words && (e->type == MUSTER_EVENT_DOWN || e->type == MUSTER_EVENT_REFUSED)) {
-        make_message(message, e, words);
+        make_message(s, message, e, words);
         status_note_trouble(s->status, muster_err_name(e->err), message);
     }
 }
@@ -173,7 +188,7 @@ void work_story_event(struct muster_worker *w, const struct muster_event *e, voi
         s->on_started();
     }
     note_trouble(s, e, words);
-    if (is_news(s, e) && words && s->log.form != WORK_LOG_NONE)
+    if (is_news(s, e) && words && is_for_log(s, e))
         write_event(s, w, e, words);
 }
 

@@ -5,6 +5,7 @@
 #include "ask.h"
 
 #include <cjson/cJSON.h>
+#include <ctype.h>
 #include <muster/client.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,6 +250,41 @@ static void cut_advice(char *message)
         *advice = '\0';
 }
 
+/* The parameter that becomes this option of the verb; NULL: none does. */
+static const char *param_of(const char *args, const char *option, size_t len, size_t *param_len)
+{
+    for (const char *word = args; *word; word += strcspn(word, " "), word += *word == ' ') {
+        size_t source = len + strspn(word + len * (strncmp(word, option, len) == 0), "=+-");
+        if (strncmp(word, option, len) != 0 || !strchr("=?", word[len]) || word[source] != '?')
+            continue;
+        *param_len = strcspn(word + source + 1, " ");
+        return word + source + 1;
+    }
+    return NULL;
+}
+
+/* The verb's words name its options; who asks here knows parameters. */
+static char *with_params(const struct ask *a, const char *message)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = need(open_memstream(&text, &size));
+    for (const char *at = message; *at;) {
+        bool begins = *at == '-' && (at == message || strchr(" ('`", at[-1]));
+        size_t dashes = begins ? strspn(at, "-") : 0, len = 0, n = 0;
+        while (dashes > 0 && (isalpha((unsigned char)at[dashes + len]) || (len > 0 && at[dashes + len] == '-')))
+            len++;
+        const char *param = len > 0 ? param_of(a->args, at + dashes, len, &n) : NULL;
+        if (param)
+            fwrite(param, 1, n, out);
+        else
+            fputc(*at, out);
+        at += param ? dashes + len : 1;
+    }
+    fclose(out);
+    return need(text);
+}
+
 /* Words may hold the bytes of a name. */
 static char *as_utf8(const char *message)
 {
@@ -259,7 +295,8 @@ static char *as_utf8(const char *message)
 static void hear(const char *error, const char *message, void *arg)
 {
     struct ask *a = arg;
-    char *words = as_utf8(message);
+    char *named = with_params(a, message), *words = as_utf8(named);
+    free(named);
     if (!error) {
         cJSON_AddItemToArray(a->notes, need(cJSON_CreateString(words)));
     } else if (!a->error) { /* the first one is the cause */
@@ -271,6 +308,20 @@ static void hear(const char *error, const char *message, void *arg)
     free(words);
 }
 
+/* For a page, what is not there is a list without rows: it may have gone since the page was opened. */
+static bool is_empty_list(const struct ask *a, int code)
+{
+    return code == EXIT_NOT_FOUND && !ask_is_change(a) && a->route->shape != ASK_ONE;
+}
+
+static void note_refusal(struct ask *a)
+{
+    cJSON_AddItemToArray(a->notes, need(cJSON_CreateString(a->message ? a->message : "")));
+    free(a->error);
+    free(a->message);
+    a->error = a->message = NULL;
+}
+
 int ask_run_verb(struct ask *a, const struct command *verb, const char *args)
 {
     struct words *w = need(calloc(1, sizeof *w));
@@ -280,9 +331,13 @@ int ask_run_verb(struct ask *a, const struct command *verb, const char *args)
         add_word(a, w, word);
     call.operands = w->operands;
     call.n_operands = w->n_operands;
+    a->args = args;
     client_lend(a->client);
     complain_to(hear, a);
-    out_collect(a->items);
+    if (a->row_fn)
+        out_collect_by(a->row_fn, a->row_arg);
+    else
+        out_collect(a->items);
     int code = a->status ? EXIT_USAGE : parse_values(&call, a->like, w->values, w->n_values);
     if (!code)
         code = verb->run(&call);
@@ -292,6 +347,10 @@ int ask_run_verb(struct ask *a, const struct command *verb, const char *args)
     parse_clear(&call);
     free(copy);
     free(w);
+    if (is_empty_list(a, code) && !a->status) {
+        note_refusal(a);
+        return EXIT_DONE;
+    }
     if (code && !a->status)
         a->status = status_of(code);
     return code;
@@ -313,6 +372,14 @@ static void ask_for_page(struct ask *a)
 }
 
 /* A parameter that would have no effect may be a mistake. */
+static void say_unknown(struct ask *a, const char *name)
+{
+    char text[160], *shown = text_printable(name, strlen(name), 60);
+    snprintf(text, sizeof text, "there is no parameter '%s' here; see doc/api.md", shown);
+    free(shown);
+    ask_refuse(a, 400, "E_INVALID", text);
+}
+
 static void refuse_unknown(struct ask *a)
 {
     const cJSON *param;
@@ -322,8 +389,10 @@ static void refuse_unknown(struct ask *a)
         const char *at = strstr(a->route->args, param->string);
         while (at && !((at > a->route->args && at[-1] == '?') && (at[len] == ' ' || !at[len])))
             at = strstr(at + 1, param->string);
-        if (!len || !at)
-            ask_refuse(a, 400, "E_INVALID", "a parameter is not known here; see doc/api.md");
+        if (!len || !at) {
+            say_unknown(a, param->string);
+            return;
+        }
     }
 }
 
@@ -453,7 +522,7 @@ char *ask_text(struct ask *a)
         return ask_error_text(a->error ? a->error : "E_REDIS", a->message ? a->message : "it failed");
     cJSON *object = answer(a);
     if (has_failed && a->error) {
-        a->status = 200;
+        a->status = a->status == 502 ? 502 : 200; /* all of it was done, but may be lost */
         need(cJSON_AddStringToObject(object, "error", a->error));
         need(cJSON_AddStringToObject(object, "message", a->message));
     }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "command.h"
+#include "out.h"
 
 struct cJSON;
 struct muster_client;
@@ -48,9 +49,12 @@ struct ask {
     struct cJSON *params; /* an object: those of the query, or the body's */
 
     size_t from, size;   /* the page: how many rows are before it, and how many it has at most */
+    const char *args;    /* of the verb that runs */
     bool is_whole;       /* `items` are all there are, although the route has pages */
     int status;          /* of HTTP; 0: it has no answer yet */
     struct cJSON *items; /* rows */
+    out_row_fn *row_fn;  /* NULL; or what takes them, with row_arg, in the place of `items` */
+    void *row_arg;
     struct cJSON *whole; /* the answer's object, if it is none of rows */
     char *error, *message;
     struct cJSON *notes;

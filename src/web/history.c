@@ -55,8 +55,11 @@ void history_add(struct history *h, int64_t at_ms, const double figures[HISTORY_
     if (step > h->last)
         forget(h, step);
     h->last = step;
+    float *kept = step_at(h, step), before = kept[HISTORY_failures];
     for (int i = 0; i < HISTORY_N; i++)
-        step_at(h, step)[i] = (float)figures[i];
+        kept[i] = (float)figures[i];
+    if (!isnan(before))
+        kept[HISTORY_failures] = isnan(kept[HISTORY_failures]) ? before : before + kept[HISTORY_failures];
 }
 
 static cJSON *series_json(const struct history *h, int series, int64_t from)

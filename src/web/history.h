@@ -23,7 +23,8 @@ struct history;
 struct history *history_new(int64_t step_ms);
 void history_free(struct history *h);
 
-/* Figures of a moment; NAN: unknown. Of several in one step the last counts. */
+/* Figures of a moment; NAN: unknown. Of several in one step the last counts; but `failures`, how many are new since the
+ * figures before, are added up. */
 void history_add(struct history *h, int64_t at_ms, const double figures[HISTORY_N]);
 
 /* {"step_ms", "from", "series": {...}}; to be deleted. */

@@ -11,10 +11,13 @@
 #include <event2/http.h>
 #include <event2/listener.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "ask.h"
 #include "complain.h"
@@ -100,6 +103,13 @@ static void on_request(struct evhttp_request *request, void *arg)
 
 /* ---- its life ---- */
 
+/* The end of a long answer would wait for up to 40 ms until its beginning is acknowledged. Connections have the options
+ * of their listener. */
+static void send_at_once(struct evconnlistener *l)
+{
+    (void)setsockopt(evconnlistener_get_fd(l), IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+}
+
 static struct evconnlistener *listen_at(const struct call *call, struct event_base *base,
                                         const struct guard_place *place)
 {
@@ -115,7 +125,9 @@ static struct evconnlistener *listen_at(const struct call *call, struct event_ba
     for (const struct evutil_addrinfo *a = list; a && !l; a = a->ai_next) /* a host may lack the first, as ::1 */
         l = evconnlistener_new_bind(base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE,
                                     64, a->ai_addr, (int)a->ai_addrlen);
-    if (!l)
+    if (l)
+        send_at_once(l);
+    else
         complain_refusal(call, COMPLAIN_SYSTEM, "cannot listen at %s port %d: %s", place->host, place->port,
                          strerror(errno));
     freeaddrinfo(list);

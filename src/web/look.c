@@ -42,6 +42,11 @@ enum {
 #undef SUM
 };
 
+/* What is kept of a row: the sums, and these. `failures`: all that ever were. */
+enum { COUNT_waiting = SUMS, COUNT_running, COUNT_failed, COUNT_in, COUNT_out, COUNT_failures, COUNTS };
+_Static_assert(COUNTS <= SEEN_COUNTS, "there is no room for them");
+enum { RATE_in, RATE_out };
+
 struct look {
     const struct call *call;
     struct work *work;
@@ -68,7 +73,8 @@ struct look {
 struct found {
     struct look *look;
     struct ask *queues, *workers;
-    cJSON *engine; /* NULL: as before */
+    struct memo_listing queue_rows, worker_rows; /* of a look that went well */
+    cJSON *engine;                               /* NULL: as before */
     int64_t at_ms, begun_ms;
     double took_ms;
 };
@@ -77,11 +83,21 @@ struct found {
 
 static const struct route nothing = {.shape = ASK_ITEMS};
 
-static struct ask *run(const struct look *l, struct muster_client *client, const struct command *verb)
+/* What one look leaves to the next. */
+struct looker {
+    const struct look *look;
+    struct muster_client *client;
+    struct engine engine;
+    struct memo *queues, *workers;
+};
+
+static struct ask *run(const struct looker *looker, const struct command *verb, struct memo *memo)
 {
     struct ask *a = ask_new(&nothing, NULL);
-    a->like = l->call;
-    a->client = client;
+    a->like = looker->look->call;
+    a->client = looker->client;
+    a->row_fn = memo_add;
+    a->row_arg = memo;
     (void)ask_run_verb(a, verb, "");
     return a;
 }
@@ -103,17 +119,27 @@ static const struct command queues_again = {.name = "queues", .options = options
 
 static void on_found(void *arg);
 
+static void ask_all(struct looker *looker, bool is_fresh, struct found *f)
+{
+    memo_begin(looker->queues);
+    memo_begin(looker->workers);
+    f->queues = run(looker, is_fresh ? &cmd_queues : &queues_again, looker->queues);
+    f->workers = f->queues->status ? ask_new(&nothing, NULL) : run(looker, &cmd_workers, looker->workers);
+    bool is_good = !f->queues->status && !f->workers->status;
+    f->queue_rows = memo_end(looker->queues, is_good);
+    f->worker_rows = memo_end(looker->workers, is_good);
+}
+
 /* `is_fresh`: somebody has changed something, or waits for what is so now. */
-static void look_once(struct look *l, struct muster_client *client, struct engine *engine, bool is_fresh)
+static void look_once(struct look *l, struct looker *looker, bool is_fresh)
 {
     struct found *f = need(calloc(1, sizeof *f));
     f->begun_ms = now_ms();
     f->look = l;
-    f->queues = run(l, client, is_fresh ? &cmd_queues : &queues_again);
-    f->workers = f->queues->status ? ask_new(&nothing, NULL) : run(l, client, &cmd_workers);
+    ask_all(looker, is_fresh, f);
     f->at_ms = now_unix_ms();
     f->took_ms = (double)(now_ms() - f->begun_ms);
-    f->engine = f->workers->status || f->queues->status ? NULL : engine_look(engine, client);
+    f->engine = f->workers->status || f->queues->status ? NULL : engine_look(&looker->engine, looker->client);
     work_tell(l->work, on_found, f);
 }
 
@@ -139,16 +165,17 @@ static bool wait_for_next(struct look *l, int64_t last_ms, bool *is_asked)
 static void *look_for_ever(void *arg)
 {
     struct look *l = arg;
-    struct muster_client *client = NULL;
-    struct engine engine = {0};
+    struct looker looker = {.look = l, .queues = memo_new(), .workers = memo_new()};
     int64_t last_ms;
     bool is_asked = true;
-    (void)client_open(l->call, &client); /* without it each look opens one of its own, and tells why it cannot */
+    (void)client_open(l->call, &looker.client); /* else each look opens one of its own, and tells why it cannot */
     do {
         last_ms = now_ms();
-        look_once(l, client, &engine, is_asked);
+        look_once(l, &looker, is_asked);
     } while (wait_for_next(l, last_ms, &is_asked));
-    muster_client_free(client);
+    muster_client_free(looker.client);
+    memo_free(looker.queues);
+    memo_free(looker.workers);
     return NULL;
 }
 
@@ -190,39 +217,77 @@ static void sum(struct look *l, const double figures[HISTORY_N])
             l->sums[i] += or_zero(figures[i]);
 }
 
-static void note_queue(void *arg, struct cJSON *row, struct seen_row *now, const struct seen_row *before)
+static void add_sums(struct look *l, const struct seen_row *row)
 {
-    struct look *l = arg;
-    now->in = number_of(row, "in");
-    now->out = number_of(row, "out");
-    now->failed = number_of(row, "failed") + number_of(row, "failed_dropped");
-    const double figures[HISTORY_N] = {
-        [HISTORY_waiting] = number_of(row, "waiting"),
-        [HISTORY_running] = number_of(row, "running"),
-        [HISTORY_failed] = number_of(row, "failed"),
-        [HISTORY_in] = before ? rate(l, now->in, before->in) : NAN,
-        [HISTORY_out] = before ? rate(l, now->out, before->out) : NAN,
-        [HISTORY_failures] = before ? rate(l, now->failed, before->failed) : NAN,
-        [HISTORY_latency_ms] = number_of(row, "oldest_ms"),
-    };
-#define SUM(name) l->more[SUM_##name] += or_zero(number_of(row, #name));
-    QUEUE_SUMS(SUM)
-#undef SUM
-    add_number(row, "in_per_s", figures[HISTORY_in]);
-    add_number(row, "out_per_s", figures[HISTORY_out]);
-    sum(l, figures);
-    if (!now->history)
-        now->history = history_new(QUEUE_STEP_MS);
-    history_add(now->history, l->sight.at_ms, figures);
+    for (int i = 0; i < SUMS; i++)
+        l->more[i] += or_zero(row->counts[i]);
 }
 
-static void note_worker(void *arg, struct cJSON *row, struct seen_row *now, const struct seen_row *before)
+static void count_queue(struct seen_row *row)
+{
+    const cJSON *object = row->row;
+#define SUM(name) row->counts[SUM_##name] = number_of(object, #name);
+    QUEUE_SUMS(SUM)
+#undef SUM
+    row->counts[COUNT_waiting] = number_of(object, "waiting");
+    row->counts[COUNT_running] = number_of(object, "running");
+    row->counts[COUNT_failed] = number_of(object, "failed");
+    row->counts[COUNT_in] = number_of(object, "in");
+    row->counts[COUNT_out] = number_of(object, "out");
+    row->counts[COUNT_failures] = row->counts[COUNT_failed] + number_of(object, "failed_dropped");
+}
+
+/* A row that is the same has the rates of the look before. */
+static bool put_rates(struct seen_row *row, const double rates[SEEN_RATES], bool is_same)
+{
+    static const char *const keys[SEEN_RATES] = {[RATE_in] = "in_per_s", [RATE_out] = "out_per_s"};
+    if (is_same && memcmp(row->rates, rates, sizeof row->rates) == 0)
+        return false;
+    for (int i = 0; i < SEEN_RATES; i++) {
+        if (is_same)
+            cJSON_DeleteItemFromObjectCaseSensitive(row->row, keys[i]);
+        add_number(row->row, keys[i], rates[i]);
+        row->rates[i] = rates[i];
+    }
+    return true;
+}
+
+static bool note_queue(void *arg, struct seen_row *row, enum seen_how how)
 {
     struct look *l = arg;
-    (void)now, (void)before;
-#define SUM(name) l->more[SUM_##name] += or_zero(number_of(row, #name));
+    double before[COUNTS];
+    memcpy(before, row->counts, sizeof before);
+    if (how != SEEN_SAME)
+        count_queue(row);
+#define RATE(name) (how == SEEN_NEW ? NAN : rate(l, row->counts[COUNT_##name], before[COUNT_##name]))
+    const double rates[SEEN_RATES] = {[RATE_in] = RATE(in), [RATE_out] = RATE(out)};
+    const double figures[HISTORY_N] = {
+        [HISTORY_waiting] = row->counts[COUNT_waiting],
+        [HISTORY_running] = row->counts[COUNT_running],
+        [HISTORY_failed] = row->counts[COUNT_failed],
+        [HISTORY_in] = rates[RATE_in],
+        [HISTORY_out] = rates[RATE_out],
+        [HISTORY_failures] = how == SEEN_NEW ? NAN : fmax(0, row->counts[COUNT_failures] - before[COUNT_failures]),
+        [HISTORY_latency_ms] = seen_age(row, 0),
+    };
+#undef RATE
+    sum(l, figures);
+    add_sums(l, row);
+    if (!row->history)
+        row->history = history_new(QUEUE_STEP_MS);
+    history_add(row->history, l->sight.at_ms, figures);
+    return put_rates(row, rates, how == SEEN_SAME);
+}
+
+static bool note_worker(void *arg, struct seen_row *row, enum seen_how how)
+{
+#define SUM(name)         \
+    if (how != SEEN_SAME) \
+        row->counts[SUM_##name] = number_of(row->row, #name);
     WORKER_SUMS(SUM)
 #undef SUM
+    add_sums(arg, row);
+    return false;
 }
 
 static cJSON *overview(const struct look *l)
@@ -255,19 +320,10 @@ static cJSON *overview(const struct look *l)
 
 static void clear_sight(struct sight *s)
 {
-    cJSON_Delete(s->queues);
-    cJSON_Delete(s->workers);
     cJSON_Delete(s->overview);
     cJSON_Delete(s->queues_changed);
     cJSON_Delete(s->workers_changed);
     *s = (struct sight){.at_ms = 0};
-}
-
-static cJSON *take_rows(struct ask *a)
-{
-    cJSON *rows = a->items;
-    a->items = NULL;
-    return rows;
 }
 
 static void take_engine(struct look *l, struct found *f)
@@ -290,10 +346,10 @@ static void take_sight(struct look *l, struct found *f)
     l->sight.at_ms = f->at_ms;
     l->sight.begun_ms = f->begun_ms;
     l->sight.took_ms = f->took_ms;
-    l->sight.queues = take_rows(f->queues);
-    l->sight.workers = take_rows(f->workers);
-    l->sight.queues_changed = seen_update(&l->queues, l->sight.queues, note_queue, l);
-    l->sight.workers_changed = seen_update(&l->workers, l->sight.workers, note_worker, l);
+    l->sight.queues_changed = seen_update(&l->queues, &f->queue_rows, note_queue, l);
+    l->sight.workers_changed = seen_update(&l->workers, &f->worker_rows, note_worker, l);
+    l->sight.queues = l->queues.list;
+    l->sight.workers = l->workers.list;
     l->sight.overview = overview(l);
     history_add(l->history, f->at_ms, l->sums);
 }

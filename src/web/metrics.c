@@ -15,26 +15,33 @@
 #include "need.h"
 
 /* X(name, type, help, what writes its samples) */
-#define METRICS(X)                                                                                         \
-    X(muster_up, gauge, "Whether the last look at Redis was answered.", write_up)                          \
-    X(muster_look_duration_seconds, gauge, "How long the last look at Redis took.", write_look)            \
-    X(muster_look_timestamp_seconds, gauge, "When Redis was last looked at.", write_look_time)             \
-    X(muster_queue_tasks, gauge, "Tasks and jobs of a queue by state.", write_tasks)                       \
-    X(muster_queue_oldest_seconds, gauge, "The oldest waiting task is at least this old.", write_oldest)   \
-    X(muster_queue_tasks_enqueued_total, counter, "Tasks that came into a queue's list.", write_in)        \
-    X(muster_queue_tasks_taken_total, counter, "Tasks and jobs that were taken.", write_out)               \
-    X(muster_queue_tasks_cancelled_total, counter, "Tasks that were cancelled.", write_cancelled)          \
-    X(muster_queue_failures_dropped_total, counter, "Failures that a bound of the failed list dropped.",   \
-      write_dropped)                                                                                       \
-    X(muster_queue_failed_bytes, gauge, "The bytes of a queue's failed list.", write_failed_bytes)         \
-    X(muster_queue_idle_workers, gauge, "Workers that wait for a task of a queue.", write_idle)            \
-    X(muster_queue_paused, gauge, "Whether a queue is paused.", write_paused)                              \
-    X(muster_workers, gauge, "Registered workers by state.", write_workers)                                \
-    X(muster_worker_hands, gauge, "Hands of all live workers: how many tasks they can hold.", write_hands) \
-    X(muster_worker_hands_held, gauge, "Hands of all live workers that hold a task.", write_held)          \
-    X(muster_web_connections, gauge, "Open connections to this server.", write_connections)                \
-    X(muster_web_viewers, gauge, "Open streams of live events.", write_viewers)                            \
-    X(muster_web_viewers_dropped_total, counter, "Streams that were cut off because nobody read them.",    \
+#define METRICS(X)                                                                                                \
+    X(muster_up, gauge, "Whether the last look at Redis was answered.", write_up)                                 \
+    X(muster_look_duration_seconds, gauge, "How long the last look at Redis took.", write_look)                   \
+    X(muster_look_timestamp_seconds, gauge, "When Redis was last looked at.", write_look_time)                    \
+    X(muster_queue_tasks, gauge, "Tasks and jobs of a queue by state.", write_tasks)                              \
+    X(muster_queue_oldest_seconds, gauge, "The oldest waiting task is at least this old.", write_oldest)          \
+    X(muster_queue_tasks_enqueued_total, counter, "Tasks that came into a queue's list.", write_in)               \
+    X(muster_queue_tasks_taken_total, counter, "Tasks and jobs that were taken.", write_out)                      \
+    X(muster_queue_tasks_cancelled_total, counter, "Tasks that were cancelled.", write_cancelled)                 \
+    X(muster_queue_failures_dropped_total, counter, "Failures that a bound of the failed list dropped.",          \
+      write_dropped)                                                                                              \
+    X(muster_queue_failed_bytes, gauge, "The bytes of a queue's failed list.", write_failed_bytes)                \
+    X(muster_queue_moved_total, counter, "Processes of a queue that moved to another worker, for its share.",     \
+      write_moved)                                                                                                \
+    X(muster_queue_idle_workers, gauge, "Workers that wait for a task of a queue.", write_idle)                   \
+    X(muster_queue_paused, gauge, "Whether a queue is paused.", write_paused)                                     \
+    X(muster_workers, gauge, "Registered workers by state.", write_workers)                                       \
+    X(muster_worker_hands, gauge, "Hands of all live workers: how many tasks they can hold.", write_hands)        \
+    X(muster_worker_hands_held, gauge, "Hands of all live workers that hold a task.", write_held)                 \
+    X(muster_redis_told, gauge, "Whether Redis tells this user its own figures (INFO); 0: there are none below.", \
+      write_told)                                                                                                 \
+    X(muster_redis_memory_bytes, gauge, "The bytes that Redis uses.", write_memory)                               \
+    X(muster_redis_memory_max_bytes, gauge, "The bytes that Redis may use; 0: no bound.", write_memory_max)       \
+    X(muster_redis_replicas, gauge, "Replicas that are connected to Redis.", write_replicas)                      \
+    X(muster_web_connections, gauge, "Open connections to this server.", write_connections)                       \
+    X(muster_web_viewers, gauge, "Open streams of live events.", write_viewers)                                   \
+    X(muster_web_viewers_dropped_total, counter, "Streams that were cut off because nobody read them.",           \
       write_dropped_viewers)
 
 struct writer {
@@ -112,6 +119,43 @@ static void write_dropped_viewers(const struct writer *w)
     write_plain(w, (double)w->web->dropped);
 }
 
+/* ---- of Redis ---- */
+
+/* NULL: nothing was asked yet. Without the right to ask it has an error and no figures. */
+static const cJSON *redis_of(const struct writer *w)
+{
+    return has_sight(w) ? cJSON_GetObjectItemCaseSensitive(w->sight->overview, "redis") : NULL;
+}
+
+static void write_told(const struct writer *w)
+{
+    const cJSON *redis = redis_of(w);
+    if (redis)
+        write_plain(w, !cJSON_GetObjectItemCaseSensitive(redis, "error"));
+}
+
+static void write_of_redis(const struct writer *w, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(redis_of(w), key);
+    if (cJSON_IsNumber(item))
+        write_plain(w, item->valuedouble);
+}
+
+static void write_memory(const struct writer *w)
+{
+    write_of_redis(w, "used_memory");
+}
+
+static void write_memory_max(const struct writer *w)
+{
+    write_of_redis(w, "maxmemory");
+}
+
+static void write_replicas(const struct writer *w)
+{
+    write_of_redis(w, "replicas");
+}
+
 /* ---- of each queue ---- */
 
 /* A name that is not UTF-8 is told in base64, as in JSON. */
@@ -178,6 +222,11 @@ static void write_dropped(const struct writer *w)
 static void write_failed_bytes(const struct writer *w)
 {
     write_rows(w, "failed_bytes", 1);
+}
+
+static void write_moved(const struct writer *w)
+{
+    write_rows(w, "moved", 1);
 }
 
 static void write_idle(const struct writer *w)

@@ -48,7 +48,9 @@
     X(turns, muster_turns_total, "", NULL)                                                                        \
     X(heartbeats, muster_heartbeats_total, "{by=\"script\"}", "heartbeats sent, by script or by plain commands")  \
     X(probes, muster_heartbeats_total, "{by=\"commands\"}", NULL)                                                 \
-    X(enqueued, muster_tasks_enqueued_total, "", NULL)
+    X(enqueued, muster_tasks_enqueued_total, "", NULL)                                                            \
+    X(moves_asked, muster_moves_asked_total, "", NULL)                                                            \
+    X(moves_made, muster_moves_made_total, "", "processes given back so that another worker has them")
 
 #define COUNT_1(...) +1
 static_assert(0 COUNTERS(COUNT_1) == 0 MUSTER_WORKER_COUNTERS(COUNT_1), "a counter of a worker has no metric");

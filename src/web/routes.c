@@ -236,6 +236,19 @@ static void enqueue(struct ask *a)
         ask_refuse(a, 400, muster_err_name(MUSTER_E_INVALID), "tasks must be a list of texts");
 }
 
+/* The words of the verb. Without DATA it would read standard input. */
+#define PUT                                                                                                     \
+    "$0 ?data id=?id priority=?priority delay=?delay retries=?retries backoff=?backoff limit=?limit tag=?tags " \
+    "after=?after track?track replace?replace every=?every offset=?offset backlog=?backlog"
+
+static void put(struct ask *a)
+{
+    if (cJSON_IsString(cJSON_GetObjectItemCaseSensitive(a->params, "data")))
+        (void)ask_run_verb(a, &cmd_put, PUT);
+    else
+        ask_refuse(a, 400, muster_err_name(MUSTER_E_INVALID), "data must be a text");
+}
+
 /* ---- one queue: what the loop does not know of it ---- */
 
 static cJSON *rows_of(struct ask *a, const struct command *verb, const char *args)
@@ -273,6 +286,7 @@ static void describe_queue(struct ask *a)
 static const struct route routes[] = {
     {"GET", "queues/*", NULL, "", ASK_ITEMS, describe_queue, NULL},
     {"GET", "queues/*/tasks", &cmd_peek, "$0 " PAGED, ASK_PAGE, NULL, NULL},
+    {"GET", "queues/*/delayed", &cmd_peek, "$0 delayed " PAGED, ASK_PAGE, NULL, NULL},
     {"GET", "processes", NULL, "?queue ?worker " PAGED, ASK_PAGE, list_processes, NULL},
     {"GET", "failed", NULL, "?queue ?group " PAGED, ASK_PAGE, list_failed, NULL},
     {"GET", "jobs", NULL, "?queue ?state ?tag ?group ?tracked ?tags " PAGED, ASK_PAGE, list_jobs, NULL},
@@ -283,6 +297,7 @@ static const struct route routes[] = {
     {"POST", "queues/*/delete", &cmd_delete, "$0 yes", ASK_DONE, NULL, NULL},
     {"POST", "queues/*/config", NULL, "?set ?clear", ASK_DONE, configure, NULL},
     {"POST", "queues/*/enqueue", NULL, "?tasks ?front", ASK_DONE, enqueue, "enqueued"},
+    {"POST", "queues/*/put", NULL, PUT, ASK_DONE, put, NULL},
     {"POST", "workers/*/fail", &cmd_fail_worker, "$0", ASK_DONE, NULL, NULL},
     {"POST", "processes/cancel", &cmd_cancel, "?id process", ASK_DONE, NULL, NULL},
     {"POST", "jobs/*/cancel", NULL, "?all", ASK_DONE, cancel_job, NULL},

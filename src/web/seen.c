@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A list sorted by name, made anew with each look.
+ * A row stays the same object until it is told anew; only its ages are set in it.
  */
 #include "seen.h"
 
 #include <cjson/cJSON.h>
-#include <stdbool.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,35 +15,52 @@
 
 #define AGES_EVERY 10
 
+/* It may still have the neighbours that it had in a list. */
+static void delete_row(cJSON *row)
+{
+    if (row)
+        row->next = row->prev = NULL;
+    cJSON_Delete(row);
+}
+
 static void clear_row(struct seen_row *row)
 {
+    delete_row(row->row);
     free(row->name);
     history_free(row->history);
+    *row = (struct seen_row){.name = NULL};
+}
+
+/* The rows are the slots'. */
+static void clear_list(struct seen *s)
+{
+    if (s->list)
+        s->list->child = NULL;
+    cJSON_Delete(s->list);
+    s->list = NULL;
 }
 
 void seen_clear(struct seen *s)
 {
-    for (size_t i = 0; i < s->n; i++)
-        clear_row(&s->rows[i]);
-    free(s->rows);
-    s->rows = NULL;
-    s->n = 0;
+    clear_list(s);
+    for (size_t i = 0; i < s->n_slots; i++)
+        clear_row(&s->slots[i]);
+    free(s->slots);
+    s->slots = NULL;
+    s->n_slots = 0;
 }
 
-static int compare(const void *a, const void *b)
+const struct seen_row *seen_find(const struct seen *s, const char *name)
 {
-    return strcmp(((const struct seen_row *)a)->name, ((const struct seen_row *)b)->name);
+    for (size_t i = 0; i < s->n_slots; i++)
+        if (s->slots[i].name && strcmp(s->slots[i].name, name) == 0)
+            return &s->slots[i];
+    return NULL;
 }
 
-static struct seen_row *find(struct seen_row *rows, size_t n, const char *name)
+double seen_age(const struct seen_row *row, size_t which)
 {
-    const struct seen_row wanted = {.name = (char *)name};
-    return n ? bsearch(&wanted, rows, n, sizeof *rows, compare) : NULL;
-}
-
-struct seen_row *seen_find(const struct seen *s, const char *name)
-{
-    return find(s->rows, s->n, name);
+    return cJSON_IsNumber(row->ages[which]) ? row->ages[which]->valuedouble : NAN;
 }
 
 /* As it stands in the JSON: as it is, or its base64. */
@@ -56,79 +73,89 @@ static const char *name_of(const struct seen *s, const struct cJSON *row)
     return cJSON_IsString(name) ? name->valuestring : "";
 }
 
-/* They grow between any two looks. */
-static bool is_age(const char *key)
-{
-    static const char *const ages[] = {"heard_ms", "oldest_ms", "oldest_error_ms"};
-    for (size_t i = 0; i < sizeof ages / sizeof *ages; i++)
-        if (strcmp(key, ages[i]) == 0)
-            return true;
-    return false;
-}
-
-/* FNV-1a */
-static uint64_t mix(uint64_t mark, const void *bytes, size_t len)
-{
-    const unsigned char *b = bytes;
-    for (size_t i = 0; i < len; i++)
-        mark = (mark ^ b[i]) * 1099511628211u;
-    return mark;
-}
-
-/* Cheaper than the row's text, of which there are thousands each second. */
-static uint64_t mark_of(uint64_t mark, const cJSON *item)
-{
-    const cJSON *each;
-    if (item->string && is_age(item->string))
-        return mark;
-    mark = mix(mark, &item->type, sizeof item->type);
-    if (item->string)
-        mark = mix(mark, item->string, strlen(item->string) + 1);
-    if (cJSON_IsNumber(item))
-        mark = mix(mark, &item->valuedouble, sizeof item->valuedouble);
-    if (item->valuestring)
-        mark = mix(mark, item->valuestring, strlen(item->valuestring) + 1);
-    cJSON_ArrayForEach(each, item) mark = mark_of(mark, each);
-    return mark;
-}
-
 static void add(cJSON *array, cJSON *item)
 {
     if (!cJSON_AddItemToArray(array, need(item)))
         need(NULL);
 }
 
-static void tell_gone(const struct seen_row *old, size_t n_old, struct seen_row *rows, size_t n, cJSON *gone)
+/* ---- one row ---- */
+
+static struct seen_row *row_at(struct seen *s, size_t slot)
 {
-    for (size_t i = 0; i < n_old; i++)
-        if (!find(rows, n, old[i].name))
-            add(gone, cJSON_CreateString(old[i].name));
+    if (slot >= s->n_slots) {
+        size_t n = slot * 2 + 64;
+        s->slots = need(realloc(s->slots, n * sizeof *s->slots));
+        memset(s->slots + s->n_slots, 0, (n - s->n_slots) * sizeof *s->slots);
+        s->n_slots = n;
+    }
+    return &s->slots[slot];
 }
 
-struct cJSON *seen_update(struct seen *s, struct cJSON *rows, seen_fn *fn, void *arg)
+static void find_ages(struct seen_row *row)
 {
-    struct seen before = *s;
-    size_t n = (size_t)cJSON_GetArraySize(rows);
-    cJSON *change = need(cJSON_CreateObject()), *row;
-    cJSON *items = need(cJSON_AddArrayToObject(change, "items")), *gone = need(cJSON_AddArrayToObject(change, "gone"));
-    s->rows = need(calloc(n + 1, sizeof *s->rows));
-    s->n = 0;
-    s->round++;
-    cJSON_ArrayForEach(row, rows)
-    {
-        struct seen_row *now = &s->rows[s->n++];
-        now->name = need(strdup(name_of(s, row)));
-        struct seen_row *old = find(before.rows, before.n, now->name);
-        now->history = old ? old->history : NULL;
-        fn(arg, row, now, old);
-        now->mark = mark_of(14695981039346656037u, row);
-        if (old)
-            old->history = NULL;
-        if (!old || old->mark != now->mark || (s->n + s->round) % AGES_EVERY == 0)
-            add(items, cJSON_Duplicate(row, true));
+    cJSON *each;
+    size_t n = 0;
+    memset(row->ages, 0, sizeof row->ages);
+    cJSON_ArrayForEach(each, row->row) if (n < MEMO_AGES && memo_is_age(each->string)) row->ages[n++] = each;
+}
+
+static void set_ages(struct seen_row *row, const int64_t ages[MEMO_AGES])
+{
+    for (size_t i = 0; i < MEMO_AGES; i++)
+        if (cJSON_IsNumber(row->ages[i]))
+            cJSON_SetNumberValue(row->ages[i], (double)ages[i]);
+}
+
+static enum seen_how take_row(struct seen *s, struct seen_row *row, struct memo_row *found)
+{
+    enum seen_how how = !row->name ? SEEN_NEW : found->row ? SEEN_CHANGED : SEEN_SAME;
+    if (found->row) {
+        delete_row(row->row);
+        row->row = found->row;
+        found->row = NULL;
+        find_ages(row);
     }
-    qsort(s->rows, s->n, sizeof *s->rows, compare);
-    tell_gone(before.rows, before.n, s->rows, s->n, gone);
-    seen_clear(&before);
+    if (how == SEEN_NEW)
+        row->name = need(strdup(name_of(s, need(row->row))));
+    set_ages(row, found->ages);
+    row->round = s->round;
+    return how;
+}
+
+/* ---- all of them ---- */
+
+static void put_into_list(struct seen *s, struct seen_row *row)
+{
+    row->row->next = row->row->prev = NULL;
+    add(s->list, row->row);
+}
+
+static void drop_gone(struct seen *s, cJSON *gone)
+{
+    for (size_t i = 0; i < s->n_slots; i++)
+        if (s->slots[i].name && s->slots[i].round != s->round) {
+            add(gone, cJSON_CreateString(s->slots[i].name));
+            clear_row(&s->slots[i]);
+        }
+}
+
+struct cJSON *seen_update(struct seen *s, struct memo_listing *listing, seen_fn *fn, void *arg)
+{
+    cJSON *change = need(cJSON_CreateObject());
+    cJSON *items = need(cJSON_AddArrayToObject(change, "items")), *gone = need(cJSON_AddArrayToObject(change, "gone"));
+    clear_list(s);
+    s->list = need(cJSON_CreateArray());
+    s->round++;
+    for (size_t i = 0; i < listing->n; i++) {
+        struct seen_row *row = row_at(s, listing->rows[i].slot);
+        enum seen_how how = take_row(s, row, &listing->rows[i]);
+        bool is_other = fn(arg, row, how) || how != SEEN_SAME;
+        put_into_list(s, row);
+        if ((is_other || (i + s->round) % AGES_EVERY == 0) && !cJSON_AddItemReferenceToArray(items, row->row))
+            need(NULL);
+    }
+    drop_gone(s, gone);
+    memo_listing_clear(listing);
     return change;
 }

@@ -1,41 +1,57 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows as they were seen last, by name: what has changed since, what has come and gone, and how fast their counts rise.
+ * Rows as they were seen last: what has changed since, what has come and gone, and what is counted of each.
  */
 #ifndef WEB_SEEN_H
 #define WEB_SEEN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "memo.h"
 
 struct cJSON;
 struct history;
 
-/* `in`, `out`, `failed`: totals; NAN: unknown. */
+#define SEEN_COUNTS 12
+#define SEEN_RATES 2
+
+/* `counts`, `rates`, `history`: what the caller keeps of it; at first they are 0 and NULL. The history is freed. */
 struct seen_row {
-    char *name;
-    uint64_t mark; /* of what stands in the row, but for what only grows older */
-    double in, out, failed;
+    char *name; /* NULL: there is no such row */
+    struct cJSON *row, *ages[MEMO_AGES];
+    unsigned round;
+    double counts[SEEN_COUNTS], rates[SEEN_RATES];
     struct history *history;
 };
 
 struct seen {
-    const char *key; /* that of the name in a row */
-    struct seen_row *rows;
-    size_t n;
+    const char *key;        /* that of the name in a row */
+    struct cJSON *list;     /* of the rows, in the order in which they were listed */
+    struct seen_row *slots; /* by their number in the listings */
+    size_t n_slots;
     unsigned round;
 };
 
 void seen_clear(struct seen *s);
 
 /* The row of a name; NULL if there is none. */
-struct seen_row *seen_find(const struct seen *s, const char *name);
+const struct seen_row *seen_find(const struct seen *s, const char *name);
 
-/* Take these rows in the place of those before. {"items": those that are new or changed, "gone": names}; to be deleted.
+/* What an age was; NAN: there is none. */
+double seen_age(const struct seen_row *row, size_t which);
+
+/* SEEN_NEW: the name was not there before. SEEN_CHANGED: its row is another object. SEEN_SAME: but for its ages. */
+enum seen_how { SEEN_NEW, SEEN_CHANGED, SEEN_SAME };
+
+/* Called for each row, which may be added to. Returns whether a row that is the same has become another one by it. */
+typedef bool seen_fn(void *arg, struct seen_row *row, enum seen_how how);
+
+/* Take this listing in the place of the one before, and clear it. {"items": rows that are new or changed, "gone": names};
+ * to be deleted before the next update, because the items are those of `list`.
  * A row in which nothing but an age has changed is told at each tenth call: if it were told each time, every row would
- * be told each time.
- * Called for each row before it is compared: `before` is NULL for a new one. */
-typedef void seen_fn(void *arg, struct cJSON *row, struct seen_row *now, const struct seen_row *before);
-struct cJSON *seen_update(struct seen *s, struct cJSON *rows, seen_fn *fn, void *arg);
+ * be told each time. */
+struct cJSON *seen_update(struct seen *s, struct memo_listing *listing, seen_fn *fn, void *arg);
 
 #endif

@@ -137,8 +137,8 @@ static void write_words(const struct status *s, const struct health *h, char *ou
                  (long long)h->silent_ms);
         break;
     case STATE_STOPPING:
-        snprintf(out, size, "the worker stops: it takes nothing more, and %lld handlers run",
-                 (long long)stats->running);
+        snprintf(out, size, "the worker stops: it takes nothing more, and %lld %s", (long long)stats->running,
+                 stats->running == 1 ? "handler runs" : "handlers run");
         break;
     case STATE_CONNECTING:
         snprintf(out, size, "the worker is not registered: %s", trouble_of(s->message));

@@ -22,6 +22,7 @@
 #define QUEUE "bench"
 #define HANDS 100
 #define ID_LEN 16
+#define BATCH 100
 /* The first one is due when the last one has long been put. */
 #define DELAY_MIN_MS 150
 
@@ -77,6 +78,23 @@ static void put_all(struct jobs *j)
         put(j, j->load.tasks[i], 0);
 }
 
+/* In calls of a hundred. */
+static void put_many(struct jobs *j)
+{
+    char ids[BATCH][ID_LEN];
+    struct muster_job_spec specs[BATCH];
+    const struct muster_job_spec *pointers[BATCH];
+    for (size_t i = 0; i < j->load.n; i += BATCH) {
+        size_t n = j->load.n - i < BATCH ? j->load.n - i : BATCH;
+        for (size_t k = 0; k < n; k++) {
+            name_next(j, ids[k]);
+            specs[k] = (struct muster_job_spec){.size = sizeof *specs, .id = ids[k], .data = j->load.tasks[i + k]};
+            pointers[k] = &specs[k];
+        }
+        must(muster_job_put_many(j->client, QUEUE, pointers, n, NULL, NULL), "putting many jobs");
+    }
+}
+
 /* Collects what waits, by the index and each record's data, and removes it. `id_at`: where a member's id begins. */
 static void collect(struct run *run, size_t id_at)
 {
@@ -110,21 +128,60 @@ static void muster_puts(struct run *run, int n, struct block *out)
     collect(run, PLACE_LEN);
 }
 
+static void muster_puts_many(struct run *run, int n, struct block *out)
+{
+    struct jobs *j = run->state;
+    struct meter m;
+    (void)n;
+    meter_start(&m, run->redis);
+    put_many(j);
+    meter_stop(&m, j->load.n, 0, out);
+    collect(run, PLACE_LEN);
+}
+
+static void raw_append(struct run *run, struct jobs *j, size_t i)
+{
+    char id[ID_LEN];
+    const struct muster_bytes *data = &j->load.tasks[i];
+    name_next(j, id);
+    redisAppendCommand(run->redis, "HSET %s:job:%s queue %s state waiting data %b", run->prefix, id, QUEUE, data->data,
+                       data->len);
+    redisAppendCommand(run->redis, "ZADD %s 0 %s", j->index, id);
+}
+
+static void raw_read(struct run *run, size_t n)
+{
+    for (size_t i = 0; i < 2 * n; i++)
+        freeReplyObject(raw_reply(run->redis));
+}
+
+/* As many in one write, one write after the other. */
+static void raw_puts_many(struct run *run, int n, struct block *out)
+{
+    struct jobs *j = run->state;
+    struct meter m;
+    (void)n;
+    meter_start(&m, run->redis);
+    for (size_t i = 0, k = 0; i < j->load.n; i++, k++) {
+        raw_append(run, j, i);
+        if (k == BATCH - 1 || i + 1 == j->load.n) {
+            raw_read(run, k + 1);
+            k = (size_t)-1;
+        }
+    }
+    meter_stop(&m, j->load.n, 0, out);
+    collect(run, 0);
+}
+
 static void raw_puts(struct run *run, int n, struct block *out)
 {
     struct jobs *j = run->state;
     struct meter m;
-    char id[ID_LEN];
     (void)n;
     meter_start(&m, run->redis);
     for (size_t i = 0; i < j->load.n; i++) {
-        const struct muster_bytes *data = &j->load.tasks[i];
-        name_next(j, id);
-        redisAppendCommand(run->redis, "HSET %s:job:%s queue %s state waiting data %b", run->prefix, id, QUEUE,
-                           data->data, data->len);
-        redisAppendCommand(run->redis, "ZADD %s 0 %s", j->index, id);
-        freeReplyObject(raw_reply(run->redis));
-        freeReplyObject(raw_reply(run->redis));
+        raw_append(run, j, i);
+        raw_read(run, 1);
     }
     meter_stop(&m, j->load.n, 0, out);
     collect(run, 0);
@@ -208,6 +265,16 @@ const struct experiment experiment_jobs_put = {
     .open = open_jobs,
     .close = close_jobs,
     .sides = {{muster_puts, 0}, {raw_puts, 0}},
+};
+const struct experiment experiment_jobs_put_many = {
+    .name = "jobs_put_many",
+    .seconds = 1,
+    .min_rounds = 3,
+    .tasks = 2000,
+    .len = 100,
+    .open = open_jobs,
+    .close = close_jobs,
+    .sides = {{muster_puts_many, 0}, {raw_puts_many, 0}},
 };
 const struct experiment experiment_jobs_drain = {
     .name = "jobs_drain",

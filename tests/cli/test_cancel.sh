@@ -79,7 +79,7 @@ check_lapsed() {
     redis_is 0 HLEN muster:processing:.lease:lapse
 }
 wait_for check_lapsed
-check_waiting lapse ''
+check_exit 3 "$MUSTER" peek lapse # with its last task it went itself
 check_exit 1 "$MUSTER" finish "$process"
 
 # ---- 4

@@ -23,7 +23,7 @@ check_value() {
 # ---- 1
 ok config --queue q
 [[ $(awk '{ print $1, $2, $3 }' out | sort | paste -sd,) == 'NAME VALUE FROM,broadcast 0 default,keep_failed 0 default,keep_failed_bytes 0 default,keep_failed_ms 0 default,keep_history 100 default,'\
-'keep_jobs 50000 default,keep_jobs_ms 604800000 default,max_crashes 3 default,max_running 0 default' ]] ||
+'keep_jobs 50000 default,keep_jobs_ms 604800000 default,max_crashes 3 default,max_running 0 default,rate 0 default,rate_burst 0 default,rate_ms 1000 default,share 0 default,share_moves 0 default,share_ms 30000 default' ]] ||
     fail "the settings: $(cat out)"
 ok config keep_jobs=7 keep_history=20
 check_out $'keep_jobs: set\nkeep_history: set'
@@ -38,6 +38,20 @@ ok config
 grep -qE '^keep_jobs +7  namespace' out || fail "the namespace: $(cat out)"
 
 # ---- 2
+ok config --queue even share=even
+check_value 1 --queue even share
+ok config --queue even share=none
+check_value 0 --queue even share
+check_exit 2 "$MUSTER" config --queue even share=uneven
+ok config --queue calls rate=100/1m
+check_out 'rate: set'
+check_value $'100\n60000' --queue calls rate rate_ms
+ok config --queue calls --unset rate
+check_value 0 --queue calls rate
+for value in 100/ /1m 100/1 100/0s 1.5/1m 100/1m/2; do
+    check_exit 2 "$MUSTER" config --queue calls "rate=$value"
+done
+check_exit 2 "$MUSTER" config rate=100/1m
 check_value 8 --queue q keep_jobs
 check_value 7 keep_jobs
 check_value 7 --queue other keep_jobs

@@ -79,14 +79,11 @@ refuses "$tmp/fifo" 'its first line, the password, is empty'
 refuses /dev/null 'it is neither a file nor a pipe'
 
 # ---- 3
-# An option as it is given, and its name as the library says it.
 for option in --tls-ca=x --tls-cert=x --tls-key=x --tls-server-name=x --tls-insecure; do
-    name=${option%=x}
-    name=${name#--}
     check_exit 2 "$MUSTER" queues "$option"
-    check_err "${name//-/_} needs TLS"
+    check_err "${option%=x} needs TLS"
     check_exit 2 "$MUSTER" work mail --print "$option"
-    check_err "${name//-/_} needs TLS"
+    check_err "${option%=x} needs TLS"
 done
 for option in --tls-ca=x --tls-insecure --replicas=1 --fsync; do
     check_usage serve --temporary "$option"

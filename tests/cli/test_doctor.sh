@@ -95,9 +95,21 @@ for right in @hash @list @set @sortedset @string eval evalsha exists del unlink 
     redis ACL SETUSER work "+$right" >"$tmp/said"
 done
 well --url "unix://work:secret@$socket"
+# What a role leaves out on purpose it is not told to get.
+for role in producer viewer worker; do
+    # shellcheck disable=SC2046 # its words
+    redis ACL SETUSER "$role" on '>secret' $(sed -n "s/^user $role on //p" "$MUSTER_SOURCE/examples/users.acl") >"$tmp/said"
+    well --role "$role" --url "unix://$role:secret@$socket"
+    grep -qE '^unknown +settings: .*needs none; ask as an operator$' "$tmp/out" || fail "$role: $(cat "$tmp/out")"
+    ! grep -q 'ACL SETUSER' "$tmp/out" || fail "$role is to get what it needs for nothing: $(cat "$tmp/out")"
+done
 redis ACL SETUSER work resetchannels '&muster_*' >"$tmp/said"
 check_exit 1 "$MUSTER" doctor --url "unix://work:secret@$socket"
 grep -qF 'ACL SETUSER USER &muster:*' "$tmp/out" || fail "no rule for channels: $(cat "$tmp/out")"
+(($(grep -cF 'ACL SETUSER USER &muster:*' "$tmp/out") == 1)) || fail "the same again and again: $(cat "$tmp/out")"
+redis ACL SETUSER work resetkeys '%R~muster:*' >"$tmp/said"
+check_exit 1 "$MUSTER" doctor --url "unix://work:secret@$socket"
+(($(grep -cF 'ACL SETUSER USER ~muster:*' "$tmp/out") == 1)) || fail "the same again and again: $(cat "$tmp/out")"
 redis ACL SETUSER work resetkeys '~other:*' >"$tmp/said"
 check_exit 1 "$MUSTER" doctor --url "unix://work:secret@$socket"
 grep -qF 'ACL SETUSER USER ~muster:*' "$tmp/out" || fail "no rule for keys: $(cat "$tmp/out")"

@@ -121,10 +121,11 @@ end worker TERM 0
 # ---- 4
 take q left
 for verb in finish give-back retry fail 'extend --lease 1s' 'cancel --process'; do
-    for id in '' abc a:b ':tokentoken1:q' $'w:00000000001:q\n'; do
+    for id in '' abc a:b a:b:c ':tokentoken1:q' $'w:00000000001:q\n'; do
         # shellcheck disable=SC2086
         check_exit 2 "$MUSTER" $verb "$process" "$id"
         check_err "muster ${verb%% *}: PROCESS '"
+        [[ $id != a* ]] || check_err 'as w1:1j0sfv40rim:mail'
         check_out ''
     done
     # shellcheck disable=SC2086

@@ -14,10 +14,11 @@ set -eu
 process=.lease:00000000001:q
 asking=(queues workers ps 'peek q' 'enqueue q task' 'pause q' 'resume q' 'cancel q nothing' failed 'failed q' 'replay q --all'
     'drop q --all' sweep upgrade 'put q data' jobs 'jobs --queue q' 'jobs --queue q --state waiting' 'jobs --tag t' 'jobs --tags'
-    stats 'stats --queue q' config 'config keep_jobs=9' 'enqueue q --unique')
+    stats 'stats --queue q' config 'config keep_jobs=9' 'enqueue q --unique' batches 'batch open')
 # Those that have another answer when there is nothing for them to do.
 others=(check doctor 'delete gone --yes' 'take nothing' "finish $process" "give-back $process" "retry $process" "fail $process" "extend $process --lease 1s"
-    "cancel --process $process" "fail-worker nobody" 'job nothing' 'change nothing --track' 'cancel --job nothing')
+    "cancel --process $process" "fail-worker nobody" 'job nothing' 'wait nothing' 'change nothing --track' 'cancel --job nothing' 'batch nothing'
+    'batch close nothing' 'batch cancel nothing')
 # A listener tells a Redis that does not answer from the end of its own --timeout.
 listeners=(events)
 # Those that do more than ask once, whose own tests have their errors; help, which asks nobody;
@@ -50,6 +51,7 @@ check_all 69 "$no_redis" MUSTER_URL="unix://user:hidden@$tmp/nobody"
 # A file that exists but is no socket
 check_all 69 "$no_redis" MUSTER_URL="unix://$tmp/out"
 start_redis
+check_exit 0 "$MUSTER" enqueue q task
 for verb in "${asking[@]}"; do
     # shellcheck disable=SC2086
     check_exit 0 "$MUSTER" $verb
@@ -110,12 +112,14 @@ check_err 'Redis is full'
 check_err "failed lists hold 1 entries, $(redis HGET muster:failures:failing bytes) bytes, most of them of the queue 'failing'"
 check_err 'muster drop'
 check_err '0 tasks were enqueued'
+! grep -q 'script: ' "$tmp/err" || fail "the words of Redis: $(cat "$tmp/err")"
 check_exit 0 "$MUSTER" queues
 redis CONFIG SET maxmemory 0 >"$tmp/out"
 check_redis "$length" LLEN muster:queues:q
 redis REPLICAOF 127.0.0.1 1 >"$tmp/out"
 check_exit 75 "$MUSTER" enqueue q a b
-check_err 'this Redis is a replica: '
+check_err "this Redis is a read-only replica: $socket; 0 tasks were enqueued; name its master"
+! grep -qE 'script|READONLY' "$tmp/err" || fail "the words of Redis: $(cat "$tmp/err")"
 check_err '; name its master with --url or MUSTER_URL'
 redis REPLICAOF NO ONE >"$tmp/out"
 check_redis "$length" LLEN muster:queues:q

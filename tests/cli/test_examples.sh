@@ -9,7 +9,8 @@
 #   threads          runs tasks beside a long one, stays alive while this takes longer than its ttl, and gives it back
 #                    when it must stop
 #   persistent       each connection is kept by one worker at a time; when a worker is killed or stops, another one
-#                    takes over its connections, and only these
+#                    takes over its connections, and only these. Where the queue shares evenly, 24 connections lie on
+#                    three workers as 8, 8, 8, and on four, after one has joined, as 6, 6, 6, 6
 #   fencing          the file refuses a writer that was stopped for longer than its ttl, once another one has written
 #   cancel           one of the streams that three workers keep open is cancelled: only its owner is told, its hand goes
 #                    to the stream that waits, and all others stay
@@ -145,6 +146,31 @@ for file in "${some[@]}" "${others[@]}"; do
 done
 peeks lines "$(printf '%s\n' "${some[@]}" "${others[@]}")"
 check_redis 0 HGET muster:queue:lines running
+
+# ---- persistent, in a queue that shares evenly
+
+check_exit 0 "$MUSTER" delete lines --yes
+check_exit 0 "$MUSTER" config --queue lines share=even max_crashes=0
+shares() { # SHARE NAME...: each holds so many
+    local name
+    for name in "${@:2}"; do
+        redis_is "$1" HLEN "muster:processing:${ids[$name]}:lines" || return 1
+    done
+}
+for name in s1 s2 s3; do
+    keep "$name"
+done
+check_exit 0 "$producer" lines "$tmp"/even-{1..24}
+wait_for shares 8 s1 s2 s3
+keep s4
+wait_for shares 6 s1 s2 s3 s4
+check_redis 6 HGET muster:queue:lines moved
+for name in s1 s2 s3 s4; do
+    end "$name" TERM 0
+done
+for file in "$tmp"/even-*; do
+    cut -d: -f2 "$file" | uniq | sort -cu || fail "two workers kept $file at once: $(uniq "$file")"
+done
 
 # ---- fencing
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # muster failed, replay and drop. Proves:
-#  1. nothing failed: the headings as text, nothing as JSON, status 0
+#  1. nothing failed in a queue that exists: the headings as text, nothing as JSON, status 0
 #  2. without QUEUE, and with --groups, the groups with their counts; with QUEUE its entries, newest first; with GROUP
 #     those; -n and --offset page through them; the table is safe for a terminal; JSON has all bytes, even if not text
 #  3. replay puts back the chosen ones, the oldest failure first; drop removes them; both print how many
@@ -39,6 +39,7 @@ check_waiting() {
 # ---- 1
 ok failed
 check_out 'QUEUE  GROUP  FAILED'
+"$MUSTER" config --queue q keep_failed=0 >said
 ok failed q
 check_out 'ENTRY  FAILED  GROUP  MESSAGE  JOB  LEN  TASK'
 for operands in '' q 'q g' 'q --groups'; do

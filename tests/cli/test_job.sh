@@ -161,8 +161,6 @@ check_exit 3 "$MUSTER" job r
 # The group of a failure is the cause; that the retries are used up stands in message and history.
 put cause data --id s --retries 1
 take cause
-check_usage retry "$process" --message 'line 1'
-check_err '--message needs a --group'
 ok retry "$process" --group exit-4 --message 'line 1'
 has s '"state":"waiting"' '"retried":1' '"group":"exit-4"' '"message":"line 1"'
 take cause
@@ -173,11 +171,16 @@ grep -qF '"id":"s"' out || fail "not in the group exit-4: $(cat out)"
 ok replay cause --group exit-4
 check_out 'cause: 1 replayed'
 take cause
+ok retry "$process" --message 'no group'
+has s '"group":"retried"' '"message":"no group"'
+take cause
 ok finish "$process"
 "$MUSTER" enqueue cause task >said
 take cause
-check_exit 1 "$MUSTER" retry "$process" --group exit-4
-check_err 'a plain task'
+for option in --group --message; do
+    check_exit 1 "$MUSTER" retry "$process" $option exit-4
+    check_err 'a plain task'
+done
 ok retry "$process"
 
 # ---- 6

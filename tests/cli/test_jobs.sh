@@ -34,6 +34,9 @@ check_ids() {
 # ---- 1
 ok jobs
 check_out 'QUEUE  SCHEDULED  DEPENDS  WAITING  RUNNING  FAILED  COMPLETE  RECURRING'
+check_exit 3 "$MUSTER" jobs --queue q --json
+check_out ''
+"$MUSTER" config --queue q max_running=9 >said
 ok jobs --queue q --json
 check_out '{"queue":"q","scheduled":0,"depends":0,"waiting":0,"running":0,"failed":0,"complete":0,"recurring":0}'
 put q a --id w1 --tag t
@@ -121,7 +124,19 @@ has d1 '"after":\["s1"\]'
 ok change d1 --after -all
 has d1 '"state":"waiting"' '"after":\[\]'
 
+ok change d1 --delay 1h --retries 9 --backoff 2s..1m,jitter=10% --limit 5s --if waiting
+has d1 '"state":"scheduled"' '"retries":9' '"backoff":"2s..1m,jitter=10%"' '"limit_ms":5000'
+check_exit 1 "$MUSTER" change d1 --now --if waiting --if failed
+check_err 'is scheduled, and was to be changed only in another state'
+ok change d1 --now --retries 0 --backoff 0s --limit 0s
+has d1 '"state":"waiting"' '"retries":0' '"backoff_ms":0' '"limit_ms":null'
+
 # ---- 4
+check_exit 1 "$MUSTER" change run --delay 1s
+check_err 'running'
+check_usage change w1 --delay 1s --now
+check_usage change w1 --if waiting
+check_usage change w1 --now --if sleeping
 check_exit 1 "$MUSTER" change run --queue q --priority 3
 check_err 'running'
 has run '"queue":"f"' '"priority":0'

@@ -38,6 +38,23 @@ see ps ps
 see finish finish "$(take q)" --result x
 see give-back give-back "$(take q)"
 see retry retry "$(take q)" --delay 1h
+"$MUSTER" enqueue slow x >"$tmp/said"
+"$MUSTER" retry "$(take slow)" --delay 1h >"$tmp/said"
+"$MUSTER" put waited data --id w1 --retries 0 >"$tmp/said"
+"$MUSTER" put waited data --id w2 >"$tmp/said"
+"$MUSTER" fail "$(take waited)" --group g --message m >"$tmp/said"
+"$MUSTER" finish "$(take waited)" --result r >"$tmp/said"
+check_exit 1 "$MUSTER" wait w1 w2 never --json
+cat "$tmp/out" >"$shapes/wait"
+start sized "$MUSTER" work sized --id sized --result stdout -- sh
+see 'put --wait' put sized 'echo x' --wait
+check_exit 1 "$MUSTER" put sized 'exit 1' --wait --json --retries 0
+cat "$tmp/out" >>"$shapes/put --wait"
+see 'enqueue --wait' enqueue sized 'echo x' --wait
+check_exit 1 "$MUSTER" enqueue sized 'exit 1' --wait --json
+cat "$tmp/out" >>"$shapes/enqueue --wait"
+end sized TERM 0
+see 'peek --delayed' peek slow --delayed
 see extend extend "$(take q)" --lease 1h --progress half
 for _ in 1 2 3; do see fail fail "$(take q)" --group g --message m; done
 see failed failed
@@ -130,5 +147,6 @@ check_refusal 124 E_TIMEOUT work q --print --url "unix://$tmp/nobody" --timeout 
 check_refusal 1 E_SYSTEM put q <&-
 check_exit 2 "$MUSTER" --json
 python3 -c 'import json, sys; assert json.loads(open(sys.argv[1]).read())["error"] == "E_INVALID"' "$tmp/err"
-check_exit 0 "$MUSTER" ps --queue unknown --json
-[[ $(cat "$tmp/err") == '{"message":"there is no queue '"'unknown'"'"}' ]] || fail "not a note: $(cat "$tmp/err")"
+check_refusal 3 E_NOT_FOUND ps --queue unknown
+check_exit 0 "$MUSTER" pause unknown --json
+[[ $(cat "$tmp/err") == '{"message":"there is no queue '"'unknown'"' yet; it begins paused"}' ]] || fail "not a note: $(cat "$tmp/err")"

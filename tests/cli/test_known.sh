@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # A queue or worker that does not exist looks like an empty one, so a verb that names it says so. Proves:
-#  1. lists of a queue: a line on standard error, nothing else than for an empty one, and status 0
+#  1. lists of a queue: a line on standard error, nothing on standard output, and status 3
 #  2. ps of a worker: the same
-#  3. replay and drop of nothing: the same; take ends with status 3, as for an empty queue
+#  3. replay and drop of nothing, take and delete: the same
 #  4. no such line if the queue or worker exists, and is merely empty; also if a foreign program has made the queue
 #  5. nothing was made by asking
 set -eu
@@ -15,10 +15,11 @@ cd "$tmp"
 start_redis
 
 ok() { check_exit 0 "$MUSTER" "$@"; }
-# is_told NAME VERB...: status 0, and one line that says that there is no such thing
+# is_told NAME VERB...: status 3, and one line that says that there is no such thing
 is_told() {
-    ok "${@:2}"
+    check_exit 3 "$MUSTER" "${@:2}"
     check_err "there is no $1"
+    [[ ! -s out ]] || fail "${*:2}: $(cat out)"
     (($(wc -l <err) == 1)) || fail "${*:2}: more than a line: $(cat err)"
 }
 is_silent() {

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 #
 # muster peek. Proves:
-#  1. the next ten tasks, raw, a line each, in the order in which they come out; -n and --offset choose others; a
-#     queue that does not exist is empty; nothing is taken
+#  1. the next ten tasks, raw, a line each, in the order in which they come out; -n and --offset choose others;
+#     of a queue that does not exist status 3; nothing is taken
 #  2. JSON has each task's position, and the bytes as text if they are UTF-8 without NUL, otherwise as base64
 #  3. every byte value, the empty task and 5 MiB come back as they went in
+#  4. --delayed: the plain tasks that wait out a delay, with the time when they are due, the first of them first
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -23,9 +24,30 @@ peek q --offset 2 -n 2
 check_out "$(seq 3 4)"
 peek q --offset 15
 check_out ''
-peek nothing
+check_exit 3 "$MUSTER" peek nothing
 check_out ''
 check_redis 15 LLEN muster:queues:q
+
+# ---- 4
+"$MUSTER" enqueue slow one two three $'a\tb' >"$tmp/out"
+for delay in 3h 1h 2h 4h; do
+    "$MUSTER" retry "$("$MUSTER" take slow | cut -f 1)" --delay "$delay" >"$tmp/out"
+done
+peek slow
+check_out ''
+peek slow --delayed
+[[ $(cut -f 2- "$tmp/out") == $'two\nthree\none\na\tb' ]] || fail "not by when they are due: $(cat "$tmp/out")"
+! grep -vE $'^20[0-9-]{8}T[0-9:.]{12}Z\t' "$tmp/out" >"$tmp/said" || fail "no time: $(cat "$tmp/said")"
+peek slow --delayed -n 2 --offset 1 --json
+due=$(($(redis ZSCORE muster:delayed:slow "$(redis ZRANGE muster:delayed:slow 1 1)")))
+grep -qE "^\{\"position\":1,\"due_at_ms\":$due,\"task\":\"three\",\"due_at\":\"20[^\"]*Z\"\}\$" "$tmp/out" ||
+    fail "not in form: $(cat "$tmp/out")"
+(($(wc -l <"$tmp/out") == 2)) || fail "more than were asked for: $(cat "$tmp/out")"
+redis EVAL "for i = 1, 50 do redis.call('ZADD', KEYS[1], 9000000000000 + i, '00000000001:many' .. i) end" 1 muster:delayed:slow >"$tmp/said"
+peek slow --delayed -n 53 --offset 2
+[[ $(wc -l <"$tmp/out") == 52 && $(tail -n 1 "$tmp/out" | cut -f 2) == many50 ]] || fail "not all: $(cat "$tmp/out")"
+check_exit 3 "$MUSTER" peek nothing --delayed
+check_redis 54 ZCARD muster:delayed:slow
 
 # ---- 2: text, a quote and a newline; not text: a byte alone, a NUL, a surrogate, overlong, beyond Unicode, cut off
 "$MUSTER" enqueue text ascii 'grüße €😀' $'a"\n\t\\' '' >"$tmp/out"

@@ -147,6 +147,16 @@ grep -q '^muster check: interrupted; no damage was found so far, but not all was
 stopped check --json
 grep -q '^{"error":"E_STOPPED",' "$tmp/err" || fail "$(cat "$tmp/err")"
 
+grep -v '^#' "$(dirname "$0")/format1.redis" | redis-cli -s "$socket" -n 3 >"$tmp/said"
+stop_upgrade() { stopped upgrade --url "unix://$socket?db=3"; }
+redis-cli -s "$socket" -n 3 eval "for i = 1, 3000 do redis.call('LPUSH', 'muster:queues:' .. i, 'x') end" 0 >"$tmp/said"
+stop_upgrade
+grep -qE '^muster upgrade: interrupted; [0-9]+ changes? w.* made; nobody can use the namespace until it is done: run it again$' "$tmp/err" ||
+    fail "$(cat "$tmp/err")"
+[[ $(redis-cli -s "$socket" -n 3 get muster:format) != 3 ]] || fail 'the upgrade is done, although it was interrupted'
+"$MUSTER" upgrade --url "unix://$socket?db=3" >"$tmp/said"
+[[ $(redis-cli -s "$socket" -n 3 get muster:format) == 3 ]] || fail 'the upgrade does not go on'
+
 "$MUSTER" enqueue failing a b c d >"$tmp/said"
 "$MUSTER" work failing --burst -- false >"$tmp/said" 2>&1
 mapfile -t entries < <("$MUSTER" failed failing --json | sed -nE 's/.*"entry":"([^"]*)".*/\1/p')

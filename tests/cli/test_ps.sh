@@ -68,5 +68,5 @@ ps --task sam --json
 check_out ''
 ps --task '' --json
 check_out ''
-ps --worker nobody --json
+check_exit 3 "$MUSTER" ps --worker nobody --json
 check_out ''

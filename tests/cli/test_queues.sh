@@ -73,13 +73,13 @@ grep -q '^{"queue":"grüße","waiting":1,' "$tmp/out" || fail "not text: $(cat "
 # ---- 4
 redis LPUSH muster:queues:plain foreign >"$tmp/out"
 check_exit 0 "$MUSTER" queues --json
-grep -qE '"queue":"plain",.*,"oldest_ms":[0-9]+,"oldest_error_ms":[0-9]+,"in":3,"out":0}$' "$tmp/out" ||
+grep -qE '"queue":"plain",.*,"oldest_ms":[0-9]+,"oldest_error_ms":[0-9]+,"in":3,"out":0,"share":"none","hands":0,"moved":0}$' "$tmp/out" ||
     fail "no age: $(cat "$tmp/out")"
-grep -qE '"queue":"idle",.*,"oldest_ms":null,"oldest_error_ms":null,"in":0,"out":0}$' "$tmp/out" ||
+grep -qE '"queue":"idle",.*,"oldest_ms":null,"oldest_error_ms":null,"in":0,"out":0,"share":"none","hands":0,"moved":0}$' "$tmp/out" ||
     fail "an age: $(cat "$tmp/out")"
 check_exit 0 "$MUSTER" queues
 grep -qE '^NAME .* OLDEST$' "$tmp/out" || fail "no heading: $(cat "$tmp/out")"
-grep -qE '^plain +3 .* yes +[0-9]' "$tmp/out" || fail "no age: $(cat "$tmp/out")"
+grep -qE '^plain +3 .* yes +[0-9.]+ (s|min)' "$tmp/out" || fail "no age: $(cat "$tmp/out")"
 
 # ---- 5
 redis EVAL "for i = 1, 2500 do redis.call('ZADD', 'lots:names', i, 'queue' .. i) end" 0 >"$tmp/out"

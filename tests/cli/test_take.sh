@@ -173,6 +173,7 @@ exec {full}>/dev/full
 for output in "$full" "$closed"; do
     code=0 && "$MUSTER" take many -n 500 1>&"$output" 2>err || code=$?
     ((code == 1)) || fail "status $code on $output"
+    check_err '; 500 tasks were given back'
     check_redis 0 HLEN muster:processing:.lease:many
     check_waiting many "$(seq 100)"
     (($("$MUSTER" peek many -n 1000 | wc -l) == 500)) || fail "not all are back"

@@ -181,10 +181,16 @@ echo of-a-client-with-a-certificate | check_exit 0 "$MUSTER" enqueue shown --tls
 check_exit 0 "$MUSTER" work shown --print --burst --tls-cert "$tmp/client.pem" --tls-key "$tmp/client.key"
 grep -qx of-a-client-with-a-certificate "$tmp/out" || fail "a worker with a certificate took nothing: $(cat "$tmp/err")"
 check_exit 2 "$MUSTER" queues --tls-cert "$tmp/client.pem" --tls-key "$tmp/server.key"
-check_err "tls_key: $tmp/server.key: it is not the key of the certificate $tmp/client.pem"
+check_err "--tls-key: $tmp/server.key: it is not the key of the certificate $tmp/client.pem"
 check_exit 2 "$MUSTER" work q --print --tls-ca "$tmp/nothing"
-grep -q "tls_ca: $tmp/nothing: No such file or directory" "$tmp/err" || fail "a worker says: $(cat "$tmp/err")"
+grep -q -- "--tls-ca: $tmp/nothing: No such file or directory" "$tmp/err" || fail "a worker says: $(cat "$tmp/err")"
 check_exit 2 "$MUSTER" queues --tls-ca "$tmp/nothing"
+check_err "--tls-ca: $tmp/nothing: No such file or directory"
+MUSTER_TLS_CA=$tmp/nothing check_exit 2 "$MUSTER" queues
+check_err "MUSTER_TLS_CA: $tmp/nothing: No such file or directory"
+MUSTER_TLS_CA=$tmp/stranger.pem check_exit 69 "$MUSTER" queues --url "$place"
+check_err "signed by 'ours', which is not in MUSTER_TLS_CA"
+check_exit 2 "$MUSTER" queues --url "rediss://localhost?tls_ca=$tmp/nothing"
 check_err "tls_ca: $tmp/nothing: No such file or directory"
 check_redis OK CONFIG SET tls-auth-clients no
 check_exit 0 "$MUSTER" queues --url "${good/127.0.0.1:/127.0.0.2:}" --tls-server-name localhost

@@ -53,6 +53,7 @@ start worker "$MUSTER" work beta --id counter -c 2 -- sleep 100
 counter_runs() { "$MUSTER" ps --worker counter 2>/dev/null | grep -q '^counter:'; }
 wait_for counter_runs
 on_screen views
+on_screen addresses
 on_screen sorting
 
 # ---- 3

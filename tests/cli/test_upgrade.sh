@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# muster upgrade, of the namespaces in format1.redis and format2.redis: older releases have left them. Proves:
+# muster upgrade, of the namespaces in format1.redis, format2.redis and format3.redis: older releases have left them. Proves:
 #  1. until it is upgraded everybody refuses it, says what to do, and changes nothing
 #  2. while a worker is alive the upgrade is refused, names it, and changes nothing
 #  3. afterwards there is no damage, and everything is what and where it was
 #  4. an upgrade that was interrupted is told as one, and the next call goes on with it; one more has nothing to do
 #  5. everything that waited, ran or failed runs to its end
 #  6. an empty namespace needs none; an unknown format is refused
-#  7. of format 2 nothing changes but the number, at once; all the rest is as of format 1
+#  7. of formats 2 and 3 nothing changes but the number, at once; all the rest is as of format 1
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -53,7 +53,7 @@ check_refused 1
 # ---- 3
 check_exit 0 "$MUSTER" upgrade
 check_out '12 changes made; the namespace is up to date'
-check_redis 3 GET muster:format
+check_redis 4 GET muster:format
 check_clean
 check_redis $'second\nthird\nfourth' ZRANGE muster:dependents:first 0 -1
 check_redis third ZRANGE muster:dependents:second 0 -1
@@ -73,7 +73,7 @@ digest >before
 check_exit 0 "$MUSTER" upgrade --json
 check_out '{"changed":0}'
 digest | cmp -s before || fail 'an upgrade too many has changed something'
-for interrupted in 1-2 1-3; do # by the release before, and by this one
+for interrupted in 1-2 1-3 1-4; do # by the releases before, and by this one
     load 1
     redis SET muster:format $interrupted >said
     redis SREM muster:dependents:first second fourth >said
@@ -81,7 +81,7 @@ for interrupted in 1-2 1-3; do # by the release before, and by this one
     check_exit 1 "$MUSTER" queues
     check_err "has begun and is not done: \`muster upgrade\` goes on with it"
     check_exit 0 "$MUSTER" upgrade
-    check_redis 3 GET muster:format
+    check_redis 4 GET muster:format
     check_redis $'second\nthird\nfourth' ZRANGE muster:dependents:first 0 -1
     check_clean
 done
@@ -158,25 +158,30 @@ check_redis 9 GET other:format
 check_usage upgrade word
 
 # ---- 7
-# Each key with a digest of its content, but the records of workers, whose epochs are drawn anew, and the token for that.
+# Each key with a digest of its content, but the records of workers, whose epochs are drawn anew, the token for that, and
+# what is to move between these workers.
 describe() {
-    redis --scan | grep -vxE 'muster:(token|format|worker:.*)' | sort >names
+    redis --scan | grep -vxE 'muster:(token|format|worker:.*|moves:.*|queue:shared)' | sort >names
     xargs -d '\n' redis-cli -s "$socket" DEBUG DIGEST-VALUE <names >digests
     paste names digests
 }
-load 2
-check_refused 2
-describe >before
-check_exit 0 "$MUSTER" upgrade
-check_out '1 change made; the namespace is up to date'
-check_redis 3 GET muster:format
-describe >after
-cmp -s before after || fail "the upgrade has changed $(diff before after)"
-check_clean
-check_exit 0 "$MUSTER" upgrade --json
-check_out '{"changed":0}'
-check_exit 0 "$MUSTER" ps --json
-grep -q '"process":"dead:[0-9a-v]*:held".*"job":"heldjob"' out || fail "not in the dead worker's hands: $(cat out)"
+# check_number_changes FORMAT
+check_number_changes() {
+    load "$1"
+    check_refused "$1"
+    describe >before
+    check_exit 0 "$MUSTER" upgrade
+    check_out '1 change made; the namespace is up to date'
+    check_redis 4 GET muster:format
+    describe >after
+    cmp -s before after || fail "the upgrade has changed $(diff before after)"
+    check_clean
+    check_exit 0 "$MUSTER" upgrade --json
+    check_out '{"changed":0}'
+    check_exit 0 "$MUSTER" ps --json
+    grep -q '"process":"dead:[0-9a-v]*:held".*"job":"heldjob"' out || fail "not in the dead worker's hands: $(cat out)"
+}
+check_number_changes 2
 cat >>expected <<'END'
 again first
 again second
@@ -186,3 +191,22 @@ freed m
 END
 sort -o expected expected
 check_runs_all again freed quiet
+
+check_number_changes 3
+check_redis 0 EXISTS muster:moves:shared
+check_redis '' HGET muster:queue:shared moves
+check_redis '' HGET muster:worker:full o:shared
+check_redis 12 HGET muster:queue:shared hands
+grep -c '"process":"full:[0-9a-v]*:shared"' out | grep -qx 6 || fail "not in the sharing worker's hands: $(cat out)"
+cat >>expected <<'END'
+jobs v
+shared s1
+shared s2
+shared s3
+shared s4
+shared s5
+shared s6
+shared s7
+END
+sort -o expected expected
+check_runs_all again freed quiet shared

@@ -85,7 +85,7 @@ describe() {
 check_same() {
     describe >after
     cmp -s undisturbed after || fail "not what an undisturbed upgrade leaves: $(diff undisturbed after | head -n 4)"
-    check_redis 3 GET muster:format
+    check_redis 4 GET muster:format
 }
 
 # start_upgrade N: returns when it has moved so many lots of keys, or has ended
@@ -116,7 +116,7 @@ for ((i = 1; i <= tries && killed < 3; i++)); do
     load
     start_upgrade $((i % 4 * 8 + 1))
     kill_now upgrade
-    redis_is 1-3 GET muster:format || continue
+    redis_is 1-4 GET muster:format || continue
     killed=$((killed + 1))
     check_exit 1 "$MUSTER" queues
     check_err 'has begun and is not done'
@@ -133,7 +133,7 @@ for ((i = 1; i <= tries && killed < 2; i++)); do
     kill_now redis
     wait_for has_ended upgrade
     start_durable_redis
-    redis_is 1-3 GET muster:format || continue
+    redis_is 1-4 GET muster:format || continue
     killed=$((killed + 1))
     check_end upgrade 69
     check_exit 0 "$MUSTER" upgrade

@@ -251,6 +251,10 @@ MUSTER_URL='no url' check_exit 69 "$MUSTER" queues --url "unix://$tmp/nobody"
 MUSTER_URL='no url' check_exit 0 "$MUSTER" queues --help
 MUSTER_URL='' check_exit 69 "$MUSTER" queues --url "unix://$tmp/nobody"
 
+MUSTER_TRACE=state,srcipt check_usage queues
+check_err "MUSTER_TRACE: there is no class 'srcipt'; the classes are state script wake"
+MUSTER_TRACE=state,,wake check_exit 69 "$MUSTER" queues --url "unix://$tmp/nobody"
+
 # ---- 2 and 4: URLs
 for url in '' redis:/x http://hidden@h redis://u:hidden@h:0 redis://:hidden@h:99999 redis://:hid%zzden@h redis://:hidden@ \
     redis://:hidden@h/db unix://:hidden@relative rediss://:hidden@h?no=hidden; do

@@ -96,6 +96,27 @@ told '"paused":true' GET /api/queues/mail
 post 200 /api/queues/mail/resume '{}'
 post 200 /api/queues/mail/enqueue '{"tasks":["--three"]}'
 post 200 /api/queues/mail/config '{"set":{"max_running":3}}'
+post 200 /api/queues/later/put '{"data":"--it","id":"j1","priority":-5,"delay":"1h","tags":["t","u"],"after":["p1"],"retries":2}'
+grep -qF '{"done":1,"items":[{"id":"j1","queue":"later"}]}' "$tmp/answer" || fail "put: $(cat "$tmp/answer")"
+"$MUSTER" job j1 --json >"$tmp/out"
+for part in '"queue":"later","state":"depends","priority":-5,"retries":2' '"tags":["t","u"]' '"data":"--it","after":["p1"]'; do
+    grep -qF "$part" "$tmp/out" || fail "the job lacks $part: $(cat "$tmp/out")"
+done
+post 409 /api/queues/later/put '{"data":"x","id":"j1"}'
+grep -qF '"error":"E_EXISTS"' "$tmp/answer" || fail "put twice: $(cat "$tmp/answer")"
+post 200 /api/queues/later/put '{"data":"y","id":"j1","replace":true}'
+post 200 /api/queues/later/put '{"data":"","after":["nobody"]}'
+grep -qF "\"notes\":[\"there is no job 'nobody'" "$tmp/answer" || fail "no note: $(cat "$tmp/answer")"
+for body in '{}' '{"data":null}' '{"data":["a"]}' '{"data":7}' '{"data":"x","delay":"soon"}' '{"data":"x","every":"1d","delay":"1h"}'; do
+    post 400 /api/queues/later/put "$body"
+done
+grep -qF 'delay and after are not for a recurring job; offset sets' "$tmp/answer" || fail "options: $(cat "$tmp/answer")"
+"$MUSTER" enqueue slow tortoise >"$tmp/out"
+"$MUSTER" retry "$("$MUSTER" take slow | cut -f 1)" --delay 1h >"$tmp/out"
+told "$("$MUSTER" peek slow --delayed --json)" GET '/api/queues/slow/delayed?count=1'
+told 'state and group need a queue, which is missing' GET '/api/jobs?state=waiting'
+told 'state: it must be one of' GET '/api/jobs?queue=mail&state=hungry'
+told "there is no parameter 'sate' here" GET '/api/jobs?sate=waiting'
 [[ $("$MUSTER" config --queue mail max_running) == 3 ]] || fail 'max_running was not set'
 post 200 /api/jobs/p1/change '{"priority":-2,"tags_add":["t"]}'
 [[ $("$MUSTER" job p1 --json) == *'"priority":-2'*'"tags":["t"]'* ]] || fail "the job was not changed"
@@ -157,6 +178,9 @@ python3 -c 'import json, sys; json.loads(open(sys.argv[1], "rb").read().split(b"
 told 405 GET /api/queues/mail/pause
 ask POST /api/queues/mail/pause 'Content-Type: application/json' <<<'{}' >"$tmp/answer"
 grep -q '^403$' "$tmp/answer" || fail 'a change without the secret'
+ask POST /api/queues/later/put 'Content-Type: application/json' <<<'{"data":"x","id":"unsaid"}' >"$tmp/answer"
+grep -q '^403$' "$tmp/answer" || fail 'a job without the secret'
+check_exit 3 "$MUSTER" job unsaid
 ask POST /api/queues/mail/pause 'Content-Type: application/json' "X-Muster-CSRF: $csrf" 'Origin: http://evil.example' <<<'{}' >"$tmp/answer"
 grep -q '^403$' "$tmp/answer" || fail 'a change from another site'
 ask POST /api/queues/mail/pause 'Content-Type: text/plain' "X-Muster-CSRF: $csrf" <<<'{}' >"$tmp/answer"
@@ -218,6 +242,10 @@ grep -qF 'HttpOnly; SameSite=Strict' "$tmp/answer" || fail "the cookie: $(cat "$
 told '"items"' GET /api/queues "Cookie: other=1; $cookie"
 ask POST /api/queues/print/pause "Cookie: $cookie" "X-Muster-CSRF: $csrf" 'Content-Type: application/json' <<<'{}' >"$tmp/answer"
 grep -qF 'read-only' "$tmp/answer" || fail "read-only: $(cat "$tmp/answer")"
+ask POST /api/queues/later/put "Cookie: $cookie" "X-Muster-CSRF: $csrf" 'Content-Type: application/json' \
+    <<<'{"data":"x","id":"unsaid"}' >"$tmp/answer"
+grep -qF 'read-only' "$tmp/answer" || fail "read-only: $(cat "$tmp/answer")"
+check_exit 3 "$MUSTER" job unsaid
 ! grep -rqF hidden-token "$tmp/web.err" "$tmp/answer" || fail 'the token is shown'
 end web TERM 0
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # muster web as users with few rights, by the rules of examples/users.acl. Proves:
-#  1. a viewer reads every page of the API; what the server says of itself, and events of jobs, are refused in words
-#  2. an operator reads and hears both; the server is asked for what it is once in five seconds, for all who view
+#  1. a viewer reads every page of the API; what the server says of itself, and events of jobs, are refused in words,
+#     and the metrics have none of the server's figures, and say so
+#  2. an operator reads and hears both, also as metrics; the server is asked for what it is once in five seconds, for all who view
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -47,6 +48,8 @@ for path in queues queues/mail queues/mail/tasks workers processes failed 'faile
 done
 wait_for is_told '"redis":{"error":"E_DENIED","message":"this user may not read' /api/overview
 wait_for is_told '"engine":null' /api/session
+is_told 'muster_redis_told 0' /metrics || fail "it is not said: $(cat "$tmp/answer")"
+! grep -qE '^muster_redis_(memory|replicas)' "$tmp/answer" || fail "figures of a viewer: $(cat "$tmp/answer")"
 wait_for heard '"heard":false,"error":"E_DENIED"'
 heard 'a listener must write that it listens' || fail "not in words: $(cat "$tmp/live.out")"
 # One who comes later is told at once.
@@ -61,6 +64,10 @@ leave
 # ---- 2
 serve_as operator
 wait_for is_told '"redis":{"engine":"' /api/overview
+is_told 'muster_redis_told 1' /metrics || fail "metrics: $(cat "$tmp/answer")"
+grep -qE '^muster_redis_memory_bytes [1-9][0-9]+' "$tmp/answer" || fail "memory: $(cat "$tmp/answer")"
+grep -qx 'muster_redis_memory_max_bytes 0' "$tmp/answer" || fail "its bound: $(cat "$tmp/answer")"
+grep -qx 'muster_redis_replicas 0' "$tmp/answer" || fail "replicas: $(cat "$tmp/answer")"
 is_told '"used_memory":' /api/overview || fail "figures: $(cat "$tmp/answer")"
 wait_for is_told '"engine":"' /api/session
 hears() {

@@ -31,9 +31,9 @@ put_all
 work_on
 sed -E 's/w:[0-9a-v]{11}:q/PROCESS/; s/[0-9]+ ms/N ms/g' "$tmp/err" | sort >"$tmp/lines"
 diff "$tmp/lines" - <<'LINES' || fail "the lines are not these: $(cat "$tmp/err")"
+muster work: w: failed: exit-3: sh ended with exit status 3: PROCESS, job job-bad, waited N ms, ran N ms
 muster work: w: failed: exit-3: sh ended with exit status 3: PROCESS, ran N ms
-muster work: w: failed: exit-3: sh ended with exit status 3: PROCESS, waited N ms, ran N ms
-muster work: w: retried: exit-3: sh ended with exit status 3: PROCESS, waited N ms, ran N ms
+muster work: w: retried: exit-3: sh ended with exit status 3: PROCESS, job job-bad, waited N ms, ran N ms
 muster work: w: takes tasks
 LINES
 put_all
@@ -74,6 +74,7 @@ seen = sorted((line.get("job", "-"), line["outcome"]) for line in ends)
 assert seen == [("-", "failed"), ("-", "finished"), ("job-bad", "failed"), ("job-bad", "retried"),
                 ("job-good", "finished")], seen
 PYTHON
+tail -n 1 "$tmp/err" | grep -q '"level":"info","event":"stopped","worker":"w"' || fail "no line at the end: $(cat "$tmp/err")"
 "$MUSTER" enqueue q again >"$tmp/said"
 work_on --log json --max-tasks 1
 grep -q '"level":"info","event":"ended".*"outcome":"retried"' "$tmp/err" || fail "asked for: $(cat "$tmp/err")"
@@ -93,6 +94,9 @@ time='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z'
     fail "not each line has time and level: $(cat "$tmp/err")"
 grep -qE "$time info  muster work: w: finished: w:[0-9a-v]{11}:q, ran [0-9]+ ms\$" "$tmp/err" ||
     fail "no line for a finished task: $(cat "$tmp/err")"
+grep -qE ' finished: w:[0-9a-v]{11}:q, job job-good, waited [0-9]+ ms, ran [0-9]+ ms$' "$tmp/err" ||
+    fail "a job is not named: $(cat "$tmp/err")"
+tail -n 1 "$tmp/err" | grep -qE "$time info  muster work: w: stopped\$" || fail "no line at the end: $(cat "$tmp/err")"
 check_exit 3 "$MUSTER" work q --log none -- no-such-program
 check_err 'no-such-program'
 

@@ -109,6 +109,14 @@ def views():
     leave(s)
 
 
+def addresses():
+    """A long address gives way to the prefix."""
+    s = top("--url", "redis://a-name-that-is-" + "very-" * 12 + "long.invalid:6379/3", "--prefix", "{other}", columns=80)
+    s.wait("prefix {other}")
+    check("redis://a-name-" in s.text() and "6379" not in s.text(), "the address is not cut", s)
+    leave(s)
+
+
 # The heading that the rows are sorted by, with its mark.
 def sorted_by(s):
     found = re.search(r"^(?:NAME|ID|PROCESS)[v^ ].*$", s.text(), re.M)

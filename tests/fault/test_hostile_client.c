@@ -58,6 +58,12 @@ static int on_task(const struct muster_task *t, void *arg)
     return has_enough(arg);
 }
 
+static int on_delayed(const struct muster_delayed_task *t, void *arg)
+{
+    read_bytes(arg, t->data, t->len);
+    return has_enough(arg);
+}
+
 static int on_queue(const struct muster_queue_info *q, void *arg)
 {
     read_name(arg, q->name);
@@ -190,6 +196,8 @@ static int do_look(struct caller *c)
 {
     uint64_t n;
     int err = muster_queue_length(c->client, "q", &n);
+    if (!err)
+        err = muster_task_peek_delayed(c->client, "q", random_below(&c->random, 3), 40, on_delayed, c);
     return err ? err : muster_task_peek(c->client, "q", random_below(&c->random, 3), 40, on_task, c);
 }
 
@@ -302,6 +310,15 @@ static int do_get(struct caller *c)
     return muster_job_get(c->client, ids, 1 + random_below(&c->random, N_OF(ids)), on_job, c);
 }
 
+static int on_counts(const char *queue, const uint64_t counts[MUSTER_JOB_STATE_COUNT], void *arg)
+{
+    uint64_t sum = strlen(queue);
+    (void)arg;
+    for (int i = 0; i < MUSTER_JOB_STATE_COUNT; i++)
+        sum += counts[i];
+    return sum == 0;
+}
+
 static int do_list_jobs(struct caller *c)
 {
     uint64_t counts[MUSTER_JOB_STATE_COUNT];
@@ -311,6 +328,8 @@ static int do_list_jobs(struct caller *c)
     if (random_chance(&c->random, 20))
         f = (struct muster_job_filter){.size = sizeof f, .tag = "blue"};
     int err = muster_job_counts(c->client, "q", counts);
+    if (err == MUSTER_OK)
+        err = muster_job_counts_list(c->client, on_counts, c);
     if (err == MUSTER_OK)
         err = muster_tag_list(c->client, 0, 150, on_tag, c);
     return err ? err : muster_job_list(c->client, &f, on_job, c);

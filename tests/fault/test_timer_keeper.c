@@ -102,7 +102,7 @@ static void others_come(struct bench *b)
     worker(b, "w2", NULL, "q");
 }
 
-/* The keeper serves a queue of its own, or "q". There it is the last to become idle, so due jobs are handed to it. */
+/* The keeper serves a queue of its own, or "q". There it gets its part of the due jobs. */
 static void begin(struct bench *b, struct scene *s, const char *queue)
 {
     *b = (struct bench){.scene = s};

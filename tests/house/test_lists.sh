@@ -36,18 +36,18 @@ sed -nE 's/^ *X\((KEY_[A-Z]+), .*/\1/p' "$src/src/lib/protocol/keys.h" >"$dir/ke
 grep -ohE '^ *\[KEY_[A-Z]+\] = \{' "$src/src/lib/client/check_keys.c" | grep -oE 'KEY_[A-Z]+' >"$dir/check_keys.c"
 passes 'lists: keys, and their types in check_keys.c' same "$dir/keys.h" "$dir/check_keys.c"
 
-# ---- 2: `delay` and `new_retries` are no fields, but arguments of put
+# ---- 2: `delay` is no field, but an argument of put
 {
     grep -ohE "Jobs\.set\([a-z]+, '[a-z_]+'" -r "$src/lua" | sed -E "s/.*'(.*)'/\1/"
     grep -ohE 'add_(bytes|number|given)\(&?f(ields)?, "[a-z_]+"' "$src/src/lib/client/job.c" | sed -E 's/.*"(.*)"/\1/' |
-        grep -vxE 'delay|new_retries'
+        grep -vx delay
     sed -nE 's/^ *\{"([a-z_]+)", FIELD_.*/\1/p' "$src/src/lib/protocol/job_record.c"
 } >"$dir/fields"
 section "### A job's record" <"$keys" | first_column >"$dir/keys.md"
 passes 'lists: fields of a record' same "$dir/fields" "$dir/keys.md"
 
 # ---- 3: every word within a call that tells of one, but for texts and fields
-grep -ohE "Jobs\.(log_event|publish_event|arrive|wait|give_back|schedule|ready|depend)\(.*" -r "$src/lua" |
+grep -ohE "(Jobs|[Bb]atches)\.(log_event|publish_event|arrive|wait|give_back|schedule|ready|depend)\(.*" -r "$src/lua" |
     grep -oE "'[a-z-]+'" | tr -d "'" | grep -vxE 'data|due' >"$dir/lua"
 sed -n '/^ \* Something happened to a job/,/^ \*   worker/p' "$src/include/muster/job.h" | grep -oE '"[a-z-]+"' |
     tr -d '"' >"$dir/job.h"

@@ -183,13 +183,14 @@ static const struct damage_house house = {.furnish = furnish, .inventory = all_t
 
 /* Every kind of key with a wrong type, and some of no kind; all of it stays as it is. */
 static const char wrong_types[] =
-    "for i, key in ipairs({'alive:w', 'beat', 'delayed:q', 'failed:q', 'failures:q', 'home:-:q', 'idle:q', "
+    "for i, key in ipairs({'alive:w', 'beat', 'delayed:q', 'failed:q', 'failures:q', 'gaps:q', 'home:-:q', 'idle:q', "
     "'leases:q',\n"
     "    'complete:q', 'config', 'dependencies:j', 'dependents:j', 'depends:q', 'due', 'history:j', 'recurring:q',\n"
     "    'returned:q', 'running:q', 'suspects:q', 'scheduled:q', 'stats:1:q', 'tag:t', 'tags', 'timer', 'tracked', "
     "'waiting:q', 'events', "
     "'stats:q',\n"
-    "    'marks:w', 'names', 'notes:w', 'processing:.lease:q', 'processing:nobody:q', 'processing:w:q', 'queue:q',\n"
+    "    'marks:w', 'moves:q', 'names', 'notes:w', 'processing:.lease:q', 'processing:nobody:q', 'processing:w:q', "
+    "'queue:q',\n"
     "    'queues:q', 'registry', 'request:r', 'token', 'ttls', 'worker:w', 'Queues:q', 'alive', 'job:1', 'names:q',\n"
     "    'processing:w', 'processing:.w:q', 'queues:', 'queues:a\\nb', 'wake:w', 'worker:.lease', 'worker:a b'}) do\n"
     "  call('XADD', P .. key, '*', 'field', 'value')\n"
@@ -197,7 +198,8 @@ static const char wrong_types[] =
 static const char wrong_keys[] =
     "Queues:q alive alive:w beat complete:q config delayed:q dependencies:j dependents:j depends:q due "
     "events "
-    "failed:q failures:q history:j home:-:q idle:q job:1 leases:q marks:w names names:q notes:w processing:.lease:q "
+    "failed:q failures:q gaps:q history:j home:-:q idle:q job:1 leases:q marks:w moves:q names names:q notes:w "
+    "processing:.lease:q "
     "processing:.w:q processing:nobody:q processing:w processing:w:q queue:q queues: queues:a\\x0ab queues:q "
     "recurring:q "
     "registry request:r returned:q running:q scheduled:q stats:1:q stats:q suspects:q tag:t tags timer token tracked "

@@ -13,8 +13,8 @@
 
 #define AN_HOUR "3600000"
 
-/* Put a job: `args` are the numbers of tags and of jobs to wait for, these, and fields with their values. */
-#define put(s, queue, id, ...) assert_ok(script_does(s, SCRIPT_PUT, queue, id, "0", __VA_ARGS__, "data", "bytes"))
+/* Put a job: fields with their values follow. */
+#define put(s, queue, ...) assert_ok(script_does(s, SCRIPT_PUT, queue, "", __VA_ARGS__, "data", "bytes"))
 
 /* All jobs, by their records, sorted. */
 static char *all_jobs(struct scene *s)
@@ -59,24 +59,24 @@ static void furnish(struct scene *s)
     w = (struct acting_worker){.id = "w", .queues = {"q", "empty"}, .hands = 3, .hears = true, .ttl_ms = atoi(AN_HOUR)};
     acting_start(&w, s);
     acting_take(&w);
-    put(s, "q", "run", "0", "0");
-    put(s, "q", "cut", "0", "0");
+    put(s, "q", "run");
+    put(s, "q", "cut");
     assert_ok(script_does(s, SCRIPT_CANCEL_JOBS, "0", "cut"));
-    put(s, "leased", "leased", "0", "0");
+    put(s, "leased", "leased");
     lease(s, "leased");
     assert_ok(muster_queue_pause(s->client, "paused"));
-    put(s, "paused", "wait", "1", "0", "red", "tracked", "1");
-    put(s, "paused", "wait2", "2", "0", "red", "blue", "priority", "3");
+    put(s, "paused", "wait", "tag", "red", "tracked", "1");
+    put(s, "paused", "wait2", "tag", "red", "tag", "blue", "priority", "3");
     scene_enqueue(s, "paused", "task");
-    put(s, "late", "later", "0", "0", "delay", AN_HOUR);
-    put(s, "often", "every", "0", "0", "every", AN_HOUR, "delay", AN_HOUR);
-    put(s, "held", "needs", "0", "2", "wait", "later");
-    put(s, "held", "needs1", "0", "1", "wait");
-    put(s, "bad", "failed", "0", "0");
+    put(s, "late", "later", "delay", AN_HOUR);
+    put(s, "often", "every", "every", AN_HOUR, "delay", AN_HOUR);
+    put(s, "held", "needs", "after", "wait", "after", "later");
+    put(s, "held", "needs1", "after", "wait");
+    put(s, "bad", "failed");
     char *token = leased_token(s, "bad", "failed");
     assert_ok(script_does(s, SCRIPT_END, ".lease", "fail", "bad", token, "group", "message"));
     free(token);
-    put(s, "ok", "done", "0", "0");
+    put(s, "ok", "done");
     token = leased_token(s, "ok", "done");
     assert_ok(script_does(s, SCRIPT_END, ".lease", "done", "ok", token));
     free(token);
@@ -216,8 +216,8 @@ static const struct damage_house house = {
 static void a_lost_process_waits_again_where_it_did(void **state)
 {
     struct scene *s = *state;
-    put(s, "q", "first", "0", "0");
-    put(s, "q", "second", "0", "0");
+    put(s, "q", "first");
+    put(s, "q", "second");
     lease(s, "q");
     damage_plant(s, "call('DEL', P .. 'processing:.lease:q', P .. 'leases:q')");
     checked_repair(s);
@@ -244,7 +244,7 @@ static void a_job_that_waits_for_nothing_is_handed_over(void **state)
 {
     struct scene *s = *state;
     furnish(s);
-    put(s, "q", "next", "0", "1", "wait2");
+    put(s, "q", "next", "after", "wait2");
     damage_plant(s, "call('DEL', P .. 'dependencies:next', P .. 'dependents:wait2')");
     free(acting_heard(&w));
     checked_repair(s);
@@ -259,8 +259,8 @@ static void a_job_that_waits_for_nothing_is_handed_over(void **state)
 static void a_job_whose_queue_is_damaged_is_ready_when_that_is_repaired(void **state)
 {
     struct scene *s = *state;
-    put(s, "q", "one", "0", "0");
-    put(s, "damaged", "other", "0", "1", "one");
+    put(s, "q", "one");
+    put(s, "damaged", "other", "after", "one");
     char *token = leased_token(s, "q", "one");
     damage_plant(s, "call('SET', P .. 'waiting:damaged', 'text')");
     assert_ok(script_does(s, SCRIPT_END, ".lease", "done", "q", token));
@@ -277,7 +277,7 @@ static void a_job_whose_queue_is_damaged_is_ready_when_that_is_repaired(void **s
 static void a_job_does_not_go_on_into_a_damaged_queue(void **state)
 {
     struct scene *s = *state;
-    put(s, "q", "one", "0", "0");
+    put(s, "q", "one");
     char *token = leased_token(s, "q", "one");
     damage_plant(s, "call('SET', P .. 'scheduled:damaged', 'text')");
     assert_int_equal(script_does(s, SCRIPT_END, ".lease", "next", "q", token, "0", "", "damaged", "0", ""),
@@ -292,9 +292,9 @@ static void a_job_does_not_go_on_into_a_damaged_queue(void **state)
 static void a_job_that_comes_to_recur_waits_for_nothing(void **state)
 {
     struct scene *s = *state;
-    put(s, "q", "one", "0", "0");
-    put(s, "q", "other", "0", "1", "one");
-    assert_ok(script_does(s, SCRIPT_PUT, "q", "other", "1", "0", "0", "every", AN_HOUR));
+    put(s, "q", "one");
+    put(s, "q", "other", "after", "one");
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "other", "replace", "1", "every", AN_HOUR));
     assert_state(s, "other", "recurring");
     checked_assert_clean(s);
 }
@@ -318,7 +318,7 @@ static void a_queue_at_its_limit_lets_jobs_wait_while_workers_are_idle(void **st
     struct scene *s = *state;
     furnish(s);
     raw_do(s->server->redis, "HSET %s:queue:q max_running 2", s->prefix);
-    put(s, "q", "more", "0", "0");
+    put(s, "q", "more");
     assert_state(s, "more", "waiting");
     checked_assert_clean(s);
     damage_plant(s, "call('HSET', P .. 'queue:q', 'max_running', 3)");
@@ -329,7 +329,7 @@ static void a_queue_at_its_limit_lets_jobs_wait_while_workers_are_idle(void **st
 static void tokens_are_not_drawn_again_for_places(void **state)
 {
     struct scene *s = *state;
-    put(s, "q", "job", "0", "0");
+    put(s, "q", "job");
     damage_plant(s, "call('DEL', P .. 'token')");
     assert_string_equal(checked_repair(s).keys, "token ");
     char *token = raw_string(s->server->redis, "GET %s:token", s->prefix);
@@ -404,7 +404,7 @@ static void a_record_that_cannot_be_read_is_left_to_people(void **state)
 static void what_was_put_aside_as_broken_stays(void **state)
 {
     struct scene *s = *state;
-    put(s, "q", "job", "0", "0");
+    put(s, "q", "job");
     damage_plant(s, "call('DEL', P .. 'job:job', P .. 'history:job')");
     lease(s, "q");
     checked_assert_clean(s);

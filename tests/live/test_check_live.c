@@ -157,15 +157,15 @@ static const struct named *name_jobs(int round)
 static void put_jobs(struct scene *s, const struct named *n)
 {
     const char *a = n->id[0], *b = n->id[1], *c = n->id[2], *d = n->id[3], *f = n->id[5], *h = n->id[7];
-    say(s, SCRIPT_PUT, "jobs", a, "0", "2", "0", "red", "blue", "priority", "-1", "retries", "2");
-    say(s, SCRIPT_PUT, "jobs", b, "0", "0", "0", "tracked", "1", "retries", "1", "backoff", "20");
-    say(s, SCRIPT_PUT, "jobs", c, "0", "0", "2", a, b);
-    say(s, SCRIPT_PUT, "jobs", d, "0", "1", "2", "red", a, c, "delay", "30");
-    say(s, SCRIPT_PUT, "jobs", n->id[4], "0", "0", "0", "delay", "40", "priority", "5");
-    say(s, SCRIPT_PUT, "jobs", f, "0", "1", "0", "red");
-    say(s, SCRIPT_PUT, "more", f, "1", "1", "1", "green", d, "delay", "10");
-    say(s, SCRIPT_PUT, "more", n->id[6], "0", "0", "0", "tracked", "1");
-    say(s, SCRIPT_PUT, "more", h, "0", "1", "0", "green", "every", "1000", "offset", "0");
+    say(s, SCRIPT_PUT, "jobs", "", a, "tag", "red", "tag", "blue", "priority", "-1", "retries", "2");
+    say(s, SCRIPT_PUT, "jobs", "", b, "tracked", "1", "retries", "1", "backoff", "20");
+    say(s, SCRIPT_PUT, "jobs", "", c, "after", a, "after", b);
+    say(s, SCRIPT_PUT, "jobs", "", d, "tag", "red", "after", a, "after", c, "delay", "30");
+    say(s, SCRIPT_PUT, "jobs", "", n->id[4], "delay", "40", "priority", "5");
+    say(s, SCRIPT_PUT, "jobs", "", f, "tag", "red");
+    say(s, SCRIPT_PUT, "more", "", f, "replace", "1", "tag", "green", "after", d, "delay", "10");
+    say(s, SCRIPT_PUT, "more", "", n->id[6], "tracked", "1");
+    say(s, SCRIPT_PUT, "more", "", h, "tag", "green", "every", "1000", "offset", "0");
 }
 
 static void change_jobs(struct scene *s, const struct named *n, int round)

@@ -57,7 +57,7 @@ static void assert_refused(struct scene *s, const char *epoch, int conn, int sta
     char *before = raw_string(s->server->redis, "DEBUG DIGEST");
     assert_int_equal(call(s, SCRIPT_TURN, epoch, conn, "2 2 0 1 q 0"), status);
     assert_int_equal(call(s, SCRIPT_HEARTBEAT, epoch, conn, "2 0 0 q 0"), status);
-    assert_int_equal(call(s, SCRIPT_SERVE, epoch, conn, "other 0"), status);
+    assert_int_equal(call(s, SCRIPT_SERVE, epoch, conn, "other 0 2"), status);
     assert_int_equal(call(s, SCRIPT_STOP, epoch, conn, ""), status);
     char *after = raw_string(s->server->redis, "DEBUG DIGEST");
     assert_string_equal(before, after);
@@ -70,7 +70,7 @@ static void a_late_request_of_a_dead_connection_changes_nothing(void **state)
     struct scene *s = *state;
     char epoch[12];
     assert_int_equal(start(s, "n", epoch), 0);
-    assert_int_equal(call(s, SCRIPT_SERVE, epoch, 0, "q 0"), 0);
+    assert_int_equal(call(s, SCRIPT_SERVE, epoch, 0, "q 0 2"), 0);
     raw_do(s->server->redis, "LPUSH %s:queues:q task", s->prefix);
     assert_int_equal(call(s, SCRIPT_READBACK, epoch, 3, ""), 0);
     assert_refused(s, epoch, 0, MUSTER_E_STATE);
@@ -99,7 +99,7 @@ static void a_start_sent_twice_is_one_life(void **state)
     struct scene *s = *state;
     char first[12], again[12];
     assert_int_equal(start(s, "n", first), 0);
-    assert_int_equal(call(s, SCRIPT_SERVE, first, 0, "q 0"), 0);
+    assert_int_equal(call(s, SCRIPT_SERVE, first, 0, "q 0 2"), 0);
     assert_int_equal(start(s, "n", again), 0);
     assert_string_equal(first, again);
     assert_int_equal(raw_int(s->server->redis, "HEXISTS %s:worker:w q:q", s->prefix), 1);

@@ -251,7 +251,7 @@ static void texts_of_any_bytes_come_back_as_they_were(void **state)
 static void an_entry_of_another_life_of_its_job_replays_nothing(void **state)
 {
     struct scene *s = *state;
-    assert_ok(script_does(s, SCRIPT_PUT, "q", "job", "0", "0", "0", "data", "d", "retries", "5"));
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "job", "data", "d", "retries", "5"));
     assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0", ""));
     char *token = raw_string(s->server->redis, "HGET %s:job:job token", s->prefix);
     assert_ok(script_does(s, SCRIPT_END, ".lease", "fail", "q", token, "g", "m"));

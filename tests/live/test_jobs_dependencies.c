@@ -15,14 +15,13 @@
 /* Jobs "<prefix>0" to "<prefix><n-1>"; each waits for the same `on` jobs, "<before>0" and so on. */
 static void put_layer(struct scene *s, const char *prefix, int n, const char *before, int on)
 {
-    const char *args[5 + 1000 + 1] = {"q", NULL, "0", "0", NULL};
-    char id[16], count[8], ids[1000][16];
-    snprintf(count, sizeof count, "%d", on);
-    args[1] = id;
-    args[4] = count;
+    const char *args[3 + 2 * 1000 + 1] = {"q", "", NULL};
+    char id[16], ids[1000][16];
+    args[2] = id;
     for (int i = 0; i < on; i++) {
         snprintf(ids[i], sizeof ids[i], "%s%d", before, i);
-        args[5 + i] = ids[i];
+        args[3 + 2 * i] = "after";
+        args[4 + 2 * i] = ids[i];
     }
     for (int i = 0; i < n; i++) {
         snprintf(id, sizeof id, "%s%d", prefix, i);
@@ -94,7 +93,7 @@ static void an_ordinary_graph_is_no_circle(void **state)
     put_layer(s, "red", 100, "map", 150);
     put_layer(s, "final", 1, "red", 100);
     assert_int_equal(key_size(s, "SCARD", "dependencies:final0"), 100);
-    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "map0", "1", "0", "1", "final0"), MUSTER_E_INVALID);
+    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "", "map0", "replace", "1", "after", "final0"), MUSTER_E_INVALID);
     assert_int_equal(script_does(s, SCRIPT_CHANGE, "red99", "after", "final0"), MUSTER_E_INVALID);
     assert_ok(script_does(s, SCRIPT_CHANGE, "red99", "after", "first"));
     jobs_sound(s);
@@ -105,7 +104,7 @@ static void a_long_chain_is_no_circle_until_its_ends_meet(void **state)
     struct scene *s = *state;
     put_with(s, "first", "delay", "3600000");
     put_chain(s, "j", 3000);
-    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "first", "1", "0", "1", "j2999"), MUSTER_E_INVALID);
+    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "", "first", "replace", "1", "after", "j2999"), MUSTER_E_INVALID);
     assert_int_equal(script_does(s, SCRIPT_CHANGE, "j0", "after", "j2999"), MUSTER_E_INVALID);
     assert_ok(script_does(s, SCRIPT_CHANGE, "j2999", "after", "j0"));
     put(s, "free");
@@ -129,7 +128,7 @@ static void the_shorter_of_both_ways_is_enough(void **state)
     assert_ok(script_does(s, SCRIPT_CHANGE, "mid", "after", "loose"));
     assert_int_equal(key_size(s, "SCARD", "dependencies:mid"), 2);
     assert_int_equal(script_does(s, SCRIPT_CHANGE, "few0", "after", "y0"), MUSTER_E_STATE);
-    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "few0", "1", "0", "1", "x7"), MUSTER_E_INVALID);
+    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "", "few0", "replace", "1", "after", "x7"), MUSTER_E_INVALID);
     /* And 51 000 pairs above the named job. */
     put_layer(s, "u", 51, "", 0);
     put_layer(s, "v", 1000, "u", 51);
@@ -285,7 +284,7 @@ static void put_dependents_in(struct scene *s, const char *queue, const char *on
     for (int i = from; i < to; i++) {
         char id[16];
         snprintf(id, sizeof id, "d%d", i);
-        assert_ok(script_does(s, SCRIPT_PUT, queue, id, "0", "0", "1", on, "retries", "5"));
+        assert_ok(script_does(s, SCRIPT_PUT, queue, "", id, "after", on, "retries", "5"));
     }
 }
 

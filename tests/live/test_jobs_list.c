@@ -73,6 +73,35 @@ static void each_state_has_its_list_and_its_count(void **state)
     assert_int_equal(row.failed, 2);
 }
 
+static int note_counts(const char *queue, const uint64_t counts[MUSTER_JOB_STATE_COUNT], void *arg)
+{
+    char *text = arg;
+    sprintf(text + strlen(text), "%s=%d,%d,%d ", queue, (int)counts[MUSTER_JOB_WAITING],
+            (int)counts[MUSTER_JOB_SCHEDULED], (int)counts[MUSTER_JOB_FAILED]);
+    return strcmp(queue, "r") == 0;
+}
+
+static void all_queues_are_counted_in_pages(void **state)
+{
+    struct scene *s = *state;
+    char text[4096] = "", expected[4096] = "a=2,1,0 b=0,0,1 ", name[16];
+    job_put(s, "a", JOB_SPEC(.id = "a1"));
+    job_put(s, "a", JOB_SPEC(.id = "a2"));
+    job_put(s, "a", JOB_SPEC(.id = "a3", .delay_ms = A_MINUTE));
+    job_put(s, "b", JOB_SPEC(.id = "b1"));
+    assert_ok(muster_lease_fail(s->client, job_take(s, "b", "b1"), "why", NULL));
+    for (int i = 0; i < 120; i++) {
+        snprintf(name, sizeof name, "q%03d", i);
+        scene_enqueue(s, name, "plain");
+        sprintf(expected + strlen(expected), "%s=0,0,0 ", name);
+    }
+    job_put(s, "r", JOB_SPEC(.id = "r1")); /* what came within a millisecond is in the order of the names */
+    scene_enqueue(s, "s", "plain");
+    strcat(expected, "r=1,0,0 ");
+    assert_ok(muster_job_counts_list(s->client, note_counts, text));
+    assert_string_equal(text, expected);
+}
+
 static void long_lists_are_read_in_pages(void **state)
 {
     struct scene *s = *state;
@@ -369,6 +398,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         live_test(waiting_jobs_are_listed_as_they_come_out),
         live_test(each_state_has_its_list_and_its_count),
+        live_test(all_queues_are_counted_in_pages),
         live_test(long_lists_are_read_in_pages),
         live_test(by_tag_and_tracked_are_of_all_queues_unless_restricted),
         live_test(failed_jobs_are_listed_newest_first_by_group),

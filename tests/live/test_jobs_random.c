@@ -183,20 +183,15 @@ static int any_fields(struct random_world *w, const char **args, bool *delays, b
 
 static bool put(struct random_world *w, struct random_effect *e)
 {
-    static const char *const counts[] = {"0", "1", "2"};
     static const char *const tags[] = {"blue", "old", "big one"};
-    const char *id = any_id(w), *args[24] = {random_queue(w), id, random_draw(w, 2) ? "1" : "0"};
+    const char *id = any_id(w), *args[32] = {random_queue(w), "", id, "replace", random_draw(w, 2) ? "1" : "0"};
     int n_tags = random_draw(w, 3), n_after = random_draw(w, 3) ? 0 : random_draw(w, 3), n = 5;
     bool delays, recurs;
-    args[3] = counts[n_tags];
-    args[4] = counts[n_after];
     for (int i = 0; i < n_tags; i++)
-        args[n++] = tags[(random_draw(w, 3) + i) % 3];
+        args[n++] = "tag", args[n++] = tags[(random_draw(w, 3) + i) % 3];
     for (int i = 0; i < n_after; i++)
-        args[n++] = any_id(w);
+        args[n++] = "after", args[n++] = any_id(w);
     args[n + any_fields(w, args + n, &delays, &recurs)] = NULL;
-    if (recurs)
-        args[4] = n_after ? "0" : args[4];
     if (recurs && n_after)
         return false;
     int was = job_in(&before, id)->place, status = script_status(script_call_list(w->s, SCRIPT_PUT, args));
@@ -205,7 +200,7 @@ static bool put(struct random_world *w, struct random_effect *e)
         assert_true(n_after || recurs); /* a circle, or a recurring one in the way */
         return true;
     }
-    assert_int_equal(status, is_free || args[2][0] == '1' ? MUSTER_OK : MUSTER_E_EXISTS);
+    assert_int_equal(status, is_free || args[4][0] == '1' ? MUSTER_OK : MUSTER_E_EXISTS);
     if (status == MUSTER_OK)
         mean(e, id, recurs || was == RECURRING ? RECURRING : ALIVE);
     return true;
@@ -213,10 +208,11 @@ static bool put(struct random_world *w, struct random_effect *e)
 
 static bool change(struct random_world *w, struct random_effect *e)
 {
-    static const char *const whats[][2] = {{"priority", "-3"}, {"priority", "4"},     {"tag", "blue"},
-                                           {"untag", "blue"},  {"not_after_all", ""}, {"track", "1"},
-                                           {"track", "0"},     {"log", "a line"},     {"data", "other"},
-                                           {"queue", "red"},   {"after", "j1"},       {"not_after", "j2"}};
+    static const char *const whats[][2] = {
+        {"priority", "-3"}, {"priority", "4"},   {"tag", "blue"},       {"untag", "blue"}, {"not_after_all", ""},
+        {"track", "1"},     {"track", "0"},      {"log", "a line"},     {"data", "other"}, {"queue", "red"},
+        {"after", "j1"},    {"not_after", "j2"}, {"delay", "0"},        {"delay", "60"},   {"at", "1"},
+        {"retries", "1"},   {"backoff", "9"},    {"only_if", "waiting"}};
     const char *id = any_id(w), *args[6] = {id};
     int was = job_in(&before, id)->place;
     for (int i = 0, n = 1 + random_draw(w, 2); i < n; i++) {
@@ -228,7 +224,7 @@ static bool change(struct random_world *w, struct random_effect *e)
     assert_true(status == MUSTER_OK || status == MUSTER_E_STATE || status == MUSTER_E_INVALID ||
                 (status == MUSTER_E_NOT_FOUND && was == NOWHERE));
     if (status == MUSTER_OK)
-        mean(e, id, was == DEPENDS ? ALIVE : was == WAITING ? IN_LINE : was == SCHEDULED ? SCHEDULED | IN_LINE : was);
+        mean(e, id, was == DEPENDS ? ALIVE : was == WAITING || was == SCHEDULED ? SCHEDULED | IN_LINE : was);
     return true;
 }
 
@@ -357,7 +353,7 @@ static bool promote(struct random_world *w, struct random_effect *e)
 {
     e->moves_due = e->forgets = true;
     redisReply *reply = script_call_list(w->s, SCRIPT_PROMOTE, (const char *const[]){NULL});
-    assert_int_equal(reply->elements, 2);
+    assert_int_equal(reply->elements, 3);
     freeReplyObject(reply);
     return true;
 }
@@ -467,7 +463,7 @@ static void assert_ids_are_free(struct random_world *w)
     for (int i = 0; i < before.n; i++) {
         const struct job *job = &before.jobs[i];
         if (job->place & (FAILED | COMPLETE))
-            assert_ok(script_does(w->s, SCRIPT_PUT, "red", job->id, "0", "0", "0"));
+            assert_ok(script_does(w->s, SCRIPT_PUT, "red", "", job->id));
     }
     invariant_assert(w->s->server->redis, w->s->prefix);
 }

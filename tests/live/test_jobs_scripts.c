@@ -52,7 +52,7 @@ static void end_in(struct scene *s, const struct end_case *c, enum hands hands, 
     jobs_sound(s);
     assert_state(s, "a", is_cancelled ? c->marked : c->state);
     assert_int_equal(queue_field(s, "q", "running"), 0);
-    assert_ok(script_does(s, SCRIPT_PUT, "q", "a", "1", "0", "0", "data", "anew"));
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "a", "replace", "1", "data", "anew"));
     jobs_sound(s);
     acting_forget(&w);
     raw_do(s->server->redis, "FLUSHALL");
@@ -170,9 +170,9 @@ static void a_job_is_retried_as_often_as_it_may(void **state)
 /* How long the retry after `retried` others waits, ms. */
 static int64_t backoff_of(struct scene *s, const char *retried, const char *const *fields)
 {
-    const char *args[20] = {"q", "a", "0", "0", "0", "retries", "100", "retried", retried};
+    const char *args[20] = {"q", "", "a", "retries", "100", "retried", retried};
     for (int i = 0; fields[i]; i++)
-        args[9 + i] = fields[i];
+        args[7 + i] = fields[i];
     char token[12];
     assert_ok(script_status(script_call_list(s, SCRIPT_PUT, args)));
     take_job(s, "q", "a", token);

@@ -28,7 +28,7 @@ static void a_queue_goes_with_its_jobs_in_all_states(void **state)
     put_with(s, "scheduled", "delay", "60000");
     put_with(s, "recurring", "every", "60000", "delay", "60000");
     put_after(s, "depends", "1", "scheduled");
-    assert_ok(script_does(s, SCRIPT_PUT, "o", "elsewhere", "0", "0", "1", "waiting"));
+    assert_ok(script_does(s, SCRIPT_PUT, "o", "", "elsewhere", "after", "waiting"));
     assert_answer(script_call(s, SCRIPT_DELETE, "q"), 0, 3, 2, 0);
     jobs_sound(s);
     assert_jobs(s, "", "complete", "failed", "waiting", "scheduled", "recurring", "depends");
@@ -51,8 +51,8 @@ static void more_jobs_than_one_call_deletes_go_by_several(void **state)
     for (int i = 1; i < N; i++) {
         char id[16];
         snprintf(id, sizeof id, "j%d", i);
-        freeReplyObject(raw(s->server->redis, "EVALSHA %s 1 %s: q %s 0 1 0 blue delay %s %s",
-                            lua_scripts[SCRIPT_PUT].sha1, s->prefix, id, i % 2 ? "0" : "60000", s->prefix));
+        freeReplyObject(raw(s->server->redis, "EVALSHA %s 1 %s: q %s %s tag blue delay %s %s",
+                            lua_scripts[SCRIPT_PUT].sha1, s->prefix, "", id, i % 2 ? "0" : "60000", s->prefix));
     }
     assert_answer(script_call(s, SCRIPT_DELETE, "q"), 0, 300, 0, 1);
     assert_answer(script_call(s, SCRIPT_DELETE, "q"), 0, 300, 0, 1);
@@ -126,14 +126,15 @@ static void an_entry_goes_once(void **state)
 static void tags_are_counted_and_never_drift(void **state)
 {
     struct scene *s = *state;
-    assert_ok(script_does(s, SCRIPT_PUT, "q", "a", "0", "3", "0", "blue", "old", "blue", "tracked", "1"));
-    assert_ok(script_does(s, SCRIPT_PUT, "q", "b", "0", "1", "0", "blue", "data", "d"));
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "a", "tag", "blue", "tag", "old", "tag", "blue", "tracked", "1"));
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "b", "tag", "blue", "data", "d"));
     assert_int_equal(raw_int(s->server->redis, "ZSCORE %s:tags blue", s->prefix), 2);
     assert_field(s, "a", "tags", "blue\nold");
     assert_ok(script_does(s, SCRIPT_CHANGE, "a", "untag", "blue", "untag", "none", "tag", "new", "tag", "new"));
     jobs_sound(s);
     assert_field(s, "a", "tags", "old\nnew");
-    assert_ok(script_does(s, SCRIPT_PUT, "q", "a", "1", "1", "0", "big", "data", "d")); /* instead of the others */
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "a", "replace", "1", "tag", "big", "data",
+                          "d")); /* instead of the others */
     jobs_sound(s);
     assert_field(s, "a", "tags", "big");
     assert_field(s, "a", "tracked", "1");

@@ -99,8 +99,8 @@ static void ten_thousand_jobs_come_in_order(void **state)
     for (int i = 0; i < N; i++) {
         snprintf(id, sizeof id, "j%05d", i);
         snprintf(priority, sizeof priority, "%d", i % 3 - 1);
-        freeReplyObject(raw(s->server->redis, "EVALSHA %s 1 %s: q %s 0 0 0 priority %s %s",
-                            lua_scripts[SCRIPT_PUT].sha1, s->prefix, id, priority, s->prefix));
+        freeReplyObject(raw(s->server->redis, "EVALSHA %s 1 %s: q %s %s priority %s %s", lua_scripts[SCRIPT_PUT].sha1,
+                            s->prefix, "", id, priority, s->prefix));
     }
     int last = -1, n = 0, rank = 0;
     for (int page = 0; page < N / PAGE; page++) {
@@ -148,7 +148,7 @@ static void all_that_it_waits_for_must_be_complete_and_its_time_have_come(void *
     put(s, "a");
     put(s, "b");
     put_after(s, "both", "3", "a", "b", "none");
-    assert_ok(script_does(s, SCRIPT_PUT, "q", "later", "0", "0", "1", "b", "delay", "60000"));
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "later", "after", "b", "delay", "60000"));
     job_complete(s, "a");
     assert_jobs(s, "depends", "both", "later");
     job_complete(s, "b");
@@ -245,14 +245,14 @@ static void no_job_waits_for_itself(void **state)
 {
     struct scene *s = *state;
     put(s, "a");
-    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "b", "0", "0", "1", "b"), MUSTER_E_INVALID);
+    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "", "b", "after", "b"), MUSTER_E_INVALID);
     put_after(s, "b", "1", "a");
     put_after(s, "c", "1", "b");
-    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "a", "1", "0", "1", "c"), MUSTER_E_INVALID);
+    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "", "a", "replace", "1", "after", "c"), MUSTER_E_INVALID);
     assert_int_equal(script_does(s, SCRIPT_CHANGE, "b", "after", "c"), MUSTER_E_INVALID);
     assert_int_equal(script_does(s, SCRIPT_CHANGE, "b", "after", "b"), MUSTER_E_INVALID);
     job_fail(s, "a");
-    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "a", "0", "0", "1", "c"), MUSTER_E_INVALID);
+    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "", "a", "after", "c"), MUSTER_E_INVALID);
     assert_state(s, "a", "failed");
     jobs_sound(s);
 }
@@ -262,13 +262,13 @@ static void no_job_waits_for_one_that_recurs(void **state)
 {
     struct scene *s = *state;
     put_with(s, "every", "every", "60000", "delay", "60000");
-    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "a", "0", "0", "1", "every"), MUSTER_E_INVALID);
+    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "", "a", "after", "every"), MUSTER_E_INVALID);
     put(s, "a");
     put_after(s, "b", "1", "a");
     assert_int_equal(script_does(s, SCRIPT_CHANGE, "b", "after", "every"), MUSTER_E_INVALID);
-    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "a", "1", "0", "0", "every", "60000"), MUSTER_E_INVALID);
+    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "", "a", "replace", "1", "every", "60000"), MUSTER_E_INVALID);
     job_fail(s, "a");
-    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "a", "0", "0", "0", "every", "60000"), MUSTER_E_INVALID);
+    assert_int_equal(script_does(s, SCRIPT_PUT, "q", "", "a", "every", "60000"), MUSTER_E_INVALID);
     replace_in(s, "q", "b", "every", "60000"); /* it waits for nothing any more */
     jobs_sound(s);
     assert_state(s, "b", "recurring");
@@ -359,8 +359,7 @@ static void a_live_job_is_changed_and_moved_from_each_state(void **state)
     struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
     put_with(s, "far", "delay", "60000");
     for (size_t i = 0; i < N_OF(states); i++) {
-        assert_ok(script_does(s, SCRIPT_PUT, "q", "a", "0", "1", i == 2 ? "1" : "0", "blue", i == 2 ? "far" : "data",
-                              i == 2 ? "data" : "d", i == 2 ? "d" : "priority", i == 2 ? NULL : "4"));
+        put_with(s, "a", "tag", "blue", "data", "d", i == 2 ? "after" : "priority", i == 2 ? "far" : "4");
         if (i == 1)
             replace_in(s, "q", "a", "delay", "60000");
         if (i == 3) {

@@ -13,8 +13,8 @@
 static void a_recurring_job_makes_one_each_interval(void **state)
 {
     struct scene *s = *state;
-    assert_ok(script_does(s, SCRIPT_PUT, "q", "r", "0", "1", "0", "blue", "every", "60000", "data", "d", "priority",
-                          "3", "retries", "2"));
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "r", "tag", "blue", "every", "60000", "data", "d", "priority", "3",
+                          "retries", "2"));
     jobs_promote(s); /* the first one at once */
     assert_state(s, "r-1", "waiting");
     assert_field(s, "r-1", "data", "d");

@@ -298,7 +298,7 @@ static void leaving_gives_back_this_queue_alone_and_in_order(void **state)
     /* New tasks are not for this worker now, though it has free hands; they are once it serves the queue again. */
     scene_enqueue(s, "q", "last");
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:processing:w:q", s->prefix), 0);
-    assert_ok(script_does(s, SCRIPT_SERVE, "w", w.epoch, "0", "q", "0"));
+    assert_ok(script_does(s, SCRIPT_SERVE, "w", w.epoch, "0", "q", "0", "1"));
     acting_take(&w);
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w:q", s->prefix), 4);
     invariant_assert(s->server->redis, s->prefix);
@@ -350,7 +350,8 @@ static void nothing_resurrects_a_deleted_queue(void **state)
         assert_ok(script_does(s, SCRIPT_PAUSE, "q"));
         assert_answer(script_call(s, SCRIPT_DELETE, "q"), 0, 3, 2);
         assert_int_equal(queue_field(s, "q", "running"), 2);
-        assert_int_equal(raw_int(s->server->redis, "HLEN %s:queue:q", s->prefix), 2);
+        assert_int_equal(raw_int(s->server->redis, "HLEN %s:queue:q", s->prefix), 4); /* hands, joined */
+        assert_int_equal(queue_field(s, "q", "hands"), 2);
         assert_true(queue_field(s, "q", "out") >= 3);
         scene_enqueue(s, "q", "new");
         ways[i].go(&h);

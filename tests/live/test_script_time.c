@@ -91,7 +91,8 @@ static const char prelude[] =
  * `make` is Lua, after the prelude. The worker "w" serves "q" and has hands for 10 000; it has started before, and so
  * has "dead", which has died when `make` is done. Arguments: "@epoch" is w's; "@N words" stands for N arguments, each
  * the word with its number, from 1. Words of their own are "queue" (a queue and its limit of hands), "token", "fail"
- * (an end) and "queue:q" (a key, its type and its time to live).
+ * (an end), "queue:q" (a key, its type and its time to live), "tag" and "after" (what a put says), "job" and "other" (a
+ * spec of a job that is new, or changes one that runs).
  */
 struct row {
     enum script_id id;
@@ -103,6 +104,21 @@ struct row {
 /* The call "0123456789abcdef:1" took 1 000. */
 #define UNHEARD \
     "redis.call('SET', P .. 'take:0123456789abcdef', '0123456789abcdef:1 ' .. token(1) .. ' ' .. token(1000))"
+/* The batch "large" has 10 000 jobs; "d1" has the batch "d2" alone, and so on; "late1" and more are empty, and open for too
+ * long. All are followed. */
+#define BATCHES                                                                                                       \
+    "jobs('q', 10000, 'waiting', 0, small, 'batch', token(1) .. 'large')\n"                                           \
+    "local function batch(id, score, ...) redis.call('HSET', P .. 'batch:' .. id, 'place', token(1), 'state',\n"      \
+    "    score and 'open' or 'closed', 'ttl', '60000', 'on_end', 'q', 'on_complete', 'q', 'members', '1', ...)\n"     \
+    "  redis.call('ZADD', P .. 'batches', score or '+inf', id) end\n"                                                 \
+    "batch('large', nil, 'members', '10000', 'from', '-inf', 'cancel', '1')\n"                                        \
+    "each(10000, function(i) redis.call('ZADD', P .. 'members:large', i, 'jqwaiting' .. i) end)\n"                    \
+    "batch('d1')\n"                                                                                                   \
+    "each(14, function(i) batch('d' .. i + 1, nil, 'batch', token(1) .. 'd' .. i)\n"                                  \
+    "  redis.call('ZADD', P .. 'members:d' .. i, 1, 'bd' .. i + 1) end)\n"                                            \
+    "batch('d16', 1, 'batch', token(1) .. 'd15', 'members', '0') redis.call('ZADD', P .. 'members:d15', 1, 'bd16')\n" \
+    "each(100, function(i) batch('late' .. i, now - 1, 'members', '0') end) redis.call('ZADD', P .. 'due', now - 1, " \
+    "'')"
 #define TURN(want, n_queues) AS_W, "10000", want, "1", n_queues
 static const struct row rows[] = {
     {SCRIPT_ENQUEUE, "1 000 tasks once", "", {"q", "0", "request", "0", "1000", "@1000 task"}},
@@ -118,7 +134,7 @@ static const struct row rows[] = {
      "resumes 10 000 tasks",
      "held('dead', 10000, small)",
      {"dead", "again", "3000", "2", "host", "1", "test", FORMAT_VERSION, "0", "1"}},
-    {SCRIPT_SERVE, "one of 1 000", "queues(1000)", {AS_W, "more", "0"}},
+    {SCRIPT_SERVE, "one of 1 000", "queues(1000)", {AS_W, "more", "0", "1"}},
     {SCRIPT_TURN, "fails 64 of 64 KiB", "held('w', 64, large)", {TURN("0", "0"), "@64 fail"}},
     {SCRIPT_TURN, "gives 64 of 64 KiB back", "held('w', 64, large)", {TURN("0", "0"), "back", "q", "64", "@64 token"}},
     {SCRIPT_TURN, "takes 200 of 64 KiB", "waiting(200, large)", {TURN("200", "1"), "q", "0"}},
@@ -126,6 +142,20 @@ static const struct row rows[] = {
     {SCRIPT_TURN, "takes 200 jobs", "jobs('q', 1000, 'waiting', 0, small)", {TURN("200", "1"), "q", "0"}},
     {SCRIPT_TURN, "looks at 1 000 queues", "queues(1000)", {TURN("200", "1000"), "@1000 queue"}},
     {SCRIPT_HEARTBEAT, "1 000 queues", "queues(1000)", {AS_W, "10000", "0", "1", "@1000 queue"}},
+    {SCRIPT_HEARTBEAT,
+     "1 000 queues that share",
+     "queues(1000) each(1000, function(i) redis.call('HSET', P .. 'queue:q' .. i, 'share', '1') end)",
+     {AS_W, "10000", "0", "1", "@1000 queue"}},
+    {SCRIPT_SHARE,
+     "100 to 1 000 workers, and 100 that have lapsed",
+     "held('w', 10000, small) workers(1000)\n"
+     "each(1000, function(i) redis.call('ZADD', P .. 'gaps:q', -9, 'other' .. i)\n"
+     "  redis.call('HSET', P .. 'worker:other' .. i, 's:q', '1', 'counts', '1', 'hands', '9')\n"
+     "  redis.call('ZADD', P .. 'moves:q', i, token(i) .. ':' .. token(i) .. ':other1:' .. token(i) .. ':other2') "
+     "end)\n"
+     "redis.call('HSET', P .. 'queue:q', 'share', '1', 'hands', '11000')\n"
+     "redis.call('HSET', P .. 'worker:w', 's:q', '1')",
+     {AS_W, "q", "1", "0", "@100 token"}},
     {SCRIPT_READBACK, "10 000 processes", "held('w', 10000, small)", {AS_W}},
     {SCRIPT_BEGIN_ALONE, "10 000 processes", "held('w', 10000, small)", {AS_W, "q", "00000000001", "0"}},
     {SCRIPT_TAKE_UP, "10 000 processes", "held('dead', 10000, small)", {AS_W, "q"}},
@@ -230,6 +260,7 @@ static const struct row rows[] = {
      "jobs('q', 100, 'recurring', now - 1000000, small, 'due', at(now - 1000000), 'every', '1000')\n"
      "due('q', now - 1000000)",
      {NULL}},
+    {SCRIPT_PROMOTE, "100 batches that nobody has closed", BATCHES, {NULL}},
     {SCRIPT_CONFIG,
      "10 000 wait beside 1 000 idle workers that do not hear",
      "waiting(10000, small) workers(1000)",
@@ -237,7 +268,14 @@ static const struct row rows[] = {
     {SCRIPT_PUT,
      "a job with 1 000 to wait for and 100 tags",
      "jobs('q', 1000, 'waiting', 0, small)",
-     {"q", "new", "0", "100", "1000", "@100 tag", "@1000 qwaiting", "data", "d"}},
+     {"q", "", "new", "@100 tag", "@1000 after", "data", "d"}},
+    {SCRIPT_PUT, "100 jobs", "jobs('q', 1000, 'waiting', 0, small)", {"q", "@100 job"}},
+    {SCRIPT_PUT,
+     "100 jobs in the place of others, which are held and tagged",
+     "held_jobs('w', 100, small) each(100, function(i) redis.call('HSET', P .. 'job:held' .. i, 'tags', 'a\\nb\\nc')\n"
+     "  for _, tag in ipairs({'a', 'b', 'c'}) do redis.call('ZADD', P .. 'tag:' .. tag, 1, 'held' .. i)\n"
+     "    redis.call('ZINCRBY', P .. 'tags', 1, tag) end end)",
+     {"q", "@100 other"}},
     {SCRIPT_CHANGE,
      "a job that waits for 1 000",
      "jobs('q', 1000, 'waiting', 0, small) job('q', 'd', 1001, 'depends', 1, small)\n"
@@ -252,17 +290,21 @@ static const struct row rows[] = {
      "  redis.call('SADD', P .. 'dependencies:d' .. i, 'held1')\n"
      "  redis.call('ZADD', P .. 'dependents:held1', i, 'd' .. i) end)",
      {"1", "held1"}},
+    {SCRIPT_OPEN_BATCH, "beside 10 000", BATCHES, {"new", "", "60000", "on_end", "q"}},
+    {SCRIPT_CLOSE_BATCH, "the innermost of 16, the last of each", BATCHES, {"d16"}},
+    {SCRIPT_CANCEL_BATCH, "of 10 000 jobs", BATCHES, {"large", "0"}},
     {SCRIPT_FETCH, "a job of 4 MiB", "held_jobs('w', 1, huge)", {"w", "00000000001", "q"}},
     {SCRIPT_UPGRADE_BEGIN,
      "1 000 dead workers",
      "workers(1000) redis.call('SET', P .. 'format', '2') redis.call('DEL', P .. 'alive:w')\n"
      "each(1000, function(i) redis.call('DEL', P .. 'alive:other' .. i) end)",
-     {"3", "2", "1-3"}},
+     {"4", "1-4", "1", "2"}},
     {SCRIPT_UPGRADE_KEYS,
      "of a layout that is new",
-     "redis.call('SET', P .. 'format', '1-3') queues(300)",
-     {"1-3", "@300 queue:q"}},
+     "redis.call('SET', P .. 'format', '1-4') queues(300)",
+     {"1-4", "@300 queue:q"}},
     {SCRIPT_CHECK_DEPENDENTS, "1 000", "jobs('q', 1000, 'depends', 0, small)", {"0", "held1", "@1000 qdepends"}},
+    {SCRIPT_CHECK_BATCH, "of 10 000 jobs", BATCHES, {"0", "large", "0", "1"}},
     {SCRIPT_CHECK_HOME, "10 000 tasks", "returned(10000)", {"0", "-", "q"}},
     {SCRIPT_CHECK_IDLE, "a page of 1 000", "workers(1000)", {"0", "q", "0"}},
     {SCRIPT_CHECK_INDEX, "a page of 1 000", "jobs('q', 1000, 'waiting', 0, small)", {"0", "waiting", "q", "0"}},
@@ -270,8 +312,8 @@ static const struct row rows[] = {
     {SCRIPT_CHECK_KEYS, "300", "queues(300)", {"0", "@300 queue:q"}},
     {SCRIPT_CHECK_LEASES, "a page of 10 000", "leased(10000, small, now + 60000)", {"0", "q", "0", "0"}},
     {SCRIPT_CHECK_MARKS, "1 000 of 10 000 processes", "held('w', 10000, small)", {"0", "w", "1", "q", "@1000 token"}},
-    {SCRIPT_CHECK_QUEUE, "20 000 failed", "name('q') failed(20000, small, 'g')", {"0", "q", "1"}},
-    {SCRIPT_CHECK_QUEUE, "30 failed of 4 MiB", "name('q') failed(30, huge, 'g')", {"0", "q", "1"}},
+    {SCRIPT_CHECK_QUEUE, "20 000 failed", "name('q') failed(20000, small, 'g')", {"0", "q", "1", "1"}},
+    {SCRIPT_CHECK_QUEUE, "30 failed of 4 MiB", "name('q') failed(30, huge, 'g')", {"0", "q", "1", "1"}},
     {SCRIPT_CHECK_RETURNED, "a page of 10 000", "returned(10000)", {"0", "q", "0"}},
     {SCRIPT_CHECK_SET, "10 000 tasks", "held('w', 10000, small)", {"0", "w", "q"}},
     {SCRIPT_CHECK_SUSPECTS, "100 beside 1 000 workers", "returned(100) workers(1000)", {"0", "q", "@100 token"}},
@@ -309,6 +351,17 @@ static void add_end_of(struct call *call, int i)
     add(call, "m");
 }
 
+static void add_spec(struct call *call, const char *word, int i)
+{
+    bool is_new = strcmp(word, "job") == 0;
+    add(call, "%s", "");
+    add(call, is_new ? "new%d" : "held%d", i);
+    add(call, is_new ? "retries" : "replace");
+    add(call, "1");
+    add(call, "tag");
+    add(call, "blue");
+}
+
 /* "@N word", as the comment of the rows says. */
 static void add_many(struct call *call, const char *word, int n)
 {
@@ -317,6 +370,11 @@ static void add_many(struct call *call, const char *word, int n)
             add_end_of(call, i);
         } else if (strcmp(word, "token") == 0) {
             add(call, "0%010d", i);
+        } else if (strcmp(word, "job") == 0 || strcmp(word, "other") == 0) {
+            add_spec(call, word, i);
+        } else if (strcmp(word, "tag") == 0 || strcmp(word, "after") == 0) {
+            add(call, "%s", word);
+            add(call, "%s%d", strcmp(word, "tag") == 0 ? word : "qwaiting", i);
         } else {
             add(call, "%s%d", strcmp(word, "queue") == 0 ? "q" : word, i);
             if (strcmp(word, "queue") == 0)

@@ -121,7 +121,7 @@ static bool serve(struct random_world *w, struct random_effect *e)
 {
     struct acting_worker *worker = random_worker(w);
     const char *queue = random_queue(w);
-    char conn[16], limit[16];
+    char conn[16], limit[16], hands[16];
     int n = 0;
     (void)e;
     for (; worker && worker->queues[n]; n++)
@@ -131,7 +131,8 @@ static bool serve(struct random_world *w, struct random_effect *e)
         return false;
     snprintf(conn, sizeof conn, "%d", worker->conn);
     snprintf(limit, sizeof limit, "%d", worker->limit);
-    assert_ok(script_does(w->s, SCRIPT_SERVE, worker->id, worker->epoch, conn, queue, limit));
+    snprintf(hands, sizeof hands, "%d", worker->hands);
+    assert_ok(script_does(w->s, SCRIPT_SERVE, worker->id, worker->epoch, conn, queue, limit, hands));
     worker->queues[n] = queue;
     acting_take(worker);
     return true;

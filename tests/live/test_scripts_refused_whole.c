@@ -182,7 +182,7 @@ static void a_plain_command_goes_to_its_key_or_is_refused(void **state)
                                         "RPUSH {mail}:queues:q task",
                                         "HMGET {mail}:queue:q named",
                                         "GET {mail}:format",
-                                        "SET {mail}:format 3 NX",
+                                        "SET {mail}:format 4 NX",
                                         "HGET {mail}:processing:w:q 1",
                                         "PEXPIRE {mail}:alive:w 60000 GT",
                                         "ZADD {mail}:registry XX GT CH 1 w",
@@ -199,7 +199,7 @@ static void a_plain_command_goes_to_its_key_or_is_refused(void **state)
     redis_cluster_move_begin(&m.cluster, m.slot, m.source, m.target);
     /* What is not there might have moved. So nothing is made on the source which the move would miss. */
     assert_says(&m, m.source, "ASK ", "LPUSH {mail}:queues:other task");
-    assert_says(&m, m.source, "ASK ", "SET {mail}:format 3 NX");
+    assert_says(&m, m.source, "ASK ", "SET {mail}:format 4 NX");
     assert_says(&m, m.source, "2", "LPUSH {mail}:queues:q second");
     /* A sharded message needs no key, so it is sent until the slot has moved; its receivers stay until then. */
     assert_says(&m, m.source, "0", "SPUBLISH {mail}:wake:w echo");

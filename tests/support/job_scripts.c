@@ -30,6 +30,18 @@ int64_t job_number(struct scene *s, const char *id, const char *name)
     return strtoll(job_field(s, id, name), NULL, 10);
 }
 
+void job_put_after(struct scene *s, const char *id, const char *n, const char *const *on)
+{
+    const char *args[32] = {"q", "", id, "retries", "5"};
+    int at = 5;
+    for (; *on && at + 2 < (int)N_OF(args); on++) {
+        args[at++] = "after";
+        args[at++] = *on;
+    }
+    assert_int_equal(at, 5 + 2 * atoi(n));
+    assert_ok(script_status(script_call_list(s, SCRIPT_PUT, args)));
+}
+
 void assert_jobs_in(struct scene *s, const char *state, const char *const *ids)
 {
     for (; *ids; ids++)

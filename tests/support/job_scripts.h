@@ -12,12 +12,13 @@
 void jobs_sound(struct scene *s);
 
 /* Fields in pairs after the id; of queue "q" unless another is given. */
-#define put_in(s, queue, id, ...) script_does(s, SCRIPT_PUT, queue, id, "0", "0", "0", __VA_ARGS__)
+#define put_in(s, queue, id, ...) script_does(s, SCRIPT_PUT, queue, "", id, __VA_ARGS__)
 #define put(s, id) assert_ok(put_in(s, "q", id, "retries", "5"))
 #define put_with(s, id, ...) assert_ok(put_in(s, "q", id, __VA_ARGS__))
-#define replace_in(s, queue, id, ...) assert_ok(script_does(s, SCRIPT_PUT, queue, id, "1", "0", "0", __VA_ARGS__))
-#define put_after(s, id, n, ...) \
-    assert_ok(script_does(s, SCRIPT_PUT, "q", id, "0", "0", n, __VA_ARGS__, "retries", "5"))
+#define replace_in(s, queue, id, ...) assert_ok(script_does(s, SCRIPT_PUT, queue, "", id, "replace", "1", __VA_ARGS__))
+/* The ids of n jobs follow, to wait for. */
+#define put_after(s, id, n, ...) job_put_after(s, id, n, (const char *const[]){__VA_ARGS__, NULL})
+void job_put_after(struct scene *s, const char *id, const char *n, const char *const *on);
 
 /* A field of a job's record, "" if it is not there; good until the next calls. */
 const char *job_field(struct scene *s, const char *id, const char *name);

@@ -20,14 +20,14 @@ static const char *value_of(const char *const *fields, const char *name, const c
 
 void job_put_list(struct scene *s, const char *queue, const char *id, const char *const *fields)
 {
-    const char *args[ARGS_MAX] = {queue, id, value_of(fields, "replace", "0"), "0", "0"};
-    size_t n = 5;
+    const char *args[ARGS_MAX] = {queue, "", id};
+    size_t n = 3;
     const char *const more[] = {"data", value_of(fields, "data", id), "retries", value_of(fields, "retries", "5"),
                                 NULL};
     const char *const *const lists[] = {more, fields};
     for (size_t i = 0; i < N_OF(lists); i++)
         for (const char *const *f = lists[i]; *f; f += 2)
-            if (strcmp(*f, "replace") != 0 && (i == 0 || !value_of(more, *f, NULL)) && n + 3 < ARGS_MAX) {
+            if ((i == 0 || !value_of(more, *f, NULL)) && n + 3 < ARGS_MAX) {
                 args[n++] = f[0];
                 args[n++] = f[1];
             }

@@ -102,7 +102,7 @@ void acting_start(struct acting_worker *w, struct scene *s)
     snprintf(w->epoch, sizeof w->epoch, "%s", reply->element[1]->str);
     freeReplyObject(reply);
     for (int i = 0; w->queues[i]; i++)
-        assert_ok(script_does(s, SCRIPT_SERVE, w->id, w->epoch, "0", w->queues[i], limit));
+        assert_ok(script_does(s, SCRIPT_SERVE, w->id, w->epoch, "0", w->queues[i], limit, hands));
     while (w->resumes && acting_take_up(w))
         ;
 }

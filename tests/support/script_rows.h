@@ -8,7 +8,7 @@
 
 #include "script_world.h"
 
-#define SCRIPT_ROW_ARGS 12
+#define SCRIPT_ROW_ARGS 24
 
 /*
  *   args      as the script takes them, without those at the end that are not needed; those that begin with '@' stand

@@ -11,7 +11,7 @@
 enum { LIVE_DB = 0, KEPT_DB = 1 };
 
 /* The fields after the id come in pairs. */
-#define put_job(s, id, ...) assert_ok(script_does(s, SCRIPT_PUT, "q", id, "0", "0", "0", "retries", "2", __VA_ARGS__))
+#define put_job(s, id, ...) assert_ok(script_does(s, SCRIPT_PUT, "q", "", id, "retries", "2", __VA_ARGS__))
 
 static void token_of_job(struct scene *s, const char *id, char token[12])
 {
@@ -43,12 +43,14 @@ static void make_other_jobs(struct script_world *world)
 {
     struct scene *s = world->s;
     redisContext *redis = s->server->redis;
-    put_job(s, "waiting", "data", "d");
+    assert_ok(script_does(s, SCRIPT_OPEN_BATCH, "over", "", "60000"));
+    assert_ok(script_does(s, SCRIPT_CLOSE_BATCH, "over"));
+    put_job(s, "waiting", "data", "d", "batch", "batch");
     put_job(s, "scheduled", "delay", "3600000");
     put_job(s, "due", "delay", "3600000");
     put_job(s, "recurring", "every", "3600000");
-    assert_ok(script_does(s, SCRIPT_PUT, "q", "depends", "0", "0", "1", "held", "retries", "2"));
-    assert_ok(script_does(s, SCRIPT_PUT, "q", "after", "0", "0", "1", "failed", "retries", "2"));
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "depends", "after", "held", "retries", "2"));
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "after", "after", "failed", "retries", "2"));
     raw_do(redis, "HSET %s:job:due due 1000", s->prefix);
     raw_do(redis, "EVAL %s 1 %s",
            "local place = redis.call('HGET', KEYS[1] .. ':job:due', 'place')\n"
@@ -82,7 +84,9 @@ void script_world_make(struct script_world *world, struct scene *s)
     acting_say(&world->w, "fail", "q", token, "g", "m");
     assert_answer(script_call(s, SCRIPT_CANCEL, "q", "w", world->cancelled), 0, 0, 1);
     assert_ok(script_does(s, SCRIPT_EXTEND, "w", world->held, "q", "", "1", "half"));
-    assert_ok(script_does(s, SCRIPT_PUT, "q", "held", "0", "1", "0", "blue", "retries", "2", "tracked", "1"));
+    assert_ok(script_does(s, SCRIPT_OPEN_BATCH, "batch", "", "60000", "on_end", "o", "on_failure", "o"));
+    assert_ok(
+        script_does(s, SCRIPT_PUT, "q", "", "held", "tag", "blue", "retries", "2", "tracked", "1", "batch", "batch"));
     acting_take(&world->w);
     token_of_job(s, "held", world->held_job);
     make_other_jobs(world);
@@ -105,6 +109,14 @@ void script_world_keep_timer(struct script_world *world)
     acting_start(&world->heir, world->s);
     acting_take(&world->heir);
     raw_do(world->s->server->redis, "SET %s:timer w PX 60000", world->s->prefix);
+}
+
+void script_world_share(struct script_world *world)
+{
+    world->heir = (struct acting_worker){.id = "heir", .queues = {"q"}, .hands = 5, .hears = true};
+    acting_start(&world->heir, world->s);
+    raw_do(world->s->server->redis, "HSET %s:queue:q share 1", world->s->prefix);
+    raw_do(world->s->server->redis, "ZADD %s:gaps:q -1 heir", world->s->prefix);
 }
 
 /* ---- keeping it ---- */

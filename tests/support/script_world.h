@@ -26,6 +26,8 @@ void script_world_make(struct script_world *world, struct scene *s);
  * hears. */
 void script_world_lapse(struct script_world *world);
 void script_world_keep_timer(struct script_world *world);
+/* The queue q shares evenly, and another worker lacks something. */
+void script_world_share(struct script_world *world);
 
 /* Keeps it as it is now; restore brings all keys back to that, with their times to live. */
 void script_world_keep(struct script_world *world);

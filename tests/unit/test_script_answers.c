@@ -264,9 +264,12 @@ static void a_queues_deletion_may_go_on(void **state)
 
 static void heard_has_all_its_parts(void **state)
 {
-    const redisReply *r = HEARD(INTEGER(1000), TEXT(TOKEN_TEXT), TEXT("p:ttls"),
-                                LIST(TEXT(TOKEN_TEXT), TEXT("c"), TEXT("00000000002"), TEXT("d")), INTEGER(20),
-                                TEXT("w-2"), TEXT("w-3"), INTEGER(4));
+    const redisReply *r =
+        HEARD(INTEGER(1000), TEXT(TOKEN_TEXT), TEXT("p:ttls"),
+              LIST(TEXT(TOKEN_TEXT), TEXT("c"), TEXT("00000000002"), TEXT("d")), INTEGER(20),
+              LIST(INTEGER(2), TEXT("24"), TEXT("90"), INTEGER(SHARE_LACK)), TEXT("w-2"), TEXT("w-3"), INTEGER(4));
+    struct script_share_figures figures;
+    size_t place;
     struct script_heard out;
     struct script_mark mark;
     (void)state;
@@ -285,6 +288,13 @@ static void heard_has_all_its_parts(void **state)
     assert_true(mark.is_deleted);
     assert_err(script_marked(out.marks, 2, &mark), MUSTER_E_REDIS);
     assert_int_equal(out.next_due_ms, 20);
+    assert_int_equal(script_shares(out.shares), 1);
+    assert_ok(script_share_of(out.shares, 0, &place, &figures));
+    assert_int_equal(place, 1);
+    assert_int_equal(figures.runs, 24);
+    assert_int_equal(figures.hands, 90);
+    assert_int_equal(figures.notes, SHARE_LACK);
+    assert_err(script_share_of(out.shares, 1, &place, &figures), MUSTER_E_REDIS);
     assert_int_equal(out.n_dead, 3);
     assert_string_equal(script_heard_dead(r, 0), "w-2");
     assert_string_equal(script_heard_dead(r, 1), "w-3");
@@ -295,10 +305,11 @@ static void heard_has_all_its_parts(void **state)
 static void heard_may_have_nothing_to_say(void **state)
 {
     const redisReply *r = LIST(INTEGER(0), INTEGER(33), INTEGER(0), TEXT("00000000000"), TEXT("0"), INTEGER(0),
-                               INTEGER(0), EMPTY_LIST, INTEGER(HEARD_OTHER_KEEPER));
+                               INTEGER(0), EMPTY_LIST, INTEGER(HEARD_OTHER_KEEPER), EMPTY_LIST);
     struct script_heard out;
     (void)state;
     assert_ok(script_heard(r, &out));
+    assert_int_equal(script_shares(out.shares), 0);
     assert_int_equal(out.interval_ms, 33);
     assert_int_equal(out.held, 0);
     assert_int_equal(out.last_token, 0);
@@ -321,12 +332,36 @@ static void what_was_not_heard_is_an_error(void **state)
         HEARD(INTEGER(1000), INTEGER(31), INTEGER(0), EMPTY_LIST), HEARD(INTEGER(1000), NIL, INTEGER(0), EMPTY_LIST));
 }
 
+/* ---- shares ---- */
+
+static void shared_has_its_moves(void **state)
+{
+    const redisReply *r = LIST(INTEGER(0), INTEGER(1), INTEGER(30000), TEXT(TOKEN_TEXT ":e:w:f:v-1"), TEXT("short"));
+    struct script_shared out;
+    const char *damaged, *move;
+    uint64_t token;
+    (void)state;
+    assert_ok(script_shared(r, &out, &damaged));
+    assert_true(out.asks_again);
+    assert_int_equal(out.move_ms, 30000);
+    assert_int_equal(out.n_moves, 2);
+    move = script_shared_move(r, 0, &token);
+    assert_non_null(move);
+    assert_int_equal(token, TOKEN_NUMBER);
+    assert_string_equal(script_move_to(move), "v-1");
+    assert_null(script_shared_move(r, 1, &token));
+    assert_null(script_shared_move(r, 2, &token));
+    assert_err(script_shared(LIST(INTEGER(0), INTEGER(0)), &out, &damaged), MUSTER_E_REDIS);
+    assert_err(script_shared(LIST(INTEGER(MUSTER_E_REDIS), TEXT("p:moves:q")), &out, &damaged), MUSTER_E_REDIS);
+    assert_string_equal(damaged, "p:moves:q");
+}
+
 /* ---- read-back ---- */
 
 static void read_has_queues_with_their_tokens(void **state)
 {
-    const redisReply *r = LIST(INTEGER(0), TEXT(TOKEN_TEXT), EMPTY_LIST, TEXT("a"), LIST(TEXT("00000000001")),
-                               TEXT("b"), LIST(TEXT("00000000002"), TEXT("00000000003")));
+    const redisReply *r = LIST(INTEGER(0), TEXT(TOKEN_TEXT), EMPTY_LIST, EMPTY_LIST, TEXT("a"),
+                               LIST(TEXT("00000000001")), TEXT("b"), LIST(TEXT("00000000002"), TEXT("00000000003")));
     const redisReply *tokens;
     struct script_read out;
     (void)state;
@@ -339,13 +374,32 @@ static void read_has_queues_with_their_tokens(void **state)
     assert_int_equal(reply_len(tokens), 2);
     assert_null(script_read_queue(r, 2, &tokens));
     assert_null(tokens);
-    assert_ok(script_read(LIST(INTEGER(0), TEXT(TOKEN_TEXT), EMPTY_LIST), &out));
+    assert_ok(script_read(LIST(INTEGER(0), TEXT(TOKEN_TEXT), EMPTY_LIST, EMPTY_LIST), &out));
     assert_int_equal(out.n_queues, 0);
+}
+
+static void read_has_what_commands_have_ended(void **state)
+{
+    const redisReply *r =
+        LIST(INTEGER(0), TEXT(TOKEN_TEXT), EMPTY_LIST,
+             LIST(TEXT("00000000002"), TEXT("x"), TEXT("no token"), TEXT("f"), TEXT("00000000001"), NIL));
+    struct script_read out;
+    struct script_own_end end;
+    (void)state;
+    assert_ok(script_read(r, &out));
+    assert_int_equal(script_own_ends(out.own_ends), 3);
+    assert_ok(script_own_end(out.own_ends, 0, &end));
+    assert_int_equal(end.token, 2);
+    assert_int_equal(end.letter, 'x');
+    assert_err(script_own_end(out.own_ends, 1, &end), MUSTER_E_REDIS);
+    assert_ok(script_own_end(out.own_ends, 2, &end));
+    assert_int_equal(end.letter, 0);
+    assert_int_equal(script_own_ends(reply_at(r, 9)), 0);
 }
 
 static void a_queue_of_the_wrong_form_reads_as_nothing(void **state)
 {
-    const redisReply *r = LIST(INTEGER(0), TEXT(TOKEN_TEXT), EMPTY_LIST, INTEGER(1), TEXT("no list"), NIL);
+    const redisReply *r = LIST(INTEGER(0), TEXT(TOKEN_TEXT), EMPTY_LIST, EMPTY_LIST, INTEGER(1), TEXT("no list"), NIL);
     const redisReply *tokens;
     (void)state;
     assert_null(script_read_queue(r, 0, &tokens));
@@ -357,11 +411,12 @@ static void a_queue_of_the_wrong_form_reads_as_nothing(void **state)
 static void what_was_not_read_is_an_error(void **state)
 {
     (void)state;
-    assert_malformed(read_back, LIST(INTEGER(0), TEXT(TOKEN_TEXT), EMPTY_LIST, TEXT("q")),
-                     LIST(INTEGER(0), TEXT(TOKEN_TEXT)));
-    assert_malformed(
-        read_back, LIST(INTEGER(0), TEXT("0000000000"), EMPTY_LIST), LIST(INTEGER(0), TEXT("0000000000w"), EMPTY_LIST),
-        LIST(INTEGER(0), INTEGER(31), EMPTY_LIST, TEXT("a"), EMPTY_LIST), LIST(INTEGER(0), NIL, EMPTY_LIST));
+    assert_malformed(read_back, LIST(INTEGER(0), TEXT(TOKEN_TEXT), EMPTY_LIST, EMPTY_LIST, TEXT("q")),
+                     LIST(INTEGER(0), TEXT(TOKEN_TEXT), EMPTY_LIST));
+    assert_malformed(read_back, LIST(INTEGER(0), TEXT("0000000000"), EMPTY_LIST, EMPTY_LIST),
+                     LIST(INTEGER(0), TEXT("0000000000w"), EMPTY_LIST, EMPTY_LIST),
+                     LIST(INTEGER(0), INTEGER(31), EMPTY_LIST, EMPTY_LIST, TEXT("a"), EMPTY_LIST),
+                     LIST(INTEGER(0), NIL, EMPTY_LIST, EMPTY_LIST));
 }
 
 /* ---- taking up ---- */
@@ -476,7 +531,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(heard_has_all_its_parts),
         cmocka_unit_test(heard_may_have_nothing_to_say),
         cmocka_unit_test(what_was_not_heard_is_an_error),
+        cmocka_unit_test(shared_has_its_moves),
         cmocka_unit_test(read_has_queues_with_their_tokens),
+        cmocka_unit_test(read_has_what_commands_have_ended),
         cmocka_unit_test(a_queue_of_the_wrong_form_reads_as_nothing),
         cmocka_unit_test(what_was_not_read_is_an_error),
         cmocka_unit_test(taken_up_has_what_moved_and_what_went_back),

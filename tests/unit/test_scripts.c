@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "protocol/script_batch.h"
 #include "protocol/script_check.h"
 #include "protocol/script_job.h"
 #include "protocol/script_queue.h"
@@ -138,8 +139,25 @@ static void serve_names_one_queue(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_serve(&c, &root, &caller, &queues[1]);
-    assert_script(&c, SCRIPT_SERVE, NULL, CALLER, "queue", "b:c", "the worker's limit of hands", "2");
+    script_serve(&c, &root, &caller, &queues[1], 4);
+    assert_script(&c, SCRIPT_SERVE, NULL, CALLER, "queue", "b:c", "the worker's limit of hands", "2",
+                  "the worker's hands", "4");
+}
+
+static void share_gives_up_and_offers(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    char one[] = "t1:e:w:f:v", two[] = "t2:e:w:f:v";
+    (void)state;
+    script_share(&c, &root, &caller,
+                 &(struct script_share){.queue = "a",
+                                        .was_unheard = true,
+                                        .given_up = (char *const[]){one, two},
+                                        .n_given_up = 2,
+                                        .tokens = (const char *const[]){"t3", "t4"},
+                                        .n_tokens = 2});
+    assert_script(&c, SCRIPT_SHARE, "|t1:e:w:f:v|t2:e:w:f:v|t3|t4", CALLER, "queue", "a",
+                  "\"1\": the answer to an earlier call", "1", "how many reservations are given up", "2");
 }
 
 static void turn_gives_the_queues_and_then_the_ends(void **state)
@@ -159,13 +177,14 @@ static void turn_gives_the_queues_and_then_the_ends(void **state)
     script_end_retry(&c, "b", "t3", 1500, NULL, NULL);
     script_end_retry(&c, "b", "t6", -1, "group", "why");
     script_end_done(&c, "b", "t7");
+    script_end_move(&c, "b", "tA", "tA:e:w:f:v");
     script_end_next(&c, "b", "t8", &(struct script_next){.queue = "n", .delay_ms = 30, .after = "x\ny\n"});
     script_end_next(&c, "b", "t9",
                     &(struct script_next){.result = &(struct muster_bytes){"", 0}, .queue = "n", .after = ""});
     script_end_fail(&c, "c", "t4", "group", "");
     assert_script(&c, SCRIPT_TURN,
                   "|finish|a|2|t1|t2|result|b|t5|done|retry|b|t3|1500|||retry|b|t6||group|why|"
-                  "done|b|t7|next|b|t8|0||n|30|x\ny\n|next|b|t9|1||n|0||fail|c|t4|group|",
+                  "done|b|t7|move|b|tA|tA:e:w:f:v|next|b|t8|0||n|30|x\ny\n|next|b|t9|1||n|0||fail|c|t4|group|",
                   CALLER, "hands", "5", "how many to take", "0", "\"1\": end them one by one", "1", "how many queues",
                   "0");
 }
@@ -173,13 +192,11 @@ static void turn_gives_the_queues_and_then_the_ends(void **state)
 /* The forms of the ends have no ARGV numbers: the include that reads them has them in words. */
 static void the_ends_have_the_forms_that_are_read(void **state)
 {
-    static const char *const forms[] = {"\"finish\" queue k token*k ",
-                                        "\"result\" queue token bytes ",
-                                        "\"back\" queue k token*k ",
-                                        "\"retry\" queue token delay_ms ",
-                                        "\"fail\" queue token group message ",
-                                        "\"done\" queue token ",
-                                        "\"next\" queue token has bytes next delay_ms ids "};
+    static const char *const forms[] = {
+        "\"finish\" queue k token*k ",         "\"result\" queue token bytes ",
+        "\"back\" queue k token*k ",           "\"retry\" queue token delay_ms ",
+        "\"fail\" queue token group message ", "\"done\" queue token ",
+        "\"move\" queue token reservation ",   "\"next\" queue token has bytes next delay_ms ids "};
     static const enum script_id readers[] = {SCRIPT_TURN, SCRIPT_END};
     (void)state;
     for (size_t r = 0; r < N_OF(readers); r++)
@@ -285,10 +302,12 @@ static void take_says_how_many_and_for_how_long(void **state)
     (void)state;
     script_take(&c, &root, &(struct script_take_lease){.queue = "b:c", .n = 3, .lease_ms = 5000000000});
     assert_script(&c, SCRIPT_TAKE, NULL, "queue", "b:c", "how many at most", "3", "length of the lease", "5000000000",
-                  "\"1\": the caller waits", "0", "the call's name", "");
-    script_take(&c, &root, &(struct script_take_lease){.queue = "q", .lease_ms = 1, .waits = 1, .call = "me:1"});
+                  "\"1\": the caller waits", "0", "the call's name", "", "how long it has waited", "0");
+    script_take(
+        &c, &root,
+        &(struct script_take_lease){.queue = "q", .lease_ms = 1, .wait = SCRIPT_WAIT, .call = "me:1", .waited_ms = 9});
     assert_script(&c, SCRIPT_TAKE, NULL, "queue", "q", "how many at most", "0", "length of the lease", "1",
-                  "\"1\": the caller waits", "1", "the call's name", "me:1");
+                  "\"1\": the caller waits", "1", "the call's name", "me:1", "how long it has waited", "9");
 }
 
 static void untake_names_the_call(void **state)
@@ -369,8 +388,9 @@ static void a_check_of_a_queue_names_it_and_where_its_page_begins(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_check_queue(&c, &root, CHECK_ONLY, "b:c", CHECK_COUNTERS);
-    assert_script(&c, SCRIPT_CHECK_QUEUE, NULL, ONLY, "queue", "b:c", "\"1\": count", "1");
+    script_check_queue(&c, &root, CHECK_ONLY, "b:c", CHECK_COUNTERS, false);
+    assert_script(&c, SCRIPT_CHECK_QUEUE, NULL, ONLY, "queue", "b:c", "\"1\": count", "1",
+                  "\"1\": trust the workers' records", "0");
     script_check_idle(&c, &root, CHECK_ONLY, "b:c", 300);
     assert_script(&c, SCRIPT_CHECK_IDLE, NULL, ONLY, "queue", "b:c", "the place in the idle set", "300");
     script_check_leases(&c, &root, CHECK_ONLY, "b:c", 300, true);
@@ -392,28 +412,32 @@ static void a_check_of_jobs_names_jobs_or_a_list_of_them(void **state)
     script_check_index(&c, &root, CHECK_ONLY, "waiting", "b:c", 300);
     assert_script(&c, SCRIPT_CHECK_INDEX, NULL, ONLY, "which list", "waiting", "the queue, or the tag", "b:c",
                   "the place on the list", "300");
+    script_check_batch(&c, &root, CHECK_ONLY, "b-1", 300, CHECK_COUNTERS);
+    assert_script(&c, SCRIPT_CHECK_BATCH, NULL, ONLY, "its id", "b-1", "the place among its members", "300",
+                  "\"1\": compare its counts", "1");
 }
 
 static void put_gives_tags_what_it_waits_for_and_fields(void **state)
 {
-    const struct script_field fields[] = {{"data", {"bytes", 5}}, {"every", {"1000", 4}}};
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_put(&c, &root,
-               &(struct script_put){.queue = "b:c",
-                                    .id = "id-1",
-                                    .replace = 1,
-                                    .tags = (const char *const[]){"red", "blue"},
-                                    .n_tags = 2,
-                                    .after = (const char *const[]){"id-0"},
-                                    .n_after = 1,
-                                    .fields = fields,
-                                    .n_fields = 2});
-    assert_script(&c, SCRIPT_PUT, "|red|blue|id-0|data|bytes|every|1000", "queue", "b:c", "id", "id-1",
-                  "\"1\": change one", "1", "how many tags", "2", "how many jobs it waits for", "1");
-    script_put(&c, &root, &(struct script_put){.queue = "q", .id = ""});
-    assert_script(&c, SCRIPT_PUT, "", "queue", "q", "id", "", "\"1\": change one", "0", "how many tags", "0",
-                  "how many jobs it waits for", "0");
+    script_put(&c, &root, "b:c");
+    script_put_number(&c, "new_retries", 5);
+    script_put_job(&c, &(struct script_put_job){.id = "id-1",
+                                                .replace = true,
+                                                .tags = (const char *const[]){"red", "blue"},
+                                                .n_tags = 2,
+                                                .after = (const char *const[]){"id-0"},
+                                                .n_after = 1});
+    script_put_said(&c, "data", (struct muster_bytes){"bytes", 5});
+    script_put_number(&c, "every", 1000);
+    script_put_job(&c, &(struct script_put_job){.id = "id-2"});
+    assert_script(&c, SCRIPT_PUT,
+                  "|new_retries|5||id-1|replace|1|tag|red|tag|blue|after|id-0|data|bytes|every|1000||id-2", "queue",
+                  "b:c");
+    script_put(&c, &root, "q");
+    script_put_job(&c, &(struct script_put_job){.id = ""});
+    assert_script(&c, SCRIPT_PUT, "||", "queue", "q");
 }
 
 static void change_and_cancel_name_jobs(void **state)
@@ -428,6 +452,19 @@ static void change_and_cancel_name_jobs(void **state)
     assert_script(&c, SCRIPT_CANCEL_JOBS, "|id-1|id-2", "\"1\": and all that wait", "1");
     script_cancel_more(&c, &root, "id-1", "b:c");
     assert_script(&c, SCRIPT_CANCEL_JOBS, "|id-1|b:c", "\"1\": and all that wait", "2");
+    script_open_batch(&c, &root, "b-1", NULL, 5);
+    script_open_batch_field(&c, "on_end", (struct muster_bytes){"q", 1});
+    assert_script(&c, SCRIPT_OPEN_BATCH, "|on_end|q", "id", "b-1", "the batch of which it is a member", "",
+                  "ms after the last member", "5");
+    script_open_batch(&c, &root, "b-1", "b-2", 5);
+    assert_script(&c, SCRIPT_OPEN_BATCH, "", "id", "b-1", "the batch of which it is a member", "b-2",
+                  "ms after the last member", "5");
+    script_close_batch(&c, &root, "b-1");
+    assert_script(&c, SCRIPT_CLOSE_BATCH, NULL, "id", "b-1");
+    script_cancel_batch(&c, &root, "b-1", CANCEL_FIRST);
+    assert_script(&c, SCRIPT_CANCEL_BATCH, NULL, "id", "b-1", "\"1\": only go on", "0");
+    script_cancel_batch(&c, &root, "b-1", CANCEL_NEXT);
+    assert_script(&c, SCRIPT_CANCEL_BATCH, NULL, "id", "b-1", "\"1\": only go on", "1");
     script_fetch(&c, &root, "w-1", "t1", "b:c");
     assert_script(&c, SCRIPT_FETCH, NULL, "worker", "w-1", "token", "t1", "queue", "b:c");
 }
@@ -488,12 +525,12 @@ static void an_upgrade_names_layouts_and_keys(void **state)
     struct command c = COMMAND_EMPTY;
     (void)state;
     script_upgrade_begin(&c, &root);
-    assert_script(&c, SCRIPT_UPGRADE_BEGIN, "|1-2|1", "the layout to be reached", "3", "the layout before", "2",
-                  "what P:format says while keys are moved", "1-3");
+    assert_script(&c, SCRIPT_UPGRADE_BEGIN, "|2|3|1-2|1-3|1", "the layout to be reached", "4",
+                  "what P:format says while keys are moved", "1-4", "how many layouts have the same keys", "2");
     script_upgrade_keys(&c, &root);
     command_text(&c, "queues:q");
     command_text(&c, "dependents:a");
-    assert_script(&c, SCRIPT_UPGRADE_KEYS, "|queues:q|dependents:a", "what P:format says during an upgrade", "1-3");
+    assert_script(&c, SCRIPT_UPGRADE_KEYS, "|queues:q|dependents:a", "what P:format says during an upgrade", "1-4");
 }
 
 int main(int argc, char **argv)
@@ -503,6 +540,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(tasks_go_as_the_bytes_that_they_are),
         cmocka_unit_test(start_tells_all_about_the_worker),
         cmocka_unit_test(serve_names_one_queue),
+        cmocka_unit_test(share_gives_up_and_offers),
         cmocka_unit_test(turn_gives_the_queues_and_then_the_ends),
         cmocka_unit_test(the_ends_have_the_forms_that_are_read),
         cmocka_unit_test(end_says_whose_process_and_then_its_end),

@@ -191,7 +191,12 @@ static int call_client(struct muster_client *c, enum sized what, void *given, si
                : which == 1 ? muster_failed_replay(c, given, NULL)
                             : muster_failed_drop(c, given, NULL);
     case SIZED_JOB_SPEC:
-        return muster_job_put(c, "q", given, NULL);
+        return which == 0 ? muster_job_put(c, "q", given, NULL)
+                          : muster_job_put_many(c, "q", (const struct muster_job_spec *const[]){given}, 1, NULL, NULL);
+    case SIZED_JOB_PUT_OPTIONS:
+        return muster_job_put_many(c, "q", NULL, 1, given, NULL);
+    case SIZED_BATCH_SPEC:
+        return muster_batch_open(c, given, NULL);
     case SIZED_JOB_FILTER:
         return muster_job_list(c, given, see_job, NULL);
     case SIZED_JOB_CHANGE:

@@ -66,6 +66,8 @@ fill_world() {
         "$MUSTER" put print --id ship 'ship 17' --after label --after notify
         "$MUSTER" put print --id '<s>job</s>' 'text' --tag order-17
         "$MUSTER" put print --id later 'later' --delay 1h
+        "$MUSTER" enqueue slow tortoise
+        "$MUSTER" retry "$("$MUSTER" take slow | cut -f 1)" --delay 1h
         "$MUSTER" put ledger --id booking-1 'one' --retries 0
         process=$("$MUSTER" take ledger --lease 1h | cut -f1)
         "$MUSTER" fail "$process" --group unbalanced --message 'debit is not credit'

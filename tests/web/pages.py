@@ -13,6 +13,7 @@ PAGES = [
     ('/#/queues/binary', '00 01 ff 20'),
     ('/#/queues/exports/running', '3 of 7'),
     ('/#/queues/print/delayed', 'later'),
+    ('/#/queues/slow/delayed', 'tortoise'),
     ('/#/queues/bounce/failed', 'group-1'),
     ('/#/queues/ledger/statistics', 'How long jobs waited and ran'),
     ('/#/queues/mail/settings', 'keep_failed'),

@@ -1,7 +1,7 @@
 --[[
   The server's clock. It stands still while a script runs, so it is asked once.
 ]]
-local clock_us
+local clock_us, clock_ms
 
 local function now_us()
   if not clock_us then
@@ -12,5 +12,6 @@ local function now_us()
 end
 
 local function now_ms()
-  return math.floor(now_us() / 1000)
+  clock_ms = clock_ms or math.floor(now_us() / 1000)
+  return clock_ms
 end

@@ -13,14 +13,21 @@ function Jobs.is_open(P, id)
   return state and state ~= 'complete', state
 end
 
--- Have the keys of a job besides its record the right types, and those of the jobs that it is to wait for?
-function Jobs.can_depend(P, id, after)
-  local is_sound = have_types({'SCARD', P .. 'dependencies:' .. id, 'ZCARD', P .. 'dependents:' .. id,
-    'LLEN', P .. 'history:' .. id, 'ZCARD', P .. 'freed:' .. 'd' .. id, 'ZCARD', P .. 'freed:' .. 'g' .. id})
+-- Have those keys of the jobs that one is to wait for the right types?
+function Jobs.can_wait_for(P, after)
   for _, on in ipairs(after) do
-    is_sound = is_sound and has_type('ZCARD', P .. 'dependents:' .. on)
+    if not has_type('ZCARD', P .. 'dependents:' .. on) then
+      return false
+    end
   end
-  return is_sound
+  return true
+end
+
+-- The same, and for a job's own keys besides its record.
+function Jobs.can_depend(P, id, after)
+  return have_types({'SCARD', P .. 'dependencies:' .. id, 'ZCARD', P .. 'dependents:' .. id,
+    'LLEN', P .. 'history:' .. id, 'ZCARD', P .. 'freed:' .. 'd' .. id, 'ZCARD', P .. 'freed:' .. 'g' .. id})
+    and Jobs.can_wait_for(P, after)
 end
 
 -- The job has its place by now: those that wait for one job are let go in the order of their places.

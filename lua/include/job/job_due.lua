@@ -19,6 +19,7 @@ local function can_be_made(P, id)
   end
   return true
 end
+Jobs.can_be_made = can_be_made
 
 -- Makes a unique task that waits, unless its equal is alive: then nil.
 function Jobs.make_unique(P, queue, task)

@@ -4,19 +4,38 @@
 ]]
 --- @within "jobs"
 
--- Removes a record. The jobs that wait for it fail: otherwise they would wait for ever.
-local function remove_record(P, id, queue)
-  redis.call('DEL', P .. 'job:' .. id, P .. 'history:' .. id)
-  let_go(P, GONE, id, queue)
+-- A job has ended; `how`: "complete", "failed", "cancelled", or "gone": removed in any other way. Every end of a job
+-- goes through here, once its record says so or is removed, and before the lists of ended jobs are trimmed. A job that
+-- had ended before may still be cancelled or go: then its state says how it had ended.
+function Jobs.ended(P, job, how)
+  if how ~= 'failed' then -- it may be replayed, so those that wait for it go on waiting
+    let_go(P, how == 'complete' and DONE or GONE, job.id, job.queue)
+  end
+  if job.batch and not (how == 'gone' and Jobs.is_over(job)) then
+    Batches.member_ended(P, job.batch, 'j' .. job.id, how, job.id)
+  end
 end
 
--- Removes all of a job.
-function Jobs.forget(P, job)
+-- A job that had failed is to run again: replayed, or put in its own place. Its record says "failed" still.
+function Jobs.unended(P, job)
+  if job.batch then
+    Batches.member_began(P, job.batch, 'j' .. job.id, 'failed')
+  end
+end
+
+-- Removes all of a job, besides what waits for it.
+local function remove_all(P, job)
   leave(P, job)
   Jobs.untag_all(P, job)
   Jobs.track(P, job, false)
   Jobs.remove_dependencies(P, job.id)
-  remove_record(P, job.id, job.queue)
+  redis.call('DEL', P .. 'job:' .. job.id, P .. 'history:' .. job.id)
+end
+
+-- Removes all of a job.
+function Jobs.forget(P, job)
+  remove_all(P, job)
+  Jobs.ended(P, job, 'gone')
 end
 
 -- The same for the job of an entry of the failed list, unless the id has another job by now. Removes a record that
@@ -29,14 +48,17 @@ function Jobs.forget_failed(P, queue, entry, id, why)
     Jobs.forget(P, job)
     return true
   elseif not job and try('HLEN', P .. 'job:' .. id) then
-    remove_record(P, id, queue)
+    redis.call('DEL', P .. 'job:' .. id, P .. 'history:' .. id)
+    Jobs.ended(P, {id = id, queue = queue}, 'gone')
   end
 end
 
 -- A unique task fails: its entry is that of a task, and its record goes. So its id is free at once.
 local function fail_unique(P, job, worker, token, group, message)
   local data = job.data or try('HGET', P .. 'job:' .. job.id, 'data') or '' -- it may have been read without
-  Jobs.forget(P, job)
+  remove_all(P, job)
+  Jobs.ended(P, job, 'failed')
+  Jobs.ended(P, job, 'gone')
   Failed.add(P, job.queue, now_ms(), 'u' .. token, worker, group, message, data)
 end
 
@@ -57,6 +79,7 @@ function Jobs.fail(P, job, worker, token, group, message)
   Jobs.save(P, job) -- before the list is trimmed, which may drop this very job
   Jobs.count(P, job, 'failed')
   Jobs.log_event(P, job, 'failed', group, worker)
+  Jobs.ended(P, job, 'failed')
   Failed.add(P, job.queue, now_ms(), token, worker, group, message, job.id, job.entry)
 end
 
@@ -92,9 +115,9 @@ Jobs.trim_complete = trim_complete
 
 -- A job is done. `result` nil: none.
 function Jobs.complete(P, job, worker, result)
-  if job.unique then -- nothing of it stays; jobs that waited for it must be released first, or they would fail
-    let_go(P, DONE, job.id, job.queue)
-    return Jobs.forget(P, job)
+  if job.unique then -- nothing of it stays
+    remove_all(P, job)
+    return Jobs.ended(P, job, 'complete')
   end
   local ran = now_ms() - number(job, 'since')
   leave(P, job)
@@ -108,7 +131,7 @@ function Jobs.complete(P, job, worker, result)
   Jobs.save(P, job)
   Jobs.count(P, job, 'completed', 'run', math.max(0, ran))
   Jobs.log_event(P, job, 'completed', worker, worker)
-  let_go(P, DONE, job.id, job.queue)
+  Jobs.ended(P, job, 'complete')
   trim_complete(P, job.queue, TRIM_PER_COMPLETION)
 end
 
@@ -218,5 +241,6 @@ function Jobs.cancel(P, job, worker, kind)
   end
   Jobs.count(P, job, 'cancelled')
   Jobs.publish_event(P, job, now_ms(), 'cancelled', '', worker)
-  Jobs.forget(P, job)
+  remove_all(P, job)
+  Jobs.ended(P, job, 'cancelled')
 end

@@ -13,6 +13,7 @@
 --- @within "jobs"
 
 local DONE, GONE, CANCELLING = 'd', 'g', 'c'
+local IS_OF_BATCH = {b = true, k = true} -- members of P:ended that have no list (include job_batch)
 local LET_GO_MAX = 400
 -- How many more this script may let go.
 local room = LET_GO_MAX
@@ -58,8 +59,13 @@ end
 -- A job that no longer names the one that is gone does not care.
 act[GONE] = function(P, id, on)
   local job = read_depending(P, id)
-  if job ~= nil and try('SREM', P .. 'dependencies:' .. id, on) == 1 and job then
+  local is_let_go = job ~= nil and try('SREM', P .. 'dependencies:' .. id, on) == 1 and job
+  if is_let_go then
     Jobs.remove_dependencies(P, id)
+  end
+  if is_let_go and job.batch and Batches.is_cancelled(P, job.batch) then
+    Jobs.cancel(P, job, '') -- with its batch, as the one that it waited for
+  elseif is_let_go then
     Jobs.fail(P, job, '', job.place, 'dependency', "the job '" .. on .. "' that it waited for is gone")
   end
   try('ZREM', P .. 'dependents:' .. on, id)
@@ -112,8 +118,11 @@ function Jobs.let_go_due(P, _, now)
     local member = (try('ZRANGEBYSCORE', P .. 'ended', '-inf', now, 'LIMIT', 0, 1) or {})[1]
     if not member then
       return
+    elseif IS_OF_BATCH[string.sub(member, 1, 1)] then
+      room = room - Batches.go_on(P, member)
+    else
+      go_on(P, member)
     end
-    go_on(P, member)
   end
 end
 

@@ -5,15 +5,19 @@
 
 -- A job that is in no index comes into its queue: it depends, is scheduled, or waits.
 function Jobs.arrive(P, job, due_ms, after, what, text)
-  Jobs.set(job, 'due', due_ms > now_ms() and string.format('%.0f', due_ms) or nil)
+  if due_ms > 0 or job.due then
+    Jobs.set(job, 'due', due_ms > now_ms() and string.format('%.0f', due_ms) or nil)
+  end
   local open = {}
   for _, id in ipairs(after) do
     open[#open + 1] = id ~= job.id and Jobs.is_open(P, id) and id or nil
   end
-  Jobs.count(P, job, 'put')
+  if not job.is_new or job.unique then -- others are counted together
+    Jobs.count(P, job, 'put')
+  end
   note_name(P, job.queue)
   local dependencies = P .. 'dependencies:' .. job.id
-  local is_free = #after == 0 and was_absent(dependencies)
+  local is_free = job.is_new or was_absent(dependencies)
   if #open > 0 or (not is_free and (try('SCARD', dependencies) or 0) > 0) then
     Jobs.depend(P, job, open, what, text)
   else
@@ -21,17 +25,20 @@ function Jobs.arrive(P, job, due_ms, after, what, text)
   end
 end
 
--- The record of a new job, in no state yet. `given`: fields of the record.
-local function new_record(P, id, queue, given, tags, at_ms)
-  local job = {id = id, queue = queue, changed = {}}
-  redis.call('HSET', P .. 'job:' .. id, 'queue', queue) -- needs memory: a full Redis refuses the whole call here
-  if not was_absent(P .. 'history:' .. id) then
+-- The record of a new job, in no state yet. `given`: fields of the record. `is_new`: no key of this id is there, and
+-- the caller counts that it was put.
+local function new_record(P, id, queue, given, tags, at_ms, is_new)
+  local job = {id = id, queue = queue, changed = {queue = queue}, is_new = is_new}
+  if not Jobs.places then -- to draw them has needed memory, too
+    redis.call('HSET', P .. 'job:' .. id, 'queue', queue) -- needs memory: a full Redis refuses the whole call here
+  end
+  if not is_new and not was_absent(P .. 'history:' .. id) then
     redis.call('DEL', P .. 'history:' .. id)
   end
   for field, value in pairs(given) do
-    Jobs.set(job, field, value)
+    job[field], job.changed[field] = value, value
   end
-  Jobs.set(job, 'put', string.format('%.0f', at_ms or now_ms()))
+  Jobs.set(job, 'put', at_ms and string.format('%.0f', at_ms) or now_text())
   job.told_at = at_ms -- its history begins at this time
   for _, tag in ipairs(tags) do
     Jobs.tag(P, job, tag)
@@ -43,6 +50,6 @@ local function new_record(P, id, queue, given, tags, at_ms)
 end
 
 -- Makes a new job, which comes into its queue.
-function Jobs.make(P, id, queue, given, tags, due_ms, after, at_ms)
-  Jobs.arrive(P, new_record(P, id, queue, given, tags, at_ms), due_ms, after, 'put', '')
+function Jobs.make(P, id, queue, given, tags, due_ms, after, at_ms, is_new)
+  Jobs.arrive(P, new_record(P, id, queue, given, tags, at_ms, is_new), due_ms, after, 'put', '')
 end

@@ -95,23 +95,24 @@ function Jobs.unique_id(queue, task)
   return redis.sha1hex(#queue .. ':' .. queue .. task)
 end
 
--- Counts that `what` happened to a job. A unique task is a task, and is not counted. `ms` is a time of the kind `times`
--- ("wait" or "run"); 0 ms adds nothing to the sums.
+-- Counts that `what` happened to a job, or to n of them. A unique task is a task, and is not counted. `ms` is a time of
+-- the kind `times` ("wait" or "run"); 0 ms adds nothing to the sums.
 local LINE = {put = 'jobs_in', taken = 'jobs_out'}
-function Jobs.count(P, job, what, times, ms)
+function Jobs.count(P, job, what, times, ms, n)
+  n = n or 1
   if LINE[what] and Jobs.gathered then
     local line = P .. 'queue:' .. job.queue
     Jobs.gathered[line] = Jobs.gathered[line] or {}
-    Jobs.gathered[line][LINE[what]] = (Jobs.gathered[line][LINE[what]] or 0) + 1
+    Jobs.gathered[line][LINE[what]] = (Jobs.gathered[line][LINE[what]] or 0) + n
   elseif LINE[what] then
-    add(P .. 'queue:' .. job.queue, LINE[what], 1)
+    add(P .. 'queue:' .. job.queue, LINE[what], n)
   end
   if job.unique then
     return
   end
   local key = P .. 'stats:' .. math.floor(now_ms() / DAY_MS) .. ':' .. job.queue
   local fields = Jobs.gathered and Jobs.gathered[key] or {}
-  fields[what] = (fields[what] or 0) + 1
+  fields[what] = (fields[what] or 0) + n
   if times then
     local bucket = 0
     while bucket < BUCKETS - 1 and ms >= 2 ^ bucket do
@@ -140,9 +141,17 @@ function Jobs.count_gathered()
   end
 end
 
+-- The time as text, made once: the clock stands still while a script runs.
+local now_as_text
+local function now_text()
+  now_as_text = now_as_text or string.format('%.0f', now_ms())
+  return now_as_text
+end
+
 local function log(P, job, at_ms, what, text)
   local key = P .. 'history:' .. job.id
-  local n = redis.pcall('RPUSH', key, string.format('%.0f', at_ms) .. '\t' .. what .. '\t' .. text)
+  local at = at_ms == now_ms() and now_text() or string.format('%.0f', at_ms)
+  local n = redis.pcall('RPUSH', key, at .. '\t' .. what .. '\t' .. text)
   local keep = type(n) == 'number' and n > KEEP_HISTORY_LEAST and setting(P, job.queue, KEEP_HISTORY)
   if keep and n > keep then -- the first line and the newest ones stay
     local first = redis.call('LPOP', key)
@@ -195,7 +204,8 @@ function Jobs.read(P, id)
 end
 
 -- What forgetting a job, or letting go one that depends, needs of its record: not its bytes, which may be many.
-local HEAD = {'queue', 'state', 'place', 'entry', 'tags', 'tracked', 'worker', 'token', 'priority', 'due', 'unique'}
+local HEAD = {'queue', 'state', 'place', 'entry', 'tags', 'tracked', 'worker', 'token', 'priority', 'due', 'unique',
+  'batch'}
 
 -- A job's record as read() returns it, with the fields of HEAD alone.
 function Jobs.read_head(P, id)
@@ -209,7 +219,9 @@ end
 
 -- Sets a field of the record, to be written by save(). nil: the field goes.
 function Jobs.set(job, field, value)
-  value = value and tostring(value) or nil
+  if type(value) ~= 'string' then -- to ask is cheaper than to convert
+    value = value and tostring(value) or nil
+  end
   if job[field] ~= value then
     job[field] = value
     job.changed[field] = value or false
@@ -217,11 +229,11 @@ function Jobs.set(job, field, value)
 end
 
 function Jobs.save(P, job)
-  local key, given, taken = P .. 'job:' .. job.id, {}, {}
+  local key, given, taken, n = P .. 'job:' .. job.id, {}, {}, 0
   for field, value in pairs(job.changed) do
     if value then
-      given[#given + 1] = field
-      given[#given + 1] = value
+      given[n + 1], given[n + 2] = field, value
+      n = n + 2
     else
       taken[#taken + 1] = field
     end
@@ -229,8 +241,8 @@ function Jobs.save(P, job)
   if #taken > 0 then
     redis.call('HDEL', key, unpack(taken))
   end
-  if #given > 0 then
-    redis.call('HSET', key, unpack(given))
+  if n > 0 then
+    redis.call('HSET', key, unpack(given, 1, n))
   end
   job.changed = {}
 end

@@ -9,14 +9,24 @@ local function leave(P, job)
     Failed.remove_at(P, job.queue, job.entry)
     Jobs.set(job, 'entry', nil)
   elseif job.state then -- without a state it is new, or on its way to another queue
+    if Jobs.entering then
+      Jobs.enter_gathered()
+    end
     redis.call('ZREM', Jobs.index(P, job.state, job.queue), Jobs.member(job))
   end
 end
 
 local function enter(P, job, state, score)
   Jobs.set(job, 'state', state)
-  Jobs.set(job, 'since', string.format('%.0f', now_ms()))
-  redis.call('ZADD', Jobs.index(P, state, job.queue), score, Jobs.member(job))
+  Jobs.set(job, 'since', now_text())
+  local index, gathered = Jobs.index(P, state, job.queue), Jobs.entering
+  if gathered then
+    local line = gathered[index] or {n = 0}
+    line[line.n + 1], line[line.n + 2] = score, Jobs.member(job)
+    line.n, gathered[index] = line.n + 2, line
+  else
+    redis.call('ZADD', index, score, Jobs.member(job))
+  end
 end
 
 local function note_name(P, queue)
@@ -28,14 +38,26 @@ local function note_name(P, queue)
 end
 
 local function new_place(P, job)
-  local _, place = draw_tokens(P, 1)
-  Jobs.set(job, 'place', place)
+  local drawn = Jobs.places
+  if drawn and drawn.next <= drawn.last then
+    local number, tail = drawn.next, drawn.next % 32
+    drawn.next = number + 1
+    if tail == 0 or not drawn.head then
+      drawn.head = string.sub(token_text(number), 1, TOKEN_LEN - 1)
+    end
+    Jobs.set(job, 'place', drawn.head .. string.char(tail + (tail < 10 and 48 or 87)))
+  else
+    local _, place = draw_tokens(P, 1)
+    Jobs.set(job, 'place', place)
+  end
 end
 
 local function wait_in_line(P, job)
-  Jobs.set(job, 'due', nil)
-  Jobs.set(job, 'worker', nil)
-  Jobs.set(job, 'token', nil)
+  if not job.is_new then
+    Jobs.set(job, 'due', nil)
+    Jobs.set(job, 'worker', nil)
+    Jobs.set(job, 'token', nil)
+  end
   enter(P, job, 'waiting', number(job, 'priority'))
   local settings = queue_settings(P, job.queue)
   if not settings[JOBS] then
@@ -77,7 +99,7 @@ end
 
 -- A job waits for no other job any more, but maybe for its time.
 function Jobs.ready(P, job, what, text)
-  if number(job, 'due') > now_ms() then
+  if job.due and number(job, 'due') > now_ms() then
     Jobs.schedule(P, job, number(job, 'due'), what or 'scheduled', text)
   else
     Jobs.wait(P, job, what or 'ready', text)
@@ -108,6 +130,17 @@ function Jobs.run(P, job, holder, token)
   Jobs.save(P, job)
   Jobs.count(P, job, 'taken', 'wait', math.max(0, waited))
   Jobs.log_event(P, job, 'taken', holder, holder)
+end
+
+-- A running job goes from its holder's hands into another's. The caller writes the sets.
+function Jobs.move(P, job, holder, token)
+  local from = job.worker
+  leave(P, job)
+  Jobs.set(job, 'worker', holder)
+  Jobs.set(job, 'token', token)
+  enter(P, job, 'running', now_ms())
+  Jobs.save(P, job)
+  Jobs.log_event(P, job, 'handed-on', holder, from)
 end
 
 -- What comes out next, at most n, each under a token of its own: {token, member} of a job, {token} of a task. If fewer

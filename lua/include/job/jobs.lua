@@ -8,10 +8,11 @@
   functions is made before a script meets its first job: for Redis, making a function costs more than calling it. The
   pieces are `failed` and `job_*`.
 ]]
-local Jobs = {gathered = false}
+local Jobs = {gathered = false, entering = false, places = false}
 -- Queues that got a job to take, or a free place under their limit: the script must hand over there before it ends.
 local touched_by_jobs = {}
 
+--- @include "chunk"
 --- @include "lazy"
 --- @include "token"
 --- @include "clock"
@@ -24,6 +25,8 @@ local touched_by_jobs = {}
 --- @include "returned"
 
 local function make_jobs()
+  local Batches = {} -- what is done to batches; for scripts `Jobs.batches`
+  Jobs.batches = Batches
 --- @include "job_record"
 --- @include "job_states"
 --- @include "job_tags"
@@ -37,6 +40,12 @@ local function make_jobs()
 --- @include "job_process"
   end
   make_when_needed(Jobs, make_rest)
+  -- What only jobs that are members of a batch need.
+  local function make_batches()
+--- @include "job_batch"
+--- @include "job_batch_moves"
+  end
+  make_when_needed(Batches, make_batches)
 end
 
 make_when_needed(Jobs, make_jobs)

@@ -14,10 +14,10 @@
 --- @include "types"
 --- @include "announce"
 
--- The most leases that one call moves.
-local LAPSED_MAX = 200
--- How many more delayed tasks and jobs this script may move. What is left is still due, and the next call goes on.
-local due_left = 300
+-- What only this piece uses is a field, because a script may have 200 names at once. `lapsed_max`: the most leases that
+-- one call moves. `left`: how many more delayed tasks and jobs this script may move; what is left is still due, and the
+-- next call goes on. `silence`: of silence_of_leases(), false: none; asked once, because the clock stands still.
+local Due = {lapsed_max = 200, left = 300}
 
 local function delay_task(P, queue, at_ms, token, task)
   note_length(P, queue, task)
@@ -27,11 +27,11 @@ end
 
 -- May this script move more of what is due?
 local function may_move_more()
-  return due_left > 0 and moved_bytes < BYTES_MAX
+  return Due.left > 0 and moved_bytes < BYTES_MAX
 end
 
 -- One by one: a member has its task's bytes, which may be many.
-local function move_delayed(P, queue, now)
+function Due.move_delayed(P, queue, now)
   local delayed = P .. 'delayed:' .. queue
   for _ = 1, redis.call('ZCOUNT', delayed, '-inf', now) do
     if not may_move_more() then
@@ -41,20 +41,20 @@ local function move_delayed(P, queue, now)
     local task = string.sub(member, TOKEN_LEN + 2)
     note_length(P, queue, task) -- takes forget it when they leave nothing
     redis.call('LPUSH', P .. 'queues:' .. queue, task)
-    due_left, moved_bytes = due_left - 1, moved_bytes + #member
+    Due.left, moved_bytes = Due.left - 1, moved_bytes + #member
   end
 end
 
-local function move_due_jobs(P, queue, now, index)
+function Due.move_jobs(P, queue, now, index)
   if may_move_more() then
-    local n, bytes = Jobs.move_due(P, queue, now, index, due_left, BYTES_MAX - moved_bytes)
-    due_left, moved_bytes = due_left - n, moved_bytes + bytes
+    local n, bytes = Jobs.move_due(P, queue, now, index, Due.left, BYTES_MAX - moved_bytes)
+    Due.left, moved_bytes = Due.left - n, moved_bytes + bytes
   end
 end
 
 -- One lease has lapsed. If it was of a suspect, which had begun, that one is blamed; otherwise it becomes a suspect.
 -- False if its task is too large to be moved in this script.
-local function let_lapse(P, queue, set, field, is_counted)
+function Due.let_lapse(P, queue, set, field, is_counted)
   local token, value = token_of(field), redis.call('HGET', set, field)
   local entry = redis.call('HGET', P .. 'suspects:' .. queue, token)
   local has_begun = entry and select(2, parse_suspect(entry))
@@ -79,19 +79,17 @@ local function first_score(key)
   return tonumber((try('ZRANGE', key, 0, 0, 'WITHSCORES') or {})[2]) or math.huge
 end
 
-local silence -- of silence_of_leases(), false: none; asked once, because the clock stands still
-
-local function find_silence(P, now)
+function Due.find_silence(P, now)
 --- @include "grace"
-  if silence == nil then
-    silence = silence_of_leases(P, now) or false
+  if Due.silence == nil then
+    Due.silence = silence_of_leases(P, now) or false
   end
-  return silence
+  return Due.silence
 end
 
 -- Has a lease that ends at this time not lapsed yet, because Redis was silent?
 local function is_spared(P, ends, now)
-  local s = ends <= now and find_silence(P, now)
+  local s = ends <= now and Due.find_silence(P, now)
   return s and s.from < ends and ends < s.to or false
 end
 
@@ -102,15 +100,15 @@ local function next_lapse(P, queue, now)
   if not is_spared(P, first, now) then
     return first
   end
-  local other = redis.call('ZRANGEBYSCORE', leases, silence.to, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  return math.min(first + silence.length, silence.latest, tonumber(other[2]) or math.huge)
+  local other = redis.call('ZRANGEBYSCORE', leases, Due.silence.to, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  return math.min(first + Due.silence.length, Due.silence.latest, tonumber(other[2]) or math.huge)
 end
 
--- Those that have lapsed, at most LAPSED_MAX.
-local function find_lapsed(P, queue, now)
-  local leases, s = P .. 'leases:' .. queue, find_silence(P, now)
-  local lapsed = redis.call('ZRANGEBYSCORE', leases, '-inf', s and s.from or now, 'LIMIT', 0, LAPSED_MAX)
-  local room = s and LAPSED_MAX - #lapsed or 0
+-- Those that have lapsed, at most Due.lapsed_max.
+function Due.find_lapsed(P, queue, now)
+  local leases, s = P .. 'leases:' .. queue, Due.find_silence(P, now)
+  local lapsed = redis.call('ZRANGEBYSCORE', leases, '-inf', s and s.from or now, 'LIMIT', 0, Due.lapsed_max)
+  local room = s and Due.lapsed_max - #lapsed or 0
   for _, field in ipairs(room > 0 and redis.call('ZRANGEBYSCORE', leases, s.to, now, 'LIMIT', 0, room) or {}) do
     lapsed[#lapsed + 1] = field
   end
@@ -120,14 +118,14 @@ end
 -- Leases that have lapsed: their tasks come back. Their holders count as dead.
 local function move_lapsed(P, queue, now)
   local leases, set = P .. 'leases:' .. queue, P .. 'processing:' .. LEASE .. ':' .. queue
-  local lapsed = find_lapsed(P, queue, now)
+  local lapsed = Due.find_lapsed(P, queue, now)
   if #lapsed == 0 then
     return
   end
   local held, is_counted = redis.call('HLEN', set), max_crashes(P, queue) > 0
   drop_marked(P, LEASE, queue, set, lapsed)
   for _, field in ipairs(lapsed) do
-    if not let_lapse(P, queue, set, field, is_counted) then
+    if not Due.let_lapse(P, queue, set, field, is_counted) then
       break
     end
     redis.call('ZREM', leases, field)
@@ -139,7 +137,7 @@ local function move_lapsed(P, queue, now)
 end
 
 -- Are the keys of the queue's jobs sound? They do not matter if nothing is scheduled, recurs or runs.
-local function has_sound_jobs(P, queue)
+function Due.has_sound_jobs(P, queue)
   local scheduled, recurring = P .. 'scheduled:' .. queue, P .. 'recurring:' .. queue
   return (was_absent(scheduled) and was_absent(recurring) and has_type('ZCARD', P .. 'running:' .. queue) == 0)
     or Jobs.are_sound(P, queue)
@@ -156,7 +154,7 @@ local function can_move_due(P, queue, ...)
     and has_type('ZCARD', P .. 'delayed:' .. queue) and has_type('LLEN', P .. 'queues:' .. queue)
     and has_type('ZCARD', P .. 'leases:' .. queue) and has_type('HLEN', P .. 'processing:' .. LEASE .. ':' .. queue)
     and has_type('HLEN', P .. 'marks:' .. LEASE) and has_type('HLEN', P .. 'notes:' .. LEASE)
-    and can_return(P, queue) and can_fail(P, queue) and has_sound_jobs(P, queue)
+    and can_return(P, queue) and can_fail(P, queue) and Due.has_sound_jobs(P, queue)
 end
 
 -- Jobs that waited for one that has ended, whatever its queue. Jobs are made only when there are any.
@@ -172,8 +170,8 @@ local function move_due(P, queue, now)
     next_due = select(2, count_returned(P, queue)) > 0 and now or math.huge
   end
   local leases = P .. 'leases:' .. queue
-  for _, kind in ipairs({{P .. 'delayed:' .. queue, move_delayed}, {leases, move_lapsed},
-      {P .. 'scheduled:' .. queue, move_due_jobs}, {P .. 'recurring:' .. queue, move_due_jobs},
+  for _, kind in ipairs({{P .. 'delayed:' .. queue, Due.move_delayed}, {leases, move_lapsed},
+      {P .. 'scheduled:' .. queue, Due.move_jobs}, {P .. 'recurring:' .. queue, Due.move_jobs},
       {P .. 'ended', let_go_due}}) do
     local key, move = unpack(kind)
     local at_ms = key == leases and next_lapse(P, queue, now) or first_score(key)
@@ -183,7 +181,7 @@ local function move_due(P, queue, now)
     end
     next_due = math.min(next_due, at_ms)
   end
-  if silence and silence.is_new then
+  if Due.silence and Due.silence.is_new then
     redis.call('HSET', P .. 'beat', 'seen', now)
   end
   next_due = next_due < math.huge and next_due or nil

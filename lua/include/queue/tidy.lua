@@ -9,7 +9,8 @@
 -- How many complete jobs one script removes at most.
 local TIDY_JOBS_MAX = 300
 local IS_COUNTER = {ages = true, big = true, cancelled = true, dropped = true, due = true, jobs = true, jobs_in = true,
-  jobs_out = true, named = true, out = true, returned = true, unordered = true}
+  jobs_out = true, joined = true, lack = true, moved = true, moves = true, named = true, out = true, over = true,
+  returned = true, tat = true, unordered = true}
 
 -- Is nothing left of the queue but its counters, and does nobody listen? While jobs are let go, each queue stays: its
 -- `due` may be what makes somebody go on.
@@ -17,7 +18,7 @@ local function is_over(P, queue)
   local settings = redis.pcall('HGETALL', P .. 'queue:' .. queue)
   for i = 1, settings.err and 0 or #settings, 2 do
     local field, value = settings[i], settings[i + 1]
-    if not (IS_COUNTER[field] or (field == 'running' and value == '0')
+    if not (IS_COUNTER[field] or ((field == 'running' or field == 'hands') and value == '0')
         or (field == 'listen' and not is_heard(value))) then
       return false
     end
@@ -53,6 +54,16 @@ end
 -- May this script remove more of what is beyond bounds?
 local function may_tidy_more()
   return jobs_left > 0 and Failed.may_trim_more()
+end
+
+local TIDY_BATCHES_MAX = 100
+
+-- Closes the batches that nobody has closed in time, and removes ended ones that are beyond the bounds of complete
+-- jobs. Returns how many.
+local function tidy_batches(P, now)
+  local closed = redis.call('EXISTS', P .. 'batches') == 1 and #Jobs.batches.move_due(P, now) or 0
+  local removed = redis.call('EXISTS', P .. 'past') == 1 and Jobs.batches.trim(P, TIDY_BATCHES_MAX) or 0
+  return closed + removed
 end
 
 -- Tidies up to 100 queues, from a place among the names on. Returns the place to go on from, -1: there are no more; and

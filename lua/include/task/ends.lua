@@ -10,6 +10,8 @@
                                    one of the jobs (see the include `circle`), it fails, group "dependency"; the
                                    status then says why
     "back" queue k token*k         back to the front, in the order in which they were taken
+    "move" queue token reservation   straight to the worker that it is reserved for (script `share`), under a new token;
+                                   back to the front if that is not possible any more
     "retry" queue token delay_ms group message   back to the end, after a delay ("": none, or the job's own). A job's
                                    record keeps group and message ("": they stay as they are)
     "fail" queue token group message   onto the failed list
@@ -26,9 +28,11 @@
 --- @include "announce"
 --- @include "tally"
 --- @include "types"
+--- @include "mixed"
+--- @include "moves"
 
 -- How many arguments follow the queue in the group at args[at]. Kinds that are not listed have k and k tokens.
-local ARGUMENTS = {done = 1, result = 2, next = 6, retry = 4, fail = 3}
+local ARGUMENTS = {done = 1, result = 2, next = 6, move = 2, retry = 4, fail = 3}
 local function group_len(args, at)
   return ARGUMENTS[args[at]] or 1 + tonumber(args[at + 2])
 end
@@ -46,7 +50,8 @@ local function can_carry_out(P, ends, kind, queue, next_queue)
   end
   return have_types({'HLEN', P .. 'suspects:' .. queue, 'ZCARD', P .. 'failed:' .. queue,
       'HLEN', P .. 'failures:' .. queue})
-    and (kind ~= 'back' or can_return(P, queue))
+    and ((kind ~= 'back' and kind ~= 'move') or can_return(P, queue))
+    and (kind ~= 'move' or (has_type('ZCARD', P .. 'moves:' .. queue) and has_type('ZCARD', P .. 'idle:' .. queue)))
     and (not next_queue or Jobs.are_sound(P, next_queue))
     and has_type('HLEN', ends.sets .. queue) and has_type('LLEN', P .. 'queues:' .. queue)
     and has_type('ZCARD', P .. 'delayed:' .. queue) and has_type('HLEN', P .. 'queue:' .. queue) and can_fail(P, queue)
@@ -63,12 +68,14 @@ local function is_queue_heard(P, ends, queue)
 end
 
 -- Removes one process from its set. Returns its task or the job's record, and its mark if it has one. Returns nil if
--- the process is not the worker's, which is noted as E_LOST, or if the job is gone.
+-- the process is not the worker's, which is noted as E_LOST, or as E_EXISTS if its own command has ended it; or if the
+-- job is gone.
 local function remove_process(P, ends, queue, token)
   local set = ends.sets .. queue
   local task, id = unpack(redis.call('HMGET', set, token, 'j' .. token))
   if not task and not id then
-    note_ends(ends, queue, 1, 0, E_LOST)
+    local is_own = try('HEXISTS', P .. 'worker:' .. ends.worker, 'e:' .. token) == 1 -- include `own_ends`
+    note_ends(ends, queue, 1, 0, is_own and E_EXISTS or E_LOST)
     return nil
   end
   redis.call('HDEL', set, id and 'j' .. token or token)
@@ -191,8 +198,7 @@ local function finish(P, ends, queue, args, first, n, result, is_one)
   finish_together(ends, ends.sets .. queue, queue, args, first, n)
 end
 
-local function give_back_one(P, ends, queue, token)
-  local task = remove_unmarked(P, ends, queue, token)
+local function put_back_one(P, ends, queue, token, task)
   local entry = task and not was_absent(P .. 'suspects:' .. queue)
     and redis.call('HGET', P .. 'suspects:' .. queue, token)
   if is_job(task) then
@@ -208,9 +214,42 @@ end
 
 local function give_back_all(P, ends, queue, args, first, n)
   for i = first, first + n - 1 do
-    give_back_one(P, ends, queue, args[i])
+    put_back_one(P, ends, queue, args[i], remove_unmarked(P, ends, queue, args[i]))
   end
   ends.touched[queue] = true
+end
+
+-- A process that its worker has given up goes to another one. False, with nothing changed, if that worker cannot have
+-- it: it is gone or not fresh, has no hand left, or does not hear. A suspect stays what it is only if it goes back.
+local function move_to(P, queue, token, task, reserved)
+  local worker, wanted = reserved[5], reserved[4]
+  local free, epoch, hands = free_hands(P, queue, worker)
+  if not free or epoch ~= wanted or try('HEXISTS', P .. 'suspects:' .. queue, token) ~= 0
+      or try('HEXISTS', P .. 'queue:' .. queue, 'paused') ~= 0 then
+    return false
+  end
+  local _, new = draw_tokens(P, 1)
+  if is_job(task) then
+    if task.suspect == '1' or not hand_found_job(P, queue, worker, epoch, new, task, Jobs.move) then
+      return false
+    end
+  elseif not hand_task(P, queue, worker, epoch, new, task) then
+    return false
+  end
+  redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', 1)
+  try('HINCRBY', P .. 'queue:' .. queue, 'running', 1)
+  try('HINCRBY', P .. 'queue:' .. queue, 'moved', 1)
+  put_behind(P, queue, worker, free, hands, 1)
+  return true
+end
+
+local function move_process(P, ends, queue, token, reservation)
+  local task = remove_unmarked(P, ends, queue, token)
+  local reserved = give_up_move(P, queue, reservation)
+  if task and not (reserved and reserved[1] == token and move_to(P, queue, token, task, reserved)) then
+    put_back_one(P, ends, queue, token, task)
+    ends.touched[queue] = true
+  end
 end
 
 local function retry(P, ends, queue, token, delay_ms, group, message)
@@ -249,6 +288,8 @@ local function carry_out(P, ends, kind, queue, args, at, len)
       args[at + 7])
   elseif kind == 'back' then
     give_back_all(P, ends, queue, args, at + 3, len - 1)
+  elseif kind == 'move' then
+    move_process(P, ends, queue, token, args[at + 3])
   elseif kind == 'retry' then
     retry(P, ends, queue, token, tonumber(args[at + 3]), args[at + 4], args[at + 5])
   else

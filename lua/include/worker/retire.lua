@@ -7,6 +7,7 @@
 --- @include "blame"
 --- @include "put_back"
 --- @include "heirs"
+--- @include "moves"
 
 -- The queues that the worker has served in this life.
 local function queues_of(record)
@@ -17,6 +18,17 @@ local function queues_of(record)
     end
   end
   return queues
+end
+
+-- A field of the record for each queue that has one, as text: queue -> value. `kind`: the letter before the colon.
+local function fields_of(record, kind)
+  local values = {}
+  for i = 1, #record, 2 do
+    if string.sub(record[i], 1, 2) == kind .. ':' then
+      values[string.sub(record[i], 3)] = record[i + 1]
+    end
+  end
+  return values
 end
 
 -- The homes of former lives that this one has not taken up yet, the last one first: {queue, homes}, each.
@@ -77,15 +89,16 @@ local function damaged_key(P, worker, queues, homes)
   return wrong
 end
 
--- Ends a life: from here on every call of its epoch gets E_GONE. Returns {epoch, is_permanent, queues, homes}; or nil
--- and the name of a damaged key, with nothing changed.
+-- Ends a life: from here on every call of its epoch gets E_GONE. Returns {epoch, is_permanent, queues, homes, hands,
+-- moves}; or nil and the name of a damaged key, with nothing changed.
 local function end_life(P, worker)
   local key = P .. 'worker:' .. worker
   local record = redis.pcall('HGETALL', key)
   if record.err then
     return nil, key
   end
-  local life = {queues = queues_of(record), homes = homes_of(record)}
+  local life = {queues = queues_of(record), homes = homes_of(record), hands = fields_of(record, 's'),
+    moves = fields_of(record, 'o')}
   local wrong = damaged_key(P, worker, life.queues, life.homes)
   if wrong then
     return nil, wrong
@@ -187,6 +200,7 @@ local function retire(P, worker, died)
   local sets, set_of, names_of, given_back = {}, {}, {}, 0
   for _, queue in ipairs(life.queues) do
     redis.call('ZREM', P .. 'idle:' .. queue, worker)
+    leave_shares(P, worker, life.epoch, queue, life.hands[queue], life.moves[queue])
     local set = open_set(P, worker, queue)
     set.fields = drop_marked(P, worker, queue, set.key, set.fields)
     sets[#sets + 1], set_of[queue] = set, set
@@ -210,36 +224,53 @@ local function retire(P, worker, died)
 end
 
 -- Ends a life whose processes the next life of its id takes up, under new tokens (script take_up); marks stay with
--- them. Checks and blame are those of retire(). Returns how many processes there are, and the record's fields that name
--- the homes; or nil and the name of a damaged key.
-local function resume(P, worker)
+-- them. Checks and blame are those of retire(). `keeps`: whether those of a queue stay for that life; the others go
+-- back. Returns how many processes stay, and the record's fields that name the homes; or nil and the name of a damaged
+-- key.
+local function resume(P, worker, keeps)
   local life, wrong = end_life(P, worker)
   if not life then
     return nil, wrong
   end
   redis.call('DEL', P .. 'notes:' .. worker)
-  local sets, names_of, n = {}, {}, 0
+  local sets, names_of, back, n = {}, {}, {}, 0
   for _, old in ipairs(life.homes) do
-    names_of[old.queue] = table.concat(old.homes, ' ')
-    for _, home in ipairs(old.homes) do
+    if keeps(old.queue) then
+      names_of[old.queue] = table.concat(old.homes, ' ')
+    else
+      back[old.queue] = {names = old.homes}
+    end
+    for _, home in ipairs(keeps(old.queue) and old.homes or {}) do
       n = n + redis.call('HLEN', home_key(P, home, old.queue))
     end
   end
   for _, queue in ipairs(life.queues) do
     redis.call('ZREM', P .. 'idle:' .. queue, worker)
-    sets[#sets + 1] = open_set(P, worker, queue)
+    leave_shares(P, worker, life.epoch, queue, life.hands[queue], life.moves[queue])
+    local set = open_set(P, worker, queue)
+    if not keeps(queue) then
+      set.fields = drop_marked(P, worker, queue, set.key, set.fields)
+      back[queue] = {names = back[queue] and back[queue].names or {}, set = set}
+    end
+    sets[#sets + 1] = set
   end
   blame(P, worker, sets, not life.is_permanent)
   for _, set in ipairs(sets) do
-    if #set.fields > 0 then
+    if not back[set.queue] and #set.fields > 0 then
       local old = names_of[set.queue]
       names_of[set.queue] = bring_home(P, set, life.epoch) .. (old and ' ' .. old or '')
       n = n + #set.fields
     end
-    if #set.fields < set.held then
+    if not back[set.queue] and #set.fields < set.held then
       try('HINCRBY', P .. 'queue:' .. set.queue, 'running', #set.fields - set.held)
       touched_by_jobs[set.queue] = true -- a place is free: the queue may have a limit
     end
+  end
+  for queue, old in pairs(back) do
+    give_back(P, worker, queue, old.set, life.epoch, old.names)
+  end
+  for queue in pairs(back) do
+    hand_over_waiting(P, queue)
   end
   hand_over_jobs(P)
   local record = {}

@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#define OR_FOUND(format) || strcmp(found, format) == 0
+
 void format_refusal(char *out, size_t size, const char *prefix, const char *found)
 {
-    bool can_upgrade = strcmp(found, FORMAT_OLDEST) == 0 || strcmp(found, FORMAT_BEFORE) == 0;
-    if (strcmp(found, FORMAT_UPGRADING) == 0 || strcmp(found, FORMAT_UPGRADING_BEFORE) == 0)
+    bool can_upgrade = strcmp(found, FORMAT_OLDEST) == 0 FORMATS_ALIKE(OR_FOUND);
+    if (strcmp(found, FORMAT_UPGRADING) == 0 FORMATS_UPGRADING_BEFORE(OR_FOUND))
         snprintf(out, size,
                  "an upgrade of the namespace '%s' has begun and is not done: `muster upgrade` goes on with it",
                  prefix);

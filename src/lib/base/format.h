@@ -8,14 +8,14 @@
 
 #include <stddef.h>
 
-#define FORMAT_VERSION "3"
-/* Those that can be upgraded. Of the first one keys have to be moved; of the second one nothing but the number changes,
- * because its workers hear nothing on the channels of this one. */
+#define FORMAT_VERSION "4"
+/* Those that can be upgraded. Of the oldest one keys have to be moved. Of the others nothing but the number changes:
+ * the workers of 2 hear nothing on the channels of this one, and those of 3 do not know all that jobs wait for. */
 #define FORMAT_OLDEST "1"
-#define FORMAT_BEFORE "2"
-/* What P:format says while keys are moved; and the same by a release that moved them to the layout before. */
-#define FORMAT_UPGRADING "1-3"
-#define FORMAT_UPGRADING_BEFORE "1-2"
+#define FORMATS_ALIKE(X) X("2") X("3")
+/* What P:format says while keys are moved; and the same by releases that moved them to an earlier layout. */
+#define FORMAT_UPGRADING "1-4"
+#define FORMATS_UPGRADING_BEFORE(X) X("1-2") X("1-3")
 
 /* What people can do about a P:format of a wrong type. */
 #define FORMAT_MENDING                                                                                     \

@@ -25,8 +25,8 @@ static void *sink_arg;
 static atomic_int traces = TRACES_UNREAD;
 
 static const char *const trace_names[TRACE_COUNT] = {
-#define TRACE_NAME(name, text) [name] = (text),
-    TRACES(TRACE_NAME)
+#define TRACE_NAME(name) #name,
+    MUSTER_TRACES(TRACE_NAME)
 #undef TRACE_NAME
 };
 
@@ -39,7 +39,7 @@ static int bit_of(const char *name, size_t len)
     return 0;
 }
 
-#define TRACE_LISTED(name, text) " " text
+#define TRACE_LISTED(name) " " #name
 
 static int read_traces(void)
 {
@@ -52,7 +52,7 @@ static int read_traces(void)
         if (!bit && len > 0 && !atomic_flag_test_and_set(&was_told))
             log_line(MUSTER_LOG_WARN,
                      "muster: MUSTER_TRACE has an unknown class, which traces nothing; the classes are:%s",
-                     TRACES(TRACE_LISTED));
+                     MUSTER_TRACES(TRACE_LISTED));
         bits |= bit;
         wanted += len + (wanted[len] == ',');
     }

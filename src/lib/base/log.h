@@ -9,17 +9,8 @@
 #include <muster/error.h>
 #include <stdbool.h>
 
-#define TRACES(X)             \
-    X(TRACE_STATE, "state")   \
-    X(TRACE_SCRIPT, "script") \
-    X(TRACE_WAKE, "wake")
-
-enum trace_class {
-#define TRACE_ENUM(name, text) name,
-    TRACES(TRACE_ENUM)
-#undef TRACE_ENUM
-        TRACE_COUNT
-};
+/* In the order of MUSTER_TRACES. */
+enum trace_class { TRACE_STATE, TRACE_SCRIPT, TRACE_WAKE, TRACE_COUNT };
 
 void log_line(enum muster_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -76,6 +76,7 @@ static int check_worker(struct check *k, size_t at)
     size_t set;
     script_check_worker(&command, &k->client->root, k->repair, worker->text, counters_of(k, worker));
     int err = check_run(k, &command, &checked);
+    k->are_records_doubtful |= err == MUSTER_OK && (checked.token == 0 || checked.n_finds > 0);
     if (err != MUSTER_OK || checked.token > 0)
         return err;
     /* A worker that is not registered is not counted. */
@@ -120,7 +121,9 @@ static int check_some_jobs(struct check *k, size_t at)
     script_check_job(&command, &k->client->root, k->repair);
     for (size_t end = at + CHECK_PAGE; at < k->jobs.n && at < end; at++)
         command_text(&command, k->jobs.at[at].text);
-    return check_run(k, &command, &checked);
+    int err = check_run(k, &command, &checked);
+    k->are_batches_doubtful |= err == MUSTER_OK && checked.n_finds > 0;
+    return err;
 }
 
 static int check_jobs(struct check *k)
@@ -165,6 +168,37 @@ static int check_index(struct check *k, size_t at)
 static int check_indexes(struct check *k)
 {
     return check_each(k, &k->indexes, 1, check_index);
+}
+
+/* One that the batch around it does not list makes the counts of that look wrong: so all are asked for this first. */
+static int check_parent(struct check *k, size_t at)
+{
+    struct command command = COMMAND_EMPTY;
+    struct script_checked checked;
+    script_check_batch(&command, &k->client->root, k->repair, k->batches.at[at].text, -1, SKIP_COUNTERS);
+    int err = check_run(k, &command, &checked);
+    k->are_batches_doubtful |= err == MUSTER_OK && checked.n_finds > 0;
+    return err;
+}
+
+static int check_batch(struct check *k, size_t at)
+{
+    struct script_checked checked = {.next = 0};
+    bool are_sound = k->repair == CHECK_AND_REPAIR || !k->are_batches_doubtful;
+    int err = MUSTER_OK;
+    while (err == MUSTER_OK && checked.next >= 0 && !k->stop) {
+        struct command command = COMMAND_EMPTY;
+        script_check_batch(&command, &k->client->root, k->repair, k->batches.at[at].text, checked.next,
+                           are_sound ? CHECK_COUNTERS : SKIP_COUNTERS);
+        err = check_run_page(k, &command, &checked);
+    }
+    return err;
+}
+
+static int check_batches(struct check *k)
+{
+    int err = check_each(k, &k->batches, 1, check_parent);
+    return err == MUSTER_OK ? check_each(k, &k->batches, 1, check_batch) : err;
 }
 
 /* ---- tokens and queues ---- */
@@ -213,7 +247,8 @@ static int check_queue(struct check *k, size_t at)
         err = check_idle(k, queue->text);
     if (err != MUSTER_OK || k->stop)
         return err;
-    script_check_queue(&command, &k->client->root, k->repair, queue->text, counters_of(k, queue));
+    script_check_queue(&command, &k->client->root, k->repair, queue->text, counters_of(k, queue),
+                       k->repair == CHECK_AND_REPAIR || !k->are_records_doubtful);
     return check_run(k, &command, &checked);
 }
 
@@ -244,12 +279,12 @@ static int check_layout(struct check *k)
     return err;
 }
 
-/* The order matters. A layout that is not known ends the check. Jobs come before sets, which may hold what is left of a
+/* The order matters. A layout that is not known ends the check. Jobs come before batches, whose counts they change, and before sets, which may hold what is left of a
  * job, and before marks, some of which go with a job. Sets come before workers, whose counts they change. Workers and
  * lists of jobs come before queues. */
 static int (*const steps[])(struct check *k) = {
-    check_layout,  check_keys, check_members, check_jobs,  check_dependents, check_sets,  check_marks,
-    check_workers, check_back, check_indexes, check_token, check_settings,   check_queues};
+    check_layout, check_keys,    check_members, check_jobs,    check_batches, check_dependents, check_sets,
+    check_marks,  check_workers, check_back,    check_indexes, check_token,   check_settings,   check_queues};
 
 int muster_client_check(struct muster_client *c, int repair, muster_damage_fn *fn, void *arg)
 {
@@ -257,8 +292,8 @@ int muster_client_check(struct muster_client *c, int repair, muster_damage_fn *f
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < sizeof steps / sizeof *steps && !k.stop; i++)
         err = steps[i](&k);
-    struct name_list *const lists[] = {&k.keys,     &k.workers, &k.queues, &k.sets,    &k.homes,  &k.back,
-                                       &k.suspects, &k.marked,  &k.jobs,   &k.awaited, &k.indexes};
+    struct name_list *const lists[] = {&k.keys,     &k.workers, &k.queues, &k.sets,    &k.homes,   &k.back,
+                                       &k.suspects, &k.marked,  &k.jobs,   &k.awaited, &k.indexes, &k.batches};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         name_list_clear(lists[i]);
     return err;

@@ -22,6 +22,8 @@ struct check {
     struct muster_client *client;
     enum script_repair repair;
     bool stop;
+    bool are_records_doubtful; /* a worker's record was a find, so sums over all workers may look wrong */
+    bool are_batches_doubtful; /* a job's record, or a nested batch was a find, so counts of batches may look wrong */
     muster_damage_fn *fn;
     void *arg;
     /* What there is to look at: */
@@ -36,6 +38,7 @@ struct check {
     struct name_list jobs;     /* also those that may have left only a part */
     struct name_list awaited;  /* jobs that others wait for */
     struct name_list indexes;  /* lists of jobs, as keys */
+    struct name_list batches;  /* also what may be left of them */
     uint64_t done, total;      /* names that were looked at */
     uint64_t highest_token;
     unsigned short_pages; /* in a row, see check_run_page() */

@@ -15,6 +15,7 @@
 #define HOUR_MS 3600000 /* requests, calls of take */
 #define STATS_MS (INT64_C(31) * 24 * HOUR_MS)
 #define TIMER_MS 10000
+#define LISTEN_MS 10000
 
 /* What the last part of a key names. */
 enum owner {
@@ -33,7 +34,8 @@ enum owner {
     OF_INDEX,
     OF_TAG,
     OF_TRACKED,
-    OF_STATS
+    OF_STATS,
+    OF_BATCH
 };
 
 static const char *const key_names[KEY_COUNT] = {
@@ -48,6 +50,8 @@ static const struct kind {
     int64_t ttl_ms; /* 0: it may stay. Otherwise it has a time to live, and gets this one if it has none */
 } kinds[KEY_COUNT] = {
     [KEY_ALIVE] = {"string", OF_WORKER, 0}, /* its worker's ttl: check_worker */
+    [KEY_BATCH] = {"hash", OF_BATCH, 0},
+    [KEY_BATCHES] = {"zset", OF_NAMESPACE, 0},
     [KEY_BEAT] = {"hash", OF_NAMESPACE, 0},
     [KEY_COMPLETE] = {"zset", OF_INDEX, 0},
     [KEY_CONFIG] = {"hash", OF_NAMESPACE, 0},
@@ -62,14 +66,18 @@ static const struct kind {
     [KEY_FIRSTS] = {"hash", OF_SET, 0}, /* it may outlive its set: plain finishes leave it */
     [KEY_FORMAT] = {"string", OF_NAMESPACE, 0},
     [KEY_FREED] = {"zset", OF_ENDED, 0},
+    [KEY_GAPS] = {"zset", OF_QUEUE, 0},
     [KEY_HISTORY] = {"list", OF_JOB, 0},
     [KEY_HOME] = {"hash", OF_HOME, 0}, /* named after a life, whose record is gone */
     [KEY_IDLE] = {"zset", OF_QUEUE, 0},
     [KEY_JOB] = {"hash", OF_JOB, 0},
     [KEY_LEASES] = {"zset", OF_QUEUE, 0},
     [KEY_MARKS] = {"hash", OF_MARKED, 0},
+    [KEY_MEMBERS] = {"zset", OF_BATCH, 0},
+    [KEY_MOVES] = {"zset", OF_QUEUE, 0},
     [KEY_NAMES] = {"zset", OF_NAMESPACE, 0},
     [KEY_NOTES] = {"hash", OF_MARKED, 0},
+    [KEY_PAST] = {"zset", OF_NAMESPACE, 0},
     [KEY_PROCESSING] = {"hash", OF_SET, 0},
     [KEY_QUEUE] = {"hash", OF_QUEUE, 0},
     [KEY_QUEUES] = {"list", OF_QUEUE, 0},
@@ -84,6 +92,7 @@ static const struct kind {
     [KEY_TAG] = {"zset", OF_TAG, 0},
     [KEY_TAGS] = {"zset", OF_NAMESPACE, 0},
     [KEY_TAKE] = {"string", OF_REQUEST, HOUR_MS},
+    [KEY_TAKERS] = {"zset", OF_REQUEST, LISTEN_MS},
     [KEY_TIMER] = {"string", OF_NAMESPACE, TIMER_MS},
     [KEY_TOKEN] = {"string", OF_NAMESPACE, 0},
     [KEY_TRACKED] = {"zset", OF_TRACKED, 0},
@@ -175,6 +184,11 @@ static int add_queue_to(struct check *k, struct name_list *names, const char *na
     return err == MUSTER_OK ? add_if_named(&k->queues, name, is_known) : err;
 }
 
+static struct name_list *jobs_or_batches(struct check *k, enum owner owner)
+{
+    return owner == OF_JOB ? &k->jobs : owner == OF_BATCH ? &k->batches : &k->awaited;
+}
+
 /* Of what nothing is noted: is the name one of its kind? */
 static bool is_possible(enum owner owner, const char *name)
 {
@@ -197,9 +211,9 @@ static int add_owner(struct check *k, enum owner owner, const char *key, const c
     case OF_INDEX:
         return add_queue_of_index(k, key, name, is_known);
     case OF_JOB:
-        return add_if_named(&k->jobs, name, is_known);
+    case OF_BATCH:
     case OF_AWAITED:
-        return add_if_named(&k->awaited, name, is_known);
+        return add_if_named(jobs_or_batches(k, owner), name, is_known);
     case OF_ENDED:
     case OF_STATS:
     case OF_REQUEST:
@@ -319,12 +333,11 @@ int check_members(struct check *k)
         enum key zset;
         page_member_fn *fn;
         struct name_list *names;
-    } lists[] = {{KEY_REGISTRY, add_member, &k->workers},
-                 {KEY_TTLS, add_member, &k->workers},
-                 {KEY_NAMES, add_queue_member, &k->queues},
-                 {KEY_TAGS, add_tag_member, &k->indexes}};
-    struct name_list *const sorted[] = {&k->workers,  &k->queues, &k->sets, &k->homes,   &k->back,
-                                        &k->suspects, &k->marked, &k->jobs, &k->awaited, &k->indexes};
+    } lists[] = {{KEY_REGISTRY, add_member, &k->workers},   {KEY_TTLS, add_member, &k->workers},
+                 {KEY_NAMES, add_queue_member, &k->queues}, {KEY_BATCHES, add_queue_member, &k->batches},
+                 {KEY_PAST, add_queue_member, &k->batches}, {KEY_TAGS, add_tag_member, &k->indexes}};
+    struct name_list *const sorted[] = {&k->workers, &k->queues, &k->sets,    &k->homes,   &k->back,   &k->suspects,
+                                        &k->marked,  &k->jobs,   &k->awaited, &k->indexes, &k->batches};
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < sizeof lists / sizeof *lists; i++)
         err = check_forgive_wrong_type(k, page_each_member(k->client, lists[i].zset, lists[i].fn, lists[i].names));

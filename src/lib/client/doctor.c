@@ -99,8 +99,7 @@ static int look_at_info(struct doctor *d, int64_t *n_replicas)
         err = doctor_look_at_place(d, info);
         *n_replicas = info_number(info, "connected_slaves");
     } else if (!doctor_is_over(err)) {
-        doctor_say(d, MUSTER_ADVICE_UNKNOWN, "server", "ACL SETUSER USER +info",
-                   "eviction, memory, disk and replicas cannot be seen: %s", redis_error(d->client->redis));
+        doctor_say_unseen(d, "server", "+info", "eviction, memory, disk and replicas");
     }
     redis_reply_free(reply);
     return doctor_is_over(err) ? err : MUSTER_OK;
@@ -126,8 +125,7 @@ static int look_at_config(struct doctor *d, int64_t n_replicas)
     bool is_refused = false;
     int err = config_text(d, "appendfsync", text, &is_refused);
     if (err == MUSTER_OK && is_refused)
-        doctor_say(d, MUSTER_ADVICE_UNKNOWN, "settings", "ACL SETUSER USER +config|get",
-                   "appendfsync, min-replicas-to-write and timeout cannot be seen: %s", redis_error(d->client->redis));
+        doctor_say_unseen(d, "settings", "+config|get", "appendfsync, min-replicas-to-write and timeout");
     if (err != MUSTER_OK || is_refused)
         return err;
     if (strcmp(text, "no") == 0)

@@ -14,6 +14,7 @@ struct doctor {
     void *arg;
     enum muster_role role;
     bool stop; /* the program wants no more */
+    bool has_said_keys, has_said_channels;
 };
 
 /* Tell the program. `what` and `advice` are formats. */
@@ -29,11 +30,16 @@ int doctor_look_at_place(struct doctor *d, const char *info);
  * any more. */
 int doctor_look_at_rights(struct doctor *d);
 
-/* A right is missing: the command's, or that of a key or channel, as Redis' words `why` say. */
+/* A right is missing: the command's, or that of a key or channel, as Redis' words `why` say. One rule gives the right to
+ * all keys, and another one that to all channels: each of the two is said once. */
 void doctor_say_missing(struct doctor *d, const char *right, const char *why);
 
 /* doctor_try.c: a write, a script, a message. Returns as doctor_look_at_rights(). */
 int doctor_try(struct doctor *d);
+
+/* What this user cannot see is unknown, with the rule that lets him see it. Roles that have no such rule, because they
+ * need it for nothing, are not told to get it. */
+void doctor_say_unseen(struct doctor *d, const char *subject, const char *rule, const char *what);
 
 /* Is this the end of the connection? Then nothing more can be asked. */
 bool doctor_is_over(int err);

@@ -75,13 +75,37 @@ void doctor_say_missing(struct doctor *d, const char *right, const char *why)
 {
     char advice[3 * MUSTER_PREFIX_MAX + 80];
     const char *prefix = d->client->prefix;
-    if (strstr(why, "one of the keys"))
+    bool is_key = strstr(why, "one of the keys"), is_channel = !is_key && strstr(why, "channels");
+    if ((is_key && d->has_said_keys) || (is_channel && d->has_said_channels))
+        return;
+    d->has_said_keys |= is_key;
+    d->has_said_channels |= is_channel;
+    if (is_key)
         snprintf(advice, sizeof advice, "ACL SETUSER USER %s~%s:*", d->role == MUSTER_ROLE_VIEWER ? "%R" : "", prefix);
-    else if (strstr(why, "channels"))
+    else if (is_channel)
         snprintf(advice, sizeof advice, "ACL SETUSER USER &%s:* &%s_* &%s@*", prefix, prefix, prefix);
     else
         snprintf(advice, sizeof advice, "ACL SETUSER USER %s", right);
     doctor_say(d, MUSTER_ADVICE_MEND, "rights", advice, "a right is missing: %s", why);
+}
+
+/* The roles whose rule in examples/users.acl has it. */
+static bool has_rule(enum muster_role role, const char *rule)
+{
+    bool is_all = role == MUSTER_ROLE_ALL || role == MUSTER_ROLE_OPERATOR;
+    return is_all || (role == MUSTER_ROLE_WORKER && strcmp(rule, "+info") == 0);
+}
+
+void doctor_say_unseen(struct doctor *d, const char *subject, const char *rule, const char *what)
+{
+    char advice[80];
+    const char *why = redis_error(d->client->redis);
+    snprintf(advice, sizeof advice, "ACL SETUSER USER %s", rule);
+    if (has_rule(d->role, rule))
+        doctor_say(d, MUSTER_ADVICE_UNKNOWN, subject, advice, "%s cannot be seen: %s", what, why);
+    else
+        doctor_say(d, MUSTER_ADVICE_UNKNOWN, subject, "ask as an operator",
+                   "%s: this role has no right to see them, and needs none", what);
 }
 
 static int try_right(struct doctor *d, size_t row, bool *is_missing)

@@ -9,6 +9,7 @@
 
 #include "client/client.h"
 #include "client/page.h"
+#include "client/worker_shares.h"
 
 static const char *text_field(const struct redisReply *record, const char *field)
 {
@@ -48,8 +49,8 @@ struct worker_rows {
     void *arg;
 };
 
-static int give_worker(const char *id, const struct redisReply *record, long long pttl, struct worker_rows *rows,
-                       bool *stop)
+static int give_worker(const char *id, const struct redisReply *record, long long pttl,
+                       const struct worker_shares *shares, const struct worker_rows *rows, bool *stop)
 {
     const char **queues = calloc(reply_len(record) / 2 + 1, sizeof *queues);
     uint64_t epoch = 0;
@@ -77,6 +78,8 @@ static int give_worker(const char *id, const struct redisReply *record, long lon
         .held = reply_count(reply_field(record, "held")),
         .queues = queues,
         .n_queues = n,
+        .shares = shares->at,
+        .n_shares = shares->n,
     };
     *stop = rows->fn(&info, rows->arg) != 0;
     free(queues);
@@ -86,14 +89,21 @@ static int give_worker(const char *id, const struct redisReply *record, long lon
 static int worker_page(struct muster_client *c, const char *const *ids, size_t n, void *arg, bool *stop)
 {
     struct redisReply *parts[PAGE_MEMBERS_MAX][WORKER_PARTS] = {{NULL}};
+    const struct redisReply *records[PAGE_MEMBERS_MAX] = {NULL};
+    struct worker_shares shares[PAGE_MEMBERS_MAX] = {{NULL, 0}};
     int err = read_workers(c, ids, n, parts);
+    for (size_t i = 0; i < n; i++)
+        records[i] = parts[i][PART_RECORD];
+    if (err == MUSTER_OK)
+        err = worker_shares_read(c, ids, records, n, shares);
     for (size_t i = 0; i < n; i++) {
-        bool has_left = reply_len(parts[i][PART_RECORD]) == 0; /* meanwhile */
+        bool has_left = reply_len(records[i]) == 0; /* meanwhile */
         if (err == MUSTER_OK && !*stop && !has_left)
-            err = give_worker(ids[i], parts[i][PART_RECORD], reply_number(parts[i][PART_ALIVE], -2), arg, stop);
+            err = give_worker(ids[i], records[i], reply_number(parts[i][PART_ALIVE], -2), &shares[i], arg, stop);
         for (int part = 0; part < WORKER_PARTS; part++)
             redis_reply_free(parts[i][part]);
     }
+    worker_shares_free(shares, n);
     return err;
 }
 

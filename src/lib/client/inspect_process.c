@@ -176,29 +176,87 @@ static int set_rows(struct muster_client *c, const char *worker, const char *que
     return err;
 }
 
-static int process_worker(struct muster_client *c, const char *worker, void *arg, bool *stop)
+static int worker_rows(struct muster_client *c, struct process_rows *rows, const char *worker,
+                       const struct redisReply *record)
 {
-    struct process_rows *rows = arg;
-    char key[KEY_MAX];
-    struct redisReply *record;
-    if (rows->filter.worker && strcmp(rows->filter.worker, worker) != 0)
-        return MUSTER_OK;
-    key_of(key, c->prefix, KEY_WORKER, worker);
-    int err = client_ask(c, &record, (const char *const[]){"HGETALL", key, NULL});
+    int err = MUSTER_OK;
     for (size_t i = 0; i < reply_len(record) && err == MUSTER_OK && !rows->stop; i += 2) {
         const char *queue = page_queue_field(record, i);
         if (queue && (!rows->filter.queue || strcmp(rows->filter.queue, queue) == 0))
             err = set_rows(c, worker, queue, rows);
     }
-    redis_reply_free(record);
+    return err;
+}
+
+/* Of each of these keys, in one round trip. All answers are read, also after a failure. */
+static int ask_each(struct muster_client *c, const char *command, char (*keys)[KEY_MAX], size_t n,
+                    struct redisReply **replies, int (*read)(struct muster_client *, struct redisReply **))
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = client_append(c, (const char *const[]){command, keys[i], NULL});
+    if (err != MUSTER_OK)
+        return err;
+    for (size_t i = 0; i < n; i++) {
+        int one = read(c, &replies[i]);
+        err = err == MUSTER_OK ? one : err;
+    }
+    return err;
+}
+
+static int read_record(struct muster_client *c, struct redisReply **record)
+{
+    return redis_read(c->redis, record);
+}
+
+static int process_workers(struct muster_client *c, const char *const *workers, size_t n, void *arg, bool *stop)
+{
+    struct process_rows *rows = arg;
+    const char *wanted[PAGE_MEMBERS_MAX];
+    char keys[PAGE_MEMBERS_MAX][KEY_MAX];
+    struct redisReply *records[PAGE_MEMBERS_MAX] = {NULL};
+    size_t n_wanted = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!rows->filter.worker || strcmp(rows->filter.worker, workers[i]) == 0) {
+            key_of(keys[n_wanted], c->prefix, KEY_WORKER, workers[i]);
+            wanted[n_wanted++] = workers[i];
+        }
+    int err = ask_each(c, "HGETALL", keys, n_wanted, records, read_record);
+    for (size_t i = 0; i < n_wanted; i++) {
+        if (err == MUSTER_OK && !rows->stop)
+            err = worker_rows(c, rows, wanted[i], records[i]);
+        redis_reply_free(records[i]);
+    }
     *stop = rows->stop;
     return err;
 }
 
-static int process_leases(struct muster_client *c, const char *queue, void *arg, bool *stop)
+/* A refused one counts as there: who reads the set is told. */
+static int read_size(struct muster_client *c, struct redisReply **size)
+{
+    int err = redis_read(c->redis, size);
+    return err == MUSTER_E_REDIS ? MUSTER_OK : err;
+}
+
+/* Most queues have no leases. */
+static int process_leases(struct muster_client *c, const char *const *queues, size_t n, void *arg, bool *stop)
 {
     struct process_rows *rows = arg;
-    int err = muster_queue_check(queue) ? MUSTER_OK : set_rows(c, MUSTER_LEASE_ID, queue, rows);
+    char keys[PAGE_MEMBERS_MAX][KEY_MAX];
+    struct redisReply *sizes[PAGE_MEMBERS_MAX] = {NULL};
+    const char *good[PAGE_MEMBERS_MAX];
+    size_t n_good = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!muster_queue_check(queues[i])) {
+            key_processing(keys[n_good], c->prefix, MUSTER_LEASE_ID, queues[i]);
+            good[n_good++] = queues[i];
+        }
+    int err = ask_each(c, "HLEN", keys, n_good, sizes, read_size);
+    for (size_t i = 0; i < n_good; i++) {
+        if (err == MUSTER_OK && !rows->stop && reply_number(sizes[i], 1) != 0)
+            err = set_rows(c, MUSTER_LEASE_ID, good[i], rows);
+        redis_reply_free(sizes[i]);
+    }
     *stop = rows->stop;
     return err;
 }
@@ -215,15 +273,14 @@ int muster_process_list(struct muster_client *c, const struct muster_process_fil
                         void *arg)
 {
     struct process_rows rows = {.fn = fn, .arg = arg};
-    bool ignored;
     int err = client_read(c, SIZED_PROCESS_FILTER, &rows.filter, f);
     const char *queue = rows.filter.queue, *worker = rows.filter.worker;
     bool is_lease = worker && strcmp(worker, MUSTER_LEASE_ID) == 0;
     if (err == MUSTER_OK)
         err = check_filter(c, &rows.filter);
     if (err == MUSTER_OK && !is_lease)
-        err = page_each_member(c, KEY_REGISTRY, process_worker, &rows);
+        err = page_each_page(c, KEY_REGISTRY, process_workers, &rows);
     if (err != MUSTER_OK || rows.stop || (worker && !is_lease))
         return err;
-    return queue ? process_leases(c, queue, &rows, &ignored) : page_each_member(c, KEY_NAMES, process_leases, &rows);
+    return queue ? set_rows(c, MUSTER_LEASE_ID, queue, &rows) : page_each_page(c, KEY_NAMES, process_leases, &rows);
 }

@@ -8,37 +8,31 @@
 
 #include "client/client.h"
 #include "client/full.h"
+#include "client/job_put.h"
 #include "client/job_spec.h"
 #include "client/job_valid.h"
 #include "protocol/script_job.h"
 
-/* The fields to send, with the texts of their numbers. */
-struct fields {
-    struct script_field rows[16];
-    char numbers[16][24];
-    size_t n;
-};
+/* ---- a spec, as words of the script: a field's name and its value ---- */
 
-static void add_bytes(struct fields *f, const char *name, struct muster_bytes value)
+static void add_bytes(struct command *f, const char *name, struct muster_bytes value)
 {
-    f->rows[f->n++] = (struct script_field){name, value};
+    script_put_said(f, name, value);
 }
 
-static void add_number(struct fields *f, const char *name, int64_t number)
+static void add_number(struct command *f, const char *name, int64_t number)
 {
-    char *text = f->numbers[f->n];
-    int len = snprintf(text, sizeof f->numbers[0], "%lld", (long long)(number == MUSTER_ZERO ? 0 : number));
-    add_bytes(f, name, (struct muster_bytes){text, (size_t)len});
+    script_put_number(f, name, number == MUSTER_ZERO ? 0 : number);
 }
 
 /* A 0 is not sent: a new record gets the default, an old one keeps what it has. */
-static void add_given(struct fields *f, const char *name, int64_t number)
+static void add_given(struct command *f, const char *name, int64_t number)
 {
     if (number != 0)
         add_number(f, name, number);
 }
 
-static void add_backoff(struct fields *f, const struct muster_backoff *b)
+static void add_backoff(struct command *f, const struct muster_backoff *b)
 {
     const char *kind = b->exponential ? "exponential" : "fixed";
     add_number(f, "backoff", b->delay_ms);
@@ -47,13 +41,12 @@ static void add_backoff(struct fields *f, const struct muster_backoff *b)
     add_bytes(f, "backoff_kind", (struct muster_bytes){kind, strlen(kind)});
 }
 
-static void add_spec(struct fields *f, const struct muster_job_spec *s)
+static void add_spec(struct command *f, const struct muster_job_spec *s)
 {
     if (!s->replace || s->data.data)
         add_bytes(f, "data", s->data);
     add_given(f, "priority", s->priority);
     add_given(f, "retries", s->retries);
-    add_number(f, "new_retries", MUSTER_JOB_RETRIES_DEFAULT);
     add_given(f, "tracked", s->track != 0);
     add_given(f, "limit", s->limit_ms);
     add_given(f, "every", s->every_ms);
@@ -61,18 +54,38 @@ static void add_spec(struct fields *f, const struct muster_job_spec *s)
     add_given(f, "delay", s->delay_ms != 0 ? s->delay_ms : s->offset_ms);
     if (s->backoff)
         add_backoff(f, s->backoff);
+    if (s->batch)
+        add_bytes(f, "batch", (struct muster_bytes){s->batch, strlen(s->batch)});
 }
 
-static void make_id(char id[MUSTER_JOB_ID_MAX + 1])
+void job_put_begin(struct muster_client *c, struct command *command, const char *queue)
+{
+    script_put(command, &c->root, queue);
+    script_put_number(command, "new_retries", MUSTER_JOB_RETRIES_DEFAULT);
+}
+
+void job_put_add(struct command *command, const struct muster_job_spec *spec, const char *id)
+{
+    script_put_job(command, &(struct script_put_job){.id = id,
+                                                     .replace = spec->replace,
+                                                     .tags = spec->tags,
+                                                     .n_tags = spec->n_tags,
+                                                     .after = spec->after,
+                                                     .n_after = spec->n_after});
+    add_spec(command, spec);
+}
+
+void job_put_make_id(char id[MUSTER_JOB_ID_MAX + 1])
 {
     for (int i = 0; i < 4; i++)
         snprintf(id + 8 * i, 9, "%08x", arc4random());
 }
 
-/* Put the script's refusal into words. `what` follows the status in its answer; `recurs`: another part follows `what`.
- */
-static void say_not_put(struct muster_client *c, int err, const char *id, const char *what, bool recurs)
+/* ---- the script's answer ---- */
+
+void job_put_say_refusal(struct muster_client *c, int err, const char *id, const struct redisReply *reply)
 {
+    const char *what = reply_text(reply_at(reply, 1)), *more = reply_text(reply_at(reply, 2));
     if (err == MUSTER_E_EXISTS && what && strcmp(what, "ending") == 0)
         redis_error_set(c->redis,
                         "the last job '%s' has ended, and the jobs that waited for it are still let go: put it again "
@@ -81,34 +94,33 @@ static void say_not_put(struct muster_client *c, int err, const char *id, const 
     else if (err == MUSTER_E_EXISTS)
         redis_error_set(c->redis, "the job '%s' is %s: replace or cancel it, or choose another id; nothing was changed",
                         id, what ? what : "alive");
-    if (err == MUSTER_E_INVALID && recurs)
+    if (err == MUSTER_E_INVALID && more && strcmp(more, "recurs") == 0)
         redis_error_set(
             c->redis,
             "the job '%s' recurs, or would: no job can wait for it, and it cannot wait for others; nothing was changed",
             id);
     else if (err == MUSTER_E_INVALID || err == MUSTER_E_TOO_BIG)
         job_valid_say_obstacle(c, err, id, what);
+    job_valid_say_batch(c, err, what, more);
 }
 
-/* `id`, if not NULL, gets the job's id: that of `put`, or the one that the script made. */
-static int put(struct muster_client *c, const struct script_put *put, char *id)
+/* ---- calls ---- */
+
+/* Sends the command, which puts the job `put_id`, "": a unique task. `id`, if not NULL, gets the job's id: this one, or
+ * the one that the script made. */
+static int put(struct muster_client *c, struct command *command, const char *queue, const char *put_id, char *id)
 {
-    struct command command = COMMAND_EMPTY;
     struct redisReply *reply = NULL;
-    int err = client_begin_adding(c);
-    if (err != MUSTER_OK)
-        return err;
-    script_put(&command, &c->root, put);
-    err = full_explain(c, client_run_confirmed(c, &command, REDIS_WAKES_NOBODY, &reply));
+    int err = full_explain(c, client_run_confirmed(c, command, REDIS_WAKES_NOBODY, &reply));
     const char *what = reply_text(reply_at(reply, 1));
     const char *made = err == MUSTER_OK ? what : reply_text(reply_at(reply, 2));
     if (id && made)
         snprintf(id, MUSTER_JOB_ID_MAX + 1, "%s", made);
-    if (err == MUSTER_E_EXISTS && !*put->id)
+    if (err == MUSTER_E_EXISTS && !*put_id)
         redis_error_set(c->redis, "an equal task is %s in the queue '%s', under the id '%s'; nothing was enqueued",
-                        what ? what : "alive", put->queue, made ? made : "");
+                        what ? what : "alive", queue, made ? made : "");
     else
-        say_not_put(c, err, put->id, what, made != NULL);
+        job_put_say_refusal(c, err, put_id, reply);
     /* The one that is there already may be what this call put the last time, when it was not confirmed. */
     bool is_there = err == MUSTER_OK || (err == MUSTER_E_EXISTS && !(what && strcmp(what, "ending") == 0));
     redis_reply_free(reply);
@@ -118,7 +130,7 @@ static int put(struct muster_client *c, const struct script_put *put, char *id)
 int muster_job_put(struct muster_client *c, const char *queue, const struct muster_job_spec *spec, char *id)
 {
     struct muster_job_spec s;
-    struct fields fields = {.n = 0};
+    struct command command = COMMAND_EMPTY;
     char own[MUSTER_JOB_ID_MAX + 1];
     const char *why = NULL;
     if (id)
@@ -131,37 +143,34 @@ int muster_job_put(struct muster_client *c, const char *queue, const struct must
     if (err != MUSTER_OK)
         return err;
     if (!s.id)
-        make_id(own);
+        job_put_make_id(own);
     else
         snprintf(own, sizeof own, "%s", s.id);
     if (id) /* also if it stays unknown whether it was put: the caller can look the id up */
         memcpy(id, own, strlen(own) + 1);
-    add_spec(&fields, &s);
-    return put(c,
-               &(struct script_put){.queue = queue,
-                                    .id = own,
-                                    .replace = s.replace,
-                                    .tags = s.tags,
-                                    .n_tags = s.n_tags,
-                                    .after = s.after,
-                                    .n_after = s.n_after,
-                                    .fields = fields.rows,
-                                    .n_fields = fields.n},
-               NULL);
+    err = client_begin_adding(c);
+    if (err != MUSTER_OK)
+        return err;
+    job_put_begin(c, &command, queue);
+    job_put_add(&command, &s, own);
+    return put(c, &command, queue, own, NULL);
 }
 
 int muster_task_enqueue_unique(struct muster_client *c, const char *queue, const void *task, size_t len, char *id)
 {
     const struct muster_bytes data = {task, len};
-    struct fields fields = {.n = 0};
+    struct command command = COMMAND_EMPTY;
     if (id)
         *id = '\0';
     int err = client_check_queue(c, queue);
     if (err == MUSTER_OK)
         err = client_check_task(c, &data);
+    if (err == MUSTER_OK)
+        err = client_begin_adding(c);
     if (err != MUSTER_OK)
         return err;
-    add_bytes(&fields, "data", data);
-    /* Redis makes the id. */
-    return put(c, &(struct script_put){.queue = queue, .id = "", .fields = fields.rows, .n_fields = fields.n}, id);
+    script_put(&command, &c->root, queue);
+    script_put_job(&command, &(struct script_put_job){.id = ""}); /* Redis makes the id */
+    add_bytes(&command, "data", data);
+    return put(c, &command, queue, "", id);
 }

@@ -31,6 +31,30 @@ static int check_words(const struct muster_job_change *change, const char **why)
     return *why ? MUSTER_E_INVALID : MUSTER_OK;
 }
 
+static int check_times(const struct muster_job_change *change, const char **why)
+{
+    if (change->delay_ms != 0 && change->at_ms != 0) {
+        *why = "a job becomes ready after a delay or at a time, not both";
+        return MUSTER_E_INVALID;
+    }
+    int err = job_valid_number("a job's delay", change->delay_ms, 0, MUSTER_JOB_MS_MAX, why);
+    if (err == MUSTER_OK)
+        err = job_valid_number("the time at which a job becomes ready", change->at_ms, 0, JOB_AT_MAX_MS, why);
+    if (err == MUSTER_OK)
+        err = job_valid_number("a job's limit", change->limit_ms, 0, MUSTER_JOB_MS_MAX, why);
+    if (err == MUSTER_OK)
+        err = job_valid_number("a job's number of retries", change->retries, 0, MUSTER_JOB_RETRIES_MAX, why);
+    return err == MUSTER_OK && change->backoff ? job_valid_backoff(change->backoff, why) : err;
+}
+
+static int check_states(unsigned only_if, const char **why)
+{
+    if (only_if >> MUSTER_JOB_STATE_COUNT == 0)
+        return MUSTER_OK;
+    *why = "`only_if` has a bit that is no state";
+    return MUSTER_E_INVALID;
+}
+
 static int check_change(const char *id, const struct muster_job_change *change, size_t max_task_len, const char **why)
 {
     int err = job_valid_id(id, why);
@@ -48,6 +72,10 @@ static int check_change(const char *id, const struct muster_job_change *change, 
         err = check_log(change->log, why);
     if (err == MUSTER_OK)
         err = job_valid_interval(change->every_ms, why);
+    if (err == MUSTER_OK)
+        err = check_times(change, why);
+    if (err == MUSTER_OK)
+        err = check_states(change->only_if, why);
     return err == MUSTER_OK ? client_check_bytes(&change->data, max_task_len, why) : err;
 }
 
@@ -71,8 +99,36 @@ static void add_number(struct command *command, const char *what, int64_t number
     command_number(command, number == MUSTER_ZERO ? 0 : number);
 }
 
+static void add_exactly(struct command *command, const char *what, int64_t number)
+{
+    add_number(command, what, number == 0 ? MUSTER_ZERO : number);
+}
+
+static void add_backoff(struct command *command, const struct muster_backoff *backoff)
+{
+    if (!backoff)
+        return;
+    add_exactly(command, "backoff", backoff->delay_ms);
+    add_exactly(command, "backoff_max", backoff->max_ms);
+    add_exactly(command, "jitter", backoff->jitter_percent);
+    add_text(command, "backoff_kind", backoff->exponential ? "exponential" : "fixed");
+}
+
+static void add_states(struct command *command, unsigned only_if)
+{
+    for (int state = 0; state < MUSTER_JOB_STATE_COUNT; state++)
+        if (only_if & MUSTER_JOB_IN(state))
+            add_text(command, "only_if", muster_job_state_name((enum muster_job_state)state));
+}
+
 static void add_change(struct command *command, const struct muster_job_change *change)
 {
+    add_states(command, change->only_if);
+    add_number(command, "delay", change->delay_ms);
+    add_number(command, "at", change->at_ms);
+    add_number(command, "retries", change->retries);
+    add_number(command, "limit", change->limit_ms);
+    add_backoff(command, change->backoff);
     add_number(command, "priority", change->priority);
     add_number(command, "every", change->every_ms);
     add_text(command, "queue", change->queue);
@@ -87,11 +143,17 @@ static void add_change(struct command *command, const struct muster_job_change *
         script_change_field(command, "data", change->data);
 }
 
-static void say_not_changed(struct muster_client *c, int err, const char *id, const char *what)
+static void say_not_changed(struct muster_client *c, int err, const char *id, const struct redisReply *reply)
 {
+    const char *what = reply_text(reply_at(reply, 1));
+    bool is_unwanted = reply_is(reply_at(reply, 2), "only_if");
     if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis, "there is no job '%s' (any more)", id);
-    if (err == MUSTER_E_STATE)
+    if (err == MUSTER_E_STATE && is_unwanted)
+        redis_error_set(c->redis,
+                        "the job '%s' is %s, and was to be changed only in another state; nothing was changed", id,
+                        what ? what : "in another state");
+    else if (err == MUSTER_E_STATE)
         redis_error_set(c->redis, "the job '%s' is %s, and cannot be changed in this way; nothing was changed", id,
                         what ? what : "in another state");
     if (err == MUSTER_E_TOO_BIG && !what)
@@ -116,7 +178,7 @@ int muster_job_change(struct muster_client *c, const char *id, const struct must
     script_change(&command, &c->root, id);
     add_change(&command, &o);
     err = client_run(c, &command, &reply);
-    say_not_changed(c, err, id, reply_text(reply_at(reply, 1)));
+    say_not_changed(c, err, id, reply);
     redis_reply_free(reply);
     return err;
 }

@@ -237,23 +237,73 @@ static int append_count(struct muster_client *c, enum muster_job_state state, co
     return client_append(c, (const char *const[]){is_failed ? "HGET" : "ZCARD", key, is_failed ? "jobs" : NULL, NULL});
 }
 
-int muster_job_counts(struct muster_client *c, const char *queue, uint64_t counts[MUSTER_JOB_STATE_COUNT])
+static int append_counts(struct muster_client *c, const char *queue)
 {
-    struct redisReply *parts[MUSTER_JOB_STATE_COUNT] = {NULL};
-    memset(counts, 0, MUSTER_JOB_STATE_COUNT * sizeof *counts);
-    int err = client_check_queue(c, queue);
-    if (err != MUSTER_OK)
-        return err;
+    int err = MUSTER_OK;
     for (int i = 0; err == MUSTER_OK && i < MUSTER_JOB_STATE_COUNT; i++)
         err = append_count(c, (enum muster_job_state)i, queue);
-    if (err == MUSTER_OK)
-        err = page_read_parts(c, queue, parts, MUSTER_JOB_STATE_COUNT);
+    return err;
+}
+
+static int read_counts(struct muster_client *c, const char *queue, uint64_t counts[MUSTER_JOB_STATE_COUNT])
+{
+    struct redisReply *parts[MUSTER_JOB_STATE_COUNT] = {NULL};
+    int err = page_read_parts(c, queue, parts, MUSTER_JOB_STATE_COUNT);
     for (int i = 0; i < MUSTER_JOB_STATE_COUNT; i++) {
         long long n = reply_number(parts[i], 0);
         counts[i] = n > 0 ? (uint64_t)n : 0;
         redis_reply_free(parts[i]);
     }
     return err;
+}
+
+int muster_job_counts(struct muster_client *c, const char *queue, uint64_t counts[MUSTER_JOB_STATE_COUNT])
+{
+    memset(counts, 0, MUSTER_JOB_STATE_COUNT * sizeof *counts);
+    int err = client_check_queue(c, queue);
+    if (err == MUSTER_OK)
+        err = append_counts(c, queue);
+    return err == MUSTER_OK ? read_counts(c, queue, counts) : err;
+}
+
+struct counting {
+    muster_job_counts_fn *fn;
+    void *arg;
+};
+
+/* All answers are read, also after a failure: the next call would take an unread answer for its own. */
+static int count_queues(struct muster_client *c, const char *const *queues, size_t n, struct counting *counting,
+                        bool *stop)
+{
+    uint64_t counts[PAGE_MEMBERS_MAX][MUSTER_JOB_STATE_COUNT];
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = append_counts(c, queues[i]);
+    if (err != MUSTER_OK)
+        return err;
+    for (size_t i = 0; i < n; i++) {
+        int read = read_counts(c, queues[i], counts[i]);
+        err = err == MUSTER_OK ? read : err;
+    }
+    for (size_t i = 0; i < n && err == MUSTER_OK && !*stop; i++)
+        *stop = counting->fn(queues[i], counts[i], counting->arg) != 0;
+    return err;
+}
+
+/* Names that muster does not write are left out. */
+static int count_page(struct muster_client *c, const char *const *names, size_t n, void *arg, bool *stop)
+{
+    const char *queues[PAGE_MEMBERS_MAX];
+    size_t n_queues = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!muster_queue_check(names[i]))
+            queues[n_queues++] = names[i];
+    return count_queues(c, queues, n_queues, arg, stop);
+}
+
+int muster_job_counts_list(struct muster_client *c, muster_job_counts_fn *fn, void *arg)
+{
+    return page_each_page(c, KEY_NAMES, count_page, &(struct counting){fn, arg});
 }
 
 /* ---- tags ---- */

@@ -4,6 +4,7 @@
  */
 #include "client/job_spec.h"
 
+#include <muster/batch.h>
 #include <string.h>
 
 #include "client/client.h"
@@ -31,22 +32,24 @@ static int check_recurring(const struct muster_job_spec *s, const char **why)
         *why = "an offset and a backlog are for a recurring job, which needs an interval too";
     else if (s->every_ms != 0 && (s->delay_ms != 0 || s->n_after > 0))
         *why = "a recurring job has an offset instead of a delay, and does not wait for other jobs";
+    else if (s->every_ms != 0 && s->batch)
+        *why = "a recurring job never ends, so it is no member of a batch";
     else if (s->every_ms != 0 && s->id && strlen(s->id) > RECURRING_ID_MAX)
         *why = "a recurring job's id has at most 180 bytes, because the jobs it makes add a number to it";
     return *why ? MUSTER_E_INVALID : MUSTER_OK;
 }
 
-static int check_backoff(const struct muster_backoff *b, const char **why)
+static int check_batch(const char *id, const char **why)
 {
-    int err = job_valid_number("a backoff's delay", b->delay_ms, 0, MUSTER_JOB_MS_MAX, why);
-    if (err == MUSTER_OK)
-        err = job_valid_number("a backoff's longest delay", b->max_ms, 0, MUSTER_JOB_MS_MAX, why);
-    return err == MUSTER_OK ? job_valid_number("a backoff's jitter", b->jitter_percent, 0, 100, why) : err;
+    *why = id ? muster_batch_id_check(id) : NULL;
+    return *why ? MUSTER_E_INVALID : MUSTER_OK;
 }
 
 int job_spec_check(const struct muster_job_spec *s, size_t max_task_len, const char **why)
 {
     int err = s->id ? job_valid_id(s->id, why) : MUSTER_OK;
+    if (err == MUSTER_OK)
+        err = check_batch(s->batch, why);
     if (err == MUSTER_OK)
         err = client_check_bytes(&s->data, max_task_len, why);
     if (err == MUSTER_OK)
@@ -59,7 +62,7 @@ int job_spec_check(const struct muster_job_spec *s, size_t max_task_len, const c
         err = check_times(s, why);
     if (err == MUSTER_OK)
         err = check_recurring(s, why);
-    return err == MUSTER_OK && s->backoff ? check_backoff(s->backoff, why) : err;
+    return err == MUSTER_OK && s->backoff ? job_valid_backoff(s->backoff, why) : err;
 }
 
 const char *muster_job_spec_check(const struct muster_job_spec *spec)

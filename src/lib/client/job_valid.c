@@ -26,6 +26,14 @@ int job_valid_interval(int64_t every_ms, const char **why)
     return job_valid_number("a recurring job's interval, in ms,", every_ms, JOB_EVERY_MIN_MS, MUSTER_JOB_MS_MAX, why);
 }
 
+int job_valid_backoff(const struct muster_backoff *b, const char **why)
+{
+    int err = job_valid_number("a backoff's delay", b->delay_ms, 0, MUSTER_JOB_MS_MAX, why);
+    if (err == MUSTER_OK)
+        err = job_valid_number("a backoff's longest delay", b->max_ms, 0, MUSTER_JOB_MS_MAX, why);
+    return err == MUSTER_OK ? job_valid_number("a backoff's jitter", b->jitter_percent, 0, 100, why) : err;
+}
+
 int job_valid_id(const char *id, const char **why)
 {
     *why = muster_job_id_check(id);
@@ -72,4 +80,20 @@ void job_valid_say_obstacle(struct muster_client *c, int err, const char *id, co
             c->redis,
             "one of the jobs '%s' and '%s' would wait for itself, or for a recurring job; nothing was changed", id,
             other);
+}
+
+void job_valid_say_batch(struct muster_client *c, int err, const char *what, const char *batch)
+{
+    static const char state[] = "batch ";
+    const char *id = batch ? batch : "";
+    if (err == MUSTER_E_NOT_FOUND)
+        redis_error_set(c->redis, "there is no batch '%s' (any more): open it first; nothing was changed", id);
+    else if (err == MUSTER_E_STATE && what && strncmp(what, state, strlen(state)) == 0)
+        redis_error_set(c->redis, "the batch '%s' %s %s: no more jobs can be put to it; nothing was changed", id,
+                        strcmp(what + strlen(state), "ended") == 0 ? "has" : "is", what + strlen(state));
+    else if (err == MUSTER_E_STATE && what && strcmp(what, "member") == 0)
+        redis_error_set(c->redis, "the job is a member of the batch '%s', and cannot leave it; nothing was changed",
+                        id);
+    else if (err == MUSTER_E_STATE)
+        redis_error_set(c->redis, "a job that recurs never ends, so it is no member of a batch; nothing was changed");
 }

@@ -2,6 +2,7 @@
  *
  * Ending a process by its id, and extending its lease. The process may be under a lease or a worker's.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,13 +21,27 @@ static void say_lost(struct muster_client *c, const char *process, int err)
                         process);
 }
 
-/* A script_end_*() must add the one end. */
-static int begin_end(struct muster_client *c, struct command *command, const char *process, struct process_name *p)
+/* The process to end, and how the script is told whose it is: for its own command with a "+" before it. */
+struct ending {
+    struct process_name p;
+    char holder[MUSTER_WORKER_ID_MAX + 2];
+};
+
+/* Is this program the command of the process, or was it started by it? */
+static bool is_own_command(const char *process)
 {
-    const char *why = process_name_parse(p, process);
+    const char *own = secure_getenv("MUSTER_PROCESS");
+    return own && strcmp(own, process) == 0;
+}
+
+/* A script_end_*() must add the one end. */
+static int begin_end(struct muster_client *c, struct command *command, const char *process, struct ending *e)
+{
+    const char *why = process_name_parse(&e->p, process);
     if (why)
         return client_refuse(c, why);
-    script_end(command, &c->root, p->worker);
+    snprintf(e->holder, sizeof e->holder, "%s%s", is_own_command(process) ? "+" : "", e->p.worker);
+    script_end(command, &c->root, e->holder);
     return MUSTER_OK;
 }
 
@@ -54,23 +69,23 @@ static int send_end(struct muster_client *c, struct command *command, const char
 static int end_plainly(struct muster_client *c, const char *process, const char *kind, const char *asked)
 {
     struct command command = COMMAND_EMPTY;
-    struct process_name p;
-    int err = begin_end(c, &command, process, &p);
+    struct ending e;
+    int err = begin_end(c, &command, process, &e);
     if (err != MUSTER_OK)
         return err;
-    script_end_group(&command, kind, p.queue, 1);
-    command_text(&command, p.token);
+    script_end_group(&command, kind, e.p.queue, 1);
+    command_text(&command, e.p.token);
     return send_end(c, &command, process, asked);
 }
 
 static int end_with_result(struct muster_client *c, const char *process, struct muster_bytes result)
 {
     struct command command = COMMAND_EMPTY;
-    struct process_name p;
-    int err = begin_end(c, &command, process, &p);
+    struct ending e;
+    int err = begin_end(c, &command, process, &e);
     if (err != MUSTER_OK)
         return err;
-    script_end_result(&command, p.queue, p.token, result);
+    script_end_result(&command, e.p.queue, e.p.token, result);
     return send_end(c, &command, process, "finished");
 }
 
@@ -105,15 +120,15 @@ static void say_not_advanced(struct muster_client *c, int err, const char *proce
 static int end_into_next(struct muster_client *c, const char *process, const struct muster_finish_options *o)
 {
     struct command command = COMMAND_EMPTY;
-    struct process_name p;
-    int err = begin_end(c, &command, process, &p);
+    struct ending e;
+    int err = begin_end(c, &command, process, &e);
     char *after = err == MUSTER_OK ? names_join(o->after, o->n_after) : NULL;
     if (err == MUSTER_OK && !after)
         err = MUSTER_E_NOMEM;
     if (err == MUSTER_OK) {
         const int64_t delay_ms = o->delay_ms == MUSTER_ZERO ? 0 : o->delay_ms;
         struct redisReply *reply;
-        script_end_next(&command, p.queue, p.token, &(struct script_next){o->result, o->next, delay_ms, after});
+        script_end_next(&command, e.p.queue, e.p.token, &(struct script_next){o->result, o->next, delay_ms, after});
         err = client_run(c, &command, &reply);
         say_lost(c, process, err);
         say_not_advanced(c, err, process, reply_text(reply_at(reply, 1)));
@@ -158,18 +173,18 @@ int muster_lease_retry_as(struct muster_client *c, const char *process, int64_t 
                           const char *message)
 {
     struct command command = COMMAND_EMPTY;
-    struct process_name p;
+    struct ending e;
     if (delay_ms < -1)
         return client_refuse(c,
                              "a retry's delay must not be negative, except -1: at once, or by the job's own backoff");
     if (message && !group)
-        return client_refuse(c, "a retry's message needs a group");
+        group = RETRY_GROUP_DEFAULT;
     int err = check_failure(c, group, message);
     if (err == MUSTER_OK)
-        err = begin_end(c, &command, process, &p);
+        err = begin_end(c, &command, process, &e);
     if (err != MUSTER_OK)
         return err;
-    script_end_retry(&command, p.queue, p.token, delay_ms, group, message);
+    script_end_retry(&command, e.p.queue, e.p.token, delay_ms, group, message);
     err = send_end(c, &command, process, "retried");
     if (err == MUSTER_E_STATE)
         redis_error_set(c->redis,
@@ -187,14 +202,14 @@ int muster_lease_retry(struct muster_client *c, const char *process, int64_t del
 int muster_lease_fail(struct muster_client *c, const char *process, const char *group, const char *message)
 {
     struct command command = COMMAND_EMPTY;
-    struct process_name p;
+    struct ending e;
     int err = check_failure(c, group, message);
     if (err != MUSTER_OK)
         return err;
-    err = begin_end(c, &command, process, &p);
+    err = begin_end(c, &command, process, &e);
     if (err != MUSTER_OK)
         return err;
-    script_end_fail(&command, p.queue, p.token, group ? group : FAILURE_GROUP_DEFAULT, message ? message : "");
+    script_end_fail(&command, e.p.queue, e.p.token, group ? group : FAILURE_GROUP_DEFAULT, message ? message : "");
     return send_end(c, &command, process, "failed");
 }
 

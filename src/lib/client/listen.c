@@ -5,7 +5,8 @@
  * another namespace may have a channel of the same name. So a message that does not parse, or that names another queue,
  * is skipped.
  */
-#include <muster/job.h>
+#include "client/listen.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +15,6 @@
 #include "protocol/frame.h"
 #include "protocol/process_name.h"
 #include "protocol/script_queue.h"
-
-/* The scripts forget a listener after ten seconds. */
-#define RENEW_MS 3000
 
 struct listening {
     const char *queue;
@@ -129,33 +127,43 @@ static int read_job_event(char *text, struct muster_job_event *event)
                                        .text = fields[TEXT],
                                        .at_ms = strtoll(fields[AT], NULL, 10),
                                        .tracked = strcmp(fields[TRACKED], "1") == 0};
-    return muster_job_id_check(event->id) || muster_queue_check(event->queue) ? -1 : 0;
+    bool has_queue = *event->queue || strncmp(event->what, "batch-", 6) == 0; /* a batch belongs to none */
+    return muster_job_id_check(event->id) || !has_queue || (*event->queue && muster_queue_check(event->queue)) ? -1 : 0;
+}
+
+int listen_read_job_event(const struct redisReply *message, char **text, struct muster_job_event *event)
+{
+    const char *bytes = reply_text(reply_at(message, 2));
+    *text = bytes ? strdup(bytes) : NULL; /* without memory the event is lost; events may be */
+    return *text ? read_job_event(*text, event) : -1;
 }
 
 static void hear_jobs(struct muster_client *c, struct listening *l, const struct redisReply *message)
 {
     struct muster_job_event event;
-    const char *bytes = reply_text(reply_at(message, 2));
-    char *text = bytes ? strdup(bytes) : NULL; /* without memory the event is lost; events may be */
+    char *text;
     (void)c;
-    if (text && read_job_event(text, &event) == 0 && (!l->queue || strcmp(l->queue, event.queue) == 0))
+    if (listen_read_job_event(message, &text, &event) == 0 && (!l->queue || strcmp(l->queue, event.queue) == 0))
         l->stop = l->job_fn(&event, l->arg) != 0;
     free(text);
 }
 
-static int subscribe(struct muster_client *c, const struct listening *l, struct redis **listener)
+int listen_subscribe_to_jobs(struct muster_client *c, struct redis **listener)
 {
     char channel[CHANNEL_MAX];
-    if (!l->job_fn)
-        return subscribe_to_queue(c, l->queue, listener);
     key_events(channel, c->root.channels);
     return redis_listen(listener, c->redis, (const char *const[]){channel}, 1);
+}
+
+static int subscribe(struct muster_client *c, const struct listening *l, struct redis **listener)
+{
+    return l->job_fn ? listen_subscribe_to_jobs(c, listener) : subscribe_to_queue(c, l->queue, listener);
 }
 
 /* ---- listening ---- */
 
 /* E_TIMEOUT means that the time to listen is over. So a Redis that does not answer in time is E_CONN. */
-static int announce(struct muster_client *c, const char *told)
+int listen_announce(struct muster_client *c, const char *told)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
@@ -176,13 +184,13 @@ static int listen_on(struct muster_client *c, struct redis *listener, struct lis
             redis_error_set(c->redis, "the %lld ms to listen are over", (long long)wait_ms);
             return MUSTER_E_TIMEOUT;
         }
-        if (now - renewed_at_ms >= RENEW_MS) {
-            int err = announce(c, l->told);
+        if (now - renewed_at_ms >= LISTEN_RENEW_MS) {
+            int err = listen_announce(c, l->told);
             if (err != MUSTER_OK)
                 return err;
             renewed_at_ms = now;
         }
-        int64_t renew_in_ms = RENEW_MS - (now - renewed_at_ms);
+        int64_t renew_in_ms = LISTEN_RENEW_MS - (now - renewed_at_ms);
         int err = redis_hear(listener, left_ms < renew_in_ms ? left_ms : renew_in_ms, &message);
         if (err == MUSTER_OK)
             l->hear(c, l, message);
@@ -206,7 +214,7 @@ static int listen_to(struct muster_client *c, struct listening *l, int64_t wait_
     if (err == MUSTER_OK)
         err = subscribe(c, l, &listener);
     if (err == MUSTER_OK)
-        err = announce(c, l->told);
+        err = listen_announce(c, l->told);
     if (err == MUSTER_E_TIMEOUT)
         err = MUSTER_E_CONN;
     if (err == MUSTER_OK && ready)

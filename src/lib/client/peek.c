@@ -190,3 +190,48 @@ int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, 
     }
     return err;
 }
+
+/* ---- what is delayed ---- */
+
+/* One page; a member is "<token>:<task>". `*got`: how many it had. */
+static int give_delayed(struct muster_client *c, const char *key, uint64_t at, uint64_t n, size_t *got, bool *stop,
+                        muster_delayed_task_fn *fn, void *arg)
+{
+    char first[24], last[24];
+    struct redisReply *page;
+    snprintf(first, sizeof first, "%llu", (unsigned long long)at);
+    snprintf(last, sizeof last, "%llu", (unsigned long long)(at + n - 1));
+    int err = page_ask(c, &page, (const char *const[]){"ZRANGE", key, first, last, "WITHSCORES", NULL}, 2 * n);
+    *got = reply_len(page) / 2;
+    for (size_t i = 0; i < *got && !*stop; i++) {
+        struct muster_bytes member = reply_bytes(reply_at(page, 2 * i));
+        if (member.len <= TOKEN_LEN)
+            continue; /* not written by muster */
+        const struct muster_delayed_task row = {.position = at + i,
+                                                .due_at_ms = reply_number(reply_at(page, 2 * i + 1), 0),
+                                                .data = (const char *)member.data + TOKEN_LEN + 1,
+                                                .len = member.len - TOKEN_LEN - 1};
+        *stop = fn(&row, arg) != 0;
+    }
+    redis_reply_free(page);
+    return err;
+}
+
+int muster_task_peek_delayed(struct muster_client *c, const char *queue, uint64_t from, uint64_t n,
+                             muster_delayed_task_fn *fn, void *arg)
+{
+    char key[KEY_MAX];
+    bool stop = false;
+    size_t got = PAGE;
+    int err = client_check_queue(c, queue);
+    if (err != MUSTER_OK)
+        return err;
+    key_of(key, c->prefix, KEY_DELAYED, queue);
+    while (err == MUSTER_OK && !stop && n > 0 && got == PAGE) {
+        uint64_t wanted = n < PAGE ? n : PAGE;
+        err = give_delayed(c, key, from, wanted, &got, &stop, fn, arg);
+        from += got;
+        n -= got;
+    }
+    return err;
+}

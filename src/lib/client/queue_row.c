@@ -17,7 +17,9 @@
 #define COUNT_MAX (INT64_C(1) << 53)
 
 /* X(field of P:queue:<q>) */
-#define SETTINGS(X) X(running) X(paused) X(cancelled) X(dropped) X(out) X(jobs_in) X(jobs_out) X(ages) X(unordered)
+#define SETTINGS(X) \
+    X(running)      \
+    X(paused) X(cancelled) X(dropped) X(out) X(jobs_in) X(jobs_out) X(ages) X(unordered) X(share) X(hands) X(moved)
 
 enum setting {
 #define SETTING(name) SETTING_##name,
@@ -100,6 +102,9 @@ static void read_first(struct queue_row *r)
         .paused = reply_kind(reply_at(settings, SETTING_paused)) == REPLY_TEXT,
         .in = (uint64_t)(look->out + look->waiting + count_of(reply_at(settings, SETTING_jobs_in))),
         .out = (uint64_t)(look->out + count_of(reply_at(settings, SETTING_jobs_out))),
+        .share_even = reply_count(reply_at(settings, SETTING_share)) > 0,
+        .hands = reply_count(reply_at(settings, SETTING_hands)),
+        .moved = reply_count(reply_at(settings, SETTING_moved)),
     };
 }
 

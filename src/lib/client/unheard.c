@@ -28,6 +28,11 @@ const char *unheard_name(struct muster_client *c)
     return u->call;
 }
 
+const char *unheard_caller(const struct muster_client *c)
+{
+    return c->unheard.call;
+}
+
 void unheard_note(struct muster_client *c, const char *queue, int err)
 {
     if (err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT)

@@ -21,6 +21,9 @@ struct unheard {
 /* Names the next call. */
 const char *unheard_name(struct muster_client *c);
 
+/* UNHEARD_CALLER_LEN characters: who calls, once a call has been named. */
+const char *unheard_caller(const struct muster_client *c);
+
 /* What the call returned, which has the last name. */
 void unheard_note(struct muster_client *c, const char *queue, int err);
 

@@ -115,6 +115,7 @@ static int move_keys(struct muster_client *c, uint64_t *changed)
 {
     char cursor[PAGE_CURSOR_MAX] = "0", pattern[KEY_MAX + 1];
     unsigned connection;
+    uint64_t looked_at = 0;
     int err = page_begin_keys(c, &connection);
     snprintf(pattern, sizeof pattern, "%s*", c->root.text);
     while (err == MUSTER_OK) {
@@ -123,9 +124,12 @@ static int move_keys(struct muster_client *c, uint64_t *changed)
                         &reply);
         if (err == MUSTER_OK)
             err = move_page(c, reply_at(reply, 1), changed);
+        looked_at += reply_len(reply_at(reply, 1));
         redis_reply_free(reply);
         if (strcmp(cursor, "0") == 0)
             break;
+        if (err == MUSTER_OK)
+            err = client_step(c, looked_at, 0);
     }
     return err == MUSTER_OK ? page_end_keys(c, connection) : err;
 }

@@ -118,7 +118,7 @@ static void name_process(struct job_record *out, const char *worker, const char 
 
 int job_record_read(struct job_record *out, const char *id, const struct redisReply *flat)
 {
-    *out = (struct job_record){.job = {.id = id, .queue = "", .worker = "", .process = "", .group = ""}};
+    *out = (struct job_record){.job = {.id = id, .queue = "", .worker = "", .process = "", .group = "", .batch = ""}};
     int state = muster_job_state_of(reply_text(reply_field(flat, "state")));
     if (state < 0)
         return MUSTER_E_REDIS;
@@ -130,6 +130,8 @@ int job_record_read(struct job_record *out, const char *id, const struct redisRe
     }
     out->is_suspect = reply_is(reply_field(flat, "suspect"), "1");
     out->job.backoff.exponential = reply_is(reply_field(flat, "backoff_kind"), "exponential");
+    const char *batch = reply_text(reply_field(flat, "batch"));
+    out->job.batch = batch && strlen(batch) > TOKEN_LEN ? batch + TOKEN_LEN : "";
     const char *token = reply_text(reply_field(flat, "token"));
     if (state == MUSTER_JOB_RUNNING && token && strlen(token) == TOKEN_LEN &&
         strlen(out->job.worker) <= MUSTER_WORKER_ID_MAX && strlen(out->job.queue) <= MUSTER_QUEUE_MAX)
@@ -169,7 +171,7 @@ static int own(struct job_record *record, const char *worker)
 {
     struct muster_job *job = &record->job;
     record->copy = malloc(text_size(job->id) + text_size(job->queue) + text_size(worker) + text_size(job->group) +
-                          job->data.len + job->message.len + job->result.len + 3);
+                          text_size(job->batch) + job->data.len + job->message.len + job->result.len + 3);
     if (!record->copy)
         return MUSTER_E_NOMEM;
     char *at = record->copy;
@@ -177,6 +179,7 @@ static int own(struct job_record *record, const char *worker)
     job->queue = copy_text(&at, job->queue);
     job->worker = copy_text(&at, worker);
     job->group = copy_text(&at, job->group);
+    job->batch = copy_text(&at, job->batch);
     job->data = copy_bytes(&at, job->data);
     job->message = copy_bytes(&at, job->message);
     job->result = copy_bytes(&at, job->result);

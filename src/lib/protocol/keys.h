@@ -13,6 +13,8 @@
 /* What follows the root "<prefix>:". After a colon at the end a name follows. */
 #define KEYS(X)                          \
     X(KEY_ALIVE, "alive:")               \
+    X(KEY_BATCH, "batch:")               \
+    X(KEY_BATCHES, "batches")            \
     X(KEY_BEAT, "beat")                  \
     X(KEY_COMPLETE, "complete:")         \
     X(KEY_CONFIG, "config")              \
@@ -27,14 +29,18 @@
     X(KEY_FIRSTS, "firsts:")             \
     X(KEY_FORMAT, "format")              \
     X(KEY_FREED, "freed:")               \
+    X(KEY_GAPS, "gaps:")                 \
     X(KEY_HISTORY, "history:")           \
     X(KEY_HOME, "home:")                 \
     X(KEY_IDLE, "idle:")                 \
     X(KEY_JOB, "job:")                   \
     X(KEY_LEASES, "leases:")             \
     X(KEY_MARKS, "marks:")               \
+    X(KEY_MEMBERS, "members:")           \
+    X(KEY_MOVES, "moves:")               \
     X(KEY_NAMES, "names")                \
     X(KEY_NOTES, "notes:")               \
+    X(KEY_PAST, "past")                  \
     X(KEY_PROCESSING, "processing:")     \
     X(KEY_QUEUE, "queue:")               \
     X(KEY_QUEUES, "queues:")             \
@@ -49,6 +55,7 @@
     X(KEY_TAG, "tag:")                   \
     X(KEY_TAGS, "tags")                  \
     X(KEY_TAKE, "take:")                 \
+    X(KEY_TAKERS, "takers:")             \
     X(KEY_TIMER, "timer")                \
     X(KEY_TOKEN, "token")                \
     X(KEY_TRACKED, "tracked")            \
@@ -90,6 +97,8 @@ size_t key_events(char out[CHANNEL_MAX], const char *channels);
 /* A queue's channels, "<channels>_<queue>_<what>". They announce work, which foreign producers may do too, and what was
  * cancelled, deleted and done. */
 #define CHANNEL_WORK "work"
+/* What muster itself publishes there begins with this word; the names of waiting callers may follow. */
+#define CHANNEL_WORK_OWN "muster"
 #define CHANNEL_CANCEL "cancel"
 #define CHANNEL_DELETE "delete"
 #define CHANNEL_DONE "done"

@@ -10,7 +10,7 @@
 /* Only a queue's name can hold a colon. So the first colon ends the worker, and the second ends the token. */
 const char *process_name_parse(struct process_name *out, const char *text)
 {
-    static const char shape[] = "a process' id has the form <worker>:<token>:<queue>";
+    static const char shape[] = "a process' id has the form <worker>:<token>:<queue>, as w1:1j0sfv40rim:mail";
     uint64_t token;
     const char *worker_end = text ? strchr(text, ':') : NULL;
     const char *token_end = worker_end ? strchr(worker_end + 1, ':') : NULL;

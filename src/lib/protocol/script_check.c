@@ -55,11 +55,12 @@ void script_check_token(struct command *c, const struct script_root *root, enum 
 }
 
 void script_check_queue(struct command *c, const struct script_root *root, enum script_repair repair, const char *queue,
-                        enum script_counters counters)
+                        enum script_counters counters, bool are_records_sound)
 {
     begin_check(c, SCRIPT_CHECK_QUEUE, root, repair);
     command_text(c, queue);
     script_add_flag(c, counters == CHECK_COUNTERS);
+    script_add_flag(c, are_records_sound);
 }
 
 void script_check_idle(struct command *c, const struct script_root *root, enum script_repair repair, const char *queue,
@@ -112,6 +113,15 @@ void script_check_dependents(struct command *c, const struct script_root *root, 
 {
     begin_check(c, SCRIPT_CHECK_DEPENDENTS, root, repair);
     command_text(c, id);
+}
+
+void script_check_batch(struct command *c, const struct script_root *root, enum script_repair repair, const char *id,
+                        int64_t from, enum script_counters counters)
+{
+    begin_check(c, SCRIPT_CHECK_BATCH, root, repair);
+    command_text(c, id);
+    command_number(c, from);
+    script_add_flag(c, counters == CHECK_COUNTERS);
 }
 
 void script_check_index(struct command *c, const struct script_root *root, enum script_repair repair, const char *which,

@@ -26,7 +26,7 @@ void script_check_marks(struct command *c, const struct script_root *root, enum 
                         const char *worker, size_t n_queues);
 void script_check_token(struct command *c, const struct script_root *root, enum script_repair repair, uint64_t highest);
 void script_check_queue(struct command *c, const struct script_root *root, enum script_repair repair, const char *queue,
-                        enum script_counters counters);
+                        enum script_counters counters, bool are_records_sound);
 /* Each call checks one page, and script_checked.next says where the next one begins. `had_finds`: on earlier pages. */
 void script_check_idle(struct command *c, const struct script_root *root, enum script_repair repair, const char *queue,
                        int64_t from);
@@ -43,6 +43,9 @@ void script_check_suspects(struct command *c, const struct script_root *root, en
 void script_check_job(struct command *c, const struct script_root *root, enum script_repair repair);
 void script_check_dependents(struct command *c, const struct script_root *root, enum script_repair repair,
                              const char *id);
+/* A batch, with its members from this place on; -1: only whether the batch around it lists it. */
+void script_check_batch(struct command *c, const struct script_root *root, enum script_repair repair, const char *id,
+                        int64_t from, enum script_counters counters);
 /* `which` is a state, or "failed": that list of the queue `name`. Or "tag": the tag `name`. Or "tracked". */
 void script_check_index(struct command *c, const struct script_root *root, enum script_repair repair, const char *which,
                         const char *name, int64_t from);

@@ -6,20 +6,40 @@
 
 #include "protocol/script_private.h"
 
-void script_put(struct command *c, const struct script_root *root, const struct script_put *put)
+void script_put(struct command *c, const struct script_root *root, const char *queue)
 {
     script_begin(c, SCRIPT_PUT, root);
-    command_text(c, put->queue);
-    command_text(c, put->id);
-    script_add_flag(c, put->replace);
-    command_number(c, (int64_t)put->n_tags);
-    command_number(c, (int64_t)put->n_after);
-    for (size_t i = 0; i < put->n_tags; i++)
-        command_text(c, put->tags[i]);
-    for (size_t i = 0; i < put->n_after; i++)
-        command_text(c, put->after[i]);
-    for (size_t i = 0; i < put->n_fields; i++)
-        script_change_field(c, put->fields[i].name, put->fields[i].value);
+    command_text(c, queue);
+}
+
+void script_put_said(struct command *c, const char *what, struct muster_bytes value)
+{
+    command_text(c, what);
+    command_bytes(c, value.data, value.len);
+}
+
+void script_put_number(struct command *c, const char *what, int64_t number)
+{
+    command_text(c, what);
+    command_number(c, number);
+}
+
+static void add_texts(struct command *c, const char *what, const char *const *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        command_text(c, what);
+        command_text(c, texts[i]);
+    }
+}
+
+void script_put_job(struct command *c, const struct script_put_job *job)
+{
+    command_text(c, ""); /* ends what came before */
+    command_text(c, job->id);
+    if (job->replace)
+        add_texts(c, "replace", (const char *const[]){"1"}, 1);
+    add_texts(c, "tag", job->tags, job->n_tags);
+    add_texts(c, "after", job->after, job->n_after);
 }
 
 void script_change(struct command *c, const struct script_root *root, const char *id)

@@ -9,23 +9,19 @@
 
 #include "protocol/script.h"
 
-/* A field of a job's record, and what to put into it. */
-struct script_field {
-    const char *name;
-    struct muster_bytes value;
-};
-struct script_put {
-    const char *queue;
-    const char *id;
+/* One call puts many jobs. What is said of the call follows; then each job, and what is said of it. */
+void script_put(struct command *c, const struct script_root *root, const char *queue);
+void script_put_said(struct command *c, const char *what, struct muster_bytes value);
+void script_put_number(struct command *c, const char *what, int64_t number);
+struct script_put_job {
+    const char *id; /* "": a unique task */
     bool replace;
     const char *const *tags;
     size_t n_tags;
     const char *const *after;
     size_t n_after;
-    const struct script_field *fields;
-    size_t n_fields;
 };
-void script_put(struct command *c, const struct script_root *root, const struct script_put *put);
+void script_put_job(struct command *c, const struct script_put_job *job);
 
 /* The changes follow: add them with script_change_field(). */
 void script_change(struct command *c, const struct script_root *root, const char *id);

@@ -71,6 +71,14 @@ void script_end_retry(struct command *c, const char *queue, const char *token, i
     command_text(c, message ? message : "");
 }
 
+void script_end_move(struct command *c, const char *queue, const char *token, const char *move)
+{
+    command_text(c, "move");
+    command_text(c, queue);
+    command_text(c, token);
+    command_text(c, move);
+}
+
 void script_end_fail(struct command *c, const char *queue, const char *token, const char *group, const char *message)
 {
     command_text(c, "fail");
@@ -94,8 +102,9 @@ void script_take(struct command *c, const struct script_root *root, const struct
     command_text(c, take->queue);
     command_number(c, (int64_t)take->n);
     command_number(c, take->lease_ms);
-    script_add_flag(c, take->waits);
+    command_number(c, take->wait);
     command_text(c, take->call ? take->call : "");
+    command_number(c, take->waited_ms);
 }
 
 #define LEASED_HEAD 6

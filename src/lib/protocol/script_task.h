@@ -39,16 +39,22 @@ void script_end_next(struct command *c, const char *queue, const char *token, co
 /* `delay_ms` -1: none, or the job's own backoff. `group` and `message` may be NULL. */
 void script_end_retry(struct command *c, const char *queue, const char *token, int64_t delay_ms, const char *group,
                       const char *message);
+/* `move`: the reservation that script_share() has answered. */
+void script_end_move(struct command *c, const char *queue, const char *token, const char *move);
 void script_end_fail(struct command *c, const char *queue, const char *token, const char *group, const char *message);
 void script_end(struct command *c, const struct script_root *root, const char *worker);
 
 /* ---- leases ---- */
 
+/* Does the caller wait for work if there is none? */
+enum script_wait { SCRIPT_WAIT_NONE, SCRIPT_WAIT, SCRIPT_WAIT_OVER };
+
 struct script_take_lease {
     const char *queue;
     size_t n;
     int64_t lease_ms;
-    bool waits;       /* the caller listens for work */
+    enum script_wait wait;
+    int64_t waited_ms;
     const char *call; /* the call's name, for script_untake(); NULL: it has none */
 };
 void script_take(struct command *c, const struct script_root *root, const struct script_take_lease *take);

@@ -8,14 +8,17 @@
 #include "protocol/script_private.h"
 
 #define WORKERS_HEAD 2
+#define PLUS_ONE(format) +1
+#define ADD(format) command_text(c, format);
 
 void script_upgrade_begin(struct command *c, const struct script_root *root)
 {
     script_begin(c, SCRIPT_UPGRADE_BEGIN, root);
     command_text(c, FORMAT_VERSION);
-    command_text(c, FORMAT_BEFORE);
     command_text(c, FORMAT_UPGRADING);
-    command_text(c, FORMAT_UPGRADING_BEFORE);
+    command_number(c, 0 FORMATS_ALIKE(PLUS_ONE));
+    FORMATS_ALIKE(ADD)
+    FORMATS_UPGRADING_BEFORE(ADD)
     command_text(c, FORMAT_OLDEST);
 }
 

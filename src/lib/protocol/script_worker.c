@@ -5,6 +5,7 @@
 #include "protocol/script_worker.h"
 
 #include <muster/version.h>
+#include <string.h>
 
 #include "base/format.h"
 #include "protocol/script_private.h"
@@ -40,10 +41,11 @@ int script_started(const struct redisReply *r, struct script_started *out)
 }
 
 void script_serve(struct command *c, const struct script_root *root, const struct script_caller *caller,
-                  const struct script_queue *queue)
+                  const struct script_queue *queue, int hands)
 {
     script_begin_as(c, SCRIPT_SERVE, root, caller);
     script_add_queues(c, queue, 1);
+    command_number(c, hands);
 }
 
 /* ---- turn ---- */
@@ -108,7 +110,7 @@ void script_heartbeat(struct command *c, const struct script_root *root, const s
     script_add_queues(c, queues, n);
 }
 
-#define HEARD_HEAD 9
+#define HEARD_HEAD 10
 
 int script_heard(const struct redisReply *r, struct script_heard *out)
 {
@@ -124,6 +126,7 @@ int script_heard(const struct redisReply *r, struct script_heard *out)
     out->marks = reply_at(r, 7);
     out->next_due_ms =
         reply_kind(reply_at(r, 8)) == REPLY_INTEGER ? script_read_number(reply_at(r, 8)) : HEARD_OTHER_KEEPER;
+    out->shares = reply_at(r, 9);
     out->n_dead = reply_len(r) - HEARD_HEAD;
     if (out->interval_ms <= 0 || script_read_count(reply_at(r, 2), &out->held) != MUSTER_OK)
         return MUSTER_E_REDIS;
@@ -147,6 +150,69 @@ int script_marked(const struct redisReply *marks, size_t i, struct script_mark *
     return script_read_token(reply_at(marks, 2 * i), &out->token);
 }
 
+/* ---- shares ---- */
+
+#define SHARE_FIGURES 4
+
+size_t script_shares(const struct redisReply *shares)
+{
+    return reply_len(shares) / SHARE_FIGURES;
+}
+
+int script_share_of(const struct redisReply *shares, size_t i, size_t *place, struct script_share_figures *out)
+{
+    size_t at = i * SHARE_FIGURES;
+    long long number = reply_number(reply_at(shares, at), 0);
+    long long runs = reply_number(reply_at(shares, at + 1), -1), hands = reply_number(reply_at(shares, at + 2), -1);
+    if (number <= 0 || runs < 0 || hands < 0)
+        return MUSTER_E_REDIS;
+    *place = (size_t)(number - 1);
+    *out =
+        (struct script_share_figures){(uint64_t)runs, (uint64_t)hands, (int)reply_number(reply_at(shares, at + 3), 0)};
+    return MUSTER_OK;
+}
+
+void script_share(struct command *c, const struct script_root *root, const struct script_caller *caller,
+                  const struct script_share *share)
+{
+    script_begin_as(c, SCRIPT_SHARE, root, caller);
+    command_text(c, share->queue);
+    script_add_flag(c, share->was_unheard);
+    command_number(c, (int64_t)share->n_given_up);
+    for (size_t i = 0; i < share->n_given_up; i++)
+        command_text(c, share->given_up[i]);
+    for (size_t i = 0; i < share->n_tokens; i++)
+        command_text(c, share->tokens[i]);
+}
+
+#define SHARED_HEAD 3
+
+int script_shared(const struct redisReply *r, struct script_shared *out, const char **damaged)
+{
+    int err = reply_status(r);
+    *damaged = err == MUSTER_E_REDIS ? script_read_name(reply_at(r, 1)) : NULL;
+    if (err != MUSTER_OK)
+        return err;
+    out->asks_again = reply_integer(reply_at(r, 1)) == 1;
+    out->move_ms = script_read_number(reply_at(r, 2));
+    out->n_moves = reply_len(r) > SHARED_HEAD ? reply_len(r) - SHARED_HEAD : 0;
+    return out->move_ms > 0 ? MUSTER_OK : MUSTER_E_REDIS;
+}
+
+const char *script_shared_move(const struct redisReply *r, size_t i, uint64_t *token)
+{
+    const char *move = reply_text(reply_at(r, SHARED_HEAD + i));
+    if (!move || strlen(move) < TOKEN_LEN || token_parse(move, TOKEN_LEN, token) != MUSTER_OK)
+        return NULL;
+    return move;
+}
+
+const char *script_move_to(const char *move)
+{
+    const char *last = strrchr(move, ':');
+    return last ? last + 1 : move;
+}
+
 /* ---- readback ---- */
 
 void script_readback(struct command *c, const struct script_root *root, const struct script_caller *caller)
@@ -154,7 +220,7 @@ void script_readback(struct command *c, const struct script_root *root, const st
     script_begin_as(c, SCRIPT_READBACK, root, caller);
 }
 
-#define READ_HEAD 3
+#define READ_HEAD 4
 #define READ_QUEUE 2
 
 int script_read(const struct redisReply *r, struct script_read *out)
@@ -165,8 +231,21 @@ int script_read(const struct redisReply *r, struct script_read *out)
     if (reply_len(r) < READ_HEAD || (reply_len(r) - READ_HEAD) % READ_QUEUE != 0)
         return MUSTER_E_REDIS;
     out->marks = reply_at(r, 2);
+    out->own_ends = reply_at(r, 3);
     out->n_queues = (reply_len(r) - READ_HEAD) / READ_QUEUE;
     return script_read_token(reply_at(r, 1), &out->last_token);
+}
+
+size_t script_own_ends(const struct redisReply *own_ends)
+{
+    return reply_len(own_ends) / 2;
+}
+
+int script_own_end(const struct redisReply *own_ends, size_t i, struct script_own_end *out)
+{
+    struct muster_bytes letter = reply_bytes(reply_at(own_ends, 2 * i + 1));
+    out->letter = letter.len == 1 ? *(const char *)letter.data : '\0';
+    return script_read_token(reply_at(own_ends, 2 * i), &out->token);
 }
 
 const char *script_read_queue(const struct redisReply *r, size_t i, const struct redisReply **tokens)
@@ -280,9 +359,10 @@ void script_promote(struct command *c, const struct script_root *root)
     script_begin(c, SCRIPT_PROMOTE, root);
 }
 
-int script_promoted(const struct redisReply *r, int64_t *next_ms)
+int script_promoted(const struct redisReply *r, int64_t *next_ms, const struct redisReply **closed)
 {
     int err = reply_status(r);
     *next_ms = script_read_number(reply_at(r, 1));
+    *closed = reply_at(r, 2);
     return err;
 }

@@ -27,8 +27,9 @@ struct script_started {
 };
 int script_started(const struct redisReply *r, struct script_started *out);
 
+/* `hands`: the worker's, without what it takes in advance. */
 void script_serve(struct command *c, const struct script_root *root, const struct script_caller *caller,
-                  const struct script_queue *queue);
+                  const struct script_queue *queue, int hands);
 
 /* ---- turn: a worker's ends and takes ---- */
 
@@ -80,8 +81,9 @@ struct script_heard {
     bool work;       /* work waits for this worker */
     uint64_t n_past; /* workers past their end, from registry_from on; it looked at HEARTBEAT_BATCH of them */
     const char *damaged;
-    const struct redisReply *marks; /* for script_marked() */
-    int64_t next_due_ms;            /* for the timer's keeper; -1: nothing is due; or HEARD_OTHER_KEEPER */
+    const struct redisReply *marks;  /* for script_marked() */
+    int64_t next_due_ms;             /* for the timer's keeper; -1: nothing is due; or HEARD_OTHER_KEEPER */
+    const struct redisReply *shares; /* for script_shares() */
     size_t n_dead;
 };
 int script_heard(const struct redisReply *r, struct script_heard *out);
@@ -95,15 +97,61 @@ struct script_mark {
 size_t script_marks(const struct redisReply *marks);
 int script_marked(const struct redisReply *marks, size_t i, struct script_mark *out);
 
+/* ---- shares ---- */
+
+/* What a heartbeat says of a queue that shares evenly. */
+enum script_share_note {
+    SHARE_LACK = 1,  /* somebody holds less than the least that its share allows */
+    SHARE_OVER = 2,  /* somebody holds more than the most, and nobody lacks anything */
+    SHARE_LAPSED = 4 /* a reserved move has lapsed */
+};
+struct script_share_figures {
+    uint64_t runs;  /* processes of the queue */
+    uint64_t hands; /* of all workers that serve it */
+    int notes;      /* of enum script_share_note */
+};
+size_t script_shares(const struct redisReply *shares);
+/* The i-th: `place` of the queue in the heartbeat's call, from 0. */
+int script_share_of(const struct redisReply *shares, size_t i, size_t *place, struct script_share_figures *out);
+
+struct script_share {
+    const char *queue;
+    bool was_unheard;      /* the answer to an earlier call was lost */
+    char *const *given_up; /* moves that are not made */
+    size_t n_given_up;
+    const char *const *tokens; /* of the processes that may move, the first ones first */
+    size_t n_tokens;
+};
+void script_share(struct command *c, const struct script_root *root, const struct script_caller *caller,
+                  const struct script_share *share);
+struct script_shared {
+    bool asks_again; /* with the next heartbeat, also if the figures are the same */
+    int64_t move_ms; /* how long a handler may take to give back */
+    size_t n_moves;
+};
+int script_shared(const struct redisReply *r, struct script_shared *out, const char **damaged);
+/* The i-th process that must move: its reservation, for script_end_move(), and its token. NULL: malformed. */
+const char *script_shared_move(const struct redisReply *r, size_t i, uint64_t *token);
+/* The worker that a process is reserved for. */
+const char *script_move_to(const char *move);
+
 /* ---- readback ---- */
 
 void script_readback(struct command *c, const struct script_root *root, const struct script_caller *caller);
 struct script_read {
     uint64_t last_token;
     const struct redisReply *marks;
+    const struct redisReply *own_ends; /* for script_own_end() */
     size_t n_queues;
 };
 int script_read(const struct redisReply *r, struct script_read *out);
+/* A process that its own command has ended: "f" finish, "b" back, "r" retry, "x" fail. */
+struct script_own_end {
+    uint64_t token;
+    char letter;
+};
+size_t script_own_ends(const struct redisReply *own_ends);
+int script_own_end(const struct redisReply *own_ends, size_t i, struct script_own_end *out);
 /* The i-th queue's name and its list of tokens: a job's begins with "j", that of a task which is a suspect with "s". */
 const char *script_read_queue(const struct redisReply *r, size_t i, const struct redisReply **tokens);
 
@@ -165,6 +213,7 @@ int script_left(const struct redisReply *r, uint64_t *last_token, const char **d
 /* Answers 1 when another worker keeps the timer now. */
 void script_hand_on(struct command *c, const struct script_root *root, const char *worker, const char *queue);
 void script_promote(struct command *c, const struct script_root *root);
-int script_promoted(const struct redisReply *r, int64_t *next_ms);
+/* `*closed`: a list of the ids of batches. */
+int script_promoted(const struct redisReply *r, int64_t *next_ms, const struct redisReply **closed);
 
 #endif

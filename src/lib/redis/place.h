@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "redis/reply.h"
 #include "redis/url.h"
 
 #define PLACE_HOST_MAX 255
@@ -26,7 +27,7 @@
 #define PLACE_LEARNED_MAX 32
 
 /* Why a server is left that has the data, but is no master. */
-#define PLACE_REPLICA "READONLY: this is a replica"
+#define PLACE_REPLICA REPLY_REPLICA
 
 enum place_role { PLACE_SERVER, PLACE_SENTINEL };
 

@@ -244,9 +244,10 @@ int redis_read(struct redis *r, struct redisReply **reply)
     if (err != MUSTER_OK) {
         if (!reply_is_refusal(*reply, "NOSCRIPT")) /* it is sent again with its body */
             redis_count(r, err);
-        char where[300];
+        char where[300], words[sizeof r->error];
         redis_describe(r, where, sizeof where);
-        redis_error_set(r, "%s: %s", where, reply_text(*reply));
+        reply_refusal_words(words, sizeof words, reply_text(*reply));
+        redis_error_set(r, "%s: %s", where, words);
         redis_reply_free(*reply);
         *reply = NULL;
     }

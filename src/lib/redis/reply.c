@@ -118,6 +118,15 @@ static const struct code *code_of(const char *text)
     return NULL;
 }
 
+void reply_refusal_words(char *out, size_t size, const char *text)
+{
+    const char *script = code_of(text) ? strstr(text, " script: ") : NULL;
+    if (strncmp(text, "READONLY ", strlen("READONLY ")) == 0)
+        snprintf(out, size, "%s", REPLY_REPLICA);
+    else
+        snprintf(out, size, "%.*s", script ? (int)(script - text) : (int)strlen(text), text);
+}
+
 bool reply_is_refusal(const struct redisReply *r, const char *code)
 {
     size_t len = strlen(code);

@@ -51,6 +51,11 @@ bool reply_is_refusal(const struct redisReply *r, const char *code);
 /* Is it an error that means: not executed, but sent again, maybe elsewhere, it can be? */
 bool reply_is_passing(const struct redisReply *r);
 
+/* A refusal for people: a replica's in plain words, others of a known meaning without the hash of the script that was
+ * refused. */
+#define REPLY_REPLICA "READONLY: this is a replica"
+void reply_refusal_words(char *out, size_t size, const char *text);
+
 /* What the beginning of an error text ("OOM command not allowed...") means. */
 int reply_err_of_text(const char *text);
 

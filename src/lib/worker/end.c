@@ -39,11 +39,25 @@ static void note_outcome(struct muster_process *p, enum muster_outcome outcome)
     process_move(p, PROCESS_ENDED);
 }
 
+/* Its end has counted already. */
+static void end_after_command(struct muster_process *p)
+{
+    struct muster_worker *w = p->worker;
+    if (w->on_end)
+        tell_end(p, p->ended_as);
+    ended_exit(p);
+    round_due(w);
+}
+
 void end_by_handler(struct muster_process *p, enum muster_outcome outcome)
 {
     struct muster_worker *w = p->worker;
     limit_clear(p);
     figures_add_time(&w->figures.run, clock_us() - p->began_us);
+    if (p->is_ended) {
+        end_after_command(p);
+        return;
+    }
     outcome = outcome_of(p, outcome);
     if (outcome == MUSTER_GIVE_BACK && atomic_load(&p->stop_reason) == MUSTER_STOP_LIMIT)
         outcome = outcome_at_limit(p);

@@ -6,6 +6,7 @@
 #define EXECUTOR_H
 
 #include <muster/worker.h>
+#include <stdbool.h>
 
 struct served;
 
@@ -29,6 +30,7 @@ void executor_threads_free(struct muster_worker *w);
 /* ---- executor_command.c ---- */
 /* Finds the program and copies the command, which runs the queue's tasks from then on. On an error `why` gets the
  * words. */
+bool executor_command_stays(const struct served *s); /* its tasks never move to another worker */
 int executor_command_setup(struct served *s, const struct muster_command *command, char *why, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command executor: a child process per task (spawn.c), and its end as an outcome. A pidfd on the loop watches it,
- * so no signal handler is needed. Only pids of its own children are ever signalled or waited for.
+ * The command executor: a child process per task (spawn.c), what it prints (output.c), and its end as an outcome. A pidfd
+ * on the loop watches it, so no signal handler is needed. Only pids of its own children are ever signalled or waited for.
  */
 #include <errno.h>
 #include <event2/event.h>
@@ -10,25 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/timer.h"
-#include "base/words.h"
+#include "worker/command_setup.h"
 #include "worker/spawn.h"
 #include "worker/worker.h"
 
-#define GRACE_DEFAULT_MS 5000
 #define EXIT_RETRY 75 /* EX_TEMPFAIL of sysexits.h */
 
-struct executor_command {
-    char *path;  /* the program, as it was found */
-    char **argv; /* ends with NULL */
-    char *replace;
-    int retry_delay_ms;
-    int grace_ms;
+/* NULL: it prints where the program does. */
+struct outputs_of_child {
+    struct output *result, *message;
 };
 
 struct child {
@@ -37,6 +32,7 @@ struct child {
     int pidfd;
     volatile int *note; /* of spawn.h */
     bool stop_sent;     /* SIGTERM; SIGKILL follows when the grace time is over */
+    struct outputs_of_child outputs;
     struct event *exited;
     struct event *killer;
 };
@@ -53,11 +49,13 @@ static void child_free(struct child *child)
         event_free(child->killer);
     close(child->pidfd);
     spawn_note_free(child->note);
+    output_let_go(child->outputs.result);
+    output_let_go(child->outputs.message);
     free(child);
 }
 
-/* A job follows its own retries and backoff. */
-static enum muster_outcome failed(struct muster_process *p, const char *kind, int number)
+/* Why, for people: the last that the child has said, or else how it ended. */
+static void note_failure(struct muster_process *p, const char *kind, int number, const char *words)
 {
     char group[32], message[160];
     snprintf(group, sizeof group, "%s-%d", kind, number);
@@ -66,11 +64,11 @@ static enum muster_outcome failed(struct muster_process *p, const char *kind, in
                  strsignal(number));
     else
         snprintf(message, sizeof message, "%s ended with exit status %d", p->served->command->argv[0], number);
-    muster_process_set_failure(p, group, message);
-    return muster_process_job(p) ? MUSTER_RETRY : MUSTER_FAIL;
+    muster_process_set_failure(p, group, *words ? words : message);
 }
 
-static enum muster_outcome outcome_of(struct muster_process *p, int status, bool was_told)
+/* A job follows its own retries and backoff. */
+static enum muster_outcome outcome_of(struct muster_process *p, int status, bool was_told, const char *words)
 {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (code == 0)
@@ -79,9 +77,46 @@ static enum muster_outcome outcome_of(struct muster_process *p, int status, bool
         muster_process_set_retry(p, p->served->command->retry_delay_ms);
     if (was_told)
         return MUSTER_GIVE_BACK; /* past a time limit this may mean a retry */
-    if (code == EXIT_RETRY)
-        return MUSTER_RETRY;
-    return code > 0 ? failed(p, "exit", code) : failed(p, "signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    if (code > 0)
+        note_failure(p, "exit", code, words);
+    else
+        note_failure(p, "signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0, words);
+    return code == EXIT_RETRY || muster_process_job(p) ? MUSTER_RETRY : MUSTER_FAIL;
+}
+
+static void tell_cut(struct muster_process *p, size_t len)
+{
+    char line[120];
+    snprintf(line, sizeof line, "its command printed more than the %zu bytes that a result may have", len);
+    tell_event(p->worker, MUSTER_EVENT_CUT, MUSTER_OK, line, p);
+}
+
+/* What a child has printed that did not fail. */
+static void take_result(const struct child *child)
+{
+    size_t len;
+    bool is_cut;
+    struct muster_process *p = child->process;
+    const char *result = output_result(child->outputs.result, &len, &is_cut);
+    if (muster_process_set_result(p, result, len) != MUSTER_OK)
+        tell_event(p->worker, MUSTER_EVENT_REFUSED, MUSTER_E_NOMEM, "no memory for a result, which is lost", p);
+    else if (is_cut)
+        tell_cut(p, len);
+}
+
+/* Reads the rest of what the child has printed. */
+static void read_outputs(const struct child *child, int status, char words[TAIL_TEXT_MAX + 1])
+{
+    *words = '\0';
+    if (child->outputs.message) {
+        output_end(child->outputs.message);
+        output_words(child->outputs.message, words);
+    }
+    if (!child->outputs.result)
+        return;
+    output_end(child->outputs.result);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !child->process->is_ended)
+        take_result(child);
 }
 
 static void bad_argument(struct muster_process *p, const char *why)
@@ -122,6 +157,7 @@ static void on_exited(evutil_socket_t fd, short what, void *arg)
 {
     struct child *child = arg;
     struct muster_process *p = child->process;
+    char words[TAIL_TEXT_MAX + 1];
     int status = 0;
     bool was_told = child->stop_sent;
     (void)fd, (void)what;
@@ -131,6 +167,7 @@ static void on_exited(evutil_socket_t fd, short what, void *arg)
     if (reaped == 0)
         return;
     int exec_error = *child->note;
+    read_outputs(child, reaped < 0 ? -1 : status, words);
     child_free(child);
     if (reaped < 0) {
         stop_give_up(p->worker, MUSTER_E_STATE, "cannot learn how children end: the program ignores SIGCHLD");
@@ -142,7 +179,7 @@ static void on_exited(evutil_socket_t fd, short what, void *arg)
     if (exec_error != 0)
         not_begun(p, exec_error);
     else
-        end_by_handler(p, outcome_of(p, status, was_told));
+        end_by_handler(p, p->is_ended ? MUSTER_FINISH : outcome_of(p, status, was_told, words));
 }
 
 static void on_grace_over(evutil_socket_t fd, short what, void *arg)
@@ -158,7 +195,14 @@ static void tell_stop(struct muster_process *p)
         return;
     p->child->stop_sent = true;
     kill(-p->child->pid, SIGTERM);
-    timer_after_ms(p->child->killer, p->served->command->grace_ms);
+    const struct executor_command *command = p->served->command;
+    bool is_to_move = atomic_load(&p->stop_reason) == MUSTER_STOP_MOVE;
+    timer_after_ms(p->child->killer, is_to_move ? command->move_ms : command->grace_ms);
+}
+
+bool executor_command_stays(const struct served *s)
+{
+    return s->command && s->command->on_move == MUSTER_MOVE_STAY;
 }
 
 static void abandon(struct muster_process *p)
@@ -172,7 +216,7 @@ static void abandon(struct muster_process *p)
 
 /* ---- the child's beginning ---- */
 
-static int watch(struct muster_process *p, pid_t pid, volatile int *note)
+static int watch(struct muster_process *p, pid_t pid, volatile int *note, const struct outputs_of_child *outputs)
 {
     struct child *child = calloc(1, sizeof *child);
     int pidfd = pidfd_open(pid, 0);
@@ -187,14 +231,68 @@ static int watch(struct muster_process *p, pid_t pid, volatile int *note)
     child->process = p;
     child->pid = pid;
     child->pidfd = pidfd;
-    child->note = note;
     child->exited = event_new(p->worker->base, pidfd, EV_READ | EV_PERSIST, on_exited, child);
     child->killer = evtimer_new(p->worker->base, on_grace_over, child);
-    if (child->exited && child->killer && event_add(child->exited, NULL) == 0)
-        return MUSTER_OK;
-    child->note = NULL; /* the caller's again */
-    child_free(child);
-    return MUSTER_E_NOMEM;
+    if (!child->exited || !child->killer || event_add(child->exited, NULL) != 0) {
+        child_free(child);
+        return MUSTER_E_NOMEM;
+    }
+    child->note = note;
+    child->outputs = *outputs;
+    return MUSTER_OK;
+}
+
+/* Without a pipe for its standard error a child says why by its exit status alone. A result needs one. */
+static bool open_outputs(struct muster_process *p, struct outputs_of_child *outputs, struct spawn_output *ends)
+{
+    const struct executor_command *command = p->served->command;
+    *outputs = (struct outputs_of_child){NULL, NULL};
+    *ends = (struct spawn_output){-1, -1};
+    if (command->on_stdout == MUSTER_STDOUT_RESULT) {
+        outputs->result = output_new(p->worker, OUTPUT_RESULT, command->result_max, &ends->out);
+        if (!outputs->result)
+            return false;
+    }
+    if (command->on_stderr == MUSTER_STDERR_MESSAGE)
+        outputs->message = output_new(p->worker, OUTPUT_MESSAGE, 0, &ends->err);
+    return true;
+}
+
+/* The child has them, or there is none. */
+static void close_ends(const struct spawn_output *ends)
+{
+    int saved = errno;
+    if (ends->out >= 0)
+        close(ends->out);
+    if (ends->err >= 0)
+        close(ends->err);
+    errno = saved;
+}
+
+/* Returns 0, or an errno. */
+static int start_child(struct muster_process *p, volatile int *note)
+{
+    const struct executor_command *command = p->served->command;
+    struct outputs_of_child outputs;
+    struct spawn_output ends;
+    bool is_open = note && open_outputs(p, &outputs, &ends);
+    pid_t pid = is_open ? spawn_child(p, command->path, command->argv, command->replace, &ends, note) : -1;
+    if (is_open)
+        close_ends(&ends);
+    if (pid > 0 && watch(p, pid, note, &outputs) == MUSTER_OK) {
+        trace_line(TRACE_STATE, "process %s of %s: child %ld", p->token_text, p->served->name, (long)pid);
+        return 0;
+    }
+    int error = errno == E2BIG && pid < 0 ? E2BIG : will_pass(errno) ? errno : ENOMEM;
+    if (pid > 0) { /* a child that cannot be watched must not run */
+        kill(-pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+    if (is_open) {
+        output_let_go(outputs.result);
+        output_let_go(outputs.message);
+    }
+    return error;
 }
 
 static void start(struct muster_process *p)
@@ -203,119 +301,29 @@ static void start(struct muster_process *p)
         bad_argument(p, "the task holds a NUL byte, which no argument can");
         return;
     }
-    const struct executor_command *command = p->served->command;
     volatile int *note = spawn_note_new();
-    pid_t pid = note ? spawn_child(p, command->path, command->argv, command->replace, note) : -1;
-    if (pid > 0 && watch(p, pid, note) == MUSTER_OK) {
-        trace_line(TRACE_STATE, "process %s of %s: child %ld", p->token_text, p->served->name, (long)pid);
+    int error = start_child(p, note);
+    if (error == 0)
         return;
-    }
-    int error = pid < 0 && errno == E2BIG ? E2BIG : will_pass(errno) ? errno : ENOMEM;
-    if (pid > 0) { /* a child that cannot be watched must not run */
-        kill(-pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-    }
     spawn_note_free(note);
     not_begun(p, error);
 }
 
 /* ---- setting up ---- */
 
-static void setup_free(struct executor_command *setup)
-{
-    free(setup->path);
-    spawn_free_texts(setup->argv);
-    free(setup->replace);
-    free(setup);
-}
-
 static void clear(struct served *s)
 {
     if (s->command)
-        setup_free(s->command);
+        command_setup_free(s->command);
     s->command = NULL;
 }
 
 static const struct executor executor_command = {start, tell_stop, abandon, clear};
 
-static bool can_be_run(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
-
-/* As the shell looks a program up; NULL with errno ENOENT or ENOMEM. */
-static char *find_program(const char *name)
-{
-    const char *path = getenv("PATH");
-    errno = ENOENT;
-    if (strchr(name, '/'))
-        return can_be_run(name) ? strdup(name) : NULL;
-    for (path = path ? path : "/usr/local/bin:/usr/bin:/bin"; *name && *path; path += *path == ':') {
-        size_t len = strcspn(path, ":");
-        char *candidate;
-        if (asprintf(&candidate, "%.*s/%s", len ? (int)len : 1, len ? path : ".", name) < 0)
-            return NULL;
-        if (can_be_run(candidate))
-            return candidate;
-        free(candidate);
-        path += len;
-    }
-    errno = ENOENT;
-    return NULL;
-}
-
-static char **copy_texts(const char *const *texts)
-{
-    size_t n = 0;
-    while (texts[n])
-        n++;
-    char **copy = calloc(n + 1, sizeof *copy);
-    for (size_t i = 0; copy && i < n; i++)
-        if (!(copy[i] = strdup(texts[i]))) {
-            spawn_free_texts(copy);
-            return NULL;
-        }
-    return copy;
-}
-
-static const char *check_command(const struct muster_command *command)
-{
-    if (!command->argv || !command->argv[0])
-        return "argv has no program";
-    if (command->replace && !*command->replace)
-        return "replace is empty; it must be the text to replace, or NULL";
-    if (command->retry_delay_ms < 0)
-        return words_say("retry_delay_ms is %d; it must be 0 (the default) or more", command->retry_delay_ms);
-    if (command->grace_ms < 0)
-        return words_say("grace_ms is %d; it must be 0 (the default) or more", command->grace_ms);
-    return NULL;
-}
-
 int executor_command_setup(struct served *s, const struct muster_command *command, char *why, size_t size)
 {
-    const char *wrong = check_command(command);
-    if (wrong) {
-        snprintf(why, size, "%s", wrong);
-        return MUSTER_E_INVALID;
-    }
-    struct executor_command *setup = calloc(1, sizeof *setup);
-    if (!setup)
-        return MUSTER_E_NOMEM;
-    setup->retry_delay_ms = command->retry_delay_ms ? command->retry_delay_ms : MUSTER_RETRY_DELAY_DEFAULT_MS;
-    setup->grace_ms = command->grace_ms ? command->grace_ms : GRACE_DEFAULT_MS;
-    setup->argv = copy_texts(command->argv);
-    setup->replace = command->replace ? strdup(command->replace) : NULL;
-    setup->path = find_program(command->argv[0]);
-    int err = setup->path ? MUSTER_OK : errno == ENOMEM ? MUSTER_E_NOMEM : MUSTER_E_NOT_FOUND;
-    if (!setup->argv || (command->replace && !setup->replace))
-        err = MUSTER_E_NOMEM;
-    if (err != MUSTER_OK) {
-        snprintf(why, size, "%s: %s", command->argv[0], err == MUSTER_E_NOMEM ? "out of memory" : "command not found");
-        setup_free(setup);
-        return err;
-    }
-    s->command = setup;
-    s->executor = &executor_command;
-    return MUSTER_OK;
+    int err = command_setup_new(&s->command, command, why, size);
+    if (err == MUSTER_OK)
+        s->executor = &executor_command;
+    return err;
 }

@@ -128,6 +128,7 @@ static void apply_heartbeat(struct muster_worker *w, const struct redisReply *re
     suspect_try_again(w);
     resume_try_again(w);
     timer_keeper_apply_heartbeat(w, h->next_due_ms);
+    share_apply_heartbeat(w, h->shares);
     if (w->keeper.keeps) {
         ages_after_heartbeat(w);
         tidy_after_heartbeat(w, w->heartbeat.is_tenth);
@@ -170,6 +171,8 @@ static void beat_by_script(struct muster_worker *w)
     size_t n;
     struct script_queue *queues = serve_list(w, 0, &served, &n);
     if (queues) {
+        for (size_t i = 0; i < n; i++)
+            served[i]->share.place = i;
         w->caller.hands = worker_capacity(w);
         h->sent_ms = clock_ms();
         w->probe.knows_time = false;

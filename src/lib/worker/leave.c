@@ -93,7 +93,7 @@ static void send_leave(struct muster_worker *w, struct served *s)
 
 static bool is_of_queue(const struct muster_process *p, const void *served)
 {
-    return p->served == served && !p->is_disowned;
+    return p->served == served && (!p->is_disowned || p->is_ended);
 }
 
 /* The script gives them back with all the rest, in their place. */

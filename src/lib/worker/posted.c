@@ -18,7 +18,8 @@ enum posted_what {
     POSTED_ENDED = 2,    /* muster_process_end() was called */
     POSTED_NOTE = 4,     /* muster_process_progress() */
     POSTED_EXTENDED = 8, /* muster_process_extend() */
-    POSTED_DATA = 16     /* muster_process_set_data() */
+    POSTED_DATA = 16,    /* muster_process_set_data() */
+    POSTED_STAY = 32     /* muster_process_stay() */
 };
 
 TAILQ_HEAD(posted_list, muster_process);
@@ -84,6 +85,13 @@ void posted_extension(struct muster_process *p, int64_t limit_ms)
     end_post(w, p, POSTED_EXTENDED);
 }
 
+void posted_stay(struct muster_process *p, int64_t for_ms)
+{
+    struct muster_worker *w = begin_post(p);
+    p->stay_ms = for_ms;
+    end_post(w, p, POSTED_STAY);
+}
+
 /* ---- the loop's thread ---- */
 
 void posted_forget(struct muster_process *p)
@@ -102,6 +110,7 @@ struct posting {
     char *note;
     struct muster_bytes data;
     int64_t extend_ms;
+    int64_t stay_ms;
 };
 
 static struct muster_process *next_posted(struct posted *posted, struct posting *posting)
@@ -110,7 +119,7 @@ static struct muster_process *next_posted(struct posted *posted, struct posting 
     struct muster_process *p = TAILQ_FIRST(&posted->list);
     if (p) {
         TAILQ_REMOVE(&posted->list, p, in_posted);
-        *posting = (struct posting){p->posted, p->note, p->new_data, p->extend_ms};
+        *posting = (struct posting){p->posted, p->note, p->new_data, p->extend_ms, p->stay_ms};
         p->posted = POSTED_NOTHING;
         p->note = NULL;
         p->new_data = (struct muster_bytes){NULL, 0};
@@ -141,6 +150,8 @@ void posted_take(struct muster_worker *w)
         free((void *)posting.data.data);
         if (posting.what & POSTED_EXTENDED)
             limit_set(p, posting.extend_ms);
+        if (posting.what & POSTED_STAY)
+            share_stay(p, posting.stay_ms);
         apply_end(p, posting.what);
     }
 }

@@ -29,6 +29,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "protocol/script_worker.h"
 #include "worker/worker.h"
 
 /* After this many probes in vain the worker tries no more until its next tidying. */
@@ -56,12 +57,31 @@ static bool is_beat_fresh(const struct muster_worker *w, const struct redisReply
     return beat_ms >= 0 && age_ms >= 0 && age_ms <= 3 * w->heartbeat.interval_ms / PROBE_BEAT_AGE_PART;
 }
 
+/* Whether the queue shares evenly is the last of them; what a queue that does is asked besides follows. */
+#define PLAIN_FIELDS 5
+#define SHARING_FIELDS 10
+
+static struct script_share_figures figures_of(const struct muster_worker *w, const struct redisReply *r)
+{
+    int notes = (reply_kind(reply_at(r, 7)) != REPLY_NIL ? SHARE_LACK : 0) |
+                (reply_number(reply_at(r, 8), 0) > w->probe.now_ms ? SHARE_OVER : 0) |
+                (reply_number(reply_at(r, 9), INT64_MAX) <= w->probe.now_ms ? SHARE_LAPSED : 0);
+    return (struct script_share_figures){(uint64_t)reply_number(reply_at(r, 5), 0),
+                                         (uint64_t)reply_number(reply_at(r, 6), 0), notes};
+}
+
 static bool is_nothing_due(struct muster_worker *w, const struct redisReply *r)
 {
     w->probe.queue_is_paused = reply_kind(reply_at(r, 0)) != REPLY_NIL;
+    struct served *s = w->probe.queues[w->probe.queue++];
+    bool is_even = reply_number(reply_at(r, 4), 0) == 0 || w->probe.queue_is_paused ||
+                   (reply_len(r) == SHARING_FIELDS && share_is_even(w, s, figures_of(w, r)));
+    if (!is_even)
+        return false;
     bool jobs_wait = reply_kind(reply_at(r, 2)) != REPLY_NIL && !w->probe.queue_is_paused;
     bool is_back = reply_kind(reply_at(r, 3)) != REPLY_NIL && !w->probe.queue_is_paused;
-    return reply_len(r) == 4 && reply_number(reply_at(r, 1), INT64_MAX) > w->probe.now_ms && !jobs_wait && !is_back;
+    return reply_len(r) >= PLAIN_FIELDS && reply_number(reply_at(r, 1), INT64_MAX) > w->probe.now_ms && !jobs_wait &&
+           !is_back;
 }
 
 static bool is_well(struct muster_worker *w, enum probe_step step, const struct redisReply *r)
@@ -192,7 +212,7 @@ bool probe_may_do(const struct muster_worker *w)
 
 bool probe_begin(struct muster_worker *w)
 {
-    w->probe.n = w->probe.n_answered = 0;
+    w->probe.n = w->probe.n_answered = w->probe.n_queues = w->probe.queue = 0;
     w->probe.is_enough = true;
     renew(w);
     ask_of(w, PROBE_RECORD, "HMGET", KEY_WORKER, w->id, WORDS("epoch", "conn", "hands", "held", "flag"));
@@ -203,10 +223,14 @@ bool probe_begin(struct muster_worker *w)
         renew_registry(w);
     ask_of(w, PROBE_DEAD, "ZRANGE", KEY_REGISTRY, "", WORDS("0", "0", "WITHSCORES"));
     for (size_t i = 0; i < w->n_served; i++) {
-        const struct served *s = w->served[i];
+        struct served *s = w->served[i];
         if (s->serving != SERVING)
             continue;
-        ask_of(w, PROBE_SETTINGS, "HMGET", KEY_QUEUE, s->name, WORDS("paused", "due", "jobs", "returned"));
+        ask_of(w, PROBE_SETTINGS, "HMGET", KEY_QUEUE, s->name,
+               s->share.is_on
+                   ? WORDS("paused", "due", "jobs", "returned", "share", "running", "hands", "lack", "over", "moves")
+                   : WORDS("paused", "due", "jobs", "returned", "share"));
+        w->probe.queues[w->probe.n_queues++] = s;
         ask_of(w, PROBE_WAITING, "LLEN", KEY_QUEUES, s->name, (const char *const[]){NULL});
         ask_of(w, PROBE_IDLE, "ZSCORE", KEY_IDLE, s->name, WORDS(w->id));
     }

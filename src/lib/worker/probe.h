@@ -10,6 +10,7 @@
 #include "protocol/keys.h"
 
 struct muster_worker;
+struct served;
 
 /* What a probe asks, in this order; those of a queue for each queue. */
 enum probe_step {
@@ -41,7 +42,10 @@ struct probe {
     int failed_in_a_row; /* heartbeat.c begins to count again */
     /* The last heartbeat was a probe that was enough, so Redis' time is known. After a script it is not. */
     bool knows_time;
-    bool queue_is_paused; /* the queue whose answers come now */
+    struct served *queues[PROBE_QUEUES_MAX]; /* what was asked about, */
+    size_t n_queues;
+    size_t queue;         /* and the one whose answers come now, from 1 */
+    bool queue_is_paused; /* the same */
     int64_t now_ms;       /* Redis' clock, */
     int64_t ahead_ms;     /* and how far it was ahead of the local one when it was answered */
     char key[KEY_MAX];    /* until the command is sent */

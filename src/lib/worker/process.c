@@ -199,6 +199,7 @@ void process_free(struct muster_process *p)
         figures_add(&w->figures.released, 1);
     note_held(w);
     posted_forget(p);
+    share_let_go(p);
     limit_clear(p);
     free_what_it_is(p);
     free(p->id);
@@ -224,8 +225,12 @@ uint64_t process_allowed(const struct muster_worker *w)
 
 void process_tell_stop(struct muster_process *p, enum muster_stop_reason reason)
 {
-    int go_on = MUSTER_GO_ON;
-    if (!atomic_compare_exchange_strong(&p->stop_reason, &go_on, (int)reason))
+    int before = MUSTER_GO_ON;
+    if (p->is_ended && reason == MUSTER_STOP_LOST)
+        return; /* it has nothing that could be in other hands */
+    if (!atomic_compare_exchange_strong(&p->stop_reason, &before, (int)reason) &&
+        (before != MUSTER_STOP_MOVE || reason == MUSTER_STOP_MOVE ||
+         !atomic_compare_exchange_strong(&p->stop_reason, &before, (int)reason)))
         return;
     if (p->served->executor->tell_stop)
         p->served->executor->tell_stop(p);

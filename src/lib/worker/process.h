@@ -50,11 +50,13 @@ struct muster_process {
     char *task;             /* the bytes. A job's lie in its record */
     size_t len;
     enum mark mark;
-    bool has_begun;         /* a handler has had it */
-    bool is_later;          /* its handler answered MUSTER_LATER */
-    bool is_suspect;        /* it may have killed its last holder: suspect.c */
-    bool is_put_off;        /* a suspect that a damaged key keeps from beginning, until the next heartbeat */
-    bool is_disowned;       /* it runs on, but belongs to somebody else: its end is not sent */
+    bool has_begun;   /* a handler has had it */
+    bool is_later;    /* its handler answered MUSTER_LATER */
+    bool is_suspect;  /* it may have killed its last holder: suspect.c */
+    bool is_put_off;  /* a suspect that a damaged key keeps from beginning, until the next heartbeat */
+    bool is_disowned; /* it runs on, but belongs to somebody else: its end is not sent */
+    bool is_ended;    /* its own command has ended it, and is left to exit: ended.c */
+    enum muster_outcome ended_as;
     bool sent_before;       /* its end was sent before, or Redis did not name it any more */
     bool is_accounted;      /* its end was counted among the figures */
     bool may_have_counted;  /* its end was sent, the answer was lost, and Redis has not named it since */
@@ -74,6 +76,11 @@ struct muster_process {
     char *next_after; /* ids, each followed by a line feed */
     int64_t next_delay_ms;
 
+    /* share.c */
+    char *move;                 /* its reservation: it is to move to another worker; NULL: none */
+    _Atomic int64_t move_at_ms; /* until when that holds, by the local clock; 0: it was not asked */
+    int64_t stays_until_ms;     /* it is not asked before */
+
     /* limit.c */
     struct event *limit_timer; /* NULL: it never had a limit */
     int64_t limit_near_ms;     /* when the program is warned; 0: it was */
@@ -88,6 +95,7 @@ struct muster_process {
     char *note;
     struct muster_bytes new_data; /* NULL data: none */
     int64_t extend_ms;
+    int64_t stay_ms;
     bool is_end_posted;
     TAILQ_ENTRY(muster_process) in_posted;
 
@@ -130,7 +138,7 @@ uint64_t process_allowed(const struct muster_worker *w);
 
 /* The process runs on here, but belongs to somebody else from now on. */
 void process_disown(struct muster_process *p);
-/* Sets its stop reason, unless it has one, and tells handler and program. The program may end it while it is told. */
+/* Sets its stop reason, unless it has one other than to move, and tells handler and program. The program may end it while it is told. */
 void process_tell_stop(struct muster_process *p, enum muster_stop_reason reason);
 /* The same for each running process for which is_meant() answers true; NULL: for all. */
 typedef bool process_filter(const struct muster_process *p, const void *arg);

@@ -145,6 +145,8 @@ static void on_answer(const struct redisReply *reply, void *arg)
     if (!reply || !registration_is_there(w) || w->state == WORKER_STOPPED)
         return;
     int err = script_read(reply, &read);
+    if (err == MUSTER_OK)
+        ended_note_list(w, read.own_ends); /* told once, so also by an answer that does not count otherwise */
     if (err == MUSTER_E_GONE) {
         registration_gone(w);
     } else if (err == MUSTER_E_STATE) {

@@ -37,7 +37,7 @@ static void registered(struct muster_worker *w, const struct script_started *sta
     w->connection.is_read_back = true;
     connection_accepted(w);
     heartbeat_set_interval(w, started->interval_ms);
-    resume_begin(w);
+    resume_begin(w, started->to_take_up);
     fence_confirm(w, w->heartbeat.sent_ms);
     trace_line(TRACE_STATE, "worker %s: registered, epoch %s, %llu of a former life to take up", w->id, w->caller.epoch,
                (unsigned long long)started->to_take_up);
@@ -124,6 +124,8 @@ static void forget(struct muster_worker *w)
     fence_forget(w);
     timer_keeper_stop(w);
     leave_forget(w);
+    for (size_t i = 0; i < w->n_served; i++)
+        share_forget(w->served[i]);
     resume_forget(w);
     marks_forget(w, UINT64_MAX);
 }

@@ -38,8 +38,8 @@ void registration_gone(struct muster_worker *w);
 void registration_end(struct muster_worker *w);
 
 /* ---- resume.c ---- */
-/* The worker is registered. */
-void resume_begin(struct muster_worker *w);
+/* The worker is registered; `n_left`: what a former life has left for this one. */
+void resume_begin(struct muster_worker *w, uint64_t n_left);
 /* Until it is over nothing else is taken. */
 bool resume_is_under_way(const struct muster_worker *w);
 /* Does what can be done now; asked in each round. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Option resume: what a former life of the id held comes first. When all queues of the worker are announced,
+ * What a former life of the id held comes first, with the option resume; without it that of queues that share evenly. When all queues of the worker are announced,
  * script_take_up() moves it into the worker's sets, some of it in each call; a read-back then names it. Until that is
  * answered the worker takes nothing else, and has no hands for others to fill.
  *
@@ -19,9 +19,9 @@ bool resume_is_under_way(const struct muster_worker *w)
     return w->resuming.stage != RESUME_DONE;
 }
 
-void resume_begin(struct muster_worker *w)
+void resume_begin(struct muster_worker *w, uint64_t n_left)
 {
-    w->resuming.stage = w->resume ? RESUME_TAKES_UP : RESUME_DONE;
+    w->resuming.stage = w->resume || n_left > 0 ? RESUME_TAKES_UP : RESUME_DONE;
     w->resuming.in_flight = w->resuming.is_refused = false;
 }
 

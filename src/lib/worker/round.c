@@ -42,6 +42,7 @@ static void on_round(evutil_socket_t fd, short what, void *arg)
     w->round.is_due = false; /* what was asked for up to here is done below */
     resume_go_on(w);
     turn_say(w);
+    share_go_on(w);
     leave_go_on(w);
     stop_check(w);
     w->round.is_running = false;

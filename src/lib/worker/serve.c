@@ -44,6 +44,7 @@ static int serve_again(struct served *s, int limit, struct served **out)
         s->executor->clear(s);
     s->serving = SERVING;
     s->limit = limit;
+    share_forget(s);
     *out = s;
     return MUSTER_OK;
 }
@@ -110,7 +111,7 @@ static void announce(struct muster_worker *w, struct served *s)
     a->worker = w;
     a->served = s;
     memcpy(a->epoch, w->caller.epoch, sizeof a->epoch);
-    script_serve(&c, &w->root, &w->caller, &(struct script_queue){s->name, s->limit});
+    script_serve(&c, &w->root, &w->caller, &(struct script_queue){s->name, s->limit}, w->hands);
     s->announcing = link_script(w->connection.data, &c, on_announced, a) == MUSTER_OK;
     command_clear(&c);
     if (!s->announcing)
@@ -212,6 +213,7 @@ void serve_free(struct muster_worker *w)
     for (size_t i = 0; i < w->n_served; i++) {
         if (w->served[i]->executor && w->served[i]->executor->clear)
             w->served[i]->executor->clear(w->served[i]);
+        share_free(w->served[i]);
         free(w->served[i]);
     }
     free(w->served);

@@ -9,6 +9,7 @@
 
 #include "protocol/script.h"
 #include "worker/executor.h"
+#include "worker/share.h"
 
 struct executor_command;
 
@@ -21,12 +22,13 @@ enum serving {
 struct served {
     char name[MUSTER_QUEUE_MAX + 1];
     enum serving serving;
-    int limit;             /* how many of its handlers may run at once; 0: as many as there are hands */
-    int running;           /* how many of its handlers run */
-    bool is_announced;     /* Redis knows, in this epoch, that the worker serves it */
-    bool announcing;       /* the call that tells Redis is in flight */
-    bool handlers_told;    /* LEAVING: its handlers were told to stop */
-    bool leave_in_flight;  /* LEAVING: the script was sent and not answered yet */
+    int limit;            /* how many of its handlers may run at once; 0: as many as there are hands */
+    int running;          /* how many of its handlers run */
+    bool is_announced;    /* Redis knows, in this epoch, that the worker serves it */
+    bool announcing;      /* the call that tells Redis is in flight */
+    bool handlers_told;   /* LEAVING: its handlers were told to stop */
+    bool leave_in_flight; /* LEAVING: the script was sent and not answered yet */
+    struct share share;
     uint64_t dropped_upto; /* hand-overs up to this token are void: they were given back when the queue was left */
     const struct executor *executor;
     muster_handler_fn *handler;

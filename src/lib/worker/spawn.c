@@ -76,10 +76,15 @@ static char **make_environment(struct muster_process *p)
     char attempt[24];
     const struct muster_job *job = muster_process_job(p);
     snprintf(attempt, sizeof attempt, "%lld", job ? (long long)job->retried + 1 : 0);
-    const char *const names[] = {
-        "MUSTER_QUEUE=", "MUSTER_PROCESS=", "MUSTER_TOKEN=", "MUSTER_WORKER=", "MUSTER_JOB=", "MUSTER_ATTEMPT="};
-    const char *const values[] = {p->served->name, muster_process_id(p), p->token_text,
-                                  p->worker->id,   job ? job->id : NULL, job ? attempt : NULL};
+    const char *const names[] = {"MUSTER_QUEUE=", "MUSTER_PROCESS=", "MUSTER_TOKEN=", "MUSTER_WORKER=",
+                                 "MUSTER_JOB=",   "MUSTER_ATTEMPT=", "MUSTER_BATCH="};
+    const char *const values[] = {p->served->name,
+                                  muster_process_id(p),
+                                  p->token_text,
+                                  p->worker->id,
+                                  job ? job->id : NULL,
+                                  job ? attempt : NULL,
+                                  job && *job->batch ? job->batch : NULL};
     const size_t ours = sizeof names / sizeof *names;
     size_t n = 0, to = 0;
     while (environ && environ[n])
@@ -116,8 +121,17 @@ void spawn_note_free(volatile int *note)
         munmap((void *)note, sizeof(int));
 }
 
+/* Makes `fd` one of the three that exec leaves open; -1: that stays what it is. */
+static bool becomes(int fd, int standard)
+{
+    if (fd < 0)
+        return true;
+    return fd == standard ? fcntl(fd, F_SETFD, 0) == 0 : dup2(fd, standard) >= 0;
+}
+
 /* Between fork and exec: only what is safe in a child of a program with threads. */
-static _Noreturn void become(const char *path, char **argv, char **env, int input, pid_t parent, volatile int *note)
+static _Noreturn void become(const char *path, char **argv, char **env, int input, const struct spawn_output *output,
+                             pid_t parent, volatile int *note)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -127,8 +141,7 @@ static _Noreturn void become(const char *path, char **argv, char **env, int inpu
         _exit(EXIT_FAILURE); /* the worker died before it could be watched */
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    int is_stdin = input == STDIN_FILENO ? fcntl(input, F_SETFD, 0) : dup2(input, STDIN_FILENO);
-    if (is_stdin >= 0)
+    if (becomes(input, STDIN_FILENO) && becomes(output->out, STDOUT_FILENO) && becomes(output->err, STDERR_FILENO))
         execve(path, argv, env);
     *note = errno;
     _exit(EXIT_FAILURE);
@@ -168,7 +181,7 @@ static bool fits_exec(char *const *argv, char *const *env)
 }
 
 pid_t spawn_child(struct muster_process *p, const char *path, char *const *given, const char *replace,
-                  volatile int *note)
+                  const struct spawn_output *output, volatile int *note)
 {
     int input = task_file(p);
     char **argv = make_arguments(p, given, replace), **env = make_environment(p);
@@ -178,7 +191,7 @@ pid_t spawn_child(struct muster_process *p, const char *path, char *const *given
     else if (input >= 0 && argv && env)
         pid = fork();
     if (pid == 0)
-        become(path, argv, env, input, parent, note);
+        become(path, argv, env, input, output, parent, note);
     int saved = errno;
     if (pid > 0)
         setpgid(pid, pid); /* both do it: whichever comes first, a signal to the group finds it */

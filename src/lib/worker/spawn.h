@@ -14,11 +14,16 @@ volatile int *spawn_note_new(void);
 /* NULL is allowed. */
 void spawn_note_free(volatile int *note);
 
+/* Where the child prints: a pipe's end; -1: where the program does. */
+struct spawn_output {
+    int out, err;
+};
+
 /* Runs `path` with the arguments `argv`. In each argument the task replaces the text `replace`, unless that is NULL.
  * Returns the child's pid; or -1 with errno, which is E2BIG if the task is too long for an argument. The caller frees
  * the note once the child is gone. */
 pid_t spawn_child(struct muster_process *p, const char *path, char *const *argv, const char *replace,
-                  volatile int *note);
+                  const struct spawn_output *output, volatile int *note);
 
 /* Frees a list that ends with NULL, and its texts. NULL is allowed. */
 void spawn_free_texts(char **texts);

@@ -69,6 +69,7 @@ void tell_end(struct muster_process *p, enum muster_outcome outcome)
         .message = p->message ? p->message : "",
         .waited_ms = p->job ? p->job->waited_ms : -1,
         .ran_ms = (clock_us() - p->began_us) / 1000,
+        .by_command = p->is_ended,
     };
     if (w->is_free_due)
         return;
@@ -101,8 +102,12 @@ void tell_refused(struct muster_worker *w, enum request request, int err, const 
     bool was_told = t->refused & 1u << request;
     t->refused |= 1u << request;
     t->refusal_err = err;
-    snprintf(t->refusal, sizeof t->refusal, "%s was refused: %s%s", request_names[request],
-             text ? text : muster_err_text(err), err == MUSTER_E_FULL ? FULL_ADVICE : "");
+    size_t size = sizeof t->refusal;
+    size_t len = (size_t)snprintf(t->refusal, size, "%s was refused: ", request_names[request]);
+    reply_refusal_words(t->refusal + len, size - len, text ? text : muster_err_text(err));
+    len = strlen(t->refusal);
+    if (err == MUSTER_E_FULL)
+        snprintf(t->refusal + len, size - len, "%s", FULL_ADVICE);
     words_clean(t->refusal);
     figures_add(&w->figures.refusals, 1);
     if (!was_told)

@@ -27,6 +27,7 @@
     X(REQUEST_PROMOTE, "moving what is due")        \
     X(REQUEST_TIDY, "tidying")                      \
     X(REQUEST_AGES, "noting since when tasks wait") \
+    X(REQUEST_SHARE, "sharing a queue evenly")      \
     X(REQUEST_LEAVE, "leaving a queue")             \
     X(REQUEST_STOP, "deregistering")
 

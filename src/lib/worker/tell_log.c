@@ -31,6 +31,7 @@ static const char *const warnings[TELL_LOG_KINDS] = {
     [MUSTER_EVENT_STOPPED] = "gave up",
     [MUSTER_EVENT_DROPPED] = "failures were dropped",
     [MUSTER_EVENT_RISK] = "this Redis may lose tasks",
+    [MUSTER_EVENT_CUT] = "a result was cut off",
 };
 
 static bool is_replica(const struct muster_event *e)

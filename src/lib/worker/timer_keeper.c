@@ -61,22 +61,35 @@ void timer_keeper_stop(struct muster_worker *w)
     event_del(w->keeper.timer);
 }
 
+/* Somebody has forgotten these, or died before. */
+static void tell_closed(struct muster_worker *w, const struct redisReply *batches)
+{
+    for (size_t i = 0; i < reply_len(batches); i++) {
+        const char *id = reply_text(reply_at(batches, i));
+        if (id)
+            log_line(MUSTER_LOG_WARN, "worker %s: closed the batch '%s': nobody else had done so within its ttl", w->id,
+                     id);
+    }
+}
+
 /* If a call was asked for meanwhile, it follows now. */
 static void on_promoted(const struct redisReply *reply, void *arg)
 {
     struct muster_worker *w = arg;
     int64_t next_ms;
+    const struct redisReply *closed;
     bool again = w->keeper.promote_again;
     w->keeper.promoting = w->keeper.promote_again = false;
     if (!reply || !w->keeper.keeps)
         return;
-    int err = script_promoted(reply, &next_ms);
+    int err = script_promoted(reply, &next_ms, &closed);
     if (err != MUSTER_OK) {
         tell_refused(w, REQUEST_PROMOTE, err, reply_text(reply));
         set_timer(w, REFUSED_PAUSE_MS);
         return;
     }
     tell_accepted(w, REQUEST_PROMOTE);
+    tell_closed(w, closed);
     if (again)
         promote(w);
     else

@@ -92,10 +92,14 @@ static void settle_end(struct muster_process *p, int status)
                status == MUSTER_OK ? "counted" : muster_err_text(status));
     if (status != MUSTER_E_REDIS)
         heartbeat_count_ended(p->worker, p->token);
+    if (status == MUSTER_OK && turn_ends_is_move(p))
+        share_moved(p);
     if (status == MUSTER_OK)
         end_counted(p);
     else if (status == MUSTER_E_REDIS)
         process_move(p, PROCESS_REFUSED);
+    else if (status == MUSTER_E_EXISTS || (status == MUSTER_E_LOST && p->is_ended))
+        ended_settle(p);
     else
         end_uncounted(p, status);
 }
@@ -181,82 +185,10 @@ static void on_turned(const struct redisReply *reply, void *arg)
 
 /* ---- the call ---- */
 
-/* Ends that say nothing but their token go together. The finish of a job or of a suspect never goes with those of
- * tasks, because Redis looks for those in bulk. */
-static bool is_grouped(const struct muster_process *p)
-{
-    return p->outcome == MUSTER_GIVE_BACK ||
-           (p->outcome == MUSTER_FINISH && !p->result && p->kind == PROCESS_TASK && !p->is_suspect);
-}
-
-/* How many of the turn's ends from `from` on go into one group with the first of them; brings them together. */
-static size_t group_ends(struct turn *t, size_t from)
-{
-    struct muster_process *first = t->ends[from];
-    size_t to = from + 1;
-    if (!is_grouped(first))
-        return 1;
-    for (size_t i = to; i < t->n_ends; i++)
-        if (is_grouped(t->ends[i]) && t->ends[i]->outcome == first->outcome && t->ends[i]->served == first->served) {
-            struct muster_process *p = t->ends[i];
-            t->ends[i] = t->ends[to];
-            t->ends[to++] = p;
-        }
-    return to - from;
-}
-
-static void say_finish(struct command *c, const struct muster_process *p)
-{
-    const struct muster_bytes result = {p->result, p->result_len};
-    if (p->next)
-        script_end_next(c, p->served->name, p->token_text,
-                        &(struct script_next){.result = p->result ? &result : NULL,
-                                              .queue = p->next,
-                                              .delay_ms = p->next_delay_ms,
-                                              .after = p->next_after});
-    else if (p->result)
-        script_end_result(c, p->served->name, p->token_text, result);
-    else
-        script_end_done(c, p->served->name, p->token_text);
-}
-
-/* A job has a backoff of its own; a unique task has none. A task that failed should not come back at once, unless the
- * program wants that. */
-static int64_t retry_delay_of(const struct muster_process *p)
-{
-    return p->retry_delay_ms < 0 && !muster_process_job(p) ? MUSTER_RETRY_DELAY_DEFAULT_MS : p->retry_delay_ms;
-}
-
-static void say_ends(struct turn *t, struct command *c)
-{
-    for (size_t from = 0; from < t->n_ends;) {
-        struct muster_process *p = t->ends[from];
-        size_t n = group_ends(t, from);
-        if (p->outcome == MUSTER_RETRY)
-            script_end_retry(c, p->served->name, p->token_text, retry_delay_of(p), p->group, p->message);
-        else if (p->outcome == MUSTER_FAIL)
-            script_end_fail(c, p->served->name, p->token_text, p->group ? p->group : FAILURE_GROUP_DEFAULT,
-                            p->message ? p->message : "");
-        else if (!is_grouped(p))
-            say_finish(c, p);
-        else
-            script_end_group(c, p->outcome == MUSTER_FINISH ? "finish" : "back", p->served->name, n);
-        for (size_t i = from; i < from + n && is_grouped(p); i++)
-            command_bytes(c, t->ends[i]->token_text, TOKEN_LEN);
-        from += n;
-    }
-}
-
 /* Free hands as Redis will count them after these ends, and those in flight. */
 static int free_hands(const struct muster_worker *w, size_t n_ends)
 {
     return worker_capacity(w) - (int)(w->processes.n_known - n_ends - w->processes.count[PROCESS_SENT]);
-}
-
-/* Bytes that Redis moves for this end. */
-static size_t bytes_moved(const struct muster_process *p)
-{
-    return p->outcome == MUSTER_FINISH ? p->result_len : p->kind == PROCESS_TASK ? p->len : 0;
 }
 
 /* A turn with the ends to say now. */
@@ -269,7 +201,7 @@ static struct turn *new_turn(struct muster_worker *w, enum script_ends *how)
     struct turn *t = calloc(1, sizeof *t + n * sizeof *t->ends);
     struct muster_process *p = TAILQ_FIRST(&w->processes.list[PROCESS_ENDED]);
     for (; t && t->n_ends < n; p = TAILQ_NEXT(p, in_list)) {
-        n_bytes += bytes_moved(p);
+        n_bytes += turn_ends_bytes(p);
         if (t->n_ends > 0 && n_bytes > TURN_BYTES_MAX)
             break;
         t->ends[t->n_ends++] = p;
@@ -310,7 +242,7 @@ static int send_turn(struct muster_worker *w, struct turn *t, enum script_ends h
     w->caller.hands = worker_capacity(w);
     script_turn(&c, &w->root, &w->caller,
                 &(struct script_turn){.want = t->want, .how = how, .queues = queues, .n_queues = t->n_served});
-    say_ends(t, &c);
+    turn_ends_say(&c, t->ends, t->n_ends);
     int err = link_script(w->connection.data, &c, on_turned, t);
     command_clear(&c);
     free(queues);
@@ -319,8 +251,11 @@ static int send_turn(struct muster_worker *w, struct turn *t, enum script_ends h
 
 static void note_sent(struct muster_worker *w, const struct turn *t)
 {
-    for (size_t i = 0; i < t->n_ends; i++)
+    for (size_t i = 0; i < t->n_ends; i++) {
+        if (!turn_ends_is_move(t->ends[i]))
+            share_let_go(t->ends[i]); /* the call that says so follows this one, so both counts are soon right */
         process_move(t->ends[i], PROCESS_SENT);
+    }
     if (w->in_turn && t->want > 0)
         w->turns.first_queue++;
     if (t->want > 0 || t->n_ends > 0)

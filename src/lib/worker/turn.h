@@ -10,6 +10,7 @@
 
 #include "worker/process.h"
 
+struct command;
 struct event;
 
 /* round.c */
@@ -57,6 +58,14 @@ void turn_say(struct muster_worker *w);
 /* Says what has ended if that fills a call of its own: Redis works on it while handlers go on. */
 void turn_say_if_full(struct muster_worker *w);
 
+/* ---- turn_ends.c ---- */
+/* Adds the ends to a call of script_turn(); brings those together that go into one group. */
+void turn_ends_say(struct command *c, struct muster_process **ends, size_t n);
+/* Does it end by going to the worker that it is reserved for? */
+bool turn_ends_is_move(const struct muster_process *p);
+/* Bytes that Redis moves for its end. */
+size_t turn_ends_bytes(const struct muster_process *p);
+
 /* ---- posted.c: what other threads say of a process ---- */
 int posted_new(struct muster_worker *w);
 void posted_free(struct muster_worker *w);
@@ -67,6 +76,7 @@ void posted_end(struct muster_process *p, enum muster_outcome outcome);
 void posted_note(struct muster_process *p, char *note);
 void posted_data(struct muster_process *p, struct muster_bytes data);
 void posted_extension(struct muster_process *p, int64_t limit_ms);
+void posted_stay(struct muster_process *p, int64_t for_ms);
 /* The process is freed: forget what was posted of it. */
 void posted_forget(struct muster_process *p);
 /* Carries out what was posted. */

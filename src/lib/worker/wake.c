@@ -30,8 +30,6 @@
 
 /* Announcements of foreign producers make the worker take at most once in this time. */
 #define HINT_PAUSE_MS 10
-/* The message that muster itself publishes there. Its workers ignore it: they are handed their work. */
-#define OWN_HINT "muster"
 /* "T", "F", "A" or "J", epoch, token, three digits for the length of the queue's name, the name, and after "T" the
  * task. */
 #define NAME_LEN_LEN 3
@@ -130,6 +128,15 @@ static void apply_marks(struct muster_worker *w, const char *text, size_t len, e
             marks_note(w, token, mark);
 }
 
+/* Somebody else has ended one of its processes. If that was the process' own command, its token and a letter follow. */
+static void apply_ended(struct muster_worker *w, const char *text, size_t len)
+{
+    uint64_t token;
+    if (len == MESSAGE_HEAD + 1 && token_parse(text + EPOCH_END, TOKEN_LEN, &token) == MUSTER_OK)
+        ended_note(w, token, text[MESSAGE_HEAD]);
+    readback_ask(w);
+}
+
 /* After the queue's name: how many entries of its failed list were dropped, a blank, and the setting that bounds it. */
 static void apply_dropped(struct muster_worker *w, const char *text, size_t len)
 {
@@ -153,7 +160,7 @@ static void apply_own_message(struct muster_worker *w, const char *text, size_t 
     if (*text == 'C' || *text == 'D')
         apply_marks(w, text, len, *text == 'C' ? MARK_CANCELLED : MARK_DELETED);
     else if (*text == 'R')
-        readback_ask(w); /* somebody else has ended one of its processes */
+        apply_ended(w, text, len);
     else if (*text == 'E' && len >= MESSAGE_HEAD && token_parse(text + 1 + TOKEN_LEN, TOKEN_LEN, &token) == MUSTER_OK)
         heartbeat_apply_echo(w, token);
     else if (*text == 'S')
@@ -199,6 +206,14 @@ static struct served *queue_of(struct muster_worker *w, const char *channel, con
     return s && s->serving == SERVING ? s : NULL;
 }
 
+/* Workers ignore what muster itself announces: they are handed their work. */
+static bool is_own_hint(struct muster_bytes message)
+{
+    const size_t len = strlen(CHANNEL_WORK_OWN);
+    return message.len >= len && memcmp(message.data, CHANNEL_WORK_OWN, len) == 0 &&
+           (message.len == len || ((const char *)message.data)[len] == ' ');
+}
+
 void wake_message(struct muster_worker *w, const char *channel, struct muster_bytes message)
 {
     char own[CHANNEL_MAX];
@@ -211,8 +226,7 @@ void wake_message(struct muster_worker *w, const char *channel, struct muster_by
     struct served *cancelled_in = queue_of(w, channel, CHANNEL_CANCEL);
     if (cancelled_in)
         tell_queue_event(w, MUSTER_EVENT_CANCEL, cancelled_in->name, message);
-    else if (queue_of(w, channel, CHANNEL_WORK) &&
-             (message.len != strlen(OWN_HINT) || memcmp(message.data, OWN_HINT, message.len) != 0))
+    else if (queue_of(w, channel, CHANNEL_WORK) && !is_own_hint(message))
         apply_hint(w, channel);
 }
 

@@ -107,6 +107,7 @@ void worker_stopped(struct muster_worker *w, int err)
         return;
     w->result = err;
     worker_enter(w, WORKER_STOPPED);
+    output_stop(w);
     tell_event(w, MUSTER_EVENT_STOPPED, err, err == MUSTER_OK ? NULL : w->error, NULL);
     if (w->owns_base)
         event_base_loopbreak(w->base);
@@ -121,6 +122,7 @@ static void free_now(struct muster_worker *w)
     produce_free(w);
     connection_free(w);
     process_free_table(w);
+    output_free_all(w);
     posted_free(w);
     marks_free(w);
     serve_free(w);
@@ -155,8 +157,8 @@ static void on_reaper(evutil_socket_t fd, short what, void *arg)
 static int new_parts(struct muster_worker *w)
 {
     static int (*const parts[])(struct muster_worker *) = {
-        stop_new,  heartbeat_new,     fence_new,  timer_keeper_new,    wake_new, turn_new, suspect_new,
-        round_new, process_new_table, posted_new, executor_threads_new};
+        stop_new,    heartbeat_new, fence_new,         timer_keeper_new, wake_new,   turn_new,
+        suspect_new, round_new,     process_new_table, output_new_list,  posted_new, executor_threads_new};
     int err = MUSTER_OK;
     w->reaper = event_new(w->base, -1, 0, on_reaper, w);
     if (!w->reaper)

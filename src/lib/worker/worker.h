@@ -13,29 +13,33 @@
  *   probe.c             the heartbeat of an idle worker in plain commands
  *   timer_keeper.c      moving what is due, if this worker keeps the timer; tidy.c: tidying, if it does
  *   ages.c              since when tasks wait, noted by the same one
+ *   share.c             what of a queue is too much for it, or too little, and what moves
  *   serve.c, leave.c    the queues it serves, and serving one no longer
  *   wake.c              messages; readback.c: asking Redis what it holds; accept.c: a process arrives
  *   round.c             a round: the order in which everything below is done
  *   dispatch.c          starting handlers; suspect.c: those that run alone; limit.c: time limits
- *   turn.c              what ended and what can be taken, in one script call
+ *   turn.c              what ended and what can be taken, in one script call; turn_ends.c: how ends are said
  *   process.c, end.c    the table of processes, and what their end means
  *   process_calls.c     what a program asks of a process and says about it; extend.c: what of that is sent at once
  *   posted.c            what other threads say
- *   marks.c             which processes were cancelled
+ *   marks.c             which processes were cancelled; ended.c: which ones their own commands have ended
  *   produce.c           enqueueing, over the data link or a third connection
  *   figures.c           what it has counted, for any thread
  *   stop.c              the wish to stop, the drain, the moment to leave
- *   executor_*.c        how handlers run: inline, on threads, as child processes (spawn.c starts them)
+ *   executor_*.c        how handlers run: inline, on threads, as child processes (command_setup.c: which, spawn.c starts
+ *                       them, output.c reads what they print)
  */
 #ifndef WORKER_H
 #define WORKER_H
 
 #include "base/sized.h"
 #include "worker/connection.h"
+#include "worker/ended.h"
 #include "worker/executor.h"
 #include "worker/figures.h"
 #include "worker/heartbeat.h"
 #include "worker/marks.h"
+#include "worker/output.h"
 #include "worker/probe.h"
 #include "worker/process.h"
 #include "worker/produce.h"
@@ -123,6 +127,7 @@ struct muster_worker {
     struct round round;
     struct turns turns;
     struct processes processes;
+    struct outputs outputs;
     struct suspects suspects;
     struct stop stop;
     struct produce produce;

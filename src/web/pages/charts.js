@@ -313,5 +313,13 @@ export class History {
     }
 }
 
+/* The two charts that each page of queues begins with. */
+export const mainCharts = (signal) => [
+    new TimeChart({ title: 'Throughput', unit: '/s', format: rate, signal, lines: [
+        { key: 'in', label: 'In', colour: 'c1', fill: true }, { key: 'out', label: 'Out', colour: 'c2' }] }),
+    new TimeChart({ title: 'Backlog', signal, lines: [{ key: 'waiting', label: 'Waiting', colour: 'c1', fill: true },
+        { key: 'running', label: 'Running', colour: 'c2' }] }),
+];
+
 export const chartGrid = (...charts) => put(h('div', { class: 'charts' }), charts.map((chart) =>
     h('div', { class: 'card chart-card' }, chart.node)));

@@ -2,7 +2,7 @@
  *
  * Small parts that several pages share: headings, buttons, badges, empty states, errors in place, paging.
  */
-import { h, put } from './dom.js';
+import { h, put, replace } from './dom.js';
 import { icon } from './icons.js';
 import { shown } from './names.js';
 
@@ -75,6 +75,12 @@ export function errorNote(error, retry) {
     return h('div', { class: 'note bad', role: 'alert' },
         h('div', {}, h('strong', {}, error.code ? `${error.code}: ` : ''), error.message),
         retry && button('Try again', { small: true, icon: 'replay', onClick: retry }));
+}
+
+/* What failed, in this place; nothing if the page has been left meanwhile. */
+export function showError(view, where, error, retry) {
+    if (!view.signal.aborted)
+        replace(where, errorNote(error, retry));
 }
 
 export const loading = () => h('div', { class: 'loading', role: 'status' }, h('span', { class: 'spinner' }),

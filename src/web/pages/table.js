@@ -263,3 +263,14 @@ export function pager({ from, n, total, next, onPrev, onNext }) {
         onPrev && button('Previous', { small: true, icon: 'left', onClick: onPrev }),
         next && button('Next', { small: true, icon: 'right', onClick: onNext }));
 }
+
+/* The same for a list that is read by cursors. `pages` has those of the pages so far; `load` reads the last page. */
+export function cursorPager({ pages, count, answer, load }) {
+    const step = (change) => () => {
+        change();
+        load();
+    };
+    return (answer.next || pages.length > 1) && pager({ from: (pages.length - 1) * count, n: answer.items.length,
+        total: answer.total, next: answer.next, onPrev: pages.length > 1 && step(() => pages.pop()),
+        onNext: step(() => pages.push(answer.next)) });
+}

@@ -36,6 +36,7 @@ export default async function events(view) {
     const host = h('ol', { class: 'event-list', 'aria-label': 'Events, newest first' });
     const none = h('div', {}, empty('Nothing has happened since you look', 'Events of jobs appear here at once: put, ' +
         'taken, retried, failed, completed and more. Plain tasks have none.', 'muster put mail --tag test "a job"'));
+    const card = h('div', { class: 'card' }, none, host);
     const filter = h('input', { type: 'search', class: 'filter', placeholder: 'Job, queue, tag or word',
         'aria-label': 'Filter events', on: { input: () => show() } });
     const tracked = h('input', { type: 'checkbox', on: { change: () => show() } });
@@ -53,7 +54,7 @@ export default async function events(view) {
         hold, button('Clear', { icon: 'trash', onClick() {
             kept.length = 0;
             show();
-        } })] }), deaf, h('div', { class: 'card' }, none, host));
+        } })] }), deaf, card);
 
     const fits = (event) => (!tracked.checked || event.tracked) &&
         [shown(encOf(event, 'id') || ''), shown(encOf(event, 'queue') || ''), event.what, event.worker, event.text]
@@ -65,6 +66,7 @@ export default async function events(view) {
     }
     function tell() {
         none.hidden = host.children.length > 0 || isDeaf();
+        card.hidden = none.hidden && host.children.length === 0;
         setText(sub, isDeaf() ? 'Not heard' : isHeld ? `Held; ${num(waiting.length)} came since`
             : `${num(host.children.length)} shown, live`);
     }

@@ -9,9 +9,9 @@ import { dialog } from './dialog.js';
 import { h, replace } from './dom.js';
 import { agoElement, isoTitle, num, plural } from './format.js';
 import { asMember, encOf, jobHref, queueHref, shown, visible, withQuery } from './names.js';
-import { badge, empty, errorNote, facts, heading, loading, nameElement, nameLink } from './parts.js';
+import { badge, empty, facts, heading, loading, nameElement, nameLink, showError } from './parts.js';
 import { excerpt, payloadBlock, payloadOf } from './payload.js';
-import { Table, pager } from './table.js';
+import { Table, cursorPager } from './table.js';
 
 const COUNT = 50, LOOK_MS = 5000;
 
@@ -67,8 +67,7 @@ async function showGroups(view) {
         try {
             rows = (await list('failed', view.signal)).items;
         } catch (error) {
-            if (!view.signal.aborted)
-                replace(where, errorNote(error, load));
+            showError(view, where, error, load);
             return;
         }
         where.replaceChildren();
@@ -161,8 +160,7 @@ export function failureList(view, queue, group) {
             answer = await list(withQuery('failed', { queue, group, count: COUNT, cursor: cursor &&
                 encodeURIComponent(cursor) }), view.signal);
         } catch (error) {
-            if (!view.signal.aborted)
-                replace(where, errorNote(error, load));
+            showError(view, where, error, load);
             return;
         }
         where.replaceChildren();
@@ -173,14 +171,10 @@ export function failureList(view, queue, group) {
         table.setRows(answer.items);
         if (table.picked.size === 0)
             table.order();
-        const step = (change) => () => {
-            change();
+        replace(foot, cursorPager({ pages, count: COUNT, answer, load: () => {
             table.clearPicks();
             load();
-        };
-        replace(foot, (answer.next || pages.length > 1) && pager({ from: (pages.length - 1) * COUNT,
-            n: answer.items.length, total: answer.total, next: answer.next,
-            onPrev: pages.length > 1 && step(() => pages.pop()), onNext: step(() => pages.push(answer.next)) }));
+        } }));
     }
     view.every(LOOK_MS, () => table.picked.size > 0 || foot.contains(document.activeElement) ||
         bar.contains(document.activeElement) || load());

@@ -6,9 +6,9 @@ import { list } from './api.js';
 import { h, replace } from './dom.js';
 import { agoElement, num } from './format.js';
 import { encOf, encode, encsOf, jobHref, queueHref, shown, withQuery } from './names.js';
-import { badge, button, card, empty, errorNote, field, heading, loading, nameLink, stateBadge } from './parts.js';
+import { badge, button, card, empty, field, heading, loading, nameLink, showError, stateBadge } from './parts.js';
 import { excerpt, payloadOf } from './payload.js';
-import { Table, pager } from './table.js';
+import { Table, cursorPager } from './table.js';
 
 export const STATES = ['scheduled', 'depends', 'waiting', 'running', 'failed', 'complete', 'recurring'];
 const COUNT = 50, LOOK_MS = 10000;
@@ -74,7 +74,7 @@ async function showCounts(view, body) {
     replace(body, h('div', { class: 'stack' }, card(state ? `Jobs that are ${state}, by queue` : 'By queue and state',
         table.node, { id: 'job-counts-title' }), tags));
     loadTags().catch(() => null); // the list of tags is an addition: without it nothing is missing above
-    view.every(LOOK_MS, () => load().catch((error) => view.signal.aborted || replace(body, errorNote(error))));
+    view.every(LOOK_MS, () => load().catch((error) => showError(view, body, error)));
 }
 
 /* ---- which ones ---- */
@@ -93,20 +93,13 @@ async function showList(view, body) {
             answer = await list(withQuery('jobs', { queue, state: group ? null : state, tag, group, tracked,
                 cursor: cursor && encodeURIComponent(cursor), count: COUNT }), view.signal);
         } catch (error) {
-            if (!view.signal.aborted)
-                replace(where, errorNote(error, load));
+            showError(view, where, error, load);
             return;
         }
         where.replaceChildren();
         table.setRows(answer.items);
         table.order();
-        const step = (change) => () => {
-            change();
-            load();
-        };
-        replace(foot, (answer.next || pages.length > 1) && pager({ from: (pages.length - 1) * COUNT,
-            n: answer.items.length, total: answer.total, next: answer.next,
-            onPrev: pages.length > 1 && step(() => pages.pop()), onNext: step(() => pages.push(answer.next)) }));
+        replace(foot, cursorPager({ pages, count: COUNT, answer, load }));
     }
     await load();
     replace(body, h('div', { class: 'card' }, where, table.node, foot));

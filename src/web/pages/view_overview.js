@@ -3,12 +3,12 @@
  * The overview: the figures of this second, the last hour as charts, and what needs somebody.
  */
 import { get, list } from './api.js';
-import { History, TimeChart, chartGrid, fittingRange, rangeChoice, sparkline, thinned } from './charts.js';
+import { History, TimeChart, chartGrid, fittingRange, mainCharts, rangeChoice, sparkline, thinned } from './charts.js';
 import { h, replace, setText } from './dom.js';
 import { bytes, num, perSecond, plural, rate, roughly, short, span } from './format.js';
 import { icon } from './icons.js';
 import { changed, encOf, nameOrder, queueHref } from './names.js';
-import { card, commandLine, errorNote, heading, nameElement } from './parts.js';
+import { card, commandLine, heading, nameElement, showError } from './parts.js';
 import { Table } from './table.js';
 import { queueColumns } from './view_queues.js';
 
@@ -103,10 +103,7 @@ export default async function overview(view) {
     let range_ms = 0;
     const chart = (options) => new TimeChart({ ...options, signal: view.signal });
     const charts = [
-        chart({ title: 'Throughput', unit: '/s', format: rate, lines: [
-            { key: 'in', label: 'In', colour: 'c1', fill: true }, { key: 'out', label: 'Out', colour: 'c2' }] }),
-        chart({ title: 'Backlog', lines: [{ key: 'waiting', label: 'Waiting', colour: 'c1', fill: true },
-            { key: 'running', label: 'Running', colour: 'c2' }] }),
+        ...mainCharts(view.signal),
         chart({ title: 'Latency', format: span, lines: [{ key: 'latency_ms', label: 'Oldest waits', colour: 'c3',
             fill: true }] }),
         chart({ title: 'Failures', lines: [{ key: 'failures', label: 'New failures', colour: 'c4', sum: true }] }),
@@ -163,8 +160,7 @@ export default async function overview(view) {
         showQueues();
     }
     const tried = (fn) => fn().then(() => where.replaceChildren(), (error) => {
-        if (!view.signal.aborted)
-            replace(where, errorNote(error));
+        showError(view, where, error);
     });
     view.on('overview', showOverview);
     view.on('queues', (change) => {

@@ -5,11 +5,11 @@
  */
 import { deleteQueue, enqueue, may, pauseQueue, settingsDialog } from './actions.js';
 import { get, list } from './api.js';
-import { BarChart, History, TimeChart, chartGrid, fittingRange } from './charts.js';
+import { BarChart, History, chartGrid, fittingRange, mainCharts } from './charts.js';
 import { h, replace, setText } from './dom.js';
-import { bytes, now, num, perSecond, plural, rate, short, span } from './format.js';
+import { agoElement, bytes, now, num, perSecond, short, span } from './format.js';
 import { changed, encOf, jobHref, queueHref, shown } from './names.js';
-import { badge, button, empty, errorNote, facts, field, heading, loading, tabLinks } from './parts.js';
+import { badge, button, empty, facts, field, heading, loading, showError, tabLinks } from './parts.js';
 import { excerpt, payloadBlock, payloadOf } from './payload.js';
 import { dialog } from './dialog.js';
 import { Table, pager } from './table.js';
@@ -21,9 +21,9 @@ const HISTORY_MS = 5000, COUNT = 50;
 
 /* ---- waiting ---- */
 
-function showTask(row) {
+function showTask(row, title) {
     const job = encOf(row, 'job');
-    dialog(`Task at position ${num(row.position + 1)}`, () => h('div', { class: 'dialog-body stack' },
+    dialog(title || `Task at position ${num(row.position + 1)}`, () => h('div', { class: 'dialog-body stack' },
         job && h('p', {}, 'Job ', h('a', { href: jobHref(job) }, h('bdi', {}, shown(job)))),
         payloadBlock(payloadOf(row, 'task'), 'Task')), { kind: 'wide' });
 }
@@ -50,8 +50,7 @@ function waitingTab(view, enc) {
         try {
             answer = await list(`queues/${enc}/tasks?cursor=${from}&count=${COUNT}`, view.signal);
         } catch (error) {
-            if (!view.signal.aborted)
-                replace(where, errorNote(error, load));
+            showError(view, where, error, load);
             return;
         }
         if (answer.items.length === 0 && from > 0) {
@@ -76,28 +75,41 @@ function waitingTab(view, enc) {
     return node;
 }
 
-/* ---- delayed: what the library can list are jobs; plain tasks under a retry's delay are counted only ---- */
+/* ---- delayed: jobs, and plain tasks that wait out the delay of a retry ---- */
 
-function delayedTab(view, enc, state) {
+const delayedColumns = [
+    { key: 'due', label: 'Due', get: (row) => row.due_at_ms, render: (row) => agoElement(row.due_at_ms) },
+    { key: 'task', label: 'Task', phone: 'title', get: (row) => excerpt(payloadOf(row, 'task')),
+        render: (row) => h('button', { type: 'button', class: 'link mono clip',
+            on: { click: () => showTask(row, 'Delayed task') } }, excerpt(payloadOf(row, 'task'))) },
+    { key: 'size', label: 'Size', num: true, get: (row) => payloadOf(row, 'task')?.len,
+        render: (row) => bytes(payloadOf(row, 'task')?.len) },
+];
+
+function delayedTab(view, enc) {
     const node = h('div', {}, loading());
     const table = new Table({ id: 'delayed', caption: 'Delayed jobs', columns: jobColumns({ queue: true }), fixed: true,
         rowKey: (row) => encOf(row, 'id'), empty: () => empty('No job is delayed',
             'Jobs that are scheduled, or wait for their next attempt, stand here.',
             `muster put ${shown(enc)} --delay 10m "a job"`) });
-    const note = h('p', { class: 'muted pad' });
+    const tasks = new Table({ id: 'delayed-tasks', caption: 'Delayed tasks, the one that is due first is the first',
+        columns: delayedColumns, fixed: true, rowKey: (row) => String(row.position), empty: () => null });
     async function load() {
         try {
+            const plain = await list(`queues/${enc}/delayed?count=${COUNT}`, view.signal);
             const answer = await list(`jobs?queue=${enc}&state=scheduled&count=${COUNT}`, view.signal);
-            replace(node, table.node, note, answer.next && h('p', { class: 'pad' }, h('a', {
-                href: `#/jobs?queue=${enc}&state=scheduled` }, 'All of them')));
+            replace(node, plain.items.length > 0 && [h('h3', { class: 'pad' }, 'Tasks'), tasks.node],
+                plain.next && h('p', { class: 'muted pad' }, `The first ${num(COUNT)} tasks`),
+                (answer.items.length > 0 || plain.items.length === 0) && [
+                    plain.items.length > 0 && h('h3', { class: 'pad' }, 'Jobs'), table.node],
+                answer.next && h('p', { class: 'pad' }, h('a', {
+                    href: `#/jobs?queue=${enc}&state=scheduled` }, 'All of them')));
             table.setRows(answer.items);
             table.order();
-            const plain = (state.row?.delayed ?? 0) - (answer.next ? Infinity : answer.items.length);
-            note.textContent = plain > 0 ? `${plural(plain, 'plain task')} ${plain === 1 ? 'waits' : 'wait'} out the ` +
-                'delay of a retry: these are counted, but have no name to list them by.' : '';
+            tasks.setRows(plain.items);
+            tasks.order();
         } catch (error) {
-            if (!view.signal.aborted)
-                replace(node, errorNote(error, load));
+            showError(view, node, error, load);
         }
     }
     view.every(HISTORY_MS, load);
@@ -150,8 +162,7 @@ function statsTab(view, enc) {
             times.update(c.labels, [c.wait, c.run]);
             ends.update(OUTCOMES.map(([, name]) => name), [OUTCOMES.map(([key]) => stats[key] || 0)]);
         } catch (error) {
-            if (!view.signal.aborted)
-                replace(body, errorNote(error, load));
+            showError(view, body, error, load);
         }
     }
     load();
@@ -166,7 +177,8 @@ function settingsTab(view, enc, state) {
         rowKey: (row) => row.name, columns: [
             { key: 'name', label: 'Setting', phone: 'title', get: (row) => row.name,
                 render: (row) => h('code', {}, row.name) },
-            { key: 'value', label: 'Value', num: true, get: (row) => row.value, render: (row) => [num(row.value),
+            { key: 'value', label: 'Value', num: true, className: 'wrap', get: (row) => row.value,
+                render: (row) => [num(row.value),
                 row.name.endsWith('_ms') && row.value > 0 && h('span', { class: 'muted' }, ` (${span(row.value)})`)] },
             { key: 'from', label: 'From', get: (row) => row.from, render: (row) => badge(row.from,
                 row.from === 'queue' ? 'accent' : 'plain') },
@@ -209,7 +221,8 @@ function actionsOf(enc, state) {
 const STRIP = [['In', (row) => perSecond(row.in_per_s)], ['Out', (row) => perSecond(row.out_per_s)],
     ['Oldest waits', (row) => span(row.oldest_ms)], ['Idle workers', (row) => num(row.idle)],
     ['Complete jobs', (row) => num(row.complete)], ['Depends', (row) => num(row.depends)],
-    ['Recurring', (row) => num(row.recurring)], ['Failed list', (row) => bytes(row.failed_bytes)]];
+    ['Recurring', (row) => num(row.recurring)], ['Failed list', (row) => bytes(row.failed_bytes)],
+    ['Hands', (row) => `${num(row.hands)}, share ${row.share}, moved ${num(row.moved)}`]];
 
 export default async function queue(view) {
     const enc = view.parts[1], tab = TABS.find((one) => one.key === view.parts[2]) || TABS[0];
@@ -218,13 +231,7 @@ export default async function queue(view) {
     const past = new History(), where = h('div', {}), head = h('div', {}), strip = h('dl', { class: 'strip card' });
     past.merge(state.row.history);
     const range_ms = fittingRange(past);
-    const chart = (options) => new TimeChart({ ...options, signal: view.signal });
-    const charts = [
-        chart({ title: 'Throughput', unit: '/s', format: rate, lines: [
-            { key: 'in', label: 'In', colour: 'c1', fill: true }, { key: 'out', label: 'Out', colour: 'c2' }] }),
-        chart({ title: 'Backlog', lines: [{ key: 'waiting', label: 'Waiting', colour: 'c1', fill: true },
-            { key: 'running', label: 'Running', colour: 'c2' }] }),
-    ];
+    const charts = mainCharts(view.signal);
     const tabs = tabLinks('Of this queue', TABS.map((one) => ({ ...one, href: queueHref(enc, one.key),
         count: one.count ? '' : undefined })), tab.key);
     const body = h('div', {});
@@ -255,8 +262,7 @@ export default async function queue(view) {
             where.replaceChildren();
             show();
         } catch (error) {
-            if (!view.signal.aborted)
-                replace(where, errorNote(error, reload));
+            showError(view, where, error, reload);
         }
     }
     view.on('queues', (change) => {

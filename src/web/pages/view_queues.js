@@ -8,7 +8,7 @@ import { dialog } from './dialog.js';
 import { h, replace } from './dom.js';
 import { num, rate, span } from './format.js';
 import { changed, encOf, queueHref, shown } from './names.js';
-import { badge, button, empty, errorNote, heading, iconButton, loading, nameLink } from './parts.js';
+import { badge, button, empty, heading, iconButton, loading, nameLink, showError } from './parts.js';
 import { Table } from './table.js';
 
 const LOOK_MS = 30000;
@@ -109,8 +109,7 @@ export default async function queues(view) {
             where.replaceChildren();
             show();
         } catch (error) {
-            if (!view.signal.aborted)
-                replace(where, errorNote(error, reload));
+            showError(view, where, error, reload);
         }
     }
     view.on('queues', (change) => {

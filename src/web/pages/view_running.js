@@ -8,9 +8,9 @@ import { dialog } from './dialog.js';
 import { h, replace } from './dom.js';
 import { agoElement, isoTitle, num, sinceElement } from './format.js';
 import { asMember, encOf, jobHref, queueHref, shown, visible, withQuery } from './names.js';
-import { badge, button, empty, errorNote, facts, heading, loading, nameLink } from './parts.js';
+import { badge, button, empty, facts, heading, loading, nameLink, showError } from './parts.js';
 import { excerpt, payloadBlock, payloadOf } from './payload.js';
-import { Table, pager } from './table.js';
+import { Table, cursorPager } from './table.js';
 
 const LOOK_MS = 3000, COUNT = 50;
 const LEASE = '.lease'; // in whose hands the tasks under leases are
@@ -91,21 +91,14 @@ export function runningList(view, filter) {
                 encodeURIComponent(
                 pages[pages.length - 1]), count: COUNT }), view.signal);
         } catch (error) {
-            if (!view.signal.aborted)
-                replace(where, errorNote(error, load));
+            showError(view, where, error, load);
             return;
         }
         where.replaceChildren();
         if (!table.node.isConnected)
             replace(node, where, table.node, foot);
         table.setRows(answer.items);
-        const step = (change) => () => {
-            change();
-            load();
-        };
-        replace(foot, (answer.next || pages.length > 1) && pager({ from: (pages.length - 1) * COUNT,
-            n: answer.items.length, total: answer.total, next: answer.next,
-            onPrev: pages.length > 1 && step(() => pages.pop()), onNext: step(() => pages.push(answer.next)) }));
+        replace(foot, cursorPager({ pages, count: COUNT, answer, load }));
     }
     view.every(LOOK_MS, load);
     load();

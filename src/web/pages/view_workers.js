@@ -7,7 +7,7 @@ import { list } from './api.js';
 import { h, replace } from './dom.js';
 import { agoElement, num, plural, span } from './format.js';
 import { changed, encsOf, queueHref, shown, visible, withQuery } from './names.js';
-import { badge, button, card, empty, errorNote, heading, loading, meter, nameLink } from './parts.js';
+import { badge, button, card, empty, heading, loading, meter, nameLink, showError } from './parts.js';
 import { Table } from './table.js';
 
 const LOOK_MS = 15000, QUEUES_SHOWN = 4;
@@ -146,8 +146,7 @@ export default async function workers(view) {
             where.replaceChildren();
             show();
         } catch (error) {
-            if (!view.signal.aborted)
-                replace(where, errorNote(error, reload));
+            showError(view, where, error, reload);
         }
     }
     view.on('workers', (change) => {

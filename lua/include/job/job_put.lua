@@ -1,0 +1,234 @@
+--[[
+  Putting jobs, for the script that puts many in a call: what a spec says, whether it may be put, and how it is put. All
+  specs of a call are looked at before the first of them is put. A spec sees those before it as if they were there.
+
+  A call is {queue, new, specs, of_id, waiting_for}: `new` has fields of the records that are new, as far as a spec does
+  not give them; `of_id` has the first spec of an id; `waiting_for` has, by the id of a job, the ids of those specs that
+  are to wait for it; `batches` has those that some of them join. A spec that may be put is `is_sound`.
+]]
+--- @include "jobs"
+--- @include "chunk"
+--- @include "try"
+--- @include "types"
+--- @include "write_again"
+
+-- What a spec says several times, and where it is kept. What it says besides the fields of its record.
+local LISTS = {tag = 'tags', after = 'after'}
+local ASIDE = {delay = true, replace = true}
+local NONE = {} -- never changed
+
+-- Reads one spec: id, names and values, then "". Returns it, and where the next one begins.
+local function read_spec(args, at, n_args)
+  local spec = {id = args[at], tags = NONE, after = NONE, given = {}}
+  at = at + 1
+  while at < n_args and args[at] ~= '' do
+    local name, value = args[at], args[at + 1]
+    local list = LISTS[name]
+    if list then
+      spec[list] = spec[list] == NONE and {} or spec[list]
+      table.insert(spec[list], value)
+    elseif ASIDE[name] then
+      spec[name] = value
+    else
+      spec.given[name] = value
+    end
+    at = at + 2
+  end
+  return spec, at + 1
+end
+
+local OWN_MAX = 6 -- keys of one job
+
+-- Asks for the keys of many specs by one command: mostly none of them is there. Then all of these jobs are new, and no
+-- key of theirs is asked for again.
+local function ask_for_keys(P, specs)
+  local keys, first, n_own = {}, 1, OWN_MAX
+  -- Jobs that are still let go have lists, which P:ended names. Of one job its keys are asked for as cheaply.
+  if #specs > 1 and has_type('ZCARD', P .. 'ended') == 0 then
+    n_own = OWN_MAX - 2
+  end
+  for i, spec in ipairs(specs) do
+    local n, id = (i - first) * n_own, spec.id
+    keys[n + 1], keys[n + 2], keys[n + 3], keys[n + 4] = P .. 'job:' .. id, P .. 'dependencies:' .. id,
+      P .. 'dependents:' .. id, P .. 'history:' .. id
+    if n_own == OWN_MAX then
+      keys[n + 5], keys[n + 6] = P .. 'freed:' .. 'd' .. id, P .. 'freed:' .. 'g' .. id
+    end
+    if i == #specs or n + 2 * n_own > CHUNK then
+      local is_new = redis.call('EXISTS', unpack(keys)) == 0
+      for k = first, is_new and i or 0 do
+        specs[k].is_new = true
+      end
+      keys, first = {}, i + 1
+    end
+  end
+end
+
+-- Reads the job that has the spec's id, into spec.old; is_change: it lives on and is changed. Returns why the spec
+-- cannot be put, as the script answers it, but for the number of the spec; nil if nothing of this stands against it.
+local function read_old(P, call, spec)
+  local id = spec.id
+  if call.of_id[id] ~= spec then
+    return {E_EXISTS, 'twice', id}
+  elseif spec.is_new then
+    return not Jobs.can_wait_for(P, spec.after) and {E_REDIS, damaged} or nil
+  end
+  local key, old, is_free = P .. 'job:' .. id, Jobs.read(P, id)
+  if not old and not is_free then
+    return {E_REDIS, key}
+  end
+  if (old and not (Jobs.are_sound(P, old.queue) and Jobs.can_take_away(P, old)))
+      or not Jobs.can_depend(P, id, spec.after) then
+    return {E_REDIS, damaged}
+  end
+  if Jobs.is_ending(P, id) then
+    return {E_EXISTS, 'ending', id}
+  end
+  local is_alive = old and not Jobs.is_over(old)
+  local is_change = old and spec.replace == '1' and old.state ~= 'complete' and not old.unique
+  if is_alive and Jobs.is_cancelled_now(P, old) then
+    old, is_alive, is_change = nil, false, false
+  end
+  if is_alive and not is_change then
+    write_again(key)
+    return {E_EXISTS, old.unique and not spec.given.unique and 'a unique task' or old.state, id}
+  end
+  spec.old, spec.is_change = old, is_change
+end
+
+-- The same for what it is to wait for. A recurring job never completes: a job that waited for it would wait for ever.
+local function obstacle_of(P, call, spec)
+  local id, n_after = spec.id, #spec.after
+  if n_after == 0 and not spec.given.every then
+    spec.is_sound = true
+    return nil
+  end
+  if n_after > 0 then
+--- @include "circle"
+    local obstacle = obstacle_to_wait(P, id, spec.after, call)
+    if obstacle then
+      return obstacle
+    end
+  end
+  local recurs = spec.given.every
+  if (recurs and (call.waiting_for[id] or redis.call('ZCARD', P .. 'dependents:' .. id) > 0))
+      or (n_after > 0 and (recurs or (spec.is_change and spec.old.every))) then
+    return {E_INVALID, id, 'recurs'}
+  end
+  spec.is_sound = true
+  for _, on in ipairs(spec.after) do
+    local waiting = call.waiting_for[on] or {}
+    waiting[#waiting + 1] = id
+    call.waiting_for[on] = waiting
+  end
+end
+
+-- The same for the batch that it is to join.
+local function batch_refusal_of(P, call, spec)
+  if spec.given.batch or (spec.is_change and spec.old.batch) then
+    local refusal
+    refusal, spec.batch = Jobs.batches.meant_by_put(P, spec.given, spec.is_change and spec.old or nil, call)
+    return refusal
+  end
+end
+
+-- Why the spec of this number cannot be put, as the script answers it; nil if it can. Changes nothing, but lets a job
+-- go that is being cancelled.
+local function refusal_of(P, call, number)
+  local spec = call.specs[number]
+  local refusal = read_old(P, call, spec) or batch_refusal_of(P, call, spec) or obstacle_of(P, call, spec)
+  if refusal and refusal[1] ~= E_REDIS then
+    refusal[3], refusal[4] = refusal[3] or '', number
+  end
+  return refusal
+end
+
+local function change_old(P, call, spec, due)
+  local job, given = spec.old, spec.given
+  local from = job.queue
+  if job.state == 'failed' then
+    Jobs.unended(P, job)
+  end
+  for field, value in pairs(given) do
+    Jobs.set(job, field, value)
+  end
+  if #spec.tags > 0 then
+    Jobs.untag_all(P, job)
+    for _, tag in ipairs(spec.tags) do
+      Jobs.tag(P, job, tag)
+    end
+  end
+  if given.tracked then
+    Jobs.track(P, job, true)
+  end
+  if #spec.after > 0 or job.every then -- a recurring job waits for nothing
+    Jobs.remove_dependencies(P, job.id)
+  end
+  Jobs.leave_queue(P, job)
+  Jobs.set(job, 'queue', call.queue)
+  Jobs.set(job, 'retried', nil)
+  Jobs.set(job, 'crashes', nil)
+  Jobs.set(job, 'suspect', nil)
+  Jobs.set(job, 'group', nil)
+  Jobs.set(job, 'message', nil)
+  due = due or Jobs.number(job, 'due')
+  if job.every then
+    Jobs.start_recurring(P, job, math.max(now_ms(), due))
+  else
+    Jobs.arrive(P, job, due, spec.after, from == call.queue and 'put' or 'moved', from)
+  end
+end
+
+-- Puts one job, of which all is checked. The places are drawn.
+local function put_one(P, call, spec)
+  local given, delay = spec.given, tonumber(spec.delay or nil)
+  if spec.old then
+    Jobs.take_away(P, spec.old)
+  end
+  if spec.is_change then
+    return change_old(P, call, spec, delay and now_ms() + delay)
+  elseif spec.old then
+    Jobs.make_room(P, spec.old)
+  end
+  for field, value in pairs(call.new) do
+    given[field] = given[field] or value
+  end
+  if given.every then
+    Jobs.make_recurring(P, spec.id, call.queue, given, spec.tags, now_ms() + (delay or 0))
+  else
+    local due_ms = delay and delay > 0 and now_ms() + delay or 0
+    Jobs.make(P, spec.id, call.queue, given, spec.tags, due_ms, spec.after, nil, spec.is_new)
+  end
+end
+
+-- Puts the jobs of a call into their indexes. For leave(), too: it must find a job there.
+function Jobs.enter_gathered()
+  for index, line in pairs(Jobs.entering) do
+    for from = 1, line.n, CHUNK do
+      redis.call('ZADD', index, unpack(line, from, math.min(from + CHUNK - 1, line.n)))
+    end
+  end
+  Jobs.entering = {}
+end
+
+-- Puts all jobs of a call; all of them are checked. The first write draws their places, which needs memory: so a full
+-- Redis refuses the whole call. What is the same for many is written once.
+local function put_all(P, call)
+  local first = draw_tokens(P, #call.specs)
+  Jobs.places = {next = first, last = first + #call.specs - 1}
+  Jobs.gathered, Jobs.entering = {}, {}
+  local n_new = 0
+  for _, spec in ipairs(call.specs) do
+    put_one(P, call, spec)
+    n_new = n_new + (spec.is_new and not spec.given.unique and not spec.given.every and 1 or 0)
+  end
+  if n_new > 0 then
+    Jobs.count(P, {queue = call.queue}, 'put', nil, nil, n_new)
+  end
+  if call.batches then
+    Jobs.batches.join_gathered(P, call.specs)
+  end
+  Jobs.enter_gathered()
+  Jobs.entering, Jobs.places = false, false
+  Jobs.count_gathered()
+end

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Jobs that are waited for: their lines, and the exit code. Each line is written at once, because the next one may take
+ * hours.
+ */
+#include "await.h"
+
+#include <muster/job.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "complain.h"
+#include "need.h"
+#include "out.h"
+#include "progress.h"
+#include "text.h"
+
+struct await {
+    const struct call *call;
+    bool results_only;
+    size_t n_failed, n_gone;
+};
+
+static void print_json(const struct muster_job_ended *e)
+{
+    static const struct out_column columns[] = {
+        {NULL, "id", OUT_TEXT},       {NULL, "ended", OUT_TEXT},   {NULL, "queue", OUT_TEXT}, {NULL, "group", OUT_TEXT},
+        {NULL, "message", OUT_BYTES}, {NULL, "result", OUT_BYTES}, {NULL, NULL, OUT_TEXT},
+    };
+    const struct muster_job *job = e->job;
+    const bool has_failed = job && e->how == MUSTER_JOB_END_FAILED;
+    const struct out_cell cells[] = {
+        {.text = e->id},
+        {.text = muster_job_end_name(e->how)},
+        {.text = job ? job->queue : NULL},
+        {.text = has_failed ? job->group : NULL},
+        {.text = has_failed ? job->message.data : NULL, .len = has_failed ? job->message.len : 0},
+        {.text = job && !has_failed ? job->result.data : NULL, .len = job ? job->result.len : 0},
+    };
+    out_json(columns, cells);
+}
+
+static void print_safe(const char *before, const void *data, size_t len)
+{
+    char *text = text_safe(data && len > 0 ? data : "", len);
+    out_text("%s%s", before, text);
+    free(text);
+}
+
+static void print_line(const struct muster_job_ended *e)
+{
+    const struct muster_job *job = e->job;
+    out_text("%s\t%s", e->id, muster_job_end_name(e->how));
+    if (job && e->how == MUSTER_JOB_END_FAILED) {
+        out_text("\t%s", job->group);
+        print_safe(": ", job->message.data, job->message.len);
+    } else if (job && job->result.data) {
+        print_safe("\t", job->result.data, job->result.len);
+    }
+    out_text("\n");
+}
+
+/* A failure is told on standard error. */
+static void print_result(const struct await *a, const struct muster_job_ended *e)
+{
+    const struct muster_job *job = e->job;
+    if (e->how == MUSTER_JOB_END_COMPLETE && job)
+        out_bytes(job->result.data, job->result.len);
+    else if (e->how == MUSTER_JOB_END_FAILED && job)
+        complain(a->call, "the job '%s' has failed: %s: %.*s", e->id, job->group, (int)job->message.len,
+                 job->message.len > 0 ? (const char *)job->message.data : "");
+    else
+        complain(a->call, "the job '%s' is %s, and has no result", e->id, muster_job_end_name(e->how));
+}
+
+static int on_end(const struct muster_job_ended *e, void *arg)
+{
+    struct await *a = arg;
+    a->n_failed += e->how == MUSTER_JOB_END_FAILED || e->how == MUSTER_JOB_END_CANCELLED;
+    a->n_gone += e->how == MUSTER_JOB_END_GONE;
+    if (a->results_only)
+        print_result(a, e);
+    else if (a->call->common[OPT_JSON].set)
+        print_json(e);
+    else
+        print_line(e);
+    return out_flush();
+}
+
+int await_jobs(const struct call *call, struct muster_client *client, const char *const *ids, size_t n,
+               bool results_only)
+{
+    const struct opt_value *timeout = &call->common[OPT_TIMEOUT];
+    struct await a = {.call = call, .results_only = results_only};
+    /* A variable is for the answers of Redis, as for every verb. */
+    const int64_t limit_ms = timeout->set && !timeout->from_environment ? timeout->number : -1;
+    (void)progress_end(EXIT_DONE); /* from here on a signal ends the program */
+    int err = muster_job_wait(client, ids, n, limit_ms, on_end, &a);
+    if (err != MUSTER_OK)
+        return complain_error(call, err, muster_client_error(client));
+    if (out_error())
+        return EXIT_FAILED;
+    return a.n_failed > 0 ? EXIT_FAILED : a.n_gone > 0 ? EXIT_NOT_FOUND : EXIT_DONE;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads a job's spec from a line of JSON. Each member becomes an option, which is checked as on the command line.
+ */
+#include "put_json.h"
+
+#include <cjson/cJSON.h>
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "complain.h"
+#include "need.h"
+#include "parse.h"
+
+#define NUL_ESCAPE "\\u0000"
+
+struct values {
+    struct parse_value *rows;
+    size_t n;
+};
+
+__attribute__((format(printf, 1, 2))) static char *say(const char *format, ...)
+{
+    char *why = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&why, format, args) < 0)
+        need(NULL);
+    va_end(args);
+    return why;
+}
+
+/* The words of the first complaint. */
+static void keep_words(const char *error, const char *message, void *arg)
+{
+    char **why = arg;
+    (void)error;
+    if (!*why)
+        *why = need(strdup(message));
+}
+
+/* A member as text: what is no string, as JSON. */
+static const char *text_of(struct put_json *j, const struct cJSON *value)
+{
+    if (cJSON_IsString(value))
+        return value->valuestring;
+    char *text = need(cJSON_PrintUnformatted(value));
+    j->texts = need(reallocarray(j->texts, j->n_texts + 1, sizeof *j->texts));
+    return j->texts[j->n_texts++] = text;
+}
+
+static void add_value(struct values *v, const char *name, const char *text)
+{
+    v->rows = need(reallocarray(v->rows, v->n + 1, sizeof *v->rows));
+    v->rows[v->n++] = (struct parse_value){name, text};
+}
+
+static bool is_flag(const struct put_json *j, const char *name)
+{
+    for (const struct opt *o = j->call.command->options; o->help; o++)
+        if (o->name && strcmp(o->name, name) == 0)
+            return o->kind == OPT_FLAG;
+    return false;
+}
+
+static char *add_one(struct put_json *j, struct values *v, const char *name, const struct cJSON *value)
+{
+    if (!cJSON_IsString(value) && !cJSON_IsNumber(value))
+        return say("'%s' is a text or a number", name);
+    add_value(v, name, text_of(j, value));
+    return NULL;
+}
+
+/* A list becomes an option that is given more than once; true a flag; null nothing. Returns what is wrong, or NULL. */
+static char *add_member(struct put_json *j, struct values *v, const struct cJSON *member)
+{
+    const char *name = member->string;
+    const struct cJSON *one;
+    char *why = NULL;
+    if (cJSON_IsNull(member))
+        return NULL;
+    if (is_flag(j, name) && !cJSON_IsBool(member))
+        return say("'%s' is true or false", name);
+    if (cJSON_IsFalse(member) && is_flag(j, name))
+        return NULL;
+    if (cJSON_IsTrue(member) && is_flag(j, name))
+        add_value(v, name, NULL);
+    else if (!cJSON_IsArray(member))
+        return add_one(j, v, name, member);
+    else
+        cJSON_ArrayForEach(one, member) why = why ? why : add_one(j, v, name, one);
+    return why;
+}
+
+/* These are of the whole call. */
+static bool is_of_a_call(const char *name)
+{
+    static const char *const names[] = {"lines", "json-lines", "request", "wait"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static char *read_members(struct put_json *j, const struct call *like)
+{
+    struct muster_bytes data = {NULL, 0};
+    struct values v = {NULL, 0};
+    const struct cJSON *member;
+    char *why = NULL;
+    complain_to(keep_words, &why);
+    cJSON_ArrayForEach(member, j->object)
+    {
+        if (why)
+            break;
+        if (is_of_a_call(member->string))
+            why = say("'%s' is an option of the call, not of a job", member->string);
+        else if (strcmp(member->string, "data") == 0)
+            data.data = text_of(j, member);
+        else
+            why = add_member(j, &v, member);
+    }
+    data.len = data.data ? strlen(data.data) : 0;
+    if (!why && parse_values(&j->call, like, v.rows, v.n) == 0 && put_check_options(&j->call) == 0)
+        put_read_spec(&j->call, data, &j->spec);
+    complain_to(NULL, NULL);
+    free(v.rows);
+    return why;
+}
+
+/* cJSON would end the text there. */
+static bool has_nul(struct muster_bytes line)
+{
+    const char *at = line.data, *end = at + line.len;
+    if (memchr(at, '\0', line.len))
+        return true;
+    while ((at = memmem(at, (size_t)(end - at), NUL_ESCAPE, strlen(NUL_ESCAPE)))) {
+        const char *first = at;
+        while (first > (const char *)line.data && first[-1] == '\\')
+            first--;
+        if ((at - first) % 2 == 0)
+            return true;
+        at += strlen(NUL_ESCAPE);
+    }
+    return false;
+}
+
+static bool is_blank(const char *at, const char *end)
+{
+    while (at < end && isspace((unsigned char)*at))
+        at++;
+    return at == end;
+}
+
+bool put_json_read(struct put_json *j, const struct call *like, struct muster_bytes line, char **why)
+{
+    const char *end = NULL, *from = line.data;
+    *j = (struct put_json){.call = {.command = like->command, .operands = like->operands, .n_operands = 1}};
+    *why = NULL;
+    j->object = line.len > 0 ? cJSON_ParseWithLengthOpts(from, line.len, &end, 0) : NULL;
+    if (has_nul(line))
+        *why = say("it has a NUL, which cannot be in a text here: use --lines, or encode the data");
+    else if (!cJSON_IsObject(j->object) || !is_blank(end, from + line.len))
+        *why = say("it is no object of JSON, as %s", "{\"id\": \"a\", \"data\": \"text\", \"tag\": [\"red\"]}");
+    else
+        *why = read_members(j, like);
+    return *why != NULL;
+}
+
+void put_json_clear(struct put_json *j)
+{
+    parse_clear(&j->call);
+    cJSON_Delete(j->object);
+    for (size_t i = 0; i < j->n_texts; i++)
+        free(j->texts[i]);
+    free(j->texts);
+    *j = (struct put_json){.object = NULL};
+}

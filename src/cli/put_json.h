@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A job's spec as an object of JSON: its members are named as the options of `muster put`, besides `data`.
+ */
+#ifndef CLI_PUT_JSON_H
+#define CLI_PUT_JSON_H
+
+#include "put_lines.h"
+
+struct cJSON;
+
+/* A spec that was read. */
+struct put_json {
+    struct put_spec spec;
+    struct call call;
+    struct cJSON *object;
+    char **texts; /* of members that are no strings */
+    size_t n_texts;
+};
+
+/* Read one. True if it was refused: then `*why` says why, to be freed. In either case put_json_clear() must be called. */
+bool put_json_read(struct put_json *j, const struct call *like, struct muster_bytes line, char **why);
+void put_json_clear(struct put_json *j);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A caller that waits listens on the queue's channel `_work`. So the order is: subscribe, then take, then sleep; the
+ * take sees what came in between. A message that got lost, or a task that came without one, costs at most RENEW_MS: the
+ * script must be told that often anyway that somebody listens.
+ *
+ * Callers that wait take turns (include takers): a message names those for whom there is work. Who is named takes at
+ * once. Who is not looks somewhat later, by plain commands, for one that was named may have died. A message without
+ * names, which a foreign program publishes, or which says that something is due sooner, wakes all: then who came too
+ * late looks a random moment later the next time, so that one of them takes, and the others see that nothing is left.
+ */
+#include "client/vigil.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "client/client.h"
+#include "client/waiting.h"
+
+/* The script forgets a listener after ten seconds. */
+#define RENEW_MS 5000
+/* Looks are at least this far apart, but for those that a message asks for by name: a foreign program's messages must
+ * not make a tight loop. */
+#define LOOK_APART_MS 10
+/* One look serves at most this many messages: a flood on the channel must not keep a waiting caller from looking. */
+#define DRAIN_MAX 1000
+/* The random moment is below this: doubled with each time that the caller came too late. */
+#define STAGGER_MS 1
+#define STAGGER_MAX_MS 32
+/* Those who were named have this long to take, before others look. */
+#define OTHERS_MS 50
+#define NEVER INT64_MAX
+
+enum heard { HEARD_NOTHING, HEARD_OTHERS, HEARD_ALL, HEARD_OWN_NAME, HEARD_BREAK };
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t within(int64_t ms)
+{
+    return (int64_t)arc4random_uniform((uint32_t)ms + 1);
+}
+
+int vigil_listen(struct vigil *v)
+{
+    char channel[CHANNEL_MAX];
+    if (v->listener)
+        return MUSTER_OK;
+    key_channel(channel, v->client->root.channels, v->queue, CHANNEL_WORK);
+    return redis_listen(&v->listener, v->client->redis, (const char *const[]){channel}, 1);
+}
+
+void vigil_end(struct vigil *v)
+{
+    redis_free(v->listener);
+}
+
+/* "muster", then a blank and the name of each caller whose turn it is. */
+static enum heard names_whom(struct muster_client *c, struct muster_bytes message)
+{
+    const size_t word = strlen(CHANNEL_WORK_OWN), step = 1 + UNHEARD_CALLER_LEN;
+    const char *text = message.data;
+    if (message.len <= word || memcmp(text, CHANNEL_WORK_OWN " ", word + 1) != 0)
+        return HEARD_ALL;
+    for (size_t at = word; at + step <= message.len; at += step)
+        if (memcmp(text + at + 1, unheard_caller(c), UNHEARD_CALLER_LEN) == 0)
+            return HEARD_OWN_NAME;
+    return HEARD_OTHERS;
+}
+
+/* Of several messages the one that asks for most counts. If the connection broke, one may be lost: then the caller must
+ * take, and listen on a new one. */
+static enum heard hear(struct vigil *v, int64_t ms)
+{
+    enum heard most = HEARD_NOTHING;
+    struct redisReply *message;
+    int err = redis_hear(v->listener, ms, &message);
+    for (int i = 0; err == MUSTER_OK; i++) {
+        enum heard one = names_whom(v->client, reply_bytes(reply_at(message, 2)));
+        most = one > most ? one : most;
+        redis_reply_free(message);
+        if (i == DRAIN_MAX)
+            return most;
+        err = redis_hear(v->listener, 0, &message);
+    }
+    if (err == MUSTER_E_TIMEOUT)
+        return most;
+    redis_free(v->listener);
+    v->listener = NULL;
+    return HEARD_BREAK;
+}
+
+/* When to look because of what was heard. */
+static int64_t look_at(struct vigil *v, enum heard heard)
+{
+    int64_t ms = clock_ms() + (heard == HEARD_OTHERS ? OTHERS_MS + within(OTHERS_MS) : within(v->stagger_ms));
+    return ms > v->looked_at_ms + LOOK_APART_MS ? ms : v->looked_at_ms + LOOK_APART_MS;
+}
+
+/* A message may also mean that something is due sooner. What comes after the look has a message of its own. */
+static bool is_worth_a_take(struct vigil *v, int64_t *due_ms)
+{
+    uint64_t waiting;
+    int64_t next_due_ms;
+    int err = waiting_look(v->client, v->queue, &waiting, &next_due_ms);
+    v->looked_at_ms = clock_ms();
+    v->stagger_ms = v->stagger_ms == 0 ? STAGGER_MS : least(2 * v->stagger_ms, STAGGER_MAX_MS);
+    *due_ms = next_due_ms >= 0 ? v->looked_at_ms + next_due_ms : NEVER;
+    return err != MUSTER_OK || waiting > 0 || next_due_ms == 0;
+}
+
+/* Until when, however much others keep on publishing, no take may follow the last one. */
+static void keep_apart(int64_t since_ms)
+{
+    int64_t ms = since_ms + LOOK_APART_MS - clock_ms();
+    if (ms > 0)
+        poll(NULL, 0, (int)ms);
+}
+
+void vigil_sleep(struct vigil *v, int64_t next_due_ms, int64_t ms)
+{
+    const int64_t began_at_ms = clock_ms(), end_ms = began_at_ms + least(ms, RENEW_MS);
+    int64_t due_ms = next_due_ms >= 0 ? began_at_ms + next_due_ms : NEVER, look_ms = NEVER;
+    v->looked_at_ms = began_at_ms;
+    for (;;) {
+        const int64_t until_ms = least(end_ms, least(due_ms, look_ms)), left_ms = until_ms - clock_ms();
+        enum heard heard = left_ms > 0 ? hear(v, left_ms) : HEARD_NOTHING;
+        if (heard == HEARD_OWN_NAME)
+            return;
+        if (heard == HEARD_OTHERS || heard == HEARD_ALL)
+            look_ms = least(look_ms, look_at(v, heard));
+        if (heard == HEARD_BREAK || (clock_ms() >= until_ms && until_ms != look_ms))
+            break;
+        if (clock_ms() < until_ms)
+            continue;
+        if (is_worth_a_take(v, &due_ms))
+            break;
+        look_ms = NEVER;
+    }
+    keep_apart(began_at_ms);
+}

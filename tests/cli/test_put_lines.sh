@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# muster put --lines and --json-lines. Proves:
+#  1. each line is a job, in their order; the ids are printed so; options are for all of them
+#  2. a line of JSON says what options say; data may be any JSON; blank lines are none; a line may wait for an earlier one
+#  3. the first line that is refused ends it: its number, the reason and how many were put are told, and those before it
+#     are there; the same for what Redis refuses
+#  4. more lines than one script takes
+#  5. under a request id the same lines add nothing, and what is missing is added
+#  6. wrong options: status 2, and nothing is sent
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck disable=SC2154 # tmp is lib.sh's
+cd "$tmp"
+start_redis
+
+ok() { check_exit 0 "$MUSTER" "$@"; }
+has() {
+    local pattern
+    ok job "$1" --json
+    for pattern in "${@:2}"; do
+        grep -qE -- "$pattern" out || fail "$1 lacks $pattern: $(cat out)"
+    done
+}
+# waiting QUEUE N
+waiting() {
+    "$MUSTER" jobs --queue "$1" --state waiting --json >rows
+    [[ $(wc -l <rows) == "$2" ]] || fail "$1: $(wc -l <rows) jobs wait, not $2"
+}
+# told TEXT: standard error says so
+told() { grep -qF -- "$1" err || fail "not told '$1': $(cat err)"; }
+
+# ---- 1
+printf 'one\n\ntwo and\tmore\nno newline' | ok put mail --lines --tag news --priority 3
+mapfile -t ids <out
+[[ ${#ids[@]} == 4 ]] || fail "$(cat out)"
+has "${ids[0]}" '"data":"one"' '"tags":\["news"\]' '"priority":3'
+has "${ids[1]}" '"data":""'
+has "${ids[2]}" '"data":"two and\\tmore"'
+has "${ids[3]}" '"data":"no newline"'
+waiting mail 4
+printf 'x\n' | ok put mail --lines --json
+grep -qE '^\{"id":"[0-9a-f]{32}","queue":"mail"\}$' out || fail "$(cat out)"
+ok put mail --lines </dev/null
+[[ ! -s out ]] || fail "ids of nothing: $(cat out)"
+
+# ---- 2
+cat >specs <<'END'
+{"id": "a", "data": "text ü", "priority": -2, "tag": ["red", "blue"], "retries": 0, "backoff": "1s..1m", "track": true}
+{"id": "b", "data": {"to": ["x", 1]}, "after": "a", "limit": "30s", "track": false, "delay": null}
+
+{"id": "c", "data": 17, "after": ["a", "b"], "delay": "1h"}
+{"data": "its id is made"}
+END
+ok put json --json-lines <specs
+[[ $(head -3 out | paste -sd' ') == "a b c" && $(wc -l <out) == 4 ]] || fail "$(cat out)"
+has a '"data":"text ü"' '"priority":-2' '"tags":\["red","blue"\]' '"retries":0' '"tracked":true' '"backoff_ms":1000,"backoff_max_ms":60000,"backoff_exponential":true'
+has b '"state":"depends"' '"after":\["a"\]' '"tracked":false'
+ok job b --data
+check_out '{"to":["x",1]}'
+has c '"data":"17"' '"after":\["[ab]","[ab]"\]'
+
+# ---- 3
+printf '{"id": "d"}\n{"id": "e"}\n{"id": "f", "colour": "red"}\n{"id": "g"}\n' >specs
+check_exit 2 "$MUSTER" put more --json-lines <specs
+check_out 'd
+e'
+told 'line 3: unknown option --colour'
+told '2 jobs were put, of the lines before it'
+waiting more 2
+# refused LINE TEXT: a line of JSON, and why
+refused() {
+    printf '%s\n' "$1" >spec
+    check_exit 2 "$MUSTER" put more --json-lines <spec
+    told "line 1: $2"
+    waiting more 2
+}
+refused 'nonsense' 'it is no object of JSON'
+refused '["a"]' 'it is no object of JSON'
+refused '{"id": "h"} more' 'it is no object of JSON'
+refused '{"id": "h", "priority": true}' "'priority' is a text or a number"
+refused '{"id": "h", "tag": [["red"]]}' "'tag' is a text or a number"
+refused '{"id": "h", "priority": "x"}' "--priority: 'x' is not a number"
+refused '{"id": "h", "track": "yes"}' "'track' is true or false"
+refused '{"id": "h", "lines": true}' "'lines' is an option of the call"
+refused '{"id": "h", "offset": "3h"}' '--offset and --backlog are for a recurring job'
+refused '{"id": "h", "replace": true, "id": "i"}' '--id is given more than once'
+refused '{"id": "h", "data": "a\u0000b"}' 'it has a NUL'
+printf '{"id": "h", "data": "a\\\\u0000b"}\n' | ok put more --json-lines
+has h '"data":"a\\\\u0000b"'
+printf '{"id": "i"}\n\n{"id": "d"}\n' >specs
+check_exit 4 "$MUSTER" put more --json-lines <specs
+told "line 3: job 2 of 2: the job 'd' is waiting"
+told '0 jobs were put'
+waiting more 3
+printf '{"id": "i"}\nnonsense\n' >specs
+check_exit 2 "$MUSTER" put more --json-lines --json <specs
+check_out '{"id":"i","queue":"more"}'
+grep -qE '^\{"error":"E_INVALID","message":"line 2: .*1 job was put' err || fail "$(cat err)"
+
+# ---- 4: a line is refused in the third batch
+seq 1 450 | sed 's/.*/{"id": "n&"}/; 420s/.*/{"id": "d"}/' >specs
+check_exit 4 "$MUSTER" put long --json-lines <specs
+told 'line 420: '
+told '400 jobs were put'
+[[ $(paste -sd' ' <out) == "$(seq -s' ' -f 'n%g' 1 400)" ]] || fail "$(paste -sd' ' <out)"
+waiting long 400
+
+# ---- 5
+seq 1 450 >lines
+ok put once --lines --request r <lines
+[[ $(sed -n '1p;450p' out) == $'r:1\nr:450' ]] || fail "$(sed -n '1p;450p' out)"
+ok put once --lines --request r <lines
+[[ $(wc -l <out) == 450 ]] || fail "$(wc -l <out) ids"
+waiting once 450
+check_exit 4 "$MUSTER" put once --lines --request r < <(seq 1 449)
+told "the request 'r' had other content before"
+waiting once 450
+seq 1 450 | sed 's/.*/{"id": "o&"}/; 420s/.*/{"id": "d"}/' >specs
+check_exit 4 "$MUSTER" put again --json-lines --request s <specs
+told 'line 420: '
+waiting again 400
+ok cancel --job d
+ok put again --json-lines --request s <specs
+waiting again 450
+printf '{"id": "p"}\nnonsense\n' >specs
+check_exit 2 "$MUSTER" put again --json-lines --request t <specs
+told '0 jobs were put'
+waiting again 450
+
+# ---- 6
+# wrong TEXT ARGUMENT...
+wrong() {
+    check_exit 2 "$MUSTER" put wrong "${@:2}" </dev/null
+    told "$1"
+}
+wrong 'exclude each other' --lines --json-lines
+wrong 'there is DATA' --lines data
+wrong "each line has its own 'tag'" --json-lines --tag x
+wrong '--id names one job' --lines --id x
+wrong '--request is for --lines' --request x
+wrong '1 to 200 bytes' --lines --request ''
+check_exit 3 "$MUSTER" jobs --queue wrong --state waiting
