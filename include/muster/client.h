@@ -501,7 +501,8 @@ MUSTER_API int muster_worker_fail(struct muster_client *c, const char *worker, u
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_REDIS  a worker that has a key of a wrong type was left unchanged, and all others were swept;
- *                   muster_client_error() names the last such worker and its key
+ *                   muster_client_error() names the last such worker and its key. Or a queue had more beyond its bounds
+ *                   than one sweep removes, 300 000 complete jobs: sweep again
  */
 MUSTER_API int muster_client_sweep(struct muster_client *c, uint64_t *workers) MUSTER_MUST_CHECK;
 

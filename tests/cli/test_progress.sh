@@ -153,9 +153,9 @@ redis-cli -s "$socket" -n 3 eval "for i = 1, 3000 do redis.call('LPUSH', 'muster
 stop_upgrade
 grep -qE '^muster upgrade: interrupted; [0-9]+ changes? w.* made; nobody can use the namespace until it is done: run it again$' "$tmp/err" ||
     fail "$(cat "$tmp/err")"
-[[ $(redis-cli -s "$socket" -n 3 get muster:format) != 3 ]] || fail 'the upgrade is done, although it was interrupted'
+[[ $(redis-cli -s "$socket" -n 3 get muster:format) != 4 ]] || fail 'the upgrade is done, although it was interrupted'
 "$MUSTER" upgrade --url "unix://$socket?db=3" >"$tmp/said"
-[[ $(redis-cli -s "$socket" -n 3 get muster:format) == 3 ]] || fail 'the upgrade does not go on'
+[[ $(redis-cli -s "$socket" -n 3 get muster:format) == 4 ]] || fail 'the upgrade does not go on'
 
 "$MUSTER" enqueue failing a b c d >"$tmp/said"
 "$MUSTER" work failing --burst -- false >"$tmp/said" 2>&1

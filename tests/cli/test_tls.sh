@@ -97,6 +97,12 @@ does jobs
 does change late --priority 2
 does cancel --job late
 does stats
+does batch open many
+does batches
+does put q data --id awaited
+does take q
+does finish "$(cut -f1 "$tmp/out")"
+does wait awaited
 does sweep
 does upgrade
 does check

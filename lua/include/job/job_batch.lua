@@ -159,7 +159,7 @@ function Batches.trim(P, n)
     end
     redis.call('ZREM', P .. 'past', id)
     if batch or is_none then
-      redis.call('UNLINK', P .. 'batch:' .. id, P .. 'members:' .. id)
+      redis.call('DEL', P .. 'batch:' .. id, P .. 'members:' .. id)
     end
   end
   return n

@@ -117,20 +117,44 @@ static int sweep_leases(struct muster_client *c, const char *queue, void *arg, b
     return MUSTER_OK;
 }
 
-/* Remove what nobody needs any more, from the first queue's name to the last. */
+static int tidy_step(struct muster_client *c, struct script_tidied *tidied)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    script_tidy(&command, &c->root, (uint64_t)tidied->place);
+    int err = client_run(c, &command, &reply);
+    if (err == MUSTER_OK)
+        err = script_tidied(reply, tidied);
+    redis_reply_free(reply);
+    return err;
+}
+
+/* One queue may have what 300 000 jobs leave behind. */
+#define TIDY_STEPS_MAX 1000
+
+/* Remove what nobody needs any more, from the first queue's name to the last. A step that comes no further has removed
+ * something; a server that says anything else would hold us for ever. */
 static int tidy(struct muster_client *c)
 {
     struct script_tidied tidied = {.place = 0};
-    int err;
-    do {
-        struct command command = COMMAND_EMPTY;
-        struct redisReply *reply;
-        script_tidy(&command, &c->root, (uint64_t)tidied.place);
-        err = client_run(c, &command, &reply);
-        if (err == MUSTER_OK)
-            err = script_tidied(reply, &tidied);
-        redis_reply_free(reply);
-    } while (err == MUSTER_OK && tidied.place >= 0);
+    int err = MUSTER_OK;
+    for (int steps_here = 0; err == MUSTER_OK && tidied.place >= 0; steps_here++) {
+        const int64_t from = tidied.place;
+        err = tidy_step(c, &tidied);
+        if (err != MUSTER_OK || tidied.place < 0)
+            return err;
+        bool is_further = tidied.place > from;
+        if (tidied.place < from || (!is_further && tidied.removed == 0)) {
+            redis_error_set(c->redis, "a sweep goes on at a place that is none: is this another server?");
+            return MUSTER_E_REDIS;
+        }
+        if (is_further)
+            steps_here = 0;
+        else if (steps_here >= TIDY_STEPS_MAX) {
+            redis_error_set(c->redis, "a queue has more to remove than one sweep removes: sweep again");
+            return MUSTER_E_REDIS;
+        }
+    }
     return err;
 }
 
