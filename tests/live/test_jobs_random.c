@@ -267,6 +267,11 @@ static const struct end_kind {
     {{"fail", "T", "a longer group", "message"}, FAILED, NOWHERE, false},
 };
 
+static bool has_backoff(struct random_world *w, const struct random_process *p)
+{
+    return random_is_job(p) && raw_int(w->s->server->redis, "HEXISTS %s:job:%s backoff", w->s->prefix, p->task);
+}
+
 /* Adds an end of it to the arguments from `end` on. Returns how many they are. `alone`: it is sent with no others, so a
  * plain "finish" will do for a job. */
 static int any_end(struct random_world *w, const struct random_process *p, const char **end, bool alone,
@@ -289,6 +294,8 @@ static int any_end(struct random_world *w, const struct random_process *p, const
     unsigned places = p->mark[0] ? kind->marked : kind->places;
     if (!alone && !p->mark[0] && !strcmp(kind->args[0], "next"))
         places |= FAILED; /* it would wait for itself, or for what recurs */
+    if (!p->mark[0] && !strcmp(kind->args[0], "retry") && has_backoff(w, p))
+        places |= SCHEDULED;
     if (random_is_job(p))
         mean(e, p->task, places);
     return n;
