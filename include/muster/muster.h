@@ -2,14 +2,16 @@
  *
  * All of muster: a worker-registry task queue on Redis.
  *
- * client.h is for programs that enqueue tasks and look at queues, job.h for jobs, batch.h for batches of them, and worker.h for programs that do the
- * work; stats.h has the figures of workers and clients; error.h is shared by all.
+ * client.h is for programs that enqueue tasks and look at queues, job.h for jobs, batch.h for batches of them, cron.h for
+ * schedules, and worker.h for programs that do the work; stats.h has the figures of workers and clients; error.h is
+ * shared by all.
  */
 #ifndef MUSTER_H
 #define MUSTER_H
 
 #include "batch.h"
 #include "client.h"
+#include "cron.h"
 #include "error.h"
 #include "job.h"
 #include "stats.h"
