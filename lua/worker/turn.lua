@@ -181,13 +181,18 @@ local function take_mixed(queue, n, is_big, has_returned)
     return take(queue, n, is_big)
   end
   redis.call('HDEL', P .. 'worker:' .. worker, '-') -- maybe the first write
+  local held = {}
   local taken, is_cut = Jobs.take(P, queue.name, n, worker, has_returned, false, function(token, task, job, is_suspect)
-    redis.call('HSET', set, job and 'j' .. token or token, job and job.id or task)
+    held[#held + 1] = job and 'j' .. token or token
+    held[#held + 1] = job and job.id or task
     result[#result + 1] = job and -queue.place or queue.place
     result[#result + 1] = token
     result[#result + 1] = job and {job.id, job.flat} or {task}
     result[#result + 1] = is_suspect and 1 or 0
   end)
+  for from = 1, #held, CHUNK do
+    redis.call('HSET', set, unpack(held, from, math.min(from + CHUNK - 1, #held)))
+  end
   queue.is_empty = taken < n and not is_cut
   result[4] = is_cut and 1 or result[4]
   return taken

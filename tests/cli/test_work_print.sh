@@ -65,5 +65,7 @@ wait_for beat_after "$end"
 head -n 300 <&"$pipe" >"$tmp/read"
 cmp "$tmp/tasks" "$tmp/read"
 wait_for redis_is 0 HGET muster:queue:slow running
-[[ $(cat "$tmp/worker.err") == 'muster work: w: takes tasks' ]] || fail "it lost its way: $(cat "$tmp/worker.err")"
+# A machine with other work may hold the loop up for a part of this short ttl; that is told, and loses nothing.
+said=$(grep -v 'held up the loop' "$tmp/worker.err")
+[[ $said == 'muster work: w: takes tasks' ]] || fail "it lost its way: $said"
 end worker TERM 0

@@ -85,6 +85,77 @@ static void what_ended_cannot_end_again(void **state)
     jobs_sound(s);
 }
 
+static void take_all(struct scene *s, struct acting_worker *w, int n, char tokens[][12])
+{
+    acting_take(w);
+    for (int i = 0; i < n; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "j%d", i);
+        snprintf(tokens[i], 12, "%s", job_field(s, id, "token"));
+    }
+}
+
+/* They are looked up and written together; yet each end has its own status. */
+static void many_that_are_done_in_one_call_count_each(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 9};
+    char tokens[3][12], task[12];
+    static const long long expected[] = {0, 0, MUSTER_E_LOST, MUSTER_E_LOST, 0, 0};
+    put(s, "j0");
+    put(s, "j1");
+    put(s, "j2");
+    put_after(s, "follows", "1", "j2");
+    scene_enqueue(s, "q", "t");
+    acting_start(&w, s);
+    take_all(s, &w, 3, tokens);
+    token_of_task(s, "w", "q", "t", task);
+    redisReply *reply = acting_turn_list(
+        &w, false, (const char *const[]){"done", "q",  tokens[0], "result", "q",       tokens[1],     "bytes",
+                                         "done", "q",  tokens[0], "done",   "q",       "00000000000", "done",
+                                         "q",    task, "done",    "q",      tokens[2], NULL});
+    assert_int_equal(reply->element[1]->elements, N_OF(expected));
+    for (size_t i = 0; i < N_OF(expected); i++)
+        assert_int_equal(reply->element[1]->element[i]->integer, expected[i]);
+    freeReplyObject(reply);
+    assert_jobs(s, "complete", "j0", "j1", "j2");
+    assert_field(s, "j0", "result", "");
+    assert_field(s, "j1", "result", "bytes");
+    assert_state(s, "follows", "waiting");
+    assert_int_equal(raw_int(s->server->redis, "HGET %s:queue:q running", s->prefix), 0);
+    assert_int_equal(key_size(s, "HLEN", "processing:w:q"), 0);
+    jobs_sound(s);
+    acting_forget(&w);
+}
+
+static void so_many_are_done_that_some_are_not_kept(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 40};
+    char tokens[40][12];
+    const char *ends[3 * 40 + 1] = {NULL};
+    const int64_t most = 3;
+    assert_ok(muster_config_set(s->client, "q", "keep_jobs", &most));
+    for (int i = 0; i < 40; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "j%d", i);
+        put(s, id);
+    }
+    acting_start(&w, s);
+    take_all(s, &w, 40, tokens);
+    for (size_t i = 0; i < 40; i++) {
+        ends[3 * i] = "done";
+        ends[3 * i + 1] = "q";
+        ends[3 * i + 2] = tokens[i];
+    }
+    acting_say_list(&w, ends);
+    assert_int_equal(key_size(s, "ZCARD", "complete:q"), most);
+    assert_jobs(s, "complete", "j37", "j38", "j39");
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:job:j0", s->prefix), 0);
+    jobs_sound(s);
+    acting_forget(&w);
+}
+
 /* A task has nothing that could go on elsewhere. */
 static void a_task_goes_to_no_next_queue(void **state)
 {
@@ -362,6 +433,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         live_test(each_end_from_each_hands),
         live_test(what_ended_cannot_end_again),
+        live_test(many_that_are_done_in_one_call_count_each),
+        live_test(so_many_are_done_that_some_are_not_kept),
         live_test(a_task_goes_to_no_next_queue),
         live_test(a_next_queue_counts_from_zero),
         live_test(on_its_way_a_job_waits_for_none_that_waits_for_it),

@@ -83,7 +83,7 @@ function Jobs.fail(P, job, worker, token, group, message)
   Failed.add(P, job.queue, now_ms(), token, worker, group, message, job.id, job.entry)
 end
 
-local TRIM_PER_COMPLETION = 10
+local TRIM_PER_COMPLETION, TRIM_TOGETHER_MAX = 10, 300
 -- Queue -> how many more of its jobs may complete in this script before trim_complete() must look again.
 local spare = {}
 
@@ -132,7 +132,31 @@ function Jobs.complete(P, job, worker, result)
   Jobs.count(P, job, 'completed', 'run', math.max(0, ran))
   Jobs.log_event(P, job, 'completed', worker, worker)
   Jobs.ended(P, job, 'complete')
-  trim_complete(P, job.queue, TRIM_PER_COMPLETION)
+  if not Jobs.moving then -- otherwise complete_together() does it
+    trim_complete(P, job.queue, TRIM_PER_COMPLETION)
+  end
+end
+
+-- Notes of which jobs of a list of ids nobody waits for the end: mostly nobody does for any.
+local function note_who_waits(P, ids)
+  local keys = {}
+  for i, id in ipairs(ids) do
+    keys[i] = P .. 'dependents:' .. id
+  end
+  local is_none = redis.call('EXISTS', unpack(keys)) == 0
+  for i = 1, is_none and #ids or 0 do
+    nobody_waits[ids[i]] = true
+  end
+end
+
+-- Many jobs of one queue are done, at most CHUNK ids; `complete` calls Jobs.complete() for each of them.
+function Jobs.complete_together(P, queue, ids, complete)
+  note_who_waits(P, ids)
+  Jobs.gather_moves()
+  complete()
+  Jobs.end_moves()
+  trim_complete(P, queue, math.min(TRIM_PER_COMPLETION * #ids, TRIM_TOGETHER_MAX))
+  nobody_waits = {}
 end
 
 -- A job is done here, and goes on to a next queue: after a delay, and after other jobs (a list of ids, may be empty).

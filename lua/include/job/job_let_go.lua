@@ -126,10 +126,16 @@ function Jobs.let_go_due(P, _, now)
   end
 end
 
+-- Ids of jobs for whose end nobody waits, as far as that is known.
+local nobody_waits = {}
+
 -- A job of this queue has ended. If an earlier job of this id still has such a list, all go at once.
 local function let_go(P, kind, id, queue)
   local waiting, member = P .. 'dependents:' .. id, kind .. id
-  local n = try('ZCARD', waiting) or 0
+  local n = not nobody_waits[id] and try('ZCARD', waiting) or 0
+  if n > 0 then
+    Jobs.write_moves()
+  end
   if n > room and try('ZCARD', P .. 'ended') and redis.call('EXISTS', P .. 'freed:' .. member) == 0 then
     redis.call('RENAME', waiting, P .. 'freed:' .. member)
     note_ended(P, member, queue, now_ms())

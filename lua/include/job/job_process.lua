@@ -42,6 +42,7 @@ function Jobs.take(P, queue, n, holder, has_returned, alone, keep)
   repeat
     local wanted = n - taken
     local line = Jobs.next_out(P, queue, wanted, has_returned)
+    Jobs.gather_moves()
     for _, next_one in ipairs(line) do
       local is_suspect, is_from_list
       how, is_suspect, is_from_list = take_one(P, queue, next_one, holder, has_returned, not alone or taken == 0, keep)
@@ -55,6 +56,7 @@ function Jobs.take(P, queue, n, holder, has_returned, alone, keep)
         break
       end
     end
+    Jobs.end_moves()
   until how == 'cut' or how == 'stop' or taken == n or #line < wanted
   if out > 0 then
     try('HINCRBY', P .. 'queue:' .. queue, 'out', out)

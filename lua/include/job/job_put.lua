@@ -201,22 +201,13 @@ local function put_one(P, call, spec)
   end
 end
 
--- Puts the jobs of a call into their indexes. For leave(), too: it must find a job there.
-function Jobs.enter_gathered()
-  for index, line in pairs(Jobs.entering) do
-    for from = 1, line.n, CHUNK do
-      redis.call('ZADD', index, unpack(line, from, math.min(from + CHUNK - 1, line.n)))
-    end
-  end
-  Jobs.entering = {}
-end
-
 -- Puts all jobs of a call; all of them are checked. The first write draws their places, which needs memory: so a full
 -- Redis refuses the whole call. What is the same for many is written once.
 local function put_all(P, call)
   local first = draw_tokens(P, #call.specs)
   Jobs.places = {next = first, last = first + #call.specs - 1}
-  Jobs.gathered, Jobs.entering = {}, {}
+  Jobs.gathered = {}
+  Jobs.gather_moves()
   local n_new = 0
   for _, spec in ipairs(call.specs) do
     put_one(P, call, spec)
@@ -228,7 +219,7 @@ local function put_all(P, call)
   if call.batches then
     Jobs.batches.join_gathered(P, call.specs)
   end
-  Jobs.enter_gathered()
-  Jobs.entering, Jobs.places = false, false
+  Jobs.end_moves()
+  Jobs.places = false
   Jobs.count_gathered()
 end

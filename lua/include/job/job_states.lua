@@ -4,28 +4,64 @@
 ]]
 --- @within "jobs"
 
+-- While many jobs move in the same way, what they write to the indexes is gathered. Jobs.moving is then {leaves,
+-- enters, has_entered}: the first two are {index -> what the command is told}, the last is {member -> true}.
+function Jobs.gather_moves()
+  Jobs.moving = {leaves = {}, enters = {}, has_entered = {}}
+end
+
+local function write_lines(command, lines)
+  for index, line in pairs(lines) do
+    for from = 1, line.n, CHUNK do
+      redis.call(command, index, unpack(line, from, math.min(from + CHUNK - 1, line.n)))
+    end
+  end
+end
+
+-- Writes what is gathered. Whoever reads an index calls it before.
+function Jobs.write_moves()
+  local moving = Jobs.moving
+  if moving and (next(moving.leaves) or next(moving.enters)) then
+    Jobs.gather_moves()
+    write_lines('ZREM', moving.leaves)
+    write_lines('ZADD', moving.enters)
+  end
+end
+
+function Jobs.end_moves()
+  Jobs.write_moves()
+  Jobs.moving = false
+end
+
 local function leave(P, job)
   if job.state == 'failed' then
     Failed.remove_at(P, job.queue, job.entry)
     Jobs.set(job, 'entry', nil)
   elseif job.state then -- without a state it is new, or on its way to another queue
-    if Jobs.entering then
-      Jobs.enter_gathered()
+    local index, member = Jobs.index(P, job.state, job.queue), Jobs.member(job)
+    if Jobs.moving and Jobs.moving.has_entered[member] then
+      Jobs.write_moves()
     end
-    redis.call('ZREM', Jobs.index(P, job.state, job.queue), Jobs.member(job))
+    if Jobs.moving then
+      local line = Jobs.moving.leaves[index] or {n = 0}
+      line[line.n + 1], line.n, Jobs.moving.leaves[index] = member, line.n + 1, line
+    else
+      redis.call('ZREM', index, member)
+    end
   end
 end
 
 local function enter(P, job, state, score)
   Jobs.set(job, 'state', state)
   Jobs.set(job, 'since', now_text())
-  local index, gathered = Jobs.index(P, state, job.queue), Jobs.entering
-  if gathered then
-    local line = gathered[index] or {n = 0}
-    line[line.n + 1], line[line.n + 2] = score, Jobs.member(job)
-    line.n, gathered[index] = line.n + 2, line
+  local index, member, moving = Jobs.index(P, state, job.queue), Jobs.member(job), Jobs.moving
+  if moving then
+    local line = moving.enters[index] or {n = 0}
+    local n = line.n
+    line[n + 1], line[n + 2], line.n, moving.enters[index] = score, member, n + 2, line
+    moving.has_entered[member] = true
   else
-    redis.call('ZADD', index, score, Jobs.member(job))
+    redis.call('ZADD', index, score, member)
   end
 end
 

@@ -8,7 +8,7 @@
   functions is made before a script meets its first job: for Redis, making a function costs more than calling it. The
   pieces are `failed` and `job_*`.
 ]]
-local Jobs = {gathered = false, entering = false, places = false}
+local Jobs = {gathered = false, moving = false, places = false}
 -- Queues that got a job to take, or a free place under their limit: the script must hand over there before it ends.
 local touched_by_jobs = {}
 

@@ -121,8 +121,8 @@ local function note_done(ends, queue, token, task, result)
   or '')
 end
 
-local function finish_one(P, ends, queue, token, result)
-  local task = remove_process(P, ends, queue, token)
+-- A process that left its set is finished: a task, or the record of a job; nil if it was not there, or is gone.
+local function finish_removed(P, ends, queue, token, task, result)
   end_suspicion(P, queue, token)
   if is_job(task) then
     Jobs.complete(P, task, ends.worker, result)
@@ -131,6 +131,10 @@ local function finish_one(P, ends, queue, token, result)
   if task and is_queue_heard(P, ends, queue) then
     note_done(ends, queue, token, task, result)
   end
+end
+
+local function finish_one(P, ends, queue, token, result)
+  finish_removed(P, ends, queue, token, remove_process(P, ends, queue, token), result)
 end
 
 local function ids_of(text)
@@ -196,6 +200,50 @@ local function finish(P, ends, queue, args, first, n, result, is_one)
     return
   end
   finish_together(ends, ends.sets .. queue, queue, args, first, n)
+end
+
+-- The ends at args[at] and after it that say of jobs of this queue that they are done, at most CHUNK: their tokens, the
+-- fields of their set, and {token -> result}. Also where the next end is. A token that comes twice ends the run.
+local function read_run(args, at, queue)
+  local tokens, fields, results, is_there = {}, {}, {}, {}
+  while (args[at] == 'done' or args[at] == 'result') and args[at + 1] == queue and #tokens < CHUNK do
+    local token = args[at + 2]
+    if is_there[token] then
+      break
+    end
+    is_there[token], tokens[#tokens + 1], fields[#fields + 1] = true, token, 'j' .. token
+    if args[at] == 'result' then
+      results[token] = args[at + 3]
+    end
+    at = at + 2 + ARGUMENTS[args[at]]
+  end
+  return tokens, fields, results, at
+end
+
+-- Finishes such a run together. If one of them is not there, or is a task, each one is looked at by itself. Returns
+-- where the next end is.
+local function finish_run(P, ends, queue, args, first)
+  local tokens, fields, results, at = read_run(args, first, queue)
+  local ids = #tokens > 1 and redis.call('HMGET', ends.sets .. queue, unpack(fields)) or {}
+  local is_whole = #tokens > 1
+  for i = 1, #ids do
+    is_whole = is_whole and ids[i]
+  end
+  if not is_whole then
+    for _, token in ipairs(tokens) do
+      finish_one(P, ends, queue, token, results[token])
+    end
+    return at
+  end
+  redis.call('HDEL', ends.sets .. queue, unpack(fields))
+  Jobs.complete_together(P, queue, ids, function()
+    for i, token in ipairs(tokens) do
+      note_ends(ends, queue, 1, 1, 0)
+      local job = Jobs.read_or_fail(P, queue, ids[i], token, ends.worker)
+      finish_removed(P, ends, queue, token, job, results[token])
+    end
+  end)
+  return at
 end
 
 local function put_back_one(P, ends, queue, token, task)
@@ -307,12 +355,17 @@ local function carry_out_ends(P, worker, args, first, one_by_one, now)
   local at = first
   while at <= #args do
     local kind, queue, len = args[at], args[at + 1], group_len(args, at)
-    if can_carry_out(P, ends, kind, queue, kind == 'next' and args[at + 5] or nil) then
-      carry_out(P, ends, kind, queue, args, at, len)
+    local can = can_carry_out(P, ends, kind, queue, kind == 'next' and args[at + 5] or nil)
+    if can and not one_by_one and (kind == 'done' or kind == 'result') then
+      at = finish_run(P, ends, queue, args, at)
     else
-      note_ends(ends, queue, ARGUMENTS[kind] and 1 or len - 1, 0, E_REDIS)
+      if can then
+        carry_out(P, ends, kind, queue, args, at, len)
+      else
+        note_ends(ends, queue, ARGUMENTS[kind] and 1 or len - 1, 0, E_REDIS)
+      end
+      at = at + 2 + len
     end
-    at = at + 2 + len
   end
   for i = 1, #ends.done, 2 do
     announce(ends.done[i], 'done', ends.done[i + 1])
