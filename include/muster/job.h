@@ -39,6 +39,11 @@ extern "C" {
 #define MUSTER_JOB_AFTER_MAX 1000
 #define MUSTER_JOB_RETRIES_DEFAULT 5
 #define MUSTER_JOB_RETRIES_MAX 1000000
+/* The backoff of a job that was put without one: exponential, from the first of these up to the second, shortened by a
+ * random part of up to so many percent. */
+#define MUSTER_JOB_BACKOFF_DEFAULT_MS 1000
+#define MUSTER_JOB_BACKOFF_DEFAULT_MAX_MS 3600000
+#define MUSTER_JOB_BACKOFF_DEFAULT_JITTER 20
 #define MUSTER_JOB_LOG_MAX 4096
 /* One call cancels at most this many jobs, including those that wait for them; and at most so many that are named. */
 #define MUSTER_JOB_CANCEL_MAX 5000
@@ -148,7 +153,8 @@ struct muster_job_spec {
     const char *const *after;
     size_t n_after;
 
-    /* NULL: retries come at once. */
+    /* NULL: the first retry waits MUSTER_JOB_BACKOFF_DEFAULT_MS, and each further one twice as long, up to
+     * MUSTER_JOB_BACKOFF_DEFAULT_MAX_MS. One whose `delay_ms` is 0: retries come at once. */
     const struct muster_backoff *backoff;
 
     /* The batch that it is a member of, which must be open (batch.h); not for a recurring job. NULL: none. With `replace`

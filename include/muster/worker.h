@@ -440,7 +440,8 @@ enum muster_on_stderr {
  *
  * If the program cannot be executed when a task comes (it was removed, or its interpreter is missing), the task is
  * given back, and the worker stops with E_NOT_FOUND. If only the system lacks something at that moment, such as memory,
- * MUSTER_EVENT_REFUSED tells, and the task is retried after `retry_delay_ms`.
+ * MUSTER_EVENT_REFUSED tells, and the task is retried after `retry_delay_ms`; a job by its own retries and backoff, and
+ * it keeps the group "no-child".
  *
  * A child is told to stop when its task was cancelled or lost, is past its limit, or at the end of a drain. It then
  * gets SIGTERM, and after `grace_ms` SIGKILL, with its whole process group. If it does not exit with 0, its task is

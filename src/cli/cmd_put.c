@@ -72,7 +72,7 @@ static const struct opt options[] = {
     [BACKOFF] = {.name = "backoff",
                  .kind = OPT_STRING,
                  .argument = "WAIT",
-                 .help = "how long a retry waits, see above (default 0s)",
+                 .help = "how long a retry waits, see above (default 1s..1h,jitter=20%)",
                  .check = backoff_check},
     [LIMIT] = {.name = "limit",
                .kind = OPT_DURATION,
@@ -127,6 +127,9 @@ static const struct opt options[] = {
 };
 
 _Static_assert(MUSTER_JOB_RETRIES_DEFAULT == 5, "the help of --retries tells the default");
+_Static_assert(MUSTER_JOB_BACKOFF_DEFAULT_MS == 1000 && MUSTER_JOB_BACKOFF_DEFAULT_MAX_MS == 3600000 &&
+                   MUSTER_JOB_BACKOFF_DEFAULT_JITTER == 20,
+               "the help of --backoff tells the default");
 
 int put_check_options(const struct call *call)
 {
@@ -297,7 +300,7 @@ const struct command cmd_put = {
         "\n"
         "WAIT has one of three forms. 10s: each retry waits 10 seconds. 10s..1h: the wait doubles with each retry,\n"
         "up to an hour. 10s..: it doubles without limit. With ,jitter=20% after it, each wait is shortened by a\n"
-        "random part of up to 20%.\n"
+        "random part of up to 20%. 0s: a retry comes at once.\n"
         "\n"
         "A job that --after names and that does not exist, or is complete, is not waited for. For each one that does\n"
         "not exist there is a line on standard error: so put the jobs that others wait for first.\n"

@@ -54,6 +54,7 @@ tracked yes
 put TIME
 since TIME
 limit 2m
+backoff 1s..1h,jitter=20%
 tags t
 data two\nlines
 history
@@ -159,7 +160,7 @@ ok drop retry --all
 check_out 'retry: 1 dropped'
 check_exit 3 "$MUSTER" job r
 # The group of a failure is the cause; that the retries are used up stands in message and history.
-put cause data --id s --retries 1
+put cause data --id s --retries 1 --backoff 0s
 take cause
 ok retry "$process" --group exit-4 --message 'line 1'
 has s '"state":"waiting"' '"retried":1' '"group":"exit-4"' '"message":"line 1"'

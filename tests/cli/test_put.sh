@@ -67,8 +67,10 @@ put opt data --id full --priority -7 --retries 3 --backoff 10s..1h,jitter=20% --
 has full '"priority":-7' '"retries":3' '"limit_ms":300000' '"tags":\["t1","tag two"\]' '"tracked":true' \
     '"backoff":"10s..1h,jitter=20%"' '"backoff_ms":10000,"backoff_max_ms":3600000,"backoff_exponential":true' \
     '"backoff_jitter_percent":20' '"state":"scheduled"'
-put opt data --id none --retries 0 --priority 0
-has none '"retries":0' '"priority":0'
+put opt data --id none --retries 0 --priority 0 --backoff 0s
+has none '"retries":0' '"priority":0' '"backoff_ms":0'
+put opt data --id default
+has default '"backoff":"1s..1h,jitter=20%"'
 for backoff in 10s 10s..1h 10s.. 1ms,jitter=100% 2s..,jitter=1%; do
     put opt x --id "b $backoff" --backoff "$backoff"
     has "b $backoff" "\"backoff\":\"$backoff\""

@@ -23,7 +23,7 @@ work_on() { check_exit 0 "$MUSTER" work q --id w --burst "$@" -- sh -c "$script"
 put_all() {
     "$MUSTER" enqueue q good bad >"$tmp/said"
     "$MUSTER" put q --id job-good good >"$tmp/said"
-    "$MUSTER" put q --id job-bad bad --retries 1 >"$tmp/said"
+    "$MUSTER" put q --id job-bad bad --retries 1 --backoff 0s >"$tmp/said"
 }
 
 # ---- 1

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -258,6 +259,16 @@ static void a_job_whose_command_never_succeeds_has_used_up_its_retries(void **st
     assert_int_equal(failed(s), 1);
 }
 
+static void assert_history_has(struct scene *s, const char *id, const char *text)
+{
+    char *lines = raw_string(s->server->redis, "LRANGE %s:history:%s 0 -1", s->prefix, id);
+    bool has = strstr(lines, text) != NULL;
+    if (!has)
+        print_error("the history of %s lacks '%s': %s\n", id, text, lines);
+    free(lines);
+    assert_true(has);
+}
+
 static void exit_75_retries_a_job_after_its_own_backoff(void **state)
 {
     struct scene *s = *state;
@@ -267,6 +278,26 @@ static void exit_75_retries_a_job_after_its_own_backoff(void **state)
     job_assert(s, "a", "retried", "1");
     job_put(s, "q", "b", "backoff", "3600000");
     job_await(s, "b", "state", "scheduled");
+    assert_history_has(s, "b", "\tretried\texit-75");
+}
+
+/* Nobody knows when the system has what it lacks: so a job is not asked again sooner than it says. */
+static void a_job_for_which_no_child_can_be_made_follows_its_own_backoff(void **state)
+{
+    struct scene *s = *state;
+    struct rlimit before, none;
+    serve_shell(s, "true", NULL, (struct muster_command){.retry_delay_ms = 1});
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){3, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    job_put(s, "q", "a", "backoff", "3600000");
+    scene_await_events(s, MUSTER_EVENT_REFUSED, "w1", 1);
+    job_await(s, "a", "state", "scheduled");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_in_range(raw_int(s->server->redis, "HGET %s:job:a due", s->prefix) -
+                        raw_int(s->server->redis, "HGET %s:job:a since", s->prefix),
+                    3600000, 3600000);
+    assert_history_has(s, "a", "\tretried\tno-child");
 }
 
 /* ---- several, and their end ---- */
@@ -389,6 +420,7 @@ int main(int argc, char **argv)
         live_test(any_other_end_retries_a_job_by_its_own_settings),
         live_test(a_job_whose_command_never_succeeds_has_used_up_its_retries),
         live_test(exit_75_retries_a_job_after_its_own_backoff),
+        live_test(a_job_for_which_no_child_can_be_made_follows_its_own_backoff),
         live_test(hands_run_commands_side_by_side),
         live_test(stop_ends_the_child_and_gives_the_task_back),
         live_test(a_child_that_ignores_sigterm_is_killed_after_the_grace),

@@ -55,6 +55,14 @@ static void a_job_without_more_has_the_defaults(void **state)
     assert_int_equal(job.due_at_ms, 0);
     assert_int_equal(job.n_tags, 0);
     assert_int_equal(job_look(s, other).retries, 0);
+    const struct muster_backoff least = {.delay_ms = MUSTER_JOB_BACKOFF_DEFAULT_MS,
+                                         .max_ms = MUSTER_JOB_BACKOFF_DEFAULT_MAX_MS,
+                                         .exponential = 1,
+                                         .jitter_percent = MUSTER_JOB_BACKOFF_DEFAULT_JITTER};
+    assert_memory_equal(&job.backoff, &least, sizeof least);
+    assert_ok(muster_job_put(s->client, "q", JOB_SPEC(.backoff = &(struct muster_backoff){0}), other));
+    assert_int_equal(job_look(s, other).backoff.delay_ms, 0);
+    assert_int_equal(job_look(s, other).backoff.exponential, 0);
 }
 
 static void names_and_data_hold_any_bytes_that_they_may(void **state)

@@ -165,10 +165,12 @@ static int any_fields(struct random_world *w, const char **args, bool *delays, b
 {
     static const char *const priorities[] = {"-1", "0", "0", "7"};
     int n = 0;
-    const char *fields[12];
+    const char *fields[14];
     fields[n++] = "data", fields[n++] = "d";
     fields[n++] = "retries", fields[n++] = random_draw(w, 3) ? "2" : "0";
     fields[n++] = "priority", fields[n++] = priorities[random_draw(w, 4)];
+    if (random_draw(w, 2))
+        fields[n++] = "backoff", fields[n++] = "0";
     *delays = random_draw(w, 5) == 0;
     *recurs = random_draw(w, 12) == 0;
     if (*delays)
@@ -261,15 +263,19 @@ static const struct end_kind {
     {{"next", "T", "1", "bytes", "Q", "0", ""}, IN_LINE, ALIVE | COMPLETE | NOWHERE, true},
     {{"next", "T", "0", "", "Q", "60000", "j3\n"}, SCHEDULED | DEPENDS, ALIVE | COMPLETE | NOWHERE, true},
     {{"back", "1", "T"}, IN_LINE, NOWHERE, false},
-    {{"retry", "T", "", "", ""}, IN_LINE | FAILED, NOWHERE, false},
+    {{"retry", "T", "", "", ""}, FAILED, NOWHERE, false}, /* or where its backoff says */
     {{"retry", "T", "60000", "g1", "message"}, SCHEDULED | FAILED, NOWHERE, false},
     {{"fail", "T", "g1", "message"}, FAILED, NOWHERE, false},
     {{"fail", "T", "a longer group", "message"}, FAILED, NOWHERE, false},
 };
 
-static bool has_backoff(struct random_world *w, const struct random_process *p)
+/* Where a retry without a delay of its own brings it. A job that does not say how long it waits has the default. */
+static int place_of_retry(struct random_world *w, const struct random_process *p)
 {
-    return random_is_job(p) && raw_int(w->s->server->redis, "HEXISTS %s:job:%s backoff", w->s->prefix, p->task);
+    redisReply *reply = raw(w->s->server->redis, "HGET %s:job:%s backoff", w->s->prefix, p->task);
+    bool waits = random_is_job(p) && !(reply->str && !strcmp(reply->str, "0"));
+    freeReplyObject(reply);
+    return waits ? SCHEDULED : IN_LINE;
 }
 
 /* Adds an end of it to the arguments from `end` on. Returns how many they are. `alone`: it is sent with no others, so a
@@ -294,8 +300,8 @@ static int any_end(struct random_world *w, const struct random_process *p, const
     unsigned places = p->mark[0] ? kind->marked : kind->places;
     if (!alone && !p->mark[0] && !strcmp(kind->args[0], "next"))
         places |= FAILED; /* it would wait for itself, or for what recurs */
-    if (!p->mark[0] && !strcmp(kind->args[0], "retry") && has_backoff(w, p))
-        places |= SCHEDULED;
+    if (!p->mark[0] && !strcmp(kind->args[0], "retry") && !*kind->args[2])
+        places |= place_of_retry(w, p);
     if (random_is_job(p))
         mean(e, p->task, places);
     return n;

@@ -196,7 +196,7 @@ static void a_finish_forgets_the_retries_reason(void **state)
     put(s, "a");
     char token[12];
     snprintf(token, sizeof token, "%.11s", strchr(job_take(s, "q", "a"), ':') + 1);
-    assert_ok(script_does(s, SCRIPT_END, ".lease", "retry", "q", token, "", "why", "because"));
+    assert_ok(script_does(s, SCRIPT_END, ".lease", "retry", "q", token, "0", "why", "because"));
     assert_string_equal(job_look(s, "a").group, "why");
     assert_string_equal(job_look(s, "a").message, "because");
     finish(s, "q", "a");

@@ -21,7 +21,8 @@ static const struct end_case {
     {{"result", "q", "T", "bytes"}, "complete", "complete"},
     {{"next", "q", "T", "0", "", "o", "0", ""}, "waiting", "complete"},
     {{"back", "q", "1", "T"}, "waiting", ""},
-    {{"retry", "q", "T", "", "g", "m"}, "waiting", ""},
+    {{"retry", "q", "T", "", "g", "m"}, "scheduled", ""},
+    {{"retry", "q", "T", "0", "g", "m"}, "waiting", ""},
     {{"retry", "q", "T", "60000", "g", "m"}, "scheduled", ""},
     {{"fail", "q", "T", "g", "m"}, "failed", ""},
 };
@@ -219,7 +220,7 @@ static void on_its_way_a_job_waits_for_none_that_waits_for_it(void **state)
 static void a_job_is_retried_as_often_as_it_may(void **state)
 {
     struct scene *s = *state;
-    put_with(s, "a", "retries", "2");
+    put_with(s, "a", "retries", "2", "backoff", "0");
     take_and_end(s, "a", "retry", "", "first", "m1");
     assert_field(s, "a", "group", "first");
     take_and_end(s, "a", "retry", "", "", "");
@@ -259,7 +260,7 @@ static int64_t backoff_of(struct scene *s, const char *retried, const char *cons
 static void a_retry_waits_as_its_job_says(void **state)
 {
     struct scene *s = *state;
-    assert_int_equal(backoff(s, "0", "data", "d"), 0);
+    assert_int_equal(backoff(s, "0", "backoff", "0"), 0);
     assert_int_equal(backoff(s, "0", "backoff", "700"), 700);
     assert_int_equal(backoff(s, "9", "backoff", "700", "backoff_kind", "fixed"), 700);
     assert_int_equal(backoff(s, "0", "backoff", "700", "backoff_kind", "exponential"), 700);
@@ -271,6 +272,20 @@ static void a_retry_waits_as_its_job_says(void **state)
     for (int i = 0; i < 50; i++)
         assert_in_range(backoff(s, "0", "backoff", "10000", "jitter", "30"), 7000, 10000);
     assert_in_range(backoff(s, "0", "backoff", "10000", "jitter", "100"), 0, 10000);
+}
+
+static void assert_default_wait(struct scene *s, const char *retried, int64_t most)
+{
+    int64_t waits = backoff(s, retried, "data", "d");
+    assert_in_range(waits, most - most * MUSTER_JOB_BACKOFF_DEFAULT_JITTER / 100, most);
+}
+
+static void a_retry_of_a_job_without_a_backoff_waits_longer_each_time(void **state)
+{
+    for (int i = 0; i < 20; i++)
+        assert_default_wait(*state, "0", MUSTER_JOB_BACKOFF_DEFAULT_MS);
+    assert_default_wait(*state, "3", 8 * MUSTER_JOB_BACKOFF_DEFAULT_MS);
+    assert_default_wait(*state, "99", MUSTER_JOB_BACKOFF_DEFAULT_MAX_MS);
 }
 
 static void a_retry_with_a_delay_of_its_own_waits_that_long(void **state)
@@ -440,6 +455,7 @@ int main(int argc, char **argv)
         live_test(on_its_way_a_job_waits_for_none_that_waits_for_it),
         live_test(a_job_is_retried_as_often_as_it_may),
         live_test(a_retry_waits_as_its_job_says),
+        live_test(a_retry_of_a_job_without_a_backoff_waits_longer_each_time),
         live_test(a_retry_with_a_delay_of_its_own_waits_that_long),
         live_test(deaths_are_counted_apart_from_retries),
         live_test(the_next_life_of_a_worker_has_its_jobs_under_new_tokens),

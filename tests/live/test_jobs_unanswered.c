@@ -245,7 +245,7 @@ static void it_went_on(struct scene *s, bool was_done)
 static int retry(struct scene *s, struct muster_client *c)
 {
     (void)s;
-    return muster_lease_retry(c, held, -1);
+    return muster_lease_retry(c, held, 0);
 }
 
 static void it_was_retried_once(struct scene *s, bool was_done)

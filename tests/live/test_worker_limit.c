@@ -360,6 +360,10 @@ static void a_job_past_the_limit_is_retried_by_its_own_settings(void **state)
     char *group = raw_string(s->server->redis, "HGET %s:job:a group", s->prefix);
     assert_string_equal(group, "limit");
     free(group);
+    char *lines = raw_string(s->server->redis, "LRANGE %s:history:a 0 -1", s->prefix);
+    bool is_said = strstr(lines, "\tretried\tlimit") != NULL;
+    free(lines);
+    assert_true(is_said);
 }
 
 static void a_job_without_retries_fails_past_the_limit(void **state)

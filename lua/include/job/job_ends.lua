@@ -179,16 +179,20 @@ end
 local DELAY_MAX_MS = 10 * 366 * DAY_MS
 local DOUBLINGS_MAX = 60 -- no delay is longer; the number stays finite
 
+-- What a record without a backoff means (include/muster/job.h): it costs a put nothing.
+local BACKOFF_DEFAULT = {backoff = '1000', backoff_max = '3600000', backoff_kind = 'exponential', jitter = '20'}
+
 local function backoff(job, retried)
-  local delay, most = number(job, 'backoff'), number(job, 'backoff_max')
-  if job.backoff_kind == 'exponential' then
+  local own = job.backoff and job or BACKOFF_DEFAULT
+  local delay, most = number(own, 'backoff'), number(own, 'backoff_max')
+  if own.backoff_kind == 'exponential' then
     delay = delay * 2 ^ math.min(retried - 1, DOUBLINGS_MAX)
   end
   delay = math.min(delay, most > 0 and most or delay)
   -- A random part, so that jobs that failed together do not come back together. It is made of the clock, and of the
   -- place, because the clock stands still while a script runs.
   local chance = tonumber(string.sub(redis.sha1hex(job.place .. now_us()), 1, 6), 16) / 2 ^ 24
-  return math.floor(delay - delay * number(job, 'jitter') / 100 * chance)
+  return math.floor(delay - delay * number(own, 'jitter') / 100 * chance)
 end
 
 -- A unique task is retried as often as its handlers say, like any task.

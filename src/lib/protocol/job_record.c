@@ -116,6 +116,17 @@ static void name_process(struct job_record *out, const char *worker, const char 
     out->job.process = out->process;
 }
 
+/* A record without a backoff has the default one. A unique task is retried as its handlers say, like any task. */
+static void read_backoff(struct muster_job *job, const struct redisReply *flat)
+{
+    job->backoff.exponential = reply_is(reply_field(flat, "backoff_kind"), "exponential");
+    if (!job->unique && !reply_field(flat, "backoff"))
+        job->backoff = (struct muster_backoff){.delay_ms = MUSTER_JOB_BACKOFF_DEFAULT_MS,
+                                               .max_ms = MUSTER_JOB_BACKOFF_DEFAULT_MAX_MS,
+                                               .exponential = 1,
+                                               .jitter_percent = MUSTER_JOB_BACKOFF_DEFAULT_JITTER};
+}
+
 int job_record_read(struct job_record *out, const char *id, const struct redisReply *flat)
 {
     *out = (struct job_record){.job = {.id = id, .queue = "", .worker = "", .process = "", .group = "", .batch = ""}};
@@ -129,7 +140,7 @@ int job_record_read(struct job_record *out, const char *id, const struct redisRe
             put_field(&out->job, &fields[i], value);
     }
     out->is_suspect = reply_is(reply_field(flat, "suspect"), "1");
-    out->job.backoff.exponential = reply_is(reply_field(flat, "backoff_kind"), "exponential");
+    read_backoff(&out->job, flat);
     const char *batch = reply_text(reply_field(flat, "batch"));
     out->job.batch = batch && strlen(batch) > TOKEN_LEN ? batch + TOKEN_LEN : "";
     const char *token = reply_text(reply_field(flat, "token"));

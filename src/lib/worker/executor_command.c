@@ -67,14 +67,20 @@ static void note_failure(struct muster_process *p, const char *kind, int number,
     muster_process_set_failure(p, group, *words ? words : message);
 }
 
-/* A job follows its own retries and backoff. */
+/* A job follows its own backoff. */
+static void set_delay(struct muster_process *p)
+{
+    if (!muster_process_job(p))
+        muster_process_set_retry(p, p->served->command->retry_delay_ms);
+}
+
+/* A job follows its own retries, too. */
 static enum muster_outcome outcome_of(struct muster_process *p, int status, bool was_told, const char *words)
 {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (code == 0)
         return MUSTER_FINISH;
-    if (!muster_process_job(p))
-        muster_process_set_retry(p, p->served->command->retry_delay_ms);
+    set_delay(p);
     if (was_told)
         return MUSTER_GIVE_BACK; /* past a time limit this may mean a retry */
     if (code > 0)
@@ -143,7 +149,8 @@ static void not_begun(struct muster_process *p, int error)
     if (will_pass(error)) {
         snprintf(line, sizeof line, "no child could be made: %s", strerror_r(error, reason, sizeof reason));
         tell_event(p->worker, MUSTER_EVENT_REFUSED, MUSTER_E_NOMEM, line, NULL);
-        muster_process_set_retry(p, command->retry_delay_ms);
+        set_delay(p);
+        muster_process_set_failure(p, "no-child", line);
         end_by_handler(p, MUSTER_RETRY);
         return;
     }
