@@ -160,6 +160,10 @@ struct muster_job_spec {
     /* The batch that it is a member of, which must be open (batch.h); not for a recurring job. NULL: none. With `replace`
      * a job that is in no batch joins this one; it never leaves its batch for another. */
     const char *batch;
+
+    /* It becomes ready at this Unix time in ms, which may be over: then at once. In place of a delay; not for a recurring
+     * job. */
+    int64_t at_ms;
 };
 
 /*

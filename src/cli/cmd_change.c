@@ -15,8 +15,9 @@
 #include "each.h"
 #include "need.h"
 #include "parse.h"
+#include "text.h"
 
-enum { QUEUE, PRIORITY, DELAY, NOW, RETRIES, BACKOFF, LIMIT, TAG, AFTER, TRACK, UNTRACK, LOG, EVERY, DATA, IF };
+enum { QUEUE, PRIORITY, DELAY, NOW, RETRIES, BACKOFF, LIMIT, TAG, AFTER, TRACK, UNTRACK, LOG, EVERY, DATA, IF, AT };
 
 #define ALL "-all"
 
@@ -116,6 +117,11 @@ static const struct opt options[] = {
             .argument = "STATE",
             .help = "change it only in this state; may be given more than once",
             .check = check_state},
+    [AT] = {.name = "at",
+            .kind = OPT_STRING,
+            .argument = "WHEN",
+            .help = "let it become ready then: 2026-12-24T18:00+01:00, or with Z for UTC",
+            .check = text_check_moment},
     {.help = NULL},
 };
 
@@ -201,6 +207,8 @@ static int change_all(const struct call *call)
         .retries = (int)number_of(&own[RETRIES]),
         .only_if = states_of(&own[IF]),
     };
+    if (own[AT].set)
+        (void)text_read_moment(own[AT].text, &wanted.at_ms);
     int code = each_operand(call, 0, change, &wanted);
     clear(&tags);
     clear(&after);
@@ -220,8 +228,8 @@ static int run(const struct call *call)
         return complain_usage(call, "there is nothing to change; at least one option is missing");
     if (own[TRACK].set && own[UNTRACK].set)
         return complain_usage(call, "--track and --untrack exclude each other");
-    if (own[DELAY].set && own[NOW].set)
-        return complain_usage(call, "--delay and --now exclude each other");
+    if (own[DELAY].set + own[NOW].set + own[AT].set > 1)
+        return complain_usage(call, "--delay, --now and --at exclude each other");
     return change_all(call);
 }
 
@@ -232,7 +240,8 @@ const struct command cmd_change = {
     .about =
         "For each job either all changes are made or none. A job that runs, has failed or is complete is not moved,\n"
         "and only a job that waits for others can get other jobs to wait for (exit code 1). A job that no longer\n"
-        "waits for any other is ready. --delay and --now are for jobs that are scheduled, wait, or wait for others:\n"
+        "waits for any other is ready. --delay, --at and --now are for jobs that are scheduled, wait, or wait for "
+        "others:\n"
         "a waiting job becomes scheduled, and one that waits for others is not ready before that time. While a job\n"
         "runs, new retries and a new backoff count from the end of this run on.\n"
         "\n"

@@ -20,6 +20,7 @@
 #include "out.h"
 #include "progress.h"
 #include "put_lines.h"
+#include "text.h"
 
 enum {
     ID,
@@ -37,6 +38,7 @@ enum {
     BACKLOG,
     WAIT,
     BATCH,
+    AT,
     LINES,
     JSON_LINES,
     REQUEST
@@ -113,6 +115,11 @@ static const struct opt options[] = {
                .argument = "ID",
                .help = "make it a member of this batch, which must be open (see `muster batch`)",
                .check = muster_batch_id_check},
+    [AT] = {.name = "at",
+            .kind = OPT_STRING,
+            .argument = "WHEN",
+            .help = "when it can run, instead of a delay: 2026-12-24T18:00+01:00, or with Z for UTC",
+            .check = text_check_moment},
     [LINES] = {.name = "lines",
                .help = "put a job for each line of standard input, which is its data",
                .group = "Many jobs"},
@@ -138,8 +145,11 @@ int put_check_options(const struct call *call)
         return complain_usage(call, "--replace needs the --id of a job");
     if (!own[EVERY].set && !own[REPLACE].set && (own[OFFSET].set || own[BACKLOG].set))
         return complain_usage(call, "--offset and --backlog are for a recurring job: --every is missing");
-    if ((own[EVERY].set || own[OFFSET].set || own[BACKLOG].set) && (own[DELAY].set || own[AFTER].set))
-        return complain_usage(call, "--delay and --after are not for a recurring job; --offset sets its first time");
+    if (own[DELAY].set && own[AT].set)
+        return complain_usage(call, "--delay and --at exclude each other");
+    if ((own[EVERY].set || own[OFFSET].set || own[BACKLOG].set) && (own[DELAY].set || own[AT].set || own[AFTER].set))
+        return complain_usage(call,
+                              "--delay, --at and --after are not for a recurring job; --offset sets its first time");
     if (own[WAIT].set && own[EVERY].set)
         return complain_usage(call, "--wait is not for a recurring job, which does not end");
     return EXIT_DONE;
@@ -174,6 +184,8 @@ void put_read_spec(const struct call *call, struct muster_bytes data, struct put
         .backoff = own[BACKOFF].set && backoff_read(own[BACKOFF].text, &out->backoff) ? &out->backoff : NULL,
         .batch = own[BATCH].text,
     };
+    if (own[AT].set)
+        (void)text_read_moment(own[AT].text, &out->spec.at_ms);
 }
 
 static int put(const struct call *call, struct muster_client *client, const struct muster_bytes *data, char *id)
@@ -322,6 +334,7 @@ const struct command cmd_put = {
     .examples = "muster put mail '{\"to\": \"alice@example.org\"}'\n"
                 "muster put mail --id invoice-17 --retries 8 --backoff 10s..1h,jitter=20% <invoice.json\n"
                 "muster put ship 17 --id ship-17 --after paid-17 --after packed-17 --tag order-17\n"
+                "muster put mail 'merry christmas' --at 2026-12-24T18:00+01:00\n"
                 "muster put resize photo-17 --wait --timeout 1m\n"
                 "muster put mail --lines --tag news --request news-17 <addresses\n"
                 "muster put report --id nightly --every 1d --offset 3h '{}'\n",

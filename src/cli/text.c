@@ -261,3 +261,71 @@ bool text_read_day(const char *text, int64_t *day)
     *day = seconds / (24 * 3600);
     return seconds >= 0 && strcmp(text, text_day(again, *day)) == 0;
 }
+
+/* Two digits at `*text`, up to `most`, after the character `before` (0: none). */
+static bool read_two(const char **text, char before, int most, int *out)
+{
+    const char *c = *text + (before != 0);
+    if ((before && **text != before) || c[0] < '0' || c[0] > '9' || c[1] < '0' || c[1] > '9')
+        return false;
+    *out = (c[0] - '0') * 10 + (c[1] - '0');
+    *text = c + 2;
+    return *out <= most;
+}
+
+/* ":SS", then maybe a point and up to three digits, as ms. None of it is no seconds. */
+static bool read_seconds(const char **text, int64_t *ms)
+{
+    int seconds, unit = 100;
+    *ms = 0;
+    if (**text != ':')
+        return true;
+    if (!read_two(text, ':', 59, &seconds))
+        return false;
+    *ms = (int64_t)seconds * 1000;
+    if (**text != '.')
+        return true;
+    const char *digits = ++*text;
+    for (; **text >= '0' && **text <= '9' && unit > 0; ++*text, unit /= 10)
+        *ms += (**text - '0') * unit;
+    return *text > digits;
+}
+
+/* "Z", or the distance of local time from UTC. */
+static bool read_distance(const char **text, int64_t *ms)
+{
+    int hours, minutes;
+    char sign = **text;
+    *ms = 0;
+    if (sign == 'Z')
+        return ++*text;
+    if ((sign != '+' && sign != '-') || !read_two(text, sign, 23, &hours) || !read_two(text, ':', 59, &minutes))
+        return false;
+    *ms = (sign == '-' ? -1 : 1) * (hours * HOUR_MS + minutes * MINUTE_MS);
+    return true;
+}
+
+bool text_read_moment(const char *text, int64_t *at_ms)
+{
+    char date[] = "YYYY-MM-DD";
+    int64_t day, seconds_ms, distance_ms;
+    int hour, minute;
+    if (strlen(text) < sizeof date)
+        return false;
+    memcpy(date, text, sizeof date - 1);
+    text += sizeof date - 1;
+    if (!text_read_day(date, &day) || !read_two(&text, 'T', 23, &hour) || !read_two(&text, ':', 59, &minute) ||
+        !read_seconds(&text, &seconds_ms) || !read_distance(&text, &distance_ms) || *text)
+        return false;
+    *at_ms = day * DAYS_MS + hour * HOUR_MS + minute * MINUTE_MS + seconds_ms - distance_ms;
+    return *at_ms > 0;
+}
+
+const char *text_check_moment(const char *text)
+{
+    int64_t at_ms;
+    return text_read_moment(text, &at_ms)
+               ? NULL
+               : "a time is a date, T, hours and minutes, and its distance from UTC: 2026-12-24T18:00+01:00, "
+                 "2026-12-24T17:00:30Z";
+}

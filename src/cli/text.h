@@ -68,4 +68,9 @@ const char *text_ago(char out[TEXT_TIME_SIZE], int64_t now_ms, int64_t at_ms);
 const char *text_day(char out[TEXT_DAY_SIZE], int64_t day);
 bool text_read_day(const char *text, int64_t *day);
 
+/* A point in time as "2026-12-24T18:00+01:00": with its distance from UTC, or `Z`; seconds and their parts are optional.
+ * text_read_moment() returns false if there is no such time; text_check_moment() is a `check` of options. */
+bool text_read_moment(const char *text, int64_t *at_ms);
+const char *text_check_moment(const char *text);
+
 #endif

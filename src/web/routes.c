@@ -237,8 +237,8 @@ static void enqueue(struct ask *a)
 }
 
 /* The words of the verb. Without DATA it would read standard input. */
-#define PUT                                                                                                     \
-    "$0 ?data id=?id priority=?priority delay=?delay retries=?retries backoff=?backoff limit=?limit tag=?tags " \
+#define PUT                                                                                                            \
+    "$0 ?data id=?id priority=?priority delay=?delay at=?at retries=?retries backoff=?backoff limit=?limit tag=?tags " \
     "after=?after track?track replace?replace every=?every offset=?offset backlog=?backlog"
 
 static void put(struct ask *a)

@@ -36,11 +36,11 @@ sed -nE 's/^ *X\((KEY_[A-Z]+), .*/\1/p' "$src/src/lib/protocol/keys.h" >"$dir/ke
 grep -ohE '^ *\[KEY_[A-Z]+\] = \{' "$src/src/lib/client/check_keys.c" | grep -oE 'KEY_[A-Z]+' >"$dir/check_keys.c"
 passes 'lists: keys, and their types in check_keys.c' same "$dir/keys.h" "$dir/check_keys.c"
 
-# ---- 2: `delay` is no field, but an argument of put
+# ---- 2: `delay` and `at` are no fields, but arguments of put
 {
     grep -ohE "Jobs\.set\([a-z]+, '[a-z_]+'" -r "$src/lua" | sed -E "s/.*'(.*)'/\1/"
     grep -ohE 'add_(bytes|number|given)\(&?f(ields)?, "[a-z_]+"' "$src/src/lib/client/job.c" | sed -E 's/.*"(.*)"/\1/' |
-        grep -vx delay
+        grep -vxE "delay|at"
     sed -nE 's/^ *\{"([a-z_]+)", FIELD_.*/\1/p' "$src/src/lib/protocol/job_record.c"
 } >"$dir/fields"
 section "### A job's record" <"$keys" | first_column >"$dir/keys.md"

@@ -14,7 +14,7 @@
 
 -- What a spec says several times, and where it is kept. What it says besides the fields of its record.
 local LISTS = {tag = 'tags', after = 'after'}
-local ASIDE = {delay = true, replace = true}
+local ASIDE = {delay = true, at = true, replace = true}
 local NONE = {} -- never changed
 
 -- Reads one spec: id, names and values, then "". Returns it, and where the next one begins.
@@ -182,6 +182,9 @@ end
 -- Puts one job, of which all is checked. The places are drawn.
 local function put_one(P, call, spec)
   local given, delay = spec.given, tonumber(spec.delay or nil)
+  if spec.at then
+    delay = math.max(0, tonumber(spec.at) - now_ms())
+  end
   if spec.old then
     Jobs.take_away(P, spec.old)
   end

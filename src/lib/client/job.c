@@ -52,6 +52,7 @@ static void add_spec(struct command *f, const struct muster_job_spec *s)
     add_given(f, "every", s->every_ms);
     add_given(f, "backlog", s->backlog);
     add_given(f, "delay", s->delay_ms != 0 ? s->delay_ms : s->offset_ms);
+    add_given(f, "at", s->at_ms);
     if (s->backoff)
         add_backoff(f, s->backoff);
     if (s->batch)

@@ -17,6 +17,8 @@ static int check_times(const struct muster_job_spec *s, const char **why)
 {
     int err = job_valid_number("a job's delay", s->delay_ms, 0, MUSTER_JOB_MS_MAX, why);
     if (err == MUSTER_OK)
+        err = job_valid_number("the time at which a job becomes ready", s->at_ms, 0, JOB_AT_MAX_MS, why);
+    if (err == MUSTER_OK)
         err = job_valid_number("a job's limit", s->limit_ms, 0, MUSTER_JOB_MS_MAX, why);
     if (err == MUSTER_OK)
         err = job_valid_interval(s->every_ms, why);
@@ -30,8 +32,10 @@ static int check_recurring(const struct muster_job_spec *s, const char **why)
     *why = NULL;
     if (s->every_ms == 0 && !s->replace && (s->offset_ms != 0 || s->backlog != 0))
         *why = "an offset and a backlog are for a recurring job, which needs an interval too";
-    else if (s->every_ms != 0 && (s->delay_ms != 0 || s->n_after > 0))
-        *why = "a recurring job has an offset instead of a delay, and does not wait for other jobs";
+    else if (s->delay_ms != 0 && s->at_ms != 0)
+        *why = "a job becomes ready after a delay or at a time, not both";
+    else if (s->every_ms != 0 && (s->delay_ms != 0 || s->at_ms != 0 || s->n_after > 0))
+        *why = "a recurring job has an offset instead of a delay or a time, and does not wait for other jobs";
     else if (s->every_ms != 0 && s->batch)
         *why = "a recurring job never ends, so it is no member of a batch";
     else if (s->every_ms != 0 && s->id && strlen(s->id) > RECURRING_ID_MAX)
