@@ -32,7 +32,8 @@
 --- @include "available"
 
 local P, queue = KEYS[1], ARGV[1]
-local call, asked_of_call = {queue = queue, new = {}, specs = {}, of_id = {}, waiting_for = {}}, {}
+local call = {queue = queue, args = ARGV, new = {}, specs = {}, of_id = {}, waiting_for = {}}
+local asked_of_call = {}
 local at, n_args = 2, #ARGV
 while at < n_args and ARGV[at] ~= '' do
   local field = string.match(ARGV[at], '^new_(.*)')

@@ -53,3 +53,34 @@ end
 function Jobs.make(P, id, queue, given, tags, due_ms, after, at_ms, is_new)
   Jobs.arrive(P, new_record(P, id, queue, given, tags, at_ms, is_new), due_ms, after, 'put', '')
 end
+
+-- Returns a function that makes one of many new jobs which only wait: spec = {id, first, last, priority}, whose fields
+-- are args[first..last]. `new` are fields of all of them. Places are drawn, and moves gathered (include `job_put`).
+-- This is make() for the case that puts of many are made of, where each table and each call counts.
+function Jobs.maker_of_plain(P, queue, new, args)
+  local line = {'queue', queue, 'state', 'waiting', 'put', now_text(), 'since', now_text(), 'place', ''}
+  local place_at = #line
+  for field, value in pairs(new) do
+    line[#line + 1] = field
+    line[#line + 1] = value
+  end
+  local n_same, event, priority = #line, now_text() .. '\tput\t', number(new, 'priority')
+  local index, is_heard_of = Jobs.index(P, 'waiting', queue), is_heard(namespace_settings(P)[4])
+  local records, histories = P .. 'job:', P .. 'history:'
+  note_name(P, queue)
+  note_jobs_wait(P, queue)
+  return function(spec)
+    local id, place, n = spec.id, draw_place(P), n_same
+    line[place_at] = place
+    for i = spec.first, spec.last do
+      n = n + 1
+      line[n] = args[i]
+    end
+    redis.call('HSET', records .. id, unpack(line, 1, n))
+    gather_entry(index, spec.priority and tonumber(spec.priority) or priority, place .. id)
+    redis.pcall('RPUSH', histories .. id, event)
+    if is_heard_of then
+      Jobs.publish_event(P, {id = id, queue = queue}, now_ms(), 'put', '')
+    end
+  end
+end

@@ -2,9 +2,10 @@
   Putting jobs, for the script that puts many in a call: what a spec says, whether it may be put, and how it is put. All
   specs of a call are looked at before the first of them is put. A spec sees those before it as if they were there.
 
-  A call is {queue, new, specs, of_id, waiting_for}: `new` has fields of the records that are new, as far as a spec does
-  not give them; `of_id` has the first spec of an id; `waiting_for` has, by the id of a job, the ids of those specs that
-  are to wait for it; `batches` has those that some of them join. A spec that may be put is `is_sound`.
+  A call is {queue, args, new, specs, of_id, waiting_for}: `args` is what specs are read from; `new` has fields of the
+  records that are new, as far as a spec does not give them; `of_id` has the first spec of an id; `waiting_for` has, by
+  the id of a job, the ids of those specs that are to wait for it; `batches` has those that some of them join. A spec
+  that may be put is `is_sound`.
 ]]
 --- @include "jobs"
 --- @include "chunk"
@@ -17,11 +18,13 @@ local LISTS = {tag = 'tags', after = 'after'}
 local ASIDE = {delay = true, at = true, replace = true}
 local NONE = {} -- never changed
 
--- Reads one spec: id, names and values, then "". Returns it, and where the next one begins.
-local function read_spec(args, at, n_args)
-  local spec = {id = args[at], tags = NONE, after = NONE, given = {}}
-  at = at + 1
-  while at < n_args and args[at] ~= '' do
+-- Fields that a new job may have without more to do than to write them.
+local IS_PLAIN = {data = true, priority = true, retries = true, limit = true}
+
+-- Reads what a spec says: from args[spec.first] to args[spec.last] are names and values.
+local function read_fields(args, spec)
+  spec.tags, spec.after, spec.given, spec.is_plain = NONE, NONE, {}, false
+  for at = spec.first, spec.last, 2 do
     local name, value = args[at], args[at + 1]
     local list = LISTS[name]
     if list then
@@ -32,7 +35,26 @@ local function read_spec(args, at, n_args)
     else
       spec.given[name] = value
     end
+  end
+end
+
+-- Reads one spec: id, names and values, then "". Returns it, and where the next one begins. Of a plain one the values
+-- stay where they are: if its job is new, nobody needs them apart.
+local function read_spec(args, at, n_args)
+  local id = args[at]
+  local spec = {id = id, tags = NONE, after = NONE, given = NONE, is_plain = id ~= '', first = at + 1}
+  at = at + 1
+  while at < n_args and args[at] ~= '' do
+    if not IS_PLAIN[args[at]] then
+      spec.is_plain = false
+    elseif args[at] == 'priority' then
+      spec.priority = args[at + 1]
+    end
     at = at + 2
+  end
+  spec.last = at - 1
+  if not spec.is_plain then
+    read_fields(args, spec)
   end
   return spec, at + 1
 end
@@ -136,6 +158,12 @@ end
 -- go that is being cancelled.
 local function refusal_of(P, call, number)
   local spec = call.specs[number]
+  if spec.is_plain and spec.is_new and call.of_id[spec.id] == spec then
+    spec.is_sound = true
+    return nil
+  elseif spec.is_plain then
+    read_fields(call.args, spec)
+  end
   local refusal = read_old(P, call, spec) or batch_refusal_of(P, call, spec) or obstacle_of(P, call, spec)
   if refusal and refusal[1] ~= E_REDIS then
     refusal[3], refusal[4] = refusal[3] or '', number
@@ -211,10 +239,16 @@ local function put_all(P, call)
   Jobs.places = {next = first, last = first + #call.specs - 1}
   Jobs.gathered = {}
   Jobs.gather_moves()
-  local n_new = 0
+  local n_new, put_plain = 0, nil
   for _, spec in ipairs(call.specs) do
-    put_one(P, call, spec)
-    n_new = n_new + (spec.is_new and not spec.given.unique and not spec.given.every and 1 or 0)
+    if spec.is_plain then
+      put_plain = put_plain or Jobs.maker_of_plain(P, call.queue, call.new, call.args)
+      put_plain(spec)
+      n_new = n_new + 1
+    else
+      put_one(P, call, spec)
+      n_new = n_new + (spec.is_new and not spec.given.unique and not spec.given.every and 1 or 0)
+    end
   end
   if n_new > 0 then
     Jobs.count(P, {queue = call.queue}, 'put', nil, nil, n_new)

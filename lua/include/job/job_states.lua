@@ -51,15 +51,20 @@ local function leave(P, job)
   end
 end
 
+local function gather_entry(index, score, member)
+  local moving = Jobs.moving
+  local line = moving.enters[index] or {n = 0}
+  local n = line.n
+  line[n + 1], line[n + 2], line.n, moving.enters[index] = score, member, n + 2, line
+  moving.has_entered[member] = true
+end
+
 local function enter(P, job, state, score)
   Jobs.set(job, 'state', state)
   Jobs.set(job, 'since', now_text())
   local index, member, moving = Jobs.index(P, state, job.queue), Jobs.member(job), Jobs.moving
   if moving then
-    local line = moving.enters[index] or {n = 0}
-    local n = line.n
-    line[n + 1], line[n + 2], line.n, moving.enters[index] = score, member, n + 2, line
-    moving.has_entered[member] = true
+    gather_entry(index, score, member)
   else
     redis.call('ZADD', index, score, member)
   end
@@ -73,7 +78,7 @@ local function note_name(P, queue)
   end
 end
 
-local function new_place(P, job)
+local function draw_place(P)
   local drawn = Jobs.places
   if drawn and drawn.next <= drawn.last then
     local number, tail = drawn.next, drawn.next % 32
@@ -81,11 +86,24 @@ local function new_place(P, job)
     if tail == 0 or not drawn.head then
       drawn.head = string.sub(token_text(number), 1, TOKEN_LEN - 1)
     end
-    Jobs.set(job, 'place', drawn.head .. string.char(tail + (tail < 10 and 48 or 87)))
-  else
-    local _, place = draw_tokens(P, 1)
-    Jobs.set(job, 'place', place)
+    return drawn.head .. string.char(tail + (tail < 10 and 48 or 87))
   end
+  local _, place = draw_tokens(P, 1)
+  return place
+end
+
+local function new_place(P, job)
+  Jobs.set(job, 'place', draw_place(P))
+end
+
+-- Jobs wait in the queue: then a field makes takes look for them, and the script must hand over before it ends.
+local function note_jobs_wait(P, queue)
+  local settings = queue_settings(P, queue)
+  if not settings[JOBS] then
+    redis.call('HSET', P .. 'queue:' .. queue, 'jobs', '1')
+    settings[JOBS] = '1'
+  end
+  touched_by_jobs[queue] = true
 end
 
 local function wait_in_line(P, job)
@@ -95,12 +113,7 @@ local function wait_in_line(P, job)
     Jobs.set(job, 'token', nil)
   end
   enter(P, job, 'waiting', number(job, 'priority'))
-  local settings = queue_settings(P, job.queue)
-  if not settings[JOBS] then
-    redis.call('HSET', P .. 'queue:' .. job.queue, 'jobs', '1')
-    settings[JOBS] = '1'
-  end
-  touched_by_jobs[job.queue] = true
+  note_jobs_wait(P, job.queue)
 end
 
 -- A job waits, after all of its priority in its queue.
