@@ -109,7 +109,7 @@ struct muster_job_spec {
     const char *id;
 
     /* The bytes that its handler gets as its task; at most `max_task_len`. With `replace`, data that is NULL leaves them
-     * as they are. */
+     * as they are, also those of a complete job whose place this one takes; without a record it is E_NOT_FOUND. */
     struct muster_bytes data;
 
     /* A lower number runs sooner. Any int but MUSTER_ZERO; default 0. */
@@ -177,7 +177,8 @@ struct muster_job_spec {
  *                     and are still let go: put it again in a moment
  *   MUSTER_E_INVALID  a name or a number; or a dependency on itself, in a circle, or of or on a recurring job; nothing
  *                     was changed
- *   MUSTER_E_NOT_FOUND  there is no batch `batch`; nothing was changed
+ *   MUSTER_E_NOT_FOUND  there is no batch `batch`; or with `replace` and without data there is no job of this id;
+ *                     nothing was changed
  *   MUSTER_E_STATE    the batch is not open; or with `replace` the job is in another one, or recurs; nothing was changed
  *   MUSTER_E_TOO_BIG  the data, the tags or the dependencies; nothing was sent. Or others wait for this job, and more
  *                     than 10 000 jobs or 50 000 pairs of jobs are tied to it in both directions, too many to see

@@ -17,6 +17,7 @@
     {E_INVALID, id, "", i}           it would wait for itself, or for a recurring job
     {E_INVALID, id, "recurs", i}     it recurs, or would, and waits for others, or they for it
     {E_TOO_BIG, id, "", i}           too many jobs are tied together to see whether it would wait for itself
+    {E_NOT_FOUND, "data", id, i}     it replaces, and has no data, and there is no record that has
     {E_NOT_FOUND, "batch", its id, i}        it cannot join the batch: that is not there,
     {E_STATE, "batch <state>", its id, i}    or not open,
     {E_STATE, "member", its id, i}           or the job is a member of this one

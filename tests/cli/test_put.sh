@@ -91,7 +91,7 @@ put moved y --id a2 --replace --limit 0s
 has a2 '"state":"scheduled"' '"limit_ms":null'
 put moved y --id a2 --replace --delay 0s --priority 1
 has a2 '"state":"waiting"' '"due_at_ms":null'
-# Without data it keeps what it has; a job that is new has none.
+# Without data it keeps what it has; so there must be a job that has some.
 put moved --id a2 --replace --priority 2 </dev/null
 has a2 '"data":"y"' '"priority":2'
 printf new | put moved --id a2 --replace
@@ -99,7 +99,9 @@ has a2 '"data":"new"' '"priority":2'
 put moved '' --id a2 --replace
 has a2 '"data":""'
 put moved y --id a2 --replace
-put moved --id a3 --replace --delay 1h </dev/null
+check_exit 3 "$MUSTER" put moved --id a3 --replace --delay 1h </dev/null
+check_err "no job 'a3' whose data could stay"
+put moved '' --id a3 --replace --delay 1h
 has a3 '"data":""' '"state":"scheduled"'
 check_taken moved 2 'y y'
 has a1 '"state":"complete"'

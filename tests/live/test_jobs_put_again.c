@@ -2,6 +2,8 @@
  *
  * Putting jobs with the blocking client under ids that are taken, in place of others, and after others.
  */
+#include <string.h>
+
 #include "job_look.h"
 #include "taken.h"
 
@@ -82,9 +84,25 @@ static void a_replacement_of_nothing_is_a_new_job(void **state)
     job_put(s, "q", JOB_SPEC(.id = "a", .replace = 1, .data = BYTES("d")));
     assert_int_equal(job_look(s, "a").retries, MUSTER_JOB_RETRIES_DEFAULT);
     assert_ok(muster_lease_finish(s->client, job_take(s, "q", "a"), NULL));
-    job_put(s, "q", JOB_SPEC(.id = "a", .replace = 1));
+    job_put(s, "q", JOB_SPEC(.id = "a", .replace = 1, .data = BYTES("")));
     assert_job_state(s, "a", MUSTER_JOB_WAITING);
     assert_string_equal(job_look(s, "a").data, "");
+}
+
+static void a_replacement_without_data_needs_a_record(void **state)
+{
+    struct scene *s = *state;
+    const struct muster_job_spec *const both[] = {JOB_SPEC(.id = "b", .data = BYTES("d")),
+                                                  JOB_SPEC(.id = "a", .replace = 1, .priority = 3)};
+    job_not_put(s, "q", JOB_SPEC(.id = "a", .replace = 1), MUSTER_E_NOT_FOUND, "no job 'a' whose data could stay");
+    assert_err(muster_job_put_many(s->client, "q", both, 2, NULL, NULL), MUSTER_E_NOT_FOUND);
+    assert_non_null(strstr(muster_client_error(s->client), "job 2 of 2"));
+    assert_jobs_listed(s, JOB_FILTER(.queue = "q", .state = MUSTER_JOB_WAITING), "");
+    job_put(s, "q", JOB_SPEC(.id = "a", .data = BYTES("kept")));
+    assert_ok(muster_lease_finish(s->client, job_take(s, "q", "a"), NULL));
+    job_put(s, "r", JOB_SPEC(.id = "a", .replace = 1));
+    assert_string_equal(job_look(s, "a").data, "kept");
+    assert_string_equal(job_look(s, "a").history, "put ");
 }
 
 static void a_worker_loses_a_job_that_is_replaced(void **state)
@@ -174,6 +192,7 @@ int main(int argc, char **argv)
         live_test(a_failed_job_gives_way_to_a_new_one),
         live_test(what_a_replacement_does_not_give_stays),
         live_test(a_replacement_of_nothing_is_a_new_job),
+        live_test(a_replacement_without_data_needs_a_record),
         live_test(a_worker_loses_a_job_that_is_replaced),
         live_test(a_failed_job_is_replaced_with_what_it_has),
         live_test(a_job_waits_for_others_that_live),

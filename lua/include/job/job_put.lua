@@ -86,6 +86,17 @@ local function ask_for_keys(P, specs)
   end
 end
 
+-- A replacement without data keeps those of the record, also of one that is complete. Returns the refusal, if there is
+-- none.
+local function keep_data(spec, old)
+  if spec.replace ~= '1' or spec.given.data then
+    return nil
+  elseif not old then
+    return {E_NOT_FOUND, 'data', spec.id}
+  end
+  spec.given.data = old.data
+end
+
 -- Reads the job that has the spec's id, into spec.old; is_change: it lives on and is changed. Returns why the spec
 -- cannot be put, as the script answers it, but for the number of the spec; nil if nothing of this stands against it.
 local function read_old(P, call, spec)
@@ -93,7 +104,7 @@ local function read_old(P, call, spec)
   if call.of_id[id] ~= spec then
     return {E_EXISTS, 'twice', id}
   elseif spec.is_new then
-    return not Jobs.can_wait_for(P, spec.after) and {E_REDIS, damaged} or nil
+    return not Jobs.can_wait_for(P, spec.after) and {E_REDIS, damaged} or keep_data(spec)
   end
   local key, old, is_free = P .. 'job:' .. id, Jobs.read(P, id)
   if not old and not is_free then
@@ -116,6 +127,7 @@ local function read_old(P, call, spec)
     return {E_EXISTS, old.unique and not spec.given.unique and 'a unique task' or old.state, id}
   end
   spec.old, spec.is_change = old, is_change
+  return keep_data(spec, old)
 end
 
 -- The same for what it is to wait for. A recurring job never completes: a job that waited for it would wait for ever.

@@ -102,7 +102,12 @@ void job_put_say_refusal(struct muster_client *c, int err, const char *id, const
             id);
     else if (err == MUSTER_E_INVALID || err == MUSTER_E_TOO_BIG)
         job_valid_say_obstacle(c, err, id, what);
-    job_valid_say_batch(c, err, what, more);
+    if (err == MUSTER_E_NOT_FOUND && what && strcmp(what, "data") == 0)
+        redis_error_set(c->redis,
+                        "there is no job '%s' whose data could stay: put it with data of its own; nothing was changed",
+                        id);
+    else
+        job_valid_say_batch(c, err, what, more);
 }
 
 /* ---- calls ---- */
