@@ -247,8 +247,7 @@ end
 -- Puts all jobs of a call; all of them are checked. The first write draws their places, which needs memory: so a full
 -- Redis refuses the whole call. What is the same for many is written once.
 local function put_all(P, call)
-  local first = draw_tokens(P, #call.specs)
-  Jobs.places = {next = first, last = first + #call.specs - 1}
+  Jobs.draw_places(P, #call.specs)
   Jobs.gathered = {}
   Jobs.gather_moves()
   local n_new, put_plain = 0, nil

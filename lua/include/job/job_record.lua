@@ -98,19 +98,24 @@ end
 -- Counts that `what` happened to a job, or to n of them. A unique task is a task, and is not counted. `ms` is a time of
 -- the kind `times` ("wait" or "run"); 0 ms adds nothing to the sums.
 local LINE = {put = 'jobs_in', taken = 'jobs_out'}
+local count_keys = {} -- queue -> {key of its settings, key of its statistics}
 function Jobs.count(P, job, what, times, ms, n)
   n = n or 1
+  local keys = count_keys[job.queue]
+  if not keys then
+    keys = {P .. 'queue:' .. job.queue, P .. 'stats:' .. math.floor(now_ms() / DAY_MS) .. ':' .. job.queue}
+    count_keys[job.queue] = keys
+  end
+  local line, key = keys[1], keys[2]
   if LINE[what] and Jobs.gathered then
-    local line = P .. 'queue:' .. job.queue
-    Jobs.gathered[line] = Jobs.gathered[line] or {}
-    Jobs.gathered[line][LINE[what]] = (Jobs.gathered[line][LINE[what]] or 0) + n
+    local fields = Jobs.gathered[line] or {}
+    fields[LINE[what]], Jobs.gathered[line] = (fields[LINE[what]] or 0) + n, fields
   elseif LINE[what] then
-    add(P .. 'queue:' .. job.queue, LINE[what], n)
+    add(line, LINE[what], n)
   end
   if job.unique then
     return
   end
-  local key = P .. 'stats:' .. math.floor(now_ms() / DAY_MS) .. ':' .. job.queue
   local fields = Jobs.gathered and Jobs.gathered[key] or {}
   fields[what] = (fields[what] or 0) + n
   if times then
@@ -148,9 +153,9 @@ local function now_text()
   return now_as_text
 end
 
-local function log(P, job, at_ms, what, text)
+local function log(P, job, told_at, what, text)
   local key = P .. 'history:' .. job.id
-  local at = at_ms == now_ms() and now_text() or string.format('%.0f', at_ms)
+  local at = told_at and string.format('%.0f', told_at) or now_text()
   local n = redis.pcall('RPUSH', key, at .. '\t' .. what .. '\t' .. text)
   local keep = type(n) == 'number' and n > KEEP_HISTORY_LEAST and setting(P, job.queue, KEEP_HISTORY)
   if keep and n > keep then -- the first line and the newest ones stay
@@ -170,13 +175,13 @@ end
 
 -- Adds a line to the job's history, and tells those who listen.
 function Jobs.log_event(P, job, what, text, worker)
-  local at_ms = job.told_at or now_ms()
+  local told_at = job.told_at
   job.told_at = nil
   if job.unique then
     return
   end
-  log(P, job, at_ms, what, text or '')
-  Jobs.publish_event(P, job, at_ms, what, text, worker)
+  log(P, job, told_at, what, text or '')
+  Jobs.publish_event(P, job, told_at or now_ms(), what, text, worker)
 end
 
 -- Can a job's record be read?

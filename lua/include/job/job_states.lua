@@ -78,15 +78,29 @@ local function note_name(P, queue)
   end
 end
 
+-- Returns a function that tells the text of a token, then of the next one, and so on: mostly only the last digit is
+-- another one.
+local function texts_from(number)
+  local head
+  return function()
+    local tail = number % 32
+    if tail == 0 or not head then
+      head = string.sub(token_text(number), 1, TOKEN_LEN - 1)
+    end
+    number = number + 1
+    return head .. string.char(tail + (tail < 10 and 48 or 87))
+  end
+end
+
+function Jobs.draw_places(P, n)
+  Jobs.places = {next_text = texts_from(draw_tokens(P, n)), left = n}
+end
+
 local function draw_place(P)
   local drawn = Jobs.places
-  if drawn and drawn.next <= drawn.last then
-    local number, tail = drawn.next, drawn.next % 32
-    drawn.next = number + 1
-    if tail == 0 or not drawn.head then
-      drawn.head = string.sub(token_text(number), 1, TOKEN_LEN - 1)
-    end
-    return drawn.head .. string.char(tail + (tail < 10 and 48 or 87))
+  if drawn and drawn.left > 0 then
+    drawn.left = drawn.left - 1
+    return drawn.next_text()
   end
   local _, place = draw_tokens(P, 1)
   return place
@@ -203,13 +217,14 @@ function Jobs.next_out(P, queue, n, has_returned)
   end
   n = math.min(n, #members / 2 + tasks)
   local first = n > 0 and draw_tokens(P, n)
-  for number = first or 1, first and first + n - 1 or 0 do
+  local next_text = first and texts_from(first)
+  for i = 1, first and n or 0 do
     local priority = tonumber(members[at + 1])
-    if priority and (tasks == 0 or priority < 0 or (priority == 0 and number % 2 == 1)) then
-      line[#line + 1] = {token_text(number), members[at]}
+    if priority and (tasks == 0 or priority < 0 or (priority == 0 and (first + i - 1) % 2 == 1)) then
+      line[i] = {next_text(), members[at]}
       at = at + 2
     else
-      line[#line + 1] = {token_text(number)}
+      line[i] = {next_text()}
       tasks = tasks - 1
     end
   end
