@@ -87,12 +87,13 @@ local TRIM_PER_COMPLETION, TRIM_TOGETHER_MAX = 10, 300
 -- Queue -> how many more of its jobs may complete in this script before trim_complete() must look again.
 local spare = {}
 
--- Removes complete jobs that are too many or too old, at most `n`. Returns how many.
-local function trim_complete(P, queue, n)
+-- So many jobs of a queue are `completed` now. Removes complete jobs that are too many or too old, at most n, and
+-- returns how many.
+local function trim_complete(P, queue, n, completed)
   local index, now = Jobs.index(P, 'complete', queue), now_ms()
   local most, longest = setting(P, queue, KEEP_JOBS), setting(P, queue, KEEP_JOBS_MS)
-  if (spare[queue] or 0) > 0 then
-    spare[queue] = spare[queue] - 1
+  if spare[queue] and spare[queue] >= completed then
+    spare[queue] = spare[queue] - completed
     return 0
   end
   for i = 1, n do
@@ -133,7 +134,7 @@ function Jobs.complete(P, job, worker, result)
   Jobs.log_event(P, job, 'completed', worker, worker)
   Jobs.ended(P, job, 'complete')
   if not Jobs.moving then -- otherwise complete_together() does it
-    trim_complete(P, job.queue, TRIM_PER_COMPLETION)
+    trim_complete(P, job.queue, TRIM_PER_COMPLETION, 1)
   end
 end
 
@@ -155,7 +156,7 @@ function Jobs.complete_together(P, queue, ids, complete)
   Jobs.gather_moves()
   complete()
   Jobs.end_moves()
-  trim_complete(P, queue, math.min(TRIM_PER_COMPLETION * #ids, TRIM_TOGETHER_MAX))
+  trim_complete(P, queue, math.min(TRIM_PER_COMPLETION * #ids, TRIM_TOGETHER_MAX), #ids)
   nobody_waits = {}
 end
 

@@ -36,7 +36,7 @@ local jobs_left = TIDY_JOBS_MAX
 local function tidy(P, queue, now)
   local removed = can_fail(P, queue) and Failed.trim(P, queue, now) or 0
   if redis.call('EXISTS', P .. 'complete:' .. queue) == 1 and Jobs.are_sound(P, queue) then
-    local n = Jobs.trim_complete(P, queue, jobs_left)
+    local n = Jobs.trim_complete(P, queue, jobs_left, 1)
     removed, jobs_left = removed + n, jobs_left - n
   end
   if not is_over(P, queue) then

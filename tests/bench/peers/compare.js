@@ -14,6 +14,10 @@ const { systems, versions } = require('./systems');
 const SAMPLES = 200; // of latency, in a block
 const REST_MS = 3; // between them, so that the worker is idle
 const GOAL = 5;
+// Jobs have what these have, too: a state, retries, priorities.
+const JOB_QUEUES = ['BullMQ', 'Bee-Queue', 'Sidekiq'];
+const JOBS_DRAIN_GOAL = 1.5;
+const JOBS_PUT_GOAL = 3; // of BullMQ's addBulk
 
 const median = (values) => {
   const sorted = [...values].sort((a, b) => a - b);
@@ -75,6 +79,23 @@ function summarise(entrant, muster, version) {
 const thousands = (value) => String(Number(value.toPrecision(3))).replace(/\B(?=(\d{3})+$)/g, ' ');
 const short = (value) => (value >= 100 ? thousands(value) : String(Number(value.toPrecision(2))));
 
+// `other`'s rounds beside those of muster's jobs.
+const jobsRatio = (jobs, other, measure) => median(jobs.rounds.map((round, i) => round[measure] / other.rounds[i][measure]));
+
+function printJobs(entrants) {
+  const jobs = entrants.find((e) => e.name === 'muster jobs');
+  const say = (what, other, measure, goal) => {
+    const ratio = jobsRatio(jobs, other, measure);
+    const verdict = ratio < goal ? ': missed' : '';
+    console.log(`${what} ${short(ratio)} times as fast as ${other.name}; the goal is >= ${goal}${verdict}`);
+  };
+  const peers = entrants.filter((e) => JOB_QUEUES.includes(e.name));
+  const [fastest] = peers.sort((a, b) => jobsRatio(jobs, a, 'drain') - jobsRatio(jobs, b, 'drain'));
+  const bull = peers.find((e) => e.name === 'BullMQ');
+  if (fastest) say('muster drains jobs', fastest, 'drain', JOBS_DRAIN_GOAL);
+  if (bull) say('muster puts jobs', bull, 'enqueue', JOBS_PUT_GOAL);
+}
+
 function printTable(rows, missing) {
   const line = (cells) => console.log(`| ${cells.join(' | ')} |`);
   line(['', 'enqueue, tasks/s', 'drain, tasks/s', 'muster drains', 'latency p50, µs', 'p99, µs', 'server CPU, µs/task']);
@@ -84,7 +105,7 @@ function printTable(rows, missing) {
       r.name === 'muster' ? '' : `${short(r.drain_ratio)}×`, thousands(r.p50_us), thousands(r.p99_us), short(r.server_cpu_us)]);
   }
   for (const system of missing) line([system.name, 'not installed', '', '', '', '', '']);
-  const [fastest] = rows.filter((r) => r.name !== 'muster').sort((a, b) => b.drain - a.drain);
+  const [fastest] = rows.filter((r) => !r.name.startsWith('muster')).sort((a, b) => b.drain - a.drain);
   if (!fastest) return;
   const verdict = fastest.drain_ratio < GOAL ? ': missed' : '';
   console.log(`\nmuster drains ${short(fastest.drain_ratio)} times as fast as ${fastest.name}; the goal is >= ${GOAL}${verdict}`);
@@ -105,7 +126,10 @@ async function main() {
   }
   const rows = entrants.map((entrant) => summarise(entrant, entrants[0], known.get(entrant.from) ?? ''));
   if (json) rows.forEach((row) => console.log(JSON.stringify(row)));
-  else printTable(rows, picked.filter((s) => !isThere(s)));
+  else {
+    printTable(rows, picked.filter((s) => !isThere(s)));
+    printJobs(entrants);
+  }
 }
 
 let ending;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * muster's player, on the public headers. Draining, its worker holds 400 tasks, 100 of them hands, as `muster-bench`'s
- * does; listening, it has muster's defaults.
+ * does; listening, it has muster's defaults. Built with WITH_JOBS it puts jobs, not plain tasks.
  */
 #include <event2/event.h>
 #include <muster/client.h>
+#include <muster/job.h>
 #include <muster/worker.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #define HANDS 100
 #define PREFETCH 300
+#define BULK 1000
 
 static struct {
     char url[512];
@@ -41,6 +43,19 @@ static void open_self(const char *address, const char *role)
 
 /* ---- produce ---- */
 
+static void put_all(const struct muster_bytes *tasks, size_t n)
+{
+    struct muster_job_spec specs[BULK];
+    const struct muster_job_spec *pointers[BULK];
+    for (size_t i = 0, k = 0; i < n; i++) {
+        specs[k] = (struct muster_job_spec){.size = sizeof *specs, .data = tasks[i]};
+        pointers[k] = &specs[k];
+        k = (k + 1) % BULK;
+        if (k == 0 || i + 1 == n)
+            must(muster_job_put_many(self.client, FILL_QUEUE, pointers, k ? k : BULK, NULL, NULL), "putting many");
+    }
+}
+
 static void fill(size_t n)
 {
     char *bytes = malloc(n * TASK_LEN);
@@ -51,14 +66,20 @@ static void fill(size_t n)
         tasks[i] = (struct muster_bytes){bytes + i * TASK_LEN, TASK_LEN};
         player_task(bytes + i * TASK_LEN, (int64_t)i + 1);
     }
-    must(muster_task_enqueue_many(self.client, FILL_QUEUE, tasks, n, NULL, NULL), "enqueueing many");
+    if (WITH_JOBS)
+        put_all(tasks, n);
+    else
+        must(muster_task_enqueue_many(self.client, FILL_QUEUE, tasks, n, NULL, NULL), "enqueueing many");
     free(tasks);
     free(bytes);
 }
 
 static void send_one(const char *task)
 {
-    must(muster_task_enqueue(self.client, SEND_QUEUE, task, TASK_LEN, NULL), "enqueueing");
+    const struct muster_job_spec spec = {.size = sizeof spec, .data = {task, TASK_LEN}};
+    must(WITH_JOBS ? muster_job_put(self.client, SEND_QUEUE, &spec, NULL)
+                   : muster_task_enqueue(self.client, SEND_QUEUE, task, TASK_LEN, NULL),
+         "enqueueing");
 }
 
 /* ---- drain and listen ---- */
