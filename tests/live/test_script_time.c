@@ -104,15 +104,15 @@ struct row {
 /* The call "0123456789abcdef:1" took 1 000. */
 #define UNHEARD \
     "redis.call('SET', P .. 'take:0123456789abcdef', '0123456789abcdef:1 ' .. token(1) .. ' ' .. token(1000))"
-/* The batch "large" has 10 000 jobs; "d1" has the batch "d2" alone, and so on; "late1" and more are empty, and open for too
+/* The batch "large" has 100 000 jobs; "d1" has the batch "d2" alone, and so on; "late1" and more are empty, and open for too
  * long. All are followed. */
 #define BATCHES                                                                                                       \
-    "jobs('q', 10000, 'waiting', 0, small, 'batch', token(1) .. 'large')\n"                                           \
+    "jobs('q', 100000, 'waiting', 0, small, 'batch', token(1) .. 'large')\n"                                          \
     "local function batch(id, score, ...) redis.call('HSET', P .. 'batch:' .. id, 'place', token(1), 'state',\n"      \
     "    score and 'open' or 'closed', 'ttl', '60000', 'on_end', 'q', 'on_complete', 'q', 'members', '1', ...)\n"     \
     "  redis.call('ZADD', P .. 'batches', score or '+inf', id) end\n"                                                 \
-    "batch('large', nil, 'members', '10000', 'from', '-inf', 'cancel', '1')\n"                                        \
-    "each(10000, function(i) redis.call('ZADD', P .. 'members:large', i, 'jqwaiting' .. i) end)\n"                    \
+    "batch('large', nil, 'members', '100000', 'from', '-inf', 'cancel', '1')\n"                                       \
+    "each(100000, function(i) redis.call('ZADD', P .. 'members:large', i, 'jqwaiting' .. i) end)\n"                   \
     "batch('d1')\n"                                                                                                   \
     "each(14, function(i) batch('d' .. i + 1, nil, 'batch', token(1) .. 'd' .. i)\n"                                  \
     "  redis.call('ZADD', P .. 'members:d' .. i, 1, 'bd' .. i + 1) end)\n"                                            \
@@ -176,9 +176,9 @@ static const struct row rows[] = {
     {SCRIPT_UNTAKE, "1 000 jobs", "held_jobs('.lease', 1000, small) " UNHEARD, {"q", "0123456789abcdef:1"}},
     {SCRIPT_TAKE, "1 000 leases have lapsed", "leased(1000, small, now - 1)", {"q", "0", "60000", "0", ""}},
     {SCRIPT_END,
-     "a job that 10 000 wait for",
+     "a job that 100 000 wait for",
      "held_jobs('w', 1, small)\n"
-     "each(10000, function(i) job('q', 'd' .. i, i, 'depends', i, small)\n"
+     "each(100000, function(i) job('q', 'd' .. i, i, 'depends', i, small)\n"
      "  redis.call('SADD', P .. 'dependencies:d' .. i, 'held1')\n"
      "  redis.call('ZADD', P .. 'dependents:held1', i, 'd' .. i) end)",
      {"w", "done", "q", "00000000001"}},
@@ -242,8 +242,8 @@ static const struct row rows[] = {
      "  redis.call('LPUSH', P .. 'queues:q' .. q, 't') end)",
      {"0", "0"}},
     {SCRIPT_PROMOTE,
-     "100 jobs in each of 100 queues",
-     "each(100, function(q) jobs('q' .. q, 100, 'scheduled', now - 1, small, 'due', at(now - 1))\n"
+     "1 000 jobs in each of 100 queues",
+     "each(100, function(q) jobs('q' .. q, 1000, 'scheduled', now - 1, small, 'due', at(now - 1))\n"
      "  due('q' .. q, now - 1) end)",
      {NULL}},
     {SCRIPT_PROMOTE,
@@ -290,9 +290,9 @@ static const struct row rows[] = {
      "  redis.call('SADD', P .. 'dependencies:d' .. i, 'held1')\n"
      "  redis.call('ZADD', P .. 'dependents:held1', i, 'd' .. i) end)",
      {"1", "held1"}},
-    {SCRIPT_OPEN_BATCH, "beside 10 000", BATCHES, {"new", "", "60000", "on_end", "q"}},
+    {SCRIPT_OPEN_BATCH, "beside 100 000", BATCHES, {"new", "", "60000", "on_end", "q"}},
     {SCRIPT_CLOSE_BATCH, "the innermost of 16, the last of each", BATCHES, {"d16"}},
-    {SCRIPT_CANCEL_BATCH, "of 10 000 jobs", BATCHES, {"large", "0"}},
+    {SCRIPT_CANCEL_BATCH, "of 100 000 jobs", BATCHES, {"large", "0"}},
     {SCRIPT_FETCH, "a job of 4 MiB", "held_jobs('w', 1, huge)", {"w", "00000000001", "q"}},
     {SCRIPT_UPGRADE_BEGIN,
      "1 000 dead workers",
@@ -304,7 +304,7 @@ static const struct row rows[] = {
      "redis.call('SET', P .. 'format', '1-4') queues(300)",
      {"1-4", "@300 queue:q"}},
     {SCRIPT_CHECK_DEPENDENTS, "1 000", "jobs('q', 1000, 'depends', 0, small)", {"0", "held1", "@1000 qdepends"}},
-    {SCRIPT_CHECK_BATCH, "of 10 000 jobs", BATCHES, {"0", "large", "0", "1"}},
+    {SCRIPT_CHECK_BATCH, "of 100 000 jobs", BATCHES, {"0", "large", "0", "1"}},
     {SCRIPT_CHECK_HOME, "10 000 tasks", "returned(10000)", {"0", "-", "q"}},
     {SCRIPT_CHECK_IDLE, "a page of 1 000", "workers(1000)", {"0", "q", "0"}},
     {SCRIPT_CHECK_INDEX, "a page of 1 000", "jobs('q', 1000, 'waiting', 0, small)", {"0", "waiting", "q", "0"}},
