@@ -213,7 +213,7 @@ static void add_flag(struct ask *a, struct words *w, const char *name, const cha
 static void add_word(struct ask *a, struct words *w, char *word)
 {
     char *equals = strchr(word, '='), *question = strchr(word, '?');
-    if (*word == '$' || *word == '?') {
+    if (*word == '$' || *word == '?' || *word == ':') {
         add_source(a, w, NULL, word);
     } else if (equals) {
         *equals = '\0';

@@ -76,6 +76,7 @@ void ask_run(struct ask *a);
  *
  *     $0           an operand: the path's first name
  *     ?name        operands: the parameter, or each of its list
+ *     :text        an operand: this text
  *     opt=$0, opt=?name, opt=:text   an option and its value; none if there is no such parameter
  *     opt=+?name, opt=-?name         the same, with this sign before the value
  *     opt, opt?name                  a flag; if the parameter is true

@@ -7,11 +7,13 @@
 #include <cjson/cJSON.h>
 #include <event2/http.h>
 #include <inttypes.h>
+#include <muster/batch.h>
 #include <muster/job.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch_row.h"
 #include "need.h"
 #include "out.h"
 #include "process_row.h"
@@ -19,33 +21,71 @@
 
 #define PAGED "n=?count offset=?cursor"
 
-/* ---- processes: the verb has no pages ---- */
+/* ---- processes and batches: their verbs have no pages ---- */
 
 struct page {
     struct out_table table;
     uint64_t from, n, seen;
 };
 
+static struct page page_of(struct ask *a, const struct out_column *columns)
+{
+    return (struct page){.table = {.columns = columns, .json = true},
+                         .from = (uint64_t)ask_number(a, "cursor", 0, INT64_MAX / 2),
+                         .n = (uint64_t)ask_number(a, "count", 0, INT64_MAX / 2)};
+}
+
+/* Is the next row one of the page? */
+static bool is_in(struct page *p)
+{
+    return p->seen++ >= p->from;
+}
+
+static bool is_full(const struct page *p)
+{
+    return p->seen >= p->from + p->n;
+}
+
+static void refuse_list(struct ask *a, int err)
+{
+    if (err != MUSTER_OK)
+        ask_refuse(a, err == MUSTER_E_INVALID ? 400 : 503, muster_err_name(err), muster_client_error(a->client));
+}
+
 static int add_process(const struct muster_process_info *process, void *arg)
 {
     struct page *p = arg;
-    if (p->seen++ >= p->from)
+    if (is_in(p))
         process_row_add(&p->table, process);
-    return p->seen >= p->from + p->n;
+    return is_full(p);
 }
 
 static void list_processes(struct ask *a)
 {
-    struct page page = {.table = {.columns = process_row_columns, .json = true},
-                        .from = (uint64_t)ask_number(a, "cursor", 0, INT64_MAX / 2),
-                        .n = (uint64_t)ask_number(a, "count", 0, INT64_MAX / 2)};
+    struct page page = page_of(a, process_row_columns);
     const struct muster_process_filter filter = {
         .size = sizeof filter, .queue = ask_param(a, "queue"), .worker = ask_param(a, "worker")};
     out_collect(a->items);
     int err = muster_process_list(a->client, &filter, add_process, &page);
     out_collect(NULL);
-    if (err != MUSTER_OK)
-        ask_refuse(a, err == MUSTER_E_INVALID ? 400 : 503, muster_err_name(err), muster_client_error(a->client));
+    refuse_list(a, err);
+}
+
+static int add_batch(const struct muster_batch *batch, void *arg)
+{
+    struct page *p = arg;
+    if (is_in(p))
+        batch_row_add(&p->table, batch);
+    return is_full(p);
+}
+
+static void list_batches(struct ask *a)
+{
+    struct page page = page_of(a, batch_row_columns);
+    out_collect(a->items);
+    int err = muster_batch_list(a->client, add_batch, &page);
+    out_collect(NULL);
+    refuse_list(a, err);
 }
 
 /* ---- failures, and their groups ---- */
@@ -239,7 +279,7 @@ static void enqueue(struct ask *a)
 /* The words of the verb. Without DATA it would read standard input. */
 #define PUT                                                                                                            \
     "$0 ?data id=?id priority=?priority delay=?delay at=?at retries=?retries backoff=?backoff limit=?limit tag=?tags " \
-    "after=?after track?track replace?replace every=?every offset=?offset backlog=?backlog"
+    "after=?after batch=?batch track?track replace?replace every=?every offset=?offset backlog=?backlog"
 
 static void put(struct ask *a)
 {
@@ -288,6 +328,8 @@ static const struct route routes[] = {
     {"GET", "queues/*/tasks", &cmd_peek, "$0 " PAGED, ASK_PAGE, NULL, NULL},
     {"GET", "queues/*/delayed", &cmd_peek, "$0 delayed " PAGED, ASK_PAGE, NULL, NULL},
     {"GET", "processes", NULL, "?queue ?worker " PAGED, ASK_PAGE, list_processes, NULL},
+    {"GET", "batches", NULL, PAGED, ASK_PAGE, list_batches, NULL},
+    {"GET", "batches/*", &cmd_batch, "$0", ASK_ONE, NULL, NULL},
     {"GET", "failed", NULL, "?queue ?group " PAGED, ASK_PAGE, list_failed, NULL},
     {"GET", "jobs", NULL, "?queue ?state ?tag ?group ?tracked ?tags " PAGED, ASK_PAGE, list_jobs, NULL},
     {"GET", "jobs/*", &cmd_job, "$0", ASK_ONE, NULL, NULL},
@@ -306,6 +348,8 @@ static const struct route routes[] = {
     {"POST", "jobs/*/track", NULL, "?tracked", ASK_DONE, track_job, NULL},
     {"POST", "jobs/*/change", &cmd_change,
      "$0 queue=?queue priority=?priority tag=+?tags_add tag=-?tags_remove log=?log data=?data", ASK_DONE, NULL, NULL},
+    {"POST", "batches/*/close", &cmd_batch, ":close $0", ASK_DONE, NULL, NULL},
+    {"POST", "batches/*/cancel", &cmd_batch, ":cancel $0", ASK_DONE, NULL, NULL},
     {"POST", "failed/replay", NULL, CHOICE, ASK_DONE, replay, "replayed"},
     {"POST", "failed/drop", NULL, CHOICE, ASK_DONE, drop, "dropped"},
 };

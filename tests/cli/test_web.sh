@@ -110,7 +110,7 @@ grep -qF "\"notes\":[\"there is no job 'nobody'" "$tmp/answer" || fail "no note:
 for body in '{}' '{"data":null}' '{"data":["a"]}' '{"data":7}' '{"data":"x","delay":"soon"}' '{"data":"x","every":"1d","delay":"1h"}'; do
     post 400 /api/queues/later/put "$body"
 done
-grep -qF 'delay and after are not for a recurring job; offset sets' "$tmp/answer" || fail "options: $(cat "$tmp/answer")"
+grep -qF 'delay, at and after are not for a recurring job; offset sets' "$tmp/answer" || fail "options: $(cat "$tmp/answer")"
 "$MUSTER" enqueue slow tortoise >"$tmp/out"
 "$MUSTER" retry "$("$MUSTER" take slow | cut -f 1)" --delay 1h >"$tmp/out"
 told "$("$MUSTER" peek slow --delayed --json)" GET '/api/queues/slow/delayed?count=1'
@@ -120,6 +120,17 @@ told "there is no parameter 'sate' here" GET '/api/jobs?sate=waiting'
 [[ $("$MUSTER" config --queue mail max_running) == 3 ]] || fail 'max_running was not set'
 post 200 /api/jobs/p1/change '{"priority":-2,"tags_add":["t"]}'
 [[ $("$MUSTER" job p1 --json) == *'"priority":-2'*'"tags":["t"]'* ]] || fail "the job was not changed"
+"$MUSTER" batch open trip --on-end after --on-failure alarm >"$tmp/out"
+post 200 /api/queues/later/put '{"data":"x","id":"t1","batch":"trip"}'
+told "$("$MUSTER" batch trip --json)" GET /api/batches/trip
+"$MUSTER" batch open other >"$tmp/out"
+told "$("$MUSTER" batches --json | head -n 1)" GET '/api/batches?count=1'
+told '"next":"1"' GET '/api/batches?count=1'
+told '404' GET /api/batches/nobody headers
+post 200 /api/batches/trip/close '{}'
+post 200 /api/batches/trip/cancel '{}'
+grep -qF '"removed":1' "$tmp/answer" || fail "the batch was not cancelled: $(cat "$tmp/answer")"
+post 409 /api/batches/trip/cancel '{}'
 process=$("$MUSTER" take mail | cut -f 1)
 told "$process" GET '/api/processes?queue=mail'
 post 200 /api/processes/cancel "{\"id\":\"$process\"}"

@@ -13,6 +13,7 @@ start_redis
 "$MUSTER" enqueue mail 'to ann' >"$tmp/out"
 "$MUSTER" put print --id pack 'parcel' --tag order >"$tmp/out"
 "$MUSTER" put print --id ship 'label' --after pack >"$tmp/out"
+"$MUSTER" batch open trip --on-end after >"$tmp/out"
 "$MUSTER" enqueue broken one >"$tmp/out"
 "$MUSTER" fail "$("$MUSTER" take broken | cut -f 1)" --group why --message 'not so' >"$tmp/out"
 start worker "$MUSTER" work mail --id w -- sleep 600
@@ -42,7 +43,7 @@ leave() {
 # ---- 1
 serve_as viewer
 for path in queues queues/mail queues/mail/tasks workers processes failed 'failed?queue=broken' jobs 'jobs?tag=order' \
-    'jobs?queue=print&state=depends' 'jobs?tags=1' jobs/ship stats history session overview; do
+    'jobs?queue=print&state=depends' 'jobs?tags=1' jobs/ship batches batches/trip stats history session overview; do
     ask "/api/$path" >"$tmp/answer"
     grep -q '^200$' "$tmp/answer" || fail "a viewer who asks for $path: $(cat "$tmp/answer")"
 done

@@ -127,6 +127,17 @@ def jobs(browser):
     browser.wait(lambda: rows('job', 'ship') == [], 'what waits for it to be gone')
 
 
+def batches(browser):
+    browser.open('/#/batches/night')
+    browser.press('Close')
+    browser.wait(lambda: rows('batch', 'night')[0]['state'] == 'closed', 'the batch to be closed')
+    browser.press('Cancel')
+    check('2 members' in browser.dialog(), 'the count is said:', browser.dialog())
+    browser.press('Cancel the batch')
+    browser.wait(lambda: rows('batch', 'night')[0]['state'] == 'ended', 'the batch to end')
+    browser.wait_text('night-end', 'main')
+
+
 def failures(browser):
     browser.open('/#/failures?queue=bounce')
     browser.wait(lambda: browser.find('button', 'Replay to 6'), 'the newest')
@@ -188,7 +199,7 @@ def live(browser):
 
 
 def test(browser):
-    for part in (queues, running, jobs, failures, events, live):
+    for part in (queues, running, jobs, batches, failures, events, live):
         part(browser)
     foreign = browser.foreign()
     check(not foreign, 'requests left the host:', foreign)

@@ -5,6 +5,7 @@ Nothing here waits for a time: wait() asks again until a condition is true, and 
 """
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -159,7 +160,7 @@ class Browser:
     def complaints(self):
         """Errors of the console since the last time; the browser's own note of a job that is not there is none."""
         return [entry['message'] for entry in self.driver.get_log('browser') if entry['level'] == 'SEVERE'
-                and not ('/api/jobs/' in entry['message'] and 'status of 404' in entry['message'])]
+                and not (re.search('/api/(jobs|batches)/', entry['message']) and 'status of 404' in entry['message'])]
 
     def foreign(self):
         """Requests that left for another place than the server, since the last time."""

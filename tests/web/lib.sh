@@ -74,5 +74,10 @@ fill_world() {
         "$MUSTER" put ledger --id booking-2 'two'
         process=$("$MUSTER" take ledger --lease 1h | cut -f1)
         "$MUSTER" finish "$process" --result '{"ok":true}'
+        "$MUSTER" batch open night --on-end notify --on-failure alarm
+        "$MUSTER" put ledger --id night-1 'three' --batch night
+        "$MUSTER" batch open '<u>inner</u>' --batch night
+        "$MUSTER" batch open over
+        "$MUSTER" batch close over
     } >"$tmp/world.out"
 }

@@ -5,7 +5,7 @@ import os
 from browser import check, run
 
 EMPTY = [('/#/', 'muster enqueue mail'), ('/#/queues', 'muster enqueue mail'), ('/#/running', 'muster work QUEUE'),
-         ('/#/jobs', 'muster put print'), ('/#/failures', 'muster failed'), ('/#/workers', 'muster work mail'),
+         ('/#/jobs', 'muster put print'), ('/#/batches', 'muster batch open'), ('/#/failures', 'muster failed'), ('/#/workers', 'muster work mail'),
          ('/#/events', 'muster put mail'), ('/#/search?q=nothing', 'muster jobs --tags')]
 
 
@@ -24,6 +24,7 @@ def read_only(browser):
     for path, there, buttons in [('/#/queues', 'mail', 'Pause mail'), ('/#/queues/mail', 'user9@', 'Pause'),
                                  ('/#/queues/mail/settings', 'keep_jobs', 'Change settings…'),
                                  ('/#/failures', 'group-1', 'Drop all'), ('/#/jobs/pack', 'Dependencies', 'Cancel'),
+                                 ('/#/batches/night', 'alarm', 'Cancel'),
                                  ('/#/workers', 'worker-1', 'Fail worker worker-1'),
                                  ('/#/failures?queue=bounce', 'to 1', 'Replay to 1')]:
         browser.go(path)

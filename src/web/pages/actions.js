@@ -154,6 +154,19 @@ export const cancelJob = (enc, job) => confirm({
         form.querySelector('#cancel-all').checked ? { all: true } : {}), 'job'),
 });
 
+export const closeBatch = (enc) => simply(`batches/${enc}/close`, {},
+    `${shown(enc)} is closed: when all of its members have ended, so has it.`);
+
+export const cancelBatch = (enc, batch) => confirm({
+    title: 'Cancel this batch?', danger: true, action: 'Cancel the batch',
+    body: h('p', {}, 'All members of ', nameElement(enc), ' that have not ended are cancelled, ',
+        h('strong', {}, plural(batch.left, 'member')), '. Of what follows it, only the job of its end is put.'),
+    run: async () => {
+        const { items } = await post(`batches/${enc}/cancel`);
+        tell('Cancelled', { done: (items[0]?.removed ?? 0) + (items[0]?.running ?? 0) }, 'job');
+    },
+});
+
 export const trackJob = (enc, tracked) => simply(`jobs/${enc}/track`, { tracked },
     tracked ? `${shown(enc)} is tracked: its events are marked.` : `${shown(enc)} is no longer tracked.`);
 

@@ -12,6 +12,7 @@ import { icon, logo } from './icons.js';
 import * as live from './live.js';
 import { encode } from './names.js';
 import { button, errorNote, iconButton } from './parts.js';
+import batches, { batch } from './view_batches.js';
 import events from './view_events.js';
 import failures from './view_failures.js';
 import job from './view_job.js';
@@ -31,6 +32,7 @@ const PAGES = [
     { key: 'queues', text: 'Queues', press: 'q', count: (o) => o.queues },
     { key: 'running', text: 'Running', press: 'r', count: (o) => o.running },
     { key: 'jobs', text: 'Jobs', press: 'j' },
+    { key: 'batches', text: 'Batches', press: 'b' },
     { key: 'failures', text: 'Failures', press: 'f', count: (o) => o.failed, bad: true },
     { key: 'workers', text: 'Workers', press: 'w', count: (o) => o.workers },
     { key: 'events', text: 'Events', press: 'e' },
@@ -232,7 +234,8 @@ function onKey(event) {
 
 const VIEWS = { queues: (parts) => (parts.length > 1 ? queue : queues), running: () => running,
     failures: () => failures,
-    jobs: (parts) => (parts.length > 1 ? job : jobs), workers: () => workers, events: () => events,
+    jobs: (parts) => (parts.length > 1 ? job : jobs), batches: (parts) => (parts.length > 1 ? batch : batches),
+    workers: () => workers, events: () => events,
     search: () => search, '': () => overview };
 
 let current = null, shownPath = null;

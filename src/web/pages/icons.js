@@ -9,6 +9,7 @@ const PATHS = {
     queues: ['M4 6h16', 'M4 12h16', 'M4 18h10'],
     running: ['M8 5.5v13l10.5-6.5z'],
     jobs: ['M5 4.500h14v15H5z', 'M9 9h6', 'M9 13h6'],
+    batches: ['M4 8.500h10.500v10.500H4z', 'M9.500 8.500V5h10.500v10.500h-5'],
     failures: ['M12 4 3 19.500h18z', 'M12 10v4', 'M12 16.800v.2'],
     workers: ['M4 5h16v6H4z', 'M4 14h16v5H4z', 'M7.5 8v.1', 'M7.5 16.500v.1'],
     events: ['M3 12h4l3-7 4 14 3-7h4'],

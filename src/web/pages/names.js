@@ -84,6 +84,7 @@ export function asMember(key, enc) {
 export const href = (...parts) => '#/' + parts.join('/');
 export const queueHref = (enc, tab) => href('queues', enc, ...(tab ? [tab] : []));
 export const jobHref = (enc) => href('jobs', enc);
+export const batchHref = (enc) => href('batches', enc);
 export const withQuery = (path, query) => {
     const parts = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== '');
     return path + (parts.length ? '?' + parts.map(([key, value]) => `${key}=${value}`).join('&') : '');

@@ -7,7 +7,7 @@ import { get } from './api.js';
 import { h, replace } from './dom.js';
 import { agoElement, isoTitle, num, sinceElement, span } from './format.js';
 import { dependencyGraph, hasNeighbours } from './graph.js';
-import { encOf, encsOf, jobHref, queueHref, shown, visible, withQuery } from './names.js';
+import { batchHref, encOf, encsOf, jobHref, queueHref, shown, visible, withQuery } from './names.js';
 import { badge, button, card, empty, errorNote, facts, heading, nameLink, stateBadge } from './parts.js';
 import { payloadBlock, payloadOf } from './payload.js';
 import { tagChips } from './view_jobs.js';
@@ -29,6 +29,7 @@ function record(job) {
         job.limit_ms > 0 && ['Limit', span(job.limit_ms)], job.every_ms > 0 && ['Every', span(job.every_ms)],
         job.made !== null && job.made !== undefined && ['Made', num(job.made)],
         job.backlog !== null && job.backlog !== undefined && ['Backlog', num(job.backlog)],
+        encOf(job, 'batch') && ['Batch', nameLink(encOf(job, 'batch'), batchHref(encOf(job, 'batch')))],
         ['Backoff', job.backoff], ['Unique', job.unique && 'yes'],
         group && ['Group', h('a', { href: withQuery('#/failures', { queue, group }) }, h('bdi', {}, shown(group)))],
         encsOf(job, 'tags').length > 0 && ['Tags', tagChips(job)],
