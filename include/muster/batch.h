@@ -131,7 +131,7 @@ MUSTER_API int muster_batch_close(struct muster_client *c, const char *id) MUSTE
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_NOT_FOUND  there is no such batch (any more); nothing was changed
- *   MUSTER_E_STATE      it has ended; nothing was changed
+ *   MUSTER_E_STATE      it has ended without being cancelled; nothing was changed
  *   MUSTER_E_INVALID    the id; nothing was sent
  *   MUSTER_E_REDIS      a key of the wrong type: what it forbids to cancel is tried again every second
  */

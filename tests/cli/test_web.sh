@@ -130,7 +130,8 @@ told '404' GET /api/batches/nobody headers
 post 200 /api/batches/trip/close '{}'
 post 200 /api/batches/trip/cancel '{}'
 grep -qF '"removed":1' "$tmp/answer" || fail "the batch was not cancelled: $(cat "$tmp/answer")"
-post 409 /api/batches/trip/cancel '{}'
+post 200 /api/batches/other/close '{}'
+post 409 /api/batches/other/cancel '{}'
 process=$("$MUSTER" take mail | cut -f 1)
 told "$process" GET '/api/processes?queue=mail'
 post 200 /api/processes/cancel "{\"id\":\"$process\"}"
