@@ -123,7 +123,7 @@ MUSTER_API int muster_batch_close(struct muster_client *c, const char *id) MUSTE
  * Cancel a batch: no more members come, and all that have not ended are cancelled, those of nested batches, too, as by
  * muster_job_cancel(). A job that waits for a member, and is no member, fails as if the member was cancelled alone. Of
  * the followers only that of the end is put, and that of a failure if one came before. `removed` receives how many jobs
- * are gone, `running` how many run and were marked: the batch ends when these have. Either may be NULL.
+ * were in nobody's hands, `running` how many were running: these are gone, too. Either may be NULL.
  *
  * Members are cancelled a hundred at a time; the call returns after the last one. If it ends before that (a timeout, a
  * broken connection), the worker that keeps the timer goes on, or without any the next takes. To cancel it again changes

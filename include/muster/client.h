@@ -521,7 +521,8 @@ MUSTER_API int muster_client_sweep(struct muster_client *c, uint64_t *workers) M
 MUSTER_API int muster_task_cancel(struct muster_client *c, const char *queue, const void *task, size_t len,
                                   uint64_t *removed, uint64_t *running) MUSTER_MUST_CHECK;
 
-/* Cancel one process: it is marked, as muster_task_cancel() does with copies that run, and may still finish.
+/* Cancel one process: it is marked, as muster_task_cancel() does with copies that run, and may still finish. If it is
+ * that of a job, the job is gone at once, as by muster_job_cancel(); jobs that wait for it fail, group "dependency".
  * MUSTER_E_LOST: the process does not exist, or no longer exists. */
 MUSTER_API int muster_process_cancel(struct muster_client *c, const char *process) MUSTER_MUST_CHECK;
 
@@ -594,7 +595,7 @@ struct muster_finish_options {
  *
  * Returns MUSTER_OK only once for each process; or
  *   MUSTER_E_CANCELLED  give back, retry, fail: it was cancelled, or its queue was deleted. It has ended, and its task
- *                       or job is gone instead
+ *                       or job is gone instead. A finish, too, if it is the process of a job that was cancelled
  *   MUSTER_E_STATE    `next`, or a retry's group or message, for a task that is no job; nothing was changed
  *   MUSTER_E_INVALID  `after` names a job for which this one cannot wait: itself, a job that waits for it, or a
  *                     recurring one; nothing was changed

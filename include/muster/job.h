@@ -285,7 +285,7 @@ struct muster_job {
     int retried;       /* how many it has had: this attempt is number retried + 1 */
     int crashes;       /* how often its worker died, or its lease lapsed, while it ran alone */
     int tracked;       /* non-zero: its events are marked as tracked */
-    int cancelled;     /* non-zero: it runs, but was cancelled: only a finish still counts */
+    int cancelled;     /* non-zero: a unique task that runs, but was cancelled: only a finish still counts */
     int backlog;       /* recurring: as in the spec */
     int64_t put_at_ms; /* when it was put */
     int64_t since_ms;  /* since when it is in its state */
@@ -534,11 +534,13 @@ MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
 
 /*
  * Cancel jobs, failed and recurring ones too. A cancelled recurring job makes no more jobs; those that it has made
- * stay. The records of cancelled jobs go. A running job is only marked: its owner is told, and only a finish still
- * counts. Complete jobs, and ids that do not exist, are passed over. With `dependents` the jobs that wait for the named
- * ones, directly or through others, are cancelled as well. `removed` receives how many are gone, `running` how many run
- * and were marked: these may still finish. Either may be NULL. One script decides all of it: from then on the jobs that
- * wait are gone for every other call, and none of them runs. Of many of these the records go step by step; the call
+ * stay. The records of cancelled jobs go, and their ids are free at once. The owner of a running one is told to stop;
+ * its process is its own until it ends that, but no end counts, a finish neither (MUSTER_E_CANCELLED), and a new job of
+ * that id is not touched by it. Only a unique task that runs stays until its process ends, and may still finish, because
+ * an equal one must not run beside it. Complete jobs, and ids that do not exist, are passed over. With `dependents` the
+ * jobs that wait for the named ones, directly or through others, are cancelled as well. `removed` receives how many were
+ * in nobody's hands, `running` how many were running. Either may be NULL. One script decides all of it: from then on the
+ * jobs are gone for every other call, and none of them begins. Of many that wait the records go step by step; the call
  * returns after the last one. If it ends before that (a timeout, a broken connection), it has counted all the same, and
  * the rest goes by itself within a second, or without any worker with the next takes, of whatever queue. (qless's
  * cancel.)

@@ -84,7 +84,7 @@ enum muster_stop_reason {
     MUSTER_GO_ON,
 
     /* The task was cancelled: stop, and end the process. MUSTER_FINISH still counts as done; after any other outcome
-     * the task is gone. */
+     * the task is gone. A job is gone already: then a finish is told by MUSTER_EVENT_UNCOUNTED, E_CANCELLED. */
     MUSTER_STOP_CANCELLED,
 
     /* The ttl ran out without a confirmed heartbeat (unless the option `on_doubt` lets handlers run on), or the worker
@@ -134,8 +134,8 @@ enum muster_event_type {
     /* `process` is told to stop; muster_process_stop_reason() says why. */
     MUSTER_EVENT_STOP,
 
-    /* The end of `process` did not count; `err` is mostly MUSTER_E_LOST. With MUSTER_E_CONN nobody knows whether it
-     * counted: it was sent, its answer was lost, and when it was sent again the process was not this worker's any more.
+    /* The end of `process` did not count; `err` is mostly MUSTER_E_LOST. MUSTER_E_CANCELLED: it was to finish a job that
+     * had been cancelled. With MUSTER_E_CONN nobody knows whether it counted: it was sent, its answer was lost, and when it was sent again the process was not this worker's any more.
      * Its first sending may have counted, or another worker may have the task. */
     MUSTER_EVENT_UNCOUNTED,
 
@@ -633,7 +633,7 @@ MUSTER_API int muster_process_set_result(struct muster_process *p, const void *r
  * If it cannot wait for one of them (itself, one that waits for it, a recurring one), it fails: group "dependency",
  * with a message that names the other job. MUSTER_EVENT_UNCOUNTED tells then, with E_INVALID; or with E_TOO_BIG, if too
  * many jobs are tied together to see. A replay runs it again in the queue where it was. A job that was cancelled
- * meanwhile goes nowhere: it is complete. (qless's advance.)
+ * meanwhile goes nowhere: it is gone. (qless's advance.)
  *
  * Returns MUSTER_OK; or, with what was set before unchanged,
  *   MUSTER_E_INVALID  a name or the delay

@@ -1,15 +1,14 @@
 --[[
-  cancel_batch: cancel a batch: no member comes any more, and those that have not ended are cancelled, in steps of 100.
-  Jobs in work are marked, and their holders are told: such a job may still finish. Nested batches begin to be
-  cancelled, too.
+  cancel_batch: cancel a batch: no member comes any more, and those that have not ended are cancelled, in steps of 100,
+  as by `cancel_jobs`. Nested batches begin to be cancelled, too.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] id     ARGV[2] "1": only go on with what an earlier call has begun
-  Returns {0, how many jobs are gone, how many run and were marked, how many members are left for the next call, the
-  ids of nested batches to go on with}; {E_NOT_FOUND} if there is no such batch; {E_STATE} if it has ended, and not
-  because it was cancelled; {E_REDIS, key} for a key of the wrong type, or a record that cannot be read: this call
-  changed nothing.
+  Returns {0, how many jobs are gone and were in nobody's hands, how many of those that were, how many members are left
+  for the next call, the ids of nested batches to go on with}; {E_NOT_FOUND} if there is no such batch; {E_STATE} if it
+  has ended, and not because it was cancelled; {E_REDIS, key} for a key of the wrong type, or a record that cannot be
+  read: this call changed nothing.
   If nobody goes on for a second, whatever moves what is due does.
-  Writes marks and flags of the holders; deletes the records of the other jobs, and their members of indexes.
+  Writes marks and flags of the holders; deletes the jobs' records, and their members of indexes.
   Publishes to the holders, to the workers that get followers, and to those who listen. O(100 log n).
 ]]
 --- @include "jobs"

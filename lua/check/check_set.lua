@@ -79,9 +79,13 @@ if not record or not fields then
   return check.answer
 end
 
--- Does the record of the job under this field say that it is elsewhere? A record that cannot be read says nothing.
+-- Does the record of the job under this field say that it is elsewhere? A record that cannot be read says nothing. A
+-- job that was cancelled is gone, and its process stays until it ends.
 local function is_stray(field)
   local job = where_is(P, redis.call('HGET', set, field))
+  if try('HGET', P .. 'marks:' .. worker, token_of(field)) == CANCELLED then
+    return false
+  end
   return job == false or (job and not (job.state == 'running' and job.queue == queue and job.worker == worker
     and 'j' .. (job.token or '') == field))
 end

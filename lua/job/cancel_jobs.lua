@@ -1,16 +1,17 @@
 --[[
-  cancel_jobs: cancel jobs by their ids. Jobs in work are marked, and their holders are told: such a job may still
-  finish; if its process ends in any other way, it is dropped. All others are gone at once. The jobs that wait for them
-  are noted on a list, and gone for everybody from then on; their records go in steps.
+  cancel_jobs: cancel jobs by their ids. They are gone at once, so their ids are free. The processes of those in work
+  are marked, and their holders are told: no end of such a process counts. The jobs that wait for them are noted on a
+  list, and gone for everybody from then on; their records go in steps. A unique task in work is only marked: it may
+  still finish, and is dropped if its process ends in any other way.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] "1": and all that wait for them; "2": go on with the list that an earlier call has left; "0": these alone
     ARGV[2...] ids; with "2": the first id and the queue that the earlier call has answered
-  Returns {0, number of jobs that are gone, number of jobs that run and were marked, how many records are left, the
-  first id and its queue}; a job under a lease that is over counts as gone; {E_STATE, id} of a job that waits
-  for one of them and is not among them; {E_TOO_BIG} for more than 5 000 jobs, or more than 500 that are named;
-  {E_REDIS, key} for a key of the wrong type: nothing was changed. An id that no job has, or a complete one, is passed
+  Returns {0, number of jobs that are gone and were in nobody's hands, number of those that were, how many records are
+  left, the first id and its queue}; a job under a lease that is over counts as in nobody's hands; {E_STATE, id} of a
+  job that waits for one of them and is not among them; {E_TOO_BIG} for more than 5 000 jobs, or more than 500 that are
+  named; {E_REDIS, key} for a key of the wrong type: nothing was changed. An id that no job has, or a complete one, is passed
   over. If nobody goes on for a second, whatever moves what is due does.
-  Writes marks and flags of the holders; deletes the records of the other jobs, and their members of indexes.
+  Writes marks and flags of the holders; deletes the jobs' records, and their members of indexes.
   Publishes to the holders, and to those who listen. O(jobs log n).
 ]]
 --- @include "jobs"
@@ -100,7 +101,7 @@ local function mark_job(job)
     over, unmarked = count_lapsed(P, lapsed[job.queue], {job.token})
   end
   running, removed = running + 1 - over, removed + unmarked
-  mark(P, job.worker, {job.token}, CANCELLED)
+  Jobs.cancel_running(P, job)
 end
 for _, job in ipairs(jobs) do
   if try('ZCARD', P .. 'dependents:' .. job.id) then

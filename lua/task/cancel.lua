@@ -1,7 +1,7 @@
 --[[
   cancel: cancel all copies of a task, a unique one too, or one process. Copies that wait or are delayed are removed.
   Processes are marked, and their holders are told: a marked process may still finish; if it ends in any other way, it
-  is dropped.
+  is dropped. The job of the one process is gone at once, as by `cancel_jobs`.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] "": every copy of the task; else the holder of the one process
     ARGV[3] the task, or the token
@@ -96,6 +96,16 @@ local function find_unique()
   return job and job.unique and job.queue == queue and job.data == wanted and job or nil
 end
 
+-- The job of the process that is meant, unless it is a unique task.
+local function find_job()
+  local job
+  for _, set in ipairs(holder ~= '' and keys_of_holder(P, holder, queue) or {}) do
+    local id = try('HGET', set, 'j' .. wanted)
+    job = job or (id and Jobs.read_held(P, id, wanted)) or nil
+  end
+  return job and not job.unique and job or nil
+end
+
 local settings = try('HMGET', key, 'listen', 'broadcast')
 local is_sound = can_move_due(P, queue)
 local meant, running, removed = {}, 0, 0
@@ -117,9 +127,9 @@ end
 if is_first then
   find_all()
 end
-local twin = is_first and find_unique()
-if twin then
-  is_sound = is_sound and Jobs.are_sound(P, queue) and Jobs.can_take_away(P, twin)
+local twin, job = is_first and find_unique(), find_job()
+for _, one in ipairs({twin or job}) do
+  is_sound = is_sound and Jobs.are_sound(P, queue) and Jobs.can_take_away(P, one)
 end
 if not is_sound or damaged then
   return {E_REDIS, damaged}
@@ -161,7 +171,10 @@ end
 if gone > 0 then -- only a bare LPUSH may have made the queue: tidying must find the counter
   try('ZADD', P .. 'names', 'NX', now_ms(), queue)
 end
-for worker, tokens in pairs(meant) do
+if job then
+  Jobs.cancel_running(P, job)
+end
+for worker, tokens in pairs(job and {} or meant) do
   mark(P, worker, tokens, CANCELLED)
 end
 if holder == '' and cursor == '0' and is_heard(settings[1], settings[2]) then

@@ -4,7 +4,8 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker, or ".lease"; with a "+" before it: the caller is the process' own command
     ARGV[2...] one end of one process, in a form of the include `ends`
-  Returns 0; {E_CANCELLED, mark} if the process was marked, so that its task was dropped instead; E_LOST if there is no
+  Returns 0; {E_CANCELLED, mark} if the process was marked, so that its task was dropped instead, or if its job was
+  cancelled, and is gone; E_LOST if there is no
   such process, or its lease has lapsed; E_STATE if the process is not a job's, for "next" and for "retry" with a group;
   {E_INVALID, id} for "next" if the job cannot wait for that one; {E_TOO_BIG, id} for "next" if too many jobs are tied
   together to see whether it would wait for itself; {E_REDIS, key} for a key of the wrong type: nothing was changed.
@@ -38,7 +39,8 @@ if args[2] == 'retry' and args[6] ~= ''
     and redis.call('HEXISTS', P .. 'processing:' .. worker .. ':' .. queue, token) == 1 then
   return E_STATE
 end
-local id = args[2] == 'next' and try('HGET', P .. 'processing:' .. worker .. ':' .. queue, 'j' .. token)
+local id = args[2] == 'next' and try('HEXISTS', P .. 'marks:' .. worker, token) == 0
+  and try('HGET', P .. 'processing:' .. worker .. ':' .. queue, 'j' .. token)
 local obstacle = id and find_obstacle(P, id, ids_of(args[9]))
 if obstacle then
   return obstacle
@@ -48,7 +50,7 @@ local status = ends.failed[1] and ends.failed[1][3] or 0
 if status == E_REDIS then
   return {E_REDIS, damaged}
 end
-if status ~= 0 then
+if status ~= 0 and status ~= E_CANCELLED then
   return status == E_EXISTS and E_LOST or status
 end
 if is_lease then

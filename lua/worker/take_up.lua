@@ -38,9 +38,9 @@ redis.call('HDEL', key, '-') -- needs no memory, so that a full Redis allows the
 
 local moved, gone = 0, {}
 
--- One job under a new token. If its record says that it is elsewhere, it is in nobody's hands here.
+-- One job under a new token. If its record says that it is elsewhere, or if it was cancelled, it is in nobody's hands.
 local function take_up_job(queue, set, token, new, id)
-  local job = Jobs.read_or_fail(P, queue, id, token, worker)
+  local job = Jobs.read_or_fail(P, queue, id, token, worker) -- its mark is still there
   local entry = redis.call('HDEL', P .. 'suspects:' .. queue, token) == 1
   if not job then
     gone[queue] = (gone[queue] or 0) + 1

@@ -10,8 +10,9 @@
   Returns {E_GONE} or {E_STATE}: nothing was changed. Or {0, ends, damaged, more, takes...}:
     ends      0 if all counted; else a status for each end, in order: 0; E_LOST: the process was not the worker's;
               E_STATE: "next" of a process that is no job's; E_REDIS: its queue is damaged. Such an end changed
-              nothing. E_INVALID, E_TOO_BIG: "next" of a job that could not wait as asked, and failed. Of finishes
-              that go together all have E_LOST if one is lost; the others may have counted
+              nothing. E_INVALID, E_TOO_BIG: "next" of a job that could not wait as asked, and failed. E_CANCELLED: a
+              finish of a job that was cancelled; its process is gone. Of finishes that go together all have E_LOST if
+              one is lost; the others may have counted
     damaged   name of a key of the wrong type, whose queue was passed over; or 0
     more      1: the call stopped before it had all that it could take, because that was many bytes: call again; else 0
     takes     four elements each. Of tasks: the queue's place in the call, from 1; the first token; the tasks, whose

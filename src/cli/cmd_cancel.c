@@ -120,8 +120,10 @@ const struct command cmd_cancel = {
     .about =
         "Waiting and delayed tasks are removed. The owner of a running task is told to stop, and only a finish\n"
         "still counts: if the task is given back, retried or failed, it is gone. A COMMAND of `muster work` gets\n"
-        "SIGTERM, and SIGKILL if it goes on. The holder of a lease is told when it calls `muster extend`. It is the\n"
-        "same for jobs: those that run are told to stop, all others are removed.\n"
+        "SIGTERM, and SIGKILL if it goes on. The holder of a lease is told when it calls `muster extend`.\n"
+        "\n"
+        "Jobs are gone at once, also those that run, and their ids are free. Whoever runs one is told to stop in the\n"
+        "same way, but no end of it counts any more. --process with the process of a job cancels that job.\n"
         "\n"
         "It is no error if a TASK does not exist. It is an error if a PROCESS does not exist, or if none of the\n"
         "jobs exists that is not complete. A job for which others wait is refused without --dependents, unless\n"

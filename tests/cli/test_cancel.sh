@@ -8,7 +8,7 @@
 #  4. --process cancels one of two copies; one that does not exist is refused with status 1, the others are done
 #  5. cancelled tasks are counted by queues
 #  6. a key of another type: status 1, nothing changed
-#  7. jobs that run are told to stop and counted apart from those that are gone; a lease that is over does not run
+#  7. jobs that run are gone at once, too: no end counts, and a new job has their id; they are counted apart; a lease that is over does not run
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -128,11 +128,22 @@ ok cancel --job runs waits later every
 check_out '3 removed, 1 running told to stop'
 ok ps --queue work --json
 grep -q '"cancelled":true' out || fail "not marked: $(cat out)"
-ok cancel --job runs --json
-check_out '{"removed":0,"running":1}'
-ok finish "$process"
+check_exit 3 "$MUSTER" job runs
+put other --id runs new
+check_exit 1 "$MUSTER" finish "$process"
+check_err 'was cancelled'
+check_exit 3 "$MUSTER" job waits
 ok job runs --json
-grep -q '"state":"complete"' out || fail "not complete: $(cat out)"
+grep -q '"state":"waiting".*"data":"new"' out || fail "the new one: $(cat out)"
+ok cancel --job runs --json
+check_out '{"removed":1,"running":0}'
+put work --id runs x
+process=$(take work)
+ok cancel --process "$process"
+check_exit 3 "$MUSTER" job runs
+check_exit 1 "$MUSTER" finish "$process" --to other
+check_err 'was cancelled'
+check_exit 3 "$MUSTER" job runs
 check_exit 3 "$MUSTER" cancel --job runs waits
 check_out '0 removed, 0 running told to stop'
 mapfile -t many < <(seq -f 'nobody-%g' 501)

@@ -95,12 +95,28 @@ static void processes_are_listed_with_their_jobs_and_data(void **state)
     const char *a = job_take(s, "q", "a");
     job_take(s, "q", "b");
     assert_ok(muster_lease_extend(s->client, a, EXTEND(.lease_ms = A_MINUTE, .progress = "half")));
-    assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL, NULL));
     assert_ok(muster_process_list(s->client, NULL, note_process, text));
-    assert_true(!strcmp(text, "a:half=data! b:=other ") || !strcmp(text, "b:=other a:half=data! "));
+    assert_true(!strcmp(text, "a:half=data b:=other ") || !strcmp(text, "b:=other a:half=data "));
     *text = '\0';
     assert_ok(muster_process_list(s->client, &f, note_process, text));
-    assert_string_equal(text, "a:half=data! ");
+    assert_string_equal(text, "a:half=data ");
+}
+
+/* Its data went with it. A new job of that id has its own. */
+static void the_process_of_a_cancelled_job_is_listed_without_data(void **state)
+{
+    struct scene *s = *state;
+    char text[256] = "";
+    job_put(s, "q", JOB_SPEC(.id = "a", .data = BYTES("data")));
+    job_take(s, "q", "a");
+    assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL, NULL));
+    assert_ok(muster_process_list(s->client, NULL, note_process, text));
+    assert_string_equal(text, "a:=! ");
+    job_put(s, "q", JOB_SPEC(.id = "a", .data = BYTES("new")));
+    job_take(s, "q", "a");
+    *text = '\0';
+    assert_ok(muster_process_list(s->client, NULL, note_process, text));
+    assert_true(!strcmp(text, "a:=! a:=new ") || !strcmp(text, "a:=new a:=! "));
 }
 
 /* ---- finish ---- */
@@ -353,6 +369,7 @@ int main(int argc, char **argv)
         live_test(tasks_and_jobs_come_out_in_turn_between_those_of_other_priorities),
         live_test(what_is_not_handed_out_is_leased_all_the_same),
         live_test(processes_are_listed_with_their_jobs_and_data),
+        live_test(the_process_of_a_cancelled_job_is_listed_without_data),
         live_test(a_finish_may_bring_a_result_that_the_record_keeps),
         live_test(a_finish_leads_into_a_next_queue),
         live_test(on_its_way_a_job_does_not_wait_for_itself),

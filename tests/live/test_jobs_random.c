@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checked.h"
 #include "invariant.h"
 #include "random_calls.h"
 
@@ -239,7 +240,7 @@ static bool cancel_jobs(struct random_world *w, struct random_effect *e)
     if (along)
         assert_ok(status);
     if (status == MUSTER_OK) {
-        mean(e, id, was == RUNNING || was == COMPLETE ? was : NOWHERE);
+        mean(e, id, was == COMPLETE ? was : NOWHERE);
         for (int i = 0; along && i < before.n; i++) /* along the way any that depends, or has failed, may go */
             if (before.jobs[i].place == DEPENDS && strcmp(before.jobs[i].id, id) != 0)
                 before.jobs[i].place = DEPENDS | NOWHERE;
@@ -278,6 +279,29 @@ static int place_of_retry(struct random_world *w, const struct random_process *p
     return waits ? SCHEDULED : IN_LINE;
 }
 
+/* What an end of its process does to a job, or whatever it does to a task. */
+static void mean_end(struct random_world *w, const struct random_process *p, const struct end_kind *kind, bool alone,
+                     struct random_effect *e)
+{
+    if (random_is_cut(p)) /* a job of this id is another one */
+        return;
+    e->completes |= !!(kind->places & COMPLETE) || (p->mark[0] && kind->marked & COMPLETE);
+    e->forgets |= p->mark[0];
+    unsigned places = p->mark[0] ? kind->marked : kind->places;
+    if (!alone && !p->mark[0] && !strcmp(kind->args[0], "next"))
+        places |= FAILED; /* it would wait for itself, or for what recurs */
+    if (!p->mark[0] && !strcmp(kind->args[0], "retry") && !*kind->args[2])
+        places |= place_of_retry(w, p);
+    if (random_is_job(p))
+        mean(e, p->task, places);
+}
+
+/* Does an end say that the job is done? */
+static bool is_finish(const char *kind)
+{
+    return !strcmp(kind, "done") || !strcmp(kind, "result") || !strcmp(kind, "finish") || !strcmp(kind, "next");
+}
+
 /* Adds an end of it to the arguments from `end` on. Returns how many they are. `alone`: it is sent with no others, so a
  * plain "finish" will do for a job. */
 static int any_end(struct random_world *w, const struct random_process *p, const char **end, bool alone,
@@ -295,15 +319,7 @@ static int any_end(struct random_world *w, const struct random_process *p, const
         end[n++] = !strcmp(kind->args[i], "T")   ? random_token(p)
                    : !strcmp(kind->args[i], "Q") ? random_queue(w)
                                                  : kind->args[i];
-    e->completes |= !!(kind->places & COMPLETE) || (p->mark[0] && kind->marked & COMPLETE);
-    e->forgets |= p->mark[0];
-    unsigned places = p->mark[0] ? kind->marked : kind->places;
-    if (!alone && !p->mark[0] && !strcmp(kind->args[0], "next"))
-        places |= FAILED; /* it would wait for itself, or for what recurs */
-    if (!p->mark[0] && !strcmp(kind->args[0], "retry") && !*kind->args[2])
-        places |= place_of_retry(w, p);
-    if (random_is_job(p))
-        mean(e, p->task, places);
+    mean_end(w, p, kind, alone, e);
     return n;
 }
 
@@ -324,20 +340,26 @@ static bool turn(struct random_world *w, struct random_effect *e)
     struct acting_worker *worker = random_worker(w);
     struct random_process p[RANDOM_ENDS_MAX];
     const char *ends[RANDOM_ENDS_MAX * 10 + 1];
+    bool refuses[RANDOM_ENDS_MAX];
     int at = 0;
     if (!worker)
         return false;
     int n = random_processes(w, worker->id, "", p, random_draw(w, RANDOM_ENDS_MAX + 1));
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        int from = at;
         at += any_end(w, &p[i], ends + at, false, e);
+        refuses[i] = random_is_cut(&p[i]) && is_finish(ends[from]);
+    }
     ends[at] = NULL;
     e->moves_due = true;
     redisReply *reply = acting_turn_list(worker, random_draw(w, 8), ends);
     assert_int_equal(reply->element[0]->integer, 0);
     for (size_t i = 0; i < reply->element[1]->elements; i++) {
         long long status = reply->element[1]->element[i]->integer;
-        assert_true(status == 0 || status == MUSTER_E_INVALID);
+        assert_true(refuses[i] ? status == MUSTER_E_CANCELLED : status == 0 || status == MUSTER_E_INVALID);
     }
+    for (int i = 0; i < n; i++)
+        assert_true(!refuses[i] || reply->element[1]->elements == (size_t)n);
     freeReplyObject(reply);
     return true;
 }
@@ -389,14 +411,25 @@ static bool end(struct random_world *w, struct random_effect *e)
         assert_false(random_is_job(&p));
         e->n_meant = 0;
     } else if (status == MUSTER_E_CANCELLED) {
-        assert_true(p.mark[0] != '\0');
-        assert_string_not_equal(args[1], "done");
+        assert_true(random_is_cut(&p) || (p.mark[0] && !is_finish(args[1])));
     } else if (status != MUSTER_OK) {
         assert_int_equal(status, MUSTER_E_LOST); /* its lease has lapsed */
         assert_string_equal(p.holder, MUSTER_LEASE_ID);
         e->n_meant = 0;
+    } else {
+        assert_false(random_is_cut(&p));
     }
     return true;
+}
+
+static bool cancel_process(struct random_world *w, struct random_effect *e)
+{
+    bool done = random_cancel_process(w, e);
+    if (*e->cancelled) {
+        mean(e, e->cancelled, NOWHERE);
+        e->forgets = true;
+    }
+    return done;
 }
 
 static bool extend(struct random_world *w, struct random_effect *e)
@@ -420,8 +453,10 @@ static bool fetch(struct random_world *w, struct random_effect *e)
     (void)e;
     if (!random_processes(w, "", "", &p, 1))
         return false;
+    if (random_is_cut(&p) && !strcmp(p.holder, MUSTER_LEASE_ID)) /* no worker, so it asks for no job */
+        return false;
     assert_int_equal(script_does(w->s, SCRIPT_FETCH, p.holder, random_token(&p), p.queue),
-                     random_is_job(&p) ? MUSTER_OK : MUSTER_E_NOT_FOUND);
+                     random_is_job(&p) && !random_is_cut(&p) ? MUSTER_OK : MUSTER_E_NOT_FOUND);
     return true;
 }
 
@@ -460,7 +495,7 @@ static const struct random_operation operations[] = {{"put", put, 22},
                                                      {"end", end, 5},
                                                      {"extend", extend, 2},
                                                      {"fetch", fetch, 1},
-                                                     {"cancel", random_cancel_process, 2},
+                                                     {"cancel", cancel_process, 2},
                                                      {"delete", random_delete_queue, 1},
                                                      {"pause", random_pause_or_resume, 2},
                                                      {"replay", random_replay_or_drop, 2},
@@ -485,6 +520,7 @@ static void whatever_is_called_each_job_is_in_one_state_that_it_may_be_in(void *
 {
     static struct random_world w;
     random_run(&w, *state, operations, N_OF(operations), OPS, look_before, assert_all_moved);
+    checked_assert_clean(*state);
     assert_ids_are_free(&w);
 }
 

@@ -158,7 +158,7 @@ static void with_a_wrong_worker_or_queue_or_token_nothing_is_ended(void **state)
     assert_ok(muster_lease_finish(s->client, a, NULL));
 }
 
-static void a_cancelled_job_is_not_extended_but_may_be_finished(void **state)
+static void a_cancelled_job_is_neither_extended_nor_finished(void **state)
 {
     struct scene *s = *state;
     put(s, "a");
@@ -167,8 +167,12 @@ static void a_cancelled_job_is_not_extended_but_may_be_finished(void **state)
     assert_err(muster_lease_extend(s->client, process, EXTEND(.lease_ms = A_MINUTE)), MUSTER_E_STATE);
     assert_err(muster_lease_extend(s->client, process, EXTEND(.data = &(struct muster_bytes)BYTES("x"))),
                MUSTER_E_STATE);
+    put(s, "a");
+    assert_err(muster_lease_extend(s->client, process, EXTEND(.data = &(struct muster_bytes)BYTES("x"))),
+               MUSTER_E_STATE);
+    assert_err(muster_lease_finish(s->client, process, NULL), MUSTER_E_CANCELLED);
     assert_string_equal(job_look(s, "a").data, "");
-    assert_ok(muster_lease_finish(s->client, process, NULL));
+    assert_job_state(s, "a", MUSTER_JOB_WAITING);
 }
 
 /* ---- what starts again from zero ---- */
@@ -369,7 +373,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         live_test(whatever_became_of_a_job_its_former_process_is_lost),
         live_test(with_a_wrong_worker_or_queue_or_token_nothing_is_ended),
-        live_test(a_cancelled_job_is_not_extended_but_may_be_finished),
+        live_test(a_cancelled_job_is_neither_extended_nor_finished),
         live_test(a_replacement_or_a_next_queue_starts_retries_from_zero),
         live_test(a_finish_forgets_the_retries_reason),
         live_test(a_part_of_a_group_is_replayed_the_oldest_first),

@@ -14,24 +14,52 @@
 enum hands { LEASED, BY_TURN, BY_ID, N_HANDS };
 
 static const struct end_case {
-    const char *const args[8];  /* "T": the token */
-    const char *state, *marked; /* where the job is then; and if it was cancelled before. "": gone */
+    const char *const args[8]; /* "T": the token */
+    const char *state;         /* where the job is then */
+    int in_turn;               /* what a turn answers if the job was cancelled before */
 } end_cases[] = {
-    {{"done", "q", "T"}, "complete", "complete"},
-    {{"result", "q", "T", "bytes"}, "complete", "complete"},
-    {{"next", "q", "T", "0", "", "o", "0", ""}, "waiting", "complete"},
-    {{"back", "q", "1", "T"}, "waiting", ""},
-    {{"retry", "q", "T", "", "g", "m"}, "scheduled", ""},
-    {{"retry", "q", "T", "0", "g", "m"}, "waiting", ""},
-    {{"retry", "q", "T", "60000", "g", "m"}, "scheduled", ""},
-    {{"fail", "q", "T", "g", "m"}, "failed", ""},
+    {{"done", "q", "T"}, "complete", MUSTER_E_CANCELLED},
+    {{"result", "q", "T", "bytes"}, "complete", MUSTER_E_CANCELLED},
+    {{"next", "q", "T", "0", "", "o", "0", ""}, "waiting", MUSTER_E_CANCELLED},
+    {{"next", "q", "T", "0", "", "o", "0", "a\n"}, "failed", MUSTER_E_CANCELLED},
+    {{"back", "q", "1", "T"}, "waiting", MUSTER_OK},
+    {{"retry", "q", "T", "", "g", "m"}, "scheduled", MUSTER_OK},
+    {{"retry", "q", "T", "0", "g", "m"}, "waiting", MUSTER_OK},
+    {{"retry", "q", "T", "60000", "g", "m"}, "scheduled", MUSTER_OK},
+    {{"fail", "q", "T", "g", "m"}, "failed", MUSTER_OK},
 };
 
-static void end_in(struct scene *s, const struct end_case *c, enum hands hands, bool is_cancelled)
+static int status_in_turn(struct acting_worker *w, const char *const *end)
+{
+    redisReply *reply = acting_turn_list(w, false, end);
+    assert_int_equal(reply->element[0]->integer, MUSTER_OK);
+    const redisReply *ends = reply->element[1];
+    int status = (int)(ends->type == REDIS_REPLY_ARRAY ? ends->element[0]->integer : ends->integer);
+    freeReplyObject(reply);
+    return status;
+}
+
+/* What happens to the job before its process ends. */
+enum fate { RUNS_ON, CANCELLED, PUT_AGAIN, N_FATES };
+
+static void meet_fate(struct scene *s, enum fate fate)
+{
+    if (fate == RUNS_ON)
+        return;
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "0", "a"), 0, 0, 1);
+    assert_state(s, "a", "");
+    if (fate == PUT_AGAIN)
+        assert_ok(put_in(s, "other", "a", "data", "anew", "tag", "t"));
+    jobs_sound(s);
+}
+
+/* Each end of the process of a cancelled job leaves a new job of that id as it is. */
+static void end_in(struct scene *s, const struct end_case *c, enum hands hands, enum fate fate)
 {
     struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1, .hears = true};
     char token[12];
     const char *args[10] = {hands == LEASED ? ".lease" : "w"};
+    bool is_circle = !strcmp(c->args[0], "next") && *c->args[7];
     put(s, "a");
     if (hands == LEASED) {
         take_job(s, "q", "a", token);
@@ -41,18 +69,22 @@ static void end_in(struct scene *s, const struct end_case *c, enum hands hands, 
         snprintf(token, sizeof token, "%s", job_field(s, "a", "token"));
     }
     assert_state(s, "a", "running");
-    if (is_cancelled)
-        assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "0", "a"), 0, 0, 1);
+    meet_fate(s, fate);
+    char *before = raw_string(s->server->redis, "HGETALL %s:job:a", s->prefix);
     for (size_t i = 0; i < N_OF(c->args) && c->args[i]; i++)
         args[1 + i] = !strcmp(c->args[i], "T") ? token : c->args[i];
-    if (hands == BY_TURN)
-        acting_say_list(&w, args + 1);
-    else
-        assert_err(script_status(script_call_list(s, SCRIPT_END, args)),
-                   is_cancelled && !*c->marked ? MUSTER_E_CANCELLED : MUSTER_OK);
+    int status = hands == BY_TURN ? status_in_turn(&w, args + 1) : script_status(script_call_list(s, SCRIPT_END, args));
+    int refused = fate == RUNS_ON && is_circle ? MUSTER_E_INVALID : MUSTER_OK;
+    assert_err(status, fate == RUNS_ON ? refused : hands == BY_TURN ? c->in_turn : MUSTER_E_CANCELLED);
     jobs_sound(s);
-    assert_state(s, "a", is_cancelled ? c->marked : c->state);
-    assert_int_equal(queue_field(s, "q", "running"), 0);
+    char *after = raw_string(s->server->redis, "HGETALL %s:job:a", s->prefix);
+    if (fate != RUNS_ON)
+        assert_string_equal(before, after);
+    else
+        assert_state(s, "a", is_circle && hands != BY_TURN ? "running" : c->state);
+    free(before);
+    free(after);
+    assert_int_equal(queue_field(s, "q", "running"), fate == RUNS_ON && is_circle && hands != BY_TURN);
     assert_ok(script_does(s, SCRIPT_PUT, "q", "", "a", "replace", "1", "data", "anew"));
     jobs_sound(s);
     acting_forget(&w);
@@ -63,9 +95,9 @@ static void each_end_from_each_hands(void **state)
 {
     for (size_t c = 0; c < N_OF(end_cases); c++)
         for (int hands = 0; hands < N_HANDS; hands++)
-            for (int is_cancelled = 0; is_cancelled < 2; is_cancelled++) {
-                print_message("  %s, %d, %d\n", end_cases[c].args[0], hands, is_cancelled);
-                end_in(*state, &end_cases[c], (enum hands)hands, is_cancelled);
+            for (int fate = 0; fate < N_FATES; fate++) {
+                print_message("  %s, %d, %d\n", end_cases[c].args[0], hands, fate);
+                end_in(*state, &end_cases[c], (enum hands)hands, (enum fate)fate);
             }
 }
 
@@ -350,15 +382,17 @@ static void the_next_life_of_a_worker_has_its_jobs_under_new_tokens(void **state
     acting_die(&w);
     acting_start(&again, s);
     jobs_sound(s);
-    assert_jobs(s, "running", "a", "b");
+    assert_state(s, "a", "running");
+    assert_state(s, "b", ""); /* it was cancelled, so its process is not taken up */
     assert_state(s, "poison", "failed");
+    assert_int_equal(queue_field(s, "q", "running"), 1);
+    assert_int_equal(key_size(s, "ZCARD", "failed:q"), 1);
     assert_string_not_equal(job_field(s, "a", "token"), old);
     assert_int_equal(script_does(s, SCRIPT_END, "w", "done", "q", old), MUSTER_E_LOST);
     acting_say(&again, "done", "q", job_field(s, "a", "token"));
-    acting_say(&again, "back", "q", "1", job_field(s, "b", "token"));
     jobs_sound(s);
     assert_state(s, "a", "complete");
-    assert_state(s, "b", "");
+    assert_int_equal(queue_field(s, "q", "running"), 0);
 }
 
 /* When a lease lapses, its place is free for the next take. */

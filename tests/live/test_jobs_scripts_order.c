@@ -225,8 +225,8 @@ static void a_cancel_takes_those_that_wait_along_or_is_refused(void **state)
     assert_int_equal(key_size(s, "ZCARD", "failed:q"), 0);
 }
 
-/* A cancelled job that runs may still finish. If it is dropped instead, the jobs that wait for it by then fail. */
-static void a_job_that_waits_for_one_dropped_from_a_hand_fails(void **state)
+/* One that runs is gone as well, so nobody waits for it from then on; nor does its process' end matter to anybody. */
+static void nobody_waits_for_a_job_that_was_cancelled_while_it_ran(void **state)
 {
     struct scene *s = *state;
     char token[12];
@@ -234,11 +234,30 @@ static void a_job_that_waits_for_one_dropped_from_a_hand_fails(void **state)
     take_job(s, "q", "a", token);
     assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "1", "a"), 0, 0, 1);
     put_after(s, "b", "1", "a");
-    assert_state(s, "b", "depends");
+    assert_state(s, "b", "waiting");
+    put(s, "a");
+    put_after(s, "c", "1", "a");
     assert_err(script_does(s, SCRIPT_END, ".lease", "back", "q", "1", token), MUSTER_E_CANCELLED);
+    jobs_sound(s);
+    assert_state(s, "a", "waiting");
+    assert_state(s, "c", "depends");
+}
+
+/* By its process, it may be one that others wait for: they fail, as for any job that is gone. */
+static void a_job_that_waits_for_one_cancelled_by_its_process_fails(void **state)
+{
+    struct scene *s = *state;
+    char token[12];
+    put(s, "a");
+    put_after(s, "b", "1", "a");
+    take_job(s, "q", "a", token);
+    assert_answer(script_call(s, SCRIPT_CANCEL, "q", ".lease", token), 0, 0, 1);
     jobs_sound(s);
     assert_state(s, "a", "");
     assert_state(s, "b", "failed");
+    assert_answer(script_call(s, SCRIPT_CANCEL, "q", ".lease", token), 0, 0, 1);
+    assert_err(script_does(s, SCRIPT_END, ".lease", "done", "q", token), MUSTER_E_CANCELLED);
+    jobs_sound(s);
 }
 
 static void no_job_waits_for_itself(void **state)
@@ -416,7 +435,8 @@ int main(int argc, char **argv)
         live_test(a_failed_dependency_is_waited_for_until_it_is_replayed),
         live_test(a_job_that_waits_for_a_dropped_one_fails),
         live_test(a_cancel_takes_those_that_wait_along_or_is_refused),
-        live_test(a_job_that_waits_for_one_dropped_from_a_hand_fails),
+        live_test(nobody_waits_for_a_job_that_was_cancelled_while_it_ran),
+        live_test(a_job_that_waits_for_one_cancelled_by_its_process_fails),
         live_test(no_job_waits_for_itself),
         live_test(no_job_waits_for_one_that_recurs),
         live_test(dependencies_change),

@@ -155,28 +155,36 @@ static struct live_worker *stubborn_with_a_job(struct scene *s)
     return w;
 }
 
-static void a_finish_of_a_cancelled_job_still_counts(void **state)
+static void a_finish_of_a_cancelled_job_is_told_not_to_count(void **state)
 {
     struct scene *s = *state;
     struct live_worker *w = stubborn_with_a_job(s);
     cancel(s, "a");
     scene_await_events(s, MUSTER_EVENT_STOP, "w1", 1);
     assert_int_equal(muster_process_stop_reason(w->held[0]), MUSTER_STOP_CANCELLED);
+    job_put(s, "elsewhere", "a", "data", "new", NULL);
     live_worker_end(w, MUSTER_FINISH);
-    job_await(s, "a", "state", "complete");
-    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL), 0);
+    scene_await_events(s, MUSTER_EVENT_UNCOUNTED, "w1", 1);
+    const struct journal_entry *e = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL);
+    assert_int_equal(e->err, MUSTER_E_CANCELLED);
+    job_assert(s, "a", "state", "waiting");
+    scene_await_idle(s, "q", "w1");
+    assert_int_equal(raw_int(s->server->redis, "HGET %s:worker:w1 held", s->prefix), 0);
 }
 
-static void with_any_other_end_a_cancelled_job_is_gone(void **state)
+static void any_other_end_of_a_cancelled_job_changes_nothing(void **state)
 {
     struct scene *s = *state;
     struct live_worker *w = stubborn_with_a_job(s);
     cancel(s, "a");
     scene_await_events(s, MUSTER_EVENT_STOP, "w1", 1);
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:job:a", s->prefix), 0);
+    job_put(s, "elsewhere", "a", "data", "new", NULL);
     live_worker_end(w, MUSTER_RETRY);
-    raw_await(s->server->redis, s->base, 0, "EXISTS %s:job:a", s->prefix);
+    raw_await(s->server->redis, s->base, 0, "HLEN %s:processing:w1:q", s->prefix);
+    job_assert(s, "a", "state", "waiting");
     scene_await_idle(s, "q", "w1");
-    scene_assert_quiet(s);
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:failed:q", s->prefix), 0);
 }
 
 static void a_running_job_that_is_put_again_is_lost_to_its_worker(void **state)
@@ -210,6 +218,24 @@ static void a_hand_over_of_a_job_that_was_taken_away_is_forgotten(void **state)
     assert_int_equal(raw_int(s->server->redis, "HGET %s:worker:w1 held", s->prefix), 0);
 }
 
+/* The same for one that was cancelled: the worker's hand is free again, and nothing has failed. */
+static void a_hand_over_of_a_job_that_was_cancelled_is_forgotten(void **state)
+{
+    struct scene *s = *state;
+    live_worker_idle(s, &(struct worker_spec){.id = "w1", .ttl_ms = HOUR_MS, .queues = {{"q", 0}}});
+    job_put(s, "q", "a", "data", "old", NULL);
+    job_assert(s, "a", "worker", "w1");
+    cancel(s, "a");
+    job_put(s, "elsewhere", "a", "data", "new", NULL);
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    scene_await_idle(s, "q", "w1");
+    scene_assert_started(s, 0, (const char *[]){"t", NULL});
+    job_assert(s, "a", "state", "waiting");
+    assert_int_equal(raw_int(s->server->redis, "HGET %s:worker:w1 held", s->prefix), 0);
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:failed:q", s->prefix), 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -218,10 +244,11 @@ int main(int argc, char **argv)
         live_test(of_a_mixed_queue_low_numbers_come_first_and_tasks_between),
         live_test(a_limit_over_all_workers_holds_and_its_places_are_filled),
         live_test(a_place_that_becomes_free_goes_to_the_other_worker),
-        live_test(a_finish_of_a_cancelled_job_still_counts),
-        live_test(with_any_other_end_a_cancelled_job_is_gone),
+        live_test(a_finish_of_a_cancelled_job_is_told_not_to_count),
+        live_test(any_other_end_of_a_cancelled_job_changes_nothing),
         live_test(a_running_job_that_is_put_again_is_lost_to_its_worker),
         live_test(a_hand_over_of_a_job_that_was_taken_away_is_forgotten),
+        live_test(a_hand_over_of_a_job_that_was_cancelled_is_forgotten),
     };
     return scene_run(tests, argc, argv);
 }

@@ -102,6 +102,11 @@ bool random_is_job(const struct random_process *p)
     return strlen(p->field) == 12;
 }
 
+bool random_is_cut(const struct random_process *p)
+{
+    return random_is_job(p) && p->mark[0] == 'c';
+}
+
 const char *random_token(const struct random_process *p)
 {
     return p->field + random_is_job(p);
@@ -250,6 +255,8 @@ bool random_cancel_process(struct random_world *w, struct random_effect *e)
     int status = script_does(w->s, SCRIPT_CANCEL, p.queue, p.holder, random_token(&p));
     assert_true(status == MUSTER_OK || (status == MUSTER_E_LOST && is_leased));
     e->unmarked = status == MUSTER_OK && p.mark[0] == 'd';
+    if (status == MUSTER_OK && random_is_job(&p) && !random_is_cut(&p))
+        snprintf(e->cancelled, sizeof e->cancelled, "%s", p.task);
     e->moves_due = e->forgets = is_leased;
     return true;
 }

@@ -22,6 +22,7 @@ extern const char *const random_queues[RANDOM_QUEUES];
  *   resets      counters may have gone with their queue
  * Of jobs:
  *   meant       the jobs that it named, and as bits where each may be now
+ *   cancelled   the job of the process that it cancelled, which is gone; "": none
  *   moves_due   what is due may have moved, leases included
  *   ends_hands  processes may have lost their worker
  *   forgets     some may be gone for good, so that jobs that waited for them fail
@@ -38,6 +39,7 @@ struct random_effect {
     int n_meant;
     bool moves_due, ends_hands, forgets, completes;
     const char *deleted, *dropped, *replayed;
+    char cancelled[24];
 };
 
 struct random_world {
@@ -78,6 +80,8 @@ struct random_process {
     char holder[16], queue[16], field[13], task[24], mark[2];
 };
 bool random_is_job(const struct random_process *p);
+/* Was its job cancelled? Then it has none any more, and a job of that id is another one. */
+bool random_is_cut(const struct random_process *p);
 /* How many leases of a queue are over but not moved, and not marked; or, of this field, whether it is one, 1 or 0. */
 int64_t random_over(struct random_world *w, const char *queue, const char *field);
 const char *random_token(const struct random_process *p);

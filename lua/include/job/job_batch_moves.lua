@@ -43,13 +43,13 @@ local function job_to_cancel(P, batch, id)
   return Jobs.are_sound(P, job.queue) and Jobs.can_take_away(P, job) and job
 end
 
--- Cancels a job, unless it was cancelled with one before it. Returns whether it runs, and was only marked.
+-- Cancels a job, unless it was cancelled with one before it. Returns whether it was in somebody's hands.
 local function cancel_member(P, batch, id)
   local job = job_to_cancel(P, batch, id)
   if not job or Jobs.is_cancelled_now(P, job) then
     return false
   elseif job.state == 'running' and job.token and not Jobs.leave_home(P, job) then
-    mark(P, job.worker, {job.token}, CANCELLED)
+    Jobs.cancel_running(P, job)
     return true
   end
   Jobs.remove_dependencies(P, job.id)
@@ -79,7 +79,7 @@ function Batches.next_to_cancel(P, batch)
   return found
 end
 
--- Cancels these members. Returns how many are gone, how many run and were marked, and the ids of the nested batches
+-- Cancels these members. Returns how many were in nobody's hands, how many were, and the ids of the nested batches
 -- that begin to be cancelled. batch.from is nil after the last ones.
 function Batches.cancel_some(P, batch, found)
   batch.from = found.from

@@ -273,3 +273,13 @@ function Jobs.cancel(P, job, worker, kind)
   remove_all(P, job)
   Jobs.ended(P, job, 'cancelled')
 end
+
+-- A job in somebody's hands is cancelled. It is gone at once, so its id is free; its process is marked, and stays in
+-- its set until it ends: no end of it touches a record. A unique task is a task, so it stays until then, too: an equal
+-- one must not run beside it.
+function Jobs.cancel_running(P, job)
+  mark(P, job.worker, {job.token}, CANCELLED)
+  if not job.unique then
+    Jobs.cancel(P, job, job.worker)
+  end
+end

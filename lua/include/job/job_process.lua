@@ -75,10 +75,11 @@ function Jobs.read_held(P, id, token)
 end
 
 -- The same for a process that was removed from its holder's set, or is about to be. If the record cannot be read, the
--- job goes onto the failed list.
-function Jobs.read_or_fail(P, queue, id, token, worker)
+-- job goes onto the failed list. Not that of a process that is marked, or was (`kind`): then the job went when it was
+-- cancelled, and a record of this id is another job's.
+function Jobs.read_or_fail(P, queue, id, token, worker, kind)
   local job = Jobs.read_held(P, id, token)
-  if not job and not Jobs.read(P, id) then
+  if not job and not kind and not Jobs.read(P, id) and not try('HGET', P .. 'marks:' .. worker, token) then
     fail_broken(P, queue, id, token, worker)
   end
   return job

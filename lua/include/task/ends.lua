@@ -6,7 +6,7 @@
     "result" queue token bytes     done, with a result: a job's record keeps it, and those who listen get it
     "next" queue token has bytes next delay_ms ids   a job is done here, and goes on to the queue `next`: after a delay,
                                    and after the jobs of these ids, with a line feed after each. `has` "1": bytes are
-                                   its result. If it was cancelled, it is done, and stays here. If it cannot wait for
+                                   its result. If its queue was deleted, it goes on all the same. If it cannot wait for
                                    one of the jobs (see the include `circle`), it fails, group "dependency"; the
                                    status then says why
     "back" queue k token*k         back to the front, in the order in which they were taken
@@ -15,6 +15,8 @@
     "retry" queue token delay_ms group message   back to the end, after a delay ("": none, or the job's own). A job's
                                    record keeps group and message ("": they stay as they are)
     "fail" queue token group message   onto the failed list
+  A job that was cancelled is gone: an end of its process removes that and changes nothing else; one that is to finish
+  it has the status E_CANCELLED.
   A job's process has the field "j<token>" in its set, but an end names it by its token like any other. A suspect must
   not end in a "finish": those do not look for suspects.
 ]]
@@ -69,7 +71,7 @@ end
 
 -- Removes one process from its set. Returns its task or the job's record, and its mark if it has one. Returns nil if
 -- the process is not the worker's, which is noted as E_LOST, or as E_EXISTS if its own command has ended it; or if the
--- job is gone.
+-- job is gone, as that of a cancelled process is.
 local function remove_process(P, ends, queue, token)
   local set = ends.sets .. queue
   local task, id = unpack(redis.call('HMGET', set, token, 'j' .. token))
@@ -82,7 +84,8 @@ local function remove_process(P, ends, queue, token)
   note_ends(ends, queue, 1, 1, 0)
   local may_be_marked = ends.one_by_one
     and not (was_absent(P .. 'marks:' .. ends.worker) and was_absent(P .. 'notes:' .. ends.worker))
-  return task or Jobs.read_or_fail(P, queue, id, token, ends.worker), may_be_marked and unmark(P, ends.worker, token)
+  local kind = may_be_marked and unmark(P, ends.worker, token)
+  return task or Jobs.read_or_fail(P, queue, id, token, ends.worker, kind), kind
 end
 
 local function is_job(task)
@@ -121,6 +124,17 @@ local function note_done(ends, queue, token, task, result)
   or '')
 end
 
+-- The end that was noted last has another status.
+local function restate_end(tally, status)
+  tally.failed[#tally.failed + 1] = {tally.n, tally.n, status}
+end
+
+-- A process is gone that was to be finished. Its job went when it was cancelled, so nothing is done.
+local function note_cancelled(ends, kind)
+  ends.dropped = kind
+  restate_end(ends, E_CANCELLED)
+end
+
 -- A process that left its set is finished: a task, or the record of a job; nil if it was not there, or is gone.
 local function finish_removed(P, ends, queue, token, task, result)
   end_suspicion(P, queue, token)
@@ -134,7 +148,11 @@ local function finish_removed(P, ends, queue, token, task, result)
 end
 
 local function finish_one(P, ends, queue, token, result)
-  finish_removed(P, ends, queue, token, remove_process(P, ends, queue, token), result)
+  local task, kind = remove_process(P, ends, queue, token)
+  finish_removed(P, ends, queue, token, task, result)
+  if kind and not task then
+    note_cancelled(ends, kind)
+  end
 end
 
 local function ids_of(text)
@@ -143,11 +161,6 @@ local function ids_of(text)
     ids[#ids + 1] = id
   end
   return ids
-end
-
--- The end that was noted last has another status.
-local function restate_end(tally, status)
-  tally.failed[#tally.failed + 1] = {tally.n, tally.n, status}
 end
 
 -- A job cannot wait for what its handler asked for. A refusal would leave it running in nobody's hands, and without a
@@ -180,6 +193,8 @@ local function advance(P, ends, queue, token, result, next_queue, delay_ms, ids)
   if job and kind == CANCELLED then
     Jobs.complete(P, job, ends.worker, result)
     return
+  elseif kind and not job then
+    return note_cancelled(ends, kind)
   end
   local after = job and ids_of(ids)
   local obstacle = job and #after > 0 and find_obstacle(P, job.id, after)

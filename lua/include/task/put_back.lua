@@ -16,7 +16,7 @@ local function drop_process(P, worker, queue, set, field, kind)
   redis.call('HDEL', set, field)
   acquit(P, queue, token_of(field))
   if id then
-    local job = Jobs.read_or_fail(P, queue, id, token_of(field), worker)
+    local job = Jobs.read_or_fail(P, queue, id, token_of(field), worker, kind)
     if job then
       Jobs.cancel(P, job, worker, kind)
     end

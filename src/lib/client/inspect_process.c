@@ -31,7 +31,7 @@ struct process_page {
     const char *queue;
     const struct redisReply *set;
     struct redisReply *about[ABOUT];
-    struct redisReply **jobs; /* of each job: its data, and whether it is a unique task; NULL: a task */
+    struct redisReply **jobs; /* of each job: its data, whether it is a unique task, its token; NULL: a task */
 };
 
 static bool is_wanted(const struct process_rows *rows, struct muster_bytes task)
@@ -55,13 +55,23 @@ static struct muster_bytes token_of_field(const struct redisReply *set, size_t i
     return (struct muster_bytes){(const char *)field.data + skip, field.len - skip};
 }
 
+/* The bytes of a process. A cancelled job is gone, and its id may be another job's: then there are none. */
+static struct muster_bytes task_of(const struct process_page *page, size_t i, struct muster_bytes token)
+{
+    const struct redisReply *job = page->jobs[i];
+    if (!job)
+        return reply_bytes(reply_at(page->set, 2 * i + 1));
+    struct muster_bytes own = reply_bytes(reply_at(job, 2));
+    bool is_own = own.len == token.len && memcmp(own.data, token.data, own.len) == 0;
+    return is_own ? reply_bytes(reply_at(job, 0)) : (struct muster_bytes){NULL, 0};
+}
+
 /* Is the listing to stop? */
 static bool give_process(const struct process_rows *rows, const struct process_page *page, size_t i)
 {
     struct muster_bytes token_text = token_of_field(page->set, i);
-    const struct redisReply *job = page->jobs[i];
-    struct muster_bytes task = reply_bytes(job ? reply_at(job, 0) : reply_at(page->set, 2 * i + 1));
-    bool is_unique = reply_kind(reply_at(job, 1)) == REPLY_TEXT;
+    struct muster_bytes task = task_of(page, i, token_text);
+    bool is_unique = reply_kind(reply_at(page->jobs[i], 1)) == REPLY_TEXT;
     const char *note = reply_text(reply_at(page->about[ABOUT_NOTE], i));
     char id[PROCESS_ID_MAX];
     uint64_t token;
@@ -106,7 +116,7 @@ static int append_job(struct muster_client *c, const char *id)
 {
     char key[KEY_MAX];
     key_of(key, c->prefix, KEY_JOB, id);
-    return client_append(c, (const char *const[]){"HMGET", key, "data", "unique", NULL});
+    return client_append(c, (const char *const[]){"HMGET", key, "data", "unique", "token", NULL});
 }
 
 /* Read what other keys hold of a page's processes, in one round trip. */

@@ -132,6 +132,8 @@ static int end_into_next(struct muster_client *c, const char *process, const str
         err = client_run(c, &command, &reply);
         say_lost(c, process, err);
         say_not_advanced(c, err, process, reply_text(reply_at(reply, 1)));
+        if (err == MUSTER_E_CANCELLED)
+            say_marked(c, process, reply_text(reply_at(reply, 1)), "its job is gone, not ", "in its next queue");
         redis_reply_free(reply);
     }
     command_clear(&command);
