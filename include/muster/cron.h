@@ -30,6 +30,8 @@ extern "C" {
 /* The greatest lengths of a schedule and of a zone's name. */
 #define MUSTER_CRON_MAX 200
 #define MUSTER_ZONE_MAX 100
+/* The greatest backlog of a recurring job that has a schedule. */
+#define MUSTER_CRON_BACKLOG_MAX 10000
 /* The zone of a schedule that does not name one. */
 #define MUSTER_ZONE_DEFAULT "UTC"
 

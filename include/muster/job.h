@@ -87,6 +87,31 @@ MUSTER_API int muster_job_state_of(const char *name);
 MUSTER_API const char *muster_job_id_check(const char *id);
 MUSTER_API const char *muster_tag_check(const char *tag);
 
+/*
+ * What a recurring job does when its time comes, and the job that it made last has not ended: X(overlap, name).
+ *
+ *   allow  it makes the next one
+ *   skip   it leaves this time out, which its history and an event tell
+ *   queue  it makes the next one when the other one ends
+ */
+#define MUSTER_OVERLAPS(X)           \
+    X(MUSTER_OVERLAP_ALLOW, "allow") \
+    X(MUSTER_OVERLAP_SKIP, "skip")   \
+    X(MUSTER_OVERLAP_QUEUE, "queue")
+
+/* 0, which has no name, means the default or "leave it as it is". */
+enum muster_overlap {
+    MUSTER_OVERLAP_NONE,
+#define MUSTER_OVERLAP_ENUM(overlap, name) overlap,
+    MUSTER_OVERLAPS(MUSTER_OVERLAP_ENUM)
+#undef MUSTER_OVERLAP_ENUM
+        MUSTER_OVERLAP_COUNT
+};
+
+/* The name of an overlap; "unknown" for a number that is none. And the overlap of a name; -1 if none has that name. */
+MUSTER_API const char *muster_overlap_name(enum muster_overlap overlap);
+MUSTER_API int muster_overlap_of(const char *name);
+
 /* How long a retry waits if it does not state a delay of its own. */
 struct muster_backoff {
     int64_t delay_ms;   /* before the first retry, and before each one unless `exponential` */
@@ -136,7 +161,7 @@ struct muster_job_spec {
     /* How long a handler may run on it (worker.h: limit_ms). */
     int64_t limit_ms;
 
-    /* Recurring: every interval it makes a job `<id>-<n>`, n = 1, 2, ..., with this data, priority, retries, limit,
+    /* Recurring: every interval, or at each time of `cron`, it makes a job `<id>-<n>`, n = 1, 2, ..., with this data, priority, retries, limit,
      * backoff and tags, also while its queue is paused. The first one is made at once, or after `offset_ms`. At least
      * 1000. A recurring job waits for no other (`after`), and no other may wait for it. */
     int64_t every_ms;
@@ -164,6 +189,23 @@ struct muster_job_spec {
     /* It becomes ready at this Unix time in ms, which may be over: then at once. In place of a delay; not for a recurring
      * job. */
     int64_t at_ms;
+
+    /* Recurring: in place of an interval, it makes its jobs at the times of this schedule (cron.h) in this time zone;
+     * NULL: MUSTER_ZONE_DEFAULT. Such a job has no offset, and a backlog of at most MUSTER_CRON_BACKLOG_MAX. A job that
+     * is put with it is always sent one by one, or in a call without a request id. */
+    const char *cron;
+    const char *zone;
+
+    /* Recurring: its first time is not before `from_ms`, its last one not after `until_ms`, Unix times in ms; and it
+     * makes `count` jobs in all. 0: no such bound. After its last time it is complete. With `replace`, a schedule or an
+     * interval takes the place of the one that the job had, and of these three; the jobs that it has made are counted. */
+    int64_t from_ms;
+    int64_t until_ms;
+    int64_t count;
+
+    /* Recurring: what it does when its time comes, and the job that it made last has not ended. Default
+     * MUSTER_OVERLAP_ALLOW. */
+    enum muster_overlap overlap;
 };
 
 /*
@@ -309,6 +351,16 @@ struct muster_job {
     size_t n_history;
     int unique;        /* non-zero: a unique task (muster_task_enqueue_unique()) */
     const char *batch; /* the batch of which it is a member (batch.h) */
+    const char *cron;  /* recurring: as in the spec, with its zone; "" if it recurs at an interval */
+    const char *zone;
+    const int64_t *ticks; /* n_ticks times of its schedule: the next ones; more are computed before they run out */
+    size_t n_ticks;
+    int64_t from_ms; /* recurring: as in the spec */
+    int64_t until_ms;
+    int64_t count;
+    enum muster_overlap overlap; /* recurring: as in the spec */
+    int queued;          /* non-zero: its time has come, and it waits for the end of the job that it made last */
+    const char *made_by; /* the recurring job that made it */
 };
 typedef int muster_job_fn(const struct muster_job *job, void *arg);
 
@@ -500,6 +552,14 @@ struct muster_job_change {
 
     /* Change it only if it is in one of these states, MUSTER_JOB_IN(state) added up. 0: in any. */
     unsigned only_if;
+
+    /* Recurring: another overlap. */
+    enum muster_overlap overlap;
+
+    /* Recurring, and it has a schedule: another one, another zone, or both. NULL: it keeps the one that it has. Its next
+     * time is the first one of these after now; those that were missed until now are not made up for. */
+    const char *cron;
+    const char *zone;
 };
 
 /* A state as a bit of `only_if`. */
@@ -515,13 +575,14 @@ struct muster_job_change {
  *   after                  x
  *   retries, limit, backoff
  *               x          x        x        x        x                 x
- *   every                                                               x
+ *   every, cron, zone, overlap                                          x
  *   all others  x          x        x        x        x       x         x
  *
  * Returns MUSTER_OK; or, with nothing changed,
  *   MUSTER_E_NOT_FOUND  the job does not exist, or no longer exists
  *   MUSTER_E_STATE      the change is not possible in the job's state (see above), or `only_if` has other states;
- *                       muster_client_error() names the state. Or it is a unique task
+ *                       muster_client_error() names the state. Or it is a unique task; or it recurs at an interval
+ *                       and not by a schedule, or the other way round
  *   MUSTER_E_INVALID    a name or a number; or a dependency on itself, in a circle, or on a recurring job
  *   MUSTER_E_TOO_BIG    the data or the line; or it would have too many tags or dependencies; or too many jobs are
  *                       tied to it to see whether it would wait for itself (see muster_job_put())
@@ -605,7 +666,7 @@ MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int6
  *            worker died while it ran alone), "failed" (`text`: group), "replayed", "cancelled", "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed,
  *            or its worker died, and it is a suspect now or to blame), "tracked", "untracked", "skipped" (recurring: it
  *            made no job; `text` is the id, which a live job has or which is too long, or says how many times were
- *            beyond the backlog), "log" (`text`). And what happens to a batch (batch.h), whose id stands in `id`, with
+ *            beyond the backlog, or that "<id> has not ended" (overlap)), "log" (`text`). And what happens to a batch (batch.h), whose id stands in `id`, with
  *            `queue` "": "batch-opened", "batch-closed" (`text`: ttl, if nobody had closed it in time; cancel),
  *            "batch-cancelled", "batch-ended" (`text`: complete, failed or cancelled). Ignore a word that you do
  *            not know

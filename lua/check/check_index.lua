@@ -2,7 +2,8 @@
   check_index: do the records of the jobs on a list say that they are there? And is a tag's count of its jobs right?
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] "1": repair what can be
-    ARGV[2] which list: a state, for that state's list of a queue; "tag"; "tracked"     ARGV[3] the queue, or the tag
+    ARGV[2] which list: a state, for that state's list of a queue; "tag"; "tracked"; "crons"
+    ARGV[3] the queue, or the tag
     ARGV[4] the place on the list to begin at
   Returns {0, the place to go on from, -1: that was all; then for each find: its key, what is wrong, 1 if it was
   repaired}. Looks at 100 members. Repairs the list, and a tag's count. Publishes nothing. O(members).
@@ -66,7 +67,18 @@ local function of_tracked()
   end
 end
 
-local key, is_wrong, remove = (({failed = of_failed, tag = of_tag, tracked = of_tracked})[which] or of_state)(which)
+local function of_crons()
+  local key = P .. 'crons'
+  return key, function(id)
+    local job = where_is(P, id)
+    return job == false or (job and not (job.state == 'recurring' and job.cron and job.final ~= '1'))
+  end, function(id)
+    redis.call('ZREM', key, id)
+  end
+end
+
+local OTHERS = {crons = of_crons, failed = of_failed, tag = of_tag, tracked = of_tracked}
+local key, is_wrong, remove = (OTHERS[which] or of_state)(which)
 
 local function look_at_tag_count()
   local jobs, counted = try('ZCARD', key), try('ZSCORE', P .. 'tags', name)
@@ -83,7 +95,7 @@ local function look_at_tag_count()
 end
 
 -- A list of a queue that has a key of the wrong type is passed over: that key is a find of its own.
-local is_sound = which == 'tag' or which == 'tracked' or Jobs.are_sound(P, name)
+local is_sound = which == 'tag' or which == 'tracked' or which == 'crons' or Jobs.are_sound(P, name)
 local page = is_sound and try('ZRANGE', key, from, from + PAGE - 1, 'WITHSCORES') or {}
 local wrong = {}
 for i = 1, #page, 2 do

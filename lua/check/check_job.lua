@@ -148,6 +148,47 @@ local function look_at_failure(job)
   end)
 end
 
+-- Ticks that are not known, or are damaged, are computed by the timer's keeper: it is to be asked to.
+local function look_at_ticks(job)
+  local key, first = P .. 'job:' .. job.id, string.match(job.ticks or '', '^%d+')
+  if not tonumber(job.last) then
+    note_find(check, key, 'does not say up to when the ticks of its schedule are dealt with', function()
+      redis.call('HSET', key, 'last', string.format('%.0f', now_ms()))
+      return 'they are, up to now'
+    end)
+  end
+  local waits = job.queued or (first and tonumber(first) <= now_ms() and job.backlog) -- for more ticks, or an end
+  if (first and first ~= job.due and not waits) or (not first and (job.ticks or '') ~= '') then
+    note_find(check, key, 'is not due at the next tick of its schedule', function()
+      if not first then
+        redis.call('HDEL', key, 'ticks')
+      end
+      Jobs.retime(P, Jobs.read(P, job.id))
+      return 'it is now'
+    end)
+  end
+end
+
+local function look_at_schedule(job)
+  local crons, due = P .. 'crons', P .. 'due'
+  look_at_ticks(job)
+  local asked = try('ZSCORE', crons, job.id)
+  if job.final ~= '1' and asked == false then
+    local what = 'is not in ' .. crons .. ', so nobody would compute its next ticks'
+    note_find(check, P .. 'job:' .. job.id, what, function()
+      Jobs.recur.note_refill(P, Jobs.read(P, job.id), 0)
+      return 'put it there'
+    end)
+  end
+  local at, known = tonumber(asked or nil), try('ZSCORE', due, '')
+  if at and known ~= nil and (tonumber(known or nil) or math.huge) > at then
+    note_find(check, due, "has the schedule of '" .. job.id .. "' too late or not at all", function()
+      Jobs.batches.note_due(P, at)
+      return 'put right'
+    end)
+  end
+end
+
 local function look_at_state(job)
   if job.state == 'failed' then
     look_at_failure(job)
@@ -158,7 +199,9 @@ local function look_at_state(job)
   else
     look_at_index(job)
   end
-  if job.state == 'recurring' and not tonumber(job.every) then
+  if job.state == 'recurring' and job.cron then
+    look_at_schedule(job)
+  elseif job.state == 'recurring' and not tonumber(job.every) then
     note_find(check, P .. 'job:' .. job.id, 'recurs without an interval; give it one, or cancel it')
   end
 end

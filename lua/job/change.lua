@@ -6,12 +6,15 @@
     ARGV[2...] what and value, pairs: "queue" name, "priority" number, "tag" tag, "untag" tag, "after" id,
       "not_after" id, "not_after_all" "", "track" "1" or "0", "log" text, "every" ms, "data" bytes; when it is ready:
       "delay" ms from now, or "at" Unix time in ms; fields of its record: "retries", "limit", "backoff", "backoff_max",
-      "backoff_kind", "jitter"; "only_if" state: change it only if it is in this state, or in another one that is given
+      "backoff_kind", "jitter", "overlap", and of a schedule "cron", "zone", "ticks", "last", "final"; with these
+      "was_cron" and "was_zone", for which the ticks were computed; "only_if" state: change it only if it is in this
+      state, or in another one that is given
   Returns {0}; {E_NOT_FOUND} if there is no such job; {E_STATE, what it is} if a job in this state cannot be changed so,
-  or if it is a unique task; {E_STATE, its state, "only_if"} if it is in another state than those; {E_INVALID, id} if it
-  would wait for itself, or for a recurring job; {E_TOO_BIG} for too many tags or dependencies, {E_TOO_BIG, id} if too
-  many jobs are tied together to see whether it would wait for itself; {E_REDIS, key} for a key of the wrong type, or
-  for a record that cannot be read. All changes are made, or none.
+  or if it is a unique task; {E_STATE, its state, "only_if"} if it is in another state than those; {E_STATE, its state,
+  "was"} if it has another schedule by now; {E_INVALID, id} if it would wait for itself, or for a recurring job;
+  {E_TOO_BIG} for too many tags or dependencies, {E_TOO_BIG, id} if too many jobs are tied together to see whether it
+  would wait for itself; {E_REDIS, key} for a key of the wrong type, or for a record that cannot be read. All changes are
+  made, or none.
   Writes the job's record, history, tags and dependencies, and the indexes that it leaves and enters.
   Publishes to the worker that gets it, and to those who listen. O(log n, and the jobs that it waits for).
 ]]
@@ -47,9 +50,11 @@ local queue, after = nil, {}
 local is_movable = job.state == 'scheduled' or job.state == 'depends' or job.state == 'waiting'
   or job.state == 'recurring'
 local is_timed, may_run = is_movable and job.state ~= 'recurring', job.state ~= 'complete'
+local recurs = job.state == 'recurring'
 -- Is this change possible in the job's state? A change that is absent here is possible in all states.
 local fits = {queue = is_movable, after = job.state == 'depends', not_after = job.state == 'depends',
-  not_after_all = job.state == 'depends', every = job.state == 'recurring', delay = is_timed, at = is_timed,
+  not_after_all = job.state == 'depends', every = recurs and not job.cron, cron = recurs and job.cron ~= nil,
+  overlap = recurs, delay = is_timed, at = is_timed,
   retries = may_run, limit = may_run, backoff = may_run}
 local due_ms, wanted, is_wanted = nil, false, false
 for i = 2, #ARGV, 2 do
@@ -72,10 +77,12 @@ end
 for i = 2, #ARGV, 2 do
   if fits[ARGV[i]] == false then
     return {E_STATE, job.state}
+  elseif (ARGV[i] == 'was_cron' and ARGV[i + 1] ~= job.cron) or (ARGV[i] == 'was_zone' and ARGV[i + 1] ~= job.zone) then
+    return {E_STATE, job.state, 'was'}
   end
 end
 if not Jobs.are_sound(P, job.queue) or (queue and not Jobs.are_sound(P, queue))
-    or not Jobs.can_depend(P, id, after) then
+    or not Jobs.can_depend(P, id, after) or (recurs and not has_type('ZCARD', P .. 'crons')) then
   return {E_REDIS, damaged}
 end
 
@@ -148,10 +155,19 @@ local apply = {
   end,
   log = function(value) Jobs.log_event(P, job, 'log', value) end,
 }
+-- Fields of a schedule, and whether it is to be made up anew when the job makes the next one.
+local of_time, is_retimed = {cron = true, zone = true, ticks = true, last = true, final = true, overlap = true}, false
 for i = 2, #ARGV, 2 do
   if apply[ARGV[i]] then
     apply[ARGV[i]](ARGV[i + 1])
+  elseif of_time[ARGV[i]] then
+    Jobs.set(job, ARGV[i], ARGV[i + 1] ~= '' and ARGV[i + 1] or nil)
+    is_retimed = true
   end
+end
+if is_retimed then
+  Jobs.set(job, 'settled', nil)
+  Jobs.retime(P, job)
 end
 
 -- A time that has come is none. A job that waits for others keeps its time until they let it go.

@@ -9,7 +9,8 @@
       Then the specs. Each is an id ("": a unique task, whose id is made of queue and data), names and values, and ""
       (the last one does without). The names are fields of the record (doc/keys.md); and `replace` "1": change one that
       is alive or failed, and move it here; `tag` and `after`, once for each tag and each job that it waits for;
-      `delay`, ms until it is ready, or `at`, Unix time in ms; `every`, which makes it recur
+      `delay`, ms until it is ready, or `at`, Unix time in ms; `every`, which makes it recur, or
+      `cron`, which does so at the `ticks` that follow `last`; `final` "1": these are all
   Returns {0, id of the first}; else nothing was changed, and `i` says which spec it is, from 1:
     {E_EXISTS, what it is, id, i}    a job of this id is alive and not to be changed, or is a unique task; "ending": one
                                      has ended, and others are still let go; "twice": the call has this id twice

@@ -2,9 +2,11 @@
   promote: move what is due in all queues. The keeper of the timer calls it.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
   Returns {0, ms until something is due, -1: nothing will be, the ids of batches that were closed because nobody else
-  did}. A call moves what is due in at most 100 queues, at most
-  300 tasks and jobs and 4 MiB of them, or one larger one. If more are due, it returns 0 ms.
-  Writes what is due, its queues, and P:due. Publishes to the workers that get what was due, and to those who listen.
+  did, now, and the jobs whose ticks are to be computed, each as {id, its fields `cron`, `zone`, `last`, `until` and
+  `backlog`}}: refill is to follow for each of these. A call moves what is due in at most 100 queues, at most 300 tasks
+  and jobs and 4 MiB of them, or one larger one. If more are due, it returns 0 ms.
+  Writes what is due, its queues, P:due and P:crons. Publishes to the workers that get what was due, and to those who
+  listen.
   O(what is due).
 ]]
 --- @include "due"
@@ -17,7 +19,7 @@ local QUEUES_MAX = 100
 local DAMAGED_PAUSE_MS = 1000
 local now = now_ms()
 local due = P .. 'due'
-local OF_BATCHES, closed = '', {} -- in place of a queue
+local OF_NO_QUEUE, closed, crons = '', {}, {} -- in place of a queue: batches, and schedules
 
 try('HDEL', P .. 'config', '-') -- needs no memory, so that a full Redis allows the others
 if first_score(P .. 'ended') <= now then -- here too, because the queue that is due may be damaged
@@ -28,7 +30,8 @@ for _, queue in ipairs(try('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, QUEUES
     break
   end
   has_type('ZCARD', P .. 'scheduled:' .. queue) -- mostly there: so asked apart from the keys that mostly are not
-  if queue == OF_BATCHES then
+  if queue == OF_NO_QUEUE then
+    crons = Jobs.crons_due(P, now)
     closed = Jobs.batches.move_due(P, now)
   elseif can_move_due(P, queue) then
     move_due(P, queue, now)
@@ -39,4 +42,4 @@ for _, queue in ipairs(try('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, QUEUES
 end
 hand_over_jobs(P)
 local first = tonumber((try('ZRANGE', due, 0, 0, 'WITHSCORES') or {})[2])
-return {0, first and first < 2 ^ 53 and math.max(0, first - now) or -1, closed}
+return {0, first and first < 2 ^ 53 and math.max(0, first - now) or -1, closed, now, crons}

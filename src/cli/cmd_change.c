@@ -3,6 +3,7 @@
  * muster change: changes jobs while they exist. With several ids each job gets the same change; a job that refuses it
  * is named.
  */
+#include <muster/cron.h>
 #include <muster/job.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,10 +15,31 @@
 #include "complain.h"
 #include "each.h"
 #include "need.h"
+#include "overlap.h"
 #include "parse.h"
 #include "text.h"
 
-enum { QUEUE, PRIORITY, DELAY, NOW, RETRIES, BACKOFF, LIMIT, TAG, AFTER, TRACK, UNTRACK, LOG, EVERY, DATA, IF, AT };
+enum {
+    QUEUE,
+    PRIORITY,
+    DELAY,
+    NOW,
+    RETRIES,
+    BACKOFF,
+    LIMIT,
+    TAG,
+    AFTER,
+    TRACK,
+    UNTRACK,
+    LOG,
+    EVERY,
+    DATA,
+    IF,
+    AT,
+    CRON,
+    ZONE,
+    OVERLAP
+};
 
 #define ALL "-all"
 
@@ -122,6 +144,21 @@ static const struct opt options[] = {
             .argument = "WHEN",
             .help = "let it become ready then: 2026-12-24T18:00+01:00, or with Z for UTC",
             .check = text_check_moment},
+    [CRON] = {.name = "cron",
+              .kind = OPT_STRING,
+              .argument = "WHEN",
+              .help = "recurring: another schedule, from now on",
+              .check = muster_cron_check},
+    [ZONE] = {.name = "zone",
+              .kind = OPT_STRING,
+              .argument = "ZONE",
+              .help = "recurring: another time zone of its schedule, from now on",
+              .check = muster_zone_check},
+    [OVERLAP] = {.name = "overlap",
+                 .kind = OPT_STRING,
+                 .argument = "allow|skip|queue",
+                 .help = "recurring: what it does if the last job has not ended at the next time",
+                 .check = overlap_check},
     {.help = NULL},
 };
 
@@ -206,6 +243,9 @@ static int change_all(const struct call *call)
         .backoff = own[BACKOFF].set && backoff_read(own[BACKOFF].text, &backoff) ? &backoff : NULL,
         .retries = (int)number_of(&own[RETRIES]),
         .only_if = states_of(&own[IF]),
+        .overlap = own[OVERLAP].set ? (enum muster_overlap)muster_overlap_of(own[OVERLAP].text) : MUSTER_OVERLAP_NONE,
+        .cron = own[CRON].text,
+        .zone = own[ZONE].text,
     };
     if (own[AT].set)
         (void)text_read_moment(own[AT].text, &wanted.at_ms);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <muster/batch.h>
+#include <muster/cron.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "complain.h"
 #include "input.h"
 #include "out.h"
+#include "overlap.h"
 #include "progress.h"
 #include "put_lines.h"
 #include "text.h"
@@ -39,6 +41,12 @@ enum {
     WAIT,
     BATCH,
     AT,
+    CRON,
+    ZONE,
+    FROM,
+    UNTIL,
+    COUNT,
+    OVERLAP,
     LINES,
     JSON_LINES,
     REQUEST
@@ -120,6 +128,38 @@ static const struct opt options[] = {
             .argument = "WHEN",
             .help = "when it can run, instead of a delay: 2026-12-24T18:00+01:00, or with Z for UTC",
             .check = text_check_moment},
+    [CRON] = {.name = "cron",
+              .kind = OPT_STRING,
+              .argument = "WHEN",
+              .help = "make it recurring: one job at each of these times, as '0 3 * * mon-fri' or @daily",
+              .check = muster_cron_check,
+              .group = "Recurring jobs"},
+    [ZONE] = {.name = "zone",
+              .kind = OPT_STRING,
+              .argument = "ZONE",
+              .help = "the time zone of --cron, as Europe/Berlin (default UTC)",
+              .check = muster_zone_check},
+    [FROM] = {.name = "from",
+              .kind = OPT_STRING,
+              .argument = "WHEN",
+              .help = "recurring: no job before this time, as for --at",
+              .check = text_check_moment},
+    [UNTIL] = {.name = "until",
+               .kind = OPT_STRING,
+               .argument = "WHEN",
+               .help = "recurring: no job after this time",
+               .check = text_check_moment},
+    [COUNT] = {.name = "count",
+               .kind = OPT_COUNT,
+               .argument = "N",
+               .help = "recurring: N jobs in all",
+               .min = 1,
+               .max = INT_MAX},
+    [OVERLAP] = {.name = "overlap",
+                 .kind = OPT_STRING,
+                 .argument = "allow|skip|queue",
+                 .help = "recurring: if the last job has not ended at the next time (default allow)",
+                 .check = overlap_check},
     [LINES] = {.name = "lines",
                .help = "put a job for each line of standard input, which is its data",
                .group = "Many jobs"},
@@ -138,27 +178,49 @@ _Static_assert(MUSTER_JOB_BACKOFF_DEFAULT_MS == 1000 && MUSTER_JOB_BACKOFF_DEFAU
                    MUSTER_JOB_BACKOFF_DEFAULT_JITTER == 20,
                "the help of --backoff tells the default");
 
+static int check_recurring(const struct call *call)
+{
+    const struct opt_value *own = call->own;
+    bool recurs = own[EVERY].set || own[CRON].set, has_times = own[OFFSET].set || own[BACKLOG].set;
+    if (!recurs && !own[REPLACE].set && has_times)
+        return complain_usage(call, "--offset and --backlog are for a recurring job: --every is missing");
+    if ((recurs || has_times) && (own[DELAY].set || own[AT].set || own[AFTER].set))
+        return complain_usage(call, "--delay, --at and --after are not for a recurring job; --offset, or --from, sets "
+                                    "its first time");
+    if (!recurs && (own[FROM].set || own[UNTIL].set || own[COUNT].set || own[OVERLAP].set))
+        return complain_usage(
+            call, "--from, --until, --count and --overlap are for a recurring job: --cron or --every is missing");
+    if (own[ZONE].set && !own[CRON].set)
+        return complain_usage(call, "--zone is for a schedule: --cron is missing");
+    if (own[CRON].set && (own[EVERY].set || own[OFFSET].set))
+        return complain_usage(call, "--cron excludes --every and --offset");
+    if (own[OFFSET].set && own[FROM].set)
+        return complain_usage(call, "--offset and --from exclude each other");
+    if (own[WAIT].set && recurs)
+        return complain_usage(call, "--wait is not for a recurring job, which does not end");
+    return EXIT_DONE;
+}
+
 int put_check_options(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[REPLACE].set && !own[ID].set)
         return complain_usage(call, "--replace needs the --id of a job");
-    if (!own[EVERY].set && !own[REPLACE].set && (own[OFFSET].set || own[BACKLOG].set))
-        return complain_usage(call, "--offset and --backlog are for a recurring job: --every is missing");
     if (own[DELAY].set && own[AT].set)
         return complain_usage(call, "--delay and --at exclude each other");
-    if ((own[EVERY].set || own[OFFSET].set || own[BACKLOG].set) && (own[DELAY].set || own[AT].set || own[AFTER].set))
-        return complain_usage(call,
-                              "--delay, --at and --after are not for a recurring job; --offset sets its first time");
-    if (own[WAIT].set && own[EVERY].set)
-        return complain_usage(call, "--wait is not for a recurring job, which does not end");
-    return EXIT_DONE;
+    return check_recurring(call);
 }
 
 /* For the library, 0 means "not given"; a 0 that was given is MUSTER_ZERO. */
 static int64_t number_of(const struct opt_value *value)
 {
     return value->set && value->number == 0 ? MUSTER_ZERO : value->number;
+}
+
+static int64_t moment_of(const struct opt_value *value)
+{
+    int64_t at_ms;
+    return value->set && text_read_moment(value->text, &at_ms) ? at_ms : 0;
 }
 
 void put_read_spec(const struct call *call, struct muster_bytes data, struct put_spec *out)
@@ -183,9 +245,14 @@ void put_read_spec(const struct call *call, struct muster_bytes data, struct put
         .n_after = own[AFTER].n_texts,
         .backoff = own[BACKOFF].set && backoff_read(own[BACKOFF].text, &out->backoff) ? &out->backoff : NULL,
         .batch = own[BATCH].text,
+        .at_ms = moment_of(&own[AT]),
+        .cron = own[CRON].text,
+        .zone = own[ZONE].text,
+        .from_ms = moment_of(&own[FROM]),
+        .until_ms = moment_of(&own[UNTIL]),
+        .count = own[COUNT].number,
+        .overlap = own[OVERLAP].set ? (enum muster_overlap)muster_overlap_of(own[OVERLAP].text) : MUSTER_OVERLAP_NONE,
     };
-    if (own[AT].set)
-        (void)text_read_moment(own[AT].text, &out->spec.at_ms);
 }
 
 static int put(const struct call *call, struct muster_client *client, const struct muster_bytes *data, char *id)
@@ -323,6 +390,12 @@ const struct command cmd_put = {
         "too, also one that is complete and is put again; DATA '' empties it. If there is no such job, that is\n"
         "refused (exit code 3).\n"
         "\n"
+        "With --cron or --every the job recurs: it makes jobs with its data and options, which then run. --cron has "
+        "the\n"
+        "five fields of crontab(5): minute, hour, day of the month, month, day of the week; doc/cron.md tells all of\n"
+        "it, and what happens when clocks change. --overlap skip leaves a time out while the job that was made last\n"
+        "has not ended, and queue makes the next job when it does.\n"
+        "\n"
         "With --wait it waits until the job has ended, as `muster wait` does, and prints what that prints instead of\n"
         "the id.\n"
         "\n"
@@ -338,7 +411,8 @@ const struct command cmd_put = {
                 "muster put mail 'merry christmas' --at 2026-12-24T18:00+01:00\n"
                 "muster put resize photo-17 --wait --timeout 1m\n"
                 "muster put mail --lines --tag news --request news-17 <addresses\n"
-                "muster put report --id nightly --every 1d --offset 3h '{}'\n",
+                "muster put report --id hourly --every 1h --backlog 1 '{}'\n"
+                "muster put report --id nightly --cron '0 3 * * mon-fri' --zone Europe/Berlin --overlap skip '{}'\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 2,

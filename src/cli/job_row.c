@@ -28,6 +28,14 @@
     X("DUE", "due", "due_at_ms", OUT_TIME)             \
     X(NULL, "limit", "limit_ms", OUT_SPAN)             \
     X(NULL, "every", "every_ms", OUT_SPAN)             \
+    X(NULL, "cron", "cron", OUT_TEXT)                  \
+    X(NULL, "zone", "zone", OUT_TEXT)                  \
+    X(NULL, "from", "from_ms", OUT_TIME)               \
+    X(NULL, "until", "until_ms", OUT_TIME)             \
+    X(NULL, "count", "count", OUT_COUNT)               \
+    X(NULL, "overlap", "overlap", OUT_TEXT)            \
+    X(NULL, "queued", "queued", OUT_YES)               \
+    X(NULL, "made by", "made_by", OUT_TEXT)            \
     X(NULL, "backlog", "backlog", OUT_COUNT)           \
     X(NULL, "made", "made", OUT_COUNT)                 \
     X(NULL, "backoff", "backoff", OUT_TEXT)            \
@@ -55,10 +63,11 @@ const struct out_column job_row_columns[] = {CELLS(AS_COLUMN){NULL, NULL, OUT_TE
 static const struct out_column fields[] = {
     CELLS(AS_FIELD){"after", "after", OUT_NAMES},
     {"before", "before", OUT_NAMES},
+    {"ticks", "ticks", OUT_ROWS},
     {"history", "history", OUT_ROWS},
     {NULL, NULL, OUT_TEXT},
 };
-#define N_FIELDS (N_CELLS + 3)
+#define N_FIELDS (N_CELLS + 4)
 
 static const char *text_or_none(const char *text)
 {
@@ -90,6 +99,14 @@ static void fill(struct out_cell *cells, const struct muster_job *job, const cha
         {.number = number_or_none(job->due_at_ms)},
         {.number = number_or_none(job->limit_ms)},
         {.number = number_or_none(job->every_ms)},
+        {.text = text_or_none(job->cron)},
+        {.text = text_or_none(job->zone)},
+        {.number = number_or_none(job->from_ms)},
+        {.number = number_or_none(job->until_ms)},
+        {.number = number_or_none(job->count)},
+        {.text = is_recurring ? muster_overlap_name(job->overlap) : NULL},
+        {.number = job->queued},
+        {.text = text_or_none(job->made_by)},
         {.number = is_recurring ? job->backlog : -1},
         {.number = is_recurring ? (int64_t)job->made : -1},
         {.text = job->backoff.delay_ms > 0 ? backoff : NULL},
@@ -135,16 +152,33 @@ static struct out_cell *history_cells(const struct muster_job *job)
     return cells;
 }
 
+static const struct out_column tick_columns[] = {{"at", "at_ms", OUT_TIME}, {NULL, NULL, OUT_TEXT}};
+
+/* JSON has all. */
+#define TICKS_SHOWN 5
+
+static struct out_cell *tick_cells(const struct muster_job *job)
+{
+    struct out_cell *cells = need(calloc(job->n_ticks + 1, sizeof *cells));
+    for (size_t i = 0; i < job->n_ticks; i++)
+        cells[i].number = job->ticks[i];
+    return cells;
+}
+
 int job_row_print(const struct muster_job *job, bool json)
 {
     char backoff[BACKOFF_TEXT_SIZE];
-    struct out_cell cells[N_FIELDS], *lines = history_cells(job);
+    struct out_cell cells[N_FIELDS], *lines = history_cells(job), *times = tick_cells(job);
     const struct out_rows history = {history_columns, lines, job->n_history};
+    const struct out_rows ticks = {tick_columns, times,
+                                   json || job->n_ticks < TICKS_SHOWN ? job->n_ticks : TICKS_SHOWN};
     fill(cells, job, backoff_text(backoff, &job->backoff));
     cells[N_CELLS] = (struct out_cell){.number = (int64_t)job->n_after, .names = job->after};
     cells[N_CELLS + 1] = (struct out_cell){.number = (int64_t)job->n_before, .names = job->before};
-    cells[N_CELLS + 2] = (struct out_cell){.rows = &history};
+    cells[N_CELLS + 2] = (struct out_cell){.rows = &ticks};
+    cells[N_CELLS + 3] = (struct out_cell){.rows = &history};
     int err = json ? out_json(fields, cells) : out_record(fields, cells);
     free(lines);
+    free(times);
     return err;
 }

@@ -279,7 +279,8 @@ static void enqueue(struct ask *a)
 /* The words of the verb. Without DATA it would read standard input. */
 #define PUT                                                                                                            \
     "$0 ?data id=?id priority=?priority delay=?delay at=?at retries=?retries backoff=?backoff limit=?limit tag=?tags " \
-    "after=?after batch=?batch track?track replace?replace every=?every offset=?offset backlog=?backlog"
+    "after=?after batch=?batch track?track replace?replace every=?every offset=?offset backlog=?backlog "                           \
+    "cron=?cron zone=?zone from=?from until=?until count=?count overlap=?overlap"
 
 static void put(struct ask *a)
 {
@@ -347,7 +348,9 @@ static const struct route routes[] = {
     {"POST", "jobs/*/drop", NULL, "", ASK_DONE, drop_job, "dropped"},
     {"POST", "jobs/*/track", NULL, "?tracked", ASK_DONE, track_job, NULL},
     {"POST", "jobs/*/change", &cmd_change,
-     "$0 queue=?queue priority=?priority tag=+?tags_add tag=-?tags_remove log=?log data=?data", ASK_DONE, NULL, NULL},
+     "$0 queue=?queue priority=?priority tag=+?tags_add tag=-?tags_remove log=?log data=?data cron=?cron zone=?zone "
+     "overlap=?overlap",
+     ASK_DONE, NULL, NULL},
     {"POST", "batches/*/close", &cmd_batch, ":close $0", ASK_DONE, NULL, NULL},
     {"POST", "batches/*/cancel", &cmd_batch, ":cancel $0", ASK_DONE, NULL, NULL},
     {"POST", "failed/replay", NULL, CHOICE, ASK_DONE, replay, "replayed"},

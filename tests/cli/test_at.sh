@@ -83,6 +83,6 @@ check_err '2026-12-24T18:00+01:00'
 check_usage put q x --at 2096-12-24T18:00Z --delay 1h
 check_err '--delay and --at exclude each other'
 check_usage put q x --at 2096-12-24T18:00Z --every 1h
-check_err '--offset sets its first time'
+check_err '--offset, or --from, sets its first time'
 check_usage change t1 --at 2096-12-24T18:00Z --now
 check_clean

@@ -161,7 +161,7 @@ ok take later --wait 10s
 
 # ---- 6
 put clock tick --id r --every 1h --backlog 2 --tag c
-has r '"state":"recurring"' '"every_ms":3600000,"backlog":2'
+has r '"state":"recurring"' '"every_ms":3600000,.*"overlap":"allow","queued":false,"backlog":2'
 take_is_done() { "$MUSTER" take clock >taken; }
 wait_for take_is_done
 has r '"made":1'

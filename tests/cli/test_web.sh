@@ -105,12 +105,16 @@ done
 post 409 /api/queues/later/put '{"data":"x","id":"j1"}'
 grep -qF '"error":"E_EXISTS"' "$tmp/answer" || fail "put twice: $(cat "$tmp/answer")"
 post 200 /api/queues/later/put '{"data":"y","id":"j1","replace":true}'
+post 200 /api/queues/later/put '{"data":"z","id":"c1","cron":"@daily","zone":"Asia/Tokyo","count":3,"overlap":"skip"}'
+post 200 /api/jobs/c1/change '{"cron":"@hourly"}'
+"$MUSTER" job c1 --json >"$tmp/out"
+grep -qF '"cron":"@hourly","zone":"Asia/Tokyo",' "$tmp/out" || fail "the schedule: $(cat "$tmp/out")"
 post 200 /api/queues/later/put '{"data":"","after":["nobody"]}'
 grep -qF "\"notes\":[\"there is no job 'nobody'" "$tmp/answer" || fail "no note: $(cat "$tmp/answer")"
 for body in '{}' '{"data":null}' '{"data":["a"]}' '{"data":7}' '{"data":"x","delay":"soon"}' '{"data":"x","every":"1d","delay":"1h"}'; do
     post 400 /api/queues/later/put "$body"
 done
-grep -qF 'delay, at and after are not for a recurring job; offset sets' "$tmp/answer" || fail "options: $(cat "$tmp/answer")"
+grep -qF 'delay, at and after are not for a recurring job; offset, or from, sets' "$tmp/answer" || fail "options: $(cat "$tmp/answer")"
 "$MUSTER" enqueue slow tortoise >"$tmp/out"
 "$MUSTER" retry "$("$MUSTER" take slow | cut -f 1)" --delay 1h >"$tmp/out"
 told "$("$MUSTER" peek slow --delayed --json)" GET '/api/queues/slow/delayed?count=1'

@@ -70,6 +70,7 @@ static void furnish(struct scene *s)
     scene_enqueue(s, "paused", "task");
     put(s, "late", "later", "delay", AN_HOUR);
     put(s, "often", "every", "every", AN_HOUR, "delay", AN_HOUR);
+    put(s, "clock", "cron", "cron", "0 0 1 1 *", "zone", "UTC", "last", "1", "ticks", "4102444800000 4133980800000");
     put(s, "held", "needs", "after", "wait", "after", "later");
     put(s, "held", "needs1", "after", "wait");
     put(s, "bad", "failed");
@@ -88,7 +89,7 @@ static void a_house_full_of_jobs_is_clean(void **state)
     furnish(s);
     checked_assert_clean(s);
     char *jobs = all_jobs(s);
-    assert_string_equal(jobs, "done\nevery\nfailed\nlater\nleased\nneeds\nneeds1\nrun\nwait\nwait2\n");
+    assert_string_equal(jobs, "cron\ndone\nevery\nfailed\nlater\nleased\nneeds\nneeds1\nrun\nwait\nwait2\n");
     free(jobs);
 }
 
@@ -190,13 +191,23 @@ static const struct damage damages[] = {
     {"call('ZREM', P .. 'tracked', 'wait')", "job:wait "},
     {"call('HDEL', P .. 'job:wait', 'tracked')", "tracked "},
     {"call('ZADD', P .. 'tracked', 1, 'ghost')", "tracked "},
+    /* schedules */
+    {"call('ZREM', P .. 'crons', 'cron')", "job:cron "},
+    {"call('DEL', P .. 'crons')", "job:cron "},
+    {"call('ZADD', P .. 'crons', 1, 'ghost')", "crons "},
+    {"call('ZADD', P .. 'crons', 1, 'every')", "crons "},
+    {"call('HSET', P .. 'job:cron', 'final', '1')", "crons "},
+    {"call('HDEL', P .. 'job:cron', 'last')", "job:cron "},
+    {"call('HSET', P .. 'job:cron', 'ticks', 'often')", "job:cron "},
+    {"call('HSET', P .. 'job:cron', 'ticks', '4133980800000')", "job:cron "},
+    {"call('ZREM', P .. 'due', '')", "due "},
     /* what a queue, the timer and the statistics say */
     {"call('HDEL', P .. 'queue:paused', 'jobs')", "queue:paused "},
     {"call('HDEL', P .. 'queue:late', 'due')", "queue:late "},
     {"call('HSET', P .. 'queue:often', 'due', '99999999999999')", "queue:often "},
     {"call('ZREM', P .. 'due', 'late')", "due "},
     {"call('ZADD', P .. 'due', '99999999999999', 'often')", "due "},
-    {"call('DEL', P .. 'due')", "due due due "},
+    {"call('DEL', P .. 'due')", "due due due due due "},
     {"local m = member('wait') call('HSET', P .. 'job:wait', 'queue', 'q') call('HSET', P .. 'queue:q', 'jobs', 1)\n"
      "call('ZREM', P .. 'waiting:paused', m) call('ZADD', P .. 'waiting:q', 0, m)",
      "waiting:q "},

@@ -166,7 +166,7 @@ static int any_fields(struct random_world *w, const char **args, bool *delays, b
 {
     static const char *const priorities[] = {"-1", "0", "0", "7"};
     int n = 0;
-    const char *fields[14];
+    const char *fields[24];
     fields[n++] = "data", fields[n++] = "d";
     fields[n++] = "retries", fields[n++] = random_draw(w, 3) ? "2" : "0";
     fields[n++] = "priority", fields[n++] = priorities[random_draw(w, 4)];
@@ -176,8 +176,15 @@ static int any_fields(struct random_world *w, const char **args, bool *delays, b
     *recurs = random_draw(w, 12) == 0;
     if (*delays)
         fields[n++] = "delay", fields[n++] = "60000";
-    if (*recurs)
+    if (*recurs && random_draw(w, 2)) {
         fields[n++] = "every", fields[n++] = "3600000";
+    } else if (*recurs) { /* of its ticks, some have come */
+        fields[n++] = "cron", fields[n++] = "0 0 1 1 *", fields[n++] = "zone", fields[n++] = "UTC";
+        fields[n++] = "last", fields[n++] = "1", fields[n++] = "ticks";
+        fields[n++] = random_draw(w, 2) ? "2 3 4102444800000" : "2 3 4";
+    }
+    if (*recurs && random_draw(w, 2))
+        fields[n++] = "overlap", fields[n++] = random_draw(w, 2) ? "skip" : "queue";
     if (random_draw(w, 4) == 0)
         fields[n++] = "tracked", fields[n++] = "1";
     memcpy(args, fields, (size_t)n * sizeof *fields);
@@ -187,7 +194,7 @@ static int any_fields(struct random_world *w, const char **args, bool *delays, b
 static bool put(struct random_world *w, struct random_effect *e)
 {
     static const char *const tags[] = {"blue", "old", "big one"};
-    const char *id = any_id(w), *args[32] = {random_queue(w), "", id, "replace", random_draw(w, 2) ? "1" : "0"};
+    const char *id = any_id(w), *args[48] = {random_queue(w), "", id, "replace", random_draw(w, 2) ? "1" : "0"};
     int n_tags = random_draw(w, 3), n_after = random_draw(w, 3) ? 0 : random_draw(w, 3), n = 5;
     bool delays, recurs;
     for (int i = 0; i < n_tags; i++)
@@ -388,7 +395,7 @@ static bool promote(struct random_world *w, struct random_effect *e)
 {
     e->moves_due = e->forgets = true;
     redisReply *reply = script_call_list(w->s, SCRIPT_PROMOTE, (const char *const[]){NULL});
-    assert_int_equal(reply->elements, 3);
+    assert_int_equal(reply->elements, 5);
     freeReplyObject(reply);
     return true;
 }

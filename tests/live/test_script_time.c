@@ -260,6 +260,20 @@ static const struct row rows[] = {
      "jobs('q', 100, 'recurring', now - 1000000, small, 'due', at(now - 1000000), 'every', '1000')\n"
      "due('q', now - 1000000)",
      {NULL}},
+    {SCRIPT_PROMOTE,
+     "100 schedules, each late by 48 ticks",
+     "local ticks = {}\n"
+     "for i = 1, 48 do ticks[i] = at(now - 3600000 + i) end\n"
+     "jobs('q', 100, 'recurring', now - 3600000, small, 'due', ticks[1], 'cron', '* * * * *', 'zone', 'UTC', 'last', "
+     "'1',\n"
+     "  'ticks', table.concat(ticks, ' ')) due('q', now - 3600000) redis.call('ZADD', P .. 'due', now - 1, '')\n"
+     "each(100, function(i) redis.call('ZADD', P .. 'crons', 1, 'qrecurring' .. i) end)",
+     {NULL}},
+    {SCRIPT_REFILL,
+     "a schedule, among 10 000",
+     "jobs('q', 10000, 'recurring', now, small, 'due', at(now), 'cron', '* * * * *', 'zone', 'UTC', 'last', '1')\n"
+     "each(10000, function(i) redis.call('ZADD', P .. 'crons', 1, 'qrecurring' .. i) end)",
+     {"qrecurring1", "* * * * *", "UTC", "1", "4102444800000", "", "0", "5", "2"}},
     {SCRIPT_PROMOTE, "100 batches that nobody has closed", BATCHES, {NULL}},
     {SCRIPT_CONFIG,
      "10 000 wait beside 1 000 idle workers that do not hear",

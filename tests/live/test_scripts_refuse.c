@@ -75,6 +75,8 @@ static const char *const keys[] = {
     "job:died with",
     "job:due",
     "job:recurring",
+    "job:cron",
+    "crons",
     "job:recurring-1",
     "job:depends",
     "job:failed",

@@ -49,6 +49,7 @@ static void make_other_jobs(struct script_world *world)
     put_job(s, "scheduled", "delay", "3600000");
     put_job(s, "due", "delay", "3600000");
     put_job(s, "recurring", "every", "3600000");
+    put_job(s, "cron", "cron", "0 0 1 1 *", "zone", "UTC", "last", "1", "ticks", "4102444800000");
     assert_ok(script_does(s, SCRIPT_PUT, "q", "", "depends", "after", "held", "retries", "2"));
     assert_ok(script_does(s, SCRIPT_PUT, "q", "", "after", "after", "failed", "retries", "2"));
     raw_do(redis, "HSET %s:job:due due 1000", s->prefix);

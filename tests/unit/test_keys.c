@@ -27,6 +27,7 @@ static void each_key_has_its_text(void **state)
         {KEY_BEAT, "", "p:beat"},
         {KEY_COMPLETE, "q", "p:complete:q"},
         {KEY_CONFIG, "", "p:config"},
+        {KEY_CRONS, "", "p:crons"},
         {KEY_DELAYED, "q", "p:delayed:q"},
         {KEY_DEPENDENCIES, "id-1", "p:dependencies:id-1"},
         {KEY_DEPENDENTS, "id-1", "p:dependents:id-1"},

@@ -14,6 +14,7 @@
 #include "protocol/script_job.h"
 #include "protocol/script_queue.h"
 #include "protocol/script_task.h"
+#include "protocol/script_timer.h"
 #include "protocol/script_upgrade.h"
 #include "protocol/script_worker.h"
 #include "testing.h"
@@ -465,6 +466,19 @@ static void change_and_cancel_name_jobs(void **state)
     assert_script(&c, SCRIPT_CANCEL_BATCH, NULL, "id", "b-1", "\"1\": only go on", "0");
     script_cancel_batch(&c, &root, "b-1", CANCEL_NEXT);
     assert_script(&c, SCRIPT_CANCEL_BATCH, NULL, "id", "b-1", "\"1\": only go on", "1");
+    script_refill(&c, &root,
+                  &(struct script_refill){.id = "r",
+                                          .cron = "* * * * *",
+                                          .zone = "UTC",
+                                          .last = "5",
+                                          .ticks = "6 7",
+                                          .is_final = true,
+                                          .known_ms = 8,
+                                          .new_last_ms = 5,
+                                          .over = 3});
+    assert_script(&c, SCRIPT_REFILL, NULL, "id", "r", "cron", "* * * * *", "zone", "UTC", "last", "5", "its next ticks",
+                  "6 7", "\"1\": no others come", "1", "at this time", "8", "how many missed", "3", "the last of these",
+                  "5");
     script_fetch(&c, &root, "w-1", "t1", "b:c");
     assert_script(&c, SCRIPT_FETCH, NULL, "worker", "w-1", "token", "t1", "queue", "b:c");
 }

@@ -61,7 +61,7 @@ end
 local function is_recurring(P, call, id)
   local spec = call and call.of_id[id]
   if spec and spec.is_sound then
-    return spec.given.every or (spec.is_change and spec.old.every)
+    return spec.given.every or spec.given.cron or (spec.is_change and (spec.old.every or spec.old.cron))
   end
   local _, state = Jobs.is_open(P, id)
   return state == 'recurring'

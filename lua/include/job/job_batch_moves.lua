@@ -140,11 +140,12 @@ local function close_late(P, now)
   return closed
 end
 
--- Does what is due of batches, and notes when something is due next. Returns the ids of those that were closed.
+-- Does what is due of batches, and notes when something is due next, of them or of schedules. Returns the ids of those
+-- that were closed.
 function Batches.move_due(P, now)
   local closed = close_late(P, now)
   local next_due = math.huge
-  for _, key in ipairs({P .. 'batches', P .. 'ended'}) do
+  for _, key in ipairs({P .. 'batches', P .. 'ended', P .. 'crons'}) do
     next_due = math.min(next_due, tonumber((try('ZRANGE', key, 0, 0, 'WITHSCORES') or {})[2]) or math.huge)
   end
   if next_due < math.huge then

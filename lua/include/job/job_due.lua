@@ -1,9 +1,8 @@
 --[[
-  Jobs that become ready by themselves: scheduled ones, and those that a recurring job makes. A piece of jobs.
+  Jobs that become ready by themselves: scheduled ones, and those that a recurring job makes (job_recur). A piece of
+  jobs.
 ]]
 --- @within "jobs"
-
-local INHERITED = {'data', 'priority', 'retries', 'limit', 'backoff', 'backoff_max', 'backoff_kind', 'jitter'}
 
 local JOB_ID_MAX = 200
 
@@ -30,39 +29,6 @@ function Jobs.make_unique(P, queue, task)
   end
 end
 
-local EVERY_LEAST_MS = 1000
-
--- Makes the jobs that a recurring job should have made by now, at most `n`. Returns how many times are dealt with: a
--- time whose id is not free is left out.
-local function recur(P, job, n)
-  local now, every, at = now_ms(), math.max(EVERY_LEAST_MS, number(job, 'every')), number(job, 'due')
-  local missed, backlog = math.floor((now - at) / every) + 1, number(job, 'backlog')
-  if backlog > 0 and missed > backlog then
-    Jobs.log_event(P, job, 'skipped', missed - backlog .. ' times beyond the backlog')
-    at = at + (missed - backlog) * every
-    missed = backlog
-  end
-  local count, made = math.min(missed, n), number(job, 'made')
-  local given, next_at = {}, at + count * every
-  for _, field in ipairs(INHERITED) do
-    given[field] = job[field]
-  end
-  -- Its own next time comes first: after an error it still goes on.
-  redis.call('ZADD', Jobs.index(P, 'recurring', job.queue), next_at, Jobs.member(job))
-  Jobs.set(job, 'due', string.format('%.0f', next_at))
-  Jobs.set(job, 'made', made + count)
-  Jobs.save(P, job)
-  for i = 1, count do
-    local id = job.id .. '-' .. (made + i)
-    if can_be_made(P, id) then
-      Jobs.make(P, id, job.queue, given, tags_of(job), 0, {}, at + (i - 1) * every)
-    else
-      Jobs.log_event(P, job, 'skipped', id)
-    end
-  end
-  return count
-end
-
 -- Moves the jobs of one queue whose time has come: at most `most` of them, and no more than so many bytes of data
 -- unless the first has more. `index` is its index of scheduled or of recurring jobs. Returns how many and how many
 -- bytes.
@@ -76,17 +42,13 @@ function Jobs.move_due(P, queue, now, index, most, most_bytes)
     local n, job = 1, Jobs.of_member(P, is_recurring and 'recurring' or 'scheduled', queue, member)
     if job and is_recurring then
       local room = math.floor((most_bytes - bytes) / math.max(1, size))
-      n = recur(P, job, math.max(1, math.min(READY_MAX, most - moved, room)))
+      n = Recur.go(P, job, math.max(1, math.min(READY_MAX, most - moved, room)))
     elseif job then
       Jobs.wait(P, job, 'ready')
     end
     moved, bytes = moved + math.max(1, n), bytes + math.max(1, n) * size
   end
   return moved, bytes
-end
-
-function Jobs.make_recurring(P, id, queue, given, tags, at_ms)
-  Jobs.start_recurring(P, new_record(P, id, queue, given, tags), at_ms)
 end
 
 -- A complete or failed job makes room for a new one under its id. Jobs that wait for this id go on waiting.
@@ -101,17 +63,4 @@ end
 function Jobs.leave_queue(P, job)
   leave(P, job)
   job.state = nil
-end
-
-function Jobs.start_recurring(P, job, at_ms)
-  leave(P, job)
-  new_place(P, job)
-  note_name(P, job.queue)
-  Jobs.set(job, 'worker', nil)
-  Jobs.set(job, 'token', nil)
-  Jobs.set(job, 'due', string.format('%.0f', at_ms))
-  enter(P, job, 'recurring', at_ms)
-  Jobs.save(P, job)
-  note_due(P, job.queue, at_ms)
-  Jobs.log_event(P, job, 'put', '')
 end

@@ -14,6 +14,9 @@ function Jobs.ended(P, job, how)
   if job.batch and not (how == 'gone' and Jobs.is_over(job)) then
     Batches.member_ended(P, job.batch, 'j' .. job.id, how, job.id)
   end
+  if job.made_by then
+    Jobs.let_recur(P, job.made_by, job.id)
+  end
 end
 
 -- A job that had failed is to run again: replayed, or put in its own place. Its record says "failed" still.

@@ -133,7 +133,11 @@ end
 -- The same for what it is to wait for. A recurring job never completes: a job that waited for it would wait for ever.
 local function obstacle_of(P, call, spec)
   local id, n_after = spec.id, #spec.after
-  if n_after == 0 and not spec.given.every then
+  if spec.given.cron and not has_type('ZCARD', P .. 'crons') then
+    return {E_REDIS, P .. 'crons'}
+  end
+  local recurs = spec.given.every or spec.given.cron
+  if n_after == 0 and not recurs then
     spec.is_sound = true
     return nil
   end
@@ -144,9 +148,8 @@ local function obstacle_of(P, call, spec)
       return obstacle
     end
   end
-  local recurs = spec.given.every
   if (recurs and (call.waiting_for[id] or redis.call('ZCARD', P .. 'dependents:' .. id) > 0))
-      or (n_after > 0 and (recurs or (spec.is_change and spec.old.every))) then
+      or (n_after > 0 and (recurs or (spec.is_change and (spec.old.every or spec.old.cron)))) then
     return {E_INVALID, id, 'recurs'}
   end
   spec.is_sound = true
@@ -183,6 +186,22 @@ local function refusal_of(P, call, number)
   return refusal
 end
 
+-- What belongs to a schedule or an interval: another one takes the place of all of it.
+local OF_TIMES = {'every', 'cron', 'zone', 'ticks', 'last', 'final', 'from', 'until', 'count', 'queued', 'settled'}
+
+local function forget_times(job, given)
+  for _, field in ipairs((given.every or given.cron) and OF_TIMES or NONE) do
+    if not given[field] then
+      Jobs.set(job, field, nil)
+    end
+  end
+end
+
+-- The first tick of a schedule. The library has computed it; by now it may be over.
+local function first_tick(job)
+  return tonumber(string.match(job.ticks or '', '%d+') or nil)
+end
+
 local function change_old(P, call, spec, due)
   local job, given = spec.old, spec.given
   local from = job.queue
@@ -192,6 +211,7 @@ local function change_old(P, call, spec, due)
   for field, value in pairs(given) do
     Jobs.set(job, field, value)
   end
+  forget_times(job, given)
   if #spec.tags > 0 then
     Jobs.untag_all(P, job)
     for _, tag in ipairs(spec.tags) do
@@ -201,7 +221,7 @@ local function change_old(P, call, spec, due)
   if given.tracked then
     Jobs.track(P, job, true)
   end
-  if #spec.after > 0 or job.every then -- a recurring job waits for nothing
+  if #spec.after > 0 or job.every or job.cron then -- a recurring job waits for nothing
     Jobs.remove_dependencies(P, job.id)
   end
   Jobs.leave_queue(P, job)
@@ -211,8 +231,8 @@ local function change_old(P, call, spec, due)
   Jobs.set(job, 'suspect', nil)
   Jobs.set(job, 'group', nil)
   Jobs.set(job, 'message', nil)
-  due = due or Jobs.number(job, 'due')
-  if job.every then
+  due = given.cron and first_tick(job) or due or Jobs.number(job, 'due')
+  if job.every or job.cron then
     Jobs.start_recurring(P, job, math.max(now_ms(), due))
   else
     Jobs.arrive(P, job, due, spec.after, from == call.queue and 'put' or 'moved', from)
@@ -236,8 +256,9 @@ local function put_one(P, call, spec)
   for field, value in pairs(call.new) do
     given[field] = given[field] or value
   end
-  if given.every then
-    Jobs.make_recurring(P, spec.id, call.queue, given, spec.tags, now_ms() + (delay or 0))
+  if given.every or given.cron then
+    local at_ms = given.cron and first_tick(given) or now_ms() + (delay or 0)
+    Jobs.make_recurring(P, spec.id, call.queue, given, spec.tags, at_ms)
   else
     local due_ms = delay and delay > 0 and now_ms() + delay or 0
     Jobs.make(P, spec.id, call.queue, given, spec.tags, due_ms, spec.after, nil, spec.is_new)
@@ -258,7 +279,8 @@ local function put_all(P, call)
       n_new = n_new + 1
     else
       put_one(P, call, spec)
-      n_new = n_new + (spec.is_new and not spec.given.unique and not spec.given.every and 1 or 0)
+      local recurs = spec.given.every or spec.given.cron
+      n_new = n_new + (spec.is_new and not spec.given.unique and not recurs and 1 or 0)
     end
   end
   if n_new > 0 then

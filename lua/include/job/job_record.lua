@@ -210,7 +210,7 @@ end
 
 -- What forgetting a job, or letting go one that depends, needs of its record: not its bytes, which may be many.
 local HEAD = {'queue', 'state', 'place', 'entry', 'tags', 'tracked', 'worker', 'token', 'priority', 'due', 'unique',
-  'batch'}
+  'batch', 'made_by'}
 
 -- A job's record as read() returns it, with the fields of HEAD alone.
 function Jobs.read_head(P, id)

@@ -48,6 +48,9 @@ local function leave(P, job)
     else
       redis.call('ZREM', index, member)
     end
+    if job.state == 'recurring' then
+      try('ZREM', P .. 'crons', job.id)
+    end
   end
 end
 

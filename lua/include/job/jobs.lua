@@ -36,6 +36,7 @@ local function make_jobs()
   local function make_rest()
 --- @include "job_let_go"
 --- @include "job_ends"
+--- @include "job_recur"
 --- @include "job_due"
 --- @include "job_process"
   end

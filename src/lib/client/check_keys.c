@@ -55,6 +55,7 @@ static const struct kind {
     [KEY_BEAT] = {"hash", OF_NAMESPACE, 0},
     [KEY_COMPLETE] = {"zset", OF_INDEX, 0},
     [KEY_CONFIG] = {"hash", OF_NAMESPACE, 0},
+    [KEY_CRONS] = {"zset", OF_TRACKED, 0},
     [KEY_DELAYED] = {"zset", OF_QUEUE, 0},
     [KEY_DEPENDENCIES] = {"set", OF_JOB, 0},
     [KEY_DEPENDENTS] = {"zset", OF_AWAITED, 0},

@@ -65,7 +65,8 @@ void job_put_begin(struct muster_client *c, struct command *command, const char 
     script_put_number(command, "new_retries", MUSTER_JOB_RETRIES_DEFAULT);
 }
 
-void job_put_add(struct command *command, const struct muster_job_spec *spec, const char *id)
+void job_put_add(struct command *command, const struct muster_job_spec *spec, const char *id,
+                 const struct cron_ticks *ticks)
 {
     script_put_job(command, &(struct script_put_job){.id = id,
                                                      .replace = spec->replace,
@@ -74,6 +75,7 @@ void job_put_add(struct command *command, const struct muster_job_spec *spec, co
                                                      .after = spec->after,
                                                      .n_after = spec->n_after});
     add_spec(command, spec);
+    job_cron_add(command, spec, ticks);
 }
 
 void job_put_make_id(char id[MUSTER_JOB_ID_MAX + 1])
@@ -137,6 +139,7 @@ int muster_job_put(struct muster_client *c, const char *queue, const struct must
 {
     struct muster_job_spec s;
     struct command command = COMMAND_EMPTY;
+    struct cron_ticks ticks;
     char own[MUSTER_JOB_ID_MAX + 1];
     const char *why = NULL;
     if (id)
@@ -155,10 +158,12 @@ int muster_job_put(struct muster_client *c, const char *queue, const struct must
     if (id) /* also if it stays unknown whether it was put: the caller can look the id up */
         memcpy(id, own, strlen(own) + 1);
     err = client_begin_adding(c);
+    if (err == MUSTER_OK)
+        err = job_cron_ticks(c, &s, &ticks);
     if (err != MUSTER_OK)
         return err;
     job_put_begin(c, &command, queue);
-    job_put_add(&command, &s, own);
+    job_put_add(&command, &s, own, &ticks);
     return put(c, &command, queue, own, NULL);
 }
 

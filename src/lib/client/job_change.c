@@ -3,13 +3,18 @@
  * Changing and cancelling jobs. lua/job/change.lua says what each change means. Here arguments are checked, and
  * refusals get their words.
  */
+#include <muster/cron.h>
 #include <string.h>
 
 #include "base/words.h"
 #include "client/client.h"
+#include "client/job_cron.h"
 #include "client/job_valid.h"
 #include "protocol/names.h"
 #include "protocol/script_job.h"
+
+/* How often a change of a schedule is tried, if others change it too. */
+#define SCHEDULE_TRIES 5
 
 /* ---- change ---- */
 
@@ -143,6 +148,16 @@ static void add_change(struct command *command, const struct muster_job_change *
         script_change_field(command, "data", change->data);
 }
 
+static int check_schedule(const struct muster_job_change *change, const char **why)
+{
+    *why = change->cron ? muster_cron_check(change->cron) : NULL;
+    if (!*why && change->zone)
+        *why = muster_zone_check(change->zone);
+    if (!*why && (change->overlap < MUSTER_OVERLAP_NONE || change->overlap >= MUSTER_OVERLAP_COUNT))
+        *why = "a recurring job's overlap must be allow, skip or queue";
+    return *why ? MUSTER_E_INVALID : MUSTER_OK;
+}
+
 static void say_not_changed(struct muster_client *c, int err, const char *id, const struct redisReply *reply)
 {
     const char *what = reply_text(reply_at(reply, 1));
@@ -164,22 +179,42 @@ static void say_not_changed(struct muster_client *c, int err, const char *id, co
         job_valid_say_obstacle(c, err, id, what);
 }
 
+/* `*again`: the job got another schedule while the ticks of this one were computed. */
+static int change_once(struct muster_client *c, const char *id, const struct muster_job_change *change, bool *again)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply = NULL;
+    struct job_cron_changed cron;
+    int err = job_cron_change(c, id, change, &cron);
+    if (err == MUSTER_OK) {
+        script_change(&command, &c->root, id);
+        add_change(&command, change);
+        job_cron_add_change(&command, change, &cron);
+        err = client_run(c, &command, &reply);
+        say_not_changed(c, err, id, reply);
+    } else if (err == MUSTER_E_NOT_FOUND) {
+        say_not_changed(c, err, id, NULL);
+    } else if (err == MUSTER_E_STATE) {
+        redis_error_set(c->redis, "the job '%s' does not recur by a schedule; nothing was changed", id);
+    }
+    *again = err == MUSTER_E_STATE && reply_is(reply_at(reply, 2), "was");
+    redis_reply_free(reply);
+    redis_reply_free(cron.record);
+    return err;
+}
+
 int muster_job_change(struct muster_client *c, const char *id, const struct muster_job_change *change)
 {
     struct muster_job_change o;
-    struct command command = COMMAND_EMPTY;
-    struct redisReply *reply = NULL;
     const char *why = NULL;
     int err = client_read(c, SIZED_JOB_CHANGE, &o, change);
     if (err == MUSTER_OK)
         err = client_answer(c, check_change(id, &o, c->max_task_len, &why), &why);
-    if (err != MUSTER_OK)
-        return err;
-    script_change(&command, &c->root, id);
-    add_change(&command, &o);
-    err = client_run(c, &command, &reply);
-    say_not_changed(c, err, id, reply);
-    redis_reply_free(reply);
+    if (err == MUSTER_OK)
+        err = client_answer(c, check_schedule(&o, &why), &why);
+    bool again = err == MUSTER_OK;
+    for (int i = 0; again && i < SCHEDULE_TRIES; i++)
+        err = change_once(c, id, &o, &again);
     return err;
 }
 

@@ -21,6 +21,7 @@
 struct row {
     struct muster_job_spec spec;
     const char *id;
+    struct cron_ticks *ticks; /* NULL, or the first ones of its schedule */
 };
 
 struct many {
@@ -75,6 +76,9 @@ static int read_row(struct many *m, size_t i, const struct muster_job_spec *spec
         r->id = r->spec.id && !muster_job_id_check(r->spec.id) ? r->spec.id : NULL;
         return refuse_row(m, err, i, why);
     }
+    if (r->spec.cron && m->request_id) /* its ticks would be other content when it is sent again */
+        return refuse_row(m, MUSTER_E_INVALID, i,
+                          "a job with a schedule is put without a request id: with an id of its own it is put once");
     return name_row(m, i);
 }
 
@@ -122,7 +126,23 @@ static void end(struct many *m)
 {
     if (m->owns_ids)
         free(m->ids);
+    for (size_t i = 0; m->rows && i < m->n; i++)
+        free(m->rows[i].ticks);
     free(m->rows);
+}
+
+/* Nothing is sent but the question what time it is. */
+static int find_ticks(struct many *m)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < m->n; i++) {
+        struct row *r = &m->rows[i];
+        if (!r->spec.cron)
+            continue;
+        r->ticks = malloc(sizeof *r->ticks);
+        err = r->ticks ? job_cron_ticks(m->c, &r->spec, r->ticks) : MUSTER_E_NOMEM;
+    }
+    return err;
 }
 
 /* ---- chunks ---- */
@@ -181,7 +201,7 @@ static int put_chunk(struct many *m, size_t n, uint64_t chunk)
         script_put_number(&command, "of", (int64_t)m->n);
     }
     for (size_t i = m->done; i < m->done + n; i++)
-        job_put_add(&command, &m->rows[i].spec, m->rows[i].id);
+        job_put_add(&command, &m->rows[i].spec, m->rows[i].id, m->rows[i].ticks);
     int err = asks ? full_explain(m->c, client_run_confirmed(m->c, &command, REDIS_WAKES_NOBODY, &reply))
                    : client_run(m->c, &command, &reply);
     if (err != MUSTER_OK)
@@ -218,6 +238,8 @@ int muster_job_put_many(struct muster_client *c, const char *queue, const struct
         return client_check_queue(c, queue);
     if (err == MUSTER_OK)
         err = begin(&m, specs, o.ids);
+    if (err == MUSTER_OK)
+        err = find_ticks(&m);
     if (err == MUSTER_OK)
         err = put_all(&m);
     if (put)

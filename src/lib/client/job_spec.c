@@ -8,10 +8,8 @@
 #include <string.h>
 
 #include "client/client.h"
+#include "client/job_cron.h"
 #include "client/job_valid.h"
-
-/* Room for the number of the job that is made. */
-#define RECURRING_ID_MAX (MUSTER_JOB_ID_MAX - 20)
 
 static int check_times(const struct muster_job_spec *s, const char **why)
 {
@@ -27,20 +25,12 @@ static int check_times(const struct muster_job_spec *s, const char **why)
     return err == MUSTER_OK ? job_valid_number("a recurring job's backlog", s->backlog, 0, INT32_MAX, why) : err;
 }
 
-static int check_recurring(const struct muster_job_spec *s, const char **why)
+static int check_ready(const struct muster_job_spec *s, const char **why)
 {
-    *why = NULL;
-    if (s->every_ms == 0 && !s->replace && (s->offset_ms != 0 || s->backlog != 0))
-        *why = "an offset and a backlog are for a recurring job, which needs an interval too";
-    else if (s->delay_ms != 0 && s->at_ms != 0)
-        *why = "a job becomes ready after a delay or at a time, not both";
-    else if (s->every_ms != 0 && (s->delay_ms != 0 || s->at_ms != 0 || s->n_after > 0))
-        *why = "a recurring job has an offset instead of a delay or a time, and does not wait for other jobs";
-    else if (s->every_ms != 0 && s->batch)
-        *why = "a recurring job never ends, so it is no member of a batch";
-    else if (s->every_ms != 0 && s->id && strlen(s->id) > RECURRING_ID_MAX)
-        *why = "a recurring job's id has at most 180 bytes, because the jobs it makes add a number to it";
-    return *why ? MUSTER_E_INVALID : MUSTER_OK;
+    if (s->delay_ms == 0 || s->at_ms == 0)
+        return MUSTER_OK;
+    *why = "a job becomes ready after a delay or at a time, not both";
+    return MUSTER_E_INVALID;
 }
 
 static int check_batch(const char *id, const char **why)
@@ -65,7 +55,9 @@ int job_spec_check(const struct muster_job_spec *s, size_t max_task_len, const c
     if (err == MUSTER_OK)
         err = check_times(s, why);
     if (err == MUSTER_OK)
-        err = check_recurring(s, why);
+        err = check_ready(s, why);
+    if (err == MUSTER_OK)
+        err = job_cron_check(s, why);
     return err == MUSTER_OK && s->backoff ? job_valid_backoff(s->backoff, why) : err;
 }
 

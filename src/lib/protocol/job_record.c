@@ -27,6 +27,24 @@ int muster_job_state_of(const char *name)
     return -1;
 }
 
+const char *muster_overlap_name(enum muster_overlap overlap)
+{
+    static const char *const names[] = {
+#define OVERLAP_NAME(overlap, name) [overlap] = (name),
+        MUSTER_OVERLAPS(OVERLAP_NAME)
+#undef OVERLAP_NAME
+    };
+    return overlap > MUSTER_OVERLAP_NONE && overlap < MUSTER_OVERLAP_COUNT ? names[overlap] : "unknown";
+}
+
+int muster_overlap_of(const char *name)
+{
+    for (int i = 1; name && i < MUSTER_OVERLAP_COUNT; i++)
+        if (strcmp(name, muster_overlap_name((enum muster_overlap)i)) == 0)
+            return i;
+    return -1;
+}
+
 enum field_kind { FIELD_INT, FIELD_INT64, FIELD_UINT64, FIELD_TEXT, FIELD_BYTES };
 
 struct field {
@@ -37,7 +55,7 @@ struct field {
 
 #define IN_JOB(member) offsetof(struct muster_job, member)
 
-/* `state`, `tags`, `backoff_kind` and `token` are read separately. */
+/* `state`, `tags`, `backoff_kind`, `token`, `ticks`, `overlap` and `queued` are read separately. */
 static const struct field fields[] = {
     {"queue", FIELD_TEXT, IN_JOB(queue)},
     {"data", FIELD_BYTES, IN_JOB(data)},
@@ -61,6 +79,12 @@ static const struct field fields[] = {
     {"group", FIELD_TEXT, IN_JOB(group)},
     {"message", FIELD_BYTES, IN_JOB(message)},
     {"result", FIELD_BYTES, IN_JOB(result)},
+    {"cron", FIELD_TEXT, IN_JOB(cron)},
+    {"zone", FIELD_TEXT, IN_JOB(zone)},
+    {"from", FIELD_INT64, IN_JOB(from_ms)},
+    {"until", FIELD_INT64, IN_JOB(until_ms)},
+    {"count", FIELD_INT64, IN_JOB(count)},
+    {"made_by", FIELD_TEXT, IN_JOB(made_by)},
 };
 
 /* A number that its field cannot hold is none. */
@@ -110,6 +134,32 @@ static int read_tags(struct job_record *out, const char *text)
     return MUSTER_OK;
 }
 
+/* Numbers with blanks between. */
+static int read_ticks(struct job_record *out, const char *text)
+{
+    size_t n = 1;
+    if (!text || !*text)
+        return MUSTER_OK;
+    for (const char *c = text; *c; c++)
+        n += *c == ' ';
+    out->ticks = calloc(n, sizeof *out->ticks);
+    if (!out->ticks)
+        return MUSTER_E_NOMEM;
+    char *end;
+    for (int64_t tick; (tick = strtoll(text, &end, 10)) > 0 && end != text && out->job.n_ticks < n; text = end)
+        out->ticks[out->job.n_ticks++] = tick;
+    out->job.ticks = out->ticks;
+    return MUSTER_OK;
+}
+
+static int read_recurring(struct job_record *out, const struct redisReply *flat)
+{
+    int overlap = muster_overlap_of(reply_text(reply_field(flat, "overlap")));
+    out->job.overlap = overlap > 0 ? (enum muster_overlap)overlap : MUSTER_OVERLAP_ALLOW;
+    out->job.queued = reply_field(flat, "queued") != NULL;
+    return read_ticks(out, reply_text(reply_field(flat, "ticks")));
+}
+
 static void name_process(struct job_record *out, const char *worker, const char *token, const char *queue)
 {
     process_name_format(out->process, worker, token, queue);
@@ -130,6 +180,7 @@ static void read_backoff(struct muster_job *job, const struct redisReply *flat)
 int job_record_read(struct job_record *out, const char *id, const struct redisReply *flat)
 {
     *out = (struct job_record){.job = {.id = id, .queue = "", .worker = "", .process = "", .group = "", .batch = ""}};
+    out->job.cron = out->job.zone = out->job.made_by = "";
     int state = muster_job_state_of(reply_text(reply_field(flat, "state")));
     if (state < 0)
         return MUSTER_E_REDIS;
@@ -148,6 +199,8 @@ int job_record_read(struct job_record *out, const char *id, const struct redisRe
         strlen(out->job.worker) <= MUSTER_WORKER_ID_MAX && strlen(out->job.queue) <= MUSTER_QUEUE_MAX)
         name_process(out, out->job.worker, token, out->job.queue);
     int err = read_tags(out, reply_text(reply_field(flat, "tags")));
+    if (err == MUSTER_OK)
+        err = read_recurring(out, flat);
     if (err != MUSTER_OK)
         job_record_clear(out);
     return err;
@@ -182,7 +235,8 @@ static int own(struct job_record *record, const char *worker)
 {
     struct muster_job *job = &record->job;
     record->copy = malloc(text_size(job->id) + text_size(job->queue) + text_size(worker) + text_size(job->group) +
-                          text_size(job->batch) + job->data.len + job->message.len + job->result.len + 3);
+                          text_size(job->batch) + text_size(job->made_by) + job->data.len + job->message.len +
+                          job->result.len + 3);
     if (!record->copy)
         return MUSTER_E_NOMEM;
     char *at = record->copy;
@@ -191,6 +245,8 @@ static int own(struct job_record *record, const char *worker)
     job->worker = copy_text(&at, worker);
     job->group = copy_text(&at, job->group);
     job->batch = copy_text(&at, job->batch);
+    job->made_by = copy_text(&at, job->made_by);
+    job->cron = job->zone = ""; /* it does not recur, or it would not run */
     job->data = copy_bytes(&at, job->data);
     job->message = copy_bytes(&at, job->message);
     job->result = copy_bytes(&at, job->result);
@@ -237,5 +293,6 @@ void job_record_clear(struct job_record *record)
     free(record->copy);
     free(record->tags_text);
     free(record->tags);
+    free(record->ticks);
     *record = (struct job_record){0};
 }

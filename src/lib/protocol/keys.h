@@ -18,6 +18,7 @@
     X(KEY_BEAT, "beat")                  \
     X(KEY_COMPLETE, "complete:")         \
     X(KEY_CONFIG, "config")              \
+    X(KEY_CRONS, "crons")                \
     X(KEY_DELAYED, "delayed:")           \
     X(KEY_DEPENDENCIES, "dependencies:") \
     X(KEY_DEPENDENTS, "dependents:")     \

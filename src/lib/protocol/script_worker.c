@@ -353,16 +353,3 @@ void script_hand_on(struct command *c, const struct script_root *root, const cha
     command_text(c, worker);
     command_text(c, queue);
 }
-
-void script_promote(struct command *c, const struct script_root *root)
-{
-    script_begin(c, SCRIPT_PROMOTE, root);
-}
-
-int script_promoted(const struct redisReply *r, int64_t *next_ms, const struct redisReply **closed)
-{
-    int err = reply_status(r);
-    *next_ms = script_read_number(reply_at(r, 1));
-    *closed = reply_at(r, 2);
-    return err;
-}

@@ -212,8 +212,5 @@ int script_left(const struct redisReply *r, uint64_t *last_token, const char **d
 
 /* Answers 1 when another worker keeps the timer now. */
 void script_hand_on(struct command *c, const struct script_root *root, const char *worker, const char *queue);
-void script_promote(struct command *c, const struct script_root *root);
-/* `*closed`: a list of the ids of batches. */
-int script_promoted(const struct redisReply *r, int64_t *next_ms, const struct redisReply **closed);
 
 #endif

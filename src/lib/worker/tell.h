@@ -25,6 +25,7 @@
     X(REQUEST_NOTE, "a progress note")              \
     X(REQUEST_DATA, "new data of a job")            \
     X(REQUEST_PROMOTE, "moving what is due")        \
+    X(REQUEST_REFILL, "computing when jobs recur")  \
     X(REQUEST_TIDY, "tidying")                      \
     X(REQUEST_AGES, "noting since when tasks wait") \
     X(REQUEST_SHARE, "sharing a queue evenly")      \

@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/timer.h"
+#include "protocol/script_timer.h"
 #include "protocol/script_worker.h"
 #include "worker/worker.h"
 
@@ -76,24 +77,24 @@ static void tell_closed(struct muster_worker *w, const struct redisReply *batche
 static void on_promoted(const struct redisReply *reply, void *arg)
 {
     struct muster_worker *w = arg;
-    int64_t next_ms;
-    const struct redisReply *closed;
+    struct script_promoted promoted;
     bool again = w->keeper.promote_again;
     w->keeper.promoting = w->keeper.promote_again = false;
     if (!reply || !w->keeper.keeps)
         return;
-    int err = script_promoted(reply, &next_ms, &closed);
+    int err = script_promoted(reply, &promoted);
     if (err != MUSTER_OK) {
         tell_refused(w, REQUEST_PROMOTE, err, reply_text(reply));
         set_timer(w, REFUSED_PAUSE_MS);
         return;
     }
     tell_accepted(w, REQUEST_PROMOTE);
-    tell_closed(w, closed);
+    tell_closed(w, promoted.closed);
+    crons_refill(w, promoted.crons, promoted.now_ms);
     if (again)
         promote(w);
     else
-        set_timer(w, next_ms == 0 ? AGAIN_MS : next_ms);
+        set_timer(w, promoted.next_ms == 0 ? AGAIN_MS : promoted.next_ms);
 }
 
 static void promote(struct muster_worker *w)

@@ -34,6 +34,7 @@
 
 #include "base/sized.h"
 #include "worker/connection.h"
+#include "worker/crons.h"
 #include "worker/ended.h"
 #include "worker/executor.h"
 #include "worker/figures.h"
@@ -121,6 +122,7 @@ struct muster_worker {
     struct fence fence;
     struct probe probe;
     struct timer_keeper keeper;
+    struct crons crons;
     struct wake wake;
     struct readback readback;
     struct marks marks;
