@@ -14,9 +14,9 @@ UTC = datetime.timezone.utc
 ZONES = ['UTC', 'Europe/Berlin', 'Europe/Dublin', 'America/New_York', 'America/Sao_Paulo', 'America/Havana',
          'Australia/Lord_Howe', 'Africa/Casablanca', 'Asia/Kathmandu', 'Asia/Gaza', 'Antarctica/Troll', 'Pacific/Apia']
 # By the clock on the wall; and by the time that passes, because the minute or the hour begins with "*".
-BY_THE_WALL = ['30 2 * * *', '0 0 * * *', '0,15,59 0-3 * * *', '0 3 * * mon-fri', '10 1 13 * fri', '0 2 1,15 * *',
+BY_THE_WALL = ['30 2 * * *', '0 0 * * *', '15,59 1-3 * * *', '0 3 * * mon-fri', '10 1 13 * fri', '0 2 1,15 * *',
                '45 23 28-31 10,3 *', '20 2 29 2 *', '5 2-23/7 3-28/5 * *', '30 1 * * sat-sun']
-BY_TIME = ['0 * * * *', '*/30 0-3 * * *', '15 */2 * * 7']
+BY_TIME = ['0 */3 * * *', '*/30 1-2 * * *', '15 */2 * * 7']
 
 
 def fitting(schedule, first, last):
