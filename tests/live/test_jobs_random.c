@@ -181,7 +181,7 @@ static int any_fields(struct random_world *w, const char **args, bool *delays, b
     } else if (*recurs) { /* of its ticks, some have come */
         fields[n++] = "cron", fields[n++] = "0 0 1 1 *", fields[n++] = "zone", fields[n++] = "UTC";
         fields[n++] = "last", fields[n++] = "1", fields[n++] = "ticks";
-        fields[n++] = random_draw(w, 2) ? "2 3 4102444800000" : "2 3 4";
+        fields[n++] = random_draw(w, 2) ? "1000 2000 4102444800000" : "1000 2000 3000";
     }
     if (*recurs && random_draw(w, 2))
         fields[n++] = "overlap", fields[n++] = random_draw(w, 2) ? "skip" : "queue";
