@@ -54,6 +54,8 @@ static void cancel(struct job_storm *storm, int i)
         return;
     assert_ok(err);
     uint64_t n = removed + running;
+    if (n > 0) /* at once, also if it ran */
+        assert_false(job_is_there(storm->s, id));
     storm->jobs[i].was_cancelled |= n > 0;
     storm->jobs[i].was_cancelled_along |= along && n > 0;
     storm->n_cancelled += (int)n;

@@ -297,6 +297,7 @@ static const struct row rows[] = {
      "  redis.call('ZADD', P .. 'dependents:qwaiting' .. i, 1, 'd') end)",
      {"d", "not_after_all", ""}},
     {SCRIPT_CANCEL_JOBS, "500 jobs", "jobs('q', 9000, 'waiting', 0, small)", {"0", "@500 qwaiting"}},
+    {SCRIPT_CANCEL_JOBS, "500 jobs in work", "held_jobs('w', 9000, small)", {"0", "@500 held"}},
     {SCRIPT_CANCEL_JOBS,
      "a job that 4 990 wait for",
      "held_jobs('w', 1, small)\n"

@@ -25,19 +25,13 @@ static void judge_failure(struct job_storm *storm, const struct muster_job *job,
         job_history_fail(job, "for no reason");
 }
 
-/* One that was cancelled while it ran does not go on to the next queue: it is complete where it is. */
-static bool was_finished(const struct storm_said *said, const struct storm_account *a)
-{
-    return atomic_load(&said->finish) > 0 || (atomic_load(&said->advance) > 0 && a && a->may_be_gone);
-}
-
 static int judge_job(const struct muster_job *job, void *arg)
 {
     struct storm_judgement *j = arg;
     j->exists = true;
     j->put_at_ms = job->put_at_ms;
     j->n[job->state]++;
-    if (job->state == MUSTER_JOB_COMPLETE && !was_finished(job_storm_said(j->storm, job), j->account))
+    if (job->state == MUSTER_JOB_COMPLETE && atomic_load(&job_storm_said(j->storm, job)->finish) == 0)
         job_history_fail(job, "nobody finished it");
     if (job->state == MUSTER_JOB_FAILED)
         judge_failure(j->storm, job, j->account);

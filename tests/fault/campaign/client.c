@@ -112,6 +112,7 @@ static void put_job(const struct campaign *c, const char *queue)
                                    .data = {p->task, p->len},
                                    .priority = (int)random_below(&dice, 3) - 1,
                                    .delay_ms = random_chance(&dice, 20) ? 200 : 0,
+                                   .backoff = &(const struct muster_backoff){.delay_ms = AGAIN_MS},
                                    .retries = 20};
     note_answer(muster_job_put(client, queue, &spec, NULL), false, &p, 1);
 }
@@ -178,6 +179,7 @@ struct taken {
     char process[MUSTER_WORKER_ID_MAX + MUSTER_QUEUE_MAX + 32];
     struct work work;
     uint64_t token;
+    bool is_job;
 };
 
 static int note_taken(const struct muster_process_info *p, void *arg)
@@ -185,6 +187,7 @@ static int note_taken(const struct muster_process_info *p, void *arg)
     struct taken *t = arg;
     snprintf(t->process, sizeof t->process, "%s", p->id);
     t->token = p->token;
+    t->is_job = p->job != NULL;
     if (!work_read(&t->work, p->task, p->len))
         abort();
     return 0;
@@ -206,7 +209,7 @@ static void end(const struct taken *t, const char *outcome)
     record_write('E', t->work.name, t->token, own_life, outcome);
     for (;;) {
         int err = end_once(t, outcome);
-        bool is_dropped = err == MUSTER_E_CANCELLED && strcmp(outcome, "finish") != 0;
+        bool is_dropped = err == MUSTER_E_CANCELLED && (t->is_job || strcmp(outcome, "finish") != 0);
         if (err == MUSTER_E_LOST || is_dropped)
             record_write('U', t->work.name, t->token, own_life, muster_err_name(err));
         else

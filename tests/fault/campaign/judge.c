@@ -236,6 +236,12 @@ static int note_state(const struct muster_job *job, void *arg)
     return 0;
 }
 
+/* A job that is cancelled is gone at once, so its finish does not count. */
+static bool is_cut(const struct task *t, const struct run *last)
+{
+    return t->is_job && t->is_cancelled && last->uncounted_at_ms;
+}
+
 static void judge_finish(struct book *b, const struct task *t, const struct run *last)
 {
     enum muster_job_state state = MUSTER_JOB_STATE_COUNT;
@@ -260,7 +266,7 @@ static void judge_end(struct book *b, const struct task *t)
     b->figures->unknown += !t->is_acknowledged && !t->is_refused && !t->is_unconfirmed;
     if (t->n_failures)
         judge_failure(b, t, last);
-    else if (last && ended_as(last, "finish"))
+    else if (last && ended_as(last, "finish") && !is_cut(t, last))
         judge_finish(b, t, last);
     else if (t->is_cancelled)
         b->figures->cancelled++;
