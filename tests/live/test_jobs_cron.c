@@ -180,6 +180,36 @@ static void ticks_are_known_before_they_run_out(void **state)
     checked_assert_clean(s);
 }
 
+struct three {
+    int64_t at_ms[3];
+};
+
+static int note_three(const struct muster_job *job, void *arg)
+{
+    assert_true(job->n_ticks >= 3);
+    memcpy(((struct three *)arg)->at_ms, job->ticks, sizeof(struct three));
+    return 0;
+}
+
+/* In 2027 Berlin goes from 02:00 to 03:00 on 28 March, and back on 31 October, at 01:00 UTC. */
+static void both_changes_of_the_clocks_are_in_its_record(void **state)
+{
+    struct scene *s = *state;
+    struct three three;
+    const int64_t day = 86400000, half = 1800000, march = 1806105600000,
+                  october = 1824854400000; /* the 27th, the 30th */
+    job_put(s, "q", JOB_SPEC(.id = "a", .cron = "30 2 * * *", .zone = "Europe/Berlin", .from_ms = march));
+    assert_ok(muster_job_get(s->client, IDS("a"), 1, note_three, &three));
+    assert_int_equal(three.at_ms[0], march + 3 * half);
+    assert_int_equal(three.at_ms[1], march + day + 2 * half); /* what is skipped comes at once */
+    assert_int_equal(three.at_ms[2], march + 2 * day + half);
+    job_put(s, "q", JOB_SPEC(.id = "b", .cron = "30 2 * * *", .zone = "Europe/Berlin", .from_ms = october));
+    assert_ok(muster_job_get(s->client, IDS("b"), 1, note_three, &three));
+    assert_int_equal(three.at_ms[0], october + half);
+    assert_int_equal(three.at_ms[1], october + day + half); /* the first of two */
+    assert_int_equal(three.at_ms[2], october + 2 * day + 3 * half);
+}
+
 /* ---- bounds ---- */
 
 static void after_its_last_time_it_is_complete(void **state)
@@ -471,6 +501,7 @@ int main(int argc, char **argv)
         live_test(a_day_without_anybody_is_made_up_for),
         live_test(of_a_day_the_backlog_is_made_up_for),
         live_test(ticks_are_known_before_they_run_out),
+        live_test(both_changes_of_the_clocks_are_in_its_record),
         live_test(after_its_last_time_it_is_complete),
         live_test(it_makes_no_more_than_its_count),
         live_test(an_interval_has_a_first_and_a_last_time),

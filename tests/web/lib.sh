@@ -66,6 +66,7 @@ fill_world() {
         "$MUSTER" put print --id ship 'ship 17' --after label --after notify
         "$MUSTER" put print --id '<s>job</s>' 'text' --tag order-17
         "$MUSTER" put print --id later 'later' --delay 1h
+        "$MUSTER" put print --id clock 'tick' --cron '0 3 1 1 *' --zone Asia/Tokyo --overlap skip
         "$MUSTER" enqueue slow tortoise
         "$MUSTER" retry "$("$MUSTER" take slow | cut -f 1)" --delay 1h
         "$MUSTER" put ledger --id booking-1 'one' --retries 0

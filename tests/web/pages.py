@@ -23,6 +23,7 @@ PAGES = [
     ('/#/jobs?tag=order-17', '<s>job</s>'),
     ('/#/jobs/pack', 'Dependencies'),
     ('/#/jobs/booking-1', 'debit is not credit'),
+    ('/#/jobs/clock', '-12-31 18:00:00.000 UTC'),
     ('/#/jobs/none', 'There is no such job'),
     ('/#/jobs/night-1', 'night'),
     ('/#/batches', '<u>inner</u>'),

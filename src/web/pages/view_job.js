@@ -13,8 +13,22 @@ import { payloadBlock, payloadOf } from './payload.js';
 import { tagChips } from './view_jobs.js';
 
 const LOOK_MS = 4000;
+const TICKS_SHOWN = 5;
 const KINDS = { failed: 'bad', crashed: 'bad', complete: 'good', completed: 'good', finished: 'good', taken: 'accent',
     running: 'accent', retried: 'warn', cancelled: 'warn' };
+
+/* When a recurring job makes its next jobs. */
+function schedule(job) {
+    const ticks = (job.ticks || []).slice(0, TICKS_SHOWN);
+    return [
+        job.cron && ['Schedule', h('code', {}, visible(job.cron))], job.cron && ['Zone', visible(job.zone || '')],
+        job.from_ms && ['From', isoTitle(job.from_ms)], job.until_ms && ['Until', isoTitle(job.until_ms)],
+        job.count > 0 && ['Count', num(job.count)], job.overlap && ['Overlap', visible(job.overlap)],
+        job.queued && ['Queued', 'until the job that it made last has ended'],
+        ticks.length > 0 && ['Next', h('ol', { class: 'plain' },
+            ticks.map((tick) => h('li', {}, isoTitle(tick.at_ms))))],
+    ];
+}
 
 function record(job) {
     const queue = encOf(job, 'queue'), group = encOf(job, 'group');
@@ -27,8 +41,10 @@ function record(job) {
         job.process && ['Process', h('code', {}, visible(job.process))],
         job.state === 'running' && ['Runs for', sinceElement(job.since_ms)],
         job.limit_ms > 0 && ['Limit', span(job.limit_ms)], job.every_ms > 0 && ['Every', span(job.every_ms)],
+        ...schedule(job),
         job.made !== null && job.made !== undefined && ['Made', num(job.made)],
         job.backlog !== null && job.backlog !== undefined && ['Backlog', num(job.backlog)],
+        encOf(job, 'made_by') && ['Made by', nameLink(encOf(job, 'made_by'), jobHref(encOf(job, 'made_by')))],
         encOf(job, 'batch') && ['Batch', nameLink(encOf(job, 'batch'), batchHref(encOf(job, 'batch')))],
         ['Backoff', job.backoff], ['Unique', job.unique && 'yes'],
         group && ['Group', h('a', { href: withQuery('#/failures', { queue, group }) }, h('bdi', {}, shown(group)))],
