@@ -637,9 +637,9 @@ struct muster_extend_options {
  * ended, and workers of the namespace tell so by their silence, that time does not count: the lease can be extended as
  * if it had ended that much later. Without workers nobody can tell, and it has lapsed. Returns as
  * muster_lease_finish(), and
- *   MUSTER_E_STATE  the process was cancelled, or its queue was deleted (the caller may still finish it); or a lease
- *                   was asked for on a worker's process, which has none; or data for a task that is no job. Nothing
- *                   was changed
+ *   MUSTER_E_STATE  the process was cancelled, or its queue was deleted (the caller may still finish it, but for a job
+ *                   that was cancelled); or a lease was asked for on a worker's process, which has none; or data for a
+ *                   task that is no job. Nothing was changed
  */
 MUSTER_API int muster_lease_extend(struct muster_client *c, const char *process,
                                    const struct muster_extend_options *o) MUSTER_MUST_CHECK;

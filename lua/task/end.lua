@@ -61,7 +61,8 @@ else
   local epoch = set_flag(P, worker, FLAG_ENDED)
   if epoch then
     try('HINCRBY', P .. 'worker:' .. worker, 'held', -1)
-    tell_worker(worker, epoch, 'R', is_own == 1 and note_own_end(P, worker, token, args[2]) or '')
+    local kind = status == E_CANCELLED and 'back' or args[2] -- it has finished nothing
+    tell_worker(worker, epoch, 'R', is_own == 1 and note_own_end(P, worker, token, kind) or '')
   end
 end
 try('HINCRBY', P .. 'queue:' .. queue, 'running', -1)

@@ -121,6 +121,9 @@ static void its_queue_is_deleted_and_it_is_given_back(const struct process *p)
 static void its_command_ends_it(const struct process *p)
 {
     assert_err(script_does(p->s, SCRIPT_END, "+w", "done", "q", p->token), MUSTER_E_CANCELLED);
+    char *said = raw_string(p->s->server->redis, "HGET %s:worker:w e:%s", p->s->prefix, p->token);
+    assert_string_equal(said, "b"); /* its worker does not count it as finished */
+    free(said);
     assert_ok(acting_readback(p->w));
 }
 

@@ -137,7 +137,7 @@ export const failWorker = (worker) => confirm({
 export const cancelProcess = (process, queue) => confirm({
     title: 'Cancel this task?', danger: true, action: 'Cancel 1 task',
     body: h('p', {}, 'One running task of ', nameElement(queue), ' is to stop. Its worker is told at once; if it ' +
-        'finishes before it obeys, it counts as done. Otherwise the task is gone.'),
+        'finishes before it obeys, it counts as done. Otherwise the task is gone. A job is gone in any case.'),
     run: async () => tell('Told to stop:', await post('processes/cancel', process), 'task'),
 });
 
@@ -146,7 +146,7 @@ export const cancelProcess = (process, queue) => confirm({
 export const cancelJob = (enc, job) => confirm({
     title: 'Cancel this job?', danger: true, action: 'Cancel the job',
     body: h('div', {}, h('p', {}, 'The job ', nameElement(enc), job.state === 'running'
-        ? ' runs. Its worker is told to stop; if it finishes before it obeys, it counts as done.'
+        ? ' runs. It is gone at once, and its id is free. Its worker is told to stop; no end of it counts any more.'
         : ` is ${job.state}. It ends, and its record goes.`),
         h('label', { class: 'check' }, h('input', { type: 'checkbox', id: 'cancel-all' }),
             'Cancel all that wait for it, too')),
