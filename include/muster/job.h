@@ -191,8 +191,8 @@ struct muster_job_spec {
     int64_t at_ms;
 
     /* Recurring: in place of an interval, it makes its jobs at the times of this schedule (cron.h) in this time zone;
-     * NULL: MUSTER_ZONE_DEFAULT. Such a job has no offset, and a backlog of at most MUSTER_CRON_BACKLOG_MAX. A job that
-     * is put with it is always sent one by one, or in a call without a request id. */
+     * NULL: MUSTER_ZONE_DEFAULT. Such a job has no offset, and a backlog of at most MUSTER_CRON_BACKLOG_MAX. It is not
+     * put under a request id: its first times depend on when it is put. */
     const char *cron;
     const char *zone;
 
