@@ -173,8 +173,9 @@ struct muster_job_spec {
     const char *const *tags;
     size_t n_tags;
 
-    /* The ids of n_after jobs that must be complete before this one becomes ready. A job that does not exist or is
-     * complete is not waited for. A job that has failed is waited for, because it may be replayed. */
+    /* The ids of n_after jobs that must be complete before this one becomes ready. One that is complete is not waited
+     * for. One that has failed is, because it may be replayed. One that does not exist is refused (E_NOT_FOUND), unless
+     * `may_be_missing` says that it is not waited for. */
     const char *const *after;
     size_t n_after;
 
@@ -206,6 +207,10 @@ struct muster_job_spec {
     /* Recurring: what it does when its time comes, and the job that it made last has not ended. Default
      * MUSTER_OVERLAP_ALLOW. */
     enum muster_overlap overlap;
+
+    /* Non-zero: jobs of `after` that do not exist are not waited for, as if they were complete. For ids whose job may be
+     * done and gone by now: a complete job's record is kept for a while only (setting keep_jobs_ms). */
+    int may_be_missing;
 };
 
 /*
@@ -219,8 +224,8 @@ struct muster_job_spec {
  *                     and are still let go: put it again in a moment
  *   MUSTER_E_INVALID  a name or a number; or a dependency on itself, in a circle, or of or on a recurring job; nothing
  *                     was changed
- *   MUSTER_E_NOT_FOUND  there is no batch `batch`; or with `replace` and without data there is no job of this id;
- *                     nothing was changed
+ *   MUSTER_E_NOT_FOUND  there is no batch `batch`; there is no job of an id in `after`, without `may_be_missing`; or
+ *                     with `replace` and without data there is no job of this id; nothing was changed
  *   MUSTER_E_STATE    the batch is not open; or with `replace` the job is in another one, or recurs; nothing was changed
  *   MUSTER_E_TOO_BIG  the data, the tags or the dependencies; nothing was sent. Or others wait for this job, and more
  *                     than 10 000 jobs or 50 000 pairs of jobs are tied to it in both directions, too many to see
@@ -518,8 +523,8 @@ struct muster_job_change {
     const char *const *untag;
     size_t n_untag;
 
-    /* The ids of n_after more jobs to wait for. Only while it depends. A job that does not exist or is complete is no
-     * error. */
+    /* The ids of n_after more jobs to wait for. Only while it depends. One that is complete is no error, and one that
+     * does not exist is none with `may_be_missing`. */
     const char *const *after;
     size_t n_after;
 
@@ -560,6 +565,9 @@ struct muster_job_change {
      * time is the first one of these after now; those that were missed until now are not made up for. */
     const char *cron;
     const char *zone;
+
+    /* Non-zero: jobs of `after` that do not exist are not waited for; without it they are refused (E_NOT_FOUND). */
+    int may_be_missing;
 };
 
 /* A state as a bit of `only_if`. */
@@ -579,7 +587,8 @@ struct muster_job_change {
  *   all others  x          x        x        x        x       x         x
  *
  * Returns MUSTER_OK; or, with nothing changed,
- *   MUSTER_E_NOT_FOUND  the job does not exist, or no longer exists
+ *   MUSTER_E_NOT_FOUND  the job does not exist, or no longer exists; or one of `after` does not, without
+ *                       `may_be_missing`
  *   MUSTER_E_STATE      the change is not possible in the job's state (see above), or `only_if` has other states;
  *                       muster_client_error() names the state. Or it is a unique task; or it recurs at an interval
  *                       and not by a schedule, or the other way round

@@ -7,11 +7,12 @@
       "not_after" id, "not_after_all" "", "track" "1" or "0", "log" text, "every" ms, "data" bytes; when it is ready:
       "delay" ms from now, or "at" Unix time in ms; fields of its record: "retries", "limit", "backoff", "backoff_max",
       "backoff_kind", "jitter", "overlap", and of a schedule "cron", "zone", "ticks", "last", "final"; with these
-      "was_cron" and "was_zone", for which the ticks were computed; "only_if" state: change it only if it is in this
-      state, or in another one that is given
+      "was_cron" and "was_zone", for which the ticks were computed; "may_be_missing" "1": so may those of "after";
+      "only_if" state: change it only if it is in this state, or in another one that is given
   Returns {0}; {E_NOT_FOUND} if there is no such job; {E_STATE, what it is} if a job in this state cannot be changed so,
   or if it is a unique task; {E_STATE, its state, "only_if"} if it is in another state than those; {E_STATE, its state,
-  "was"} if it has another schedule by now; {E_INVALID, id} if it would wait for itself, or for a recurring job;
+  "was"} if it has another schedule by now; {E_NOT_FOUND, "after", id} if there is no job of an id that it is to wait
+  for; {E_INVALID, id} if it would wait for itself, or for a recurring job;
   {E_TOO_BIG} for too many tags or dependencies, {E_TOO_BIG, id} if too many jobs are tied together to see whether it
   would wait for itself; {E_REDIS, key} for a key of the wrong type, or for a record that cannot be read. All changes are
   made, or none.
@@ -56,7 +57,7 @@ local fits = {queue = is_movable, after = job.state == 'depends', not_after = jo
   not_after_all = job.state == 'depends', every = recurs and not job.cron, cron = recurs and job.cron ~= nil,
   overlap = recurs, delay = is_timed, at = is_timed,
   retries = may_run, limit = may_run, backoff = may_run}
-local due_ms, wanted, is_wanted = nil, false, false
+local due_ms, wanted, is_wanted, must_exist = nil, false, false, true
 for i = 2, #ARGV, 2 do
   local what, value = ARGV[i], ARGV[i + 1]
   if what == 'only_if' then
@@ -65,6 +66,8 @@ for i = 2, #ARGV, 2 do
     queue = value
   elseif what == 'after' then
     after[#after + 1] = value
+  elseif what == 'may_be_missing' then
+    must_exist = false
   elseif what == 'delay' then
     due_ms = now_ms() + tonumber(value)
   elseif what == 'at' then
@@ -115,7 +118,7 @@ if size_after(tags, 'tag', 'untag') > TAGS_MAX
     or size_after(redis.call('SMEMBERS', P .. 'dependencies:' .. id), 'after', 'not_after') > AFTER_MAX then
   return {E_TOO_BIG}
 end
-local obstacle = obstacle_to_wait(P, id, after)
+local obstacle = obstacle_to_wait(P, id, after, nil, must_exist)
 if obstacle then
   return obstacle
 end

@@ -9,8 +9,8 @@
       Then the specs. Each is an id ("": a unique task, whose id is made of queue and data), names and values, and ""
       (the last one does without). The names are fields of the record (doc/keys.md); and `replace` "1": change one that
       is alive or failed, and move it here; `tag` and `after`, once for each tag and each job that it waits for;
-      `delay`, ms until it is ready, or `at`, Unix time in ms; `every`, which makes it recur, or
-      `cron`, which does so at the `ticks` that follow `last`; `final` "1": these are all
+      `may_be_missing` "1": so may these; `delay`, ms until it is ready, or `at`, Unix time in ms; `every`, which makes
+      it recur, or `cron`, which does so at the `ticks` that follow `last`; `final` "1": these are all
   Returns {0, id of the first}; else nothing was changed, and `i` says which spec it is, from 1:
     {E_EXISTS, what it is, id, i}    a job of this id is alive and not to be changed, or is a unique task; "ending": one
                                      has ended, and others are still let go; "twice": the call has this id twice
@@ -19,6 +19,7 @@
     {E_INVALID, id, "recurs", i}     it recurs, or would, and waits for others, or they for it
     {E_TOO_BIG, id, "", i}           too many jobs are tied together to see whether it would wait for itself
     {E_NOT_FOUND, "data", id, i}     it replaces, and has no data, and there is no record that has
+    {E_NOT_FOUND, "after", its id, i}        there is no such job to wait for, nor one before it in this call
     {E_NOT_FOUND, "batch", its id, i}        it cannot join the batch: that is not there,
     {E_STATE, "batch <state>", its id, i}    or not open,
     {E_STATE, "member", its id, i}           or the job is a member of this one

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "after.h"
 #include "backoff.h"
 #include "command.h"
 #include "complain.h"
@@ -35,6 +34,7 @@ enum {
     EVERY,
     DATA,
     IF,
+    MAY_BE_MISSING,
     AT,
     CRON,
     ZONE,
@@ -120,6 +120,7 @@ static const struct opt options[] = {
                .argument = "+ID|-ID",
                .help = "wait for this job, too, or no longer; -all: wait for none; may be given more than once",
                .check = check_after},
+    [MAY_BE_MISSING] = {.name = "may-be-missing", .help = "jobs of --after that do not exist are not waited for"},
     [TRACK] = {.name = "track", .help = "put the job on the list of tracked jobs"},
     [UNTRACK] = {.name = "untrack", .help = "take it off that list"},
     [LOG] = {.name = "log",
@@ -197,8 +198,6 @@ static int change(const struct call *call, struct muster_client *client, const c
 {
     const struct muster_job_change *wanted = arg;
     int err = muster_job_change(client, id, wanted);
-    if (err == MUSTER_OK)
-        after_warn(call, client, wanted->after, wanted->n_after);
     return each_print(call, "id", id, "changed", err);
 }
 
@@ -246,6 +245,7 @@ static int change_all(const struct call *call)
         .overlap = own[OVERLAP].set ? (enum muster_overlap)muster_overlap_of(own[OVERLAP].text) : MUSTER_OVERLAP_NONE,
         .cron = own[CRON].text,
         .zone = own[ZONE].text,
+        .may_be_missing = own[MAY_BE_MISSING].set,
     };
     if (own[AT].set)
         (void)text_read_moment(own[AT].text, &wanted.at_ms);
@@ -253,6 +253,14 @@ static int change_all(const struct call *call)
     clear(&tags);
     clear(&after);
     return code;
+}
+
+static bool adds_any(const struct opt_value *after)
+{
+    for (size_t i = 0; i < after->n_texts; i++)
+        if (*after->texts[i] == '+')
+            return true;
+    return false;
 }
 
 static int run(const struct call *call)
@@ -263,11 +271,13 @@ static int run(const struct call *call)
     if (code)
         return code;
     for (size_t i = 0; options[i].help; i++)
-        any |= own[i].set && i != IF;
+        any |= own[i].set && i != IF && i != MAY_BE_MISSING;
     if (!any)
         return complain_usage(call, "there is nothing to change; at least one option is missing");
     if (own[TRACK].set && own[UNTRACK].set)
         return complain_usage(call, "--track and --untrack exclude each other");
+    if (own[MAY_BE_MISSING].set && !adds_any(&own[AFTER]))
+        return complain_usage(call, "--may-be-missing is for the jobs of --after +ID, of which there is none");
     if (own[DELAY].set + own[NOW].set + own[AT].set > 1)
         return complain_usage(call, "--delay, --now and --at exclude each other");
     return change_all(call);

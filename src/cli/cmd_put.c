@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "after.h"
 #include "await.h"
 #include "backoff.h"
 #include "client.h"
@@ -33,6 +32,7 @@ enum {
     LIMIT,
     TAG,
     AFTER,
+    MAY_BE_MISSING,
     TRACK,
     REPLACE,
     EVERY,
@@ -99,6 +99,7 @@ static const struct opt options[] = {
                .argument = "ID",
                .help = "run it only after this job is complete, see above; may be given more than once",
                .check = muster_job_id_check},
+    [MAY_BE_MISSING] = {.name = "may-be-missing", .help = "jobs of --after that do not exist are not waited for"},
     [TRACK] = {.name = "track", .help = "put it on the list of tracked jobs, and mark its events"},
     [REPLACE] = {.name = "replace", .help = "if the job of this --id is alive, change it and move it to QUEUE"},
     [EVERY] = {.name = "every",
@@ -206,6 +207,8 @@ int put_check_options(const struct call *call)
     const struct opt_value *own = call->own;
     if (own[REPLACE].set && !own[ID].set)
         return complain_usage(call, "--replace needs the --id of a job");
+    if (own[MAY_BE_MISSING].set && !own[AFTER].set)
+        return complain_usage(call, "--may-be-missing is for the jobs of --after, which is missing");
     if (own[DELAY].set && own[AT].set)
         return complain_usage(call, "--delay and --at exclude each other");
     return check_recurring(call);
@@ -252,6 +255,7 @@ void put_read_spec(const struct call *call, struct muster_bytes data, struct put
         .until_ms = moment_of(&own[UNTIL]),
         .count = own[COUNT].number,
         .overlap = own[OVERLAP].set ? (enum muster_overlap)muster_overlap_of(own[OVERLAP].text) : MUSTER_OVERLAP_NONE,
+        .may_be_missing = own[MAY_BE_MISSING].set,
     };
 }
 
@@ -291,8 +295,6 @@ static int put_data(const struct call *call, const struct muster_bytes *data)
     if (code)
         return code;
     int err = put(call, client, data, id);
-    if (err == MUSTER_OK)
-        after_warn(call, client, call->own[AFTER].texts, call->own[AFTER].n_texts);
     code = err == MUSTER_E_UNCONFIRMED ? report_unconfirmed(call, client, id)
                                        : complain_error(call, err, muster_client_error(client));
     bool waits = call->own[WAIT].set && err == MUSTER_OK;
@@ -381,8 +383,9 @@ const struct command cmd_put = {
         "up to an hour. 10s..: it doubles without limit. With ,jitter=20% after it, each wait is shortened by a\n"
         "random part of up to 20%. 0s: a retry comes at once.\n"
         "\n"
-        "A job that --after names and that does not exist, or is complete, is not waited for. For each one that does\n"
-        "not exist there is a line on standard error: so put the jobs that others wait for first.\n"
+        "A job that --after names and that is complete is not waited for. One that does not exist is refused (exit\n"
+        "code 3): put the jobs that others wait for first. With --may-be-missing it is not waited for; that is for\n"
+        "jobs that may be done and gone by now.\n"
         "\n"
         "An ID whose job is alive is refused (exit code 4); an ID whose job is complete or failed can be put again.\n"
         "With --replace, a live job gets the new data and the options that are given, and keeps all others; a\n"

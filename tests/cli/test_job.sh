@@ -39,7 +39,7 @@ state_is() { [[ $(state "$1") == "$2" ]]; }
 check_state() { state_is "$@" || fail "$1 is $(state "$1"), not $2"; }
 
 # ---- 1
-put q $'two\nlines' --id one --tag t --after zero --limit 2m --track
+put q $'two\nlines' --id one --tag t --after zero --may-be-missing --limit 2m --track
 ok job one
 sed -E 's/[0-9-]{10}T[0-9:.]{12}Z/TIME/; s/  +/ /' out >shown
 diff shown - <<'TEXT'

@@ -63,7 +63,7 @@ ok take mail -n 10
 
 # ---- 2
 put opt data --id full --priority -7 --retries 3 --backoff 10s..1h,jitter=20% --limit 5m --tag t1 --tag 'tag two' --track \
-    --after never --delay 1h
+    --after never --may-be-missing --delay 1h
 has full '"priority":-7' '"retries":3' '"limit_ms":300000' '"tags":\["t1","tag two"\]' '"tracked":true' \
     '"backoff":"10s..1h,jitter=20%"' '"backoff_ms":10000,"backoff_max_ms":3600000,"backoff_exponential":true' \
     '"backoff_jitter_percent":20' '"state":"scheduled"'
@@ -146,9 +146,12 @@ due=$(sed 's/.*"due_at_ms":\([0-9]*\).*/\1/' out)
 ((due > now + 3500000 && due < now + 3700000)) || fail "due at $due, now it is $now"
 check_exit 3 "$MUSTER" take later
 put later first --id d1
-put later second --id d2 --after d1 --after unknown
-check_err "there is no job 'unknown': it is not waited for"
-! grep -q d1 err || fail "it says more: $(cat err)"
+check_exit 3 "$MUSTER" put later second --id d2 --after d1 --after unknown
+check_err "there is no job 'unknown' for the job 'd2' to wait for: put that one first, or say that it may be missing"
+check_exit 2 "$MUSTER" put later second --id d2 --may-be-missing
+check_err '--may-be-missing is for the jobs of --after'
+put later second --id d2 --after d1 --after unknown --may-be-missing
+[[ ! -s err ]] || fail "it says: $(cat err)"
 has d2 '"state":"depends"' '"after":\["d1"\]'
 has d1 '"before":\["d2"\]'
 put later third --id d3 --after d2 --after d1

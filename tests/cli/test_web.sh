@@ -109,8 +109,9 @@ post 200 /api/queues/later/put '{"data":"z","id":"c1","cron":"@daily","zone":"As
 post 200 /api/jobs/c1/change '{"cron":"@hourly"}'
 "$MUSTER" job c1 --json >"$tmp/out"
 grep -qF '"cron":"@hourly","zone":"Asia/Tokyo",' "$tmp/out" || fail "the schedule: $(cat "$tmp/out")"
-post 200 /api/queues/later/put '{"data":"","after":["nobody"]}'
-grep -qF "\"notes\":[\"there is no job 'nobody'" "$tmp/answer" || fail "no note: $(cat "$tmp/answer")"
+post 404 /api/queues/later/put '{"data":"","after":["nobody"]}'
+grep -qF "there is no job 'nobody' for the job" "$tmp/answer" || fail "no word: $(cat "$tmp/answer")"
+post 200 /api/queues/later/put '{"data":"","after":["nobody"],"may_be_missing":true}'
 for body in '{}' '{"data":null}' '{"data":["a"]}' '{"data":7}' '{"data":"x","delay":"soon"}' '{"data":"x","every":"1d","delay":"1h"}'; do
     post 400 /api/queues/later/put "$body"
 done

@@ -73,7 +73,7 @@ static void names_and_data_hold_any_bytes_that_they_may(void **state)
     longest[sizeof longest - 1] = '\0';
     job_put(s, longest,
             JOB_SPEC(.id = longest, .data = BYTES("a\0b\r\n"), .tags = IDS(longest), .n_tags = 1,
-                     .after = IDS("nobody"), .n_after = 1));
+                     .after = IDS("nobody"), .n_after = 1, .may_be_missing = 1));
     assert_string_equal(job_look(s, longest).queue, longest);
     snprintf(listed, sizeof listed, "%s ", longest);
     assert_jobs_listed(s, JOB_FILTER(.tag = longest), listed);
@@ -218,7 +218,7 @@ static void too_many_and_too_large_are_refused_before_anything_is_sent(void **st
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:format", s->prefix), 0);
     job_put(s, "q",
             JOB_SPEC(.id = "a", .tags = many, .n_tags = MUSTER_JOB_TAGS_MAX, .after = many,
-                     .n_after = MUSTER_JOB_AFTER_MAX));
+                     .n_after = MUSTER_JOB_AFTER_MAX, .may_be_missing = 1));
     assert_int_equal(job_look(s, "a").n_tags, MUSTER_JOB_TAGS_MAX);
     assert_job_state(s, "a", MUSTER_JOB_WAITING);
 }

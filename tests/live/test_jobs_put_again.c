@@ -137,7 +137,7 @@ static void a_job_waits_for_others_that_live(void **state)
 {
     struct scene *s = *state;
     job_put(s, "q", JOB_SPEC(.id = "a"));
-    job_put(s, "q", JOB_SPEC(.id = "b", .after = IDS("a", "nobody"), .n_after = 2));
+    job_put(s, "q", JOB_SPEC(.id = "b", .after = IDS("a", "nobody"), .n_after = 2, .may_be_missing = 1));
     assert_job_state(s, "b", MUSTER_JOB_DEPENDS);
     assert_string_equal(job_look(s, "b").after, "a ");
     assert_string_equal(job_look(s, "a").before, "b ");
@@ -147,6 +147,30 @@ static void a_job_waits_for_others_that_live(void **state)
     job_put(s, "q", JOB_SPEC(.id = "c", .after = IDS("a"), .n_after = 1));
     assert_job_state(s, "c", MUSTER_JOB_WAITING);
     assert_string_equal(job_look(s, "b").history, "put ready ");
+}
+
+/* An id may be a slip of the pen: a job that does not wait for it would run too soon. */
+static void a_job_to_wait_for_must_be_there(void **state)
+{
+    struct scene *s = *state;
+    const struct muster_job_spec *both[] = {JOB_SPEC(.id = "c"), JOB_SPEC(.id = "d", .after = IDS("c"), .n_after = 1)};
+    const struct muster_job_spec *wrong[] = {JOB_SPEC(.id = "f", .after = IDS("g"), .n_after = 1), JOB_SPEC(.id = "g")};
+    job_put(s, "q", JOB_SPEC(.id = "a"));
+    job_not_put(s, "q", JOB_SPEC(.id = "b", .after = IDS("a", "nobody"), .n_after = 2), MUSTER_E_NOT_FOUND,
+                "there is no job 'nobody' for the job 'b' to wait for");
+    assert_false(job_is_there(s, "b"));
+    assert_ok(muster_job_put_many(s->client, "q", both, 2, NULL, NULL)); /* it comes earlier in the call */
+    assert_job_state(s, "d", MUSTER_JOB_DEPENDS);
+    assert_err(muster_job_put_many(s->client, "q", wrong, 2, NULL, NULL), MUSTER_E_NOT_FOUND);
+    assert_words(s, "'g'");
+    assert_false(job_is_there(s, "g"));
+    job_put(s, "q", JOB_SPEC(.id = "e", .after = IDS("d"), .n_after = 1));
+    assert_err(muster_job_change(s->client, "e", JOB_CHANGE(.after = IDS("nobody"), .n_after = 1)), MUSTER_E_NOT_FOUND);
+    assert_words(s, "there is no job 'nobody' for the job 'e' to wait for");
+    assert_ok(muster_job_change(s->client, "e", JOB_CHANGE(.after = IDS("nobody"), .n_after = 1, .may_be_missing = 1)));
+    assert_string_equal(job_look(s, "e").after, "d ");
+    assert_err(muster_job_change(s->client, "nobody", JOB_CHANGE(.priority = 1)), MUSTER_E_NOT_FOUND);
+    assert_words(s, "there is no job 'nobody' (any more)");
 }
 
 static void no_job_waits_for_itself(void **state)
@@ -196,6 +220,7 @@ int main(int argc, char **argv)
         live_test(a_worker_loses_a_job_that_is_replaced),
         live_test(a_failed_job_is_replaced_with_what_it_has),
         live_test(a_job_waits_for_others_that_live),
+        live_test(a_job_to_wait_for_must_be_there),
         live_test(no_job_waits_for_itself),
         live_test(nobody_waits_for_a_recurring_job),
         live_test(a_recurring_job_waits_for_nobody),

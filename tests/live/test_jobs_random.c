@@ -201,11 +201,18 @@ static bool put(struct random_world *w, struct random_effect *e)
         args[n++] = "tag", args[n++] = tags[(random_draw(w, 3) + i) % 3];
     for (int i = 0; i < n_after; i++)
         args[n++] = "after", args[n++] = any_id(w);
+    bool may_be_missing = random_draw(w, 2);
+    if (may_be_missing)
+        args[n++] = "may_be_missing", args[n++] = "1";
     args[n + any_fields(w, args + n, &delays, &recurs)] = NULL;
     if (recurs && n_after)
         return false;
     int was = job_in(&before, id)->place, status = script_status(script_call_list(w->s, SCRIPT_PUT, args));
     bool is_free = was & (NOWHERE | FAILED | COMPLETE);
+    if (status == MUSTER_E_NOT_FOUND) {
+        assert_true(n_after && !may_be_missing);
+        return true;
+    }
     if (status == MUSTER_E_INVALID) {
         assert_true(n_after || recurs); /* a circle, or a recurring one in the way */
         return true;
@@ -214,6 +221,14 @@ static bool put(struct random_world *w, struct random_effect *e)
     if (status == MUSTER_OK)
         mean(e, id, recurs || was == RECURRING ? RECURRING : ALIVE);
     return true;
+}
+
+static bool names(const char *const *args, const char *what)
+{
+    for (; *args; args++)
+        if (!strcmp(*args, what))
+            return true;
+    return false;
 }
 
 static bool change(struct random_world *w, struct random_effect *e)
@@ -232,7 +247,7 @@ static bool change(struct random_world *w, struct random_effect *e)
     }
     int status = script_status(script_call_list(w->s, SCRIPT_CHANGE, args));
     assert_true(status == MUSTER_OK || status == MUSTER_E_STATE || status == MUSTER_E_INVALID ||
-                (status == MUSTER_E_NOT_FOUND && was == NOWHERE));
+                (status == MUSTER_E_NOT_FOUND && (was == NOWHERE || (was == DEPENDS && names(args, "after")))));
     if (status == MUSTER_OK)
         mean(e, id, was == DEPENDS ? ALIVE : was == WAITING || was == SCHEDULED ? SCHEDULED | IN_LINE : was);
     return true;

@@ -317,14 +317,16 @@ static void dependencies_change(void **state)
 /* The same change with `n` names: m0, m1, ... */
 static void change_many(struct scene *s, const char *id, const char *what, size_t n, int status)
 {
-    const char *args[2 * 1001 + 2] = {id};
+    const char *args[2 * 1001 + 4] = {id};
     char names[1001][24];
     for (size_t i = 0; i < n; i++) {
         snprintf(names[i], sizeof names[i], "m%zu", i);
         args[1 + 2 * i] = what;
         args[2 + 2 * i] = names[i];
     }
-    args[1 + 2 * n] = NULL;
+    args[1 + 2 * n] = "may_be_missing";
+    args[2 + 2 * n] = "1";
+    args[3 + 2 * n] = NULL;
     assert_int_equal(script_status(script_call_list(s, SCRIPT_CHANGE, args)), status);
 }
 

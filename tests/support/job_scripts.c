@@ -39,6 +39,8 @@ void job_put_after(struct scene *s, const char *id, const char *n, const char *c
         args[at++] = *on;
     }
     assert_int_equal(at, 5 + 2 * atoi(n));
+    args[at++] = "may_be_missing";
+    args[at++] = "1";
     assert_ok(script_status(script_call_list(s, SCRIPT_PUT, args)));
 }
 

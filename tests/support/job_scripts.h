@@ -16,7 +16,7 @@ void jobs_sound(struct scene *s);
 #define put(s, id) assert_ok(put_in(s, "q", id, "retries", "5"))
 #define put_with(s, id, ...) assert_ok(put_in(s, "q", id, __VA_ARGS__))
 #define replace_in(s, queue, id, ...) assert_ok(script_does(s, SCRIPT_PUT, queue, "", id, "replace", "1", __VA_ARGS__))
-/* The ids of n jobs follow, to wait for. */
+/* The ids of n jobs follow, to wait for; they may be missing. */
 #define put_after(s, id, n, ...) job_put_after(s, id, n, (const char *const[]){__VA_ARGS__, NULL})
 void job_put_after(struct scene *s, const char *id, const char *n, const char *const *on);
 

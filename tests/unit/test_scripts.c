@@ -429,12 +429,13 @@ static void put_gives_tags_what_it_waits_for_and_fields(void **state)
                                                 .tags = (const char *const[]){"red", "blue"},
                                                 .n_tags = 2,
                                                 .after = (const char *const[]){"id-0"},
-                                                .n_after = 1});
+                                                .n_after = 1,
+                                                .may_be_missing = true});
     script_put_said(&c, "data", (struct muster_bytes){"bytes", 5});
     script_put_number(&c, "every", 1000);
     script_put_job(&c, &(struct script_put_job){.id = "id-2"});
     assert_script(&c, SCRIPT_PUT,
-                  "|new_retries|5||id-1|replace|1|tag|red|tag|blue|after|id-0|data|bytes|every|1000||id-2", "queue",
+                  "|new_retries|5||id-1|replace|1|tag|red|tag|blue|after|id-0|may_be_missing|1|data|bytes|every|1000||id-2", "queue",
                   "b:c");
     script_put(&c, &root, "q");
     script_put_job(&c, &(struct script_put_job){.id = ""});

@@ -57,25 +57,29 @@ local function list_dependencies(P, call, id)
   return spec and spec.is_sound and #spec.after > 0 and spec.after or try('SMEMBERS', P .. 'dependencies:' .. id) or {}
 end
 
--- Does the job recur, or will it after the call?
+-- Does the job recur, or will it after the call? And is there such a job, or will there be?
 local function is_recurring(P, call, id)
   local spec = call and call.of_id[id]
   if spec and spec.is_sound then
-    return spec.given.every or spec.given.cron or (spec.is_change and (spec.old.every or spec.old.cron))
+    return spec.given.every or spec.given.cron or (spec.is_change and (spec.old.every or spec.old.cron)), true
   end
   local _, state = Jobs.is_open(P, id)
-  return state == 'recurring'
+  return state == 'recurring', state and true
 end
 
 -- Why the job cannot wait for those of `after`: nil if it can; otherwise {E_INVALID, id} of the first one that waits
--- for it, is itself, or never ends; {E_TOO_BIG, its own id} if too many jobs are tied together to see. A job that none
+-- for it, is itself, or never ends; {E_NOT_FOUND, 'after', id} of one that is not there, if `must_exist`; {E_TOO_BIG,
+-- its own id} if too many jobs are tied together to see. A job that none
 -- waits for, so each new one, is never walked from. Of the others one side is mostly small: the jobs that wait for this
 -- one, or those that the named ones wait for. `call`: that of job_put, if other jobs are put in the same script.
-local function obstacle_to_wait(P, id, after, call)
+local function obstacle_to_wait(P, id, after, call, must_exist)
   local wanted = {}
   for _, on in ipairs(after) do
-    if on == id or is_recurring(P, call, on) then
+    local recurs, exists = is_recurring(P, call, on)
+    if on == id or recurs then
       return {E_INVALID, on}
+    elseif must_exist and not exists then
+      return {E_NOT_FOUND, 'after', on}
     end
     wanted[on] = true
   end

@@ -15,7 +15,7 @@
 
 -- What a spec says several times, and where it is kept. What it says besides the fields of its record.
 local LISTS = {tag = 'tags', after = 'after'}
-local ASIDE = {delay = true, at = true, replace = true}
+local ASIDE = {delay = true, at = true, replace = true, may_be_missing = true}
 local NONE = {} -- never changed
 
 -- Fields that a new job may have without more to do than to write them.
@@ -143,7 +143,7 @@ local function obstacle_of(P, call, spec)
   end
   if n_after > 0 then
 --- @include "circle"
-    local obstacle = obstacle_to_wait(P, id, spec.after, call)
+    local obstacle = obstacle_to_wait(P, id, spec.after, call, not spec.may_be_missing)
     if obstacle then
       return obstacle
     end

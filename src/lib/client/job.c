@@ -73,7 +73,8 @@ void job_put_add(struct command *command, const struct muster_job_spec *spec, co
                                                      .tags = spec->tags,
                                                      .n_tags = spec->n_tags,
                                                      .after = spec->after,
-                                                     .n_after = spec->n_after});
+                                                     .n_after = spec->n_after,
+                                                     .may_be_missing = spec->may_be_missing});
     add_spec(command, spec);
     job_cron_add(command, spec, ticks);
 }
@@ -104,7 +105,9 @@ void job_put_say_refusal(struct muster_client *c, int err, const char *id, const
             id);
     else if (err == MUSTER_E_INVALID || err == MUSTER_E_TOO_BIG)
         job_valid_say_obstacle(c, err, id, what);
-    if (err == MUSTER_E_NOT_FOUND && what && strcmp(what, "data") == 0)
+    if (err == MUSTER_E_NOT_FOUND && reply_is(reply_at(reply, 1), "after"))
+        job_valid_say_missing(c, id, more);
+    else if (err == MUSTER_E_NOT_FOUND && what && strcmp(what, "data") == 0)
         redis_error_set(c->redis,
                         "there is no job '%s' whose data could stay: put it with data of its own; nothing was changed",
                         id);

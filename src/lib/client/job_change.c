@@ -142,6 +142,7 @@ static void add_change(struct command *command, const struct muster_job_change *
     add_text(command, "not_after_all", change->not_after_all ? "" : NULL);
     add_texts(command, "not_after", change->not_after, change->n_not_after);
     add_texts(command, "after", change->after, change->n_after);
+    add_text(command, "may_be_missing", change->may_be_missing ? "1" : NULL);
     add_text(command, "track", change->track == 0 ? NULL : change->track > 0 ? "1" : "0");
     add_text(command, "log", change->log);
     if (change->data.data)
@@ -162,7 +163,9 @@ static void say_not_changed(struct muster_client *c, int err, const char *id, co
 {
     const char *what = reply_text(reply_at(reply, 1));
     bool is_unwanted = reply_is(reply_at(reply, 2), "only_if");
-    if (err == MUSTER_E_NOT_FOUND)
+    if (err == MUSTER_E_NOT_FOUND && reply_is(reply_at(reply, 1), "after"))
+        job_valid_say_missing(c, id, reply_text(reply_at(reply, 2)));
+    else if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis, "there is no job '%s' (any more)", id);
     if (err == MUSTER_E_STATE && is_unwanted)
         redis_error_set(c->redis,

@@ -66,6 +66,14 @@ int job_valid_after(const char *const *ids, size_t n, const char **why)
     return err;
 }
 
+void job_valid_say_missing(struct muster_client *c, const char *id, const char *on)
+{
+    redis_error_set(c->redis,
+                    "there is no job '%s' for the job '%s' to wait for: put that one first, or say that it may be "
+                    "missing; nothing was changed",
+                    on ? on : "", id);
+}
+
 void job_valid_say_obstacle(struct muster_client *c, int err, const char *id, const char *other)
 {
     if (err == MUSTER_E_TOO_BIG)

@@ -23,6 +23,9 @@ int job_valid_number(const char *what, int64_t number, int64_t least, int64_t mo
 int job_valid_interval(int64_t every_ms, const char **why);
 int job_valid_backoff(const struct muster_backoff *b, const char **why);
 
+/* Say that the job `id` is to wait for one that is not there. */
+void job_valid_say_missing(struct muster_client *c, const char *id, const char *on);
+
 /* Set the error text for a job that cannot wait for others. `err` is E_INVALID, and `other` the job that the script has
  * named, or NULL; or E_TOO_BIG. */
 void job_valid_say_obstacle(struct muster_client *c, int err, const char *id, const char *other);

@@ -20,6 +20,7 @@ struct script_put_job {
     size_t n_tags;
     const char *const *after;
     size_t n_after;
+    bool may_be_missing; /* those of `after` */
 };
 void script_put_job(struct command *c, const struct script_put_job *job);
 
