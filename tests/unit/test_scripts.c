@@ -434,9 +434,10 @@ static void put_gives_tags_what_it_waits_for_and_fields(void **state)
     script_put_said(&c, "data", (struct muster_bytes){"bytes", 5});
     script_put_number(&c, "every", 1000);
     script_put_job(&c, &(struct script_put_job){.id = "id-2"});
-    assert_script(&c, SCRIPT_PUT,
-                  "|new_retries|5||id-1|replace|1|tag|red|tag|blue|after|id-0|may_be_missing|1|data|bytes|every|1000||id-2", "queue",
-                  "b:c");
+    assert_script(
+        &c, SCRIPT_PUT,
+        "|new_retries|5||id-1|replace|1|tag|red|tag|blue|after|id-0|may_be_missing|1|data|bytes|every|1000||id-2",
+        "queue", "b:c");
     script_put(&c, &root, "q");
     script_put_job(&c, &(struct script_put_job){.id = ""});
     assert_script(&c, SCRIPT_PUT, "||", "queue", "q");
