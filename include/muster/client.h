@@ -347,6 +347,7 @@ struct muster_queue_info {
     uint64_t hands; /* how many hands serve the queue, over all workers */
     uint64_t moved; /* how many processes have moved to another worker, for its share, since the queue was last deleted
                        or tidied away */
+    uint64_t held;  /* jobs that are held, because as many of their key run as may (max_running_per_key) */
 };
 typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
 
@@ -357,7 +358,7 @@ MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, v
 /*
  * The same for a program that lists again and again, such as a dashboard: it costs Redis a third where little happens.
  * waiting, running, cancelled, failed_dropped, paused, in, out, share_even, hands, moved and the age of tasks are always those of now. The others
- * (delayed, depends, recurring, complete, failed, failed_bytes, idle) are asked for if any of these has changed since
+ * (delayed, depends, recurring, complete, held, failed, failed_bytes, idle) are asked for if any of these has changed since
  * this client asked last, if something came back that still waits, or that is `max_age_ms` ago; else they are those of
  * then. 0: they are asked for.
  * A client remembers 20 000 queues; it asks for all of the others.

@@ -34,6 +34,7 @@ extern "C" {
 
 #define MUSTER_JOB_ID_MAX 200
 #define MUSTER_TAG_MAX 200
+#define MUSTER_JOB_KEY_MAX 200
 /* The most tags that one job can have, and the most jobs that it can wait for. */
 #define MUSTER_JOB_TAGS_MAX 100
 #define MUSTER_JOB_AFTER_MAX 1000
@@ -61,6 +62,7 @@ extern "C" {
  *   failed     on the failed list of its queue
  *   complete   done; its record is kept for a while (settings keep_jobs, keep_jobs_ms)
  *   recurring  never runs itself: makes one job every interval
+ *   held       would wait, but as many jobs of its key run or wait as may run (setting max_running_per_key)
  */
 #define MUSTER_JOB_STATES(X)             \
     X(MUSTER_JOB_SCHEDULED, "scheduled") \
@@ -69,7 +71,8 @@ extern "C" {
     X(MUSTER_JOB_RUNNING, "running")     \
     X(MUSTER_JOB_FAILED, "failed")       \
     X(MUSTER_JOB_COMPLETE, "complete")   \
-    X(MUSTER_JOB_RECURRING, "recurring")
+    X(MUSTER_JOB_RECURRING, "recurring") \
+    X(MUSTER_JOB_HELD, "held")
 
 enum muster_job_state {
 #define MUSTER_JOB_STATE_ENUM(state, name) state,
@@ -83,9 +86,10 @@ enum muster_job_state {
 MUSTER_API const char *muster_job_state_name(enum muster_job_state state);
 MUSTER_API int muster_job_state_of(const char *name);
 
-/* NULL if the id or tag is allowed, or a static string that says what is wrong with it. Any thread. */
+/* NULL if the id, tag or key is allowed, or a static string that says what is wrong with it. Any thread. */
 MUSTER_API const char *muster_job_id_check(const char *id);
 MUSTER_API const char *muster_tag_check(const char *tag);
+MUSTER_API const char *muster_job_key_check(const char *key);
 
 /*
  * What a recurring job does when its time comes, and the job that it made last has not ended: X(overlap, name).
@@ -211,6 +215,11 @@ struct muster_job_spec {
     /* Non-zero: jobs of `after` that do not exist are not waited for, as if they were complete. For ids whose job may be
      * done and gone by now: a complete job's record is kept for a while only (setting keep_jobs_ms). */
     int may_be_missing;
+
+    /* Its key, as 1 to 200 bytes like a tag: with the queue's setting max_running_per_key at most so many jobs of one
+     * key run at once. Those beyond are held, block nobody, and keep their order. NULL: none, and no such limit. The
+     * jobs that a recurring one makes have its key. */
+    const char *key;
 };
 
 /*
@@ -366,6 +375,7 @@ struct muster_job {
     enum muster_overlap overlap; /* recurring: as in the spec */
     int queued;          /* non-zero: its time has come, and it waits for the end of the job that it made last */
     const char *made_by; /* the recurring job that made it */
+    const char *key;     /* as in the spec */
 };
 typedef int muster_job_fn(const struct muster_job *job, void *arg);
 
@@ -568,6 +578,10 @@ struct muster_job_change {
 
     /* Non-zero: jobs of `after` that do not exist are not waited for; without it they are refused (E_NOT_FOUND). */
     int may_be_missing;
+
+    /* A new key, as in the spec; "": none any more. Not while it runs, is failed or is complete. A job that waits or is
+     * held keeps its age. */
+    const char *key;
 };
 
 /* A state as a bit of `only_if`. */
@@ -578,7 +592,8 @@ struct muster_job_change {
  * another line of `log`, and counts a delay from then on. What is possible in which state:
  *
  *               scheduled  depends  waiting  running  failed  complete  recurring
- *   queue       x          x        x                                   x
+ *                                   or held
+ *   queue, key  x          x        x                                   x
  *   delay, at   x          x        x
  *   after                  x
  *   retries, limit, backoff
@@ -719,6 +734,7 @@ MUSTER_API int muster_job_listen(struct muster_client *c, const char *queue, int
     X(keep_jobs_ms, 604800000, 0, 31622400000, 0, "how long complete jobs are kept, in ms; 0: not at all")         \
     X(max_crashes, 3, 0, 1000000, 0, "how many deaths of workers that ran it alone make a task fail; 0: no limit") \
     X(max_running, 0, 0, 1000000, 1, "how many of the queue may run at once, over all workers; 0: no limit")       \
+    X(max_running_per_key, 0, 0, 1000000, 1, "how many jobs of one key may run at once; 0: no limit")              \
     X(rate, 0, 0, 1000000000, 1, "how many of the queue may be taken in rate_ms, over all workers; 0: no limit")   \
     X(rate_burst, 0, 0, 1000000000, 1, "how many of them at once; 0: as many as rate")                             \
     X(rate_ms, 1000, 1, 31622400000, 1, "the time that rate is about, in ms")                                      \

@@ -2,15 +2,17 @@
   check_index: do the records of the jobs on a list say that they are there? And is a tag's count of its jobs right?
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] "1": repair what can be
-    ARGV[2] which list: a state, for that state's list of a queue; "tag"; "tracked"; "crons"
+    ARGV[2] which list: a state, for that state's list of a queue; "keyed"; "tag"; "tracked"; "crons"
     ARGV[3] the queue, or the tag
     ARGV[4] the place on the list to begin at
   Returns {0, the place to go on from, -1: that was all; then for each find: its key, what is wrong, 1 if it was
-  repaired}. Looks at 100 members. Repairs the list, and a tag's count. Publishes nothing. O(members).
+  repaired}. Looks at 100 members. Repairs the list, and a tag's count. Publishes to the workers
+  that get jobs which are no longer held. O(members).
 ]]
 --- @include "finds"
 --- @include "jobs"
 --- @include "where"
+--- @include "available"
 
 local P, which, name, from = KEYS[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local check = new_check(P, ARGV[1])
@@ -67,6 +69,23 @@ local function of_tracked()
   end
 end
 
+-- A record that cannot be read has no key: nobody may wait for its end.
+local function of_keyed()
+  local key = P .. 'keyed:' .. name
+  return key, function(member)
+    local one = Jobs.keys.parse(member)
+    local job = one and where_is(P, one.id)
+    return not (job and job.queue == name and job.key and Jobs.is_keyed[job.state]
+      and Jobs.keys.member(job, job.state) == member)
+  end, function(member)
+    redis.call('ZREM', key, member)
+    local one = Jobs.keys.parse(member)
+    if one then
+      Jobs.keys.settle(P, name, one.key)
+    end
+  end
+end
+
 local function of_crons()
   local key = P .. 'crons'
   return key, function(id)
@@ -77,7 +96,7 @@ local function of_crons()
   end
 end
 
-local OTHERS = {crons = of_crons, failed = of_failed, tag = of_tag, tracked = of_tracked}
+local OTHERS = {crons = of_crons, failed = of_failed, keyed = of_keyed, tag = of_tag, tracked = of_tracked}
 local key, is_wrong, remove = (OTHERS[which] or of_state)(which)
 
 local function look_at_tag_count()
@@ -91,6 +110,29 @@ local function look_at_tag_count()
       end
       return 'counted again'
     end)
+  end
+end
+
+-- Jobs of a key are held only while as many of it run or wait as may, or until somebody has looked.
+local function look_at_held(page)
+  local seen, keys = {}, {}
+  for i = 1, #page, 2 do
+    local one = Jobs.keys.parse(page[i])
+    if one and one.state == 'held' and not seen[one.key] then
+      seen[one.key], keys[#keys + 1] = true, one.key
+    end
+  end
+  local is_in_order = redis.call('ZCOUNT', key, 0, 0) == redis.call('ZCARD', key)
+  if #keys == 0 or not is_in_order or redis.call('HEXISTS', P .. 'queue:' .. name, 'unhold') == 1 then
+    return
+  end
+  for _, one in ipairs(keys) do
+    if Jobs.keys.taken(P, name, one) < Jobs.keys.limit(P, name) then
+      note_find(check, key, "holds jobs of the key '" .. one .. "', of which more may run", function()
+        Jobs.keys.settle(P, name, one)
+        return 'released'
+      end)
+    end
   end
 end
 
@@ -109,9 +151,13 @@ if #wrong > 0 then
     return 'removed'
   end)
 end
+if which == 'keyed' then
+  look_at_held(page)
+end
 local kept = #page / 2 - (check.repair and #wrong or 0)
 check.answer[2] = #page == 2 * PAGE and from + kept or -1
 if which == 'tag' and #page < 2 * PAGE then
   look_at_tag_count()
 end
+hand_over_jobs(P)
 return check.answer

@@ -81,7 +81,7 @@ end
 
 -- What its score in the index should be; nil where the score does not matter.
 local function meant_score(job)
-  if job.state == 'waiting' then
+  if job.state == 'waiting' or job.state == 'held' then
     return tonumber(job.priority) or 0
   elseif job.state == 'scheduled' or job.state == 'recurring' then
     return tonumber(job.due)
@@ -206,6 +206,25 @@ local function look_at_state(job)
   end
 end
 
+-- A job of a key is counted where it waits, is held or runs. One without a key has nothing to be held by.
+local function look_at_key(job)
+  if job.state == 'held' and not job.key then
+    note_find(check, P .. 'job:' .. job.id, 'is held, but has no key', function()
+      Jobs.wait_anew(P, Jobs.read(P, job.id))
+      return 'it waits'
+    end)
+  elseif job.key and Jobs.is_keyed[job.state] then
+    local keyed, member = P .. 'keyed:' .. job.queue, Jobs.keys.member(job, job.state)
+    if redis.call('ZSCORE', keyed, member) ~= '0' then
+      note_find(check, P .. 'job:' .. job.id, 'is not among the jobs of its key in ' .. keyed, function()
+        redis.call('ZADD', keyed, 0, member)
+        Jobs.keys.settle(P, job.queue, job.key)
+        return 'put it there'
+      end)
+    end
+  end
+end
+
 local function look_at_lists(job)
   local missing = {}
   for tag in string.gmatch(job.tags or '', '[^\n]+') do
@@ -316,6 +335,7 @@ for i = 2, #args do
   elseif job and is_sound(job.queue) then
     newest = math.max(newest, drawn_number(job.place, highest) or 0)
     look_at_state(job)
+    look_at_key(where_is(P, args[i]) or {})
     look_at_lists(job)
     look_at_batch(job)
     look_at_dependencies(job)

@@ -6,9 +6,9 @@
     ARGV[2...] what and value, pairs: "queue" name, "priority" number, "tag" tag, "untag" tag, "after" id,
       "not_after" id, "not_after_all" "", "track" "1" or "0", "log" text, "every" ms, "data" bytes; when it is ready:
       "delay" ms from now, or "at" Unix time in ms; fields of its record: "retries", "limit", "backoff", "backoff_max",
-      "backoff_kind", "jitter", "overlap", and of a schedule "cron", "zone", "ticks", "last", "final"; with these
-      "was_cron" and "was_zone", for which the ticks were computed; "may_be_missing" "1": so may those of "after";
-      "only_if" state: change it only if it is in this state, or in another one that is given
+      "backoff_kind", "jitter", "overlap", "key" ("": none), and of a schedule "cron", "zone", "ticks", "last",
+      "final"; with these "was_cron" and "was_zone", for which the ticks were computed; "may_be_missing" "1": so may
+      those of "after"; "only_if" state: change it only if it is in this state, or in another one that is given
   Returns {0}; {E_NOT_FOUND} if there is no such job; {E_STATE, what it is} if a job in this state cannot be changed so,
   or if it is a unique task; {E_STATE, its state, "only_if"} if it is in another state than those; {E_STATE, its state,
   "was"} if it has another schedule by now; {E_NOT_FOUND, "after", id} if there is no job of an id that it is to wait
@@ -49,11 +49,11 @@ end
 
 local queue, after = nil, {}
 local is_movable = job.state == 'scheduled' or job.state == 'depends' or job.state == 'waiting'
-  or job.state == 'recurring'
+  or job.state == 'held' or job.state == 'recurring'
 local is_timed, may_run = is_movable and job.state ~= 'recurring', job.state ~= 'complete'
 local recurs = job.state == 'recurring'
 -- Is this change possible in the job's state? A change that is absent here is possible in all states.
-local fits = {queue = is_movable, after = job.state == 'depends', not_after = job.state == 'depends',
+local fits = {queue = is_movable, key = is_movable, after = job.state == 'depends', not_after = job.state == 'depends',
   not_after_all = job.state == 'depends', every = recurs and not job.cron, cron = recurs and job.cron ~= nil,
   overlap = recurs, delay = is_timed, at = is_timed,
   retries = may_run, limit = may_run, backoff = may_run}
@@ -125,16 +125,24 @@ end
 
 redis.call('HSET', P .. 'job:' .. id, 'queue', job.queue) -- needs memory: a full Redis refuses the whole call here
 
+local is_to_wait_anew = false
+
 -- The job keeps its place, so it is before those of the new priority that came to wait later.
 local function set_priority(value)
   Jobs.set(job, 'priority', value)
-  if job.state == 'waiting' then
+  if job.key and Jobs.is_keyed[job.state] and job.state ~= 'running' then
+    is_to_wait_anew = true
+  elseif job.state == 'waiting' then
     redis.call('ZADD', Jobs.index(P, 'waiting', job.queue), 'XX', value, Jobs.member(job))
   end
 end
 
 local apply = {
   priority = set_priority,
+  key = function(value)
+    Jobs.set(job, 'key', value ~= '' and value or nil)
+    is_to_wait_anew = job.state == 'waiting' or job.state == 'held'
+  end,
   retries = function(value) Jobs.set(job, 'retries', value) end,
   limit = function(value) Jobs.set(job, 'limit', value) end,
   backoff = function(value) Jobs.set(job, 'backoff', value) end,
@@ -194,7 +202,11 @@ elseif due_ms and job.state == 'scheduled' then
 elseif job.state == 'depends' and try('SCARD', P .. 'dependencies:' .. id) == 0 then
   Jobs.ready(P, job)
 else
-  Jobs.save(P, job)
+  if is_to_wait_anew then
+    Jobs.wait_anew(P, job)
+  else
+    Jobs.save(P, job)
+  end
   Jobs.publish_event(P, job, now_ms(), 'changed')
 end
 hand_over_jobs(P)

@@ -25,6 +25,10 @@ else
 end
 if queue ~= '' then
   try('ZADD', P .. 'names', 'NX', now_ms(), queue)
+  local is_key_limit = name == 'max_running_per_key' and redis.call('EXISTS', P .. 'held:' .. queue) == 1
+  if is_key_limit and Jobs.are_sound(P, queue) then
+    Jobs.keys.look_at_all(P, queue) -- more may run now
+  end
   hand_over_waiting(P, queue)
 end
 if string.sub(name, 1, 5) == 'keep_' and queue ~= '' then

@@ -27,7 +27,8 @@ local JOBS_MAX = 300
 
 local function has_jobs()
   return redis.call('EXISTS', P .. 'returned:' .. queue, P .. 'scheduled:' .. queue, P .. 'depends:' .. queue,
-    P .. 'waiting:' .. queue, P .. 'recurring:' .. queue, P .. 'complete:' .. queue, P .. 'failed:' .. queue) > 0
+    P .. 'waiting:' .. queue, P .. 'held:' .. queue,
+    P .. 'recurring:' .. queue, P .. 'complete:' .. queue, P .. 'failed:' .. queue) > 0
 end
 local settings = try('HMGET', key, 'listen', 'broadcast', 'out', 'hands', 'joined', 'moves')
 local is_sound = can_move_due(P, queue) and try('ZCARD', P .. 'names') and (not has_jobs() or Jobs.are_sound(P, queue))
@@ -68,7 +69,7 @@ end
 -- they would fail because a job that they wait for is deleted too.
 local function forget_jobs()
   local left, waited = JOBS_MAX, 0
-  for _, state in ipairs({'depends', 'scheduled', 'waiting', 'complete', 'recurring'}) do
+  for _, state in ipairs({'depends', 'scheduled', 'held', 'waiting', 'complete', 'recurring'}) do
     local members = redis.call('ZRANGE', Jobs.index(P, state, queue), 0, left - 1)
     for _, member in ipairs(state == 'depends' and members or {}) do
       Jobs.remove_dependencies(P, Jobs.id_of(member))

@@ -38,7 +38,8 @@ enum {
     AT,
     CRON,
     ZONE,
-    OVERLAP
+    OVERLAP,
+    KEY
 };
 
 #define ALL "-all"
@@ -75,6 +76,11 @@ _Static_assert(MUSTER_JOB_LOG_MAX == 4096, "check_log() tells the limit");
 static const char *check_state(const char *name)
 {
     return muster_job_state_of(name) < 0 ? "it must be one of" MUSTER_JOB_STATES(STATE_WORD) : NULL;
+}
+
+static const char *check_key(const char *key)
+{
+    return *key ? muster_job_key_check(key) : NULL;
 }
 
 static const struct opt options[] = {
@@ -160,6 +166,11 @@ static const struct opt options[] = {
                  .argument = "allow|skip|queue",
                  .help = "recurring: what it does if the last job has not ended at the next time",
                  .check = overlap_check},
+    [KEY] = {.name = "key",
+             .kind = OPT_STRING,
+             .argument = "KEY",
+             .help = "its new key, as for put; '': none any more",
+             .check = check_key},
     {.help = NULL},
 };
 
@@ -246,6 +257,7 @@ static int change_all(const struct call *call)
         .cron = own[CRON].text,
         .zone = own[ZONE].text,
         .may_be_missing = own[MAY_BE_MISSING].set,
+        .key = own[KEY].text,
     };
     if (own[AT].set)
         (void)text_read_moment(own[AT].text, &wanted.at_ms);

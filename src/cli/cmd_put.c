@@ -41,6 +41,7 @@ enum {
     WAIT,
     BATCH,
     AT,
+    KEY,
     CRON,
     ZONE,
     FROM,
@@ -129,6 +130,11 @@ static const struct opt options[] = {
             .argument = "WHEN",
             .help = "when it can run, instead of a delay: 2026-12-24T18:00+01:00, or with Z for UTC",
             .check = text_check_moment},
+    [KEY] = {.name = "key",
+             .kind = OPT_STRING,
+             .argument = "KEY",
+             .help = "its key: at most max_running_per_key jobs of one key run at once (see `muster config`)",
+             .check = muster_job_key_check},
     [CRON] = {.name = "cron",
               .kind = OPT_STRING,
               .argument = "WHEN",
@@ -256,6 +262,7 @@ void put_read_spec(const struct call *call, struct muster_bytes data, struct put
         .count = own[COUNT].number,
         .overlap = own[OVERLAP].set ? (enum muster_overlap)muster_overlap_of(own[OVERLAP].text) : MUSTER_OVERLAP_NONE,
         .may_be_missing = own[MAY_BE_MISSING].set,
+        .key = own[KEY].text,
     };
 }
 

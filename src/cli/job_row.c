@@ -45,6 +45,7 @@
     X(NULL, NULL, "backoff_jitter_percent", OUT_COUNT) \
     X("TAGS", "tags", "tags", OUT_NAMES)               \
     X(NULL, "batch", "batch", OUT_TEXT)                \
+    X(NULL, "key", "key", OUT_TEXT)                    \
     X(NULL, "worker", "worker", OUT_TEXT)              \
     X(NULL, "process", "process", OUT_TEXT)            \
     X(NULL, "group", "group", OUT_TEXT)                \
@@ -116,6 +117,7 @@ static void fill(struct out_cell *cells, const struct muster_job *job, const cha
         {.number = job->backoff.jitter_percent},
         {.number = (int64_t)job->n_tags, .names = job->tags},
         {.text = text_or_none(job->batch)},
+        {.text = text_or_none(job->key)},
         {.text = text_or_none(job->worker)},
         {.text = text_or_none(job->process)},
         {.text = text_or_none(job->group)},

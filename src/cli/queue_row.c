@@ -25,6 +25,7 @@ const struct out_column queue_row_columns[] = {
     {NULL, "share", OUT_TEXT},
     {NULL, "hands", OUT_COUNT},
     {NULL, "moved", OUT_COUNT},
+    {NULL, "held", OUT_COUNT},
     {NULL, NULL, OUT_TEXT},
 };
 
@@ -51,6 +52,7 @@ int queue_row_print(const struct muster_queue_info *queue, void *arg)
         {.text = queue->share_even ? "even" : "none"},
         {.number = (int64_t)queue->hands},
         {.number = (int64_t)queue->moved},
+        {.number = (int64_t)queue->held},
     };
     return out_row(arg, cells);
 }

@@ -186,7 +186,8 @@ static void write_rows(const struct writer *w, const char *key, double scale)
 
 static void write_tasks(const struct writer *w)
 {
-    static const char *const states[] = {"waiting", "running", "delayed", "failed", "depends", "recurring", "complete"};
+    static const char *const states[] = {"waiting", "running",   "delayed",  "failed",
+                                         "depends", "recurring", "complete", "held"};
     const cJSON *row;
     if (!has_sight(w))
         return;

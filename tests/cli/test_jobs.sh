@@ -33,12 +33,12 @@ check_ids() {
 
 # ---- 1
 ok jobs
-check_out 'QUEUE  SCHEDULED  DEPENDS  WAITING  RUNNING  FAILED  COMPLETE  RECURRING'
+check_out 'QUEUE  SCHEDULED  DEPENDS  WAITING  RUNNING  FAILED  COMPLETE  RECURRING  HELD'
 check_exit 3 "$MUSTER" jobs --queue q --json
 check_out ''
 "$MUSTER" config --queue q max_running=9 >said
 ok jobs --queue q --json
-check_out '{"queue":"q","scheduled":0,"depends":0,"waiting":0,"running":0,"failed":0,"complete":0,"recurring":0}'
+check_out '{"queue":"q","scheduled":0,"depends":0,"waiting":0,"running":0,"failed":0,"complete":0,"recurring":0,"held":0}'
 put q a --id w1 --tag t
 put q b --id w2 --priority -1 --tag t --tag u
 put q c --id s1 --delay 2h --tag t
@@ -54,11 +54,11 @@ put f i --id c1 --tag u
 put f j --id run
 "$MUSTER" take f >said
 ok jobs
-check_out 'QUEUE  SCHEDULED  DEPENDS  WAITING  RUNNING  FAILED  COMPLETE  RECURRING
-q              2        1        2        0       0         0          1
-f              0        0        0        1       2         1          0'
+check_out 'QUEUE  SCHEDULED  DEPENDS  WAITING  RUNNING  FAILED  COMPLETE  RECURRING  HELD
+q              2        1        2        0       0         0          1     0
+f              0        0        0        1       2         1          0     0'
 ok jobs --queue f --json
-check_out '{"queue":"f","scheduled":0,"depends":0,"waiting":0,"running":1,"failed":2,"complete":1,"recurring":0}'
+check_out '{"queue":"f","scheduled":0,"depends":0,"waiting":0,"running":1,"failed":2,"complete":1,"recurring":0,"held":0}'
 
 # ---- 2
 check_ids 'w2 w1' --queue q --state waiting

@@ -73,9 +73,9 @@ grep -q '^{"queue":"grüße","waiting":1,' "$tmp/out" || fail "not text: $(cat "
 # ---- 4
 redis LPUSH muster:queues:plain foreign >"$tmp/out"
 check_exit 0 "$MUSTER" queues --json
-grep -qE '"queue":"plain",.*,"oldest_ms":[0-9]+,"oldest_error_ms":[0-9]+,"in":3,"out":0,"share":"none","hands":0,"moved":0}$' "$tmp/out" ||
+grep -qE '"queue":"plain",.*,"oldest_ms":[0-9]+,"oldest_error_ms":[0-9]+,"in":3,"out":0,"share":"none","hands":0,"moved":0,"held":0}$' "$tmp/out" ||
     fail "no age: $(cat "$tmp/out")"
-grep -qE '"queue":"idle",.*,"oldest_ms":null,"oldest_error_ms":null,"in":0,"out":0,"share":"none","hands":0,"moved":0}$' "$tmp/out" ||
+grep -qE '"queue":"idle",.*,"oldest_ms":null,"oldest_error_ms":null,"in":0,"out":0,"share":"none","hands":0,"moved":0,"held":0}$' "$tmp/out" ||
     fail "an age: $(cat "$tmp/out")"
 check_exit 0 "$MUSTER" queues
 grep -qE '^NAME .* OLDEST$' "$tmp/out" || fail "no heading: $(cat "$tmp/out")"

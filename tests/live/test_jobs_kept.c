@@ -41,7 +41,8 @@ static void a_setting_is_the_queues_own_the_namespaces_or_the_default(void **sta
     assert_settings(s, "q", NULL,
                     "broadcast=0/default keep_failed=0/default keep_failed_bytes=0/default keep_failed_ms=0/default "
                     "keep_history=100/default keep_jobs=50000/default keep_jobs_ms=604800000/default "
-                    "max_crashes=3/default max_running=0/default rate=0/default rate_burst=0/default "
+                    "max_crashes=3/default max_running=0/default max_running_per_key=0/default "
+                    "rate=0/default rate_burst=0/default "
                     "rate_ms=1000/default share=0/default share_moves=0/default "
                     "share_ms=30000/default ");
     assert_settings(s, NULL, NULL,

@@ -53,11 +53,14 @@ static void each_state_has_its_list_and_its_count(void **state)
     job_put(s, "q", JOB_SPEC(.id = "busy"));
     job_take(s, "q", "busy");
     job_put(s, "q", JOB_SPEC(.id = "after", .after = IDS("busy"), .n_after = 1));
-    job_put(s, "q", JOB_SPEC(.id = "ready"));
+    int64_t one = 1;
+    assert_ok(muster_config_set(s->client, "q", "max_running_per_key", &one));
+    job_put(s, "q", JOB_SPEC(.id = "ready", .key = "k"));
+    job_put(s, "q", JOB_SPEC(.id = "held", .key = "k"));
     static const char *const lists[MUSTER_JOB_STATE_COUNT] = {
         [MUSTER_JOB_SCHEDULED] = "soon late ", [MUSTER_JOB_DEPENDS] = "after ", [MUSTER_JOB_WAITING] = "ready ",
         [MUSTER_JOB_RUNNING] = "busy ",        [MUSTER_JOB_FAILED] = "failed ", [MUSTER_JOB_COMPLETE] = "done ",
-        [MUSTER_JOB_RECURRING] = "every ",
+        [MUSTER_JOB_RECURRING] = "every ",     [MUSTER_JOB_HELD] = "held ",
     };
     for (int i = 0; i < MUSTER_JOB_STATE_COUNT; i++) {
         assert_jobs_listed(s, JOB_FILTER(.queue = "q", .state = (enum muster_job_state)i), lists[i]);
@@ -70,6 +73,7 @@ static void each_state_has_its_list_and_its_count(void **state)
     assert_int_equal(row.depends, 1);
     assert_int_equal(row.recurring, 1);
     assert_int_equal(row.complete, 1);
+    assert_int_equal(row.held, 1);
     assert_int_equal(row.failed, 2);
 }
 

@@ -65,6 +65,8 @@ static const char *const keys[] = {
     "depends:q",
     "running:q",
     "complete:q",
+    "held:q",
+    "keyed:q",
     "recurring:q",
     "waiting:o",
     "scheduled:o",

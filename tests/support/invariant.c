@@ -251,8 +251,8 @@ static const char jobs_head[] =
     "  for i = 1, #flat, 2 do job[flat[i]] = flat[i + 1] end\n"
     "  jobs[id] = job\n"
     "end\n"
-    "local states = {'scheduled', 'depends', 'waiting', 'running', 'complete', 'recurring'}\n"
-    "local scored = {scheduled = 'due', waiting = 'priority', recurring = 'due'}\n";
+    "local states = {'scheduled', 'depends', 'waiting', 'running', 'complete', 'recurring', 'held'}\n"
+    "local scored = {scheduled = 'due', waiting = 'priority', held = 'priority', recurring = 'due'}\n";
 
 /* From the records to the indexes, */
 static const char job_records_script[] =
@@ -291,6 +291,33 @@ static const char job_records_script[] =
     "end\n"
     "  if not (job.unique or (kinds.history or {})[id]) then say('%s has no history', id) end\n"
     "  if not redis.call('ZSCORE', P .. 'names', q) then say('%s is in %s, which is not in names', id, q) end\n"
+    "end\n"
+    "return table.concat(amiss, '; ')\n";
+
+/* Jobs of a key are counted where they wait, are held or run, and held only while as many run or wait as may. */
+static const char job_keys_script[] =
+    "local letters, totals, taken, holds = {running = 'r', waiting = 'w', held = 'h'}, {}, {}, {}\n"
+    "for id, job in pairs(jobs) do\n"
+    "  local letter, q, key = letters[job.state], job.queue, job.key\n"
+    "  if job.state == 'held' and not key then say('%s is held without a key', id) end\n"
+    "  if letter and key then\n"
+    "    local priority = letter == 'r' and 0 or (job.priority or 0) + 2 ^ 31\n"
+    "    local member = string.format('%03d%s%s%010.0f%s%s', #key, key, letter, priority, job.place, id)\n"
+    "    local name = q .. '\\n' .. key\n"
+    "    if redis.call('ZSCORE', P .. 'keyed:' .. q, member) ~= '0' then say('%s: not in keyed of %s', id, q) end\n"
+    "    totals[q] = (totals[q] or 0) + 1\n"
+    "    if letter == 'h' then holds[name] = q else taken[name] = (taken[name] or 0) + 1 end\n"
+    "  end\n"
+    "end\n"
+    "for q, key in each('keyed') do\n"
+    "  if redis.call('ZCARD', key) ~= totals[q] then say('%s: more than the records say', key) end\n"
+    "end\n"
+    "for name, q in pairs(holds) do\n"
+    "  local said = redis.call('HMGET', P .. 'queue:' .. q, 'max_running_per_key', 'unhold', 'due')\n"
+    "  local most = tonumber(said[1] or 0)\n"
+    "  if (most == 0 or (taken[name] or 0) < most) and not (said[2] and said[3]) then\n"
+    "    say('%s: held, but only %d of its key run or wait', name, taken[name] or 0)\n"
+    "  end\n"
     "end\n"
     "return table.concat(amiss, '; ')\n";
 
@@ -397,6 +424,7 @@ void invariant_assert(struct redisContext *redis, const char *prefix)
     assert_nothing_amiss(redis, marks_script, prefix);
     assert_nothing_amiss(redis, failures_script, prefix);
     assert_jobs(redis, job_records_script, prefix);
+    assert_jobs(redis, job_keys_script, prefix);
     assert_jobs(redis, job_indexes_script, prefix);
 }
 

@@ -33,6 +33,9 @@ local function remove_all(P, job)
   Jobs.track(P, job, false)
   Jobs.remove_dependencies(P, job.id)
   redis.call('DEL', P .. 'job:' .. job.id, P .. 'history:' .. job.id)
+  if job.unsettled then
+    Keys.settle_left(P, job)
+  end
 end
 
 -- Removes all of a job.

@@ -14,6 +14,10 @@ local function take_one(P, queue, next_one, holder, has_returned, may_be_suspect
   elseif not member then
     item, is_cut = next_task(P, queue, has_returned)
   end
+  local held = job and job.key and not is_cut and Jobs.keys.hold_back(P, job)
+  if held then
+    return held == 'cut' and 'cut' or 'gone'
+  end
   local is_suspect = (job and job.suspect == '1') or (item and item.suspect and true) or false
   if is_cut then
     return 'cut'

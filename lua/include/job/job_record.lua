@@ -4,9 +4,11 @@
 ]]
 --- @within "jobs"
 
-local INDEX = {scheduled = 'scheduled:', depends = 'depends:', waiting = 'waiting:', running = 'running:',
-  complete = 'complete:', recurring = 'recurring:'}
-Jobs.STATES = {'scheduled', 'depends', 'waiting', 'running', 'complete', 'recurring'}
+local INDEX = {scheduled = 'scheduled:', depends = 'depends:', waiting = 'waiting:', held = 'held:',
+  running = 'running:', complete = 'complete:', recurring = 'recurring:'}
+Jobs.STATES = {'scheduled', 'depends', 'waiting', 'held', 'running', 'complete', 'recurring'}
+-- In these states a job of a key stands in P:keyed.
+Jobs.is_keyed = {waiting = true, held = true, running = true}
 local DAY_MS = 86400000
 local STATS_KEPT_MS = 31 * DAY_MS
 local BUCKETS = 48 -- of the times in the statistics
@@ -30,7 +32,8 @@ end
 -- Can a job come into a queue: have the keys that this writes the right types?
 function Jobs.can_arrive(P, queue)
   return have_types({'ZCARD', P .. 'scheduled:' .. queue, 'ZCARD', P .. 'depends:' .. queue,
-      'ZCARD', P .. 'recurring:' .. queue, 'ZCARD', P .. 'failed:' .. queue, 'HLEN', P .. 'failures:' .. queue})
+      'ZCARD', P .. 'recurring:' .. queue, 'ZCARD', P .. 'failed:' .. queue, 'HLEN', P .. 'failures:' .. queue,
+      'ZCARD', P .. 'held:' .. queue, 'ZCARD', P .. 'keyed:' .. queue})
     and has_type('ZCARD', P .. 'waiting:' .. queue) and has_type('HLEN', P .. 'queue:' .. queue)
     and has_type('LLEN', P .. 'queues:' .. queue) and has_type('STRLEN', P .. 'token')
 end
@@ -205,12 +208,13 @@ function Jobs.read(P, id)
     return nil
   end
   job.id, job.flat, job.changed = id, flat, {}
+  job.keyed = job.key and Jobs.is_keyed[job.state] and Keys.member(job, job.state)
   return job
 end
 
 -- What forgetting a job, or letting go one that depends, needs of its record: not its bytes, which may be many.
 local HEAD = {'queue', 'state', 'place', 'entry', 'tags', 'tracked', 'worker', 'token', 'priority', 'due', 'unique',
-  'batch', 'made_by'}
+  'batch', 'made_by', 'key'}
 
 -- A job's record as read() returns it, with the fields of HEAD alone.
 function Jobs.read_head(P, id)
@@ -219,7 +223,10 @@ function Jobs.read_head(P, id)
   for i = 1, #HEAD do
     job[HEAD[i]] = values and values[i] or nil
   end
-  return is_record(job) and job or nil
+  if is_record(job) then
+    job.keyed = job.key and Jobs.is_keyed[job.state] and Keys.member(job, job.state)
+    return job
+  end
 end
 
 -- Sets a field of the record, to be written by save(). nil: the field goes.
@@ -250,6 +257,9 @@ function Jobs.save(P, job)
     redis.call('HSET', key, unpack(given, 1, n))
   end
   job.changed = {}
+  if job.unsettled then
+    Keys.settle_left(P, job)
+  end
 end
 
 -- Is the job complete or failed? Then its id is free for a new one.

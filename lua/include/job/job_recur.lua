@@ -10,7 +10,8 @@
 ]]
 --- @within "jobs"
 
-local Recur = {inherited = {'data', 'priority', 'retries', 'limit', 'backoff', 'backoff_max', 'backoff_kind', 'jitter'},
+local Recur = {inherited = {'data', 'priority', 'retries', 'limit', 'backoff', 'backoff_max', 'backoff_kind', 'jitter',
+  'key'},
   every_least_ms = 1000, pause_ms = 1000, queued_pause_ms = 60000, ahead_ms = DAY_MS, asked_max = 20}
 Jobs.recur = Recur
 

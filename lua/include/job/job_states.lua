@@ -51,6 +51,9 @@ local function leave(P, job)
     if job.state == 'recurring' then
       try('ZREM', P .. 'crons', job.id)
     end
+    if job.keyed then
+      Keys.leave(P, job)
+    end
   end
 end
 
@@ -70,6 +73,9 @@ local function enter(P, job, state, score)
     gather_entry(index, score, member)
   else
     redis.call('ZADD', index, score, member)
+  end
+  if job.key and Jobs.is_keyed[state] then
+    Keys.enter(P, job, state)
   end
 end
 
@@ -129,8 +135,11 @@ local function wait_in_line(P, job)
     Jobs.set(job, 'worker', nil)
     Jobs.set(job, 'token', nil)
   end
-  enter(P, job, 'waiting', number(job, 'priority'))
-  note_jobs_wait(P, job.queue)
+  local state = job.key and Keys.state_to_wait(P, job) or 'waiting'
+  enter(P, job, state, number(job, 'priority'))
+  if state == 'waiting' then
+    note_jobs_wait(P, job.queue)
+  end
 end
 
 -- A job waits, after all of its priority in its queue.
@@ -149,6 +158,15 @@ function Jobs.give_back(P, job, what)
   wait_in_line(P, job)
   Jobs.save(P, job)
   Jobs.log_event(P, job, what, worker, worker)
+end
+
+-- A job that waits or is held goes to the place that its key and its priority now say. It has waited all the time.
+function Jobs.wait_anew(P, job)
+  local since = job.since
+  leave(P, job)
+  wait_in_line(P, job)
+  job.since, job.changed.since = since, nil
+  Jobs.save(P, job)
 end
 
 function Jobs.schedule(P, job, at_ms, what, text, worker)

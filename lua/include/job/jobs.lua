@@ -27,11 +27,18 @@ local touched_by_jobs = {}
 local function make_jobs()
   local Batches = {} -- what is done to batches; for scripts `Jobs.batches`
   Jobs.batches = Batches
+  local Keys = {} -- what is done to jobs of a key; for scripts `Jobs.keys`
+  Jobs.keys = Keys
 --- @include "job_record"
 --- @include "job_states"
 --- @include "job_tags"
 --- @include "job_dependencies"
 --- @include "job_new"
+  -- What only jobs of a key need.
+  local function make_keys()
+--- @include "job_keys"
+  end
+  make_when_needed(Keys, make_keys)
   -- What a put of a new job does without.
   local function make_rest()
 --- @include "job_let_go"

@@ -21,10 +21,15 @@ local function hand_found_job(P, queue, worker, epoch, token, job, enter)
   return false
 end
 
--- The same for one that waits; nil if its record cannot be read: then the job is no longer in the queue.
+-- The same for one that waits; nil if its record cannot be read, or if too many of its key run: then the job no longer
+-- waits. The second value: is it too much for this script?
 local function hand_job(P, queue, worker, epoch, token, member)
   local job = Jobs.of_member(P, 'waiting', queue, member)
-  return job and hand_found_job(P, queue, worker, epoch, token, job, Jobs.run)
+  local held = job and job.key and Jobs.keys.hold_back(P, job)
+  if held then
+    return nil, held == 'cut'
+  end
+  return job and hand_found_job(P, queue, worker, epoch, token, job, Jobs.run), false
 end
 
 -- The same for the next task; nil if there is none. The second value: is it too much for this script? The third one: 1
@@ -60,12 +65,12 @@ end
 -- Hands the next `count` tasks and jobs to a worker. Returns how many it has got, how many came out of the list; is
 -- anything left; is it too much for this script; and does the worker not hear?
 local function hand_line(P, queue, worker, epoch, count, has_returned)
-  local done, out, is_cut, line = 0, 0, false, Jobs.next_out(P, queue, count, has_returned)
+  local done, out, line = 0, 0, Jobs.next_out(P, queue, count, has_returned)
   for _, next_one in ipairs(line) do
     local token, member = unpack(next_one)
-    local handed, from_list
+    local handed, is_cut, from_list
     if member then
-      handed = hand_job(P, queue, worker, epoch, token, member)
+      handed, is_cut = hand_job(P, queue, worker, epoch, token, member)
     else
       handed, is_cut, from_list = hand_next_task(P, queue, worker, epoch, token, has_returned)
       out = out + from_list

@@ -4,11 +4,11 @@
 --- @include "try"
 --- @include "token"
 
-local IS_STATE = {scheduled = true, depends = true, waiting = true, running = true, complete = true, recurring = true,
-  failed = true}
+local IS_STATE = {scheduled = true, depends = true, waiting = true, held = true, running = true, complete = true,
+  recurring = true, failed = true}
 -- The fields to read: not its data, which may be large.
 local FIELDS = {'queue', 'state', 'place', 'worker', 'token', 'entry', 'due', 'priority', 'every', 'tags', 'tracked',
-  'batch', 'cron', 'ticks', 'last', 'final', 'queued', 'backlog'}
+  'batch', 'key', 'cron', 'ticks', 'last', 'final', 'queued', 'backlog'}
 
 -- These fields, as far as they are there, and the id; false if there is no such job; nil, and what the record lacks, if
 -- it cannot be read.

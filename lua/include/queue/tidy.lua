@@ -10,7 +10,7 @@
 local TIDY_JOBS_MAX = 300
 local IS_COUNTER = {ages = true, big = true, cancelled = true, dropped = true, due = true, jobs = true, jobs_in = true,
   jobs_out = true, joined = true, lack = true, moved = true, moves = true, named = true, out = true, over = true,
-  returned = true, tat = true, unordered = true}
+  returned = true, tat = true, unhold = true, unordered = true}
 
 -- Is nothing left of the queue but its counters, and does nobody listen? While jobs are let go, each queue stays: its
 -- `due` may be what makes somebody go on.
@@ -26,7 +26,8 @@ local function is_over(P, queue)
   return not settings.err and redis.call('EXISTS', P .. 'queues:' .. queue, P .. 'idle:' .. queue,
     P .. 'delayed:' .. queue, P .. 'failed:' .. queue, P .. 'leases:' .. queue, P .. 'returned:' .. queue,
     P .. 'scheduled:' .. queue, P .. 'depends:' .. queue, P .. 'waiting:' .. queue, P .. 'running:' .. queue,
-    P .. 'complete:' .. queue, P .. 'recurring:' .. queue, P .. 'ended') == 0
+    P .. 'complete:' .. queue, P .. 'recurring:' .. queue, P .. 'held:' .. queue,
+    P .. 'ended') == 0
 end
 
 local jobs_left = TIDY_JOBS_MAX

@@ -68,10 +68,12 @@ static const struct kind {
     [KEY_FORMAT] = {"string", OF_NAMESPACE, 0},
     [KEY_FREED] = {"zset", OF_ENDED, 0},
     [KEY_GAPS] = {"zset", OF_QUEUE, 0},
+    [KEY_HELD] = {"zset", OF_INDEX, 0},
     [KEY_HISTORY] = {"list", OF_JOB, 0},
     [KEY_HOME] = {"hash", OF_HOME, 0}, /* named after a life, whose record is gone */
     [KEY_IDLE] = {"zset", OF_QUEUE, 0},
     [KEY_JOB] = {"hash", OF_JOB, 0},
+    [KEY_KEYED] = {"zset", OF_INDEX, 0},
     [KEY_LEASES] = {"zset", OF_QUEUE, 0},
     [KEY_MARKS] = {"hash", OF_MARKED, 0},
     [KEY_MEMBERS] = {"zset", OF_BATCH, 0},

@@ -57,6 +57,8 @@ static void add_spec(struct command *f, const struct muster_job_spec *s)
         add_backoff(f, s->backoff);
     if (s->batch)
         add_bytes(f, "batch", (struct muster_bytes){s->batch, strlen(s->batch)});
+    if (s->key)
+        add_bytes(f, "key", (struct muster_bytes){s->key, strlen(s->key)});
 }
 
 void job_put_begin(struct muster_client *c, struct command *command, const char *queue)

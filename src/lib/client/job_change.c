@@ -73,6 +73,8 @@ static int check_change(const char *id, const struct muster_job_change *change, 
         err = job_valid_after(change->after, change->n_after, why);
     if (err == MUSTER_OK)
         err = job_valid_after(change->not_after, change->n_not_after, why);
+    if (err == MUSTER_OK && change->key && *change->key)
+        err = job_valid_key(change->key, why);
     if (err == MUSTER_OK && change->log)
         err = check_log(change->log, why);
     if (err == MUSTER_OK)
@@ -137,6 +139,7 @@ static void add_change(struct command *command, const struct muster_job_change *
     add_number(command, "priority", change->priority);
     add_number(command, "every", change->every_ms);
     add_text(command, "queue", change->queue);
+    add_text(command, "key", change->key);
     add_texts(command, "untag", change->untag, change->n_untag);
     add_texts(command, "tag", change->tag, change->n_tag);
     add_text(command, "not_after_all", change->not_after_all ? "" : NULL);

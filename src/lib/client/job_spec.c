@@ -45,6 +45,8 @@ int job_spec_check(const struct muster_job_spec *s, size_t max_task_len, const c
     if (err == MUSTER_OK)
         err = check_batch(s->batch, why);
     if (err == MUSTER_OK)
+        err = job_valid_key(s->key, why);
+    if (err == MUSTER_OK)
         err = client_check_bytes(&s->data, max_task_len, why);
     if (err == MUSTER_OK)
         err = job_valid_tags(s->tags, s->n_tags, why);

@@ -54,6 +54,12 @@ int job_valid_tags(const char *const *tags, size_t n, const char **why)
     return MUSTER_OK;
 }
 
+int job_valid_key(const char *key, const char **why)
+{
+    *why = key ? muster_job_key_check(key) : NULL;
+    return *why ? MUSTER_E_INVALID : MUSTER_OK;
+}
+
 int job_valid_after(const char *const *ids, size_t n, const char **why)
 {
     int err = MUSTER_OK;

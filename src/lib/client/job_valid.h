@@ -15,6 +15,8 @@
 
 int job_valid_id(const char *id, const char **why);
 int job_valid_tags(const char *const *tags, size_t n, const char **why);
+/* NULL: none. */
+int job_valid_key(const char *key, const char **why);
 /* The jobs that another waits for. */
 int job_valid_after(const char *const *ids, size_t n, const char **why);
 /* 0 and MUSTER_ZERO are always allowed: 0 means "default" or "as it is", MUSTER_ZERO means 0. */

@@ -131,6 +131,7 @@ static int append_counts(struct muster_client *c, const char *name)
         [QUEUE_ROW_FAILURES] = {"HGET", KEY_FAILURES, "bytes"}, [QUEUE_ROW_IDLE] = {"ZCARD", KEY_IDLE, NULL},
         [QUEUE_ROW_SCHEDULED] = {"ZCARD", KEY_SCHEDULED, NULL}, [QUEUE_ROW_DEPENDS] = {"ZCARD", KEY_DEPENDS, NULL},
         [QUEUE_ROW_RECURRING] = {"ZCARD", KEY_RECURRING, NULL}, [QUEUE_ROW_COMPLETE] = {"ZCARD", KEY_COMPLETE, NULL},
+        [QUEUE_ROW_HELD] = {"ZCARD", KEY_HELD, NULL},
     };
     char key[KEY_MAX];
     int err = MUSTER_OK;
@@ -188,6 +189,7 @@ static void set_rest(struct muster_queue_info *info, const struct muster_queue_i
     info->depends = from->depends;
     info->recurring = from->recurring;
     info->complete = from->complete;
+    info->held = from->held;
     info->failed = from->failed;
     info->failed_bytes = from->failed_bytes;
     info->idle = from->idle;
@@ -201,6 +203,7 @@ static void read_rest(struct queue_row *r)
                            .depends = reply_count(rest[QUEUE_ROW_DEPENDS]),
                            .recurring = reply_count(rest[QUEUE_ROW_RECURRING]),
                            .complete = reply_count(rest[QUEUE_ROW_COMPLETE]),
+                           .held = reply_count(rest[QUEUE_ROW_HELD]),
                            .failed = reply_count(rest[QUEUE_ROW_FAILED]),
                            .failed_bytes = reply_count(rest[QUEUE_ROW_FAILURES]),
                            .idle = reply_count(rest[QUEUE_ROW_IDLE]),

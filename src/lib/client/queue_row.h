@@ -19,6 +19,7 @@ enum queue_row_rest {
     QUEUE_ROW_DEPENDS,
     QUEUE_ROW_RECURRING,
     QUEUE_ROW_COMPLETE,
+    QUEUE_ROW_HELD,
     QUEUE_ROW_REST
 };
 

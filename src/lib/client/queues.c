@@ -24,7 +24,9 @@ static int read_strictly(struct muster_client *c, const char *row, struct redisR
 
 static bool is_anything_there(const struct muster_queue_info *q)
 {
-    return q->waiting + q->running + q->delayed + q->depends + q->recurring + q->complete + q->failed + q->idle > 0 ||
+    return q->waiting + q->running + q->delayed + q->depends + q->recurring + q->complete + q->failed + q->idle +
+                   q->held >
+               0 ||
            q->paused;
 }
 

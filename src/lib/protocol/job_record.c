@@ -76,6 +76,7 @@ static const struct field fields[] = {
     {"jitter", FIELD_INT, IN_JOB(backoff.jitter_percent)},
     {"made", FIELD_UINT64, IN_JOB(made)},
     {"worker", FIELD_TEXT, IN_JOB(worker)},
+    {"key", FIELD_TEXT, IN_JOB(key)},
     {"group", FIELD_TEXT, IN_JOB(group)},
     {"message", FIELD_BYTES, IN_JOB(message)},
     {"result", FIELD_BYTES, IN_JOB(result)},
@@ -180,7 +181,7 @@ static void read_backoff(struct muster_job *job, const struct redisReply *flat)
 int job_record_read(struct job_record *out, const char *id, const struct redisReply *flat)
 {
     *out = (struct job_record){.job = {.id = id, .queue = "", .worker = "", .process = "", .group = "", .batch = ""}};
-    out->job.cron = out->job.zone = out->job.made_by = "";
+    out->job.cron = out->job.zone = out->job.made_by = out->job.key = "";
     int state = muster_job_state_of(reply_text(reply_field(flat, "state")));
     if (state < 0)
         return MUSTER_E_REDIS;
@@ -235,8 +236,8 @@ static int own(struct job_record *record, const char *worker)
 {
     struct muster_job *job = &record->job;
     record->copy = malloc(text_size(job->id) + text_size(job->queue) + text_size(worker) + text_size(job->group) +
-                          text_size(job->batch) + text_size(job->made_by) + job->data.len + job->message.len +
-                          job->result.len + 3);
+                          text_size(job->batch) + text_size(job->made_by) + text_size(job->key) + job->data.len +
+                          job->message.len + job->result.len + 3);
     if (!record->copy)
         return MUSTER_E_NOMEM;
     char *at = record->copy;
@@ -247,6 +248,7 @@ static int own(struct job_record *record, const char *worker)
     job->batch = copy_text(&at, job->batch);
     job->made_by = copy_text(&at, job->made_by);
     job->cron = job->zone = ""; /* it does not recur, or it would not run */
+    job->key = copy_text(&at, job->key);
     job->data = copy_bytes(&at, job->data);
     job->message = copy_bytes(&at, job->message);
     job->result = copy_bytes(&at, job->result);

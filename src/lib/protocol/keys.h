@@ -31,10 +31,12 @@
     X(KEY_FORMAT, "format")              \
     X(KEY_FREED, "freed:")               \
     X(KEY_GAPS, "gaps:")                 \
+    X(KEY_HELD, "held:")                 \
     X(KEY_HISTORY, "history:")           \
     X(KEY_HOME, "home:")                 \
     X(KEY_IDLE, "idle:")                 \
     X(KEY_JOB, "job:")                   \
+    X(KEY_KEYED, "keyed:")               \
     X(KEY_LEASES, "leases:")             \
     X(KEY_MARKS, "marks:")               \
     X(KEY_MEMBERS, "members:")           \

@@ -56,6 +56,15 @@ const char *muster_tag_check(const char *tag)
     return names_have_control(tag) ? "a tag must not hold control characters" : NULL;
 }
 
+const char *muster_job_key_check(const char *key)
+{
+    if (!key || !*key)
+        return "a job's key must not be empty";
+    if (strlen(key) > MUSTER_JOB_KEY_MAX)
+        return "a job's key has at most 200 bytes";
+    return names_have_control(key) ? "a job's key must not hold control characters" : NULL;
+}
+
 const char *muster_worker_id_check(const char *id)
 {
     if (!id || !*id)
