@@ -18,6 +18,7 @@
 #                    is extended while the command runs; a cancelled command is stopped, and one that SIGTERM interrupts
 #                    is given back
 #   jobs             pays and packs before it ships, and pays at the second attempt; a job that exists is not put again
+#   pipeline.sh      films are fetched, encoded twice and published once, though a worker is killed; the second time, too
 #   retry            tries until there is a Redis; under one id the tasks are there once, and other tasks are refused
 set -euo pipefail
 # shellcheck source=tests/cli/lib.sh
@@ -299,3 +300,17 @@ check_redis $'a pen\na book' LRANGE muster:queues:orders 0 -1
 check_exit 1 "$retry" orders 4711 "a book"
 check_err E_EXISTS
 check_redis 2 LLEN muster:queues:orders
+
+# ---- pipeline.sh
+
+pipeline=$MUSTER_SOURCE/examples/pipeline.sh
+(($(wc -l <"$pipeline") < 100)) || fail 'it is no longer short'
+check_exit 2 "$pipeline"
+mkdir "$tmp/bin"
+ln -s "$MUSTER" "$tmp/bin/muster"
+check_exit 0 env PATH="$tmp/bin:$PATH" "$pipeline" "$tmp/films" 6
+grep -q "published 12 files" "$tmp/out" || fail "it said: $(cat "$tmp/out")"
+[[ $(cat "$tmp/films/film-6.large") == FILM-6 ]] || fail "film 6: $(cat "$tmp/films/film-6.large")"
+[[ $("$MUSTER" jobs --queue publish --prefix pipeline --json) == *'"complete":1,'* ]] || fail 'published more than once'
+[[ $("$MUSTER" jobs --queue fetch --prefix pipeline --json) == *'"recurring":1'* ]] || fail 'no schedule'
+check_exit 0 "$MUSTER" check --prefix pipeline
