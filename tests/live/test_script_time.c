@@ -85,6 +85,15 @@ static const char prelude[] =
     "    redis.call('SET', P .. 'alive:' .. w, token(i), 'PX', 3000)\n"
     "    redis.call('ZADD', P .. 'idle:q', i, w) end) end\n";
 
+/* Jobs of one key, as P:keyed has them; and a limit that this key has reached. */
+#define OF_A_KEY(state, letter)                                                                             \
+    "jobs('q', 100000, '" state "', 0, small, 'key', 'k') each(100000, function(i)\n"                       \
+    "  redis.call('ZADD', P .. 'keyed:q', 0, '001k" letter "2147483648' .. token(i) .. 'q" state "' .. i) " \
+    "end)\n"
+#define FULL_KEY                                                       \
+    "redis.call('HSET', P .. 'queue:q', 'max_running_per_key', '1')\n" \
+    "redis.call('ZADD', P .. 'keyed:q', 0, '001kr0000000000' .. token(100001) .. 'run')\n"
+
 /* ---- rows ---- */
 
 /*
@@ -166,6 +175,12 @@ static const struct row rows[] = {
     {SCRIPT_LEAVE, "10 000 tasks", "held('w', 10000, small)", {AS_W, "10000", "q"}},
     {SCRIPT_HAND_ON, "beside 1 000 idle workers", "workers(1000) redis.call('SET', P .. 'timer', 'w')", {"w", "q"}},
     {SCRIPT_TAKE, "1 000 of 100 000", "waiting(100000, small)", {"q", "1000", "60000", "0", ""}},
+    {SCRIPT_TAKE, "100 000 are to be held", OF_A_KEY("waiting", "w") FULL_KEY, {"q", "1000", "60000", "0", ""}},
+    {SCRIPT_TURN, "100 000 are to be held", OF_A_KEY("waiting", "w") FULL_KEY, {TURN("1000", "1"), "q", "0"}},
+    {SCRIPT_TAKE,
+     "100 000 are held no longer",
+     OF_A_KEY("held", "h") "redis.call('HSET', P .. 'queue:q', 'unhold', '', 'due', '1')",
+     {"q", "1000", "60000", "0", ""}},
     {SCRIPT_TAKE,
      "1 000 that came back",
      "returned(10000) redis.call('DEL', P .. 'suspects:q')",

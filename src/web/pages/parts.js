@@ -26,8 +26,8 @@ export const iconButton = (name, label, onClick, kind = '') => h('button', { typ
 
 export const badge = (text, kind = '') => h('span', { class: `badge ${kind}` }, text);
 
-const STATE_KINDS = { scheduled: 'info', depends: 'info', waiting: 'accent', running: 'good', failed: 'bad',
-    complete: 'plain', recurring: 'violet', gone: 'plain', open: 'accent', closed: 'info', ended: 'plain' };
+const STATE_KINDS = { scheduled: 'info', depends: 'info', waiting: 'accent', held: 'info', running: 'good',
+    failed: 'bad', complete: 'plain', recurring: 'violet', gone: 'plain', open: 'accent', closed: 'info' };
 export const stateBadge = (state) => badge(state, `state ${STATE_KINDS[state] || 'plain'}`);
 
 export const nameElement = (enc) => h('bdi', { class: 'name' }, shown(enc));

@@ -10,7 +10,8 @@ import { badge, button, card, empty, field, heading, loading, nameLink, showErro
 import { excerpt, payloadOf } from './payload.js';
 import { Table, cursorPager } from './table.js';
 
-export const STATES = ['scheduled', 'depends', 'waiting', 'running', 'failed', 'complete', 'recurring'];
+export const STATES = ['scheduled', 'depends', 'waiting', 'held', 'running', 'failed', 'complete',
+    'recurring'];
 const COUNT = 50, LOOK_MS = 10000;
 
 export const tagChips = (row) => h('span', { class: 'chips' }, encsOf(row, 'tags').map((enc) => h('a', {

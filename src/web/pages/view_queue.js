@@ -221,7 +221,8 @@ function actionsOf(enc, state) {
 const STRIP = [['In', (row) => perSecond(row.in_per_s)], ['Out', (row) => perSecond(row.out_per_s)],
     ['Oldest waits', (row) => span(row.oldest_ms)], ['Idle workers', (row) => num(row.idle)],
     ['Complete jobs', (row) => num(row.complete)], ['Depends', (row) => num(row.depends)],
-    ['Recurring', (row) => num(row.recurring)], ['Failed list', (row) => bytes(row.failed_bytes)],
+    ['Held', (row) => num(row.held)], ['Recurring', (row) => num(row.recurring)],
+    ['Failed list', (row) => bytes(row.failed_bytes)],
     ['Hands', (row) => `${num(row.hands)}, share ${row.share}, moved ${num(row.moved)}`]];
 
 export default async function queue(view) {
