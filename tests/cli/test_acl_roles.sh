@@ -128,7 +128,7 @@ viewer_elsewhere() {
 
 worker_leases() {
     admin enqueue q 1 2 3 4
-    admin put q --id k data
+    admin put q --id k data --backoff 0s
     try 0 take q --lease 1m && try 0 extend "$(cut -f 1 "$tmp/out")" --lease 10m --progress half &&
         try 0 finish "$(process_of q)" && try 0 retry "$(process_of q)" && try 0 fail "$(process_of q)" --group g &&
         try 0 give-back "$(process_of q)" && try 0 cancel q 4 && try 0 change k --priority 3 --log said &&

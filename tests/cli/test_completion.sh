@@ -63,7 +63,7 @@ check_candidates '--worker=w1' ps --worker=
 check_candidates '--queue=mail' ps --queue=ma
 check_candidates 'mail' ps --queue ma
 check_candidates 'urgent' jobs --tag ''
-check_candidates $'complete\ndepends\nfailed\nrecurring\nrunning\nscheduled\nwaiting' jobs --state ''
+check_candidates $'complete\ndepends\nfailed\nheld\nrecurring\nrunning\nscheduled\nwaiting' jobs --state ''
 check_candidates '--state=running' jobs --state=ru
 "$MUSTER" put jobs-run --id runs data >"$tmp/out"
 runs=$("$MUSTER" take jobs-run | cut -f 1)

@@ -203,8 +203,8 @@ int job_storm_put(struct job_storm *storm, int i, enum storm_put how)
                           JOB_SPEC(.id = id, .data = {id, strlen(id)}, .priority = rand() % 5 - 2,
                                    .retries = retries ? retries : MUSTER_ZERO, .replace = how == STORM_REPLACE,
                                    .track = rand() % 9 == 0, .delay_ms = rand() % 4 ? 0 : rand() % 300,
-                                   .backoff = &soon, .after = ids, .n_after = n, .tags = IDS("blue", "old"),
-                                   .n_tags = (size_t)(rand() % 3)),
+                                   .backoff = &soon, .after = ids, .n_after = n, .may_be_missing = 1,
+                                   .tags = IDS("blue", "old"), .n_tags = (size_t)(rand() % 3)),
                           NULL);
 }
 
