@@ -99,8 +99,8 @@ does cancel --job late
 does stats
 does batch open many
 does batches
-does put q data --id awaited
-does take q
+does put alone data --id awaited
+does take alone
 does finish "$(cut -f1 "$tmp/out")"
 does wait awaited
 does sweep

@@ -58,7 +58,7 @@ for pair in '/api/queues/mail/tasks peek mail' '/api/jobs/p1 job p1' '/api/jobs?
         told "$row" GET "$path"
     done
 done
-told '"queue":"mail","waiting":2' GET /api/queues
+wait_for is_told '"queue":"mail","waiting":2' GET /api/queues
 told '"name":"max_running"' GET /api/queues/mail
 told '"next":"1"' GET '/api/queues/mail/tasks?count=1'
 told '<script>two' GET '/api/queues/mail/tasks?count=1&cursor=1'

@@ -12,6 +12,7 @@ import time
 
 from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
+from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.keys import Keys
@@ -143,7 +144,7 @@ class Browser:
         return node
 
     def keys(self, *keys):
-        self.driver.switch_to.active_element.send_keys(*keys)
+        ActionChains(self.driver).send_keys(*keys).perform()  # a row may be made anew meanwhile
 
     def focused(self):
         return self.js('''const node = document.activeElement;
