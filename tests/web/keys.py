@@ -41,7 +41,7 @@ def single_keys(browser):
     browser.js('document.activeElement.blur()')
     browser.keys('g', 'w')
     browser.wait_text('Workers', 'main h1')
-    check(active(browser, 'h1'), 'after a change of page the focus is on', browser.focused())
+    browser.wait(lambda: active(browser, 'h1'), 'the focus on the heading of the new page')
     browser.keys('g', 'q')
     browser.wait_text('mail', 'main table')
     browser.keys('j')
