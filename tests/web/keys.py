@@ -44,6 +44,7 @@ def single_keys(browser):
     browser.wait(lambda: active(browser, 'h1'), 'the focus on the heading of the new page')
     browser.keys('g', 'q')
     browser.wait_text('mail', 'main table')
+    browser.wait(lambda: active(browser, 'h1'), 'the focus on the heading of the queues')
     browser.keys('j')
     first = browser.focused()
     browser.keys('j')
