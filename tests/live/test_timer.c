@@ -168,6 +168,19 @@ static int64_t cost_of_a_due_job(struct scene *s, const char *id)
     return calls(s) - before;
 }
 
+/* The least of some: a timer that rings within the millisecond before the time finds nothing, and looks once more. */
+static int64_t least_cost(struct scene *s, const char *name)
+{
+    int64_t least = INT64_MAX;
+    char id[32];
+    for (int i = 0; i < 5; i++) {
+        snprintf(id, sizeof id, "%s-%d", name, i);
+        int64_t cost = cost_of_a_due_job(s, id);
+        least = cost < least ? cost : least;
+    }
+    return least;
+}
+
 /* The first one had scripts to make known. */
 static void a_due_job_costs_the_same_however_many_are_idle(void **state)
 {
@@ -175,7 +188,7 @@ static void a_due_job_costs_the_same_however_many_are_idle(void **state)
     char id[16];
     sleeper(s, "w0");
     cost_of_a_due_job(s, "warm-up");
-    int64_t alone = cost_of_a_due_job(s, "alone");
+    int64_t alone = least_cost(s, "alone");
     for (int i = 1; i < CREW; i++) {
         snprintf(id, sizeof id, "w%d", i);
         live_worker_new(s, &(struct worker_spec){.id = id, .ttl_ms = HOUR_MS, .queues = {{"q", 0}}});
@@ -183,7 +196,7 @@ static void a_due_job_costs_the_same_however_many_are_idle(void **state)
     raw_await(s->server->redis, s->base, CREW, "ZCARD %s:idle:q", s->prefix);
     scene_await_events(s, MUSTER_EVENT_STARTED, NULL, CREW);
     run_loop(s->base, 100); /* answers on their way */
-    int64_t crowded = cost_of_a_due_job(s, "crowded");
+    int64_t crowded = least_cost(s, "crowded");
     print_message("a due job costs %lld commands with one idle worker, %lld with %d\n", (long long)alone,
                   (long long)crowded, CREW);
     assert_int_equal(crowded, alone);
