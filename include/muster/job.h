@@ -212,7 +212,7 @@ struct muster_job_spec {
      * MUSTER_OVERLAP_ALLOW. */
     enum muster_overlap overlap;
 
-    /* Non-zero: jobs of `after` that do not exist are not waited for, as if they were complete. For ids whose job may be
+    /* Non-zero: jobs of `after` and `after_end` that do not exist are not waited for, as if they were complete. For ids whose job may be
      * done and gone by now: a complete job's record is kept for a while only (setting keep_jobs_ms). */
     int may_be_missing;
 
@@ -220,6 +220,21 @@ struct muster_job_spec {
      * key run at once. Those beyond are held, block nobody, and keep their order. NULL: none, and no such limit. The
      * jobs that a recurring one makes have its key. */
     const char *key;
+
+    /* The ids of n_after_end jobs that must have ended before this one becomes ready: complete, failed, cancelled or
+     * gone. One that has ended is not waited for; one that does not exist is as in `after`. */
+    const char *const *after_end;
+    size_t n_after_end;
+
+    /* The ids of n_after_failure jobs that must have failed. One that has failed is not waited for. One that does not
+     * exist is refused (E_NOT_FOUND), also with `may_be_missing`, and one that is complete, too (E_STATE). If one of
+     * them ends in any other way, this job can never run: it is cancelled, and its event says why. So is it, and not
+     * counted, if that one is cancelled.
+     *
+     * An end that came counts, also if the job is replayed later: who follows is not recalled, and does not wait anew.
+     * An id stands in one of the three lists only; together they have at most MUSTER_JOB_AFTER_MAX. */
+    const char *const *after_failure;
+    size_t n_after_failure;
 };
 
 /*
@@ -233,9 +248,11 @@ struct muster_job_spec {
  *                     and are still let go: put it again in a moment
  *   MUSTER_E_INVALID  a name or a number; or a dependency on itself, in a circle, or of or on a recurring job; nothing
  *                     was changed
- *   MUSTER_E_NOT_FOUND  there is no batch `batch`; there is no job of an id in `after`, without `may_be_missing`; or
+ *   MUSTER_E_NOT_FOUND  there is no batch `batch`; there is no job of an id in `after` or `after_end`, without
+ *                     `may_be_missing`, or in `after_failure`; or
  *                     with `replace` and without data there is no job of this id; nothing was changed
- *   MUSTER_E_STATE    the batch is not open; or with `replace` the job is in another one, or recurs; nothing was changed
+ *   MUSTER_E_STATE    the batch is not open; or with `replace` the job is in another one, or recurs; or one of
+ *                     `after_failure` is complete; nothing was changed
  *   MUSTER_E_TOO_BIG  the data, the tags or the dependencies; nothing was sent. Or others wait for this job, and more
  *                     than 10 000 jobs or 50 000 pairs of jobs are tied to it in both directions, too many to see
  *                     whether it would wait for itself; nothing was changed. A new job is never refused so
@@ -357,9 +374,9 @@ struct muster_job {
     struct muster_bytes result;  /* given with its finish, also one into a next queue; data NULL: none */
     const char *const *tags;     /* n_tags of them */
     size_t n_tags;
-    const char *const *after; /* n_after ids: the jobs that it still waits for */
+    const char *const *after; /* n_after ids: the jobs that it still waits for until they are complete */
     size_t n_after;
-    const char *const *before; /* n_before ids: the jobs that wait for it */
+    const char *const *before; /* n_before ids: the jobs that wait for it, in any way */
     size_t n_before;
     const struct muster_job_event_line *history; /* oldest first: its first line and its newest ones (keep_history) */
     size_t n_history;
@@ -376,6 +393,10 @@ struct muster_job {
     int queued;          /* non-zero: its time has come, and it waits for the end of the job that it made last */
     const char *made_by; /* the recurring job that made it */
     const char *key;     /* as in the spec */
+    const char *const *after_end; /* n_after_end ids: the jobs that it still waits for until they have ended */
+    size_t n_after_end;
+    const char *const *after_failure; /* n_after_failure ids: the same, until they have failed */
+    size_t n_after_failure;
 };
 typedef int muster_job_fn(const struct muster_job *job, void *arg);
 
@@ -538,7 +559,7 @@ struct muster_job_change {
     const char *const *after;
     size_t n_after;
 
-    /* The ids of n_not_after jobs to wait for no longer. Only while it depends. A job that it does not wait for is no
+    /* The ids of n_not_after jobs to wait for no longer, in no way. Only while it depends. A job that it does not wait for is no
      * error. Once it waits for none it becomes ready. */
     const char *const *not_after;
     size_t n_not_after;
@@ -576,12 +597,20 @@ struct muster_job_change {
     const char *cron;
     const char *zone;
 
-    /* Non-zero: jobs of `after` that do not exist are not waited for; without it they are refused (E_NOT_FOUND). */
+    /* Non-zero: jobs of `after` and `after_end` that do not exist are not waited for; without it they are refused
+     * (E_NOT_FOUND). */
     int may_be_missing;
 
     /* A new key, as in the spec; "": none any more. Not while it runs, is failed or is complete. A job that waits or is
      * held keeps its age. */
     const char *key;
+
+    /* The ids of n_after_end and n_after_failure more jobs to wait for, as in the spec. Only while it depends. If it
+     * waits for one of them in another way, it waits in this way from now on; the same holds for `after`. */
+    const char *const *after_end;
+    size_t n_after_end;
+    const char *const *after_failure;
+    size_t n_after_failure;
 };
 
 /* A state as a bit of `only_if`. */
@@ -602,10 +631,10 @@ struct muster_job_change {
  *   all others  x          x        x        x        x       x         x
  *
  * Returns MUSTER_OK; or, with nothing changed,
- *   MUSTER_E_NOT_FOUND  the job does not exist, or no longer exists; or one of `after` does not, without
- *                       `may_be_missing`
+ *   MUSTER_E_NOT_FOUND  the job does not exist, or no longer exists; or one of `after` or `after_end` does not, without
+ *                       `may_be_missing`, or one of `after_failure`
  *   MUSTER_E_STATE      the change is not possible in the job's state (see above), or `only_if` has other states;
- *                       muster_client_error() names the state. Or it is a unique task; or it recurs at an interval
+ *                       muster_client_error() names the state. Or one of `after_failure` is complete; or it is a unique task; or it recurs at an interval
  *                       and not by a schedule, or the other way round
  *   MUSTER_E_INVALID    a name or a number; or a dependency on itself, in a circle, or on a recurring job
  *   MUSTER_E_TOO_BIG    the data or the line; or it would have too many tags or dependencies; or too many jobs are
@@ -687,7 +716,7 @@ MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int6
  *            it waited for is complete, but its time has not come), "taken", "completed", "advanced" (completed into
  *            the next queue `text`), "retried" (`text`: group), "exhausted" (it had all its retries, `text` of them,
  *            and fails next), "given-back", "handed-on" (to the worker `text`, whose share it is), "crashed" (its
- *            worker died while it ran alone), "failed" (`text`: group), "replayed", "cancelled", "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed,
+ *            worker died while it ran alone), "failed" (`text`: group), "replayed", "cancelled" (`text`: why, if nobody has asked for it), "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed,
  *            or its worker died, and it is a suspect now or to blame), "tracked", "untracked", "skipped" (recurring: it
  *            made no job; `text` is the id, which a live job has or which is too long, or says how many times were
  *            beyond the backlog, or that "<id> has not ended" (overlap)), "log" (`text`). And what happens to a batch (batch.h), whose id stands in `id`, with

@@ -262,21 +262,38 @@ local function look_at_batch(job)
   end
 end
 
--- Of the jobs that it waits for: those that are complete or not there, and those that do not list it as a dependent.
--- A job that has ended and is to let it go yet is neither.
+-- Of the names of what it waits for: those that have come, or whose job is not there; those that can never come; and
+-- those whose job does not list it. A job that has ended and is to let it go yet is none of these.
 local function sort_dependencies(id, dependencies)
-  local met, one_way = {}, {}
-  for _, on in ipairs(dependencies) do
-    local is_open, state = Jobs.is_open(P, on)
-    if is_open or not Jobs.is_to_go(P, id, on) then
-      if not is_open and (state or (state == false and redis.call('EXISTS', P .. 'job:' .. on) == 0)) then
-        met[#met + 1] = on
-      elseif try('ZSCORE', P .. 'dependents:' .. on, id) == false then
-        one_way[#one_way + 1] = on
+  local met, vain, one_way = {}, {}, {}
+  for _, name in ipairs(dependencies) do
+    local on, kind = Jobs.parse_name(name)
+    local is_open, state = Jobs.is_open(P, on, kind)
+    local is_over = not is_open and (state or (state == false and redis.call('EXISTS', P .. 'job:' .. on) == 0))
+    if is_open or not Jobs.is_to_go(P, id, name) then
+      local list, member = Jobs.other_side(P, id, name)
+      if is_over and kind == '\nf' and state ~= 'failed' then
+        vain[#vain + 1] = name
+      elseif is_over then
+        met[#met + 1] = name
+      elseif try('ZSCORE', list, member) == false then
+        one_way[#one_way + 1] = name
       end
     end
   end
-  return met, one_way
+  return met, vain, one_way
+end
+
+-- Nobody knows what became of those that it was to follow, so it is not cancelled, but goes where people see it.
+local function look_at_vain(job, vain)
+  local on = Jobs.parse_name(vain[1])
+  local what = "waits for the failure of '" .. on .. "', which is complete or gone"
+  note_find(check, P .. 'job:' .. job.id, what, function()
+    local record = Jobs.read(P, job.id)
+    Jobs.remove_dependencies(P, job.id)
+    Jobs.fail(P, record, '', record.place, 'dependency', "the job '" .. on .. "' that was to fail is complete or gone")
+    return 'it has failed'
+  end)
 end
 
 local function look_at_dependencies(job)
@@ -295,20 +312,23 @@ local function look_at_dependencies(job)
   if Jobs.is_doomed(P, job.id, job.place) then
     return
   end
-  local met, one_way = sort_dependencies(job.id, dependencies)
+  local met, vain, one_way = sort_dependencies(job.id, dependencies)
+  if #vain > 0 then
+    return look_at_vain(job, vain)
+  end
   if #one_way > 0 then
     note_find(check, key, 'waits for ' .. plural(#one_way, 'job') .. ' without being noted there', function()
-      for _, on in ipairs(one_way) do
-        redis.call('ZADD', P .. 'dependents:' .. on, token_number(job.place), job.id)
+      for _, name in ipairs(one_way) do
+        Jobs.add_dependency(P, job, name)
       end
       return 'noted it there'
     end)
   end
   if #met > 0 or #dependencies == 0 then
-    local what = #met > 0 and plural(#met, 'job') .. ', complete or gone' or 'nothing'
+    local what = #met > 0 and plural(#met, 'job') .. ', which let it go or are gone' or 'nothing'
     note_find(check, key, 'waits for ' .. what, function()
-      for _, on in ipairs(met) do
-        Jobs.remove_dependency(P, job.id, on)
+      for _, name in ipairs(met) do
+        Jobs.remove_dependency(P, job.id, name)
       end
       if #met == #dependencies then
         Jobs.ready(P, Jobs.read(P, job.id))

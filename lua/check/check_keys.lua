@@ -37,7 +37,8 @@ end
 
 -- A queue's `due` makes somebody go on. That of the list's first job will do.
 local function let_go_on(list)
-  local id = (redis.call('ZRANGE', list, 0, 0))[1]
+  local member = (redis.call('ZRANGE', list, 0, 0))[1]
+  local id = member and string.match(member, '^[^\n]*') -- its kind may follow
   local queue = id and try('HGET', P .. 'job:' .. id, 'queue')
   if queue and try('HLEN', P .. 'queue:' .. queue) then
     note_due(P, queue, now_ms())

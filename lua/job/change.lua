@@ -3,8 +3,9 @@
   to its history.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] id
-    ARGV[2...] what and value, pairs: "queue" name, "priority" number, "tag" tag, "untag" tag, "after" id,
-      "not_after" id, "not_after_all" "", "track" "1" or "0", "log" text, "every" ms, "data" bytes; when it is ready:
+    ARGV[2...] what and value, pairs: "queue" name, "priority" number, "tag" tag, "untag" tag, "after" id, "after_end"
+      id, "after_failure" id, "not_after" id, of each of these, "not_after_all" "", "track" "1" or "0", "log" text,
+      "every" ms, "data" bytes; when it is ready:
       "delay" ms from now, or "at" Unix time in ms; fields of its record: "retries", "limit", "backoff", "backoff_max",
       "backoff_kind", "jitter", "overlap", "key" ("": none), and of a schedule "cron", "zone", "ticks", "last",
       "final"; with these "was_cron" and "was_zone", for which the ticks were computed; "may_be_missing" "1": so may
@@ -12,7 +13,8 @@
   Returns {0}; {E_NOT_FOUND} if there is no such job; {E_STATE, what it is} if a job in this state cannot be changed so,
   or if it is a unique task; {E_STATE, its state, "only_if"} if it is in another state than those; {E_STATE, its state,
   "was"} if it has another schedule by now; {E_NOT_FOUND, "after", id} if there is no job of an id that it is to wait
-  for; {E_INVALID, id} if it would wait for itself, or for a recurring job;
+  for; {E_NOT_FOUND, "after_failure", id} and {E_STATE, id, "will not fail"} if it is to wait for the failure of a job
+  that is not there, or is complete; {E_INVALID, id} if it would wait for itself, or for a recurring job;
   {E_TOO_BIG} for too many tags or dependencies, {E_TOO_BIG, id} if too many jobs are tied together to see whether it
   would wait for itself; {E_REDIS, key} for a key of the wrong type, or for a record that cannot be read. All changes are
   made, or none.
@@ -53,10 +55,12 @@ local is_movable = job.state == 'scheduled' or job.state == 'depends' or job.sta
 local is_timed, may_run = is_movable and job.state ~= 'recurring', job.state ~= 'complete'
 local recurs = job.state == 'recurring'
 -- Is this change possible in the job's state? A change that is absent here is possible in all states.
-local fits = {queue = is_movable, key = is_movable, after = job.state == 'depends', not_after = job.state == 'depends',
-  not_after_all = job.state == 'depends', every = recurs and not job.cron, cron = recurs and job.cron ~= nil,
+local depends = job.state == 'depends'
+local fits = {queue = is_movable, key = is_movable, after = depends, after_end = depends, after_failure = depends,
+  not_after = depends, not_after_all = depends, every = recurs and not job.cron, cron = recurs and job.cron ~= nil,
   overlap = recurs, delay = is_timed, at = is_timed,
   retries = may_run, limit = may_run, backoff = may_run}
+local KIND_OF = {after = '', after_end = '\ne', after_failure = '\nf'} -- include job_dependencies
 local due_ms, wanted, is_wanted, must_exist = nil, false, false, true
 for i = 2, #ARGV, 2 do
   local what, value = ARGV[i], ARGV[i + 1]
@@ -64,8 +68,8 @@ for i = 2, #ARGV, 2 do
     wanted, is_wanted = true, is_wanted or value == job.state
   elseif what == 'queue' then
     queue = value
-  elseif what == 'after' then
-    after[#after + 1] = value
+  elseif KIND_OF[what] then
+    after[#after + 1] = value .. KIND_OF[what]
   elseif what == 'may_be_missing' then
     must_exist = false
   elseif what == 'delay' then
@@ -89,8 +93,9 @@ if not Jobs.are_sound(P, job.queue) or (queue and not Jobs.are_sound(P, queue))
   return {E_REDIS, damaged}
 end
 
--- How many members a set will have after the changes. `add` and `take` name the changes that add and remove a member.
-local function size_after(members, add, take)
+-- How many members a set will have after the changes. `adds` has the names of the changes that add one; `take` is that
+-- which removes one.
+local function size_after(members, adds, take)
   local has, n = {}, 0
   local function note(member, is_in)
     n = n + ((has[member] and -1 or 0) + (is_in and 1 or 0))
@@ -101,8 +106,8 @@ local function size_after(members, add, take)
   end
   for i = 2, #ARGV, 2 do
     local what, value = ARGV[i], ARGV[i + 1]
-    if what == add or what == take then
-      note(value, what == add)
+    if adds[what] or what == take then
+      note(value, what ~= take)
     elseif what == take .. '_all' then
       has, n = {}, 0
     end
@@ -114,18 +119,28 @@ local tags = {}
 for tag in string.gmatch(job.tags or '', '[^\n]+') do
   tags[#tags + 1] = tag
 end
-if size_after(tags, 'tag', 'untag') > TAGS_MAX
-    or size_after(redis.call('SMEMBERS', P .. 'dependencies:' .. id), 'after', 'not_after') > AFTER_MAX then
+local waits_for = ids_of_names(redis.call('SMEMBERS', P .. 'dependencies:' .. id))
+if size_after(tags, {tag = true}, 'untag') > TAGS_MAX or size_after(waits_for, KIND_OF, 'not_after') > AFTER_MAX then
   return {E_TOO_BIG}
 end
 local obstacle = obstacle_to_wait(P, id, after, nil, must_exist)
-if obstacle then
+if obstacle and obstacle[1] == E_STATE then
+  return {E_STATE, obstacle[3], obstacle[2]}
+elseif obstacle then
   return obstacle
 end
 
 redis.call('HSET', P .. 'job:' .. id, 'queue', job.queue) -- needs memory: a full Redis refuses the whole call here
 
 local is_to_wait_anew = false
+
+-- The job waits for another one in this way, and in no other.
+local function wait_for(on, kind)
+  Jobs.stop_waiting_for(P, id, on)
+  if Jobs.is_open(P, on, kind) then
+    Jobs.add_dependency(P, job, on .. kind)
+  end
+end
 
 -- The job keeps its place, so it is before those of the new priority that came to wait later.
 local function set_priority(value)
@@ -153,12 +168,10 @@ local apply = {
   every = function(value) Jobs.set(job, 'every', value) end,
   tag = function(value) Jobs.tag(P, job, value) end,
   untag = function(value) Jobs.untag(P, job, value) end,
-  after = function(value)
-    if Jobs.is_open(P, value) then
-      Jobs.add_dependency(P, job, value)
-    end
-  end,
-  not_after = function(value) Jobs.remove_dependency(P, id, value) end,
+  after = function(value) wait_for(value, '') end,
+  after_end = function(value) wait_for(value, '\ne') end,
+  after_failure = function(value) wait_for(value, '\nf') end,
+  not_after = function(value) Jobs.stop_waiting_for(P, id, value) end,
   not_after_all = function() Jobs.remove_dependencies(P, id) end,
   track = function(value)
     Jobs.track(P, job, value == '1')

@@ -8,8 +8,9 @@
       new, unless its spec gives it.
       Then the specs. Each is an id ("": a unique task, whose id is made of queue and data), names and values, and ""
       (the last one does without). The names are fields of the record (doc/keys.md); and `replace` "1": change one that
-      is alive or failed, and move it here; `tag` and `after`, once for each tag and each job that it waits for;
-      `may_be_missing` "1": so may these; `delay`, ms until it is ready, or `at`, Unix time in ms; `every`, which makes
+      is alive or failed, and move it here; `tag`, once for each tag; `after`, `after_end` and `after_failure`, once for
+      each job that is to be complete, to have ended in any way, or to have failed before it; `may_be_missing` "1": so
+      may those of the first two; `delay`, ms until it is ready, or `at`, Unix time in ms; `every`, which makes
       it recur, or `cron`, which does so at the `ticks` that follow `last`; `final` "1": these are all
   Returns {0, id of the first}; else nothing was changed, and `i` says which spec it is, from 1:
     {E_EXISTS, what it is, id, i}    a job of this id is alive and not to be changed, or is a unique task; "ending": one
@@ -20,6 +21,8 @@
     {E_TOO_BIG, id, "", i}           too many jobs are tied together to see whether it would wait for itself
     {E_NOT_FOUND, "data", id, i}     it replaces, and has no data, and there is no record that has
     {E_NOT_FOUND, "after", its id, i}        there is no such job to wait for, nor one before it in this call
+    {E_NOT_FOUND, "after_failure", its id, i}    the same, of one whose failure it would wait for
+    {E_STATE, "will not fail", its id, i}    the same, of one that is complete
     {E_NOT_FOUND, "batch", its id, i}        it cannot join the batch: that is not there,
     {E_STATE, "batch <state>", its id, i}    or not open,
     {E_STATE, "member", its id, i}           or the job is a member of this one

@@ -21,13 +21,17 @@ if not (can_fail(P, queue) and try('LLEN', P .. 'queues:' .. queue) and try('ZCA
   return {E_REDIS, damaged}
 end
 
--- An entry stays if it is malformed, or if the job has not failed by it: then it has been put again since. That of a
--- unique task stays while an equal one is alive.
+-- An entry stays if it is malformed, or if the job has not failed by it: then it has been put again since. It stays,
+-- too, while so many jobs waited for this failure that some are still let go; that of a unique task, while an equal one
+-- is alive.
 local function replay(member, entry)
   local _, task = Failed.parse(member)
   local id, is_unique = Failed.job_of(member), Failed.is_unique(member)
   local job = id and Jobs.read(P, id)
   if job and job.state == 'failed' and job.queue == queue and job.entry == entry then
+    if not Jobs.let_go_before_replay(P, id) then
+      return false
+    end
     Jobs.unended(P, job)
     Jobs.set(job, 'retried', nil)
     Jobs.set(job, 'crashes', nil)

@@ -39,7 +39,9 @@ enum {
     CRON,
     ZONE,
     OVERLAP,
-    KEY
+    KEY,
+    AFTER_END,
+    AFTER_FAILURE
 };
 
 #define ALL "-all"
@@ -59,6 +61,11 @@ static const char *check_after(const char *text)
 {
     const char *why = check_sign(text);
     return why ? why : muster_job_id_check(text + 1);
+}
+
+static const char *check_added(const char *text)
+{
+    return *text == '+' ? muster_job_id_check(text + 1) : "+ is missing before it; --after -ID waits for it no longer";
 }
 
 static const char *check_log(const char *text)
@@ -126,7 +133,8 @@ static const struct opt options[] = {
                .argument = "+ID|-ID",
                .help = "wait for this job, too, or no longer; -all: wait for none; may be given more than once",
                .check = check_after},
-    [MAY_BE_MISSING] = {.name = "may-be-missing", .help = "jobs of --after that do not exist are not waited for"},
+    [MAY_BE_MISSING] = {.name = "may-be-missing",
+                        .help = "jobs of --after and --after-end that do not exist are not waited for"},
     [TRACK] = {.name = "track", .help = "put the job on the list of tracked jobs"},
     [UNTRACK] = {.name = "untrack", .help = "take it off that list"},
     [LOG] = {.name = "log",
@@ -171,6 +179,16 @@ static const struct opt options[] = {
              .argument = "KEY",
              .help = "its new key, as for put; '': none any more",
              .check = check_key},
+    [AFTER_END] = {.name = "after-end",
+                   .kind = OPT_LIST,
+                   .argument = "+ID",
+                   .help = "wait for this job until it has ended, however that is; may be given more than once",
+                   .check = check_added},
+    [AFTER_FAILURE] = {.name = "after-failure",
+                       .kind = OPT_LIST,
+                       .argument = "+ID",
+                       .help = "the same, until it has failed",
+                       .check = check_added},
     {.help = NULL},
 };
 
@@ -230,6 +248,7 @@ static int change_all(const struct call *call)
 {
     const struct opt_value *own = call->own;
     struct signed_list tags = sort_out(&own[TAG], NULL), after = sort_out(&own[AFTER], ALL);
+    struct signed_list end = sort_out(&own[AFTER_END], NULL), failure = sort_out(&own[AFTER_FAILURE], NULL);
     struct muster_backoff backoff;
     struct muster_job_change wanted = {
         .size = sizeof wanted,
@@ -258,12 +277,18 @@ static int change_all(const struct call *call)
         .zone = own[ZONE].text,
         .may_be_missing = own[MAY_BE_MISSING].set,
         .key = own[KEY].text,
+        .after_end = end.added,
+        .n_after_end = end.n_added,
+        .after_failure = failure.added,
+        .n_after_failure = failure.n_added,
     };
     if (own[AT].set)
         (void)text_read_moment(own[AT].text, &wanted.at_ms);
     int code = each_operand(call, 0, change, &wanted);
     clear(&tags);
     clear(&after);
+    clear(&end);
+    clear(&failure);
     return code;
 }
 
@@ -288,8 +313,10 @@ static int run(const struct call *call)
         return complain_usage(call, "there is nothing to change; at least one option is missing");
     if (own[TRACK].set && own[UNTRACK].set)
         return complain_usage(call, "--track and --untrack exclude each other");
-    if (own[MAY_BE_MISSING].set && !adds_any(&own[AFTER]))
-        return complain_usage(call, "--may-be-missing is for the jobs of --after +ID, of which there is none");
+    if (own[MAY_BE_MISSING].set && !adds_any(&own[AFTER]) && !own[AFTER_END].set)
+        return complain_usage(call,
+                              "--may-be-missing is for the jobs of --after +ID or --after-end +ID, of which there "
+                              "is none");
     if (own[DELAY].set + own[NOW].set + own[AT].set > 1)
         return complain_usage(call, "--delay, --now and --at exclude each other");
     return change_all(call);
@@ -310,6 +337,7 @@ const struct command cmd_change = {
         "With --if STATE, a job in another state is left as it is, and named (exit code 1).\n",
     .examples = "muster change invoice-17 --priority -5 --tag +urgent --tag -bulk\n"
                 "muster change ship-17 --after +customs-17 --after -packed-17\n"
+                "muster change clean-17 --after-end +customs-17\n"
                 "muster change invoice-17 --now --retries 10 --if scheduled\n"
                 "muster change invoice-17 --queue mail-slow --log 'the customer is in no hurry'\n",
     .options = options,

@@ -50,7 +50,9 @@ enum {
     OVERLAP,
     LINES,
     JSON_LINES,
-    REQUEST
+    REQUEST,
+    AFTER_END,
+    AFTER_FAILURE
 };
 
 static const char *check_request(const char *id)
@@ -100,7 +102,8 @@ static const struct opt options[] = {
                .argument = "ID",
                .help = "run it only after this job is complete, see above; may be given more than once",
                .check = muster_job_id_check},
-    [MAY_BE_MISSING] = {.name = "may-be-missing", .help = "jobs of --after that do not exist are not waited for"},
+    [MAY_BE_MISSING] = {.name = "may-be-missing",
+                        .help = "jobs of --after and --after-end that do not exist are not waited for"},
     [TRACK] = {.name = "track", .help = "put it on the list of tracked jobs, and mark its events"},
     [REPLACE] = {.name = "replace", .help = "if the job of this --id is alive, change it and move it to QUEUE"},
     [EVERY] = {.name = "every",
@@ -177,6 +180,17 @@ static const struct opt options[] = {
                  .argument = "ID",
                  .help = "for safe repetition: the same lines under the same ID within an hour add nothing",
                  .check = check_request},
+    [AFTER_END] = {.name = "after-end",
+                   .kind = OPT_LIST,
+                   .argument = "ID",
+                   .help = "run it only after this job has ended, whether complete, failed, cancelled or gone",
+                   .check = muster_job_id_check,
+                   .group = "Other ends to wait for"},
+    [AFTER_FAILURE] = {.name = "after-failure",
+                       .kind = OPT_LIST,
+                       .argument = "ID",
+                       .help = "run it only after this job has failed; if it ends otherwise, this one is cancelled",
+                       .check = muster_job_id_check},
     {.help = NULL},
 };
 
@@ -191,7 +205,8 @@ static int check_recurring(const struct call *call)
     bool recurs = own[EVERY].set || own[CRON].set, has_times = own[OFFSET].set || own[BACKLOG].set;
     if (!recurs && !own[REPLACE].set && has_times)
         return complain_usage(call, "--offset and --backlog are for a recurring job: --every is missing");
-    if ((recurs || has_times) && (own[DELAY].set || own[AT].set || own[AFTER].set))
+    if ((recurs || has_times) &&
+        (own[DELAY].set || own[AT].set || own[AFTER].set || own[AFTER_END].set || own[AFTER_FAILURE].set))
         return complain_usage(call, "--delay, --at and --after are not for a recurring job; --offset, or --from, sets "
                                     "its first time");
     if (!recurs && (own[FROM].set || own[UNTIL].set || own[COUNT].set || own[OVERLAP].set))
@@ -213,8 +228,8 @@ int put_check_options(const struct call *call)
     const struct opt_value *own = call->own;
     if (own[REPLACE].set && !own[ID].set)
         return complain_usage(call, "--replace needs the --id of a job");
-    if (own[MAY_BE_MISSING].set && !own[AFTER].set)
-        return complain_usage(call, "--may-be-missing is for the jobs of --after, which is missing");
+    if (own[MAY_BE_MISSING].set && !own[AFTER].set && !own[AFTER_END].set)
+        return complain_usage(call, "--may-be-missing is for the jobs of --after and --after-end, which are missing");
     if (own[DELAY].set && own[AT].set)
         return complain_usage(call, "--delay and --at exclude each other");
     return check_recurring(call);
@@ -263,6 +278,10 @@ void put_read_spec(const struct call *call, struct muster_bytes data, struct put
         .overlap = own[OVERLAP].set ? (enum muster_overlap)muster_overlap_of(own[OVERLAP].text) : MUSTER_OVERLAP_NONE,
         .may_be_missing = own[MAY_BE_MISSING].set,
         .key = own[KEY].text,
+        .after_end = own[AFTER_END].texts,
+        .n_after_end = own[AFTER_END].n_texts,
+        .after_failure = own[AFTER_FAILURE].texts,
+        .n_after_failure = own[AFTER_FAILURE].n_texts,
     };
 }
 
@@ -394,6 +413,12 @@ const struct command cmd_put = {
         "code 3): put the jobs that others wait for first. With --may-be-missing it is not waited for; that is for\n"
         "jobs that may be done and gone by now.\n"
         "\n"
+        "--after waits on if the job fails, until it is replayed; `muster job` names those that have failed. "
+        "--after-end\n"
+        "follows any end. --after-failure follows a failure; if the job ends otherwise, the one that waits for its\n"
+        "failure is cancelled, with an event that says why. Who has followed is not recalled by a replay. All jobs\n"
+        "that these options name must have ended so before this one runs.\n"
+        "\n"
         "An ID whose job is alive is refused (exit code 4); an ID whose job is complete or failed can be put again.\n"
         "With --replace, a live job gets the new data and the options that are given, and keeps all others; a\n"
         "worker that runs it loses it. Without DATA, and with standard input empty or a terminal, it keeps its data\n"
@@ -418,6 +443,7 @@ const struct command cmd_put = {
     .examples = "muster put mail '{\"to\": \"alice@example.org\"}'\n"
                 "muster put mail --id invoice-17 --retries 8 --backoff 10s..1h,jitter=20% <invoice.json\n"
                 "muster put ship 17 --id ship-17 --after paid-17 --after packed-17 --tag order-17\n"
+                "muster put clean 17 --id clean-17 --after-end ship-17\n"
                 "muster put mail 'merry christmas' --at 2026-12-24T18:00+01:00\n"
                 "muster put resize photo-17 --wait --timeout 1m\n"
                 "muster put mail --lines --tag news --request news-17 <addresses\n"

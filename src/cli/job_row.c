@@ -63,12 +63,14 @@ const struct out_column job_row_columns[] = {CELLS(AS_COLUMN){NULL, NULL, OUT_TE
 
 static const struct out_column fields[] = {
     CELLS(AS_FIELD){"after", "after", OUT_NAMES},
+    {"after end", "after_end", OUT_NAMES},
+    {"after failure", "after_failure", OUT_NAMES},
     {"before", "before", OUT_NAMES},
     {"ticks", "ticks", OUT_ROWS},
     {"history", "history", OUT_ROWS},
     {NULL, NULL, OUT_TEXT},
 };
-#define N_FIELDS (N_CELLS + 4)
+#define N_FIELDS (N_CELLS + 6)
 
 static const char *text_or_none(const char *text)
 {
@@ -175,10 +177,15 @@ int job_row_print(const struct muster_job *job, bool json)
     const struct out_rows ticks = {tick_columns, times,
                                    json || job->n_ticks < TICKS_SHOWN ? job->n_ticks : TICKS_SHOWN};
     fill(cells, job, backoff_text(backoff, &job->backoff));
-    cells[N_CELLS] = (struct out_cell){.number = (int64_t)job->n_after, .names = job->after};
-    cells[N_CELLS + 1] = (struct out_cell){.number = (int64_t)job->n_before, .names = job->before};
-    cells[N_CELLS + 2] = (struct out_cell){.rows = &ticks};
-    cells[N_CELLS + 3] = (struct out_cell){.rows = &history};
+    const struct out_cell lists[] = {
+        {.number = (int64_t)job->n_after, .names = job->after},
+        {.number = (int64_t)job->n_after_end, .names = job->after_end},
+        {.number = (int64_t)job->n_after_failure, .names = job->after_failure},
+        {.number = (int64_t)job->n_before, .names = job->before},
+        {.rows = &ticks},
+        {.rows = &history},
+    };
+    memcpy(cells + N_CELLS, lists, sizeof lists);
     int err = json ? out_json(fields, cells) : out_record(fields, cells);
     free(lines);
     free(times);

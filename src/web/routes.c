@@ -279,7 +279,8 @@ static void enqueue(struct ask *a)
 /* The words of the verb. Without DATA it would read standard input. */
 #define PUT                                                                                                            \
     "$0 ?data id=?id priority=?priority delay=?delay at=?at retries=?retries backoff=?backoff limit=?limit tag=?tags " \
-    "after=?after may-be-missing?may_be_missing batch=?batch track?track replace?replace every=?every offset=?offset " \
+    "after=?after after-end=?after_end after-failure=?after_failure "                                                  \
+    "may-be-missing?may_be_missing batch=?batch track?track replace?replace every=?every offset=?offset "              \
     "backlog=?backlog "                                                                                                \
     "cron=?cron zone=?zone from=?from until=?until count=?count overlap=?overlap"
 

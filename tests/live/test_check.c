@@ -185,7 +185,8 @@ static const struct damage_house house = {.furnish = furnish, .inventory = all_t
 static const char wrong_types[] =
     "for i, key in ipairs({'alive:w', 'beat', 'delayed:q', 'failed:q', 'failures:q', 'gaps:q', 'home:-:q', 'idle:q', "
     "'leases:q',\n"
-    "    'complete:q', 'config', 'crons', 'dependencies:j', 'dependents:j', 'depends:q', 'due', 'history:j', "
+    "    'complete:q', 'config', 'crons', 'dependencies:j', 'dependents:j', 'depends:q', 'due', 'followers:j', "
+    "'history:j', "
     "'recurring:q',\n"
     "    'returned:q', 'running:q', 'suspects:q', 'scheduled:q', 'stats:1:q', 'tag:t', 'tags', 'timer', 'tracked', "
     "'waiting:q', 'events', "
@@ -199,7 +200,8 @@ static const char wrong_types[] =
 static const char wrong_keys[] =
     "Queues:q alive alive:w beat complete:q config crons delayed:q dependencies:j dependents:j depends:q due "
     "events "
-    "failed:q failures:q gaps:q history:j home:-:q idle:q job:1 leases:q marks:w moves:q names names:q notes:w "
+    "failed:q failures:q followers:j gaps:q history:j home:-:q idle:q job:1 leases:q marks:w moves:q names names:q "
+    "notes:w "
     "processing:.lease:q "
     "processing:.w:q processing:nobody:q processing:w processing:w:q queue:q queues: queues:a\\x0ab queues:q "
     "recurring:q "

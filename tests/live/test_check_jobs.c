@@ -73,6 +73,7 @@ static void furnish(struct scene *s)
     put(s, "clock", "cron", "cron", "0 0 1 1 *", "zone", "UTC", "last", "1", "ticks", "4102444800000 4133980800000");
     put(s, "held", "needs", "after", "wait", "after", "later");
     put(s, "held", "needs1", "after", "wait");
+    put(s, "held", "follows", "after_end", "wait", "after_failure", "later");
     put(s, "bad", "failed");
     char *token = leased_token(s, "bad", "failed");
     assert_ok(script_does(s, SCRIPT_END, ".lease", "fail", "bad", token, "group", "message"));
@@ -89,7 +90,7 @@ static void a_house_full_of_jobs_is_clean(void **state)
     furnish(s);
     checked_assert_clean(s);
     char *jobs = all_jobs(s);
-    assert_string_equal(jobs, "cron\ndone\nevery\nfailed\nlater\nleased\nneeds\nneeds1\nrun\nwait\nwait2\n");
+    assert_string_equal(jobs, "cron\ndone\nevery\nfailed\nfollows\nlater\nleased\nneeds\nneeds1\nrun\nwait\nwait2\n");
     free(jobs);
 }
 
@@ -158,9 +159,9 @@ static const struct damage damages[] = {
     {"call('DEL', P .. 'job:leased')", "history:leased processing:.lease:leased running:leased "},
     {"call('DEL', P .. 'job:failed')", "history:failed failed:bad "},
     {"call('DEL', P .. 'job:done')", "history:done complete:ok "},
-    {"call('DEL', P .. 'job:later')", "history:later job:needs scheduled:late "},
+    {"call('DEL', P .. 'job:later')", "job:follows history:later job:needs scheduled:late "},
     {"call('DEL', P .. 'job:needs1')", "history:needs1 dependencies:needs1 depends:held "},
-    {"call('DEL', P .. 'job:wait')", "job:needs job:needs1 history:wait tag:red tracked waiting:paused "},
+    {"call('DEL', P .. 'job:wait')", "job:follows job:needs job:needs1 history:wait tag:red tracked waiting:paused "},
     {"call('RPUSH', P .. 'history:ghost', 'x')", "history:ghost "},
     /* no job at all */
     {"call('HSET', P .. 'job:ghost', 'queue', 'q')", "job:ghost "},
@@ -178,6 +179,22 @@ static const struct damage damages[] = {
      "dependencies:ghost "},
     {"call('ZADD', P .. 'dependents:ghost', 1, 'wait', 1, 'needs')", "dependents:ghost "},
     {"call('ZADD', P .. 'dependents:run', 1, 'needs')", "dependents:run "},
+    /* other ends that it waits for */
+    {"call('ZREM', P .. 'followers:wait', 'follows\\ne')", "job:follows "},
+    {"call('ZREM', P .. 'followers:later', 'follows\\nf')", "job:follows "},
+    {"call('SREM', P .. 'dependencies:follows', 'wait\\ne')", "followers:wait "},
+    {"call('SREM', P .. 'dependencies:follows', 'later\\nf')", "followers:later "},
+    {"call('SADD', P .. 'dependencies:follows', 'ghost\\ne')", "job:follows "},
+    {"call('SADD', P .. 'dependencies:follows', 'done\\ne', 'failed\\ne', 'failed\\nf')", "job:follows "},
+    {"call('SADD', P .. 'dependencies:follows', 'done\\nf')", "job:follows "},
+    {"call('SADD', P .. 'dependencies:follows', 'ghost\\nf')", "job:follows "},
+    {"call('DEL', P .. 'dependencies:follows')", "job:follows followers:later followers:wait "},
+    {"call('ZADD', P .. 'followers:wait', 1, 'ghost\\ne', 1, 'needs\\nf')", "followers:wait "},
+    {"call('ZADD', P .. 'followers:ghost', 1, 'needs\\ne')", "followers:ghost "},
+    {"call('ZADD', P .. 'followers:wait', 1, 'needs')", "followers:wait "},
+    {"call('ZADD', P .. 'dependents:wait', 1, 'follows\\ne')", "dependents:wait "},
+    {"call('SADD', P .. 'dependencies:wait2', 'later\\ne') call('ZADD', P .. 'followers:later', 1, 'wait2\\ne')",
+     "dependencies:wait2 "},
     /* tags and tracking */
     {"call('ZREM', P .. 'tag:red', 'wait')", "job:wait tags "},
     {"call('DEL', P .. 'tag:blue')", "job:wait2 tags "},

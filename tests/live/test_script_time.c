@@ -94,6 +94,16 @@ static const char prelude[] =
     "redis.call('HSET', P .. 'queue:q', 'max_running_per_key', '1')\n" \
     "redis.call('ZADD', P .. 'keyed:q', 0, '001kr0000000000' .. token(100001) .. 'run')\n"
 
+/* 100 000 jobs that wait for another one: until it has ended ("e"), or until it has failed ("f"). */
+#define FOLLOWERS(on, kind)                                                   \
+    "\neach(100000, function(i) job('q', 'd' .. i, i, 'depends', i, small)\n" \
+    "  redis.call('SADD', P .. 'dependencies:d' .. i, '" on "\\n" kind "')\n" \
+    "  redis.call('ZADD', P .. 'followers:" on "', i, 'd' .. i .. '\\n" kind "') end)\n"
+/* That one has ended, and they are let go in steps. */
+#define FREED(on, how)                                                         \
+    "redis.call('RENAME', P .. 'followers:" on "', P .. 'freed:" how on "')\n" \
+    "redis.call('ZADD', P .. 'ended', 1, '" how on "') due('q', now - 1)\n"
+
 /* ---- rows ---- */
 
 /*
@@ -197,6 +207,24 @@ static const struct row rows[] = {
      "  redis.call('SADD', P .. 'dependencies:d' .. i, 'held1')\n"
      "  redis.call('ZADD', P .. 'dependents:held1', i, 'd' .. i) end)",
      {"w", "done", "q", "00000000001"}},
+    {SCRIPT_END,
+     "a failure that 100 000 wait for",
+     "held_jobs('w', 1, small)" FOLLOWERS("held1", "f"),
+     {"w", "fail", "q", "00000000001", "g", "m"}},
+    {SCRIPT_END,
+     "of a job for whose end 100 000 wait",
+     "held_jobs('w', 1, small)" FOLLOWERS("held1", "e"),
+     {"w", "done", "q", "00000000001"}},
+    {SCRIPT_END,
+     "of a job for whose failure 100 000 wait, in vain",
+     "held_jobs('w', 1, small)" FOLLOWERS("held1", "f"),
+     {"w", "done", "q", "00000000001"}},
+    {SCRIPT_PROMOTE, "100 000 are let go after a failure", FOLLOWERS("root", "f") FREED("root", "f"), {NULL}},
+    {SCRIPT_PROMOTE, "100 000 waited for a failure in vain", FOLLOWERS("root", "f") FREED("root", "e"), {NULL}},
+    {SCRIPT_REPLAY,
+     "a job for whose failure 100 000 wait",
+     "failed_jobs(1, small)" FOLLOWERS("failed1", "f") FREED("failed1", "f"),
+     {"q", "", "1", "0"}},
     {SCRIPT_EXTEND,
      "one of 10 000 leases",
      "leased(10000, small, now + 60000)",
@@ -333,7 +361,10 @@ static const struct row rows[] = {
      "of a layout that is new",
      "redis.call('SET', P .. 'format', '1-4') queues(300)",
      {"1-4", "@300 queue:q"}},
-    {SCRIPT_CHECK_DEPENDENTS, "1 000", "jobs('q', 1000, 'depends', 0, small)", {"0", "held1", "@1000 qdepends"}},
+    {SCRIPT_CHECK_DEPENDENTS,
+     "1 000",
+     "jobs('q', 1000, 'depends', 0, small)",
+     {"0", "held1", "dependents", "@1000 qdepends"}},
     {SCRIPT_CHECK_BATCH, "of 100 000 jobs", BATCHES, {"0", "large", "0", "1"}},
     {SCRIPT_CHECK_HOME, "10 000 tasks", "returned(10000)", {"0", "-", "q"}},
     {SCRIPT_CHECK_IDLE, "a page of 1 000", "workers(1000)", {"0", "q", "0"}},

@@ -52,6 +52,7 @@ static void make_other_jobs(struct script_world *world)
     put_job(s, "cron", "cron", "0 0 1 1 *", "zone", "UTC", "last", "1", "ticks", "4102444800000");
     assert_ok(script_does(s, SCRIPT_PUT, "q", "", "depends", "after", "held", "retries", "2"));
     assert_ok(script_does(s, SCRIPT_PUT, "q", "", "after", "after", "failed", "retries", "2"));
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "follows", "after_end", "held", "after_failure", "waiting"));
     raw_do(redis, "HSET %s:job:due due 1000", s->prefix);
     raw_do(redis, "EVAL %s 1 %s",
            "local place = redis.call('HGET', KEYS[1] .. ':job:due', 'place')\n"
@@ -178,8 +179,8 @@ int64_t script_world_count(struct script_world *world)
         "    if #field == 11 then n = n + 1 end\n"
         "  end\n"
         "end\n"
-        "for _, id in ipairs({'waiting', 'scheduled', 'due', 'recurring', 'depends', 'after', 'failed', 'held', "
-        "'leased',\n"
+        "for _, id in ipairs({'waiting', 'scheduled', 'due', 'recurring', 'depends', 'after', 'follows', 'failed', "
+        "'held', 'leased',\n"
         "    'died with'}) do\n"
         "  local key = 'job:' .. id\n"
         "  local job = type_of(key) == 'hash' and redis.call('HMGET', P .. key, 'state', 'queue', 'place', 'entry',\n"

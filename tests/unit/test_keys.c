@@ -37,6 +37,7 @@ static void each_key_has_its_text(void **state)
         {KEY_FAILED, "q", "p:failed:q"},
         {KEY_FAILURES, "q", "p:failures:q"},
         {KEY_FIRSTS, "w:q", "p:firsts:w:q"},
+        {KEY_FOLLOWERS, "id-1", "p:followers:id-1"},
         {KEY_FORMAT, "", "p:format"},
         {KEY_FREED, "did-1", "p:freed:did-1"},
         {KEY_GAPS, "q", "p:gaps:q"},

@@ -407,9 +407,10 @@ static void a_check_of_jobs_names_jobs_or_a_list_of_them(void **state)
     command_text(&c, "id-1");
     command_text(&c, "id-2");
     assert_script(&c, SCRIPT_CHECK_JOB, "|id-1|id-2", REPAIR);
-    script_check_dependents(&c, &root, CHECK_ONLY, "id-1");
-    command_text(&c, "id-2");
-    assert_script(&c, SCRIPT_CHECK_DEPENDENTS, "|id-2", ONLY, "the id of a job", "id-1");
+    script_check_dependents(&c, &root, CHECK_ONLY, "id-1", "followers");
+    command_text(&c, "id-2\ne");
+    assert_script(&c, SCRIPT_CHECK_DEPENDENTS, "|id-2\ne", ONLY, "the id of a job", "id-1", "which list of it",
+                  "followers");
     script_check_index(&c, &root, CHECK_ONLY, "waiting", "b:c", 300);
     assert_script(&c, SCRIPT_CHECK_INDEX, NULL, ONLY, "which list", "waiting", "the queue, or the tag", "b:c",
                   "the place on the list", "300");
@@ -430,13 +431,18 @@ static void put_gives_tags_what_it_waits_for_and_fields(void **state)
                                                 .n_tags = 2,
                                                 .after = (const char *const[]){"id-0"},
                                                 .n_after = 1,
-                                                .may_be_missing = true});
+                                                .may_be_missing = true,
+                                                .after_end = (const char *const[]){"id-3", "id-4"},
+                                                .n_after_end = 2,
+                                                .after_failure = (const char *const[]){"id-5"},
+                                                .n_after_failure = 1});
     script_put_said(&c, "data", (struct muster_bytes){"bytes", 5});
     script_put_number(&c, "every", 1000);
     script_put_job(&c, &(struct script_put_job){.id = "id-2"});
     assert_script(
         &c, SCRIPT_PUT,
-        "|new_retries|5||id-1|replace|1|tag|red|tag|blue|after|id-0|may_be_missing|1|data|bytes|every|1000||id-2",
+        "|new_retries|5||id-1|replace|1|tag|red|tag|blue|after|id-0|after_end|id-3|after_end|id-4|after_failure|"
+        "id-5|may_be_missing|1|data|bytes|every|1000||id-2",
         "queue", "b:c");
     script_put(&c, &root, "q");
     script_put_job(&c, &(struct script_put_job){.id = ""});

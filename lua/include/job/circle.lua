@@ -37,9 +37,21 @@ local function walk(from, wanted, left, read)
   return left
 end
 
+-- The ids of names of what jobs wait for (include job_dependencies).
+local function ids_of_names(names)
+  local ids = {}
+  for i, name in ipairs(names) do
+    ids[i] = Jobs.parse_name(name)
+  end
+  return ids
+end
+
 -- The jobs that wait for this one; `call` (of job_put, may be nil) tells which of them will wait for others instead.
 local function list_dependents(P, call, id, n)
   local all = try('ZRANGE', P .. 'dependents:' .. id, 0, n) or {}
+  for _, name in ipairs(try('ZRANGE', P .. 'followers:' .. id, 0, n) or {}) do
+    all[#all + 1] = Jobs.parse_name(name)
+  end
   if not call then
     return all
   end
@@ -54,36 +66,50 @@ end
 -- The jobs that this one waits for, in the same way.
 local function list_dependencies(P, call, id)
   local spec = call and call.of_id[id]
-  return spec and spec.is_sound and #spec.after > 0 and spec.after or try('SMEMBERS', P .. 'dependencies:' .. id) or {}
+  local is_new = spec and spec.is_sound and #spec.after > 0
+  return ids_of_names(is_new and spec.after or try('SMEMBERS', P .. 'dependencies:' .. id) or {})
 end
 
--- Does the job recur, or will it after the call? And is there such a job, or will there be?
+-- Does the job recur, or will it after the call? And its state; true if it will be there after the call; false if
+-- not.
 local function is_recurring(P, call, id)
   local spec = call and call.of_id[id]
   if spec and spec.is_sound then
     return spec.given.every or spec.given.cron or (spec.is_change and (spec.old.every or spec.old.cron)), true
   end
   local _, state = Jobs.is_open(P, id)
-  return state == 'recurring', state and true
+  return state == 'recurring', state or false
+end
+
+-- Why a job can wait in no such way for one of this state, as obstacle_to_wait() says it. `kind`: see the include
+-- job_dependencies.
+local function obstacle_by_state(on, kind, state, must_exist)
+  if not state and (must_exist or kind == '\nf') then
+    return {E_NOT_FOUND, kind == '\nf' and 'after_failure' or 'after', on}
+  elseif state == 'complete' and kind == '\nf' then
+    return {E_STATE, 'will not fail', on}
+  end
 end
 
 -- Why the job cannot wait for those of `after`: nil if it can; otherwise {E_INVALID, id} of the first one that waits
--- for it, is itself, or never ends; {E_NOT_FOUND, 'after', id} of one that is not there, if `must_exist`; {E_TOO_BIG,
--- its own id} if too many jobs are tied together to see. A job that none
+-- for it, is itself, or never ends; {E_NOT_FOUND, 'after', id} of one that is not there, if `must_exist`;
+-- {E_NOT_FOUND, 'after_failure', id} and {E_STATE, 'will not fail', id} of one whose failure it would wait for, and
+-- that is not there, or is complete; {E_TOO_BIG, its own id} if too many jobs are tied together to see. A job that none
 -- waits for, so each new one, is never walked from. Of the others one side is mostly small: the jobs that wait for this
 -- one, or those that the named ones wait for. `call`: that of job_put, if other jobs are put in the same script.
 local function obstacle_to_wait(P, id, after, call, must_exist)
   local wanted = {}
-  for _, on in ipairs(after) do
-    local recurs, exists = is_recurring(P, call, on)
-    if on == id or recurs then
-      return {E_INVALID, on}
-    elseif must_exist and not exists then
-      return {E_NOT_FOUND, 'after', on}
+  for _, name in ipairs(after) do
+    local on, kind = Jobs.parse_name(name)
+    local recurs, state = is_recurring(P, call, on)
+    local obstacle = (on == id or recurs) and {E_INVALID, on} or obstacle_by_state(on, kind, state, must_exist)
+    if obstacle then
+      return obstacle
     end
     wanted[on] = true
   end
-  if #after == 0 or (redis.call('EXISTS', P .. 'dependents:' .. id) == 0 and not (call and call.waiting_for[id])) then
+  if #after == 0 or (redis.call('EXISTS', P .. 'dependents:' .. id, P .. 'followers:' .. id) == 0
+      and not (call and call.waiting_for[id])) then
     return nil
   end
   local met
@@ -92,7 +118,7 @@ local function obstacle_to_wait(P, id, after, call, must_exist)
   end)
   if left_down < 0 then
     local found, through
-    left_up, found, through = walk(after, {[id] = true}, left_up, function(one)
+    left_up, found, through = walk(ids_of_names(after), {[id] = true}, left_up, function(one)
       return list_dependencies(P, call, one)
     end)
     met = found and through

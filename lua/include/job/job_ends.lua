@@ -8,9 +8,7 @@
 -- goes through here, once its record says so or is removed, and before the lists of ended jobs are trimmed. A job that
 -- had ended before may still be cancelled or go: then its state says how it had ended.
 function Jobs.ended(P, job, how)
-  if how ~= 'failed' then -- it may be replayed, so those that wait for it go on waiting
-    let_go(P, how == 'complete' and DONE or GONE, job.id, job.queue)
-  end
+  let_go(P, how, job.id, job.queue)
   if job.batch and not (how == 'gone' and Jobs.is_over(job)) then
     Batches.member_ended(P, job.batch, 'j' .. job.id, how, job.id)
   end
@@ -148,7 +146,7 @@ end
 local function note_who_waits(P, ids)
   local keys = {}
   for i, id in ipairs(ids) do
-    keys[i] = P .. 'dependents:' .. id
+    keys[2 * i - 1], keys[2 * i] = P .. 'dependents:' .. id, P .. 'followers:' .. id
   end
   local is_none = redis.call('EXISTS', unpack(keys)) == 0
   for i = 1, is_none and #ids or 0 do
@@ -269,13 +267,14 @@ function Jobs.count_crash(P, job, worker, token, most, why, told)
   return true
 end
 
--- A job is cancelled, and in nobody's hands. `kind`: its process' mark, if it had one.
-function Jobs.cancel(P, job, worker, kind)
+-- A job is cancelled, and in nobody's hands. `kind`: its process' mark, if it had one; `why`, if nobody has asked for
+-- it.
+function Jobs.cancel(P, job, worker, kind, why)
   if job.unique and kind ~= DELETED then
     count_cancelled(P, job.queue, 1)
   end
   Jobs.count(P, job, 'cancelled')
-  Jobs.publish_event(P, job, now_ms(), 'cancelled', '', worker)
+  Jobs.publish_event(P, job, now_ms(), 'cancelled', why or '', worker)
   remove_all(P, job)
   Jobs.ended(P, job, 'cancelled')
 end

@@ -6,13 +6,20 @@
   it does not run. The kinds:
     d   the job is done: a job that waits for nothing else is ready
     g   the job is gone: they fail, group "dependency"
+  In the same way its P:followers, who wait for any end of it, or for its failure:
+    f   the job has failed: a job that waits for nothing else is ready
+    e   it has ended otherwise: the same for those that wait for any end. It will not fail: the others are cancelled
     c   they are cancelled, with all that wait for them: the list has all of them, each with its place. To everybody
         else they are gone already
   A piece of jobs.
 ]]
 --- @within "jobs"
 
-local DONE, GONE, CANCELLING = 'd', 'g', 'c'
+local DONE, GONE, CANCELLING, FAILED, NOT_FAILED = 'd', 'g', 'c', 'f', 'e'
+-- What becomes of the jobs that wait for a job which ends so: P:dependents, then P:followers. False: they wait on, for
+-- it may be replayed.
+local ON_END = {complete = {DONE, NOT_FAILED}, failed = {false, FAILED}, cancelled = {GONE, NOT_FAILED},
+  gone = {GONE, NOT_FAILED}}
 local IS_OF_BATCH = {b = true, k = true} -- members of P:ended that have no list (include job_batch)
 local LET_GO_MAX = 400
 -- How many more this script may let go.
@@ -42,18 +49,61 @@ local function is_doomed(P, id, place)
 end
 Jobs.is_doomed = is_doomed
 
--- Has the job `on` ended, and the job `id` is still to be let go?
-function Jobs.is_to_go(P, id, on)
-  return try('ZSCORE', P .. 'freed:' .. DONE .. on, id) or try('ZSCORE', P .. 'freed:' .. GONE .. on, id)
+-- Has the job of this name ended, and the job `id` is still to be let go?
+function Jobs.is_to_go(P, id, name)
+  local on, kind = parse_name(name)
+  local one, other = DONE, GONE
+  if kind ~= '' then
+    one, other = FAILED, NOT_FAILED
+  end
+  local member = id .. kind
+  return try('ZSCORE', P .. 'freed:' .. one .. on, member) or try('ZSCORE', P .. 'freed:' .. other .. on, member)
 end
 
 local act = {}
 
-act[DONE] = function(P, id, on)
+-- What a job waited for has come.
+local function meet(P, id, name)
   local job = read_depending(P, id)
-  if job ~= nil and Jobs.remove_dependency(P, id, on) == 0 and job then
+  if job ~= nil and Jobs.remove_dependency(P, id, name) == 0 and job then
     Jobs.ready(P, job)
   end
+end
+
+act[DONE] = meet
+
+act[FAILED] = function(P, follower, on)
+  local id, kind = parse_name(follower)
+  meet(P, id, on .. kind)
+end
+
+-- A member of a batch that is being cancelled is cancelled with it, before it is ready.
+local function meet_end(P, id, name)
+  local job = read_depending(P, id)
+  if job and job.batch and Batches.is_cancelled(P, job.batch) then
+    Jobs.remove_dependencies(P, id)
+    Jobs.cancel(P, job, '')
+  else
+    meet(P, id, name)
+  end
+end
+
+-- What a job waited for can never come. One that no longer names the other does not care.
+local function give_up(P, id, name)
+  local job, on = read_depending(P, id), parse_name(name)
+  local is_let_go = job ~= nil and try('SREM', P .. 'dependencies:' .. id, name) == 1 and job
+  if is_let_go then
+    Jobs.remove_dependencies(P, id)
+    Jobs.cancel(P, job, '', nil, "the job '" .. on .. "' has ended, and has not failed")
+  end
+  local key, member = other_side(P, id, name)
+  try('ZREM', key, member)
+end
+
+act[NOT_FAILED] = function(P, follower, on)
+  local id, kind = parse_name(follower)
+  local go = kind == '\ne' and meet_end or give_up
+  go(P, id, on .. kind)
 end
 
 -- A job that no longer names the one that is gone does not care.
@@ -129,10 +179,9 @@ end
 -- Ids of jobs for whose end nobody waits, as far as that is known.
 local nobody_waits = {}
 
--- A job of this queue has ended. If an earlier job of this id still has such a list, all go at once.
-local function let_go(P, kind, id, queue)
-  local waiting, member = P .. 'dependents:' .. id, kind .. id
-  local n = not nobody_waits[id] and try('ZCARD', waiting) or 0
+-- Lets go the jobs of the list `waiting`. If an earlier job of this id still has a list of this kind, all go at once.
+local function let_go_list(P, waiting, kind, id, queue)
+  local member, n = kind .. id, try('ZCARD', waiting) or 0
   if n > 0 then
     Jobs.write_moves()
   end
@@ -146,6 +195,28 @@ local function let_go(P, kind, id, queue)
   for _, dependent in ipairs(n > 0 and redis.call('ZRANGE', waiting, 0, -1) or {}) do
     act[kind](P, dependent, id)
   end
+end
+
+-- A job of this queue has ended; `how` as ended() says.
+local function let_go(P, how, id, queue)
+  local dependents, followers = P .. 'dependents:' .. id, P .. 'followers:' .. id
+  if nobody_waits[id] or redis.call('EXISTS', dependents, followers) == 0 then
+    return
+  end
+  local of_dependents, of_followers = unpack(ON_END[how])
+  if of_dependents then
+    let_go_list(P, dependents, of_dependents, id, queue)
+  end
+  let_go_list(P, followers, of_followers, id, queue)
+end
+
+-- Lets go those that still wait for the failure of a job which is to run again. Is that all of them?
+function Jobs.let_go_before_replay(P, id)
+  local list = P .. 'freed:' .. FAILED .. id
+  if (try('ZCARD', list) or 0) > 0 then
+    go_on(P, FAILED .. id)
+  end
+  return (try('ZCARD', list) or 0) == 0
 end
 
 -- Cancels these jobs, {id, place, ...}, all of which wait for jobs that are being cancelled. `name` is that of the

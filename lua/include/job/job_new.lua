@@ -9,8 +9,9 @@ function Jobs.arrive(P, job, due_ms, after, what, text)
     Jobs.set(job, 'due', due_ms > now_ms() and string.format('%.0f', due_ms) or nil)
   end
   local open = {}
-  for _, id in ipairs(after) do
-    open[#open + 1] = id ~= job.id and Jobs.is_open(P, id) and id or nil
+  for _, name in ipairs(after) do
+    local id, kind = parse_name(name)
+    open[#open + 1] = id ~= job.id and Jobs.is_open(P, id, kind) and name or nil
   end
   if not job.is_new or job.unique then -- others are counted together
     Jobs.count(P, job, 'put')

@@ -14,7 +14,8 @@
 --- @include "write_again"
 
 -- What a spec says several times, and where it is kept. What it says besides the fields of its record.
-local LISTS = {tag = 'tags', after = 'after'}
+local LISTS = {tag = 'tags', after = 'after', after_end = 'after', after_failure = 'after'}
+local KIND_OF = {after_end = '\ne', after_failure = '\nf'} -- include job_dependencies
 local ASIDE = {delay = true, at = true, replace = true, may_be_missing = true}
 local NONE = {} -- never changed
 
@@ -29,7 +30,7 @@ local function read_fields(args, spec)
     local list = LISTS[name]
     if list then
       spec[list] = spec[list] == NONE and {} or spec[list]
-      table.insert(spec[list], value)
+      table.insert(spec[list], KIND_OF[name] and value .. KIND_OF[name] or value)
     elseif ASIDE[name] then
       spec[name] = value
     else
@@ -59,7 +60,7 @@ local function read_spec(args, at, n_args)
   return spec, at + 1
 end
 
-local OWN_MAX = 6 -- keys of one job
+local OWN_MAX = 8 -- keys of one job
 
 -- Asks for the keys of many specs by one command: mostly none of them is there. Then all of these jobs are new, and no
 -- key of theirs is asked for again.
@@ -67,7 +68,7 @@ local function ask_for_keys(P, specs)
   local keys, first, n_own = {}, 1, OWN_MAX
   -- Jobs that are still let go have lists, which P:ended names. Of one job its keys are asked for as cheaply.
   if #specs > 1 and has_type('ZCARD', P .. 'ended') == 0 then
-    n_own = OWN_MAX - 2
+    n_own = OWN_MAX - 4
   end
   for i, spec in ipairs(specs) do
     local n, id = (i - first) * n_own, spec.id
@@ -75,6 +76,7 @@ local function ask_for_keys(P, specs)
       P .. 'dependents:' .. id, P .. 'history:' .. id
     if n_own == OWN_MAX then
       keys[n + 5], keys[n + 6] = P .. 'freed:' .. 'd' .. id, P .. 'freed:' .. 'g' .. id
+      keys[n + 7], keys[n + 8] = P .. 'freed:' .. 'e' .. id, P .. 'freed:' .. 'f' .. id
     end
     if i == #specs or n + 2 * n_own > CHUNK then
       local is_new = redis.call('EXISTS', unpack(keys)) == 0
@@ -148,12 +150,15 @@ local function obstacle_of(P, call, spec)
       return obstacle
     end
   end
-  if (recurs and (call.waiting_for[id] or redis.call('ZCARD', P .. 'dependents:' .. id) > 0))
+  local is_awaited = recurs
+    and (call.waiting_for[id] or redis.call('EXISTS', P .. 'dependents:' .. id, P .. 'followers:' .. id) > 0)
+  if is_awaited
       or (n_after > 0 and (recurs or (spec.is_change and (spec.old.every or spec.old.cron)))) then
     return {E_INVALID, id, 'recurs'}
   end
   spec.is_sound = true
-  for _, on in ipairs(spec.after) do
+  for _, name in ipairs(spec.after) do
+    local on = Jobs.parse_name(name)
     local waiting = call.waiting_for[on] or {}
     waiting[#waiting + 1] = id
     call.waiting_for[on] = waiting

@@ -190,12 +190,12 @@ function Jobs.ready(P, job, what, text)
   end
 end
 
--- A job waits for the jobs `on`, besides those that it waits for already.
+-- A job waits for the jobs of the names `on`, besides those that it waits for already.
 function Jobs.depend(P, job, on, what, text)
   leave(P, job)
   new_place(P, job)
-  for _, id in ipairs(on) do
-    Jobs.add_dependency(P, job, id)
+  for _, name in ipairs(on) do
+    Jobs.add_dependency(P, job, name)
   end
   Jobs.set(job, 'worker', nil)
   Jobs.set(job, 'token', nil)

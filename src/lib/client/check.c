@@ -133,12 +133,19 @@ static int check_jobs(struct check *k)
 
 static void begin_dependents(struct check *k, struct command *command, const char *id)
 {
-    script_check_dependents(command, &k->client->root, k->repair, id);
+    script_check_dependents(command, &k->client->root, k->repair, id, "dependents");
+}
+
+static void begin_followers(struct check *k, struct command *command, const char *id)
+{
+    script_check_dependents(command, &k->client->root, k->repair, id, "followers");
 }
 
 static int check_dependents_of(struct check *k, size_t at)
 {
-    return check_entries(k, KEY_DEPENDENTS, k->awaited.at[at].text, begin_dependents);
+    int err = check_entries(k, KEY_DEPENDENTS, k->awaited.at[at].text, begin_dependents);
+    return err == MUSTER_OK && !k->stop ? check_entries(k, KEY_FOLLOWERS, k->awaited.at[at].text, begin_followers)
+                                        : err;
 }
 
 static int check_dependents(struct check *k)

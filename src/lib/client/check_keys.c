@@ -65,6 +65,7 @@ static const struct kind {
     [KEY_FAILED] = {"zset", OF_INDEX, 0},
     [KEY_FAILURES] = {"hash", OF_QUEUE, 0},
     [KEY_FIRSTS] = {"hash", OF_SET, 0}, /* it may outlive its set: plain finishes leave it */
+    [KEY_FOLLOWERS] = {"zset", OF_AWAITED, 0},
     [KEY_FORMAT] = {"string", OF_NAMESPACE, 0},
     [KEY_FREED] = {"zset", OF_ENDED, 0},
     [KEY_GAPS] = {"zset", OF_QUEUE, 0},

@@ -76,7 +76,11 @@ void job_put_add(struct command *command, const struct muster_job_spec *spec, co
                                                      .n_tags = spec->n_tags,
                                                      .after = spec->after,
                                                      .n_after = spec->n_after,
-                                                     .may_be_missing = spec->may_be_missing});
+                                                     .may_be_missing = spec->may_be_missing,
+                                                     .after_end = spec->after_end,
+                                                     .n_after_end = spec->n_after_end,
+                                                     .after_failure = spec->after_failure,
+                                                     .n_after_failure = spec->n_after_failure});
     add_spec(command, spec);
     job_cron_add(command, spec, ticks);
 }
@@ -107,8 +111,8 @@ void job_put_say_refusal(struct muster_client *c, int err, const char *id, const
             id);
     else if (err == MUSTER_E_INVALID || err == MUSTER_E_TOO_BIG)
         job_valid_say_obstacle(c, err, id, what);
-    if (err == MUSTER_E_NOT_FOUND && reply_is(reply_at(reply, 1), "after"))
-        job_valid_say_missing(c, id, more);
+    if (job_valid_is_about_missing(err, what))
+        job_valid_say_missing(c, what, id, more);
     else if (err == MUSTER_E_NOT_FOUND && what && strcmp(what, "data") == 0)
         redis_error_set(c->redis,
                         "there is no job '%s' whose data could stay: put it with data of its own; nothing was changed",

@@ -70,7 +70,10 @@ static int check_change(const char *id, const struct muster_job_change *change, 
     if (err == MUSTER_OK)
         err = job_valid_tags(change->untag, change->n_untag, why);
     if (err == MUSTER_OK)
-        err = job_valid_after(change->after, change->n_after, why);
+        err = job_valid_ways((const struct job_valid_list[]){{change->after, change->n_after},
+                                                             {change->after_end, change->n_after_end},
+                                                             {change->after_failure, change->n_after_failure}},
+                             why);
     if (err == MUSTER_OK)
         err = job_valid_after(change->not_after, change->n_not_after, why);
     if (err == MUSTER_OK && change->key && *change->key)
@@ -145,6 +148,8 @@ static void add_change(struct command *command, const struct muster_job_change *
     add_text(command, "not_after_all", change->not_after_all ? "" : NULL);
     add_texts(command, "not_after", change->not_after, change->n_not_after);
     add_texts(command, "after", change->after, change->n_after);
+    add_texts(command, "after_end", change->after_end, change->n_after_end);
+    add_texts(command, "after_failure", change->after_failure, change->n_after_failure);
     add_text(command, "may_be_missing", change->may_be_missing ? "1" : NULL);
     add_text(command, "track", change->track == 0 ? NULL : change->track > 0 ? "1" : "0");
     add_text(command, "log", change->log);
@@ -166,15 +171,18 @@ static void say_not_changed(struct muster_client *c, int err, const char *id, co
 {
     const char *what = reply_text(reply_at(reply, 1));
     bool is_unwanted = reply_is(reply_at(reply, 2), "only_if");
-    if (err == MUSTER_E_NOT_FOUND && reply_is(reply_at(reply, 1), "after"))
-        job_valid_say_missing(c, id, reply_text(reply_at(reply, 2)));
+    bool is_hopeless = err == MUSTER_E_STATE && job_valid_is_about_missing(err, reply_text(reply_at(reply, 2)));
+    if (is_hopeless)
+        job_valid_say_missing(c, reply_text(reply_at(reply, 2)), id, what);
+    else if (err == MUSTER_E_NOT_FOUND && job_valid_is_about_missing(err, what))
+        job_valid_say_missing(c, what, id, reply_text(reply_at(reply, 2)));
     else if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis, "there is no job '%s' (any more)", id);
     if (err == MUSTER_E_STATE && is_unwanted)
         redis_error_set(c->redis,
                         "the job '%s' is %s, and was to be changed only in another state; nothing was changed", id,
                         what ? what : "in another state");
-    else if (err == MUSTER_E_STATE)
+    else if (err == MUSTER_E_STATE && !is_hopeless)
         redis_error_set(c->redis, "the job '%s' is %s, and cannot be changed in this way; nothing was changed", id,
                         what ? what : "in another state");
     if (err == MUSTER_E_TOO_BIG && !what)

@@ -54,7 +54,7 @@ _Static_assert(MUSTER_CRON_BACKLOG_MAX == 10000, "the words tell it");
 
 static const char *against_recurring(const struct muster_job_spec *s)
 {
-    if (s->delay_ms != 0 || s->at_ms != 0 || s->n_after > 0)
+    if (s->delay_ms != 0 || s->at_ms != 0 || s->n_after + s->n_after_end + s->n_after_failure > 0)
         return "a recurring job has an offset or a first time instead of a delay or a time, and does not wait for "
                "other "
                "jobs";

@@ -160,7 +160,7 @@ static size_t fit(const struct many *m, size_t from, struct size most)
         const struct muster_job_spec *s = &m->rows[i].spec;
         sum.jobs++;
         sum.bytes += s->data.len;
-        sum.names += s->n_tags + s->n_after;
+        sum.names += s->n_tags + s->n_after + s->n_after_end + s->n_after_failure;
         if (i > from && (sum.jobs > most.jobs || sum.bytes > most.bytes || sum.names > most.names))
             break;
     }

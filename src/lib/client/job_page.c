@@ -21,6 +21,7 @@ static int append_row(struct muster_client *c, const char *id, size_t n_parts)
         [JOB_HISTORY] = {"LRANGE", KEY_HISTORY, {"0", "-1"}},
         [JOB_AFTER] = {"SMEMBERS", KEY_DEPENDENCIES, {NULL}},
         [JOB_BEFORE] = {"ZRANGE", KEY_DEPENDENTS, {"0", "-1"}},
+        [JOB_FOLLOWERS] = {"ZRANGE", KEY_FOLLOWERS, {"0", "-1"}},
     };
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < n_parts; i++) {
@@ -33,15 +34,70 @@ static int append_row(struct muster_client *c, const char *id, size_t n_parts)
 
 /* ---- lists of texts ---- */
 
-static int read_texts(const struct redisReply *list, const char ***texts, const char *const **out, size_t *n)
+/* Splits the name of what a job waits for, or of who waits, in place: its id is left. */
+static int split_name(char *name)
 {
-    *texts = calloc(reply_len(list) + 1, sizeof **texts);
-    if (!*texts)
-        return MUSTER_E_NOMEM;
+    char *kind = strchr(name, '\n');
+    if (!kind)
+        return UNTIL_COMPLETE;
+    *kind = '\0';
+    return kind[1] == 'f' ? UNTIL_FAILED : UNTIL_ENDED;
+}
+
+/* A copy of a name at `*to`, which moves on. NULL: it is no name. */
+static char *next_name(const struct redisReply *name, char **to)
+{
+    struct muster_bytes bytes = reply_bytes(name);
+    char *copy = *to;
+    if (!bytes.data || memchr(bytes.data, '\0', bytes.len))
+        return NULL; /* none that muster writes */
+    memcpy(copy, bytes.data, bytes.len);
+    copy[bytes.len] = '\0';
+    *to += bytes.len + 1;
+    return copy;
+}
+
+static size_t size_of_names(const struct redisReply *list)
+{
+    size_t size = 0;
     for (size_t i = 0; i < reply_len(list); i++)
-        if (reply_text(reply_at(list, i)))
-            (*texts)[(*n)++] = reply_text(reply_at(list, i));
-    *out = *texts;
+        size += reply_bytes(reply_at(list, i)).len + 1;
+    return size;
+}
+
+static int make_lists(struct job_page_row *row, size_t n_after, size_t n_before, size_t size)
+{
+    bool is_made = (row->names_text = malloc(size + 1)) != NULL;
+    for (int way = 0; way < WAYS; way++)
+        is_made &= (row->after[way] = calloc(n_after + 1, sizeof *row->after[way])) != NULL;
+    is_made &= (row->before = calloc(n_before + 1, sizeof *row->before)) != NULL;
+    return is_made ? MUSTER_OK : MUSTER_E_NOMEM;
+}
+
+static int read_names(struct job_page_row *row)
+{
+    struct muster_job *job = &row->record.job;
+    const struct redisReply *after = row->parts[JOB_AFTER];
+    const struct redisReply *const befores[] = {row->parts[JOB_BEFORE], row->parts[JOB_FOLLOWERS]};
+    size_t n[WAYS] = {0}, n_before = reply_len(befores[0]) + reply_len(befores[1]);
+    int err = make_lists(row, reply_len(after), n_before,
+                         size_of_names(after) + size_of_names(befores[0]) + size_of_names(befores[1]));
+    if (err != MUSTER_OK)
+        return err;
+    char *to = row->names_text, *name;
+    for (size_t i = 0; i < reply_len(after); i++) {
+        int way = (name = next_name(reply_at(after, i), &to)) ? split_name(name) : WAYS;
+        if (way < WAYS)
+            row->after[way][n[way]++] = name;
+    }
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < reply_len(befores[k]); i++)
+            if ((name = next_name(reply_at(befores[k], i), &to)) && split_name(name) < WAYS)
+                row->before[job->n_before++] = name;
+    job->after = row->after[UNTIL_COMPLETE], job->n_after = n[UNTIL_COMPLETE];
+    job->after_end = row->after[UNTIL_ENDED], job->n_after_end = n[UNTIL_ENDED];
+    job->after_failure = row->after[UNTIL_FAILED], job->n_after_failure = n[UNTIL_FAILED];
+    job->before = row->before;
     return MUSTER_OK;
 }
 
@@ -83,15 +139,12 @@ static int read_history(struct job_page_row *row, const struct redisReply *list)
 /* MUSTER_OK or E_NOMEM. What is wrong with the record itself is the row's error. */
 static int read_row(struct job_page_row *row)
 {
-    struct muster_job *job = &row->record.job;
     const struct redisReply *record = row->parts[JOB_RECORD];
     row->err = record && reply_len(record) == 0 ? MUSTER_E_NOT_FOUND : job_record_read(&row->record, row->id, record);
     if (row->err != MUSTER_OK)
         return row->err == MUSTER_E_NOMEM ? MUSTER_E_NOMEM : MUSTER_OK;
     int err = read_history(row, row->parts[JOB_HISTORY]);
-    if (err == MUSTER_OK)
-        err = read_texts(row->parts[JOB_AFTER], &row->after, &job->after, &job->n_after);
-    return err == MUSTER_OK ? read_texts(row->parts[JOB_BEFORE], &row->before, &job->before, &job->n_before) : err;
+    return err == MUSTER_OK ? read_names(row) : err;
 }
 
 static bool is_running(const struct job_page_row *row)
@@ -151,7 +204,9 @@ void job_page_clear(struct job_page *page)
         job_record_clear(&row->record);
         free(row->history_text);
         free(row->history);
-        free(row->after);
+        free(row->names_text);
+        for (int way = 0; way < WAYS; way++)
+            free(row->after[way]);
         free(row->before);
         for (size_t part = 0; part < JOB_PARTS; part++)
             redis_reply_free(row->parts[part]);

@@ -13,7 +13,9 @@
 /* Data can be large: only a few at once. */
 #define JOB_PAGE 16
 
-enum { JOB_RECORD, JOB_HISTORY, JOB_AFTER, JOB_BEFORE, JOB_PARTS };
+enum { JOB_RECORD, JOB_HISTORY, JOB_AFTER, JOB_BEFORE, JOB_FOLLOWERS, JOB_PARTS };
+/* The ways to wait for a job, by what follows its id in P:dependencies: nothing, "\ne", "\nf". */
+enum { UNTIL_COMPLETE, UNTIL_ENDED, UNTIL_FAILED, WAYS };
 
 struct job_page {
     struct job_page_row {
@@ -23,13 +25,14 @@ struct job_page {
         struct redisReply *parts[JOB_PARTS];
         char *history_text;
         struct muster_job_event_line *history;
-        const char **after;
+        char *names_text;
+        const char **after[WAYS];
         const char **before;
     } rows[JOB_PAGE];
     size_t n;
 };
 
-/* The lists: history, `after` and `before`. */
+/* The lists: history, what it waits for, and `before`. */
 enum job_page_parts { RECORDS_ONLY, WITH_LISTS };
 
 /* Fill in n and the ids of a page that is otherwise zero. job_page_clear() must follow, whatever this returns. */

@@ -51,7 +51,10 @@ int job_spec_check(const struct muster_job_spec *s, size_t max_task_len, const c
     if (err == MUSTER_OK)
         err = job_valid_tags(s->tags, s->n_tags, why);
     if (err == MUSTER_OK)
-        err = job_valid_after(s->after, s->n_after, why);
+        err = job_valid_ways((const struct job_valid_list[]){{s->after, s->n_after},
+                                                             {s->after_end, s->n_after_end},
+                                                             {s->after_failure, s->n_after_failure}},
+                             why);
     if (err == MUSTER_OK)
         err = job_valid_number("a job's number of retries", s->retries, 0, MUSTER_JOB_RETRIES_MAX, why);
     if (err == MUSTER_OK)

@@ -4,6 +4,7 @@
  */
 #include "client/job_valid.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/words.h"
@@ -72,12 +73,83 @@ int job_valid_after(const char *const *ids, size_t n, const char **why)
     return err;
 }
 
-void job_valid_say_missing(struct muster_client *c, const char *id, const char *on)
+struct in_list {
+    const char *id;
+    size_t list;
+};
+
+static int compare_ids(const void *a, const void *b)
 {
-    redis_error_set(c->redis,
-                    "there is no job '%s' for the job '%s' to wait for: put that one first, or say that it may be "
-                    "missing; nothing was changed",
-                    on ? on : "", id);
+    const struct in_list *x = a, *y = b;
+    return strcmp(x->id, y->id);
+}
+
+/* An id of two lists: which of them should count? */
+static int check_lists(const struct job_valid_list *lists, size_t n_lists, size_t n, const char **why)
+{
+    struct in_list *all = calloc(n + 1, sizeof *all);
+    size_t at = 0;
+    if (!all)
+        return MUSTER_E_NOMEM;
+    for (size_t i = 0; i < n_lists; i++)
+        for (size_t k = 0; k < lists[i].n; k++)
+            all[at++] = (struct in_list){lists[i].ids[k], i};
+    qsort(all, n, sizeof *all, compare_ids);
+    *why = NULL;
+    for (size_t i = 1; i < n && !*why; i++)
+        if (strcmp(all[i - 1].id, all[i].id) == 0 && all[i - 1].list != all[i].list)
+            *why = words_say("a job waits for the job '%s' in one way only: until it is complete, has ended, or has "
+                             "failed; nothing was sent",
+                             all[i].id);
+    free(all);
+    return *why ? MUSTER_E_INVALID : MUSTER_OK;
+}
+
+int job_valid_ways(const struct job_valid_list lists[JOB_VALID_WAYS], const char **why)
+{
+    size_t n = 0, n_used = 0;
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < JOB_VALID_WAYS; i++) {
+        n += lists[i].n <= MUSTER_JOB_AFTER_MAX ? lists[i].n : MUSTER_JOB_AFTER_MAX + 1;
+        n_used += lists[i].n > 0;
+    }
+    for (size_t i = 0; err == MUSTER_OK && i < JOB_VALID_WAYS; i++)
+        err = job_valid_after(lists[i].ids, lists[i].n, why);
+    if (err != MUSTER_OK || n_used < 2)
+        return err;
+    if (n > MUSTER_JOB_AFTER_MAX) {
+        *why = words_say("%zu jobs to wait for are over the limit of %d; nothing was sent", n, MUSTER_JOB_AFTER_MAX);
+        return MUSTER_E_TOO_BIG;
+    }
+    return check_lists(lists, JOB_VALID_WAYS, n, why);
+}
+
+static const char will_not_fail[] = "will not fail";
+
+bool job_valid_is_about_missing(int err, const char *what)
+{
+    return (err == MUSTER_E_NOT_FOUND && what && strncmp(what, "after", 5) == 0) ||
+           (err == MUSTER_E_STATE && what && strcmp(what, will_not_fail) == 0);
+}
+
+void job_valid_say_missing(struct muster_client *c, const char *what, const char *id, const char *on)
+{
+    const char *other = on ? on : "";
+    if (strcmp(what, will_not_fail) == 0)
+        redis_error_set(c->redis,
+                        "the job '%s' is complete and will not fail, so the job '%s' would wait for ever: leave it "
+                        "out; nothing was changed",
+                        other, id);
+    else if (strcmp(what, "after_failure") == 0)
+        redis_error_set(c->redis,
+                        "there is no job '%s' whose failure the job '%s' could wait for: put that one first; nothing "
+                        "was changed",
+                        other, id);
+    else
+        redis_error_set(c->redis,
+                        "there is no job '%s' for the job '%s' to wait for: put that one first, or say that it may be "
+                        "missing; nothing was changed",
+                        other, id);
 }
 
 void job_valid_say_obstacle(struct muster_client *c, int err, const char *id, const char *other)

@@ -19,14 +19,23 @@ int job_valid_tags(const char *const *tags, size_t n, const char **why);
 int job_valid_key(const char *key, const char **why);
 /* The jobs that another waits for. */
 int job_valid_after(const char *const *ids, size_t n, const char **why);
+/* The same in all ways: until they are complete, have ended, have failed. No job is in two of these lists. */
+#define JOB_VALID_WAYS 3
+struct job_valid_list {
+    const char *const *ids;
+    size_t n;
+};
+int job_valid_ways(const struct job_valid_list lists[JOB_VALID_WAYS], const char **why);
 /* 0 and MUSTER_ZERO are always allowed: 0 means "default" or "as it is", MUSTER_ZERO means 0. */
 int job_valid_number(const char *what, int64_t number, int64_t least, int64_t most, const char **why);
 /* How often a recurring job makes another. */
 int job_valid_interval(int64_t every_ms, const char **why);
 int job_valid_backoff(const struct muster_backoff *b, const char **why);
 
-/* Say that the job `id` is to wait for one that is not there. */
-void job_valid_say_missing(struct muster_client *c, const char *id, const char *on);
+/* Does a script's answer, of which `what` is the word, say that a job cannot wait for `on`, which is not there, or
+ * complete? Then say so of the job `id`. */
+bool job_valid_is_about_missing(int err, const char *what);
+void job_valid_say_missing(struct muster_client *c, const char *what, const char *id, const char *on);
 
 /* Set the error text for a job that cannot wait for others. `err` is E_INVALID, and `other` the job that the script has
  * named, or NULL; or E_TOO_BIG. */

@@ -28,6 +28,7 @@
     X(KEY_FAILED, "failed:")             \
     X(KEY_FAILURES, "failures:")         \
     X(KEY_FIRSTS, "firsts:")             \
+    X(KEY_FOLLOWERS, "followers:")       \
     X(KEY_FORMAT, "format")              \
     X(KEY_FREED, "freed:")               \
     X(KEY_GAPS, "gaps:")                 \

@@ -109,10 +109,11 @@ void script_check_job(struct command *c, const struct script_root *root, enum sc
 }
 
 void script_check_dependents(struct command *c, const struct script_root *root, enum script_repair repair,
-                             const char *id)
+                             const char *id, const char *which)
 {
     begin_check(c, SCRIPT_CHECK_DEPENDENTS, root, repair);
     command_text(c, id);
+    command_text(c, which);
 }
 
 void script_check_batch(struct command *c, const struct script_root *root, enum script_repair repair, const char *id,

@@ -42,7 +42,7 @@ void script_check_suspects(struct command *c, const struct script_root *root, en
 /* Ids of jobs follow. */
 void script_check_job(struct command *c, const struct script_root *root, enum script_repair repair);
 void script_check_dependents(struct command *c, const struct script_root *root, enum script_repair repair,
-                             const char *id);
+                             const char *id, const char *which);
 /* A batch, with its members from this place on; -1: only whether the batch around it lists it. */
 void script_check_batch(struct command *c, const struct script_root *root, enum script_repair repair, const char *id,
                         int64_t from, enum script_counters counters);

@@ -40,6 +40,8 @@ void script_put_job(struct command *c, const struct script_put_job *job)
         add_texts(c, "replace", (const char *const[]){"1"}, 1);
     add_texts(c, "tag", job->tags, job->n_tags);
     add_texts(c, "after", job->after, job->n_after);
+    add_texts(c, "after_end", job->after_end, job->n_after_end);
+    add_texts(c, "after_failure", job->after_failure, job->n_after_failure);
     if (job->may_be_missing)
         add_texts(c, "may_be_missing", (const char *const[]){"1"}, 1);
 }

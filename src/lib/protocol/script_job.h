@@ -20,7 +20,11 @@ struct script_put_job {
     size_t n_tags;
     const char *const *after;
     size_t n_after;
-    bool may_be_missing; /* those of `after` */
+    bool may_be_missing; /* those of `after` and `after_end` */
+    const char *const *after_end;
+    size_t n_after_end;
+    const char *const *after_failure;
+    size_t n_after_failure;
 };
 void script_put_job(struct command *c, const struct script_put_job *job);
 
