@@ -32,11 +32,13 @@ struct job {
     char id[24], queue[16];
     int place;
     bool is_marked;
+    bool follows; /* it waits for an end or a failure, not only until others are complete */
 };
 
 static struct snapshot {
     struct job jobs[JOBS_MAX];
     int n;
+    bool any_follows;
 } before, after;
 
 static const char *any_id(struct random_world *w)
@@ -76,19 +78,26 @@ static void take_snapshot(struct random_world *w, struct snapshot *out)
         "  for _, key in ipairs(page[2]) do\n"
         "    local job = redis.call('HMGET', key, 'state', 'worker', 'token', 'queue')\n"
         "    local mark = job[2] and redis.call('HGET', KEYS[1] .. ':marks:' .. job[2], job[3])\n"
-        "    found[#found + 1] = {string.sub(key, #KEYS[1] + 6), job[1], mark or '', job[4]}\n"
+        "    local id, follows = string.sub(key, #KEYS[1] + 6), ''\n"
+        "    for _, name in ipairs(redis.call('SMEMBERS', KEYS[1] .. ':dependencies:' .. id)) do\n"
+        "      if string.find(name, '\\n', 1, true) then follows = '1' end\n"
+        "    end\n"
+        "    found[#found + 1] = {id, job[1], mark or '', job[4], follows}\n"
         "  end\n"
         "until cursor == '0'\n"
         "return found";
     redisReply *reply = raw(w->s->server->redis, "EVAL %s 1 %s", lua, w->s->prefix);
     out->n = (int)reply->elements;
     assert_true(out->n <= JOBS_MAX);
+    out->any_follows = false;
     for (int i = 0; i < out->n; i++) {
         struct redisReply **from = reply->element[i]->element;
         snprintf(out->jobs[i].id, sizeof out->jobs[i].id, "%s", from[0]->str);
         snprintf(out->jobs[i].queue, sizeof out->jobs[i].queue, "%s", from[3]->str);
         out->jobs[i].place = place_of(from[1]->str);
         out->jobs[i].is_marked = from[2]->len > 0;
+        out->jobs[i].follows = from[4]->len > 0;
+        out->any_follows |= out->jobs[i].follows;
     }
     freeReplyObject(reply);
 }
@@ -100,6 +109,21 @@ static const struct job *job_in(const struct snapshot *s, const char *id)
         if (!strcmp(s->jobs[i].id, id))
             return &s->jobs[i];
     return &none;
+}
+
+/* May the call end jobs that it does not mean, or in ways that it does not say? */
+static bool may_end_any(const struct random_effect *e)
+{
+    return e->completes || e->forgets || e->moves_due || e->ends_hands || e->deleted || e->dropped;
+}
+
+/* Where a job that depends goes beyond what the others do: it follows an end or a failure, or is cancelled because that
+ * cannot come; then those fail that wait for it. */
+static int place_of_follower(const struct random_effect *e, const struct job *job)
+{
+    if (!may_end_any(e))
+        return 0;
+    return (job->follows ? IN_LINE | SCHEDULED | NOWHERE : 0) | (before.any_follows ? FAILED : 0);
 }
 
 /* Where a job may be that the call did not mean. */
@@ -115,7 +139,7 @@ static int bystander(const struct random_effect *e, const struct job *job, const
         return places | (e->moves_due ? IN_LINE : 0);
     case DEPENDS: /* a drop may make it fail, and then meet it: it was asked for more than there were */
         return places | (e->completes ? IN_LINE | SCHEDULED : 0) | (e->forgets || e->moves_due ? FAILED : 0) |
-               (may_be_dropped ? NOWHERE : 0);
+               (may_be_dropped ? NOWHERE : 0) | place_of_follower(e, job);
     case WAITING:
         return places | RUNNING;
     case RUNNING:
@@ -195,12 +219,16 @@ static bool put(struct random_world *w, struct random_effect *e)
 {
     static const char *const tags[] = {"blue", "old", "big one"};
     const char *id = any_id(w), *args[48] = {random_queue(w), "", id, "replace", random_draw(w, 2) ? "1" : "0"};
+    static const char *const ways[] = {"after", "after", "after_end", "after_failure"};
     int n_tags = random_draw(w, 3), n_after = random_draw(w, 3) ? 0 : random_draw(w, 3), n = 5;
-    bool delays, recurs;
+    bool delays, recurs, for_failure = false;
     for (int i = 0; i < n_tags; i++)
         args[n++] = "tag", args[n++] = tags[(random_draw(w, 3) + i) % 3];
-    for (int i = 0; i < n_after; i++)
-        args[n++] = "after", args[n++] = any_id(w);
+    for (int i = 0; i < n_after; i++) {
+        const char *way = ways[random_draw(w, N_OF(ways))];
+        for_failure |= !strcmp(way, "after_failure");
+        args[n++] = way, args[n++] = any_id(w);
+    }
     bool may_be_missing = random_draw(w, 2);
     if (may_be_missing)
         args[n++] = "may_be_missing", args[n++] = "1";
@@ -210,7 +238,11 @@ static bool put(struct random_world *w, struct random_effect *e)
     int was = job_in(&before, id)->place, status = script_status(script_call_list(w->s, SCRIPT_PUT, args));
     bool is_free = was & (NOWHERE | FAILED | COMPLETE);
     if (status == MUSTER_E_NOT_FOUND) {
-        assert_true(n_after && !may_be_missing);
+        assert_true(n_after && (!may_be_missing || for_failure));
+        return true;
+    }
+    if (status == MUSTER_E_STATE) {
+        assert_true(for_failure); /* of one that is complete */
         return true;
     }
     if (status == MUSTER_E_INVALID) {
@@ -231,13 +263,18 @@ static bool names(const char *const *args, const char *what)
     return false;
 }
 
+static bool waits_for_more(const char *const *args)
+{
+    return names(args, "after") || names(args, "after_end") || names(args, "after_failure");
+}
+
 static bool change(struct random_world *w, struct random_effect *e)
 {
     static const char *const whats[][2] = {
-        {"priority", "-3"}, {"priority", "4"},   {"tag", "blue"},       {"untag", "blue"}, {"not_after_all", ""},
-        {"track", "1"},     {"track", "0"},      {"log", "a line"},     {"data", "other"}, {"queue", "red"},
-        {"after", "j1"},    {"not_after", "j2"}, {"delay", "0"},        {"delay", "60"},   {"at", "1"},
-        {"retries", "1"},   {"backoff", "9"},    {"only_if", "waiting"}};
+        {"priority", "-3"}, {"priority", "4"},   {"tag", "blue"},         {"untag", "blue"},   {"not_after_all", ""},
+        {"track", "1"},     {"track", "0"},      {"log", "a line"},       {"data", "other"},   {"queue", "red"},
+        {"after", "j1"},    {"after_end", "j3"}, {"after_failure", "j4"}, {"not_after", "j2"}, {"delay", "0"},
+        {"delay", "60"},    {"at", "1"},         {"retries", "1"},        {"backoff", "9"},    {"only_if", "waiting"}};
     const char *id = any_id(w), *args[6] = {id};
     int was = job_in(&before, id)->place;
     for (int i = 0, n = 1 + random_draw(w, 2); i < n; i++) {
@@ -247,7 +284,7 @@ static bool change(struct random_world *w, struct random_effect *e)
     }
     int status = script_status(script_call_list(w->s, SCRIPT_CHANGE, args));
     assert_true(status == MUSTER_OK || status == MUSTER_E_STATE || status == MUSTER_E_INVALID ||
-                (status == MUSTER_E_NOT_FOUND && (was == NOWHERE || (was == DEPENDS && names(args, "after")))));
+                (status == MUSTER_E_NOT_FOUND && (was == NOWHERE || (was == DEPENDS && waits_for_more(args)))));
     if (status == MUSTER_OK)
         mean(e, id, was == DEPENDS ? ALIVE : was == WAITING || was == SCHEDULED ? SCHEDULED | IN_LINE : was);
     return true;
@@ -263,9 +300,12 @@ static bool cancel_jobs(struct random_world *w, struct random_effect *e)
         assert_ok(status);
     if (status == MUSTER_OK) {
         mean(e, id, was == COMPLETE ? was : NOWHERE);
-        for (int i = 0; along && i < before.n; i++) /* along the way any that depends, or has failed, may go */
-            if (before.jobs[i].place == DEPENDS && strcmp(before.jobs[i].id, id) != 0)
-                before.jobs[i].place = DEPENDS | NOWHERE;
+        e->forgets |= before.any_follows;             /* what waits for its failure goes too, and so on */
+        for (int i = 0; along && i < before.n; i++) { /* along the way any that depends, or has failed, may go */
+            struct job *job = &before.jobs[i];
+            if (job->place == DEPENDS && strcmp(job->id, id) != 0)
+                job->place = DEPENDS | NOWHERE | place_of_follower(e, job);
+        }
     } else {
         assert_int_equal(status, MUSTER_E_STATE);
     }
