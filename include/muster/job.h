@@ -397,6 +397,12 @@ struct muster_job {
     size_t n_after_end;
     const char *const *after_failure; /* n_after_failure ids: the same, until they have failed */
     size_t n_after_failure;
+    const char *const *parents; /* n_parents ids: the jobs that it was put to wait for, also those that have ended */
+    size_t n_parents;
+    /* n_blocked_by ids: those of `after` that have failed. As long as there is one, the job cannot run: replay that one,
+     * drop it, or change what this job waits for. */
+    const char *const *blocked_by;
+    size_t n_blocked_by;
 };
 typedef int muster_job_fn(const struct muster_job *job, void *arg);
 
@@ -412,6 +418,30 @@ typedef int muster_job_fn(const struct muster_job *job, void *arg);
  */
 MUSTER_API int muster_job_get(struct muster_client *c, const char *const *ids, size_t n, muster_job_fn *fn,
                               void *arg) MUSTER_MUST_CHECK;
+
+/* A job that another one was put to wait for. `job` is its record, with its state and its result; NULL: it has none
+ * (any more). Borrowed until the callback returns. */
+struct muster_job_parent {
+    const char *id;
+    const struct muster_job *job;
+};
+typedef int muster_job_parent_fn(const struct muster_job_parent *parent, void *arg);
+
+/*
+ * List the jobs that this one was put to wait for, in the order in which they were named, whether they have ended or
+ * not: so a handler finds the results of what came before it (muster_process_job() tells the id). A complete job's
+ * record is kept for a while (settings keep_jobs, keep_jobs_ms). At most MUSTER_JOB_AFTER_MAX are known, the newest
+ * ones; a job that went into a next queue knows those that it waited for there, if there were any. The records have no
+ * history, `after`, `before` and `blocked_by`. If `fn` returns non-zero, the list ends.
+ *
+ * Returns MUSTER_OK, also when there is none; or
+ *   MUSTER_E_INVALID    the id; nothing was sent
+ *   MUSTER_E_NOT_FOUND  there is no job of this id (any more)
+ *   MUSTER_E_REDIS      its record, or that of a parent, cannot be read; muster_client_error() names it. `fn` was called
+ *                       for the others
+ */
+MUSTER_API int muster_job_parents(struct muster_client *c, const char *id, muster_job_parent_fn *fn,
+                                  void *arg) MUSTER_MUST_CHECK;
 
 /* How a job has ended: X(end, name). */
 #define MUSTER_JOB_ENDS(X)                                                     \
@@ -500,8 +530,8 @@ struct muster_job_filter {
  * failed ones newest first; others by since when they are in their state. By tag or tracked, the oldest comes first.
  *
  * The list is read in pages: a job that comes or goes meanwhile may be missing, or be seen twice. A job whose record
- * cannot be read is left out and mentioned in the log. The rows have no history, `after` and `before`; use
- * muster_job_get() for these.
+ * cannot be read is left out and mentioned in the log. The rows have no history, and do not tell what they wait for and
+ * what waits for them, but for `blocked_by`; use muster_job_get() for these.
  *
  * Returns MUSTER_OK, also when there is none; or MUSTER_E_INVALID: the filter.
  */

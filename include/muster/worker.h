@@ -574,7 +574,7 @@ MUSTER_API const void *muster_process_task(const struct muster_process *p, size_
 
 /* The process' job; NULL for a task, also for a unique one. Borrowed as long as the process lives. It is a copy of the
  * record as it was when the job was taken, without history, `after` and `before`. Its data is also what
- * muster_process_task() returns. */
+ * muster_process_task() returns. It names its `parents`; muster_job_parents() has their results. */
 MUSTER_API const struct muster_job *muster_process_job(const struct muster_process *p);
 
 /* The worker that runs it. */

@@ -24,6 +24,7 @@
 --- @include "jobs"
 --- @include "circle"
 --- @include "available"
+--- @include "parents"
 
 local P, id = KEYS[1], ARGV[1]
 local TAGS_MAX, AFTER_MAX = 100, 1000
@@ -134,9 +135,19 @@ redis.call('HSET', P .. 'job:' .. id, 'queue', job.queue) -- needs memory: a ful
 
 local is_to_wait_anew = false
 
+local parents -- once they are to be changed
+
+-- The job waits for another one no longer, in no way.
+local function forget_parent(on)
+  parents = parents or read_parents(job.parents)
+  remove_parent(parents, on)
+  Jobs.stop_waiting_for(P, id, on)
+end
+
 -- The job waits for another one in this way, and in no other.
 local function wait_for(on, kind)
-  Jobs.stop_waiting_for(P, id, on)
+  forget_parent(on)
+  add_parent(parents, on, kind)
   if Jobs.is_open(P, on, kind) then
     Jobs.add_dependency(P, job, on .. kind)
   end
@@ -171,8 +182,12 @@ local apply = {
   after = function(value) wait_for(value, '') end,
   after_end = function(value) wait_for(value, '\ne') end,
   after_failure = function(value) wait_for(value, '\nf') end,
-  not_after = function(value) Jobs.stop_waiting_for(P, id, value) end,
-  not_after_all = function() Jobs.remove_dependencies(P, id) end,
+  not_after = forget_parent,
+  not_after_all = function()
+    for _, on in ipairs(ids_of_names(try('SMEMBERS', P .. 'dependencies:' .. id) or {})) do
+      forget_parent(on)
+    end
+  end,
   track = function(value)
     Jobs.track(P, job, value == '1')
     Jobs.publish_event(P, job, now_ms(), value == '1' and 'tracked' or 'untracked')
@@ -188,6 +203,9 @@ for i = 2, #ARGV, 2 do
     Jobs.set(job, ARGV[i], ARGV[i + 1] ~= '' and ARGV[i + 1] or nil)
     is_retimed = true
   end
+end
+if parents then
+  Jobs.set(job, 'parents', parents_text(parents))
 end
 if is_retimed then
   Jobs.set(job, 'settled', nil)

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "complain.h"
 #include "job_row.h"
+#include "list.h"
 #include "out.h"
 #include "parse.h"
 
@@ -38,11 +39,50 @@ static int print_result(const struct muster_job *job, void *arg)
     return out_bytes(job->result.data, job->result.len);
 }
 
-enum { DATA, RESULT };
+/* ---- what a job was put to wait for ---- */
+
+static const struct out_column parent_columns[] = {{"ID", "id", OUT_TEXT},          {"STATE", "state", OUT_TEXT},
+                                                   {"QUEUE", "queue", OUT_TEXT},    {"SINCE", "since_ms", OUT_TIME},
+                                                   {"GROUP", "group", OUT_TEXT},    {"MESSAGE", "message", OUT_BYTES},
+                                                   {"RESULT", "result", OUT_BYTES}, {NULL, NULL, OUT_TEXT}};
+
+static const char *text_or_none(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+static int add_parent(const struct muster_job_parent *parent, void *table)
+{
+    const struct muster_job *job = parent->job;
+    if (!job)
+        return out_row(table, (const struct out_cell[]){{.text = parent->id},
+                                                        {.text = muster_job_end_name(MUSTER_JOB_END_GONE)},
+                                                        {.text = NULL},
+                                                        {.number = -1},
+                                                        {.text = NULL},
+                                                        {.text = NULL},
+                                                        {.text = NULL}});
+    return out_row(table, (const struct out_cell[]){
+                              {.text = job->id},
+                              {.text = muster_job_state_name(job->state)},
+                              {.text = job->queue},
+                              {.number = job->since_ms},
+                              {.text = text_or_none(job->group)},
+                              {.text = job->message.len > 0 ? job->message.data : NULL, .len = job->message.len},
+                              {.text = job->result.data, .len = job->result.len}});
+}
+
+static int list_parents(const struct call *call, struct muster_client *client, struct out_table *table)
+{
+    return muster_job_parents(client, call->operands[0], add_parent, table);
+}
+
+enum { DATA, RESULT, PARENTS };
 
 static const struct opt options[] = {
     [DATA] = {.name = "data", .help = "print only its data, byte by byte"},
     [RESULT] = {.name = "result", .help = "print only its result, byte by byte"},
+    [PARENTS] = {.name = "parents", .help = "list the jobs that it was put to wait for, with their states and results"},
     {.help = NULL},
 };
 
@@ -57,6 +97,12 @@ static int run(const struct call *call)
         return code;
     if (own[DATA].set + own[RESULT].set + printing.json > 1)
         return complain_usage(call, "--data, --result and --json exclude each other");
+    if (own[PARENTS].set && own[DATA].set + own[RESULT].set > 0)
+        return complain_usage(call, "--parents, --data and --result exclude each other");
+    if (own[PARENTS].set && call->n_operands != 1)
+        return complain_usage(call, "--parents is of one ID");
+    if (own[PARENTS].set)
+        return list_print(call, parent_columns, list_parents);
     code = client_open(call, &client);
     if (code)
         return code;
@@ -69,10 +115,15 @@ const struct command cmd_job = {
     .operands = "ID...",
     .summary = "Show jobs: their state, data, result and history, and which jobs they wait for",
     .about = "The states are scheduled (its time has not come), depends (it waits for other jobs), waiting, running,\n"
-             "failed, complete and recurring. If a job does not exist, the exit code is 3.\n",
+             "failed, complete and recurring. If a job does not exist, the exit code is 3.\n"
+             "\n"
+             "A job that waits for one which has failed is blocked by it, and waits until that is replayed.\n"
+             "--parents lists all jobs that it was put to wait for, in the order of naming. For a COMMAND of `muster\n"
+             "work` it is `muster job \"$MUSTER_JOB\" --parents`. A job without a record is gone.\n",
     .examples = "muster job invoice-17\n"
                 "muster job invoice-17 --json\n"
-                "muster job resize-17 --result >small.jpg\n",
+                "muster job resize-17 --result >small.jpg\n"
+                "muster job publish-17 --parents --json\n",
     .options = options,
     .min_operands = 1,
     .max_operands = SIZE_MAX,

@@ -12,46 +12,47 @@
 #include "need.h"
 
 /* X(heading of the table's column, name of the record's line, key in JSON, kind) */
-#define CELLS(X)                                       \
-    X("ID", "id", "id", OUT_TEXT)                      \
-    X("QUEUE", "queue", "queue", OUT_TEXT)             \
-    X("STATE", "state", "state", OUT_TEXT)             \
-    X("PRIORITY", "priority", "priority", OUT_INTEGER) \
-    X(NULL, "retries", "retries", OUT_COUNT)           \
-    X("RETRIED", "retried", "retried", OUT_COUNT)      \
-    X(NULL, "crashes", "crashes", OUT_COUNT)           \
-    X(NULL, "tracked", "tracked", OUT_YES)             \
-    X(NULL, "unique", "unique", OUT_YES)               \
-    X(NULL, "cancelled", "cancelled", OUT_YES)         \
-    X(NULL, "put", "put_at_ms", OUT_TIME)              \
-    X("SINCE", "since", "since_ms", OUT_TIME)          \
-    X("DUE", "due", "due_at_ms", OUT_TIME)             \
-    X(NULL, "limit", "limit_ms", OUT_SPAN)             \
-    X(NULL, "every", "every_ms", OUT_SPAN)             \
-    X(NULL, "cron", "cron", OUT_TEXT)                  \
-    X(NULL, "zone", "zone", OUT_TEXT)                  \
-    X(NULL, "from", "from_ms", OUT_TIME)               \
-    X(NULL, "until", "until_ms", OUT_TIME)             \
-    X(NULL, "count", "count", OUT_COUNT)               \
-    X(NULL, "overlap", "overlap", OUT_TEXT)            \
-    X(NULL, "queued", "queued", OUT_YES)               \
-    X(NULL, "made by", "made_by", OUT_TEXT)            \
-    X(NULL, "backlog", "backlog", OUT_COUNT)           \
-    X(NULL, "made", "made", OUT_COUNT)                 \
-    X(NULL, "backoff", "backoff", OUT_TEXT)            \
-    X(NULL, NULL, "backoff_ms", OUT_SPAN)              \
-    X(NULL, NULL, "backoff_max_ms", OUT_SPAN)          \
-    X(NULL, NULL, "backoff_exponential", OUT_YES)      \
-    X(NULL, NULL, "backoff_jitter_percent", OUT_COUNT) \
-    X("TAGS", "tags", "tags", OUT_NAMES)               \
-    X(NULL, "batch", "batch", OUT_TEXT)                \
-    X(NULL, "key", "key", OUT_TEXT)                    \
-    X(NULL, "worker", "worker", OUT_TEXT)              \
-    X(NULL, "process", "process", OUT_TEXT)            \
-    X(NULL, "group", "group", OUT_TEXT)                \
-    X(NULL, "message", "message", OUT_BYTES)           \
-    X(NULL, "result", "result", OUT_BYTES)             \
-    X("LEN", NULL, "len", OUT_COUNT)                   \
+#define CELLS(X)                                        \
+    X("ID", "id", "id", OUT_TEXT)                       \
+    X("QUEUE", "queue", "queue", OUT_TEXT)              \
+    X("STATE", "state", "state", OUT_TEXT)              \
+    X("PRIORITY", "priority", "priority", OUT_INTEGER)  \
+    X(NULL, "retries", "retries", OUT_COUNT)            \
+    X("RETRIED", "retried", "retried", OUT_COUNT)       \
+    X(NULL, "crashes", "crashes", OUT_COUNT)            \
+    X(NULL, "tracked", "tracked", OUT_YES)              \
+    X(NULL, "unique", "unique", OUT_YES)                \
+    X(NULL, "cancelled", "cancelled", OUT_YES)          \
+    X(NULL, "put", "put_at_ms", OUT_TIME)               \
+    X("SINCE", "since", "since_ms", OUT_TIME)           \
+    X("DUE", "due", "due_at_ms", OUT_TIME)              \
+    X(NULL, "limit", "limit_ms", OUT_SPAN)              \
+    X(NULL, "every", "every_ms", OUT_SPAN)              \
+    X(NULL, "cron", "cron", OUT_TEXT)                   \
+    X(NULL, "zone", "zone", OUT_TEXT)                   \
+    X(NULL, "from", "from_ms", OUT_TIME)                \
+    X(NULL, "until", "until_ms", OUT_TIME)              \
+    X(NULL, "count", "count", OUT_COUNT)                \
+    X(NULL, "overlap", "overlap", OUT_TEXT)             \
+    X(NULL, "queued", "queued", OUT_YES)                \
+    X(NULL, "made by", "made_by", OUT_TEXT)             \
+    X(NULL, "backlog", "backlog", OUT_COUNT)            \
+    X(NULL, "made", "made", OUT_COUNT)                  \
+    X(NULL, "backoff", "backoff", OUT_TEXT)             \
+    X(NULL, NULL, "backoff_ms", OUT_SPAN)               \
+    X(NULL, NULL, "backoff_max_ms", OUT_SPAN)           \
+    X(NULL, NULL, "backoff_exponential", OUT_YES)       \
+    X(NULL, NULL, "backoff_jitter_percent", OUT_COUNT)  \
+    X("BLOCKED", "blocked by", "blocked_by", OUT_NAMES) \
+    X("TAGS", "tags", "tags", OUT_NAMES)                \
+    X(NULL, "batch", "batch", OUT_TEXT)                 \
+    X(NULL, "key", "key", OUT_TEXT)                     \
+    X(NULL, "worker", "worker", OUT_TEXT)               \
+    X(NULL, "process", "process", OUT_TEXT)             \
+    X(NULL, "group", "group", OUT_TEXT)                 \
+    X(NULL, "message", "message", OUT_BYTES)            \
+    X(NULL, "result", "result", OUT_BYTES)              \
+    X("LEN", NULL, "len", OUT_COUNT)                    \
     X("DATA", "data", "data", OUT_BYTES)
 
 #define AS_COLUMN(heading, name, key, kind) {heading, key, kind},
@@ -66,11 +67,12 @@ static const struct out_column fields[] = {
     {"after end", "after_end", OUT_NAMES},
     {"after failure", "after_failure", OUT_NAMES},
     {"before", "before", OUT_NAMES},
+    {"parents", "parents", OUT_NAMES},
     {"ticks", "ticks", OUT_ROWS},
     {"history", "history", OUT_ROWS},
     {NULL, NULL, OUT_TEXT},
 };
-#define N_FIELDS (N_CELLS + 6)
+#define N_FIELDS (N_CELLS + 7)
 
 static const char *text_or_none(const char *text)
 {
@@ -117,6 +119,7 @@ static void fill(struct out_cell *cells, const struct muster_job *job, const cha
         {.number = number_or_none(job->backoff.max_ms)},
         {.number = job->backoff.exponential},
         {.number = job->backoff.jitter_percent},
+        {.number = (int64_t)job->n_blocked_by, .names = job->blocked_by},
         {.number = (int64_t)job->n_tags, .names = job->tags},
         {.text = text_or_none(job->batch)},
         {.text = text_or_none(job->key)},
@@ -182,6 +185,7 @@ int job_row_print(const struct muster_job *job, bool json)
         {.number = (int64_t)job->n_after_end, .names = job->after_end},
         {.number = (int64_t)job->n_after_failure, .names = job->after_failure},
         {.number = (int64_t)job->n_before, .names = job->before},
+        {.number = (int64_t)job->n_parents, .names = job->parents},
         {.rows = &ticks},
         {.rows = &history},
     };

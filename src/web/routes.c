@@ -336,6 +336,7 @@ static const struct route routes[] = {
     {"GET", "failed", NULL, "?queue ?group " PAGED, ASK_PAGE, list_failed, NULL},
     {"GET", "jobs", NULL, "?queue ?state ?tag ?group ?tracked ?tags " PAGED, ASK_PAGE, list_jobs, NULL},
     {"GET", "jobs/*", &cmd_job, "$0", ASK_ONE, NULL, NULL},
+    {"GET", "jobs/*/parents", &cmd_job, "$0 parents", ASK_ITEMS, NULL, NULL},
     {"GET", "stats", &cmd_stats, "queue=?queue day=?day", ASK_ITEMS, NULL, NULL},
     {"POST", "queues/*/pause", &cmd_pause, "$0", ASK_DONE, NULL, NULL},
     {"POST", "queues/*/resume", &cmd_resume, "$0", ASK_DONE, NULL, NULL},

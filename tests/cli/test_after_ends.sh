@@ -8,6 +8,8 @@
 #  4. change adds and takes away what a job waits for in each way
 #  5. lines of JSON say the same
 #  6. wrong options: status 2, and nothing is sent
+#  7. who waits for a job that has failed is blocked by it, in the record and in the list, until that is replayed
+#  8. --parents lists what a job was put to wait for, with results; a COMMAND gets those of its own job
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -107,3 +109,35 @@ check_usage change moves --after-failure -a
 check_exit 2 "$MUSTER" put q x --id twice --after a --after-end a
 check_err 'in one way only'
 check_gone twice
+
+# 7
+ok cancel --job e --dependents
+put alone x --id f --retries 0
+put held x --id blocked --after f
+ok fail "$("$MUSTER" take alone | cut -f 1)"
+has blocked '"blocked_by":\["f"\]'
+ok job blocked
+grep -qE '^blocked by +f$' out || fail "not blocked: $(cat out)"
+ok jobs --queue held --state depends --json
+grep -qE '"id":"blocked".*"blocked_by":\["f"\]' out || fail "the list does not tell: $(cat out)"
+ok jobs --queue held --state depends
+grep -qE '^ID +.* BLOCKED +TAGS' out || fail "no column: $(cat out)"
+ok replay alone --all
+has blocked '"blocked_by":\[\]'
+
+# 8
+ok finish "$("$MUSTER" take alone | cut -f 1)" --result '12 kg'
+ok job blocked --parents
+grep -qE '^f +complete +alone +.* 12 kg$' out || fail "no result: $(cat out)"
+put held x --id many --after f --after nobody --may-be-missing
+ok job many --parents --json
+grep -qE '"id":"f","state":"complete".*"result":"12 kg"' out || fail "no result: $(cat out)"
+grep -qE '"id":"nobody","state":"gone"' out || fail "not gone: $(cat out)"
+check_exit 3 "$MUSTER" job none --parents
+check_usage job many blocked --parents
+check_usage job many --parents --result
+# shellcheck disable=SC2016 # the worker's shell is to see the variable
+check_exit 0 timeout 20 "$MUSTER" work held --drain 0s --id w --result stdout --max-tasks 1 -- sh -c \
+    '"$0" job "$MUSTER_JOB" --parents --json' "$MUSTER"
+ok job blocked --result
+grep -q '"result":"12 kg"' out || fail "the command has no results of its parents: $(cat out)"

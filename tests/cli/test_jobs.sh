@@ -85,7 +85,7 @@ check_ids 'w2' --tag t -n 1 --offset 1
 ok jobs --queue q --state scheduled -n 1
 sed -E 's/now|(in )?[0-9]+ (s|min|h)( ago)?/TIME/g; s/  +/  /g' out >shown
 diff shown - <<'TABLE'
-ID  QUEUE  STATE  PRIORITY  RETRIED  SINCE  DUE  TAGS  LEN  DATA
+ID  QUEUE  STATE  PRIORITY  RETRIED  SINCE  DUE  BLOCKED  TAGS  LEN  DATA
 s2  q  scheduled  0  0  TIME  TIME  1  d
 TABLE
 ok jobs --tags

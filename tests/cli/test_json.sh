@@ -67,6 +67,8 @@ see jobs jobs
 see 'jobs --state' jobs --queue q --state recurring
 see 'jobs --tags' jobs --tags
 see job job j1 j2 j3
+"$MUSTER" put waited data --id w3 --after-failure w1 --after w2 --after never --may-be-missing >"$tmp/said"
+see 'job --parents' job w3 --parents
 see change change j1 --track
 see 'cancel --job' cancel --job j1 j2
 see pause pause q

@@ -321,6 +321,160 @@ static void a_record_tells_the_ways_apart(void **state)
     assert_ok(muster_job_get(s->client, ids, 3, see_before, NULL));
 }
 
+/* ---- blocked ---- */
+
+/* The ids of a list, a blank after each. */
+static void join(char *out, const char *const *ids, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sprintf(out + strlen(out), "%s ", ids[i]);
+}
+
+static int see_blocked_by(const struct muster_job *job, void *arg)
+{
+    join(arg, job->blocked_by, job->n_blocked_by);
+    return 0;
+}
+
+static void assert_blocked_by(struct scene *s, const char *id, const char *expected)
+{
+    char got[200] = "", listed[200] = "";
+    assert_ok(muster_job_get(s->client, &id, 1, see_blocked_by, got));
+    assert_string_equal(got, expected);
+    assert_ok(
+        muster_job_list(s->client, JOB_FILTER(.queue = "q", .state = MUSTER_JOB_DEPENDS), see_blocked_by, listed));
+    assert_string_equal(listed, expected);
+}
+
+static void who_waits_for_what_has_failed_is_told_as_blocked(void **state)
+{
+    struct scene *s = *state;
+    assert_ok(put_in(s, "other", "root", "retries", "0"));
+    assert_ok(put_in(s, "other", "two", "delay", "3600000"));
+    put_with(s, "job", "after", "root", "after_end", "two");
+    assert_blocked_by(s, "job", "");
+    fail_root(s);
+    assert_blocked_by(s, "job", "root ");
+    assert_answer(script_call(s, SCRIPT_REPLAY, "other", "", "9", "0"), 0, 1, -1);
+    assert_blocked_by(s, "job", "");
+    complete_root(s);
+    assert_blocked_by(s, "job", "");
+}
+
+/* ---- parents ---- */
+
+static int see_parent(const struct muster_job_parent *parent, void *arg)
+{
+    const struct muster_job *job = parent->job;
+    char *out = arg;
+    assert_true(!job || strcmp(job->id, parent->id) == 0);
+    sprintf(out + strlen(out), "%s=%s", parent->id, job ? muster_job_state_name(job->state) : "gone");
+    if (job && job->result.data)
+        sprintf(out + strlen(out), ":%.*s", (int)job->result.len, (const char *)job->result.data);
+    strcat(out, " ");
+    return 0;
+}
+
+static void assert_parents(struct scene *s, const char *id, const char *expected)
+{
+    char got[300] = "";
+    assert_ok(muster_job_parents(s->client, id, see_parent, got));
+    assert_string_equal(got, expected);
+}
+
+static void complete_root_with(struct scene *s, const char *result)
+{
+    char token[12];
+    take_job(s, "other", "root", token);
+    assert_ok(script_does(s, SCRIPT_END, ".lease", "result", "other", token, result));
+}
+
+static void a_job_knows_what_it_was_put_to_wait_for(void **state)
+{
+    struct scene *s = *state;
+    assert_ok(put_in(s, "other", "root", "retries", "0"));
+    put_with(s, "dam", "delay", "3600000");
+    put_with(s, "bad", "retries", "0", "priority", "-1");
+    assert_parents(s, "root", "");
+    put_with(s, "job", "after_failure", "bad", "after", "root", "after_end", "nobody", "may_be_missing", "1");
+    assert_parents(s, "job", "bad=waiting root=waiting nobody=gone ");
+    complete_root_with(s, "42");
+    job_fail(s, "bad");
+    assert_state(s, "job", "waiting");
+    assert_parents(s, "job", "bad=failed root=complete:42 nobody=gone ");
+    assert_field(s, "job", "parents", "bad\tf\nroot\nnobody\te");
+    put_with(s, "late", "after", "root"); /* it need not wait, and wants the result all the same */
+    assert_parents(s, "late", "root=complete:42 ");
+    assert_err(muster_job_parents(s->client, "none", see_parent, NULL), MUSTER_E_NOT_FOUND);
+    assert_err(muster_job_parents(s->client, "", see_parent, NULL), MUSTER_E_INVALID);
+}
+
+static void change_tells_the_record_what_it_waits_for(void **state)
+{
+    struct scene *s = *state;
+    assert_ok(put_in(s, "other", "root", "retries", "0"));
+    put_with(s, "dam", "delay", "3600000");
+    put_with(s, "dam2", "delay", "3600000");
+    put_with(s, "job", "after", "dam", "after", "root");
+    complete_root_with(s, "42");
+    assert_ok(script_does(s, SCRIPT_CHANGE, "job", "after_end", "dam2"));
+    assert_parents(s, "job", "dam=scheduled root=complete:42 dam2=scheduled ");
+    assert_ok(script_does(s, SCRIPT_CHANGE, "job", "after_failure", "dam"));
+    assert_field(s, "job", "parents", "root\ndam2\te\ndam\tf");
+    assert_ok(script_does(s, SCRIPT_CHANGE, "job", "not_after", "dam2"));
+    assert_parents(s, "job", "root=complete:42 dam=scheduled ");
+    assert_ok(script_does(s, SCRIPT_CHANGE, "job", "not_after_all", "")); /* it had waited for the other one */
+    assert_parents(s, "job", "root=complete:42 ");
+    assert_state(s, "job", "waiting");
+}
+
+/* A handler takes the record: there is no need to ask who they are. */
+static void the_process_of_a_job_has_its_parents(void **state)
+{
+    struct scene *s = *state;
+    char token[12];
+    assert_ok(put_in(s, "other", "root", "retries", "0"));
+    put_with(s, "job", "after", "root");
+    complete_root_with(s, "42");
+    take_job(s, "q", "job", token);
+    assert_parents(s, "job", "root=complete:42 ");
+    assert_ok(script_does(s, SCRIPT_END, ".lease", "next", "q", token, "1", "r", "q", "0", ""));
+    assert_parents(s, "job", "root=complete:42 ");
+    take_job(s, "q", "job", token);
+    put_with(s, "dam", "delay", "3600000");
+    assert_ok(script_does(s, SCRIPT_END, ".lease", "next", "q", token, "1", "r", "q", "0", "dam\n"));
+    assert_parents(s, "job", "dam=scheduled ");
+    jobs_sound(s);
+}
+
+/* More come than the record keeps: the newest stay. */
+static void a_record_keeps_a_thousand_parents(void **state)
+{
+    struct scene *s = *state;
+    const char *args[2 + 2 * 600 + 1] = {"job"};
+    char names[1200][12];
+    put_with(s, "dam", "delay", "3600000");
+    put_with(s, "job", "after", "dam");
+    for (int from = 0; from < 1200; from += 600) {
+        int n = 1;
+        for (int i = from; i < from + 600; i++) {
+            snprintf(names[i], sizeof names[i], "n%d", i);
+            args[n++] = "after";
+            args[n++] = names[i];
+        }
+        args[n++] = "may_be_missing";
+        args[n] = NULL;
+        const char *all[2 + 2 * 600 + 2];
+        memcpy(all, args, (size_t)n * sizeof *all);
+        all[n] = "1", all[n + 1] = NULL;
+        assert_ok(script_status(script_call_list(s, SCRIPT_CHANGE, all)));
+    }
+    char *kept = raw_string(s->server->redis, "HGET %s:job:job parents", s->prefix);
+    assert_int_equal(strncmp(kept, "n200\nn201\n", 10), 0);
+    assert_string_equal(kept + strlen(kept) - 11, "n1198\nn1199");
+    free(kept);
+}
+
 /* ---- all of what it waits for must come ---- */
 
 static void a_job_follows_when_all_that_it_waits_for_has_come(void **state)
@@ -718,6 +872,11 @@ int main(int argc, char **argv)
         live_test(a_refused_put_says_why),
         live_test(one_job_waits_for_a_thousand_in_all),
         live_test(a_record_tells_the_ways_apart),
+        live_test(who_waits_for_what_has_failed_is_told_as_blocked),
+        live_test(a_job_knows_what_it_was_put_to_wait_for),
+        live_test(change_tells_the_record_what_it_waits_for),
+        live_test(the_process_of_a_job_has_its_parents),
+        live_test(a_record_keeps_a_thousand_parents),
         live_test(a_job_follows_when_all_that_it_waits_for_has_come),
         live_test(a_job_is_cancelled_when_one_of_them_can_never_come),
         live_test(a_cancel_is_refused_for_those_that_wait_for_completion_only),

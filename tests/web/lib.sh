@@ -72,6 +72,7 @@ fill_world() {
         "$MUSTER" put ledger --id booking-1 'one' --retries 0
         process=$("$MUSTER" take ledger --lease 1h | cut -f1)
         "$MUSTER" fail "$process" --group unbalanced --message 'debit is not credit'
+        "$MUSTER" put ledger --id closing-1 'close' --after booking-1
         "$MUSTER" put ledger --id booking-2 'two'
         process=$("$MUSTER" take ledger --lease 1h | cut -f1)
         "$MUSTER" finish "$process" --result '{"ok":true}'

@@ -25,6 +25,8 @@ PAGES = [
     ('/#/jobs/booking-1', 'debit is not credit'),
     ('/#/jobs/clock', '-12-31 18:00:00.000 UTC'),
     ('/#/jobs/none', 'There is no such job'),
+    ('/#/jobs/closing-1', 'it waits for a job that has failed'),
+    ('/#/jobs?queue=ledger&state=depends', 'blocked'),
     ('/#/jobs/night-1', 'night'),
     ('/#/batches', '<u>inner</u>'),
     ('/#/batches/night', 'alarm'),

@@ -13,6 +13,9 @@ function Jobs.arrive(P, job, due_ms, after, what, text)
     local id, kind = parse_name(name)
     open[#open + 1] = id ~= job.id and Jobs.is_open(P, id, kind) and name or nil
   end
+  if #after > 0 then
+    Jobs.set(job, 'parents', (string.gsub(table.concat(after, '\t'), '[\t\n]', {['\t'] = '\n', ['\n'] = '\t'})))
+  end
   if not job.is_new or job.unique then -- others are counted together
     Jobs.count(P, job, 'put')
   end

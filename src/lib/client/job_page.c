@@ -180,6 +180,88 @@ static int read_marks(struct muster_client *c, struct job_page *page)
     return err;
 }
 
+/* ---- what a job waits for in vain ---- */
+
+/* Has it a list of what it waits for, or is it to be asked for? */
+static bool depends(const struct job_page_row *row)
+{
+    return row->err == MUSTER_OK && row->record.job.state == MUSTER_JOB_DEPENDS;
+}
+
+static int read_dependencies(struct muster_client *c, struct job_page *page)
+{
+    int err = MUSTER_OK;
+    char key[KEY_MAX];
+    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)
+        if (depends(&page->rows[i])) {
+            key_of(key, c->prefix, KEY_DEPENDENCIES, page->rows[i].id);
+            err = client_append(c, (const char *const[]){"SMEMBERS", key, NULL});
+        }
+    if (err != MUSTER_OK)
+        return err;
+    for (size_t i = 0; i < page->n; i++) {
+        int read = depends(&page->rows[i]) ? page_read_parts(c, page->rows[i].id, &page->rows[i].parts[JOB_AFTER], 1)
+                                           : MUSTER_OK;
+        err = err == MUSTER_OK ? read : err;
+    }
+    return err;
+}
+
+/* The i-th job that it waits for until it is complete; NULL: it waits for another end of it. */
+static const char *awaited(const struct job_page_row *row, size_t i)
+{
+    const char *name = reply_text(reply_at(row->parts[JOB_AFTER], i));
+    return name && !strchr(name, '\n') && !muster_job_id_check(name) ? name : NULL;
+}
+
+static size_t n_awaited(const struct job_page_row *row)
+{
+    return depends(row) ? reply_len(row->parts[JOB_AFTER]) : 0;
+}
+
+static int append_states(struct muster_client *c, const struct job_page_row *row)
+{
+    int err = MUSTER_OK;
+    char key[KEY_MAX];
+    for (size_t i = 0; i < n_awaited(row) && err == MUSTER_OK; i++)
+        if (awaited(row, i)) {
+            key_of(key, c->prefix, KEY_JOB, awaited(row, i));
+            err = client_append(c, (const char *const[]){"HGET", key, "state", NULL});
+        }
+    return err;
+}
+
+static int read_states(struct muster_client *c, struct job_page_row *row)
+{
+    struct muster_job *job = &row->record.job;
+    size_t n = n_awaited(row);
+    int err = (row->blocked_by = calloc(n + 1, sizeof *row->blocked_by)) != NULL ? MUSTER_OK : MUSTER_E_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        struct redisReply *state = NULL;
+        int read = awaited(row, i) ? page_read_parts(c, row->id, &state, 1) : MUSTER_OK;
+        if (row->blocked_by && reply_is(state, muster_job_state_name(MUSTER_JOB_FAILED)))
+            row->blocked_by[job->n_blocked_by++] = awaited(row, i);
+        redis_reply_free(state);
+        err = err == MUSTER_OK ? read : err;
+    }
+    job->blocked_by = row->blocked_by;
+    return err;
+}
+
+static int read_blocked_by(struct muster_client *c, struct job_page *page, enum job_page_parts parts)
+{
+    int err = parts == WITH_LISTS ? MUSTER_OK : read_dependencies(c, page);
+    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)
+        err = append_states(c, &page->rows[i]);
+    if (err != MUSTER_OK)
+        return err;
+    for (size_t i = 0; i < page->n; i++) {
+        int read = read_states(c, &page->rows[i]);
+        err = err == MUSTER_OK ? read : err;
+    }
+    return err;
+}
+
 int job_page_read(struct muster_client *c, struct job_page *page, enum job_page_parts parts)
 {
     size_t n_parts = parts == WITH_LISTS ? JOB_PARTS : JOB_RECORD + 1;
@@ -194,7 +276,9 @@ int job_page_read(struct muster_client *c, struct job_page *page, enum job_page_
     }
     for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)
         err = read_row(&page->rows[i]);
-    return err == MUSTER_OK ? read_marks(c, page) : err;
+    if (err == MUSTER_OK)
+        err = read_marks(c, page);
+    return err == MUSTER_OK ? read_blocked_by(c, page, parts) : err;
 }
 
 void job_page_clear(struct job_page *page)
@@ -208,6 +292,7 @@ void job_page_clear(struct job_page *page)
         for (int way = 0; way < WAYS; way++)
             free(row->after[way]);
         free(row->before);
+        free(row->blocked_by);
         for (size_t part = 0; part < JOB_PARTS; part++)
             redis_reply_free(row->parts[part]);
     }

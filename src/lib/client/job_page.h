@@ -28,11 +28,12 @@ struct job_page {
         char *names_text;
         const char **after[WAYS];
         const char **before;
+        const char **blocked_by;
     } rows[JOB_PAGE];
     size_t n;
 };
 
-/* The lists: history, what it waits for, and `before`. */
+/* The lists: history, what it waits for, and `before`. `blocked_by` is there always. */
 enum job_page_parts { RECORDS_ONLY, WITH_LISTS };
 
 /* Fill in n and the ids of a page that is otherwise zero. job_page_clear() must follow, whatever this returns. */

@@ -116,23 +116,42 @@ static void put_field(struct muster_job *job, const struct field *field, const s
     }
 }
 
-/* The tags are kept in one text, with line feeds between them. */
-static int read_tags(struct job_record *out, const char *text)
+/* Names that are kept in one text, with line feeds between them. */
+static int read_lines(const char *text, char **copy, const char ***lines, size_t *n_lines)
 {
     size_t n = 1;
     if (!text || !*text)
         return MUSTER_OK;
     for (const char *c = text; *c; c++)
         n += *c == '\n';
-    out->tags_text = strdup(text);
-    out->tags = calloc(n, sizeof *out->tags);
-    if (!out->tags_text || !out->tags)
+    *copy = strdup(text);
+    *lines = calloc(n, sizeof **lines);
+    if (!*copy || !*lines)
         return MUSTER_E_NOMEM;
-    char *rest = out->tags_text;
-    for (char *tag; (tag = strsep(&rest, "\n")) != NULL;)
-        out->tags[out->job.n_tags++] = tag;
-    out->job.tags = out->tags;
+    char *rest = *copy;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;)
+        (*lines)[(*n_lines)++] = line;
     return MUSTER_OK;
+}
+
+static int read_tags(struct job_record *out, const char *text)
+{
+    int err = read_lines(text, &out->tags_text, &out->tags, &out->job.n_tags);
+    out->job.tags = out->tags;
+    return err;
+}
+
+/* What a tab begins says what the job waited for. */
+static int read_parents(struct job_record *out, const char *text)
+{
+    int err = read_lines(text, &out->parents_text, &out->parents, &out->job.n_parents);
+    out->job.parents = out->parents;
+    for (size_t i = 0; err == MUSTER_OK && i < out->job.n_parents; i++) {
+        char *tab = strchr(out->parents[i], '\t');
+        if (tab)
+            *tab = '\0';
+    }
+    return err;
 }
 
 /* Numbers with blanks between. */
@@ -200,6 +219,8 @@ int job_record_read(struct job_record *out, const char *id, const struct redisRe
         strlen(out->job.worker) <= MUSTER_WORKER_ID_MAX && strlen(out->job.queue) <= MUSTER_QUEUE_MAX)
         name_process(out, out->job.worker, token, out->job.queue);
     int err = read_tags(out, reply_text(reply_field(flat, "tags")));
+    if (err == MUSTER_OK)
+        err = read_parents(out, reply_text(reply_field(flat, "parents")));
     if (err == MUSTER_OK)
         err = read_recurring(out, flat);
     if (err != MUSTER_OK)
@@ -296,5 +317,7 @@ void job_record_clear(struct job_record *record)
     free(record->tags_text);
     free(record->tags);
     free(record->ticks);
+    free(record->parents_text);
+    free(record->parents);
     *record = (struct job_record){0};
 }

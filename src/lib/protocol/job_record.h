@@ -19,6 +19,8 @@ struct job_record {
     char *tags_text;
     const char **tags;
     int64_t *ticks;
+    char *parents_text;
+    const char **parents;
     char process[PROCESS_ID_MAX];
     int64_t waited_ms; /* of one that was taken: how long it could have been, as far as its record tells */
     bool is_suspect;   /* it runs alone: lua/include/task/suspects.lua says why */

@@ -9,6 +9,10 @@ import { encsOf, jobHref, shown } from './names.js';
 
 const DEPTH = 2, JOBS_MOST = 24, WIDTH = 176, HEIGHT = 48, GAP_X = 64, GAP_Y = 14, PAD = 6, CHARS = 21;
 
+/* What a job waits for, in any way. */
+const waitsFor = (job) => ['after', 'after_end', 'after_failure'].flatMap((key) => encsOf(job, key));
+const neighboursOf = (job, key) => (key === 'after' ? waitsFor(job) : encsOf(job, key));
+
 /* The jobs around this one: Map enc -> {enc, job or null, column}. */
 async function collect(enc, job, signal) {
     const found = new Map([[enc, { enc, job, column: 0 }]]);
@@ -18,7 +22,7 @@ async function collect(enc, job, signal) {
         for (let column = step; Math.abs(column) <= DEPTH && edge.length; column += step) {
             const next = [];
             for (const one of edge)
-                for (const other of one.job ? encsOf(one.job, key) : [])
+                for (const other of one.job ? neighboursOf(one.job, key) : [])
                     if (found.size >= JOBS_MOST)
                         hidden += found.has(other) ? 0 : 1;
                     else if (!found.has(other)) {
@@ -59,7 +63,7 @@ function place(found) {
 function edges(found) {
     const lines = [];
     for (const node of found.values())
-        for (const enc of node.job ? encsOf(node.job, 'after') : []) {
+        for (const enc of node.job ? waitsFor(node.job) : []) {
             const from = found.get(enc);
             if (from)
                 lines.push([from, node]);
@@ -97,7 +101,7 @@ export async function dependencyGraph(enc, job, signal) {
     const { found, hidden } = await collect(enc, job, signal);
     const { width, height } = place(found);
     const svg = s('svg', { viewBox: `0 0 ${width} ${height}`, width, height, class: 'graph', role: 'group',
-        'aria-label': `Dependencies: waits for ${encsOf(job, 'after').map(shown).join(', ') || 'nothing'}; before ` +
+        'aria-label': `Dependencies: waits for ${waitsFor(job).map(shown).join(', ') || 'nothing'}; before ` +
         `${encsOf(job, 'before').map(shown).join(', ') || 'nothing'}` },
     s('defs', {}, s('marker', { id: 'graph-arrow', viewBox: '0 0 8 8', refX: 2, refY: 4, markerWidth: 7,
         markerHeight: 7, orient: 'auto' }, s('path', { d: 'M0,0.500L7,4L0,7.500Z', class: 'graph-head' }))),
@@ -106,4 +110,5 @@ export async function dependencyGraph(enc, job, signal) {
         svg, hidden > 0 && h('p', { class: 'muted' }, `${hidden} more are not drawn: press a job to go on from it.`));
 }
 
-export const hasNeighbours = (job) => encsOf(job, 'after').length + encsOf(job, 'before').length > 0;
+export const hasNeighbours = (job) => waitsFor(job).length > 0 ||
+    ['parents', 'before'].some((key) => encsOf(job, key).length > 0);

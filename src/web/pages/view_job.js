@@ -93,7 +93,11 @@ function dependencies(view, enc, job) {
     dependencyGraph(enc, job, view.signal).then((node) => drawing.append(node), () => null);
     return card('Dependencies', h('div', { class: 'pad stack' }, drawing, h('details', {}, h('summary', {},
         'As a list'),
-        neighbours('Waits for', encsOf(job, 'after')), neighbours('Waited for by', encsOf(job, 'before')))));
+        neighbours('Waits until it is complete', encsOf(job, 'after')),
+        neighbours('Waits until it has ended', encsOf(job, 'after_end')),
+        neighbours('Waits until it has failed', encsOf(job, 'after_failure')),
+        neighbours('Waited for by', encsOf(job, 'before')),
+        neighbours('Was put to wait for', encsOf(job, 'parents')))));
 }
 
 function missing(view, enc, error) {
@@ -134,6 +138,9 @@ export default async function job(view) {
             h('div', { class: 'stack' },
                 payloadOf(row, 'message') && h('div', { class: 'note bad' }, h('div', {}, h('strong', {}, 'Failed: '),
                     payloadOf(row, 'message').bytes ? 'see the message below' : visible(row.message))),
+                encsOf(row, 'blocked_by').length > 0 && h('div', { class: 'note bad' }, h('div', {},
+                    h('strong', {}, 'Blocked: '), 'it waits for a job that has failed, until that is replayed. ',
+                    encsOf(row, 'blocked_by').map((one) => nameLink(one, jobHref(one))))),
                 hasNeighbours(row) && dependencies(view, enc, row),
                 card('Content', h('div', { class: 'pad stack' }, payloadBlock(payloadOf(row, 'data'), 'Data'),
                     payloadBlock(payloadOf(row, 'result'), 'Result'),

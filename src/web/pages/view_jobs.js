@@ -23,7 +23,8 @@ export function jobColumns({ queue } = {}) {
         { key: 'id', label: 'Job', phone: 'title', get: (row) => shown(encOf(row, 'id')), sig: (row) => row.tracked,
             render: (row) => [nameLink(encOf(row, 'id'), jobHref(encOf(row, 'id'))), row.tracked &&
                 badge('tracked', 'violet'), row.cancelled && badge('cancelled', 'warn')] },
-        { key: 'state', label: 'State', get: (row) => row.state, render: (row) => stateBadge(row.state) },
+        { key: 'state', label: 'State', get: (row) => row.state, sig: (row) => encsOf(row, 'blocked_by').join(' '),
+            render: (row) => [stateBadge(row.state), encsOf(row, 'blocked_by').length > 0 && badge('blocked', 'bad')] },
         !queue && { key: 'queue', label: 'Queue', get: (row) => shown(encOf(row, 'queue') || ''), render: (row) =>
             nameLink(encOf(row, 'queue'), queueHref(encOf(row, 'queue'))) },
         { key: 'priority', label: 'Priority', num: true, get: (row) => row.priority },
