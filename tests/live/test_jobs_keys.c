@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "checked.h"
 #include "invariant.h"
 #include "job_look.h"
 #include "live_worker.h"
@@ -95,6 +96,20 @@ static void a_limit_that_is_new_holds_what_waits_already(void **state)
     assert_ok(muster_lease_finish(s->client, process, NULL));
     assert_held(s, "c d ");
     job_take(s, "q", "b");
+}
+
+/* Somebody is to look at what is held, because the limit was raised. Then it is gone. */
+static void what_is_held_no_more_need_not_be_looked_at(void **state)
+{
+    struct scene *s = *state;
+    set_limit(s, 1);
+    put_letters(s, 2, "k");
+    set_limit(s, 2);
+    assert_ok(muster_job_cancel(s->client, N_IDS("b"), 0, NULL, NULL));
+    job_take(s, "q", "a");
+    assert_nothing_to_take(s);
+    assert_int_equal(raw_int(s->server->redis, "HEXISTS %s:queue:q unhold", s->prefix), 0);
+    checked_assert_clean(s);
 }
 
 static void being_held_is_waiting(void **state)
@@ -406,6 +421,7 @@ int main(int argc, char **argv)
         live_test(at_most_so_many_of_a_key_run_and_the_others_are_held),
         live_test(what_is_held_comes_by_priority_then_in_the_order_of_coming),
         live_test(a_limit_that_is_new_holds_what_waits_already),
+        live_test(what_is_held_no_more_need_not_be_looked_at),
         live_test(being_held_is_waiting),
         live_test(a_failure_releases),
         live_test(a_retry_releases_and_comes_behind),

@@ -185,6 +185,10 @@ end
 function Keys.go_on(P, queue)
   local key, keyed = P .. 'queue:' .. queue, P .. 'keyed:' .. queue
   local from = redis.call('HGET', key, 'unhold')
+  if redis.call('EXISTS', P .. 'held:' .. queue) == 0 then -- what was held has gone meanwhile
+    redis.call('HDEL', key, 'unhold')
+    return false
+  end
   while from and Keys.left > 0 do
     local member = redis.call('ZRANGEBYLEX', keyed, from == '' and '-' or '(' .. from, '+', 'LIMIT', 0, 1)[1]
     if not member then

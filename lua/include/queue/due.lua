@@ -181,7 +181,7 @@ local function move_due(P, queue, now)
     end
     next_due = math.min(next_due, at_ms)
   end
-  if redis.call('EXISTS', P .. 'held:' .. queue) == 1 and Jobs.keys.go_on(P, queue) then
+  if redis.call('HEXISTS', P .. 'queue:' .. queue, 'unhold') == 1 and Jobs.keys.go_on(P, queue) then
     next_due = now
   end
   if Due.silence and Due.silence.is_new then
