@@ -39,7 +39,8 @@ if args[2] == 'retry' and args[6] ~= ''
     and redis.call('HEXISTS', P .. 'processing:' .. worker .. ':' .. queue, token) == 1 then
   return E_STATE
 end
-local id = args[2] == 'next' and try('HEXISTS', P .. 'marks:' .. worker, token) == 0
+local marked_as = args[2] == 'next' and try('HGET', P .. 'marks:' .. worker, token)
+local id = args[2] == 'next' and marked_as ~= nil and marked_as ~= CANCELLED -- that of a deleted queue may still go on
   and try('HGET', P .. 'processing:' .. worker .. ':' .. queue, 'j' .. token)
 local obstacle = id and find_obstacle(P, id, ids_of(args[9]))
 if obstacle then

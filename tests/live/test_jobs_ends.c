@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "checked.h"
 #include "job_look.h"
 #include "taken.h"
 
@@ -180,6 +181,21 @@ static void on_its_way_a_job_does_not_wait_for_itself(void **state)
     assert_string_equal(job_look(s, "a").process, process);
     assert_ok(muster_lease_finish(s->client, process, NULL));
     assert_job_state(s, "b", MUSTER_JOB_WAITING);
+}
+
+static void nor_when_the_queue_that_it_leaves_is_deleted(void **state)
+{
+    struct scene *s = *state;
+    job_put(s, "q", JOB_SPEC(.id = "a"));
+    job_put(s, "r", JOB_SPEC(.id = "every", .every_ms = A_MINUTE, .offset_ms = A_MINUTE));
+    const char *process = job_take(s, "q", "a");
+    assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
+    assert_err(muster_lease_finish(s->client, process, FINISH(.next = "r", .after = IDS("every"), .n_after = 1)),
+               MUSTER_E_INVALID);
+    assert_string_equal(job_look(s, "a").process, process);
+    checked_assert_clean(s);
+    assert_ok(muster_lease_finish(s->client, process, FINISH(.next = "r")));
+    assert_job_state(s, "a", MUSTER_JOB_WAITING);
 }
 
 static void what_makes_no_next_queue_is_refused(void **state)
@@ -373,6 +389,7 @@ int main(int argc, char **argv)
         live_test(a_finish_may_bring_a_result_that_the_record_keeps),
         live_test(a_finish_leads_into_a_next_queue),
         live_test(on_its_way_a_job_does_not_wait_for_itself),
+        live_test(nor_when_the_queue_that_it_leaves_is_deleted),
         live_test(what_makes_no_next_queue_is_refused),
         live_test(a_job_that_is_given_back_is_where_it_was),
         live_test(a_job_has_as_many_retries_as_it_was_given),
