@@ -492,30 +492,32 @@ typedef int muster_job_wait_fn(const struct muster_job_ended *ended, void *arg);
 MUSTER_API int muster_job_wait(struct muster_client *c, const char *const *ids, size_t n, int64_t timeout_ms,
                                muster_job_wait_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
-/*
- * Which jobs to list. Give exactly one of these: a queue with a state; a tag; `tracked`; or a queue with a group of its
- * failed list.
- */
+/* In which order jobs are listed. By age means by when they were put; those of one millisecond by their ids. */
+enum muster_jobs_order {
+    MUSTER_JOBS_AS_THEY_ARE, /* see muster_job_list() */
+    MUSTER_JOBS_OLDEST,      /* the oldest first */
+    MUSTER_JOBS_NEWEST       /* the newest first */
+};
+
+/* Which jobs are meant: those for which all of this holds that is given. */
 struct muster_job_filter {
     size_t size; /* sizeof(struct muster_job_filter) */
 
-    /* Jobs of this queue. With `tag` or `tracked` it restricts these; NULL: of all queues. */
+    /* Jobs of this queue. NULL: of all queues. */
     const char *queue;
 
     /* Jobs with this tag. */
     const char *tag;
 
-    /* With `tag`: only those that have these n_tags tags too. */
+    /* With `tag`: only those that have these n_tags tags, too; with `any_tag`, those that have at least one of all. */
     const char *const *tags;
     size_t n_tags;
 
     /* Failed jobs of this group. */
     const char *group;
 
-    /* Jobs in this state; 0 is MUSTER_JOB_SCHEDULED. With `tag` or `tracked` it counts only if `by_state` is set. */
+    /* Jobs in this state, if it is not 0 or `by_state` is set. 0 is MUSTER_JOB_SCHEDULED. */
     enum muster_job_state state;
-
-    /* With `tag` or `tracked`: `state` restricts these. */
     int by_state;
 
     /* Tracked jobs. */
@@ -523,15 +525,32 @@ struct muster_job_filter {
 
     uint64_t offset; /* how many to leave out first */
     uint64_t n;      /* at most this many; 0: all */
+
+    int any_tag;
+
+    enum muster_jobs_order order;
+
+    /* With an order by age, the list goes on behind the job that was put at this time and has this id: the put_at_ms and
+     * id of the last row of the page before. The job need not be there any more. NULL: it begins at the beginning. */
+    const char *past_id;
+    int64_t past_ms;
 };
 
 /*
- * List jobs. Waiting ones come in the order in which they come out; scheduled and recurring ones by when they are due;
- * failed ones newest first; others by since when they are in their state. By tag or tracked, the oldest comes first.
+ * List jobs. With a queue, a tag, `tracked`, a state or a group something must be given, or an order by age, which may
+ * be alone.
  *
- * The list is read in pages: a job that comes or goes meanwhile may be missing, or be seen twice. A job whose record
- * cannot be read is left out and mentioned in the log. The rows have no history, and do not tell what they wait for and
- * what waits for them, but for `blocked_by`; use muster_job_get() for these.
+ * As they are: waiting jobs come in the order in which they come out; scheduled and recurring ones by when they are due;
+ * failed ones newest first; others by since when they are in their state; and if no queue is given, queue by queue, the
+ * oldest name first. With a tag, or tracked, the oldest comes first. Such a list is read in pages: a job that comes or
+ * goes meanwhile may make another one be missing, or be seen twice. Any other choice (no state, `any_tag`, a group or
+ * tracked jobs with a tag) is listed with the oldest first.
+ *
+ * By age: no job that is there the whole time is missing, and none is seen twice. For each page of up to 100 000 rows all
+ * jobs that are meant are looked at: a few fields each, a hundred in a round trip. The ids of a page are kept in memory.
+ *
+ * A job whose record cannot be read is left out and mentioned in the log. The rows have no history, and do not tell what
+ * they wait for and what waits for them, but for `blocked_by`; use muster_job_get() for these.
  *
  * Returns MUSTER_OK, also when there is none; or MUSTER_E_INVALID: the filter.
  */
@@ -698,6 +717,62 @@ MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
  */
 MUSTER_API int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n, int dependents,
                                  uint64_t *removed, uint64_t *running) MUSTER_MUST_CHECK;
+
+/* ---- many jobs ---- */
+
+/* What is done with the jobs that a filter means. */
+enum muster_job_action {
+    MUSTER_JOBS_CANCEL, /* muster_job_cancel(): all but complete ones */
+    MUSTER_JOBS_REPLAY, /* failed ones only: muster_failed_replay() */
+    MUSTER_JOBS_DROP,   /* failed ones only: muster_failed_drop() */
+    MUSTER_JOBS_CHANGE  /* muster_job_change() */
+};
+
+/* A job that refuses; `err` and `why` say why, and it is as it was. Borrowed until the callback returns. If it returns
+ * non-zero, no other step follows (MUSTER_E_STOPPED). */
+typedef int muster_job_refused_fn(const char *id, int err, const char *why, void *arg);
+
+struct muster_job_bulk {
+    size_t size; /* sizeof(struct muster_job_bulk) */
+    enum muster_job_action action;
+    int dependents;                         /* cancel: also all jobs that wait for them */
+    const struct muster_job_change *change; /* change: what */
+    int dry_run;                            /* non-zero: they are counted, and nothing is changed */
+    muster_job_refused_fn *refused;         /* NULL: refused ones are only counted */
+    void *arg;
+};
+
+struct muster_job_bulk_counts {
+    size_t size;     /* sizeof(struct muster_job_bulk_counts) */
+    uint64_t chosen; /* jobs that the filter meant when the call began */
+    uint64_t done;   /* with cancel and `dependents` also those that waited for them: there may be more than `chosen` */
+    uint64_t running; /* cancel: how many of `done` ran, and were told to stop */
+    uint64_t passed;  /* were in another state or queue by now, or gone: they were left alone */
+    uint64_t refused;
+};
+
+/*
+ * Do the same with all jobs that a filter means: of those that are there when it begins. The filter needs a queue, a
+ * tag, a state, a group or `tracked`, so that nobody means all jobs by accident; `order` and `past_id` are not for it,
+ * `offset` and `n` neither. Blocks, in steps of 100 jobs at most: other clients work in between, and the progress
+ * function (muster_client_set_progress()) is called. The ids of all of them are kept in memory, about 100 bytes each.
+ *
+ * Each step looks at its jobs again: one that is in another state or queue by now, or was put anew under its id, is left
+ * alone (`passed`). Its tags and its being tracked are not looked at again. Jobs are cancelled from the newest on, so
+ * that those that wait go before those for which they wait; one for which another job waits that is not meant refuses,
+ * without `dependents`. Replay, drop and change begin with the oldest.
+ *
+ * `counts` receives how many; also after a failure, for the steps before it. NULL: nobody asks.
+ *
+ * Returns MUSTER_OK, also if some refused or none was meant; or
+ *   MUSTER_E_INVALID  the filter, or what is to be done; nothing was changed
+ *   MUSTER_E_STOPPED  the progress function or `refused` has stopped it
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  the step of up to 100 jobs after those that are counted may or may not be done. The
+ *                     same call again does the rest; a change may then be made twice, which only its `log` shows
+ */
+MUSTER_API int muster_job_bulk(struct muster_client *c, const struct muster_job_filter *f,
+                               const struct muster_job_bulk *bulk,
+                               struct muster_job_bulk_counts *counts) MUSTER_MUST_CHECK;
 
 /* ---- statistics ---- */
 

@@ -4,8 +4,10 @@
   list, and gone for everybody from then on; their records go in steps. A unique task in work is only marked: it may
   still finish, and is dropped if its process ends in any other way.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] "1": and all that wait for them; "2": go on with the list that an earlier call has left; "0": these alone
-    ARGV[2...] ids; with "2": the first id and the queue that the earlier call has answered
+    ARGV[1] "1": and all that wait for them; "2": go on with the list that an earlier call has left; "0": these alone;
+      "3", "4": as "0", "1", but only those that are as they were when they were chosen
+    ARGV[2...] ids; with "2": the first id and the queue that the earlier call has answered; with "3" and "4": a state
+      and a queue, each "" for any, then pairs of an id and when it was put
   Returns {0, number of jobs that are gone and were in nobody's hands, number of those that were, how many records are
   left, the first id and its queue}; a job under a lease that is over counts as in nobody's hands; {E_STATE, id} of a
   job that waits for one of them and is not among them; {E_TOO_BIG} for more than 5 000 jobs, or more than 500 that are
@@ -31,12 +33,20 @@ if ARGV[1] == '2' then
   return {0, 0, 0, left, id, queue}
 end
 
+local is_chosen, with_all = ARGV[1] >= '3', ARGV[1] == '1' or ARGV[1] == '4'
+local state_chosen, queue_chosen = unpack(ARGV, 2, 3)
 local meant, ids, named, at = {}, {}, {}, 1
-for i = 2, #ARGV do
+for i = is_chosen and 4 or 2, #ARGV, is_chosen and 2 or 1 do
   if not meant[ARGV[i]] then
-    meant[ARGV[i]], named[ARGV[i]] = true, true
+    meant[ARGV[i]], named[ARGV[i]] = true, is_chosen and ARGV[i + 1] or true
     ids[#ids + 1] = ARGV[i]
   end
+end
+-- Is a job that was chosen still what was chosen? One of the same id that was put later is not.
+local function is_still_chosen(job)
+  local put = named[job.id]
+  return not (is_chosen and put) or (tonumber(try('HGET', P .. 'job:' .. job.id, 'put') or nil) == tonumber(put)
+    and (state_chosen == '' or state_chosen == job.state) and (queue_chosen == '' or queue_chosen == job.queue))
 end
 local jobs, doomed, sound = {}, {}, {}
 local is_idle = next(Jobs.cancelling_lists(P)) == nil -- mostly nobody else is cancelling
@@ -52,7 +62,7 @@ local function is_to_cancel(id)
     return nil
   end
   local job = Jobs.read_head(P, id)
-  if job and job.state ~= 'complete' and (is_idle or not Jobs.is_doomed(P, id, job.place)) then
+  if job and job.state ~= 'complete' and is_still_chosen(job) and (is_idle or not Jobs.is_doomed(P, id, job.place)) then
     jobs[#jobs + 1] = job
     return job.queue, not Jobs.can_take_away(P, job)
   end
@@ -66,7 +76,7 @@ while ids[at] do
       return {E_REDIS, damaged}
     end
     for _, dependent in ipairs(try('ZRANGE', P .. 'dependents:' .. id, 0, MOST) or {}) do
-      if not meant[dependent] and ARGV[1] == '1' then
+      if not meant[dependent] and with_all then
         meant[dependent] = true
         ids[#ids + 1] = dependent
       elseif not meant[dependent] and Jobs.is_open(P, dependent) then

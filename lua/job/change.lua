@@ -9,11 +9,13 @@
       "delay" ms from now, or "at" Unix time in ms; fields of its record: "retries", "limit", "backoff", "backoff_max",
       "backoff_kind", "jitter", "overlap", "key" ("": none), and of a schedule "cron", "zone", "ticks", "last",
       "final"; with these "was_cron" and "was_zone", for which the ticks were computed; "may_be_missing" "1": so may
-      those of "after"; "only_if" state: change it only if it is in this state, or in another one that is given
-  Returns {0}; {E_NOT_FOUND} if there is no such job; {E_STATE, what it is} if a job in this state cannot be changed so,
-  or if it is a unique task; {E_STATE, its state, "only_if"} if it is in another state than those; {E_STATE, its state,
-  "was"} if it has another schedule by now; {E_NOT_FOUND, "after", id} if there is no job of an id that it is to wait
-  for; {E_NOT_FOUND, "after_failure", id} and {E_STATE, id, "will not fail"} if it is to wait for the failure of a job
+      those of "after"; "only_if" state: change it only if it is in this state, or in another one that is given;
+      "only_queue" name, "only_put" ms: only if it is in this queue, and was put then
+  Returns {0}; {E_NOT_FOUND} if there is no such job, or not the one that was put then; {E_STATE, what it is} if a job in
+  this state cannot be changed so, or if it is a unique task; {E_STATE, its state, "only_if"} if it is in another state
+  or queue than those; {E_STATE, its state, "was"} if it has another schedule by now;
+  {E_NOT_FOUND, "after", id} if there is no job of an id that it is to wait for;
+  {E_NOT_FOUND, "after_failure", id} and {E_STATE, id, "will not fail"} if it is to wait for the failure of a job
   that is not there, or is complete; {E_INVALID, id} if it would wait for itself, or for a recurring job;
   {E_TOO_BIG} for too many tags or dependencies, {E_TOO_BIG, id} if too many jobs are tied together to see whether it
   would wait for itself; {E_REDIS, key} for a key of the wrong type, or for a record that cannot be read. All changes are
@@ -67,6 +69,10 @@ for i = 2, #ARGV, 2 do
   local what, value = ARGV[i], ARGV[i + 1]
   if what == 'only_if' then
     wanted, is_wanted = true, is_wanted or value == job.state
+  elseif what == 'only_queue' and value ~= job.queue then
+    return {E_STATE, job.state, 'only_if'}
+  elseif what == 'only_put' and tonumber(value) ~= tonumber(job.put) then
+    return {E_NOT_FOUND, P .. 'job:' .. id}
   elseif what == 'queue' then
     queue = value
   elseif KIND_OF[what] then

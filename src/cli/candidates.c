@@ -207,7 +207,7 @@ static void print_argument(struct place *p, const struct opt *o)
 {
     if (o->name && strcmp(o->name, "worker") == 0)
         print_values(p, "WORKER");
-    else if (strcmp(o->argument, "+TAG|-TAG") == 0)
+    else if (strcmp(o->argument, "+TAG|-TAG|TAG") == 0)
         print_with_sign(p, "TAG");
     else if (strcmp(o->argument, "+ID|-ID") == 0)
         print_with_sign(p, "ID");

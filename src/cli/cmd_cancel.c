@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bulk.h"
 #include "client.h"
 #include "command.h"
 #include "complain.h"
@@ -19,7 +20,7 @@
 
 #define TASK_COLUMNS 60
 
-enum { PROCESS, JOB, DEPENDENTS };
+enum { PROCESS, JOB, DEPENDENTS, QUEUE, STATE, GROUP, TAG, ANY, DRY_RUN };
 
 static void print_cancelled(const struct call *call, const char *task, uint64_t removed, uint64_t running)
 {
@@ -90,15 +91,35 @@ static int cancel_jobs(const struct call *call)
 static const struct opt options[] = {
     [PROCESS] = {.name = "process", .help = "the operands are ids of processes, as `muster ps` prints them"},
     [JOB] = {.name = "job", .help = "the operands are ids of jobs"},
-    [DEPENDENTS] = {.name = "dependents", .help = "with --job: also cancel all jobs that wait for them"},
+    [DEPENDENTS] = {.name = "dependents", .help = "with jobs: also cancel all jobs that wait for them"},
+    [QUEUE] = BULK_QUEUE("queue"),
+    [STATE] = BULK_STATE,
+    [GROUP] = BULK_GROUP,
+    [TAG] = BULK_TAG,
+    [ANY] = BULK_ANY,
+    [DRY_RUN] = BULK_DRY_RUN,
     {.help = NULL},
 };
 
 static int run(const struct call *call)
 {
     const struct opt_value *own = call->own;
+    const struct bulk_choice choice = {&own[QUEUE],   &own[STATE],    &own[GROUP],     &own[ANY],
+                                       &own[DRY_RUN], own[TAG].texts, own[TAG].n_texts};
     if (own[PROCESS].set && own[JOB].set)
         return complain_usage(call, "--process and --job exclude each other");
+    if (bulk_is_chosen(&choice) && (own[PROCESS].set || own[JOB].set))
+        return complain_usage(call,
+                              "--process and --job name what to cancel, and exclude the options that choose jobs");
+    if (bulk_is_chosen(&choice))
+        return bulk_run(call, &choice,
+                        &(struct muster_job_bulk){.size = sizeof(struct muster_job_bulk),
+                                                  .action = MUSTER_JOBS_CANCEL,
+                                                  .dependents = own[DEPENDENTS].set},
+                        "cancelled");
+    if (own[ANY].set || own[DRY_RUN].set)
+        return complain_usage(call,
+                              "--any and --dry-run are for jobs that are chosen: --tag, --state, --group, --queue");
     if (own[DEPENDENTS].set && !own[JOB].set)
         return complain_usage(call, "--dependents is for jobs: muster cancel --job ID...");
     if (call->n_operands == 0)
@@ -115,7 +136,7 @@ static int run(const struct call *call)
 
 const struct command cmd_cancel = {
     .name = "cancel",
-    .operands = "QUEUE TASK... | --process PROCESS... | --job ID...",
+    .operands = "QUEUE TASK... | --process PROCESS... | --job ID... | --tag TAG ...",
     .summary = "Cancel all copies of tasks in a queue, single processes, or jobs",
     .about =
         "Waiting and delayed tasks are removed. The owner of a running task is told to stop, and only a finish\n"
@@ -128,10 +149,16 @@ const struct command cmd_cancel = {
         "It is no error if a TASK does not exist. It is an error if a PROCESS does not exist, or if none of the\n"
         "jobs exists that is not complete. A job for which others wait is refused without --dependents, unless\n"
         "these others are among the IDs. Failed and recurring jobs can be cancelled, too; the jobs that a recurring\n"
-        "one has made stay. One call takes at most 500 IDs, and cancels at most 5000 jobs with --dependents.\n",
+        "one has made stay. One call takes at most 500 IDs, and cancels at most 5000 jobs with --dependents.\n"
+        "\n"
+        "--queue, --state, --group and --tag choose all jobs for which these hold, but complete ones, however many\n"
+        "they are. They are cancelled from the newest on, in steps of up to 100. One that is in another state or\n"
+        "queue when its step comes is left alone, and counted. One for which a job waits that is not chosen refuses\n"
+        "without --dependents (exit code 1).\n",
     .examples = "muster cancel mail alice@example.org\n"
                 "muster cancel --process host-4711-8c1f2a:08h2v5k3q01:mail\n"
-                "muster cancel --job order-17 --dependents\n",
+                "muster cancel --job order-17 --dependents\n"
+                "muster cancel --tag spring-sale --state scheduled --dry-run\n",
     .options = options,
     .max_operands = SIZE_MAX,
     .changes = true,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backoff.h"
+#include "bulk.h"
 #include "command.h"
 #include "complain.h"
 #include "each.h"
@@ -41,26 +42,29 @@ enum {
     OVERLAP,
     KEY,
     AFTER_END,
-    AFTER_FAILURE
+    AFTER_FAILURE,
+    IN_QUEUE,
+    STATE,
+    GROUP,
+    ANY,
+    DRY_RUN
 };
 
 #define ALL "-all"
 
-static const char *check_sign(const char *text)
+static bool has_sign(const char *text)
 {
-    return *text == '+' || *text == '-' ? NULL : "+ or - is missing before it";
+    return *text == '+' || *text == '-';
 }
 
 static const char *check_tag(const char *text)
 {
-    const char *why = check_sign(text);
-    return why ? why : muster_tag_check(text + 1);
+    return muster_tag_check(has_sign(text) ? text + 1 : text);
 }
 
 static const char *check_after(const char *text)
 {
-    const char *why = check_sign(text);
-    return why ? why : muster_job_id_check(text + 1);
+    return has_sign(text) ? muster_job_id_check(text + 1) : "+ or - is missing before it";
 }
 
 static const char *check_added(const char *text)
@@ -77,13 +81,6 @@ static const char *check_log(const char *text)
 }
 
 _Static_assert(MUSTER_JOB_LOG_MAX == 4096, "check_log() tells the limit");
-
-#define STATE_WORD(state, name) " " name
-
-static const char *check_state(const char *name)
-{
-    return muster_job_state_of(name) < 0 ? "it must be one of" MUSTER_JOB_STATES(STATE_WORD) : NULL;
-}
 
 static const char *check_key(const char *key)
 {
@@ -125,8 +122,8 @@ static const struct opt options[] = {
                .max = MUSTER_JOB_MS_MAX},
     [TAG] = {.name = "tag",
              .kind = OPT_LIST,
-             .argument = "+TAG|-TAG",
-             .help = "add or remove a tag; may be given more than once",
+             .argument = "+TAG|-TAG|TAG",
+             .help = "add or remove a tag; or choose all jobs with this tag; may be given more than once",
              .check = check_tag},
     [AFTER] = {.name = "after",
                .kind = OPT_LIST,
@@ -153,7 +150,7 @@ static const struct opt options[] = {
             .kind = OPT_LIST,
             .argument = "STATE",
             .help = "change it only in this state; may be given more than once",
-            .check = check_state},
+            .check = bulk_check_state},
     [AT] = {.name = "at",
             .kind = OPT_STRING,
             .argument = "WHEN",
@@ -189,13 +186,18 @@ static const struct opt options[] = {
                        .argument = "+ID",
                        .help = "the same, until it has failed",
                        .check = check_added},
+    [IN_QUEUE] = BULK_QUEUE("in-queue"),
+    [STATE] = BULK_STATE,
+    [GROUP] = BULK_GROUP,
+    [ANY] = BULK_ANY,
+    [DRY_RUN] = BULK_DRY_RUN,
     {.help = NULL},
 };
 
-/* A list of texts with signs, sorted by sign. */
+/* A list of texts, sorted by their signs. */
 struct signed_list {
-    const char **added, **removed;
-    size_t n_added, n_removed;
+    const char **added, **removed, **plain;
+    size_t n_added, n_removed, n_plain;
     bool all_removed;
 };
 
@@ -204,6 +206,7 @@ static struct signed_list sort_out(const struct opt_value *value, const char *al
     struct signed_list list = {
         .added = need(calloc(value->n_texts + 1, sizeof *list.added)),
         .removed = need(calloc(value->n_texts + 1, sizeof *list.removed)),
+        .plain = need(calloc(value->n_texts + 1, sizeof *list.plain)),
     };
     for (size_t i = 0; i < value->n_texts; i++) {
         const char *text = value->texts[i];
@@ -211,8 +214,10 @@ static struct signed_list sort_out(const struct opt_value *value, const char *al
             list.all_removed = true;
         else if (*text == '+')
             list.added[list.n_added++] = text + 1;
-        else
+        else if (*text == '-')
             list.removed[list.n_removed++] = text + 1;
+        else
+            list.plain[list.n_plain++] = text;
     }
     return list;
 }
@@ -221,6 +226,7 @@ static void clear(struct signed_list *list)
 {
     free(list->added);
     free(list->removed);
+    free(list->plain);
 }
 
 static int change(const struct call *call, struct muster_client *client, const char *id, void *arg)
@@ -242,6 +248,20 @@ static unsigned states_of(const struct opt_value *value)
     for (size_t i = 0; i < value->n_texts; i++)
         states |= MUSTER_JOB_IN(muster_job_state_of(value->texts[i]));
     return states;
+}
+
+static int change_chosen(const struct call *call, const struct bulk_choice *choice,
+                         const struct muster_job_change *wanted)
+{
+    if (bulk_is_chosen(choice))
+        return bulk_run(call, choice,
+                        &(struct muster_job_bulk){
+                            .size = sizeof(struct muster_job_bulk), .action = MUSTER_JOBS_CHANGE, .change = wanted},
+                        "changed");
+    if (choice->any->set || choice->dry_run->set)
+        return complain_usage(call, "--any and --dry-run are for jobs that are chosen: --tag TAG, --state, --group, "
+                                    "--in-queue");
+    return each_operand(call, 0, change, (void *)wanted);
 }
 
 static int change_all(const struct call *call)
@@ -284,12 +304,30 @@ static int change_all(const struct call *call)
     };
     if (own[AT].set)
         (void)text_read_moment(own[AT].text, &wanted.at_ms);
-    int code = each_operand(call, 0, change, &wanted);
+    const struct bulk_choice choice = {&own[IN_QUEUE], &own[STATE], &own[GROUP], &own[ANY],
+                                       &own[DRY_RUN],  tags.plain,  tags.n_plain};
+    int code = change_chosen(call, &choice, &wanted);
     clear(&tags);
     clear(&after);
     clear(&end);
     clear(&failure);
     return code;
+}
+
+static bool has_signed(const struct opt_value *tags)
+{
+    for (size_t i = 0; i < tags->n_texts; i++)
+        if (has_sign(tags->texts[i]))
+            return true;
+    return false;
+}
+
+static bool chooses_any(const struct opt_value *own)
+{
+    bool has_plain = false;
+    for (size_t i = 0; i < own[TAG].n_texts; i++)
+        has_plain |= !has_sign(own[TAG].texts[i]);
+    return has_plain || own[IN_QUEUE].set || own[STATE].set || own[GROUP].set || own[DRY_RUN].set || own[ANY].set;
 }
 
 static bool adds_any(const struct opt_value *after)
@@ -308,7 +346,9 @@ static int run(const struct call *call)
     if (code)
         return code;
     for (size_t i = 0; options[i].help; i++)
-        any |= own[i].set && i != IF && i != MAY_BE_MISSING;
+        any |= own[i].set && i != IF && i != MAY_BE_MISSING && i < IN_QUEUE && (i != TAG || has_signed(&own[TAG]));
+    if (call->n_operands == 0 && !chooses_any(own))
+        return complain_usage(call, "ID is missing, or an option that chooses jobs");
     if (!any)
         return complain_usage(call, "there is nothing to change; at least one option is missing");
     if (own[TRACK].set && own[UNTRACK].set)
@@ -324,7 +364,7 @@ static int run(const struct call *call)
 
 const struct command cmd_change = {
     .name = "change",
-    .operands = "ID...",
+    .operands = "ID... | --tag TAG ...",
     .summary = "Change jobs: queue, priority, time, retries, tags, the jobs they wait for, data; or log a line",
     .about =
         "For each job either all changes are made or none. A job that runs, has failed or is complete is not moved,\n"
@@ -334,14 +374,18 @@ const struct command cmd_change = {
         "a waiting job becomes scheduled, and one that waits for others is not ready before that time. While a job\n"
         "runs, new retries and a new backoff count from the end of this run on.\n"
         "\n"
-        "With --if STATE, a job in another state is left as it is, and named (exit code 1).\n",
+        "With --if STATE, a job in another state is left as it is, and named (exit code 1).\n"
+        "\n"
+        "--in-queue, --state, --group and --tag TAG without a sign choose all jobs for which these hold, in place of\n"
+        "IDs. They are changed from the oldest on. One that is in another state or queue when its turn comes is left\n"
+        "alone, and counted.\n",
     .examples = "muster change invoice-17 --priority -5 --tag +urgent --tag -bulk\n"
                 "muster change ship-17 --after +customs-17 --after -packed-17\n"
                 "muster change clean-17 --after-end +customs-17\n"
                 "muster change invoice-17 --now --retries 10 --if scheduled\n"
-                "muster change invoice-17 --queue mail-slow --log 'the customer is in no hurry'\n",
+                "muster change invoice-17 --queue mail-slow --log 'the customer is in no hurry'\n"
+                "muster change --tag bulk --state waiting --priority 10 --dry-run\n",
     .options = options,
-    .min_operands = 1,
     .max_operands = SIZE_MAX,
     .changes = true,
     .run = run,

@@ -4,10 +4,13 @@
  * tags.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <muster/job.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 
+#include "bulk.h"
 #include "command.h"
 #include "complain.h"
 #include "each.h"
@@ -16,7 +19,10 @@
 #include "list.h"
 #include "out.h"
 
-enum { QUEUE, STATE, TAG, GROUP, TRACKED, TAGS, COUNT, OFFSET };
+/* Rows, if no number is given where all could be many. */
+#define SHOWN 25
+
+enum { QUEUE, STATE, TAG, ANY, GROUP, TRACKED, NEWEST, OLDEST, PAST, TAGS, COUNT, OFFSET };
 
 /* ---- how many ---- */
 
@@ -76,10 +82,24 @@ static int print_job(const struct muster_job *job, void *arg)
     return job_row_add(arg, job);
 }
 
+/* "<when it was put, Unix ms>:<id>", as of the last row of a page. NULL: it has another form. */
+static const char *past_id(const char *text, int64_t *put_ms)
+{
+    char *end;
+    errno = 0;
+    *put_ms = strtoll(text, &end, 10);
+    return isdigit((unsigned char)*text) && errno == 0 && *end == ':' ? end + 1 : NULL;
+}
+
+static bool is_by_age(const struct opt_value *own)
+{
+    return own[NEWEST].set || own[OLDEST].set;
+}
+
 static int list_jobs(const struct call *call, struct muster_client *client, struct out_table *table)
 {
     const struct opt_value *own = call->own;
-    const struct muster_job_filter filter = {
+    struct muster_job_filter filter = {
         .size = sizeof filter,
         .queue = own[QUEUE].text,
         .tag = own[TAG].set ? own[TAG].texts[0] : NULL,
@@ -88,10 +108,16 @@ static int list_jobs(const struct call *call, struct muster_client *client, stru
         .group = own[GROUP].text,
         .state = own[STATE].set ? (enum muster_job_state)muster_job_state_of(own[STATE].text) : MUSTER_JOB_SCHEDULED,
         .by_state = own[STATE].set,
+        .any_tag = own[ANY].set,
         .tracked = own[TRACKED].set,
+        .order = own[NEWEST].set   ? MUSTER_JOBS_NEWEST
+                 : own[OLDEST].set ? MUSTER_JOBS_OLDEST
+                                   : MUSTER_JOBS_AS_THEY_ARE,
         .offset = (uint64_t)own[OFFSET].number,
-        .n = (uint64_t)own[COUNT].number,
+        .n = is_by_age(own) && !own[COUNT].set ? SHOWN : (uint64_t)own[COUNT].number,
     };
+    if (own[PAST].set)
+        filter.past_id = past_id(own[PAST].text, &filter.past_ms);
     return muster_job_list(client, &filter, print_job, table);
 }
 
@@ -105,22 +131,20 @@ static int print_tag(const struct muster_tag *tag, void *arg)
     return out_row(arg, (const struct out_cell[]){{.text = tag->name}, {.number = (int64_t)tag->jobs}});
 }
 
-#define TAGS_SHOWN 25
-
 static int list_tags(const struct call *call, struct muster_client *client, struct out_table *table)
 {
     const struct opt_value *own = call->own;
-    return muster_tag_list(client, (uint64_t)own[OFFSET].number,
-                           own[COUNT].set ? (uint64_t)own[COUNT].number : TAGS_SHOWN, print_tag, table);
+    return muster_tag_list(client, (uint64_t)own[OFFSET].number, own[COUNT].set ? (uint64_t)own[COUNT].number : SHOWN,
+                           print_tag, table);
 }
 
 /* ---- the verb ---- */
 
-#define STATE_WORD(state, name) " " name
-
-static const char *check_state(const char *name)
+static const char *check_past(const char *text)
 {
-    return muster_job_state_of(name) < 0 ? "it must be one of" MUSTER_JOB_STATES(STATE_WORD) : NULL;
+    int64_t put_ms;
+    const char *id = past_id(text, &put_ms);
+    return id ? muster_job_id_check(id) : "it must be the Unix time in ms when a job was put, a colon, and its id";
 }
 
 static const struct opt options[] = {
@@ -132,19 +156,27 @@ static const struct opt options[] = {
     [STATE] = {.name = "state",
                .kind = OPT_STRING,
                .argument = "STATE",
-               .help = "only jobs in this state; needs --queue, --tag or --tracked",
-               .check = check_state},
+               .help = "only jobs in this state",
+               .check = bulk_check_state},
     [TAG] = {.name = "tag",
              .kind = OPT_LIST,
              .argument = "TAG",
              .help = "only jobs with this tag; given more than once, with all of them",
              .check = muster_tag_check},
+    [ANY] = {.name = "any", .help = "with --tag: jobs with at least one of these tags"},
     [GROUP] = {.name = "group",
                .kind = OPT_STRING,
                .argument = "GROUP",
-               .help = "only failed jobs in this group; needs --queue",
+               .help = "only failed jobs in this group",
                .check = opt_check_group},
     [TRACKED] = {.name = "tracked", .help = "only tracked jobs"},
+    [NEWEST] = {.name = "newest", .help = "those first that were put last (default 25 of them)"},
+    [OLDEST] = {.name = "oldest", .help = "those first that were put first (default 25 of them)"},
+    [PAST] = {.name = "past",
+              .kind = OPT_STRING,
+              .argument = "MS:ID",
+              .help = "with --newest or --oldest: go on behind the job that was put then and has this id",
+              .check = check_past},
     [TAGS] = {.name = "tags", .help = "list tags instead, those with the most jobs first (default 25 of them)"},
     [COUNT] = {.letter = 'n',
                .kind = OPT_COUNT,
@@ -161,30 +193,44 @@ static const struct opt options[] = {
     {.help = NULL},
 };
 
+static bool is_list(const struct opt_value *own)
+{
+    return own[STATE].set || own[TAG].set || own[GROUP].set || own[TRACKED].set || is_by_age(own);
+}
+
 static int run_tags(const struct call *call)
 {
-    const struct opt_value *own = call->own;
-    if (own[QUEUE].set || own[STATE].set || own[TAG].set || own[GROUP].set || own[TRACKED].set)
+    if (is_list(call->own) || call->own[QUEUE].set)
         return complain_usage(call, "--tags lists the tags of all jobs, and goes only with -n and --offset");
     return list_print(call, tag_columns, list_tags);
+}
+
+static const char *contradiction(const struct opt_value *own)
+{
+    if (own[GROUP].set && own[STATE].set && muster_job_state_of(own[STATE].text) != MUSTER_JOB_FAILED)
+        return "--group chooses failed jobs, and excludes every other --state";
+    if (own[ANY].set && own[TAG].n_texts < 2)
+        return "--any is for two or more --tag";
+    if (own[NEWEST].set && own[OLDEST].set)
+        return "--newest and --oldest exclude each other";
+    if (own[PAST].set && !is_by_age(own))
+        return "--past is for a list by --newest or --oldest";
+    return NULL;
 }
 
 static int run(const struct call *call)
 {
     const struct opt_value *own = call->own;
-    bool by_state = own[STATE].set, by_group = own[GROUP].set, by_other = own[TAG].set || own[TRACKED].set;
+    const char *why = contradiction(own);
+    if (why)
+        return complain_usage(call, "%s", why);
     if (own[TAGS].set)
         return run_tags(call);
-    if (own[TAG].set && own[TRACKED].set)
-        return complain_usage(call, "--tag and --tracked exclude each other");
-    if (by_group && (by_state || by_other))
-        return complain_usage(call, "--group chooses failed jobs of a --queue, and excludes every other choice");
-    if ((by_group || (by_state && !by_other)) && !own[QUEUE].set)
-        return complain_usage(call, "--state and --group need a --queue, which is missing");
-    if (by_state || by_group || by_other)
+    if (is_list(own))
         return list_print_of(call, job_row_columns, list_jobs, &(const struct list_of){.queue = own[QUEUE].text});
     if (own[COUNT].set || own[OFFSET].set)
-        return complain_usage(call, "-n and --offset are for a list: add --state, --tag, --group, --tracked or --tags");
+        return complain_usage(call, "-n and --offset are for a list: add --state, --tag, --group, --tracked, --newest, "
+                                    "--oldest or --tags");
     (void)pthread_once(&are_named, name_states_once);
     return list_print_of(call, count_columns, list_counts, &(const struct list_of){.queue = own[QUEUE].text});
 }
@@ -196,12 +242,15 @@ const struct command cmd_jobs = {
     .about =
         "If no option selects jobs, this counts the jobs in each state, queue by queue. Waiting jobs are listed in\n"
         "the order in which they are taken, scheduled and recurring jobs by when they are due, failed jobs newest\n"
-        "first, and all others by when they entered their state. With --tag or --tracked, the oldest job comes\n"
-        "first.\n",
+        "first, and all others by when they entered their state; without --queue, queue by queue. With --tag or\n"
+        "--tracked, the oldest job comes first. --newest and --oldest list by when jobs were put, over all queues or\n"
+        "with any choice: no job that is there the whole time is left out, from page to page neither.\n",
     .examples = "muster jobs\n"
                 "muster jobs --queue mail --state scheduled -n 20\n"
                 "muster jobs --tag order-17 --json\n"
                 "muster jobs --queue mail --group exit-1\n"
+                "muster jobs --newest -n 10\n"
+                "muster jobs --tag urgent --tag late --any --state failed --oldest\n"
                 "muster jobs --tags\n",
     .options = options,
     .run = run,

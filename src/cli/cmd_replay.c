@@ -4,9 +4,11 @@
  * choice, so that nothing happens by a forgotten operand. They differ in one call and one word.
  */
 #include <inttypes.h>
+#include <muster/job.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bulk.h"
 #include "client.h"
 #include "command.h"
 #include "complain.h"
@@ -26,7 +28,7 @@ struct move {
     uint64_t n;
 };
 
-enum { GROUP, COUNT, ALL };
+enum { GROUP, COUNT, ALL, QUEUE, TAG, ANY, DRY_RUN };
 
 static const struct opt options[] = {
     [GROUP] = {.name = "group",
@@ -41,6 +43,10 @@ static const struct opt options[] = {
                .min = 1,
                .max = INT64_MAX},
     [ALL] = {.name = "all", .help = "all that failed in the queue"},
+    [QUEUE] = BULK_QUEUE("queue"),
+    [TAG] = BULK_TAG,
+    [ANY] = BULK_ANY,
+    [DRY_RUN] = BULK_DRY_RUN,
     {.help = NULL},
 };
 
@@ -111,11 +117,33 @@ static void print_moved(const struct call *call, const struct move *move)
         out_text("%s: %" PRIu64 " %s\n", queue, move->n, move->word);
 }
 
-/* With single entries, those that could be moved are counted, even if others failed. */
-static int run(const struct call *call, move_fn *fn, const char *word)
+static int run_bulk(const struct call *call, enum muster_job_action action, const char *word)
 {
+    const struct opt_value *own = call->own;
+    const struct bulk_choice choice = {.queue = &own[QUEUE],
+                                       .group = &own[GROUP],
+                                       .any = &own[ANY],
+                                       .dry_run = &own[DRY_RUN],
+                                       .tags = own[TAG].texts,
+                                       .n_tags = own[TAG].n_texts};
+    if (!bulk_is_chosen(&choice))
+        return complain_usage(call, "QUEUE is missing, or an option that chooses jobs: --tag, --group or --queue");
+    if (own[COUNT].set || own[ALL].set)
+        return complain_usage(call, "-n and --all are for a QUEUE, which is missing");
+    return bulk_run(call, &choice, &(struct muster_job_bulk){.size = sizeof(struct muster_job_bulk), .action = action},
+                    word);
+}
+
+/* With single entries, those that could be moved are counted, even if others failed. */
+static int run(const struct call *call, move_fn *fn, enum muster_job_action action, const char *word)
+{
+    const struct opt_value *own = call->own;
     struct move move = {fn, word, 0};
     bool has_entries = call->n_operands > 1;
+    if (call->n_operands == 0)
+        return run_bulk(call, action, word);
+    if (own[QUEUE].set || own[TAG].set || own[ANY].set || own[DRY_RUN].set)
+        return complain_usage(call, "--queue, --tag, --any and --dry-run choose jobs, and exclude operands");
     int code = check_choice(call);
     if (code)
         return code;
@@ -128,25 +156,29 @@ static int run(const struct call *call, move_fn *fn, const char *word)
 
 static int run_replay(const struct call *call)
 {
-    return run(call, muster_failed_replay, "replayed");
+    return run(call, muster_failed_replay, MUSTER_JOBS_REPLAY, "replayed");
 }
 
 static int run_drop(const struct call *call)
 {
-    return run(call, muster_failed_drop, "dropped");
+    return run(call, muster_failed_drop, MUSTER_JOBS_DROP, "dropped");
 }
 
 const struct command cmd_replay = {
     .name = "replay",
-    .operands = "QUEUE [ENTRY...]",
+    .operands = "QUEUE [ENTRY...] | --tag TAG ...",
     .summary = "Put failed tasks and jobs back to the end of their queue, the oldest failure first",
-    .about = "Say which ones: ENTRYs (see `muster failed QUEUE`), a --group, a number with -n, or --all. A job starts\n"
-             "again with all its retries, and what had `crashed` is no suspect any more.\n",
+    .about =
+        "Say which ones: ENTRYs (see `muster failed QUEUE`), a --group, a number with -n, or --all. A job starts\n"
+        "again with all its retries, and what had `crashed` is no suspect any more.\n"
+        "\n"
+        "Without a QUEUE, the failed jobs of all queues for which --tag, --group and --queue hold are replayed, in\n"
+        "steps of up to 100; plain tasks are not.\n",
     .examples = "muster replay mail --group exit-1\n"
                 "muster replay mail -n 10\n"
-                "muster replay mail --all\n",
+                "muster replay mail --all\n"
+                "muster replay --tag spring-sale --dry-run\n",
     .options = options,
-    .min_operands = 1,
     .max_operands = SIZE_MAX,
     .n_queues = 1,
     .changes = true,
@@ -155,14 +187,16 @@ const struct command cmd_replay = {
 
 const struct command cmd_drop = {
     .name = "drop",
-    .operands = "QUEUE [ENTRY...]",
+    .operands = "QUEUE [ENTRY...] | --tag TAG ...",
     .summary = "Remove failed tasks and jobs for good",
     .about =
         "Say which ones: ENTRYs (see `muster failed QUEUE`), a --group, a number with -n, or --all. The record of a\n"
-        "job is removed, too, and jobs that wait for it fail, in the group \"dependency\".\n",
+        "job is removed, too, and jobs that wait for it fail, in the group \"dependency\".\n"
+        "\n"
+        "Without a QUEUE, the failed jobs of all queues for which --tag, --group and --queue hold are dropped, in\n"
+        "steps of up to 100; plain tasks are not.\n",
     .examples = "muster drop mail --group bounced\nmuster drop mail --all\n",
     .options = options,
-    .min_operands = 1,
     .max_operands = SIZE_MAX,
     .n_queues = 1,
     .changes = true,

@@ -101,11 +101,12 @@ static void list_failed(struct ask *a)
 static void list_jobs(struct ask *a)
 {
     a->is_whole = !ask_param(a, "state") && !ask_param(a, "tag") && !ask_param(a, "group") &&
-                  !ask_param(a, "tracked") && !ask_param(a, "tags");
+                  !ask_param(a, "tracked") && !ask_param(a, "newest") && !ask_param(a, "oldest") &&
+                  !ask_param(a, "tags");
     (void)ask_run_verb(a, &cmd_jobs,
-                       a->is_whole
-                           ? "queue=?queue"
-                           : "queue=?queue state=?state tag=?tag group=?group tracked?tracked tags?tags " PAGED);
+                       a->is_whole ? "queue=?queue"
+                                   : "queue=?queue state=?state tag=?tag group=?group tracked?tracked newest?newest "
+                                     "oldest?oldest past=?past tags?tags " PAGED);
 }
 
 /* One choice, and `all` is true itself: what is meant otherwise must not become all. */
@@ -334,7 +335,8 @@ static const struct route routes[] = {
     {"GET", "batches", NULL, PAGED, ASK_PAGE, list_batches, NULL},
     {"GET", "batches/*", &cmd_batch, "$0", ASK_ONE, NULL, NULL},
     {"GET", "failed", NULL, "?queue ?group " PAGED, ASK_PAGE, list_failed, NULL},
-    {"GET", "jobs", NULL, "?queue ?state ?tag ?group ?tracked ?tags " PAGED, ASK_PAGE, list_jobs, NULL},
+    {"GET", "jobs", NULL, "?queue ?state ?tag ?group ?tracked ?newest ?oldest ?past ?tags " PAGED, ASK_PAGE, list_jobs,
+     NULL},
     {"GET", "jobs/*", &cmd_job, "$0", ASK_ONE, NULL, NULL},
     {"GET", "jobs/*/parents", &cmd_job, "$0 parents", ASK_ITEMS, NULL, NULL},
     {"GET", "stats", &cmd_stats, "queue=?queue day=?day", ASK_ITEMS, NULL, NULL},

@@ -168,12 +168,8 @@ check_usage change w1 --log $'a\tb'
 check_usage change w1 --log "$(printf 'q%.0s' {1..4097})"
 check_usage jobs --queue q --state nowhere
 check_err '--state: it must be one of'
-check_usage jobs --state waiting
-check_err '--queue, which is missing'
-check_usage jobs --group g
-check_usage jobs --queue q --group g --state failed
+check_usage jobs --queue q --group g --state waiting
 check_usage jobs --queue q --group ''
-check_usage jobs --tag t --tracked
 check_usage jobs --tag ''
 check_usage jobs --tags --queue q
 check_usage jobs --queue q -n 1

@@ -119,7 +119,8 @@ grep -qF 'delay, at and after are not for a recurring job; offset, or from, sets
 "$MUSTER" enqueue slow tortoise >"$tmp/out"
 "$MUSTER" retry "$("$MUSTER" take slow | cut -f 1)" --delay 1h >"$tmp/out"
 told "$("$MUSTER" peek slow --delayed --json)" GET '/api/queues/slow/delayed?count=1'
-told 'state and group need a queue, which is missing' GET '/api/jobs?state=waiting'
+told '"id":"p1"' GET '/api/jobs?state=waiting'
+told '"id":"p2"' GET '/api/jobs?queue=print&newest=1&count=1'
 told 'state: it must be one of' GET '/api/jobs?queue=mail&state=hungry'
 told "there is no parameter 'sate' here" GET '/api/jobs?sate=waiting'
 [[ $("$MUSTER" config --queue mail max_running) == 3 ]] || fail 'max_running was not set'

@@ -324,7 +324,8 @@ static int do_list_jobs(struct caller *c)
     uint64_t counts[MUSTER_JOB_STATE_COUNT];
     struct muster_job_filter f = {.size = sizeof f,
                                   .queue = "q",
-                                  .state = (enum muster_job_state)random_below(&c->random, MUSTER_JOB_STATE_COUNT)};
+                                  .state = (enum muster_job_state)random_below(&c->random, MUSTER_JOB_STATE_COUNT),
+                                  .order = (enum muster_jobs_order)random_below(&c->random, 3)};
     if (random_chance(&c->random, 20))
         f = (struct muster_job_filter){.size = sizeof f, .tag = "blue"};
     int err = muster_job_counts(c->client, "q", counts);
@@ -332,7 +333,12 @@ static int do_list_jobs(struct caller *c)
         err = muster_job_counts_list(c->client, on_counts, c);
     if (err == MUSTER_OK)
         err = muster_tag_list(c->client, 0, 150, on_tag, c);
-    return err ? err : muster_job_list(c->client, &f, on_job, c);
+    if (err == MUSTER_OK)
+        err = muster_job_list(c->client, &f, on_job, c);
+    f.order = MUSTER_JOBS_AS_THEY_ARE;
+    const struct muster_job_bulk bulk = {
+        .size = sizeof bulk, .action = random_chance(&c->random, 50) ? MUSTER_JOBS_CANCEL : MUSTER_JOBS_REPLAY};
+    return err ? err : muster_job_bulk(c->client, &f, &bulk, NULL);
 }
 
 static int do_change(struct caller *c)

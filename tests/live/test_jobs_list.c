@@ -63,7 +63,7 @@ static void each_state_has_its_list_and_its_count(void **state)
         [MUSTER_JOB_RECURRING] = "every ",     [MUSTER_JOB_HELD] = "held ",
     };
     for (int i = 0; i < MUSTER_JOB_STATE_COUNT; i++) {
-        assert_jobs_listed(s, JOB_FILTER(.queue = "q", .state = (enum muster_job_state)i), lists[i]);
+        assert_jobs_listed(s, JOB_FILTER(.queue = "q", .by_state = 1, .state = (enum muster_job_state)i), lists[i]);
         assert_int_equal(job_count(s, "q", (enum muster_job_state)i), i == MUSTER_JOB_SCHEDULED ? 2 : 1);
     }
     struct muster_queue_info row = queue_row_of(s, "q");
@@ -169,13 +169,17 @@ static void a_filter_says_one_thing(void **state)
         const struct muster_job_filter *filter;
         const char *words;
     } bad[] = {
-        {JOB_FILTER(.queue = NULL), "a queue with a state"},
+        {JOB_FILTER(.queue = NULL), "listed by a queue"},
         {JOB_FILTER(.queue = ""), "empty"},
         {JOB_FILTER(.queue = "q", .state = MUSTER_JOB_STATE_COUNT), "no such state"},
         {JOB_FILTER(.queue = "q", .state = (enum muster_job_state) - 1), "no such state"},
         {JOB_FILTER(.tag = ""), "tag"},
-        {JOB_FILTER(.tag = "t", .tracked = 1), "both"},
-        {JOB_FILTER(.tag = "t", .queue = "q", .group = "g"), "two of these"},
+        {JOB_FILTER(.any_tag = 1), "by a `tag`"},
+        {JOB_FILTER(.tags = IDS("t"), .n_tags = 1), "by a `tag`"},
+        {JOB_FILTER(.queue = "q", .group = "g", .state = MUSTER_JOB_WAITING), "every other state"},
+        {JOB_FILTER(.queue = "q", .order = (enum muster_jobs_order)3), "no such order"},
+        {JOB_FILTER(.queue = "q", .past_id = "a"), "`past_id`"},
+        {JOB_FILTER(.order = MUSTER_JOBS_OLDEST, .past_id = ""), "id"},
         {JOB_FILTER(.queue = "q", .group = "a\nb"), "group"},
     };
     for (size_t i = 0; i < N_OF(bad); i++) {

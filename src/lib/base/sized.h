@@ -32,8 +32,10 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
     X(SIZED_JOB_SPEC, muster_job_spec, n_after_failure, SIZED_NEEDED)               \
     X(SIZED_JOB_PUT_OPTIONS, muster_job_put_options, refused, SIZED_MAY_BE_NULL)    \
     X(SIZED_BATCH_SPEC, muster_batch_spec, on_failure, SIZED_MAY_BE_NULL)           \
-    X(SIZED_JOB_FILTER, muster_job_filter, n, SIZED_NEEDED)                         \
+    X(SIZED_JOB_FILTER, muster_job_filter, past_ms, SIZED_NEEDED)                   \
     X(SIZED_JOB_CHANGE, muster_job_change, n_after_failure, SIZED_NEEDED)           \
+    X(SIZED_JOB_BULK, muster_job_bulk, arg, SIZED_NEEDED)                           \
+    X(SIZED_JOB_BULK_COUNTS, muster_job_bulk_counts, refused, SIZED_MAY_BE_NULL)    \
     X(SIZED_STATS, muster_stats, run, SIZED_NEEDED)                                 \
     X(SIZED_WORKER_OPTIONS, muster_worker_options, fsync, SIZED_MAY_BE_NULL)        \
     X(SIZED_COMMAND, muster_command, result_max, SIZED_NEEDED)                      \

@@ -8,6 +8,7 @@
 
 #include "base/words.h"
 #include "client/client.h"
+#include "client/job_change.h"
 #include "client/job_cron.h"
 #include "client/job_valid.h"
 #include "protocol/names.h"
@@ -131,6 +132,14 @@ static void add_states(struct command *command, unsigned only_if)
             add_text(command, "only_if", muster_job_state_name((enum muster_job_state)state));
 }
 
+static void add_guard(struct command *command, const struct job_guard *guard)
+{
+    if (!guard)
+        return;
+    add_text(command, "only_queue", guard->queue);
+    add_exactly(command, "only_put", guard->put_ms);
+}
+
 static void add_change(struct command *command, const struct muster_job_change *change)
 {
     add_states(command, change->only_if);
@@ -193,8 +202,12 @@ static void say_not_changed(struct muster_client *c, int err, const char *id, co
         job_valid_say_obstacle(c, err, id, what);
 }
 
-/* `*again`: the job got another schedule while the ticks of this one were computed. */
-static int change_once(struct muster_client *c, const char *id, const struct muster_job_change *change, bool *again)
+enum job_change_next { CHANGE_ENDS, CHANGE_AGAIN, CHANGE_PASSES };
+
+/* What is to be done after this: nothing; or it again, because the job got another schedule while the ticks of this one
+ * were computed; or the job is to be left alone, because it is not what was meant (any more). */
+static int change_once(struct muster_client *c, const char *id, const struct muster_job_change *change,
+                       const struct job_guard *guard, enum job_change_next *next)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply = NULL;
@@ -202,6 +215,7 @@ static int change_once(struct muster_client *c, const char *id, const struct mus
     int err = job_cron_change(c, id, change, &cron);
     if (err == MUSTER_OK) {
         script_change(&command, &c->root, id);
+        add_guard(&command, guard);
         add_change(&command, change);
         job_cron_add_change(&command, change, &cron);
         err = client_run(c, &command, &reply);
@@ -211,25 +225,43 @@ static int change_once(struct muster_client *c, const char *id, const struct mus
     } else if (err == MUSTER_E_STATE) {
         redis_error_set(c->redis, "the job '%s' does not recur by a schedule; nothing was changed", id);
     }
-    *again = err == MUSTER_E_STATE && reply_is(reply_at(reply, 2), "was");
+    *next = CHANGE_ENDS;
+    if (err == MUSTER_E_STATE && reply_is(reply_at(reply, 2), "was"))
+        *next = CHANGE_AGAIN;
+    else if ((err == MUSTER_E_NOT_FOUND && !reply_is(reply_at(reply, 1), "after")) ||
+             (err == MUSTER_E_STATE && reply_is(reply_at(reply, 2), "only_if")))
+        *next = CHANGE_PASSES;
     redis_reply_free(reply);
     redis_reply_free(cron.record);
+    return err;
+}
+
+int job_change_check(struct muster_client *c, const char *id, const struct muster_job_change *change)
+{
+    const char *why = NULL;
+    int err = client_answer(c, check_change(id, change, c->max_task_len, &why), &why);
+    return err == MUSTER_OK ? client_answer(c, check_schedule(change, &why), &why) : err;
+}
+
+int job_change(struct muster_client *c, const char *id, const struct muster_job_change *change,
+               const struct job_guard *guard, bool *passes)
+{
+    enum job_change_next next = CHANGE_AGAIN;
+    int err = MUSTER_OK;
+    for (int i = 0; next == CHANGE_AGAIN && i < SCHEDULE_TRIES; i++)
+        err = change_once(c, id, change, guard, &next);
+    *passes = next == CHANGE_PASSES;
     return err;
 }
 
 int muster_job_change(struct muster_client *c, const char *id, const struct muster_job_change *change)
 {
     struct muster_job_change o;
-    const char *why = NULL;
+    bool passes;
     int err = client_read(c, SIZED_JOB_CHANGE, &o, change);
     if (err == MUSTER_OK)
-        err = client_answer(c, check_change(id, &o, c->max_task_len, &why), &why);
-    if (err == MUSTER_OK)
-        err = client_answer(c, check_schedule(&o, &why), &why);
-    bool again = err == MUSTER_OK;
-    for (int i = 0; again && i < SCHEDULE_TRIES; i++)
-        err = change_once(c, id, &o, &again);
-    return err;
+        err = job_change_check(c, id, &o);
+    return err == MUSTER_OK ? job_change(c, id, &o, NULL, &passes) : err;
 }
 
 /* ---- cancel ---- */
@@ -278,11 +310,26 @@ static void cancel_rest(struct muster_client *c, struct redisReply *reply, const
     redis_reply_free(reply);
 }
 
+int job_cancel_run(struct muster_client *c, struct command *command, struct script_cancelled *count)
+{
+    struct redisReply *reply = NULL;
+    *count = (struct script_cancelled){.removed = 0};
+    int err = client_run(c, command, &reply);
+    if (err == MUSTER_OK)
+        err = client_understand(c, script_jobs_cancelled(reply, count));
+    else
+        say_not_cancelled(c, err, reply_text(reply_at(reply, 1)));
+    if (err == MUSTER_OK)
+        cancel_rest(c, reply, count);
+    else
+        redis_reply_free(reply);
+    return err;
+}
+
 int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n, int dependents, uint64_t *removed,
                       uint64_t *running)
 {
     struct command command = COMMAND_EMPTY;
-    struct redisReply *reply = NULL;
     struct script_cancelled count = {.removed = 0};
     const char *why = NULL;
     int err = MUSTER_OK;
@@ -296,16 +343,7 @@ int muster_job_cancel(struct muster_client *c, const char *const *ids, size_t n,
     if (err != MUSTER_OK || n == 0)
         return client_answer(c, err, &why);
     script_cancel_jobs(&command, &c->root, ids, n, dependents ? CANCEL_AND_DEPENDENTS : CANCEL_THESE);
-    err = client_run(c, &command, &reply);
-    if (err == MUSTER_OK)
-        err = client_understand(c, script_jobs_cancelled(reply, &count));
-    else
-        say_not_cancelled(c, err, reply_text(reply_at(reply, 1)));
-    if (err == MUSTER_OK) {
-        give_counts(&count, removed, running);
-        cancel_rest(c, reply, &count);
-    } else {
-        redis_reply_free(reply);
-    }
+    err = job_cancel_run(c, &command, &count);
+    give_counts(&count, removed, running);
     return err;
 }

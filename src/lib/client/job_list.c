@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listing jobs: by their ids, by queue and state, by tag, tracked, failed; how many there are, and their tags. Plain
- * reading commands in pages. A record that cannot be read costs its own row, with a line in the log.
+ * Listing jobs: by their ids, by queue and state, by tag, tracked, failed, by age; how many there are, and their tags.
+ * Plain reading commands in pages. A record that cannot be read costs its own row, with a line in the log.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "client/client.h"
-#include "client/failed.h"
+#include "client/job_ages.h"
 #include "client/job_page.h"
+#include "client/job_select.h"
 #include "client/job_valid.h"
 #include "client/page.h"
 
 #define TAG_PAGE 100
-
-static const enum key key_of_state[] = {
-    [MUSTER_JOB_SCHEDULED] = KEY_SCHEDULED, [MUSTER_JOB_DEPENDS] = KEY_DEPENDS, [MUSTER_JOB_WAITING] = KEY_WAITING,
-    [MUSTER_JOB_RUNNING] = KEY_RUNNING,     [MUSTER_JOB_FAILED] = KEY_FAILED,   [MUSTER_JOB_COMPLETE] = KEY_COMPLETE,
-    [MUSTER_JOB_RECURRING] = KEY_RECURRING, [MUSTER_JOB_HELD] = KEY_HELD,
-};
 
 /* ---- by their ids ---- */
 
@@ -79,14 +74,14 @@ int muster_job_get(struct muster_client *c, const char *const *ids, size_t n, mu
     return err == MUSTER_OK ? say_missing(c, &g) : err;
 }
 
-/* ---- listing ---- */
+/* ---- listing as they are ---- */
 
 enum listed_by { BY_STATE, BY_FAILURE, BY_TAG };
 
 struct listing {
     struct muster_job_filter filter;
     enum listed_by by;
-    bool any_state;
+    enum muster_job_state state;
     muster_job_fn *fn;
     void *arg;
     char key[KEY_MAX];
@@ -96,59 +91,10 @@ struct listing {
     bool stop;
 };
 
-static int check_filter(struct muster_client *c, const struct muster_job_filter *f)
-{
-    const char *why = f->queue ? muster_queue_check(f->queue) : NULL;
-    if (!why && f->tag)
-        why = muster_tag_check(f->tag);
-    for (size_t i = 0; !why && i < f->n_tags; i++)
-        why = muster_tag_check(f->tags ? f->tags[i] : NULL);
-    if (!why && f->n_tags > 0 && !f->tag)
-        why = "`tags` are for jobs that are listed by a `tag`";
-    if (!why && f->tag && f->tracked)
-        why = "jobs are listed by a tag, or the tracked ones, not both";
-    if (!why && f->group && (f->tag || f->tracked))
-        why = "jobs are listed by a tag, or the tracked ones, or by a group of the failed list, not by two of these";
-    if (!why && !f->queue && !f->tag && !f->tracked)
-        why = "jobs are listed by a queue with a state, or by a tag, or the tracked ones";
-    if (!why && f->group && muster_queue_check(f->group)) /* the rule is that of a queue's name */
-        why = "a failure's group has 1 to 200 bytes and no control characters";
-    if (!why && (unsigned)f->state >= MUSTER_JOB_STATE_COUNT)
-        why = "there is no such state";
-    return why ? client_refuse(c, why) : MUSTER_OK;
-}
-
-static void begin_listing(struct muster_client *c, struct listing *l)
-{
-    struct muster_job_filter *f = &l->filter;
-    l->any_state = (f->tag || f->tracked) && !f->by_state;
-    if (f->group)
-        f->state = MUSTER_JOB_FAILED;
-    if (f->tag || f->tracked) {
-        l->by = BY_TAG;
-        key_of(l->key, c->prefix, f->tag ? KEY_TAG : KEY_TRACKED, f->tag ? f->tag : "");
-        return;
-    }
-    l->by = f->state == MUSTER_JOB_FAILED ? BY_FAILURE : BY_STATE;
-    key_of(l->key, c->prefix, key_of_state[f->state], f->queue);
-    if (l->by == BY_STATE) { /* each member is a row: the offset skips members without reading them */
-        l->from = f->offset;
-        f->offset = 0;
-    }
-}
-
 /* The id that a member names, within the member. NULL: it names none, or one that the filter excludes. */
 static const char *id_of_member(const struct listing *l, const struct redisReply *member)
 {
-    struct muster_bytes bytes = reply_bytes(member);
-    struct failed_entry entry;
-    if (!bytes.data || l->by == BY_TAG)
-        return bytes.data;
-    if (l->by == BY_STATE)
-        return bytes.len > TOKEN_LEN ? (const char *)bytes.data + TOKEN_LEN : NULL;
-    if (failed_entry_parse(&entry, bytes) != 0 || !entry.is_job)
-        return NULL;
-    return l->filter.group && strcmp(l->filter.group, entry.group) != 0 ? NULL : entry.task.data;
+    return l->by == BY_TAG ? reply_text(member) : job_select_id(l->state, member, l->filter.group);
 }
 
 static bool has_tag(const struct muster_job *job, const char *tag)
@@ -159,36 +105,38 @@ static bool has_tag(const struct muster_job *job, const char *tag)
     return false;
 }
 
-static bool has_all_tags(const struct muster_job *job, const struct muster_job_filter *f)
+static bool has_tags(const struct muster_job *job, const struct muster_job_filter *f)
 {
-    for (size_t i = 0; i < f->n_tags; i++)
-        if (!has_tag(job, f->tags[i]))
-            return false;
-    return true;
+    bool has = !f->tag || has_tag(job, f->tag);
+    for (size_t i = 0; i < f->n_tags && has == !f->any_tag; i++) /* until one decides */
+        has = has_tag(job, f->tags[i]);
+    return has;
 }
 
 /* A job may have moved on since the page was read. */
-static bool is_meant(const struct listing *l, const struct job_page_row *row)
+static bool is_meant(const struct muster_job_filter *f, const struct job_page_row *row)
 {
-    const struct muster_job_filter *f = &l->filter;
+    const struct muster_job *job = &row->record.job;
     if (row->err == MUSTER_E_REDIS)
         log_line(MUSTER_LOG_WARN, "the record of the job '%s' cannot be read", row->id);
-    return row->err == MUSTER_OK && (l->any_state || row->record.job.state == f->state) &&
-           (!f->queue || strcmp(row->record.job.queue, f->queue) == 0) && has_all_tags(&row->record.job, f);
+    return row->err == MUSTER_OK && (!job_select_by_state(f) || job->state == job_select_state(f)) &&
+           (!f->queue || strcmp(job->queue, f->queue) == 0) && has_tags(job, f) && (!f->tracked || job->tracked) &&
+           (!f->group || strcmp(job->group, f->group) == 0);
 }
 
 static void give_rows(struct listing *l, const struct job_page *page)
 {
     for (size_t i = 0; i < page->n && !l->stop; i++) {
         const struct job_page_row *row = &page->rows[i];
-        if (!is_meant(l, row) || l->left_out++ < l->filter.offset)
+        if (!is_meant(&l->filter, row) || l->left_out++ < l->filter.offset)
             continue;
         l->given++;
         l->stop = l->fn(&row->record.job, l->arg) != 0 || (l->filter.n > 0 && l->given >= l->filter.n);
     }
 }
 
-static int list_page(struct muster_client *c, struct listing *l)
+/* `*is_last`: nothing comes behind this page. */
+static int list_page(struct muster_client *c, struct listing *l, bool *is_last)
 {
     char first[24], last[24];
     struct redisReply *members;
@@ -207,10 +155,90 @@ static int list_page(struct muster_client *c, struct listing *l)
     if (err == MUSTER_OK)
         give_rows(l, &page);
     l->from += JOB_PAGE;
-    l->stop |= reply_len(members) < JOB_PAGE;
+    *is_last = reply_len(members) < JOB_PAGE;
     job_page_clear(&page);
     redis_reply_free(members);
     return err;
+}
+
+static int list_pages(struct muster_client *c, struct listing *l)
+{
+    int err = MUSTER_OK;
+    for (bool is_last = false; err == MUSTER_OK && !l->stop && !is_last;)
+        err = list_page(c, l, &is_last);
+    return err;
+}
+
+static int list_queue(struct muster_client *c, struct listing *l, const char *queue)
+{
+    job_select_key(l->key, c, l->state, queue);
+    l->from = 0;
+    if (l->by == BY_STATE &&
+        l->filter.queue) { /* each member is a row: the offset skips members without reading them */
+        l->from = l->filter.offset;
+        l->filter.offset = 0;
+    }
+    return list_pages(c, l);
+}
+
+static int list_named(struct muster_client *c, const char *name, void *arg, bool *stop)
+{
+    struct listing *l = arg;
+    int err = muster_queue_check(name) ? MUSTER_OK : list_queue(c, l, name); /* not a name that muster writes */
+    *stop = l->stop;
+    return err;
+}
+
+static int list_as_they_are(struct muster_client *c, struct listing *l)
+{
+    const struct muster_job_filter *f = &l->filter;
+    if (f->tag || f->tracked) {
+        l->by = BY_TAG;
+        key_of(l->key, c->prefix, f->tag ? KEY_TAG : KEY_TRACKED, f->tag ? f->tag : "");
+        return list_pages(c, l);
+    }
+    l->state = job_select_state(f);
+    l->by = l->state == MUSTER_JOB_FAILED ? BY_FAILURE : BY_STATE;
+    return f->queue ? list_queue(c, l, f->queue) : page_each_member(c, KEY_NAMES, list_named, l);
+}
+
+/* ---- listing by age ---- */
+
+/* Gives the jobs in this order, as far as they are still meant. */
+static int give_in_order(struct muster_client *c, struct listing *l, const struct job_age *ages, size_t n)
+{
+    int err = MUSTER_OK;
+    for (size_t at = 0; err == MUSTER_OK && at < n && !l->stop; at += JOB_PAGE) {
+        struct job_page page = {.n = n - at < JOB_PAGE ? n - at : JOB_PAGE};
+        for (size_t i = 0; i < page.n; i++)
+            page.rows[i].id = ages[at + i].id;
+        err = job_page_read(c, &page, RECORDS_ONLY);
+        if (err == MUSTER_OK)
+            give_rows(l, &page);
+        job_page_clear(&page);
+    }
+    return err;
+}
+
+static int list_by_age(struct muster_client *c, struct listing *l)
+{
+    struct job_ages ages;
+    int err = MUSTER_OK;
+    job_ages_begin(&ages, &l->filter);
+    while (err == MUSTER_OK && !l->stop && !ages.is_last) {
+        err = job_ages_next(c, &ages);
+        if (err == MUSTER_OK)
+            err = give_in_order(c, l, ages.rows, ages.n);
+    }
+    job_ages_end(&ages);
+    return err;
+}
+
+/* Is there an index that has just these jobs? */
+static bool has_index(const struct muster_job_filter *f)
+{
+    int n = !!f->tag + !!f->tracked + !!f->group;
+    return f->order == MUSTER_JOBS_AS_THEY_ARE && !f->any_tag && n <= 1 && (n == 1 || job_select_by_state(f));
 }
 
 int muster_job_list(struct muster_client *c, const struct muster_job_filter *f, muster_job_fn *fn, void *arg)
@@ -218,13 +246,12 @@ int muster_job_list(struct muster_client *c, const struct muster_job_filter *f, 
     struct listing l = {.fn = fn, .arg = arg};
     int err = client_read(c, SIZED_JOB_FILTER, &l.filter, f);
     if (err == MUSTER_OK)
-        err = check_filter(c, &l.filter);
+        err = job_select_check(c, &l.filter);
+    if (err == MUSTER_OK && l.filter.order == MUSTER_JOBS_AS_THEY_ARE && !job_select_is_any(&l.filter))
+        err = client_refuse(c, "jobs are listed by a queue, a state, a tag, a group, the tracked ones, or by age");
     if (err != MUSTER_OK || l.filter.offset > INT64_MAX / 2)
         return err;
-    begin_listing(c, &l);
-    while (err == MUSTER_OK && !l.stop)
-        err = list_page(c, &l);
-    return err;
+    return has_index(&l.filter) ? list_as_they_are(c, &l) : list_by_age(c, &l);
 }
 
 /* ---- counts ---- */
@@ -233,7 +260,10 @@ static int append_count(struct muster_client *c, enum muster_job_state state, co
 {
     char key[KEY_MAX];
     bool is_failed = state == MUSTER_JOB_FAILED; /* the failed list has tasks too */
-    key_of(key, c->prefix, is_failed ? KEY_FAILURES : key_of_state[state], queue);
+    if (is_failed)
+        key_of(key, c->prefix, KEY_FAILURES, queue);
+    else
+        job_select_key(key, c, state, queue);
     return client_append(c, (const char *const[]){is_failed ? "HGET" : "ZCARD", key, is_failed ? "jobs" : NULL, NULL});
 }
 

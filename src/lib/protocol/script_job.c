@@ -67,6 +67,21 @@ void script_cancel_jobs(struct command *c, const struct script_root *root, const
         command_text(c, ids[i]);
 }
 
+void script_cancel_begin_chosen(struct command *c, const struct script_root *root, enum script_cancel_scope scope,
+                                const char *state, const char *queue)
+{
+    script_begin(c, SCRIPT_CANCEL_JOBS, root);
+    command_text(c, scope == CANCEL_AND_DEPENDENTS ? "4" : "3");
+    command_text(c, state ? state : "");
+    command_text(c, queue ? queue : "");
+}
+
+void script_cancel_chosen(struct command *c, const char *id, int64_t put_ms)
+{
+    command_text(c, id);
+    command_number(c, put_ms);
+}
+
 int script_jobs_cancelled(const struct redisReply *r, struct script_cancelled *out)
 {
     int err = reply_status(r);

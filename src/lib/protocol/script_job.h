@@ -36,6 +36,12 @@ enum script_cancel_scope { CANCEL_THESE, CANCEL_AND_DEPENDENTS };
 void script_cancel_jobs(struct command *c, const struct script_root *root, const char *const *ids, size_t n,
                         enum script_cancel_scope scope);
 
+/* The same for jobs that were chosen: add each by script_cancel_chosen(). One that is in another state or queue by now,
+ * or another job of the same id, is passed over. NULL: any state, any queue. */
+void script_cancel_begin_chosen(struct command *c, const struct script_root *root, enum script_cancel_scope scope,
+                                const char *state, const char *queue);
+void script_cancel_chosen(struct command *c, const char *id, int64_t put_ms);
+
 /* `left` records are still to go: call again by script_cancel_more(), with the other two. */
 struct script_cancelled {
     uint64_t removed, running, left;
