@@ -701,7 +701,8 @@ MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
  * its process is its own until it ends that, but no end counts, a finish neither (MUSTER_E_CANCELLED), and a new job of
  * that id is not touched by it. Only a unique task that runs stays until its process ends, and may still finish, because
  * an equal one must not run beside it. Complete jobs, and ids that do not exist, are passed over. With `dependents` the
- * jobs that wait for the named ones, directly or through others, are cancelled as well. `removed` receives how many were
+ * jobs that wait until the named ones are complete, directly or through others, are cancelled as well. Who waits for any
+ * end of one that goes becomes ready, and who waits for its failure is cancelled, and not counted. `removed` receives how many were
  * in nobody's hands, `running` how many were running. Either may be NULL. One script decides all of it: from then on the
  * jobs are gone for every other call, and none of them begins. Of many that wait the records go step by step; the call
  * returns after the last one. If it ends before that (a timeout, a broken connection), it has counted all the same, and
@@ -709,7 +710,7 @@ MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
  * cancel.)
  *
  * Returns MUSTER_OK, also when there was none; or, with nothing changed,
- *   MUSTER_E_STATE    a job that is not among them waits for one of them; muster_client_error() names it
+ *   MUSTER_E_STATE    a job that is not among them waits until one of them is complete; muster_client_error() names it
  *   MUSTER_E_TOO_BIG  more than MUSTER_JOB_CANCEL_NAMED_MAX ids, whether they exist or not: nothing was sent; or more
  *                     than MUSTER_JOB_CANCEL_MAX jobs in all
  *   MUSTER_E_INVALID  an id

@@ -74,6 +74,7 @@ static const char *const rows[][ARGS_MAX] = {
     {"resume", "q"},
     {"delete", "q", "--yes"},
     {"job", "waiting", "held", "complete", "depends"},
+    {"job", "depends", "--parents"},
     {"wait", "waiting", "complete", "--timeout", "400ms"},
     {"jobs"},
     {"jobs", "--queue", "q"},

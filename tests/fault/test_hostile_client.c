@@ -94,6 +94,14 @@ static int on_job(const struct muster_job *j, void *arg)
         read_name(arg, j->after[i]);
     for (size_t i = 0; i < j->n_before; i++)
         read_name(arg, j->before[i]);
+    for (size_t i = 0; i < j->n_after_end; i++)
+        read_name(arg, j->after_end[i]);
+    for (size_t i = 0; i < j->n_after_failure; i++)
+        read_name(arg, j->after_failure[i]);
+    for (size_t i = 0; i < j->n_parents; i++)
+        read_name(arg, j->parents[i]);
+    for (size_t i = 0; i < j->n_blocked_by; i++)
+        read_name(arg, j->blocked_by[i]);
     for (size_t i = 0; i < j->n_history; i++) {
         read_name(arg, j->history[i].what);
         read_name(arg, j->history[i].text);
@@ -304,9 +312,17 @@ static int do_put(struct caller *c)
                                          : muster_task_enqueue_unique(c->client, "q", "u", 1, id);
 }
 
+static int on_parent(const struct muster_job_parent *parent, void *arg)
+{
+    read_name(arg, parent->id);
+    return parent->job ? on_job(parent->job, arg) : has_enough(arg);
+}
+
 static int do_get(struct caller *c)
 {
     static const char *const ids[] = {"waiting", "held", "complete", "failed", "depends", "nobody"};
+    if (random_chance(&c->random, 30))
+        return muster_job_parents(c->client, ids[random_below(&c->random, N_OF(ids))], on_parent, c);
     return muster_job_get(c->client, ids, 1 + random_below(&c->random, N_OF(ids)), on_job, c);
 }
 

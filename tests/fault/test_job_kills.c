@@ -109,6 +109,7 @@ static void jobs_left_alone_end_as_histories_and_statistics_say(void **state)
     struct storm_judgement j = job_storm_judge(storm);
     job_storm_report(storm, &j);
     judge_recurring(&j, made);
+    j.sums.put += (uint64_t)j.n_gone; /* they waited for a failure that did not come, and never ran */
     struct job_sums counted = job_history_statistics(storm->s, job_storm_queues, 2);
     job_history_assert_same(&counted, &j.sums);
     assert_true(j.sums.crashed > 0);

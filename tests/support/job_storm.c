@@ -190,22 +190,52 @@ static size_t any_after(struct job_storm *storm, int i, char (*ids)[16])
     return n;
 }
 
+/* Sometimes it waits for an end or a failure besides. What has a lower number is no circle. */
+static void any_other_end(struct job_storm *storm, int i, struct muster_job_spec *spec, char (*name)[16],
+                          const char *const *id)
+{
+    int on = i > 0 ? job_storm_recent(i) : 0;
+    job_storm_name(*name, 'j', on);
+    for (size_t k = 0; k < spec->n_after; k++)
+        if (strcmp(spec->after[k], *name) == 0)
+            return;
+    if (i > 0 && rand() % 6 == 0) {
+        spec->after_end = id;
+        spec->n_after_end = 1;
+    } else if (i > 0 && rand() % 6 == 0) {
+        spec->after_failure = id;
+        spec->n_after_failure = 1;
+        storm->jobs[i].for_failure = true;
+        storm->n_for_failure++;
+    }
+}
+
+/* It cannot wait for the failure of a job that is complete or gone. Then it does not. */
+static int put_or_put_plainly(struct job_storm *storm, const char *queue, struct muster_job_spec *spec)
+{
+    int err = muster_job_put(storm->s->client, queue, spec, NULL);
+    if (spec->n_after_failure == 0 || (err != MUSTER_E_STATE && err != MUSTER_E_NOT_FOUND))
+        return err;
+    spec->n_after_failure = 0;
+    return muster_job_put(storm->s->client, queue, spec, NULL);
+}
+
 int job_storm_put(struct job_storm *storm, int i, enum storm_put how)
 {
-    char id[16], after[2][16];
-    const char *const ids[] = {after[0], after[1]};
+    char id[16], after[2][16], other[16];
+    const char *const ids[] = {after[0], after[1]}, *const others[] = {other};
     int retries = rand() % 4;
     size_t n = any_after(storm, i, after);
     struct storm_account *a = &storm->jobs[i];
     a->retries_least = how == STORM_REPLACE && a->retries_least < retries ? a->retries_least : retries;
     job_storm_name(id, 'j', i);
-    return muster_job_put(storm->s->client, job_storm_queues[rand() % 2],
-                          JOB_SPEC(.id = id, .data = {id, strlen(id)}, .priority = rand() % 5 - 2,
-                                   .retries = retries ? retries : MUSTER_ZERO, .replace = how == STORM_REPLACE,
-                                   .track = rand() % 9 == 0, .delay_ms = rand() % 4 ? 0 : rand() % 300,
-                                   .backoff = &soon, .after = ids, .n_after = n, .may_be_missing = 1,
-                                   .tags = IDS("blue", "old"), .n_tags = (size_t)(rand() % 3)),
-                          NULL);
+    struct muster_job_spec *spec =
+        JOB_SPEC(.id = id, .data = {id, strlen(id)}, .priority = rand() % 5 - 2,
+                 .retries = retries ? retries : MUSTER_ZERO, .replace = how == STORM_REPLACE, .track = rand() % 9 == 0,
+                 .delay_ms = rand() % 4 ? 0 : rand() % 300, .backoff = &soon, .after = ids, .n_after = n,
+                 .may_be_missing = 1, .tags = IDS("blue", "old"), .n_tags = (size_t)(rand() % 3));
+    any_other_end(storm, i, spec, &other, others);
+    return put_or_put_plainly(storm, job_storm_queues[rand() % 2], spec);
 }
 
 static int put_unique(struct job_storm *storm, int i)
@@ -329,17 +359,27 @@ void job_storm_settle(struct job_storm *storm)
     checked_assert_clean(storm->s);
 }
 
-/* Each unique task can be put again, whatever ended it; and failed jobs run when they are replayed. */
+static uint64_t replay_all(struct job_storm *storm)
+{
+    uint64_t replayed, sum = 0;
+    for (size_t i = 0; i < N_OF(job_storm_queues); i++) {
+        const struct muster_failed_filter all = {.size = sizeof all, .queue = job_storm_queues[i]};
+        assert_ok(muster_failed_replay(storm->s->client, &all, &replayed));
+        sum += replayed;
+    }
+    return sum;
+}
+
+/* Each unique task can be put again, whatever ended it; and failed jobs run when they are replayed. All finish by then,
+ * so a job that waits for a failure is cancelled, and those fail that wait for it: they are replayed, too. */
 void job_storm_replay(struct job_storm *storm)
 {
     uint64_t counts[MUSTER_JOB_STATE_COUNT];
     atomic_store(&storm->shared->is_over, 1);
     for (int i = 0; i < STORM_UNIQUES; i++)
         assert_ok(put_unique(storm, i));
-    for (size_t i = 0; i < N_OF(job_storm_queues); i++) {
-        const struct muster_failed_filter all = {.size = sizeof all, .queue = job_storm_queues[i]};
-        assert_ok(muster_failed_replay(storm->s->client, &all, NULL));
-    }
+    for (int i = 0; i <= storm->n_for_failure && replay_all(storm) > 0; i++)
+        job_storm_settle(storm);
     job_storm_settle(storm);
     for (size_t i = 0; i < N_OF(job_storm_queues); i++) {
         assert_ok(muster_job_counts(storm->s->client, job_storm_queues[i], counts));

@@ -34,9 +34,10 @@ struct storm_shared {
     atomic_int tasks[STORM_JOBS_MAX];
 };
 
-/* What was done to a job "j<number>". It depends on jobs with lower numbers; a replacement may add some. */
+/* What was done to a job "j<number>". It depends on jobs with lower numbers; a replacement may add some. `after` has
+ * those that were to be complete. `for_failure`: others were to fail, so it may have been cancelled. */
 struct storm_account {
-    bool was_cancelled, was_cancelled_along, may_be_gone;
+    bool was_cancelled, was_cancelled_along, may_be_gone, for_failure;
     int after[STORM_AFTER_MAX], n_after, retries_least;
 };
 
@@ -45,7 +46,7 @@ struct job_storm {
     struct storm_shared *shared;
     struct fault_crew crew;
     struct storm_account jobs[STORM_JOBS_MAX];
-    int n_jobs, n_tasks, n_cancelled, n_replaced, n_changed, n_leased, n_refused;
+    int n_jobs, n_tasks, n_cancelled, n_replaced, n_changed, n_leased, n_refused, n_for_failure;
     bool is_full;
     int64_t turns_at_ms; /* when Redis is full, or empty, the next time */
 };

@@ -10,7 +10,7 @@
 /* A job that waited for a cancelled one may have failed because of it. */
 static bool may_fail_for_a_dependency(struct job_storm *storm, const struct storm_account *a)
 {
-    return storm->n_cancelled > 0 && a && a->n_after > 0;
+    return storm->n_cancelled + storm->n_for_failure > 0 && a && a->n_after > 0;
 }
 
 static void judge_failure(struct job_storm *storm, const struct muster_job *job, const struct storm_account *a)
@@ -36,7 +36,7 @@ static int judge_job(const struct muster_job *job, void *arg)
     if (job->state == MUSTER_JOB_FAILED)
         judge_failure(j->storm, job, j->account);
     else if (job->state == MUSTER_JOB_DEPENDS)
-        assert_true(job->n_after > 0);
+        assert_true(job->n_after + job->n_after_end + job->n_after_failure > 0);
     else
         assert_int_equal(job->state, MUSTER_JOB_COMPLETE);
     job_history_judge(job, &j->sums);
@@ -59,12 +59,12 @@ static void work_out_what_may_be_gone(struct job_storm *storm)
         struct storm_account *a = &storm->jobs[i];
         for (int k = 0; k < a->n_after; k++)
             a->was_cancelled_along |= storm->jobs[a->after[k]].was_cancelled_along;
-        a->may_be_gone = a->was_cancelled || a->was_cancelled_along;
+        a->may_be_gone = a->was_cancelled || a->was_cancelled_along || a->for_failure;
     }
 }
 
 /* Each job is complete because a handler said so, has failed for a reason, or waits for one that failed. Only cancelled
- * jobs are gone. No task is lost. */
+ * jobs are gone, and those that waited for a failure. No task is lost. */
 struct storm_judgement job_storm_judge(struct job_storm *storm)
 {
     struct storm_judgement j = {.storm = storm};
@@ -96,5 +96,5 @@ void job_storm_report(const struct job_storm *storm, const struct storm_judgemen
         j->n[MUSTER_JOB_FAILED], j->n[MUSTER_JOB_DEPENDS], j->n_gone);
     for (int i = 0; i < FAULT_COUNT; i++)
         assert_true(hurt[i] > 0);
-    assert_true(j->n[MUSTER_JOB_FAILED] > 0 && storm->n_refused > 0);
+    assert_true(j->n[MUSTER_JOB_FAILED] > 0 && storm->n_refused > 0 && storm->n_for_failure > 0);
 }

@@ -105,8 +105,11 @@ static int move_named(struct muster_client *c, struct moving *m)
     free(names);
     if (err != MUSTER_OK || missing == 0)
         return err;
-    redis_error_set(c->redis, "%lld of the entries are not, or no longer, on the failed list of the queue '%s'",
-                    (long long)missing, f->queue);
+    redis_error_set(c->redis, "%lld of the entries are not, or no longer, on the failed list of the queue '%s'%s",
+                    (long long)missing, f->queue,
+                    m->script == SCRIPT_REPLAY
+                        ? ", or others who waited for that failure are still let go: then replay it in a moment"
+                        : "");
     return MUSTER_E_NOT_FOUND;
 }
 
