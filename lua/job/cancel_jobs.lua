@@ -94,6 +94,7 @@ if #doomed > 0 and not (try('ZCARD', P .. 'ended') and try('ZCARD', P .. 'freed:
 end
 
 try('HDEL', P .. 'config', '-') -- needs no memory, so that a full Redis allows the others
+Jobs.keys.deferred = {}
 -- First these jobs wait for nothing any more: otherwise one of them would fail because another is gone.
 for _, job in ipairs(jobs) do
   Jobs.remove_dependencies(P, job.id)
@@ -123,6 +124,9 @@ for _, job in ipairs(jobs) do
     Jobs.cancel(P, job, '')
     removed = removed + 1
   end
+end
+if #Jobs.keys.deferred > 0 then
+  Jobs.keys.settle_deferred(P)
 end
 hand_over_jobs(P)
 return {0, removed, running, left, first and first.id or '', first and first.queue or ''}

@@ -127,6 +127,75 @@ static void being_held_is_waiting(void **state)
     assert_string_equal(after.history, before.history);
 }
 
+/* ---- several of a key in one call ---- */
+
+/* Once some of them are cancelled, the first of those that are left can be taken, and the others are held. */
+static void assert_cancelled_together(struct scene *s, const char *const *ids, size_t n, int dependents, bool runs)
+{
+    set_limit(s, 1);
+    put_letters(s, 5, "k");
+    job_put(s, "q", JOB_SPEC(.id = "x", .key = "k", .after = IDS("c"), .n_after = 1));
+    if (runs)
+        job_take(s, "q", "a");
+    assert_ok(muster_job_cancel(s->client, ids, n, dependents, NULL, NULL));
+    assert_held(s, "e ");
+    checked_assert_clean(s);
+    job_take(s, "q", "d");
+}
+
+static void several_are_cancelled_in_one_call(void **state)
+{
+    assert_cancelled_together(*state, N_IDS("a", "b", "c", "x"), 0, false);
+}
+
+static void several_are_cancelled_in_one_call_in_any_order(void **state)
+{
+    assert_cancelled_together(*state, N_IDS("c", "x", "a", "b"), 0, false);
+}
+
+static void several_are_cancelled_while_one_runs(void **state)
+{
+    assert_cancelled_together(*state, N_IDS("a", "b", "c", "x"), 0, true);
+}
+
+static void several_are_cancelled_with_all_that_wait(void **state)
+{
+    assert_cancelled_together(*state, N_IDS("a", "b", "c"), 1, false);
+}
+
+static void put_two(struct scene *s, const struct muster_job_spec *one, const struct muster_job_spec *other)
+{
+    const struct muster_job_spec *const specs[] = {one, other};
+    assert_ok(muster_job_put_many(s->client, "q", specs, 2, NULL, NULL));
+    invariant_assert(s->server->redis, s->prefix);
+    checked_assert_clean(s);
+}
+
+static void a_put_of_many_takes_the_place_of_one_that_it_replaces(void **state)
+{
+    struct scene *s = *state;
+    set_limit(s, 1);
+    put(s, "r", "k", 0);
+    put_two(s, JOB_SPEC(.id = "b", .key = "k", .priority = -5),
+            JOB_SPEC(.id = "r", .data = BYTES("new"), .replace = 1));
+    assert_held(s, "r ");
+    assert_ok(muster_lease_finish(s->client, job_take(s, "q", "b"), NULL));
+    job_take(s, "q", "r");
+}
+
+static void a_put_of_many_replaces_several(void **state)
+{
+    struct scene *s = *state;
+    set_limit(s, 1);
+    put_letters(s, 3, "k");
+    put_two(s, JOB_SPEC(.id = "a", .replace = 1, .delay_ms = HOUR),
+            JOB_SPEC(.id = "b", .replace = 1, .data = BYTES("new")));
+    assert_held(s, "b "); /* it comes anew */
+    assert_string_equal(job_look(s, "b").data, "new");
+    assert_ok(muster_lease_finish(s->client, job_take(s, "q", "c"), NULL));
+    job_take(s, "q", "b");
+}
+
 /* ---- what releases ---- */
 
 /* "a" runs, "b" is held: after `end` of a's process "b" can be taken, or the job that is named. */
@@ -423,6 +492,12 @@ int main(int argc, char **argv)
         live_test(a_limit_that_is_new_holds_what_waits_already),
         live_test(what_is_held_no_more_need_not_be_looked_at),
         live_test(being_held_is_waiting),
+        live_test(several_are_cancelled_in_one_call),
+        live_test(several_are_cancelled_in_one_call_in_any_order),
+        live_test(several_are_cancelled_while_one_runs),
+        live_test(several_are_cancelled_with_all_that_wait),
+        live_test(a_put_of_many_takes_the_place_of_one_that_it_replaces),
+        live_test(a_put_of_many_replaces_several),
         live_test(a_failure_releases),
         live_test(a_retry_releases_and_comes_behind),
         live_test(a_retry_with_a_delay_releases),

@@ -172,10 +172,24 @@ function Keys.settle(P, queue, key)
   end
 end
 
--- Settles what a job has left and where it has come to, once its record says so.
+-- Settles what a job has left and where it has come to, once its record says so. A script that has read several jobs
+-- before it changes the first sets Keys.deferred = {}: otherwise one of these could be held or released behind its back.
 function Keys.settle_left(P, job)
   local all = job.unsettled
   job.unsettled = nil
+  for _, one in ipairs(all) do
+    if Keys.deferred then
+      table.insert(Keys.deferred, one)
+    else
+      Keys.settle(P, one[1], Keys.parse(one[2]).key)
+    end
+  end
+end
+
+-- All of its jobs are changed.
+function Keys.settle_deferred(P)
+  local all = Keys.deferred
+  Keys.deferred = false
   for _, one in ipairs(all) do
     Keys.settle(P, one[1], Keys.parse(one[2]).key)
   end

@@ -275,6 +275,7 @@ end
 local function put_all(P, call)
   Jobs.draw_places(P, #call.specs)
   Jobs.gathered = {}
+  Jobs.keys.deferred = {}
   Jobs.gather_moves()
   local n_new, put_plain = 0, nil
   for _, spec in ipairs(call.specs) do
@@ -296,5 +297,8 @@ local function put_all(P, call)
   end
   Jobs.end_moves()
   Jobs.places = false
+  if #Jobs.keys.deferred > 0 then
+    Jobs.keys.settle_deferred(P)
+  end
   Jobs.count_gathered()
 end

@@ -27,7 +27,7 @@ local touched_by_jobs = {}
 local function make_jobs()
   local Batches = {} -- what is done to batches; for scripts `Jobs.batches`
   Jobs.batches = Batches
-  local Keys = {} -- what is done to jobs of a key; for scripts `Jobs.keys`
+  local Keys = {deferred = false} -- what is done to jobs of a key; for scripts `Jobs.keys`
   Jobs.keys = Keys
 --- @include "job_record"
 --- @include "job_states"
