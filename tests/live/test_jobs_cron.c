@@ -250,6 +250,18 @@ static void it_makes_no_more_than_its_count(void **state)
     checked_assert_clean(s);
 }
 
+static void several_may_end_together(void **state)
+{
+    struct scene *s = *state;
+    for (int i = 0; i < 3; i++)
+        job_put(s, "q", JOB_SPEC(.id = (const char *const[]){"e", "f", "g"}[i], .every_ms = MINUTE_MS, .count = 1));
+    leased_is_finished(s, "e-1");
+    assert_int_equal(job_count(s, "q", MUSTER_JOB_COMPLETE), 4);
+    leased_is_finished(s, "f-1");
+    leased_is_finished(s, "g-1");
+    checked_assert_clean(s);
+}
+
 static void an_interval_has_a_first_and_a_last_time(void **state)
 {
     struct scene *s = *state;
@@ -504,6 +516,7 @@ int main(int argc, char **argv)
         live_test(both_changes_of_the_clocks_are_in_its_record),
         live_test(after_its_last_time_it_is_complete),
         live_test(it_makes_no_more_than_its_count),
+        live_test(several_may_end_together),
         live_test(an_interval_has_a_first_and_a_last_time),
         live_test(by_default_jobs_overlap),
         live_test(what_would_overlap_is_skipped_and_told),

@@ -79,7 +79,7 @@ function Recur.finish(P, job)
   enter(P, job, 'complete', now_ms())
   Jobs.save(P, job)
   Jobs.log_event(P, job, 'completed', '')
-  Jobs.trim_complete(P, job.queue, 1)
+  Jobs.trim_complete(P, job.queue, 1, 1)
 end
 
 -- What is done of the times that have come, at most `n`: {over: how many are beyond the backlog; taken: how many are
