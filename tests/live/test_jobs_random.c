@@ -24,7 +24,9 @@ enum place {
     FAILED = 32,
     COMPLETE = 64,
     RECURRING = 128,
-    IN_LINE = WAITING | RUNNING, /* what waits may be handed over at once */
+    HELD = 256,
+    WAITS = WAITING | HELD,    /* one of its key that comes before it may take its place */
+    IN_LINE = WAITS | RUNNING, /* what waits may be handed over at once */
     ALIVE = SCHEDULED | DEPENDS | IN_LINE
 };
 
@@ -48,6 +50,9 @@ static const char *any_id(struct random_world *w)
     return ids[random_draw(w, IDS)];
 }
 
+/* How often a job was held, and a schedule got other ticks: a run without either proves nothing of them. */
+static int n_held, n_refilled;
+
 static void mean(struct random_effect *e, const char *id, int places)
 {
     assert_true((size_t)e->n_meant < N_OF(e->meant));
@@ -59,8 +64,8 @@ static void mean(struct random_effect *e, const char *id, int places)
 
 static int place_of(const char *state)
 {
-    static const char *const states[] = {"nowhere", "scheduled", "depends",  "waiting",
-                                         "running", "failed",    "complete", "recurring"};
+    static const char *const states[] = {"nowhere", "scheduled", "depends",   "waiting", "running",
+                                         "failed",  "complete",  "recurring", "held"};
     for (size_t i = 0; i < N_OF(states); i++)
         if (!strcmp(states[i], state))
             return 1 << i;
@@ -98,6 +103,7 @@ static void take_snapshot(struct random_world *w, struct snapshot *out)
         out->jobs[i].is_marked = from[2]->len > 0;
         out->jobs[i].follows = from[4]->len > 0;
         out->any_follows |= out->jobs[i].follows;
+        n_held += out->jobs[i].place == HELD;
     }
     freeReplyObject(reply);
 }
@@ -141,15 +147,18 @@ static int bystander(const struct random_effect *e, const struct job *job, const
         return places | (e->completes ? IN_LINE | SCHEDULED : 0) | (e->forgets || e->moves_due ? FAILED : 0) |
                (may_be_dropped ? NOWHERE : 0) | place_of_follower(e, job);
     case WAITING:
-        return places | RUNNING;
+    case HELD: /* one of its key has left its place */
+        return places | IN_LINE;
     case RUNNING:
-        places |= e->ends_hands || e->moves_due ? WAITING | FAILED : 0;
+        places |= e->ends_hands || e->moves_due ? WAITS | FAILED : 0;
         return (places | (job->is_marked && (e->ends_hands || e->moves_due) ? NOWHERE : 0)) &
-               (job->is_marked ? ~(WAITING | FAILED) : ~0);
+               (job->is_marked ? ~(WAITS | FAILED) : ~0);
     case FAILED:
         places |= may_be_dropped ? NOWHERE : 0;
         places |= e->replayed && !strcmp(e->replayed, job->queue) ? IN_LINE : 0;
         return places | (is_made && e->moves_due ? IN_LINE : 0);
+    case RECURRING: /* it has made the last one of its schedule */
+        return places | (e->moves_due ? COMPLETE | NOWHERE : 0);
     case COMPLETE:
         return places | NOWHERE | (is_made && e->moves_due ? IN_LINE : 0); /* kept for a while only */
     default:
@@ -164,6 +173,8 @@ static void assert_moved(const char *name, const struct random_effect *e, const 
     for (int i = 0; i < e->n_meant; i++)
         if (!strcmp(e->meant[i].id, id))
             places = e->meant[i].places | (e->meant[i].places & DEPENDS && (e->forgets || e->moves_due) ? FAILED : 0);
+    if (strchr(id, '-') && e->moves_due && places & (NOWHERE | FAILED | COMPLETE))
+        places |= IN_LINE; /* its id was free, and it was made again at once */
     if (!(is->place & places))
         fail_msg("%s: %s was %#x%s, and is %#x, not one of %#x", name, id, (unsigned)was->place,
                  was->is_marked ? " and marked" : "", (unsigned)is->place, (unsigned)places);
@@ -197,7 +208,9 @@ static int any_fields(struct random_world *w, const char **args, bool *delays, b
     if (random_draw(w, 2))
         fields[n++] = "backoff", fields[n++] = "0";
     *delays = random_draw(w, 5) == 0;
-    *recurs = random_draw(w, 12) == 0;
+    *recurs = random_draw(w, 8) == 0;
+    if (random_draw(w, 4))
+        fields[n++] = "key", fields[n++] = random_draw(w, 3) ? "acme" : "a.b";
     if (*delays)
         fields[n++] = "delay", fields[n++] = "60000";
     if (*recurs && random_draw(w, 2)) {
@@ -274,7 +287,8 @@ static bool change(struct random_world *w, struct random_effect *e)
         {"priority", "-3"}, {"priority", "4"},   {"tag", "blue"},         {"untag", "blue"},   {"not_after_all", ""},
         {"track", "1"},     {"track", "0"},      {"log", "a line"},       {"data", "other"},   {"queue", "red"},
         {"after", "j1"},    {"after_end", "j3"}, {"after_failure", "j4"}, {"not_after", "j2"}, {"delay", "0"},
-        {"delay", "60"},    {"at", "1"},         {"retries", "1"},        {"backoff", "9"},    {"only_if", "waiting"}};
+        {"delay", "60"},    {"at", "1"},         {"retries", "1"},        {"backoff", "9"},    {"only_if", "waiting"},
+        {"key", "acme"},    {"key", ""},         {"only_if", "held"}};
     const char *id = any_id(w), *args[6] = {id};
     int was = job_in(&before, id)->place;
     for (int i = 0, n = 1 + random_draw(w, 2); i < n; i++) {
@@ -286,7 +300,7 @@ static bool change(struct random_world *w, struct random_effect *e)
     assert_true(status == MUSTER_OK || status == MUSTER_E_STATE || status == MUSTER_E_INVALID ||
                 (status == MUSTER_E_NOT_FOUND && (was == NOWHERE || (was == DEPENDS && waits_for_more(args)))));
     if (status == MUSTER_OK)
-        mean(e, id, was == DEPENDS ? ALIVE : was == WAITING || was == SCHEDULED ? SCHEDULED | IN_LINE : was);
+        mean(e, id, was == DEPENDS ? ALIVE : was & (WAITS | SCHEDULED) ? SCHEDULED | IN_LINE : was);
     return true;
 }
 
@@ -430,20 +444,34 @@ static bool turn(struct random_world *w, struct random_effect *e)
 static bool pass_time(struct random_world *w, struct random_effect *e)
 {
     static const char *const kinds[] = {"leases", "delayed", "scheduled", "recurring"};
-    static const char lua[] = "local P, kind, q = KEYS[1] .. ':', ARGV[1], ARGV[2]\n"
-                              "local first = redis.call('ZRANGE', P .. kind .. ':' .. q, 0, 0)[1]\n"
-                              "if not first then return 0 end\n"
-                              "local at = kind == 'recurring' and redis.call('TIME')[1] * 1000 - 9000000 or 1000\n"
-                              "redis.call('ZADD', P .. kind .. ':' .. q, at, first)\n"
-                              "if kind == 'scheduled' or kind == 'recurring' then\n"
-                              "  redis.call('HSET', P .. 'job:' .. string.sub(first, 12), 'due', at)\n"
-                              "end\n"
-                              "redis.call('HSET', P .. 'queue:' .. q, 'due', 1000)\n"
-                              "redis.call('ZADD', P .. 'due', 1000, q)\n"
-                              "return 1";
+    static const char lua[] =
+        "local P, kind, q = KEYS[1] .. ':', ARGV[1], ARGV[2]\n"
+        "local first = redis.call('ZRANGE', P .. kind .. ':' .. q, 0, 0)[1]\n"
+        "if not first then return 0 end\n"
+        "local at = kind == 'recurring' and redis.call('TIME')[1] * 1000 - 9000000 or 1000\n"
+        "redis.call('ZADD', P .. kind .. ':' .. q, at, first)\n"
+        "if kind == 'scheduled' or kind == 'recurring' then\n"
+        "  local key = P .. 'job:' .. string.sub(first, 12)\n"
+        "  redis.call('HSET', key, 'due', at)\n"
+        "  if redis.call('HEXISTS', key, 'cron') == 1 then redis.call('HSET', key, 'ticks', at) end\n"
+        "end\n"
+        "redis.call('HSET', P .. 'queue:' .. q, 'due', 1000)\n"
+        "redis.call('ZADD', P .. 'due', 1000, q)\n"
+        "return 1";
     (void)e;
     return raw_int(w->s->server->redis, "EVAL %s 1 %s %s %s", lua, w->s->prefix, kinds[random_draw(w, 4)],
                    random_queue(w));
+}
+
+/* As the timer's keeper does: its next ticks have come already, or are far away, or there are none. */
+static void refill(struct random_world *w, struct redisReply **cron)
+{
+    static const char *const ticks[] = {"4000 5000", "4000 4102444800000", "4102444800000", ""};
+    int i = random_draw(w, N_OF(ticks));
+    assert_ok(script_does(w->s, SCRIPT_REFILL, cron[0]->str, cron[1]->str, cron[2]->str, cron[3]->str, ticks[i],
+                          i == 3 ? "1" : "", random_draw(w, 2) ? "1000" : "0", random_draw(w, 2) ? "0" : "3",
+                          cron[3]->str));
+    n_refilled++;
 }
 
 static bool promote(struct random_world *w, struct random_effect *e)
@@ -451,6 +479,8 @@ static bool promote(struct random_world *w, struct random_effect *e)
     e->moves_due = e->forgets = true;
     redisReply *reply = script_call_list(w->s, SCRIPT_PROMOTE, (const char *const[]){NULL});
     assert_int_equal(reply->elements, 5);
+    for (size_t i = 0; i < reply->element[4]->elements; i++)
+        refill(w, reply->element[4]->element[i]->element);
     freeReplyObject(reply);
     return true;
 }
@@ -522,11 +552,14 @@ static bool fetch(struct random_world *w, struct random_effect *e)
     return true;
 }
 
+#define KEY_LIMIT "max_running_per_key"
+
 static bool configure(struct random_world *w, struct random_effect *e)
 {
     static const char *const settings[][2] = {{"max_running", "2"}, {"max_running", "1"}, {"max_running", ""},
                                               {"keep_jobs", "2"},   {"keep_jobs", "0"},   {"keep_jobs", ""},
-                                              {"max_crashes", "2"}, {"max_crashes", ""}};
+                                              {"max_crashes", "2"}, {"max_crashes", ""},  {KEY_LIMIT, "1"},
+                                              {KEY_LIMIT, "2"},     {KEY_LIMIT, "1"},     {KEY_LIMIT, ""}};
     const char *const *setting = settings[random_draw(w, N_OF(settings))];
     (void)e;
     assert_ok(script_does(w->s, SCRIPT_CONFIG, random_queue(w), setting[0], setting[1]));
@@ -540,7 +573,7 @@ static bool listen_to(struct random_world *w, struct random_effect *e)
     return true;
 }
 
-static const struct random_operation operations[] = {{"put", put, 22},
+static const struct random_operation operations[] = {{"put", put, 18},
                                                      {"change", change, 6},
                                                      {"cancel jobs", cancel_jobs, 4},
                                                      {"enqueue", enqueue, 5},
@@ -561,7 +594,7 @@ static const struct random_operation operations[] = {{"put", put, 22},
                                                      {"delete", random_delete_queue, 1},
                                                      {"pause", random_pause_or_resume, 2},
                                                      {"replay", random_replay_or_drop, 2},
-                                                     {"config", configure, 1},
+                                                     {"config", configure, 5},
                                                      {"listen", listen_to, 1}};
 
 /* ---- the run ---- */
@@ -581,7 +614,10 @@ static void assert_ids_are_free(struct random_world *w)
 static void whatever_is_called_each_job_is_in_one_state_that_it_may_be_in(void **state)
 {
     static struct random_world w;
+    assert_ok(script_does(*state, SCRIPT_CONFIG, "red", KEY_LIMIT, "1"));
     random_run(&w, *state, operations, N_OF(operations), OPS, look_before, assert_all_moved);
+    print_message("    held in %d snapshots, %d schedules refilled\n", n_held, n_refilled);
+    assert_true(n_held > 0 && n_refilled > 0);
     checked_assert_clean(*state);
     assert_ids_are_free(&w);
 }
