@@ -5,6 +5,7 @@
 #include "candidate_names.h"
 
 #include <inttypes.h>
+#include <muster/batch.h>
 #include <muster/client.h>
 #include <muster/job.h>
 #include <stdio.h>
@@ -80,6 +81,13 @@ static int list_jobs(struct muster_client *client, struct listing *l)
     return err == MUSTER_OK && l->n_printed < NAMES_MAX ? muster_job_list(client, &tracked, print_tracked_job, l) : err;
 }
 
+static int print_batch(const struct muster_batch *batch, void *arg)
+{
+    char about[48];
+    snprintf(about, sizeof about, "%s batch", muster_batch_state_name(batch->state));
+    return print_name(arg, batch->id, about);
+}
+
 static int list(struct muster_client *client, enum candidate_names names, struct listing *l)
 {
     switch (names) {
@@ -95,6 +103,8 @@ static int list(struct muster_client *client, enum candidate_names names, struct
         return muster_failed_groups(client, NULL, print_group, l);
     case CANDIDATE_JOBS:
         return list_jobs(client, l);
+    case CANDIDATE_BATCHES:
+        return muster_batch_list(client, print_batch, l);
     }
     return MUSTER_OK;
 }

@@ -14,7 +14,8 @@ enum candidate_names {
     CANDIDATE_TAGS,
     CANDIDATE_PROCESSES,
     CANDIDATE_GROUPS,
-    CANDIDATE_JOBS
+    CANDIDATE_JOBS,
+    CANDIDATE_BATCHES
 };
 
 /* Print each name that begins with `word` as candidates_print() does, after `beginning`. Nothing, and nothing on

@@ -20,6 +20,7 @@
  *
  *   awaiting    the option whose argument it is; NULL: none
  *   n_operands  how many operands come before it
+ *   operand     the last one of these
  *   n_rest      how many words come between `--` and it; -1: there was no `--`
  *   call        as it would be called: the verb, and the common options so far
  */
@@ -27,6 +28,7 @@ struct place {
     struct call call;
     const struct opt *awaiting;
     size_t n_operands;
+    const char *operand;
     int n_rest;
     const char *word, *beginning; /* the last word; what of it stays, as `--queue=` */
 };
@@ -98,6 +100,7 @@ static bool pass_word(struct place *p, const char *word)
         pass_option(p, word);
     } else if (p->call.command) {
         p->n_operands++;
+        p->operand = word;
     } else {
         p->call.command = verbs_find(word);
         return p->call.command;
@@ -200,13 +203,26 @@ static void print_with_sign(struct place *p, const char *what)
 /* Other ids are new ones. */
 static bool is_of_job(const struct opt *o)
 {
-    return o->name && strcmp(o->name, "after") == 0;
+    return o->name && strncmp(o->name, "after", strlen("after")) == 0;
+}
+
+/* An id alone shows the batch; one to open is new. */
+static void print_of_batch(const struct place *p)
+{
+    static const char *const words[] = {"open", "close", "cancel"};
+    if (p->n_operands == 0)
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            print_candidate(p, words[i], "a batch");
+    if (p->n_operands == 0 || strcmp(p->operand, "close") == 0 || strcmp(p->operand, "cancel") == 0)
+        print_live(p, CANDIDATE_BATCHES);
 }
 
 static void print_argument(struct place *p, const struct opt *o)
 {
     if (o->name && strcmp(o->name, "worker") == 0)
         print_values(p, "WORKER");
+    else if (o->name && strcmp(o->name, "batch") == 0)
+        print_live(p, CANDIDATE_BATCHES);
     else if (strcmp(o->argument, "+TAG|-TAG|TAG") == 0)
         print_with_sign(p, "TAG");
     else if (strcmp(o->argument, "+ID|-ID") == 0)
@@ -264,6 +280,8 @@ static void print_operand(struct place *p)
     char what[WORD_SIZE];
     if (!p->call.command) {
         print_verbs(p);
+    } else if (strcmp(p->call.command->name, "batch") == 0) {
+        print_of_batch(p);
     } else if (p->n_operands < p->call.command->max_operands) {
         find_operand(p->call.command->operands, p->n_operands, what);
         print_values(p, what);

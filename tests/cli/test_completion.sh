@@ -3,8 +3,9 @@
 #
 # What shells complete. Proves:
 #  1. every verb and every option of each verb that help tells is a candidate where it can stand, and nothing else is
-#  2. names of queues, workers, tags, processes, groups of failures, and jobs that run or are tracked, are those of Redis
-#     at that moment, by the --url and --prefix of the line; a beginning, an argument after `=`, a sign before a tag and a place after `--` are understood
+#  2. names of queues, workers, tags, processes, groups of failures, batches, and jobs that run or are tracked, are those
+#     of Redis at that moment, by the --url and --prefix of the line; a beginning, an argument after `=`, a sign before a
+#     tag and a place after `--` are understood
 #  3. without Redis, with one that does not answer, and without rights there are no names, no message and status 0, and
 #     that takes less than a second
 #  4. bash, zsh and fish complete a verb, an option, a queue with a space and a colon in it, and files, as far as these
@@ -72,6 +73,18 @@ check_candidates $'runs\ntracked-one' job ''
 check_candidates $'runs\ntracked-one' job j ''
 check_candidates 'tracked-one' put mail --after tr
 check_candidates '+runs' change tracked-one --after +r
+check_candidates 'tracked-one' put mail --after-failure tr
+"$MUSTER" batch open night-1 >"$tmp/out"
+"$MUSTER" batch open week >"$tmp/out"
+check_candidates $'open\nclose\ncancel\nnight-1\nweek' batch ''
+check_candidates 'night-1' batch ni
+check_candidates $'night-1\nweek' batch close ''
+check_candidates 'week' batch cancel w
+check_candidates '' batch open ''
+check_candidates '' batch night-1 ''
+check_candidates '' batch close week ''
+check_candidates 'night-1' put mail --batch ni
+check_candidates '--batch=week' batch open inner --batch=w
 check_candidates '' put mail --id ''
 check_candidates '' enqueue mail --request ''
 "$MUSTER" fail "$runs" --group broken >"$tmp/out"
