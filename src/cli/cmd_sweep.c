@@ -33,8 +33,11 @@ const struct command cmd_sweep = {
     .name = "sweep",
     .operands = "",
     .summary = "Give back the tasks of dead workers and of lapsed leases, as every worker does by itself",
-    .about = "A worker is dead when its ttl has passed without a heartbeat; after a stall of Redis it has more time.\n"
-             "Leases (`muster take`) whose time is over are ended, too, but only workers are counted.\n",
+    .about =
+        "A worker is dead when its ttl has passed without a heartbeat; after a stall of Redis it has more time.\n"
+        "Leases (`muster take`) whose time is over are ended, too, but only workers are counted.\n"
+        "Only workers compute the next times of a schedule (`muster put --cron`): without one it makes the jobs of\n"
+        "the times that its record has, and then waits.\n",
     .examples = "muster sweep\n",
     .options = options,
     .changes = true,
