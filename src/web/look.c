@@ -37,6 +37,7 @@
 #define QUEUE_SUMS(X) X(delayed) X(depends) X(recurring) X(complete)
 #define WORKER_SUMS(X) X(hands) X(held)
 enum {
+    SUM_jobs_held, /* beyond what their keys may run; not what workers hold */
 #define SUM(name) SUM_##name,
     QUEUE_SUMS(SUM) WORKER_SUMS(SUM) SUMS
 #undef SUM
@@ -229,6 +230,7 @@ static void count_queue(struct seen_row *row)
 #define SUM(name) row->counts[SUM_##name] = number_of(object, #name);
     QUEUE_SUMS(SUM)
 #undef SUM
+    row->counts[SUM_jobs_held] = number_of(object, "held");
     row->counts[COUNT_waiting] = number_of(object, "waiting");
     row->counts[COUNT_running] = number_of(object, "running");
     row->counts[COUNT_failed] = number_of(object, "failed");
@@ -308,6 +310,7 @@ static cJSON *overview(const struct look *l)
     add_number(of_jobs, "depends", l->more[SUM_depends]);
     add_number(of_jobs, "recurring", l->more[SUM_recurring]);
     add_number(of_jobs, "complete", l->more[SUM_complete]);
+    add_number(of_jobs, "held", l->more[SUM_jobs_held]);
     add_number(object, "in_per_s", l->sums[HISTORY_in]);
     add_number(object, "out_per_s", l->sums[HISTORY_out]);
     add_number(object, "oldest_ms", l->sums[HISTORY_latency_ms]);

@@ -14,7 +14,7 @@
 struct cJSON;
 struct history;
 
-#define SEEN_COUNTS 12
+#define SEEN_COUNTS 13
 #define SEEN_RATES 2
 
 /* `counts`, `rates`, `history`: what the caller keeps of it; at first they are 0 and NULL. The history is freed. */

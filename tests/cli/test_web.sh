@@ -210,6 +210,11 @@ told 403 GET /api/queues 'Host: evil.example'
 wait_for is_told 'muster_up 1' GET /metrics
 told '"state":"well","tried":"write"' GET /healthz
 told 'muster_queue_tasks_enqueued_total{queue="kept"} 2' GET /metrics
+"$MUSTER" config --queue keyed max_running_per_key=1
+"$MUSTER" put keyed --id first --key k data >"$tmp/out"
+"$MUSTER" put keyed --id second --key k data >"$tmp/out"
+wait_for is_told '"held":1}' GET /api/overview
+told 'muster_queue_tasks{queue="keyed",state="held"} 1' GET /metrics
 counts() { is_told '"in_per_s":0,"out_per_s":0' GET /api/overview; }
 wait_for counts
 kill "${pids[redis]}"
