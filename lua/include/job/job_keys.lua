@@ -173,7 +173,7 @@ function Keys.settle(P, queue, key)
 end
 
 -- Settles what a job has left and where it has come to, once its record says so. A script that has read several jobs
--- before it changes the first sets Keys.deferred = {}: otherwise one of these could be held or released behind its back.
+-- before it changes the first sets Keys.deferred = {}: otherwise one of them could be held or released unseen.
 function Keys.settle_left(P, job)
   local all = job.unsettled
   job.unsettled = nil
