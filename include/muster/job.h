@@ -159,7 +159,7 @@ struct muster_job_spec {
     int backlog;
 
     /* It becomes ready this long from now. With `after` as well, not before that time. With `replace`, MUSTER_ZERO
-     * means at once. */
+     * means at once; a job that recurs at an interval makes its next job then, one with a schedule refuses it. */
     int64_t delay_ms;
 
     /* How long a handler may run on it (worker.h: limit_ms). */
@@ -202,7 +202,8 @@ struct muster_job_spec {
     const char *zone;
 
     /* Recurring: its first time is not before `from_ms`, its last one not after `until_ms`, Unix times in ms; and it
-     * makes `count` jobs in all. 0: no such bound. After its last time it is complete. With `replace`, a schedule or an
+     * makes `count` jobs in all; a time whose id `<id>-<n>` has another job that is alive makes none, but counts, and
+     * the history tells it. 0: no such bound. After its last time it is complete. With `replace`, a schedule or an
      * interval takes the place of the one that the job had, and of these three; the jobs that it has made are counted. */
     int64_t from_ms;
     int64_t until_ms;
@@ -218,7 +219,8 @@ struct muster_job_spec {
 
     /* Its key, as 1 to 200 bytes like a tag: with the queue's setting max_running_per_key at most so many jobs of one
      * key run at once. Those beyond are held, block nobody, and keep their order. NULL: none, and no such limit. The
-     * jobs that a recurring one makes have its key. */
+     * jobs that a recurring one makes have its key. A job that is cancelled while it runs makes room at once, though
+     * its process goes on until it stops. */
     const char *key;
 
     /* The ids of n_after_end jobs that must have ended before this one becomes ready: complete, failed, cancelled or
@@ -546,7 +548,8 @@ struct muster_job_filter {
  * goes meanwhile may make another one be missing, or be seen twice. Any other choice (no state, `any_tag`, a group or
  * tracked jobs with a tag) is listed with the oldest first.
  *
- * By age: no job that is there the whole time is missing, and none is seen twice. For each page of up to 100 000 rows all
+ * By age: no job that stays in its state and queue is missing, with a tag or tracked none that is there the whole time;
+ * and none is seen twice. For each page of up to 100 000 rows all
  * jobs that are meant are looked at: a few fields each, a hundred in a round trip. The ids of a page are kept in memory.
  *
  * A job whose record cannot be read is left out and mentioned in the log. The rows have no history, and do not tell what
@@ -748,18 +751,20 @@ struct muster_job_bulk_counts {
     uint64_t chosen; /* jobs that the filter meant when the call began */
     uint64_t done;   /* with cancel and `dependents` also those that waited for them: there may be more than `chosen` */
     uint64_t running; /* cancel: how many of `done` ran, and were told to stop */
-    uint64_t passed;  /* were in another state or queue by now, or gone: they were left alone */
+    uint64_t passed;  /* were in another state or queue by now, or gone: they were left alone. With `dependents` it may
+                       * be more, because those are counted in `done` */
     uint64_t refused;
 };
 
 /*
- * Do the same with all jobs that a filter means: of those that are there when it begins. The filter needs a queue, a
+ * Do the same with all jobs that a filter means: of those that are there when it begins. One that moves between states
+ * or queues while they are looked for may be missed, unless a tag or `tracked` chooses it. The filter needs a queue, a
  * tag, a state, a group or `tracked`, so that nobody means all jobs by accident; `order` and `past_id` are not for it,
  * `offset` and `n` neither. Blocks, in steps of 100 jobs at most: other clients work in between, and the progress
  * function (muster_client_set_progress()) is called. The ids of all of them are kept in memory, about 100 bytes each.
  *
  * Each step looks at its jobs again: one that is in another state or queue by now, or was put anew under its id, is left
- * alone (`passed`). Its tags and its being tracked are not looked at again. Jobs are cancelled from the newest on, so
+ * alone (`passed`). Its tags, its group and its being tracked are not looked at again. Jobs are cancelled from the newest on, so
  * that those that wait go before those for which they wait; one for which another job waits that is not meant refuses,
  * without `dependents`. Replay, drop and change begin with the oldest.
  *
@@ -871,7 +876,7 @@ MUSTER_API int muster_job_listen(struct muster_client *c, const char *queue, int
     X(max_running, 0, 0, 1000000, 1, "how many of the queue may run at once, over all workers; 0: no limit")       \
     X(max_running_per_key, 0, 0, 1000000, 1, "how many jobs of one key may run at once; 0: no limit")              \
     X(rate, 0, 0, 1000000000, 1, "how many of the queue may be taken in rate_ms, over all workers; 0: no limit")   \
-    X(rate_burst, 0, 0, 1000000000, 1, "how many of them at once; 0: as many as rate")                             \
+    X(rate_burst, 0, 0, 1000000000, 1, "how many of them at once, beyond the rate; 0: as many as rate")            \
     X(rate_ms, 1000, 1, 31622400000, 1, "the time that rate is about, in ms")                                      \
     X(share, 0, 0, 1, 1, "1 (even): what runs moves, until every worker has its share of it")                      \
     X(share_moves, 0, 0, 1000000, 1, "how many move at once; 0: as many as there are too many")                    \

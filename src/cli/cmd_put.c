@@ -162,7 +162,7 @@ static const struct opt options[] = {
     [COUNT] = {.name = "count",
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "recurring: N jobs in all",
+               .help = "recurring: N jobs in all; a time whose ID-n is taken makes none, but counts",
                .min = 1,
                .max = INT_MAX},
     [OVERLAP] = {.name = "overlap",

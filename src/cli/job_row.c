@@ -113,7 +113,7 @@ static void fill(struct out_cell *cells, const struct muster_job *job, const cha
         {.number = job->queued},
         {.text = text_or_none(job->made_by)},
         {.number = is_recurring ? job->backlog : -1},
-        {.number = is_recurring ? (int64_t)job->made : -1},
+        {.number = is_recurring || job->made > 0 ? (int64_t)job->made : -1},
         {.text = job->backoff.delay_ms > 0 ? backoff : NULL},
         {.number = job->backoff.delay_ms},
         {.number = number_or_none(job->backoff.max_ms)},

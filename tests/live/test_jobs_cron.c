@@ -116,6 +116,28 @@ static void its_record_has_the_next_ticks(void **state)
     checked_assert_clean(s);
 }
 
+/* Its times are those of its schedule or interval: a replacement does not move them. */
+static void a_replacement_that_recurs_has_no_time_of_its_own(void **state)
+{
+    static const char words[] = "its interval or schedule says when";
+    struct scene *s = *state;
+    job_put(s, "q", JOB_SPEC(.id = "r", .cron = "0 3 1 * *"));
+    job_put(s, "q", JOB_SPEC(.id = "e", .every_ms = 3600000, .offset_ms = 3600000));
+    const int64_t due_ms = job_look(s, "r").due_at_ms, other_due_ms = job_look(s, "e").due_at_ms;
+    static const char *const ids[] = {"r", "e"};
+    for (size_t i = 0; i < N_OF(ids); i++) {
+        job_not_put(s, "q", JOB_SPEC(.id = ids[i], .data = BYTES("x"), .replace = 1, .at_ms = 4000000000000),
+                    MUSTER_E_INVALID, words);
+        job_put(s, "q", JOB_SPEC(.id = ids[i], .data = BYTES("new"), .replace = 1));
+        assert_string_equal(job_look(s, ids[i]).data, "new");
+    }
+    job_not_put(s, "q", JOB_SPEC(.id = "r", .replace = 1, .delay_ms = 5000), MUSTER_E_INVALID, words);
+    job_not_put(s, "q", JOB_SPEC(.id = "r", .replace = 1, .delay_ms = MUSTER_ZERO), MUSTER_E_INVALID, words);
+    assert_int_equal(job_look(s, "r").due_at_ms, due_ms);
+    assert_int_equal(job_look(s, "e").due_at_ms, other_due_ms);
+    checked_assert_clean(s);
+}
+
 static void each_tick_makes_a_job(void **state)
 {
     struct scene *s = *state;
@@ -509,6 +531,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(its_record_has_the_next_ticks),
+        live_test(a_replacement_that_recurs_has_no_time_of_its_own),
         live_test(each_tick_makes_a_job),
         live_test(a_day_without_anybody_is_made_up_for),
         live_test(of_a_day_the_backlog_is_made_up_for),

@@ -129,6 +129,11 @@ local function read_old(P, call, spec)
     return {E_EXISTS, old.unique and not spec.given.unique and 'a unique task' or old.state, id}
   end
   spec.old, spec.is_change = old, is_change
+  local given = spec.given
+  local goes_on = is_change and not (given.every or given.cron)
+  if goes_on and ((old.cron and spec.delay) or ((old.cron or old.every) and spec.at)) then
+    return {E_INVALID, id, 'timed'} -- its times are those of its schedule or interval
+  end
   return keep_data(spec, old)
 end
 
