@@ -42,7 +42,7 @@ static void keep_words(const char *error, const char *message, void *arg)
         *why = need(strdup(message));
 }
 
-/* A member as text: what is no string, as JSON. */
+/* A member as text: a number, as JSON. */
 static const char *text_of(struct put_json *j, const struct cJSON *value)
 {
     if (cJSON_IsString(value))
@@ -58,16 +58,31 @@ static void add_value(struct values *v, const char *name, const char *text)
     v->rows[v->n++] = (struct parse_value){name, text};
 }
 
-static bool is_flag(const struct put_json *j, const char *name)
+static const struct opt *find_option(const struct put_json *j, const char *name)
 {
     for (const struct opt *o = j->call.command->options; o->help; o++)
         if (o->name && strcmp(o->name, name) == 0)
-            return o->kind == OPT_FLAG;
-    return false;
+            return o;
+    return NULL;
+}
+
+static bool is_flag(const struct put_json *j, const char *name)
+{
+    const struct opt *o = find_option(j, name);
+    return o && o->kind == OPT_FLAG;
+}
+
+/* A number may lose digits when it is read, so no name is made of one. */
+static bool is_text(const struct put_json *j, const char *name)
+{
+    const struct opt *o = find_option(j, name);
+    return o && (o->kind == OPT_STRING || o->kind == OPT_LIST);
 }
 
 static char *add_one(struct put_json *j, struct values *v, const char *name, const struct cJSON *value)
 {
+    if (!cJSON_IsString(value) && is_text(j, name))
+        return say("'%s' is a text, in quotes", name);
     if (!cJSON_IsString(value) && !cJSON_IsNumber(value))
         return say("'%s' is a text or a number", name);
     add_value(v, name, text_of(j, value));
@@ -105,7 +120,65 @@ static bool is_of_a_call(const char *name)
     return false;
 }
 
-static char *read_members(struct put_json *j, const struct call *like)
+static bool is_repeated(const struct put_json *j, const struct cJSON *member)
+{
+    for (const struct cJSON *one = j->object->child; one != member; one = one->next)
+        if (strcmp(one->string, member->string) == 0)
+            return true;
+    return false;
+}
+
+/* ---- data that is no text: the bytes of the line, because cJSON would round its numbers ---- */
+
+/* `at` is a quote; returns the one that closes it. */
+static const char *skip_string(const char *at)
+{
+    for (at++; *at != '"'; at++)
+        if (*at == '\\')
+            at++;
+    return at;
+}
+
+/* The value that begins at `at` in valid JSON ends at the comma or bracket that is not its own, or before blanks. */
+static struct muster_bytes value_at(const char *at)
+{
+    const char *from, *last;
+    int depth = 0;
+    while (isspace((unsigned char)*at))
+        at++;
+    for (from = last = at; depth > 0 || !strchr(",}]", *at); at++) {
+        depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
+        if (*at == '"')
+            at = skip_string(at);
+        if (!isspace((unsigned char)*at))
+            last = at;
+    }
+    return (struct muster_bytes){from, (size_t)(last - from) + 1};
+}
+
+/* The member's value as it stands in the line, which cJSON has found valid. Members are in the line's order. */
+static struct muster_bytes raw_value(const struct put_json *j, const struct cJSON *member, const char *line)
+{
+    struct muster_bytes value = {strchr(line, '{'), 1};
+    for (const struct cJSON *one = j->object->child; one; one = one->next) {
+        const char *name = strchr((const char *)value.data + value.len, '"');
+        value = value_at(strchr(skip_string(name), ':') + 1);
+        if (one == member)
+            break;
+    }
+    return value;
+}
+
+static struct muster_bytes data_of(const struct put_json *j, const struct cJSON *member, const char *line)
+{
+    if (cJSON_IsString(member))
+        return (struct muster_bytes){member->valuestring, strlen(member->valuestring)};
+    return raw_value(j, member, line);
+}
+
+/* ---- a line ---- */
+
+static char *read_members(struct put_json *j, const struct call *like, const char *line)
 {
     struct muster_bytes data = {NULL, 0};
     struct values v = {NULL, 0};
@@ -116,14 +189,15 @@ static char *read_members(struct put_json *j, const struct call *like)
     {
         if (why)
             break;
-        if (is_of_a_call(member->string))
+        if (is_repeated(j, member))
+            why = say("'%s' is there more than once", member->string);
+        else if (is_of_a_call(member->string))
             why = say("'%s' is an option of the call, not of a job", member->string);
         else if (strcmp(member->string, "data") == 0)
-            data.data = text_of(j, member);
+            data = data_of(j, member, line);
         else
             why = add_member(j, &v, member);
     }
-    data.len = data.data ? strlen(data.data) : 0;
     if (!why && parse_values(&j->call, like, v.rows, v.n) == 0 && put_check_options(&j->call) == 0)
         put_read_spec(&j->call, data, &j->spec);
     complain_to(NULL, NULL);
@@ -166,7 +240,7 @@ bool put_json_read(struct put_json *j, const struct call *like, struct muster_by
     else if (!cJSON_IsObject(j->object) || !is_blank(end, from + line.len))
         *why = say("it is no object of JSON, as %s", "{\"id\": \"a\", \"data\": \"text\", \"tag\": [\"red\"]}");
     else
-        *why = read_members(j, like);
+        *why = read_members(j, like, from);
     return *why != NULL;
 }
 

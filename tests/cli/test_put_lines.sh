@@ -3,7 +3,8 @@
 #
 # muster put --lines and --json-lines. Proves:
 #  1. each line is a job, in their order; the ids are printed so; options are for all of them
-#  2. a line of JSON says what options say; data may be any JSON; blank lines are none; a line may wait for an earlier one
+#  2. a line of JSON says what options say; data may be any JSON, and keeps its bytes; blank lines are none; a line may wait
+#     for an earlier one
 #  3. the first line that is refused ends it: its number, the reason and how many were put are told, and those before it
 #     are there; the same for what Redis refuses
 #  4. more lines than one script takes
@@ -59,8 +60,19 @@ ok put json --json-lines <specs
 has a '"data":"text ü"' '"priority":-2' '"tags":\["red","blue"\]' '"retries":0' '"tracked":true' '"backoff_ms":1000,"backoff_max_ms":60000,"backoff_exponential":true'
 has b '"state":"depends"' '"after":\["a"\]' '"tracked":false'
 ok job b --data
-check_out '{"to":["x",1]}'
+check_out '{"to": ["x", 1]}'
 has c '"data":"17"' '"after":\["[ab]","[ab]"\]'
+# raw JSON: the data arrives as it stands in the line
+raw() {
+    printf '{"tag": ["a,}"], "data" : %s , "priority": 3}\n' "$1" | ok put raw --json-lines
+    ok job "$(cat out)" --data
+    check_out "$1"
+}
+raw '{"user":9007199254740993}'
+raw 1e400
+raw '[ 1.10, {"a\"}":"]\\", "b": [] } ]'
+raw null
+raw true
 
 # ---- 3
 printf '{"id": "d"}\n{"id": "e"}\n{"id": "f", "colour": "red"}\n{"id": "g"}\n' >specs
@@ -81,12 +93,15 @@ refused 'nonsense' 'it is no object of JSON'
 refused '["a"]' 'it is no object of JSON'
 refused '{"id": "h"} more' 'it is no object of JSON'
 refused '{"id": "h", "priority": true}' "'priority' is a text or a number"
-refused '{"id": "h", "tag": [["red"]]}' "'tag' is a text or a number"
+refused '{"id": "h", "tag": [["red"]]}' "'tag' is a text, in quotes"
 refused '{"id": "h", "priority": "x"}' "--priority: 'x' is not a number"
 refused '{"id": "h", "track": "yes"}' "'track' is true or false"
 refused '{"id": "h", "lines": true}' "'lines' is an option of the call"
 refused '{"id": "h", "offset": "3h"}' '--offset and --backlog are for a recurring job'
-refused '{"id": "h", "replace": true, "id": "i"}' '--id is given more than once'
+refused '{"id": "h", "replace": true, "id": "i"}' "'id' is there more than once"
+refused '{"data": "a", "data": "b"}' "'data' is there more than once"
+refused '{"id": 100000000000000000000}' "'id' is a text, in quotes"
+refused '{"tag": [9007199254740993]}' "'tag' is a text, in quotes"
 refused '{"id": "h", "data": "a\u0000b"}' 'it has a NUL'
 printf '{"id": "h", "data": "a\\\\u0000b"}\n' | ok put more --json-lines
 has h '"data":"a\\\\u0000b"'
