@@ -7,6 +7,7 @@
 
 #include <muster/job.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "complain.h"
@@ -87,6 +88,21 @@ static int on_end(const struct muster_job_ended *e, void *arg)
     return out_flush();
 }
 
+/* A verb of a queue has added them, and has not printed their ids. */
+static int report(const struct call *call, struct muster_client *client, int err, const char *const *ids, size_t n)
+{
+    const char *words = muster_client_error(client);
+    char *detail = NULL;
+    if (call->command->n_queues == 0)
+        return complain_error(call, err, words);
+    if (asprintf(&detail, "%s; what was added is there: muster wait %s%s%s", words, ids[0], n > 1 ? " ... " : "",
+                 n > 1 ? ids[n - 1] : "") < 0)
+        need(NULL);
+    int code = complain_error(call, err, detail);
+    free(detail);
+    return code;
+}
+
 int await_jobs(const struct call *call, struct muster_client *client, const char *const *ids, size_t n,
                bool results_only)
 {
@@ -97,7 +113,7 @@ int await_jobs(const struct call *call, struct muster_client *client, const char
     (void)progress_end(EXIT_DONE); /* from here on a signal ends the program */
     int err = muster_job_wait(client, ids, n, limit_ms, on_end, &a);
     if (err != MUSTER_OK)
-        return complain_error(call, err, muster_client_error(client));
+        return report(call, client, err, ids, n);
     if (out_error())
         return EXIT_FAILED;
     return a.n_failed > 0 ? EXIT_FAILED : a.n_gone > 0 ? EXIT_NOT_FOUND : EXIT_DONE;

@@ -46,8 +46,10 @@ bool backoff_read(const char *text, struct muster_backoff *out)
 const char *backoff_check(const char *text)
 {
     struct muster_backoff backoff;
-    return backoff_read(text, &backoff) ? NULL
-                                        : "it must be 10s, 10s..1h or 10s.., with or without ,jitter=20% after it";
+    return backoff_read(text, &backoff)
+               ? NULL
+               : "it must be 10s, 10s..1h (the longer one last) or 10s.., at most ten years, with or without "
+                 ",jitter=20% after it";
 }
 
 const char *backoff_text(char out[BACKOFF_TEXT_SIZE], const struct muster_backoff *backoff)

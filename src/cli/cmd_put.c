@@ -437,9 +437,11 @@ const struct command cmd_put = {
         "With --lines each line of standard input is a job, and the options are for all of them. With --json-lines\n"
         "each line says its own: {\"id\": \"a\", \"data\": \"text\", \"priority\": 2, \"tag\": [\"red\", \"blue\"],\n"
         "\"after\": [\"b\"], \"track\": true}. Its members are named as the options, and data; data that is no\n"
-        "text is the job's data as it stands in the line. The ids are printed in the order of the lines. Up to\n"
-        "200 lines are put at once, all or none; a line may wait for an earlier one. The first line that is refused\n"
-        "ends it: its number, the reason and how many jobs were put are told.\n",
+        "text is the job's data as it stands in the line. The ids are printed in the order of the lines. Lines\n"
+        "go to Redis in batches of up to 200 lines, 1 MiB and 2000 tags and ids of --after, each of them all or none;\n"
+        "a line may wait for an earlier one. The first line that is refused ends it: its number, the reason and how\n"
+        "many jobs were put are told. One that is wrong in itself lets those before it be put, but with --request\n"
+        "nothing is put then.\n",
     .examples = "muster put mail '{\"to\": \"alice@example.org\"}'\n"
                 "muster put mail --id invoice-17 --retries 8 --backoff 10s..1h,jitter=20% <invoice.json\n"
                 "muster put ship 17 --id ship-17 --after paid-17 --after packed-17 --tag order-17\n"

@@ -181,6 +181,8 @@ static struct meaning meaning_of_conn(const struct call *call, const char *detai
         m.advice = "is the name right?";
     else if (is_in(detail, strerror(ECONNRESET)) && is_url(call, "redis:"))
         m.advice = "does it speak only TLS? then rediss://";
+    else if (call->command && call->command->changes)
+        m.advice = "it may have been done: look before you do it again";
     return m;
 }
 

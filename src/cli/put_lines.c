@@ -42,13 +42,14 @@ struct batch {
 
 /* ---- what is told ---- */
 
-/* The line's number, why it was refused, and how many jobs were put. */
+/* The line's number, why it was refused, and how many jobs were put. Wrong usage means that nothing was tried. */
 static int report_line(const struct lines *l, uint64_t line, int err, const char *why)
 {
     char words[WORDS_SIZE], jobs[TEXT_NUMBER_SIZE];
     snprintf(words, sizeof words, "line %" PRIu64 ": %s; %s put, of the lines before it", line, why,
              text_number_of(jobs, l->put, "job was", "jobs were"));
-    return complain_error(l->call, err, words);
+    int code = complain_error(l->call, err, words);
+    return code == EXIT_USAGE && l->put > 0 ? EXIT_FAILED : code;
 }
 
 static int report_call(const struct lines *l, int err)

@@ -76,7 +76,7 @@ raw true
 
 # ---- 3
 printf '{"id": "d"}\n{"id": "e"}\n{"id": "f", "colour": "red"}\n{"id": "g"}\n' >specs
-check_exit 2 "$MUSTER" put more --json-lines <specs
+check_exit 1 "$MUSTER" put more --json-lines <specs
 check_out 'd
 e'
 told 'line 3: unknown option --colour'
@@ -111,7 +111,7 @@ told "line 3: job 2 of 2: the job 'd' is waiting"
 told '0 jobs were put'
 waiting more 3
 printf '{"id": "i"}\nnonsense\n' >specs
-check_exit 2 "$MUSTER" put more --json-lines --json <specs
+check_exit 1 "$MUSTER" put more --json-lines --json <specs
 check_out '{"id":"i","queue":"more"}'
 grep -qE '^\{"error":"E_INVALID","message":"line 2: .*1 job was put' err || fail "$(cat err)"
 

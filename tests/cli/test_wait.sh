@@ -72,8 +72,9 @@ check_exit 0 "$MUSTER" enqueue w --wait <tasks
 cut -f 3 out | sort -n | cmp - <(seq 30)
 end worker TERM 0
 check_exit 124 "$MUSTER" enqueue w nobody --wait --timeout 300ms
+check_err 'what was added is there: muster wait '
 check_redis 0 LLEN muster:queues:w
-"$MUSTER" cancel --job "$("$MUSTER" jobs --queue w --state waiting --json | sed 's/.*"id":"\([0-9a-f]*\)".*/\1/')" >said
+"$MUSTER" cancel --job "$(sed -n 's/.*is there: muster wait \([0-9a-f]*\);.*/\1/p' err)" >said
 
 # ---- 4
 put q --id restart x
