@@ -52,7 +52,7 @@ static void let_go_by_workers_that_die(struct scene *s)
 {
     int n_killed = 0;
     for (int64_t left; (left = n_depend(s)) > 0;) {
-        char id[16];
+        char id[32];
         snprintf(id, sizeof id, "keeper%d", n_killed);
         struct worker_process *keeper = worker_process_start(
             s, &(struct worker_spec){.id = id, .ttl_ms = TTL_MS, .hands = 1, .queues = {{"none", 0}}});
