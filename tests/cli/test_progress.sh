@@ -109,6 +109,8 @@ has_caught() {
         ((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/${pids[$1]}/status") & 0x4000))
 }
 has_let_go() { ! has_caught "$1"; }
+# Its request is sent: from the catching of signals on nothing else makes it sleep.
+awaits_redis() { has_caught "$1" && grep -q '^State:.S' "/proc/${pids[$1]}/status"; }
 stop_put
 grep -q '^muster put: interrupted; no job was put$' "$tmp/verb.err" || fail "$(cat "$tmp/verb.err")"
 stop_put --json
@@ -119,7 +121,7 @@ grep -q '^{"error":"E_STOPPED","message":"interrupted; no job was put"}$' "$tmp/
 stopped() {
     redis-cli -s "$socket" client pause 1500 all >"$tmp/said"
     start verb "$MUSTER" "$@"
-    wait_for has_caught verb
+    wait_for awaits_redis verb
     kill -TERM "${pids[verb]}"
     check_end verb 143
     cp "$tmp/verb.err" "$tmp/err"
