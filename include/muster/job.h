@@ -220,7 +220,8 @@ struct muster_job_spec {
     /* Its key, as 1 to 200 bytes like a tag: with the queue's setting max_running_per_key at most so many jobs of one
      * key run at once. Those beyond are held, block nobody, and keep their order. NULL: none, and no such limit. The
      * jobs that a recurring one makes have its key. A job that is cancelled while it runs makes room at once, though
-     * its process goes on until it stops. */
+     * its process goes on until it stops. With the queue's setting fair the keys take turns within a priority: who puts
+     * many jobs delays those of other keys by one job each. NULL is a key then, too. */
     const char *key;
 
     /* The ids of n_after_end jobs that must have ended before this one becomes ready: complete, failed, cancelled or
@@ -866,6 +867,7 @@ MUSTER_API int muster_job_listen(struct muster_client *c, const char *queue, int
  */
 #define MUSTER_SETTINGS(X)                                                                                         \
     X(broadcast, 0, 0, 1, 1, "1: publish worqr's announcements even when nobody listens through muster")           \
+    X(fair, 0, 0, 1, 1, "1: the keys of jobs of equal priority take turns; jobs without a key are one key")        \
     X(keep_failed, 0, 0, 1000000000, 0, "how many entries a queue's failed list keeps, the newest; 0: all")        \
     X(keep_failed_bytes, 0, 0, 1125899906842624, 0, "how many bytes a queue's failed list keeps; 0: all")          \
     X(keep_failed_ms, 0, 0, 316224000000, 0, "how long a failed list keeps its entries, in ms; 0: for ever")       \

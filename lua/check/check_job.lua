@@ -90,10 +90,13 @@ end
 
 -- Somebody may have damaged the record by hand: so the fields of other states go, and the queue's name is noted.
 local function enter_index(job, index, score)
-  local member = job.place .. job.id
+  local member = member_of(job)
   try('ZADD', P .. 'names', 'NX', now_ms(), job.queue)
   if job.state ~= 'running' then
     redis.call('HDEL', P .. 'job:' .. job.id, 'worker', 'token')
+  end
+  if not job.round then -- or it is none
+    redis.call('HDEL', P .. 'job:' .. job.id, 'round')
   end
   if job.state == 'scheduled' or job.state == 'recurring' then
     redis.call('HSET', P .. 'job:' .. job.id, 'due', string.format('%.0f', score))
@@ -110,7 +113,7 @@ end
 
 local function look_at_index(job)
   local index = Jobs.index(P, job.state, job.queue)
-  local score, meant = tonumber(redis.call('ZSCORE', index, job.place .. job.id) or nil), meant_score(job)
+  local score, meant = tonumber(redis.call('ZSCORE', index, member_of(job)) or nil), meant_score(job)
   local is_timed = job.state == 'scheduled' or job.state == 'recurring'
   local what = not score and 'is not in ' .. index
     or is_timed and not meant and 'does not say when it is due'
@@ -213,12 +216,12 @@ local function look_at_key(job)
       Jobs.wait_anew(P, Jobs.read(P, job.id))
       return 'it waits'
     end)
-  elseif job.key and Jobs.is_keyed[job.state] then
+  elseif Jobs.is_keyed(job) then
     local keyed, member = P .. 'keyed:' .. job.queue, Jobs.keys.member(job, job.state)
     if redis.call('ZSCORE', keyed, member) ~= '0' then
       note_find(check, P .. 'job:' .. job.id, 'is not among the jobs of its key in ' .. keyed, function()
         redis.call('ZADD', keyed, 0, member)
-        Jobs.keys.settle(P, job.queue, job.key)
+        Jobs.keys.settle(P, job.queue, job.key or '')
         return 'put it there'
       end)
     end

@@ -25,7 +25,7 @@ if not is_sound then
   return check.answer
 end
 local settings = redis.call('HMGET', key, 'running', 'due', 'paused', 'named', 'jobs', 'max_running', 'returned',
-  'rate', 'tat', 'unhold')
+  'rate', 'tat', 'unhold', 'unfair')
 local has_jobs = ARGV[3] == '1' and Jobs.are_sound(P, queue)
 
 -- A script may have 200 names at once, so these are fields.
@@ -54,7 +54,7 @@ local function earliest_due()
     end
     earliest = at and math.min(at, earliest or at) or earliest
   end
-  if settings[10] then -- somebody is to look at what is held
+  if settings[10] or settings[11] then -- somebody is to look at what is held, or to give rounds
     earliest = math.min(earliest or now_ms(), now_ms())
   end
   return earliest

@@ -162,7 +162,7 @@ end
 -- The job keeps its place, so it is before those of the new priority that came to wait later.
 local function set_priority(value)
   Jobs.set(job, 'priority', value)
-  if job.key and Jobs.is_keyed[job.state] and job.state ~= 'running' then
+  if Jobs.is_keyed(job) and job.state ~= 'running' then
     is_to_wait_anew = true
   elseif job.state == 'waiting' then
     redis.call('ZADD', Jobs.index(P, 'waiting', job.queue), 'XX', value, Jobs.member(job))

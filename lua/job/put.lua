@@ -85,6 +85,7 @@ end
 if not Jobs.can_arrive(P, queue) then
   return {E_REDIS, damaged}
 end
+call.is_fair = Jobs.is_fair(P, queue)
 ask_for_keys(P, call.specs)
 for number = 1, #call.specs do
   local refusal = refusal_of(P, call, number)

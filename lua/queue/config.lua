@@ -29,6 +29,10 @@ if queue ~= '' then
   if is_key_limit and Jobs.are_sound(P, queue) then
     Jobs.keys.look_at_all(P, queue) -- more may run now
   end
+  local is_newly_fair = name == 'fair' and ARGV[3] == '1' and redis.call('EXISTS', P .. 'waiting:' .. queue) == 1
+  if is_newly_fair and Jobs.are_sound(P, queue) then
+    Jobs.keys.begin_rounds(P, queue)
+  end
   hand_over_waiting(P, queue)
 end
 if string.sub(name, 1, 5) == 'keep_' and queue ~= '' then

@@ -136,7 +136,7 @@ static const struct opt options[] = {
     [KEY] = {.name = "key",
              .kind = OPT_STRING,
              .argument = "KEY",
-             .help = "its key: at most max_running_per_key jobs of one key run at once (see `muster config`)",
+             .help = "its key, as a customer: for max_running_per_key and fair (see `muster config`)",
              .check = muster_job_key_check},
     [CRON] = {.name = "cron",
               .kind = OPT_STRING,

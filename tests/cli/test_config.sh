@@ -22,7 +22,7 @@ check_value() {
 
 # ---- 1
 ok config --queue q
-[[ $(awk '{ print $1, $2, $3 }' out | sort | paste -sd,) == 'NAME VALUE FROM,broadcast 0 default,keep_failed 0 default,keep_failed_bytes 0 default,keep_failed_ms 0 default,keep_history 100 default,'\
+[[ $(awk '{ print $1, $2, $3 }' out | sort | paste -sd,) == 'NAME VALUE FROM,broadcast 0 default,fair 0 default,keep_failed 0 default,keep_failed_bytes 0 default,keep_failed_ms 0 default,keep_history 100 default,'\
 'keep_jobs 50000 default,keep_jobs_ms 604800000 default,max_crashes 3 default,max_running 0 default,max_running_per_key 0 default,rate 0 default,rate_burst 0 default,rate_ms 1000 default,share 0 default,share_moves 0 default,share_ms 30000 default' ]] ||
     fail "the settings: $(cat out)"
 ok config keep_jobs=7 keep_history=20

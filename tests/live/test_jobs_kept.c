@@ -39,7 +39,8 @@ static void a_setting_is_the_queues_own_the_namespaces_or_the_default(void **sta
 {
     struct scene *s = *state;
     assert_settings(s, "q", NULL,
-                    "broadcast=0/default keep_failed=0/default keep_failed_bytes=0/default keep_failed_ms=0/default "
+                    "broadcast=0/default fair=0/default "
+                    "keep_failed=0/default keep_failed_bytes=0/default keep_failed_ms=0/default "
                     "keep_history=100/default keep_jobs=50000/default keep_jobs_ms=604800000/default "
                     "max_crashes=3/default max_running=0/default max_running_per_key=0/default "
                     "rate=0/default rate_burst=0/default "

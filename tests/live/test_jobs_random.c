@@ -51,7 +51,7 @@ static const char *any_id(struct random_world *w)
 }
 
 /* How often a job was held, and a schedule got other ticks: a run without either proves nothing of them. */
-static int n_held, n_refilled;
+static int n_held, n_refilled, n_in_rounds;
 
 static void mean(struct random_effect *e, const char *id, int places)
 {
@@ -81,13 +81,13 @@ static void take_snapshot(struct random_world *w, struct snapshot *out)
         "  local page = redis.call('SCAN', cursor, 'MATCH', KEYS[1] .. ':job:*', 'COUNT', 10000)\n"
         "  cursor = page[1]\n"
         "  for _, key in ipairs(page[2]) do\n"
-        "    local job = redis.call('HMGET', key, 'state', 'worker', 'token', 'queue')\n"
+        "    local job = redis.call('HMGET', key, 'state', 'worker', 'token', 'queue', 'round')\n"
         "    local mark = job[2] and redis.call('HGET', KEYS[1] .. ':marks:' .. job[2], job[3])\n"
         "    local id, follows = string.sub(key, #KEYS[1] + 6), ''\n"
         "    for _, name in ipairs(redis.call('SMEMBERS', KEYS[1] .. ':dependencies:' .. id)) do\n"
         "      if string.find(name, '\\n', 1, true) then follows = '1' end\n"
         "    end\n"
-        "    found[#found + 1] = {id, job[1], mark or '', job[4], follows}\n"
+        "    found[#found + 1] = {id, job[1], mark or '', job[4], follows, job[5] or ''}\n"
         "  end\n"
         "until cursor == '0'\n"
         "return found";
@@ -104,6 +104,7 @@ static void take_snapshot(struct random_world *w, struct snapshot *out)
         out->jobs[i].follows = from[4]->len > 0;
         out->any_follows |= out->jobs[i].follows;
         n_held += out->jobs[i].place == HELD;
+        n_in_rounds += out->jobs[i].place == WAITING && from[5]->len > 0;
     }
     freeReplyObject(reply);
 }
@@ -556,10 +557,10 @@ static bool fetch(struct random_world *w, struct random_effect *e)
 
 static bool configure(struct random_world *w, struct random_effect *e)
 {
-    static const char *const settings[][2] = {{"max_running", "2"}, {"max_running", "1"}, {"max_running", ""},
-                                              {"keep_jobs", "2"},   {"keep_jobs", "0"},   {"keep_jobs", ""},
-                                              {"max_crashes", "2"}, {"max_crashes", ""},  {KEY_LIMIT, "1"},
-                                              {KEY_LIMIT, "2"},     {KEY_LIMIT, "1"},     {KEY_LIMIT, ""}};
+    static const char *const settings[][2] = {
+        {"max_running", "2"}, {"max_running", "1"}, {"max_running", ""}, {"keep_jobs", "2"}, {"keep_jobs", "0"},
+        {"keep_jobs", ""},    {"max_crashes", "2"}, {"max_crashes", ""}, {KEY_LIMIT, "1"},   {KEY_LIMIT, "2"},
+        {KEY_LIMIT, "1"},     {KEY_LIMIT, ""},      {"fair", "1"},       {"fair", "1"},      {"fair", ""}};
     const char *const *setting = settings[random_draw(w, N_OF(settings))];
     (void)e;
     assert_ok(script_does(w->s, SCRIPT_CONFIG, random_queue(w), setting[0], setting[1]));
@@ -616,8 +617,9 @@ static void whatever_is_called_each_job_is_in_one_state_that_it_may_be_in(void *
     static struct random_world w;
     assert_ok(script_does(*state, SCRIPT_CONFIG, "red", KEY_LIMIT, "1"));
     random_run(&w, *state, operations, N_OF(operations), OPS, look_before, assert_all_moved);
-    print_message("    held in %d snapshots, %d schedules refilled\n", n_held, n_refilled);
-    assert_true(n_held > 0 && n_refilled > 0);
+    print_message("    %d held and %d in rounds by all snapshots, %d schedules refilled\n", n_held, n_in_rounds,
+                  n_refilled);
+    assert_true(n_held > 0 && n_in_rounds > 0 && n_refilled > 0);
     checked_assert_clean(*state);
     assert_ids_are_free(&w);
 }

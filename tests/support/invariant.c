@@ -252,6 +252,7 @@ static const char jobs_head[] =
     "  jobs[id] = job\n"
     "end\n"
     "local states = {'scheduled', 'depends', 'waiting', 'running', 'complete', 'recurring', 'held'}\n"
+    "local function round_of(job, state) return state == 'waiting' and job.round and '!' .. job.round or '' end\n"
     "local scored = {scheduled = 'due', waiting = 'priority', held = 'priority', recurring = 'due'}\n";
 
 /* From the records to the indexes, */
@@ -261,7 +262,7 @@ static const char job_records_script[] =
     "  local is_somewhere = state == 'failed'\n"
     "  for _, one in ipairs(states) do\n"
     "    is_somewhere = is_somewhere or one == state\n"
-    "    local score = redis.call('ZSCORE', P .. one .. ':' .. q, place .. id)\n"
+    "    local score = redis.call('ZSCORE', P .. one .. ':' .. q, round_of(job, one) .. place .. id)\n"
     "    if (score and true or false) ~= (one == state) then\n"
     "      say('%s is %s, %s in the index of %s', id, state, score and 'but' or 'not', one)\n"
     "    elseif score and scored[one] and tonumber(score) ~= tonumber(job[scored[one]] or 0) then\n"
@@ -294,12 +295,14 @@ static const char job_records_script[] =
     "end\n"
     "return table.concat(amiss, '; ')\n";
 
-/* Jobs of a key are counted where they wait, are held or run, and held only while as many run or wait as may. */
+/* Jobs of a key are counted where they wait, are held or run, and held only while as many run or wait as may. So is
+ * what waits in a round of a fair queue, which has the key "" if it has none. */
 static const char job_keys_script[] =
     "local letters, totals, taken, holds = {running = 'r', waiting = 'w', held = 'h'}, {}, {}, {}\n"
     "for id, job in pairs(jobs) do\n"
     "  local letter, q, key = letters[job.state], job.queue, job.key\n"
     "  if job.state == 'held' and not key then say('%s is held without a key', id) end\n"
+    "  key = key or (job.state == 'waiting' and job.round and '')\n"
     "  if letter and key then\n"
     "    local priority = letter == 'r' and 0 or (job.priority or 0) + 2 ^ 31\n"
     "    local member = string.format('%03d%s%s%010.0f%s%s', #key, key, letter, priority, job.place, id)\n"
@@ -326,8 +329,10 @@ static const char job_indexes_script[] =
     "for _, state in ipairs(states) do\n"
     "  for q, key in each(state) do\n"
     "    for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do\n"
-    "      local job = jobs[string.sub(member, 12)]\n"
-    "      if not job or job.state ~= state or job.queue ~= q or job.place ~= string.sub(member, 1, 11) then\n"
+    "      local id = string.sub(member, string.sub(member, 1, 1) == '!' and 24 or 12)\n"
+    "      local job = jobs[id]\n"
+    "      if not job or job.state ~= state or job.queue ~= q or round_of(job, state) .. job.place .. id ~= member "
+    "then\n"
     "        say('%s: %s, which is elsewhere', key, member)\n"
     "      end\n"
     "    end\n"

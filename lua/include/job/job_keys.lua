@@ -8,7 +8,13 @@
   A job that would come to wait is held instead if as many of its key run or wait as may run. So a held job blocks
   nobody, and this always holds: if a job is held, so many others of its key run or wait, or `unhold` says that somebody
   is still to look. Whatever leaves a place calls settle(), by save(). Being held is waiting: `since` and place stay.
-  What comes to wait without being asked, because the limit is new, is held by the take that meets it. A piece of jobs.
+  What comes to wait without being asked, because the limit is new, is held by the take that meets it.
+
+  In a fair queue keys take turns, and what has no key is of the key "". A job that comes to wait joins the round after
+  the one that is being taken, or after that of the job of its key before it, whichever is later: so nobody joins a
+  round once it is being taken, but what comes back. What waits without a round, because the setting is new, is behind
+  all rounds of its priority. `unfair` says from which priority on somebody is still to give rounds to such jobs. As
+  long as there are some, new ones get in line behind them. A piece of jobs.
 ]]
 --- @within "jobs"
 
@@ -25,8 +31,8 @@ end
 -- What stands in P:keyed of a job in this state.
 function Keys.member(job, state)
   local priority = math.max(0, math.min(2 ^ 32 - 1, math.floor(number(job, 'priority')) + PRIORITY_ZERO))
-  return head_of(job.key, LETTER[state]) .. string.format('%010.0f', state == 'running' and 0 or priority)
-    .. Jobs.member(job)
+  return head_of(job.key or '', LETTER[state]) .. string.format('%010.0f', state == 'running' and 0 or priority)
+    .. job.place .. job.id
 end
 
 -- {key, state, priority, place, id}; nil if it is none.
@@ -84,7 +90,9 @@ end
 function Keys.enter(P, job, state)
   job.keyed = Keys.member(job, state)
   redis.call('ZADD', P .. 'keyed:' .. job.queue, 0, job.keyed)
-  if state == 'running' then
+  if not job.key then
+    return
+  elseif state == 'running' then
     job.unsettled = nil -- it has taken the place that it left
   elseif state == 'held' then
     Keys.note_unsettled(job)
@@ -99,7 +107,7 @@ end
 
 function Keys.leave(P, job)
   redis.call('ZREM', P .. 'keyed:' .. job.queue, job.keyed)
-  if job.state ~= 'held' then
+  if job.state ~= 'held' and string.sub(job.keyed, 1, LENGTH_LEN) ~= '000' then -- its key may be another one by now
     Keys.note_unsettled(job)
   end
   job.keyed = nil
@@ -110,6 +118,7 @@ local function shift(P, job, state)
   local since = job.since
   Keys.left = Keys.left - 1
   leave(P, job)
+  Jobs.set(job, 'round', nil)
   enter(P, job, state, number(job, 'priority'))
   job.since, job.changed.since, job.unsettled = since, nil, nil
   Jobs.save(P, job)
@@ -222,4 +231,102 @@ function Keys.go_on(P, queue)
     redis.call('HSET', key, 'unhold', from)
   end
   return from and true or false
+end
+
+-- The round of the first or the last job that waits with a priority, by the command that finds it; nil if it has none.
+-- And does one wait?
+local function round_at_end(index, command, score)
+  local member = redis.call(command, index, score, score, 'LIMIT', 0, 1)[1]
+  local len = member and round_len(member) or 0
+  return len > 0 and token_number(string.sub(member, 2, len)) or nil, member ~= nil
+end
+
+-- The round of the job of the same key and priority that waits before a job, or after it; nil if it has none. And does
+-- one wait?
+local function round_beside(P, job, is_after)
+  local keyed, own = P .. 'keyed:' .. job.queue, Keys.member(job, 'waiting')
+  local head = string.sub(own, 1, #own - #job.place - #job.id)
+  local member
+  if is_after then
+    member = redis.call('ZRANGEBYLEX', keyed, '(' .. own, '(' .. head .. '\255', 'LIMIT', 0, 1)[1]
+  else
+    member = redis.call('ZREVRANGEBYLEX', keyed, '(' .. own, '[' .. head, 'LIMIT', 0, 1)[1]
+  end
+  local round = member and round_of(redis.call('HGET', P .. 'job:' .. Keys.parse(member).id, 'round') or nil)
+  return round and token_number(round), member ~= nil
+end
+
+-- The round of a job that is to wait, by the rules above; nil: none. One that has been in a round comes back. No job is
+-- in a round while one of its key before it is in none: that one would come out later.
+local function round_to_join(P, job, index, score)
+  local is_fair, now = Jobs.is_fair(P, job.queue), round_at_end(index, 'ZRANGEBYSCORE', score)
+  local before, waits = round_beside(P, job)
+  if (waits and not before) or (not is_fair and not (job.round and now)) then
+    return nil
+  elseif job.round then
+    return before or now or 0
+  end
+  local last, is_line = round_at_end(index, 'ZREVRANGEBYSCORE', score)
+  if job.is_last and is_line and not last then
+    return nil
+  end
+  local round = math.max(now or -1, before or -1) + 1
+  return job.is_last and round or math.min(round, round_beside(P, job, true) or round)
+end
+
+function Keys.join_round(P, job, score)
+  Jobs.write_moves()
+  local round = round_to_join(P, job, Jobs.index(P, 'waiting', job.queue), string.format('%.0f', score))
+  Jobs.set(job, 'round', round and token_text(round))
+end
+
+-- The queue is fair from now on: what waits already is to get rounds.
+function Keys.begin_rounds(P, queue)
+  redis.call('HSET', P .. 'queue:' .. queue, 'unfair', '-inf')
+  note_due(P, queue, now_ms())
+end
+
+-- Gives rounds to those of a priority that have none, the first ones first. Returns whether all have one.
+local function give_rounds_of(P, queue, index, score)
+  local low = redis.call('ZCOUNT', index, '-inf', '(' .. score)
+  local high = low + redis.call('ZCOUNT', index, score, score)
+  local all = high
+  while low < high do -- those without a round are behind those with one
+    local middle = math.floor((low + high) / 2)
+    if round_len(redis.call('ZRANGE', index, middle, middle)[1]) > 0 then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  local members = redis.call('ZRANGE', index, low, math.min(all, low + Keys.left) - 1)
+  for _, member in ipairs(members) do
+    local job = Jobs.read_head(P, Jobs.id_of(member))
+    if job and job.queue == queue and job.state == 'waiting' and Jobs.member(job) == member then
+      shift(P, job, 'waiting')
+    else
+      Keys.left = Keys.left - 1
+      Jobs.of_member(P, 'waiting', queue, member)
+    end
+  end
+  return low + #members == all
+end
+
+-- Goes on with giving rounds. Returns whether there are more to give.
+function Keys.give_rounds(P, queue)
+  local key, index = P .. 'queue:' .. queue, Jobs.index(P, 'waiting', queue)
+  local from = redis.call('HGET', key, 'unfair')
+  from = from and tonumber((string.gsub(from, '^%(', ''))) and from or '-inf'
+  while Keys.left > 0 do
+    local score = Jobs.is_fair(P, queue)
+      and redis.call('ZRANGEBYSCORE', index, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+    if not score then
+      redis.call('HDEL', key, 'unfair')
+      return false
+    end
+    Keys.left = Keys.left - 1
+    from = give_rounds_of(P, queue, index, score) and '(' .. score or score
+  end
+  redis.call('HSET', key, 'unfair', from)
+  return true
 end

@@ -4,8 +4,8 @@
 
   A call is {queue, args, new, specs, of_id, waiting_for}: `args` is what specs are read from; `new` has fields of the
   records that are new, as far as a spec does not give them; `of_id` has the first spec of an id; `waiting_for` has, by
-  the id of a job, the ids of those specs that are to wait for it; `batches` has those that some of them join. A spec
-  that may be put is `is_sound`.
+  the id of a job, the ids of those specs that are to wait for it; `batches` has those that some of them join; `is_fair`
+  says that jobs which wait join rounds. A spec that may be put is `is_sound`.
 ]]
 --- @include "jobs"
 --- @include "chunk"
@@ -183,7 +183,7 @@ end
 -- go that is being cancelled.
 local function refusal_of(P, call, number)
   local spec = call.specs[number]
-  if spec.is_plain and spec.is_new and call.of_id[spec.id] == spec then
+  if spec.is_plain and spec.is_new and not call.is_fair and call.of_id[spec.id] == spec then
     spec.is_sound = true
     return nil
   elseif spec.is_plain then

@@ -7,8 +7,7 @@
 local INDEX = {scheduled = 'scheduled:', depends = 'depends:', waiting = 'waiting:', held = 'held:',
   running = 'running:', complete = 'complete:', recurring = 'recurring:'}
 Jobs.STATES = {'scheduled', 'depends', 'waiting', 'held', 'running', 'complete', 'recurring'}
--- In these states a job of a key stands in P:keyed.
-Jobs.is_keyed = {waiting = true, held = true, running = true}
+local IS_KEYED = {waiting = true, held = true, running = true}
 local DAY_MS = 86400000
 local STATS_KEPT_MS = 31 * DAY_MS
 local BUCKETS = 48 -- of the times in the statistics
@@ -21,12 +20,15 @@ function Jobs.index(P, state, queue)
   return P .. INDEX[state] .. queue
 end
 
-function Jobs.member(job)
-  return job.place .. job.id
-end
+Jobs.member = member_of
 
 function Jobs.id_of(member)
-  return string.sub(member, TOKEN_LEN + 1)
+  return string.sub(member, round_len(member) + TOKEN_LEN + 1)
+end
+
+-- Does a job stand in P:keyed? One of a fair queue that waits does even without a key.
+function Jobs.is_keyed(job)
+  return IS_KEYED[job.state] and (job.key or (job.round and job.state == 'waiting')) and true or false
 end
 
 -- Can a job come into a queue: have the keys that this writes the right types?
@@ -54,11 +56,11 @@ local function namespace_settings(P)
   return all
 end
 
--- A queue's own settings; then whether jobs may wait, and whether the queue's name is noted.
+-- A queue's own settings; then whether jobs may wait, whether the queue's name is noted, and whether it is fair.
 local function queue_settings(P, queue)
   if not own[queue] then
     local key = P .. 'queue:' .. queue
-    own[queue] = try('HMGET', key, SETTINGS[1], SETTINGS[2], SETTINGS[3], 'jobs', 'named')
+    own[queue] = try('HMGET', key, SETTINGS[1], SETTINGS[2], SETTINGS[3], 'jobs', 'named', 'fair')
     if not own[queue] then
       return {}
     end
@@ -66,7 +68,12 @@ local function queue_settings(P, queue)
   end
   return own[queue]
 end
-local JOBS, NAMED = 4, 5
+local JOBS, NAMED, FAIR = 4, 5, 6
+
+-- Do the keys of the queue take turns?
+function Jobs.is_fair(P, queue)
+  return queue_settings(P, queue)[FAIR] == '1'
+end
 
 -- The value of keep_history, keep_jobs or keep_jobs_ms that counts for a queue.
 local KEEP_HISTORY, KEEP_JOBS, KEEP_JOBS_MS = 1, 2, 3
@@ -207,14 +214,14 @@ function Jobs.read(P, id)
   if not is_record(job) then
     return nil
   end
-  job.id, job.flat, job.changed = id, flat, {}
-  job.keyed = job.key and Jobs.is_keyed[job.state] and Keys.member(job, job.state)
+  job.id, job.flat, job.changed, job.round = id, flat, {}, round_of(job.round)
+  job.keyed = Jobs.is_keyed(job) and Keys.member(job, job.state)
   return job
 end
 
 -- What forgetting a job, or letting go one that depends, needs of its record: not its bytes, which may be many.
 local HEAD = {'queue', 'state', 'place', 'entry', 'tags', 'tracked', 'worker', 'token', 'priority', 'due', 'unique',
-  'batch', 'made_by', 'key'}
+  'batch', 'made_by', 'key', 'round'}
 
 -- A job's record as read() returns it, with the fields of HEAD alone.
 function Jobs.read_head(P, id)
@@ -224,7 +231,8 @@ function Jobs.read_head(P, id)
     job[HEAD[i]] = values and values[i] or nil
   end
   if is_record(job) then
-    job.keyed = job.key and Jobs.is_keyed[job.state] and Keys.member(job, job.state)
+    job.round = round_of(job.round)
+    job.keyed = Jobs.is_keyed(job) and Keys.member(job, job.state)
     return job
   end
 end

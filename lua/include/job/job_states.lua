@@ -68,13 +68,16 @@ end
 local function enter(P, job, state, score)
   Jobs.set(job, 'state', state)
   Jobs.set(job, 'since', now_text())
+  if state == 'waiting' and (job.round or Jobs.is_fair(P, job.queue)) then
+    Keys.join_round(P, job, score)
+  end
   local index, member, moving = Jobs.index(P, state, job.queue), Jobs.member(job), Jobs.moving
   if moving then
     gather_entry(index, score, member)
   else
     redis.call('ZADD', index, score, member)
   end
-  if job.key and Jobs.is_keyed[state] then
+  if Jobs.is_keyed(job) then
     Keys.enter(P, job, state)
   end
 end
@@ -117,6 +120,8 @@ end
 
 local function new_place(P, job)
   Jobs.set(job, 'place', draw_place(P))
+  Jobs.set(job, 'round', nil)
+  job.is_last = true
 end
 
 -- Jobs wait in the queue: then a field makes takes look for them, and the script must hand over before it ends.
@@ -164,6 +169,7 @@ end
 function Jobs.wait_anew(P, job)
   local since = job.since
   leave(P, job)
+  Jobs.set(job, 'round', nil)
   wait_in_line(P, job)
   job.since, job.changed.since = since, nil
   Jobs.save(P, job)
@@ -267,7 +273,8 @@ function Jobs.of_member(P, state, queue, member)
   end
   redis.call('ZREM', Jobs.index(P, state, queue), member)
   if not job then
-    fail_broken(P, queue, Jobs.id_of(member), string.sub(member, 1, TOKEN_LEN), '')
+    local at = round_len(member)
+    fail_broken(P, queue, Jobs.id_of(member), string.sub(member, at + 1, at + TOKEN_LEN), '')
   end
 end
 

@@ -1,7 +1,8 @@
 --[[
   Jobs: their records, and the moves between their states. A job is in exactly one state. Its record says in which, and
   the index of that state and queue has it as a member "<place><id>". The place is a token drawn when the job began to
-  wait. Members of equal score are in the order of their places, so equal priorities are first in, first out. A failed
+  wait. Members of equal score are in the order of their places, so equal priorities are first in, first out. Only in a
+  fair queue the round of a job that waits comes before its place (`round`). A failed
   job stands on the failed list instead of an index; a running one stands in its holder's set too, under "j<token>".
 
   Every move is leave(), then enter(), then save(), which writes all changed fields of the record. None of these
@@ -15,6 +16,7 @@ local touched_by_jobs = {}
 --- @include "chunk"
 --- @include "lazy"
 --- @include "token"
+--- @include "round"
 --- @include "clock"
 --- @include "try"
 --- @include "types"

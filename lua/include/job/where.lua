@@ -3,12 +3,14 @@
 ]]
 --- @include "try"
 --- @include "token"
+--- @include "round"
 
 local IS_STATE = {scheduled = true, depends = true, waiting = true, held = true, running = true, complete = true,
   recurring = true, failed = true}
 -- The fields to read: not its data, which may be large.
 local FIELDS = {'queue', 'state', 'place', 'worker', 'token', 'entry', 'due', 'priority', 'every', 'tags', 'tracked',
-  'batch', 'key', 'cron', 'ticks', 'last', 'final', 'queued', 'backlog'}
+  'batch', 'key', 'cron', 'ticks', 'last', 'final', 'queued', 'backlog',
+  'round'}
 
 -- These fields, as far as they are there, and the id; false if there is no such job; nil, and what the record lacks, if
 -- it cannot be read.
@@ -21,6 +23,7 @@ local function where_is(P, id)
   for i, field in ipairs(FIELDS) do
     job[field] = values[i] or nil
   end
+  job.round = round_of(job.round)
   if not (job.queue or job.state) and redis.call('EXISTS', P .. 'job:' .. id) == 0 then
     return false
   end

@@ -181,7 +181,8 @@ local function move_due(P, queue, now)
     end
     next_due = math.min(next_due, at_ms)
   end
-  if redis.call('HEXISTS', P .. 'queue:' .. queue, 'unhold') == 1 and Jobs.keys.go_on(P, queue) then
+  local to_do = redis.call('HMGET', P .. 'queue:' .. queue, 'unhold', 'unfair')
+  if (to_do[1] and Jobs.keys.go_on(P, queue)) or (to_do[2] and Jobs.keys.give_rounds(P, queue)) then
     next_due = now
   end
   if Due.silence and Due.silence.is_new then

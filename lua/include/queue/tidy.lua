@@ -10,7 +10,7 @@
 local TIDY_JOBS_MAX = 300
 local IS_COUNTER = {ages = true, big = true, cancelled = true, dropped = true, due = true, jobs = true, jobs_in = true,
   jobs_out = true, joined = true, lack = true, moved = true, moves = true, named = true, out = true, over = true,
-  returned = true, tat = true, unhold = true, unordered = true}
+  returned = true, tat = true, unfair = true, unhold = true, unordered = true}
 
 -- Is nothing left of the queue but its counters, and does nobody listen? While jobs are let go, each queue stays: its
 -- `due` may be what makes somebody go on.

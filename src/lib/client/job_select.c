@@ -12,6 +12,7 @@
 
 #include "client/failed.h"
 #include "client/page.h"
+#include "protocol/job_member.h"
 
 /* Entries of the failed list can be large: only a few at once. */
 #define SCAN_COUNT "100"
@@ -94,7 +95,7 @@ const char *job_select_id(enum muster_job_state state, const struct redisReply *
     if (!bytes.data)
         return NULL;
     if (state != MUSTER_JOB_FAILED)
-        return bytes.len > TOKEN_LEN ? (const char *)bytes.data + TOKEN_LEN : NULL;
+        return job_member_id(bytes);
     if (failed_entry_parse(&entry, bytes) != 0 || !entry.is_job)
         return NULL;
     return group && strcmp(group, entry.group) != 0 ? NULL : entry.task.data;

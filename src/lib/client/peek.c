@@ -12,6 +12,7 @@
 #include "client/client.h"
 #include "client/job_page.h"
 #include "client/page.h"
+#include "protocol/job_member.h"
 
 /* Tasks can be large: only a few at once. */
 #define PAGE JOB_PAGE
@@ -147,9 +148,9 @@ static int read_jobs(struct muster_client *c, struct look *l, uint64_t from, uin
     int err = page_ask(c, &members, (const char *const[]){"ZRANGE", key, first, last, NULL}, n);
     *got = reply_len(members);
     for (size_t i = 0; i < *got; i++) {
-        struct muster_bytes member = reply_bytes(reply_at(members, i));
-        if (member.len > TOKEN_LEN)
-            page.rows[page.n++].id = (const char *)member.data + TOKEN_LEN;
+        const char *id = job_member_id(reply_bytes(reply_at(members, i)));
+        if (id)
+            page.rows[page.n++].id = id;
     }
     if (err == MUSTER_OK)
         err = job_page_read(c, &page, RECORDS_ONLY);

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "protocol/job_member.h"
 #include "protocol/token.h"
 
 /* What counts something stays below this, whatever a server says: sums of a few of them are numbers. */
@@ -244,16 +245,18 @@ static void widen(struct ages_bounds *all, struct ages_bounds since, bool *is_fi
     *is_first = false;
 }
 
-/* A job's member begins with its place, which was drawn when it came. The first one is the oldest of its priority. */
+/* A job's member begins with its place, which was drawn when it came. The first one is the oldest of its priority,
+ * unless it is in a round. */
 static struct ages_bounds since_of_jobs(const struct queue_row *r)
 {
     struct ages_bounds since = {0, 0};
-    const char *member = reply_text(reply_at(r->jobs[0], 0)), *first = reply_text(reply_at(r->jobs[0], 1));
+    const struct muster_bytes member = reply_bytes(reply_at(r->jobs[0], 0));
+    const char *first = reply_text(reply_at(r->jobs[0], 1)), *place_text = job_member_place(member);
     uint64_t place;
-    if (!member || strlen(member) < TOKEN_LEN || token_parse(member, TOKEN_LEN, &place) != MUSTER_OK)
+    if (!place_text || token_parse(place_text, TOKEN_LEN, &place) != MUSTER_OK)
         return since;
     since.latest_ms = token_at_ms(place);
-    if (first && reply_is(reply_at(r->jobs[1], 1), first))
+    if (place_text == member.data && first && reply_is(reply_at(r->jobs[1], 1), first))
         since.earliest_ms = since.latest_ms;
     return since;
 }
