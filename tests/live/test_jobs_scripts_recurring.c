@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "checked.h"
 #include "job_scripts.h"
 
 /* ---- recurring ---- */
@@ -35,6 +36,19 @@ static void a_recurring_job_makes_one_each_interval(void **state)
     jobs_sound(s);
     assert_state(s, "r", "");
     assert_jobs(s, "waiting", "r-1", "r-2"); /* what it has made stays */
+}
+
+/* Its first ticks have come between their computing and the put. */
+static void a_schedule_that_replaces_another_is_due_at_its_first_tick(void **state)
+{
+    struct scene *s = *state;
+    for (int i = 0; i < 2; i++)
+        assert_ok(script_does(s, SCRIPT_PUT, "q", "", "r", "replace", "1", "data", "d", "cron", "0 0 1 1 *", "zone",
+                              "UTC", "last", "1", "ticks", "1000 2000 4102444800000"));
+    checked_assert_clean(s);
+    assert_int_equal(job_number(s, "r", "due"), 1000);
+    jobs_promote(s);
+    assert_int_equal(job_number(s, "r", "made"), 2);
 }
 
 /* Ten intervals passed: the one that is due now, and nine before. */
@@ -179,6 +193,7 @@ int main(int argc, char **argv)
         live_test(what_cannot_be_made_is_passed_over),
         live_test(what_is_made_takes_the_place_of_what_has_ended),
         live_test(a_recurring_job_changes_and_moves),
+        live_test(a_schedule_that_replaces_another_is_due_at_its_first_tick),
         live_test(complete_jobs_are_kept_by_count_and_age),
     };
     return scene_run(tests, argc, argv);

@@ -243,7 +243,7 @@ local function change_old(P, call, spec, due)
   Jobs.set(job, 'message', nil)
   due = given.cron and first_tick(job) or due or Jobs.number(job, 'due')
   if job.every or job.cron then
-    Jobs.start_recurring(P, job, math.max(now_ms(), due))
+    Jobs.start_recurring(P, job, job.cron and due or math.max(now_ms(), due))
   else
     Jobs.arrive(P, job, due, spec.after, from == call.queue and 'put' or 'moved', from)
   end
