@@ -75,6 +75,7 @@ static void change(struct job_storm *storm, int i)
                                   .priority = rand() % 5 - 2,
                                   .queue = rand() % 2 ? "work" : NULL,
                                   .not_after_all = rand() % 4 == 0,
+                                  .key = rand() % 4 ? NULL : job_storm_key(),
                                   .tag = IDS("big"),
                                   .n_tag = (size_t)(rand() % 2)};
     int err = muster_job_change(storm->s->client, job_storm_name(id, 'j', i), &c);
@@ -84,7 +85,14 @@ static void change(struct job_storm *storm, int i)
 
 static void limit_or_not(struct job_storm *storm, int i)
 {
-    int err = muster_config_set(storm->s->client, "work", "max_running", i % 2 ? &(int64_t){5} : NULL);
+    static const struct {
+        const char *name;
+        int64_t value;
+    } limits[] = {{"max_running", 5}, {"max_running_per_key", 1}, {"max_running_per_key", 4}, {"fair", 1}, {"rate", 500}};
+    size_t which = (size_t)rand() % N_OF(limits);
+    const int64_t *value = i % 2 ? &limits[which].value : NULL;
+    storm->is_limit_changed = true;
+    int err = muster_config_set(storm->s->client, "work", limits[which].name, value);
     (void)job_storm_is_done(storm, err);
 }
 
@@ -113,6 +121,8 @@ static void jobs_left_alone_end_as_histories_and_statistics_say(void **state)
     struct job_sums counted = job_history_statistics(storm->s, job_storm_queues, 2);
     job_history_assert_same(&counted, &j.sums);
     assert_true(j.sums.crashed > 0);
+    print_message("%d held by all looks\n", storm->n_held);
+    assert_true(storm->n_held > 0);
     job_storm_replay(storm);
     job_storm_end(storm);
 }

@@ -21,7 +21,8 @@ enum {
     SPAN_MS = 4000,
     BACKLOG = 60,
     REACH = 50, /* a job depends on, and a disturbance hits, one of this many last jobs */
-    HISTORY = 1000
+    HISTORY = 1000,
+    PER_KEY = 1
 };
 
 const char *job_storm_name(char text[16], char kind, int i)
@@ -220,6 +221,12 @@ static int put_or_put_plainly(struct job_storm *storm, const char *queue, struct
     return muster_job_put(storm->s->client, queue, spec, NULL);
 }
 
+const char *job_storm_key(void)
+{
+    static const char *const keys[] = {NULL, NULL, "red", "red", "blue", "green and white"};
+    return keys[(size_t)rand() % N_OF(keys)];
+}
+
 int job_storm_put(struct job_storm *storm, int i, enum storm_put how)
 {
     char id[16], after[2][16], other[16];
@@ -233,7 +240,8 @@ int job_storm_put(struct job_storm *storm, int i, enum storm_put how)
         JOB_SPEC(.id = id, .data = {id, strlen(id)}, .priority = rand() % 5 - 2,
                  .retries = retries ? retries : MUSTER_ZERO, .replace = how == STORM_REPLACE, .track = rand() % 9 == 0,
                  .delay_ms = rand() % 4 ? 0 : rand() % 300, .backoff = &soon, .after = ids, .n_after = n,
-                 .may_be_missing = 1, .tags = IDS("blue", "old"), .n_tags = (size_t)(rand() % 3));
+                 .may_be_missing = 1, .tags = IDS("blue", "old"), .n_tags = (size_t)(rand() % 3),
+                 .key = job_storm_key());
     any_other_end(storm, i, spec, &other, others);
     return put_or_put_plainly(storm, job_storm_queues[rand() % 2], spec);
 }
@@ -295,6 +303,16 @@ static void let_one_crash(struct job_storm *storm)
     }
 }
 
+/* Both queues are fair. In one of them few of a key run at once, and no more are taken than a rate allows. */
+static void set_limits(struct scene *s)
+{
+    assert_ok(muster_config_set(s->client, "work", "fair", &(int64_t){1}));
+    assert_ok(muster_config_set(s->client, "next", "fair", &(int64_t){1}));
+    assert_ok(muster_config_set(s->client, "work", "max_running_per_key", &(int64_t){PER_KEY}));
+    assert_ok(muster_config_set(s->client, "work", "rate", &(int64_t){1000}));
+    assert_ok(muster_config_set(s->client, "work", "rate_burst", &(int64_t){50}));
+}
+
 struct job_storm *job_storm_begin(struct scene *s)
 {
     static struct job_storm storm;
@@ -306,9 +324,25 @@ struct job_storm *job_storm_begin(struct scene *s)
     srand(seed ? (unsigned)atoi(seed) : 1);
     assert_ok(muster_config_set(s->client, NULL, "keep_history", &(int64_t){HISTORY}));
     fill(&storm, false);
+    set_limits(s);
     let_one_crash(&storm);
     start_crew(&storm);
     return &storm;
+}
+
+/* At this moment at most so many of each key run, unless the limit was changed. */
+static void look_at_keys(struct job_storm *storm)
+{
+    static const char script[] =
+        "local P, most, of = KEYS[1] .. ':', 0, {}\n"
+        "for _, member in ipairs(redis.call('ZRANGE', P .. 'running:work', 0, -1)) do\n"
+        "  local key = redis.call('HGET', P .. 'job:' .. string.sub(member, 12), 'key')\n"
+        "  if key then of[key] = (of[key] or 0) + 1 most = math.max(most, of[key]) end\n"
+        "end\n"
+        "return most\n";
+    int64_t most = raw_int(storm->s->server->redis, "EVAL %s 1 %s", script, storm->s->prefix);
+    assert_in_range(most, 0, storm->is_limit_changed ? 1000 : PER_KEY);
+    storm->n_held += (int)raw_int(storm->s->server->redis, "ZCARD %s:held:work", storm->s->prefix);
 }
 
 /* Redis is restarted in the middle. */
@@ -321,6 +355,7 @@ void job_storm_rage(struct job_storm *storm, void (*load)(struct job_storm *stor
         if (now_ms() >= storm->turns_at_ms)
             fill(storm, !storm->is_full);
         load(storm);
+        look_at_keys(storm);
         if (now_ms() >= hurt_at) {
             fault_crew_hurt(&storm->crew);
             hurt_at = now_ms() + rand() % 300;
@@ -342,7 +377,8 @@ static bool is_still(void *arg)
     uint64_t n = 0, counts[MUSTER_JOB_STATE_COUNT];
     for (size_t i = 0; i < N_OF(job_storm_queues); i++) {
         assert_ok(muster_job_counts(storm->s->client, job_storm_queues[i], counts));
-        n += counts[MUSTER_JOB_WAITING] + counts[MUSTER_JOB_RUNNING] + counts[MUSTER_JOB_SCHEDULED];
+        n += counts[MUSTER_JOB_WAITING] + counts[MUSTER_JOB_RUNNING] + counts[MUSTER_JOB_SCHEDULED] +
+             counts[MUSTER_JOB_HELD];
         n += (uint64_t)raw_int(storm->s->server->redis, "LLEN %s:queues:%s", storm->s->prefix, job_storm_queues[i]);
         n += (uint64_t)raw_int(storm->s->server->redis, "HGET %s:queue:%s running", storm->s->prefix,
                                job_storm_queues[i]);

@@ -47,9 +47,13 @@ struct job_storm {
     struct fault_crew crew;
     struct storm_account jobs[STORM_JOBS_MAX];
     int n_jobs, n_tasks, n_cancelled, n_replaced, n_changed, n_leased, n_refused, n_for_failure;
-    bool is_full;
+    int n_held; /* by all looks */
+    bool is_full, is_limit_changed;
     int64_t turns_at_ms; /* when Redis is full, or empty, the next time */
 };
+
+/* A key that a job may have; NULL: none. */
+const char *job_storm_key(void);
 
 /* Starts the crew. */
 struct job_storm *job_storm_begin(struct scene *s);
