@@ -9,7 +9,7 @@
  *     namespace.
  *   - A queue hands out jobs of negative priority first, lower ones before higher ones; then plain tasks and jobs of
  *     priority 0 in turn; then jobs of positive priority. Jobs of equal priority come out in the order in which they
- *     began to wait. O(log n). "In turn" goes by the take's token, odd or even, which all queues draw: it holds on
+ *     began to wait, unless their keys take turns (setting fair). O(log n). "In turn" goes by the take's token, odd or even, which all queues draw: it holds on
  *     average, not from one take to the next.
  *   - Two numbers are counted, each against its own limit: how often the job was retried (against its own `retries`),
  *     and how often its worker died while it ran alone (against the setting `max_crashes`). What a worker held when it
@@ -56,12 +56,13 @@ extern "C" {
  * The states of a job: X(state, name). Every job is in exactly one of them.
  *
  *   scheduled  becomes ready at a certain time: put with a delay, or retried with one
- *   depends    waits for other jobs to be complete
+ *   depends    waits for other jobs: until they are complete, have ended, or have failed
  *   waiting    can be taken
  *   running    in the hands of a worker, or under a lease
  *   failed     on the failed list of its queue
- *   complete   done; its record is kept for a while (settings keep_jobs, keep_jobs_ms)
- *   recurring  never runs itself: makes one job every interval
+ *   complete   done, or recurring and past its last time; its record is kept for a while (settings keep_jobs,
+ *              keep_jobs_ms)
+ *   recurring  never runs itself: makes jobs, at an interval or by a schedule
  *   held       would wait, but as many jobs of its key run or wait as may run (setting max_running_per_key)
  */
 #define MUSTER_JOB_STATES(X)             \
@@ -165,9 +166,10 @@ struct muster_job_spec {
     /* How long a handler may run on it (worker.h: limit_ms). */
     int64_t limit_ms;
 
-    /* Recurring: every interval, or at each time of `cron`, it makes a job `<id>-<n>`, n = 1, 2, ..., with this data, priority, retries, limit,
-     * backoff and tags, also while its queue is paused. The first one is made at once, or after `offset_ms`. At least
-     * 1000. A recurring job waits for no other (`after`), and no other may wait for it. */
+    /* Recurring: every interval, or at each time of `cron`, it makes a job `<id>-<n>`, n = 1, 2, ..., with this data,
+     * priority, retries, limit, backoff, tags and key, also while its queue is paused. The first one is made at once,
+     * after `offset_ms`, or at `from_ms`. At least 1000. A recurring job waits for no other (`after` and the like), and
+     * no other may wait for it. */
     int64_t every_ms;
 
     /* Recurring: the first job is made this long from now. */
@@ -201,8 +203,8 @@ struct muster_job_spec {
     const char *cron;
     const char *zone;
 
-    /* Recurring: its first time is not before `from_ms`, its last one not after `until_ms`, Unix times in ms; and it
-     * makes `count` jobs in all; a time whose id `<id>-<n>` has another job that is alive makes none, but counts, and
+    /* Recurring: its first time is not before `from_ms`, its last one not after `until_ms`, Unix times in ms. One that
+     * has no time between is refused (E_INVALID). And it makes `count` jobs in all; a time whose id `<id>-<n>` has another job that is alive makes none, but counts, and
      * the history tells it. 0: no such bound. After its last time it is complete. With `replace`, a schedule or an
      * interval takes the place of the one that the job had, and of these three; the jobs that it has made are counted. */
     int64_t from_ms;
@@ -213,8 +215,8 @@ struct muster_job_spec {
      * MUSTER_OVERLAP_ALLOW. */
     enum muster_overlap overlap;
 
-    /* Non-zero: jobs of `after` and `after_end` that do not exist are not waited for, as if they were complete. For ids whose job may be
-     * done and gone by now: a complete job's record is kept for a while only (setting keep_jobs_ms). */
+    /* Non-zero: jobs of `after` and `after_end` that do not exist are not waited for, as if they were complete. For ids
+     * whose job may be done and gone by now: a complete job's record is kept for a while only (setting keep_jobs_ms). */
     int may_be_missing;
 
     /* Its key, as 1 to 200 bytes like a tag: with the queue's setting max_running_per_key at most so many jobs of one
@@ -249,11 +251,11 @@ struct muster_job_spec {
  *   MUSTER_E_EXISTS   a job of this id is alive; muster_client_error() names its state; nothing was changed. Also with
  *                     `replace`, if it is a unique task. Or more than 400 jobs waited for the last job of this id,
  *                     and are still let go: put it again in a moment
- *   MUSTER_E_INVALID  a name or a number; or a dependency on itself, in a circle, or of or on a recurring job; nothing
- *                     was changed
+ *   MUSTER_E_INVALID  a name or a number; or a dependency on itself, in a circle, or of or on a recurring job; or it
+ *                     would recur, and has no time up to its last one; nothing was changed
  *   MUSTER_E_NOT_FOUND  there is no batch `batch`; there is no job of an id in `after` or `after_end`, without
- *                     `may_be_missing`, or in `after_failure`; or
- *                     with `replace` and without data there is no job of this id; nothing was changed
+ *                     `may_be_missing`, or in `after_failure`; or with `replace` and without data there is no job of
+ *                     this id; nothing was changed
  *   MUSTER_E_STATE    the batch is not open; or with `replace` the job is in another one, or recurs; or one of
  *                     `after_failure` is complete; nothing was changed
  *   MUSTER_E_TOO_BIG  the data, the tags or the dependencies; nothing was sent. Or others wait for this job, and more
@@ -479,8 +481,7 @@ typedef int muster_job_wait_fn(const struct muster_job_ended *ended, void *arg);
  *
  * It does not poll: it listens on a second connection, and looks at the records first and every five seconds, or less
  * often if they are many, in case an event was lost. While Redis is full, or if this user must not write, it looks every
- * second. An end that is heard counts, also if the job is replayed or put again
- * before its record can be read. What ended before the call is known by its record only: a job without one is gone,
+ * second. An end that is heard counts, also if the job is replayed or put again before its record can be read. What ended before the call is known by its record only: a job without one is gone,
  * whether it was cancelled, its record is not kept (keep_jobs), or it never was. So is a unique task, of which nothing
  * stays. If Redis goes away meanwhile, it goes on when Redis is back within a minute.
  *
@@ -612,8 +613,8 @@ struct muster_job_change {
     const char *const *after;
     size_t n_after;
 
-    /* The ids of n_not_after jobs to wait for no longer, in no way. Only while it depends. A job that it does not wait for is no
-     * error. Once it waits for none it becomes ready. */
+    /* The ids of n_not_after jobs to wait for no longer, in no way. Only while it depends. A job that it does not wait
+     * for is no error. Once it waits for none it becomes ready. */
     const char *const *not_after;
     size_t n_not_after;
 
@@ -687,8 +688,8 @@ struct muster_job_change {
  *   MUSTER_E_NOT_FOUND  the job does not exist, or no longer exists; or one of `after` or `after_end` does not, without
  *                       `may_be_missing`, or one of `after_failure`
  *   MUSTER_E_STATE      the change is not possible in the job's state (see above), or `only_if` has other states;
- *                       muster_client_error() names the state. Or one of `after_failure` is complete; or it is a unique task; or it recurs at an interval
- *                       and not by a schedule, or the other way round
+ *                       muster_client_error() names the state. Or one of `after_failure` is complete; or it is a
+ *                       unique task; or it recurs at an interval and not by a schedule, or the other way round
  *   MUSTER_E_INVALID    a name or a number; or a dependency on itself, in a circle, or on a recurring job
  *   MUSTER_E_TOO_BIG    the data or the line; or it would have too many tags or dependencies; or too many jobs are
  *                       tied to it to see whether it would wait for itself (see muster_job_put())
@@ -706,8 +707,8 @@ MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
  * that id is not touched by it. Only a unique task that runs stays until its process ends, and may still finish, because
  * an equal one must not run beside it. Complete jobs, and ids that do not exist, are passed over. With `dependents` the
  * jobs that wait until the named ones are complete, directly or through others, are cancelled as well. Who waits for any
- * end of one that goes becomes ready, and who waits for its failure is cancelled, and not counted. `removed` receives how many were
- * in nobody's hands, `running` how many were running. Either may be NULL. One script decides all of it: from then on the
+ * end of one that goes becomes ready, and who waits for its failure is cancelled, and not counted. `removed` receives
+ * how many were in nobody's hands, `running` how many were running. Either may be NULL. One script decides all of it: from then on the
  * jobs are gone for every other call, and none of them begins. Of many that wait the records go step by step; the call
  * returns after the last one. If it ends before that (a timeout, a broken connection), it has counted all the same, and
  * the rest goes by itself within a second, or without any worker with the next takes, of whatever queue. (qless's
@@ -765,8 +766,8 @@ struct muster_job_bulk_counts {
  * function (muster_client_set_progress()) is called. The ids of all of them are kept in memory, about 100 bytes each.
  *
  * Each step looks at its jobs again: one that is in another state or queue by now, or was put anew under its id, is left
- * alone (`passed`). Its tags, its group and its being tracked are not looked at again. Jobs are cancelled from the newest on, so
- * that those that wait go before those for which they wait; one for which another job waits that is not meant refuses,
+ * alone (`passed`). Its tags, its group and its being tracked are not looked at again. Jobs are cancelled from the
+ * newest on, so that those that wait go before those for which they wait; one for which another job waits that is not meant refuses,
  * without `dependents`. Replay, drop and change begin with the oldest.
  *
  * `counts` receives how many; also after a failure, for the steps before it. NULL: nobody asks.
@@ -824,15 +825,16 @@ MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int6
  * Something happened to a job.
  *
  *   what     "dropped" (failed, and its entry went: `text` is the setting that bounds the failed list, or "" if
- *            somebody dropped it), "put", "ready" (its time came, or what it waited for is complete), "scheduled" (what
- *            it waited for is complete, but its time has not come), "taken", "completed", "advanced" (completed into
+ *            somebody dropped it), "put", "ready" (its time came, or what it waited for has come), "scheduled" (what
+ *            it waited for has come, but its time has not), "taken", "completed", "advanced" (completed into
  *            the next queue `text`), "retried" (`text`: group), "exhausted" (it had all its retries, `text` of them,
  *            and fails next), "given-back", "handed-on" (to the worker `text`, whose share it is), "crashed" (its
- *            worker died while it ran alone), "failed" (`text`: group), "replayed", "cancelled" (`text`: why, if nobody has asked for it), "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed,
- *            or its worker died, and it is a suspect now or to blame), "tracked", "untracked", "skipped" (recurring: it
+ *            worker died while it ran alone), "failed" (`text`: group), "replayed", "cancelled" (`text`: why, if nobody
+ *            has asked for it), "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed, or its
+ *            worker died, and it is a suspect now or to blame), "tracked", "untracked", "skipped" (recurring: it
  *            made no job; `text` is the id, which a live job has or which is too long, or says how many times were
- *            beyond the backlog, or that "<id> has not ended" (overlap)), "log" (`text`). And what happens to a batch (batch.h), whose id stands in `id`, with
- *            `queue` "": "batch-opened", "batch-closed" (`text`: ttl, if nobody had closed it in time; cancel),
+ *            beyond the backlog, or that "<id> has not ended" (overlap)), "log" (`text`). And what happens to a batch
+ *            (batch.h), whose id stands in `id`, with `queue` "": "batch-opened", "batch-closed" (`text`: ttl, if nobody had closed it in time; cancel),
  *            "batch-cancelled", "batch-ended" (`text`: complete, failed or cancelled). Ignore a word that you do
  *            not know
  *   worker   who holds it, or held it; "" if nobody
@@ -908,7 +910,9 @@ MUSTER_API int muster_config_get(struct muster_client *c, const char *queue, con
 
 /*
  * Set one setting of a queue, or of the namespace (`queue` NULL); `value` NULL: unset it. The value counts from the
- * next call of any client or worker on. If max_running is raised, the work that may now run is handed over at once.
+ * next call of any client or worker on. If max_running or rate is raised, the work that may now run is handed over at
+ * once. Jobs that a higher max_running_per_key no longer holds come to wait in steps, and so do the turns of keys when
+ * fair is new: by the worker that keeps the timer, or by the next takes.
  *
  * What is beyond a bound (keep_failed, keep_failed_bytes, keep_failed_ms, keep_jobs, keep_jobs_ms) goes in steps. This
  * call makes the first one: of the queue, or of the first hundred queues of the namespace, it removes at most 200

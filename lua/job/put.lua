@@ -19,6 +19,7 @@
     {E_INVALID, id, "", i}           it would wait for itself, or for a recurring job
     {E_INVALID, id, "recurs", i}     it recurs, or would, and waits for others, or they for it
     {E_INVALID, id, "timed", i}      it goes on recurring, so it has no time, and by a schedule no delay
+    {E_INVALID, id, "over", i}       it would recur, and its last time is over before its first one
     {E_TOO_BIG, id, "", i}           too many jobs are tied together to see whether it would wait for itself
     {E_NOT_FOUND, "data", id, i}     it replaces, and has no data, and there is no record that has
     {E_NOT_FOUND, "after", its id, i}        there is no such job to wait for, nor one before it in this call

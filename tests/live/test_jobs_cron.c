@@ -291,6 +291,7 @@ static void an_interval_has_a_first_and_a_last_time(void **state)
     assert_ok(muster_client_time(s->client, &now_ms));
     job_put(s, "q", JOB_SPEC(.id = "e", .every_ms = 1000, .from_ms = now_ms + 3600000, .until_ms = now_ms + 3600500));
     assert_int_equal(job_look(s, "e").due_at_ms, now_ms + 3600000);
+    assert_int_equal(job_look(s, "e").from_ms, now_ms + 3600000);
     job_put(s, "q", JOB_SPEC(.id = "f", .every_ms = 1000, .until_ms = now_ms + 500));
     leased_is_finished(s, "f-1");
     assert_job_state(s, "f", MUSTER_JOB_COMPLETE);
@@ -472,6 +473,9 @@ static void a_schedule_that_moves_or_goes_leaves_nothing(void **state)
 static void what_cannot_recur_so_is_refused(void **state)
 {
     struct scene *s = *state;
+    int64_t in_an_hour_ms;
+    assert_ok(muster_client_time(s->client, &in_an_hour_ms));
+    in_an_hour_ms += 3600000;
     const struct {
         const struct muster_job_spec *spec;
         const char *words;
@@ -486,6 +490,8 @@ static void what_cannot_recur_so_is_refused(void **state)
         {JOB_SPEC(.id = "a", .cron = "* * * * *", .batch = "b"), "batch"},
         {JOB_SPEC(.id = "a", .cron = "* * * * *", .backlog = 10001), "10000"},
         {JOB_SPEC(.id = "a", .cron = "* * * * *", .until_ms = 1000), "no time up to its last one"},
+        {JOB_SPEC(.id = "a", .every_ms = 1000, .until_ms = 1000), "no time up to its last one"},
+        {JOB_SPEC(.id = "a", .every_ms = 1000, .until_ms = in_an_hour_ms, .offset_ms = 7200000), "up to its last one"},
         {JOB_SPEC(.id = "a", .cron = "* * * * *", .from_ms = 2000, .until_ms = 1000), "must not lie before"},
         {JOB_SPEC(.id = "a", .cron = "* * * * *", .count = -1), "count"},
         {JOB_SPEC(.id = "a", .cron = "* * * * *", .overlap = 9), "overlap"},

@@ -80,6 +80,7 @@ static int keep(const struct muster_job *job, void *arg)
         .put_at_ms = job->put_at_ms,
         .since_ms = job->since_ms,
         .due_at_ms = job->due_at_ms,
+        .from_ms = job->from_ms,
         .limit_ms = job->limit_ms,
         .every_ms = job->every_ms,
         .backoff = job->backoff,

@@ -40,7 +40,7 @@ struct job_seen {
     char data[64], group[MUSTER_GROUP_MAX + 1], message[128], result[64];
     char tags[512], after[512], before[512], history[4096];
     int priority, retries, retried, crashes, tracked, cancelled, backlog, has_result;
-    int64_t put_at_ms, since_ms, due_at_ms, limit_ms, every_ms;
+    int64_t put_at_ms, since_ms, due_at_ms, limit_ms, every_ms, from_ms;
     struct muster_backoff backoff;
     uint64_t made;
     size_t n_tags, n_history;

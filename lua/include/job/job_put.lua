@@ -137,6 +137,13 @@ local function read_old(P, call, spec)
   return keep_data(spec, old)
 end
 
+-- Whether an interval has no time up to its last one. A job that goes on recurring may keep a time that has come.
+local function is_over_at_once(spec)
+  local last = tonumber(spec.given['until'] or nil)
+  local first = spec.is_change and 0 or tonumber(spec.at or nil) or now_ms() + (tonumber(spec.delay or nil) or 0)
+  return last and last > 0 and last < math.max(now_ms(), first)
+end
+
 -- The same for what it is to wait for. A recurring job never completes: a job that waited for it would wait for ever.
 local function obstacle_of(P, call, spec)
   local id, n_after = spec.id, #spec.after
@@ -154,6 +161,9 @@ local function obstacle_of(P, call, spec)
     if obstacle then
       return obstacle
     end
+  end
+  if spec.given.every and is_over_at_once(spec) then
+    return {E_INVALID, id, 'over'}
   end
   local is_awaited = recurs
     and (call.waiting_for[id] or redis.call('EXISTS', P .. 'dependents:' .. id, P .. 'followers:' .. id) > 0)

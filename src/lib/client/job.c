@@ -114,6 +114,11 @@ void job_put_say_refusal(struct muster_client *c, int err, const char *id, const
                         "the job '%s' recurs: its interval or schedule says when, no time or delay of its own; give it "
                         "another one, or cancel it first; nothing was changed",
                         id);
+    else if (err == MUSTER_E_INVALID && more && strcmp(more, "over") == 0)
+        redis_error_set(c->redis,
+                        "the job '%s' would never recur: its interval has no time up to its last one; nothing "
+                        "was changed",
+                        id);
     else if (err == MUSTER_E_INVALID || err == MUSTER_E_TOO_BIG)
         job_valid_say_obstacle(c, err, id, what);
     if (job_valid_is_about_missing(err, what))

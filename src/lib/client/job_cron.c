@@ -122,6 +122,7 @@ static void say_given(struct command *command, const char *what, int64_t number)
 
 void job_cron_add(struct command *command, const struct muster_job_spec *s, const struct cron_ticks *ticks)
 {
+    say_given(command, "from", s->from_ms);
     say_given(command, "until", s->until_ms);
     say_given(command, "count", s->count);
     if (s->overlap != MUSTER_OVERLAP_NONE)
@@ -132,7 +133,6 @@ void job_cron_add(struct command *command, const struct muster_job_spec *s, cons
     }
     say(command, "cron", s->cron);
     say(command, "zone", zone_of(s->zone));
-    say_given(command, "from", s->from_ms);
     say(command, "ticks", ticks->text);
     script_put_number(command, "last", ticks->last_ms);
     if (ticks->is_final)
