@@ -575,7 +575,7 @@ struct muster_finish_options {
     /* With `next`: how long the job waits there. */
     int64_t delay_ms;
 
-    /* With `next`: the ids of n_after jobs that must be complete before it. */
+    /* With `next`: the ids of n_after jobs that must be complete before it. One that does not exist is not waited for. */
     const char *const *after;
     size_t n_after;
 };

@@ -627,7 +627,7 @@ MUSTER_API int muster_process_set_result(struct muster_process *p, const void *r
 
 /*
  * For an end with MUSTER_FINISH of a job: the job is done in this queue, and goes on to the queue `next` after
- * `delay_ms`, when the `n_after` jobs `after` are complete. The counts of its retries and crashes begin at 0 again, and
+ * `delay_ms`, when the `n_after` jobs `after` are complete; one that does not exist is not waited for. The counts of its retries and crashes begin at 0 again, and
  * jobs that wait for it go on waiting. All arguments are copied. NULL for `next`: it goes nowhere.
  *
  * If it cannot wait for one of them (itself, one that waits for it, a recurring one), it fails: group "dependency",

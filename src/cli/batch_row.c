@@ -30,7 +30,7 @@
     X(NULL, "on end", "on_end", OUT_TEXT)               \
     X(NULL, "end job", "end_job", OUT_TEXT)             \
     X(NULL, "on complete", "on_complete", OUT_TEXT)     \
-    X(NULL, "success job", "complete_job", OUT_TEXT)    \
+    X(NULL, "complete job", "complete_job", OUT_TEXT)   \
     X(NULL, "on failure", "on_failure", OUT_TEXT)       \
     X(NULL, "failure job", "failure_job", OUT_TEXT)
 

@@ -11,6 +11,7 @@
 #include "client.h"
 #include "command.h"
 #include "complain.h"
+#include "each.h"
 #include "list.h"
 #include "need.h"
 #include "out.h"
@@ -83,7 +84,9 @@ static int run_close(const struct call *call, const char *id)
 {
     struct muster_client *client;
     int code = client_open(call, &client);
-    return code ? code : client_close(call, client, muster_batch_close(client, id));
+    if (code)
+        return code;
+    return client_close(call, client, each_print(call, "id", id, "closed", muster_batch_close(client, id)));
 }
 
 static int run_cancel(const struct call *call, const char *id)

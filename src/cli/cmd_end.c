@@ -37,7 +37,7 @@ static const struct opt finish_options[] = {
     [AFTER] = {.name = "after",
                .kind = OPT_LIST,
                .argument = "ID",
-               .help = "with --to: run it only after this job is complete; may be given more than once",
+               .help = "with --to: run it only after this job is complete, see above; may be given more than once",
                .check = muster_job_id_check},
     {.help = NULL},
 };
@@ -75,7 +75,10 @@ const struct command cmd_finish = {
     .summary = "End processes as done: their tasks are gone for good, their jobs are complete",
     .about =
         "A process that no longer exists, for example because its lease has lapsed, is refused with exit code 1. So\n"
-        "is --to for a task that is not a job.\n",
+        "is --to for a task that is not a job.\n"
+        "\n"
+        "A job of --after that does not exist is not waited for, because the work is done by then; a line on standard\n"
+        "error names it.\n",
     .examples = "muster finish .lease:08h2v5k3q01:mail\n"
                 "muster finish .lease:08h2v5k3q01:resize --to upload --after consent-17\n"
                 "muster finish .lease:08h2v5k3q01:mail --result 'sent in 3 parts'\n",

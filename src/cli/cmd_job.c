@@ -114,12 +114,14 @@ const struct command cmd_job = {
     .name = "job",
     .operands = "ID...",
     .summary = "Show jobs: their state, data, result and history, and which jobs they wait for",
-    .about = "The states are scheduled (its time has not come), depends (it waits for other jobs), waiting, running,\n"
-             "failed, complete and recurring. If a job does not exist, the exit code is 3.\n"
-             "\n"
-             "A job that waits for one which has failed is blocked by it, and waits until that is replayed.\n"
-             "--parents lists all jobs that it was put to wait for, in the order of naming. For a COMMAND of `muster\n"
-             "work` it is `muster job \"$MUSTER_JOB\" --parents`. A job without a record is gone.\n",
+    .about =
+        "The states are scheduled (its time has not come), depends (it waits for other jobs), waiting, held (as many\n"
+        "jobs of its key run or wait as may run), running, failed, complete and recurring. If a job does not\n"
+        "exist, the exit code is 3.\n"
+        "\n"
+        "A job that waits for one which has failed is blocked by it, and waits until that is replayed.\n"
+        "--parents lists all jobs that it was put to wait for, in the order of naming. For a COMMAND of `muster\n"
+        "work` it is `muster job \"$MUSTER_JOB\" --parents`. A job without a record is gone.\n",
     .examples = "muster job invoice-17\n"
                 "muster job invoice-17 --json\n"
                 "muster job resize-17 --result >small.jpg\n"

@@ -204,7 +204,8 @@ static int check_recurring(const struct call *call)
     const struct opt_value *own = call->own;
     bool recurs = own[EVERY].set || own[CRON].set, has_times = own[OFFSET].set || own[BACKLOG].set;
     if (!recurs && !own[REPLACE].set && has_times)
-        return complain_usage(call, "--offset and --backlog are for a recurring job: --every is missing");
+        return complain_usage(
+            call, "--offset and --backlog are for a recurring job: --every is missing (for --backlog, or --cron)");
     if ((recurs || has_times) &&
         (own[DELAY].set || own[AT].set || own[AFTER].set || own[AFTER_END].set || own[AFTER_FAILURE].set))
         return complain_usage(call, "--delay, --at and --after are not for a recurring job; --offset, or --from, sets "

@@ -282,7 +282,7 @@ static void enqueue(struct ask *a)
     "$0 ?data id=?id priority=?priority delay=?delay at=?at retries=?retries backoff=?backoff limit=?limit tag=?tags " \
     "after=?after after-end=?after_end after-failure=?after_failure "                                                  \
     "may-be-missing?may_be_missing batch=?batch track?track replace?replace every=?every offset=?offset "              \
-    "backlog=?backlog "                                                                                                \
+    "backlog=?backlog key=?key "                                                                                       \
     "cron=?cron zone=?zone from=?from until=?until count=?count overlap=?overlap"
 
 static void put(struct ask *a)

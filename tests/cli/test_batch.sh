@@ -41,8 +41,9 @@ grep -qF '"batch":"b"' "$tmp/out" || fail "the record of j2 does not name its ba
 
 # ---- 1, the end
 ok batch close b
+check_out 'b: closed'
 "$MUSTER" work q --burst -- true >worked 2>&1
-show b 'state ended' 'left 0' 'complete 2' 'end job b-end' 'success job b-complete'
+show b 'state ended' 'left 0' 'complete 2' 'end job b-end' 'complete job b-complete'
 ok job b-end --data
 check_out 'all over'
 ok job b-complete --data

@@ -63,6 +63,15 @@ see replay replay q -n 1
 see drop drop q -n 1
 see 'cancel QUEUE' cancel q h
 see 'cancel --process' cancel --process "$(take q)"
+see 'batch open' batch open outer --on-end q --on-complete q --on-failure q
+"$MUSTER" batch open inner --batch outer --ttl 1h >"$tmp/said"
+"$MUSTER" put batched data --id m1 --batch inner >"$tmp/said"
+see batch batch inner
+see batches batches
+see 'batch close' batch close inner
+see 'batch cancel' batch cancel outer
+see batch batch outer
+"$MUSTER" put batched --lines --json <<<'data' >"$shapes/put --lines"
 see jobs jobs
 see 'jobs --state' jobs --queue q --state recurring
 see 'jobs --tags' jobs --tags

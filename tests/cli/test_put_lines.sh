@@ -97,7 +97,7 @@ refused '{"id": "h", "tag": [["red"]]}' "'tag' is a text, in quotes"
 refused '{"id": "h", "priority": "x"}' "--priority: 'x' is not a number"
 refused '{"id": "h", "track": "yes"}' "'track' is true or false"
 refused '{"id": "h", "lines": true}' "'lines' is an option of the call"
-refused '{"id": "h", "offset": "3h"}' '--offset and --backlog are for a recurring job'
+refused '{"id": "h", "offset": "3h"}' '--offset and --backlog are for a recurring job: --every is missing (for --backlog, or --cron)'
 refused '{"id": "h", "replace": true, "id": "i"}' "'id' is there more than once"
 refused '{"data": "a", "data": "b"}' "'data' is there more than once"
 refused '{"id": 100000000000000000000}' "'id' is a text, in quotes"

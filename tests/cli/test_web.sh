@@ -106,6 +106,8 @@ post 409 /api/queues/later/put '{"data":"x","id":"j1"}'
 grep -qF '"error":"E_EXISTS"' "$tmp/answer" || fail "put twice: $(cat "$tmp/answer")"
 post 200 /api/queues/later/put '{"data":"y","id":"j1","replace":true}'
 post 200 /api/queues/later/put '{"data":"z","id":"c1","cron":"@daily","zone":"Asia/Tokyo","count":3,"overlap":"skip"}'
+post 200 /api/queues/later/put '{"data":"k","id":"k1","key":"customer-7"}'
+[[ $("$MUSTER" job k1 --json) == *'"key":"customer-7"'* ]] || fail 'the job has no key'
 post 200 /api/jobs/c1/change '{"cron":"@hourly"}'
 "$MUSTER" job c1 --json >"$tmp/out"
 grep -qF '"cron":"@hourly","zone":"Asia/Tokyo",' "$tmp/out" || fail "the schedule: $(cat "$tmp/out")"
