@@ -741,7 +741,7 @@ typedef int muster_job_refused_fn(const char *id, int err, const char *why, void
 struct muster_job_bulk {
     size_t size; /* sizeof(struct muster_job_bulk) */
     enum muster_job_action action;
-    int dependents;                         /* cancel: also all jobs that wait for them */
+    int dependents;                         /* cancel: also all jobs that wait until they are complete */
     const struct muster_job_change *change; /* change: what */
     int dry_run;                            /* non-zero: they are counted, and nothing is changed */
     muster_job_refused_fn *refused;         /* NULL: refused ones are only counted */

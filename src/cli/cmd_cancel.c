@@ -91,7 +91,7 @@ static int cancel_jobs(const struct call *call)
 static const struct opt options[] = {
     [PROCESS] = {.name = "process", .help = "the operands are ids of processes, as `muster ps` prints them"},
     [JOB] = {.name = "job", .help = "the operands are ids of jobs"},
-    [DEPENDENTS] = {.name = "dependents", .help = "with jobs: also cancel all jobs that wait for them"},
+    [DEPENDENTS] = {.name = "dependents", .help = "with jobs: also cancel all jobs that wait until they are complete"},
     [QUEUE] = BULK_QUEUE("queue"),
     [STATE] = BULK_STATE,
     [GROUP] = BULK_GROUP,
@@ -147,17 +147,18 @@ const struct command cmd_cancel = {
         "same way, but no end of it counts any more. --process with the process of a job cancels that job.\n"
         "\n"
         "It is no error if a TASK does not exist. It is an error if a PROCESS does not exist, or if none of the\n"
-        "jobs exists that is not complete. A job for which others wait is refused without --dependents, unless\n"
-        "these others are among the IDs. Failed and recurring jobs can be cancelled, too; the jobs that a recurring\n"
-        "one has made stay. One call takes at most 500 IDs, and cancels at most 5000 jobs with --dependents.\n"
+        "jobs exists that is not complete. A job that others follow by --after is refused without --dependents,\n"
+        "unless these others are among the IDs. Who waits for it by --after-end becomes ready, and who waits for its\n"
+        "failure is cancelled as well. Failed and recurring jobs can be cancelled; the jobs that a recurring one has\n"
+        "made stay. One call takes at most 500 IDs, and cancels at most 5000 jobs with --dependents.\n"
         "\n"
         "--queue, --state, --group and --tag choose all jobs for which these hold, but complete ones, however many\n"
         "they are. They are cancelled from the newest on, in steps of up to 100. One that is in another state or\n"
-        "queue when its step comes is left alone, and counted. One for which a job waits that is not chosen refuses\n"
-        "without --dependents (exit code 1).\n",
+        "queue when its step comes is left alone, and counted. One that a job follows by --after refuses, unless\n"
+        "that job is chosen, too, or with --dependents (exit code 1).\n",
     .examples = "muster cancel mail alice@example.org\n"
                 "muster cancel --process host-4711-8c1f2a:08h2v5k3q01:mail\n"
-                "muster cancel --job order-17 --dependents\n"
+                "muster cancel --job invoice-17 --dependents\n"
                 "muster cancel --tag spring-sale --state scheduled --dry-run\n",
     .options = options,
     .max_operands = SIZE_MAX,

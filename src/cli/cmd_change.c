@@ -380,8 +380,9 @@ const struct command cmd_change = {
         "IDs. They are changed from the oldest on. One that is in another state or queue when its turn comes is left\n"
         "alone, and counted.\n",
     .examples = "muster change invoice-17 --priority -5 --tag +urgent --tag -bulk\n"
-                "muster change ship-17 --after +customs-17 --after -packed-17\n"
-                "muster change clean-17 --after-end +customs-17\n"
+                "muster change ship-17 --after -invoice-17 --tag +urgent\n"
+                "muster change clean-17 --after-end +invoice-17\n"
+                "muster change invoice-17 --delay 1h\n"
                 "muster change invoice-17 --now --retries 10 --if scheduled\n"
                 "muster change invoice-17 --queue mail-slow --log 'the customer is in no hurry'\n"
                 "muster change --tag bulk --state waiting --priority 10 --dry-run\n",

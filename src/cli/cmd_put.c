@@ -445,7 +445,7 @@ const struct command cmd_put = {
         "nothing is put then.\n",
     .examples = "muster put mail '{\"to\": \"alice@example.org\"}'\n"
                 "muster put mail --id invoice-17 --retries 8 --backoff 10s..1h,jitter=20% <invoice.json\n"
-                "muster put ship 17 --id ship-17 --after paid-17 --after packed-17 --tag order-17\n"
+                "muster put ship 17 --id ship-17 --after invoice-17 --tag order-17\n"
                 "muster put clean 17 --id clean-17 --after-end ship-17\n"
                 "muster put mail 'merry christmas' --at 2026-12-24T18:00+01:00\n"
                 "muster put resize photo-17 --wait --timeout 1m\n"

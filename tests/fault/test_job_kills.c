@@ -88,7 +88,8 @@ static void limit_or_not(struct job_storm *storm, int i)
     static const struct {
         const char *name;
         int64_t value;
-    } limits[] = {{"max_running", 5}, {"max_running_per_key", 1}, {"max_running_per_key", 4}, {"fair", 1}, {"rate", 500}};
+    } limits[] = {
+        {"max_running", 5}, {"max_running_per_key", 1}, {"max_running_per_key", 4}, {"fair", 1}, {"rate", 500}};
     size_t which = (size_t)rand() % N_OF(limits);
     const int64_t *value = i % 2 ? &limits[which].value : NULL;
     storm->is_limit_changed = true;

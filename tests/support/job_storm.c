@@ -333,13 +333,12 @@ struct job_storm *job_storm_begin(struct scene *s)
 /* At this moment at most so many of each key run, unless the limit was changed. */
 static void look_at_keys(struct job_storm *storm)
 {
-    static const char script[] =
-        "local P, most, of = KEYS[1] .. ':', 0, {}\n"
-        "for _, member in ipairs(redis.call('ZRANGE', P .. 'running:work', 0, -1)) do\n"
-        "  local key = redis.call('HGET', P .. 'job:' .. string.sub(member, 12), 'key')\n"
-        "  if key then of[key] = (of[key] or 0) + 1 most = math.max(most, of[key]) end\n"
-        "end\n"
-        "return most\n";
+    static const char script[] = "local P, most, of = KEYS[1] .. ':', 0, {}\n"
+                                 "for _, member in ipairs(redis.call('ZRANGE', P .. 'running:work', 0, -1)) do\n"
+                                 "  local key = redis.call('HGET', P .. 'job:' .. string.sub(member, 12), 'key')\n"
+                                 "  if key then of[key] = (of[key] or 0) + 1 most = math.max(most, of[key]) end\n"
+                                 "end\n"
+                                 "return most\n";
     int64_t most = raw_int(storm->s->server->redis, "EVAL %s 1 %s", script, storm->s->prefix);
     assert_in_range(most, 0, storm->is_limit_changed ? 1000 : PER_KEY);
     storm->n_held += (int)raw_int(storm->s->server->redis, "ZCARD %s:held:work", storm->s->prefix);

@@ -117,7 +117,8 @@ static int take(struct muster_client *c, const struct taking *wanted, int64_t *n
     } while ((more == MUSTER_OK || more == MUSTER_E_NOT_FOUND) && !is_over && t.what.n > 0 && n_empty < empty_max);
     if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis,
-                        "nothing waits in the queue '%s', or it is paused, or its max_running or rate allows no more",
+                        "nothing waits in the queue '%s', or it is paused, or its max_running, rate or "
+                        "max_running_per_key allows no more",
                         t.what.queue);
     return err;
 }
