@@ -104,7 +104,8 @@ struct muster_batch_spec {
  *   MUSTER_E_TOO_BIG    a follower's data, and nothing was sent; or it would be nested too deep
  *   MUSTER_E_FULL       Redis is full
  * After MUSTER_E_CONN or MUSTER_E_TIMEOUT open it again under the same id: E_EXISTS then means that the first call has
- * opened it.
+ * opened it. After MUSTER_E_UNCONFIRMED it is open, maybe on this server only; E_EXISTS of a repetition does not say
+ * whether replicas have it by then.
  */
 MUSTER_API int muster_batch_open(struct muster_client *c, const struct muster_batch_spec *spec,
                                  char *id) MUSTER_MUST_CHECK;
@@ -132,6 +133,7 @@ MUSTER_API int muster_batch_close(struct muster_client *c, const char *id) MUSTE
  * Returns MUSTER_OK, or
  *   MUSTER_E_NOT_FOUND  there is no such batch (any more); nothing was changed
  *   MUSTER_E_STATE      it has ended without being cancelled; nothing was changed
+ *   MUSTER_E_STOPPED    the progress function has stopped the call; the rest goes by itself, as said above
  *   MUSTER_E_INVALID    the id; nothing was sent
  *   MUSTER_E_REDIS      a key of the wrong type: what it forbids to cancel is tried again every second
  */

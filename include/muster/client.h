@@ -37,8 +37,8 @@
  * or Valkey with an append only file; else nothing is added and the call returns E_REDIS, in words). If fewer confirm
  * it, the call returns E_UNCONFIRMED: all of it is there, maybe on this server only. A repetition under the same request
  * id, or the same job's id, adds nothing, and is confirmed as soon as they have it. These calls ask:
- * muster_task_enqueue(), _enqueue_many() and _enqueue_unique(), muster_job_put() and muster_worker_enqueue(). All others
- * need not: if a finish is lost with its server, the task runs again, and a lost replay can be done again.
+ * muster_task_enqueue(), _enqueue_many() and _enqueue_unique(), muster_job_put() and _put_many(), muster_batch_open(), and
+ * muster_worker_enqueue(). All others need not: if a finish is lost with its server, the task runs again, and a lost replay can be done again.
  *
  * Sizes. `size` is the first field of every struct that the program fills in for the library, and of those that the
  * library fills in for the program. Set it to the struct's sizeof. A program and a library of different versions then
@@ -176,6 +176,8 @@ MUSTER_API const char *muster_client_error(const struct muster_client *c);
  *
  *   muster_task_enqueue_many(), under a request id   tasks that were sent
  *   muster_job_put_many()                            jobs that were put
+ *   muster_job_bulk()                                jobs that were looked at
+ *   muster_batch_cancel()                            jobs that were cancelled
  *   muster_queue_delete()                            jobs that are gone
  *   muster_failed_replay(), muster_failed_drop()     failures that were moved
  *   muster_client_check()                            what was looked at: keys, then jobs, workers, queues and so on
@@ -301,8 +303,8 @@ MUSTER_API int muster_task_peek_delayed(struct muster_client *c, const char *que
 
 /*
  * How many tasks and jobs wait in the queue: what a worker could take now, also if the queue is paused or at its limit
- * `max_running`. Delayed tasks, and jobs that are scheduled or depend on others, do not wait yet. 0 if the queue does
- * not exist. All calls that say how much waits say this number.
+ * `max_running`. Delayed tasks, and jobs that are scheduled, held or depend on others, do not wait yet. 0 if the queue
+ * does not exist. All calls that say how much waits say this number.
  */
 MUSTER_API int muster_queue_length(struct muster_client *c, const char *queue, uint64_t *waiting) MUSTER_MUST_CHECK;
 
@@ -390,11 +392,11 @@ MUSTER_API int muster_queue_resume(struct muster_client *c, const char *queue) M
 
 /*
  * Delete a queue. Everything of it that waits, is delayed or has failed is gone for good, and so are its settings and
- * all its jobs except those that run. Jobs go 300 per script; jobs of other queues that wait for one of them fail,
- * group "dependency". Running processes may finish: their owners are told (MUSTER_EVENT_DELETED), and after any other
+ * all its jobs except those that run. Jobs go 300 per script; jobs of other queues that wait until one of them is
+ * complete fail, group "dependency". Running processes may finish: their owners are told (MUSTER_EVENT_DELETED), and after any other
  * end they are dropped. Workers go on serving the name: tasks that are enqueued afterwards are in a new queue.
- * `removed` receives how many tasks and jobs are gone that were still to run: they waited, were delayed, scheduled or
- * depended. What had failed or is complete, and recurring jobs, are not counted. `running` receives how many run.
+ * `removed` receives how many tasks and jobs are gone that were still to run: they waited, were delayed, scheduled or held,
+ * or depended. What had failed or is complete, and recurring jobs, are not counted. `running` receives how many run.
  * Either may be NULL. (worqr's deleteQueue, without its resurrection.)
  *
  * Returns MUSTER_OK, or
@@ -523,7 +525,8 @@ MUSTER_API int muster_task_cancel(struct muster_client *c, const char *queue, co
                                   uint64_t *removed, uint64_t *running) MUSTER_MUST_CHECK;
 
 /* Cancel one process: it is marked, as muster_task_cancel() does with copies that run, and may still finish. If it is
- * that of a job, the job is gone at once, as by muster_job_cancel(); jobs that wait for it fail, group "dependency".
+ * that of a job, the job is gone at once, as by muster_job_cancel(); jobs that wait until it is complete fail, group
+ * "dependency".
  * MUSTER_E_LOST: the process does not exist, or no longer exists. */
 MUSTER_API int muster_process_cancel(struct muster_client *c, const char *process) MUSTER_MUST_CHECK;
 
@@ -700,7 +703,7 @@ MUSTER_API int muster_failed_groups(struct muster_client *c, const char *queue, 
 /*
  * Replay failures, or drop them. A replay puts tasks and jobs back to the end of their queue, the oldest failure first;
  * the counts of a job's retries and crashes begin at 0 again. A drop forgets them, a job with its record; jobs that
- * wait for such a job fail, group "dependency". `n`, if not NULL, receives how many were replayed or dropped. Large
+ * wait until such a job is complete fail, group "dependency". `n`, if not NULL, receives how many were replayed or dropped. Large
  * numbers go in bounded steps: a failed step leaves the rest on the list. (qless's unfail.)
  *
  * Returns MUSTER_OK, or
@@ -847,14 +850,16 @@ typedef int muster_damage_fn(const struct muster_damage *damage, void *arg);
  * live system. It finds: sets without a registered worker; liveness keys and idle entries that belong to nobody;
  * work beside an idle worker; marks without a process; what came back and lies nowhere, or is listed nowhere;
  * suspicions of nobody; counts that do not add up, of hands and moves of even shares, too; reservations of moves that
- * nobody will make; a queue that should share evenly, and has not for longer than it may; settings that are no numbers or beyond what is allowed; times of
- * heartbeats that cannot be; a timer that no registered worker keeps; keys of a wrong type or an unknown kind; jobs
- * that are not in the one place that their record states; jobs that wait for nothing, or for a job that is gone; and
- * jobs that only tags, histories and lists still name.
+ * nobody will make; a queue that should share evenly, and has not for longer than it may; settings that are no numbers
+ * or beyond what is allowed; times of heartbeats that cannot be; a timer that no registered worker keeps; keys of a
+ * wrong type or an unknown kind; jobs that are not in the one place that their record states; jobs that wait for
+ * nothing, or for a job that is gone; jobs of a key that are held though there is room; schedules that nobody would go
+ * on with; batches whose counts and members differ, or whose followers are missing; and jobs that only tags, histories
+ * and lists still name.
  *
  * With `repair`, whatever can be put right without losing anything is put right, each in one script. A key of a wrong
- * or unknown type, a job's record that cannot be read, and a queue that stays uneven are left to people. `fn` is called for each finding. If
- * `<prefix>:format` has a wrong type, that is the only finding: nobody knows what the rest should look like.
+ * or unknown type, a job's record that cannot be read, and a queue that stays uneven are left to people. `fn` is called
+ * for each finding. If `<prefix>:format` has a wrong type, that is the only finding: nobody knows what the rest should look like.
  *
  * Returns MUSTER_OK when it looked through all keys, or when `fn` ended it.
  */

@@ -135,8 +135,9 @@ enum muster_event_type {
     MUSTER_EVENT_STOP,
 
     /* The end of `process` did not count; `err` is mostly MUSTER_E_LOST. MUSTER_E_CANCELLED: it was to finish a job that
-     * had been cancelled. With MUSTER_E_CONN nobody knows whether it counted: it was sent, its answer was lost, and when it was sent again the process was not this worker's any more.
-     * Its first sending may have counted, or another worker may have the task. */
+     * had been cancelled. With MUSTER_E_CONN nobody knows whether it counted: it was sent, its answer was lost, and when
+     * it was sent again the process was not this worker's any more. Its first sending may have counted, or another worker
+     * may have the task. */
     MUSTER_EVENT_UNCOUNTED,
 
     /* This worker gave the tasks of a failed worker back to their queues; `text` names that worker and how many, and
@@ -627,8 +628,9 @@ MUSTER_API int muster_process_set_result(struct muster_process *p, const void *r
 
 /*
  * For an end with MUSTER_FINISH of a job: the job is done in this queue, and goes on to the queue `next` after
- * `delay_ms`, when the `n_after` jobs `after` are complete; one that does not exist is not waited for. The counts of its retries and crashes begin at 0 again, and
- * jobs that wait for it go on waiting. All arguments are copied. NULL for `next`: it goes nowhere.
+ * `delay_ms`, when the `n_after` jobs `after` are complete; one that does not exist is not waited for. The counts of its
+ * retries and crashes begin at 0 again, and jobs that wait for it go on waiting. All arguments are copied. NULL for
+ * `next`: it goes nowhere.
  *
  * If it cannot wait for one of them (itself, one that waits for it, a recurring one), it fails: group "dependency",
  * with a message that names the other job. MUSTER_EVENT_UNCOUNTED tells then, with E_INVALID; or with E_TOO_BIG, if too

@@ -191,7 +191,7 @@ const struct command cmd_drop = {
     .summary = "Remove failed tasks and jobs for good",
     .about =
         "Say which ones: ENTRYs (see `muster failed QUEUE`), a --group, a number with -n, or --all. The record of a\n"
-        "job is removed, too, and jobs that wait for it fail, in the group \"dependency\".\n"
+        "job is removed, too, and jobs that follow it by --after fail, in the group \"dependency\".\n"
         "\n"
         "Without a QUEUE, the failed jobs of all queues for which --tag, --group and --queue hold are dropped, in\n"
         "steps of up to 100; plain tasks are not.\n",
