@@ -6,15 +6,15 @@
  *   - Its members are the jobs that are put with its id (job.h: `batch` of the spec), from anywhere, also by its own
  *     jobs, and other batches that are opened with its id. Any number of them may come while it is open. When it is
  *     closed no more come, and when all of them have ended, it has ended. An empty one ends as soon as it is closed.
- *   - A job ends when it is complete, failed, cancelled, or gone in any other way (its queue was deleted). A job that is
- *     retried or goes on to a next queue has not ended. A nested batch is one member of the batch around it, and ends
- *     when it has ended: complete if all in it are complete, otherwise failed or cancelled.
+ *   - A job ends when it is complete, failed, cancelled, or gone in any other way (its queue was deleted). A job that
+ *     is retried or goes on to a next queue has not ended. A nested batch is one member of the batch around it, and
+ *     ends when it has ended: complete if all in it are complete, otherwise failed or cancelled.
  *   - Up to three jobs follow a batch. Each is put once, by the script that makes it due, whoever is killed meanwhile:
  *       end       when the batch has ended
  *       complete  when it has ended, and all of its members are complete
  *       failure   when the first member has failed, at once; also when this happens in a batch within
- *     Their ids are "<id>-end", "<id>-complete" and "<id>-failure"; if a job of that id is alive, the batch's `place` in
- *     Redis follows. They are jobs with default settings, and members of no batch.
+ *     Their ids are "<id>-end", "<id>-complete" and "<id>-failure"; if a job of that id is alive, the batch's `place`
+ *     in Redis follows. They are jobs with default settings, and members of no batch.
  *   - A member that failed can be replayed. Then the batch has not ended, and ends again when it does. Followers that
  *     were put stay, and are not put again. One that was not put still can be: "complete", when a replay repaired the
  *     last failure.
@@ -26,8 +26,8 @@
  *
  * The rules for clients, threads, names, rows and errors are those at the head of client.h. A batch's id is 1 to
  * MUSTER_BATCH_ID_MAX bytes without control characters. After E_INVALID, E_TOO_BIG and E_STATE nothing was changed.
- * After E_REDIS because of a key of the wrong type nothing was changed either. After E_CONN and E_TIMEOUT a change may or
- * may not have been made.
+ * After E_REDIS because of a key of the wrong type nothing was changed either. After E_CONN and E_TIMEOUT a change may
+ * or may not have been made.
  */
 #ifndef MUSTER_BATCH_H
 #define MUSTER_BATCH_H
@@ -127,8 +127,8 @@ MUSTER_API int muster_batch_close(struct muster_client *c, const char *id) MUSTE
  * were in nobody's hands, `running` how many were running: these are gone, too. Either may be NULL.
  *
  * Members are cancelled a hundred at a time; the call returns after the last one. If it ends before that (a timeout, a
- * broken connection), the worker that keeps the timer goes on, or without any the next takes. To cancel it again changes
- * nothing more.
+ * broken connection), the worker that keeps the timer goes on, or without any the next takes. To cancel it again
+ * changes nothing more.
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_NOT_FOUND  there is no such batch (any more); nothing was changed

@@ -9,10 +9,10 @@
  *
  * After E_CONN or E_TIMEOUT the next call connects again by itself, except on a connection that the caller passed in.
  *
- * What Redis has refused without executing it, for a reason that passes, is sent again until `timeout_ms` is over: it is
- * loading, a replica, cut off from its replicas; or the namespace's slot moves, or has no master just now. The call goes
- * where the cluster or the Sentinel says meanwhile, and tries their nodes in turn. After that it is E_BUSY, or E_CONN if
- * no server could be reached. Such a call may take up to twice as long.
+ * What Redis has refused without executing it, for a reason that passes, is sent again until `timeout_ms` is over: it
+ * is loading, a replica, cut off from its replicas; or the namespace's slot moves, or has no master just now. The call
+ * goes where the cluster or the Sentinel says meanwhile, and tries their nodes in turn. After that it is E_BUSY, or
+ * E_CONN if no server could be reached. Such a call may take up to twice as long.
  *
  * The library installs no signal handlers, and a dead connection raises no SIGPIPE in the program.
  *
@@ -35,10 +35,11 @@
  * (WAIT); MS is how long Redis may wait for them, by default half of `timeout_ms`, and always less than it. With
  * `fsync=1` it must be on the disk of this Redis, and of the N replicas if they are asked for, too (WAITAOF; Redis 7.2
  * or Valkey with an append only file; else nothing is added and the call returns E_REDIS, in words). If fewer confirm
- * it, the call returns E_UNCONFIRMED: all of it is there, maybe on this server only. A repetition under the same request
- * id, or the same job's id, adds nothing, and is confirmed as soon as they have it. These calls ask:
- * muster_task_enqueue(), _enqueue_many() and _enqueue_unique(), muster_job_put() and _put_many(), muster_batch_open(), and
- * muster_worker_enqueue(). All others need not: if a finish is lost with its server, the task runs again, and a lost replay can be done again.
+ * it, the call returns E_UNCONFIRMED: all of it is there, maybe on this server only. A repetition under the same
+ * request id, or the same job's id, adds nothing, and is confirmed as soon as they have it. These calls ask:
+ * muster_task_enqueue(), _enqueue_many() and _enqueue_unique(), muster_job_put() and _put_many(), muster_batch_open(),
+ * and muster_worker_enqueue(). All others need not: if a finish is lost with its server, the task runs again, and a
+ * lost replay can be done again.
  *
  * Sizes. `size` is the first field of every struct that the program fills in for the library, and of those that the
  * library fills in for the program. Set it to the struct's sizeof. A program and a library of different versions then
@@ -180,6 +181,7 @@ MUSTER_API const char *muster_client_error(const struct muster_client *c);
  *   muster_batch_cancel()                            jobs that were cancelled
  *   muster_queue_delete()                            jobs that are gone
  *   muster_failed_replay(), muster_failed_drop()     failures that were moved
+ *   muster_job_bulk()                                jobs that were tried; first 0 of those that are chosen
  *   muster_client_check()                            what was looked at: keys, then jobs, workers, queues and so on
  *   muster_client_upgrade()                          keys that were looked at
  */
@@ -192,8 +194,9 @@ typedef int muster_progress_fn(const struct muster_progress *progress, void *arg
 /*
  * Call `fn` between the steps of these calls from now on, on their thread; NULL: no more. If it returns non-zero, the
  * call ends with MUSTER_E_STOPPED: what its steps have done stays done, and its results count that. The same call again
- * does the rest, but for three: a check begins anew, and nobody can use the namespace until the upgrade is done; of named failures those that were moved are E_NOT_FOUND; and `n` of
- * a filter counts anew. `fn` must not use this client. A call that needs one step only never calls it.
+ * does the rest, but for three: a check begins anew, and nobody can use the namespace until the upgrade is done; of
+ * named failures those that were moved are E_NOT_FOUND; and `n` of a filter counts anew. `fn` must not use this client.
+ * Of these, only muster_job_bulk() calls it if one step is enough.
  */
 MUSTER_API void muster_client_set_progress(struct muster_client *c, muster_progress_fn *fn, void *arg);
 
@@ -295,8 +298,8 @@ struct muster_delayed_task {
 typedef int muster_delayed_task_fn(const struct muster_delayed_task *task, void *arg);
 
 /*
- * Look at up to `n` delayed tasks of a queue from position `from` on, in the order in which they are due. Scheduled jobs
- * are not among them: muster_job_list() lists these. Otherwise as muster_task_peek().
+ * Look at up to `n` delayed tasks of a queue from position `from` on, in the order in which they are due. Scheduled
+ * jobs are not among them: muster_job_list() lists these. Otherwise as muster_task_peek().
  */
 MUSTER_API int muster_task_peek_delayed(struct muster_client *c, const char *queue, uint64_t from, uint64_t n,
                                         muster_delayed_task_fn *fn, void *arg) MUSTER_MUST_CHECK;
@@ -359,10 +362,10 @@ MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, v
 
 /*
  * The same for a program that lists again and again, such as a dashboard: it costs Redis a third where little happens.
- * waiting, running, cancelled, failed_dropped, paused, in, out, share_even, hands, moved and the age of tasks are always those of now. The others
- * (delayed, depends, recurring, complete, held, failed, failed_bytes, idle) are asked for if any of these has changed since
- * this client asked last, if something came back that still waits, or that is `max_age_ms` ago; else they are those of
- * then. 0: they are asked for.
+ * waiting, running, cancelled, failed_dropped, paused, in, out, share_even, hands, moved and the age of tasks are
+ * always those of now. The others (delayed, depends, recurring, complete, held, failed, failed_bytes, idle) are asked
+ * for if any of these has changed since this client asked last, if something came back that still waits, or that is
+ * `max_age_ms` ago; else they are those of then. 0: they are asked for.
  * A client remembers 20 000 queues; it asks for all of the others.
  */
 MUSTER_API int muster_queue_list_cached(struct muster_client *c, int64_t max_age_ms, muster_queue_fn *fn,
@@ -393,11 +396,11 @@ MUSTER_API int muster_queue_resume(struct muster_client *c, const char *queue) M
 /*
  * Delete a queue. Everything of it that waits, is delayed or has failed is gone for good, and so are its settings and
  * all its jobs except those that run. Jobs go 300 per script; jobs of other queues that wait until one of them is
- * complete fail, group "dependency". Running processes may finish: their owners are told (MUSTER_EVENT_DELETED), and after any other
- * end they are dropped. Workers go on serving the name: tasks that are enqueued afterwards are in a new queue.
- * `removed` receives how many tasks and jobs are gone that were still to run: they waited, were delayed, scheduled or held,
- * or depended. What had failed or is complete, and recurring jobs, are not counted. `running` receives how many run.
- * Either may be NULL. (worqr's deleteQueue, without its resurrection.)
+ * complete fail, group "dependency". Running processes may finish: their owners are told (MUSTER_EVENT_DELETED), and
+ * after any other end they are dropped. Workers go on serving the name: tasks that are enqueued afterwards are in a new
+ * queue. `removed` receives how many tasks and jobs are gone that were still to run: they waited, were delayed,
+ * scheduled or held, or depended. What had failed or is complete, and recurring jobs, are not counted. `running`
+ * receives how many run. Either may be NULL. (worqr's deleteQueue, without its resurrection.)
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_INVALID  the queue's name
@@ -578,15 +581,17 @@ struct muster_finish_options {
     /* With `next`: how long the job waits there. */
     int64_t delay_ms;
 
-    /* With `next`: the ids of n_after jobs that must be complete before it. One that does not exist is not waited for. */
+    /* With `next`: the ids of n_after jobs that must be complete before it. One that does not exist is not waited for.
+     * */
     const char *const *after;
     size_t n_after;
 };
 
 /*
  * End a process by its id. The process is a lease's or a worker's; in the second case the worker's handler is told
- * MUSTER_STOP_LOST. But if this program is the command that runs the process, or was started by it, it is left to exit by
- * itself (worker.h, struct muster_command): then the variable MUSTER_PROCESS has this id. The ends are those of a handler:
+ * MUSTER_STOP_LOST. But if this program is the command that runs the process, or was started by it, it is left to exit
+ * by itself (worker.h, struct muster_command): then the variable MUSTER_PROCESS has this id. The ends are those of a
+ * handler:
  *   finish     done; `o` may be NULL
  *   give back  to the front of the queue; a job goes to where it was
  *   retry      to the end of the queue after `delay_ms`. With -1 a task is retried at once, a job after its own
@@ -703,8 +708,8 @@ MUSTER_API int muster_failed_groups(struct muster_client *c, const char *queue, 
 /*
  * Replay failures, or drop them. A replay puts tasks and jobs back to the end of their queue, the oldest failure first;
  * the counts of a job's retries and crashes begin at 0 again. A drop forgets them, a job with its record; jobs that
- * wait until such a job is complete fail, group "dependency". `n`, if not NULL, receives how many were replayed or dropped. Large
- * numbers go in bounded steps: a failed step leaves the rest on the list. (qless's unfail.)
+ * wait until such a job is complete fail, group "dependency". `n`, if not NULL, receives how many were replayed or
+ * dropped. Large numbers go in bounded steps: a failed step leaves the rest on the list. (qless's unfail.)
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_INVALID    the filter
@@ -795,8 +800,8 @@ enum muster_probe {
  * Try whether Redis answers, and does what this user asks of it: one command, for a probe of a program's health. A full
  * Redis and a replica refuse a write, and answer a read.
  *
- * Returns MUSTER_OK; any error of a call; or MUSTER_E_INVALID: there is no such probe. After E_CONN and E_TIMEOUT the key
- * may be there for its second; after other errors nothing was changed.
+ * Returns MUSTER_OK; any error of a call; or MUSTER_E_INVALID: there is no such probe. After E_CONN and E_TIMEOUT the
+ * key may be there for its second; after other errors nothing was changed.
  */
 MUSTER_API int muster_client_probe(struct muster_client *c, enum muster_probe what) MUSTER_MUST_CHECK;
 
@@ -859,7 +864,8 @@ typedef int muster_damage_fn(const struct muster_damage *damage, void *arg);
  *
  * With `repair`, whatever can be put right without losing anything is put right, each in one script. A key of a wrong
  * or unknown type, a job's record that cannot be read, and a queue that stays uneven are left to people. `fn` is called
- * for each finding. If `<prefix>:format` has a wrong type, that is the only finding: nobody knows what the rest should look like.
+ * for each finding. If `<prefix>:format` has a wrong type, that is the only finding: nobody knows what the rest should
+ * look like.
  *
  * Returns MUSTER_OK when it looked through all keys, or when `fn` ended it.
  */
@@ -868,9 +874,9 @@ MUSTER_API int muster_client_check(struct muster_client *c, int repair, muster_d
 
 /*
  * Move a namespace that an older release has written to the format of this one. Stop its workers and its producers
- * first: theirs would neither wake workers of this release nor hear of work. From the first step to the last nobody else
- * can use the namespace: they are answered MUSTER_E_FORMAT, also if the upgrade is interrupted; the next call goes on
- * with it. The steps are short scripts, as many as there are keys to change; from format 2 or 3 it is one step.
+ * first: theirs would neither wake workers of this release nor hear of work. From the first step to the last nobody
+ * else can use the namespace: they are answered MUSTER_E_FORMAT, also if the upgrade is interrupted; the next call goes
+ * on with it. The steps are short scripts, as many as there are keys to change; from format 2 or 3 it is one step.
  * `changed`, if not NULL, receives how many keys this call has changed, `<prefix>:format` among them. What dead workers
  * held stays with them until they start again or are swept. Counts of crashes of format 1 are forgotten.
  *

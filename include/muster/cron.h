@@ -3,15 +3,15 @@
  * Schedules: when a recurring job makes its next jobs, as crontab(5) says it. doc/cron.md tells more, with examples.
  *
  * What a schedule is
- *   - Five fields with blanks between: minute (0-59), hour (0-23), day of the month (1-31), month (1-12 or jan-dec), day
- *     of the week (0-7 or sun-sat; 0 and 7 are Sunday). A field is `*`, a value, a range `a-b`, one of `*` and ranges
- *     with a step `/n`, or a list of these with commas between. Or one word: @yearly, @annually, @monthly, @weekly,
- *     @daily, @midnight, @hourly.
+ *   - Five fields with blanks between: minute (0-59), hour (0-23), day of the month (1-31), month (1-12 or jan-dec),
+ *     day of the week (0-7 or sun-sat; 0 and 7 are Sunday). A field is `*`, a value, a range `a-b`, one of `*` and
+ *     ranges with a step `/n`, or a list of these with commas between. Or one word: @yearly, @annually, @monthly,
+ *     @weekly, @daily, @midnight, @hourly.
  *   - If neither the day of the month nor that of the week begins with `*`, a day fits when one of them does; otherwise
  *     both must.
  *   - Its times are those of a time zone, as the system's zone data (/usr/share/zoneinfo) have it.
- *   - When clocks go forward, a schedule whose minute and hour do not begin with `*` has what was skipped at once, as one
- *     time. When they go back, it has each of its times once, the first of the two. A schedule whose minute or hour
+ *   - When clocks go forward, a schedule whose minute and hour do not begin with `*` has what was skipped at once, as
+ *     one time. When they go back, it has each of its times once, the first of the two. A schedule whose minute or hour
  *     begins with `*` goes by the time that passes: no time is added, and those of an hour that comes twice come twice.
  */
 #ifndef MUSTER_CRON_H
@@ -35,8 +35,8 @@ extern "C" {
 /* The zone of a schedule that does not name one. */
 #define MUSTER_ZONE_DEFAULT "UTC"
 
-/* NULL if the schedule, or the zone, can be used, or words that say what is wrong with it. The words are valid until the
- * thread's next call of this library. A zone is read from the system's zone data. Nothing is sent. Any thread. */
+/* NULL if the schedule, or the zone, can be used, or words that say what is wrong with it. The words are valid until
+ * the thread's next call of this library. A zone is read from the system's zone data. Nothing is sent. Any thread. */
 MUSTER_API const char *muster_cron_check(const char *cron);
 MUSTER_API const char *muster_zone_check(const char *zone);
 

@@ -42,8 +42,8 @@ extern "C" {
  *                  what the call asked for
  *   E_UNCONFIRMED  it was done, but fewer replicas have confirmed it than `replicas` asks for, or no disk has: it may
  *                  be lost if this Redis fails now
- *   E_STOPPED      the caller's own function has stopped a call of several steps: what the earlier steps did stays done,
- *                  and nothing else was changed
+ *   E_STOPPED      the caller's own function has stopped a call of several steps: what the earlier steps did stays
+ *                  done, and nothing else was changed
  */
 #define MUSTER_ERRORS(X)                                           \
     X(OK, 0, "ok")                                                 \
@@ -104,7 +104,8 @@ MUSTER_API void muster_log_silent(enum muster_log_level level, const char *line,
  *
  * The environment variable MUSTER_TRACE names classes to trace, separated by commas: `state` (the worker's states and
  * connections), `script` (each script call with its answer and time), `wake` (each message that wakes a worker).
- * An unknown class is warned of once (the command refuses it). Traced lines have the level MUSTER_LOG_DEBUG, and the default sink shows them.
+ * An unknown class is warned of once (the command refuses it). Traced lines have the level MUSTER_LOG_DEBUG, and the
+ * default sink shows them.
  */
 MUSTER_API void muster_log_set(muster_log_fn *fn, void *arg);
 

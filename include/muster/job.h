@@ -9,8 +9,8 @@
  *     namespace.
  *   - A queue hands out jobs of negative priority first, lower ones before higher ones; then plain tasks and jobs of
  *     priority 0 in turn; then jobs of positive priority. Jobs of equal priority come out in the order in which they
- *     began to wait, unless their keys take turns (setting fair). O(log n). "In turn" goes by the take's token, odd or even, which all queues draw: it holds on
- *     average, not from one take to the next.
+ *     began to wait, unless their keys take turns (setting fair). O(log n). "In turn" goes by the take's token, odd or
+ *     even, which all queues draw: it holds on average, not from one take to the next.
  *   - Two numbers are counted, each against its own limit: how often the job was retried (against its own `retries`),
  *     and how often its worker died while it ran alone (against the setting `max_crashes`). What a worker held when it
  *     died runs alone from then on. More retries than `retries`, or `max_crashes` such deaths, put the job onto the
@@ -138,8 +138,8 @@ struct muster_job_spec {
     /* The job's id. NULL: it is made (32 hex digits). A recurring job's id has at most 180 bytes. */
     const char *id;
 
-    /* The bytes that its handler gets as its task; at most `max_task_len`. With `replace`, data that is NULL leaves them
-     * as they are, also those of a complete job whose place this one takes; without a record it is E_NOT_FOUND. */
+    /* The bytes that its handler gets as its task; at most `max_task_len`. With `replace`, data that is NULL leaves
+     * them as they are, also those of a complete job whose place this one takes; without a record it is E_NOT_FOUND. */
     struct muster_bytes data;
 
     /* A lower number runs sooner. Any int but MUSTER_ZERO; default 0. */
@@ -189,12 +189,12 @@ struct muster_job_spec {
      * MUSTER_JOB_BACKOFF_DEFAULT_MAX_MS. One whose `delay_ms` is 0: retries come at once. */
     const struct muster_backoff *backoff;
 
-    /* The batch that it is a member of, which must be open (batch.h); not for a recurring job. NULL: none. With `replace`
-     * a job that is in no batch joins this one; it never leaves its batch for another. */
+    /* The batch that it is a member of, which must be open (batch.h); not for a recurring job. NULL: none. With
+     * `replace` a job that is in no batch joins this one; it never leaves its batch for another. */
     const char *batch;
 
-    /* It becomes ready at this Unix time in ms, which may be over: then at once. In place of a delay; not for a recurring
-     * job. */
+    /* It becomes ready at this Unix time in ms, which may be over: then at once. In place of a delay; not for a
+     * recurring job. */
     int64_t at_ms;
 
     /* Recurring: in place of an interval, it makes its jobs at the times of this schedule (cron.h) in this time zone;
@@ -204,9 +204,10 @@ struct muster_job_spec {
     const char *zone;
 
     /* Recurring: its first time is not before `from_ms`, its last one not after `until_ms`, Unix times in ms. One that
-     * has no time between is refused (E_INVALID). And it makes `count` jobs in all; a time whose id `<id>-<n>` has another job that is alive makes none, but counts, and
-     * the history tells it. 0: no such bound. After its last time it is complete. With `replace`, a schedule or an
-     * interval takes the place of the one that the job had, and of these three; the jobs that it has made are counted. */
+     * has no time between is refused (E_INVALID). And it makes `count` jobs in all; a time whose id `<id>-<n>` has
+     * another job that is alive makes none, but counts, and the history tells it. 0: no such bound. After its last time
+     * it is complete. With `replace`, a schedule or an interval takes the place of the one that the job had, and of
+     * these three; the jobs that it has made are counted. */
     int64_t from_ms;
     int64_t until_ms;
     int64_t count;
@@ -216,7 +217,8 @@ struct muster_job_spec {
     enum muster_overlap overlap;
 
     /* Non-zero: jobs of `after` and `after_end` that do not exist are not waited for, as if they were complete. For ids
-     * whose job may be done and gone by now: a complete job's record is kept for a while only (setting keep_jobs_ms). */
+     * whose job may be done and gone by now: a complete job's record is kept for a while only (setting keep_jobs_ms).
+     * */
     int may_be_missing;
 
     /* Its key, as 1 to 200 bytes like a tag: with the queue's setting max_running_per_key at most so many jobs of one
@@ -304,8 +306,8 @@ struct muster_job_put_options {
  * many are put. With a request id the same call again puts the rest, once what stood in the way is gone.
  *
  * All specs are checked, as far as that needs no Redis, before anything is sent. Returns as muster_job_put(), and
- *   MUSTER_E_INVALID      also `size` of a spec, and a request id that is too long to name jobs that have no id; nothing
- *                         was put
+ *   MUSTER_E_INVALID      also `size` of a spec, and a request id that is too long to name jobs that have no id;
+ *                         nothing was put
  *   MUSTER_E_EXISTS       also two jobs of one id, or a request id that was used with other content; nothing was put
  *   MUSTER_E_TOO_BIG      as there; all jobs of a chunk together may be tied to so many others
  *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  the next chunk after the first `*put` jobs may or may not have been put. Under a
@@ -404,8 +406,8 @@ struct muster_job {
     size_t n_after_failure;
     const char *const *parents; /* n_parents ids: the jobs that it was put to wait for, also those that have ended */
     size_t n_parents;
-    /* n_blocked_by ids: those of `after` that have failed. As long as there is one, the job cannot run: replay that one,
-     * drop it, or change what this job waits for. */
+    /* n_blocked_by ids: those of `after` that have failed. As long as there is one, the job cannot run: replay that
+     * one, drop it, or change what this job waits for. */
     const char *const *blocked_by;
     size_t n_blocked_by;
 };
@@ -442,8 +444,8 @@ typedef int muster_job_parent_fn(const struct muster_job_parent *parent, void *a
  * Returns MUSTER_OK, also when there is none; or
  *   MUSTER_E_INVALID    the id; nothing was sent
  *   MUSTER_E_NOT_FOUND  there is no job of this id (any more)
- *   MUSTER_E_REDIS      its record, or that of a parent, cannot be read; muster_client_error() names it. `fn` was called
- *                       for the others
+ *   MUSTER_E_REDIS      its record, or that of a parent, cannot be read; muster_client_error() names it. `fn` was
+ *                       called for the others
  */
 MUSTER_API int muster_job_parents(struct muster_client *c, const char *id, muster_job_parent_fn *fn,
                                   void *arg) MUSTER_MUST_CHECK;
@@ -465,8 +467,8 @@ enum muster_job_end {
 /* The name of an end; "unknown" for a number that is none. */
 MUSTER_API const char *muster_job_end_name(enum muster_job_end how);
 
-/* A job that has ended. `job` is its record, with its result or why it failed; NULL: it has none, because it was cancelled
- * or is gone, or the id has a job that has not ended again by now. Borrowed until the callback returns. */
+/* A job that has ended. `job` is its record, with its result or why it failed; NULL: it has none, because it was
+ * cancelled or is gone, or the id has a job that has not ended again by now. Borrowed until the callback returns. */
 struct muster_job_ended {
     const char *id;
     enum muster_job_end how;
@@ -475,15 +477,16 @@ struct muster_job_ended {
 typedef int muster_job_wait_fn(const struct muster_job_ended *ended, void *arg);
 
 /*
- * Wait until each of these jobs has ended: it is complete, failed, was cancelled, or has no record. `fn` (may be NULL) is
- * called for each of them as soon as it has; if it returns non-zero, the waiting is over. It may use another client, but
- * not this one. Blocks for `timeout_ms`; -1: for ever; 0: it looks, and does not wait.
+ * Wait until each of these jobs has ended: it is complete, failed, was cancelled, or has no record. `fn` (may be NULL)
+ * is called for each of them as soon as it has; if it returns non-zero, the waiting is over. It may use another client,
+ * but not this one. Blocks for `timeout_ms`; -1: for ever; 0: it looks, and does not wait.
  *
  * It does not poll: it listens on a second connection, and looks at the records first and every five seconds, or less
- * often if they are many, in case an event was lost. While Redis is full, or if this user must not write, it looks every
- * second. An end that is heard counts, also if the job is replayed or put again before its record can be read. What ended before the call is known by its record only: a job without one is gone,
- * whether it was cancelled, its record is not kept (keep_jobs), or it never was. So is a unique task, of which nothing
- * stays. If Redis goes away meanwhile, it goes on when Redis is back within a minute.
+ * often if they are many, in case an event was lost. While Redis is full, or if this user must not write, it looks
+ * every second. An end that is heard counts, also if the job is replayed or put again before its record can be read.
+ * What ended before the call is known by its record only: a job without one is gone, whether it was cancelled, its
+ * record is not kept (keep_jobs), or it never was. So is a unique task, of which nothing stays. If Redis goes away
+ * meanwhile, it goes on when Redis is back within a minute.
  *
  * Returns MUSTER_OK when all have ended, or `fn` has ended it; or
  *   MUSTER_E_TIMEOUT  `timeout_ms` is over; muster_client_error() says how many have not ended. Also if Redis does not
@@ -534,8 +537,9 @@ struct muster_job_filter {
 
     enum muster_jobs_order order;
 
-    /* With an order by age, the list goes on behind the job that was put at this time and has this id: the put_at_ms and
-     * id of the last row of the page before. The job need not be there any more. NULL: it begins at the beginning. */
+    /* With an order by age, the list goes on behind the job that was put at this time and has this id: the put_at_ms
+     * and id of the last row of the page before. The job need not be there any more. NULL: it begins at the beginning.
+     * */
     const char *past_id;
     int64_t past_ms;
 };
@@ -544,18 +548,19 @@ struct muster_job_filter {
  * List jobs. With a queue, a tag, `tracked`, a state or a group something must be given, or an order by age, which may
  * be alone.
  *
- * As they are: waiting jobs come in the order in which they come out; scheduled and recurring ones by when they are due;
- * failed ones newest first; others by since when they are in their state; and if no queue is given, queue by queue, the
- * oldest name first. With a tag, or tracked, the oldest comes first. Such a list is read in pages: a job that comes or
- * goes meanwhile may make another one be missing, or be seen twice. Any other choice (no state, `any_tag`, a group or
- * tracked jobs with a tag) is listed with the oldest first.
+ * As they are: waiting jobs come in the order in which they come out; scheduled and recurring ones by when they are
+ * due; failed ones newest first; others by since when they are in their state; and if no queue is given, queue by
+ * queue, the oldest name first. With a tag, or tracked, the oldest comes first. Such a list is read in pages: a job
+ * that comes or goes meanwhile may make another one be missing, or be seen twice. Any other choice (no state,
+ * `any_tag`, a group or tracked jobs with a tag) is listed with the oldest first.
  *
  * By age: no job that stays in its state and queue is missing, with a tag or tracked none that is there the whole time;
  * and none is seen twice. For each page of up to 100 000 rows all
- * jobs that are meant are looked at: a few fields each, a hundred in a round trip. The ids of a page are kept in memory.
+ * jobs that are meant are looked at: a few fields each, a hundred in a round trip. The ids of a page are kept in
+ * memory.
  *
- * A job whose record cannot be read is left out and mentioned in the log. The rows have no history, and do not tell what
- * they wait for and what waits for them, but for `blocked_by`; use muster_job_get() for these.
+ * A job whose record cannot be read is left out and mentioned in the log. The rows have no history, and do not tell
+ * what they wait for and what waits for them, but for `blocked_by`; use muster_job_get() for these.
  *
  * Returns MUSTER_OK, also when there is none; or MUSTER_E_INVALID: the filter.
  */
@@ -569,8 +574,8 @@ MUSTER_API int muster_job_counts(struct muster_client *c, const char *queue,
 /* Takes the counts of one queue; the name and they are borrowed until it returns. Non-zero ends the list. */
 typedef int muster_job_counts_fn(const char *queue, const uint64_t counts[MUSTER_JOB_STATE_COUNT], void *arg);
 
-/* The same for each queue, oldest name first: a hundred queues cost two round trips. A key of the wrong type counts as 0,
- * with a line in the log. */
+/* The same for each queue, oldest name first: a hundred queues cost two round trips. A key of the wrong type counts as
+ * 0, with a line in the log. */
 MUSTER_API int muster_job_counts_list(struct muster_client *c, muster_job_counts_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 struct muster_tag {
@@ -646,8 +651,8 @@ struct muster_job_change {
     /* Recurring: another overlap. */
     enum muster_overlap overlap;
 
-    /* Recurring, and it has a schedule: another one, another zone, or both. NULL: it keeps the one that it has. Its next
-     * time is the first one of these after now; those that were missed until now are not made up for. */
+    /* Recurring, and it has a schedule: another one, another zone, or both. NULL: it keeps the one that it has. Its
+     * next time is the first one of these after now; those that were missed until now are not made up for. */
     const char *cron;
     const char *zone;
 
@@ -702,17 +707,20 @@ MUSTER_API int muster_job_change(struct muster_client *c, const char *id,
 
 /*
  * Cancel jobs, failed and recurring ones too. A cancelled recurring job makes no more jobs; those that it has made
- * stay. The records of cancelled jobs go, and their ids are free at once. The owner of a running one is told to stop;
- * its process is its own until it ends that, but no end counts, a finish neither (MUSTER_E_CANCELLED), and a new job of
- * that id is not touched by it. Only a unique task that runs stays until its process ends, and may still finish, because
- * an equal one must not run beside it. Complete jobs, and ids that do not exist, are passed over. With `dependents` the
- * jobs that wait until the named ones are complete, directly or through others, are cancelled as well. Who waits for any
- * end of one that goes becomes ready, and who waits for its failure is cancelled, and not counted. `removed` receives
- * how many were in nobody's hands, `running` how many were running. Either may be NULL. One script decides all of it: from then on the
- * jobs are gone for every other call, and none of them begins. Of many that wait the records go step by step; the call
- * returns after the last one. If it ends before that (a timeout, a broken connection), it has counted all the same, and
- * the rest goes by itself within a second, or without any worker with the next takes, of whatever queue. (qless's
- * cancel.)
+ * stay. The records of cancelled jobs go, and their ids are free (at once, if nobody waits for their end or failure).
+ * The owner of a running one is told to stop; its process is its own until it ends that, but no end counts, a finish
+ * neither (MUSTER_E_CANCELLED), and a new job of that id is not touched by it. Only a unique task that runs stays until
+ * its process ends, and may still finish, because an equal one must not run beside it. Complete jobs, and ids that do
+ * not exist, are passed over. With `dependents` the jobs that wait until the named ones are complete, directly or
+ * through others, are cancelled as well. Who waits for any end of one that goes becomes ready, and who waits for its
+ * failure is cancelled, and not counted. `removed` receives how many were in nobody's hands, `running` how many were
+ * running. Either may be NULL. One script decides all of it: from then on the jobs are gone for every call that takes
+ * or ends, and none of them begins. Of many dependents the records go step by step; the call returns after the last
+ * one. If it ends before that (a timeout, a broken connection), it has counted all the same, and the rest goes by
+ * itself within a second, or without any worker with the next takes, of whatever queue. Until then lists may still show
+ * them. Who waits for any end or for the failure of a job is let go in steps, too, of up to 400: by this call only the
+ * first ones, the others by the workers, or the next takes. The id is free when the last one has gone; until then it
+ * cannot be put again (MUSTER_E_EXISTS). (qless's cancel.)
  *
  * Returns MUSTER_OK, also when there was none; or, with nothing changed,
  *   MUSTER_E_STATE    a job that is not among them waits until one of them is complete; muster_client_error() names it
@@ -765,18 +773,21 @@ struct muster_job_bulk_counts {
  * `offset` and `n` neither. Blocks, in steps of 100 jobs at most: other clients work in between, and the progress
  * function (muster_client_set_progress()) is called. The ids of all of them are kept in memory, about 100 bytes each.
  *
- * Each step looks at its jobs again: one that is in another state or queue by now, or was put anew under its id, is left
- * alone (`passed`). Its tags, its group and its being tracked are not looked at again. Jobs are cancelled from the
- * newest on, so that those that wait go before those for which they wait; one for which another job waits that is not meant refuses,
- * without `dependents`. Replay, drop and change begin with the oldest.
+ * Each step looks at its jobs again: one that is in another state or queue by now, or was put anew under its id, is
+ * left alone (`passed`); so is one that is gone. Its tags, its group and its being tracked are not looked at again.
+ * When jobs are cancelled, those that wait go before those for which they wait. So none becomes ready because another
+ * one has gone. One refuses, without `dependents`, if a job that is not meant waits until it is complete. Replay, drop
+ * and change begin with the oldest. A dry run counts `chosen`, and asks nobody whether he would refuse.
+ *
+ * Progress is told between steps, and once before the first one (muster_client_set_progress()).
  *
  * `counts` receives how many; also after a failure, for the steps before it. NULL: nobody asks.
  *
  * Returns MUSTER_OK, also if some refused or none was meant; or
  *   MUSTER_E_INVALID  the filter, or what is to be done; nothing was changed
  *   MUSTER_E_STOPPED  the progress function or `refused` has stopped it
- *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  the step of up to 100 jobs after those that are counted may or may not be done. The
- *                     same call again does the rest; a change may then be made twice, which only its `log` shows
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  the step of up to 100 jobs after those that are counted may or may not be done.
+ *                     The same call again does the rest; a change may then be made twice, which only its `log` shows
  */
 MUSTER_API int muster_job_bulk(struct muster_client *c, const struct muster_job_filter *f,
                                const struct muster_job_bulk *bulk,
@@ -834,9 +845,9 @@ MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int6
  *            worker died, and it is a suspect now or to blame), "tracked", "untracked", "skipped" (recurring: it
  *            made no job; `text` is the id, which a live job has or which is too long, or says how many times were
  *            beyond the backlog, or that "<id> has not ended" (overlap)), "log" (`text`). And what happens to a batch
- *            (batch.h), whose id stands in `id`, with `queue` "": "batch-opened", "batch-closed" (`text`: ttl, if nobody had closed it in time; cancel),
- *            "batch-cancelled", "batch-ended" (`text`: complete, failed or cancelled). Ignore a word that you do
- *            not know
+ *            (batch.h), whose id stands in `id`, with `queue` "": "batch-opened", "batch-closed" (`text`: ttl, if
+ *            nobody had closed it in time; cancel), "batch-cancelled", "batch-ended" (`text`: complete, failed or
+ *            cancelled). Ignore a word that you do not know
  *   worker   who holds it, or held it; "" if nobody
  *   text     as above; with "put" after "advanced": the queue that it comes from; otherwise the worker again, or ""
  *   at_ms    when, Unix time by Redis' clock

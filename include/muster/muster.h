@@ -2,8 +2,8 @@
  *
  * All of muster: a worker-registry task queue on Redis.
  *
- * client.h is for programs that enqueue tasks and look at queues, job.h for jobs, batch.h for batches of them, cron.h for
- * schedules, and worker.h for programs that do the work; stats.h has the figures of workers and clients; error.h is
+ * client.h is for programs that enqueue tasks and look at queues, job.h for jobs, batch.h for batches of them, cron.h
+ * for schedules, and worker.h for programs that do the work; stats.h has the figures of workers and clients; error.h is
  * shared by all.
  */
 #ifndef MUSTER_H

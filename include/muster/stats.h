@@ -26,8 +26,8 @@ struct muster_worker;
 
 /*
  * The bounds of all histograms: X(microseconds, the same in seconds, as the label `le` of Prometheus has it). Each is
- * twice the one before. From 1 ms on they are those of a queue's statistics in Redis (MUSTER_STATS_BUCKETS), so that the
- * two can be laid over each other.
+ * twice the one before. From 1 ms on they are those of a queue's statistics in Redis (MUSTER_STATS_BUCKETS), so that
+ * the two can be laid over each other.
  */
 #define MUSTER_HISTOGRAM_BOUNDS(X) \
     X(125, "0.000125")             \

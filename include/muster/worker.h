@@ -123,9 +123,9 @@ enum muster_event_type {
     MUSTER_EVENT_LOST,
 
     /* A connection to Redis broke or could not be made; `err` and `text` say why. The worker goes on trying. This event
-     * comes once per outage and connection, not once per attempt; and once more when the reason is another one, a second
-     * later at the earliest if it tells more, else ten seconds later. Before the start what trying does not mend ends the
-     * worker instead. */
+     * comes once per outage and connection, not once per attempt; and once more when the reason is another one, a
+     * second later at the earliest if it tells more, else ten seconds later. Before the start what trying does not mend
+     * ends the worker instead. */
     MUSTER_EVENT_DOWN,
 
     /* Both connections work again. While Redis is a read-only replica, they do not. */
@@ -134,10 +134,10 @@ enum muster_event_type {
     /* `process` is told to stop; muster_process_stop_reason() says why. */
     MUSTER_EVENT_STOP,
 
-    /* The end of `process` did not count; `err` is mostly MUSTER_E_LOST. MUSTER_E_CANCELLED: it was to finish a job that
-     * had been cancelled. With MUSTER_E_CONN nobody knows whether it counted: it was sent, its answer was lost, and when
-     * it was sent again the process was not this worker's any more. Its first sending may have counted, or another worker
-     * may have the task. */
+    /* The end of `process` did not count; `err` is mostly MUSTER_E_LOST. MUSTER_E_CANCELLED: it was to finish a job
+     * that had been cancelled. With MUSTER_E_CONN nobody knows whether it counted: it was sent, its answer was lost,
+     * and when it was sent again the process was not this worker's any more. Its first sending may have counted, or
+     * another worker may have the task. */
     MUSTER_EVENT_UNCOUNTED,
 
     /* This worker gave the tasks of a failed worker back to their queues; `text` names that worker and how many, and
@@ -421,9 +421,9 @@ enum muster_on_stderr {
  * A command to run for each task; copied by muster_worker_serve_command().
  *
  * The child gets the task on standard input. Its output goes where the program's output goes, but for what `on_stdout`
- * and `on_stderr` say. It runs in a process group of its own. Its environment has MUSTER_QUEUE, MUSTER_PROCESS, MUSTER_TOKEN (in base 32: strtoull(text, NULL,
- * 32) is the number) and MUSTER_WORKER; for a job also MUSTER_JOB (its id), MUSTER_ATTEMPT (1 for the first) and,
- * if it is a member of a batch, MUSTER_BATCH. If the
+ * and `on_stderr` say. It runs in a process group of its own. Its environment has MUSTER_QUEUE, MUSTER_PROCESS,
+ * MUSTER_TOKEN (in base 32: strtoull(text, NULL, 32) is the number) and MUSTER_WORKER; for a job also MUSTER_JOB (its
+ * id), MUSTER_ATTEMPT (1 for the first) and, if it is a member of a batch, MUSTER_BATCH. If the
  * program dies, the kernel sends the child SIGTERM, and only the child: what that has started goes on, unless the child
  * ends it.
  *
@@ -436,8 +436,8 @@ enum muster_on_stderr {
  *
  * Or the child ends its process itself, by the id in MUSTER_PROCESS: with `muster finish`, `fail`, `retry` or
  * `give-back`, or muster_lease_finish() and the like, in any program that has that variable from it. That end counts at
- * once. The child is left to exit when it wants to, and keeps its hand and its time limit until then; its exit status and
- * its output mean nothing any more.
+ * once. The child is left to exit when it wants to, and keeps its hand and its time limit until then; its exit status
+ * and its output mean nothing any more.
  *
  * If the program cannot be executed when a task comes (it was removed, or its interpreter is missing), the task is
  * given back, and the worker stops with E_NOT_FOUND. If only the system lacks something at that moment, such as memory,
@@ -628,8 +628,8 @@ MUSTER_API int muster_process_set_result(struct muster_process *p, const void *r
 
 /*
  * For an end with MUSTER_FINISH of a job: the job is done in this queue, and goes on to the queue `next` after
- * `delay_ms`, when the `n_after` jobs `after` are complete; one that does not exist is not waited for. The counts of its
- * retries and crashes begin at 0 again, and jobs that wait for it go on waiting. All arguments are copied. NULL for
+ * `delay_ms`, when the `n_after` jobs `after` are complete; one that does not exist is not waited for. The counts of
+ * its retries and crashes begin at 0 again, and jobs that wait for it go on waiting. All arguments are copied. NULL for
  * `next`: it goes nowhere.
  *
  * If it cannot wait for one of them (itself, one that waits for it, a recurring one), it fails: group "dependency",

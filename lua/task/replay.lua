@@ -6,8 +6,10 @@
     ARGV[4] the place on the list to begin at
     ARGV[5...] names of entries. If there are any, only these are replayed; group, number and place do not matter
   Returns {0, number of entries replayed, the place to go on from, -1 if there are no more}; with names {0, number, how
-  many of them were not there, how many of them were looked at}. {E_REDIS, key} for a key of the wrong type: nothing was
-  changed. A call looks at 100 entries or 4 MiB, or at one larger entry; what follows is for the next call.
+  many of them were not there, how many of them were looked at}. A fifth element, 1, says that so many jobs waited for
+  the failure of the next one that this script let go some of them only: call again. {E_REDIS, key} for a key of the
+  wrong type: nothing was changed. A call looks at 100 entries or 4 MiB, or at one larger entry; what follows is for the
+  next call.
   Writes the failed list and its counts, the queue, and the records of the jobs.
   Publishes to the workers that get a task, and to those who listen. O(entries looked at).
 ]]
@@ -21,16 +23,15 @@ if not (can_fail(P, queue) and try('LLEN', P .. 'queues:' .. queue) and try('ZCA
   return {E_REDIS, damaged}
 end
 
--- An entry stays if it is malformed, or if the job has not failed by it: then it has been put again since. It stays,
--- too, while so many jobs waited for this failure that some are still let go; that of a unique task, while an equal one
--- is alive.
+-- An entry stays if it is malformed, or if the job has not failed by it: then it has been put again since. That of a
+-- unique task stays, too, while an equal one is alive.
 local function replay(member, entry)
   local _, task = Failed.parse(member)
   local id, is_unique = Failed.job_of(member), Failed.is_unique(member)
   local job = id and Jobs.read(P, id)
   if job and job.state == 'failed' and job.queue == queue and job.entry == entry then
     if not Jobs.let_go_before_replay(P, id) then
-      return false
+      return 'again'
     end
     Jobs.unended(P, job)
     Jobs.set(job, 'retried', nil)

@@ -116,11 +116,12 @@ static char *told_of(const struct muster_job_bulk_counts *n, const char *word)
 
 static void print_counts(const struct call *call, const struct muster_job_bulk_counts *n, bool is_dry, const char *word)
 {
-    char *told = told_of(n, word);
+    char *told = told_of(n, word), jobs[TEXT_NUMBER_SIZE];
     if (call->common[OPT_JSON].set)
         print_json(n, is_dry);
     else if (is_dry)
-        out_text("%" PRIu64 " would be %s\n", n->chosen, word);
+        out_text("%s chosen; none was %s, because this is a dry run\n", text_number_of(jobs, n->chosen, "job", "jobs"),
+                 word);
     else
         out_text("%s\n", told);
     free(told);

@@ -91,7 +91,8 @@ static int cancel_jobs(const struct call *call)
 static const struct opt options[] = {
     [PROCESS] = {.name = "process", .help = "the operands are ids of processes, as `muster ps` prints them"},
     [JOB] = {.name = "job", .help = "the operands are ids of jobs"},
-    [DEPENDENTS] = {.name = "dependents", .help = "with jobs: also cancel all jobs that wait until they are complete"},
+    [DEPENDENTS] = {.name = "dependents",
+                    .help = "with jobs: also cancel all jobs that wait until they are complete (put --after)"},
     [QUEUE] = BULK_QUEUE("queue"),
     [STATE] = BULK_STATE,
     [GROUP] = BULK_GROUP,
@@ -147,15 +148,18 @@ const struct command cmd_cancel = {
         "same way, but no end of it counts any more. --process with the process of a job cancels that job.\n"
         "\n"
         "It is no error if a TASK does not exist. It is an error if a PROCESS does not exist, or if none of the\n"
-        "jobs exists that is not complete. A job that others follow by --after is refused without --dependents,\n"
-        "unless these others are among the IDs. Who waits for it by --after-end becomes ready, and who waits for its\n"
-        "failure is cancelled as well. Failed and recurring jobs can be cancelled; the jobs that a recurring one has\n"
-        "made stay. One call takes at most 500 IDs, and cancels at most 5000 jobs with --dependents.\n"
+        "jobs exists that is not complete. A job is refused without --dependents if others wait until it is complete\n"
+        "(put --after), unless these are among the IDs. With or without it, who waits for its end (--after-end)\n"
+        "becomes ready, and who waits for its failure (--after-failure) is cancelled, and not counted. Failed and\n"
+        "recurring jobs can be cancelled, too; the jobs that a recurring one has made stay. One call takes at most\n"
+        "500 IDs, and cancels at most 5000 jobs with --dependents. --process PROCESS never refuses: who waits until\n"
+        "its job is complete fails.\n"
         "\n"
         "--queue, --state, --group and --tag choose all jobs for which these hold, but complete ones, however many\n"
-        "they are. They are cancelled from the newest on, in steps of up to 100. One that is in another state or\n"
-        "queue when its step comes is left alone, and counted. One that a job follows by --after refuses, unless\n"
-        "that job is chosen, too, or with --dependents (exit code 1).\n",
+        "they are, in steps of up to 100. Those that wait go before those for which they wait. One that is in another\n"
+        "state or queue when its step comes, or is gone, is left alone, and counted. One refuses without --dependents\n"
+        "if a job waits until it is complete that is not chosen (exit code 1). --dry-run only counts the chosen ones:\n"
+        "it does not tell which would refuse.\n",
     .examples = "muster cancel mail alice@example.org\n"
                 "muster cancel --process host-4711-8c1f2a:08h2v5k3q01:mail\n"
                 "muster cancel --job invoice-17 --dependents\n"

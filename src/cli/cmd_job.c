@@ -120,8 +120,9 @@ const struct command cmd_job = {
         "exist, the exit code is 3.\n"
         "\n"
         "A job that waits for one which has failed is blocked by it, and waits until that is replayed.\n"
-        "--parents lists all jobs that it was put to wait for, in the order of naming. For a COMMAND of `muster\n"
-        "work` it is `muster job \"$MUSTER_JOB\" --parents`. A job without a record is gone.\n",
+        "--parents lists all jobs that it was put to wait for, as they were named: those of --after, then of\n"
+        "--after-end, then of --after-failure. For a COMMAND of `muster work` it is\n"
+        "`muster job \"$MUSTER_JOB\" --parents`. A job without a record is gone.\n",
     .examples = "muster job invoice-17\n"
                 "muster job invoice-17 --json\n"
                 "muster job resize-17 --result >small.jpg\n"

@@ -191,6 +191,10 @@ static int take_option(struct call *call, int code)
     char label[OPT_LABEL_SIZE];
     struct opt_value *value;
     const struct opt *o = find(call, code, &value);
+    /* Of the common ones the last one counts, because scripts and aliases bring some of them along. */
+    const bool is_own = value >= call->own && value < call->own + OPT_LIMIT;
+    if (value->set && is_own && o->argument && o->kind != OPT_LIST)
+        return complain_usage(call, "%s is given more than once", opt_label(label, o, value));
     value->set = true;
     return o->kind == OPT_FLAG ? 0 : set_value(call, o, value, opt_label(label, o, value), optarg);
 }

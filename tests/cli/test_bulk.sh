@@ -43,7 +43,7 @@ check_ids 'a b c d e f' --tag all --tag odd --any
 
 # ---- 1
 ok cancel --tag odd --dry-run
-check_out '3 would be cancelled'
+check_out '3 jobs chosen; none was cancelled, because this is a dry run'
 ok change --tag odd --state waiting --priority 4 --tag +changed
 check_out '3 jobs chosen; 3 changed'
 check_ids 'a c e' --tag changed
@@ -52,7 +52,7 @@ check_out '{"chosen":3,"done":0,"running":0,"passed":0,"refused":0,"dry_run":tru
 process=$("$MUSTER" take q | cut -f1)
 "$MUSTER" fail "$process" --group x
 ok replay --group x --dry-run
-check_out '1 would be replayed'
+check_out '1 job chosen; none was replayed, because this is a dry run'
 ok replay --group x --tag all
 check_out '1 job chosen; 1 replayed'
 process=$("$MUSTER" take q | cut -f1)

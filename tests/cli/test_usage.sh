@@ -150,6 +150,8 @@ check_usage work q --
 check_err 'no command after --'
 check_usage work one two one
 check_err "the queue 'one' is given twice"
+check_usage cancel --queue a --tag x --queue b
+check_err '--queue is given more than once'
 
 # ---- 2: numbers and durations
 for number in '' x 1x x1 ' 1' +1 -1 0x10 1.5 99999999999999999999; do

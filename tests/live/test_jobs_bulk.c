@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "job_look.h"
+#include "live_worker.h"
 #include "taken.h"
 
 #define HOUR_MS 3600000
@@ -83,6 +84,7 @@ enum { STAY = 500, PAGE = 60 };
 
 struct paging {
     struct scene *s;
+    struct muster_client *other;
     int order;
     char past_id[MUSTER_JOB_ID_MAX + 1];
     int64_t past_ms;
@@ -99,6 +101,32 @@ static int note_row(const struct muster_job *job, void *arg)
     if (strncmp(job->id, "stay-", 5) == 0)
         p->seen[atoi(job->id + 5)]++;
     return 0;
+}
+
+/* The last one of a page is put anew while the page is read: then it is not of the page, which goes on behind it. */
+static int put_another_anew(const struct muster_job *job, void *arg)
+{
+    struct paging *p = arg;
+    if (p->n_rows == 0) {
+        assert_ok(muster_job_cancel(p->other, N_IDS("p19"), 0, NULL, NULL));
+        assert_ok(muster_job_put(p->other, "q", JOB_SPEC(.id = "p19"), NULL));
+    }
+    return note_row(job, arg);
+}
+
+static void a_job_put_anew_is_not_the_end_of_a_page(void **state)
+{
+    struct scene *s = *state;
+    struct paging p = {.s = s, .other = scene_client(s)};
+    char id[32];
+    for (int i = 0; i < 40; i++) {
+        snprintf(id, sizeof id, "p%02d", i);
+        put_alone(s, "q", JOB_SPEC(.id = id));
+    }
+    assert_ok(muster_job_list(s->client, JOB_FILTER(.order = MUSTER_JOBS_OLDEST, .n = 20), put_another_anew, &p));
+    assert_int_equal(p.n_rows, 20);
+    assert_string_equal(p.past_id, "p20");
+    muster_client_free(p.other);
 }
 
 static void come_and_go(struct paging *p, int page)
@@ -257,6 +285,51 @@ static void who_waits_is_cancelled_before_for_whom(void **state)
     assert_int_equal(job_count(s, "q", MUSTER_JOB_DEPENDS), 0);
 }
 
+/* Followers in any number of steps, of one that was put after them. With an idle worker beside them none starts. */
+static void assert_cancelled_without_a_start(struct scene *s, const struct muster_job_spec *follower, const char *on)
+{
+    enum { FOLLOWERS = 250 };
+    struct muster_job_spec spec = *follower;
+    char id[32];
+    spec.id = id;
+    spec.tags = IDS("all");
+    spec.n_tags = 1;
+    for (int i = 0; i < FOLLOWERS; i++) {
+        snprintf(id, sizeof id, "f%03d", i);
+        job_put(s, "q", &spec);
+    }
+    job_put(s, "q", JOB_SPEC(.id = on, .tags = IDS("all"), .n_tags = 1, .delay_ms = HOUR_MS, .replace = 1));
+    live_worker_idle(s, &(struct worker_spec){.id = "w", .hands = 9, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+    struct muster_job_bulk_counts n = bulk(s, JOB_FILTER(.tag = "all"), BULK(.action = MUSTER_JOBS_CANCEL));
+    assert_counts(n, FOLLOWERS + 1, FOLLOWERS + 1, 0, 0);
+    assert_jobs_listed(s, JOB_FILTER(.tag = "all"), "");
+    assert_jobs_listed(s, JOB_FILTER(.queue = "q", .state = MUSTER_JOB_RUNNING), "");
+    assert_int_equal(scene_starts(s), 0);
+}
+
+static void put_last(struct scene *s, const char *id)
+{
+    job_put(s, "q", JOB_SPEC(.id = id, .delay_ms = HOUR_MS));
+}
+
+static void who_waits_for_one_put_later_is_cancelled_before_it(void **state)
+{
+    put_last(*state, "a");
+    assert_cancelled_without_a_start(*state, JOB_SPEC(.after = IDS("a"), .n_after = 1), "a");
+}
+
+static void who_waits_for_its_end_does_not_start(void **state)
+{
+    put_last(*state, "z");
+    assert_cancelled_without_a_start(*state, JOB_SPEC(.after_end = IDS("z"), .n_after_end = 1), "z");
+}
+
+static void who_waits_for_its_failure_is_counted(void **state)
+{
+    put_last(*state, "zz");
+    assert_cancelled_without_a_start(*state, JOB_SPEC(.after_failure = IDS("zz"), .n_after_failure = 1), "zz");
+}
+
 static void failed_jobs_of_all_queues_are_replayed_and_dropped(void **state)
 {
     struct scene *s = *state;
@@ -276,6 +349,33 @@ static void failed_jobs_of_all_queues_are_replayed_and_dropped(void **state)
     assert_int_equal(job_count(s, "q", MUSTER_JOB_FAILED), 0);
     assert_int_equal(job_count(s, "r", MUSTER_JOB_FAILED), 40);
     assert_int_equal(queue_row_of(s, "q").failed, 1); /* the plain task */
+}
+
+/* So many wait for its failure, or for its end, that one script does not let them all go. Then more of them do. */
+static void a_failed_job_that_many_follow_is_replayed(void **state)
+{
+    struct scene *s = *state;
+    uint64_t moved = 0;
+    char id[32];
+    const struct muster_failed_filter all = {.size = sizeof all, .queue = "q"};
+    for (int round = 0; round < 2; round++) {
+        job_put(s, "q",
+                JOB_SPEC(.id = "r", .data = BYTES("r"), .tags = IDS("all"), .n_tags = 1, .retries = MUSTER_ZERO,
+                         .replace = 1));
+        for (int i = 0; i < 1200; i++) {
+            snprintf(id, sizeof id, "f%d-%d", round, i);
+            job_put(s, "elsewhere", JOB_SPEC(.id = id, .after_end = IDS("r"), .n_after_end = 1));
+        }
+        assert_ok(muster_lease_fail(s->client, job_take(s, "q", "r"), "g", NULL));
+        if (round == 0)
+            assert_counts(bulk(s, JOB_FILTER(.tag = "all"), BULK(.action = MUSTER_JOBS_REPLAY)), 1, 1, 0, 0);
+        else
+            assert_ok(muster_failed_replay(s->client, &all, &moved));
+        assert_job_state(s, "r", MUSTER_JOB_WAITING);
+        assert_int_equal(job_count(s, "elsewhere", MUSTER_JOB_WAITING), 1200 * (round + 1));
+        assert_ok(muster_lease_finish(s->client, job_take(s, "q", "r"), NULL));
+    }
+    assert_int_equal(moved, 1);
 }
 
 static void jobs_are_changed_by_what_they_are(void **state)
@@ -319,7 +419,7 @@ static int between_steps(const struct muster_progress *progress, void *arg)
     return 0;
 }
 
-/* t0 to t4 are the oldest, so they are cancelled by the last step. */
+/* After they were chosen, before the first step. */
 static void move_on(struct meddling *m)
 {
     assert_ok(muster_job_change(m->other, "m0", JOB_CHANGE(.queue = "elsewhere")));
@@ -339,7 +439,7 @@ static struct muster_job_bulk_counts meddled(struct scene *s, const struct muste
     muster_client_set_progress(s->client, between_steps, &m);
     struct muster_job_bulk_counts n = bulk(s, JOB_FILTER(.queue = "q", .state = MUSTER_JOB_WAITING), what);
     muster_client_set_progress(s->client, NULL, NULL);
-    assert_int_equal(m.steps, 1);
+    assert_int_equal(m.steps, 2);
     muster_client_free(m.other);
     return n;
 }
@@ -445,9 +545,14 @@ int main(int argc, char **argv)
         live_test(jobs_are_cancelled_by_what_they_are),
         live_test(who_waits_is_cancelled_before_for_whom),
         live_test(failed_jobs_of_all_queues_are_replayed_and_dropped),
+        live_test(a_failed_job_that_many_follow_is_replayed),
         live_test(jobs_are_changed_by_what_they_are),
         live_test(who_has_moved_on_is_not_cancelled),
         live_test(who_has_moved_on_is_not_changed),
+        live_test(who_waits_for_one_put_later_is_cancelled_before_it),
+        live_test(who_waits_for_its_end_does_not_start),
+        live_test(who_waits_for_its_failure_is_counted),
+        live_test(a_job_put_anew_is_not_the_end_of_a_page),
         live_test(it_must_say_which_and_what),
         live_test(it_can_be_stopped_between_two_steps),
     };

@@ -14,7 +14,12 @@ function Jobs.arrive(P, job, due_ms, after, what, text)
     open[#open + 1] = id ~= job.id and Jobs.is_open(P, id, kind) and name or nil
   end
   if #after > 0 then
-    Jobs.set(job, 'parents', (string.gsub(table.concat(after, '\t'), '[\t\n]', {['\t'] = '\n', ['\n'] = '\t'})))
+    local lines, is_there = {}, {}
+    for _, name in ipairs(after) do
+      lines[#lines + 1] = not is_there[name] and string.gsub(name, '\n', '\t') or nil
+      is_there[name] = true
+    end
+    Jobs.set(job, 'parents', table.concat(lines, '\n'))
   end
   if not job.is_new or job.unique then -- others are counted together
     Jobs.count(P, job, 'put')

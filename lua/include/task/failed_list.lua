@@ -174,7 +174,7 @@ local function size_of_entry(P, member)
 end
 
 -- Moves the entries with the names args[5...]. Returns how many went; how many names were not there, or their entries
--- stayed; and how many names were looked at.
+-- stayed; how many names were looked at; and 1 if the next one is to be asked for again.
 local function move_failed_by_name(P, queue, args, move)
   local moved, missing, bytes, seen = 0, 0, 0, {}
   for i = 5, #args do
@@ -187,7 +187,10 @@ local function move_failed_by_name(P, queue, args, move)
       return moved, missing, i - 5
     end
     bytes = bytes + size
-    if member and move(member, entry) then
+    local is_moved = member and move(member, entry)
+    if is_moved == 'again' then
+      return moved, missing, i - 5, 1
+    elseif is_moved then
       moved, seen[entry] = moved + 1, true
     elseif not seen[entry or ''] then
       missing = missing + 1
@@ -197,7 +200,7 @@ local function move_failed_by_name(P, queue, args, move)
 end
 
 -- Moves up to n entries of a group ("": of all groups), oldest first, from a rank on. Returns how many went; and the
--- rank to go on from, -1: there are no more, or n went.
+-- rank to go on from, -1: there are no more, or n went. If that one is to be asked for again: also 0 and 1.
 local function move_failed_by_group(P, queue, group, n, from, move)
   local moved, bytes = 0, 0
   for _ = 1, FAILED_PAGE do
@@ -214,7 +217,10 @@ local function move_failed_by_group(P, queue, group, n, from, move)
       break
     end
     bytes = bytes + size
-    if is_meant and move(member, entry) then
+    local is_moved = is_meant and move(member, entry)
+    if is_moved == 'again' then
+      return moved, from, 0, 1
+    elseif is_moved then
       moved = moved + 1
     else
       from = from + 1
@@ -224,8 +230,8 @@ local function move_failed_by_group(P, queue, group, n, from, move)
 end
 
 -- Moves the entries that a call of replay or drop means: those that args names from the fifth on; otherwise up to n of
--- a group, from a place on. move(member, entry) takes one away, `entry` is its score; false: it stays. Returns what
--- those scripts answer.
+-- a group, from a place on. move(member, entry) takes one away, `entry` is its score; false: it stays; "again": another
+-- call is to go on with it. Returns what those scripts answer.
 function Failed.move(P, queue, group, n, from, args, move)
   if #args > 4 then
     return {0, move_failed_by_name(P, queue, args, move)}

@@ -43,7 +43,7 @@ static int move_from(struct muster_client *c, struct moving *m, uint64_t most, s
                         &(struct script_failed){
                             .queue = f->queue, .group = f->group ? f->group : "", .n = most, .from = (uint64_t)from},
                         moved);
-    if (err == MUSTER_OK && moved->n == 0 && moved->rest >= 0 && moved->rest <= from)
+    if (err == MUSTER_OK && moved->n == 0 && moved->rest >= 0 && moved->rest <= from && !moved->is_halted)
         err = client_understand(c, MUSTER_E_REDIS); /* it would be asked for ever */
     return err;
 }
@@ -97,7 +97,7 @@ static int move_named(struct muster_client *c, struct moving *m)
             c, m, &(struct script_failed){.queue = f->queue, .group = "", .entries = names + at, .n_entries = asked},
             &moved);
         missing += moved.rest;
-        if (err == MUSTER_OK && (moved.looked == 0 || moved.looked > asked))
+        if (err == MUSTER_OK && ((moved.looked == 0 && !moved.is_halted) || moved.looked > asked))
             err = client_understand(c, MUSTER_E_REDIS); /* it would be asked for ever */
         if (err == MUSTER_OK && at + moved.looked < n)
             err = client_step(c, m->moved, n);
@@ -105,11 +105,8 @@ static int move_named(struct muster_client *c, struct moving *m)
     free(names);
     if (err != MUSTER_OK || missing == 0)
         return err;
-    redis_error_set(c->redis, "%lld of the entries are not, or no longer, on the failed list of the queue '%s'%s",
-                    (long long)missing, f->queue,
-                    m->script == SCRIPT_REPLAY
-                        ? ", or others who waited for that failure are still let go: then replay it in a moment"
-                        : "");
+    redis_error_set(c->redis, "%lld of the entries are not, or no longer, on the failed list of the queue '%s'",
+                    (long long)missing, f->queue);
     return MUSTER_E_NOT_FOUND;
 }
 

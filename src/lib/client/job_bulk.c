@@ -9,14 +9,15 @@
 
 #include "client/client.h"
 #include "client/job_change.h"
+#include "client/job_order.h"
 #include "client/job_select.h"
 
 #define STEP 100
 
-/* A job that is meant. Id and queue are one allocation, which begins with the id. */
+/* A job that is meant. Id, queue and parents are one allocation, which begins with the id. */
 struct meant {
     char *id;
-    const char *queue;
+    const char *queue, *parents;
     int64_t put_ms;
     char entry[TOKEN_LEN + 1];
 };
@@ -81,7 +82,8 @@ static int read_action(struct muster_client *c, struct bulk *b)
 static int note(const struct job_chosen *job, void *arg)
 {
     struct bulk *b = arg;
-    size_t id = strlen(job->id) + 1, queue = strlen(job->queue) + 1;
+    const char *order = b->what.action == MUSTER_JOBS_CANCEL ? job->parents : "";
+    size_t id = strlen(job->id) + 1, queue = strlen(job->queue) + 1, parents = strlen(order) + 1;
     if (b->what.action == MUSTER_JOBS_CANCEL && job->state == MUSTER_JOB_COMPLETE)
         return MUSTER_OK;
     if (b->n == b->size) {
@@ -92,13 +94,14 @@ static int note(const struct job_chosen *job, void *arg)
         b->rows = rows;
         b->size = size;
     }
-    char *texts = malloc(id + queue);
+    char *texts = malloc(id + queue + parents);
     if (!texts)
         return MUSTER_E_NOMEM;
     memcpy(texts, job->id, id);
     memcpy(texts + id, job->queue, queue);
+    memcpy(texts + id + queue, order, parents);
     struct meant *row = &b->rows[b->n++];
-    *row = (struct meant){.id = texts, .queue = texts + id, .put_ms = job->put_ms};
+    *row = (struct meant){.id = texts, .queue = texts + id, .parents = texts + id + queue, .put_ms = job->put_ms};
     token_format(row->entry, job->entry);
     return MUSTER_OK;
 }
@@ -115,11 +118,6 @@ static int compare_ages(const void *a, const void *b)
     return by_time ? by_time : strcmp(x->id, y->id);
 }
 
-static int compare_newest(const void *a, const void *b)
-{
-    return compare_ages(b, a);
-}
-
 /* Failed lists are a queue's. */
 static int compare_queues(const void *a, const void *b)
 {
@@ -128,9 +126,32 @@ static int compare_queues(const void *a, const void *b)
     return by_queue ? by_queue : strcmp(x->entry, y->entry);
 }
 
-static int (*order_of(enum muster_job_action action))(const void *, const void *)
+/* Those that wait come before those for which they wait. The rows are in the order of their ids. */
+static int order_to_cancel(struct bulk *b)
 {
-    return action == MUSTER_JOBS_CANCEL ? compare_newest : action == MUSTER_JOBS_CHANGE ? compare_ages : compare_queues;
+    struct job_order_row *ids = malloc(b->n * sizeof *ids);
+    struct meant *rows = malloc(b->n * sizeof *rows);
+    size_t *order = malloc(b->n * sizeof *order);
+    for (size_t i = 0; ids && i < b->n; i++)
+        ids[i] = (struct job_order_row){b->rows[i].id, b->rows[i].parents};
+    int err = ids && rows && order ? job_order_waiters_first(ids, b->n, order) : MUSTER_E_NOMEM;
+    if (err == MUSTER_OK) {
+        memcpy(rows, b->rows, b->n * sizeof *rows);
+        for (size_t i = 0; i < b->n; i++)
+            b->rows[i] = rows[order[i]];
+    }
+    free(ids);
+    free(rows);
+    free(order);
+    return err;
+}
+
+static int order_rows(struct bulk *b)
+{
+    if (b->what.action == MUSTER_JOBS_CANCEL)
+        return order_to_cancel(b);
+    qsort(b->rows, b->n, sizeof *b->rows, b->what.action == MUSTER_JOBS_CHANGE ? compare_ages : compare_queues);
+    return MUSTER_OK;
 }
 
 /* A job may have been met twice, also in two queues. */
@@ -138,7 +159,7 @@ static int choose(struct muster_client *c, struct bulk *b)
 {
     size_t n = 0;
     int err = job_select(c, &b->filter, note, b);
-    if (b->n == 0)
+    if (b->n == 0 || err != MUSTER_OK)
         return err;
     qsort(b->rows, b->n, sizeof *b->rows, compare_ids);
     for (size_t i = 0; i < b->n; i++) {
@@ -149,8 +170,7 @@ static int choose(struct muster_client *c, struct bulk *b)
     }
     b->n = n;
     b->counts.chosen = n;
-    qsort(b->rows, n, sizeof *b->rows, order_of(b->what.action));
-    return err;
+    return order_rows(b);
 }
 
 /* ---- doing ---- */
@@ -276,6 +296,8 @@ int muster_job_bulk(struct muster_client *c, const struct muster_job_filter *f, 
         err = read_action(c, &b);
     if (err == MUSTER_OK)
         err = choose(c, &b);
+    if (err == MUSTER_OK && b.n > 0) /* to choose takes its time: whoever wants it to stop by now is heard */
+        err = client_step(c, 0, b.n);
     if (err == MUSTER_OK && !b.what.dry_run)
         err = do_all(c, &b);
     if (counts && !why)

@@ -124,15 +124,18 @@ static bool is_meant(const struct muster_job_filter *f, const struct job_page_ro
            (!f->group || strcmp(job->group, f->group) == 0);
 }
 
+static void give_row(struct listing *l, const struct job_page_row *row)
+{
+    if (!is_meant(&l->filter, row) || l->left_out++ < l->filter.offset)
+        return;
+    l->given++;
+    l->stop = l->fn(&row->record.job, l->arg) != 0 || (l->filter.n > 0 && l->given >= l->filter.n);
+}
+
 static void give_rows(struct listing *l, const struct job_page *page)
 {
-    for (size_t i = 0; i < page->n && !l->stop; i++) {
-        const struct job_page_row *row = &page->rows[i];
-        if (!is_meant(&l->filter, row) || l->left_out++ < l->filter.offset)
-            continue;
-        l->given++;
-        l->stop = l->fn(&row->record.job, l->arg) != 0 || (l->filter.n > 0 && l->given >= l->filter.n);
-    }
+    for (size_t i = 0; i < page->n && !l->stop; i++)
+        give_row(l, &page->rows[i]);
 }
 
 /* `*is_last`: nothing comes behind this page. */
@@ -204,7 +207,8 @@ static int list_as_they_are(struct muster_client *c, struct listing *l)
 
 /* ---- listing by age ---- */
 
-/* Gives the jobs in this order, as far as they are still meant. */
+/* Gives the jobs in this order, as far as they are still meant. One that was put anew since it was looked at has another
+ * place in the order: as the last row it would make the next page begin there. */
 static int give_in_order(struct muster_client *c, struct listing *l, const struct job_age *ages, size_t n)
 {
     int err = MUSTER_OK;
@@ -213,8 +217,9 @@ static int give_in_order(struct muster_client *c, struct listing *l, const struc
         for (size_t i = 0; i < page.n; i++)
             page.rows[i].id = ages[at + i].id;
         err = job_page_read(c, &page, RECORDS_ONLY);
-        if (err == MUSTER_OK)
-            give_rows(l, &page);
+        for (size_t i = 0; i < page.n && err == MUSTER_OK && !l->stop; i++)
+            if (page.rows[i].err == MUSTER_OK && page.rows[i].record.job.put_at_ms == ages[at + i].put_ms)
+                give_row(l, &page.rows[i]);
         job_page_clear(&page);
     }
     return err;

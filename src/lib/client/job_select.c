@@ -103,7 +103,7 @@ const char *job_select_id(enum muster_job_state state, const struct redisReply *
 
 /* ---- the records ---- */
 
-enum { F_PUT, F_STATE, F_QUEUE, F_TAGS, F_GROUP, F_TRACKED, F_ENTRY, FIELDS };
+enum { F_PUT, F_STATE, F_QUEUE, F_TAGS, F_GROUP, F_TRACKED, F_ENTRY, F_PARENTS, FIELDS };
 
 struct selecting {
     const struct muster_job_filter *f;
@@ -150,6 +150,7 @@ static int give(struct selecting *s, const char *id, const struct redisReply *re
         return MUSTER_OK; /* it is gone; or damaged, which a read of all of it tells */
     const struct job_chosen job = {.id = id,
                                    .queue = field[F_QUEUE],
+                                   .parents = state == MUSTER_JOB_DEPENDS ? field[F_PARENTS] : "",
                                    .put_ms = strtoll(field[F_PUT], NULL, 10),
                                    .entry = strtoull(field[F_ENTRY], NULL, 10),
                                    .state = (enum muster_job_state)state};
@@ -164,8 +165,8 @@ static int give_each(struct muster_client *c, struct selecting *s, const char *c
     for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
         char key[KEY_MAX];
         key_of(key, c->prefix, KEY_JOB, ids[i]);
-        err = client_append(
-            c, (const char *const[]){"HMGET", key, "put", "state", "queue", "tags", "group", "tracked", "entry", NULL});
+        err = client_append(c, (const char *const[]){"HMGET", key, "put", "state", "queue", "tags", "group", "tracked",
+                                                     "entry", "parents", NULL});
     }
     if (err != MUSTER_OK)
         return err;

@@ -14,6 +14,7 @@
 struct job_chosen {
     const char *id;
     const char *queue;
+    const char *parents; /* the field of its record, if it waits for others; otherwise "" */
     int64_t put_ms;
     uint64_t entry; /* failed: the number of its entry on the failed list; otherwise 0 */
     enum muster_job_state state;

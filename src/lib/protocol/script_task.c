@@ -218,7 +218,8 @@ void script_failed(struct command *c, enum script_id id, const struct script_roo
 int script_failed_done(const struct redisReply *r, struct script_failed_moved *out)
 {
     int err = reply_status(r);
-    *out =
-        (struct script_failed_moved){.rest = script_read_number(reply_at(r, 2)), .looked = reply_count(reply_at(r, 3))};
+    *out = (struct script_failed_moved){.rest = script_read_number(reply_at(r, 2)),
+                                        .looked = reply_count(reply_at(r, 3)),
+                                        .is_halted = reply_number(reply_at(r, 4), 0) == 1};
     return err == MUSTER_OK ? script_read_count(reply_at(r, 1), &out->n) : err;
 }

@@ -112,6 +112,7 @@ struct script_failed_moved {
     uint64_t n;
     int64_t rest;    /* of a call by names: how many were missing; of others: from where to go on, -1: nowhere */
     uint64_t looked; /* of a call by names: how many of them were looked at */
+    bool is_halted;  /* the next one takes more than one script: ask for it again */
 };
 int script_failed_done(const struct redisReply *r, struct script_failed_moved *out);
 
