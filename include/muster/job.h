@@ -485,8 +485,9 @@ typedef int muster_job_wait_fn(const struct muster_job_ended *ended, void *arg);
  * often if they are many, in case an event was lost. While Redis is full, or if this user must not write, it looks
  * every second. An end that is heard counts, also if the job is replayed or put again before its record can be read.
  * What ended before the call is known by its record only: a job without one is gone, whether it was cancelled, its
- * record is not kept (keep_jobs), or it never was. So is a unique task, of which nothing stays. If Redis goes away
- * meanwhile, it goes on when Redis is back within a minute.
+ * record is not kept (keep_jobs), or it never was. So is a unique task, of which nothing stays. A recurring job ends
+ * after its last time, or when it is cancelled, if ever. If Redis goes away meanwhile, the waiting goes on when Redis is
+ * back within a minute.
  *
  * Returns MUSTER_OK when all have ended, or `fn` has ended it; or
  *   MUSTER_E_TIMEOUT  `timeout_ms` is over; muster_client_error() says how many have not ended. Also if Redis does not

@@ -369,10 +369,9 @@ const struct command cmd_change = {
     .about =
         "For each job either all changes are made or none. A job that runs, has failed or is complete is not moved,\n"
         "and only a job that waits for others can get other jobs to wait for (exit code 1). A job that no longer\n"
-        "waits for any other is ready. --delay, --at and --now are for jobs that are scheduled, wait, or wait for "
-        "others:\n"
-        "a waiting job becomes scheduled, and one that waits for others is not ready before that time. While a job\n"
-        "runs, new retries and a new backoff count from the end of this run on.\n"
+        "waits for any other is ready. --delay, --at and --now are for jobs that are scheduled or held, wait, or wait\n"
+        "for others: a waiting job becomes scheduled, and one that waits for others is not ready before that time.\n"
+        "While a job runs, new retries and a new backoff count from the end of this run on.\n"
         "\n"
         "With --if STATE, a job in another state is left as it is, and named (exit code 1); of jobs that are chosen\n"
         "by their tags or the like, it is only counted.\n"

@@ -24,10 +24,10 @@ const struct command cmd_queues = {
     .operands = "",
     .summary = "List the queues: what waits, runs, is delayed or has failed, and how many workers are idle",
     .about =
-        "The counts are of tasks and jobs; scheduled jobs count as delayed. Jobs that depend on others, recurring\n"
-        "jobs and complete jobs are counted in the JSON and by `muster jobs`. FAILED-BYTES is what the failed list\n"
-        "holds in Redis; `muster replay` or `muster drop` makes room. In the JSON, failed_dropped counts the failures\n"
-        "that a bound of the list (`muster config keep_failed`) has dropped.\n"
+        "The counts are of tasks and jobs; scheduled jobs count as delayed. Jobs that depend on others or are held,\n"
+        "recurring jobs and complete jobs are counted in the JSON and by `muster jobs`. FAILED-BYTES is what the\n"
+        "failed list holds in Redis; `muster replay` or `muster drop` makes room. In the JSON, failed_dropped counts\n"
+        "the failures that a bound of the list (`muster config keep_failed`) has dropped.\n"
         "\n"
         "OLDEST is for how long at least the oldest of what waits has waited. A task is bytes without a time, so this\n"
         "is a bound: never more than the true age, and in the JSON oldest_error_ms says how much less it may be. It "

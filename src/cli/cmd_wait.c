@@ -41,7 +41,8 @@ const struct command cmd_wait = {
     "\n"
     "A job that is retried has not ended. One that has failed has, also if it is replayed later. Nothing is polled:\n"
     "it listens to what happens to jobs, and goes on when Redis comes back within a minute. Jobs that have ended\n"
-    "already are told at once.\n",
+    "already are told at once. A recurring job ends after its last time (--until, --count) or when it is cancelled;\n"
+    "without these, wait for the jobs that it makes.\n",
     .examples = "muster wait invoice-17\n"
                 "muster wait resize-1 resize-2 --timeout 10m --json\n"
                 "muster wait resize-17 --result >small.jpg\n",
