@@ -11,6 +11,7 @@
 #   includes   each one exists, none goes in a circle, none uses KEYS or ARGV; an include or a script that uses
 #              something of another include includes that one, itself or by way of another; a name is defined by one
 #              include only; a constant that is used is defined; with `--- @within "x"`, only x includes this one
+#   inline     each piece of lua/inline/ that is mentioned exists, and stands within a block
 #   contracts  the KEYS[n] and ARGV[n] that a script uses are those that its header declares (ARGV[n...]: the rest)
 #   keys       every key literal `P .. 'name:'` is in the list of src/lib/protocol/keys.h
 #   channels   C is the root of all channels, the last argument of every script; only this file defines it
@@ -45,11 +46,28 @@ file(READ ${KEYS} key_list)
 file(READ ${SETTINGS} setting_list)
 
 # Lua text holds what CMake lists cannot: keep brackets and semicolons out of the way while working on it.
+# Each mention of a piece of lua/inline/ is replaced by its statements, without their head.
 function(read_lua out file)
   file(READ ${file} text)
   string(REPLACE "[" "<LB>" text "${text}")
   string(REPLACE "]" "<RB>" text "${text}")
   string(REPLACE ";" "<SC>" text "${text}")
+  while(text MATCHES "\n( *)--- @inline \"([a-z_]+)\"\n")
+    set(mention "${CMAKE_MATCH_0}")
+    set(indent "${CMAKE_MATCH_1}")
+    set(piece ${CMAKE_MATCH_2})
+    if(indent STREQUAL "")
+      message(FATAL_ERROR "${file}: mention the inline piece ${piece} within a block: what it sets is that block's own")
+    elseif(NOT EXISTS ${LUA_DIR}/inline/${piece}.lua)
+      message(FATAL_ERROR "${file}: there is no inline piece ${piece}.lua")
+    endif()
+    read_lua(body ${LUA_DIR}/inline/${piece}.lua)
+    string(FIND "${body}" "<RB><RB>\n" head_end)
+    math(EXPR head_end "${head_end} + 8")
+    string(SUBSTRING "${body}" ${head_end} -1 body)
+    string(REGEX REPLACE "\n([^\n])" "\n${indent}\\1" body "${body}")
+    string(REPLACE "${mention}" "${body}" text "${text}")
+  endwhile()
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
@@ -61,7 +79,9 @@ set(pieces "")
 foreach(file ${files})
   file(RELATIVE_PATH path ${LUA_DIR} ${file})
   get_filename_component(name ${file} NAME_WE)
-  if(path MATCHES "^include/")
+  if(path MATCHES "^inline/")
+    continue()
+  elseif(path MATCHES "^include/")
     if(DEFINED file_of_${name})
       message(FATAL_ERROR "lua/${path}: another include has this name: ${file_of_${name}}")
     endif()

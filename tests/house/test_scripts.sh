@@ -10,7 +10,7 @@ set -euo pipefail
 # shellcheck source=tests/house/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-scripts() { find "$src/lua" -name '*.lua' -not -path "$src/lua/include/*"; }
+scripts() { find "$src/lua" -name '*.lua' -not -path "$src/lua/include/*" -not -path "$src/lua/inline/*"; }
 includes() { find "$src/lua/include" -name '*.lua'; }
 
 # ---- 1: callers
@@ -88,6 +88,21 @@ mapfile -t pieces < <(includes | xargs basename -as .lua | sort)
 passes 'scripts: an include that nothing includes' unused "${pieces[@]}"
 finds 'scripts: such an include' 'nothing includes include/made_up.lua' unused "${pieces[0]}" made_up
 
+# unmentioned NAME...: inline pieces that nothing mentions
+unmentioned() {
+    local name bad=0
+    for name in "$@"; do
+        if ! grep -qrE -- "^ +--- @inline \"$name\"" "$src/lua"; then
+            echo "lua: nothing mentions inline/$name.lua"
+            bad=1
+        fi
+    done
+    return "$bad"
+}
+mapfile -t inline < <(find "$src/lua/inline" -name '*.lua' -print0 | xargs -0 basename -as .lua | sort)
+passes 'scripts: an inline piece that nothing mentions' unmentioned "${inline[@]}"
+finds 'scripts: such a piece' 'nothing mentions inline/made_up.lua' unmentioned "${inline[0]}" made_up
+
 # ---- 2
 embed() { "$src/scripts/expand_lua.sh" "$dir/lua" "$dir/out"; }
 # with_script: all scripts, and broken.lua beside enqueue.lua, from standard input
@@ -121,6 +136,10 @@ refuses 'no header' 'begins with no contract block' \
     'return 1'
 refuses 'an include that is missing' 'there is no include nowhere.lua' \
     "$header" '--- @include "nowhere"' 'return KEYS[1] .. ARGV[1]'
+refuses 'an inline piece that is missing' 'there is no inline piece nowhere.lua' \
+    "$header" 'do' '  --- @inline "nowhere"' 'end' 'return KEYS[1] .. ARGV[1]'
+refuses 'an inline piece at the margin' 'mention the inline piece token_digits within a block' \
+    "$header" 'local number = 1' '--- @inline "token_digits"' 'return KEYS[1] .. ARGV[1] .. text'
 refuses 'an include that is needed' 'uses try, and does not include try' \
     "$header" 'return try(KEYS[1], ARGV[1])'
 refuses 'a piece of another include' 'include jobs, not failed' \

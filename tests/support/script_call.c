@@ -219,8 +219,9 @@ char *acting_heard(struct acting_worker *w)
         assert_int_equal(redisGetReply(w->ear, &reply), REDIS_OK);
         const redisReply *r = reply;
         is_end = r->elements == 2;
-        if (!is_end && r->elements == 3) {
-            fwrite(r->element[2]->str, 1, (size_t)r->element[2]->len, out);
+        if (!is_end && r->elements >= 3) { /* four, if a pattern is subscribed */
+            const redisReply *message = r->element[r->elements - 1];
+            fwrite(message->str, 1, (size_t)message->len, out);
             fputc('\n', out);
         }
         freeReplyObject(reply);

@@ -15,11 +15,7 @@ local function free_hands(P, queue, worker)
     return nil
   end
   local w = redis.pcall('HMGET', P .. 'worker:' .. worker, 'epoch', 'ttl', 'hands', 'held', 'q:' .. queue)
-  local ttl, hands, held, limit = tonumber(w[2]), tonumber(w[3]), tonumber(w[4]), tonumber(w[5])
-  if not (w[1] and ttl and hands and held and limit) or left * 2 < ttl then
-    return nil
-  end
-  local free = hands - held
+  --- @inline "free_hands"
   if free > 0 and limit > 0 then
     local mine = redis.pcall('HLEN', P .. 'processing:' .. worker .. ':' .. queue)
     free = type(mine) == 'number' and math.min(free, limit - mine) or 0
@@ -40,16 +36,14 @@ local function share_out(P, queue, n, first)
     for i = 1, #entries, 2 do
       local worker = entries[i]
       local free, epoch, hands = free_hands(P, queue, worker)
-      local level = free and math.floor((hands - free) * 1000 / hands)
       if not free then
         -- Needs memory and changes nothing. If this is the script's first write, a full Redis refuses the script here.
         -- It would allow a ZREM as the first write, and after it all the rest.
         redis.call('ZADD', idle, 'XX', 'GT', '-inf', worker)
         redis.call('ZREM', idle, worker)
       else
-        -- More may be taken than the entry says, in another queue.
-        local score = level > 0 and level > math.floor(entries[i + 1] / LEVEL)
-          and level * LEVEL + entries[i + 1] % LEVEL
+        local was = entries[i + 1]
+        --- @inline "idle_entry_now"
         if score and n == 1 then
           redis.call('ZADD', idle, 'XX', score, worker)
         else
@@ -110,23 +104,9 @@ local function share_out(P, queue, n, first)
   return line
 end
 
--- Puts one task into a worker's hands. False, with nothing changed, if the message reached nobody, if the caller may
--- not publish, or if the set is damaged. It is safe to undo after the SPUBLISH: nobody has read the message. That of a
--- larger task has its token alone, and the worker fetches the task: Redis copies a message for each reader.
 local function hand_task(P, queue, worker, epoch, token, task, is_suspect)
-  local set = P .. 'processing:' .. worker .. ':' .. queue
-  local stored = redis.pcall('HSET', set, token, task)
-  if type(stored) ~= 'number' then
-    return false
-  end
-  local head = epoch .. token .. string.format('%03d', #queue) .. queue
-  local message = is_suspect and 'A' .. head or #task > INLINE_MAX and 'F' .. head or 'T' .. head .. task
-  local readers = redis.pcall('SPUBLISH', C .. ':wake:' .. worker, message)
-  if type(readers) == 'number' and readers > 0 then
-    return true
-  end
-  redis.call('HDEL', set, token)
-  return false
+  --- @inline "hand_task"
+  return is_handed
 end
 
 -- How many tasks one script hands over of those that wait: more would keep Redis from its other clients.
@@ -169,11 +149,11 @@ local function hand_over(P, queue, n, tasks, first, counted)
       if done > 0 then
         redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', done)
       end
-      if done == free or (done < count and not is_cut) then
+      if done < count and not is_cut then
         redis.call('ZREM', P .. 'idle:' .. queue, worker)
       elseif done > 0 then
-        redis.call('ZADD', P .. 'idle:' .. queue, 'XX', math.floor((hands - free + done) * 1000 / hands) * LEVEL
-          + now_us() % LEVEL, worker)
+        local us = now_us()
+        --- @inline "idle_after"
       end
       if is_cut then
         break
@@ -181,8 +161,8 @@ local function hand_over(P, queue, n, tasks, first, counted)
     end
   end
   if given > 0 and counted then
-    redis.call('HSET', P .. 'queue:' .. queue, 'running', string.format('%d', counted[1] + given),
-      'out', string.format('%d', counted[2] + given)) -- as text: Redis writes a number out more slowly
+    local running, out = counted[1], counted[2]
+    --- @inline "count_handed"
   elseif given > 0 then
     try('HINCRBY', P .. 'queue:' .. queue, 'running', given)
     try('HINCRBY', P .. 'queue:' .. queue, 'out', given)
