@@ -123,8 +123,8 @@ function look_at.idle()
     return
   end
   local rate = settings[8] and Rate.of(P, queue, settings[8], now_us())
-  if rate and rate.room < 1 and (tonumber(settings[2] or nil) or math.huge) <= rate.next_ms then
-    return -- the rate does not allow them, and somebody will look when it does
+  if rate and (tonumber(settings[2] or nil) or math.huge) <= rate.next_ms then
+    return -- the rate did not allow them, and somebody will look when it does; in steps, so maybe a little later
   end
   for _, worker in ipairs(redis.call('ZRANGE', idle, 0, -1)) do
     if free_hands(P, queue, worker) then

@@ -35,5 +35,6 @@ if can_fail(P, queue) and can_mark(P, worker) and try('HLEN', P .. 'notes:' .. w
   try('HINCRBY', P .. 'worker:' .. worker, 'held', -1)
   try('HINCRBY', P .. 'queue:' .. queue, 'running', -1)
   hand_over_waiting(P, queue)
+  hand_over_jobs(P)
 end
 return {E_NOT_FOUND}

@@ -40,4 +40,5 @@ if string.sub(name, 1, 5) == 'keep_' and queue ~= '' then
 elseif string.sub(name, 1, 5) == 'keep_' then
   tidy_from(P, 0, now_ms())
 end
+hand_over_jobs(P) -- some waited for the end of one that is gone
 return 0

@@ -8,7 +8,7 @@
   depended), how many run, 1: there are more jobs, call again}; {E_REDIS, key} for a key of the wrong type: nothing was
   changed. What is under a lease that is over counts as removed: it is dropped when it is moved. A call deletes at most
   300 jobs, with their records, and if any of these have failed, 300 failures or 4 MiB of them. A job that waits for one
-  of them fails.
+  of them fails. The followers that batches put into the queue by this go with it.
   Writes the marks and flags of the holders. Deletes what waits, came back, is delayed or has failed, the queue's jobs
   but those that run, and its settings and counters but `running`, `hands`, `joined`, `moves`, `due`, `listen`, `out`.
   Publishes to the holders and to those who listen. O(processes of the queue, 300 jobs).
@@ -118,21 +118,25 @@ local function forget_returned()
   return false, waited
 end
 
-local removed = 0
-if redis.call('EXISTS', P .. 'returned:' .. queue) == 1 then
-  local is_more
-  is_more, removed = forget_returned()
-  if is_more then
-    return {0, removed, 0, 1}
-  end
-end
-if has_jobs() then
-  local is_more, jobs = forget_jobs()
-  removed = removed + jobs
+-- Jobs that have become ready by this are handed over; but not in this queue, with which they go.
+local function hand_over_elsewhere()
+  touched_by_jobs[queue] = nil
   hand_over_jobs(P)
-  if is_more then
-    return {0, removed, 0, 1}
-  end
+end
+
+local removed, is_more = 0, false
+if redis.call('EXISTS', P .. 'returned:' .. queue) == 1 then
+  is_more, removed = forget_returned()
+end
+if not is_more and has_jobs() then
+  local jobs
+  is_more, jobs = forget_jobs()
+  is_more = is_more or redis.call('EXISTS', P .. 'waiting:' .. queue) == 1 -- a batch ended, and its follower came
+  removed = removed + jobs
+end
+hand_over_elsewhere()
+if is_more then
+  return {0, removed, 0, 1}
 end
 local waiting = redis.call('LLEN', P .. 'queues:' .. queue)
 removed = removed + waiting + redis.call('ZCARD', P .. 'delayed:' .. queue)

@@ -21,4 +21,5 @@ if (tonumber(due) or now + 1) <= now then
   move_due(P, queue, now)
 end
 hand_over_waiting(P, queue)
+hand_over_jobs(P)
 return 0

@@ -11,12 +11,15 @@
   Publishes to those who listen. O(entries looked at).
 ]]
 --- @include "jobs"
+--- @include "available"
 
 local P, queue = KEYS[1], ARGV[1]
 if not (can_fail(P, queue) and (redis.call('EXISTS', P .. 'failed:' .. queue) == 0 or Jobs.are_sound(P, queue))) then
   return {E_REDIS, damaged}
 end
-return Failed.move(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV, function(member, entry)
+local answer = Failed.move(P, queue, ARGV[2], ARGV[3], ARGV[4], ARGV, function(member, entry)
   Failed.forget(P, queue, member, entry, '')
   return true
 end)
+hand_over_jobs(P) -- some waited for the end of one that is gone
+return answer

@@ -168,6 +168,23 @@ static void check_mends_a_time_that_is_none_and_a_rate_that_nobody_looks_at(void
     assert_int_equal(finds(s, 0), 0);
 }
 
+/* Where it refills fast, somebody looks every 50 ms: what waits until then is not forgotten. */
+static void what_waits_for_the_next_look_is_no_damage(void **state)
+{
+    struct scene *s = *state;
+    set_rate(s, 1000, 1000, 0);
+    sleeper(s, "w", 2);
+    raw_await(s->server->redis, s->base, 1, "ZCARD %s:idle:q", s->prefix);
+    raw_do(s->server->redis, "EVAL %s 1 %s",
+           "local time = redis.call('TIME')\n"
+           "local soon = time[1] * 1000 + math.floor(time[2] / 1000) + 40\n"
+           "redis.call('HSET', KEYS[1] .. ':queue:q', 'due', soon)\n"
+           "redis.call('ZADD', KEYS[1] .. ':due', soon, 'q')\n"
+           "redis.call('LPUSH', KEYS[1] .. ':queues:q', 'task')",
+           s->prefix);
+    assert_int_equal(finds(s, 0), 0);
+}
+
 /* ---- over any window, among kills ---- */
 
 #define PLACES 4
@@ -245,6 +262,7 @@ int main(int argc, char **argv)
         live_test(who_waits_for_a_lease_is_woken_when_it_refills),
         live_test(a_faster_rate_counts_at_once),
         live_test(check_mends_a_time_that_is_none_and_a_rate_that_nobody_looks_at),
+        live_test(what_waits_for_the_next_look_is_no_damage),
         live_test(over_any_window_it_is_the_rate_and_a_burst),
     };
     return scene_run(tests, argc, argv);

@@ -27,6 +27,8 @@ extern const char *const random_queues[RANDOM_QUEUES];
  *   ends_hands  processes may have lost their worker
  *   forgets     some may be gone for good, so that jobs that waited for them fail
  *   completes   some may be complete, so that jobs that waited for them are ready
+ *   cancels_members  members of batches may be gone; what is due may be the rest of such a cancel
+ *   is_tidied   what is beyond bounds may be gone
  *   deleted, dropped, replayed  the queue whose jobs, or whose failed list, went that way
  */
 struct random_effect {
@@ -37,7 +39,7 @@ struct random_effect {
         int places;
     } meant[RANDOM_ENDS_MAX + 2];
     int n_meant;
-    bool moves_due, ends_hands, forgets, completes;
+    bool moves_due, ends_hands, forgets, completes, cancels_members, is_tidied;
     const char *deleted, *dropped, *replayed;
     char cancelled[24];
 };

@@ -200,6 +200,7 @@ local function has_lapsed(P, queue, token, now)
   if due and due <= now then
     move_due(P, queue, now)
     hand_over_waiting(P, queue)
+    hand_over_jobs(P)
   end
   local ends = redis.call('ZMSCORE', P .. 'leases:' .. queue, token, 'j' .. token)
   local at_ms = tonumber(ends[1] or ends[2] or nil) or 0
