@@ -33,11 +33,13 @@ const char *job_storm_name(char text[16], char kind, int i)
 
 /* ---- handlers ---- */
 
-/* By the job's data: "j<number>" or "r0". */
+/* By the job's data: "j<number>", "r0", or the id of the batch that it follows, "b<number>". */
 struct storm_said *job_storm_said(struct job_storm *storm, const struct muster_job *job)
 {
     const char *data = job->data.data;
     int i = atoi(data + 1);
+    if (*data == 'b')
+        return &storm->shared->followed;
     return *data == 'r' ? &storm->shared->recurred : &storm->shared->jobs[i];
 }
 
@@ -227,9 +229,30 @@ const char *job_storm_key(void)
     return keys[(size_t)rand() % N_OF(keys)];
 }
 
+/* Sometimes the last batch is closed, and the next one opened. */
+static void turn_batches(struct job_storm *storm)
+{
+    char id[16];
+    if (rand() % 8)
+        return;
+    if (storm->is_batch_open) {
+        int err = muster_batch_close(storm->s->client, job_storm_name(id, 'b', storm->n_batches - 1));
+        storm->is_batch_open = !job_storm_is_done(storm, err);
+        return;
+    }
+    const struct muster_follower follower = {.queue = "unique"};
+    const struct muster_batch_spec spec = {.size = sizeof spec,
+                                           .id = job_storm_name(id, 'b', storm->n_batches),
+                                           .on_end = follower,
+                                           .on_complete = follower,
+                                           .on_failure = follower};
+    storm->is_batch_open = job_storm_is_done(storm, muster_batch_open(storm->s->client, &spec, NULL));
+    storm->n_batches += storm->is_batch_open;
+}
+
 int job_storm_put(struct job_storm *storm, int i, enum storm_put how)
 {
-    char id[16], after[2][16], other[16];
+    char id[16], after[2][16], other[16], batch[16];
     const char *const ids[] = {after[0], after[1]}, *const others[] = {other};
     int retries = rand() % 4;
     size_t n = any_after(storm, i, after);
@@ -242,6 +265,8 @@ int job_storm_put(struct job_storm *storm, int i, enum storm_put how)
                  .delay_ms = rand() % 4 ? 0 : rand() % 300, .backoff = &soon, .after = ids, .n_after = n,
                  .may_be_missing = 1, .tags = IDS("blue", "old"), .n_tags = (size_t)(rand() % 3),
                  .key = job_storm_key());
+    if (how == STORM_NEW && storm->is_batch_open && rand() % 2)
+        spec->batch = job_storm_name(batch, 'b', storm->n_batches - 1);
     any_other_end(storm, i, spec, &other, others);
     return put_or_put_plainly(storm, job_storm_queues[rand() % 2], spec);
 }
@@ -262,6 +287,7 @@ static void take_under_a_lease_that_lapses(struct job_storm *storm)
 void job_storm_put_some(struct job_storm *storm)
 {
     char task[16];
+    turn_batches(storm);
     for (int n = rand() % 12; n > 0 && storm->n_jobs < STORM_JOBS_MAX; n--)
         storm->n_jobs += job_storm_is_done(storm, job_storm_put(storm, storm->n_jobs, STORM_NEW));
     for (int n = rand() % 3; n > 0 && storm->n_tasks < STORM_JOBS_MAX; n--) {
@@ -367,6 +393,8 @@ void job_storm_rage(struct job_storm *storm, void (*load)(struct job_storm *stor
     }
     fault_crew_thaw(&storm->crew);
     fill(storm, false);
+    while (storm->is_batch_open)
+        turn_batches(storm);
     assert_ok(muster_config_set(storm->s->client, "work", "max_running", NULL));
 }
 
@@ -420,6 +448,7 @@ void job_storm_replay(struct job_storm *storm)
         assert_ok(muster_job_counts(storm->s->client, job_storm_queues[i], counts));
         assert_int_equal(counts[MUSTER_JOB_FAILED] + counts[MUSTER_JOB_DEPENDS], 0);
     }
+    job_storm_judge_batches(storm);
 }
 
 void job_storm_end(struct job_storm *storm)

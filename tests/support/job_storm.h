@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A storm of faults over jobs: jobs that are retried, depend on others, go on to a next queue, are scheduled or unique,
- * of all priorities, and plain tasks, on a crew that is hurt (fault_crew.h), while Redis is killed and restarted and is
+ * members of batches, of all priorities, and plain tasks, on a crew that is hurt (fault_crew.h), while Redis is killed and restarted and is
  * full now and then. Afterwards the account: each job is complete because a handler said so, has failed for a reason,
  * or waits for one that failed; only cancelled jobs are gone; and each history is one that the states allow.
  *
@@ -11,6 +11,7 @@
 #ifndef JOB_STORM_H
 #define JOB_STORM_H
 
+#include <muster/batch.h>
 #include <stdatomic.h>
 
 #include "fault_crew.h"
@@ -30,7 +31,7 @@ struct storm_said {
 /* Written by the workers' processes. */
 struct storm_shared {
     atomic_int is_over; /* handlers finish from now on */
-    struct storm_said jobs[STORM_JOBS_MAX], recurred;
+    struct storm_said jobs[STORM_JOBS_MAX], recurred, followed;
     atomic_int tasks[STORM_JOBS_MAX];
 };
 
@@ -48,8 +49,9 @@ struct job_storm {
     struct storm_account jobs[STORM_JOBS_MAX];
     int n_jobs, n_tasks, n_cancelled, n_replaced, n_changed, n_leased, n_refused, n_for_failure;
     int n_held; /* by all looks */
-    bool is_full, is_limit_changed;
-    int64_t turns_at_ms; /* when Redis is full, or empty, the next time */
+    int n_batches;
+    bool is_full, is_limit_changed, is_batch_open; /* the last one */
+    int64_t turns_at_ms;                           /* when Redis is full, or empty, the next time */
 };
 
 /* A key that a job may have; NULL: none. */
@@ -75,7 +77,8 @@ const char *job_storm_name(char text[16], char kind, int i);
 /* Wait until nothing waits, runs or is scheduled. */
 void job_storm_settle(struct job_storm *storm);
 
-/* Failed jobs run when they are replayed, and each unique task can be put again; nothing is left then. */
+/* Failed jobs run when they are replayed, and each unique task can be put again; nothing is left then, and all batches
+ * have ended. */
 void job_storm_replay(struct job_storm *storm);
 void job_storm_end(struct job_storm *storm);
 
@@ -92,6 +95,9 @@ struct storm_judgement {
 
 /* Fails the test with the first job or task whose account is wrong. */
 struct storm_judgement job_storm_judge(struct job_storm *storm);
+
+/* Fails the test with the first batch that has not ended, or whose followers were not put once each. */
+void job_storm_judge_batches(struct job_storm *storm);
 
 /* Judge one more job. False: it is not there. */
 bool job_storm_find(struct storm_judgement *j, const char *id);

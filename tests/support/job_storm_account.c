@@ -83,6 +83,47 @@ struct storm_judgement job_storm_judge(struct job_storm *storm)
     return j;
 }
 
+static int count_puts(const struct muster_job *job, void *arg)
+{
+    int *n = arg;
+    for (size_t i = 0; i < job->n_history; i++)
+        *n += strcmp(job->history[i].what, "put") == 0;
+    assert_int_equal(job->state, MUSTER_JOB_COMPLETE);
+    return 0;
+}
+
+/* Was it put if it had to be, and only then, and once? */
+static void judge_follower(struct job_storm *storm, const struct muster_followed *f, bool must_be)
+{
+    int n = 0;
+    if (*f->job)
+        assert_ok(muster_job_get(storm->s->client, &f->job, 1, count_puts, &n));
+    assert_int_equal(n, must_be);
+}
+
+static int judge_batch(const struct muster_batch *b, void *arg)
+{
+    struct job_storm *storm = arg;
+    assert_int_equal(b->state, MUSTER_BATCH_ENDED);
+    assert_int_equal(b->left, 0);
+    assert_int_equal(b->complete + b->failed + b->cancelled + b->gone, b->members);
+    judge_follower(storm, &b->on_end, true);
+    judge_follower(storm, &b->on_complete, b->complete == b->members);
+    judge_follower(storm, &b->on_failure, *b->first_failed != 0);
+    return 0;
+}
+
+void job_storm_judge_batches(struct job_storm *storm)
+{
+    char text[16];
+    for (int i = 0; i < storm->n_batches; i++) {
+        const char *id = job_storm_name(text, 'b', i);
+        assert_ok(muster_batch_get(storm->s->client, id, judge_batch, storm));
+    }
+    print_message("%d batches ended\n", storm->n_batches);
+    assert_true(storm->n_batches > 0);
+}
+
 void job_storm_report(const struct job_storm *storm, const struct storm_judgement *j)
 {
     const int *hurt = storm->crew.n_hurt;
