@@ -202,6 +202,38 @@ static void ticks_are_known_before_they_run_out(void **state)
     checked_assert_clean(s);
 }
 
+/* Each of both workers has been its keeper since the first call. */
+static bool have_both_kept_the_timer(void *arg)
+{
+    static struct {
+        struct scene *scene;
+        bool has[2];
+    } seen;
+    char name[] = "w1";
+    if (seen.scene != arg)
+        memset(seen.has, 0, sizeof seen.has);
+    seen.scene = arg;
+    char *keeper = raw_string(seen.scene->server->redis, "GET %s:timer", seen.scene->prefix);
+    for (int i = 0; i < 2; i++, name[1]++)
+        seen.has[i] |= keeper && !strcmp(keeper, name);
+    free(keeper);
+    return seen.has[0] && seen.has[1];
+}
+
+/* No worker has the data of this zone, so the timer goes round. When it is mended, whoever keeps it tells the ticks. */
+static void who_lacks_a_zone_lets_another_worker_keep_the_timer(void **state)
+{
+    struct scene *s = *state;
+    job_put(s, "q", EACH_MINUTE(.retries = 3));
+    raw_do(s->server->redis, "HSET %s:job:r zone No/Where", s->prefix);
+    pass(s, 30);
+    live_worker_idle(s, &(struct worker_spec){.id = "w1", .ttl_ms = 60000, .hands = 50, .queues = {{"q", 0}}});
+    live_worker_idle(s, &(struct worker_spec){.id = "w2", .ttl_ms = 60000, .hands = 50, .queues = {{"other", 0}}});
+    wait_on(s->base, have_both_kept_the_timer, s, SOON_MS * 2);
+    raw_do(s->server->redis, "HSET %s:job:r zone UTC", s->prefix);
+    wait_on(s->base, has_many_ticks, s, SOON_MS);
+}
+
 struct three {
     int64_t at_ms[3];
 };
@@ -542,6 +574,7 @@ int main(int argc, char **argv)
         live_test(a_day_without_anybody_is_made_up_for),
         live_test(of_a_day_the_backlog_is_made_up_for),
         live_test(ticks_are_known_before_they_run_out),
+        live_test(who_lacks_a_zone_lets_another_worker_keep_the_timer),
         live_test(both_changes_of_the_clocks_are_in_its_record),
         live_test(after_its_last_time_it_is_complete),
         live_test(it_makes_no_more_than_its_count),

@@ -2,7 +2,7 @@
  *
  * The timer's keeper computes the next ticks of schedules, long before those that are known run out. Redis asks for them
  * with what is due, and asks again until somebody has given them: so it does not matter if this worker dies on the way.
- * Times come from the zone data of this worker's machine.
+ * Times come from the zone data of this worker's machine. Where these lack a zone, another worker is to keep the timer.
  */
 #include "worker/crons.h"
 
@@ -35,7 +35,8 @@ static void tell_unable(struct muster_worker *w, const char *id, const char *why
     log_line(MUSTER_LOG_ERROR, "worker %s: cannot tell when the job '%s' recurs next: %s", w->id, id, why);
 }
 
-static void refill(struct muster_worker *w, const struct script_cron *job, int64_t now_ms)
+/* False: this worker cannot tell them. */
+static bool refill(struct muster_worker *w, const struct script_cron *job, int64_t now_ms)
 {
     struct cron_ticks ticks;
     const char *why = cron_ticks(&ticks, &(struct cron_wanted){.cron = job->cron,
@@ -47,7 +48,7 @@ static void refill(struct muster_worker *w, const struct script_cron *job, int64
     struct command c = COMMAND_EMPTY;
     if (why) {
         tell_unable(w, job->id, why);
-        return;
+        return false;
     }
     script_refill(&c, &w->root,
                   &(struct script_refill){.id = job->id,
@@ -61,13 +62,17 @@ static void refill(struct muster_worker *w, const struct script_cron *job, int64
                                           .new_last_ms = ticks.last_ms});
     (void)link_script(w->connection.data, &c, on_refilled, w);
     command_clear(&c);
+    return true;
 }
 
 void crons_refill(struct muster_worker *w, const struct redisReply *crons, int64_t now_ms)
 {
+    bool is_able = true;
     for (size_t i = 0; i < reply_len(crons) && connection_can_call(w); i++) {
         struct script_cron job;
         if (script_promoted_cron(reply_at(crons, i), &job))
-            refill(w, &job, now_ms);
+            is_able &= refill(w, &job, now_ms);
     }
+    if (!is_able)
+        timer_keeper_pass_on(w);
 }

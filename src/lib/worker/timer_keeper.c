@@ -164,6 +164,16 @@ void timer_keeper_before_handler(struct muster_worker *w, const char *queue)
         link_flush(w->connection.data);
 }
 
+void timer_keeper_pass_on(struct muster_worker *w)
+{
+    struct command c = COMMAND_EMPTY;
+    if (!w->keeper.keeps || w->keeper.handing_on || !connection_can_call(w))
+        return;
+    script_hand_on(&c, &w->root, w->id, "");
+    w->keeper.handing_on = link_script(w->connection.data, &c, on_handed_on, w) == MUSTER_OK;
+    command_clear(&c);
+}
+
 int timer_keeper_new(struct muster_worker *w)
 {
     w->keeper.due_at_ms = NOTHING_DUE;

@@ -32,5 +32,7 @@ void timer_keeper_stop(struct muster_worker *w);
 /* An inline handler is about to begin on a process of this queue; it has returned after `took_ms`. */
 void timer_keeper_before_handler(struct muster_worker *w, const char *queue);
 void timer_keeper_after_handler(struct muster_worker *w, int64_t took_ms);
+/* Any other worker is to keep the timer: this one cannot do all that is due. */
+void timer_keeper_pass_on(struct muster_worker *w);
 
 #endif
