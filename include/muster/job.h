@@ -302,8 +302,9 @@ struct muster_job_put_options {
  *
  * Up to MUSTER_JOB_PUT_ATOMIC_JOBS jobs, ..._BYTES and ..._NAMES go in one script: all or none. More go in chunks of a
  * hundred, each of them all or none, one after the other. Workers begin with the first chunk while the rest is on its
- * way. A refusal ends the call: what came before that chunk is put. muster_client_error() names the job and says how
- * many are put. With a request id the same call again puts the rest, once what stood in the way is gone.
+ * way: so a job of an earlier chunk may be complete by then, or cancelled and gone, and counts as what it is. A refusal
+ * ends the call: what came before that chunk is put. muster_client_error() names the job and says how many are put.
+ * With a request id the same call again puts the rest, once what stood in the way is gone.
  *
  * All specs are checked, as far as that needs no Redis, before anything is sent. Returns as muster_job_put(), and
  *   MUSTER_E_INVALID      also `size` of a spec, and a request id that is too long to name jobs that have no id;
@@ -486,8 +487,8 @@ typedef int muster_job_wait_fn(const struct muster_job_ended *ended, void *arg);
  * every second. An end that is heard counts, also if the job is replayed or put again before its record can be read.
  * What ended before the call is known by its record only: a job without one is gone, whether it was cancelled, its
  * record is not kept (keep_jobs), or it never was. So is a unique task, of which nothing stays. A recurring job ends
- * after its last time, or when it is cancelled, if ever. If Redis goes away meanwhile, the waiting goes on when Redis is
- * back within a minute.
+ * after its last time, or when it is cancelled, if ever. If Redis goes away meanwhile, the waiting goes on when Redis
+ * is back within a minute.
  *
  * Returns MUSTER_OK when all have ended, or `fn` has ended it; or
  *   MUSTER_E_TIMEOUT  `timeout_ms` is over; muster_client_error() says how many have not ended. Also if Redis does not
