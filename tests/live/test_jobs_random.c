@@ -201,6 +201,8 @@ static int bystander(const struct random_effect *e, const struct job *job, const
     int places = alone(e, job, id);
     if ((e->cancels_members || e->moves_due) && job->is_member && job->place & ALIVE)
         places |= NOWHERE;
+    if (may_end_any(e) && job->is_member && job->place & DEPENDS)
+        places |= NOWHERE; /* instead of failed, if its batch is being cancelled */
     if (is_follower_of_batch(id) && places & (NOWHERE | FAILED | COMPLETE))
         places |= IN_LINE; /* its id was free, and it was put, maybe again */
     return places;
