@@ -58,6 +58,7 @@ struct side {
  *   over_tcp    by TCP, where there is a choice; otherwise by the Unix socket
  *   with_tls    through TLS, too
  *   tasks, len  a block has this many tasks of this many bytes
+ *   rest_us     between two tasks that are sent one by one; 0: a moment
  *   threads     of the worker
  *   open,close  called before the first and after the last block; may be NULL
  */
@@ -67,6 +68,7 @@ struct experiment {
     size_t min_rounds;
     bool over_tcp, with_tls;
     size_t tasks, len;
+    int64_t rest_us;
     int threads;
     void (*open)(struct run *run);
     void (*close)(struct run *run);
@@ -106,7 +108,7 @@ extern const struct experiment experiment_enqueue_batch, experiment_enqueue_batc
     experiment_drain_1k, experiment_drain_64k, experiment_drain_tcp, experiment_drain_threads, experiment_drain_4,
     experiment_wake, experiment_wake_tcp, experiment_herd, experiment_idle, experiment_bytes, experiment_kill,
     experiment_jobs_put, experiment_jobs_put_many, experiment_jobs_drain, experiment_jobs_due, experiment_scale,
-    experiment_wire, experiment_wire_hop, experiment_wire_tls;
+    experiment_wire, experiment_wire_hop, experiment_wire_tls, experiment_handover, experiment_wake_cold;
 
 /* Prints one line about what went wrong, and ends this process with status 1. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

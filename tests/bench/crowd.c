@@ -79,7 +79,7 @@ static void exchange(struct run *run, int i, struct block *out)
     const struct experiment *e = run->experiment;
     struct herd *h = run->state;
     struct crew *c = &h->crews[i];
-    const struct sender sender = {send, h, e->name};
+    const struct sender sender = {send, h, e->name, e->rest_us};
     struct meter m;
     h->queue = h->queues[i];
     meter_start(&m, run->redis);

@@ -98,7 +98,7 @@ void inbox_exchange(struct inbox *boxes, size_t n_boxes, size_t stride, const st
         sender->send(sender->arg, task, len);
         tally_add(&sent, task, len);
         b.want++;
-        pause_us(REST_US);
+        pause_us(sender->rest_us ? sender->rest_us : REST_US);
         await(all_received, &b, "a task is received");
     }
     finish(&b, &sent, sender->name, out);

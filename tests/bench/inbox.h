@@ -33,6 +33,7 @@ struct sender {
     void (*send)(void *arg, const void *task, size_t len);
     void *arg;
     const char *name; /* of the experiment */
+    int64_t rest_us;  /* between two tasks; 0: a moment */
 };
 void inbox_exchange(struct inbox *boxes, size_t n_boxes, size_t stride, const struct sender *sender, size_t n,
                     size_t len, struct block *out);

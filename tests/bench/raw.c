@@ -173,6 +173,18 @@ struct raw_info raw_info(struct redisContext *c)
     return info;
 }
 
+struct raw_calls raw_script_calls(struct redisContext *c)
+{
+    struct redisReply *reply = raw_command(c, "INFO commandstats");
+    raw_typed(reply, REDIS_REPLY_STRING);
+    const char *line = strstr(reply->str, "\ncmdstat_evalsha:");
+    struct raw_calls calls = {0};
+    if (line)
+        calls = (struct raw_calls){.n = (int64_t)field(line, "calls="), .us = field(line, ",usec=")};
+    freeReplyObject(reply);
+    return calls;
+}
+
 static uint64_t remove_once(struct redisContext *c, const char *prefix)
 {
     uint64_t n = 0;

@@ -44,6 +44,13 @@ struct raw_info {
 };
 struct raw_info raw_info(struct redisContext *c);
 
+/* How many scripts were called by their digest, and how long they took in all. */
+struct raw_calls {
+    int64_t n;
+    double us;
+};
+struct raw_calls raw_script_calls(struct redisContext *c);
+
 /* Remove all keys that begin with `prefix`, including those that appear meanwhile. */
 void raw_remove(struct redisContext *c, const char *prefix);
 

@@ -47,6 +47,20 @@ const struct row rows[] = {
     WAKE_ROW(blmove_p50, "wake_p50, against LPUSH to a consumer in BLMOVE", wake, 3, P50, NO_GOAL, 0),
     WAKE_ROW(wake_p50_tcp, "wake_p50 by TCP", wake_tcp, 1, P50, NO_GOAL, 0),
 
+    WAKE_ROW(wake_cold_p50, "wake_p50 with 3 ms between tasks, when nothing is in the caches", wake_cold, 1, P50,
+             AT_MOST, 1.4),
+    WAKE_ROW(wake_cold_p99, "the same, 99th percentile", wake_cold, 1, P99, AT_MOST, 1.7),
+    WAKE_ROW(blmove_cold_p50, "wake_cold_p50, against LPUSH to a consumer in BLMOVE", wake_cold, 2, P50, NO_GOAL, 0),
+    {.name = "handover_cpu",
+     .what = "hand-over of a task to an idle worker, Redis' time in the script, against one of eleven EXISTS",
+     .unit = "us",
+     .experiment = &experiment_handover,
+     .muster = 0,
+     .raw = 1,
+     .measure = VALUE,
+     .goal = AT_MOST,
+     .target = 2.5},
+
 #define HERD_ROW(label, text, side, other, goal_kind, number)                                             \
     {                                                                                                     \
         .name = #label, .what = text, .unit = "commands", .experiment = &experiment_herd, .muster = side, \

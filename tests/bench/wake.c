@@ -230,7 +230,7 @@ static void exchange(struct run *run, int kind, struct block *out)
     const struct experiment *e = run->experiment;
     struct wake *w = run->state;
     struct inbox *box = kind == MUSTER ? &w->crew.members[0].inbox : &w->consumers[kind].inbox;
-    const struct sender sender = {sends[kind], w, e->name};
+    const struct sender sender = {sends[kind], w, e->name, e->rest_us};
     struct meter m;
     meter_start(&m, run->redis);
     inbox_exchange(box, 1, 0, &sender, e->tasks, e->len, out);
@@ -245,6 +245,15 @@ const struct experiment experiment_wake = {
     .tasks = 300,
     WAKE,
     .sides = {{exchange, MUSTER}, {exchange, HOP}, {exchange, TAKE}, {exchange, MOVE}},
+};
+/* Between two tasks, all three processes sleep so long that other work has their caches. */
+const struct experiment experiment_wake_cold = {
+    .name = "wake_cold",
+    .seconds = 6,
+    .tasks = 100,
+    .rest_us = 3000,
+    WAKE,
+    .sides = {{exchange, MUSTER}, {exchange, HOP}, {exchange, MOVE}},
 };
 const struct experiment experiment_wake_tcp = {
     .name = "wake_tcp",

@@ -233,7 +233,7 @@ static void hop(struct run *run, int kind, struct block *out)
 {
     struct wire_bench *b = run->state;
     void *to[] = {&b->ears[kind], run->redis};
-    const struct sender sender = {publish, to, run->experiment->name};
+    const struct sender sender = {publish, to, run->experiment->name, run->experiment->rest_us};
     struct meter m;
     meter_start(&m, run->redis);
     inbox_exchange(&b->ears[kind].inbox, 1, 0, &sender, run->experiment->tasks, run->experiment->len, out);

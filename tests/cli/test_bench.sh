@@ -32,7 +32,7 @@ grep -qE '^kill_restart +ms ' "$tmp/out" || fail "no row in: $(cat "$tmp/out")"
 grep -qE '^[0-9]+ goals? w(as|ere) missed$' "$tmp/out" || fail "no end in: $(cat "$tmp/out")"
 check_exit 0 "$MUSTER" bench --list
 for row in enqueue_batch drain drain_cpu drain_4 enqueue_serial wake_p50 wake_p99 wake_take herd_300 idle_300 \
-    bytes_waiting bytes_process due_p99 scale; do
+    bytes_waiting bytes_process due_p99 scale wake_cold_p50 wake_cold_p99 handover_cpu; do
     grep -qE "^$row .*[<>]= [0-9.]+ " "$tmp/out" || fail "no goal of $row in the list"
 done
 
