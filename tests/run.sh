@@ -211,8 +211,9 @@ fi
 # ---- what it came to
 
 # The slowest tests, from ctest's lines such as "  7/134 Test  #12: live/test_wake ....   Passed    3.49 sec".
+# Not with head: it ends before sort has written all, and then sort is killed.
 slowest() {
-    sed -nE 's,^ *[0-9]+/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec.*,\2 \1,p' "$temp/ctest.log" | sort -rn | head -n 5
+    sed -nE 's,^ *[0-9]+/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec.*,\2 \1,p' "$temp/ctest.log" | sort -rn | sed -n 1,5p
 }
 if ((total > 5)); then
     printf '\nThe slowest:\n'
