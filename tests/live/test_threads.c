@@ -430,6 +430,54 @@ static void many_tasks_on_eight_threads_run_exactly_once(void **state)
     assert_int_equal(atomic_load(&shop->done), MANY);
 }
 
+/* Of one thread: the tasks are numbered in the order in which they came. */
+static enum muster_outcome count_in_order(struct muster_process *p, void *arg)
+{
+    struct shop *shop = arg;
+    int i = atoi((const char *)muster_process_task(p, NULL) + 1);
+    if (i != atomic_fetch_add(&shop->begun, 1))
+        atomic_store(&shop->err_first, MUSTER_E_STATE);
+    atomic_fetch_add(&shop->done, 1);
+    return MUSTER_FINISH;
+}
+
+static void one_thread_begins_in_the_order_of_coming(void **state)
+{
+    struct scene *s = *state;
+    struct shop *shop = new_shop();
+    open_shop(s, shop, &(struct shop_spec){.threads = 1, .prefetch = 50, .handler = count_in_order});
+    scene_enqueue_n(s, "q", "t", 500);
+    await_number(s, &shop->done, 500, SOON_MS);
+    assert_ok(atomic_load(&shop->err_first));
+    await_quiet(s);
+    live_worker_stop(s, shop->w, 0);
+}
+
+static enum muster_outcome wait_if_among_the_first(struct muster_process *p, void *arg)
+{
+    struct shop *shop = arg;
+    if (atoi((const char *)muster_process_task(p, NULL) + 1) < THREADS - 1)
+        return wait_at_the_gate(p, arg);
+    atomic_fetch_add(&shop->done, 1);
+    return MUSTER_FINISH;
+}
+
+/* All threads but one wait: the one does all the rest, and nothing lies behind those that wait. */
+static void who_waits_holds_up_its_own_task_only(void **state)
+{
+    struct scene *s = *state;
+    struct shop *shop = new_shop();
+    open_shop(s, shop, &(struct shop_spec){.threads = THREADS, .prefetch = 50, .handler = wait_if_among_the_first});
+    scene_enqueue_n(s, "q", "t", 200);
+    await_number(s, &shop->done, 200 - (THREADS - 1), SOON_MS);
+    raw_await(s->server->redis, s->base, THREADS - 1, "HGET %s:queue:q running", s->prefix);
+    assert_int_equal(atomic_load(&shop->begun), THREADS - 1);
+    atomic_store(&shop->is_open, true);
+    await_number(s, &shop->done, 200, SOON_MS);
+    await_quiet(s);
+    live_worker_stop(s, shop->w, 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +493,8 @@ int main(int argc, char **argv)
         live_test(an_end_that_comes_before_the_handler_has_returned_counts_then),
         live_test(the_loop_cannot_end_what_has_not_answered_later),
         live_test(retry_and_failure_are_set_on_the_thread),
+        live_test(one_thread_begins_in_the_order_of_coming),
+        live_test(who_waits_holds_up_its_own_task_only),
         live_test(many_tasks_on_eight_threads_run_exactly_once),
     };
     return scene_run(tests, argc, argv);

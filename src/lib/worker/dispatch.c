@@ -53,10 +53,12 @@ static void start(struct muster_process *p, int64_t now_us)
     int64_t limit_ms = p->job && p->job->job.limit_ms > 0 ? p->job->job.limit_ms : w->limit_ms;
     if (limit_ms > 0)
         limit_set(p, limit_ms);
+    if (p->served->executor != &executor_threads)
+        executor_threads_release(w); /* they do not wait for this one */
     p->served->executor->start(p);
 }
 
-bool dispatch_ready(struct muster_worker *w)
+static bool start_ready(struct muster_worker *w)
 {
     struct muster_process *p;
     int64_t until_us = clock_us() + STRETCH_US;
@@ -72,4 +74,11 @@ bool dispatch_ready(struct muster_worker *w)
         turn_say_if_full(w);
     }
     return false;
+}
+
+bool dispatch_ready(struct muster_worker *w)
+{
+    bool is_more_ready = start_ready(w);
+    executor_threads_release(w);
+    return is_more_ready;
 }

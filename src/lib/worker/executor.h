@@ -24,6 +24,8 @@ extern const struct executor executor_inline;
 /* ---- executor_threads.c ---- */
 extern const struct executor executor_threads;
 int executor_threads_new(struct muster_worker *w);
+/* What has started since the last call goes to the threads. */
+void executor_threads_release(struct muster_worker *w);
 /* Waits until the handlers that run have returned. */
 void executor_threads_free(struct muster_worker *w);
 

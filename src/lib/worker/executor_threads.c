@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The threads executor: handlers on threads, as many as the option `threads` says. The loop hands a process to a
- * thread; the thread that ran it posts what came of it (posted.c). So a busy handler never delays the heartbeat.
+ * The threads executor: handlers on threads, as many as the option `threads` says. The loop hands processes to the
+ * threads; the thread that ran one posts what came of it (posted.c). So a busy handler never delays the heartbeat.
+ *
+ * What starts in one round goes to the threads together: to lock, and to wake a thread, for each one costs more than
+ * most handlers. They take one at a time, in the order in which they started.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -15,22 +18,41 @@ struct threads {
     pthread_mutex_t lock;
     pthread_cond_t work;
     struct queued_list queued; /* running, by their state, but no thread has them yet */
+    int n_waiting;             /* threads */
+    bool is_waking;            /* one of these was woken, and has not come yet */
     pthread_t *threads;
     int n;
     bool closing;
+    struct queued_list started; /* in this round; the loop's thread alone uses it */
 };
+
+/* Whoever leaves something for others wakes one of them, and that one the next: many short handlers are run by few
+ * threads that stay awake. The caller has the lock, and signals when it is free. */
+static bool wakes_one(struct threads *t)
+{
+    bool wakes = !TAILQ_EMPTY(&t->queued) && t->n_waiting > 0 && !t->is_waking;
+    t->is_waking |= wakes;
+    return wakes;
+}
 
 static struct muster_process *next_queued(struct threads *t)
 {
     struct muster_process *p = NULL;
     pthread_mutex_lock(&t->lock);
-    while (!t->closing && TAILQ_EMPTY(&t->queued))
+    while (!t->closing && TAILQ_EMPTY(&t->queued)) {
+        t->n_waiting++;
         pthread_cond_wait(&t->work, &t->lock);
+        t->n_waiting--;
+        t->is_waking = false;
+    }
     if (!t->closing) {
         p = TAILQ_FIRST(&t->queued);
         TAILQ_REMOVE(&t->queued, p, in_queued);
     }
+    bool wakes = wakes_one(t);
     pthread_mutex_unlock(&t->lock);
+    if (wakes)
+        pthread_cond_signal(&t->work);
     return p;
 }
 
@@ -49,10 +71,20 @@ static void start(struct muster_process *p)
     p->handler = p->served->handler;
     p->handler_arg = p->served->handler_arg;
     muster_process_id(p); /* made now: later two threads could make it at once */
+    TAILQ_INSERT_TAIL(&t->started, p, in_queued);
+}
+
+void executor_threads_release(struct muster_worker *w)
+{
+    struct threads *t = w->threads;
+    if (!t || TAILQ_EMPTY(&t->started))
+        return;
     pthread_mutex_lock(&t->lock);
-    TAILQ_INSERT_TAIL(&t->queued, p, in_queued);
-    pthread_cond_signal(&t->work);
+    TAILQ_CONCAT(&t->queued, &t->started, in_queued);
+    bool wakes = wakes_one(t);
     pthread_mutex_unlock(&t->lock);
+    if (wakes)
+        pthread_cond_signal(&t->work);
 }
 
 const struct executor executor_threads = {.start = start};
@@ -85,6 +117,7 @@ int executor_threads_new(struct muster_worker *w)
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->work, NULL);
     TAILQ_INIT(&t->queued);
+    TAILQ_INIT(&t->started);
     t->threads = calloc((size_t)w->n_threads, sizeof *t->threads);
     return t->threads ? start_threads(t, w->n_threads) : MUSTER_E_NOMEM;
 }

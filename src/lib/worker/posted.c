@@ -38,14 +38,17 @@ static struct muster_worker *begin_post(struct muster_process *p)
     return p->worker;
 }
 
-/* The worker is an argument because the process may be gone once the lock is free. */
+/* The worker is an argument because the process may be gone once the lock is free. While something is on the list, the
+ * loop has been woken, and has not come to the list's end since. */
 static void end_post(struct muster_worker *w, struct muster_process *p, enum posted_what what)
 {
+    bool is_first = TAILQ_EMPTY(&w->posted->list);
     if (p->posted == POSTED_NOTHING)
         TAILQ_INSERT_TAIL(&w->posted->list, p, in_posted);
     p->posted |= what;
     pthread_mutex_unlock(&w->posted->lock);
-    stop_wake(w);
+    if (is_first)
+        stop_wake(w);
 }
 
 void posted_returned(struct muster_process *p, enum muster_outcome outcome)
