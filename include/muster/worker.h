@@ -505,14 +505,18 @@ typedef void muster_done_fn(struct muster_worker *w, int err, uint64_t waiting, 
 /*
  * Enqueue a task to any queue without blocking, over the worker's own connection. The bytes are copied. `fn` (may be
  * NULL) is called from the loop with the answer. MUSTER_E_CONN means that the connection broke before the answer came:
- * the task may or may not be enqueued.
+ * the task may or may not be enqueued. The same holds if the worker is freed before the answer came.
+ *
+ * It goes to Redis at the end of this turn of the loop, together with its neighbours for the same queue, at most 200
+ * tasks and 256 KiB in a call; each has its own answer. Redis takes all tasks of a call or refuses all of them. The order
+ * of the calls is kept, over all queues. A process that ends after this call ends after the task is there.
  *
  * With `replicas` or `fsync` `fn` gets MUSTER_E_UNCONFIRMED for a task that is enqueued and was not confirmed in time.
  * Such tasks go over a connection of their own, which is made by the first of these calls, so that no heartbeat waits
  * for replicas. The end of a process may then count before them: a handler that hands its work on answers MUSTER_LATER,
  * and ends its process in `fn`. A server that cannot say what its disk has is told by MUSTER_E_UNCONFIRMED, too.
  *
- * Returns MUSTER_OK when it was sent; or, with nothing sent and `fn` not called,
+ * Returns MUSTER_OK when `fn` will be called; or, with nothing sent and `fn` not called,
  *   MUSTER_E_INVALID      the queue's name
  *   MUSTER_E_TOO_BIG      over 64 MiB
  *   MUSTER_E_CONN         not connected

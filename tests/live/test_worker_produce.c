@@ -168,19 +168,21 @@ static void without_a_connection_it_is_refused_or_told_that_nobody_knows(void **
     struct live_worker *w = live_worker_idle(s, &spec);
     proxy_refuse(&proxy);
     proxy_swallow(&proxy, PROXY_DATA, PROXY_REPLIES);
-    assert_ok(muster_worker_enqueue(w->worker, "elsewhere", "t", 1, note_answer, &a));
-    raw_await(s->server->redis, s->base, 1, "LLEN %s:queues:elsewhere", s->prefix);
+    for (int i = 0; i < 3; i++)
+        assert_ok(muster_worker_enqueue(w->worker, "elsewhere", "t", 1, note_answer, &a));
+    raw_await(s->server->redis, s->base, 3, "LLEN %s:queues:elsewhere", s->prefix);
     assert_int_equal(a.n, 0);
     proxy_cut(&proxy, PROXY_DATA);
-    await_answers(s, &a, 1);
-    assert_err(a.err[0], MUSTER_E_CONN);
+    await_answers(s, &a, 3);
+    for (int i = 0; i < 3; i++)
+        assert_err(a.err[i], MUSTER_E_CONN);
     assert_err(muster_worker_enqueue(w->worker, "elsewhere", "t", 1, note_answer, &a), MUSTER_E_CONN);
     proxy_accept(&proxy);
     scene_await_events(s, MUSTER_EVENT_UP, "w", 1);
     assert_ok(muster_worker_enqueue(w->worker, "elsewhere", "t", 1, note_answer, &a));
-    await_answers(s, &a, 2);
-    assert_ok(a.err[1]);
-    assert_int_equal(a.waiting[1], 2);
+    await_answers(s, &a, 4);
+    assert_ok(a.err[3]);
+    assert_int_equal(a.waiting[3], 4);
     live_worker_free(s, w);
     proxy_stop(&proxy);
 }
@@ -206,6 +208,148 @@ static void nothing_is_told_after_the_worker_was_freed(void **state)
     live_worker_free(s, w);
     run_loop(s->base, 50);
     assert_int_equal(a.n, 0);
+}
+
+/* ---- neighbours ---- */
+
+static void neighbours_of_a_queue_go_in_one_call(void **state)
+{
+    struct scene *s = *state;
+    struct answers a = {0};
+    struct live_worker *w = live_worker_idle(s, &holder);
+    raw_do(s->server->redis, "CONFIG RESETSTAT");
+    for (int i = 0; i < 8; i++) {
+        char task[] = {(char)('0' + i)};
+        assert_ok(muster_worker_enqueue(w->worker, "elsewhere", task, 1, note_answer, &a));
+    }
+    await_answers(s, &a, 8);
+    for (int i = 0; i < 8; i++) {
+        assert_ok(a.err[i]);
+        assert_int_equal(a.waiting[i], i + 1);
+    }
+    assert_int_equal(redis_server_calls(s->server, "lpush"), 1);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(raw_int(s->server->redis, "LINDEX %s:queues:elsewhere %d", s->prefix, -1 - i), i);
+}
+
+static void a_call_has_so_many_tasks_and_bytes_and_no_more(void **state)
+{
+    enum { MANY = 450, LARGE = 200 * 1024 };
+    struct scene *s = *state;
+    struct answers a = {0};
+    struct live_worker *w = live_worker_idle(s, &holder);
+    char *large = calloc(1, LARGE);
+    raw_do(s->server->redis, "CONFIG RESETSTAT");
+    for (int i = 0; i < MANY; i++)
+        assert_ok(muster_worker_enqueue(w->worker, "many", "t", 1, note_answer, &a));
+    int err = MUSTER_OK;
+    for (int i = 0; i < 3; i++)
+        err = err ? err : muster_worker_enqueue(w->worker, "large", large, LARGE, note_answer, &a);
+    free(large);
+    assert_ok(err);
+    await_answers(s, &a, MANY + 3);
+    assert_int_equal(redis_server_calls(s->server, "lpush"), 3 + 3);
+    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:many", s->prefix), MANY);
+    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:large", s->prefix), 3);
+}
+
+/* The worker holds two; the third waits. Then the two queues' tasks are started in their order. */
+static void the_idle_get_the_first_ones_and_the_rest_waits(void **state)
+{
+    struct scene *s = *state;
+    struct answers a = {0};
+    struct live_worker *w = live_worker_idle(s, &holder);
+    const char *const tasks[] = {"1", "2", "3", "4"};
+    for (size_t i = 0; i < N_OF(tasks); i++)
+        assert_ok(muster_worker_enqueue(w->worker, "q", tasks[i], 1, note_answer, &a));
+    await_answers(s, &a, 4);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(a.waiting[i], i < 2 ? 0 : i - 1);
+    for (size_t i = 2; i <= N_OF(tasks); i += 2) {
+        scene_await_starts(s, i);
+        live_worker_end(w, MUSTER_FINISH);
+        live_worker_end(w, MUSTER_FINISH);
+    }
+    scene_assert_started(s, 0, (const char *[]){"1", "2", "3", "4", NULL});
+    await_quiet(s);
+}
+
+static void a_refusal_concerns_the_queue_that_it_is_about(void **state)
+{
+    struct scene *s = *state;
+    struct answers a = {0};
+    struct live_worker *w = live_worker_idle(s, &holder);
+    const char *const queues[] = {"one", "one", "damaged", "damaged", "one", "two"};
+    raw_do(s->server->redis, "SET %s:queues:damaged x", s->prefix);
+    for (size_t i = 0; i < N_OF(queues); i++)
+        assert_ok(muster_worker_enqueue(w->worker, queues[i], "t", 1, note_answer, &a));
+    await_answers(s, &a, N_OF(queues));
+    for (size_t i = 0; i < N_OF(queues); i++)
+        assert_err(a.err[i], i == 2 || i == 3 ? MUSTER_E_REDIS : MUSTER_OK);
+    assert_int_equal(a.waiting[4], 3);
+    assert_int_equal(a.waiting[5], 1);
+    raw_do(s->server->redis, "DEL %s:queues:damaged", s->prefix);
+}
+
+static void a_full_redis_takes_none_of_a_call(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    struct answers a = {0};
+    redis_server_start(&own, NULL);
+    scene_move(s, &own);
+    struct live_worker *w = live_worker_idle(s, &holder);
+    raw_do(own.redis, "CONFIG SET maxmemory 1");
+    for (int i = 0; i < 4; i++)
+        assert_ok(muster_worker_enqueue(w->worker, "elsewhere", "t", 1, note_answer, &a));
+    await_answers(s, &a, 4);
+    raw_do(own.redis, "CONFIG SET maxmemory 0");
+    assert_int_equal(raw_int(own.redis, "LLEN %s:queues:elsewhere", s->prefix), 0);
+    assert_ok(muster_worker_enqueue(w->worker, "elsewhere", "t", 1, note_answer, &a));
+    await_answers(s, &a, 5);
+    for (int i = 0; i < 4; i++)
+        assert_err(a.err[i], MUSTER_E_FULL);
+    assert_ok(a.err[4]);
+    live_worker_free(s, w);
+    redis_server_remove(&own);
+}
+
+/* The number of a command in the slow log, which has the newest first; -1: it is not there. */
+static int place_in_slowlog(const struct redisReply *log, const char *arg)
+{
+    for (size_t i = 0; i < log->elements; i++) {
+        const struct redisReply *args = log->element[i]->element[3];
+        for (size_t k = 2; k < args->elements; k++)
+            if (strcmp(args->element[k]->str, arg) == 0)
+                return (int)i;
+    }
+    return -1;
+}
+
+static enum muster_outcome hand_on_elsewhere(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    return muster_worker_enqueue(w->worker, "elsewhere", "next", 4, NULL, NULL) ? MUSTER_FAIL : MUSTER_FINISH;
+}
+
+static void what_a_handler_hands_on_is_there_before_its_process_ends(void **state)
+{
+    struct scene *s = *state;
+    struct worker_spec spec = holder;
+    spec.handler = hand_on_elsewhere;
+    live_worker_idle(s, &spec);
+    raw_do(s->server->redis, "CONFIG SET slowlog-log-slower-than 0");
+    raw_do(s->server->redis, "SLOWLOG RESET");
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    raw_await(s->server->redis, s->base, 0, "HGET %s:worker:w held", s->prefix);
+    struct redisReply *log = raw(s->server->redis, "SLOWLOG GET 100");
+    raw_do(s->server->redis, "CONFIG SET slowlog-log-slower-than 10000");
+    int added = place_in_slowlog(log, "next"), ended = place_in_slowlog(log, "finish");
+    freeReplyObject(log);
+    assert_true(ended >= 0);
+    assert_true(added > ended);
 }
 
 /* ---- results ---- */
@@ -470,6 +614,12 @@ int main(int argc, char **argv)
         live_test(without_a_connection_it_is_refused_or_told_that_nobody_knows),
         live_test(the_worker_may_be_freed_inside_the_answer),
         live_test(nothing_is_told_after_the_worker_was_freed),
+        live_test(neighbours_of_a_queue_go_in_one_call),
+        live_test(a_call_has_so_many_tasks_and_bytes_and_no_more),
+        live_test(the_idle_get_the_first_ones_and_the_rest_waits),
+        live_test(a_refusal_concerns_the_queue_that_it_is_about),
+        live_test(a_full_redis_takes_none_of_a_call),
+        live_test(what_a_handler_hands_on_is_there_before_its_process_ends),
         live_test(results_of_inline_handlers_are_heard),
         live_test(results_of_threads_are_heard),
         live_test(progress_is_shown_until_the_end),

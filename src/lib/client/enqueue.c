@@ -8,9 +8,7 @@
 #include "client/full.h"
 #include "protocol/script_task.h"
 
-/* A big batch goes in chunks of at most this many tasks and bytes, with at most this many chunks on the way. */
-#define CHUNK_TASKS 200
-#define CHUNK_BYTES ((size_t)256 * 1024)
+/* A big batch goes in chunks, with at most this many on the way. */
 #define CHUNKS_IN_FLIGHT 8
 
 /* One call to enqueue, as its parts see it. */
@@ -104,9 +102,9 @@ static struct chunk next_chunk(const struct request *r, struct chunk before)
     struct chunk chunk = {before.number + 1, r->at_front ? before.from : before.to,
                           r->at_front ? before.from : before.to};
     size_t bytes = 0;
-    while (chunk.to - chunk.from < CHUNK_TASKS && (r->at_front ? chunk.from > 0 : chunk.to < r->n)) {
+    while (chunk.to - chunk.from < SCRIPT_ENQUEUE_TASKS && (r->at_front ? chunk.from > 0 : chunk.to < r->n)) {
         size_t len = r->tasks[r->at_front ? chunk.from - 1 : chunk.to].len;
-        if (bytes > 0 && bytes + len > CHUNK_BYTES)
+        if (bytes > 0 && bytes + len > SCRIPT_ENQUEUE_BYTES)
             break;
         bytes += len;
         if (r->at_front)

@@ -11,6 +11,10 @@
 
 /* ---- enqueue ---- */
 
+/* Many tasks go in calls of at most this many tasks and bytes. */
+#define SCRIPT_ENQUEUE_TASKS 200
+#define SCRIPT_ENQUEUE_BYTES ((size_t)256 * 1024)
+
 struct script_enqueue {
     const char *queue;
     bool front;

@@ -2,6 +2,11 @@
  *
  * Enqueueing without blocking: a handler's follow-up work needs no client.
  *
+ * What is enqueued within a turn of the loop goes at the end of that turn, when the link writes anyway: so nothing is
+ * delayed. Neighbours for one queue go in one call, and each has its own answer. The order of the calls is kept over all
+ * queues, and they go before what is said of processes afterwards: a process that has handed its work on does not end
+ * before that work is there.
+ *
  * It goes over the worker's data link. But if replicas or disks must confirm it, Redis executes nothing more of that
  * connection until they have, and a heartbeat behind the question would come too late. So such tasks have a connection
  * of their own, made when it is first needed. One question is under way at a time; what is enqueued meanwhile waits for
@@ -9,6 +14,7 @@
  */
 #include "worker/produce.h"
 
+#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +27,12 @@
 #define ANSWER_MS 5000
 #define DELAY_MAX_MS 1000
 
-/* The queue and the bytes are there only if the task waits. */
 struct posting {
     struct posting *next;
     struct muster_worker *worker;
     muster_done_fn *fn;
     void *arg;
+    size_t n_run; /* of the first one of a call: how many it carries */
     int err;
     uint64_t waiting;
     char queue[MUSTER_QUEUE_MAX + 1];
@@ -34,46 +40,36 @@ struct posting {
     char bytes[];
 };
 
+static struct posting *new_posting(struct muster_worker *w, const char *queue, const struct muster_bytes *task)
+{
+    struct posting *posting = malloc(sizeof *posting + task->len);
+    if (!posting)
+        return NULL;
+    posting->next = NULL;
+    posting->worker = w;
+    posting->err = MUSTER_OK;
+    posting->waiting = 0;
+    snprintf(posting->queue, sizeof posting->queue, "%s", queue);
+    posting->len = task->len;
+    if (task->len > 0)
+        memcpy(posting->bytes, task->data, task->len);
+    return posting;
+}
+
 static void finish(struct posting *posting)
 {
-    const struct posting p = *posting;
-    struct muster_worker *w = p.worker;
+    struct muster_worker *w = posting->worker;
+    const bool is_there = posting->err == MUSTER_OK || posting->err == MUSTER_E_UNCONFIRMED;
+    figures_add(&w->figures.enqueued, is_there);
+    if (posting->fn && !w->is_free_due) {
+        tell_enter(w);
+        posting->fn(w, posting->err, is_there ? posting->waiting : 0, posting->arg);
+        tell_leave(w);
+    }
     free(posting);
-    figures_add(&w->figures.enqueued, p.err == MUSTER_OK || p.err == MUSTER_E_UNCONFIRMED);
-    if (!p.fn || w->is_free_due)
-        return;
-    tell_enter(w);
-    p.fn(w, p.err, p.err == MUSTER_OK || p.err == MUSTER_E_UNCONFIRMED ? p.waiting : 0, p.arg);
-    tell_leave(w);
 }
 
-static void note_answer(struct posting *posting, const struct redisReply *reply)
-{
-    posting->err = reply ? reply_status(reply) : MUSTER_E_CONN;
-    posting->waiting = posting->err == MUSTER_OK ? reply_count(reply) : 0;
-}
-
-static int send_posting(struct posting *posting, const char *queue, const struct muster_bytes *task, struct link *link,
-                        link_reply_fn *fn)
-{
-    struct command c = COMMAND_EMPTY;
-    script_enqueue(&c, &posting->worker->root,
-                   &(struct script_enqueue){.queue = queue, .chunk = 1, .of = 1, .tasks = task, .n = 1});
-    int err = link == posting->worker->produce.link ? link_script_in_order(link, &c, fn, posting)
-                                                    : link_script(link, &c, fn, posting);
-    command_clear(&c);
-    return err;
-}
-
-/* ---- over the data link ---- */
-
-static void on_enqueued(const struct redisReply *reply, void *arg)
-{
-    note_answer(arg, reply);
-    finish(arg);
-}
-
-/* ---- over a connection of its own ---- */
+/* ---- lists ---- */
 
 static void add(struct posting ***end, struct posting *posting)
 {
@@ -102,6 +98,73 @@ static void finish_all(struct posting *all, int err)
     }
 }
 
+/* ---- calls ---- */
+
+/* The answer of a call is of all its tasks. The ones behind a task were added after it: without them, so many fewer
+ * wait. */
+static void note_answer(struct posting *first, const struct redisReply *reply)
+{
+    int err = reply ? reply_status(reply) : MUSTER_E_CONN;
+    uint64_t waiting = err == MUSTER_OK ? reply_count(reply) : 0, behind = first->n_run;
+    for (struct posting *one = first; behind > 0; one = one->next) {
+        behind--;
+        one->err = err;
+        one->waiting = waiting > behind ? waiting - behind : 0;
+    }
+}
+
+/* Sends a run: `all` and those of its neighbours that go with it. Returns the last one of the run. If that fails, they
+ * have the error. */
+static struct posting *send_run(struct posting *all, struct link *link, link_reply_fn *fn)
+{
+    struct muster_bytes tasks[SCRIPT_ENQUEUE_TASKS];
+    struct command c = COMMAND_EMPTY;
+    struct posting *last = all;
+    size_t n = 0, bytes = 0;
+    for (struct posting *one = all; one && n < SCRIPT_ENQUEUE_TASKS; one = one->next) {
+        bytes += one->len;
+        if (n > 0 && (bytes > SCRIPT_ENQUEUE_BYTES || strcmp(one->queue, all->queue) != 0))
+            break;
+        tasks[n++] = (struct muster_bytes){one->bytes, one->len};
+        last = one;
+    }
+    all->n_run = n;
+    script_enqueue(&c, &all->worker->root,
+                   &(struct script_enqueue){.queue = all->queue, .chunk = 1, .of = n, .tasks = tasks, .n = n});
+    int err = link_script_in_order(link, &c, fn, all);
+    command_clear(&c);
+    for (struct posting *one = all; err != MUSTER_OK && n > 0; one = one->next, n--)
+        one->err = err;
+    return last;
+}
+
+/* ---- over the data link ---- */
+
+static void on_enqueued(const struct redisReply *reply, void *arg)
+{
+    struct posting *first = arg;
+    note_answer(first, reply);
+    finish_all(first, MUSTER_OK);
+}
+
+void produce_say(struct muster_worker *w)
+{
+    struct produce *p = &w->produce;
+    if (confirm_is_wanted(&p->confirm))
+        return;
+    for (struct posting *rest, *one = take_all(&p->waiting, &p->waiting_end); one; one = rest) {
+        struct posting *last = send_run(one, w->connection.data, on_enqueued);
+        rest = last->next;
+        last->next = NULL;
+        if (one->err != MUSTER_OK) {
+            *p->refused_end = one;
+            p->refused_end = &last->next;
+        }
+    }
+}
+
+/* ---- over a connection of its own ---- */
+
 static void send_waiting(struct muster_worker *w);
 
 static void on_confirmed(const struct redisReply *reply, void *arg)
@@ -129,11 +192,12 @@ static void send_waiting(struct muster_worker *w)
     struct command c = COMMAND_EMPTY;
     if (w->is_free_due || p->is_asking || !p->waiting || !link_is_up(p->link))
         return;
-    for (struct posting *next, *one = take_all(&p->waiting, &p->waiting_end); one; one = next) {
-        const struct muster_bytes task = {one->bytes, one->len};
-        next = one->next;
-        one->err = send_posting(one, one->queue, &task, p->link, on_added);
-        add(&p->sent_end, one);
+    for (struct posting *rest, *one = take_all(&p->waiting, &p->waiting_end); one; one = rest) {
+        struct posting *last = send_run(one, p->link, on_added);
+        rest = last->next;
+        last->next = NULL;
+        *p->sent_end = one;
+        p->sent_end = &last->next;
     }
     p->is_asking = true;
     confirm_say(&p->confirm, &c);
@@ -181,19 +245,15 @@ static int open_link(struct muster_worker *w)
     return err;
 }
 
-static int post(struct posting *posting, const char *queue, const struct muster_bytes *task)
+/* The end of a turn of the loop. */
+static void on_turn_end(evutil_socket_t fd, short what, void *arg)
 {
-    struct muster_worker *w = posting->worker;
-    int err = open_link(w);
-    if (err != MUSTER_OK)
-        return err;
-    snprintf(posting->queue, sizeof posting->queue, "%s", queue);
-    if (task->len > 0)
-        memcpy(posting->bytes, task->data, task->len);
-    posting->len = task->len;
-    add(&w->produce.waiting_end, posting);
+    struct muster_worker *w = arg;
+    struct produce *p = &w->produce;
+    (void)fd, (void)what;
+    produce_say(w);
+    finish_all(take_all(&p->refused, &p->refused_end), MUSTER_OK);
     send_waiting(w);
-    return MUSTER_OK;
 }
 
 /* ---- its life ---- */
@@ -203,6 +263,10 @@ int produce_new(struct muster_worker *w, const struct url *url)
     struct produce *p = &w->produce;
     p->waiting_end = &p->waiting;
     p->sent_end = &p->sent;
+    p->refused_end = &p->refused;
+    p->turn_end = event_new(w->base, -1, 0, on_turn_end, w);
+    if (!p->turn_end)
+        return MUSTER_E_NOMEM;
     p->confirm = confirm_of_url(url, ANSWER_MS);
     return confirm_is_wanted(&p->confirm) ? url_copy(&p->url, url) : MUSTER_OK;
 }
@@ -220,10 +284,10 @@ void produce_free(struct muster_worker *w)
     struct produce *p = &w->produce;
     if (p->link)
         link_free(p->link);
-    for (struct posting *next; p->waiting; p->waiting = next) {
-        next = p->waiting->next;
-        free(p->waiting);
-    }
+    finish_all(take_all(&p->waiting, &p->waiting_end), MUSTER_E_CONN);
+    finish_all(take_all(&p->refused, &p->refused_end), MUSTER_E_CONN);
+    if (p->turn_end)
+        event_free(p->turn_end);
     url_clear(&p->url);
 }
 
@@ -238,15 +302,16 @@ int muster_worker_enqueue(struct muster_worker *w, const char *queue, const void
     if (!registration_is_there(w))
         return MUSTER_E_NOT_STARTED;
     bool is_confirmed = confirm_is_wanted(&w->produce.confirm);
-    struct posting *posting = calloc(1, sizeof *posting + (is_confirmed ? len : 0));
+    if (!is_confirmed && !link_is_up(w->connection.data))
+        return MUSTER_E_CONN;
+    int err = is_confirmed ? open_link(w) : MUSTER_OK;
+    struct posting *posting = err == MUSTER_OK ? new_posting(w, queue, &one) : NULL;
     if (!posting)
-        return MUSTER_E_NOMEM;
-    posting->worker = w;
+        return err != MUSTER_OK ? err : MUSTER_E_NOMEM;
     posting->fn = fn;
     posting->arg = arg;
-    int err =
-        is_confirmed ? post(posting, queue, &one) : send_posting(posting, queue, &one, w->connection.data, on_enqueued);
-    if (err != MUSTER_OK)
-        free(posting);
-    return err;
+    if (!w->produce.waiting)
+        event_active(w->produce.turn_end, EV_TIMEOUT, 1);
+    add(&w->produce.waiting_end, posting);
+    return MUSTER_OK;
 }

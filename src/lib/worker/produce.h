@@ -11,19 +11,24 @@
 #include "redis/confirm.h"
 #include "redis/link.h"
 
+struct event;
 struct posting;
 
 struct produce {
     struct confirm confirm; /* what must have a task that the worker enqueues; nothing: the data link will do */
     struct url url;         /* where the connection of its own goes; empty without confirmation */
     struct link *link;      /* NULL: it was not needed yet */
+    struct event *turn_end;
     struct posting *waiting, **waiting_end; /* to be sent, in their order */
+    struct posting *refused, **refused_end; /* could not be sent, and are told so by the loop */
     struct posting *sent, **sent_end;       /* before the question that is under way */
     bool is_asking;
 };
 
 int produce_new(struct muster_worker *w, const struct url *url);
 void produce_free(struct muster_worker *w);
+/* Sends what was enqueued so far. */
+void produce_say(struct muster_worker *w);
 void produce_close(struct muster_worker *w);
 
 #endif

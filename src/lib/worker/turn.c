@@ -243,6 +243,7 @@ static int send_turn(struct muster_worker *w, struct turn *t, enum script_ends h
     script_turn(&c, &w->root, &w->caller,
                 &(struct script_turn){.want = t->want, .how = how, .queues = queues, .n_queues = t->n_served});
     turn_ends_say(&c, t->ends, t->n_ends);
+    produce_say(w); /* a process that has handed its work on ends after that */
     int err = link_script(w->connection.data, &c, on_turned, t);
     command_clear(&c);
     free(queues);
