@@ -271,7 +271,9 @@ struct muster_worker_options {
     int threads;
 
     /* How many more tasks are taken in advance; hands + prefetch is at most 10 000. They are the first to be given back
-     * when the worker stops. For large numbers of tasks that are shorter than a round trip. */
+     * when the worker stops. For large numbers of tasks that are shorter than a round trip. With `threads`, a thread begins
+     * them one after the other, in their order, also while the loop is busy; but not beyond the ttl since the last
+     * confirmed heartbeat. */
     int prefetch;
 
     /* The worker never counts as failed. Its life ends only by a stop, by muster_worker_fail(), or by a new start of

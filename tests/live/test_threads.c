@@ -15,6 +15,7 @@
 
 #include "invariant.h"
 #include "live_worker.h"
+#include "script_call.h"
 
 enum { TTL_MS = 1000, THREADS = 4, MANY = 10000 };
 
@@ -65,8 +66,9 @@ static void open_shop(struct scene *s, struct shop *shop, const struct shop_spec
 /* The shops are static: a test that fails is left by a jump, with handlers still running. */
 static struct shop *new_shop(void)
 {
-    static struct shop shops[16];
+    static struct shop shops[32];
     static size_t n;
+    assert_true(n < N_OF(shops));
     return &shops[n++];
 }
 
@@ -478,6 +480,131 @@ static void who_waits_holds_up_its_own_task_only(void **state)
     live_worker_stop(s, shop->w, 0);
 }
 
+/* ---- ahead: threads go on while the loop is elsewhere ---- */
+
+/* One thread, at the gate with "t0"; the rest has come, and lies ahead. */
+static struct shop *open_with_ahead(struct scene *s, int n, muster_handler_fn *handler)
+{
+    struct shop *shop = new_shop();
+    open_shop(s, shop, &(struct shop_spec){.threads = 1, .prefetch = 20, .handler = handler});
+    scene_enqueue_n(s, "q", "t", n);
+    await_number(s, &shop->begun, 1, SOON_MS);
+    raw_await(s->server->redis, s->base, n, "HGET %s:worker:w held", s->prefix);
+    run_loop(s->base, 20); /* the messages are here */
+    return shop;
+}
+
+/* Without the loop. */
+static bool comes_without_the_loop(atomic_int *number, int n, int for_ms)
+{
+    for (int i = 0; i < for_ms && atomic_load(number) < n; i++)
+        a_moment();
+    return atomic_load(number) >= n;
+}
+
+static void a_thread_goes_on_while_the_loop_is_elsewhere(void **state)
+{
+    struct scene *s = *state;
+    struct shop *shop = open_with_ahead(s, 10, wait_at_the_gate);
+    atomic_store(&shop->is_open, true);
+    assert_true(comes_without_the_loop(&shop->done, 10, SOON_MS));
+    await_quiet(s);
+    assert_int_equal(atomic_load(&shop->begun), 10);
+}
+
+/* Then peers may have the tasks. */
+static void a_thread_begins_nothing_once_the_ttl_has_passed(void **state)
+{
+    struct scene *s = *state;
+    struct shop *shop = open_with_ahead(s, 10, wait_at_the_gate);
+    assert_false(comes_without_the_loop(&shop->done, 1, TTL_MS + 100));
+    atomic_store(&shop->is_open, true);
+    assert_true(comes_without_the_loop(&shop->done, 1, SOON_MS));
+    assert_false(comes_without_the_loop(&shop->begun, 2, 100));
+    await_number(s, &shop->done, 10, SOON_MS);
+    await_quiet(s);
+}
+
+static enum muster_outcome answer_later_first(struct muster_process *p, void *arg)
+{
+    struct shop *shop = arg;
+    if (atomic_fetch_add(&shop->begun, 1) > 0)
+        return MUSTER_FINISH;
+    atomic_store(&shop->offered, p);
+    while (should_wait(shop, p))
+        a_moment();
+    return MUSTER_LATER;
+}
+
+static void who_answers_later_keeps_its_hand(void **state)
+{
+    struct scene *s = *state;
+    struct shop *shop = open_with_ahead(s, 3, answer_later_first);
+    atomic_store(&shop->is_open, true);
+    assert_false(comes_without_the_loop(&shop->begun, 2, 100));
+    run_loop(s->base, 50);
+    assert_int_equal(atomic_load(&shop->begun), 1);
+    assert_ok(muster_process_end(atomic_load(&shop->offered), MUSTER_FINISH));
+    await_number(s, &shop->begun, 3, SOON_MS);
+    await_quiet(s);
+}
+
+static enum muster_outcome count_at_the_gate(struct muster_process *p, void *arg)
+{
+    struct shop *shop = arg;
+    atomic_fetch_add(&shop->runs[atoi((const char *)muster_process_task(p, NULL) + 1)], 1);
+    return wait_at_the_gate(p, arg);
+}
+
+static void what_is_cancelled_ahead_never_begins(void **state)
+{
+    struct scene *s = *state;
+    struct shop *shop = open_with_ahead(s, 4, count_at_the_gate);
+    assert_ok(muster_task_cancel(s->client, "q", "t2", 2, NULL, NULL));
+    raw_await(s->server->redis, s->base, 3, "HGET %s:worker:w held", s->prefix);
+    atomic_store(&shop->is_open, true);
+    await_number(s, &shop->done, 3, SOON_MS);
+    await_quiet(s);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(atomic_load(&shop->runs[i]), i != 2);
+}
+
+static void nothing_begins_once_its_queue_is_left(void **state)
+{
+    struct scene *s = *state;
+    struct shop *shop = open_with_ahead(s, 4, wait_at_the_gate);
+    assert_ok(muster_worker_leave(shop->w->worker, "q"));
+    atomic_store(&shop->is_open, true);
+    assert_true(comes_without_the_loop(&shop->done, 1, SOON_MS));
+    assert_false(comes_without_the_loop(&shop->begun, 2, 100));
+    scene_await_events(s, MUSTER_EVENT_LEFT, "w", 1);
+    assert_int_equal(scene_waiting(s, "q"), 3);
+}
+
+/* A suspect runs alone, and Redis hears of it first: so none of them lies ahead, nor what comes behind them. */
+static void suspects_never_lie_ahead(void **state)
+{
+    struct scene *s = *state;
+    struct shop *shop = new_shop();
+    struct acting_worker dead = {.id = "dead", .queues = {"q"}, .hands = 2};
+    scene_enqueue_n(s, "q", "t", 2);
+    acting_start(&dead, s);
+    acting_take(&dead);
+    acting_die(&dead);
+    assert_ok(script_does(s, SCRIPT_SWEEP, "dead", "0"));
+    scene_enqueue_n(s, "q", "u", 3);
+    open_shop(s, shop, &(struct shop_spec){.threads = 2, .prefetch = 20, .handler = wait_at_the_gate});
+    await_number(s, &shop->begun, 1, SOON_MS);
+    raw_await(s->server->redis, s->base, 5, "HGET %s:worker:w held", s->prefix);
+    run_loop(s->base, 20);
+    assert_int_equal(atomic_load(&shop->begun), 1);
+    atomic_store(&shop->is_open, true);
+    assert_true(comes_without_the_loop(&shop->done, 1, SOON_MS));
+    assert_false(comes_without_the_loop(&shop->begun, 2, 100));
+    await_number(s, &shop->done, 5, SOON_MS);
+    await_quiet(s);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -495,6 +622,12 @@ int main(int argc, char **argv)
         live_test(retry_and_failure_are_set_on_the_thread),
         live_test(one_thread_begins_in_the_order_of_coming),
         live_test(who_waits_holds_up_its_own_task_only),
+        live_test(a_thread_goes_on_while_the_loop_is_elsewhere),
+        live_test(a_thread_begins_nothing_once_the_ttl_has_passed),
+        live_test(who_answers_later_keeps_its_hand),
+        live_test(what_is_cancelled_ahead_never_begins),
+        live_test(nothing_begins_once_its_queue_is_left),
+        live_test(suspects_never_lie_ahead),
         live_test(many_tasks_on_eight_threads_run_exactly_once),
     };
     return scene_run(tests, argc, argv);

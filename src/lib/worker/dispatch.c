@@ -38,14 +38,20 @@ static struct muster_process *next_to_start(struct muster_worker *w)
     return p && !fence_is_closed(w) && suspect_may_start(p) ? p : NULL;
 }
 
-static void start(struct muster_process *p, int64_t now_us)
+void dispatch_has_begun(struct muster_process *p, int64_t at_us)
 {
     struct muster_worker *w = p->worker;
     w->processes.n_begun++;
     p->has_begun = true;
-    p->began_us = now_us;
+    p->began_us = at_us;
     figures_add(&w->figures.started, 1);
     process_move(p, PROCESS_RUNNING);
+}
+
+static void start(struct muster_process *p, int64_t now_us)
+{
+    struct muster_worker *w = p->worker;
+    dispatch_has_begun(p, now_us);
     if (p->is_suspect)
         suspect_starts(p);
     if (process_allowed(w) < (uint64_t)(w->hands + w->prefetch))
@@ -76,9 +82,28 @@ static bool start_ready(struct muster_worker *w)
     return false;
 }
 
+/* Does nothing speak against a start that the loop hears of later? It counts for max_tasks, a time limit has a timer of
+ * the loop, and a suspect waits until nothing has begun. */
+static bool may_go_ahead(struct muster_worker *w)
+{
+    return w->state == WORKER_WORKING && !w->is_free_due && w->max_tasks == 0 && w->limit_ms == 0 &&
+           w->suspects.n == 0 && !fence_is_closed(w);
+}
+
+bool dispatch_may_go_ahead(const struct muster_process *p)
+{
+    return p->served->executor == &executor_threads && p->served->serving == SERVING && p->served->limit == 0 &&
+           p->mark == MARK_NONE && !p->is_suspect && !p->is_put_off && !(p->job && p->job->job.limit_ms > 0);
+}
+
 bool dispatch_ready(struct muster_worker *w)
 {
+    executor_threads_note_begun(w);
+    if (!may_go_ahead(w))
+        executor_threads_call_off(w);
     bool is_more_ready = start_ready(w);
+    if (may_go_ahead(w))
+        executor_threads_put_ahead(w);
     executor_threads_release(w);
     return is_more_ready;
 }

@@ -83,6 +83,7 @@ void end_unstarted(struct muster_process *p)
 void end_all_unstarted(struct muster_worker *w)
 {
     struct process_list *ready = &w->processes.list[PROCESS_READY];
+    executor_threads_call_off(w);
     while (!TAILQ_EMPTY(ready))
         end_unstarted(TAILQ_FIRST(ready));
 }
@@ -130,6 +131,7 @@ void end_lose_all(struct muster_worker *w)
 {
     struct muster_process *p;
     struct process_list *list = w->processes.list;
+    executor_threads_call_off(w);
     for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)
         while ((p = TAILQ_FIRST(&list[state])) != NULL)
             process_free(p);

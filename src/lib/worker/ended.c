@@ -39,6 +39,7 @@ static void tell(struct muster_process *p, const char *how)
  * callback, so a running one is not touched afterwards. */
 static void note(struct muster_process *p, char letter)
 {
+    executor_threads_call_off(p->worker);
     if (!p->has_begun || p->is_ended)
         return;
     p->is_ended = true;

@@ -24,8 +24,18 @@ extern const struct executor executor_inline;
 /* ---- executor_threads.c ---- */
 extern const struct executor executor_threads;
 int executor_threads_new(struct muster_worker *w);
-/* What has started since the last call goes to the threads. */
+/* What may start next lies ahead for the threads, from the first ready one that may not on nothing. */
+void executor_threads_put_ahead(struct muster_worker *w);
+/* What was started or put ahead since the last call goes to the threads. */
 void executor_threads_release(struct muster_worker *w);
+/* What threads have taken ahead begins for the loop, up to the number of hands: an end that frees the next one's hand is
+ * on its way. */
+void executor_threads_note_begun(struct muster_worker *w);
+/* The same for one of which it is known that a thread has it. */
+void executor_threads_has_begun(struct muster_process *p);
+/* What no thread has taken starts no more before the loop says so; the rest has begun. Call this before you decide
+ * anything by a process' being ready or running. */
+void executor_threads_call_off(struct muster_worker *w);
 /* Waits until the handlers that run have returned. */
 void executor_threads_free(struct muster_worker *w);
 

@@ -3,51 +3,54 @@
  * The threads executor: handlers on threads, as many as the option `threads` says. The loop hands processes to the
  * threads; the thread that ran one posts what came of it (posted.c). So a busy handler never delays the heartbeat.
  *
- * What starts in one round goes to the threads together: to lock, and to wake a thread, for each one costs more than
- * most handlers. They take one at a time, in the order in which they started.
+ * They go through a ring (ring.h). What the loop has started is sure there: its hand is counted. Behind it lies, ahead,
+ * what would start next, for as long as nothing speaks against it (dispatch.c). A thread whose handler has ended takes
+ * the next one from there without waiting for the loop: the hand of the first is the next one's. It takes before it
+ * posts the end, so the loop hears of both together. What a thread has taken ahead begins for the loop when it looks
+ * (executor_threads_note_begun); whoever decides about processes that have not begun calls the others off first.
+ *
+ * A handler that answers MUSTER_LATER keeps its hand. Its thread takes only what is sure.
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "worker/ring.h"
 #include "worker/worker.h"
 
-TAILQ_HEAD(queued_list, muster_process);
-
 struct threads {
+    struct muster_worker *worker;
+    struct ring ring;
     pthread_mutex_t lock;
     pthread_cond_t work;
-    struct queued_list queued; /* running, by their state, but no thread has them yet */
-    int n_waiting;             /* threads */
-    bool is_waking;            /* one of these was woken, and has not come yet */
+    int n_waiting;  /* threads */
+    bool is_waking; /* one of these was woken, and has not come yet */
+    atomic_bool closing;
     pthread_t *threads;
     int n;
-    bool closing;
-    struct queued_list started; /* in this round; the loop's thread alone uses it */
 };
+
+/* ---- a thread ---- */
 
 /* Whoever leaves something for others wakes one of them, and that one the next: many short handlers are run by few
  * threads that stay awake. The caller has the lock, and signals when it is free. */
 static bool wakes_one(struct threads *t)
 {
-    bool wakes = !TAILQ_EMPTY(&t->queued) && t->n_waiting > 0 && !t->is_waking;
+    bool wakes = ring_has_sure(&t->ring) && t->n_waiting > 0 && !t->is_waking;
     t->is_waking |= wakes;
     return wakes;
 }
 
-static struct muster_process *next_queued(struct threads *t)
+static struct muster_process *wait_for_one(struct threads *t)
 {
     struct muster_process *p = NULL;
     pthread_mutex_lock(&t->lock);
-    while (!t->closing && TAILQ_EMPTY(&t->queued)) {
+    while (!atomic_load(&t->closing) && !(p = ring_take(&t->ring, RING_SURE))) {
         t->n_waiting++;
         pthread_cond_wait(&t->work, &t->lock);
         t->n_waiting--;
         t->is_waking = false;
-    }
-    if (!t->closing) {
-        p = TAILQ_FIRST(&t->queued);
-        TAILQ_REMOVE(&t->queued, p, in_queued);
     }
     bool wakes = wakes_one(t);
     pthread_mutex_unlock(&t->lock);
@@ -56,35 +59,115 @@ static struct muster_process *next_queued(struct threads *t)
     return p;
 }
 
+/* NULL: nothing is there that this thread may begin. */
+static struct muster_process *take_next(struct threads *t, enum muster_outcome outcome)
+{
+    bool has_a_hand = outcome != MUSTER_LATER && !fence_has_passed(t->worker);
+    return atomic_load(&t->closing) ? NULL : ring_take(&t->ring, has_a_hand ? RING_ALL : RING_SURE);
+}
+
 static void *run(void *arg)
 {
     struct threads *t = arg;
-    struct muster_process *p;
-    while ((p = next_queued(t)) != NULL)
-        posted_returned(p, p->handler(p, p->handler_arg));
+    struct muster_process *p, *next;
+    for (p = wait_for_one(t); p; p = next ? next : wait_for_one(t)) {
+        atomic_store_explicit(&p->taken_at_us, clock_us(), memory_order_relaxed);
+        enum muster_outcome outcome = p->handler(p, p->handler_arg);
+        next = take_next(t, outcome);
+        posted_returned(p, outcome);
+    }
     return NULL;
+}
+
+/* ---- the loop's thread ---- */
+
+static void put(struct threads *t, struct muster_process *p)
+{
+    p->handler = p->served->handler;
+    p->handler_arg = p->served->handler_arg;
+    p->in_ring = ring_put(&t->ring, p);
+    p->is_ahead = true;
 }
 
 static void start(struct muster_process *p)
 {
     struct threads *t = p->worker->threads;
-    p->handler = p->served->handler;
-    p->handler_arg = p->served->handler_arg;
-    muster_process_id(p); /* made now: later two threads could make it at once */
-    TAILQ_INSERT_TAIL(&t->started, p, in_queued);
+    if (!p->is_ahead && ring_last_ahead(&t->ring))
+        executor_threads_call_off(p->worker); /* it comes before those */
+    if (!p->is_ahead)
+        put(t, p);
+    p->is_ahead = false;
+    ring_make_sure(&t->ring, p->in_ring);
+}
+
+static struct muster_process *first_to_put(const struct muster_worker *w)
+{
+    struct muster_process *last = ring_last_ahead(&w->threads->ring);
+    return last ? TAILQ_NEXT(last, in_list) : TAILQ_FIRST(&w->processes.list[PROCESS_READY]);
+}
+
+void executor_threads_put_ahead(struct muster_worker *w)
+{
+    struct threads *t = w->threads;
+    struct muster_process *p = t ? first_to_put(w) : NULL;
+    for (; p && (p->is_ahead || dispatch_may_go_ahead(p)); p = TAILQ_NEXT(p, in_list))
+        if (!p->is_ahead && !ring_has_room(&t->ring, (uint32_t)w->hands))
+            break;
+        else if (!p->is_ahead)
+            put(t, p);
 }
 
 void executor_threads_release(struct muster_worker *w)
 {
     struct threads *t = w->threads;
-    if (!t || TAILQ_EMPTY(&t->started))
+    if (!t)
+        return;
+    ring_publish(&t->ring);
+    if (!ring_has_sure(&t->ring))
         return;
     pthread_mutex_lock(&t->lock);
-    TAILQ_CONCAT(&t->queued, &t->started, in_queued);
     bool wakes = wakes_one(t);
     pthread_mutex_unlock(&t->lock);
     if (wakes)
         pthread_cond_signal(&t->work);
+}
+
+static void note_begun(struct muster_process *p)
+{
+    int64_t at_us = atomic_load_explicit(&p->taken_at_us, memory_order_relaxed);
+    p->is_ahead = false;
+    dispatch_has_begun(p, at_us ? at_us : clock_us());
+}
+
+void executor_threads_has_begun(struct muster_process *p)
+{
+    if (!p->is_ahead)
+        return;
+    ring_forget(&p->worker->threads->ring, p->in_ring);
+    note_begun(p);
+}
+
+void executor_threads_note_begun(struct muster_worker *w)
+{
+    struct muster_process *p;
+    while (w->threads && w->processes.count[PROCESS_RUNNING] < (size_t)w->hands &&
+           (p = ring_next_taken(&w->threads->ring)) != NULL)
+        note_begun(p);
+}
+
+static void call_off(void *process)
+{
+    ((struct muster_process *)process)->is_ahead = false;
+}
+
+void executor_threads_call_off(struct muster_worker *w)
+{
+    struct muster_process *p;
+    if (!w->threads)
+        return;
+    ring_call_back(&w->threads->ring, call_off);
+    while ((p = ring_next_taken(&w->threads->ring)) != NULL)
+        note_begun(p);
 }
 
 const struct executor executor_threads = {.start = start};
@@ -114,12 +197,13 @@ int executor_threads_new(struct muster_worker *w)
     if (!t)
         return MUSTER_E_NOMEM;
     w->threads = t;
+    t->worker = w;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->work, NULL);
-    TAILQ_INIT(&t->queued);
-    TAILQ_INIT(&t->started);
+    /* Those that run, the ones that were told to end not yet, and as many as it may hold. */
+    bool has_ring = ring_new(&t->ring, 2 * ((size_t)w->hands + (size_t)w->prefetch) + 1);
     t->threads = calloc((size_t)w->n_threads, sizeof *t->threads);
-    return t->threads ? start_threads(t, w->n_threads) : MUSTER_E_NOMEM;
+    return has_ring && t->threads ? start_threads(t, w->n_threads) : MUSTER_E_NOMEM;
 }
 
 /* The program gets no event any more; only the handlers can see the stop reason. */
@@ -137,9 +221,10 @@ void executor_threads_free(struct muster_worker *w)
     struct threads *t = w->threads;
     if (!t)
         return;
+    executor_threads_call_off(w);
     set_stop_reasons(w);
     pthread_mutex_lock(&t->lock);
-    t->closing = true;
+    atomic_store(&t->closing, true);
     pthread_cond_broadcast(&t->work);
     pthread_mutex_unlock(&t->lock);
     for (int i = 0; i < t->n; i++)
@@ -147,6 +232,7 @@ void executor_threads_free(struct muster_worker *w)
     w->threads = NULL;
     pthread_cond_destroy(&t->work);
     pthread_mutex_destroy(&t->lock);
+    ring_free(&t->ring);
     free(t->threads);
     free(t);
 }

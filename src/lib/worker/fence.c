@@ -15,12 +15,18 @@
 
 static int64_t left_ms(const struct muster_worker *w)
 {
-    return w->fence.confirmed_at_ms + w->ttl_ms - clock_ms();
+    return atomic_load_explicit(&w->fence.confirmed_at_ms, memory_order_relaxed) + w->ttl_ms - clock_ms();
+}
+
+bool fence_has_passed(const struct muster_worker *w)
+{
+    return !w->permanent && left_ms(w) <= 0;
 }
 
 static void enter_doubt(struct muster_worker *w)
 {
     w->fence.in_doubt = true;
+    executor_threads_call_off(w);
     figures_add(&w->figures.doubts, 1);
     figures_set(&w->figures.in_doubt, 1);
     trace_line(TRACE_STATE, "worker %s: no confirmed heartbeat for %d ms, in doubt", w->id, w->ttl_ms);
@@ -47,7 +53,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 void fence_confirm(struct muster_worker *w, int64_t sent_ms)
 {
-    w->fence.confirmed_at_ms = sent_ms;
+    atomic_store_explicit(&w->fence.confirmed_at_ms, sent_ms, memory_order_relaxed);
     figures_set(&w->figures.heard_at_ms, sent_ms);
     if (!w->permanent) /* its peers never sweep it */
         timer_after_ms(w->fence.timer, left_ms(w));

@@ -59,8 +59,8 @@ struct ages {
 /* fence.c */
 struct fence {
     struct event *timer;
-    int64_t confirmed_at_ms; /* when the last confirmed heartbeat was sent */
-    bool in_doubt;           /* the worker cannot know whether its registration is still there: nothing starts */
+    _Atomic int64_t confirmed_at_ms; /* when the last confirmed heartbeat was sent */
+    bool in_doubt; /* the worker cannot know whether its registration is still there: nothing starts */
 };
 
 /* ---- heartbeat.c ---- */
@@ -94,6 +94,8 @@ void fence_confirm(struct muster_worker *w, int64_t sent_ms);
 /* Is the worker in doubt? If its ttl has just run out, this call begins the doubt and tells the program. It is asked
  * before every start of a handler, not left to a timer. */
 bool fence_is_closed(struct muster_worker *w);
+/* Has its time passed? Any thread may ask. */
+bool fence_has_passed(const struct muster_worker *w);
 /* The worker is still registered: a read-back has proved it. */
 void fence_open(struct muster_worker *w);
 void fence_stop(struct muster_worker *w);

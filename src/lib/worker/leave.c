@@ -21,6 +21,7 @@ int muster_worker_leave(struct muster_worker *w, const char *queue)
     if (w->state > WORKER_WORKING)
         return MUSTER_E_STATE;
     if (s->serving == SERVING) {
+        executor_threads_call_off(w);
         s->serving = LEAVING;
         s->handlers_told = s->leave_in_flight = false;
         w->n_leaving++;

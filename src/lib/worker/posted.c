@@ -14,12 +14,11 @@
 /* What was posted of a process; bits. */
 enum posted_what {
     POSTED_NOTHING = 0,
-    POSTED_RETURNED = 1, /* its handler has returned */
-    POSTED_ENDED = 2,    /* muster_process_end() was called */
-    POSTED_NOTE = 4,     /* muster_process_progress() */
-    POSTED_EXTENDED = 8, /* muster_process_extend() */
-    POSTED_DATA = 16,    /* muster_process_set_data() */
-    POSTED_STAY = 32     /* muster_process_stay() */
+    POSTED_ENDED = 1,    /* muster_process_end() was called */
+    POSTED_NOTE = 2,     /* muster_process_progress() */
+    POSTED_EXTENDED = 4, /* muster_process_extend() */
+    POSTED_DATA = 8,     /* muster_process_set_data() */
+    POSTED_STAY = 16     /* muster_process_stay() */
 };
 
 TAILQ_HEAD(posted_list, muster_process);
@@ -27,6 +26,9 @@ TAILQ_HEAD(posted_list, muster_process);
 struct posted {
     pthread_mutex_t lock;
     struct posted_list list; /* processes with something posted */
+    /* Those whose handlers have returned on the worker's threads, the last one first: without a lock, because each task
+     * comes here. While there is one, the loop has been woken, and has not come since. */
+    _Atomic(struct muster_process *) returned;
 };
 
 /* ---- any thread ---- */
@@ -53,9 +55,15 @@ static void end_post(struct muster_worker *w, struct muster_process *p, enum pos
 
 void posted_returned(struct muster_process *p, enum muster_outcome outcome)
 {
-    struct muster_worker *w = begin_post(p);
+    struct muster_worker *w = p->worker;
+    _Atomic(struct muster_process *) *last = &w->posted->returned;
     p->handler_outcome = outcome;
-    end_post(w, p, POSTED_RETURNED);
+    struct muster_process *before = atomic_load(last);
+    do
+        p->next_returned = before;
+    while (!atomic_compare_exchange_weak(last, &before, p));
+    if (!before)
+        stop_wake(w); /* the process may be gone */
 }
 
 void posted_end(struct muster_process *p, enum muster_outcome outcome)
@@ -131,31 +139,56 @@ static struct muster_process *next_posted(struct posted *posted, struct posting 
     return p;
 }
 
-static void apply_end(struct muster_process *p, int what)
+static void apply(struct muster_process *p, const struct posting *posting)
 {
-    p->is_end_posted |= (what & POSTED_ENDED) != 0;
-    if (what & POSTED_RETURNED && p->handler_outcome != MUSTER_LATER)
-        end_by_handler(p, p->handler_outcome);
-    else if ((p->is_later |= (what & POSTED_RETURNED) != 0) && p->is_end_posted)
+    executor_threads_has_begun(p);
+    if (posting->what & POSTED_NOTE)
+        extend_note(p, posting->note);
+    free(posting->note);
+    if (posting->what & POSTED_DATA)
+        extend_data(p, posting->data);
+    free((void *)posting->data.data);
+    if (posting->what & POSTED_EXTENDED)
+        limit_set(p, posting->extend_ms);
+    if (posting->what & POSTED_STAY)
+        share_stay(p, posting->stay_ms);
+    p->is_end_posted |= (posting->what & POSTED_ENDED) != 0;
+    if (p->is_later && p->is_end_posted)
         end_by_handler(p, p->end_outcome);
 }
 
+static void apply_return(struct muster_process *p)
+{
+    executor_threads_has_begun(p);
+    p->is_later = p->handler_outcome == MUSTER_LATER;
+    if (!p->is_later)
+        end_by_handler(p, p->handler_outcome);
+    else if (p->is_end_posted)
+        end_by_handler(p, p->end_outcome);
+}
+
+/* The first one first. */
+static struct muster_process *take_returned(struct posted *posted)
+{
+    struct muster_process *all = atomic_exchange(&posted->returned, NULL), *in_order = NULL, *next;
+    for (; all; all = next) {
+        next = all->next_returned;
+        all->next_returned = in_order;
+        in_order = all;
+    }
+    return in_order;
+}
+
+/* What a handler has posted comes before its return: so the returned ones are taken first and carried out last. */
 void posted_take(struct muster_worker *w)
 {
-    struct muster_process *p;
+    struct muster_process *p, *next, *returned = take_returned(w->posted);
     struct posting posting;
-    while ((p = next_posted(w->posted, &posting)) != NULL) {
-        if (posting.what & POSTED_NOTE)
-            extend_note(p, posting.note);
-        free(posting.note);
-        if (posting.what & POSTED_DATA)
-            extend_data(p, posting.data);
-        free((void *)posting.data.data);
-        if (posting.what & POSTED_EXTENDED)
-            limit_set(p, posting.extend_ms);
-        if (posting.what & POSTED_STAY)
-            share_stay(p, posting.stay_ms);
-        apply_end(p, posting.what);
+    while ((p = next_posted(w->posted, &posting)) != NULL)
+        apply(p, &posting);
+    for (p = returned; p; p = next) {
+        next = p->next_returned;
+        apply_return(p);
     }
 }
 

@@ -242,6 +242,7 @@ void process_tell_stop(struct muster_process *p, enum muster_stop_reason reason)
 void process_tell_running(struct muster_worker *w, enum muster_stop_reason reason, process_filter *is_meant,
                           const void *arg)
 {
+    executor_threads_call_off(w);
     struct process_list *running = &w->processes.list[PROCESS_RUNNING];
     for (size_t n = w->processes.count[PROCESS_RUNNING]; n > 0 && !TAILQ_EMPTY(running); n--) {
         struct muster_process *p = TAILQ_FIRST(running);

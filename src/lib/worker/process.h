@@ -45,7 +45,7 @@ struct muster_process {
     enum process_kind kind;
     uint64_t token;
     char token_text[TOKEN_LEN + 1];
-    char *id;               /* NULL until somebody asks for it */
+    _Atomic(char *) id;     /* NULL until somebody asks for it */
     struct job_record *job; /* NULL: a task, or a job whose record was not fetched yet */
     char *task;             /* the bytes. A job's lie in its record */
     size_t len;
@@ -99,9 +99,13 @@ struct muster_process {
     bool is_end_posted;
     TAILQ_ENTRY(muster_process) in_posted;
 
-    /* executor_threads.c: it waits for a thread, under that file's lock; and what that thread runs, because the queue
-     * may be left and served again with another handler meanwhile. */
-    TAILQ_ENTRY(muster_process) in_queued;
+    struct muster_process *next_returned;
+
+    /* executor_threads.c: its place for the threads; and what a thread runs, because the queue may be left and served
+     * again with another handler meanwhile. */
+    uint32_t in_ring;
+    bool is_ahead;               /* it is ready, and a thread may begin it by itself */
+    _Atomic int64_t taken_at_us; /* 0: no thread has it */
     muster_handler_fn *handler;
     void *handler_arg;
     TAILQ_ENTRY(muster_process) in_list;

@@ -12,13 +12,16 @@
 
 const char *muster_process_id(struct muster_process *p)
 {
-    if (!p->id) {
-        p->id = malloc(PROCESS_ID_MAX);
-        if (!p->id)
-            return "";
-        process_name_format(p->id, p->worker->id, p->token_text, p->served->name);
-    }
-    return p->id;
+    char *id = atomic_load(&p->id), *made;
+    if (id)
+        return id;
+    if (!(made = malloc(PROCESS_ID_MAX)))
+        return "";
+    process_name_format(made, p->worker->id, p->token_text, p->served->name);
+    if (atomic_compare_exchange_strong(&p->id, &id, made))
+        return made;
+    free(made); /* another thread was faster */
+    return id;
 }
 
 const char *muster_process_queue(const struct muster_process *p)

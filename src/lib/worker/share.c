@@ -163,6 +163,7 @@ static void begin_move(struct muster_process *p, const char *move, int64_t move_
     trace_line(TRACE_STATE, "process %s of %s: is to move to worker %s", p->token_text, p->served->name,
                script_move_to(move));
     atomic_store(&p->move_at_ms, clock_ms() + move_ms);
+    executor_threads_call_off(w);
     if (p->state == PROCESS_READY)
         end_unstarted(p);
     else if (p->state == PROCESS_RUNNING)
@@ -274,6 +275,7 @@ static const char **list_offers(const struct muster_worker *w, const struct serv
 
 static void ask(struct muster_worker *w, struct served *s)
 {
+    executor_threads_call_off(w);
     struct command c = COMMAND_EMPTY;
     struct share *share = &s->share;
     struct asked *a = malloc(sizeof *a);

@@ -45,6 +45,10 @@ bool round_is_in_loop(const struct muster_worker *w);
 /* ---- dispatch.c ---- */
 /* Starts what is ready, as far as hands are free. True: there is more, but the loop must look at its sockets first. */
 bool dispatch_ready(struct muster_worker *w);
+/* It has a hand now, and its handler. */
+void dispatch_has_begun(struct muster_process *p, int64_t at_us);
+/* May a thread begin it, when its turn has come, before the loop hears of that? */
+bool dispatch_may_go_ahead(const struct muster_process *p);
 
 /* ---- turn.c ---- */
 int turn_new(struct muster_worker *w);
