@@ -4,7 +4,7 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] hands: how many processes it can hold
     ARGV[5] how many to take at most     ARGV[6] "1": end them one by one, some may have ended already
-    ARGV[7] how many queues it serves, n
+    ARGV[7] how many queues to look at, n
     ARGV[8...] n times: a queue, in the wanted order, and the worker's limit of hands on it (0: none);
       then the ends, in the forms of the include `ends`
   Returns {E_GONE} or {E_STATE}: nothing was changed. Or {0, ends, damaged, more, takes...}:
@@ -14,7 +14,8 @@
               finish of a job that was cancelled; its process is gone. Of finishes that go together all have E_LOST if
               one is lost; the others may have counted
     damaged   name of a key of the wrong type, whose queue was passed over; or 0
-    more      1: the call stopped before it had all that it could take, because that was many bytes: call again; else 0
+    more      1: the call stopped before it had all that it could take, because that was many bytes: call again. 2: it
+              stopped because all hands are full. 0: it has looked at all the queues that it names
     takes     four elements each. Of tasks: the queue's place in the call, from 1; the first token; the tasks, whose
               tokens follow each other; 1 if they are suspects, else 0. Of a job: the place as a negative number; the
               token; {id, record {field, value, ...} from before the take}; 1 if it is a suspect, else 0
@@ -255,6 +256,10 @@ for i = 1, want > 0 and tonumber(ARGV[7]) or 0 do
   if want <= 0 then
     break
   end
+end
+
+if want <= 0 and tonumber(ARGV[5]) > 0 and result[4] == 0 then
+  result[4] = 2
 end
 
 -- Each counter is written once, by what really changed: a finish and a take in one call often leave it as it was.

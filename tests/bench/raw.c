@@ -185,30 +185,39 @@ struct raw_calls raw_script_calls(struct redisContext *c)
     return calls;
 }
 
-static uint64_t remove_once(struct redisContext *c, const char *prefix)
+/* Calls `visit` with each key that matches, and returns the sum of its answers. A key may come more than once. */
+static uint64_t visit_keys(struct redisContext *c, const char *pattern,
+                           uint64_t (*visit)(struct redisContext *c, const struct redisReply *key, void *arg),
+                           void *arg)
 {
-    uint64_t n = 0;
+    uint64_t sum = 0;
     char cursor[24] = "0";
     do {
-        struct redisReply *page = raw_command(c, "SCAN %s MATCH %s* COUNT 1000", cursor, prefix);
+        struct redisReply *page = raw_command(c, "SCAN %s MATCH %s COUNT 1000", cursor, pattern);
         const struct redisReply *keys = raw_element(page, 1, REDIS_REPLY_ARRAY);
         const char *next = raw_element(page, 0, REDIS_REPLY_STRING)->str;
         if (strcmp(next, cursor) == 0 && strcmp(next, "0") != 0)
             fail("SCAN stands still: is this a Redis?");
         snprintf(cursor, sizeof cursor, "%s", next);
-        for (size_t i = 0; i < keys->elements; i++) {
-            const struct redisReply *key = raw_element(keys, i, REDIS_REPLY_STRING);
-            n += (uint64_t)(raw_integer(c, "UNLINK %b", key->str, key->len) > 0);
-        }
+        for (size_t i = 0; i < keys->elements; i++)
+            sum += visit(c, raw_element(keys, i, REDIS_REPLY_STRING), arg);
         freeReplyObject(page);
     } while (strcmp(cursor, "0") != 0);
-    return n;
+    return sum;
+}
+
+static uint64_t remove_key(struct redisContext *c, const struct redisReply *key, void *unused)
+{
+    (void)unused;
+    return (uint64_t)(raw_integer(c, "UNLINK %b", key->str, key->len) > 0);
 }
 
 /* Commands of a process that was just killed may be carried out after the first pass. */
 void raw_remove(struct redisContext *c, const char *prefix)
 {
-    while (remove_once(c, prefix) > 0)
+    char pattern[RAW_KEY_MAX];
+    snprintf(pattern, sizeof pattern, "%s*", prefix);
+    while (visit_keys(c, pattern, remove_key, NULL) > 0)
         ;
 }
 
@@ -227,6 +236,23 @@ void raw_collect(struct redisContext *c, const char *key, struct tally *out)
         n = bytes ? COLLECT_BYTES * last / bytes + 1 : n;
         n = n < COLLECT_MAX ? n : COLLECT_MAX;
     }
+}
+
+static uint64_t collect_hash(struct redisContext *c, const struct redisReply *key, void *out)
+{
+    struct redisReply *reply = raw_command(c, "HVALS %b", key->str, key->len);
+    raw_typed(reply, REDIS_REPLY_ARRAY);
+    for (size_t i = 0; i < reply->elements; i++) {
+        const struct redisReply *value = raw_element(reply, i, REDIS_REPLY_STRING);
+        tally_add(out, value->str, value->len);
+    }
+    freeReplyObject(reply);
+    return remove_key(c, key, NULL);
+}
+
+void raw_collect_hashes(struct redisContext *c, const char *pattern, struct tally *out)
+{
+    visit_keys(c, pattern, collect_hash, out);
 }
 
 void raw_load_script(struct redisContext *c, const char *body, char sha[41])

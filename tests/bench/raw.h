@@ -56,6 +56,8 @@ void raw_remove(struct redisContext *c, const char *prefix);
 
 /* Take all tasks out of a list. */
 void raw_collect(struct redisContext *c, const char *key, struct tally *out);
+/* The same of the values of all hashes whose names are as `pattern` says. */
+void raw_collect_hashes(struct redisContext *c, const char *pattern, struct tally *out);
 
 void raw_load_script(struct redisContext *c, const char *body, char sha[41]);
 

@@ -43,6 +43,7 @@ struct set {
     uint64_t until;
     struct muster_process *held[HANDS];
     size_t n_held;
+    bool is_closing; /* what starts from now on goes back, or the worker's stop would wait for it */
 };
 
 struct scale {
@@ -72,6 +73,8 @@ static enum muster_outcome handle(struct muster_process *p, void *arg)
     struct set *s = arg;
     size_t len;
     const void *task = muster_process_task(p, &len);
+    if (s->is_closing)
+        return MUSTER_GIVE_BACK;
     if (s->out.count >= s->until) {
         s->held[s->n_held++] = p;
         return MUSTER_LATER;
@@ -137,6 +140,7 @@ static void open_scale(struct run *run)
         start_worker(run, &s->sets[i]);
 }
 
+/* What waits, and what has come back. */
 static void settle(struct run *run, struct set *s)
 {
     char name[32], key[RAW_KEY_MAX], queue[16];
@@ -145,6 +149,9 @@ static void settle(struct run *run, struct set *s)
         snprintf(name, sizeof name, "queues:%s", queue);
         raw_key(key, run->prefix, name);
         raw_collect(run->redis, key, &s->out);
+        snprintf(name, sizeof name, "home:*:%s", queue);
+        raw_key(key, run->prefix, name);
+        raw_collect_hashes(run->redis, key, &s->out);
     }
     tally_check(&s->out, &s->in, "scale");
 }
@@ -153,6 +160,7 @@ static void close_scale(struct run *run)
 {
     struct scale *s = run->state;
     for (size_t i = 0; i < SETS; i++) {
+        s->sets[i].is_closing = true;
         release(&s->sets[i], MUSTER_GIVE_BACK);
         own_worker_stop(&s->sets[i].worker);
         settle(run, &s->sets[i]);

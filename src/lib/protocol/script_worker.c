@@ -77,6 +77,7 @@ int script_turned(const struct redisReply *r, struct script_turned *out)
     out->ends = reply_kind(ends) == REPLY_LIST ? ends : NULL;
     out->damaged = script_read_name(reply_at(r, 2));
     out->is_more = reply_integer(reply_at(r, 3)) == 1;
+    out->is_full = reply_integer(reply_at(r, 3)) == 2;
     out->n_takes = (reply_len(r) - TURN_HEAD) / TURN_TAKE;
     return MUSTER_OK;
 }

@@ -50,6 +50,7 @@ struct script_turned {
     const struct redisReply *ends; /* NULL: all counted */
     const char *damaged;           /* NULL: none */
     bool is_more;                  /* the call stopped early, because that was many bytes: take again */
+    bool is_full;                  /* it stopped because all hands are full, before it had looked at every queue */
     size_t n_takes;                /* runs of tasks, and jobs */
 };
 int script_turned(const struct redisReply *r, struct script_turned *out);

@@ -169,7 +169,7 @@ static void beat_by_script(struct muster_worker *w)
     struct heartbeat *h = &w->heartbeat;
     struct served **served;
     size_t n;
-    struct script_queue *queues = serve_list(w, 0, &served, &n);
+    struct script_queue *queues = serve_list(w, 0, SIZE_MAX, &served, &n);
     if (queues) {
         for (size_t i = 0; i < n; i++)
             served[i]->share.place = i;

@@ -90,7 +90,7 @@ void resume_go_on(struct muster_worker *w)
     if (r->stage != RESUME_TAKES_UP || r->in_flight || r->is_refused || w->state != WORKER_WORKING ||
         !connection_can_call(w) || !serve_all_announced(w))
         return;
-    struct script_queue *queues = serve_list(w, 0, &served, &n);
+    struct script_queue *queues = serve_list(w, 0, SIZE_MAX, &served, &n);
     if (queues) {
         script_take_up(&c, &w->root, &w->caller, queues, n);
         r->in_flight = link_script(w->connection.data, &c, on_taken_up, w) == MUSTER_OK;

@@ -183,28 +183,38 @@ static bool is_taken_from(const struct served *s)
     return s->serving == SERVING && s->is_announced;
 }
 
-struct script_queue *serve_list(const struct muster_worker *w, size_t from, struct served ***served, size_t *n)
+size_t serve_count(const struct muster_worker *w)
 {
-    struct script_queue *queues = calloc(w->n_served + 1, sizeof *queues);
-    *n = 0;
-    *served = calloc(w->n_served + 1, sizeof **served);
+    size_t n = 0;
+    for (size_t i = 0; i < w->n_served; i++)
+        n += is_taken_from(w->served[i]);
+    return n;
+}
+
+struct script_queue *serve_list(const struct muster_worker *w, size_t from, size_t most, struct served ***served,
+                                size_t *n)
+{
+    const size_t n_all = serve_count(w), n_listed = n_all < most ? n_all : most;
+    struct script_queue *queues = calloc(n_listed + 1, sizeof *queues);
+    *n = n_listed;
+    *served = calloc(n_listed + 1, sizeof **served);
     if (!queues || !*served) {
         free(queues);
         free(*served);
         *served = NULL;
         return NULL;
     }
-    size_t n_queues = 0;
-    for (size_t i = 0; i < w->n_served; i++)
-        n_queues += is_taken_from(w->served[i]);
-    size_t at = n_queues > 0 ? from % n_queues : 0;
-    for (size_t i = 0; i < w->n_served; i++)
-        if (is_taken_from(w->served[i])) {
-            size_t place = (*n + n_queues - at) % n_queues;
+    size_t place = n_all > 0 ? n_all - from % n_all : 0; /* of the first one that was served */
+    for (size_t i = 0; i < w->n_served && n_all > 0; i++) {
+        if (!is_taken_from(w->served[i]))
+            continue;
+        place %= n_all;
+        if (place < n_listed) {
             (*served)[place] = w->served[i];
             queues[place] = (struct script_queue){w->served[i]->name, w->served[i]->limit};
-            (*n)++;
         }
+        place++;
+    }
     return queues;
 }
 

@@ -43,9 +43,12 @@ struct served *serve_find(struct muster_worker *w, const char *queue, size_t len
 void serve_announce(struct muster_worker *w);
 /* Does Redis know of every queue that the worker serves? False also if it serves none, or is leaving one. */
 bool serve_all_announced(const struct muster_worker *w);
-/* The announced queues in the wanted order, beginning with number `from`. The caller frees the result and `*served`,
- * which names the same queues in the same places. NULL: out of memory. */
-struct script_queue *serve_list(const struct muster_worker *w, size_t from, struct served ***served, size_t *n);
+/* How many queues the worker takes from. */
+size_t serve_count(const struct muster_worker *w);
+/* At most so many of these in their order, beginning with number `from`. The caller frees the result and `*served`, which
+ * names the same queues in the same places. NULL: out of memory. */
+struct script_queue *serve_list(const struct muster_worker *w, size_t from, size_t most, struct served ***served,
+                                size_t *n);
 void serve_free(struct muster_worker *w);
 
 /* ---- leave.c ---- */

@@ -11,6 +11,11 @@
  * those may have found nothing and made the worker idle, and a hand-over may have come and ended since. Asking for too
  * much does no harm, because the script counts the hands itself.
  *
+ * A call names at most QUEUES_MAX queues, so that a worker of many queues does not hold up Redis. If they do not fill its
+ * hands, the next call goes on behind them, until all were looked at: only then the worker is idle on all of them. As soon
+ * as a call has brought all that it asked for, the next one begins anew. A reason to take that comes meanwhile does not
+ * begin anew, or the last queues might never be looked at: another look follows this one.
+ *
  * If an end may have been counted already, the script takes every end of that call by itself (ENDS_ONE_BY_ONE). This
  * concerns ends that were sent before without an answer, those of processes that were lost, and all while a read-back
  * is in flight. Otherwise: if one finish of a batch is no longer the worker's, none can be confirmed.
@@ -33,6 +38,7 @@
 
 #define TURN_MAX 200
 #define TURNS_IN_FLIGHT 4
+#define QUEUES_MAX 64
 #define REFUSED_PAUSE_MS 200
 /* The tasks that one call brings back, and the results that it brings, have at most so many bytes together; or it is
  * one that is larger. */
@@ -44,6 +50,7 @@ struct turn {
     int want;
     struct served **served; /* by place in the call */
     size_t n_served;
+    size_t look, looked_at; /* as they were when it was sent */
     size_t n_ends;
     struct muster_process *ends[]; /* in the order of the call */
 };
@@ -51,6 +58,7 @@ struct turn {
 void turn_want_take(struct muster_worker *w)
 {
     w->turns.wants_take = true;
+    w->turns.looks_again = true;
     w->turns.found_nothing = false;
     round_due(w);
 }
@@ -138,6 +146,38 @@ static size_t accept_taken(struct turn *t, const struct redisReply *reply, const
     return n;
 }
 
+/* There may be more, if hands are left. */
+static void begin_to_look(struct muster_worker *w)
+{
+    w->turns.looked_at = 0;
+    w->turns.wants_take = true;
+}
+
+/* By Redis' count all hands are full, so it has not looked at every queue. Whatever frees one is a reason to take. */
+static void stop_looking(struct muster_worker *w, size_t n_taken)
+{
+    w->turns.looked_at = 0;
+    w->turns.wants_rest = false;
+    w->turns.found_nothing |= n_taken == 0;
+}
+
+/* The call has found its queues empty. It goes on only from where the last one has come to. */
+static void look_on(struct turn *t, size_t n_taken)
+{
+    struct turns *turns = &t->worker->turns;
+    if (t->look != turns->look || t->looked_at != turns->looked_at)
+        return;
+    turns->looked_at += t->n_served;
+    if (turns->looked_at < serve_count(t->worker)) {
+        turns->wants_take = true;
+        return;
+    }
+    turns->looked_at = 0;
+    turns->wants_take |= turns->looks_again;
+    turns->wants_rest = false; /* Redis hands over what comes */
+    turns->found_nothing |= n_taken == 0;
+}
+
 static void apply(struct turn *t, const struct redisReply *reply, const struct script_turned *turned)
 {
     struct muster_worker *w = t->worker;
@@ -146,10 +186,11 @@ static void apply(struct turn *t, const struct redisReply *reply, const struct s
         settle_end(t->ends[i], turned->ends ? status_at(turned->ends, i) : MUSTER_OK);
     size_t n = accept_taken(t, reply, turned);
     if (t->want > 0 && (n == (size_t)t->want || turned->is_more))
-        w->turns.wants_take = true; /* there may be more, if hands are left */
+        begin_to_look(w);
+    else if (t->want > 0 && turned->is_full)
+        stop_looking(w, n);
     else if (t->want > 0)
-        w->turns.wants_rest = false; /* Redis hands over what comes */
-    w->turns.found_nothing |= t->want > 0 && n == 0;
+        look_on(t, n);
     if (turned->damaged)
         tell_damaged(w, turned->damaged);
 }
@@ -234,9 +275,14 @@ static int draw_want(struct muster_worker *w, size_t n_ends, int older)
 static int send_turn(struct muster_worker *w, struct turn *t, enum script_ends how)
 {
     struct command c = COMMAND_EMPTY;
-    struct script_queue *queues = serve_list(w, w->turns.first_queue, &t->served, &t->n_served);
+    struct turns *turns = &w->turns;
+    size_t left = t->want > 0 ? serve_count(w) - turns->looked_at : 0;
+    struct script_queue *queues = serve_list(w, turns->look_from + turns->looked_at,
+                                             left < QUEUES_MAX ? left : QUEUES_MAX, &t->served, &t->n_served);
     if (!queues)
         return MUSTER_E_NOMEM;
+    t->look = turns->look;
+    t->looked_at = turns->looked_at;
     memcpy(t->epoch, w->caller.epoch, sizeof t->epoch);
     t->worker = w;
     w->caller.hands = worker_capacity(w);
@@ -257,14 +303,26 @@ static void note_sent(struct muster_worker *w, const struct turn *t)
             share_let_go(t->ends[i]); /* the call that says so follows this one, so both counts are soon right */
         process_move(t->ends[i], PROCESS_SENT);
     }
-    if (w->in_turn && t->want > 0)
-        w->turns.first_queue++;
     if (t->want > 0 || t->n_ends > 0)
         w->turns.found_nothing = false;
     w->turns.takes_in_flight += t->want;
     w->turns.in_flight++;
     figures_add(&w->figures.turns, 1);
     w->turns.must_state_hands = false;
+}
+
+/* Queues may have been left since the last call. */
+static void prepare_look(struct muster_worker *w)
+{
+    struct turns *turns = &w->turns;
+    if (turns->looked_at > 0 && turns->looked_at < serve_count(w))
+        return;
+    turns->looked_at = 0;
+    turns->look++;
+    turns->look_from = turns->first_queue;
+    turns->looks_again = false;
+    if (w->in_turn)
+        turns->first_queue++;
 }
 
 /* One call, if there is a reason for one. */
@@ -281,6 +339,8 @@ static bool say_one_turn(struct muster_worker *w, int older)
         free_turn(t);
         return false;
     }
+    if (t->want > 0)
+        prepare_look(w);
     if (send_turn(w, t, how) != MUSTER_OK) {
         free_turn(t);
         w->turns.wants_take = true;

@@ -31,7 +31,12 @@ struct turns {
     bool must_state_hands; /* Redis must learn of a lower capacity: dispatch.c and stop.c */
     int in_flight;         /* calls */
     int takes_in_flight;   /* processes that these calls have asked for */
-    size_t first_queue;    /* option in_turn: the number of the queue with which the next take begins */
+    size_t first_queue;    /* option in_turn: the number of the queue with which the next look begins */
+    /* A look at all queues, in one call or in several. */
+    size_t look;      /* its number */
+    size_t look_from; /* the number of the queue with which it began */
+    size_t looked_at; /* how many queues of it are empty */
+    bool looks_again; /* a reason to take has come since it began */
 };
 
 /* ---- round.c ---- */
