@@ -1,7 +1,7 @@
 --[[
   Draws n tokens that follow each other. Reads P, `n`, and `from`, the first one's number as the clock says it. Sets
-  `from` to the number that it got, and `last`, the last one's text. Raises an error if the counter is damaged: so draw
-  tokens before you write anything that must not be lost.
+  `from` to the number that it got, `last`, the last one's text, and `is_drawn`. False: nothing was changed, and `answer`
+  is the error, mostly because the counter is damaged.
 ]]
 local last
 do
@@ -9,8 +9,9 @@ do
   --- @inline "token_digits"
   last = text
 end
-local before = redis.call('SET', P .. 'token', last, 'GET')
-before = before and tonumber(before, 32)
+local answer = redis.pcall('SET', P .. 'token', last, 'GET')
+local is_drawn = type(answer) ~= 'table'
+local before = is_drawn and answer and tonumber(answer, 32)
 if before and before >= from then
   from = before + 1
   local number = from + n - 1

@@ -42,6 +42,9 @@ if is_usual and redis.pcall('LLEN', list) == 0 then
       local us = time[1] * 1000000 + time[2]
       local from, done, given = us, 1, 1
       --- @inline "draw_token"
+      if not is_drawn then
+        error(answer)
+      end
       local token = last
       --- @inline "hand_task"
       if is_handed then

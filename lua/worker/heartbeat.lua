@@ -93,8 +93,9 @@ for i = 7, #ARGV, 2 do
       work = '1'
     else
       local hands = limit > 0 and math.min(limit, tonumber(ARGV[4])) or tonumber(ARGV[4])
-      try('ZADD', P .. 'idle:' .. queue, 'NX', math.floor((hands - room) * 1000 / hands) * LEVEL + now_us() % LEVEL,
-        worker)
+      local us = now_us()
+      --- @inline "idle_score"
+      try('ZADD', P .. 'idle:' .. queue, 'NX', score, worker)
     end
   end
 end

@@ -24,21 +24,96 @@
   records of jobs. Publishes to the workers that get what was given back, retried or due, and to those who listen.
   O(ends + tasks + queues + jobs log n).
 ]]
+--- @include "bytes"
+--- @include "chunk"
+--- @include "idle"
+
+local P, worker, epoch, conn = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+local record
+do
+  --- @inline "owner_record"
+  if status ~= 0 then
+    return {status}
+  end
+  record = w
+end
+local n_queues, most = tonumber(ARGV[7]), tonumber(ARGV[5])
+local first_end = 8 + 2 * n_queues
+local first_token = first_end + 3
+local flag = record[7]
+
+-- The commonest call goes straight through, before any function is made: plain finishes and a look at one queue, the
+-- same one, that nothing is special about, and in which one task waits or none. What is not as usual goes the long way.
+-- That carries on from what this one has done: how many finishes counted, which tasks were taken. Both have their rules
+-- from the same pieces.
+local known = {} -- settings of queues, read once; false for a damaged queue
+local counted, taken
+do
+  local queue, n_ends = ARGV[n_queues == 0 and 9 or 8], math.max(0, #ARGV - first_token + 1)
+  local is_usual = (n_queues == 1 and ARGV[first_end - 1] == '0' or n_queues == 0 and most == 0) and queue and not flag
+    and ARGV[6] ~= '1' and record[3] == ARGV[4] and tonumber(record[4]) and n_ends <= CHUNK and (not ARGV[first_end]
+    or ARGV[first_end] == 'finish' and ARGV[first_end + 1] == queue and tonumber(ARGV[first_end + 2]) == n_ends)
+  local settings = is_usual and redis.pcall('HMGET', P .. 'queue:' .. queue, 'paused', 'due', 'listen', 'broadcast',
+    'jobs', 'max_running', 'returned', 'big', 'rate')
+  known[queue or ''] = settings and not settings.err and settings or nil
+  if known[queue] and not (settings[1] or settings[2] or settings[3] or settings[4] or settings[5] or settings[6]
+      or settings[7] or settings[8] or settings[9]) then
+    local set = P .. 'processing:' .. worker .. ':' .. queue
+    local hands, held = tonumber(ARGV[4]), tonumber(record[4])
+    counted = n_ends > 0 and redis.pcall('HDEL', set, unpack(ARGV, first_token)) or 0
+    counted = type(counted) == 'number' and counted
+    local want = counted == n_ends and math.min(most, hands - held + counted) or 0
+    local tasks = want > 0 and redis.pcall('RPOP', P .. 'queues:' .. queue, math.min(want, BLIND_MAX))
+    local n_taken, is_done, token = 0, counted == n_ends and not tasks, nil
+    taken = tasks and not tasks.err and tasks
+    local time = want > 0 and (not taken or #taken == 1) and redis.call('TIME')
+    local us = time and time[1] * 1000000 + time[2]
+    if taken and #taken == 1 and n_ends > 0 and #taken[1] <= INLINE_MAX then
+      local n, from = 1, us
+      --- @inline "draw_token"
+      if is_drawn then
+        redis.call('HSET', set, last, taken[1]) -- finishes counted in this set, so it is sound
+        n_taken, is_done, token = 1, true, last
+      end
+    end
+    if is_done then
+      local result = {0, 0, 0, want <= n_taken and most > 0 and 2 or 0}
+      if n_taken > 0 then
+        result[5], result[6], result[7], result[8] = 1, token, taken, 0
+        local key = P .. 'queue:' .. queue
+        local answer = redis.pcall('HINCRBY', key, 'out', n_taken)
+        --- @inline "note_damage"
+      end
+      if n_taken ~= counted then
+        redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', n_taken - counted)
+        local key = P .. 'queue:' .. queue
+        local answer = redis.pcall('HINCRBY', key, 'running', n_taken - counted)
+        --- @inline "note_damage"
+      end
+      if want > n_taken then
+        local room = hands - held + counted - n_taken
+        --- @inline "idle_score"
+        local key = P .. 'idle:' .. queue
+        local answer
+        if n_taken + counted > 0 then
+          answer = redis.pcall('ZADD', key, score, worker)
+        else -- its place is as it was, and a take that finds nothing writes nothing
+          answer = redis.pcall('ZADD', key, 'NX', score, worker)
+        end
+        --- @inline "note_damage"
+      end
+      return result
+    end
+  end
+end
+
 --- @include "owner"
 --- @include "hold"
---- @include "idle"
 --- @include "try"
 --- @include "heard"
 --- @include "tally"
 
-local P, worker = KEYS[1], ARGV[1]
-local status, record = check_owner(P, worker, ARGV[2], ARGV[3])
-if status ~= 0 then
-  return {status}
-end
 local sets = P .. 'processing:' .. worker .. ':'
-local first_end = 8 + 2 * tonumber(ARGV[7])
-local flag = record[7]
 
 -- Functions that most turns do not need. Only the turns that need them make them: for Redis, making a function costs
 -- more than calling it.
@@ -59,8 +134,6 @@ local function get_rare()
   return rare
 end
 
--- A queue's settings, read once; false for a damaged queue.
-local known = {}
 local PAUSED, DUE, LISTEN, BROADCAST, JOBS, MAX_RUNNING, RETURNED, BIG, RATE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local function settings_of(queue)
   local settings = known[queue]
@@ -97,7 +170,7 @@ local function end_all()
     local ends, at = new_tally(), first_end
     while ARGV[at] do
       local queue, n = ARGV[at + 1], tonumber(ARGV[at + 2])
-      finish_together(ends, sets .. queue, queue, ARGV, at + 3, n)
+      finish_together(ends, sets .. queue, queue, ARGV, at + 3, n, counted)
       at = at + 3 + n
     end
     return ends
@@ -125,7 +198,7 @@ for _, n in pairs(ends.ended) do
   held = held - n
 end
 local result = {0, statuses_of(ends), 0, 0}
-local want = math.min(tonumber(ARGV[5]), tonumber(ARGV[4]) - held)
+local want = math.min(most, tonumber(ARGV[4]) - held)
 
 -- How many more processes of a queue the worker may hold; 0 too if its set there is damaged.
 local function room_for(queue, hands)
@@ -139,14 +212,15 @@ end
 -- Takes up to n tasks and returns how many. If they cannot be held, because of a damaged key for example, they go back
 -- and it returns 0. If fewer than n come, and not because it is too much for one script, the queue is empty.
 local function take(queue, n, is_big)
-  local list, most, tasks, is_cut = P .. 'queues:' .. queue.name, math.min(n, BLIND_MAX), nil, false
+  local list, most, tasks, is_cut = P .. 'queues:' .. queue.name, math.min(n, BLIND_MAX), taken, false
   if is_big and n > 0 and get_rare().has_type('LLEN', list) then
     tasks, is_cut = rare.pop_by_length(list, n)
     tasks = #tasks > 0 and tasks
   elseif n > 0 then
-    tasks = try('RPOP', list, most)
+    tasks = tasks or try('RPOP', list, most)
     is_cut = tasks and #tasks == most and most < n
   end
+  taken = nil
   result[4] = is_cut and 1 or result[4]
   if not tasks then
     queue.is_empty = tasks == false and n > 0 and not is_cut
@@ -226,7 +300,7 @@ end
 
 -- Looks at the queues in the wanted order, as long as hands are free.
 local looked_at = {}
-for i = 1, want > 0 and tonumber(ARGV[7]) or 0 do
+for i = 1, want > 0 and n_queues or 0 do
   local queue = {place = i, name = ARGV[6 + 2 * i], limit = tonumber(ARGV[7 + 2 * i])}
   local settings = settings_of(queue.name)
   if settings and settings[DUE] then
@@ -258,7 +332,7 @@ for i = 1, want > 0 and tonumber(ARGV[7]) or 0 do
   end
 end
 
-if want <= 0 and tonumber(ARGV[5]) > 0 and result[4] == 0 then
+if want <= 0 and most > 0 and result[4] == 0 then
   result[4] = 2
 end
 
@@ -282,7 +356,8 @@ for _, queue in ipairs(free > 0 and looked_at or {}) do
       redis.call('HDEL', P .. 'worker:' .. worker, '-') -- maybe the first write
     end
     local hands = queue.limit > 0 and math.min(queue.limit, tonumber(ARGV[4])) or tonumber(ARGV[4])
-    local score = math.floor((hands - room) * 1000 / hands) * LEVEL + now_us() % LEVEL
+    local us = now_us()
+    --- @inline "idle_score"
     if has_changed then
       try('ZADD', P .. 'idle:' .. queue.name, score, worker)
     else -- its place is as it was, and a take that finds nothing writes nothing

@@ -25,10 +25,10 @@ struct redisContext;
 struct block {
     uint64_t tasks;
     double seconds;
-    double cpu_us;         /* of Redis */
-    double commands;       /* that Redis carried out, including those within scripts */
-    double p50_us, p99_us; /* of latencies */
-    double value;          /* of anything else that the experiment measures */
+    double cpu_us;                  /* of Redis */
+    double commands;                /* that Redis carried out, including those within scripts */
+    double p50_us, p99_us, p999_us; /* of latencies */
+    double value;                   /* of anything else that the experiment measures */
 };
 
 /*
@@ -80,7 +80,7 @@ struct samples {
     struct block blocks[SIDES_MAX][ROUNDS_MAX];
 };
 
-enum measure { RATE, CPU, COMMANDS, P50, P99, P50_MS, P99_MS, VALUE };
+enum measure { RATE, CPU, COMMANDS, P50, P99, P999, P50_MS, P99_MS, VALUE };
 enum goal { NO_GOAL, AT_LEAST, AT_MOST };
 
 #define NO_SIDE (-1)
@@ -108,7 +108,8 @@ extern const struct experiment experiment_enqueue_batch, experiment_enqueue_batc
     experiment_drain_1k, experiment_drain_64k, experiment_drain_tcp, experiment_drain_threads, experiment_drain_4,
     experiment_wake, experiment_wake_tcp, experiment_herd, experiment_idle, experiment_bytes, experiment_kill,
     experiment_jobs_put, experiment_jobs_put_many, experiment_jobs_drain, experiment_jobs_due, experiment_scale,
-    experiment_wire, experiment_wire_hop, experiment_wire_tls, experiment_handover, experiment_wake_cold;
+    experiment_wire, experiment_wire_hop, experiment_wire_tls, experiment_handover, experiment_wake_cold,
+    experiment_mix;
 
 /* Prints one line about what went wrong, and ends this process with status 1. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -104,9 +104,10 @@ void inbox_exchange(struct inbox *boxes, size_t n_boxes, size_t stride, const st
     finish(&b, &sent, sender->name, out);
 }
 
-void inbox_await(struct inbox *box, size_t n, const struct tally *sent, const char *name, struct block *out)
+void inbox_await(struct inbox *boxes, size_t n_boxes, size_t stride, const struct tally *sent, const char *name,
+                 struct block *out)
 {
-    struct boxes b = {box, 1, 0, n};
+    struct boxes b = {boxes, n_boxes, stride, sent->count};
     await(all_received, &b, "all are received");
     finish(&b, sent, name, out);
 }

@@ -9,7 +9,7 @@
 #include "bench.h"
 #include "load.h"
 
-#define INBOX_MAX 1024
+#define INBOX_MAX 4096
 
 struct inbox {
     _Alignas(64) struct tally tally;
@@ -38,7 +38,8 @@ struct sender {
 void inbox_exchange(struct inbox *boxes, size_t n_boxes, size_t stride, const struct sender *sender, size_t n,
                     size_t len, struct block *out);
 
-/* Wait until the `n` stamped tasks in `sent` have been received, and do the same with them. */
-void inbox_await(struct inbox *box, size_t n, const struct tally *sent, const char *name, struct block *out);
+/* Wait until all stamped tasks in `sent` have been received, and do the same with them. */
+void inbox_await(struct inbox *boxes, size_t n_boxes, size_t stride, const struct tally *sent, const char *name,
+                 struct block *out);
 
 #endif

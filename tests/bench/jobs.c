@@ -252,7 +252,7 @@ static void lateness(struct run *run, int every_ms, struct block *out)
         tally_add(&sent, j->load.tasks[i].data, j->load.tasks[i].len);
         put(j, j->load.tasks[i], delay_ms);
     }
-    inbox_await(&j->crew.members[0].inbox, j->load.n, &sent, run->experiment->name, out);
+    inbox_await(&j->crew.members[0].inbox, 1, 0, &sent, run->experiment->name, out);
     meter_stop(&m, j->load.n, 0, out);
 }
 

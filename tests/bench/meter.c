@@ -36,6 +36,7 @@ void meter_latencies(int64_t *ns, size_t n, struct block *out)
     qsort(ns, n, sizeof *ns, compare_ns);
     out->p50_us = (double)ns[n / 2] / 1e3;
     out->p99_us = (double)ns[n - 1 - n / 100] / 1e3;
+    out->p999_us = (double)ns[n - 1 - n / 1000] / 1e3;
 }
 
 static int compare_values(const void *a, const void *b)

@@ -30,6 +30,8 @@ static double measure(enum measure m, const struct block *b)
         return b->p50_us;
     case P99:
         return b->p99_us;
+    case P999:
+        return b->p999_us;
     case P50_MS:
         return b->p50_us / 1e3;
     case P99_MS:

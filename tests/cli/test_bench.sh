@@ -36,6 +36,11 @@ for row in enqueue_batch drain drain_cpu drain_4 enqueue_serial wake_p50 wake_p9
     grep -qE "^$row .*[<>]= [0-9.]+ " "$tmp/out" || fail "no goal of $row in the list"
 done
 
+grep -qE "^mix_p999 " "$tmp/out" || fail "no row mix_p999 in the list"
+check_exit 0 "$MUSTER" bench mix_p50 mix_p999 --seconds 1 --json
+json_row mix_p50 "$number" null
+json_row mix_p999 "$number" null
+
 # ---- 2
 start_redis
 redis SET muster-bench mine >"$tmp/set"

@@ -78,5 +78,5 @@ if ((${#missing[@]})); then
 fi
 
 # ---- 4
-find "$src" -path "$src/build" -prune -o \( -name '*.1' -o -name '*.3' -o -name '*.7' \) -print | grep -v '/\.' >"$dir/kept" || true
+find "$src" \( -path "$src/build" -o -path "$src/tests/bench/peers/installed" \) -prune -o \( -name '*.1' -o -name '*.3' -o -name '*.7' \) -print | grep -v '/\.' >"$dir/kept" || true
 [[ ! -s $dir/kept ]] || fail "man: kept in the repository: $(cat "$dir/kept")"

@@ -4,12 +4,11 @@
  * the same. Here random calls are made in random states, each by the script as it is, and by the same script without
  * its straight way: the answers, the messages and all keys must be equal.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "random.h"
-#include "script_call.h"
+#include "script_ways.h"
 
 #define STATES 6000
 #define STRAIGHT_MIN (STATES / 10)
@@ -62,124 +61,38 @@ static const char make_state[] =
     "end\n"
     "if odd(3) then redis.call('SET', P .. 'idle:q', 'text') end\n";
 
-/* One of the ways: the script's text with the clock stopped. */
-static char *replaced(char *text, const char *from, const char *to)
-{
-    char *whole = NULL, *at = text;
-    size_t len;
-    FILE *out = open_memstream(&whole, &len);
-    assert_non_null(strstr(text, from));
-    for (char *found; (found = strstr(at, from)); at = found + strlen(from))
-        fprintf(out, "%.*s%s", (int)(found - at), at, to);
-    fputs(at, out);
-    fclose(out);
-    free(text);
-    return whole;
-}
-
-static char *clock_stopped(void)
-{
-    const struct lua_script *script = &lua_scripts[SCRIPT_ENQUEUE];
-    return replaced(strndup((const char *)script->body, script->len), "redis.call('TIME')", "{'1790000000', '123456'}");
-}
-
 /* Whoever goes the straight way to its end says ECHO; whoever must undo it, PING. */
 static char *as_it_is(void)
 {
-    char *text = replaced(clock_stopped(), "        return 0\n", "        redis.call('ECHO', '') return 0\n");
-    return replaced(text, "      first = redis.pcall('ZRANGE'",
-                    "      redis.call('PING') first = redis.pcall('ZRANGE'");
+    char *text = ways_replaced(ways_clock_stopped(SCRIPT_ENQUEUE), "        return 0\n",
+                               "        redis.call('ECHO', '') return 0\n");
+    return ways_replaced(text, "      first = redis.pcall('ZRANGE'",
+                         "      redis.call('PING') first = redis.pcall('ZRANGE'");
 }
 
 static char *without_the_straight_way(void)
 {
-    return replaced(clock_stopped(), "if is_usual and ", "if false and ");
+    return ways_replaced(ways_clock_stopped(SCRIPT_ENQUEUE), "if is_usual and ", "if false and ");
 }
 
-struct call {
-    const char *front, *request;
-    int n;
-    char task[TASK_MAX + 1];
-    bool is_full;
-};
-
-/* Every part comes from the seed, so both ways get the same. */
-static void make_call(struct call *c, uint64_t seed)
+/* Every part comes from the seed, so both ways get the same. `task` has room for TASK_MAX + 1 bytes. */
+static void make_call(struct ways_call *c, char *task, uint64_t seed)
 {
     static const size_t lens[] = {0, 1, 5, 5, 5, 5, 16384, 16385};
+    static const char *const numbers[] = {"0", "1", "2", "3"};
     struct random r = random_from(seed);
     size_t len = lens[random_below(&r, sizeof lens / sizeof *lens)];
-    *c = (struct call){.front = random_chance(&r, 10) ? "1" : "0",
-                       .request = random_chance(&r, 10) ? "request" : "",
-                       .n = random_chance(&r, 80) ? 1 : (int)random_below(&r, 4),
-                       .is_full = random_chance(&r, 10)};
-    memset(c->task, 't', len);
-}
-
-static redisReply *carry_out(struct scene *s, const char *script, const struct call *c)
-{
-    char root[20], n[12];
-    const char *argv[16] = {"EVAL", script, "1", root, "q", c->front, c->request, "0", n};
-    int argc = 9;
-    snprintf(root, sizeof root, "%s:", s->prefix);
-    snprintf(n, sizeof n, "%d", c->n);
-    for (int i = 0; i < c->n; i++)
-        argv[argc++] = c->task;
-    argv[argc++] = s->prefix;
-    redisReply *reply = redisCommandArgv(s->server->redis, argc, argv, NULL);
-    assert_non_null(reply);
-    return reply;
-}
-
-static void print_answer(FILE *out, const redisReply *reply)
-{
-    fprintf(out, "type %d: %lld ", reply->type, reply->integer);
-    /* The text of an error names the line, which differs. */
-    if (reply->type == REDIS_REPLY_ERROR)
-        fprintf(out, "%.*s", (int)strcspn(reply->str, " "), reply->str);
-    else if (reply->str)
-        fputs(reply->str, out);
-    for (size_t i = 0; i < reply->elements; i++)
-        print_answer(out, reply->element[i]);
-    fputc('\n', out);
-}
-
-/* All that the call shows: its answer, the messages, the keys. To be freed. */
-static char *outcome(struct scene *s, struct acting_worker *ear, const char *script, const struct call *c,
-                     uint64_t seed)
-{
-    char *text = NULL;
-    size_t len;
-    raw_do(s->server->redis, "FLUSHALL");
-    raw_do(s->server->redis, "EVAL %s 1 %s: %ld", make_state, s->prefix, (long)seed);
-    if (c->is_full)
-        raw_do(s->server->redis, "CONFIG SET maxmemory 1");
-    redisReply *reply = carry_out(s, script, c);
-    if (c->is_full)
-        raw_do(s->server->redis, "CONFIG SET maxmemory 0");
-    char *heard = acting_heard(ear), *keys = dump_of_all(s);
-    FILE *out = open_memstream(&text, &len);
-    print_answer(out, reply);
-    fprintf(out, "%s%s", heard, keys);
-    fclose(out);
-    freeReplyObject(reply);
-    free(heard);
-    free(keys);
-    return text;
-}
-
-/* It hears what w1 and w2 are told, and who listens to the queue. */
-static void open_ear(struct acting_worker *ear, struct scene *s)
-{
-    ear->ear = redisConnectUnix(s->server->socket);
-    assert_non_null(ear->ear);
-    const char *const commands[] = {"SSUBSCRIBE %s:wake:w1", "SSUBSCRIBE %s:wake:w2", "PSUBSCRIBE %s_q*"};
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        redisReply *reply = redisCommand(ear->ear, commands[i], s->prefix);
-        assert_non_null(reply);
-        assert_int_not_equal(reply->type, REDIS_REPLY_ERROR);
-        freeReplyObject(reply);
-    }
+    *c = (struct ways_call){.state = make_state, .seed = seed};
+    const char *front = random_chance(&r, 10) ? "1" : "0", *request = random_chance(&r, 10) ? "request" : "";
+    size_t n = random_chance(&r, 80) ? 1 : random_below(&r, 4);
+    const char *head[] = {"q", front, request, "0", numbers[n]};
+    c->is_full = random_chance(&r, 10);
+    for (size_t i = 0; i < sizeof head / sizeof *head; i++)
+        c->argv[c->argc++] = head[i];
+    memset(task, 't', len);
+    task[len] = '\0';
+    for (size_t i = 0; i < n; i++)
+        c->argv[c->argc++] = task;
 }
 
 static void both_ways_do_the_same(void **state)
@@ -188,16 +101,13 @@ static void both_ways_do_the_same(void **state)
     struct acting_worker ear = {0};
     char *ways[] = {as_it_is(), without_the_straight_way()};
     uint64_t first = random_seed(1);
-    static struct call c;
-    open_ear(&ear, s);
+    static char task[TASK_MAX + 1];
+    struct ways_call c;
+    ways_open_ear(&ear, s);
     int64_t straight = redis_server_calls(s->server, "echo"), undone = redis_server_calls(s->server, "ping");
     for (uint64_t seed = first; seed < first + STATES; seed++) {
-        make_call(&c, seed);
-        char *one = outcome(s, &ear, ways[0], &c, seed), *other = outcome(s, &ear, ways[1], &c, seed);
-        if (strcmp(one, other) != 0)
-            fail_msg("seed %ld: as it is: %.1500s\nwithout the straight way: %.1500s", (long)seed, one, other);
-        free(one);
-        free(other);
+        make_call(&c, task, seed);
+        ways_compare(s, &ear, ways, &c);
     }
     /* The ear's own PINGs are two for each state. */
     assert_true(redis_server_calls(s->server, "echo") - straight >= STRAIGHT_MIN);

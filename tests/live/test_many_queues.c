@@ -40,9 +40,9 @@ static bool has_looked(void *arg)
 
 static void await_idle_everywhere(struct scene *s, struct live_worker *w)
 {
-    wait_on(s->base, has_looked, w, SOON_MS);
     for (int i = 0; i < QUEUES; i++)
         raw_await(s->server->redis, s->base, 1, "ZCARD %s:idle:%s", s->prefix, queue(i));
+    wait_on(s->base, has_looked, w, SOON_MS); /* last: what is announced later causes another look */
 }
 
 static void assert_started(struct scene *s, size_t from, size_t n, int first, int step)

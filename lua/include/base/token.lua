@@ -23,6 +23,9 @@ local last_drawn -- by this script: the clock stands still while it runs
 local function draw_tokens(P, n)
   local from = last_drawn and last_drawn + 1 or now_us()
   --- @inline "draw_token"
+  if not is_drawn then
+    error(answer)
+  end
   last_drawn = from + n - 1
   return from, last
 end

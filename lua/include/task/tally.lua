@@ -37,12 +37,13 @@ local function statuses_of(tally)
 end
 
 -- Finishes the processes args[first...], n tokens of one set, with as few commands as possible. If some ends of one
--- command did not count, nobody can tell which: then none of that command is confirmed.
-local function finish_together(tally, set, queue, args, first, n)
+-- command did not count, nobody can tell which: then none of that command is confirmed. `done`: the answer, if one
+-- command is enough and has been carried out.
+local function finish_together(tally, set, queue, args, first, n, done)
   for from = first, first + n - 1, CHUNK do
     local to = math.min(from + CHUNK, first + n) - 1
     local n_ends = to - from + 1
-    local counted = try('HDEL', set, unpack(args, from, to))
+    local counted = done or try('HDEL', set, unpack(args, from, to))
     note_ends(tally, queue, n_ends, counted or 0, counted == n_ends and 0 or counted and E_LOST or E_REDIS)
   end
 end

@@ -4,17 +4,10 @@
   connection).
 ]]
 
--- Returns 0 and the worker's record {epoch, conn, hands, held, ttl, permanent, flag}, or the error to answer.
+-- Returns the status, 0 or the error to answer, and the worker's record.
 local function check_owner(P, worker, epoch, conn)
-  local w = redis.call('HMGET', P .. 'worker:' .. worker, 'epoch', 'conn', 'hands', 'held', 'ttl', 'permanent',
-    'flag')
-  if w[1] ~= epoch then
-    return E_GONE
-  end
-  if w[2] ~= conn then
-    return E_STATE
-  end
-  return 0, w
+  --- @inline "owner_record"
+  return status, w
 end
 
 -- Stores how many hands the worker has, if that changed.

@@ -13,7 +13,10 @@ const { systems, versions } = require('./systems');
 
 const SAMPLES = 200; // of latency, in a block
 const REST_MS = 3; // between them, so that the worker is idle
-const GOAL = 5;
+const GOAL = 5; // times as fast
+const AHEAD = 'Gearman'; // its worker asks for 500 jobs ahead
+const AHEAD_GOAL = 2;
+const QUICKER = 'beanstalkd'; // may have less latency than muster
 // Jobs have what these have, too: a state, retries, priorities.
 const JOB_QUEUES = ['BullMQ', 'Bee-Queue', 'Sidekiq'];
 const JOBS_DRAIN_GOAL = 1.5;
@@ -73,6 +76,8 @@ function summarise(entrant, muster, version) {
     server_cpu_us: of('cpu'),
     enqueue_ratio: median(entrant.rounds.map((round, i) => muster.rounds[i].enqueue / round.enqueue)),
     drain_ratio: median(entrant.rounds.map((round, i) => muster.rounds[i].drain / round.drain)),
+    p50_ratio: median(entrant.rounds.map((round, i) => round.p50 / muster.rounds[i].p50)),
+    p99_ratio: median(entrant.rounds.map((round, i) => round.p99 / muster.rounds[i].p99)),
   };
 }
 
@@ -98,17 +103,37 @@ function printJobs(entrants) {
 
 function printTable(rows, missing) {
   const line = (cells) => console.log(`| ${cells.join(' | ')} |`);
-  line(['', 'enqueue, tasks/s', 'drain, tasks/s', 'muster drains', 'latency p50, µs', 'p99, µs', 'server CPU, µs/task']);
-  line(['---', '---:', '---:', '---:', '---:', '---:', '---:']);
+  line(['', 'enqueue, tasks/s', 'drain, tasks/s', 'muster drains', 'latency p50, µs', 'p99, µs', "of muster's", 'server CPU, µs/task']);
+  line(['---', '---:', '---:', '---:', '---:', '---:', '---:', '---:']);
   for (const r of rows) {
+    const isMuster = r.name === 'muster';
     line([r.name.replace(/,|$/, (rest) => ` ${r.version}${rest}`).trim(), thousands(r.enqueue), thousands(r.drain),
-      r.name === 'muster' ? '' : `${short(r.drain_ratio)}×`, thousands(r.p50_us), thousands(r.p99_us), short(r.server_cpu_us)]);
+      isMuster ? '' : `${short(r.drain_ratio)}×`, thousands(r.p50_us), thousands(r.p99_us),
+      isMuster ? '' : `${short(r.p50_ratio)}×, ${short(r.p99_ratio)}×`, short(r.server_cpu_us)]);
   }
-  for (const system of missing) line([system.name, 'not installed', '', '', '', '', '']);
-  const [fastest] = rows.filter((r) => !r.name.startsWith('muster')).sort((a, b) => b.drain - a.drain);
-  if (!fastest) return;
-  const verdict = fastest.drain_ratio < GOAL ? ': missed' : '';
-  console.log(`\nmuster drains ${short(fastest.drain_ratio)} times as fast as ${fastest.name}; the goal is >= ${GOAL}${verdict}`);
+  for (const system of missing) line([system.name, 'not installed', '', '', '', '', '', '']);
+}
+
+function printGoals(rows) {
+  const peers = rows.filter((r) => !r.name.startsWith('muster'));
+  if (peers.length === 0) return;
+  const least = (list, measure) => list.reduce((a, b) => (b[measure] < a[measure] ? b : a));
+  const say = (what, ratio, than, goal) => {
+    console.log(`${what} ${short(ratio)} ${than}; the goal is >= ${goal}${ratio < goal ? ': missed' : ''}`);
+  };
+  const [ahead, others] = [peers.find((r) => r.name === AHEAD), peers.filter((r) => r.name !== AHEAD)];
+  if (ahead) say('muster drains', ahead.drain_ratio, `times as fast as ${AHEAD}`, AHEAD_GOAL);
+  if (others.length > 0) {
+    const next = least(others, 'drain_ratio');
+    say('muster drains', next.drain_ratio, `times as fast as ${next.name}`, GOAL);
+  }
+  const thrifty = least(peers, 'server_cpu_us');
+  say('of the server\'s CPU,', thrifty.server_cpu_us / rows[0].server_cpu_us, `times as much goes into a task of ${thrifty.name}`, 1);
+  const slower = peers.filter((r) => !r.name.startsWith(QUICKER));
+  for (const [measure, words] of slower.length > 0 ? [['p50_ratio', 'median'], ['p99_ratio', '99th percentile']] : []) {
+    const quickest = least(slower, measure);
+    say(`a task's latency (${words}) is`, quickest[measure], `times muster's with ${quickest.name}`, 1);
+  }
 }
 
 async function main() {
@@ -128,6 +153,8 @@ async function main() {
   if (json) rows.forEach((row) => console.log(JSON.stringify(row)));
   else {
     printTable(rows, picked.filter((s) => !isThere(s)));
+    console.log();
+    printGoals(rows);
     printJobs(entrants);
   }
 }

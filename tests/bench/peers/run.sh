@@ -12,7 +12,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 root=$(cd ../../.. && pwd)
 installed=$PWD/installed
 debian=$installed/debian
-debian_packages=(beanstalkd gearman-job-server python3-celery python3-redis python3-rq ruby-sidekiq)
+debian_packages=(beanstalkd gearman-job-server librabbitmq-dev python3-celery python3-redis python3-rq rabbitmq-server
+    ruby-sidekiq)
 json=()
 rounds=5
 systems=()
@@ -24,7 +25,7 @@ Usage: tests/bench/peers/run.sh [--json] [--rounds N] [SYSTEM...]
 Measures muster beside other queues: how fast one producer enqueues tasks of 100 bytes, how fast one worker process with
 a handler that does nothing works them off, how long a single task takes to the handler of an idle worker, and what of
 the server's CPU a task costs. Every server is started for the run and has no disk to write to.
-SYSTEM is beanstalkd, gearman, bullmq, bee-queue, sidekiq, celery or rq; by default all.
+SYSTEM is beanstalkd, gearman, rabbitmq, bullmq, bee-queue, sidekiq, celery or rq; by default all.
 Exit status 0: measured; 1: something went wrong, or what came out is not what went in; 2: wrong use.
 TEXT
 }
@@ -38,7 +39,7 @@ parse() {
             rounds=${2:-}
             shift
             ;;
-        beanstalkd | gearman | bullmq | bee-queue | sidekiq | celery | rq) systems+=("$1") ;;
+        beanstalkd | gearman | rabbitmq | bullmq | bee-queue | sidekiq | celery | rq) systems+=("$1") ;;
         *) rounds= ;;
         esac
         shift || true
@@ -76,9 +77,9 @@ unpack_debian() {
 }
 
 install_debian() {
-    if [[ ! -s $debian/versions ]]; then
+    if [[ $(cut -d' ' -f1 "$debian/versions" 2>/dev/null) != "$(printf '%s\n' "${debian_packages[@]}")" ]]; then
         say "unpacking Debian's packages into $debian"
-        mkdir -p "$debian"
+        rm -rf "$debian" && mkdir "$debian"
         quietly unpack_debian "${debian_packages[@]}" ||
             say "goes on without ${debian_packages[*]}: see above; apt-get update may help"
     fi

@@ -25,14 +25,25 @@ async function beanstalkd(dir) {
   return { address, argv: ['beanstalkd', '-l', `unix:${address}`] };
 }
 
-// It cannot listen on a Unix socket. The kernel names a port that is free now.
-async function gearmand(dir) {
+// The kernel names a port that is free now.
+async function freePort() {
   const probe = net.createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => probe.once('listening', resolve));
   const { port } = probe.address();
   await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+// These two cannot listen on a Unix socket.
+async function gearmand(dir) {
+  const port = await freePort();
   const argv = ['gearmand', '--listen', '127.0.0.1', '--port', String(port), '--log-file', path.join(dir, 'log')];
   return { address: `127.0.0.1:${port}`, argv };
+}
+
+async function rabbitmq(dir) {
+  const [port, epmd, dist] = [await freePort(), await freePort(), await freePort()];
+  return { address: `127.0.0.1:${port}`, argv: [here('rabbitmq.sh'), dir, String(port), String(epmd), String(dist)] };
 }
 
 // ---- players
@@ -42,8 +53,8 @@ const c = (name) => [path.join(INSTALLED, 'build', `peer-${name}`)];
 const js = (file) => ['node', here(file)];
 const python = (file) => ['python3', here(file)];
 
-// `from`: the package that the system comes in, of Debian's or of npm's; muster is built from here. Two servers have a
-// row for a worker of our own, which asks for jobs ahead, and one for a worker that asks for the next job when it is
+// `from`: the package that the system comes in, of Debian's or of npm's; muster is built from here. Three servers have
+// a row for a worker of our own, which asks for jobs ahead, and one for a worker that asks for the next job when it is
 // done with the last one.
 exports.systems = [
   { name: 'muster', tasks: 100000, server: redis, player: c('muster') },
@@ -52,6 +63,8 @@ exports.systems = [
   { name: 'Gearman', from: 'gearman-job-server', tasks: 50000, server: gearmand, player: c('gearman') },
   { name: 'beanstalkd, one at a time', from: 'beanstalkd', tasks: 20000, server: beanstalkd, player: c('beanstalkd'), args: ONE },
   { name: 'Gearman, one at a time', from: 'gearman-job-server', tasks: 20000, server: gearmand, player: c('gearman'), args: ONE },
+  { name: 'RabbitMQ', from: 'rabbitmq-server', tasks: 20000, server: rabbitmq, player: c('rabbitmq') },
+  { name: 'RabbitMQ, one at a time', from: 'rabbitmq-server', tasks: 5000, server: rabbitmq, player: c('rabbitmq'), args: ONE },
   { name: 'BullMQ', from: 'bullmq', tasks: 5000, server: redis, player: js('bullmq.js') },
   { name: 'Bee-Queue', from: 'bee-queue', tasks: 5000, server: redis, player: js('bee-queue.js') },
   { name: 'Sidekiq', from: 'ruby-sidekiq', tasks: 5000, server: redis, player: ['ruby', here('sidekiq.rb')] },

@@ -1,0 +1,5 @@
+--[[
+  The idle entry of a worker. Reads `hands`, `room`, how many of these are free on the queue, and `us`, the time. Sets
+  `score`.
+]]
+local score = math.floor((hands - room) * 1000 / hands) * LEVEL + us % LEVEL
