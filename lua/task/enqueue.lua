@@ -48,7 +48,7 @@ if is_usual and redis.pcall('LLEN', list) == 0 then
       local token = last
       --- @inline "hand_task"
       if is_handed then
-        redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', done)
+        redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', '1')
         --- @inline "idle_after"
         --- @inline "count_handed"
         return 0
