@@ -28,14 +28,14 @@ static struct muster_process *first_ready(struct muster_worker *w)
     return NULL;
 }
 
-static struct muster_process *next_to_start(struct muster_worker *w)
+static struct muster_process *next_to_start(struct muster_worker *w, int64_t now_us)
 {
     size_t n_running = w->processes.count[PROCESS_RUNNING];
     if (w->state != WORKER_WORKING || w->is_free_due || n_running >= (size_t)w->hands ||
         process_allowed(w) == n_running)
         return NULL;
     struct muster_process *p = first_ready(w);
-    return p && !fence_is_closed(w) && suspect_may_start(p) ? p : NULL;
+    return p && !fence_is_closed(w, now_us) && suspect_may_start(p) ? p : NULL;
 }
 
 void dispatch_has_begun(struct muster_process *p, int64_t at_us)
@@ -67,17 +67,17 @@ static void start(struct muster_process *p, int64_t now_us)
 static bool start_ready(struct muster_worker *w)
 {
     struct muster_process *p;
-    int64_t until_us = clock_us() + STRETCH_US;
-    while ((p = next_to_start(w)) != NULL) {
+    int64_t now_us = clock_us(), until_us = now_us + STRETCH_US;
+    while ((p = next_to_start(w, now_us)) != NULL) {
         if (p->mark) { /* its mark came before it did */
             end_unstarted(p);
             continue;
         }
-        int64_t now_us = clock_us();
         if (now_us >= until_us)
             return true;
         start(p, now_us);
         turn_say_if_full(w);
+        now_us = clock_us();
     }
     return false;
 }
@@ -86,8 +86,8 @@ static bool start_ready(struct muster_worker *w)
  * the loop, and a suspect waits until nothing has begun. */
 static bool may_go_ahead(struct muster_worker *w)
 {
-    return w->state == WORKER_WORKING && !w->is_free_due && w->max_tasks == 0 && w->limit_ms == 0 &&
-           w->suspects.n == 0 && !fence_is_closed(w);
+    return w->threads && w->state == WORKER_WORKING && !w->is_free_due && w->max_tasks == 0 && w->limit_ms == 0 &&
+           w->suspects.n == 0 && !fence_is_closed(w, clock_us());
 }
 
 bool dispatch_may_go_ahead(const struct muster_process *p)

@@ -53,7 +53,9 @@ void end_by_handler(struct muster_process *p, enum muster_outcome outcome)
 {
     struct muster_worker *w = p->worker;
     limit_clear(p);
-    figures_add_time(&w->figures.run, clock_us() - p->began_us);
+    if (!p->ended_us)
+        p->ended_us = clock_us();
+    figures_add_time(&w->figures.run, p->ended_us - p->began_us);
     if (p->is_ended) {
         end_after_command(p);
         return;

@@ -30,15 +30,15 @@ static void start(struct muster_process *p)
 {
     struct muster_worker *w = p->worker;
     timer_keeper_before_handler(w, p->served->name);
-    int64_t began_ms = clock_ms();
     enum muster_outcome outcome = run_handler(p);
-    int64_t took_ms = clock_ms() - began_ms;
+    int64_t now_us = clock_us(), took_ms = (now_us - p->began_us) / 1000;
     timer_keeper_after_handler(w, took_ms);
     warn_if_long(p, took_ms);
-    if (outcome == MUSTER_LATER)
-        p->is_later = true;
-    else
-        end_by_handler(p, outcome);
+    p->is_later = outcome == MUSTER_LATER;
+    if (p->is_later)
+        return;
+    p->ended_us = now_us;
+    end_by_handler(p, outcome);
 }
 
 const struct executor executor_inline = {.start = start};

@@ -60,20 +60,26 @@ static struct muster_process *wait_for_one(struct threads *t)
 }
 
 /* NULL: nothing is there that this thread may begin. */
-static struct muster_process *take_next(struct threads *t, enum muster_outcome outcome)
+static struct muster_process *take_next(struct threads *t, enum muster_outcome outcome, int64_t now_us)
 {
-    bool has_a_hand = outcome != MUSTER_LATER && !fence_has_passed(t->worker);
+    bool has_a_hand = outcome != MUSTER_LATER && !fence_has_passed(t->worker, now_us);
     return atomic_load(&t->closing) ? NULL : ring_take(&t->ring, has_a_hand ? RING_ALL : RING_SURE);
 }
 
 static void *run(void *arg)
 {
     struct threads *t = arg;
-    struct muster_process *p, *next;
-    for (p = wait_for_one(t); p; p = next ? next : wait_for_one(t)) {
-        atomic_store_explicit(&p->taken_at_us, clock_us(), memory_order_relaxed);
+    struct muster_process *p, *next = NULL;
+    int64_t now_us = 0;
+    while ((p = next ? next : wait_for_one(t)) != NULL) {
+        if (!next)
+            now_us = clock_us();
+        atomic_store_explicit(&p->taken_at_us, now_us, memory_order_relaxed);
         enum muster_outcome outcome = p->handler(p, p->handler_arg);
-        next = take_next(t, outcome);
+        now_us = clock_us();
+        if (outcome != MUSTER_LATER)
+            p->ended_us = now_us;
+        next = take_next(t, outcome, now_us);
         posted_returned(p, outcome);
     }
     return NULL;

@@ -13,14 +13,14 @@
 #include "base/timer.h"
 #include "worker/worker.h"
 
-static int64_t left_ms(const struct muster_worker *w)
+static int64_t left_ms(const struct muster_worker *w, int64_t now_us)
 {
-    return atomic_load_explicit(&w->fence.confirmed_at_ms, memory_order_relaxed) + w->ttl_ms - clock_ms();
+    return atomic_load_explicit(&w->fence.confirmed_at_ms, memory_order_relaxed) + w->ttl_ms - now_us / 1000;
 }
 
-bool fence_has_passed(const struct muster_worker *w)
+bool fence_has_passed(const struct muster_worker *w, int64_t now_us)
 {
-    return !w->permanent && left_ms(w) <= 0;
+    return !w->permanent && left_ms(w, now_us) <= 0;
 }
 
 static void enter_doubt(struct muster_worker *w)
@@ -35,9 +35,9 @@ static void enter_doubt(struct muster_worker *w)
         process_tell_running(w, MUSTER_STOP_LOST, NULL, NULL);
 }
 
-bool fence_is_closed(struct muster_worker *w)
+bool fence_is_closed(struct muster_worker *w, int64_t now_us)
 {
-    if (!w->fence.in_doubt && !w->permanent && registration_is_there(w) && left_ms(w) <= 0)
+    if (!w->fence.in_doubt && registration_is_there(w) && fence_has_passed(w, now_us))
         enter_doubt(w);
     return w->fence.in_doubt;
 }
@@ -47,8 +47,9 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     struct muster_worker *w = arg;
     (void)fd, (void)what;
     /* The loop's clock is another one and coarser: a timer may come a little early. */
-    if (registration_is_there(w) && !fence_is_closed(w))
-        timer_after_ms(w->fence.timer, left_ms(w));
+    int64_t now_us = clock_us();
+    if (registration_is_there(w) && !fence_is_closed(w, now_us))
+        timer_after_ms(w->fence.timer, left_ms(w, now_us));
 }
 
 void fence_confirm(struct muster_worker *w, int64_t sent_ms)
@@ -56,7 +57,7 @@ void fence_confirm(struct muster_worker *w, int64_t sent_ms)
     atomic_store_explicit(&w->fence.confirmed_at_ms, sent_ms, memory_order_relaxed);
     figures_set(&w->figures.heard_at_ms, sent_ms);
     if (!w->permanent) /* its peers never sweep it */
-        timer_after_ms(w->fence.timer, left_ms(w));
+        timer_after_ms(w->fence.timer, left_ms(w, clock_us()));
 }
 
 void fence_open(struct muster_worker *w)

@@ -93,9 +93,9 @@ void fence_free(struct muster_worker *w);
 void fence_confirm(struct muster_worker *w, int64_t sent_ms);
 /* Is the worker in doubt? If its ttl has just run out, this call begins the doubt and tells the program. It is asked
  * before every start of a handler, not left to a timer. */
-bool fence_is_closed(struct muster_worker *w);
+bool fence_is_closed(struct muster_worker *w, int64_t now_us);
 /* Has its time passed? Any thread may ask. */
-bool fence_has_passed(const struct muster_worker *w);
+bool fence_has_passed(const struct muster_worker *w, int64_t now_us);
 /* The worker is still registered: a read-back has proved it. */
 void fence_open(struct muster_worker *w);
 void fence_stop(struct muster_worker *w);

@@ -63,6 +63,7 @@ struct muster_process {
     uint64_t last_readback; /* the number of the last read-back that named it */
     atomic_int stop_reason; /* enum muster_stop_reason */
     int64_t began_us;       /* when its handler began */
+    int64_t ended_us;       /* when it returned with an end; 0: whoever ends the process looks at the clock */
     struct child *child;    /* executor_command.c's; NULL: none */
 
     /* Its end, as the handler wants it. */

@@ -68,7 +68,7 @@ void tell_end(struct muster_process *p, enum muster_outcome outcome)
         .group = p->group ? p->group : "",
         .message = p->message ? p->message : "",
         .waited_ms = p->job ? p->job->waited_ms : -1,
-        .ran_ms = (clock_us() - p->began_us) / 1000,
+        .ran_ms = (p->ended_us - p->began_us) / 1000,
         .by_command = p->is_ended,
     };
     if (w->is_free_due)
