@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/sized.h"
-#include "base/words.h"
 #include "protocol/client_options.h"
+#include "protocol/names.h"
 
 /* ---- what is refused ---- */
 
@@ -46,13 +46,9 @@ int async_check_queue(const char *queue)
 
 int async_check_bytes(const struct muster_async *a, const struct muster_bytes *bytes)
 {
-    if (bytes->len > a->max_task_len)
-        return async_refuse(
-            MUSTER_E_TOO_BIG,
-            words_say("a task of %zu bytes is over the limit of %zu; nothing was sent", bytes->len, a->max_task_len));
-    if (bytes->data || bytes->len == 0)
-        return MUSTER_OK;
-    return async_refuse(MUSTER_E_INVALID, "a task has a length but no bytes; nothing was sent");
+    const char *why = NULL;
+    int err = names_check_task(bytes, a->max_task_len, &why);
+    return err == MUSTER_OK ? err : async_refuse(err, why);
 }
 
 /* ---- options ---- */
