@@ -16,6 +16,7 @@ may_include() {
     cat <<'LAW'
 client    protocol redis base
 worker    protocol redis base
+async     protocol redis base
 protocol  redis base
 redis     base
 base

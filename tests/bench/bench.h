@@ -104,12 +104,12 @@ extern const struct row rows[];
 extern const size_t n_rows;
 
 extern const struct experiment experiment_enqueue_batch, experiment_enqueue_batch_1k, experiment_enqueue_batch_64k,
-    experiment_enqueue_serial, experiment_enqueue_serial_tcp, experiment_enqueue_pipelined, experiment_drain,
-    experiment_drain_1k, experiment_drain_64k, experiment_drain_tcp, experiment_drain_threads, experiment_drain_4,
-    experiment_wake, experiment_wake_tcp, experiment_herd, experiment_idle, experiment_bytes, experiment_kill,
-    experiment_jobs_put, experiment_jobs_put_many, experiment_jobs_drain, experiment_jobs_due, experiment_scale,
-    experiment_wire, experiment_wire_hop, experiment_wire_tls, experiment_handover, experiment_wake_cold,
-    experiment_mix;
+    experiment_enqueue_serial, experiment_enqueue_serial_tcp, experiment_enqueue_pipelined, experiment_enqueue_async,
+    experiment_drain, experiment_drain_1k, experiment_drain_64k, experiment_drain_tcp, experiment_drain_threads,
+    experiment_drain_4, experiment_wake, experiment_wake_tcp, experiment_herd, experiment_idle, experiment_bytes,
+    experiment_kill, experiment_jobs_put, experiment_jobs_put_many, experiment_jobs_drain, experiment_jobs_due,
+    experiment_scale, experiment_wire, experiment_wire_hop, experiment_wire_tls, experiment_handover,
+    experiment_wake_cold, experiment_mix;
 
 /* Prints one line about what went wrong, and ends this process with status 1. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Enqueueing while nobody is idle, against LPUSH: many tasks by one call, one by one, and one by one without waiting
- * for the answer. The raw commands are laid out beforehand as argument vectors, as a program without a library would do
- * it.
+ * for the answer, by a worker and by an asynchronous client. The raw commands are laid out beforehand as argument
+ * vectors, as a program without a library would do it.
  */
 #include <event2/event.h>
 #include <hiredis/hiredis.h>
-#include <muster/client.h>
+#include <muster/async.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,8 @@ struct enqueue {
     char key[RAW_KEY_MAX];
     const char **argv; /* the raw commands, one after the other: LPUSH, key, tasks */
     size_t *lens;
-    struct own_worker worker; /* only of the pipelined rows */
+    struct own_worker worker;   /* only of the pipelined row */
+    struct muster_async *async; /* only of the asynchronous row */
     size_t sent, answered;
 };
 
@@ -101,9 +103,19 @@ static void open_pipelined(struct run *run)
     own_worker_start(&e->worker, run, &(struct muster_worker_options){.hands = 1});
 }
 
+static void open_async(struct run *run)
+{
+    open_with_batch(run, 1);
+    struct enqueue *e = run->state;
+    const struct muster_client_options client = {.size = sizeof client, .url = run->url, .prefix = run->prefix};
+    const struct muster_async_options options = {.size = sizeof options, .client = &client};
+    must(muster_async_new(&e->async, &options), "making an asynchronous client");
+}
+
 static void close_all(struct run *run)
 {
     struct enqueue *e = run->state;
+    muster_async_free(e->async);
     if (e->worker.base)
         own_worker_stop(&e->worker);
     muster_client_free(e->client);
@@ -178,6 +190,29 @@ static void muster_pipelined(struct run *run, int n, struct block *out)
     stop_meter(run, &m, out);
 }
 
+static void on_answer(const struct muster_answer *answer, void *arg)
+{
+    must(answer->err, "enqueueing");
+    ((struct enqueue *)arg)->answered++;
+}
+
+/* All of them in flight at once; this thread does nothing else meanwhile. */
+static void muster_async(struct run *run, int n, struct block *out)
+{
+    struct enqueue *e = run->state;
+    struct pollfd readable = {.fd = muster_async_fd(e->async), .events = POLLIN};
+    struct meter m;
+    (void)n;
+    meter_start(&m, run->redis);
+    e->answered = 0;
+    for (size_t i = 0; i < e->load.n; i++)
+        must(muster_async_enqueue(e->async, QUEUE, e->load.tasks[i].data, e->load.tasks[i].len, on_answer, e),
+             "enqueueing");
+    while (e->answered < e->load.n && poll(&readable, 1, -1) >= 0)
+        muster_async_dispatch(e->async, 0);
+    stop_meter(run, &m, out);
+}
+
 /* `n` commands in flight, with the tasks that were laid out for each. */
 static void raw_pushes(struct run *run, int n, struct block *out)
 {
@@ -217,4 +252,15 @@ const struct experiment experiment_enqueue_pipelined = {
     .open = open_pipelined,
     .close = close_all,
     .sides = {{muster_pipelined, 0}, {raw_pushes, WINDOW}},
+};
+
+const struct experiment experiment_enqueue_async = {
+    .name = "enqueue_async",
+    .seconds = 3,
+    .min_rounds = 3,
+    .tasks = 100000,
+    .len = 100,
+    .open = open_async,
+    .close = close_all,
+    .sides = {{muster_async, 0}, {raw_pushes, WINDOW}},
 };

@@ -17,6 +17,8 @@ const struct row rows[] = {
     RATE_ROW(enqueue_serial_tcp, "the same by TCP", NO_GOAL, 0),
     RATE_ROW(enqueue_pipelined, "a worker's enqueue with 50 unanswered, against LPUSH with 50 unanswered", AT_LEAST,
              0.8),
+    RATE_ROW(enqueue_async, "an asynchronous client's enqueue of 100 000 at once, against LPUSH with 50 unanswered",
+             AT_LEAST, 0.8),
     RATE_ROW(drain, "take and finish, inline handlers, against a merged script of 50, 4 in flight", AT_LEAST, 0.9),
     {.name = "drain_cpu",
      .what = "the same, Redis' CPU per task",

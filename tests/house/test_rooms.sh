@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The rooms of src/lib, and who goes in and out. Proves:
-#  1. scripts/rooms.sh, which holds the law of the includes, finds nothing against it, and draws all five rooms
+#  1. scripts/rooms.sh, which holds the law of the includes, finds nothing against it, and draws all six rooms
 #  2. it refuses each way of breaking the law, by file and line: shown on a made-up tree
 #  3. hiredis' functions are called in src/lib/redis, and nowhere else
 #  4. nothing sends the command KEYS; an option of MIGRATE has that name, too
@@ -14,10 +14,10 @@ rooms=$src/scripts/rooms.sh
 # ---- 1
 passes 'rooms: an include breaks the law' "$rooms"
 cp "$dir/found" "$dir/drawn"
-for room in client worker protocol redis base; do
+for room in client worker async protocol redis base; do
     grep -qE "^$room +[1-9][0-9]* files +-> " "$dir/drawn" || fail "rooms: $room is not drawn: $(cat "$dir/drawn")"
 done
-for arrow in 'client .*protocol [1-9]' 'worker .*protocol [1-9]' 'protocol .*redis [1-9]' 'redis .*base [1-9]' \
+for arrow in 'client .*protocol [1-9]' 'worker .*protocol [1-9]' 'async .*protocol [1-9]' 'protocol .*redis [1-9]' 'redis .*base [1-9]' \
     'base .*nobody$'; do
     grep -qE "^$arrow" "$dir/drawn" || fail "rooms: no arrow is drawn for '$arrow': $(cat "$dir/drawn")"
 done
@@ -36,7 +36,7 @@ sound_tree() {
     local room
     rm -rf "$dir/tree"
     put include/muster/client.h ''
-    for room in client worker protocol redis base; do
+    for room in client worker async protocol redis base; do
         put "src/lib/$room/$room.h" ''
         put "src/lib/$room/$room.c" "#include \"$room/$room.h\"" '#include <muster/client.h>' '#include <string.h>'
     done
@@ -55,7 +55,8 @@ refuses() {
 }
 sound_tree
 passes 'rooms: a sound tree is refused' "$rooms" "$dir/tree"
-for wrong in client:worker worker:client protocol:client protocol:worker redis:client redis:worker redis:protocol \
+for wrong in client:worker worker:client async:client async:worker client:async worker:async protocol:async \
+    protocol:client protocol:worker redis:client redis:worker redis:protocol \
     base:client base:worker base:protocol base:redis; do
     from=${wrong%:*} to=${wrong#*:}
     refuses "src/lib/$from/bad.c" "\"$to/$to.h\"" "$from must not include $to"
@@ -70,7 +71,7 @@ refuses src/lib/worker/bad.c '<base/base.h>' 'an include of a room stands in quo
 refuses src/lib/worker/bad.c '"base/nothing.h"' 'there is no "base/nothing.h"'
 refuses src/lib/worker/bad.c '<muster/nothing.h>' 'there is no public header <muster/nothing.h>'
 refuses src/lib/worker/bad.c HEADER 'an include that a macro names'
-for room in client worker protocol base; do
+for room in client worker async protocol base; do
     refuses "src/lib/$room/bad.c" '<hiredis/hiredis.h>' 'only src/lib/redis includes <hiredis/hiredis.h>'
 done
 for file in src/lib/client/bad.c src/lib/redis/bad.c src/lib/redis/url.c src/cli/bad.c src/cli/tls.c; do

@@ -217,6 +217,8 @@ static int call_client(struct muster_client *c, enum sized what, void *given, si
     case SIZED_COMMAND:
     case SIZED_WORKER_STATS:
     case SIZED_CLIENT_STATS:
+    case SIZED_ASYNC_OPTIONS:
+    case SIZED_ANSWER:
         break; /* no calls of a client, or without words: see below */
     }
     return MUSTER_E_INVALID;
@@ -225,7 +227,8 @@ static int call_client(struct muster_client *c, enum sized what, void *given, si
 static bool is_of_a_client(enum sized what)
 {
     return what != SIZED_CLIENT_OPTIONS && what != SIZED_WORKER_OPTIONS && what != SIZED_COMMAND &&
-           what != SIZED_WORKER_STATS && what != SIZED_CLIENT_STATS;
+           what != SIZED_WORKER_STATS && what != SIZED_CLIENT_STATS && what != SIZED_ASYNC_OPTIONS &&
+           what != SIZED_ANSWER;
 }
 
 static void every_call_of_a_client_refuses_a_wrong_size_in_words(void **state)
@@ -304,6 +307,17 @@ static void figures_of_a_wrong_size_are_refused_and_nothing_is_written(void **st
     muster_client_free(c);
 }
 
+/* What an answer of a wrong size becomes, live/test_async.c shows. */
+static void an_asynchronous_client_is_not_made_of_a_wrong_size(void **state)
+{
+    const struct muster_async_options unsized = {.max_in_flight = 1};
+    struct muster_async *a = (struct muster_async *)1;
+    (void)state;
+    assert_err(muster_async_new(&a, &unsized), MUSTER_E_INVALID);
+    assert_null(a);
+    assert_non_null(strstr(muster_async_error(a), "struct muster_async_options"));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +332,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_client_and_a_worker_are_not_made_of_a_wrong_size),
         cmocka_unit_test(a_command_of_a_wrong_size_is_not_served),
         cmocka_unit_test(figures_of_a_wrong_size_are_refused_and_nothing_is_written),
+        cmocka_unit_test(an_asynchronous_client_is_not_made_of_a_wrong_size),
     };
     return testing_run(tests, NULL, NULL, argc, argv);
 }

@@ -8,6 +8,7 @@
 #ifndef SIZED_H
 #define SIZED_H
 
+#include <muster/async.h>
 #include <muster/batch.h>
 #include <muster/job.h>
 #include <muster/stats.h>
@@ -41,7 +42,9 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
     X(SIZED_COMMAND, muster_command, result_max, SIZED_NEEDED)                      \
     X(SIZED_WORKER_STATS, muster_worker_stats, moves_made, SIZED_NEEDED)            \
     X(SIZED_CLIENT_STATS, muster_client_stats, received_bytes, SIZED_NEEDED)        \
-    X(SIZED_SERVER_INFO, muster_server_info, unsaved, SIZED_NEEDED)
+    X(SIZED_SERVER_INFO, muster_server_info, unsaved, SIZED_NEEDED)                 \
+    X(SIZED_ASYNC_OPTIONS, muster_async_options, max_bytes, SIZED_MAY_BE_NULL)      \
+    X(SIZED_ANSWER, muster_answer, waiting, SIZED_NEEDED)
 
 enum sized {
 #define SIZED_ENUM(id, name, last, null) id,

@@ -22,6 +22,11 @@ bool link_is_too_old(const struct link *l)
     return l->greeting.is_too_old;
 }
 
+bool link_is_format_known(const struct link *l)
+{
+    return l->greeting.is_format_known;
+}
+
 const struct cause *link_cause(const struct link *l)
 {
     return &l->cause;
@@ -82,6 +87,7 @@ int link_new(struct link **out, const struct link_options *o)
     l->name = o->name;
     l->delay_max_ms = o->delay_max_ms;
     l->silence_ms = o->silence_ms;
+    l->answers_first = o->answers_first;
     l->callbacks = o->callbacks;
     l->arg = o->arg;
     l->has_url = o->url != NULL;
@@ -95,7 +101,8 @@ int link_new(struct link **out, const struct link_options *o)
         err = url_copy(&l->url, o->url);
     l->prefix = strdup(o->prefix);
     l->root_key = strdup(o->root_key);
-    if (err != MUSTER_OK || !l->prefix || !l->root_key) {
+    l->format_key = o->format_key ? strdup(o->format_key) : NULL;
+    if (err != MUSTER_OK || !l->prefix || !l->root_key || (o->format_key && !l->format_key)) {
         link_free(l);
         return MUSTER_E_NOMEM;
     }
@@ -126,5 +133,6 @@ void link_free(struct link *l)
     url_clear(&l->url);
     free(l->prefix);
     free(l->root_key);
+    free(l->format_key);
     free(l);
 }

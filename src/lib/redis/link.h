@@ -46,11 +46,16 @@ struct link_options {
     struct redisAsyncContext *handed_in; /* a context to use first, or NULL; the link's own once link_new() succeeds */
     const char *prefix;                  /* of the namespace, for people; copied, as is */
     const char *root_key;                /* its root: it connects to where that is */
+    const char *format_key;              /* holds its format: another one than the library's is a break, E_FORMAT. NULL:
+                                            any will do */
     const char *name;                    /* for traces: "data", "subscription" */
     int delay_max_ms;                    /* the longest delay between attempts */
     /* While an answer is outstanding, or a connection is made: this long without a sign of life is a break. Signs are
      * whole replies, and each WIRE_STRIDE bytes of one. */
     int silence_ms;
+    /* A refusal that leads elsewhere breaks the connection at once; or only when all that was asked before is answered:
+     * so it is known of each command that was refused. Nothing more is accepted meanwhile. */
+    bool answers_first;
     struct link_callbacks callbacks;
     void *arg;
 };
@@ -83,6 +88,8 @@ const struct cause *link_cause(const struct link *l);
 bool link_is_too_old(const struct link *l);
 /* The number of the database, while the link is up. */
 int link_db(const struct link *l);
+/* Has the namespace the format of this library? False: it had none when the link greeted. */
+bool link_is_format_known(const struct link *l);
 bool link_can_reconnect(const struct link *l);
 
 /* An answer; NULL when the link broke. The reply is borrowed until the function returns. */

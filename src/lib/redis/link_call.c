@@ -157,17 +157,36 @@ static void answer(struct call *call, const struct redisReply *reply)
     free(call);
 }
 
+/* The reason is noted where it is met first. */
+static void leave(struct link *l, const char *why)
+{
+    if (!l->answers_first || l->outstanding == 0) {
+        link_break(l, MUSTER_E_BUSY, why);
+    } else if (!l->is_leaving) {
+        l->is_leaving = true;
+        snprintf(l->why, sizeof l->why, "%s", why);
+    }
+}
+
 /* What it was asked was not executed. Whoever asked tries again later; it may have to be elsewhere. */
 static void leave_if_refused(struct link *l, const struct redisReply *reply)
 {
     if (reply_is_refusal(reply, "READONLY")) {
-        link_break(l, MUSTER_E_BUSY, LINK_READONLY);
+        leave(l, LINK_READONLY);
     } else if (reply_is_refusal(reply, "CLUSTERDOWN")) {
-        link_break(l, MUSTER_E_BUSY, reply_text(reply));
+        leave(l, reply_text(reply));
     } else if (reply_is_refusal(reply, "MOVED") && !l->is_break_due) {
         l->is_sent_on = l->has_url && place_moved(&l->place, reply_text(reply));
-        link_break(l, MUSTER_E_BUSY, reply_text(reply));
+        leave(l, reply_text(reply));
     }
+}
+
+/* All answers are there. */
+static void leave_at_last(struct link *l)
+{
+    char why[CAUSE_WHY_MAX];
+    memcpy(why, l->why, sizeof why);
+    link_break(l, MUSTER_E_BUSY, why);
 }
 
 static void hear_answer(struct link *l, const struct redisReply *reply)
@@ -180,7 +199,10 @@ static void hear_answer(struct link *l, const struct redisReply *reply)
         reply = NULL;
     }
     answer(call, reply);
-    leave_if_refused(l, reply);
+    if (!l->is_leaving)
+        leave_if_refused(l, reply);
+    else if (l->outstanding == 0)
+        leave_at_last(l);
 }
 
 void link_call_forget(struct link *l)

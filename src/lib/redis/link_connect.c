@@ -31,7 +31,8 @@ static void greet(struct link *l)
                                     .is_handed_in = l->is_handed_in,
                                     .db = l->url.db,
                                     .prefix = l->prefix,
-                                    .root_key = l->root_key};
+                                    .root_key = l->root_key,
+                                    .format_key = l->format_key};
     while (err == MUSTER_OK) {
         struct command c = COMMAND_EMPTY;
         if (!greeting_say(&l->greeting, &c))
@@ -217,7 +218,7 @@ static void go_down(struct link *l, struct cause *cause)
     bool is_silent = l->is_sent_on && !was_up && !l->is_handed_in;
     /* Servers that send a link on although it has just come to the right one must not keep it busy. */
     bool is_at_once = l->is_sent_on && (was_stable || !was_up);
-    l->is_break_due = l->is_handed_in = false;
+    l->is_break_due = l->is_leaving = l->is_handed_in = false;
     l->unconfirmed = 0;
     event_del(l->watch);
     if (l->is_closed)

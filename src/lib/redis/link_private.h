@@ -23,7 +23,7 @@
 #include "redis/wire.h"
 
 /* A connection remembers this many scripts that it has sent with their body. Others are sent with it each time. */
-#define LINK_IN_ORDER_MAX 4
+#define LINK_IN_ORDER_MAX 8
 
 enum link_state { LINK_NEW, LINK_DOWN, LINK_RESOLVING, LINK_CONNECTING, LINK_GREETING, LINK_UP };
 
@@ -37,9 +37,11 @@ struct link {
     bool has_url;
     char *prefix;
     char *root_key;
+    char *format_key; /* NULL: nothing is asked */
     const char *name;
     int delay_max_ms;
     int silence_ms;
+    bool answers_first;
     struct link_callbacks callbacks;
     void *arg;
 
@@ -52,6 +54,7 @@ struct link {
     struct event *breaker;               /* carries out a break, outside of all callbacks */
     bool is_closed;
     bool is_break_due;
+    bool is_leaving; /* a break for this reason follows the answers that are outstanding */
     int break_err;
     char why[CAUSE_WHY_MAX]; /* of the break */
     struct cause cause;      /* of being down */

@@ -28,7 +28,7 @@ void link_enter(struct link *l, enum link_state state)
 
 bool link_is_up(const struct link *l)
 {
-    return l->state == LINK_UP && l->wire && !l->is_break_due;
+    return l->state == LINK_UP && l->wire && !l->is_break_due && !l->is_leaving;
 }
 
 void link_break(struct link *l, int err, const char *why)

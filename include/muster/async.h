@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The asynchronous client: calls that never block, for programs with any event loop, or with none.
+ *
+ * A call is handed to a thread of the library's own, which talks to Redis over one connection. Its answer comes back by
+ * muster_async_next(), or by muster_async_dispatch(), which calls the function that was given with the call. The
+ * descriptor of muster_async_fd() is readable while there are answers: give it to epoll, libuv, GLib, asyncio or
+ * another loop. Thousands of calls may be in flight; tasks for one queue that are enqueued one after the other go to
+ * Redis together.
+ *
+ * Threads. Any thread may call, at any time, also from a function that muster_async_dispatch() calls. Everything that
+ * is given is copied. Only muster_async_next() and muster_async_dispatch() are for one thread at a time, and
+ * muster_async_free() is the last call of all. The library's thread has all signals blocked, and calls nothing of the
+ * program but the log sink (error.h).
+ *
+ * Order. Calls reach Redis in the order in which they were made, and answers come in that order, too, with these
+ * exceptions: what Redis has refused for a reason that passes is sent again, behind what it has executed meanwhile; so
+ * are the calls in flight when Redis forgets its scripts (SCRIPT FLUSH).
+ *
+ * Answers. Each call that returned MUSTER_OK has exactly one answer, unless the client is freed before. It comes in
+ * bounded time:
+ *   - While there is no connection a call waits for one, until `timeout_ms` after it was made; then it is answered with
+ *     why there is none, mostly E_CONN. It was not sent. Where waiting does not help - a wrong password (E_DENIED),
+ *     another format (E_FORMAT) - the answer comes at once.
+ *   - If Redis answers nothing at all for `timeout_ms`, or the connection breaks, all that was sent and not answered is
+ *     answered with E_TIMEOUT or E_CONN: it may or may not have been done. The client connects again by itself.
+ *   - What Redis has refused without executing it, for a reason that passes (it is loading, its slot moves, it has no
+ *     master), is sent again, until `timeout_ms` after the call was made; then it is E_BUSY.
+ *
+ * Any answer may be MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_FULL, _E_REDIS or _E_FORMAT with the
+ * meaning given in error.h. Below, a call lists what it returns itself, and the answers that mean something more.
+ *
+ * A call itself returns MUSTER_OK, and then its answer follows; or an error, and then nothing was queued and no answer
+ * follows:
+ *   MUSTER_E_BUSY     `max_in_flight` calls, or `max_bytes` bytes, are in flight: take answers first
+ *   MUSTER_E_NOMEM
+ *   MUSTER_E_STATE    in a child of fork(): the library's thread is the parent's, and so is the client. In the child
+ *                     all calls return this, and muster_async_free() does nothing
+ *   MUSTER_E_INVALID, MUSTER_E_TOO_BIG  as the call says; muster_async_error() has the words
+ *
+ * In flight is a call from when it was made until its answer is handed out by muster_async_next() or
+ * muster_async_dispatch(). So a program that does not take its answers is refused more calls, and memory is bounded.
+ *
+ * muster_async_free() waits for nothing: see there.
+ *
+ *     void enqueued(const struct muster_answer *answer, void *arg);
+ *
+ *     struct muster_async *a;
+ *     muster_async_new(&a, NULL);
+ *     for (int i = 0; i < n; i++)
+ *         muster_async_enqueue(a, "mails", mails[i].text, mails[i].len, enqueued, &mails[i]);
+ *     muster_async_wait(a, -1);
+ *     while (muster_async_dispatch(a, 0) > 0)
+ *         ;
+ */
+#ifndef MUSTER_ASYNC_H
+#define MUSTER_ASYNC_H
+
+#include "client.h"
+#include "job.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct muster_async;
+struct muster_answer;
+
+#define MUSTER_ASYNC_IN_FLIGHT_DEFAULT 100000
+#define MUSTER_ASYNC_BYTES_DEFAULT ((size_t)256 * 1024 * 1024)
+
+/* Called by muster_async_dispatch(), on its thread, with the `arg` of the call. The answer is borrowed until it
+ * returns. */
+typedef void muster_async_fn(const struct muster_answer *answer, void *arg);
+
+/* Zero or NULL means the default. */
+struct muster_async_options {
+    size_t size; /* sizeof(struct muster_async_options) */
+
+    /* Where Redis is, and all else that a blocking client is told (client.h); NULL: all defaults. `redis`, a connection
+     * of the caller's, is not for an asynchronous client (E_INVALID): give it a URL. With `replicas` or `fsync` what is
+     * enqueued or put is answered only when it is confirmed, or E_UNCONFIRMED: it is there, maybe on this server
+     * only. Calls behind it wait for the confirmation, too. */
+    const struct muster_client_options *client;
+
+    /* How many calls may be in flight, and how many bytes of tasks, results and the like they may have together. A call
+     * that alone has more bytes is accepted when nothing else is in flight. */
+    size_t max_in_flight; /* MUSTER_ASYNC_IN_FLIGHT_DEFAULT */
+    size_t max_bytes;     /* MUSTER_ASYNC_BYTES_DEFAULT */
+};
+
+/* The answer to a call. What does not belong to the call is 0 or NULL. Everything that it points to is valid until the
+ * next muster_async_next() or muster_async_dispatch(). */
+struct muster_answer {
+    size_t size;         /* of the first one that is given to muster_async_next(), set by the caller: the stride, too */
+    muster_async_fn *fn; /* what was given with the call */
+    void *arg;
+    int err;          /* MUSTER_OK, or an error */
+    int reserved;     /* 0 */
+    const char *text; /* the error in words for people; "" if there is none */
+
+    uint64_t waiting; /* enqueue, length: how many tasks and jobs wait in the queue, as muster_queue_length() counts */
+};
+
+/*
+ * Make a client. It starts the library's thread and begins to connect. `o` may be NULL for all defaults.
+ *
+ * On success the caller owns `*out` and frees it with muster_async_free(). On failure it is NULL.
+ *
+ * Returns MUSTER_OK, MUSTER_E_NOMEM (also: no thread, no descriptors), or
+ *   MUSTER_E_INVALID  an option is not allowed; muster_async_options_check() says which, and why
+ */
+MUSTER_API int muster_async_new(struct muster_async **out, const struct muster_async_options *o) MUSTER_MUST_CHECK;
+
+/* Check options, as muster_async_new() does: NULL, or what is wrong with them in words, as
+ * muster_client_options_check() says it. */
+MUSTER_API const char *muster_async_options_check(const struct muster_async_options *o);
+
+/*
+ * End the library's thread, close the connection, and free the client; NULL is allowed. It calls nothing of the program.
+ * What was not sent is not done. What was sent and not answered may or may not have been done. To have all done and
+ * answered, call muster_async_wait() and take the answers first.
+ */
+MUSTER_API void muster_async_free(struct muster_async *a);
+
+/* Why the last call of this thread to an asynchronous client returned an error, in words for people; "" before the first
+ * one. The string is valid until the thread's next such call. */
+MUSTER_API const char *muster_async_error(const struct muster_async *a);
+
+/* The descriptor that is readable while there are answers. It stays the client's: wait for it, and do nothing else with
+ * it. It is the same as long as the client lives. */
+MUSTER_API int muster_async_fd(struct muster_async *a);
+
+/*
+ * Take up to `max` answers, without blocking. It calls nothing: `fn` and `arg` are given as they were. `out[0].size`
+ * must be set. Returns how many there are; 0 if there is none, or if the size is wrong, which the log tells. One thread
+ * at a time.
+ */
+MUSTER_API size_t muster_async_next(struct muster_async *a, struct muster_answer *out, size_t max);
+
+/*
+ * Take up to `max` answers, 0: all that are there now, without blocking, and call the `fn` of each on this thread; an
+ * answer whose `fn` is NULL is taken and dropped. `fn` may make calls, but must neither take answers nor free the client.
+ * Returns how many were taken. One thread at a time.
+ */
+MUSTER_API size_t muster_async_dispatch(struct muster_async *a, size_t max);
+
+/*
+ * Wait until each call that was made has its answer, at most `timeout_ms`, -1: for ever. It hands out nothing. Any
+ * thread.
+ *
+ * Returns MUSTER_OK; MUSTER_E_TIMEOUT: some have no answer yet; MUSTER_E_INVALID: the time is below -1; or
+ * MUSTER_E_STATE, as all calls.
+ */
+MUSTER_API int muster_async_wait(struct muster_async *a, int64_t timeout_ms) MUSTER_MUST_CHECK;
+
+/*
+ * Enqueue one task, as muster_task_enqueue(): straight to an idle worker, or to the end of the queue. Neighbours, calls
+ * for the same queue without another call between them, go in one script, up to 200 tasks or 256 KiB: all of them are
+ * there or none is, and each has its own answer.
+ *
+ * Returns as all calls, and
+ *   MUSTER_E_INVALID  the queue's name, or bytes that are NULL with a length
+ *   MUSTER_E_TOO_BIG  the task is longer than `max_task_len`
+ * Answers `waiting`; or
+ *   MUSTER_E_FULL     nothing was enqueued
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  the task may or may not be enqueued, if it was sent; enqueued again, it may be
+ *                     there twice
+ *   MUSTER_E_UNCONFIRMED  the task is enqueued; enqueued again, it is there twice
+ */
+MUSTER_API int muster_async_enqueue(struct muster_async *a, const char *queue, const void *task, size_t len,
+                                    muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What becomes of what was sent: answered, refused for a reason that passes, or lost with the connection; and the
+ * confirmation of what was added.
+ *
+ * A call that Redis has not executed is sent again until its time is over. Before that all that is under way is
+ * answered, and nothing new is sent: so the order among those that were refused stays.
+ */
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "async/async.h"
+#include "base/clock.h"
+#include "base/timer.h"
+
+/* Before something is sent again. Others that were refused at the same time must not come all at once. */
+#define PAUSE_MS 20
+#define PAUSE_SPREAD_MS 30
+
+/* ---- answers ---- */
+
+static void answered(struct async_call *call)
+{
+    struct muster_async *a = call->async;
+    async_list_add(&a->line.answered, call);
+    a->line.n_answered++;
+    async_line_go_on(a);
+}
+
+void async_hear_done(struct async_call *call)
+{
+    struct async_line *l = &call->async->line;
+    if (call->kind->adds && confirm_is_wanted(&l->confirm))
+        async_list_add(&l->added, call);
+    else
+        answered(call);
+}
+
+void async_hear_failed(struct async_call *call, int err, const char *words)
+{
+    async_call_fail(call, err, words);
+    answered(call);
+}
+
+void async_hear_refused(struct async_call *call, int err, const struct redisReply *reply)
+{
+    char words[512] = "";
+    const char *key = err == MUSTER_E_REDIS ? reply_text(reply_at(reply, 1)) : NULL;
+    if (reply_kind(reply) == REPLY_ERROR)
+        reply_refusal_words(words, sizeof words, reply_text(reply));
+    else if (key)
+        snprintf(words, sizeof words, "the key '%s' has a wrong type: another program wrote it", key);
+    else if (err == MUSTER_E_REDIS)
+        snprintf(words, sizeof words, "the answer is none that a script of muster gives: is this another server?");
+    async_hear_failed(call, err, *words ? words : NULL);
+}
+
+void async_hear_fail_all(struct async_list *calls, int err, const char *words)
+{
+    struct async_list all;
+    async_list_init(&all);
+    async_list_append(&all, calls);
+    for (struct async_call *call; (call = async_list_pop(&all)) != NULL;)
+        async_hear_failed(call, err, words);
+}
+
+/* ---- sent again, or lost ---- */
+
+void async_hear_sent(struct async_call *call, size_t bytes)
+{
+    struct async_line *l = &call->async->line;
+    l->n_sent++;
+    l->sent_bytes += bytes;
+    l->n_unasked += call->kind->adds;
+}
+
+/* The run, whose first one is `call`. */
+static void add_run(struct async_list *list, struct async_call *call)
+{
+    size_t n = call->n_run;
+    for (struct async_call *next; n > 0; call = next, n--) {
+        next = call->next;
+        call->n_run = 1;
+        async_list_add(list, call);
+    }
+}
+
+bool async_hear_reply(struct async_call *call, size_t bytes, const struct redisReply *reply)
+{
+    struct muster_async *a = call->async;
+    struct async_line *l = &a->line;
+    const bool comes_again = reply_is_passing(reply) && clock_ms() < call->made_ms + a->timeout_ms;
+    l->n_sent--;
+    l->sent_bytes -= bytes;
+    async_line_go_on(a);
+    if (!reply)
+        add_run(&l->broken, call);
+    else if (comes_again)
+        add_run(&l->again, call);
+    else
+        l->down_since_ms = 0;
+    if (l->again.first && l->n_sent == 0)
+        timer_after_ms(l->pauser, PAUSE_MS + arc4random_uniform(PAUSE_SPREAD_MS));
+    return reply && !comes_again;
+}
+
+void async_hear_down(struct muster_async *a, int err, const char *words)
+{
+    struct async_line *l = &a->line;
+    l->n_unasked = l->n_questions = 0;
+    async_hear_fail_all(&l->broken, err == MUSTER_E_TIMEOUT ? err : MUSTER_E_CONN, words);
+    async_hear_fail_all(&l->added, MUSTER_E_UNCONFIRMED, words);
+}
+
+/* ---- confirmation ---- */
+
+/* All that was answered before this answer was executed before this question. */
+static void on_confirmed(const struct redisReply *reply, void *arg)
+{
+    struct muster_async *a = arg;
+    struct async_line *l = &a->line;
+    char why[256];
+    if (!reply) /* the connection broke: async_hear_down() follows */
+        return;
+    l->n_questions--;
+    int err = confirm_hear(&l->confirm, reply, NULL, why, sizeof why);
+    struct async_list all;
+    async_list_init(&all);
+    async_list_append(&all, &l->added);
+    for (struct async_call *call; (call = async_list_pop(&all)) != NULL;) {
+        if (err != MUSTER_OK)
+            async_call_fail(call, err, why);
+        answered(call);
+    }
+}
+
+/* Also for one that was answered behind its question, because it was sent twice. */
+void async_hear_ask(struct muster_async *a)
+{
+    struct async_line *l = &a->line;
+    struct command c = COMMAND_EMPTY;
+    bool is_due = l->n_unasked > 0 || (l->added.first && l->n_questions == 0);
+    if (!confirm_is_wanted(&l->confirm) || !is_due || !link_is_up(l->link))
+        return;
+    confirm_say(&l->confirm, &c);
+    if (link_call(l->link, &c, on_confirmed, a) == MUSTER_OK)
+        l->n_questions++;
+    else
+        link_break(l->link, MUSTER_E_NOMEM, "out of memory");
+    l->n_unasked = 0;
+    command_clear(&c);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The connection, and what is to be sent over it.
+ *
+ * Only so much is under way at once. The rest waits here, so that neighbours come together, a call that was never sent
+ * is known to be not done, and a connection that breaks leaves little in doubt.
+ *
+ * Before the first call that writes the namespace gets its format, as by the blocking client; where somebody asks for
+ * disks, it is looked whether the server has them.
+ */
+#include "async/async_line.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "async/async.h"
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/timer.h"
+#include "protocol/client_options.h"
+#include "protocol/keys.h"
+
+/* Enough to keep Redis and the way to it busy. */
+#define UNDER_WAY_MAX 64
+#define UNDER_WAY_BYTES ((size_t)4 * 1024 * 1024)
+/* The longest pause between attempts to connect. */
+#define DELAY_MAX_MS 1000
+
+static struct async_line *line_of(struct muster_async *a)
+{
+    return &a->line;
+}
+
+/* ---- the namespace's format ---- */
+
+/* Nothing can be written. What is under way is in nobody's way: it only reads. */
+static void give_up_claim(struct muster_async *a, int err, const char *why)
+{
+    a->line.claim = ASYNC_UNCLAIMED;
+    link_break(a->line.link, err, why);
+}
+
+static void on_claimed(const struct redisReply *reply, void *arg)
+{
+    struct muster_async *a = arg;
+    char why[CAUSE_WHY_MAX];
+    if (!reply) /* the connection broke */
+        return;
+    if (reply_kind(reply) == REPLY_ERROR) {
+        reply_refusal_words(why, sizeof why, reply_text(reply));
+        give_up_claim(a, reply_err(reply), why);
+    } else if (reply_kind(reply) == REPLY_TEXT && !reply_is(reply, FORMAT_VERSION)) {
+        format_refusal(why, sizeof why, a->prefix, reply_text(reply));
+        give_up_claim(a, MUSTER_E_FORMAT, why);
+    } else {
+        a->line.claim = ASYNC_CLAIMED;
+        a->line.down_since_ms = 0;
+        async_line_go_on(a);
+    }
+}
+
+/* Whatever else it answers, the question itself will tell. */
+static void on_probed(const struct redisReply *reply, void *arg)
+{
+    struct muster_async *a = arg;
+    const char *why = reply_kind(reply) == REPLY_ERROR ? confirm_refusal(reply_text(reply)) : NULL;
+    if (why)
+        give_up_claim(a, MUSTER_E_REDIS, why);
+}
+
+/* The answer of the one that others wait for comes last. */
+static void claim(struct muster_async *a)
+{
+    struct async_line *l = line_of(a);
+    struct command probe = COMMAND_EMPTY, set = COMMAND_EMPTY;
+    char key[KEY_MAX];
+    int err = MUSTER_OK;
+    l->claim = ASYNC_CLAIMING;
+    if (l->confirm.fsync) {
+        confirm_say_probe(&probe);
+        err = link_call(l->link, &probe, on_probed, a);
+    }
+    key_of(key, a->prefix, KEY_FORMAT, "");
+    command_words(&set, (const char *const[]){"SET", key, FORMAT_VERSION, "NX", "GET", NULL});
+    if (err == MUSTER_OK)
+        err = link_call(l->link, &set, on_claimed, a);
+    command_clear(&probe);
+    command_clear(&set);
+    if (err != MUSTER_OK)
+        link_break(l->link, err, "out of memory");
+}
+
+/* ---- waiting for a connection ---- */
+
+/* Is there none for a reason that waiting does not mend? Of several places another one may be right. */
+static bool is_hopeless(const struct async_line *l, int err)
+{
+    return err == MUSTER_E_DENIED || err == MUSTER_E_FORMAT || err == MUSTER_E_INVALID || err == MUSTER_E_FULL ||
+           (err == MUSTER_E_REDIS && l->has_one_place);
+}
+
+/* A call waits from when it was made; but one that was here before anything went wrong, from then on. */
+static int64_t expires_ms(const struct muster_async *a, const struct async_call *call)
+{
+    int64_t since_ms = call->made_ms > a->line.down_since_ms ? call->made_ms : a->line.down_since_ms;
+    return since_ms + a->timeout_ms;
+}
+
+static void expire(struct muster_async *a)
+{
+    struct async_line *l = line_of(a);
+    const struct cause *cause = link_cause(l->link);
+    const bool is_over = is_hopeless(l, cause->err);
+    const int64_t now = clock_ms();
+    struct async_list all;
+    async_list_init(&all);
+    async_list_append(&all, &l->waiting);
+    for (struct async_call *call; (call = async_list_pop(&all)) != NULL;) {
+        if (is_over || expires_ms(a, call) <= now)
+            async_hear_failed(call, cause->err != MUSTER_OK ? cause->err : MUSTER_E_TIMEOUT,
+                              *cause->text ? cause->text : "no connection in time; nothing was sent");
+        else
+            async_list_add(&l->waiting, call);
+    }
+    if (l->waiting.first)
+        timer_after_ms(l->expirer, expires_ms(a, l->waiting.first) - now);
+}
+
+static void on_expirer(evutil_socket_t fd, short what, void *arg)
+{
+    struct muster_async *a = arg;
+    (void)fd, (void)what;
+    if (!link_is_up(a->line.link))
+        expire(a);
+}
+
+/* ---- sending ---- */
+
+static bool can_send(const struct muster_async *a)
+{
+    const struct async_line *l = &a->line;
+    return link_is_up(l->link) && !l->again.first && l->claim != ASYNC_CLAIMING && l->n_sent < UNDER_WAY_MAX &&
+           (l->n_sent == 0 || l->sent_bytes < UNDER_WAY_BYTES);
+}
+
+static void send_waiting(struct muster_async *a)
+{
+    struct async_line *l = line_of(a);
+    while (l->waiting.first && can_send(a)) {
+        const struct async_kind *kind = l->waiting.first->kind;
+        if (kind->writes && l->claim == ASYNC_UNCLAIMED) {
+            claim(a);
+            break;
+        }
+        kind->send(l->waiting.first);
+    }
+    async_hear_ask(a);
+}
+
+static void on_turn_end(evutil_socket_t fd, short what, void *arg)
+{
+    struct muster_async *a = arg;
+    struct async_line *l = line_of(a);
+    (void)fd, (void)what;
+    if (link_is_up(l->link))
+        send_waiting(a);
+    else if (l->waiting.first)
+        expire(a);
+    if (l->answered.first)
+        async_outbox_put(&a->outbox, &l->answered, l->n_answered);
+    l->n_answered = 0;
+}
+
+void async_line_go_on(struct muster_async *a)
+{
+    event_active(a->line.turn_end, EV_TIMEOUT, 1);
+}
+
+void async_line_add(struct muster_async *a, struct async_list *calls)
+{
+    async_list_append(&a->line.waiting, calls);
+    async_line_go_on(a);
+}
+
+/* ---- the link ---- */
+
+static void on_pauser(evutil_socket_t fd, short what, void *arg)
+{
+    struct muster_async *a = arg;
+    (void)fd, (void)what;
+    async_list_prepend(&a->line.waiting, &a->line.again);
+    async_line_go_on(a);
+}
+
+static void on_up(void *arg)
+{
+    struct muster_async *a = arg;
+    a->line.claim = link_is_format_known(a->line.link) && !a->line.confirm.fsync ? ASYNC_CLAIMED : ASYNC_UNCLAIMED;
+    async_line_go_on(a);
+}
+
+static void on_down(void *arg, int err, const char *text)
+{
+    struct muster_async *a = arg;
+    struct async_line *l = line_of(a);
+    if (l->down_since_ms == 0)
+        l->down_since_ms = clock_ms();
+    l->claim = ASYNC_UNCLAIMED;
+    async_list_prepend(&l->waiting, &l->again);
+    async_hear_down(a, err, text);
+    async_line_go_on(a);
+}
+
+static int make_link(struct muster_async *a, const struct url *url)
+{
+    char root[KEY_MAX], format[KEY_MAX];
+    key_root(root, a->prefix);
+    key_of(format, a->prefix, KEY_FORMAT, "");
+    return link_new(&a->line.link, &(struct link_options){.base = a->base,
+                                                          .url = url,
+                                                          .prefix = a->prefix,
+                                                          .root_key = root,
+                                                          .format_key = format,
+                                                          .name = "asynchronous",
+                                                          .delay_max_ms = DELAY_MAX_MS,
+                                                          .silence_ms = a->timeout_ms,
+                                                          .answers_first = true,
+                                                          .callbacks = {.up = on_up, .down = on_down},
+                                                          .arg = a});
+}
+
+/* ---- its life ---- */
+
+int async_line_init(struct muster_async *a, const struct client_options *o)
+{
+    struct async_line *l = line_of(a);
+    struct async_list *const lists[] = {&l->waiting, &l->again, &l->broken, &l->added, &l->answered};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        async_list_init(lists[i]);
+    l->has_one_place = o->url.kind == URL_SINGLE;
+    l->confirm = confirm_of_url(&o->url, a->timeout_ms);
+    l->down_since_ms = clock_ms();
+    l->turn_end = event_new(a->base, -1, 0, on_turn_end, a);
+    l->pauser = evtimer_new(a->base, on_pauser, a);
+    l->expirer = evtimer_new(a->base, on_expirer, a);
+    if (!l->turn_end || !l->pauser || !l->expirer)
+        return MUSTER_E_NOMEM;
+    int err = make_link(a, &o->url);
+    if (err == MUSTER_OK)
+        link_connect(l->link);
+    return err;
+}
+
+static void free_all(struct async_list *list)
+{
+    for (struct async_call *call; (call = async_list_pop(list)) != NULL;)
+        async_call_free(call);
+}
+
+static void free_event(struct event *event)
+{
+    if (event)
+        event_free(event);
+}
+
+/* What is under way is in no list: as the link ends, it comes to `broken`. */
+void async_line_clear(struct muster_async *a)
+{
+    struct async_line *l = line_of(a);
+    link_free(l->link);
+    free_all(&l->waiting);
+    free_all(&l->again);
+    free_all(&l->broken);
+    free_all(&l->added);
+    free_all(&l->answered);
+    free_event(l->turn_end);
+    free_event(l->pauser);
+    free_event(l->expirer);
+}

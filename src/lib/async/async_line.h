@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The connection, what is to be sent over it, and what becomes of it. The library's thread alone.
+ */
+#ifndef ASYNC_LINE_H
+#define ASYNC_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "async/async_call.h"
+#include "redis/confirm.h"
+#include "redis/link.h"
+
+struct event;
+struct redisReply;
+struct client_options;
+
+/* Has the namespace a format, so that something may be written? On each connection it is found out anew. */
+enum async_claim { ASYNC_UNCLAIMED, ASYNC_CLAIMING, ASYNC_CLAIMED };
+
+struct async_line {
+    struct link *link;
+    struct async_list waiting;  /* to be sent, in their order */
+    struct async_list again;    /* were refused for a reason that passes; nothing else is sent before them */
+    struct async_list broken;   /* were sent, and have no answer; what went wrong is told as soon as it is known */
+    struct async_list added;    /* were answered, and are to be confirmed */
+    struct async_list answered; /* in this turn of the loop */
+    size_t n_answered;
+    size_t n_sent, sent_bytes;     /* under way: scripts and commands, and their tasks' bytes */
+    size_t n_unasked, n_questions; /* additions for whose confirmation nobody has asked; questions under way */
+    enum async_claim claim;
+    struct confirm confirm;
+    int64_t down_since_ms;  /* since when nothing was executed, because of the connection; 0: something was */
+    bool has_one_place;     /* where Redis may be */
+    struct event *turn_end; /* sends, and hands over the answers */
+    struct event *pauser;   /* before what was refused is sent again */
+    struct event *expirer;  /* calls that wait for a connection */
+};
+
+/* ---- async_line.c ---- */
+
+int async_line_init(struct muster_async *a, const struct client_options *o);
+/* All calls that it has are freed. */
+void async_line_clear(struct muster_async *a);
+
+/* More calls are to be sent. */
+void async_line_add(struct muster_async *a, struct async_list *calls);
+/* At the end of this turn of the loop: go on sending, and hand over what is answered. */
+void async_line_go_on(struct muster_async *a);
+
+/* ---- async_hear.c ---- */
+
+/* It is sent, with so many bytes. */
+void async_hear_sent(struct async_call *call, size_t bytes);
+
+/* Call this first with each reply; `call` is the first of its run. False: it has no answer yet, and is taken care of: it
+ * is sent again, or is told when it is known why the connection broke. */
+bool async_hear_reply(struct async_call *call, size_t bytes, const struct redisReply *reply);
+
+/* Its answer is as it stands in the call: it goes to the program or, if it was added and must be confirmed, when it
+ * is. */
+void async_hear_done(struct async_call *call);
+/* Its answer is an error. NULL: its own words. */
+void async_hear_failed(struct async_call *call, int err, const char *words);
+/* The same for an error that Redis or a script has answered. */
+void async_hear_refused(struct async_call *call, int err, const struct redisReply *reply);
+
+/* All of the list. */
+void async_hear_fail_all(struct async_list *calls, int err, const char *words);
+
+/* Ask for the confirmation of what was sent. */
+void async_hear_ask(struct muster_async *a);
+
+/* The connection broke. */
+void async_hear_down(struct muster_async *a, int err, const char *words);
+
+#endif

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The asynchronous client when Redis, or the way to it, fails: each call has one answer, in bounded time, and the answer
+ * is true.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answers.h"
+#include "fake_server.h"
+#include "protocol/lua_scripts.h"
+#include "proxy.h"
+#include "taken.h"
+
+#define TIMEOUT_MS 700
+#define LONG_MS 20000
+/* For a machine that is busy with other things. */
+#define SLACK_MS 5000
+
+static int64_t length_of(struct scene *s, const char *queue)
+{
+    return raw_int(s->server->redis, "LLEN %s:queues:%s", s->prefix, queue);
+}
+
+static struct answer_row ask_one(struct answers *as)
+{
+    size_t n = as->n;
+    answers_enqueue(as, "q", "t", NULL);
+    answers_await(as, n + 1);
+    return as->last;
+}
+
+/* ---- no connection ---- */
+
+static void without_a_redis_a_call_waits_for_its_time_and_fails(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    char url[64];
+    int fd = fake_server_refuse(url);
+    (void)fd;
+    answers_open(&as, s, url, TIMEOUT_MS, NULL);
+    for (int i = 0; i < 2; i++) {
+        int64_t began_ms = now_ms();
+        struct answer_row row = ask_one(&as);
+        assert_err(row.err, MUSTER_E_CONN);
+        assert_non_null(strstr(row.text, "127.0.0.1"));
+        assert_in_range(now_ms() - began_ms, TIMEOUT_MS - 50, TIMEOUT_MS + SLACK_MS);
+    }
+    assert_err(muster_async_wait(as.async, 0), MUSTER_OK);
+    answers_enqueue(&as, "q", "t", NULL);
+    assert_err(muster_async_wait(as.async, 10), MUSTER_E_TIMEOUT);
+    answers_close(&as); /* with a call that waits */
+}
+
+/* All that is made meanwhile goes out, in its order, once it is there. */
+static void calls_wait_for_a_redis_that_starts_again(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    answers_open(&as, s, NULL, LONG_MS, NULL);
+    assert_err(ask_one(&as).err, MUSTER_OK);
+    redis_server_shutdown(s->server);
+    for (int i = 0; i < 5; i++)
+        answers_enqueue(&as, "q", (const char *const[]){"a", "b", "c", "d", "e"}[i], NULL);
+    assert_err(muster_async_wait(as.async, 300), MUSTER_E_TIMEOUT);
+    redis_server_restart(s->server);
+    answers_await(&as, 6);
+    assert_int_equal(as.counts[0], 6);
+    assert_queue_holds(s, "q", "a b c d e ");
+    answers_close(&as);
+}
+
+static void a_wrong_password_is_told_at_once(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    char url[160];
+    snprintf(url, sizeof url, "unix://nobody:wrong@%s", s->server->socket);
+    answers_open(&as, s, url, LONG_MS, NULL);
+    assert_err(ask_one(&as).err, MUSTER_E_DENIED);
+    assert_err(ask_one(&as).err, MUSTER_E_DENIED);
+    answers_close(&as);
+}
+
+static void another_format_is_told_at_once_also_if_it_comes_later(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    raw_do(s->server->redis, "SET %s:format 99", s->prefix);
+    answers_open(&as, s, NULL, LONG_MS, NULL);
+    struct answer_row row = ask_one(&as);
+    assert_err(row.err, MUSTER_E_FORMAT);
+    assert_non_null(strstr(row.text, "format 99"));
+    answers_close(&as);
+    raw_do(s->server->redis, "DEL %s:format", s->prefix);
+    answers_open(&as, s, NULL, LONG_MS, NULL);
+    assert_err(ask_one(&as).err, MUSTER_OK);
+    assert_int_equal(raw_int(s->server->redis, "GET %s:format", s->prefix), 4);
+    answers_close(&as);
+}
+
+/* It connects while the namespace is empty; before its first call another release comes. */
+static void a_format_that_somebody_else_claims_first_is_told(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    int64_t hellos = redis_server_calls(s->server, "exists");
+    answers_open(&as, s, NULL, LONG_MS, NULL);
+    while (redis_server_calls(s->server, "exists") == hellos)
+        run_loop(s->base, 1);
+    raw_do(s->server->redis, "SET %s:format 99", s->prefix);
+    assert_err(ask_one(&as).err, MUSTER_E_FORMAT);
+    assert_int_equal(length_of(s, "q"), 0);
+    raw_do(s->server->redis, "DEL %s:format", s->prefix);
+    answers_close(&as);
+}
+
+/* ---- silence ---- */
+
+static void a_redis_that_stands_still_is_a_timeout(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    answers_open(&as, s, NULL, TIMEOUT_MS, NULL);
+    assert_err(ask_one(&as).err, MUSTER_OK);
+    redis_server_freeze(s->server);
+    int64_t began_ms = now_ms();
+    assert_err(ask_one(&as).err, MUSTER_E_TIMEOUT);
+    assert_in_range(now_ms() - began_ms, TIMEOUT_MS - 50, TIMEOUT_MS + SLACK_MS);
+    assert_true(ask_one(&as).err != MUSTER_OK); /* it waits for a connection in vain */
+    redis_server_thaw(s->server);
+    while (ask_one(&as).err != MUSTER_OK)
+        assert_true(as.n < 50);
+    answers_close(&as);
+}
+
+/* ---- cuts ---- */
+
+struct stream {
+    struct scene *scene;
+    struct answers as;
+    size_t n;
+};
+
+static void send_some(struct stream *st, size_t n)
+{
+    char task[16];
+    for (; n > 0; n--) {
+        snprintf(task, sizeof task, "%zu", st->n++);
+        answers_enqueue(&st->as, "q", task, NULL);
+    }
+}
+
+/* What was told OK is there, in its order; what is there beyond that was told E_CONN. Nothing is there twice. */
+static void assert_true_answers(struct stream *st)
+{
+    struct redisReply *list = raw(st->scene->server->redis, "LRANGE %s:queues:q 0 -1", st->scene->prefix);
+    size_t ok = st->as.counts[0], lost = st->as.counts[-MUSTER_E_CONN];
+    assert_int_equal(ok + lost, st->n);
+    assert_in_range(list->elements, ok, ok + lost);
+    for (size_t i = 1; i < list->elements; i++)
+        assert_true(atoi(list->element[i]->str) < atoi(list->element[i - 1]->str));
+    freeReplyObject(list);
+}
+
+static void each_call_has_one_true_answer_while_connections_are_cut(void **state)
+{
+    struct stream st = {.scene = *state};
+    struct scene *s = *state;
+    struct proxy proxy;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    answers_open(&st.as, s, proxy.url, LONG_MS, NULL);
+    for (int i = 0; i < 40; i++) {
+        send_some(&st, 50 + (size_t)(i % 7) * 300);
+        if (i % 4 == 3)
+            proxy_ration(&proxy, PROXY_DATA, i * 13);
+        else if (i % 2 == 0)
+            proxy_cut(&proxy, PROXY_DATA);
+        if (i % 5 == 0)
+            answers_await(&st.as, st.n);
+    }
+    answers_await(&st.as, st.n);
+    assert_true_answers(&st);
+    assert_true(st.as.counts[0] > 0 && proxy_count(&proxy).cut > 5);
+    answers_close(&st.as);
+    proxy_stop(&proxy);
+}
+
+/* Before it is passed on: not done, and told as in doubt. Its answer lost: done, and told the same. */
+static void a_lost_request_and_a_lost_answer_are_told_alike(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct answers as;
+    const char *sha1 = lua_scripts[SCRIPT_ENQUEUE].sha1;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    answers_open(&as, s, proxy.url, LONG_MS, NULL);
+    assert_err(ask_one(&as).err, MUSTER_OK); /* by its body; from now on by its digest */
+    proxy_trap(&proxy, sha1, PROXY_REQUESTS);
+    assert_err(ask_one(&as).err, MUSTER_E_CONN);
+    assert_int_equal(length_of(s, "q"), 1);
+    assert_err(ask_one(&as).err, MUSTER_OK);
+    proxy_trap(&proxy, sha1, PROXY_REPLIES);
+    assert_err(ask_one(&as).err, MUSTER_E_CONN);
+    assert_int_equal(length_of(s, "q"), 3);
+    answers_close(&as);
+    proxy_stop(&proxy);
+}
+
+static void redis_is_killed_with_thousands_in_flight(void **state)
+{
+    struct stream st = {.scene = *state};
+    struct scene *s = *state;
+    answers_open(&st.as, s, NULL, LONG_MS, NULL);
+    for (int i = 0; i < 4; i++) {
+        send_some(&st, 20000);
+        redis_server_kill(s->server);
+        redis_server_restart(s->server);
+    }
+    answers_await(&st.as, st.n);
+    assert_int_equal(st.as.counts[0] + st.as.counts[-MUSTER_E_CONN], st.n);
+    assert_true(st.as.counts[0] > 0);
+    assert_err(ask_one(&st.as).err, MUSTER_OK);
+    answers_close(&st.as);
+}
+
+static void scripts_that_redis_has_forgotten_are_sent_again(void **state)
+{
+    struct stream st = {.scene = *state};
+    struct scene *s = *state;
+    answers_open(&st.as, s, NULL, LONG_MS, NULL);
+    for (int i = 0; i < 20; i++) {
+        send_some(&st, 500);
+        raw_do(s->server->redis, "SCRIPT FLUSH");
+    }
+    answers_await(&st.as, st.n);
+    assert_int_equal(st.as.counts[0], st.n);
+    assert_int_equal(length_of(s, "q"), st.n);
+    answers_close(&st.as);
+}
+
+/* ---- refusals ---- */
+
+static void a_full_redis_is_told(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    answers_open(&as, s, NULL, 0, NULL);
+    assert_err(ask_one(&as).err, MUSTER_OK);
+    raw_do(s->server->redis, "CONFIG SET maxmemory 1");
+    struct answer_row row = ask_one(&as);
+    raw_do(s->server->redis, "CONFIG SET maxmemory 0");
+    assert_err(row.err, MUSTER_E_FULL);
+    assert_non_null(strstr(row.text, "OOM"));
+    assert_err(ask_one(&as).err, MUSTER_OK);
+    assert_int_equal(length_of(s, "q"), 2);
+    answers_close(&as);
+}
+
+static void a_key_of_the_wrong_type_is_named(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    raw_do(s->server->redis, "SET %s:queues:q text", s->prefix);
+    answers_open(&as, s, NULL, 0, NULL);
+    struct answer_row row = ask_one(&as);
+    assert_err(row.err, MUSTER_E_REDIS);
+    assert_non_null(strstr(row.text, ":queues:q"));
+    raw_do(s->server->redis, "DEL %s:queues:q", s->prefix);
+    answers_close(&as);
+}
+
+/* NOREPLICAS passes: those that were refused go first when it has, and in their order. */
+static void what_is_refused_for_a_reason_that_passes_is_sent_again(void **state)
+{
+    struct stream st = {.scene = *state};
+    struct scene *s = *state;
+    answers_open(&st.as, s, NULL, LONG_MS, NULL);
+    send_some(&st, 1);
+    answers_await(&st.as, 1);
+    raw_do(s->server->redis, "CONFIG SET min-replicas-to-write 1");
+    send_some(&st, 30);
+    assert_err(muster_async_wait(st.as.async, 100), MUSTER_E_TIMEOUT);
+    send_some(&st, 30);
+    assert_err(muster_async_wait(st.as.async, 100), MUSTER_E_TIMEOUT);
+    raw_do(s->server->redis, "CONFIG SET min-replicas-to-write 0");
+    answers_await(&st.as, st.n);
+    assert_int_equal(st.as.counts[0], st.n);
+    assert_true_answers(&st);
+    answers_close(&st.as);
+}
+
+static void it_is_busy_if_the_reason_does_not_pass_in_time(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    answers_open(&as, s, NULL, TIMEOUT_MS, NULL);
+    assert_err(ask_one(&as).err, MUSTER_OK);
+    raw_do(s->server->redis, "CONFIG SET min-replicas-to-write 1");
+    int64_t began_ms = now_ms();
+    struct answer_row row = ask_one(&as);
+    raw_do(s->server->redis, "CONFIG SET min-replicas-to-write 0");
+    assert_err(row.err, MUSTER_E_BUSY);
+    assert_non_null(strstr(row.text, "NOREPLICAS"));
+    assert_in_range(now_ms() - began_ms, TIMEOUT_MS - 100, TIMEOUT_MS + SLACK_MS);
+    assert_int_equal(length_of(s, "q"), 1);
+    answers_close(&as);
+}
+
+/* ---- confirmation ---- */
+
+static void without_a_replica_it_is_there_and_unconfirmed(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    char url[160];
+    snprintf(url, sizeof url, "%s?replicas=1,100", s->server->url);
+    answers_open(&as, s, url, LONG_MS, NULL);
+    for (int i = 0; i < 10; i++)
+        answers_enqueue(&as, "q", "t", NULL);
+    answers_await(&as, 10);
+    assert_int_equal(as.counts[-MUSTER_E_UNCONFIRMED], 10);
+    assert_int_equal(as.rows[9].waiting, 10);
+    assert_non_null(strstr(as.rows[0].text, "0 of 1"));
+    assert_int_equal(length_of(s, "q"), 10);
+    answers_close(&as);
+}
+
+static void with_a_replica_each_is_confirmed(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server master, replica;
+    struct answers as;
+    char url[160];
+    redis_server_start(&master, &(struct redis_server_options){.tcp = true});
+    redis_server_start(&replica, &(struct redis_server_options){.replica_of = &master});
+    redis_server_await_replicas(&master, 1);
+    snprintf(url, sizeof url, "%s?replicas=1,5000", master.url);
+    answers_open(&as, s, url, LONG_MS, NULL);
+    for (int i = 0; i < 1000; i++) {
+        if (i % 250 == 100)
+            raw_do(master.redis, "SCRIPT FLUSH");
+        answers_enqueue(&as, "q", "t", NULL);
+    }
+    answers_await(&as, 1000);
+    assert_int_equal(as.counts[0], 1000);
+    answers_close(&as);
+    redis_server_remove(&replica);
+    redis_server_remove(&master);
+}
+
+static void disks_that_the_server_has_not_are_told_and_nothing_is_added(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    char url[160];
+    snprintf(url, sizeof url, "%s?fsync=1", s->server->url);
+    answers_open(&as, s, url, LONG_MS, NULL);
+    struct answer_row row = ask_one(&as);
+    assert_err(row.err, MUSTER_E_REDIS);
+    assert_non_null(strstr(row.text, "fsync"));
+    assert_int_equal(length_of(s, "q"), 0);
+    answers_close(&as);
+}
+
+/* ---- threads ---- */
+
+struct caller {
+    struct answers *as;
+    pthread_t thread;
+};
+
+static void *call_many(void *arg)
+{
+    struct caller *c = arg;
+    for (int i = 0; i < 2000; i++)
+        answers_enqueue(c->as, "q", "t", NULL);
+    return NULL;
+}
+
+static void threads_call_while_connections_are_cut(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct answers as;
+    struct caller callers[3];
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    answers_open(&as, s, proxy.url, LONG_MS, NULL);
+    for (size_t i = 0; i < N_OF(callers); i++) {
+        callers[i].as = &as;
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, call_many, &callers[i]), 0);
+    }
+    for (int i = 0; i < 20; i++) {
+        proxy_cut(&proxy, PROXY_DATA);
+        muster_async_dispatch(as.async, 100);
+    }
+    for (size_t i = 0; i < N_OF(callers); i++)
+        pthread_join(callers[i].thread, NULL);
+    answers_await(&as, 6000);
+    assert_int_equal(as.counts[0] + as.counts[-MUSTER_E_CONN], 6000);
+    assert_in_range(length_of(s, "q"), as.counts[0], 6000);
+    answers_close(&as);
+    proxy_stop(&proxy);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(without_a_redis_a_call_waits_for_its_time_and_fails),
+        live_test(calls_wait_for_a_redis_that_starts_again),
+        live_test(a_wrong_password_is_told_at_once),
+        live_test(another_format_is_told_at_once_also_if_it_comes_later),
+        live_test(a_format_that_somebody_else_claims_first_is_told),
+        live_test(a_redis_that_stands_still_is_a_timeout),
+        live_test(each_call_has_one_true_answer_while_connections_are_cut),
+        live_test(a_lost_request_and_a_lost_answer_are_told_alike),
+        live_test(redis_is_killed_with_thousands_in_flight),
+        live_test(scripts_that_redis_has_forgotten_are_sent_again),
+        live_test(a_full_redis_is_told),
+        live_test(a_key_of_the_wrong_type_is_named),
+        live_test(what_is_refused_for_a_reason_that_passes_is_sent_again),
+        live_test(it_is_busy_if_the_reason_does_not_pass_in_time),
+        live_test(without_a_replica_it_is_there_and_unconfirmed),
+        live_test(with_a_replica_each_is_confirmed),
+        live_test(disks_that_the_server_has_not_are_told_and_nothing_is_added),
+        live_test(threads_call_while_connections_are_cut),
+    };
+    return scene_run(tests, argc, argv);
+}
