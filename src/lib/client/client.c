@@ -10,61 +10,7 @@
 
 #include "base/words.h"
 #include "client/full.h"
-#include "protocol/names.h"
-#include "redis/url_make.h"
-#include "redis/wire.h"
-
-#define TIMEOUT_DEFAULT_MS 5000
-#define TIMEOUT_MAX_MS (24 * 3600 * 1000)
-
-static const char *check_options(const struct muster_client_options *o)
-{
-    const char *why = names_check_prefix_option(o->prefix);
-    if (why)
-        return why;
-    if (o->timeout_ms < 0 || o->timeout_ms > TIMEOUT_MAX_MS)
-        return words_say("timeout_ms is %d; it must be 1 to %d, or 0 for the default of %d", o->timeout_ms,
-                         TIMEOUT_MAX_MS, TIMEOUT_DEFAULT_MS);
-    if (o->max_task_len > MUSTER_TASK_MAX)
-        return words_say("max_task_len is %zu; it must be 1 to %zu, or 0 for the default of %zu", o->max_task_len,
-                         MUSTER_TASK_MAX, MUSTER_TASK_MAX_DEFAULT);
-    if (o->redis && wire_refusal(o->redis))
-        return words_say("redis %s", wire_refusal(o->redis));
-    return NULL;
-}
-
-static struct url_options place_of(const struct muster_client_options *o)
-{
-    return (struct url_options)URL_OPTIONS_OF_O;
-}
-
-static int timeout_of(const struct muster_client_options *o)
-{
-    return o->timeout_ms ? o->timeout_ms : TIMEOUT_DEFAULT_MS;
-}
-
-/* NULL, or what is wrong with it in words. */
-static const char *check_confirm(const struct muster_client_options *o, const struct url_options *place)
-{
-    struct url url;
-    int err = o->redis ? url_make_handed_in(&url, place) : url_make(&url, place);
-    const char *why = err == MUSTER_OK ? confirm_check(&url, timeout_of(o)) : NULL;
-    url_clear(&url);
-    return why;
-}
-
-const char *muster_client_options_check(const struct muster_client_options *options)
-{
-    struct muster_client_options o;
-    const char *why = sized_read(SIZED_CLIENT_OPTIONS, &o, options);
-    if (!why)
-        why = check_options(&o);
-    if (why)
-        return why;
-    const struct url_options place = place_of(&o);
-    why = o.redis ? url_make_check_handed_in(&place) : url_make_check(&place);
-    return why ? why : check_confirm(&o, &place);
-}
+#include "protocol/client_options.h"
 
 static void on_selected(void *arg, int db)
 {
@@ -72,17 +18,17 @@ static void on_selected(void *arg, int db)
     script_root_init(&c->root, c->prefix, db);
 }
 
-static int client_init(struct muster_client *c, const struct muster_client_options *o, const struct url *url)
+static int client_init(struct muster_client *c, const struct client_options *o)
 {
     char format_key[KEY_MAX];
-    snprintf(c->prefix, sizeof c->prefix, "%s", names_prefix(o->prefix));
-    script_root_init(&c->root, c->prefix, url->db);
-    c->max_task_len = o->max_task_len ? o->max_task_len : MUSTER_TASK_MAX_DEFAULT;
+    snprintf(c->prefix, sizeof c->prefix, "%s", o->prefix);
+    script_root_init(&c->root, c->prefix, o->url.db);
+    c->max_task_len = o->max_task_len;
     key_of(format_key, c->prefix, KEY_FORMAT, "");
-    return redis_new(&c->redis, &(struct redis_options){.url = url,
+    return redis_new(&c->redis, &(struct redis_options){.url = &o->url,
                                                         .borrowed = o->redis,
-                                                        .timeout_ms = timeout_of(o),
-                                                        .confirm = confirm_of_url(url, timeout_of(o)),
+                                                        .timeout_ms = o->timeout_ms,
+                                                        .confirm = confirm_of_url(&o->url, o->timeout_ms),
                                                         .prefix = c->prefix,
                                                         .root_key = c->root.text,
                                                         .format_key = format_key,
@@ -92,22 +38,13 @@ static int client_init(struct muster_client *c, const struct muster_client_optio
 
 int muster_client_new(struct muster_client **out, const struct muster_client_options *options)
 {
-    struct muster_client_options o;
-    struct url url;
+    struct client_options o;
     *out = NULL;
-    if (sized_read(SIZED_CLIENT_OPTIONS, &o, options) || check_options(&o))
-        return MUSTER_E_INVALID;
-    const struct url_options place = place_of(&o);
-    int err = o.redis ? url_make_handed_in(&url, &place) : url_make(&url, &place);
-    if (err == MUSTER_OK && confirm_check(&url, timeout_of(&o)))
-        err = MUSTER_E_INVALID;
-    if (err != MUSTER_OK) {
-        url_clear(&url);
-        return err;
-    }
-    struct muster_client *c = calloc(1, sizeof *c);
-    err = c ? client_init(c, &o, &url) : MUSTER_E_NOMEM;
-    url_clear(&url);
+    int err = client_options_read(&o, options);
+    struct muster_client *c = err == MUSTER_OK ? calloc(1, sizeof *c) : NULL;
+    if (err == MUSTER_OK)
+        err = c ? client_init(c, &o) : MUSTER_E_NOMEM;
+    client_options_clear(&o);
     if (err != MUSTER_OK) {
         muster_client_free(c);
         return err;

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/enqueue_run.h"
 #include "protocol/keys.h"
-#include "protocol/script_task.h"
 #include "worker/worker.h"
 
 /* How long an answer is waited for beyond the time that replicas have. */
@@ -121,16 +121,14 @@ static void finish_all(struct posting *all, int err)
 
 /* ---- calls ---- */
 
-/* The answer of a call is of all its tasks. The ones behind a task were added after it: without them, so many fewer
- * wait. */
+/* The answer of a call is of all its tasks. */
 static void note_answer(struct posting *first, const struct redisReply *reply)
 {
     int err = reply ? reply_status(reply) : MUSTER_E_CONN;
     uint64_t waiting = err == MUSTER_OK ? reply_count(reply) : 0, behind = first->n_run;
     for (struct posting *one = first; behind > 0; one = one->next) {
-        behind--;
         one->err = err;
-        one->waiting = waiting > behind ? waiting - behind : 0;
+        one->waiting = enqueue_run_waiting(waiting, --behind);
     }
 }
 
@@ -138,23 +136,20 @@ static void note_answer(struct posting *first, const struct redisReply *reply)
  * have the error. */
 static struct posting *send_run(struct posting *all, struct link *link, link_reply_fn *fn)
 {
-    struct muster_bytes tasks[SCRIPT_ENQUEUE_TASKS];
+    struct enqueue_run run;
     struct command c = COMMAND_EMPTY;
     struct posting *last = all;
-    size_t n = 0, bytes = 0;
-    for (struct posting *one = all; one && n < SCRIPT_ENQUEUE_TASKS; one = one->next) {
-        bytes += one->len;
-        if (n > 0 && (bytes > SCRIPT_ENQUEUE_BYTES || strcmp(one->queue, all->queue) != 0))
+    run.n = run.bytes = 0;
+    for (struct posting *one = all; one; one = one->next) {
+        if (!enqueue_run_add(&run, one->queue, (struct muster_bytes){one->bytes, one->len}))
             break;
-        tasks[n++] = (struct muster_bytes){one->bytes, one->len};
         last = one;
     }
-    all->n_run = n;
-    script_enqueue(&c, &all->worker->root,
-                   &(struct script_enqueue){.queue = all->queue, .chunk = 1, .of = n, .tasks = tasks, .n = n});
+    all->n_run = run.n;
+    enqueue_run_say(&c, &all->worker->root, &run);
     int err = link_script_in_order(link, &c, fn, all);
     command_clear(&c);
-    for (struct posting *one = all; err != MUSTER_OK && n > 0; one = one->next, n--)
+    for (struct posting *one = all; err != MUSTER_OK && run.n > 0; one = one->next, run.n--)
         one->err = err;
     return last;
 }
