@@ -11,7 +11,7 @@
 #include "base/name_list.h"
 #include "client/client.h"
 #include "client/full.h"
-#include "client/job_valid.h"
+#include "protocol/job_valid.h"
 #include "protocol/script_batch.h"
 
 #define TTL_MIN_MS 1000

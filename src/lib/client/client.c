@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/words.h"
 #include "client/full.h"
 #include "protocol/client_options.h"
+#include "protocol/names.h"
 
 static void on_selected(void *arg, int db)
 {
@@ -108,22 +108,10 @@ int client_check_queue(struct muster_client *c, const char *queue)
     return why ? client_refuse(c, why) : MUSTER_OK;
 }
 
-int client_check_bytes(const struct muster_bytes *task, size_t max_len, const char **why)
-{
-    if (task->len > max_len) {
-        *why = words_say("a task of %zu bytes is over the limit of %zu; nothing was sent", task->len, max_len);
-        return MUSTER_E_TOO_BIG;
-    }
-    if (task->data || task->len == 0)
-        return MUSTER_OK;
-    *why = "a task has a length but no bytes; nothing was sent";
-    return MUSTER_E_INVALID;
-}
-
 int client_check_task(struct muster_client *c, const struct muster_bytes *task)
 {
     const char *why = NULL;
-    return client_answer(c, client_check_bytes(task, c->max_task_len, &why), &why);
+    return client_answer(c, names_check_task(task, c->max_task_len, &why), &why);
 }
 
 int client_ask(struct muster_client *c, struct redisReply **reply, const char *const *words)

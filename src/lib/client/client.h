@@ -41,7 +41,6 @@ int client_answer(struct muster_client *c, int err, const char *const *why);
 int client_read(struct muster_client *c, enum sized what, void *out, const void *given);
 int client_check_queue(struct muster_client *c, const char *queue);
 int client_check_task(struct muster_client *c, const struct muster_bytes *task);
-int client_check_bytes(const struct muster_bytes *task, size_t max_len, const char **why);
 
 /* Send one command of words: its name, a key, and more words up to NULL. */
 int client_ask(struct muster_client *c, struct redisReply **reply, const char *const *words);

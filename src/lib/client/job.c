@@ -9,8 +9,8 @@
 #include "client/client.h"
 #include "client/full.h"
 #include "client/job_put.h"
+#include "client/job_say.h"
 #include "client/job_spec.h"
-#include "client/job_valid.h"
 #include "protocol/script_job.h"
 
 /* ---- a spec, as words of the script: a field's name and its value ---- */
@@ -120,15 +120,15 @@ void job_put_say_refusal(struct muster_client *c, int err, const char *id, const
                         "was changed",
                         id);
     else if (err == MUSTER_E_INVALID || err == MUSTER_E_TOO_BIG)
-        job_valid_say_obstacle(c, err, id, what);
-    if (job_valid_is_about_missing(err, what))
-        job_valid_say_missing(c, what, id, more);
+        job_say_obstacle(c, err, id, what);
+    if (job_say_is_about_missing(err, what))
+        job_say_missing(c, what, id, more);
     else if (err == MUSTER_E_NOT_FOUND && what && strcmp(what, "data") == 0)
         redis_error_set(c->redis,
                         "there is no job '%s' whose data could stay: put it with data of its own; nothing was changed",
                         id);
     else
-        job_valid_say_batch(c, err, what, more);
+        job_say_batch(c, err, what, more);
 }
 
 /* ---- calls ---- */

@@ -10,7 +10,8 @@
 #include "client/client.h"
 #include "client/job_change.h"
 #include "client/job_cron.h"
-#include "client/job_valid.h"
+#include "client/job_say.h"
+#include "protocol/job_valid.h"
 #include "protocol/names.h"
 #include "protocol/script_job.h"
 
@@ -87,7 +88,7 @@ static int check_change(const char *id, const struct muster_job_change *change, 
         err = check_times(change, why);
     if (err == MUSTER_OK)
         err = check_states(change->only_if, why);
-    return err == MUSTER_OK ? client_check_bytes(&change->data, max_task_len, why) : err;
+    return err == MUSTER_OK ? names_check_task(&change->data, max_task_len, why) : err;
 }
 
 static void add_texts(struct command *command, const char *what, const char *const *texts, size_t n)
@@ -180,11 +181,11 @@ static void say_not_changed(struct muster_client *c, int err, const char *id, co
 {
     const char *what = reply_text(reply_at(reply, 1));
     bool is_unwanted = reply_is(reply_at(reply, 2), "only_if");
-    bool is_hopeless = err == MUSTER_E_STATE && job_valid_is_about_missing(err, reply_text(reply_at(reply, 2)));
+    bool is_hopeless = err == MUSTER_E_STATE && job_say_is_about_missing(err, reply_text(reply_at(reply, 2)));
     if (is_hopeless)
-        job_valid_say_missing(c, reply_text(reply_at(reply, 2)), id, what);
-    else if (err == MUSTER_E_NOT_FOUND && job_valid_is_about_missing(err, what))
-        job_valid_say_missing(c, what, id, reply_text(reply_at(reply, 2)));
+        job_say_missing(c, reply_text(reply_at(reply, 2)), id, what);
+    else if (err == MUSTER_E_NOT_FOUND && job_say_is_about_missing(err, what))
+        job_say_missing(c, what, id, reply_text(reply_at(reply, 2)));
     else if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis, "there is no job '%s' (any more)", id);
     if (err == MUSTER_E_STATE && is_unwanted)
@@ -199,7 +200,7 @@ static void say_not_changed(struct muster_client *c, int err, const char *id, co
                         "the job '%s' would have more than %d tags, or wait for more than %d jobs; nothing was changed",
                         id, MUSTER_JOB_TAGS_MAX, MUSTER_JOB_AFTER_MAX);
     if (err == MUSTER_E_INVALID || (err == MUSTER_E_TOO_BIG && what))
-        job_valid_say_obstacle(c, err, id, what);
+        job_say_obstacle(c, err, id, what);
 }
 
 enum job_change_next { CHANGE_ENDS, CHANGE_AGAIN, CHANGE_PASSES };

@@ -8,7 +8,7 @@
 #include <muster/cron.h>
 #include <string.h>
 
-#include "client/job_valid.h"
+#include "protocol/job_valid.h"
 #include "protocol/keys.h"
 #include "protocol/script_job.h"
 

@@ -11,8 +11,8 @@
 #include "client/job_ages.h"
 #include "client/job_page.h"
 #include "client/job_select.h"
-#include "client/job_valid.h"
 #include "client/page.h"
+#include "protocol/job_valid.h"
 
 #define TAG_PAGE 100
 

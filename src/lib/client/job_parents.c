@@ -7,7 +7,7 @@
 
 #include "client/client.h"
 #include "client/job_page.h"
-#include "client/job_valid.h"
+#include "protocol/job_valid.h"
 
 struct parents {
     muster_job_parent_fn *fn;

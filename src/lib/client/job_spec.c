@@ -9,7 +9,8 @@
 
 #include "client/client.h"
 #include "client/job_cron.h"
-#include "client/job_valid.h"
+#include "protocol/job_valid.h"
+#include "protocol/names.h"
 
 static int check_times(const struct muster_job_spec *s, const char **why)
 {
@@ -47,7 +48,7 @@ int job_spec_check(const struct muster_job_spec *s, size_t max_task_len, const c
     if (err == MUSTER_OK)
         err = job_valid_key(s->key, why);
     if (err == MUSTER_OK)
-        err = client_check_bytes(&s->data, max_task_len, why);
+        err = names_check_task(&s->data, max_task_len, why);
     if (err == MUSTER_OK)
         err = job_valid_tags(s->tags, s->n_tags, why);
     if (err == MUSTER_OK)

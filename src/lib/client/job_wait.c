@@ -14,8 +14,8 @@
 
 #include "base/clock.h"
 #include "client/client.h"
-#include "client/job_valid.h"
 #include "client/listen.h"
+#include "protocol/job_valid.h"
 
 /* The records are looked at so often; less often if there are many of them. */
 #define LOOK_MS 5000

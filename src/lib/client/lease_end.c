@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "client/client.h"
-#include "client/job_valid.h"
+#include "client/job_say.h"
+#include "protocol/job_valid.h"
 #include "protocol/names.h"
 #include "protocol/process_name.h"
 #include "protocol/script_task.h"
@@ -114,7 +115,7 @@ static void say_not_advanced(struct muster_client *c, int err, const char *proce
                         "nothing was changed",
                         process, other ? other : "");
     if (err == MUSTER_E_TOO_BIG)
-        job_valid_say_obstacle(c, err, other ? other : process, NULL);
+        job_say_obstacle(c, err, other ? other : process, NULL);
 }
 
 static int end_into_next(struct muster_client *c, const char *process, const struct muster_finish_options *o)

@@ -140,3 +140,15 @@ const char *names_check_prefix_option(const char *given)
     const char *prefix = names_prefix(given), *why = muster_prefix_check(prefix);
     return why ? words_say("%s is '%.100s': %s", given ? "prefix" : "MUSTER_PREFIX", prefix, why) : NULL;
 }
+
+int names_check_task(const struct muster_bytes *task, size_t max_len, const char **why)
+{
+    if (task->len > max_len) {
+        *why = words_say("a task of %zu bytes is over the limit of %zu; nothing was sent", task->len, max_len);
+        return MUSTER_E_TOO_BIG;
+    }
+    if (task->data || task->len == 0)
+        return MUSTER_OK;
+    *why = "a task has a length but no bytes; nothing was sent";
+    return MUSTER_E_INVALID;
+}

@@ -5,6 +5,7 @@
 #ifndef NAMES_H
 #define NAMES_H
 
+#include <muster/client.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,6 +17,9 @@ bool names_have_control(const char *text);
 #define FAILURE_GROUP_DEFAULT "failed"
 #define RETRY_GROUP_DEFAULT "retried"
 int names_check_failure(const char *group, const char *message, const char **why);
+
+/* A task's bytes, or a job's data. MUSTER_OK, or E_INVALID or E_TOO_BIG with words in `why`. */
+int names_check_task(const struct muster_bytes *task, size_t max_len, const char **why);
 
 /* The prefix that counts: the option `given`, else MUSTER_PREFIX, else the default. And what is wrong with it, in words
  * that name where it comes from. */

@@ -7,8 +7,6 @@
 
 #include <muster/job.h>
 
-#include "client/client.h"
-
 #define JOB_EVERY_MIN_MS 1000
 /* The end of the year 9999. */
 #define JOB_AT_MAX_MS ((int64_t)253402300799999)
@@ -31,18 +29,5 @@ int job_valid_number(const char *what, int64_t number, int64_t least, int64_t mo
 /* How often a recurring job makes another. */
 int job_valid_interval(int64_t every_ms, const char **why);
 int job_valid_backoff(const struct muster_backoff *b, const char **why);
-
-/* Does a script's answer, of which `what` is the word, say that a job cannot wait for `on`, which is not there, or
- * complete? Then say so of the job `id`. */
-bool job_valid_is_about_missing(int err, const char *what);
-void job_valid_say_missing(struct muster_client *c, const char *what, const char *id, const char *on);
-
-/* Set the error text for a job that cannot wait for others. `err` is E_INVALID, and `other` the job that the script has
- * named, or NULL; or E_TOO_BIG. */
-void job_valid_say_obstacle(struct muster_client *c, int err, const char *id, const char *other);
-
-/* The same for a batch that a job cannot join: `what` the script has answered, and `batch`, the text after it. For
- * another error it does nothing. */
-void job_valid_say_batch(struct muster_client *c, int err, const char *what, const char *batch);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Checks of a job's data, before anything is sent.
  */
-#include "client/job_valid.h"
+#include "protocol/job_valid.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -122,64 +122,4 @@ int job_valid_ways(const struct job_valid_list lists[JOB_VALID_WAYS], const char
         return MUSTER_E_TOO_BIG;
     }
     return check_lists(lists, JOB_VALID_WAYS, n, why);
-}
-
-static const char will_not_fail[] = "will not fail";
-
-bool job_valid_is_about_missing(int err, const char *what)
-{
-    return (err == MUSTER_E_NOT_FOUND && what && strncmp(what, "after", 5) == 0) ||
-           (err == MUSTER_E_STATE && what && strcmp(what, will_not_fail) == 0);
-}
-
-void job_valid_say_missing(struct muster_client *c, const char *what, const char *id, const char *on)
-{
-    const char *other = on ? on : "";
-    if (strcmp(what, will_not_fail) == 0)
-        redis_error_set(c->redis,
-                        "the job '%s' is complete and will not fail, so the job '%s' would wait for ever: leave it "
-                        "out; nothing was changed",
-                        other, id);
-    else if (strcmp(what, "after_failure") == 0)
-        redis_error_set(c->redis,
-                        "there is no job '%s' whose failure the job '%s' could wait for: put that one first; nothing "
-                        "was changed",
-                        other, id);
-    else
-        redis_error_set(c->redis,
-                        "there is no job '%s' for the job '%s' to wait for: put that one first, or say that it may be "
-                        "missing; nothing was changed",
-                        other, id);
-}
-
-void job_valid_say_obstacle(struct muster_client *c, int err, const char *id, const char *other)
-{
-    if (err == MUSTER_E_TOO_BIG)
-        redis_error_set(c->redis,
-                        "too many jobs are tied to the job '%s' by what they wait for: nobody can see in time whether "
-                        "it would wait for itself; nothing was changed",
-                        id);
-    else if (!other || strcmp(id, other) == 0)
-        redis_error_set(c->redis, "the job '%s' would wait for itself; nothing was changed", id);
-    else
-        redis_error_set(
-            c->redis,
-            "one of the jobs '%s' and '%s' would wait for itself, or for a recurring job; nothing was changed", id,
-            other);
-}
-
-void job_valid_say_batch(struct muster_client *c, int err, const char *what, const char *batch)
-{
-    static const char state[] = "batch ";
-    const char *id = batch ? batch : "";
-    if (err == MUSTER_E_NOT_FOUND)
-        redis_error_set(c->redis, "there is no batch '%s' (any more): open it first; nothing was changed", id);
-    else if (err == MUSTER_E_STATE && what && strncmp(what, state, strlen(state)) == 0)
-        redis_error_set(c->redis, "the batch '%s' %s %s: no more jobs can be put to it; nothing was changed", id,
-                        strcmp(what + strlen(state), "ended") == 0 ? "has" : "is", what + strlen(state));
-    else if (err == MUSTER_E_STATE && what && strcmp(what, "member") == 0)
-        redis_error_set(c->redis, "the job is a member of the batch '%s', and cannot leave it; nothing was changed",
-                        id);
-    else if (err == MUSTER_E_STATE)
-        redis_error_set(c->redis, "a job that recurs never ends, so it is no member of a batch; nothing was changed");
 }
