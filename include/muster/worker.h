@@ -16,22 +16,35 @@
  *   - The end of a process counts once. A worker that no longer owns the process gets MUSTER_E_LOST, and nothing is
  *     changed.
  *
- * Threads and the loop. A worker lives on one libevent loop: its own, which muster_worker_run() runs, or the caller's.
- * All calls must be made on that loop's thread, except those marked "any thread". No call blocks but
- * muster_worker_run(). Handlers and callbacks run inside the loop. The worker's heartbeat waits while an inline handler
- * runs, so an inline handler must be much shorter than the ttl: a third of it or less (the log warns of a longer one).
- * A longer handler answers MUSTER_LATER and works elsewhere, or runs on a thread (option `threads`), or is a command
+ * Threads and the loop. A worker lives on one libevent loop: its own, which muster_worker_run() runs; the caller's
+ * (option `base`); or one on a thread of the library (option `own_thread`). All calls must be made on that loop's
+ * thread, except those marked "any thread". No call blocks but muster_worker_run(), and those that say so. Handlers and
+ * callbacks run inside the loop. The worker's heartbeat waits while an inline handler runs, so an inline handler must
+ * be much shorter than the ttl: a third of it or less (the log warns of a longer one). A longer handler answers
+ * MUSTER_LATER and works elsewhere, or runs on a thread (option `threads`), or is a command
  * (muster_worker_serve_command()).
  *
  * With `threads`, handlers run on threads of the worker's own, several at once; the program must protect what `arg`
  * points to. Events still come on the loop's thread. On such a thread a handler may make every
  * muster_process_...() call on its own process until it returns, and the calls marked "any thread".
  *
+ * Any event loop. With `own_thread` a program needs no libevent. muster_worker_fd() is readable when there is something
+ * for it, and muster_worker_next() hands out, without blocking:
+ *   - processes of queues that are served without a handler (muster_worker_serve() with NULL). They are the program's
+ *     until it ends them, by muster_process_end() or muster_process_end_many(), from any thread;
+ *   - events, if there is no `on_event`;
+ *   - answers to what it enqueues or puts without a function.
+ * epoll, libuv, GLib, asyncio and others watch the descriptor, and call muster_worker_next() until it returns less than
+ * was asked for. Handlers, `on_event`, `on_end`, and what is given to muster_worker_post() and the like still run
+ * inside the loop, which is then the library's thread. No signal is delivered there.
+ *
  * Every call but _run and _new may be made from inside a handler or callback. _free takes effect when the callback has
  * returned.
  *
  * The library installs no signal handlers, and starts no threads except those asked for. It needs Linux 5.3 or later.
- * After a fork the child must not touch a worker that it inherited.
+ * After a fork the child must not touch a worker that it inherited; it may exit. A program may call exit() while a
+ * worker has a thread: that waits for nobody, and says nothing to Redis, so peers give back what the worker held when
+ * its ttl has passed.
  *
  * What a program must not do
  *   - A handler or callback in C++ must not let an exception out: there is nobody to catch it, on the worker's threads
@@ -58,6 +71,7 @@ struct redisAsyncContext;
 struct muster_worker;
 struct muster_process;
 struct muster_job;
+struct muster_job_spec;
 
 #define MUSTER_TTL_MIN_MS 100
 #define MUSTER_TTL_DEFAULT_MS 3000
@@ -68,6 +82,9 @@ struct muster_job;
 #define MUSTER_STAY_DEFAULT_MS 600000
 #define MUSTER_MOVE_TIME_DEFAULT_MS 5000
 #define MUSTER_RESULT_DEFAULT ((size_t)64 * 1024)
+#define MUSTER_UNREAD_MAX 10000
+#define MUSTER_UNREAD_BYTES_MAX ((size_t)16 * 1024 * 1024)
+#define MUSTER_ANSWERS_MAX 100000
 
 /* How a handler ends its process. */
 enum muster_outcome {
@@ -187,9 +204,14 @@ enum muster_event_type {
      * it. `text` says how much. */
     MUSTER_EVENT_CUT,
 
-    /* The command of `process` has ended it by itself, by its id (see struct muster_command), and is left to exit.
-     * `text` says how: "finished", "given back", "retried" or "failed"; "" if it had exited before that was known. */
-    MUSTER_EVENT_ENDED
+    /* The end of `process` has counted. `text` says how it has ended: "finished", "given back", "retried" or "failed".
+     * It comes for a command that has ended its process by itself, by its id (see struct muster_command), and is left
+     * to exit; `text` is "" then, if it had exited before that was known. With the option `tell_ended` it comes for
+     * every process whose end has counted. */
+    MUSTER_EVENT_ENDED,
+
+    /* Events were left out, because too many had not been fetched by muster_worker_next(); `text` says how many. */
+    MUSTER_EVENT_LEFT_OUT
 };
 
 /* What becomes of the handlers that run when the worker falls into doubt (MUSTER_EVENT_DOUBT). Nothing new starts
@@ -271,9 +293,9 @@ struct muster_worker_options {
     int threads;
 
     /* How many more tasks are taken in advance; hands + prefetch is at most 10 000. They are the first to be given back
-     * when the worker stops. For large numbers of tasks that are shorter than a round trip. With `threads`, a thread begins
-     * them one after the other, in their order, also while the loop is busy; but not beyond the ttl since the last
-     * confirmed heartbeat. */
+     * when the worker stops. For large numbers of tasks that are shorter than a round trip. With `threads`, a thread
+     * begins them one after the other, in their order, also while the loop is busy; but not beyond the ttl since the
+     * last confirmed heartbeat. */
     int prefetch;
 
     /* The worker never counts as failed. Its life ends only by a stop, by muster_worker_fail(), or by a new start of
@@ -341,6 +363,15 @@ struct muster_worker_options {
     int replicas;    /* at most MUSTER_REPLICAS_MAX */
     int replicas_ms; /* at most MUSTER_REPLICAS_MS_MAX */
     int fsync;
+
+    /* The worker's loop runs on a thread of the library, which muster_worker_start() starts and muster_worker_free()
+     * waits for. Not together with `base`. */
+    int own_thread;
+
+    /* Tell MUSTER_EVENT_ENDED for every process whose end has counted. For each process that the program has ended, or
+     * its handler, comes exactly one of MUSTER_EVENT_ENDED and MUSTER_EVENT_UNCOUNTED, after any outage; but after
+     * MUSTER_EVENT_STOPPED nothing more is told, and nothing counts. */
+    int tell_ended;
 };
 
 /*
@@ -365,8 +396,13 @@ MUSTER_API const char *muster_worker_options_check(const struct muster_worker_op
 /*
  * Free the worker at once, without telling Redis: its peers give back what it holds when its ttl has passed. To leave
  * politely, stop it first and free it after MUSTER_EVENT_STOPPED. Commands that it runs are killed. Processes that
- * answered MUSTER_LATER end with the worker: their pointers are dead. Handlers on threads are told MUSTER_STOP_LOST,
- * and this call waits for them. NULL is allowed.
+ * answered MUSTER_LATER, or that muster_worker_next() has handed out, end with the worker: their pointers are dead, and
+ * so are items and the descriptor. Handlers on threads are told MUSTER_STOP_LOST, and this call waits for them. NULL is
+ * allowed.
+ *
+ * With `own_thread` it is called on the loop's thread, from a callback; or on any other but those of handlers, while
+ * nobody else calls anything about this worker. It then waits for the loop's thread, and so for the callback that runs
+ * there.
  */
 MUSTER_API void muster_worker_free(struct muster_worker *w);
 
@@ -379,7 +415,9 @@ MUSTER_API void muster_worker_free(struct muster_worker *w);
  * (E_REDIS), or connections that were handed in are of different databases (E_INVALID). A permission that is lost later
  * is an outage: the worker goes on trying.
  *
- * Returns MUSTER_OK, or MUSTER_E_STATE: it was started before.
+ * With `own_thread` its thread begins. Any thread.
+ *
+ * Returns MUSTER_OK; MUSTER_E_STATE: it was started before; or MUSTER_E_NOMEM: the thread could not be made.
  */
 MUSTER_API int muster_worker_start(struct muster_worker *w) MUSTER_MUST_CHECK;
 
@@ -387,6 +425,14 @@ MUSTER_API int muster_worker_start(struct muster_worker *w) MUSTER_MUST_CHECK;
  * Serve a queue: take its tasks and run `fn` for each. If the worker serves several queues, a take looks at them in the
  * order in which they were served, or in turn (option `in_turn`). At most `hands` processes of this queue run at once;
  * 0: as many as the worker has hands.
+ *
+ * With `own_thread` `fn` may be NULL, and `arg` means nothing then: the queue's processes come by muster_worker_next().
+ * One occupies a hand from when it is handed out until it is ended. Before that it is only ready: it has no time limit
+ * yet, and it goes back, or elsewhere, without the program's having known it, when the worker stops or leaves the
+ * queue, or when it is cancelled.
+ *
+ * With `own_thread` any thread may call; another one than the loop's waits until the loop has carried out the call. So
+ * the loop's thread must not wait for the caller. Nothing is waited for that comes from Redis.
  *
  * Returns MUSTER_OK, MUSTER_E_NOMEM, or
  *   MUSTER_E_NOT_STARTED  muster_worker_start() was not called yet
@@ -483,8 +529,8 @@ struct muster_command {
     size_t result_max;
 };
 
-/* As muster_worker_serve(); and MUSTER_E_NOT_FOUND if the program is not found or cannot be executed, and E_INVALID for
- * anything in `command` that is not allowed. muster_worker_error() says what. */
+/* As muster_worker_serve(), also for threads; and MUSTER_E_NOT_FOUND if the program is not found or cannot be executed,
+ * and E_INVALID for anything in `command` that is not allowed. muster_worker_error() says what. */
 MUSTER_API int muster_worker_serve_command(struct muster_worker *w, const char *queue,
                                            const struct muster_command *command) MUSTER_MUST_CHECK;
 
@@ -494,44 +540,129 @@ MUSTER_API int muster_worker_serve_command(struct muster_worker *w, const char *
  * count. Commands are ended before their tasks go back. MUSTER_EVENT_LEFT tells when it is done; without a connection,
  * that is after the worker has connected again. (worqr's stopWork.)
  *
+ * Which threads may call, and what they wait for: as muster_worker_serve().
+ *
  * Returns MUSTER_OK, also when it is leaving already; or
  *   MUSTER_E_NOT_FOUND  it does not serve this queue
  *   MUSTER_E_STATE      the worker stops
  */
 MUSTER_API int muster_worker_leave(struct muster_worker *w, const char *queue) MUSTER_MUST_CHECK;
 
-/* Called once for each muster_worker_enqueue(): `err` and `waiting` as of muster_task_enqueue(). Not called after the
- * worker was freed. */
+/* Called once for each muster_worker_enqueue(), by the loop: `err` and `waiting` as of muster_task_enqueue(). Not
+ * called after the worker was freed. */
 typedef void muster_done_fn(struct muster_worker *w, int err, uint64_t waiting, void *arg);
 
 /*
- * Enqueue a task to any queue without blocking, over the worker's own connection. The bytes are copied. `fn` (may be
- * NULL) is called from the loop with the answer. MUSTER_E_CONN means that the connection broke before the answer came:
- * the task may or may not be enqueued. The same holds if the worker is freed before the answer came.
+ * Enqueue a task to any queue without blocking, over the worker's own connection. The bytes are copied. Any thread.
+ * `fn` (may be NULL) is called from the loop with the answer. With `own_thread`, and a NULL for `fn`, an `arg` that is
+ * not NULL asks for the answer as a MUSTER_ITEM_ANSWER of muster_worker_next(), whose `user` it is. MUSTER_E_CONN means
+ * that the connection broke before the answer came: the task may or may not be enqueued. The same holds if the worker
+ * is freed before the answer came.
  *
  * It goes to Redis at the end of this turn of the loop, together with its neighbours for the same queue, at most 200
- * tasks and 256 KiB in a call; each has its own answer. Redis takes all tasks of a call or refuses all of them. The order
- * of the calls is kept, over all queues. A process that ends after this call ends after the task is there.
+ * tasks and 256 KiB in a call; each has its own answer. Redis takes all tasks of a call or refuses all of them. The
+ * order of the calls is kept, over all queues. A process that ends after this call ends after the task is there.
  *
  * With `replicas` or `fsync` `fn` gets MUSTER_E_UNCONFIRMED for a task that is enqueued and was not confirmed in time.
  * Such tasks go over a connection of their own, which is made by the first of these calls, so that no heartbeat waits
  * for replicas. The end of a process may then count before them: a handler that hands its work on answers MUSTER_LATER,
  * and ends its process in `fn`. A server that cannot say what its disk has is told by MUSTER_E_UNCONFIRMED, too.
  *
- * Returns MUSTER_OK when `fn` will be called; or, with nothing sent and `fn` not called,
- *   MUSTER_E_INVALID      the queue's name
+ * On another thread than the loop's, the call only leaves the task for the loop. Tasks of one thread keep their order,
+ * and go before the end of a process that the thread ends, or whose handler returns, afterwards. What only the loop can
+ * know is told as the answer: E_CONN and E_NOT_STARTED, with nothing sent.
+ *
+ * Returns MUSTER_OK when there will be an answer; or, with nothing sent and no answer,
+ *   MUSTER_E_INVALID      the queue's name, or NULL with a length
  *   MUSTER_E_TOO_BIG      over 64 MiB
  *   MUSTER_E_CONN         not connected
  *   MUSTER_E_NOT_STARTED  not registered
+ *   MUSTER_E_STATE        the worker has stopped
+ *   MUSTER_E_BUSY         MUSTER_ANSWERS_MAX answers are outstanding, or not fetched by muster_worker_next()
  *   MUSTER_E_NOMEM
  */
 MUSTER_API int muster_worker_enqueue(struct muster_worker *w, const char *queue, const void *task, size_t len,
                                      muster_done_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
+/* What muster_worker_next() hands out. */
+enum muster_item_type {
+    MUSTER_ITEM_PROCESS = 1, /* a task or job of a queue that is served without a handler: the program's to end */
+    MUSTER_ITEM_EVENT,       /* as `on_event` would have told it */
+    MUSTER_ITEM_ANSWER       /* to a call that was made with an `arg` and without a function */
+};
+
 /*
- * Run the worker's own loop until the worker has stopped. Only for a worker without a `base` of the caller's.
+ * One of them. Members that mean nothing for its type are 0 or NULL. The strings and bytes of a process live as long as
+ * it does; those of the others until the next muster_worker_next().
+ */
+struct muster_item {
+    size_t size; /* of out[0], set by the caller: sizeof(struct muster_item), also the distance of two items */
+    int type;    /* enum muster_item_type */
+    int event;   /* EVENT: enum muster_event_type */
+    int err;     /* EVENT, ANSWER */
+    int reserved;
+
+    /* PROCESS. EVENT about a process: the process, or NULL if the program had ended it by this call, or it is freed. */
+    struct muster_process *process;
+
+    /* EVENT about a process: its user pointer. ANSWER: the `arg` of the call. */
+    void *user;
+
+    const char *id;    /* PROCESS, EVENT about one: the process' id */
+    const char *queue; /* the process' queue; that of the event, of an answer */
+    const char *job;   /* the job's id, if the process is a job; ANSWER to a put: that of the job */
+    const char *text;  /* EVENT: words, never NULL */
+    const void *task;  /* PROCESS, EVENT about a task: its bytes, as muster_process_task() */
+    size_t len;
+    uint64_t token;   /* PROCESS, EVENT about one */
+    uint64_t waiting; /* ANSWER to an enqueue, as of muster_done_fn */
+};
+
+/*
+ * The descriptor of a worker with `own_thread`, for epoll, poll and the like: it is readable while muster_worker_next()
+ * has something. It stays the worker's: do not read, write or close it. From the first of these calls on, events go to
+ * muster_worker_next() if there is no `on_event`; before, and without `own_thread`, they go where `on_event` says. Call
+ * it before muster_worker_start() to miss none. Any thread.
  *
- * Returns MUSTER_OK after a stop that was asked for; MUSTER_E_STATE if the worker has no loop of its own or was not
+ * Returns the descriptor, or MUSTER_E_STATE: the worker has no `own_thread`.
+ */
+MUSTER_API int muster_worker_fd(struct muster_worker *w);
+
+/*
+ * Take at most `max` items, without blocking: answers and events first, in their order, then processes. Any thread, but
+ * one at a time. If it returns `max`, there may be more: who is told of changes of the descriptor only (EPOLLET) must
+ * call again.
+ *
+ * At most as many processes are out as the worker has hands. Nothing begins while the worker is in doubt, or once its
+ * ttl has passed without a confirmed heartbeat. An event about a process comes after the process.
+ *
+ * What is not fetched stays, up to a bound. From MUSTER_UNREAD_MAX events, or MUSTER_UNREAD_BYTES_MAX bytes of them, on
+ * the worker begins nothing more, so that what it must tell of its processes stays bounded, and is never left out.
+ * Other events, but for MUSTER_EVENT_STOPPED, are left out then: warnings among them go to the log, and
+ * MUSTER_EVENT_LEFT_OUT tells how many they were. Answers are bounded by the calls that ask for them (E_BUSY).
+ *
+ * Returns how many; 0 also if the worker has no `own_thread`, or out[0].size is wrong: muster_worker_error() says so.
+ */
+MUSTER_API size_t muster_worker_next(struct muster_worker *w, struct muster_item *out, size_t max);
+
+/* Called by muster_worker_post(). */
+typedef void muster_post_fn(struct muster_worker *w, void *arg);
+
+/*
+ * Have `fn` called once by the worker's loop, soon. Any thread. Functions are called in the order of the calls; those
+ * of one thread also after what it has enqueued before, and before the end of a process that it ends afterwards. If the
+ * worker is freed before, they are called in muster_worker_free(), on its thread or on the loop's.
+ *
+ * Returns MUSTER_OK; or, and `fn` is not called, MUSTER_E_STATE: the worker has stopped, MUSTER_E_NOMEM, or
+ * MUSTER_E_INVALID: `fn` is NULL.
+ */
+MUSTER_API int muster_worker_post(struct muster_worker *w, muster_post_fn *fn, void *arg);
+
+/*
+ * Run the worker's own loop until the worker has stopped. Only for a worker without a `base` of the caller's, and
+ * without `own_thread`.
+ *
+ * Returns MUSTER_OK after a stop that was asked for; MUSTER_E_STATE if the worker has no loop to be run, or was not
  * started; otherwise the error that ended it: see muster_worker_start(), struct muster_command, and
  * muster_worker_error().
  */
@@ -543,9 +674,11 @@ typedef void muster_pulse_fn(struct muster_worker *w, void *arg);
 /*
  * Call `fn` from the worker's loop every `every_ms`, from the next turn of the loop until the worker has stopped: in
  * whatever state it is, also while there is no Redis. What keeps the loop from its work keeps `fn` from being called:
- * so it can feed a watchdog. Another call replaces the first one; 0: call no more.
+ * so it can feed a watchdog. Another call replaces the first one; 0: call no more. Which threads may call, and what
+ * they wait for: as muster_worker_serve().
  *
- * Returns MUSTER_OK, MUSTER_E_NOMEM, or MUSTER_E_INVALID: `every_ms` is negative or more than a day, or `fn` is NULL.
+ * Returns MUSTER_OK, MUSTER_E_NOMEM, MUSTER_E_INVALID: `every_ms` is negative or more than a day, or `fn` is NULL; or
+ * MUSTER_E_STATE: with `own_thread`, it has stopped.
  */
 MUSTER_API int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms, muster_pulse_fn *fn, void *arg);
 
@@ -566,7 +699,8 @@ MUSTER_API int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms
 MUSTER_API int muster_worker_stop(struct muster_worker *w, int drain_ms);
 
 /* The worker's id, and its last error in words for people ("" if none). The id is valid until the worker is freed, the
- * error until the next call or event. */
+ * error until the next call or event. With `own_thread` any thread: on another one than the loop's the error is a copy,
+ * valid until this thread's next call of this function. It is the worker's last one, whoever it was told. */
 MUSTER_API const char *muster_worker_id(const struct muster_worker *w);
 MUSTER_API const char *muster_worker_error(const struct muster_worker *w);
 
@@ -604,7 +738,17 @@ MUSTER_API int64_t muster_process_move_ms(const struct muster_process *p);
  */
 MUSTER_API int muster_process_stay(struct muster_process *p, int64_t for_ms);
 
+/* A pointer of the program's, which the library only keeps, and tells with events about the process (struct
+ * muster_item). NULL at first. Any thread, until the process is ended. */
+MUSTER_API void muster_process_set_user(struct muster_process *p, void *user);
+MUSTER_API void *muster_process_user(const struct muster_process *p);
+
 /*
+ * What the end of a process brings along: retry time, failure, result, next queue. While a handler runs they are the
+ * handler's to set; after MUSTER_LATER, or for a process that muster_worker_next() has handed out, any thread's until
+ * the process is ended. One thread at a time: two of these calls for one process, or one of them and its end, must not
+ * overlap. Other processes do not matter.
+ *
  * For an end with MUSTER_RETRY: retry after this many ms, counted by Redis; 0: at once. By default a task is retried
  * after a second (MUSTER_RETRY_DELAY_DEFAULT_MS), a job after its own backoff. A job that has had all its retries goes
  * onto the failed list instead. The group is that of muster_process_set_failure(), of this retry or of the last one
@@ -680,7 +824,8 @@ MUSTER_API int muster_process_progress(struct muster_process *p, const char *not
 MUSTER_API int muster_process_extend(struct muster_process *p, int64_t limit_ms);
 
 /*
- * End a process whose handler answered MUSTER_LATER, once; `p` is dead afterwards. If the end does not count, or nobody
+ * End a process whose handler answered MUSTER_LATER, or that muster_worker_next() has handed out, once; `p` is dead
+ * afterwards. If the end does not count, or nobody
  * knows whether it did, MUSTER_EVENT_UNCOUNTED tells. Any thread, while the worker is not freed. On another thread than
  * the loop's, the call may also come before the handler has returned; the handler must then answer MUSTER_LATER.
  *
@@ -689,6 +834,14 @@ MUSTER_API int muster_process_extend(struct muster_process *p, int64_t limit_ms)
  *   MUSTER_E_STATE    its handler has not answered MUSTER_LATER, or the process was ended before
  */
 MUSTER_API int muster_process_end(struct muster_process *p, enum muster_outcome o);
+
+/*
+ * The same for `n` processes of any workers at once, in this order: cheaper for many. Each that can be ended is ended.
+ *
+ * Returns MUSTER_OK; MUSTER_E_INVALID, with nothing changed: `o`; or MUSTER_E_STATE: at least one could not be ended,
+ * the others are.
+ */
+MUSTER_API int muster_process_end_many(struct muster_process *const *p, size_t n, enum muster_outcome o);
 
 #ifdef __cplusplus
 }

@@ -219,6 +219,7 @@ static int call_client(struct muster_client *c, enum sized what, void *given, si
     case SIZED_CLIENT_STATS:
     case SIZED_ASYNC_OPTIONS:
     case SIZED_ANSWER:
+    case SIZED_ITEM:
         break; /* no calls of a client, or without words: see below */
     }
     return MUSTER_E_INVALID;
@@ -228,7 +229,7 @@ static bool is_of_a_client(enum sized what)
 {
     return what != SIZED_CLIENT_OPTIONS && what != SIZED_WORKER_OPTIONS && what != SIZED_COMMAND &&
            what != SIZED_WORKER_STATS && what != SIZED_CLIENT_STATS && what != SIZED_ASYNC_OPTIONS &&
-           what != SIZED_ANSWER;
+           what != SIZED_ANSWER && what != SIZED_ITEM;
 }
 
 static void every_call_of_a_client_refuses_a_wrong_size_in_words(void **state)
@@ -251,6 +252,21 @@ static void every_call_of_a_client_refuses_a_wrong_size_in_words(void **state)
             assert_non_null(strstr(muster_client_error(c), "does not know"));
         }
     muster_client_free(c);
+}
+
+static void a_worker_hands_nothing_out_into_items_of_a_wrong_size(void **state)
+{
+    const struct muster_worker_options o = {.size = sizeof o, .url = NOWHERE, .own_thread = 1};
+    struct muster_item item = {0};
+    struct muster_worker *w;
+    (void)state;
+    assert_ok(muster_worker_new(&w, &o));
+    assert_int_equal(muster_worker_next(w, &item, 1), 0);
+    assert_non_null(strstr(muster_worker_error(w), "muster_item is 0"));
+    item.size = sizeof item - 8;
+    assert_int_equal(muster_worker_next(w, &item, 1), 0);
+    assert_non_null(strstr(muster_worker_error(w), "not the sizeof"));
+    muster_worker_free(w);
 }
 
 static void a_client_and_a_worker_are_not_made_of_a_wrong_size(void **state)
@@ -329,6 +345,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(null_means_all_defaults_or_is_refused),
         cmocka_unit_test(a_struct_of_the_programs_gets_what_it_has_room_for),
         cmocka_unit_test(every_call_of_a_client_refuses_a_wrong_size_in_words),
+        cmocka_unit_test(a_worker_hands_nothing_out_into_items_of_a_wrong_size),
         cmocka_unit_test(a_client_and_a_worker_are_not_made_of_a_wrong_size),
         cmocka_unit_test(a_command_of_a_wrong_size_is_not_served),
         cmocka_unit_test(figures_of_a_wrong_size_are_refused_and_nothing_is_written),

@@ -38,8 +38,9 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
     X(SIZED_JOB_BULK, muster_job_bulk, arg, SIZED_NEEDED)                           \
     X(SIZED_JOB_BULK_COUNTS, muster_job_bulk_counts, refused, SIZED_MAY_BE_NULL)    \
     X(SIZED_STATS, muster_stats, run, SIZED_NEEDED)                                 \
-    X(SIZED_WORKER_OPTIONS, muster_worker_options, fsync, SIZED_MAY_BE_NULL)        \
+    X(SIZED_WORKER_OPTIONS, muster_worker_options, tell_ended, SIZED_MAY_BE_NULL)   \
     X(SIZED_COMMAND, muster_command, result_max, SIZED_NEEDED)                      \
+    X(SIZED_ITEM, muster_item, waiting, SIZED_NEEDED)                               \
     X(SIZED_WORKER_STATS, muster_worker_stats, moves_made, SIZED_NEEDED)            \
     X(SIZED_CLIENT_STATS, muster_client_stats, received_bytes, SIZED_NEEDED)        \
     X(SIZED_SERVER_INFO, muster_server_info, unsaved, SIZED_NEEDED)                 \

@@ -88,7 +88,7 @@ static void went_down(struct muster_worker *w, const struct link *link, struct d
     bool is_over = is_final(w, cause->err) || (!w->was_started && link_is_too_old(link));
     if (!is_over && link_can_reconnect(link))
         tell_down(w, told, cause);
-    snprintf(w->error, sizeof w->error, "%s", cause->text);
+    tell_error(w, "%s", cause->text);
     if (is_over)
         worker_stopped(w, cause->err);
     else if (!link_can_reconnect(link))
@@ -136,8 +136,7 @@ static bool is_one_database(struct muster_worker *w)
     int data = link_db(w->connection.data), subscription = link_db(w->connection.subscription);
     if (data == subscription)
         return true;
-    snprintf(w->error, sizeof w->error, "the data connection is in database %d, the subscription in %d", data,
-             subscription);
+    tell_error(w, "the data connection is in database %d, the subscription in %d", data, subscription);
     return false;
 }
 

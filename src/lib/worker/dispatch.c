@@ -11,7 +11,7 @@
 
 static bool has_a_hand(const struct served *s)
 {
-    return s->serving == SERVING && (s->limit == 0 || s->running < s->limit);
+    return s->serving == SERVING && (s->limit == 0 || s->running + s->offered < s->limit);
 }
 
 /* The first suspect keeps its place, even if the queue of an earlier process gets a hand while it waits. */
@@ -30,12 +30,15 @@ static struct muster_process *first_ready(struct muster_worker *w)
 
 static struct muster_process *next_to_start(struct muster_worker *w, int64_t now_us)
 {
-    size_t n_running = w->processes.count[PROCESS_RUNNING];
-    if (w->state != WORKER_WORKING || w->is_free_due || n_running >= (size_t)w->hands ||
-        process_allowed(w) == n_running)
+    size_t n = w->processes.count[PROCESS_RUNNING] + w->processes.count[PROCESS_OFFERED];
+    bool has_hands = n < (size_t)w->hands;
+    if (w->state != WORKER_WORKING || w->is_free_due || w->round.is_held_back || process_allowed(w) <= n ||
+        (!has_hands && !w->outbox.is_there))
         return NULL;
     struct muster_process *p = first_ready(w);
-    return p && !fence_is_closed(w, now_us) && suspect_may_start(p) ? p : NULL;
+    if (!p || (!has_hands && p->served->executor != &executor_next))
+        return NULL;
+    return !fence_is_closed(w, now_us) && suspect_may_start(p) ? p : NULL;
 }
 
 void dispatch_has_begun(struct muster_process *p, int64_t at_us)
@@ -46,12 +49,6 @@ void dispatch_has_begun(struct muster_process *p, int64_t at_us)
     p->began_us = at_us;
     figures_add(&w->figures.started, 1);
     process_move(p, PROCESS_RUNNING);
-}
-
-static void start(struct muster_process *p, int64_t now_us)
-{
-    struct muster_worker *w = p->worker;
-    dispatch_has_begun(p, now_us);
     if (p->is_suspect)
         suspect_starts(p);
     if (process_allowed(w) < (uint64_t)(w->hands + w->prefetch))
@@ -59,6 +56,13 @@ static void start(struct muster_process *p, int64_t now_us)
     int64_t limit_ms = p->job && p->job->job.limit_ms > 0 ? p->job->job.limit_ms : w->limit_ms;
     if (limit_ms > 0)
         limit_set(p, limit_ms);
+}
+
+static void start(struct muster_process *p, int64_t now_us)
+{
+    struct muster_worker *w = p->worker;
+    if (p->served->executor != &executor_next) /* whose processes begin when they are handed out */
+        dispatch_has_begun(p, now_us);
     if (p->served->executor != &executor_threads)
         executor_threads_release(w); /* they do not wait for this one */
     p->served->executor->start(p);
@@ -96,14 +100,38 @@ bool dispatch_may_go_ahead(const struct muster_process *p)
            p->mark == MARK_NONE && !p->is_suspect && !p->is_put_off && !(p->job && p->job->job.limit_ms > 0);
 }
 
+/* Does nothing speak against what the program may take at any time? While there is a suspect, only that is offered. */
+static bool may_be_offered(struct muster_worker *w)
+{
+    return w->outbox.is_there && w->state == WORKER_WORKING && !w->is_free_due && !w->round.is_held_back &&
+           w->suspects.n == 0 && !fence_is_closed(w, clock_us());
+}
+
+void dispatch_call_off(struct muster_worker *w)
+{
+    executor_threads_call_off(w);
+    executor_next_call_off(w);
+}
+
+void dispatch_note(struct muster_process *p)
+{
+    executor_threads_has_begun(p);
+    executor_next_has_begun(p);
+}
+
 bool dispatch_ready(struct muster_worker *w)
 {
+    w->round.is_held_back = outbox_is_full(w);
     executor_threads_note_begun(w);
+    executor_next_note_begun(w);
     if (!may_go_ahead(w))
         executor_threads_call_off(w);
+    if (!may_be_offered(w))
+        executor_next_call_off(w);
     bool is_more_ready = start_ready(w);
     if (may_go_ahead(w))
         executor_threads_put_ahead(w);
     executor_threads_release(w);
+    executor_next_release(w);
     return is_more_ready;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The end of a process. The process goes onto the list of ended ones, and the round tells Redis (round.c, turn.c).
- * Three kinds of ends are not told: the end of a process that belongs to somebody else by now; an end that comes after
- * the worker has stopped; and a give-back that the script of a leaving worker or queue carries out for all at once, in
- * order.
+ * Three kinds of ends are not told to Redis: the end of a process that belongs to somebody else by now; an end that
+ * comes after the worker has stopped; and a give-back that the script of a leaving worker or queue carries out for all
+ * at once, in order.
+ *
+ * The program hears once of each process that it has ended: that the end has counted, if it wants to know, or that it
+ * has not. Each process that has begun leaves by end_counted(), end_uncounted() or end_went_back(), or is in the rest.
  */
 #include <event2/event.h>
 #include <stdio.h>
@@ -69,7 +72,7 @@ void end_by_handler(struct muster_process *p, enum muster_outcome outcome)
         end_uncounted(p, MUSTER_E_LOST);
         turn_want_take(w); /* a hand is free again, and Redis does not know it yet */
     } else if (outcome == MUSTER_GIVE_BACK && (w->stop.drain_is_over || p->served->serving == LEAVING)) {
-        process_free(p); /* it goes back with all the rest, in its place, when the worker or the queue is left */
+        process_move(p, PROCESS_LEFT); /* it goes back with all the rest, in its place */
     } else {
         note_outcome(p, outcome);
     }
@@ -85,7 +88,7 @@ void end_unstarted(struct muster_process *p)
 void end_all_unstarted(struct muster_worker *w)
 {
     struct process_list *ready = &w->processes.list[PROCESS_READY];
-    executor_threads_call_off(w);
+    dispatch_call_off(w);
     while (!TAILQ_EMPTY(ready))
         end_unstarted(TAILQ_FIRST(ready));
 }
@@ -114,33 +117,61 @@ void end_counted(struct muster_process *p)
                                           [MUSTER_FAIL] = &f->failed};
     p->is_accounted = true;
     figures_add(by_outcome[p->outcome], 1);
+    ended_tell(p);
     process_free(p);
 }
 
-void end_uncounted(struct muster_process *p, int err)
+void end_went_back(struct muster_worker *w, const struct served *s)
+{
+    struct muster_process *p, *next;
+    for (p = TAILQ_FIRST(&w->processes.list[PROCESS_LEFT]); p; p = next) {
+        next = TAILQ_NEXT(p, in_list);
+        if (s && p->served != s)
+            continue;
+        p->outcome = MUSTER_GIVE_BACK;
+        ended_tell(p);
+        process_free(p);
+    }
+}
+
+/* The program does not know a process whose handler never began, and is told nothing after STOPPED. */
+static void tell_uncounted(struct muster_process *p, int err)
 {
     if (err == MUSTER_E_LOST && p->may_have_counted)
         err = MUSTER_E_CONN; /* it is not the owner any more, maybe because its end has counted */
     if (p->has_begun)
         count_uncounted(p, err);
-    /* The program does not know a process whose handler never began, and is told nothing after STOPPED. */
-    if (p->has_begun && p->worker->state != WORKER_STOPPED)
+    if (p->has_begun && !p->worker->tell.is_over)
         tell_event(p->worker, MUSTER_EVENT_UNCOUNTED, err, uncounted_text(err), p);
+}
+
+void end_uncounted(struct muster_process *p, int err)
+{
+    tell_uncounted(p, err);
     process_free(p);
+}
+
+/* They stay: calls that were not answered point to them. */
+void end_tell_rest(struct muster_worker *w)
+{
+    struct muster_process *p;
+    for (int state = PROCESS_ENDED; state <= PROCESS_LEFT; state++)
+        TAILQ_FOREACH(p, &w->processes.list[state], in_list)
+            tell_uncounted(p, state == PROCESS_SENT ? MUSTER_E_CONN : MUSTER_E_LOST);
 }
 
 void end_lose_all(struct muster_worker *w)
 {
     struct muster_process *p;
     struct process_list *list = w->processes.list;
-    executor_threads_call_off(w);
+    dispatch_call_off(w);
     for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)
         while ((p = TAILQ_FIRST(&list[state])) != NULL)
             process_free(p);
     TAILQ_FOREACH(p, &list[PROCESS_RUNNING], in_list)
         if (!p->is_disowned)
             process_disown(p);
-    for (int state = PROCESS_ENDED; state <= PROCESS_REFUSED; state++)
+    for (int state = PROCESS_ENDED; state <= PROCESS_LEFT; state++)
         while ((p = TAILQ_FIRST(&list[state])) != NULL)
             end_uncounted(p, MUSTER_E_LOST);
     process_tell_running(w, MUSTER_STOP_LOST, NULL, NULL);

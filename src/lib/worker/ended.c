@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A command may end its own process, by `muster finish "$MUSTER_PROCESS"` for example, and go on for a while. Then it is
- * left to exit by itself: its exit status means nothing any more. The worker learns it by a message, by the next
+ * A command may end its own process, by `muster finish "$MUSTER_PROCESS"` for example, and go on for a while. Then it
+ * is left to exit by itself: its exit status means nothing any more. The worker learns it by a message, by the next
  * read-back, or by the answer to the end that the exit status has meant.
  */
 #include "base/log.h"
@@ -35,11 +35,17 @@ static void tell(struct muster_process *p, const char *how)
     tell_event(p->worker, MUSTER_EVENT_ENDED, MUSTER_OK, how, p);
 }
 
+void ended_tell(struct muster_process *p)
+{
+    if (p->worker->tell_ended && p->has_begun && !p->is_ended)
+        tell_event(p->worker, MUSTER_EVENT_ENDED, MUSTER_OK, words[p->outcome], p);
+}
+
 /* If it has exited already, what its exit status has meant need not be said. The program may end the process inside its
  * callback, so a running one is not touched afterwards. */
 static void note(struct muster_process *p, char letter)
 {
-    executor_threads_call_off(p->worker);
+    dispatch_call_off(p->worker);
     if (!p->has_begun || p->is_ended)
         return;
     p->is_ended = true;
@@ -71,6 +77,7 @@ void ended_settle(struct muster_process *p)
 {
     if (!p->is_ended)
         tell(p, NULL);
+    p->is_ended = true;
     end_counted(p);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Executors: the three ways to run the handlers of a queue.
+ * Executors: the ways to run the processes of a queue.
  */
 #ifndef EXECUTOR_H
 #define EXECUTOR_H
@@ -10,7 +10,7 @@
 
 struct served;
 
-/* Each start() leads to end_by_handler(), at once or later. */
+/* Each start() leads to end_by_handler(), at once or later; that of executor_next only offers the process. */
 struct executor {
     void (*start)(struct muster_process *p);
     void (*tell_stop)(struct muster_process *p); /* its stop reason was set; may be NULL */
@@ -28,16 +28,22 @@ int executor_threads_new(struct muster_worker *w);
 void executor_threads_put_ahead(struct muster_worker *w);
 /* What was started or put ahead since the last call goes to the threads. */
 void executor_threads_release(struct muster_worker *w);
-/* What threads have taken ahead begins for the loop, up to the number of hands: an end that frees the next one's hand is
- * on its way. */
+/* What threads have taken ahead begins for the loop, up to the number of hands: an end that frees the next one's hand
+ * is on its way. */
 void executor_threads_note_begun(struct muster_worker *w);
 /* The same for one of which it is known that a thread has it. */
 void executor_threads_has_begun(struct muster_process *p);
-/* What no thread has taken starts no more before the loop says so; the rest has begun. Call this before you decide
- * anything by a process' being ready or running. */
+/* What no thread has taken starts no more before the loop says so; the rest has begun. */
 void executor_threads_call_off(struct muster_worker *w);
 /* Waits until the handlers that run have returned. */
 void executor_threads_free(struct muster_worker *w);
+
+/* ---- executor_next.c: the same for the program's own loop ---- */
+extern const struct executor executor_next;
+void executor_next_release(struct muster_worker *w);
+void executor_next_note_begun(struct muster_worker *w);
+void executor_next_has_begun(struct muster_process *p);
+void executor_next_call_off(struct muster_worker *w);
 
 /* ---- executor_command.c ---- */
 /* Finds the program and copies the command, which runs the queue's tasks from then on. On an error `why` gets the

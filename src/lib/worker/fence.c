@@ -26,7 +26,7 @@ bool fence_has_passed(const struct muster_worker *w, int64_t now_us)
 static void enter_doubt(struct muster_worker *w)
 {
     w->fence.in_doubt = true;
-    executor_threads_call_off(w);
+    dispatch_call_off(w);
     figures_add(&w->figures.doubts, 1);
     figures_set(&w->figures.in_doubt, 1);
     trace_line(TRACE_STATE, "worker %s: no confirmed heartbeat for %d ms, in doubt", w->id, w->ttl_ms);

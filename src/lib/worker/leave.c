@@ -13,15 +13,16 @@
 #include "protocol/script_worker.h"
 #include "worker/worker.h"
 
-int muster_worker_leave(struct muster_worker *w, const char *queue)
+static int leave(struct muster_worker *w, const void *arg)
 {
+    const char *queue = arg;
     struct served *s = queue ? serve_find(w, queue, strlen(queue)) : NULL;
     if (!s || s->serving == LEFT)
         return MUSTER_E_NOT_FOUND;
     if (w->state > WORKER_WORKING)
         return MUSTER_E_STATE;
     if (s->serving == SERVING) {
-        executor_threads_call_off(w);
+        dispatch_call_off(w);
         s->serving = LEAVING;
         s->handlers_told = s->leave_in_flight = false;
         w->n_leaving++;
@@ -30,10 +31,16 @@ int muster_worker_leave(struct muster_worker *w, const char *queue)
     return MUSTER_OK;
 }
 
+int muster_worker_leave(struct muster_worker *w, const char *queue)
+{
+    return calls_carry_out(w, leave, queue);
+}
+
 static void end_leaving(struct muster_worker *w, struct served *s, uint64_t last_token)
 {
     s->serving = LEFT;
     s->is_announced = false;
+    end_went_back(w, s);
     s->dropped_upto = last_token;
     w->n_leaving--;
     turn_want_take(w); /* its hands are free for other queues */

@@ -18,7 +18,7 @@ static void apply(struct muster_process *p, enum mark mark)
 {
     if (mark <= p->mark)
         return;
-    executor_threads_call_off(p->worker);
+    dispatch_call_off(p->worker);
     p->mark = mark;
     trace_line(TRACE_WAKE, "process %s of %s was %s", p->token_text, p->served->name,
                mark == MARK_CANCELLED ? "cancelled" : "deleted with its queue");

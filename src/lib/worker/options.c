@@ -119,6 +119,8 @@ static const char *check_connections(const struct muster_worker_options *o)
 const char *options_check(const struct muster_worker_options *o)
 {
     const char *why = check_names(o);
+    if (!why && o->own_thread && o->base)
+        why = "own_thread is set together with base; a loop of the program's runs where the program runs it";
     if (!why)
         why = check_connections(o);
     if (!why)
@@ -181,6 +183,8 @@ void options_set(struct muster_worker *w, const struct muster_worker_options *o,
     w->resume = o->resume != 0;
     w->burst = o->burst != 0;
     w->in_turn = o->in_turn != 0;
+    w->tell_ended = o->tell_ended != 0;
+    w->own_thread.is_wanted = o->own_thread != 0;
     w->on_event = o->on_event;
     w->on_end = o->on_end;
     w->arg = o->arg;

@@ -26,8 +26,9 @@ TAILQ_HEAD(posted_list, muster_process);
 struct posted {
     pthread_mutex_t lock;
     struct posted_list list; /* processes with something posted */
-    /* Those whose handlers have returned on the worker's threads, the last one first: without a lock, because each task
-     * comes here. While there is one, the loop has been woken, and has not come since. */
+    /* Those whose handlers have returned on the worker's threads, or that the program has ended, the last one first:
+     * without a lock, because each task comes here. While there is one, the loop has been woken, and has not come
+     * since. */
     _Atomic(struct muster_process *) returned;
 };
 
@@ -53,17 +54,21 @@ static void end_post(struct muster_worker *w, struct muster_process *p, enum pos
         stop_wake(w);
 }
 
+void posted_returned_all(struct muster_worker *w, struct muster_process *last, struct muster_process *first)
+{
+    _Atomic(struct muster_process *) *returned = &w->posted->returned;
+    struct muster_process *before = atomic_load(returned);
+    do
+        first->next_returned = before;
+    while (!atomic_compare_exchange_weak(returned, &before, last));
+    if (!before)
+        stop_wake(w); /* the processes may be gone */
+}
+
 void posted_returned(struct muster_process *p, enum muster_outcome outcome)
 {
-    struct muster_worker *w = p->worker;
-    _Atomic(struct muster_process *) *last = &w->posted->returned;
     p->handler_outcome = outcome;
-    struct muster_process *before = atomic_load(last);
-    do
-        p->next_returned = before;
-    while (!atomic_compare_exchange_weak(last, &before, p));
-    if (!before)
-        stop_wake(w); /* the process may be gone */
+    posted_returned_all(p->worker, p, p);
 }
 
 void posted_end(struct muster_process *p, enum muster_outcome outcome)
@@ -141,7 +146,7 @@ static struct muster_process *next_posted(struct posted *posted, struct posting 
 
 static void apply(struct muster_process *p, const struct posting *posting)
 {
-    executor_threads_has_begun(p);
+    dispatch_note(p);
     if (posting->what & POSTED_NOTE)
         extend_note(p, posting->note);
     free(posting->note);
@@ -159,7 +164,7 @@ static void apply(struct muster_process *p, const struct posting *posting)
 
 static void apply_return(struct muster_process *p)
 {
-    executor_threads_has_begun(p);
+    dispatch_note(p);
     p->is_later = p->handler_outcome == MUSTER_LATER;
     if (!p->is_later)
         end_by_handler(p, p->handler_outcome);
@@ -179,13 +184,18 @@ static struct muster_process *take_returned(struct posted *posted)
     return in_order;
 }
 
-/* What a handler has posted comes before its return: so the returned ones are taken first and carried out last. */
+/* What a handler has posted comes before its return, and so does what it has left for the loop: so the returned ones
+ * are taken first and carried out last. The same for an end that was posted. */
 void posted_take(struct muster_worker *w)
 {
     struct muster_process *p, *next, *returned = take_returned(w->posted);
     struct posting posting;
-    while ((p = next_posted(w->posted, &posting)) != NULL)
+    calls_run(w);
+    while ((p = next_posted(w->posted, &posting)) != NULL) {
+        if (posting.what & POSTED_ENDED)
+            calls_run(w);
         apply(p, &posting);
+    }
     for (p = returned; p; p = next) {
         next = p->next_returned;
         apply_return(p);

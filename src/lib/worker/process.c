@@ -83,6 +83,7 @@ static void note_running(struct muster_process *p, int by)
 {
     struct worker_figures *f = &p->worker->figures;
     p->served->running += by;
+    p->worker->outbox.n_running += p->is_by_next ? by : 0;
     figures_set(&f->running, figures_read_gauge(&f->running) + by);
 }
 
@@ -162,6 +163,7 @@ void process_move(struct muster_process *p, enum process_state state)
     w->processes.count[p->state]--;
     if (p->state == PROCESS_RUNNING && state != PROCESS_RUNNING)
         note_running(p, -1);
+    p->served->offered += (state == PROCESS_OFFERED) - (p->state == PROCESS_OFFERED);
     if (state == PROCESS_RUNNING && p->state != PROCESS_RUNNING)
         note_running(p, 1);
     if (p->state != state)
@@ -170,6 +172,15 @@ void process_move(struct muster_process *p, enum process_state state)
     p->state = state;
     TAILQ_INSERT_TAIL(&w->processes.list[state], p, in_list);
     w->processes.count[state]++;
+}
+
+void process_call_back(struct muster_process *p)
+{
+    struct process_list *ready = &p->worker->processes.list[PROCESS_READY];
+    process_move(p, PROCESS_READY);
+    p->is_by_next = false;
+    TAILQ_REMOVE(ready, p, in_list);
+    TAILQ_INSERT_HEAD(ready, p, in_list);
 }
 
 static void free_what_it_is(struct muster_process *p)
@@ -191,6 +202,7 @@ void process_free(struct muster_process *p)
     w->processes.count[p->state]--;
     if (p->state == PROCESS_RUNNING)
         note_running(p, -1);
+    p->served->offered -= p->state == PROCESS_OFFERED;
     if (p->is_disowned)
         w->processes.n_disowned--;
     else
@@ -199,6 +211,7 @@ void process_free(struct muster_process *p)
         figures_add(&w->figures.released, 1);
     note_held(w);
     posted_forget(p);
+    outbox_forget(p);
     share_let_go(p);
     limit_clear(p);
     free_what_it_is(p);
@@ -242,7 +255,7 @@ void process_tell_stop(struct muster_process *p, enum muster_stop_reason reason)
 void process_tell_running(struct muster_worker *w, enum muster_stop_reason reason, process_filter *is_meant,
                           const void *arg)
 {
-    executor_threads_call_off(w);
+    dispatch_call_off(w);
     struct process_list *running = &w->processes.list[PROCESS_RUNNING];
     for (size_t n = w->processes.count[PROCESS_RUNNING]; n > 0 && !TAILQ_EMPTY(running); n--) {
         struct muster_process *p = TAILQ_FIRST(running);

@@ -18,13 +18,15 @@ struct event;
 
 /* The life of a process here. Each state has a list of its own, in the order in which processes entered it; the list of
  * the running ones is rotated when they are told to stop. */
-#define PROCESS_STATES(X)                                                                     \
-    X(PROCESS_FETCHING, "known")  /* its token is known; its bytes may still be on the way */ \
-    X(PROCESS_READY, "ready")     /* it waits for a hand, or for the end of a doubt */        \
-    X(PROCESS_RUNNING, "running") /* its handler has it */                                    \
-    X(PROCESS_ENDED, "ended")     /* its outcome must be sent */                              \
-    X(PROCESS_SENT, "sent")       /* its outcome was sent and not confirmed yet */            \
-    X(PROCESS_REFUSED, "refused") /* a damaged key refuses its outcome; the next heartbeat retries */
+#define PROCESS_STATES(X)                                                                             \
+    X(PROCESS_FETCHING, "known")  /* its token is known; its bytes may still be on the way */         \
+    X(PROCESS_READY, "ready")     /* it waits for a hand, or for the end of a doubt */                \
+    X(PROCESS_OFFERED, "offered") /* the program may take it, or has taken it just now */             \
+    X(PROCESS_RUNNING, "running") /* its handler has it */                                            \
+    X(PROCESS_ENDED, "ended")     /* its outcome must be sent */                                      \
+    X(PROCESS_SENT, "sent")       /* its outcome was sent and not confirmed yet */                    \
+    X(PROCESS_REFUSED, "refused") /* a damaged key refuses its outcome; the next heartbeat retries */ \
+    X(PROCESS_LEFT, "left")       /* it goes back with the rest, when its queue or the worker is left */
 
 enum process_state {
 #define PROCESS_ENUM(name, text) name,
@@ -55,6 +57,8 @@ struct muster_process {
     bool is_suspect;  /* it may have killed its last holder: suspect.c */
     bool is_put_off;  /* a suspect that a damaged key keeps from beginning, until the next heartbeat */
     bool is_disowned; /* it runs on, but belongs to somebody else: its end is not sent */
+    bool is_by_next;  /* it was offered to the program: executor_next.c */
+    bool has_items;   /* events about it may lie in the outbox */
     bool is_ended;    /* its own command has ended it, and is left to exit: ended.c */
     enum muster_outcome ended_as;
     bool sent_before;       /* its end was sent before, or Redis did not name it any more */
@@ -65,6 +69,7 @@ struct muster_process {
     int64_t began_us;       /* when its handler began */
     int64_t ended_us;       /* when it returned with an end; 0: whoever ends the process looks at the clock */
     struct child *child;    /* executor_command.c's; NULL: none */
+    _Atomic(void *) user;   /* the program's */
 
     /* Its end, as the handler wants it. */
     enum muster_outcome outcome;
@@ -101,12 +106,13 @@ struct muster_process {
     TAILQ_ENTRY(muster_process) in_posted;
 
     struct muster_process *next_returned;
+    struct muster_process *next_in_outbox;
 
     /* executor_threads.c: its place for the threads; and what a thread runs, because the queue may be left and served
      * again with another handler meanwhile. */
     uint32_t in_ring;
     bool is_ahead;               /* it is ready, and a thread may begin it by itself */
-    _Atomic int64_t taken_at_us; /* 0: no thread has it */
+    _Atomic int64_t taken_at_us; /* 0: no thread has it. For the outbox, too */
     muster_handler_fn *handler;
     void *handler_arg;
     TAILQ_ENTRY(muster_process) in_list;
@@ -137,13 +143,16 @@ int process_set_task(struct muster_process *p, struct muster_bytes task);
 /* The job that it is: `record` as a script answered it. */
 int process_set_job(struct muster_process *p, const char *id, const struct redisReply *record);
 void process_move(struct muster_process *p, enum process_state state);
+/* The last one that is offered is no longer: it is the first of those that are ready again. */
+void process_call_back(struct muster_process *p);
 void process_free(struct muster_process *p);
 /* How many processes the worker may still hold by max_tasks, including those that run. */
 uint64_t process_allowed(const struct muster_worker *w);
 
 /* The process runs on here, but belongs to somebody else from now on. */
 void process_disown(struct muster_process *p);
-/* Sets its stop reason, unless it has one other than to move, and tells handler and program. The program may end it while it is told. */
+/* Sets its stop reason, unless it has one other than to move, and tells handler and program. The program may end it
+ * while it is told. */
 void process_tell_stop(struct muster_process *p, enum muster_stop_reason reason);
 /* The same for each running process for which is_meant() answers true; NULL: for all. */
 typedef bool process_filter(const struct muster_process *p, const void *arg);
@@ -159,6 +168,10 @@ void end_unstarted(struct muster_process *p);
 void end_all_unstarted(struct muster_worker *w);
 /* Its end has counted: the process is forgotten. */
 void end_counted(struct muster_process *p);
+/* What was left to go back has gone back: of this queue, or of all for NULL. */
+void end_went_back(struct muster_worker *w, const struct served *s);
+/* The worker has stopped: ends that have not counted by now never do, and the program is told. */
+void end_tell_rest(struct muster_worker *w);
 /* Its end does not count, or nobody knows: the program is told, and the process forgotten. */
 void end_uncounted(struct muster_process *p, int err);
 /* The registration is gone: none of them is this worker's any more. */

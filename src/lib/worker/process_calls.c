@@ -56,6 +56,16 @@ enum muster_stop_reason muster_process_stop_reason(const struct muster_process *
     return (enum muster_stop_reason)atomic_load(&p->stop_reason);
 }
 
+void muster_process_set_user(struct muster_process *p, void *user)
+{
+    atomic_store_explicit(&p->user, user, memory_order_release);
+}
+
+void *muster_process_user(const struct muster_process *p)
+{
+    return atomic_load_explicit(&p->user, memory_order_acquire);
+}
+
 int muster_process_set_retry(struct muster_process *p, int64_t delay_ms)
 {
     if (delay_ms < 0 || delay_ms > INT64_MAX / 4096)
@@ -176,23 +186,11 @@ int muster_process_extend(struct muster_process *p, int64_t limit_ms)
 {
     if (limit_ms < 0 || limit_ms > INT64_MAX / 4096)
         return MUSTER_E_INVALID;
-    if (round_is_in_loop(p->worker))
-        limit_set(p, limit_ms);
-    else
+    if (!round_is_in_loop(p->worker)) {
         posted_extension(p, limit_ms);
-    return MUSTER_OK;
-}
-
-int muster_process_end(struct muster_process *p, enum muster_outcome outcome)
-{
-    bool in_loop = round_is_in_loop(p->worker);
-    if ((unsigned)outcome >= MUSTER_LATER)
-        return MUSTER_E_INVALID;
-    if ((in_loop && (!p->is_later || p->state != PROCESS_RUNNING)) || atomic_exchange(&p->end_called, 1))
-        return MUSTER_E_STATE;
-    if (in_loop)
-        end_by_handler(p, outcome);
-    else
-        posted_end(p, outcome);
+        return MUSTER_OK;
+    }
+    dispatch_note(p); /* which sets the limit that it begins with */
+    limit_set(p, limit_ms);
     return MUSTER_OK;
 }

@@ -3,9 +3,9 @@
  * Enqueueing without blocking: a handler's follow-up work needs no client.
  *
  * What is enqueued within a turn of the loop goes at the end of that turn, when the link writes anyway: so nothing is
- * delayed. Neighbours for one queue go in one call, and each has its own answer. The order of the calls is kept over all
- * queues, and they go before what is said of processes afterwards: a process that has handed its work on does not end
- * before that work is there.
+ * delayed. Neighbours for one queue go in one call, and each has its own answer. The order of the calls is kept over
+ * all queues, and they go before what is said of processes afterwards: a process that has handed its work on does not
+ * end before that work is there.
  *
  * It goes over the worker's data link. But if replicas or disks must confirm it, Redis executes nothing more of that
  * connection until they have, and a heartbeat behind the question would come too late. So such tasks have a connection
@@ -28,11 +28,13 @@
 #define DELAY_MAX_MS 1000
 
 struct posting {
+    struct call call; /* until the loop has it */
     struct posting *next;
     struct muster_worker *worker;
     muster_done_fn *fn;
     void *arg;
-    size_t n_run; /* of the first one of a call: how many it carries */
+    struct outbox_item *answer; /* for muster_worker_next(); NULL: for `fn`, or for nobody */
+    size_t n_run;               /* of the first one of a call: how many it carries */
     int err;
     uint64_t waiting;
     char queue[MUSTER_QUEUE_MAX + 1];
@@ -46,6 +48,7 @@ static struct posting *new_posting(struct muster_worker *w, const char *queue, c
     if (!posting)
         return NULL;
     posting->next = NULL;
+    posting->answer = NULL;
     posting->worker = w;
     posting->err = MUSTER_OK;
     posting->waiting = 0;
@@ -54,6 +57,22 @@ static struct posting *new_posting(struct muster_worker *w, const char *queue, c
     if (task->len > 0)
         memcpy(posting->bytes, task->data, task->len);
     return posting;
+}
+
+/* Nobody is told. */
+static void discard(struct posting *posting)
+{
+    if (posting->answer)
+        outbox_no_answer(posting->worker, posting->answer);
+    free(posting);
+}
+
+static void answer(struct posting *posting, uint64_t waiting)
+{
+    posting->answer->item.err = posting->err;
+    posting->answer->item.waiting = waiting;
+    outbox_answer(posting->worker, posting->answer);
+    posting->answer = NULL;
 }
 
 static void finish(struct posting *posting)
@@ -65,8 +84,10 @@ static void finish(struct posting *posting)
         tell_enter(w);
         posting->fn(w, posting->err, is_there ? posting->waiting : 0, posting->arg);
         tell_leave(w);
+    } else if (posting->answer && !w->is_free_due) {
+        answer(posting, is_there ? posting->waiting : 0);
     }
-    free(posting);
+    discard(posting);
 }
 
 /* ---- lists ---- */
@@ -170,7 +191,7 @@ static void on_confirmed(const struct redisReply *reply, void *arg)
     int err = confirm_hear(&p->confirm, reply, NULL, why, sizeof why);
     p->is_asking = false;
     if (err != MUSTER_OK && !w->is_free_due)
-        snprintf(w->error, sizeof w->error, "%s", why);
+        tell_error(w, "%s", why);
     finish_all(take_all(&p->sent, &p->sent_end), err);
     send_waiting(w);
 }
@@ -213,7 +234,7 @@ static void on_down(void *arg, int err, const char *text)
     struct produce *p = &w->produce;
     (void)err;
     if (p->waiting && !w->is_free_due)
-        snprintf(w->error, sizeof w->error, "%s", text);
+        tell_error(w, "%s", text);
     p->is_asking = false;
     finish_all(take_all(&p->sent, &p->sent_end), MUSTER_E_UNCONFIRMED);
     finish_all(take_all(&p->waiting, &p->waiting_end), MUSTER_E_CONN);
@@ -286,6 +307,54 @@ void produce_free(struct muster_worker *w)
     url_clear(&p->url);
 }
 
+/* ---- what the program calls ---- */
+
+/* The loop has it: it is to be sent, or cannot be. */
+static int take_over(struct muster_worker *w, struct posting *posting)
+{
+    if (!registration_is_there(w))
+        return MUSTER_E_NOT_STARTED;
+    bool is_confirmed = confirm_is_wanted(&w->produce.confirm);
+    if (!is_confirmed && !link_is_up(w->connection.data))
+        return MUSTER_E_CONN;
+    int err = is_confirmed ? open_link(w) : MUSTER_OK;
+    if (err != MUSTER_OK)
+        return err;
+    if (!w->produce.waiting)
+        event_active(w->produce.turn_end, EV_TIMEOUT, 1);
+    add(&w->produce.waiting_end, posting);
+    return MUSTER_OK;
+}
+
+/* Of another thread, which can be told only by an answer. */
+static void accept_call(struct call *c, struct muster_worker *w)
+{
+    struct posting *posting = (struct posting *)c;
+    posting->err = take_over(w, posting);
+    if (posting->err != MUSTER_OK)
+        finish(posting);
+}
+
+static int expect_answer(struct posting *posting, const char *queue)
+{
+    struct muster_worker *w = posting->worker;
+    if (posting->fn || !posting->arg || !w->outbox.is_there)
+        return MUSTER_OK;
+    int err = outbox_expect_answer(w);
+    if (err != MUSTER_OK)
+        return err;
+    posting->answer = outbox_item_of_answer(queue, NULL, posting->arg);
+    if (!posting->answer)
+        outbox_no_answer(w, NULL);
+    return posting->answer ? MUSTER_OK : MUSTER_E_NOMEM;
+}
+
+static int leave(struct posting *posting)
+{
+    posting->call.run = accept_call;
+    return calls_leave(posting->worker, &posting->call) ? MUSTER_OK : MUSTER_E_STATE;
+}
+
 int muster_worker_enqueue(struct muster_worker *w, const char *queue, const void *task, size_t len, muster_done_fn *fn,
                           void *arg)
 {
@@ -294,19 +363,15 @@ int muster_worker_enqueue(struct muster_worker *w, const char *queue, const void
         return MUSTER_E_INVALID;
     if (len > MUSTER_TASK_MAX_DEFAULT)
         return MUSTER_E_TOO_BIG;
-    if (!registration_is_there(w))
-        return MUSTER_E_NOT_STARTED;
-    bool is_confirmed = confirm_is_wanted(&w->produce.confirm);
-    if (!is_confirmed && !link_is_up(w->connection.data))
-        return MUSTER_E_CONN;
-    int err = is_confirmed ? open_link(w) : MUSTER_OK;
-    struct posting *posting = err == MUSTER_OK ? new_posting(w, queue, &one) : NULL;
+    struct posting *posting = new_posting(w, queue, &one);
     if (!posting)
-        return err != MUSTER_OK ? err : MUSTER_E_NOMEM;
+        return MUSTER_E_NOMEM;
     posting->fn = fn;
     posting->arg = arg;
-    if (!w->produce.waiting)
-        event_active(w->produce.turn_end, EV_TIMEOUT, 1);
-    add(&w->produce.waiting_end, posting);
-    return MUSTER_OK;
+    int err = expect_answer(posting, queue);
+    if (err == MUSTER_OK)
+        err = round_is_in_loop(w) ? take_over(w, posting) : leave(posting);
+    if (err != MUSTER_OK)
+        discard(posting);
+    return err;
 }

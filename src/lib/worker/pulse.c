@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The program is called from time to time by the loop, in whatever state the worker is. It is a timer like any other, so
- * that whatever keeps the loop from its work keeps it from this, too.
+ * The program is called from time to time by the loop, in whatever state the worker is. It is a timer like any other,
+ * so that whatever keeps the loop from its work keeps it from this, too.
  */
 #include <event2/event.h>
 
@@ -20,19 +20,31 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
         event_active(w->reaper, EV_TIMEOUT, 1);
 }
 
-int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms, muster_pulse_fn *fn, void *arg)
+struct wish {
+    int64_t every_ms;
+    muster_pulse_fn *fn;
+    void *arg;
+};
+
+static int set(struct muster_worker *w, const void *arg)
 {
-    if (every_ms < 0 || every_ms > PULSE_MAX_MS || (every_ms > 0 && !fn))
-        return MUSTER_E_INVALID;
+    const struct wish *wish = arg;
     if (!w->pulse.timer)
         w->pulse.timer = event_new(w->base, -1, EV_PERSIST, on_timer, w);
     if (!w->pulse.timer)
         return MUSTER_E_NOMEM;
     event_del(w->pulse.timer);
-    w->pulse.fn = fn;
-    w->pulse.arg = arg;
-    const struct timeval every = {every_ms / 1000, every_ms % 1000 * 1000};
-    return every_ms == 0 || event_add(w->pulse.timer, &every) == 0 ? MUSTER_OK : MUSTER_E_NOMEM;
+    w->pulse.fn = wish->fn;
+    w->pulse.arg = wish->arg;
+    const struct timeval every = {wish->every_ms / 1000, wish->every_ms % 1000 * 1000};
+    return wish->every_ms == 0 || event_add(w->pulse.timer, &every) == 0 ? MUSTER_OK : MUSTER_E_NOMEM;
+}
+
+int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms, muster_pulse_fn *fn, void *arg)
+{
+    if (every_ms < 0 || every_ms > PULSE_MAX_MS || (every_ms > 0 && !fn))
+        return MUSTER_E_INVALID;
+    return calls_carry_out(w, set, &(struct wish){every_ms, fn, arg});
 }
 
 void pulse_free(struct muster_worker *w)

@@ -84,7 +84,7 @@ static bool was_not_named(const struct muster_process *p, const void *arg)
 static void let_go(struct muster_worker *w)
 {
     struct muster_process *p, *next;
-    executor_threads_call_off(w);
+    dispatch_call_off(w);
     for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)
         for (p = TAILQ_FIRST(&w->processes.list[state]); p; p = next) {
             next = TAILQ_NEXT(p, in_list);

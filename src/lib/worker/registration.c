@@ -55,8 +55,7 @@ static void say_refusal(struct muster_worker *w, int err, const struct redisRepl
         format_refusal(why, sizeof why, w->prefix, format);
     else
         snprintf(why, sizeof why, "%s", err == MUSTER_E_EXISTS ? "a live worker has this id" : muster_err_text(err));
-    snprintf(w->error, sizeof w->error, "worker %s: %s", w->id, why);
-    words_clean(w->error);
+    tell_error(w, "worker %s: %s", w->id, why);
 }
 
 static void on_started(const struct redisReply *reply, void *arg)
@@ -148,8 +147,7 @@ void registration_gone(struct muster_worker *w)
 /* Waiting does not mend a key, and its peers cannot give the tasks back before that either. */
 static void stop_at_damage(struct muster_worker *w, const char *key)
 {
-    snprintf(w->error, sizeof w->error,
-             "could not deregister: " TELL_WRONG_TYPE "; its peers give back what it held when that is done", key);
+    tell_error(w, "could not deregister: " TELL_WRONG_TYPE "; its peers give back what it held when that is done", key);
     worker_stopped(w, MUSTER_E_REDIS);
 }
 
@@ -167,6 +165,8 @@ static void on_stopped(const struct redisReply *reply, void *arg)
     } else if (err == MUSTER_OK || err == MUSTER_E_GONE) {
         memset(w->caller.epoch, 0, sizeof w->caller.epoch);
         figures_set(&w->figures.registered, 0);
+        if (err == MUSTER_OK)
+            end_went_back(w, NULL);
         worker_stopped(w, w->result);
     } else if (err == MUSTER_E_REDIS && damaged) {
         stop_at_damage(w, damaged);

@@ -6,7 +6,7 @@
  *             processes, timers, the note of another thread. These functions change the table of processes and what the
  *             worker knows, tell the program, and ask for the steps below by round_due(). They start no handler, and
  *             send no end.
- *   ends      what other threads have said of their processes (posted.c)
+ * ends what other threads have left for the loop (calls.c), and what they have said of their processes (posted.c)
  *   dispatch  handlers start while hands are free (dispatch.c). Inline ones end here
  *   say       the worker goes on resuming (resume.c); ends, and how many to take, go to Redis (turn.c); then the worker
  *             goes on leaving queues (leave.c)
@@ -35,7 +35,7 @@ static void on_round(evutil_socket_t fd, short what, void *arg)
     struct muster_worker *w = arg;
     (void)fd, (void)what;
     if (!round_is_in_loop(w))
-        w->round.thread = pthread_self(); /* once, before any handler could read it */
+        round_set_thread(w, pthread_self()); /* once, before any handler could read it */
     w->round.is_running = true;
     posted_take(w);
     bool is_more_ready = dispatch_ready(w);
@@ -57,12 +57,17 @@ static void on_round(evutil_socket_t fd, short what, void *arg)
 
 bool round_is_in_loop(const struct muster_worker *w)
 {
-    return pthread_equal(w->round.thread, pthread_self());
+    return pthread_equal(atomic_load(&w->round.thread), pthread_self());
+}
+
+void round_set_thread(struct muster_worker *w, pthread_t thread)
+{
+    atomic_store(&w->round.thread, thread);
 }
 
 int round_new(struct muster_worker *w)
 {
-    w->round.thread = pthread_self(); /* until a turn of the loop shows another one */
+    round_set_thread(w, pthread_self()); /* until a turn of the loop shows another one */
     w->round.event = event_new(w->base, -1, 0, on_round, w);
     return w->round.event ? MUSTER_OK : MUSTER_E_NOMEM;
 }

@@ -52,7 +52,7 @@ static int serve_again(struct served *s, int limit, struct served **out)
 /* The reason becomes the worker's error text. */
 static int refuse(struct muster_worker *w, const char *why)
 {
-    snprintf(w->error, sizeof w->error, "%s", why);
+    tell_error(w, "%s", why);
     return MUSTER_E_INVALID;
 }
 
@@ -144,30 +144,57 @@ static void begin_serving(struct muster_worker *w, const struct served *s)
     serve_announce(w);
 }
 
-int muster_worker_serve(struct muster_worker *w, const char *queue, int hands, muster_handler_fn *fn, void *arg)
+/* What the program has asked for; `command` or the others. */
+struct wish {
+    const char *queue;
+    int hands;
+    muster_handler_fn *fn;
+    void *arg;
+    const struct muster_command *command;
+};
+
+static const struct executor *executor_of(const struct muster_worker *w, const struct wish *wish)
+{
+    if (!wish->fn)
+        return w->own_thread.is_wanted ? &executor_next : NULL;
+    return w->n_threads > 0 ? &executor_threads : &executor_inline;
+}
+
+static int serve(struct muster_worker *w, const void *arg)
 {
     struct served *s;
-    int err = fn ? serve_add(w, queue, hands, &s) : refuse(w, "a handler is needed, not NULL");
+    const struct wish *wish = arg;
+    const struct executor *executor = executor_of(w, wish);
+    int err = executor ? serve_add(w, wish->queue, wish->hands, &s)
+                       : refuse(w, "a handler is needed, not NULL; without one the option own_thread is");
     if (err != MUSTER_OK)
         return err;
-    s->executor = w->n_threads > 0 ? &executor_threads : &executor_inline;
-    s->handler = fn;
-    s->handler_arg = arg;
+    s->executor = executor;
+    s->handler = wish->fn;
+    s->handler_arg = wish->arg;
     begin_serving(w, s);
     return MUSTER_OK;
 }
 
-int muster_worker_serve_command(struct muster_worker *w, const char *queue, const struct muster_command *command)
+int muster_worker_serve(struct muster_worker *w, const char *queue, int hands, muster_handler_fn *fn, void *arg)
+{
+    return calls_carry_out(w, serve, &(struct wish){.queue = queue, .hands = hands, .fn = fn, .arg = arg});
+}
+
+static int serve_command(struct muster_worker *w, const void *arg)
 {
     struct served *s;
     struct muster_command copy;
+    char words[sizeof w->error] = "";
+    const struct wish *wish = arg;
     size_t n_before = w->n_served;
-    const char *why = sized_read(SIZED_COMMAND, &copy, command);
-    int err = why ? refuse(w, why) : serve_add(w, queue, copy.hands, &s);
+    const char *why = sized_read(SIZED_COMMAND, &copy, wish->command);
+    int err = why ? refuse(w, why) : serve_add(w, wish->queue, copy.hands, &s);
     if (err != MUSTER_OK)
         return err;
-    err = executor_command_setup(s, &copy, w->error, sizeof w->error);
+    err = executor_command_setup(s, &copy, words, sizeof words);
     if (err != MUSTER_OK) {
+        tell_error(w, "%s", words);
         if (w->n_served > n_before)
             free(w->served[--w->n_served]);
         else
@@ -176,6 +203,11 @@ int muster_worker_serve_command(struct muster_worker *w, const char *queue, cons
     }
     begin_serving(w, s);
     return MUSTER_OK;
+}
+
+int muster_worker_serve_command(struct muster_worker *w, const char *queue, const struct muster_command *command)
+{
+    return calls_carry_out(w, serve_command, &(struct wish){.queue = queue, .command = command});
 }
 
 static bool is_taken_from(const struct served *s)

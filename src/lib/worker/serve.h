@@ -24,6 +24,7 @@ struct served {
     enum serving serving;
     int limit;            /* how many of its handlers may run at once; 0: as many as there are hands */
     int running;          /* how many of its handlers run */
+    int offered;          /* how many of its processes the program may take: executor_next.c */
     bool is_announced;    /* Redis knows, in this epoch, that the worker serves it */
     bool announcing;      /* the call that tells Redis is in flight */
     bool handlers_told;   /* LEAVING: its handlers were told to stop */
@@ -45,8 +46,8 @@ void serve_announce(struct muster_worker *w);
 bool serve_all_announced(const struct muster_worker *w);
 /* How many queues the worker takes from. */
 size_t serve_count(const struct muster_worker *w);
-/* At most so many of these in their order, beginning with number `from`. The caller frees the result and `*served`, which
- * names the same queues in the same places. NULL: out of memory. */
+/* At most so many of these in their order, beginning with number `from`. The caller frees the result and `*served`,
+ * which names the same queues in the same places. NULL: out of memory. */
 struct script_queue *serve_list(const struct muster_worker *w, size_t from, size_t most, struct served ***served,
                                 size_t *n);
 void serve_free(struct muster_worker *w);

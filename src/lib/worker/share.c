@@ -8,7 +8,7 @@
  * Design notes
  *
  *   1. A reservation is a text that only scripts read. It lies with the process until the process has gone, or stays:
- *      then the next call gives it up. One that Redis does not hear of (the worker dies) lapses. One that the worker does
+ * then the next call gives it up. One that Redis does not hear of (the worker dies) lapses. One that the worker does
  *      not hear of, because the answer was lost, is said again by the next call.
  *   2. What has not begun moves first, then what has begun last.
  *   3. If the script had nothing to offer, it is not asked again before the figures change, or a tenth heartbeat: what
@@ -163,7 +163,7 @@ static void begin_move(struct muster_process *p, const char *move, int64_t move_
     trace_line(TRACE_STATE, "process %s of %s: is to move to worker %s", p->token_text, p->served->name,
                script_move_to(move));
     atomic_store(&p->move_at_ms, clock_ms() + move_ms);
-    executor_threads_call_off(w);
+    dispatch_call_off(w);
     if (p->state == PROCESS_READY)
         end_unstarted(p);
     else if (p->state == PROCESS_RUNNING)
@@ -275,7 +275,7 @@ static const char **list_offers(const struct muster_worker *w, const struct serv
 
 static void ask(struct muster_worker *w, struct served *s)
 {
-    executor_threads_call_off(w);
+    dispatch_call_off(w);
     struct command c = COMMAND_EMPTY;
     struct share *share = &s->share;
     struct asked *a = malloc(sizeof *a);

@@ -20,7 +20,7 @@
 
 void stop_give_up(struct muster_worker *w, int err, const char *text)
 {
-    snprintf(w->error, sizeof w->error, "%s", text);
+    tell_error(w, "%s", text);
     w->result = err;
     muster_worker_stop(w, NO_WISH);
 }
@@ -62,7 +62,7 @@ static void stop_too_late(struct muster_worker *w)
         why = "no answer";
         err = MUSTER_E_CONN;
     }
-    snprintf(w->error, sizeof w->error, "could not deregister in time; its peers give back what it held: %.250s", why);
+    tell_error(w, "could not deregister in time; its peers give back what it held: %.250s", why);
     worker_stopped(w, err);
 }
 
@@ -147,6 +147,7 @@ static void on_waker(evutil_socket_t fd, short what, void *arg)
     uint64_t notes;
     (void)what;
     ssize_t got = read(fd, &notes, sizeof notes);
+    own_thread_check(w);
     round_due(w); /* the round carries out what threads have posted */
     int64_t wish = atomic_load(&w->stop.wish_ms);
     if (got < 0 || wish == NO_WISH || w->state >= WORKER_LEAVING)

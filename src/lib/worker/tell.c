@@ -5,6 +5,7 @@
 #include "worker/tell.h"
 
 #include <event2/event.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,31 @@ void tell_leave(struct muster_worker *w)
         event_active(w->reaper, EV_TIMEOUT, 1);
 }
 
+void tell_error(struct muster_worker *w, const char *format, ...)
+{
+    char words[sizeof w->error];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    words_clean(words);
+    pthread_mutex_lock(&w->tell.lock);
+    memcpy(w->error, words, strlen(words) + 1);
+    pthread_mutex_unlock(&w->tell.lock);
+}
+
+const char *muster_worker_error(const struct muster_worker *worker)
+{
+    static _Thread_local char copy[sizeof worker->error];
+    struct muster_worker *w = (struct muster_worker *)worker; /* its lock is no part of what it is */
+    if (!w->own_thread.is_wanted || round_is_in_loop(w))
+        return w->error;
+    pthread_mutex_lock(&w->tell.lock);
+    memcpy(copy, w->error, sizeof copy);
+    pthread_mutex_unlock(&w->tell.lock);
+    return copy;
+}
+
 /* Its words may have a name or a refusal in them that somebody else has written. */
 static void tell(struct muster_worker *w, const struct muster_event *e)
 {
@@ -36,6 +62,10 @@ static void tell(struct muster_worker *w, const struct muster_event *e)
     snprintf(text, sizeof text, "%s", e->text);
     words_clean(text);
     clean.text = text;
+    if (!w->on_event && outbox_is_heard(w)) {
+        outbox_event(w, &clean);
+        return;
+    }
     if (!w->on_event) {
         tell_log_event(w, &clean);
         return;
@@ -49,8 +79,7 @@ void tell_event(struct muster_worker *w, enum muster_event_type type, int err, c
                 struct muster_process *process)
 {
     if (text && text != w->error && err != MUSTER_OK)
-        snprintf(w->error, sizeof w->error, "%s", text);
-    words_clean(w->error);
+        tell_error(w, "%s", text);
     tell(w, &(struct muster_event){.type = type, .err = err, .text = text ? text : "", .process = process});
 }
 
@@ -144,4 +173,16 @@ void tell_damaged(struct muster_worker *w, const char *key)
     w->tell.damage_told = true;
     snprintf(line, sizeof line, "the key '%s' has a wrong type; its queue or worker is passed over", key);
     tell_event(w, MUSTER_EVENT_REFUSED, MUSTER_E_REDIS, line, NULL);
+}
+
+/* ---- life ---- */
+
+void tell_new(struct muster_worker *w)
+{
+    pthread_mutex_init(&w->tell.lock, NULL);
+}
+
+void tell_free(struct muster_worker *w)
+{
+    pthread_mutex_destroy(&w->tell.lock);
 }

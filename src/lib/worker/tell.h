@@ -7,6 +7,7 @@
 
 #include <muster/client.h>
 #include <muster/worker.h>
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "worker/tell_log.h"
@@ -42,14 +43,20 @@ enum request {
 #define TELL_WRONG_TYPE "the key '%s' has a wrong type; `muster check` says what to do"
 
 struct tell {
-    int depth;        /* callbacks of the program that run now, one inside the other */
-    unsigned refused; /* a bit for each request whose refusal was told */
+    pthread_mutex_t lock; /* of the worker's error */
+    int depth;            /* callbacks of the program that run now, one inside the other */
+    unsigned refused;     /* a bit for each request whose refusal was told */
     struct tell_log log;
+    bool is_over;      /* STOPPED was told: nothing else is */
     bool damage_told;  /* a damaged key was told, and was still damaged when it was met last */
     int refusal_err;   /* the last refusal, told or not */
     char refusal[600]; /* has room for the name of any key */
 };
 
+void tell_new(struct muster_worker *w);
+void tell_free(struct muster_worker *w);
+/* The worker's error in words, for muster_worker_error(); any thread. */
+void tell_error(struct muster_worker *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* `text` and `process` may be NULL. With an error the text becomes muster_worker_error()'s. */
 void tell_event(struct muster_worker *w, enum muster_event_type type, int err, const char *text,
                 struct muster_process *process);

@@ -53,7 +53,7 @@ static bool is_wanted(const struct muster_worker *w, const struct muster_event *
     if ((unsigned)e->type >= TELL_LOG_KINDS || !warnings[e->type])
         return false;
     if (e->type == MUSTER_EVENT_STOPPED) /* muster_worker_run() returns the error */
-        return e->err != MUSTER_OK && !w->is_running_loop;
+        return e->err != MUSTER_OK && (!w->is_running_loop || w->own_thread.is_wanted);
     if (e->type == MUSTER_EVENT_REFUSED && is_replica(e)) /* the connection is given up: DOWN says why */
         return false;
     if (e->type == MUSTER_EVENT_UP)

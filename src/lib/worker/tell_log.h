@@ -8,7 +8,7 @@
 #include <muster/worker.h>
 #include <stdbool.h>
 
-#define TELL_LOG_KINDS (MUSTER_EVENT_ENDED + 1)
+#define TELL_LOG_KINDS (MUSTER_EVENT_LEFT_OUT + 1)
 
 /*
  *   last         by event: when its last line was written (0: never), and how many were left out since then

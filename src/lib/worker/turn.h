@@ -6,6 +6,7 @@
 #define TURN_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "worker/process.h"
@@ -18,7 +19,8 @@ struct round {
     struct event *event;
     bool is_due;
     bool is_running;
-    pthread_t thread; /* the loop's. Known before any handler runs */
+    bool is_held_back;        /* the program leaves too much unread: nothing begins in this round */
+    _Atomic pthread_t thread; /* the loop's. Known before any handler runs */
 };
 
 /* turn.c */
@@ -46,12 +48,18 @@ void round_free(struct muster_worker *w);
 void round_due(struct muster_worker *w);
 /* Is the caller the loop's thread? */
 bool round_is_in_loop(const struct muster_worker *w);
+void round_set_thread(struct muster_worker *w, pthread_t thread);
 
 /* ---- dispatch.c ---- */
 /* Starts what is ready, as far as hands are free. True: there is more, but the loop must look at its sockets first. */
 bool dispatch_ready(struct muster_worker *w);
-/* It has a hand now, and its handler. */
+/* It has a hand now, and its handler or the program has it. */
 void dispatch_has_begun(struct muster_process *p, int64_t at_us);
+/* Nothing begins any more before the loop says so, and what has begun elsewhere has begun here. Call this before you
+ * decide anything by a process' being ready or running. */
+void dispatch_call_off(struct muster_worker *w);
+/* The program or a thread says something of this process, so it has begun. */
+void dispatch_note(struct muster_process *p);
 /* May a thread begin it, when its turn has come, before the loop hears of that? */
 bool dispatch_may_go_ahead(const struct muster_process *p);
 
@@ -78,8 +86,10 @@ size_t turn_ends_bytes(const struct muster_process *p);
 /* ---- posted.c: what other threads say of a process ---- */
 int posted_new(struct muster_worker *w);
 void posted_free(struct muster_worker *w);
-/* Its handler has returned on a thread. */
+/* Its handler has returned on a thread, or the program has ended it after muster_worker_next(). */
 void posted_returned(struct muster_process *p, enum muster_outcome outcome);
+/* The same for many of one worker, linked by next_returned, the last one first. */
+void posted_returned_all(struct muster_worker *w, struct muster_process *last, struct muster_process *first);
 /* muster_process_end() and the like, called on a thread. `note` and the bytes of `data` are posted.c's from now on. */
 void posted_end(struct muster_process *p, enum muster_outcome outcome);
 void posted_note(struct muster_process *p, char *note);

@@ -108,6 +108,10 @@ void worker_stopped(struct muster_worker *w, int err)
     w->result = err;
     worker_enter(w, WORKER_STOPPED);
     output_stop(w);
+    calls_close(w);
+    posted_take(w);
+    end_tell_rest(w);
+    w->tell.is_over = true;
     tell_event(w, MUSTER_EVENT_STOPPED, err, err == MUSTER_OK ? NULL : w->error, NULL);
     if (w->owns_base)
         event_base_loopbreak(w->base);
@@ -115,9 +119,10 @@ void worker_stopped(struct muster_worker *w, int err)
 
 /* ---- making and freeing ---- */
 
-static void free_now(struct muster_worker *w)
+void worker_free_now(struct muster_worker *w)
 {
     w->state = WORKER_STOPPED; /* for those whose outstanding calls are answered NULL now */
+    calls_close(w);
     executor_threads_free(w);
     produce_free(w);
     connection_free(w);
@@ -135,6 +140,9 @@ static void free_now(struct muster_worker *w)
     round_free(w);
     stop_free(w);
     pulse_free(w);
+    outbox_free(w);
+    calls_free(w);
+    tell_free(w);
     if (w->reaper)
         event_free(w->reaper);
     if (w->owns_base && w->base) {
@@ -151,14 +159,15 @@ static void on_reaper(evutil_socket_t fd, short what, void *arg)
     if (w->is_running_loop)
         event_base_loopbreak(w->base); /* muster_worker_run() frees it: a loop cannot free itself */
     else
-        free_now(w);
+        worker_free_now(w);
 }
 
 static int new_parts(struct muster_worker *w)
 {
     static int (*const parts[])(struct muster_worker *) = {
-        stop_new,    heartbeat_new, fence_new,         timer_keeper_new, wake_new,   turn_new,
-        suspect_new, round_new,     process_new_table, output_new_list,  posted_new, executor_threads_new};
+        outbox_new, stop_new,    heartbeat_new,       fence_new,         timer_keeper_new,
+        wake_new,   turn_new,    round_new,           process_new_table, output_new_list,
+        posted_new, suspect_new, executor_threads_new};
     int err = MUSTER_OK;
     w->reaper = event_new(w->base, -1, 0, on_reaper, w);
     if (!w->reaper)
@@ -173,6 +182,8 @@ static int init(struct muster_worker *w, const struct muster_worker_options *o, 
     options_set(w, o, url->db);
     w->caller.worker = w->id;
     w->stop.wake_fd = -1;
+    tell_new(w);
+    calls_new(w);
     w->owns_base = o->base == NULL;
     w->base = o->base ? o->base : event_base_new();
     int err = w->base ? produce_new(w, url) : MUSTER_E_NOMEM;
@@ -206,11 +217,12 @@ void muster_worker_free(struct muster_worker *w)
 {
     if (!w)
         return;
+    own_thread_end(w);
     bool is_on_stack = w->tell.depth > 0 || w->is_running_loop;
     bool was_due = w->is_free_due;
     w->is_free_due = true;
     if (!is_on_stack)
-        free_now(w);
+        worker_free_now(w);
     else if (!was_due && w->tell.depth == 0)
         event_active(w->reaper, EV_TIMEOUT, 1);
 }
@@ -219,33 +231,35 @@ void muster_worker_free(struct muster_worker *w)
 
 int muster_worker_start(struct muster_worker *w)
 {
+    if (w->own_thread.is_wanted)
+        return own_thread_start(w);
     if (w->state != WORKER_NEW)
         return MUSTER_E_STATE;
     worker_enter(w, WORKER_CONNECTING);
     return MUSTER_OK;
 }
 
-int muster_worker_run(struct muster_worker *w)
+void worker_loop(struct muster_worker *w)
 {
-    if (!w->owns_base || w->state == WORKER_NEW || w->is_running_loop)
-        return MUSTER_E_STATE;
     w->is_running_loop = true;
     while (w->state != WORKER_STOPPED && !w->is_free_due)
         if (event_base_loop(w->base, EVLOOP_NO_EXIT_ON_EMPTY) < 0)
             break;
     w->is_running_loop = false;
+}
+
+int muster_worker_run(struct muster_worker *w)
+{
+    if (!w->owns_base || w->own_thread.is_wanted || w->state == WORKER_NEW || w->is_running_loop)
+        return MUSTER_E_STATE;
+    worker_loop(w);
     int result = w->result;
     if (w->is_free_due)
-        free_now(w);
+        worker_free_now(w);
     return result;
 }
 
 const char *muster_worker_id(const struct muster_worker *w)
 {
     return w->id;
-}
-
-const char *muster_worker_error(const struct muster_worker *w)
-{
-    return w->error;
 }

@@ -20,19 +20,23 @@
  *   dispatch.c          starting handlers; suspect.c: those that run alone; limit.c: time limits
  *   turn.c              what ended and what can be taken, in one script call; turn_ends.c: how ends are said
  *   process.c, end.c    the table of processes, and what their end means
- *   process_calls.c     what a program asks of a process and says about it; extend.c: what of that is sent at once
+ * process_calls.c what a program asks of a process and says about it, process_end.c: and how it ends it; extend.c:
+ *                       what of that is sent at once
  *   posted.c            what other threads say
  *   marks.c             which processes were cancelled; ended.c: which ones their own commands have ended
+ *   calls.c             what other threads have the loop do; own_thread.c: the loop on a thread of its own
  *   produce.c           enqueueing, over the data link or a third connection
  *   figures.c           what it has counted, for any thread
  *   stop.c              the wish to stop, the drain, the moment to leave
- *   executor_*.c        how handlers run: inline, on threads, as child processes (command_setup.c: which, spawn.c starts
- *                       them, output.c reads what they print)
+ * executor_*.c how handlers run: inline, on threads, as child processes (command_setup.c: which, spawn.c starts
+ * them, output.c reads what they print); or that the program takes what there is (executor_next.c)
+ *   outbox.c            what lies ready for a program with a loop of its own; outbox_item.c: its events and answers
  */
 #ifndef WORKER_H
 #define WORKER_H
 
 #include "base/sized.h"
+#include "worker/calls.h"
 #include "worker/connection.h"
 #include "worker/crons.h"
 #include "worker/ended.h"
@@ -40,7 +44,9 @@
 #include "worker/figures.h"
 #include "worker/heartbeat.h"
 #include "worker/marks.h"
+#include "worker/outbox.h"
 #include "worker/output.h"
+#include "worker/own_thread.h"
 #include "worker/probe.h"
 #include "worker/process.h"
 #include "worker/produce.h"
@@ -92,6 +98,7 @@ struct muster_worker {
     bool resume;
     bool burst;
     bool in_turn;
+    bool tell_ended;
     muster_event_fn *on_event;
     muster_end_fn *on_end; /* NULL: nobody listens */
     void *arg;
@@ -105,8 +112,8 @@ struct muster_worker {
     bool is_running_loop;    /* muster_worker_run() is on the stack */
     bool is_free_due;        /* it is freed as soon as nothing of it is on the stack */
     struct event *reaper;
-    int result; /* what muster_worker_run() returns */
-    char error[768];
+    int result;      /* what muster_worker_run() returns */
+    char error[768]; /* tell_error() writes it */
     /* Its epoch is empty while the worker is not registered: registration.c. The connection number: connection.c and
      * readback.c. The hands: each call that states them. */
     struct script_caller caller;
@@ -136,6 +143,9 @@ struct muster_worker {
     struct pulse pulse;
     struct tell tell;
     struct worker_figures figures;
+    struct calls calls;
+    struct outbox outbox;
+    struct own_thread own_thread;
     struct posted *posted;   /* posted.c */
     struct threads *threads; /* executor_threads.c; NULL: none */
 
@@ -149,6 +159,10 @@ struct muster_worker {
 void worker_enter(struct muster_worker *w, enum worker_state state);
 /* It has stopped; muster_worker_run() returns `err`. */
 void worker_stopped(struct muster_worker *w, int err);
+/* Runs its own loop until it has stopped or is to be freed. */
+void worker_loop(struct muster_worker *w);
+/* Nothing of it is on any stack. */
+void worker_free_now(struct muster_worker *w);
 /* How many processes Redis may put into its hands. */
 int worker_capacity(const struct muster_worker *w);
 

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The outbox: what lies ready for a program that has an event loop of its own, and how it is told.
+ *
+ * Design notes
+ *
+ *   1. One lock for all that lies there. The loop takes it once in a dispatch, muster_worker_next() once in a call: so
+ *      a batch shares it. Ends do not take it.
+ *   2. What is offered has no hand yet. A process gets one when it is handed out, if fewer than `hands` are out:
+ *      `n_out` rises here, and falls where the program ends one, on whatever thread. So the next one may go out before
+ *      the loop has heard of the end: the hand of the one is the hand of the other. The loop hears of both later, of
+ *      the end first or not; it counts no more hands than there are (executor_next.c).
+ *   3. The fence is compared under the lock, before anything is handed out. To call off what is offered, the loop takes
+ *      the lock: then a process is either the program's or the loop's.
+ * 4. The descriptor is readable exactly while the next call would bring something, as of the last change here. Only an
+ *      end on another thread changes that without the lock; the loop hears of it, and looks again. If the fence holds
+ *      something back, the loop is woken to look, because it may not have noticed.
+ *   5. Events about processes are never left out. They are bounded, because nothing begins while too much is unread.
+ */
+#include "worker/outbox.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "worker/worker.h"
+
+/* ---- under the lock ---- */
+
+static bool has_process_for(const struct outbox *o)
+{
+    return o->offered && atomic_load(&o->n_out) < o->hands;
+}
+
+static void set_fd(struct outbox *o, bool is_readable)
+{
+    uint64_t count = 1;
+    if (is_readable == o->is_signalled)
+        return;
+    o->is_signalled = is_readable;
+    ssize_t done = is_readable ? write(o->fd, &count, sizeof count) : read(o->fd, &count, sizeof count);
+    (void)done; /* its count is 0 or 1: neither fails */
+}
+
+static void append(struct outbox *o, struct outbox_item *item)
+{
+    item->next = NULL;
+    *o->items_end = item;
+    o->items_end = &item->next;
+    o->n_items++;
+    o->bytes += item->bytes;
+    set_fd(o, true);
+}
+
+static bool has_too_much(const struct outbox *o)
+{
+    return o->n_items >= MUSTER_UNREAD_MAX || o->bytes >= MUSTER_UNREAD_BYTES_MAX;
+}
+
+/* ---- events ---- */
+
+bool outbox_is_heard(const struct muster_worker *w)
+{
+    return atomic_load(&w->outbox.is_heard);
+}
+
+static bool may_be_left_out(const struct muster_event *e)
+{
+    return !e->process && e->type != MUSTER_EVENT_STOPPED;
+}
+
+/* Before the last event, or when the program comes to fetch. */
+static void tell_left_out(struct outbox *o)
+{
+    char line[120];
+    if (o->n_left_out == 0)
+        return;
+    snprintf(line, sizeof line, "%" PRIu64 " events were left out: muster_worker_next() was not called in time",
+             o->n_left_out);
+    struct outbox_item *item =
+        outbox_item_of_event(&(struct muster_event){.type = MUSTER_EVENT_LEFT_OUT, .text = line});
+    if (!item)
+        return;
+    o->n_left_out = 0;
+    append(o, item);
+}
+
+void outbox_event(struct muster_worker *w, const struct muster_event *e)
+{
+    struct outbox *o = &w->outbox;
+    struct outbox_item *item = outbox_item_of_event(e);
+    if (e->process)
+        e->process->has_items = true;
+    pthread_mutex_lock(&o->lock);
+    if (e->type == MUSTER_EVENT_STOPPED)
+        tell_left_out(o);
+    bool is_kept = item && !(has_too_much(o) && may_be_left_out(e));
+    if (is_kept)
+        append(o, item);
+    else
+        o->n_left_out++;
+    pthread_mutex_unlock(&o->lock);
+    if (is_kept)
+        return;
+    if (!item)
+        log_line(MUSTER_LOG_ERROR, "worker %s: out of memory: an event was left out: %s", w->id, e->text);
+    else
+        tell_log_event(w, e);
+    free(item);
+}
+
+void outbox_forget(struct muster_process *p)
+{
+    struct outbox *o = &p->worker->outbox;
+    if (!p->has_items)
+        return;
+    pthread_mutex_lock(&o->lock);
+    for (struct outbox_item *item = o->items; item; item = item->next)
+        if (item->process == p) {
+            item->item.user = muster_process_user(p);
+            item->process = NULL;
+        }
+    pthread_mutex_unlock(&o->lock);
+}
+
+bool outbox_is_full(struct muster_worker *w)
+{
+    struct outbox *o = &w->outbox;
+    if (!o->is_there)
+        return false;
+    pthread_mutex_lock(&o->lock);
+    o->is_full = has_too_much(o);
+    bool is_full = o->is_full;
+    pthread_mutex_unlock(&o->lock);
+    return is_full;
+}
+
+/* ---- answers ---- */
+
+int outbox_expect_answer(struct muster_worker *w)
+{
+    if (atomic_fetch_add(&w->outbox.n_answers, 1) < MUSTER_ANSWERS_MAX)
+        return MUSTER_OK;
+    atomic_fetch_sub(&w->outbox.n_answers, 1);
+    return MUSTER_E_BUSY;
+}
+
+void outbox_no_answer(struct muster_worker *w, struct outbox_item *answer)
+{
+    atomic_fetch_sub(&w->outbox.n_answers, 1);
+    free(answer);
+}
+
+void outbox_answer(struct muster_worker *w, struct outbox_item *answer)
+{
+    struct outbox *o = &w->outbox;
+    pthread_mutex_lock(&o->lock);
+    append(o, answer);
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* ---- processes, for the loop ---- */
+
+void outbox_offer(struct muster_worker *w, struct muster_process *first, int hands)
+{
+    struct outbox *o = &w->outbox;
+    pthread_mutex_lock(&o->lock);
+    for (struct muster_process *p = first; p; p = p->next_in_outbox) {
+        *o->offered_end = p;
+        o->offered_end = &p->next_in_outbox;
+    }
+    o->hands = hands;
+    if (has_process_for(o))
+        set_fd(o, true);
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_call_off(struct muster_worker *w)
+{
+    struct outbox *o = &w->outbox;
+    pthread_mutex_lock(&o->lock);
+    o->offered = NULL;
+    o->offered_end = &o->offered;
+    pthread_mutex_unlock(&o->lock);
+}
+
+struct muster_process *outbox_taken(struct muster_worker *w, size_t max)
+{
+    struct outbox *o = &w->outbox;
+    pthread_mutex_lock(&o->lock);
+    struct muster_process *first = o->taken, **end = &first;
+    for (; max > 0 && *end; max--)
+        end = &(*end)->next_in_outbox;
+    o->taken = *end;
+    if (!o->taken)
+        o->taken_end = &o->taken;
+    *end = NULL;
+    pthread_mutex_unlock(&o->lock);
+    return first;
+}
+
+/* ---- muster_worker_next() ---- */
+
+/* The items of one call: `out` has the caller's distance between two of them. */
+struct filling {
+    char *out;
+    size_t size, n, max;
+    size_t n_items; /* of `n`; the rest are processes */
+};
+
+static struct muster_item *place(const struct filling *f, size_t i)
+{
+    return (struct muster_item *)(void *)(f->out + i * f->size);
+}
+
+/* The size is known to be good. */
+static void fill(const struct filling *f, size_t i, const struct muster_item *item)
+{
+    struct muster_item *to = place(f, i);
+    to->size = f->size;
+    sized_clear(SIZED_ITEM, to);
+    sized_write(SIZED_ITEM, to, item);
+}
+
+static void take_items(struct outbox *o, struct filling *f)
+{
+    struct outbox_item *first = o->items, **end = &first;
+    for (struct outbox_item *item; (item = *end) != NULL && f->n < f->max; end = &item->next) {
+        struct muster_process *p = item->process;
+        if (p)
+            item->item.user = muster_process_user(p);
+        item->item.process = p && !atomic_load(&p->end_called) ? p : NULL;
+        fill(f, f->n++, &item->item);
+        o->n_items--;
+        o->bytes -= item->bytes;
+        if (item->item.type == MUSTER_ITEM_ANSWER)
+            atomic_fetch_sub(&o->n_answers, 1);
+    }
+    o->items = *end;
+    if (!o->items)
+        o->items_end = &o->items;
+    *end = NULL;
+    o->lent = first;
+}
+
+/* Only their places are filled yet. */
+static void take_processes(struct outbox *o, struct filling *f)
+{
+    int64_t now_us = clock_us();
+    for (struct muster_process *p; f->n < f->max && has_process_for(o); f->n++) {
+        p = o->offered;
+        o->offered = p->next_in_outbox;
+        p->next_in_outbox = NULL;
+        *o->taken_end = p;
+        o->taken_end = &p->next_in_outbox;
+        atomic_store_explicit(&p->taken_at_us, now_us, memory_order_relaxed);
+        atomic_fetch_add(&o->n_out, 1);
+        place(f, f->n)->process = p;
+    }
+    if (!o->offered)
+        o->offered_end = &o->offered;
+}
+
+/* Without the lock: it is the program's, which does not know it yet. */
+static void fill_process(const struct filling *f, size_t i)
+{
+    struct muster_process *p = place(f, i)->process;
+    const struct muster_job *job = muster_process_job(p);
+    fill(f, i,
+         &(struct muster_item){.type = MUSTER_ITEM_PROCESS,
+                               .process = p,
+                               .id = muster_process_id(p),
+                               .queue = p->served->name,
+                               .job = job ? job->id : NULL,
+                               .task = p->task,
+                               .len = p->len,
+                               .token = p->token});
+}
+
+/* True: the loop must look. It learns of what was handed out, which changes what it counts, and may have a time limit.
+ * */
+static bool take(struct muster_worker *w, struct filling *f)
+{
+    struct outbox *o = &w->outbox;
+    tell_left_out(o);
+    take_items(o, f);
+    bool is_fenced = o->offered && fence_has_passed(w, clock_us()), was_known = !o->taken;
+    f->n_items = f->n;
+    if (!is_fenced)
+        take_processes(o, f);
+    bool has_room_again = o->is_full && !has_too_much(o);
+    o->is_full &= !has_room_again;
+    set_fd(o, o->items || (!is_fenced && has_process_for(o)));
+    return is_fenced || (o->taken && was_known) || has_room_again;
+}
+
+size_t muster_worker_next(struct muster_worker *w, struct muster_item *out, size_t max)
+{
+    struct outbox *o = &w->outbox;
+    if (max == 0)
+        return 0;
+    const char *why = o->is_there ? sized_clear(SIZED_ITEM, out) : "muster_worker_next() needs the option own_thread";
+    if (why) {
+        tell_error(w, "%s", why);
+        return 0;
+    }
+    struct filling f = {.out = (char *)out, .size = out->size, .max = max};
+    outbox_item_free_all(o->lent);
+    pthread_mutex_lock(&o->lock);
+    bool wakes = take(w, &f);
+    pthread_mutex_unlock(&o->lock);
+    if (wakes)
+        stop_wake(w);
+    for (size_t i = f.n_items; i < f.n; i++)
+        fill_process(&f, i);
+    return f.n;
+}
+
+int muster_worker_fd(struct muster_worker *w)
+{
+    if (!w->outbox.is_there)
+        return MUSTER_E_STATE;
+    atomic_store(&w->outbox.is_heard, true);
+    return w->outbox.fd;
+}
+
+/* ---- life ---- */
+
+int outbox_new(struct muster_worker *w)
+{
+    struct outbox *o = &w->outbox;
+    o->fd = -1;
+    if (!w->own_thread.is_wanted)
+        return MUSTER_OK;
+    o->items_end = &o->items;
+    o->offered_end = &o->offered;
+    o->taken_end = &o->taken;
+    o->offering_end = &o->offering;
+    pthread_mutex_init(&o->lock, NULL);
+    o->is_there = true;
+    o->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return o->fd >= 0 ? MUSTER_OK : MUSTER_E_NOMEM;
+}
+
+void outbox_free(struct muster_worker *w)
+{
+    struct outbox *o = &w->outbox;
+    if (!o->is_there)
+        return;
+    o->is_there = false;
+    outbox_item_free_all(o->lent);
+    outbox_item_free_all(o->items);
+    pthread_mutex_destroy(&o->lock);
+    if (o->fd >= 0)
+        close(o->fd);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What lies ready for muster_worker_next(): see outbox.c.
+ */
+#ifndef OUTBOX_H
+#define OUTBOX_H
+
+#include <muster/worker.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "worker/outbox_item.h"
+
+struct outbox {
+    bool is_there;        /* option own_thread */
+    int fd;               /* an eventfd; -1: none */
+    atomic_bool is_heard; /* the program has asked for it */
+    atomic_int n_out;     /* processes that were handed out and not ended */
+    atomic_int n_answers; /* that are outstanding, or not fetched */
+
+    /* Under the lock. */
+    pthread_mutex_t lock;
+    struct outbox_item *items, **items_end;
+    size_t n_items, bytes;
+    uint64_t n_left_out;
+    struct muster_process *offered, **offered_end; /* by next_in_outbox, as the next one */
+    struct muster_process *taken, **taken_end;     /* handed out, and the loop does not know it yet */
+    int hands;                                     /* how many may be out */
+    bool is_signalled;                             /* the descriptor is readable */
+    bool is_full;                                  /* the loop was told so, and begins nothing */
+
+    /* The thread that calls muster_worker_next(). */
+    struct outbox_item *lent;
+
+    /* The loop's: executor_next.c. */
+    struct muster_process *offering, **offering_end; /* to be offered with the end of this dispatch */
+    int n_running;                                   /* of those that were handed out */
+};
+
+int outbox_new(struct muster_worker *w);
+void outbox_free(struct muster_worker *w);
+
+/* ---- the loop's thread ---- */
+/* Is it the program's ear for events? */
+bool outbox_is_heard(const struct muster_worker *w);
+void outbox_event(struct muster_worker *w, const struct muster_event *e);
+/* The process is freed: events about it name it no more. */
+void outbox_forget(struct muster_process *p);
+/* Is so much unread that nothing shall begin? */
+bool outbox_is_full(struct muster_worker *w);
+/* Offers these processes behind those that are offered, and lets `hands` be out at once. NULL: no more. */
+void outbox_offer(struct muster_worker *w, struct muster_process *first, int hands);
+/* Nothing is offered any more. */
+void outbox_call_off(struct muster_worker *w);
+/* At most `max` of those that were handed out since the last call, by next_in_outbox. */
+struct muster_process *outbox_taken(struct muster_worker *w, size_t max);
+
+/* ---- any thread ---- */
+/* One more answer is to come: E_BUSY if too many are outstanding. It comes by outbox_answer(), or not at all by
+ * outbox_no_answer(). Both free the item, or see to it. */
+int outbox_expect_answer(struct muster_worker *w);
+void outbox_answer(struct muster_worker *w, struct outbox_item *answer);
+void outbox_no_answer(struct muster_worker *w, struct outbox_item *answer);
+
+#endif

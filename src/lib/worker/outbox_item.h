@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An event or an answer that waits for muster_worker_next(), with copies of all its words and bytes.
+ */
+#ifndef OUTBOX_ITEM_H
+#define OUTBOX_ITEM_H
+
+#include <muster/worker.h>
+#include <stddef.h>
+
+struct outbox_item {
+    struct outbox_item *next;
+    struct muster_item item;
+    struct muster_process *process; /* that it is about; NULL: none, or it is freed */
+    size_t bytes;                   /* what it occupies */
+    char copies[];
+};
+
+/* NULL: out of memory. */
+struct outbox_item *outbox_item_of_event(const struct muster_event *e);
+/* `job` may be NULL. Its `err` and `waiting` follow. */
+struct outbox_item *outbox_item_of_answer(const char *queue, const char *job, void *arg);
+void outbox_item_free_all(struct outbox_item *first);
+
+#endif

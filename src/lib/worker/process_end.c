@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The program ends processes, on any thread. What was handed out by muster_worker_next() gives its hand back here, at
+ * once (outbox.c); everything else is the loop's.
+ */
+#include "worker/worker.h"
+
+static int end_in_loop(struct muster_process *p, enum muster_outcome outcome)
+{
+    dispatch_note(p);
+    if (!p->is_later || p->state != PROCESS_RUNNING || atomic_exchange(&p->end_called, 1))
+        return MUSTER_E_STATE;
+    if (p->is_by_next)
+        atomic_fetch_sub(&p->worker->outbox.n_out, 1);
+    end_by_handler(p, outcome);
+    return MUSTER_OK;
+}
+
+/* Processes of one worker that the loop is to hear of together, by next_returned. */
+struct batch {
+    struct muster_worker *worker;
+    struct muster_process *first, *last;
+    int n;
+};
+
+static void post(struct batch *b)
+{
+    if (b->n > 0) {
+        atomic_fetch_sub(&b->worker->outbox.n_out, b->n);
+        posted_returned_all(b->worker, b->last, b->first);
+    }
+    *b = (struct batch){NULL};
+}
+
+static void add(struct batch *b, struct muster_process *p, enum muster_outcome outcome)
+{
+    if (b->worker != p->worker)
+        post(b);
+    p->handler_outcome = outcome;
+    p->next_returned = b->last;
+    b->worker = p->worker;
+    b->first = b->first ? b->first : p;
+    b->last = p;
+    b->n++;
+}
+
+static int end_one(struct batch *b, struct muster_process *p, enum muster_outcome outcome)
+{
+    if (round_is_in_loop(p->worker))
+        return end_in_loop(p, outcome);
+    if (atomic_exchange(&p->end_called, 1))
+        return MUSTER_E_STATE;
+    if (p->is_by_next)
+        add(b, p, outcome);
+    else
+        posted_end(p, outcome);
+    return MUSTER_OK;
+}
+
+int muster_process_end_many(struct muster_process *const *p, size_t n, enum muster_outcome outcome)
+{
+    struct batch batch = {NULL};
+    int result = MUSTER_OK;
+    if ((unsigned)outcome >= MUSTER_LATER)
+        return MUSTER_E_INVALID;
+    for (size_t i = 0; i < n; i++) {
+        int err = end_one(&batch, p[i], outcome);
+        result = err != MUSTER_OK ? err : result;
+    }
+    post(&batch);
+    return result;
+}
+
+int muster_process_end(struct muster_process *p, enum muster_outcome outcome)
+{
+    return muster_process_end_many(&p, 1, outcome);
+}
