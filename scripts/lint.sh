@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# lint.sh [--fix]: check the form of all sources: C with clang-format 14, shell with shellcheck, Lua with luac and
+# lint.sh [--fix]: check the form of all sources: C and C++ with clang-format 14, shell with shellcheck, Lua with luac and
 # luacheck. Installs what is missing (Debian; root or sudo). --fix: format the C files first.
 #
 # The Lua scripts are checked as the build expands them: only there is a name that nothing defines an error. An include
@@ -27,7 +27,7 @@ sources() {
 
 check_c() {
     local files
-    mapfile -t files < <(sources '*.[ch]')
+    mapfile -t files < <(sources '*.[ch]' '*.[ch]pp')
     if ! clang-format --version | grep -q 'version 14\.'; then
         echo "lint.sh: clang-format must be version 14 (Debian 12): others format in another way" >&2
         return 1
@@ -106,6 +106,6 @@ check_c "$@" || status=1
 check_shell || status=1
 check_lua || status=1
 if ((status == 0)); then
-    echo "lint.sh: C, shell and Lua are in good form"
+    echo "lint.sh: C, C++, shell and Lua are in good form"
 fi
 exit "$status"

@@ -27,6 +27,7 @@ build  libjs-chart.js  /usr/share/javascript/chart.js/chart.min.js  the charts o
 run    redis-server    redis-server          where queues live
 run    redis-tools     redis-cli             shows what is in Redis
 test   libcmocka-dev   cmocka.pc             runs the C tests
+test   g++             g++                   compiles the tests and examples in C++
 test   iproute2        ip                    cuts a network of a test's own
 test   openssl         openssl               makes the certificates of tests
 test   python3         python3               gives a shell a terminal to type into

@@ -134,6 +134,7 @@ cases=()
 if [[ -n $wanted ]]; then
     name=${wanted#tests/}
     name=${name%.[ch]}
+    name=${name%.cpp}
     name=${name%.sh}
     mapfile -t tests < <(matching_tests "$name")
     if ((${#tests[@]} > 0)); then

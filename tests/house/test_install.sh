@@ -4,8 +4,8 @@
 # What is installed, and taken away. Proves:
 #  1. `cmake --install` puts the command, the library, headers, manual pages, completions, documents, examples and the
 #     licence below the prefix, and nothing outside of it
-#  2. a program is built with what is there, by find_package(muster) and muster::muster, by pkg-config, and it runs; a
-#     version that does not fit is refused
+#  2. a program is built with what is there, by find_package(muster) and muster::muster, by pkg-config, and it runs, in
+#     C++ by pkg-config, too; a version that does not fit is refused
 #  3. the target `uninstall` leaves nothing but what it has not installed; without an install it says so
 set -euo pipefail
 # shellcheck source=tests/house/lib.sh
@@ -22,10 +22,11 @@ version=$(sed -nE 's/^#define MUSTER_VERSION "(.*)"$/\1/p' "$src/include/muster/
 library=$(dirname "$(cd "$prefix" && find lib* -name muster.pc)")
 library=${library%/pkgconfig}
 for file in bin/muster libexec/muster-bench "$library/libmuster.so" "$library/libmuster.so.0" "$library/libmuster.so.$version" \
-    "$library/libmuster.a" include/muster/muster.h "$library/cmake/muster/muster-config.cmake" share/man/man1/muster.1 \
+    "$library/libmuster.a" include/muster/muster.h include/muster/muster.hpp "$library/cmake/muster/muster-config.cmake" share/man/man1/muster.1 \
     share/man/man1/muster-work.1 share/man/man3/libmuster.3 share/man/man3/muster_queue_resume.3 share/man/man7/muster-keys.7 \
     share/bash-completion/completions/muster share/zsh/vendor-completions/_muster share/fish/vendor_completions.d/muster.fish \
-    share/doc/muster/LICENSE share/doc/muster/README.md share/doc/muster/doc/operations.md share/doc/muster/examples/producer.c; do
+    share/doc/muster/LICENSE share/doc/muster/README.md share/doc/muster/doc/operations.md share/doc/muster/examples/producer.c \
+    share/doc/muster/doc/cpp.md share/doc/muster/examples/producer.cpp; do
     [[ -s $prefix/$file ]] || fail "install: there is no $file"
 done
 grep -v "^$prefix/" "$manifest" >"$dir/outside" || true
@@ -64,6 +65,25 @@ if command -v pkg-config >"$dir/out"; then
     # shellcheck disable=SC2046,SC2086 # words
     passes 'install: pkg-config' "${CC:-cc}" $flags -o "$dir/by-pkg-config" "$dir/program/main.c" $(pkg-config --cflags --libs muster)
     [[ $(LD_LIBRARY_PATH=$prefix/$library "$dir/by-pkg-config") == "$version" ]] || fail 'install: pkg-config: another library'
+    cat >"$dir/program/main.cpp" <<'END'
+#include <iostream>
+#include <muster/muster.hpp>
+int main()
+{
+    const muster::client client;
+    std::cout << muster_version() << std::endl;
+    return client.stats().commands == 0 ? 0 : 1;
+}
+END
+    # The compiler that the build has, which its sanitizers want; it has none without C++.
+    cxx=$(sed -nE 's/^CMAKE_CXX_COMPILER:[A-Z]+=(.+)/\1/p' "$MUSTER_BUILD/CMakeCache.txt")
+    if [[ -x $cxx ]]; then
+        # shellcheck disable=SC2046,SC2086 # words
+        passes 'install: C++' "$cxx" $flags -std=c++17 -o "$dir/in-cpp" "$dir/program/main.cpp" $(pkg-config --cflags --libs muster)
+        [[ $(LD_LIBRARY_PATH=$prefix/$library "$dir/in-cpp") == "$version" ]] || fail 'install: C++: another library'
+    else
+        echo 'not tried, because the build has no compiler of C++: a program in C++'
+    fi
 fi
 
 # ---- 3

@@ -5,7 +5,7 @@
 # before:
 #  1. muster_*.deb alone installs with what Debian has, and the command runs
 #  2. each manual page is found and read, and bash completes verbs
-#  3. programs are built with libmuster-dev: by pkg-config, shared and static, and by find_package; they run
+#  3. programs are built with libmuster-dev: by pkg-config, shared and static, and in C++, and by find_package; they run
 # after, with the steps of doc/operations.md:
 #  4. nothing is started that nobody asked for; muster-work@NAME is active as soon as it is registered and runs tasks as a
 #     user of its own; without Redis it is activating
@@ -74,7 +74,7 @@ try_pages() {
 
 try_development() {
     step 'programs are built with libmuster-dev'
-    apt install /try/now/libmuster0.deb /try/now/libmuster-dev.deb gcc libc6-dev make cmake pkg-config
+    apt install /try/now/libmuster0.deb /try/now/libmuster-dev.deb gcc g++ libc6-dev make cmake pkg-config
     mkdir /tmp/program
     cd /tmp/program
     cat >main.c <<'PROGRAM'
@@ -92,6 +92,17 @@ PROGRAM
     [[ $(ldd shared) == *libmuster.so.0* ]] || fail "it does not use the shared library: $(ldd shared)"
     quietly gcc main.c "${libraries[@]}" -o static
     [[ $(ldd static) != *libmuster* ]] || fail 'the static library is not used'
+    cat >main.cpp <<'PROGRAM'
+#include <iostream>
+#include <muster/muster.hpp>
+int main()
+{
+    const muster::client client;
+    std::cout << muster_version() << std::endl;
+    return client.stats().commands == 0 ? 0 : 1;
+}
+PROGRAM
+    quietly g++ -std=c++17 main.cpp "${flags[@]}" -o in-cpp
     cat >CMakeLists.txt <<'LISTS'
 cmake_minimum_required(VERSION 3.25)
 project(program C)
@@ -102,7 +113,7 @@ LISTS
     quietly cmake -B built .
     quietly cmake --build built
     local program
-    for program in ./shared ./static built/found; do
+    for program in ./shared ./static ./in-cpp built/found; do
         [[ $($program) == "${version%-*}" ]] || fail "$program does not say its version"
     done
     man -w muster_task_enqueue >/tmp/log || fail 'man does not find muster_task_enqueue'
