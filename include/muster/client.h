@@ -4,7 +4,7 @@
  * processes and failures.
  *
  * A client holds one connection to Redis. Only one thread may use a client at a time; different clients are
- * independent. Every call blocks for its round trips. It gives up when an answer is not there within the client's
+ * independent. muster_client_interrupt() is for any thread. Every call blocks for its round trips. It gives up when an answer is not there within the client's
  * `timeout_ms`; a large one may take that long for each 256 KiB of it.
  *
  * After E_CONN or E_TIMEOUT the next call connects again by itself, except on a connection that the caller passed in.
@@ -23,8 +23,9 @@
  * callback returns. If the callback returns non-zero, the listing ends and returns MUSTER_OK. A callback must not use
  * the same client.
  *
- * Any call that talks to Redis may return MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_REDIS or
- * _E_FORMAT with the meaning given in error.h. Below, a call lists only the errors that mean something more.
+ * Any call that talks to Redis may return MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_REDIS, _E_FORMAT
+ * or, after muster_client_interrupt(), _E_INTERRUPTED, with the meaning given in error.h. Below, a call lists only the
+ * errors that mean something more.
  *
  * NULL. Clients and callbacks must be given. A name that is NULL is not allowed, like an empty one (E_INVALID). Bytes
  * may be NULL if their length is 0. Where a call says of another pointer that it may be NULL, it may; `_free(NULL)`
@@ -167,6 +168,34 @@ MUSTER_API const char *muster_client_options_check(const struct muster_client_op
 /* Close the connection and free the client. NULL is allowed. If the last muster_lease_take() got no answer, what it
  * took is given back first, if Redis can be reached: that may take as long as a call. */
 MUSTER_API void muster_client_free(struct muster_client *c);
+
+/*
+ * End the call of this client that waits for Redis, for a task, or for what it listens to, as soon as it does: it
+ * returns MUSTER_E_INTERRUPTED. Any thread, and signal handlers; not once muster_client_free() has begun. This call
+ * waits for nothing.
+ *
+ * No interrupt is lost. If no call runs, or the one that runs has what it wanted, the interrupt stays, and the next call
+ * that would ask Redis for something returns E_INTERRUPTED instead; nothing was sent then. One that has returned
+ * E_INTERRUPTED has used it up; several interrupts before that are one. muster_client_interrupt_take_back() takes one
+ * back that is not used up, on the client's own thread: call it when the wait that was to be interrupted is over. It
+ * returns 1 if there was one, else 0.
+ *
+ * A call that was interrupted is like one without an answer (E_CONN): what it asked for may or may not have been done,
+ * and a call of several steps has done some of them. But muster_lease_take() leaves nothing taken that `fn` did not get:
+ * before it returns, it gives back what Redis took. If Redis does not answer within a second, or another interrupt
+ * comes, that is left to the client's next take, or to muster_client_free(), which no interrupt ends; the words of
+ * muster_client_error() say which. An enqueue that was done, but not confirmed, is E_UNCONFIRMED.
+ *
+ * The client can be used as before. Its next call makes a new connection if an answer was to come on the old one. A
+ * connection that was passed in is broken then.
+ *
+ * What is not ended: the system's look-up of a host's name, and the first 10 ms for which a call waits for an answer,
+ * unless a signal ends them.
+ *
+ * Always returns MUSTER_OK.
+ */
+MUSTER_API int muster_client_interrupt(struct muster_client *c);
+MUSTER_API int muster_client_interrupt_take_back(struct muster_client *c);
 
 /* Why the last failed call of this client failed, in words for people; "" before the first failure. The string is valid
  * until the next call on the client. */
@@ -562,6 +591,7 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  *                       client that takes no more. If neither comes, or the connection was passed in and is broken,
  *                       they come back when the lease lapses. Such an error may also come from giving back: then
  *                       nothing more was taken
+ *   MUSTER_E_INTERRUPTED  what `fn` got is leased, and nothing else is: see muster_client_interrupt()
  */
 MUSTER_API int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms,
                                  int64_t wait_ms, muster_process_row_fn *fn, void *arg) MUSTER_MUST_CHECK;

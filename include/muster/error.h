@@ -44,6 +44,8 @@ extern "C" {
  *                  be lost if this Redis fails now
  *   E_STOPPED      the caller's own function has stopped a call of several steps: what the earlier steps did stays
  *                  done, and nothing else was changed
+ *   E_INTERRUPTED  muster_client_interrupt() has ended the call: like E_CONN, a change that was asked for may or may not
+ *                  have been made; but nothing stays taken that the caller does not know of
  */
 #define MUSTER_ERRORS(X)                                           \
     X(OK, 0, "ok")                                                 \
@@ -65,7 +67,8 @@ extern "C" {
     X(E_NOT_STARTED, -16, "the worker was not started")            \
     X(E_CANCELLED, -17, "cancelled: gone instead")                 \
     X(E_UNCONFIRMED, -18, "done, but not confirmed")               \
-    X(E_STOPPED, -19, "stopped by its caller between two steps")
+    X(E_STOPPED, -19, "stopped by its caller between two steps")   \
+    X(E_INTERRUPTED, -20, "interrupted; may or may not have been done")
 
 enum muster_err {
 #define MUSTER_ERROR_ENUM(name, number, text) MUSTER_##name = (number),

@@ -57,11 +57,24 @@ void muster_client_free(struct muster_client *c)
 {
     if (!c)
         return;
-    if (c->redis)
-        (void)!unheard_give_back(c); /* if that fails, the lease's end does it */
+    if (c->redis) {
+        (void)redis_take_interrupt_back(c->redis); /* it was for a call of the program */
+        (void)!unheard_give_back(c);               /* if that fails, the lease's end does it */
+    }
     redis_free(c->redis);
     ages_clear(&c->ages);
     free(c);
+}
+
+int muster_client_interrupt(struct muster_client *c)
+{
+    redis_interrupt(c->redis);
+    return MUSTER_OK;
+}
+
+int muster_client_interrupt_take_back(struct muster_client *c)
+{
+    return redis_take_interrupt_back(c->redis);
 }
 
 const char *muster_client_error(const struct muster_client *c)

@@ -21,7 +21,7 @@
 
 bool doctor_is_over(int err)
 {
-    return err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT || err == MUSTER_E_NOMEM;
+    return redis_is_unanswered(err) || err == MUSTER_E_NOMEM;
 }
 
 void doctor_say(struct doctor *d, enum muster_advice_level level, const char *subject, const char *advice,

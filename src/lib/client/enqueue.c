@@ -253,9 +253,9 @@ static int push_plainly(struct muster_client *c, const struct request *r, uint64
     int err = append_plain(c, r), read = err;
     for (int i = 0; i < PLAIN_PARTS && read == MUSTER_OK; i++) {
         read = redis_read(c->redis, &parts[i]);
-        if (err == MUSTER_OK && (i == PLAIN_PUSH || read == MUSTER_E_CONN || read == MUSTER_E_TIMEOUT))
+        if (err == MUSTER_OK && (i == PLAIN_PUSH || redis_is_unanswered(read)))
             err = read;
-        read = read == MUSTER_E_CONN || read == MUSTER_E_TIMEOUT ? read : MUSTER_OK;
+        read = redis_is_unanswered(read) ? read : MUSTER_OK;
     }
     const struct redisReply *settings = parts[PLAIN_SETTINGS];
     *is_done = reply_kind(reply_at(settings, 0)) == REPLY_TEXT && reply_kind(reply_at(settings, 1)) == REPLY_NIL &&
@@ -267,8 +267,13 @@ static int push_plainly(struct muster_client *c, const struct request *r, uint64
     for (int i = 0; i < PLAIN_PARTS; i++)
         redis_reply_free(parts[i]);
     uint64_t length;
-    if (err == MUSTER_OK && *is_done && is_more_there && muster_queue_length(c, r->queue, &length) == MUSTER_OK)
+    int counted = MUSTER_E_NOT_FOUND;
+    if (err == MUSTER_OK && *is_done && is_more_there)
+        counted = muster_queue_length(c, r->queue, &length);
+    if (counted == MUSTER_OK)
         *waiting = length; /* otherwise the task is in the queue all the same: an error would mislead */
+    else if (counted == MUSTER_E_INTERRUPTED)
+        redis_interrupt(c->redis); /* it is for the next call, then */
     return err;
 }
 

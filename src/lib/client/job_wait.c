@@ -10,7 +10,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "client/client.h"
@@ -272,7 +271,6 @@ static int go_on(struct waiting *w)
 static bool can_go_on(struct waiting *w, int err)
 {
     const int64_t now = clock_ms();
-    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
     redis_free(w->listener);
     w->listener = NULL;
     if (!w->was_there || (err != MUSTER_E_CONN && err != MUSTER_E_TIMEOUT && err != MUSTER_E_BUSY))
@@ -281,7 +279,7 @@ static bool can_go_on(struct waiting *w, int err)
         w->away_since_ms = now;
     if (now - w->away_since_ms >= OUTAGE_MS || now >= w->until_ms)
         return false;
-    nanosleep(&pause, NULL);
+    redis_sleep(w->client->redis, PAUSE_MS);
     return true;
 }
 

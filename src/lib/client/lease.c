@@ -130,6 +130,7 @@ static int wait_and_take(struct muster_client *c, struct taking *t, int64_t wait
     struct vigil v = {.client = c, .queue = t->what.queue};
     int64_t next_due_ms, left_ms;
     int err;
+    bool goes_on;
     do {
         err = vigil_listen(&v);
         left_ms = until_ms - clock_ms();
@@ -137,9 +138,10 @@ static int wait_and_take(struct muster_client *c, struct taking *t, int64_t wait
         t->what.waited_ms = wait_ms - left_ms;
         if (err == MUSTER_OK)
             err = take(c, t, &next_due_ms);
-        if (err == MUSTER_E_NOT_FOUND && left_ms > 0)
-            vigil_sleep(&v, next_due_ms, left_ms);
-    } while (err == MUSTER_E_NOT_FOUND && left_ms > 0);
+        goes_on = err == MUSTER_E_NOT_FOUND && left_ms > 0;
+        if (goes_on && (err = vigil_sleep(&v, next_due_ms, left_ms)) != MUSTER_OK)
+            goes_on = false;
+    } while (goes_on);
     vigil_end(&v);
     return err;
 }
@@ -170,5 +172,9 @@ int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int6
         err = unheard_give_back(c);
     if (err == MUSTER_OK)
         err = take(c, &t, &next_due_ms);
-    return err == MUSTER_E_NOT_FOUND && wait_ms > 0 ? wait_and_take(c, &t, wait_ms) : err;
+    if (err == MUSTER_E_NOT_FOUND && wait_ms > 0)
+        err = wait_and_take(c, &t, wait_ms);
+    if (err == MUSTER_E_INTERRUPTED)
+        unheard_give_back_soon(c);
+    return err;
 }

@@ -48,7 +48,7 @@ static int read_sizes(struct muster_client *c, struct look *l)
         err = client_append(c, (const char *const[]){"LLEN", tasks, NULL});
     if (err == MUSTER_OK)
         err = client_append(c, (const char *const[]){"ZCOUNT", waiting, "0", "+inf", NULL});
-    for (int i = 0; i < N_PARTS && err != MUSTER_E_CONN && err != MUSTER_E_TIMEOUT; i++) {
+    for (int i = 0; i < N_PARTS && !redis_is_unanswered(err); i++) {
         int read = redis_read(c->redis, &parts[i]);
         err = err == MUSTER_OK ? read : err;
     }

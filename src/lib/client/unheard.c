@@ -16,6 +16,8 @@
 #include "client/client.h"
 #include "protocol/script_task.h"
 
+/* Who interrupts does not want to wait, and that Redis does not answer may be why. */
+#define SOON_MS 1000
 /* More calls than one take can need: whatever the answers say, Redis is not asked for ever. */
 #define CALLS_MAX 100
 
@@ -35,7 +37,7 @@ const char *unheard_caller(const struct muster_client *c)
 
 void unheard_note(struct muster_client *c, const char *queue, int err)
 {
-    if (err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT)
+    if (redis_is_unanswered(err))
         snprintf(c->unheard.queue, sizeof c->unheard.queue, "%s", queue);
 }
 
@@ -62,4 +64,19 @@ int unheard_give_back(struct muster_client *c)
     if (err == MUSTER_OK || err == MUSTER_E_REDIS) /* a damaged key stays damaged: it must not stop all takes */
         *c->unheard.queue = '\0';
     return err;
+}
+
+void unheard_give_back_soon(struct muster_client *c)
+{
+    int timeout_ms = redis_set_timeout(c->redis, SOON_MS);
+    if (timeout_ms < SOON_MS)
+        (void)redis_set_timeout(c->redis, timeout_ms);
+    int err = unheard_give_back(c);
+    (void)redis_set_timeout(c->redis, timeout_ms);
+    if (err == MUSTER_OK)
+        redis_error_set(c->redis, "interrupted; nothing is left taken");
+    else
+        redis_error_set(c->redis,
+                        "interrupted; what it may have taken goes back with the next take, or when the client "
+                        "is freed, or when the lease is over");
 }

@@ -11,7 +11,6 @@
  */
 #include "client/vigil.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +32,7 @@
 #define OTHERS_MS 50
 #define NEVER INT64_MAX
 
-enum heard { HEARD_NOTHING, HEARD_OTHERS, HEARD_ALL, HEARD_OWN_NAME, HEARD_BREAK };
+enum heard { HEARD_NOTHING, HEARD_OTHERS, HEARD_ALL, HEARD_OWN_NAME, HEARD_BREAK, HEARD_INTERRUPT };
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -91,7 +90,7 @@ static enum heard hear(struct vigil *v, int64_t ms)
         return most;
     redis_free(v->listener);
     v->listener = NULL;
-    return HEARD_BREAK;
+    return err == MUSTER_E_INTERRUPTED ? HEARD_INTERRUPT : HEARD_BREAK;
 }
 
 /* When to look because of what was heard. */
@@ -101,8 +100,9 @@ static int64_t look_at(struct vigil *v, enum heard heard)
     return ms > v->looked_at_ms + LOOK_APART_MS ? ms : v->looked_at_ms + LOOK_APART_MS;
 }
 
-/* A message may also mean that something is due sooner. What comes after the look has a message of its own. */
-static bool is_worth_a_take(struct vigil *v, int64_t *due_ms)
+/* A message may also mean that something is due sooner. What comes after the look has a message of its own. Returns
+ * MUSTER_OK, or E_INTERRUPTED; what else is wrong the take will tell. */
+static int look(struct vigil *v, int64_t *due_ms, bool *is_worth_a_take)
 {
     uint64_t waiting;
     int64_t next_due_ms;
@@ -110,18 +110,19 @@ static bool is_worth_a_take(struct vigil *v, int64_t *due_ms)
     v->looked_at_ms = clock_ms();
     v->stagger_ms = v->stagger_ms == 0 ? STAGGER_MS : least(2 * v->stagger_ms, STAGGER_MAX_MS);
     *due_ms = next_due_ms >= 0 ? v->looked_at_ms + next_due_ms : NEVER;
-    return err != MUSTER_OK || waiting > 0 || next_due_ms == 0;
+    *is_worth_a_take = err != MUSTER_OK || waiting > 0 || next_due_ms == 0;
+    return err == MUSTER_E_INTERRUPTED ? err : MUSTER_OK;
 }
 
 /* Until when, however much others keep on publishing, no take may follow the last one. */
-static void keep_apart(int64_t since_ms)
+static void keep_apart(const struct vigil *v, int64_t since_ms)
 {
     int64_t ms = since_ms + LOOK_APART_MS - clock_ms();
     if (ms > 0)
-        poll(NULL, 0, (int)ms);
+        redis_sleep(v->client->redis, (int)ms);
 }
 
-void vigil_sleep(struct vigil *v, int64_t next_due_ms, int64_t ms)
+int vigil_sleep(struct vigil *v, int64_t next_due_ms, int64_t ms)
 {
     const int64_t began_at_ms = clock_ms(), end_ms = began_at_ms + least(ms, RENEW_MS);
     int64_t due_ms = next_due_ms >= 0 ? began_at_ms + next_due_ms : NEVER, look_ms = NEVER;
@@ -129,17 +130,24 @@ void vigil_sleep(struct vigil *v, int64_t next_due_ms, int64_t ms)
     for (;;) {
         const int64_t until_ms = least(end_ms, least(due_ms, look_ms)), left_ms = until_ms - clock_ms();
         enum heard heard = left_ms > 0 ? hear(v, left_ms) : HEARD_NOTHING;
+        if (heard == HEARD_INTERRUPT)
+            return MUSTER_E_INTERRUPTED;
         if (heard == HEARD_OWN_NAME)
-            return;
+            return MUSTER_OK;
         if (heard == HEARD_OTHERS || heard == HEARD_ALL)
             look_ms = least(look_ms, look_at(v, heard));
         if (heard == HEARD_BREAK || (clock_ms() >= until_ms && until_ms != look_ms))
             break;
         if (clock_ms() < until_ms)
             continue;
-        if (is_worth_a_take(v, &due_ms))
+        bool is_worth_a_take;
+        int err = look(v, &due_ms, &is_worth_a_take);
+        if (err != MUSTER_OK)
+            return err;
+        if (is_worth_a_take)
             break;
         look_ms = NEVER;
     }
-    keep_apart(began_at_ms);
+    keep_apart(v, began_at_ms);
+    return MUSTER_OK;
 }

@@ -25,8 +25,9 @@ struct vigil {
 /* Listens from now on, if it does not yet. The caller must take after it, and before it sleeps. */
 int vigil_listen(struct vigil *v);
 
-/* Sleeps until a take may bring something, at most `ms`, and no longer than until something is due; -1: nothing is. */
-void vigil_sleep(struct vigil *v, int64_t next_due_ms, int64_t ms);
+/* Sleeps until a take may bring something, at most `ms`, and no longer than until something is due; -1: nothing is.
+ * MUSTER_OK, or E_INTERRUPTED. */
+int vigil_sleep(struct vigil *v, int64_t next_due_ms, int64_t ms);
 
 void vigil_end(struct vigil *v);
 

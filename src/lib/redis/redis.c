@@ -6,10 +6,8 @@
  */
 #include "redis/redis.h"
 
-#include <errno.h>
 #include <hiredis/hiredis.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +23,8 @@ int redis_new(struct redis **out, const struct redis_options *o)
     *out = NULL;
     if (!r)
         return MUSTER_E_NOMEM;
+    r->interrupt = &r->own;
+    r->own.fd = -1;
     r->borrowed = o->borrowed;
     r->timeout_ms = r->patience_ms = o->timeout_ms;
     redis_asked_init(r);
@@ -34,7 +34,8 @@ int redis_new(struct redis **out, const struct redis_options *o)
     r->prefix = strdup(o->prefix);
     r->format_key = strdup(o->format_key);
     r->root_key = strdup(o->root_key);
-    if (!r->prefix || !r->format_key || !r->root_key || (!o->borrowed && url_copy(&r->url, o->url) != MUSTER_OK)) {
+    if (!r->prefix || !r->format_key || !r->root_key || interrupt_open(&r->own) != MUSTER_OK ||
+        (!o->borrowed && url_copy(&r->url, o->url) != MUSTER_OK)) {
         redis_free(r);
         return MUSTER_E_NOMEM;
     }
@@ -48,6 +49,7 @@ void redis_free(struct redis *r)
     if (!r)
         return;
     redis_drop(r);
+    interrupt_close(&r->own);
     tls_context_free(r->tls);
     url_clear(&r->url);
     free(r->prefix);
@@ -150,18 +152,52 @@ int redis_break(struct redis *r, int err, const char *why)
     return err;
 }
 
+/* ---- interrupts ---- */
+
+void redis_interrupt(struct redis *r)
+{
+    interrupt_raise(r->interrupt);
+}
+
+bool redis_take_interrupt_back(struct redis *r)
+{
+    return interrupt_take(r->interrupt);
+}
+
+int redis_check_interrupt(struct redis *r)
+{
+    if (!interrupt_take(r->interrupt))
+        return MUSTER_OK;
+    redis_error_set(r, "interrupted");
+    return MUSTER_E_INTERRUPTED;
+}
+
+void redis_sleep(struct redis *r, int ms)
+{
+    short none;
+    (void)interrupt_wait(r->interrupt, -1, 0, ms, &none);
+}
+
 /* ---- waiting ---- */
+
+int redis_set_timeout(struct redis *r, int timeout_ms)
+{
+    int before = r->timeout_ms;
+    r->timeout_ms = r->patience_ms = timeout_ms;
+    return before;
+}
 
 /* It looks before it judges: this process may have been stopped for a long time. */
 bool redis_wait(struct redis *r, int64_t until_ms)
 {
     int64_t left_ms = until_ms - clock_ms();
-    struct pollfd p = {.fd = wire_fd(r->wire), .events = wire_waits_for(r->wire)};
     bool has_more = wire_has_more(r->wire);
-    int n = poll(&p, 1, left_ms <= 0 || has_more ? 0 : left_ms < INT_MAX ? (int)left_ms : INT_MAX);
-    if (n > 0 || has_more)
-        wire_step(r->wire, p.revents);
-    return n > 0 || has_more || (n < 0 && errno == EINTR);
+    int ms = left_ms <= 0 || has_more ? 0 : left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+    short ready;
+    bool is_early = interrupt_wait(r->interrupt, wire_fd(r->wire), wire_waits_for(r->wire), ms, &ready);
+    if (ready || has_more)
+        wire_step(r->wire, ready);
+    return is_early || has_more;
 }
 
 /* An answer may take as long as we have patience; all of a greeting together must be there in time. */
@@ -187,12 +223,28 @@ void redis_set_order(struct redis *r, enum redis_order order)
     r->is_in_order = order == REDIS_IN_ORDER;
 }
 
-/* An answer's first wait, with all patience before it, is one system call; further ones must look at the clock. */
+/* Most answers come so soon. */
+#define SOON_MS 10
+
+/* An answer's first wait is one system call, which sees no interrupt and no clock. So it is short, and those that follow
+ * see both. */
 static bool wait_first(struct redis *r, int64_t until_ms)
 {
     if (r->greeted_by_ms || !wire_can_wait(r->wire))
         return redis_wait(r, until_ms);
-    return wire_wait(r->wire, r->patience_ms);
+    (void)wire_wait(r->wire, r->patience_ms < SOON_MS ? r->patience_ms : SOON_MS);
+    return true;
+}
+
+/* Is it interrupted while an answer is to come? */
+static int break_off(struct redis *r)
+{
+    int err = redis_check_interrupt(r);
+    if (err != MUSTER_OK && r->borrowed)
+        spoil(r->borrowed, err, "interrupted");
+    if (err != MUSTER_OK)
+        redis_leave(r);
+    return err;
 }
 
 int redis_answer(struct redis *r, struct redisReply **reply)
@@ -212,6 +264,8 @@ int redis_answer(struct redis *r, struct redisReply **reply)
         if (wire_marks(r->wire) != marks)
             until_ms = answered_by_ms(r);
         marks = wire_marks(r->wire);
+        if ((err = break_off(r)) != MUSTER_OK)
+            return err;
         if (!(is_first ? wait_first : redis_wait)(r, until_ms))
             return redis_break(r, MUSTER_E_TIMEOUT, wire_why(r->wire));
         is_first = false;

@@ -32,6 +32,23 @@ struct redis_options {
 int redis_new(struct redis **out, const struct redis_options *o);
 void redis_free(struct redis *r);
 
+/* The wait of a call ends with E_INTERRUPTED: of the one that runs, otherwise of the next one, unless the interrupt is
+ * taken back before. What a call has asked for may have been done then, and the connection is dropped. Only this may be
+ * called on any thread and in signal handlers. */
+void redis_interrupt(struct redis *r);
+/* Was there an interrupt that has ended no call yet? */
+bool redis_take_interrupt_back(struct redis *r);
+/* Wait so long, or until an interrupt. */
+void redis_sleep(struct redis *r, int ms);
+/* For how long an answer may be waited for, from now on. Returns what it was. */
+int redis_set_timeout(struct redis *r, int timeout_ms);
+
+/* Has a call that returned this had no answer? Then no other answer of its kind will come. */
+static inline bool redis_is_unanswered(int err)
+{
+    return err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT || err == MUSTER_E_INTERRUPTED;
+}
+
 /* What muster_client_stats() tells. */
 struct redis_figures {
 #define FIGURES_COUNTER(name, words) figure_counter name;
@@ -64,7 +81,7 @@ int redis_claim_format(struct redis *r);
  * that it is E_BUSY.
  *
  * Send one command and wait. On MUSTER_OK `*reply` is the caller's to free, and is no error. The connection is dropped
- * after E_CONN, E_TIMEOUT and a broken protocol.
+ * after E_CONN, E_TIMEOUT, E_INTERRUPTED and a broken protocol.
  */
 int redis_call(struct redis *r, struct command *c, struct redisReply **reply);
 /* The same for a script's command: EVALSHA, and EVAL once if Redis does not know the script. The script's own status
@@ -123,8 +140,8 @@ void redis_reply_free(struct redisReply *reply);
 int redis_check_listen(struct redis *r);
 int redis_listen(struct redis **listener, struct redis *r, const char *const *channels, size_t n);
 /* Wait at most wait_ms for the next message: `*message`, the caller's to free, is {"message", channel, bytes}.
- * E_TIMEOUT: none came, and the connection is sound. After any other error the connection is broken or messages were
- * lost: free it. */
+ * E_TIMEOUT: none came, and the connection is sound. After any other error the connection is broken, messages were
+ * lost or nobody wants them any more: free it. */
 int redis_hear(struct redis *listener, int64_t wait_ms, struct redisReply **message);
 
 #endif

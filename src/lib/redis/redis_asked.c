@@ -133,7 +133,12 @@ static int try_again(struct redis *r, bool *is_over)
     int err = read_rest(r);
     if (err != MUSTER_OK)
         return err;
-    *is_over = is_order_lost(r) || !go_where_it_can(r, r->asked->answer) || redis_connect(r) != MUSTER_OK;
+    *is_over = is_order_lost(r) || !go_where_it_can(r, r->asked->answer);
+    if (!*is_over && (err = redis_check_interrupt(r)) == MUSTER_OK)
+        err = redis_connect(r);
+    if (err == MUSTER_E_INTERRUPTED)
+        return err;
+    *is_over |= err != MUSTER_OK;
     return *is_over ? MUSTER_OK : say_again(r);
 }
 
@@ -149,7 +154,8 @@ int redis_asked_read(struct redis *r, struct redisReply **reply)
             err = redis_answer(r, &r->asked->answer);
     }
     if (err != MUSTER_OK) {
-        place_failed(&r->place);
+        if (err != MUSTER_E_INTERRUPTED)
+            place_failed(&r->place);
         redis_drop(r);
         return err;
     }

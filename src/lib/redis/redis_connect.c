@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/format.h"
@@ -123,6 +122,10 @@ static int try_place(struct redis *r, const struct wire_place *place, int64_t un
         int err = wire_next(r->wire, &none);
         if (err != MUSTER_OK)
             return give_up_place(r, err);
+        if ((err = redis_check_interrupt(r)) != MUSTER_OK) {
+            redis_leave(r);
+            return err;
+        }
         if (!redis_wait(r, until_ms))
             return give_up_place(r, MUSTER_E_TIMEOUT);
     }
@@ -148,7 +151,7 @@ static int try_addresses(struct redis *r, const struct addrinfo *list, int port)
     for (; list; list = list->ai_next, n--) {
         int64_t now_ms = clock_ms();
         err = try_address(r, list, port, now_ms + (until_ms > now_ms ? (until_ms - now_ms) / n : 0));
-        if (err == MUSTER_OK || err == MUSTER_E_NOMEM)
+        if (err == MUSTER_OK || err == MUSTER_E_NOMEM || err == MUSTER_E_INTERRUPTED)
             break;
     }
     return err;
@@ -215,12 +218,12 @@ static int connect_now(struct redis *r)
 #define PAUSE_MS 20
 #define PAUSE_SPREAD_MS 30
 
-bool redis_pause(const struct redis *r)
+bool redis_pause(struct redis *r)
 {
-    int64_t ms = PAUSE_MS + arc4random_uniform(PAUSE_SPREAD_MS);
+    int ms = PAUSE_MS + (int)arc4random_uniform(PAUSE_SPREAD_MS);
     if (clock_ms() + ms >= r->until_ms)
         return false;
-    nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
+    redis_sleep(r, ms);
     return true;
 }
 
@@ -236,7 +239,7 @@ static int try_greet(struct redis *r, bool *goes_on)
     struct greeting g;
     int err = greet(r, &g, GREETING_WHOLE);
     *goes_on = err != MUSTER_OK && g.is_sent_on && clock_ms() < r->until_ms;
-    if (err != MUSTER_OK && !*goes_on)
+    if (err != MUSTER_OK && err != MUSTER_E_INTERRUPTED && !*goes_on)
         note_cause(r, err, *g.why ? CAUSE_TOLD : CAUSE_SILENT);
     return err;
 }
@@ -254,11 +257,13 @@ static int connect_somewhere(struct redis *r)
     for (;;) {
         bool goes_on = false;
         r->greeted_by_ms = clock_ms() + r->patience_ms;
-        int err = connect_now(r);
+        int err = redis_check_interrupt(r);
+        if (err == MUSTER_OK)
+            err = connect_now(r);
         if (err == MUSTER_OK)
             err = try_greet(r, &goes_on);
-        if (err == MUSTER_OK)
-            return MUSTER_OK;
+        if (err == MUSTER_OK || err == MUSTER_E_INTERRUPTED)
+            return err;
         if (!goes_on && !may_try_again(r, err))
             break;
     }
@@ -312,6 +317,9 @@ static int connect_borrowed(struct redis *r)
 int redis_connect(struct redis *r)
 {
     bool goes_on = false;
+    int err = r->asked ? MUSTER_OK : redis_check_interrupt(r);
+    if (err != MUSTER_OK)
+        return err; /* nothing was sent yet */
     if (r->wire && (r->borrowed ? wire_fd(r->wire) != r->borrowed->fd : was_closed_while_idle(r)))
         redis_leave(r);
     if (!r->asked)
@@ -322,7 +330,9 @@ int redis_connect(struct redis *r)
         return MUSTER_OK;
     if (!r->wire)
         return connect_in_time(r);
-    int err = try_greet(r, &goes_on);
+    err = try_greet(r, &goes_on);
+    if (err == MUSTER_E_INTERRUPTED)
+        return err;
     return goes_on || (err != MUSTER_OK && may_try_again(r, err)) ? connect_in_time(r) : err;
 }
 

@@ -66,6 +66,7 @@ int redis_listen(struct redis **listener, struct redis *r, const char *const *ch
     if (err != MUSTER_OK)
         return err;
     l->listens_for = r;
+    l->interrupt = r->interrupt;
     err = redis_connect(l);
     if (err == MUSTER_OK)
         err = subscribe(l, channels, n);
@@ -146,7 +147,7 @@ int redis_hear(struct redis *listener, int64_t wait_ms, struct redisReply **mess
             return MUSTER_E_TIMEOUT;
         left_ms = wait_ms - (clock_ms() - began_at_ms);
         left_ms = left_ms < 0 ? 0 : left_ms > WAIT_MAX_MS ? WAIT_MAX_MS : left_ms;
-        if ((err = hear_more(listener, left_ms)) != MUSTER_OK)
+        if ((err = redis_check_interrupt(listener)) != MUSTER_OK || (err = hear_more(listener, left_ms)) != MUSTER_OK)
             return err;
     }
 }

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "redis/cause.h"
+#include "redis/interrupt.h"
 #include "redis/place.h"
 #include "redis/redis.h"
 #include "redis/tls.h"
@@ -25,6 +26,8 @@
 
 struct redis {
     struct wire *wire; /* NULL: not connected */
+    struct interrupt own;
+    struct interrupt *interrupt; /* its own, or that of the connection for which it listens */
     struct redisContext *borrowed;
     struct url url;
     struct tls_context *tls; /* made when it is first needed */
@@ -78,8 +81,13 @@ void redis_drop(struct redis *r);
  * err. */
 int redis_break(struct redis *r, int err, const char *why);
 
-/* Wait until the wire can read or write, and let it; at most until clock_ms() is `until_ms`. False: nothing came. */
+/* Wait until the wire can read or write, and let it; at most until clock_ms() is `until_ms`. An interrupt ends it, too.
+ * False: nothing came. */
 bool redis_wait(struct redis *r, int64_t until_ms);
+
+/* Call this before each wait: after an interrupt nobody waits. MUSTER_OK, or E_INTERRUPTED in words; then the interrupt
+ * has had its effect. */
+int redis_check_interrupt(struct redis *r);
 
 /* From now on there is the whole timeout again. */
 void redis_begin_time(struct redis *r);
@@ -108,7 +116,7 @@ int redis_asked_read(struct redis *r, struct redisReply **reply);
  * passes, it tries until `until_ms`. */
 int redis_connect(struct redis *r);
 
-/* A short time, before something is tried again. False: there is none left. */
-bool redis_pause(const struct redis *r);
+/* A short time, before something is tried again; an interrupt ends it. False: there is none left. */
+bool redis_pause(struct redis *r);
 
 #endif
