@@ -148,7 +148,11 @@ static void a_queue_is_found_by_its_whole_name(void **state)
 
 static void assert_counts(size_t fetching, size_t ready, size_t running, size_t ended, size_t sent)
 {
-    const size_t expected[PROCESS_STATES_COUNT] = {fetching, ready, running, ended, sent};
+    const size_t expected[PROCESS_STATES_COUNT] = {[PROCESS_FETCHING] = fetching,
+                                                   [PROCESS_READY] = ready,
+                                                   [PROCESS_RUNNING] = running,
+                                                   [PROCESS_ENDED] = ended,
+                                                   [PROCESS_SENT] = sent};
     for (int i = 0; i < PROCESS_STATES_COUNT; i++) {
         size_t n = 0;
         struct muster_process *p;
