@@ -303,9 +303,9 @@ class process : public process_view
 };
 
 /*
- * A process whose handler has handed it on (process::hand_on()): it is ended once, from any thread; one thread at a time
- * may use the handle. A handle that is destroyed without an end fails its process, group "no-outcome": nobody would
- * end it any more.
+ * A process whose handler has handed it on (process::hand_on()): it is ended once, from any thread; one thread at a
+ * time may use the handle. A handle that is destroyed without an end fails its process, group "no-outcome": nobody
+ * would end it any more.
  *
  * When the worker is destroyed its processes go back, and what the handle borrows is dead. Its calls know that: they
  * throw E_LOST, stop_reason() is MUSTER_STOP_LOST, and the destructor does nothing. But what view() gives must not be
@@ -519,8 +519,8 @@ class command : detail::kept
 };
 
 /*
- * A worker without owning it: what callbacks get. It costs nothing to copy, and may be used as long as the worker lives,
- * also when that has been moved.
+ * A worker without owning it: what callbacks get. It costs nothing to copy, and may be used as long as the worker
+ * lives, also when that has been moved.
  */
 class worker_ref
 {
@@ -536,7 +536,8 @@ class worker_ref
      * MUSTER_FINISH, or a muster_outcome. It may throw
      *   muster::retry, muster::give_back, muster::fail   these ends
      *   anything else   a task fails, group "exception", with the words of what(); a job is retried by its own retries
-     *                   and backoff, and keeps that group
+     *                   and backoff (5 within about half a minute, if its spec says nothing), and keeps that group
+     * What it must not do in the loop is take long: with `threads` (worker_options) each call has a thread for itself.
      * `fn` is moved into the worker and destroyed with it, also if the queue is left. On threads it is called by
      * several at once: protect what it changes. `hands` 0: as many as the worker has. Starts the worker, if nobody has.
      */
@@ -561,8 +562,9 @@ class worker_ref
         check(muster_worker_enqueue(get(), detail::ztext(queue), task.data(), task.size(), nullptr, nullptr));
     }
 
-    /* muster_worker_stop(): with the drain time of the options, or with this one (at least 0). Any thread, and from a
-     * signal handler. */
+    /* muster_worker_stop(): with the drain time of the options, or with this one (at least 0); run() returns when the
+     * worker has stopped. Any thread, and from a signal handler, which reaches the worker by a static pointer
+     * (examples/worker.cpp). */
     void stop() const noexcept { muster_worker_stop(get(), -1); }
     void stop(ms drain) const noexcept
     {
@@ -720,7 +722,9 @@ template <class F> void worker_ref::enqueue(std::string_view queue, std::string_
 }
 
 /*
- * Options of a worker: struct muster_worker_options of worker.h, where each is explained. Everything is copied.
+ * Options of a worker: struct muster_worker_options of worker.h, where each is explained. Everything is copied. Most
+ * programs want `threads`, which sets how many handlers run at once; without it they run in the loop, one after the
+ * other, and must be shorter than a third of `ttl`.
  *
  * Callbacks run on the loop's thread and must not throw: nobody is there to catch, and std::terminate() is called.
  */
@@ -798,8 +802,8 @@ class worker_options : detail::kept
  * A worker (worker.h). Making one sends nothing.
  *
  * Destroyed without a stop it leaves at once, and its peers give back what it holds when its ttl has passed: stop() it
- * and let run() return first. The destructor waits for handlers on threads, which are told MUSTER_STOP_LOST. It must not
- * be called within a handler or callback of this worker (std::terminate()).
+ * and let run() return first. The destructor waits for handlers on threads, which are told MUSTER_STOP_LOST. It must
+ * not be called within a handler or callback of this worker (std::terminate()).
  */
 class worker : public worker_ref
 {
