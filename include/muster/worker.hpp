@@ -684,6 +684,7 @@ template <class F> struct enqueue_answer final : owned {
 template <class F> void worker_ref::serve(std::string_view queue, F fn, int hands) const
 {
     using handler = detail::worker_handler<F>;
+    const detail::ztext name(queue);
     start_once();
     auto one = std::make_unique<handler>(*s_, std::move(fn));
     handler *arg = one.get();
@@ -691,7 +692,7 @@ template <class F> void worker_ref::serve(std::string_view queue, F fn, int hand
         const std::lock_guard<std::mutex> guard(s_->lock);
         s_->handlers.push_back(std::move(one));
     }
-    const int err = muster_worker_serve(get(), detail::ztext(queue), hands, &handler::run, arg);
+    const int err = muster_worker_serve(get(), name, hands, &handler::run, arg);
     if (err != MUSTER_OK) {
         const std::string why = muster_worker_error(get());
         const std::lock_guard<std::mutex> guard(s_->lock);
@@ -708,13 +709,14 @@ template <class F> void worker_ref::serve(std::string_view queue, F fn, int hand
 template <class F> void worker_ref::enqueue(std::string_view queue, std::string_view task, F fn) const
 {
     using answer = detail::enqueue_answer<F>;
+    const detail::ztext name(queue);
     auto one = std::make_unique<answer>(*s_, std::move(fn));
     answer *arg = one.get();
     {
         const std::lock_guard<std::mutex> guard(s_->lock);
         arg->place = s_->unanswered.insert(s_->unanswered.end(), std::move(one));
     }
-    const int err = muster_worker_enqueue(get(), detail::ztext(queue), task.data(), task.size(), &answer::tell, arg);
+    const int err = muster_worker_enqueue(get(), name, task.data(), task.size(), &answer::tell, arg);
     if (err != MUSTER_OK) {
         s_->answered(arg->place);
         check(err);

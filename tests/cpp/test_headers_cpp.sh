@@ -4,8 +4,9 @@
 # The headers of C++, by each compiler that is there, with warnings as errors. Proves:
 #  1. each compiles alone as C++17; as C++14 they are refused in words
 #  2. a program that uses all of them compiles as C++20, without run-time type information
-#  3. what may not compile does not, by the first compiler that is there: a callback that answers what is no muster::then, a handler that answers what is no
-#     outcome, a time in microseconds, a lease or a worker that is copied, tasks that are gone before they are sent
+#  3. what may not compile does not, by the first compiler that is there: a callback that answers what is no
+#     muster::then, a handler that answers what is no outcome, a time in microseconds, a lease or a worker that is
+#     copied, tasks that are gone before they are sent
 set -euo pipefail
 # shellcheck source=tests/house/lib.sh
 . "$MUSTER_SOURCE/tests/house/lib.sh"
