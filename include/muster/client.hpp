@@ -248,7 +248,8 @@ template <class F> struct rows {
 } // namespace detail
 
 /*
- * The blocking client (client.h). Making one sends nothing.
+ * The blocking client (client.h). Making one sends nothing: the first call connects, and so does the next one after
+ * E_CONN or E_TIMEOUT.
  */
 class client
 {
@@ -747,9 +748,9 @@ class client
  * then the holder ends it, once. If a lease is destroyed without that, it is given back: that is a call, which may
  * block as long as one, and whose error is dropped, because the task comes back anyway when the lease lapses.
  *
- * After an end that throws E_LOST or E_CANCELLED the process is nobody's, and the lease is empty. After all other errors
- * it is still held: call again, or let it go. A finish whose answer was lost may have counted; then the second one
- * throws E_LOST.
+ * After an end that throws E_LOST or E_CANCELLED the process is nobody's, and the lease is empty. After all other
+ * errors it is still held: call again, or let it go. A finish whose answer was lost may have counted; then the second
+ * one throws E_LOST.
  */
 class lease
 {

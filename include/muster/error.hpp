@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * C++: errors, what handlers may throw and callbacks may answer, views of what C lends. muster.hpp has the rules that hold
- * everywhere.
+ * C++: errors, what handlers may throw and callbacks may answer, views of what C lends. muster.hpp has the rules that
+ * hold everywhere.
  */
 #ifndef MUSTER_ERROR_HPP
 #define MUSTER_ERROR_HPP
@@ -49,8 +49,9 @@ class error : public std::runtime_error
     int code() const noexcept { return code_; }
     const char *name() const noexcept { return muster_err_name(code_); }
 
-    /* Another try of the same call can succeed without anybody doing anything: E_CONN, E_TIMEOUT, E_BUSY, E_FULL. A
-     * call that adds something is safe to repeat under a request id, or under a job's id. */
+    /* Another try of the same call can succeed: E_CONN, E_TIMEOUT, E_BUSY, E_FULL. A call that adds something is safe
+     * to repeat under a request id, or under a job's id. E_UNCONFIRMED is not among them: it is done, and only who must
+     * know that replicas have it repeats the call. */
     bool may_pass() const noexcept { return may_be_done() || code_ == MUSTER_E_BUSY || code_ == MUSTER_E_FULL; }
 
     /* Nobody knows whether it was done: E_CONN, E_TIMEOUT. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * muster in C++17: a thin layer over the headers of C, in headers alone. client.hpp is for programs that put tasks and
- * jobs and look at queues, job.hpp describes jobs, worker.hpp is for programs that do the work. doc/cpp.md shows how they
- * are used. What a call sends, how long it blocks and what is true after each error stands in client.h, job.h, batch.h
- * and worker.h, at the call of C that is named in C++; here stands what is different.
+ * jobs and look at queues, job.hpp describes jobs, worker.hpp is for programs that do the work. doc/cpp.md shows how
+ * they are used. What a call sends, how long it blocks and what is true after each error stands in client.h, job.h,
+ * batch.h and worker.h, at the call of C that is named in C++; here stands what is different.
  *
  *     muster::client client;                                   // MUSTER_URL says where Redis is
  *     client.enqueue("mail", "to ann");
@@ -23,14 +23,15 @@
  * otherwise. A name or a text that holds a NUL byte is refused (E_INVALID); tasks, data and results may hold any bytes.
  *
  * What comes out. Rows of lists and events are the structs of C, borrowed until the callback returns: text() makes a
- * view of a string that may be NULL, view() one of bytes. Objects of C++ (lease, job, job_ended) own what they tell. Views
- * of a process (task(), id(), ...) live as long as the process.
+ * view of a string that may be NULL, view() one of bytes. Objects of C++ (lease, job, job_ended) own what they tell.
+ * Views of a process (task(), id(), ...) live as long as the process.
  *
  * Times are std::chrono::milliseconds, here `ms`: seconds and hours convert by themselves, and what is finer than a
  * millisecond does not compile. 0 means the default where it does so in C. Points of time are of the system clock.
  *
  * Callbacks of lists return nothing, or muster::then: `then::stop` ends the list. An exception in one ends it, too, and
- * comes out of the call that made the list.
+ * comes out of the call that made the list. A callback must not use the same client, or a lease that it took; a list of
+ * what is to be ended is therefore copied first.
  *
  * Threads. Only one thread at a time may use a client and the leases that it took. A worker's calls belong to the
  * thread of its loop, where nothing else is said.

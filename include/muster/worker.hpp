@@ -303,9 +303,9 @@ class process : public process_view
 };
 
 /*
- * A process whose handler has handed it on (process::hand_on()): it is ended once, from any thread; one thread at a time
- * may use the handle. A handle that is destroyed without an end fails its process, group "no-outcome": nobody would
- * end it any more.
+ * A process whose handler has handed it on (process::hand_on()): it is ended once, from any thread; one thread at a
+ * time may use the handle. A handle that is destroyed without an end fails its process, group "no-outcome": nobody
+ * would end it any more.
  *
  * When the worker is destroyed its processes go back, and what the handle borrows is dead. Its calls know that: they
  * throw E_LOST, stop_reason() is MUSTER_STOP_LOST, and the destructor does nothing. But what view() gives must not be
@@ -519,8 +519,8 @@ class command : detail::kept
 };
 
 /*
- * A worker without owning it: what callbacks get. It costs nothing to copy, and may be used as long as the worker lives,
- * also when that has been moved.
+ * A worker without owning it: what callbacks get. It costs nothing to copy, and may be used as long as the worker
+ * lives, also when that has been moved.
  */
 class worker_ref
 {
@@ -536,7 +536,8 @@ class worker_ref
      * MUSTER_FINISH, or a muster_outcome. It may throw
      *   muster::retry, muster::give_back, muster::fail   these ends
      *   anything else   a task fails, group "exception", with the words of what(); a job is retried by its own retries
-     *                   and backoff, and keeps that group
+     *                   and backoff (5 within about half a minute, if its spec says nothing), and keeps that group
+     * What it must not do in the loop is take long: with `threads` (worker_options) each call has a thread for itself.
      * `fn` is moved into the worker and destroyed with it, also if the queue is left. On threads it is called by
      * several at once: protect what it changes. `hands` 0: as many as the worker has. Starts the worker, if nobody has.
      */
@@ -561,8 +562,9 @@ class worker_ref
         check(muster_worker_enqueue(get(), detail::ztext(queue), task.data(), task.size(), nullptr, nullptr));
     }
 
-    /* muster_worker_stop(): with the drain time of the options, or with this one (at least 0). Any thread, and from a
-     * signal handler. */
+    /* muster_worker_stop(): with the drain time of the options, or with this one (at least 0); run() returns when the
+     * worker has stopped. Any thread, and from a signal handler, which reaches the worker by a static pointer
+     * (examples/worker.cpp). */
     void stop() const noexcept { muster_worker_stop(get(), -1); }
     void stop(ms drain) const noexcept
     {
@@ -682,6 +684,7 @@ template <class F> struct enqueue_answer final : owned {
 template <class F> void worker_ref::serve(std::string_view queue, F fn, int hands) const
 {
     using handler = detail::worker_handler<F>;
+    const detail::ztext name(queue);
     start_once();
     auto one = std::make_unique<handler>(*s_, std::move(fn));
     handler *arg = one.get();
@@ -689,7 +692,7 @@ template <class F> void worker_ref::serve(std::string_view queue, F fn, int hand
         const std::lock_guard<std::mutex> guard(s_->lock);
         s_->handlers.push_back(std::move(one));
     }
-    const int err = muster_worker_serve(get(), detail::ztext(queue), hands, &handler::run, arg);
+    const int err = muster_worker_serve(get(), name, hands, &handler::run, arg);
     if (err != MUSTER_OK) {
         const std::string why = muster_worker_error(get());
         const std::lock_guard<std::mutex> guard(s_->lock);
@@ -706,13 +709,14 @@ template <class F> void worker_ref::serve(std::string_view queue, F fn, int hand
 template <class F> void worker_ref::enqueue(std::string_view queue, std::string_view task, F fn) const
 {
     using answer = detail::enqueue_answer<F>;
+    const detail::ztext name(queue);
     auto one = std::make_unique<answer>(*s_, std::move(fn));
     answer *arg = one.get();
     {
         const std::lock_guard<std::mutex> guard(s_->lock);
         arg->place = s_->unanswered.insert(s_->unanswered.end(), std::move(one));
     }
-    const int err = muster_worker_enqueue(get(), detail::ztext(queue), task.data(), task.size(), &answer::tell, arg);
+    const int err = muster_worker_enqueue(get(), name, task.data(), task.size(), &answer::tell, arg);
     if (err != MUSTER_OK) {
         s_->answered(arg->place);
         check(err);
@@ -720,7 +724,9 @@ template <class F> void worker_ref::enqueue(std::string_view queue, std::string_
 }
 
 /*
- * Options of a worker: struct muster_worker_options of worker.h, where each is explained. Everything is copied.
+ * Options of a worker: struct muster_worker_options of worker.h, where each is explained. Everything is copied. Most
+ * programs want `threads`, which sets how many handlers run at once; without it they run in the loop, one after the
+ * other, and must be shorter than a third of `ttl`.
  *
  * Callbacks run on the loop's thread and must not throw: nobody is there to catch, and std::terminate() is called.
  */
@@ -798,8 +804,8 @@ class worker_options : detail::kept
  * A worker (worker.h). Making one sends nothing.
  *
  * Destroyed without a stop it leaves at once, and its peers give back what it holds when its ttl has passed: stop() it
- * and let run() return first. The destructor waits for handlers on threads, which are told MUSTER_STOP_LOST. It must not
- * be called within a handler or callback of this worker (std::terminate()).
+ * and let run() return first. The destructor waits for handlers on threads, which are told MUSTER_STOP_LOST. It must
+ * not be called within a handler or callback of this worker (std::terminate()).
  */
 class worker : public worker_ref
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cases of a test in C++: functions that throw where a check fails, so that all objects of a case are destroyed. One
- * private server per program; each case begins on an empty one, and ends with a check of the namespace (a damage fails
- * it). MUSTER_URL names the server, as for any program.
+ * The cases of a test in C++: functions that throw where a check fails, so that all objects of a case are destroyed.
+ * One private server per program; each case begins on an empty one, and ends with a check of the namespace (a damage
+ * fails it). MUSTER_URL names the server, as for any program.
  *
  *     PROGRAM            run all cases
  *     PROGRAM CASE       run the case of this name
@@ -51,6 +51,17 @@ extern "C" {
 /* The error that the expression throws, with this code. */
 #define CHECK_THROWS(code, ...) \
     cases::thrown(__FILE__, __LINE__, code, #__VA_ARGS__, [&] { static_cast<void>(__VA_ARGS__); })
+
+/* The exception of the program's own that comes out of the expression. */
+#define CHECK_COMES_OUT(type, words, ...)                                                     \
+    do {                                                                                      \
+        try {                                                                                 \
+            static_cast<void>(__VA_ARGS__);                                                   \
+            cases::fail(__FILE__, __LINE__, "nothing comes out of " #__VA_ARGS__);            \
+        } catch (const type &thrown) {                                                        \
+            cases::check_equal(__FILE__, __LINE__, #type, std::string(thrown.what()), words); \
+        }                                                                                     \
+    } while (0)
 
 #define WAIT_FOR(condition) \
     cases::wait_for(__FILE__, __LINE__, #condition, [&] { return static_cast<bool>(condition); })

@@ -3,9 +3,10 @@
 #
 # The headers of C++, by each compiler that is there, with warnings as errors. Proves:
 #  1. each compiles alone as C++17; as C++14 they are refused in words
-#  2. the programs that use them compile as C++20, without run-time type information
-#  3. what may not compile does not: a callback that answers what is no muster::then, a handler that answers what is no
-#     outcome, a time in microseconds, a lease or a worker that is copied, tasks that are gone before they are sent
+#  2. a program that uses all of them compiles as C++20, without run-time type information
+#  3. what may not compile does not, by the first compiler that is there: a callback that answers what is no
+#     muster::then, a handler that answers what is no outcome, a time in microseconds, a lease or a worker that is
+#     copied, tasks that are gone before they are sent
 set -euo pipefail
 # shellcheck source=tests/house/lib.sh
 . "$MUSTER_SOURCE/tests/house/lib.sh"
@@ -22,10 +23,9 @@ refuses() {
     finds "headers: by $compiler: ${*:2}" "$1" "$compiler" -std=c++17 "${flags[@]}" "$dir/part.cpp"
 }
 
-tried=0
+tried=
 for compiler in g++ clang++; do
     command -v "$compiler" >"$dir/out" || continue
-    tried=1
     # ---- 1
     for header in "$src"/include/muster/*.hpp; do
         echo "#include <muster/$(basename "$header")>" >"$dir/alone.cpp"
@@ -33,10 +33,10 @@ for compiler in g++ clang++; do
     done
     finds "headers: by $compiler as C++14" 'needs C++17' "$compiler" -std=c++14 "${flags[@]}" "$dir/alone.cpp"
     # ---- 2
-    for program in "$src"/examples/*.cpp; do
-        passes "headers: by $compiler: $program" "$compiler" -std=c++20 -fno-rtti "${flags[@]}" "$program"
-    done
+    passes "headers: by $compiler as C++20" "$compiler" -std=c++20 -fno-rtti "${flags[@]}" "$src/examples/resizer.cpp"
     # ---- 3
+    [[ ! $tried ]] || continue
+    tried=$compiler
     part 'c.queues([](const muster_queue_info &) { return muster::then::stop; });' \
         'w.serve("q", [](muster::process &) { return MUSTER_FINISH; });' 'c.take("q", std::chrono::seconds(3));' \
         'c.enqueue_many("q", std::vector<std::string>{"x"});'
@@ -50,4 +50,4 @@ for compiler in g++ clang++; do
         'i &operator++() { return *this; } bool operator!=(const i &) const { return false; } };' \
         'i begin() const { return {}; } i end() const { return {}; } }; c.enqueue_many("q", gone());'
 done
-((tried)) || fail 'headers: there is no compiler of C++'
+[[ $tried ]] || fail 'headers: there is no compiler of C++'

@@ -3,8 +3,8 @@
 #
 # What doc/cpp.md shows is true; that its parts compile, the build has shown. Proves:
 #  1. each block of C++ is a program that is tried here, or a part that was compiled
-#  2. the two programs, as they stand there: the producer enqueues; what the worker has finished is written even if it is
-#     killed then; both find Redis by MUSTER_URL, and say so if there is none or the URL is wrong
+#  2. the two programs, as they stand there: the producer enqueues; what the worker has finished is written even if it
+#     is killed then; both find Redis by MUSTER_URL, and say so if there is none or the URL is wrong
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$MUSTER_SOURCE/tests/cli/lib.sh"

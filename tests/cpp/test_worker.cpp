@@ -384,7 +384,7 @@ static void callbacks_hear_what_happens()
     {
         muster::worker made(o), w = std::move(made);
         w.set_pulse(1ms, [&](muster::worker_ref me) {
-            if (++pulses == 3)
+            if (++pulses == 3) /* it stops in a later turn of the loop */
                 me.stop();
         });
         w.run();
@@ -392,7 +392,7 @@ static void callbacks_hear_what_happens()
         CHECK_EQUAL(w.stats().taken, 0U);
     }
     CHECK(!events.empty() && events.back() == MUSTER_EVENT_STOPPED && id == "w");
-    CHECK_EQUAL(pulses, 3);
+    CHECK(pulses >= 3);
 }
 
 static void a_worker_hands_work_on_and_hears_the_answer()
@@ -446,7 +446,7 @@ static void an_answer_that_never_comes_leaves_nothing()
     WAIT_FOR(c.sweep() == 1);
 }
 
-static void a_wrong_queue_is_refused_and_its_handler_destroyed()
+static void what_is_refused_is_destroyed()
 {
     const auto token = std::make_shared<int>(0);
     muster::worker w(options());
@@ -456,6 +456,8 @@ static void a_wrong_queue_is_refused_and_its_handler_destroyed()
     const auto e = CHECK_THROWS(MUSTER_E_EXISTS, w.serve("q", [token](muster::process &) {}));
     CHECK_EQUAL(token.use_count(), 2);
     CHECK(std::string(e.what()).size() > std::string("E_EXISTS: ").size());
+    CHECK_THROWS(MUSTER_E_NOT_STARTED, w.enqueue("next", "x", [token](int, uint64_t) {}));
+    CHECK_EQUAL(token.use_count(), 2);
     CHECK_THROWS(MUSTER_E_NOT_FOUND, w.leave("other"));
     w = muster::worker(options());
     CHECK_EQUAL(token.use_count(), 1);
@@ -525,15 +527,15 @@ static void what_a_callback_throws_is_the_end()
 
 int main(int argc, char **argv)
 {
-    return cases::run(
-        {CASE(a_handler_that_returns_has_finished), CASE(a_handler_returns_an_outcome),
-         CASE(an_exception_is_a_failure_with_its_words), CASE(a_handler_throws_an_end),
-         CASE(a_job_is_retried_after_an_exception), CASE(a_result_goes_to_the_job),
-         CASE(what_is_handed_on_is_ended_by_another_thread), CASE(a_handle_may_be_ended_or_dropped_in_the_handler),
-         CASE(a_handle_outlives_its_worker), CASE(ends_race_with_the_end_of_the_worker),
-         CASE(handlers_on_threads_see_a_stop), CASE(many_tasks_on_threads_each_run_once),
-         CASE(callbacks_hear_what_happens), CASE(a_worker_hands_work_on_and_hears_the_answer),
-         CASE(an_answer_that_never_comes_leaves_nothing), CASE(a_wrong_queue_is_refused_and_its_handler_destroyed),
-         CASE(a_command_runs_for_each_task), CASE(what_a_callback_throws_is_the_end)},
-        argc, argv);
+    return cases::run({CASE(a_handler_that_returns_has_finished), CASE(a_handler_returns_an_outcome),
+                       CASE(an_exception_is_a_failure_with_its_words), CASE(a_handler_throws_an_end),
+                       CASE(a_job_is_retried_after_an_exception), CASE(a_result_goes_to_the_job),
+                       CASE(what_is_handed_on_is_ended_by_another_thread),
+                       CASE(a_handle_may_be_ended_or_dropped_in_the_handler), CASE(a_handle_outlives_its_worker),
+                       CASE(ends_race_with_the_end_of_the_worker), CASE(handlers_on_threads_see_a_stop),
+                       CASE(many_tasks_on_threads_each_run_once), CASE(callbacks_hear_what_happens),
+                       CASE(a_worker_hands_work_on_and_hears_the_answer),
+                       CASE(an_answer_that_never_comes_leaves_nothing), CASE(what_is_refused_is_destroyed),
+                       CASE(a_command_runs_for_each_task), CASE(what_a_callback_throws_is_the_end)},
+                      argc, argv);
 }
