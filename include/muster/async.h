@@ -41,8 +41,6 @@
  * In flight is a call from when it was made until its answer is handed out by muster_async_next() or
  * muster_async_dispatch(). So a program that does not take its answers is refused more calls, and memory is bounded.
  *
- * muster_async_free() waits for nothing: see there.
- *
  *     void enqueued(const struct muster_answer *answer, void *arg);
  *
  *     struct muster_async *a;
@@ -100,6 +98,9 @@ struct muster_answer {
     const char *text; /* the error in words for people; "" if there is none */
 
     uint64_t waiting; /* enqueue, length: how many tasks and jobs wait in the queue, as muster_queue_length() counts */
+    const struct muster_process_info *processes; /* take: n of them */
+    size_t n;
+    const struct muster_job *job; /* job: its record */
 };
 
 /*
@@ -120,6 +121,9 @@ MUSTER_API const char *muster_async_options_check(const struct muster_async_opti
  * End the library's thread, close the connection, and free the client; NULL is allowed. It calls nothing of the program.
  * What was not sent is not done. What was sent and not answered may or may not have been done. To have all done and
  * answered, call muster_async_wait() and take the answers first.
+ *
+ * What takes have taken, or may have taken, without the program having taken their answers, is given back first, if there
+ * is a connection: that may take as long as `timeout_ms`. Otherwise nothing is waited for.
  */
 MUSTER_API void muster_async_free(struct muster_async *a);
 
@@ -170,6 +174,58 @@ MUSTER_API int muster_async_wait(struct muster_async *a, int64_t timeout_ms) MUS
  */
 MUSTER_API int muster_async_enqueue(struct muster_async *a, const char *queue, const void *task, size_t len,
                                     muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+/*
+ * Take up to `n` tasks and jobs (at most MUSTER_LEASE_TAKE_MAX) under a lease of `lease_ms`, as muster_lease_take(), in
+ * one call of the script: what one may move, about 4 MiB. `wait_ms` must be 0: this call does not wait for work.
+ *
+ * Returns as all calls, and
+ *   MUSTER_E_INVALID  the queue's name, n, lease_ms (1 to MUSTER_LEASE_MAX_MS) or wait_ms
+ * Answers the processes, at least one; or
+ *   MUSTER_E_NOT_FOUND  there was no task, or the queue is paused or at a limit
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  some may have been taken. They are given back as soon as there is a connection,
+ *                     before anything else is sent, and nothing of it counts. If none comes before the client is freed,
+ *                     they come back when the lease lapses
+ */
+MUSTER_API int muster_async_take(struct muster_async *a, const char *queue, size_t n, int64_t lease_ms, int64_t wait_ms,
+                                 muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+/*
+ * End a process by its id, as muster_lease_finish(), _give_back(), _retry() and _fail(). `o` may be NULL.
+ *
+ * Each returns as all calls, and
+ *   MUSTER_E_INVALID, MUSTER_E_TOO_BIG  the id or another argument
+ * and answers what the blocking call returns: MUSTER_OK only once for each process.
+ */
+MUSTER_API int muster_async_finish(struct muster_async *a, const char *process, const struct muster_finish_options *o,
+                                   muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
+MUSTER_API int muster_async_give_back(struct muster_async *a, const char *process, muster_async_fn *fn,
+                                      void *arg) MUSTER_MUST_CHECK;
+MUSTER_API int muster_async_retry(struct muster_async *a, const char *process, int64_t delay_ms, muster_async_fn *fn,
+                                  void *arg) MUSTER_MUST_CHECK;
+MUSTER_API int muster_async_fail(struct muster_async *a, const char *process, const char *group, const char *message,
+                                 muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+/* Extend a lease, say how far the work is, or give a job new data, as muster_lease_extend(). Returns and answers as the
+ * ends above, and as that call. */
+MUSTER_API int muster_async_extend(struct muster_async *a, const char *process, const struct muster_extend_options *o,
+                                   muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+/*
+ * Look at one job's record. It is that of muster_job_get(), without history, `after` and `before` and the like,
+ * `blocked_by` and `cancelled`, which take more than one round trip.
+ *
+ * Returns as all calls, and MUSTER_E_INVALID: the id. Answers the job; or
+ *   MUSTER_E_NOT_FOUND  there is no such job (any more)
+ *   MUSTER_E_REDIS    its record cannot be read
+ */
+MUSTER_API int muster_async_job(struct muster_async *a, const char *id, muster_async_fn *fn,
+                                void *arg) MUSTER_MUST_CHECK;
+
+/* How much waits in a queue, as muster_queue_length(). Returns as all calls, and MUSTER_E_INVALID: the queue's name.
+ * Answers `waiting`. */
+MUSTER_API int muster_async_length(struct muster_async *a, const char *queue, muster_async_fn *fn,
+                                   void *arg) MUSTER_MUST_CHECK;
 
 #ifdef __cplusplus
 }

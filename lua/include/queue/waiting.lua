@@ -1,6 +1,7 @@
 --[[
   How much of a queue waits: tasks and jobs that can be taken, also of a queue that is paused or at its limit, and what
-  came back. What is delayed or depends does not wait. (src/lib/client/waiting.c counts the same.)
+  came back. What is delayed or depends does not wait. (src/lib/protocol/waiting_parts.c counts the
+  same.)
 ]]
 --- @include "try"
 

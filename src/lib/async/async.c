@@ -80,7 +80,7 @@ static void on_waker(evutil_socket_t fd, short what, void *arg)
     bool goes_on = async_inbox_take(&a->inbox, &calls);
     async_line_add(a, &calls);
     if (!goes_on)
-        event_base_loopbreak(a->base);
+        async_line_close(a);
 }
 
 static void *run(void *arg)
@@ -106,6 +106,7 @@ static int start_thread(struct muster_async *a)
 static void read_options(struct muster_async *a, const struct muster_async_options *o, const struct client_options *c)
 {
     a->pid = getpid();
+    async_taker_init(&a->takers);
     snprintf(a->prefix, sizeof a->prefix, "%s", c->prefix);
     script_root_init(&a->root, a->prefix, c->url.db);
     a->max_task_len = c->max_task_len;
@@ -165,6 +166,7 @@ void muster_async_free(struct muster_async *a)
     async_line_clear(a);
     async_inbox_clear(&a->inbox);
     async_outbox_clear(&a->outbox);
+    async_taker_clear(&a->takers);
     if (a->waker)
         event_free(a->waker);
     if (a->base)

@@ -8,7 +8,9 @@
  *   async_line.c     the connection, and what is to be sent over it
  *   async_hear.c     what becomes of what was sent: answered, refused, lost; confirmed
  *   async_call.c     a call, from when it is made until its answer is handed out
- *   async_enqueue.c  what one call does
+ *   async_asked.c    a call that is one command
+ *   async_taker.c    the names of takes, and giving back what nobody heard of
+ *   async_enqueue.c, async_take.c, async_end.c, async_look.c: what the calls do
  *
  * A call has one owner at a time: the thread that makes it, the inbox, the library's thread with one of its lists, the
  * outbox, the thread that takes answers.
@@ -24,6 +26,7 @@
 #include "async/async_inbox.h"
 #include "async/async_line.h"
 #include "async/async_outbox.h"
+#include "async/async_taker.h"
 #include "protocol/script.h"
 
 struct event;
@@ -39,6 +42,7 @@ struct muster_async {
     pthread_t thread;
     bool has_thread;
 
+    struct async_takers takers;
     struct async_inbox inbox;
     struct async_outbox outbox;
 

@@ -56,6 +56,14 @@ void async_hear_refused(struct async_call *call, int err, const struct redisRepl
     async_hear_failed(call, err, *words ? words : NULL);
 }
 
+void async_hear_own_done(struct async_call *call)
+{
+    struct muster_async *a = call->async;
+    a->line.n_own--;
+    async_call_free(call);
+    async_line_close_if_done(a);
+}
+
 void async_hear_fail_all(struct async_list *calls, int err, const char *words)
 {
     struct async_list all;
@@ -90,14 +98,15 @@ bool async_hear_reply(struct async_call *call, size_t bytes, const struct redisR
 {
     struct muster_async *a = call->async;
     struct async_line *l = &a->line;
-    const bool comes_again = reply_is_passing(reply) && clock_ms() < call->made_ms + a->timeout_ms;
+    const bool is_in_time = call->kind->is_own || clock_ms() < call->made_ms + a->timeout_ms;
+    const bool comes_again = reply ? reply_is_passing(reply) && is_in_time : call->kind->is_own;
     l->n_sent--;
     l->sent_bytes -= bytes;
     async_line_go_on(a);
-    if (!reply)
-        add_run(&l->broken, call);
-    else if (comes_again)
+    if (comes_again)
         add_run(&l->again, call);
+    else if (!reply)
+        add_run(&l->broken, call);
     else
         l->down_since_ms = 0;
     if (l->again.first && l->n_sent == 0)

@@ -113,18 +113,22 @@ static void expire(struct muster_async *a)
     const struct cause *cause = link_cause(l->link);
     const bool is_over = is_hopeless(l, cause->err);
     const int64_t now = clock_ms();
+    int64_t next_ms = INT64_MAX;
     struct async_list all;
     async_list_init(&all);
     async_list_append(&all, &l->waiting);
     for (struct async_call *call; (call = async_list_pop(&all)) != NULL;) {
-        if (is_over || expires_ms(a, call) <= now)
+        if (!call->kind->is_own && (is_over || expires_ms(a, call) <= now)) {
             async_hear_failed(call, cause->err != MUSTER_OK ? cause->err : MUSTER_E_TIMEOUT,
                               *cause->text ? cause->text : "no connection in time; nothing was sent");
-        else
-            async_list_add(&l->waiting, call);
+            continue;
+        }
+        if (!call->kind->is_own && expires_ms(a, call) < next_ms)
+            next_ms = expires_ms(a, call);
+        async_list_add(&l->waiting, call);
     }
-    if (l->waiting.first)
-        timer_after_ms(l->expirer, expires_ms(a, l->waiting.first) - now);
+    if (next_ms != INT64_MAX)
+        timer_after_ms(l->expirer, next_ms - now);
 }
 
 static void on_expirer(evutil_socket_t fd, short what, void *arg)
@@ -183,6 +187,15 @@ void async_line_add(struct muster_async *a, struct async_list *calls)
     async_line_go_on(a);
 }
 
+void async_line_add_first(struct muster_async *a, struct async_call *call)
+{
+    struct async_list one;
+    async_list_init(&one);
+    async_list_add(&one, call);
+    async_list_prepend(&a->line.waiting, &one);
+    async_line_go_on(a);
+}
+
 /* ---- the link ---- */
 
 static void on_pauser(evutil_socket_t fd, short what, void *arg)
@@ -210,6 +223,8 @@ static void on_down(void *arg, int err, const char *text)
     async_list_prepend(&l->waiting, &l->again);
     async_hear_down(a, err, text);
     async_line_go_on(a);
+    if (l->is_closing)
+        event_base_loopbreak(a->base);
 }
 
 static int make_link(struct muster_async *a, const struct url *url)
@@ -232,6 +247,44 @@ static int make_link(struct muster_async *a, const struct url *url)
 
 /* ---- its life ---- */
 
+static void on_closer(evutil_socket_t fd, short what, void *arg)
+{
+    struct muster_async *a = arg;
+    (void)fd, (void)what;
+    event_base_loopbreak(a->base);
+}
+
+void async_line_close_if_done(struct muster_async *a)
+{
+    if (a->line.is_closing && a->line.n_own == 0)
+        event_base_loopbreak(a->base);
+}
+
+static void drop_calls(struct async_list *list)
+{
+    struct async_list all;
+    async_list_init(&all);
+    async_list_append(&all, list);
+    for (struct async_call *call; (call = async_list_pop(&all)) != NULL;)
+        if (call->kind->is_own)
+            async_list_add(list, call);
+        else
+            async_call_free(call);
+}
+
+void async_line_close(struct muster_async *a)
+{
+    struct async_line *l = line_of(a);
+    if (l->is_closing)
+        return;
+    l->is_closing = true;
+    drop_calls(&l->waiting);
+    drop_calls(&l->again);
+    if (async_taker_give_back_all(a))
+        timer_after_ms(l->closer, a->timeout_ms);
+    async_line_close_if_done(a);
+}
+
 int async_line_init(struct muster_async *a, const struct client_options *o)
 {
     struct async_line *l = line_of(a);
@@ -244,7 +297,8 @@ int async_line_init(struct muster_async *a, const struct client_options *o)
     l->turn_end = event_new(a->base, -1, 0, on_turn_end, a);
     l->pauser = evtimer_new(a->base, on_pauser, a);
     l->expirer = evtimer_new(a->base, on_expirer, a);
-    if (!l->turn_end || !l->pauser || !l->expirer)
+    l->closer = evtimer_new(a->base, on_closer, a);
+    if (!l->turn_end || !l->pauser || !l->expirer || !l->closer)
         return MUSTER_E_NOMEM;
     int err = make_link(a, &o->url);
     if (err == MUSTER_OK)
@@ -277,4 +331,5 @@ void async_line_clear(struct muster_async *a)
     free_event(l->turn_end);
     free_event(l->pauser);
     free_event(l->expirer);
+    free_event(l->closer);
 }

@@ -28,14 +28,17 @@ struct async_line {
     struct async_list answered; /* in this turn of the loop */
     size_t n_answered;
     size_t n_sent, sent_bytes;     /* under way: scripts and commands, and their tasks' bytes */
+    size_t n_own;                  /* calls of the client's own, without an answer */
     size_t n_unasked, n_questions; /* additions for whose confirmation nobody has asked; questions under way */
     enum async_claim claim;
     struct confirm confirm;
     int64_t down_since_ms;  /* since when nothing was executed, because of the connection; 0: something was */
     bool has_one_place;     /* where Redis may be */
+    bool is_closing;        /* nothing but the client's own calls is sent */
     struct event *turn_end; /* sends, and hands over the answers */
     struct event *pauser;   /* before what was refused is sent again */
     struct event *expirer;  /* calls that wait for a connection */
+    struct event *closer;   /* it is closed now, whatever is still to be said */
 };
 
 /* ---- async_line.c ---- */
@@ -46,6 +49,12 @@ void async_line_clear(struct muster_async *a);
 
 /* More calls are to be sent. */
 void async_line_add(struct muster_async *a, struct async_list *calls);
+/* This one goes before all others. */
+void async_line_add_first(struct muster_async *a, struct async_call *call);
+/* Ends the loop, as soon as the client's own calls are answered; it does not wait for a connection. */
+void async_line_close(struct muster_async *a);
+void async_line_close_if_done(struct muster_async *a);
+
 /* At the end of this turn of the loop: go on sending, and hand over what is answered. */
 void async_line_go_on(struct muster_async *a);
 
@@ -65,6 +74,9 @@ void async_hear_done(struct async_call *call);
 void async_hear_failed(struct async_call *call, int err, const char *words);
 /* The same for an error that Redis or a script has answered. */
 void async_hear_refused(struct async_call *call, int err, const struct redisReply *reply);
+
+/* The end of a call of the client's own. */
+void async_hear_own_done(struct async_call *call);
 
 /* All of the list. */
 void async_hear_fail_all(struct async_list *calls, int err, const char *words);

@@ -78,6 +78,8 @@ static struct async_call *hand_out(struct muster_async *a)
     if (!call)
         return NULL;
     async_inbox_release(&a->inbox, call);
+    if (call->kind->handed)
+        call->kind->handed(call);
     async_list_add(&a->outbox.handed, call);
     return call;
 }

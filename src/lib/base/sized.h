@@ -45,7 +45,7 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
     X(SIZED_CLIENT_STATS, muster_client_stats, received_bytes, SIZED_NEEDED)        \
     X(SIZED_SERVER_INFO, muster_server_info, unsaved, SIZED_NEEDED)                 \
     X(SIZED_ASYNC_OPTIONS, muster_async_options, max_bytes, SIZED_MAY_BE_NULL)      \
-    X(SIZED_ANSWER, muster_answer, waiting, SIZED_NEEDED)
+    X(SIZED_ANSWER, muster_answer, job, SIZED_NEEDED)
 
 enum sized {
 #define SIZED_ENUM(id, name, last, null) id,

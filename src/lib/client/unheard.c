@@ -9,9 +9,7 @@
  */
 #include "client/unheard.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "client/client.h"
 #include "protocol/script_task.h"
@@ -24,9 +22,7 @@
 const char *unheard_name(struct muster_client *c)
 {
     struct unheard *u = &c->unheard;
-    if (u->n == 0)
-        snprintf(u->call, sizeof u->call, "%08x%08x", arc4random(), arc4random());
-    snprintf(u->call + UNHEARD_CALLER_LEN, sizeof u->call - UNHEARD_CALLER_LEN, ":%" PRIu64, ++u->n);
+    take_name_next(u->call, &u->n);
     return u->call;
 }
 

@@ -8,12 +8,12 @@
 #include <muster/client.h>
 #include <stdint.h>
 
-#define UNHEARD_CALLER_LEN 16
-/* "<caller>:<number>", with its NUL */
-#define UNHEARD_CALL_MAX (UNHEARD_CALLER_LEN + 1 + 20 + 1)
+#include "protocol/take_name.h"
+
+#define UNHEARD_CALLER_LEN TAKE_CALLER_LEN
 
 struct unheard {
-    char call[UNHEARD_CALL_MAX];      /* the last call's name; "": there was none */
+    char call[TAKE_NAME_MAX];         /* the last call's name; "": there was none */
     uint64_t n;                       /* calls so far */
     char queue[MUSTER_QUEUE_MAX + 1]; /* of the call whose answer was not heard; "": all were */
 };

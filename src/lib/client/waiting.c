@@ -6,15 +6,13 @@
 
 int waiting_append(struct muster_client *c, const char *queue)
 {
-    static const struct {
-        const char *command;
-        enum key key;
-    } parts[WAITING_PARTS] = {{"LLEN", KEY_QUEUES}, {"ZCARD", KEY_WAITING}, {"ZCARD", KEY_RETURNED}};
     int err = MUSTER_OK;
-    for (int i = 0; i < WAITING_PARTS && err == MUSTER_OK; i++) {
+    for (size_t i = 0; i < WAITING_PARTS && err == MUSTER_OK; i++) {
         char key[KEY_MAX];
-        key_of(key, c->prefix, parts[i].key, queue);
-        err = client_append(c, (const char *const[]){parts[i].command, key, NULL});
+        struct command command = COMMAND_EMPTY;
+        waiting_parts_say(&command, i, key, c->prefix, queue);
+        err = redis_append(c->redis, &command);
+        command_clear(&command);
     }
     return err;
 }

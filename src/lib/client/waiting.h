@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * How much of a queue waits. What counts is said here and in lua/include/queue/waiting.lua, and nowhere else: tasks and
- * jobs that can be taken, also of a queue that is paused or at its limit, and what came back. What is delayed or
- * depends does not wait.
+ * How much of a queue waits, as waiting_parts.h says what counts.
  */
 #ifndef WAITING_H
 #define WAITING_H
 
 #include "client/client.h"
+#include "protocol/waiting_parts.h"
 
-/* How many answers waiting_append() asks for. */
-enum { WAITING_PARTS = 3 };
-
-/* Ask for the parts, with the next call. */
+/* Ask for the WAITING_PARTS parts, with the next call. */
 int waiting_append(struct muster_client *c, const char *queue);
 
 /* What a caller asks who was woken, before it calls a script: how much waits, and in how many ms something becomes due

@@ -95,6 +95,10 @@ bool link_can_reconnect(const struct link *l);
 /* An answer; NULL when the link broke. The reply is borrowed until the function returns. */
 typedef void link_reply_fn(const struct redisReply *reply, void *arg);
 
+/* Only in such a function: the reply is the caller's from now on, to be freed by redis_reply_free(), but not in the
+ * function. */
+void link_keep_reply(struct link *l);
+
 /* Send a command, or a script's command (EVALSHA; if Redis does not know the script, it is sent again with its body).
  * E_CONN: the link is not up. E_NOMEM. After an error nothing was accepted, and fn is not called. */
 int link_call(struct link *l, struct command *c, link_reply_fn *fn, void *arg);

@@ -205,6 +205,11 @@ static void hear_answer(struct link *l, const struct redisReply *reply)
         leave_at_last(l);
 }
 
+void link_keep_reply(struct link *l)
+{
+    l->is_reply_kept = true;
+}
+
 void link_call_forget(struct link *l)
 {
     while (l->calls)

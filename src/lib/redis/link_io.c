@@ -48,8 +48,10 @@ static void hear(struct link *l)
             link_break(l, err, wire_why(l->wire));
         if (!reply)
             break;
+        l->is_reply_kept = false;
         l->hears(l, reply);
-        freeReplyObject(reply);
+        if (!l->is_reply_kept)
+            freeReplyObject(reply);
     }
 }
 

@@ -71,6 +71,7 @@ struct link {
     link_heard_fn *hears; /* gets what is read */
     struct event *reader;
     struct event *writer;
+    bool is_reply_kept;    /* the one that is being told */
     struct event *flusher; /* writes at the end of a turn of the loop */
     bool is_flush_due;
 

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking: a job's record, and how much waits in a queue.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "async/async.h"
+#include "async/async_asked.h"
+#include "base/words.h"
+#include "protocol/job_record.h"
+#include "protocol/job_valid.h"
+#include "protocol/keys.h"
+#include "protocol/waiting_parts.h"
+#include "redis/redis.h"
+
+/* ---- a job ---- */
+
+struct look {
+    struct async_asked asked;
+    struct redisReply *reply; /* what the record borrows */
+    struct job_record record;
+};
+
+static struct look *look_of(const struct async_call *call)
+{
+    return (struct look *)(void *)call;
+}
+
+static int read_record(struct look *l, struct redisReply *reply)
+{
+    if (reply_kind(reply) != REPLY_LIST)
+        return reply_err(reply) != MUSTER_OK ? reply_err(reply) : MUSTER_E_REDIS;
+    if (reply_len(reply) == 0)
+        return MUSTER_E_NOT_FOUND;
+    int err = job_record_read(&l->record, l->asked.name, reply);
+    if (err != MUSTER_OK)
+        return err;
+    l->reply = reply;
+    link_keep_reply(l->asked.call.async->line.link);
+    return MUSTER_OK;
+}
+
+static void on_record(const struct redisReply *reply, void *arg)
+{
+    struct look *l = arg;
+    struct async_call *call = &l->asked.call;
+    if (!async_hear_reply(call, l->asked.bytes, reply))
+        return;
+    int err = read_record(l, (struct redisReply *)reply);
+    if (err == MUSTER_OK)
+        async_hear_done(call);
+    else if (err == MUSTER_E_NOT_FOUND)
+        async_hear_failed(call, err, words_say("there is no job '%s' (any more)", l->asked.name));
+    else if (err == MUSTER_E_REDIS && reply_kind(reply) != REPLY_ERROR)
+        async_hear_failed(
+            call, err, words_say("the record of the job '%s' cannot be read: another program wrote it", l->asked.name));
+    else
+        async_hear_refused(call, err, reply);
+}
+
+static int send_look(struct async_call *call)
+{
+    return async_asked_send(&look_of(call)->asked, on_record);
+}
+
+static void tell_job(const struct async_call *call, struct muster_answer *answer)
+{
+    if (call->err == MUSTER_OK)
+        answer->job = &look_of(call)->record.job;
+}
+
+static void clear_look(struct async_call *call)
+{
+    struct look *l = look_of(call);
+    if (l->reply)
+        job_record_clear(&l->record);
+    redis_reply_free(l->reply);
+    async_asked_clear(call);
+}
+
+static const struct async_kind kind_job = {.send = send_look, .tell = tell_job, .clear = clear_look};
+
+int muster_async_job(struct muster_async *a, const char *id, muster_async_fn *fn, void *arg)
+{
+    struct command c = COMMAND_EMPTY;
+    char key[KEY_MAX];
+    const char *why = NULL;
+    int err = async_enter(a);
+    if (err == MUSTER_OK && job_valid_id(id, &why) != MUSTER_OK)
+        err = async_refuse(MUSTER_E_INVALID, why);
+    if (err != MUSTER_OK)
+        return err;
+    key_of(key, a->prefix, KEY_JOB, id);
+    command_words(&c, (const char *const[]){"HGETALL", key, NULL});
+    return async_asked_post(a, async_asked_new(a, &kind_job, sizeof(struct look), &c, id, fn, arg));
+}
+
+/* ---- how much waits ---- */
+
+/* Several commands, whose answers are one. */
+struct count {
+    struct async_call call;
+    size_t n_left;
+    struct redisReply *worst; /* an error among the answers */
+    bool is_lost;             /* one has no answer */
+    char queue[];
+};
+
+static struct count *count_of(const struct async_call *call)
+{
+    return (struct count *)(void *)call;
+}
+
+static void forget_worst(struct count *t)
+{
+    redis_reply_free(t->worst);
+    t->worst = NULL;
+}
+
+/* The worst of the answers is that of the call. */
+static void all_counted(struct count *t, const struct redisReply *last)
+{
+    const struct redisReply *reply = t->is_lost ? NULL : t->worst ? t->worst : last;
+    if (!async_hear_reply(&t->call, 0, reply))
+        return;
+    if (!t->worst) {
+        async_hear_done(&t->call);
+        return;
+    }
+    t->call.waiting = 0;
+    async_hear_refused(&t->call, reply_err(reply), reply);
+}
+
+static void on_part(const struct redisReply *reply, void *arg)
+{
+    struct count *t = arg;
+    t->is_lost |= !reply;
+    t->call.waiting += reply_count(reply);
+    if (reply_kind(reply) == REPLY_ERROR && (!t->worst || reply_is_passing(reply))) {
+        forget_worst(t);
+        t->worst = (struct redisReply *)reply;
+        link_keep_reply(t->call.async->line.link);
+    }
+    if (--t->n_left == 0)
+        all_counted(t, reply);
+}
+
+static int send_count(struct async_call *call)
+{
+    struct count *t = count_of(call);
+    struct muster_async *a = call->async;
+    int err = MUSTER_OK;
+    async_list_pop(&a->line.waiting);
+    t->call.waiting = 0;
+    t->is_lost = false;
+    forget_worst(t);
+    for (size_t i = 0; i < WAITING_PARTS && err == MUSTER_OK; i++) {
+        struct command c = COMMAND_EMPTY;
+        char key[KEY_MAX];
+        waiting_parts_say(&c, i, key, a->prefix, t->queue);
+        err = link_call(a->line.link, &c, on_part, t);
+        command_clear(&c);
+        t->n_left += err == MUSTER_OK;
+    }
+    if (err == MUSTER_OK || t->n_left > 0)
+        async_hear_sent(call, 0);
+    if (err != MUSTER_OK && t->n_left > 0) /* those that were sent tell it when they are lost */
+        link_break(a->line.link, err, "out of memory");
+    else if (err != MUSTER_OK)
+        async_hear_failed(call, err, NULL);
+    return err;
+}
+
+static void clear_count(struct async_call *call)
+{
+    forget_worst(count_of(call));
+}
+
+static const struct async_kind kind_count = {.send = send_count, .clear = clear_count};
+
+int muster_async_length(struct muster_async *a, const char *queue, muster_async_fn *fn, void *arg)
+{
+    int err = async_enter(a);
+    if (err == MUSTER_OK)
+        err = async_check_queue(queue);
+    if (err != MUSTER_OK)
+        return err;
+    const size_t len = strlen(queue) + 1;
+    struct count *t = async_call_new(a, &kind_count, sizeof *t + len, fn, arg);
+    if (!t)
+        return async_refuse(MUSTER_E_NOMEM, "out of memory");
+    t->n_left = 0;
+    t->worst = NULL;
+    t->is_lost = false;
+    memcpy(t->queue, queue, len);
+    return async_inbox_post(a, &t->call);
+}

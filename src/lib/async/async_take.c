@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Taking under a lease.
+ *
+ * A take that was sent and has no answer is given back under its name (async_taker.c); so is one that is answered, if the
+ * client is freed before the program has heard of it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "async/async.h"
+#include "async/async_taker.h"
+#include "base/words.h"
+#include "protocol/job_record.h"
+#include "protocol/process_name.h"
+#include "protocol/script_task.h"
+#include "redis/redis.h"
+
+/* A take goes on after so many calls that took nothing, if they say that there may be more. */
+#define EMPTY_MAX 50
+
+/* A process that was taken; what it says lies here or in the reply. */
+struct taken {
+    char id[PROCESS_ID_MAX];
+    bool has_record;
+    struct job_record record;
+};
+
+struct take {
+    struct async_call call;
+    struct script_take_lease what;
+    int n_empty;
+    struct async_taker *taker; /* NULL: it was lost, and is being given back */
+    struct redisReply *reply;
+    struct muster_process_info *infos;
+    struct taken *taken;
+    size_t n_taken;
+    char queue[];
+};
+
+static struct take *take_of(const struct async_call *call)
+{
+    return (struct take *)(void *)call;
+}
+
+/* ---- what was taken ---- */
+
+static struct muster_process_info *add_process(struct take *t, const struct script_leased *leased, uint64_t token)
+{
+    struct taken *taken = &t->taken[t->n_taken];
+    char token_text[TOKEN_LEN + 1];
+    token_format(token_text, token);
+    process_name_format(taken->id, MUSTER_LEASE_ID, token_text, t->queue);
+    struct muster_process_info *info = &t->infos[t->n_taken++];
+    *info = (struct muster_process_info){.id = taken->id,
+                                         .worker = MUSTER_LEASE_ID,
+                                         .queue = t->queue,
+                                         .token = token,
+                                         .started_at_ms = token_at_ms(token),
+                                         .ends_at_ms = leased->ends_at_ms,
+                                         .progress = ""};
+    return info;
+}
+
+static void set_task(struct muster_process_info *info, struct muster_bytes task)
+{
+    info->task = task.data;
+    info->len = task.len;
+}
+
+static int add_job(struct take *t, const struct script_leased *leased, const struct script_leased_one *one)
+{
+    struct taken *taken = &t->taken[t->n_taken];
+    char token[TOKEN_LEN + 1];
+    token_format(token, one->token);
+    int err = job_record_take(&taken->record, one->job, one->record, MUSTER_LEASE_ID, token, t->queue);
+    if (err != MUSTER_OK)
+        return err;
+    taken->has_record = true;
+    struct muster_process_info *info = add_process(t, leased, one->token);
+    set_task(info, taken->record.job.data);
+    info->job = taken->record.job.unique ? NULL : taken->record.job.id;
+    info->record = taken->record.job.unique ? NULL : &taken->record.job;
+    return MUSTER_OK;
+}
+
+static int add_all(struct take *t, const struct redisReply *reply, const struct script_leased *leased)
+{
+    const size_t n = reply_len(leased->tasks);
+    int err = MUSTER_OK;
+    t->infos = calloc(n + leased->n_more, sizeof *t->infos);
+    t->taken = calloc(n + leased->n_more, sizeof *t->taken);
+    if (!t->infos || !t->taken)
+        return MUSTER_E_NOMEM;
+    for (size_t i = 0; i < n; i++)
+        set_task(add_process(t, leased, leased->first_token + i), reply_bytes(reply_at(leased->tasks, i)));
+    for (size_t i = 0; i < leased->n_more && err == MUSTER_OK; i++) {
+        struct script_leased_one one;
+        err = script_leased_one(reply, i, &one);
+        if (err == MUSTER_OK && one.job)
+            err = add_job(t, leased, &one);
+        else if (err == MUSTER_OK)
+            set_task(add_process(t, leased, one.token), one.task);
+    }
+    return err;
+}
+
+/* ---- its life ---- */
+
+static void nothing_is_there(struct take *t)
+{
+    t->taker->may_hold = false;
+    async_hear_failed(&t->call, MUSTER_E_NOT_FOUND,
+                      words_say("nothing waits in the queue '%s', or it is paused, or its max_running, rate or "
+                                "max_running_per_key allows no more",
+                                t->queue));
+}
+
+/* What cannot be told is given back. */
+static void fail_and_give_back(struct take *t, int err, const struct redisReply *reply)
+{
+    async_taker_give_back(t->call.async, t->taker);
+    t->taker = NULL;
+    async_hear_refused(&t->call, err, reply);
+}
+
+static void on_taken(const struct redisReply *reply, void *arg)
+{
+    struct take *t = arg;
+    struct muster_async *a = t->call.async;
+    struct script_leased leased = {.next_due_ms = -1};
+    if (!reply) {
+        async_taker_give_back(a, t->taker);
+        t->taker = NULL;
+    }
+    if (!async_hear_reply(&t->call, 0, reply))
+        return;
+    int err = script_leased(reply, &leased);
+    const size_t n = reply_len(leased.tasks) + leased.n_more;
+    if (err != MUSTER_OK && err != MUSTER_E_REDIS) {
+        t->taker->may_hold = false;
+        async_hear_refused(&t->call, err, reply);
+    } else if (err == MUSTER_OK && n == 0 && leased.is_more && ++t->n_empty < EMPTY_MAX && !a->line.is_closing) {
+        async_line_add_first(a, &t->call);
+    } else if (err == MUSTER_OK && n == 0) {
+        nothing_is_there(t);
+    } else if (err != MUSTER_OK || (err = add_all(t, reply, &leased)) != MUSTER_OK) {
+        fail_and_give_back(t, err, reply);
+    } else {
+        t->reply = (struct redisReply *)reply;
+        link_keep_reply(a->line.link);
+        async_hear_done(&t->call);
+    }
+}
+
+static int send_take(struct async_call *call)
+{
+    struct take *t = take_of(call);
+    struct muster_async *a = call->async;
+    struct command c = COMMAND_EMPTY;
+    async_list_pop(&a->line.waiting);
+    take_name_next(t->taker->name, &t->taker->n);
+    t->what.call = t->taker->name;
+    t->what.queue = t->queue;
+    script_take(&c, &a->root, &t->what);
+    int err = link_script_in_order(a->line.link, &c, on_taken, t);
+    command_clear(&c);
+    t->taker->may_hold = err == MUSTER_OK;
+    if (err == MUSTER_OK)
+        async_hear_sent(call, 0);
+    else
+        async_hear_failed(call, err, NULL);
+    return err;
+}
+
+static void tell_taken(const struct async_call *call, struct muster_answer *answer)
+{
+    const struct take *t = take_of(call);
+    if (call->err != MUSTER_OK)
+        return;
+    answer->processes = t->infos;
+    answer->n = t->n_taken;
+}
+
+/* What was taken is the program's now. */
+static void hand_over(struct async_call *call)
+{
+    if (take_of(call)->taker)
+        take_of(call)->taker->may_hold = false;
+}
+
+static void clear_take(struct async_call *call)
+{
+    struct take *t = take_of(call);
+    for (size_t i = 0; t->taken && i < t->n_taken; i++)
+        if (t->taken[i].has_record)
+            job_record_clear(&t->taken[i].record);
+    redis_reply_free(t->reply);
+    free(t->infos);
+    free(t->taken);
+    async_taker_release(call->async, t->taker);
+}
+
+static const struct async_kind kind_take = {
+    .writes = true, .send = send_take, .tell = tell_taken, .handed = hand_over, .clear = clear_take};
+
+static int check_take(const struct muster_async *a, const char *queue, size_t n, int64_t lease_ms)
+{
+    int err = async_enter(a);
+    if (err == MUSTER_OK)
+        err = async_check_queue(queue);
+    if (err != MUSTER_OK)
+        return err;
+    if (n < 1 || n > MUSTER_LEASE_TAKE_MAX)
+        return async_refuse(MUSTER_E_INVALID, "one call takes 1 to 1000 tasks");
+    if (lease_ms < 1 || lease_ms > MUSTER_LEASE_MAX_MS)
+        return async_refuse(MUSTER_E_INVALID, "a lease must be 1 ms to 30 days long");
+    return MUSTER_OK;
+}
+
+int muster_async_take(struct muster_async *a, const char *queue, size_t n, int64_t lease_ms, int64_t wait_ms,
+                      muster_async_fn *fn, void *arg)
+{
+    int err = check_take(a, queue, n, lease_ms);
+    if (err == MUSTER_OK && wait_ms != 0)
+        err = async_refuse(MUSTER_E_INVALID, "an asynchronous take cannot wait yet: wait_ms must be 0");
+    if (err != MUSTER_OK)
+        return err;
+    const size_t len = strlen(queue) + 1;
+    struct take *t = async_call_new(a, &kind_take, sizeof *t + len, fn, arg);
+    if (!t)
+        return async_refuse(MUSTER_E_NOMEM, "out of memory");
+    memset((char *)t + sizeof t->call, 0, sizeof *t - sizeof t->call);
+    memcpy(t->queue, queue, len);
+    t->what = (struct script_take_lease){.n = n, .lease_ms = lease_ms};
+    t->taker = async_taker_get(a, queue);
+    if (t->taker)
+        return async_inbox_post(a, &t->call);
+    async_call_free(&t->call);
+    return async_refuse(MUSTER_E_NOMEM, "out of memory");
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Takers, and giving back what was not heard of.
+ *
+ * A take whose answer is lost may have taken something, or still will: its request may lie in a socket that Redis has not
+ * read. `untake` gives that back, and makes the name void. It goes out before anything else, over the next connection.
+ * Until it is answered the taker has no other take: Redis remembers only the last one of each.
+ */
+#include "async/async_taker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "async/async.h"
+#include "protocol/script_task.h"
+
+/* Whatever the answers say, Redis is not asked for ever. */
+#define CALLS_MAX 100
+
+/* A call of the client's own: nobody is told its answer. */
+struct untake {
+    struct async_call call;
+    struct async_taker *taker;
+    int n_calls;
+};
+
+static struct untake *untake_of(struct async_call *call)
+{
+    return (struct untake *)call;
+}
+
+/* A damaged key stays damaged: it must not stop all takes. The lease's end does it then. */
+static void on_untaken(const struct redisReply *reply, void *arg)
+{
+    struct untake *u = arg;
+    struct muster_async *a = u->call.async;
+    uint64_t n;
+    bool is_more = false;
+    if (!async_hear_reply(&u->call, 0, reply))
+        return;
+    int err = script_untaken(reply, &n, &is_more);
+    if (err == MUSTER_OK && is_more && ++u->n_calls < CALLS_MAX) {
+        async_line_add_first(a, &u->call);
+        return;
+    }
+    async_taker_release(a, u->taker);
+    async_hear_own_done(&u->call);
+}
+
+static int send_untake(struct async_call *call)
+{
+    struct untake *u = untake_of(call);
+    struct muster_async *a = call->async;
+    struct command c = COMMAND_EMPTY;
+    async_list_pop(&a->line.waiting);
+    script_untake(&c, &a->root, u->taker->queue, u->taker->name);
+    int err = link_script_in_order(a->line.link, &c, on_untaken, u);
+    command_clear(&c);
+    if (err == MUSTER_OK)
+        async_hear_sent(call, 0);
+    else
+        async_hear_own_done(call);
+    return err;
+}
+
+static const struct async_kind kind_untake = {.writes = true, .is_own = true, .send = send_untake};
+
+void async_taker_give_back(struct muster_async *a, struct async_taker *taker)
+{
+    struct untake *u = async_call_new(a, &kind_untake, sizeof *u, NULL, NULL);
+    if (!u) /* the lease's end does it; and the name is not used again */
+        return;
+    u->taker = taker;
+    u->n_calls = 0;
+    taker->may_hold = false;
+    a->line.n_own++;
+    async_line_add_first(a, &u->call);
+}
+
+bool async_taker_give_back_all(struct muster_async *a)
+{
+    pthread_mutex_lock(&a->takers.lock);
+    struct async_taker *all = a->takers.all;
+    pthread_mutex_unlock(&a->takers.lock);
+    for (struct async_taker *taker = all; taker; taker = taker->next)
+        if (taker->may_hold)
+            async_taker_give_back(a, taker);
+    return a->line.n_own > 0;
+}
+
+/* ---- having one ---- */
+
+struct async_taker *async_taker_get(struct muster_async *a, const char *queue)
+{
+    struct async_takers *t = &a->takers;
+    pthread_mutex_lock(&t->lock);
+    struct async_taker *taker = t->free;
+    if (taker) {
+        t->free = taker->next_free;
+    } else if ((taker = calloc(1, sizeof *taker)) != NULL) {
+        taker->next = t->all;
+        t->all = taker;
+    }
+    pthread_mutex_unlock(&t->lock);
+    if (taker)
+        snprintf(taker->queue, sizeof taker->queue, "%s", queue);
+    return taker;
+}
+
+void async_taker_release(struct muster_async *a, struct async_taker *taker)
+{
+    struct async_takers *t = &a->takers;
+    if (!taker)
+        return;
+    pthread_mutex_lock(&t->lock);
+    taker->may_hold = false;
+    taker->next_free = t->free;
+    t->free = taker;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void async_taker_init(struct async_takers *t)
+{
+    pthread_mutex_init(&t->lock, NULL);
+}
+
+void async_taker_clear(struct async_takers *t)
+{
+    for (struct async_taker *next; t->all; t->all = next) {
+        next = t->all->next;
+        free(t->all);
+    }
+    pthread_mutex_destroy(&t->lock);
+}

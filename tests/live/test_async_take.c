@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The asynchronous client: taking under leases, ending, and looking. Nothing that was taken is left in the hands of
+ * nobody, whichever answer is lost.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answers.h"
+#include "job_look.h"
+#include "proxy.h"
+#include "taken.h"
+
+#define LONG_MS 20000
+#define A_MINUTE 61234 /* no other number is it */
+#define A_TAKE "61234"
+
+/* What one take has brought. */
+struct bag {
+    int err;
+    struct taken taken;
+    char job[64], queue_of_job[64];
+    char text[ANSWERS_TEXT];
+};
+
+static void keep(const struct muster_answer *answer, void *arg)
+{
+    struct bag *b = arg;
+    b->err = answer->err;
+    snprintf(b->text, sizeof b->text, "%s", answer->text);
+    assert_int_equal(answer->err == MUSTER_OK, answer->n > 0);
+    for (size_t i = 0; i < answer->n; i++) {
+        const struct muster_process_info *p = &answer->processes[i];
+        taken_add(p, &b->taken);
+        if (p->record) {
+            snprintf(b->job, sizeof b->job, "%s", p->record->id);
+            assert_string_equal(p->job, p->record->id);
+            assert_string_equal(p->record->process, p->id);
+            assert_int_equal(p->record->state, MUSTER_JOB_RUNNING);
+        }
+    }
+    answers_fn(answer, NULL);
+}
+
+static void take_into(struct answers *as, const char *queue, size_t n, struct bag *b)
+{
+    *b = (struct bag){.err = 1};
+    assert_ok(muster_async_take(as->async, queue, n, A_MINUTE, 0, keep, b));
+}
+
+static struct bag *take_now(struct answers *as, const char *queue, size_t n)
+{
+    static struct bag b;
+    take_into(as, queue, n, &b);
+    answers_await(as, as->n + 1);
+    return &b;
+}
+
+static int64_t leased(struct scene *s, const char *queue)
+{
+    return raw_int(s->server->redis, "HLEN %s:processing:.lease:%s", s->prefix, queue);
+}
+
+/* ---- what comes ---- */
+
+static void a_take_brings_tasks_under_leases(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    scene_enqueue_n(s, "q", "t", 3);
+    answers_open(&as, s, NULL, 0, NULL);
+    int64_t before_ms = server_now_ms(s);
+    struct bag *b = take_now(&as, "q", 2);
+    assert_err(b->err, MUSTER_OK);
+    assert_int_equal(b->taken.n, 2);
+    assert_string_equal(b->taken.rows[0].task, "t0");
+    assert_string_equal(b->taken.rows[1].task, "t1");
+    assert_string_equal(b->taken.rows[0].worker, MUSTER_LEASE_ID);
+    assert_true(b->taken.rows[0].token < b->taken.rows[1].token);
+    assert_in_range(b->taken.rows[0].ends_at_ms, before_ms + A_MINUTE, server_now_ms(s) + A_MINUTE);
+    assert_ok(muster_lease_finish(s->client, b->taken.rows[0].id, NULL));
+    assert_ok(muster_lease_finish(s->client, b->taken.rows[1].id, NULL));
+    b = take_now(&as, "q", 5);
+    assert_int_equal(b->taken.n, 1);
+    b = take_now(&as, "q", 5);
+    assert_err(b->err, MUSTER_E_NOT_FOUND);
+    assert_non_null(strstr(b->text, "'q'"));
+    answers_close(&as);
+    assert_int_equal(leased(s, "q"), 1); /* what was handed out stays the program's */
+}
+
+static void a_take_brings_jobs_with_their_records(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    job_put(s, "q", JOB_SPEC(.id = "j1", .data = {"data", 4}));
+    scene_enqueue(s, "q", "task");
+    answers_open(&as, s, NULL, 0, NULL);
+    struct bag *b = take_now(&as, "q", 10);
+    assert_err(b->err, MUSTER_OK);
+    assert_int_equal(b->taken.n, 2);
+    assert_string_equal(b->job, "j1");
+    answers_close(&as);
+}
+
+/* ---- lost ---- */
+
+static void a_take_whose_answer_was_lost_is_given_back(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct answers as;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    answers_open(&as, s, proxy.url, LONG_MS, NULL);
+    scene_enqueue_n(s, "q", "t", 3);
+    proxy_trap(&proxy, A_TAKE, PROXY_REPLIES);
+    assert_err(take_now(&as, "q", 2)->err, MUSTER_E_CONN);
+    raw_await(s->server->redis, NULL, 0, "HLEN %s:processing:.lease:q", s->prefix);
+    assert_queue_holds(s, "q", "t0 t1 t2 ");
+    proxy_trap(&proxy, A_TAKE, PROXY_REQUESTS);
+    assert_err(take_now(&as, "q", 2)->err, MUSTER_E_CONN);
+    struct bag *b = take_now(&as, "q", 2);
+    assert_err(b->err, MUSTER_OK);
+    assert_string_equal(b->taken.rows[0].task, "t0");
+    assert_int_equal(leased(s, "q"), 2);
+    answers_close(&as);
+    proxy_stop(&proxy);
+}
+
+#define TASKS 600
+#define TAKES 60
+
+/* Each task is in the hands of the program or waits; none is leased to nobody. */
+static void nothing_is_lost_while_connections_are_cut_under_takes(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct answers as;
+    static struct bag bags[TAKES];
+    size_t held = 0;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    scene_suspect_nothing(s);
+    scene_enqueue_n(s, "q", "t", TASKS);
+    answers_open(&as, s, proxy.url, LONG_MS, NULL);
+    for (int i = 0; i < TAKES; i++) {
+        take_into(&as, "q", 10, &bags[i]);
+        if (i % 4 == 3)
+            proxy_ration(&proxy, PROXY_DATA, 300 + i * 17);
+        if (i % 10 == 9)
+            answers_await(&as, (size_t)i + 1);
+    }
+    answers_await(&as, TAKES);
+    answers_enqueue(&as, "end", "t", NULL); /* behind all that is given back */
+    answers_await(&as, TAKES + 1);
+    for (int i = 0; i < TAKES; i++)
+        held += bags[i].taken.n;
+    assert_int_equal(leased(s, "q"), held);
+    assert_int_equal(scene_waiting(s, "q"), TASKS - held);
+    assert_true(as.counts[-MUSTER_E_CONN] > 0 && held > 0);
+    answers_close(&as);
+    assert_int_equal(leased(s, "q"), held);
+    proxy_stop(&proxy);
+}
+
+/* Some are not sent, some under way, some answered; of some the program has heard. */
+static void what_nobody_has_heard_of_is_given_back_when_the_client_is_freed(void **state)
+{
+    struct scene *s = *state;
+    static struct bag bags[40];
+    scene_suspect_nothing(s);
+    scene_enqueue_n(s, "q", "t", 200);
+    for (int round = 0; round < 10; round++) {
+        struct answers as;
+        size_t held = 0;
+        answers_open(&as, s, NULL, LONG_MS, NULL);
+        for (int i = 0; i < 40; i++)
+            take_into(&as, "q", 3, &bags[i]);
+        if (round % 3 == 1)
+            assert_ok(muster_async_wait(as.async, SOON_MS));
+        if (round % 3 == 2)
+            muster_async_dispatch(as.async, 7);
+        answers_close(&as);
+        for (int i = 0; i < 40; i++)
+            for (size_t n = 0; bags[i].err == MUSTER_OK && n < bags[i].taken.n; n++, held++)
+                assert_ok(muster_lease_give_back(s->client, bags[i].taken.rows[n].id));
+        assert_int_equal(leased(s, "q"), 0);
+        assert_int_equal(scene_waiting(s, "q"), 200);
+    }
+}
+
+static void without_a_connection_free_waits_for_nothing(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    scene_enqueue(s, "q", "t");
+    answers_open(&as, s, NULL, LONG_MS, NULL);
+    static struct bag b;
+    take_into(&as, "q", 1, &b);
+    assert_ok(muster_async_wait(as.async, SOON_MS));
+    redis_server_kill(s->server);
+    int64_t began_ms = now_ms();
+    answers_close(&as);
+    assert_in_range(now_ms() - began_ms, 0, LONG_MS / 2);
+    redis_server_restart(s->server);
+}
+
+/* ---- ends ---- */
+
+static void ask_end(struct answers *as, int call_err)
+{
+    assert_ok(call_err);
+    answers_await(as, as->n + 1);
+}
+
+static void each_end_ends_as_it_says(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    const struct muster_finish_options result = {.size = sizeof result, .result = &(struct muster_bytes){"r", 1}};
+    const struct muster_finish_options next = {.size = sizeof next, .next = "r"};
+    const struct muster_extend_options note = {.size = sizeof note, .lease_ms = 2 * A_MINUTE, .progress = "half"};
+    answers_open(&as, s, NULL, 0, NULL);
+    scene_enqueue_n(s, "q", "t", 5);
+    struct bag b = *take_now(&as, "q", 5);
+    ask_end(&as, muster_async_finish(as.async, b.taken.rows[0].id, NULL, answers_fn, NULL));
+    ask_end(&as, muster_async_finish(as.async, b.taken.rows[1].id, &result, answers_fn, NULL));
+    ask_end(&as, muster_async_give_back(as.async, b.taken.rows[2].id, answers_fn, NULL));
+    ask_end(&as, muster_async_retry(as.async, b.taken.rows[3].id, -1, answers_fn, NULL));
+    raw_do(s->server->redis, "SCRIPT FLUSH");
+    ask_end(&as, muster_async_extend(as.async, b.taken.rows[4].id, &note, answers_fn, NULL));
+    struct taken rows = {0};
+    assert_ok(muster_process_list(s->client, NULL, taken_add, &rows));
+    assert_int_equal(rows.n, 1);
+    assert_string_equal(rows.rows[0].progress, "half");
+    ask_end(&as, muster_async_fail(as.async, b.taken.rows[4].id, "why", "because", answers_fn, NULL));
+    assert_queue_holds(s, "q", "t2 t3 ");
+    assert_int_equal(raw_int(s->server->redis, "HGET %s:failures:q g:why", s->prefix), 1);
+    job_put(s, "j", JOB_SPEC(.id = "job"));
+    b = *take_now(&as, "j", 1);
+    ask_end(&as, muster_async_finish(as.async, b.taken.rows[0].id, &next, answers_fn, NULL));
+    assert_int_equal(scene_waiting(s, "r"), 0);
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:waiting:r", s->prefix), 1);
+    assert_int_equal(as.counts[0], as.n);
+    answers_close(&as);
+}
+
+/* The words are those of the blocking client. */
+static void a_refused_end_is_told_as_by_the_blocking_client(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    const struct muster_finish_options next = {.size = sizeof next, .next = "r"};
+    const struct muster_extend_options data = {.size = sizeof data, .data = &(struct muster_bytes){"d", 1}};
+    const struct muster_extend_options lease = {.size = sizeof lease, .lease_ms = 1};
+    answers_open(&as, s, NULL, 0, NULL);
+    scene_enqueue_n(s, "q", "t", 3);
+    struct bag b = *take_now(&as, "q", 3);
+    const char *gone = b.taken.rows[0].id, *held = b.taken.rows[1].id, *marked = b.taken.rows[2].id;
+    assert_ok(muster_lease_finish(s->client, gone, NULL));
+    assert_ok(muster_process_cancel(s->client, marked));
+
+    assert_err(muster_lease_finish(s->client, gone, NULL), MUSTER_E_LOST);
+    ask_end(&as, muster_async_finish(as.async, gone, NULL, answers_fn, NULL));
+    assert_err(as.last.err, MUSTER_E_LOST);
+    assert_string_equal(as.last.text, muster_client_error(s->client));
+
+    assert_err(muster_lease_finish(s->client, held, &next), MUSTER_E_STATE);
+    ask_end(&as, muster_async_finish(as.async, held, &next, answers_fn, NULL));
+    assert_err(as.last.err, MUSTER_E_STATE);
+    assert_string_equal(as.last.text, muster_client_error(s->client));
+
+    assert_err(muster_lease_extend(s->client, held, &data), MUSTER_E_STATE);
+    ask_end(&as, muster_async_extend(as.async, held, &data, answers_fn, NULL));
+    assert_err(as.last.err, MUSTER_E_STATE);
+    assert_string_equal(as.last.text, muster_client_error(s->client));
+
+    assert_err(muster_lease_extend(s->client, marked, &lease), MUSTER_E_STATE);
+    ask_end(&as, muster_async_extend(as.async, marked, &lease, answers_fn, NULL));
+    assert_err(as.last.err, MUSTER_E_STATE);
+    assert_string_equal(as.last.text, muster_client_error(s->client));
+
+    ask_end(&as, muster_async_give_back(as.async, marked, answers_fn, NULL));
+    assert_err(as.last.err, MUSTER_E_CANCELLED);
+    assert_non_null(strstr(as.last.text, "gone, not given back"));
+    assert_ok(muster_lease_finish(s->client, held, NULL));
+    answers_close(&as);
+}
+
+static void arguments_that_are_not_allowed_are_refused_at_the_call(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    static const char process[] = ".lease:00000000001:q";
+    static char long_note[MUSTER_PROGRESS_MAX + 2], many[] = "x";
+    const struct muster_extend_options note = {.size = sizeof note, .progress = long_note};
+    const struct muster_finish_options unsized = {.next = "q"};
+    const struct muster_finish_options delayed = {.size = sizeof delayed, .delay_ms = 1};
+    memset(long_note, 'x', sizeof long_note - 1);
+    answers_open(&as, s, NULL, 0, NULL);
+    assert_err(muster_async_take(as.async, "", 1, 1, 0, NULL, NULL), MUSTER_E_INVALID);
+    assert_err(muster_async_take(as.async, "q", 0, 1, 0, NULL, NULL), MUSTER_E_INVALID);
+    assert_err(muster_async_take(as.async, "q", 1001, 1, 0, NULL, NULL), MUSTER_E_INVALID);
+    assert_err(muster_async_take(as.async, "q", 1, 0, 0, NULL, NULL), MUSTER_E_INVALID);
+    assert_err(muster_async_take(as.async, "q", 1, 1, -1, NULL, NULL), MUSTER_E_INVALID);
+    assert_err(muster_async_finish(as.async, "nonsense", NULL, NULL, NULL), MUSTER_E_INVALID);
+    assert_err(muster_async_finish(as.async, process, &unsized, NULL, NULL), MUSTER_E_INVALID);
+    assert_non_null(strstr(muster_async_error(as.async), "struct muster_finish_options"));
+    assert_err(muster_async_finish(as.async, process, &delayed, NULL, NULL), MUSTER_E_INVALID);
+    assert_err(muster_async_give_back(as.async, NULL, NULL, NULL), MUSTER_E_INVALID);
+    assert_err(muster_async_retry(as.async, process, -2, NULL, NULL), MUSTER_E_INVALID);
+    assert_err(muster_async_fail(as.async, process, "", many, NULL, NULL), MUSTER_E_INVALID);
+    assert_err(muster_async_extend(as.async, process, &note, NULL, NULL), MUSTER_E_TOO_BIG);
+    assert_err(muster_async_job(as.async, "", NULL, NULL), MUSTER_E_INVALID);
+    assert_err(muster_async_length(as.async, "\n", NULL, NULL), MUSTER_E_INVALID);
+    assert_ok(muster_async_wait(as.async, 0));
+    answers_close(&as);
+}
+
+/* ---- looking ---- */
+
+static void look_at_job(const struct muster_answer *answer, void *arg)
+{
+    if (answer->err == MUSTER_OK) {
+        assert_string_equal(answer->job->id, arg);
+        assert_string_equal(answer->job->queue, "q");
+        assert_int_equal(answer->job->state, MUSTER_JOB_WAITING);
+        assert_memory_equal(answer->job->data.data, "data", 4);
+        assert_int_equal(answer->job->n_tags, 2);
+        assert_string_equal(answer->job->tags[1], "b");
+    } else {
+        assert_null(answer->job);
+    }
+    answers_fn(answer, NULL);
+}
+
+static void a_job_is_looked_at(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    static char j1[] = "j1";
+    answers_open(&as, s, NULL, 0, NULL);
+    job_put(s, "q", JOB_SPEC(.id = j1, .data = {"data", 4}, .tags = (const char *const[]){"a", "b"}, .n_tags = 2));
+    ask_end(&as, muster_async_job(as.async, "j1", look_at_job, j1));
+    assert_err(as.last.err, MUSTER_OK);
+    ask_end(&as, muster_async_job(as.async, "j2", look_at_job, NULL));
+    assert_err(as.last.err, MUSTER_E_NOT_FOUND);
+    raw_do(s->server->redis, "SET %s:job:text x", s->prefix);
+    raw_do(s->server->redis, "HSET %s:job:odd state nonsense", s->prefix);
+    ask_end(&as, muster_async_job(as.async, "text", look_at_job, NULL));
+    assert_err(as.last.err, MUSTER_E_REDIS);
+    ask_end(&as, muster_async_job(as.async, "odd", look_at_job, NULL));
+    assert_err(as.last.err, MUSTER_E_REDIS);
+    assert_non_null(strstr(as.last.text, "'odd'"));
+    raw_do(s->server->redis, "DEL %s:job:text %s:job:odd", s->prefix, s->prefix);
+    answers_close(&as);
+}
+
+static void a_queue_is_counted(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    answers_open(&as, s, NULL, 0, NULL);
+    scene_enqueue_n(s, "q", "t", 3);
+    job_put(s, "q", JOB_SPEC(.id = "j1"));
+    ask_end(&as, muster_async_length(as.async, "q", answers_fn, NULL));
+    assert_err(as.last.err, MUSTER_OK);
+    assert_int_equal(as.last.waiting, 4);
+    ask_end(&as, muster_async_length(as.async, "nothing", answers_fn, NULL));
+    assert_int_equal(as.last.waiting, 0);
+    raw_do(s->server->redis, "SET %s:waiting:other x", s->prefix);
+    ask_end(&as, muster_async_length(as.async, "other", answers_fn, NULL));
+    assert_err(as.last.err, MUSTER_E_REDIS);
+    raw_do(s->server->redis, "DEL %s:waiting:other", s->prefix);
+    answers_close(&as);
+}
+
+/* A user without the right to write looks, and is refused what writes. */
+static void one_who_may_only_look_is_not_asked_for_more(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    char url[160];
+    scene_enqueue(s, "q", "t");
+    raw_do(s->server->redis, "ACL SETUSER viewer on >pw ~* &* +@read +hello +select +auth -@write");
+    snprintf(url, sizeof url, "unix://viewer:pw@%s", s->server->socket);
+    answers_open(&as, s, url, 0, NULL);
+    ask_end(&as, muster_async_length(as.async, "q", answers_fn, NULL));
+    assert_err(as.last.err, MUSTER_OK);
+    assert_int_equal(as.last.waiting, 1);
+    answers_enqueue(&as, "q", "t", NULL);
+    answers_await(&as, 2);
+    assert_err(as.last.err, MUSTER_E_DENIED);
+    ask_end(&as, muster_async_length(as.async, "q", answers_fn, NULL));
+    assert_int_equal(as.last.waiting, 1);
+    answers_close(&as);
+    raw_do(s->server->redis, "ACL DELUSER viewer");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(a_take_brings_tasks_under_leases),
+        live_test(a_take_brings_jobs_with_their_records),
+        live_test(a_take_whose_answer_was_lost_is_given_back),
+        live_test(nothing_is_lost_while_connections_are_cut_under_takes),
+        live_test(what_nobody_has_heard_of_is_given_back_when_the_client_is_freed),
+        live_test(without_a_connection_free_waits_for_nothing),
+        live_test(each_end_ends_as_it_says),
+        live_test(a_refused_end_is_told_as_by_the_blocking_client),
+        live_test(arguments_that_are_not_allowed_are_refused_at_the_call),
+        live_test(a_job_is_looked_at),
+        live_test(a_queue_is_counted),
+        live_test(one_who_may_only_look_is_not_asked_for_more),
+    };
+    return scene_run(tests, argc, argv);
+}
