@@ -110,8 +110,10 @@ int await_jobs(const struct call *call, struct muster_client *client, const char
     struct await a = {.call = call, .results_only = results_only};
     /* A variable is for the answers of Redis, as for every verb. */
     const int64_t limit_ms = timeout->set && !timeout->from_environment ? timeout->number : -1;
-    (void)progress_end(EXIT_DONE); /* from here on a signal ends the program */
+    (void)progress_end(EXIT_DONE); /* the steps before this are done */
+    progress_begin_wait(call, client);
     int err = muster_job_wait(client, ids, n, limit_ms, on_end, &a);
+    progress_end_wait();
     if (err != MUSTER_OK)
         return report(call, client, err, ids, n);
     if (out_error())

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster events: prints what happens to jobs as JSON lines, until a signal ends it. The signal may come at any time. It
- * is blocked while a line is written, so that no line is cut off; nothing else needs cleaning up.
+ * muster events: prints what happens to jobs as JSON lines, until a signal ends it. That is how it ends as a rule, so the
+ * status is 0 then. No line is cut off by it.
  */
 #include <muster/job.h>
 #include <signal.h>
 #include <stdint.h>
-#include <unistd.h>
 
 #include "client.h"
 #include "command.h"
@@ -14,6 +13,7 @@
 #include "event_row.h"
 #include "known.h"
 #include "out.h"
+#include "progress.h"
 
 enum { QUEUE, TRACKED };
 
@@ -27,63 +27,39 @@ static const struct opt options[] = {
     {.help = NULL},
 };
 
-static void on_stop_signal(int signo)
-{
-    (void)signo;
-    _exit(EXIT_DONE);
-}
-
-static void set_signals(sigset_t *set)
-{
-    const struct sigaction action = {.sa_handler = on_stop_signal, .sa_flags = SA_RESTART};
-    sigemptyset(set);
-    sigaddset(set, SIGINT);
-    sigaddset(set, SIGTERM);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
-struct listening {
-    const struct call *call;
-    sigset_t signals;
-};
-
 static int print_event(const struct muster_job_event *event, void *arg)
 {
-    struct listening *l = arg;
-    if (l->call->own[TRACKED].set && !event->tracked)
+    const struct call *call = arg;
+    if (call->own[TRACKED].set && !event->tracked)
         return 0;
-    sigprocmask(SIG_BLOCK, &l->signals, NULL);
     event_row_print(event);
-    int err = out_flush();
-    sigprocmask(SIG_UNBLOCK, &l->signals, NULL);
-    return err;
+    return out_flush();
 }
 
 static int print_ready(void *arg)
 {
-    struct listening *l = arg;
-    complain(l->call, "listens");
+    complain(arg, "listens");
     return 0;
 }
 
 static int run(const struct call *call)
 {
     const struct opt_value *timeout = &call->common[OPT_TIMEOUT];
-    struct listening listening = {.call = call};
     struct muster_client *client;
     int code = client_open(call, &client);
     if (code)
         return code;
-    set_signals(&listening.signals);
+    signal(SIGINT, SIG_DFL); /* it ends also what a shell has started in the background, which ignores it */
+    progress_begin_wait(call, client);
     if (call->own[QUEUE].set)
         (void)known_look(call, client, call->own[QUEUE].text, " yet");
     int err = muster_job_listen(client, call->own[QUEUE].text, timeout->set ? timeout->number : INT64_MAX, print_ready,
-                                print_event, &listening);
-    if (err != MUSTER_E_TIMEOUT)
+                                print_event, (void *)call);
+    progress_end_wait();
+    if (err != MUSTER_E_TIMEOUT && err != MUSTER_E_INTERRUPTED)
         return client_close(call, client, err);
     muster_client_free(client);
-    return EXIT_TIMEOUT;
+    return err == MUSTER_E_TIMEOUT ? EXIT_TIMEOUT : EXIT_DONE;
 }
 
 const struct command cmd_events = {

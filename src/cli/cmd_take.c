@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * muster take: tasks under a lease, for scripts and people that are no workers. A task that could not be printed is
- * given back at once, because nobody knows the id of its process.
+ * given back at once, because nobody knows the id of its process. For the same reason a signal interrupts the call,
+ * which then gives back what it has not printed; it ends the program only after that.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "need.h"
 #include "out.h"
 #include "process_row.h"
+#include "progress.h"
 #include "text.h"
 
 enum { LEASE, WAIT, COUNT };
@@ -116,8 +118,10 @@ static int run(const struct call *call)
     int code = client_open(call, &client);
     if (code)
         return code;
+    progress_begin_wait(call, client);
     int err = muster_lease_take(client, call->operands[0], (size_t)own[COUNT].number, own[LEASE].number,
                                 own[WAIT].number, print_taken, &t);
+    progress_end_wait();
     code = err == MUSTER_E_NOT_FOUND ? report_nothing(call, client)
                                      : complain_error(call, err, muster_client_error(client));
     give_back_unseen(call, &t, client);
@@ -137,7 +141,8 @@ const struct command cmd_take = {
         "\n"
         "The default lease is short, so that the task of a script that died is soon back; ask for more if the work\n"
         "takes longer. Idle workers of the queue are served first. If there is no task (with --wait: in that time),\n"
-        "the exit code is 3. If tasks can hold newlines, take them one by one (-n 1, the default) or with --json.\n",
+        "the exit code is 3. If tasks can hold newlines, take them one by one (-n 1, the default) or with --json.\n"
+        "If a signal ends it (Ctrl-C), nothing stays leased that was not printed.\n",
     .examples = "muster take mail\n"
                 "muster take mail --wait 1m --lease 5m\n"
                 "muster take mail -n 100 --json\n"

@@ -175,5 +175,6 @@ int main(int argc, char **argv)
     set_signals();
     int code = dispatch(argc, argv);
     int written = check_output();
+    progress_die(code);
     return code ? code : written;
 }

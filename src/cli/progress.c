@@ -33,7 +33,10 @@ static struct {
     bool has_terminal, is_shown;
 } line;
 
-static volatile sig_atomic_t stopped_by;
+/* Whose call a signal interrupts; NULL: nobody's. */
+static struct muster_client *volatile waits;
+
+static volatile sig_atomic_t stopped_by, ended_wait_by;
 
 /* ---- stopping ---- */
 
@@ -50,16 +53,18 @@ static void on_signal(int signo)
     int before = errno;
     stopped_by = signo;
     restore_signals(); /* the next one ends the program, whichever it is */
-    if (line.has_terminal)
+    if (waits) {
+        ended_wait_by = signo;
+        muster_client_interrupt(waits);
+    } else if (line.has_terminal)
         (void)!write(STDERR_FILENO, words, sizeof words - 1);
     errno = before;
 }
 
-/* A signal that is ignored stays so: a shell does that for what runs in its background. Without SA_RESTART a read of
- * standard input ends at once. */
-static void catch_signals(void)
+/* A signal that is ignored stays so: a shell does that for what runs in its background. */
+static void catch_signals(int flags)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags};
     sigfillset(&action.sa_mask); /* two at once are one after the other */
     for (size_t i = 0; i < N_SIGNALS; i++)
         sigaction(signals[i], NULL, &line.before[i]);
@@ -88,7 +93,27 @@ void progress_begin(const struct call *call)
     line.call = call;
     line.begun_ms = now_ms();
     line.has_terminal = is_terminal();
-    catch_signals();
+    catch_signals(0); /* without SA_RESTART a read of standard input ends at once */
+}
+
+/* With SA_RESTART a row that is being written is written whole. */
+void progress_begin_wait(const struct call *call, struct muster_client *client)
+{
+    if (client_is_lent())
+        return;
+    line.call = call;
+    waits = client;
+    catch_signals(SA_RESTART);
+}
+
+/* A first signal from now on comes too late: what the verb was to do is done, and its status says so. */
+void progress_end_wait(void)
+{
+    struct muster_client *client = waits;
+    waits = NULL;
+    line.call = NULL;
+    if (client)
+        (void)muster_client_interrupt_take_back(client);
 }
 
 static size_t columns(void)
@@ -170,4 +195,10 @@ int progress_end(int code)
         restore_signals();
     line.call = NULL;
     return code != EXIT_DONE && stopped_by ? 128 + stopped_by : code;
+}
+
+void progress_die(int code)
+{
+    if (ended_wait_by && code == 128 + ended_wait_by)
+        raise(ended_wait_by);
 }

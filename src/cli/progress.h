@@ -30,7 +30,18 @@ void progress_hide(void);
 
 bool progress_is_stopped(void);
 
+/* From now on the first of these signals interrupts the call of this client, which waits and changes nothing that could
+ * be told; the second one ends the program as ever. In a thread of another verb this does nothing. */
+void progress_begin_wait(const struct call *call, struct muster_client *client);
+
+/* The call is over: what follows is interrupted no more. Call this before the client is freed. */
+void progress_end_wait(void);
+
 /* The exit code of the verb: a failure after a signal that has stopped it becomes that of the signal. */
 int progress_end(int code);
+
+/* Did a signal that has ended a wait lead to this exit code? Then the program dies by it, once all is said, as it would
+ * without a handler: so a shell ends the script that has called it. */
+void progress_die(int code);
 
 #endif
