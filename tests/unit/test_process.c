@@ -148,7 +148,11 @@ static void a_queue_is_found_by_its_whole_name(void **state)
 
 static void assert_counts(size_t fetching, size_t ready, size_t running, size_t ended, size_t sent)
 {
-    const size_t expected[PROCESS_STATES_COUNT] = {fetching, ready, running, ended, sent};
+    const size_t expected[PROCESS_STATES_COUNT] = {[PROCESS_FETCHING] = fetching,
+                                                   [PROCESS_READY] = ready,
+                                                   [PROCESS_RUNNING] = running,
+                                                   [PROCESS_ENDED] = ended,
+                                                   [PROCESS_SENT] = sent};
     for (int i = 0; i < PROCESS_STATES_COUNT; i++) {
         size_t n = 0;
         struct muster_process *p;
@@ -392,13 +396,13 @@ static void all_that_run_are_told_to_stop(void **state)
     assert_counts(0, 1, 3, 0, 0);
 }
 
-/* One in each state; of those that run, two. */
+/* One in each state but for what is offered, which only a program's own loop has; of those that run, two. */
 static void lose_one_of_each(void)
 {
-    for (int state = PROCESS_FETCHING; state <= PROCESS_SENT; state++)
+    for (int state = PROCESS_FETCHING; state <= PROCESS_SENT; state += state == PROCESS_READY ? 2 : 1)
         add(the.a, (uint64_t)state + 10, state == PROCESS_RUNNING ? PROCESS_READY : (enum process_state)state);
     add(the.b, 20, PROCESS_READY);
-    dispatch(); /* 11, 12 and 20: all hands */
+    dispatch(); /* 11, 13 and 20: all hands */
     assert_counts(1, 0, 3, 1, 1);
     end_lose_all(the.worker);
 }
