@@ -107,7 +107,7 @@ MUSTER_API int64_t muster_histogram_bound_us(int bucket);
     X(turns, "script calls that end and take")                                                                \
     X(heartbeats, "heartbeats by script")                                                                     \
     X(probes, "heartbeats by plain commands")                                                                 \
-    X(enqueued, "tasks that muster_worker_enqueue() has added")                                               \
+    X(enqueued, "tasks and jobs that muster_worker_enqueue() and muster_worker_put() have added")             \
     X(moves_asked, "processes that were to move to another worker")                                           \
     X(moves_made, "those that were given back for that, which is counted in given_back, too")
 

@@ -584,6 +584,22 @@ typedef void muster_done_fn(struct muster_worker *w, int err, uint64_t waiting, 
 MUSTER_API int muster_worker_enqueue(struct muster_worker *w, const char *queue, const void *task, size_t len,
                                      muster_done_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
+/* Called once for each muster_worker_put(), by the loop: `err` as of muster_job_put(), and the job's id, borrowed until
+ * it returns. If it was refused, muster_worker_error() says why. Not called after the worker was freed. */
+typedef void muster_put_done_fn(struct muster_worker *w, int err, const char *id, void *arg);
+
+/*
+ * Put a job (struct muster_job_spec, job.h) without blocking, over the worker's own connection: as muster_job_put(),
+ * and in everything else as muster_worker_enqueue(), also for threads, answers and confirmation. The spec and all that
+ * it points to are copied. Puts and enqueues keep their order, and go before the end of a process that ends after this
+ * call. A schedule (`cron`) is refused: that needs Redis' time first.
+ *
+ * Returns as muster_worker_enqueue(); MUSTER_E_INVALID and MUSTER_E_TOO_BIG also for what the spec must not have, and
+ * muster_worker_error() says what.
+ */
+MUSTER_API int muster_worker_put(struct muster_worker *w, const char *queue, const struct muster_job_spec *spec,
+                                 muster_put_done_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
 /* What muster_worker_next() hands out. */
 enum muster_item_type {
     MUSTER_ITEM_PROCESS = 1, /* a task or job of a queue that is served without a handler: the program's to end */

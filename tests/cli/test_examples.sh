@@ -6,6 +6,7 @@
 #   worker           works off what a producer enqueued, and what is enqueued while it is idle; puts an empty task on
 #                    the failed list; ends with status 0 on SIGTERM and leaves no key of its own
 #   worker_own_loop  works in the program's loop, whose timer and signal go on beside it
+#   worker_epoll     takes and ends a thousand tasks in a loop of epoll, and stops on SIGTERM with nothing left
 #   threads          runs tasks beside a long one, stays alive while this takes longer than its ttl, and gives it back
 #                    when it must stop
 #   persistent       each connection is kept by one worker at a time; when a worker is killed or stops, another one
@@ -79,6 +80,18 @@ wait_for says guest "3 so far"
 end guest TERM 0
 [[ $(cat "$tmp/guest.out") == $'one\ntwo\nthree' ]] || fail "it printed: $(cat "$tmp/guest.out")"
 check_redis 0 EXISTS muster:registry muster:idle:guest
+
+# ---- worker_epoll
+
+check_exit 2 "$MUSTER_EXAMPLES/worker_epoll"
+start epoll "$MUSTER_EXAMPLES/worker_epoll" loop
+seq 1000 >"$tmp/thousand"
+check_exit 0 "$producer" loop <"$tmp/thousand"
+is_quiet() { [[ $(redis LLEN muster:queues:loop) == 0 && $(redis HGET muster:queue:loop running) == 0 ]]; }
+wait_for is_quiet
+end epoll TERM 0
+says epoll "1000 done" || fail "it said: $(cat "$tmp/epoll.err")"
+check_redis 0 EXISTS muster:registry muster:idle:loop
 
 # ---- threads
 

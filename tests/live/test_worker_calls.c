@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What other threads have a worker's loop do: functions that are posted, serving and leaving, enqueueing; in which order,
- * and what becomes of it when the worker stops or is freed.
+ * What other threads have a worker's loop do: functions that are posted, serving and leaving, enqueueing; in which
+ * order, and what becomes of it when the worker stops or is freed.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -325,6 +325,150 @@ static void what_is_not_fetched_is_bounded_by_a_refusal(void **state)
     epoll_worker_free(e);
 }
 
+/* ---- putting ---- */
+
+static void a_put_is_answered_by_next_with_the_jobs_id(void **state)
+{
+    struct scene *s = *state;
+    int mine;
+    struct epoll_worker *e = epoll_worker_idle(s, &(struct epoll_spec){.hands = 1});
+    const char *const tags[] = {"red", "green"};
+    char data[] = "the data", id[] = "j";
+    struct muster_job_spec spec = {.size = sizeof spec, .id = id, .data = {data, 8}, .tags = tags, .n_tags = 2};
+    raw_do(s->server->redis, "HSET %s:queue:other paused 1", s->prefix);
+    assert_ok(muster_worker_put(e->worker, "other", &spec, NULL, &mine));
+    memset(data, 'x', sizeof data); /* all of it was copied */
+    memset(id, 'y', sizeof id - 1);
+    epoll_worker_await_answers(e, 1);
+    assert_ok(e->answer_err);
+    assert_ptr_equal(e->answer_user, &mine);
+    assert_string_equal(e->answer_job, "j");
+    char *got = raw_string(s->server->redis, "HGET %s:job:j data", s->prefix);
+    assert_string_equal(got, "the data");
+    free(got);
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:tag:green", s->prefix), 1);
+    spec.id = NULL;
+    spec.data = (struct muster_bytes){"t", 1};
+    assert_ok(muster_worker_put(e->worker, "other", &spec, NULL, &mine));
+    epoll_worker_await_answers(e, 2);
+    assert_int_equal(strlen(e->answer_job), 32);
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:job:%s", s->prefix, e->answer_job), 1);
+    epoll_worker_free(e);
+}
+
+static void a_put_that_is_refused_says_why(void **state)
+{
+    struct scene *s = *state;
+    int mine;
+    struct epoll_worker *e = epoll_worker_idle(s, &(struct epoll_spec){.hands = 1});
+    struct muster_job_spec spec = {.size = sizeof spec, .id = "j"};
+    raw_do(s->server->redis, "HSET %s:queue:other paused 1", s->prefix);
+    for (int i = 1; i <= 2; i++) {
+        assert_ok(muster_worker_put(e->worker, "other", &spec, NULL, &mine));
+        epoll_worker_await_answers(e, i);
+        assert_err(e->answer_err, i == 1 ? MUSTER_OK : MUSTER_E_EXISTS);
+    }
+    assert_string_equal(muster_worker_error(e->worker), "the job 'j' was not put: already exists (waiting)");
+    const char *const after[] = {"missing"};
+    spec = (struct muster_job_spec){.size = sizeof spec, .id = "k", .after = after, .n_after = 1};
+    assert_ok(muster_worker_put(e->worker, "other", &spec, NULL, &mine));
+    epoll_worker_await_answers(e, 3);
+    assert_err(e->answer_err, MUSTER_E_NOT_FOUND);
+    assert_non_null(strstr(muster_worker_error(e->worker), "missing"));
+    spec = (struct muster_job_spec){.size = sizeof spec, .cron = "* * * * *"};
+    assert_err(muster_worker_put(e->worker, "other", &spec, NULL, &mine), MUSTER_E_INVALID);
+    assert_non_null(strstr(muster_worker_error(e->worker), "muster_job_put()"));
+    spec = (struct muster_job_spec){.size = sizeof spec, .retries = -7};
+    assert_err(muster_worker_put(e->worker, "other", &spec, NULL, &mine), MUSTER_E_INVALID);
+    assert_non_null(strstr(muster_worker_error(e->worker), "retries"));
+    assert_err(muster_worker_put(e->worker, "", &spec, NULL, &mine), MUSTER_E_INVALID);
+    assert_err(muster_worker_put(e->worker, "other", NULL, NULL, &mine), MUSTER_E_INVALID);
+    assert_int_equal(epoll_worker_turn(e, 50), 0);
+    epoll_worker_free(e);
+}
+
+struct told {
+    atomic_int n, n_wrong;
+};
+
+struct asked {
+    struct told *told;
+    int number;
+    char text[16];
+};
+
+static void note_told(struct asked *a, int err)
+{
+    if (err != MUSTER_OK || atomic_fetch_add(&a->told->n, 1) != a->number)
+        atomic_fetch_add(&a->told->n_wrong, 1);
+}
+
+static void note_put(struct muster_worker *w, int err, const char *id, void *arg)
+{
+    struct asked *a = arg;
+    (void)w;
+    note_told(a, strcmp(id, a->text) == 0 ? err : MUSTER_E_INVALID);
+}
+
+static void note_enqueued(struct muster_worker *w, int err, uint64_t waiting, void *arg)
+{
+    (void)w, (void)waiting;
+    note_told(arg, err);
+}
+
+static bool are_told(void *arg)
+{
+    return atomic_load(&((struct told *)arg)->n) == 200;
+}
+
+/* Tasks and jobs by turns. Redis answers in the order in which it was asked. */
+static void puts_and_enqueues_keep_their_order(void **state)
+{
+    struct scene *s = *state;
+    struct told told = {0};
+    struct asked asked[200];
+    struct epoll_worker *e = epoll_worker_idle(s, &(struct epoll_spec){.hands = 200});
+    for (int i = 0; i < 200; i++) {
+        struct asked *a = &asked[i];
+        *a = (struct asked){.told = &told, .number = i};
+        snprintf(a->text, sizeof a->text, "j%d", i);
+        struct muster_job_spec spec = {.size = sizeof spec, .id = a->text, .data = {a->text, strlen(a->text)}};
+        if (i % 2 == 0)
+            assert_ok(muster_worker_put(e->worker, "q", &spec, note_put, a));
+        else
+            assert_ok(muster_worker_enqueue(e->worker, "q", a->text, strlen(a->text), note_enqueued, a));
+    }
+    wait_until(are_told, &told, SOON_MS);
+    assert_int_equal(atomic_load(&told.n_wrong), 0);
+    epoll_worker_await_held(e, 200);
+    epoll_worker_end_all(e, MUSTER_FINISH);
+    epoll_worker_await_settled(e);
+    epoll_worker_free(e);
+}
+
+/* The call is executed and its answer lost; or it never arrives. */
+static void a_put_without_an_answer_is_told_as_such(void **state)
+{
+    struct scene *s = *state;
+    int mine, n = 0;
+    struct proxy proxy;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    struct epoll_worker *e = epoll_worker_idle(s, &(struct epoll_spec){.url = proxy.url, .hands = 1});
+    for (int way = PROXY_REQUESTS; way <= PROXY_REPLIES; way++) {
+        struct muster_job_spec spec = {.size = sizeof spec, .id = way == PROXY_REQUESTS ? "j1" : "j2"};
+        proxy_trap(&proxy, spec.id, way);
+        int ups = e->events[MUSTER_EVENT_UP];
+        assert_ok(muster_worker_put(e->worker, "other", &spec, NULL, &mine));
+        epoll_worker_await_answers(e, ++n);
+        assert_err(e->answer_err, MUSTER_E_CONN);
+        epoll_worker_await_events(e, MUSTER_EVENT_UP, ups + 1);
+    }
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:job:j1", s->prefix), 0);
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:job:j2", s->prefix), 1);
+    epoll_worker_free(e);
+    proxy_stop(&proxy);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +486,10 @@ int main(int argc, char **argv)
         live_test(without_a_connection_the_answer_says_so),
         live_test(what_is_enqueued_before_an_end_is_there_before_it),
         live_test(what_is_not_fetched_is_bounded_by_a_refusal),
+        live_test(a_put_is_answered_by_next_with_the_jobs_id),
+        live_test(a_put_that_is_refused_says_why),
+        live_test(puts_and_enqueues_keep_their_order),
+        live_test(a_put_without_an_answer_is_told_as_such),
     };
     return scene_run(tests, argc, argv);
 }

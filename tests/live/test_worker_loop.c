@@ -72,14 +72,13 @@ static void a_job_comes_with_its_id(void **state)
     struct epoll_worker *e = epoll_worker_idle(s, &(struct epoll_spec){.hands = 1});
     struct muster_job_spec spec = {.size = sizeof spec, .id = "j", .data = {"data", 4}};
     assert_ok(muster_job_put(s->client, "q", &spec, NULL));
-    struct muster_item item = {.size = sizeof item};
-    while (muster_worker_next(e->worker, &item, 1) == 0 || item.type != MUSTER_ITEM_PROCESS)
-        epoll_worker_turn(e, 0);
-    assert_string_equal(item.job, "j");
-    assert_memory_equal(item.task, "data", 5);
-    assert_ok(muster_process_set_result(item.process, "r", 1));
-    assert_ok(muster_process_end(item.process, MUSTER_FINISH));
-    epoll_worker_await_events(e, MUSTER_EVENT_ENDED, 1);
+    epoll_worker_await_held(e, 1);
+    struct account *a = e->accounts[0];
+    assert_string_equal(a->job, "j");
+    assert_string_equal(a->task, "data");
+    assert_ok(muster_process_set_result(a->process, "r", 1));
+    epoll_worker_end(e, a, MUSTER_FINISH);
+    epoll_worker_await_settled(e);
     char *result = raw_string(s->server->redis, "HGET %s:job:j result", s->prefix);
     assert_string_equal(result, "r");
     free(result);
@@ -151,7 +150,8 @@ static void inline_handlers_and_the_program_share_the_hands(void **state)
     scene_enqueue(s, "q", "t0");
     epoll_worker_await_held(e, 1);
     scene_enqueue(s, "inline", "i0");
-    wait_until(has_run, &n_run, SOON_MS);
+    epoll_worker_await_events(e, MUSTER_EVENT_ENDED, 1);
+    assert_int_equal(atomic_load(&n_run), 1);
     scene_enqueue(s, "q", "t1");
     epoll_worker_await_held(e, 2);
     scene_enqueue(s, "inline", "i1");
@@ -314,8 +314,8 @@ static void one_that_is_cancelled_before_it_is_handed_out_never_comes(void **sta
     scene_enqueue_n(s, "q", "t", 4);
     epoll_worker_await_held(e, 1);
     raw_await(s->server->redis, NULL, 4, "HGET %s:queue:q running", s->prefix);
-    assert_ok(muster_task_cancel(s->client, "q", "t0", 2, NULL, NULL));
     assert_ok(muster_task_cancel(s->client, "q", "t2", 2, NULL, NULL));
+    assert_ok(muster_task_cancel(s->client, "q", "t0", 2, NULL, NULL)); /* it is told after the one before */
     epoll_worker_await_events(e, MUSTER_EVENT_STOP, 1);
     assert_int_equal(e->accounts[0]->reason, MUSTER_STOP_CANCELLED);
     while (e->n < 3 || e->n_held > 0) {

@@ -73,6 +73,7 @@ static void note_process(struct epoll_worker *e, const struct muster_item *item)
     a->process = item->process;
     a->token = item->token;
     snprintf(a->id, sizeof a->id, "%s", item->id);
+    snprintf(a->job, sizeof a->job, "%s", item->job ? item->job : "");
     snprintf(a->task, sizeof a->task, "%.*s", (int)item->len, (const char *)item->task);
     assert_string_equal(item->id, muster_process_id(item->process));
     assert_string_equal(item->queue, muster_process_queue(item->process));

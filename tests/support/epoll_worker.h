@@ -16,8 +16,8 @@
 
 /* A process: the user pointer of each. */
 struct account {
-    struct muster_process *process; /* NULL once it was ended */
-    char task[32], id[512];
+    struct muster_process *process;  /* NULL once it was ended */
+    char task[32], id[512], job[64]; /* job: "" for a task */
     uint64_t token;
     int reason; /* what the last MUSTER_EVENT_STOP has said */
     int n_ended, n_uncounted, err;
@@ -44,7 +44,7 @@ struct epoll_spec {
     struct muster_worker_options more;
 };
 
-/* Make it and start it. The caller frees it before the scene ends; static, so that a test that fails may leave it. */
+/* Make it and start it. The caller frees it before the scene ends. */
 struct epoll_worker *epoll_worker_new(struct scene *s, const struct epoll_spec *spec);
 /* The same, serving "q" without a handler, and wait until it is idle. */
 struct epoll_worker *epoll_worker_idle(struct scene *s, const struct epoll_spec *spec);

@@ -249,7 +249,7 @@ static void what_cannot_be_served_is_refused(void **state)
     assert_string_equal(muster_worker_error(w), "hands is -1; it must be 0 to 10000");
     assert_err(muster_worker_serve(w, "q", MUSTER_HANDS_MAX + 1, finish, NULL), MUSTER_E_INVALID);
     assert_err(muster_worker_serve(w, "q", 0, NULL, NULL), MUSTER_E_INVALID);
-    assert_string_equal(muster_worker_error(w), "a handler is needed, not NULL; without one the option own_thread is");
+    assert_string_equal(muster_worker_error(w), "a handler is needed, not NULL, but with the option own_thread");
     assert_int_equal(w->n_served, 0);
     assert_ok(muster_worker_serve(w, "q", MUSTER_HANDS_MAX, finish, NULL));
     assert_err(muster_worker_serve(w, "q", 0, finish, NULL), MUSTER_E_EXISTS);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Enqueueing without blocking: a handler's follow-up work needs no client.
+ * Enqueueing and putting without blocking: a handler's follow-up work needs no client.
  *
  * What is enqueued within a turn of the loop goes at the end of that turn, when the link writes anyway: so nothing is
  * delayed. Neighbours for one queue go in one call, and each has its own answer. The order of the calls is kept over
  * all queues, and they go before what is said of processes afterwards: a process that has handed its work on does not
- * end before that work is there.
+ * end before that work is there. A job that is put has a call of its own, in its place among them.
  *
  * It goes over the worker's data link. But if replicas or disks must confirm it, Redis executes nothing more of that
  * connection until they have, and a heartbeat behind the question would come too late. So such tasks have a connection
@@ -21,74 +21,12 @@
 
 #include "protocol/enqueue_run.h"
 #include "protocol/keys.h"
+#include "worker/posting.h"
 #include "worker/worker.h"
 
 /* How long an answer is waited for beyond the time that replicas have. */
 #define ANSWER_MS 5000
 #define DELAY_MAX_MS 1000
-
-struct posting {
-    struct call call; /* until the loop has it */
-    struct posting *next;
-    struct muster_worker *worker;
-    muster_done_fn *fn;
-    void *arg;
-    struct outbox_item *answer; /* for muster_worker_next(); NULL: for `fn`, or for nobody */
-    size_t n_run;               /* of the first one of a call: how many it carries */
-    int err;
-    uint64_t waiting;
-    char queue[MUSTER_QUEUE_MAX + 1];
-    size_t len;
-    char bytes[];
-};
-
-static struct posting *new_posting(struct muster_worker *w, const char *queue, const struct muster_bytes *task)
-{
-    struct posting *posting = malloc(sizeof *posting + task->len);
-    if (!posting)
-        return NULL;
-    posting->next = NULL;
-    posting->answer = NULL;
-    posting->worker = w;
-    posting->err = MUSTER_OK;
-    posting->waiting = 0;
-    snprintf(posting->queue, sizeof posting->queue, "%s", queue);
-    posting->len = task->len;
-    if (task->len > 0)
-        memcpy(posting->bytes, task->data, task->len);
-    return posting;
-}
-
-/* Nobody is told. */
-static void discard(struct posting *posting)
-{
-    if (posting->answer)
-        outbox_no_answer(posting->worker, posting->answer);
-    free(posting);
-}
-
-static void answer(struct posting *posting, uint64_t waiting)
-{
-    posting->answer->item.err = posting->err;
-    posting->answer->item.waiting = waiting;
-    outbox_answer(posting->worker, posting->answer);
-    posting->answer = NULL;
-}
-
-static void finish(struct posting *posting)
-{
-    struct muster_worker *w = posting->worker;
-    const bool is_there = posting->err == MUSTER_OK || posting->err == MUSTER_E_UNCONFIRMED;
-    figures_add(&w->figures.enqueued, is_there);
-    if (posting->fn && !w->is_free_due) {
-        tell_enter(w);
-        posting->fn(w, posting->err, is_there ? posting->waiting : 0, posting->arg);
-        tell_leave(w);
-    } else if (posting->answer && !w->is_free_due) {
-        answer(posting, is_there ? posting->waiting : 0);
-    }
-    discard(posting);
-}
 
 /* ---- lists ---- */
 
@@ -114,7 +52,7 @@ static void finish_all(struct posting *all, int err)
         struct posting *next = all->next;
         if (all->err == MUSTER_OK)
             all->err = err;
-        finish(all);
+        posting_finish(all);
         all = next;
     }
 }
@@ -124,12 +62,19 @@ static void finish_all(struct posting *all, int err)
 /* The answer of a call is of all its tasks. */
 static void note_answer(struct posting *first, const struct redisReply *reply)
 {
-    int err = reply ? reply_status(reply) : MUSTER_E_CONN;
-    uint64_t waiting = err == MUSTER_OK ? reply_count(reply) : 0, behind = first->n_run;
+    int err = !reply ? MUSTER_E_CONN : posting_is_job(first) ? posting_note_put(first, reply) : reply_status(reply);
+    uint64_t waiting = err == MUSTER_OK && !posting_is_job(first) ? reply_count(reply) : 0, behind = first->n_run;
     for (struct posting *one = first; behind > 0; one = one->next) {
         one->err = err;
         one->waiting = enqueue_run_waiting(waiting, --behind);
     }
+}
+
+static struct posting *send_put(struct posting *posting, struct link *link, link_reply_fn *fn)
+{
+    posting->n_run = 1;
+    posting->err = link_script_in_order(link, &posting->put, fn, posting);
+    return posting;
 }
 
 /* Sends a run: `all` and those of its neighbours that go with it. Returns the last one of the run. If that fails, they
@@ -139,8 +84,10 @@ static struct posting *send_run(struct posting *all, struct link *link, link_rep
     struct enqueue_run run;
     struct command c = COMMAND_EMPTY;
     struct posting *last = all;
+    if (posting_is_job(all))
+        return send_put(all, link, fn);
     run.n = run.bytes = 0;
-    for (struct posting *one = all; one; one = one->next) {
+    for (struct posting *one = all; one && !posting_is_job(one); one = one->next) {
         if (!enqueue_run_add(&run, one->queue, (struct muster_bytes){one->bytes, one->len}))
             break;
         last = one;
@@ -307,10 +254,9 @@ void produce_free(struct muster_worker *w)
     url_clear(&p->url);
 }
 
-/* ---- what the program calls ---- */
+/* ---- what the program hands in ---- */
 
-/* The loop has it: it is to be sent, or cannot be. */
-static int take_over(struct muster_worker *w, struct posting *posting)
+int produce_take_over(struct muster_worker *w, struct posting *posting)
 {
     if (!registration_is_there(w))
         return MUSTER_E_NOT_STARTED;
@@ -324,54 +270,4 @@ static int take_over(struct muster_worker *w, struct posting *posting)
         event_active(w->produce.turn_end, EV_TIMEOUT, 1);
     add(&w->produce.waiting_end, posting);
     return MUSTER_OK;
-}
-
-/* Of another thread, which can be told only by an answer. */
-static void accept_call(struct call *c, struct muster_worker *w)
-{
-    struct posting *posting = (struct posting *)c;
-    posting->err = take_over(w, posting);
-    if (posting->err != MUSTER_OK)
-        finish(posting);
-}
-
-static int expect_answer(struct posting *posting, const char *queue)
-{
-    struct muster_worker *w = posting->worker;
-    if (posting->fn || !posting->arg || !w->outbox.is_there)
-        return MUSTER_OK;
-    int err = outbox_expect_answer(w);
-    if (err != MUSTER_OK)
-        return err;
-    posting->answer = outbox_item_of_answer(queue, NULL, posting->arg);
-    if (!posting->answer)
-        outbox_no_answer(w, NULL);
-    return posting->answer ? MUSTER_OK : MUSTER_E_NOMEM;
-}
-
-static int leave(struct posting *posting)
-{
-    posting->call.run = accept_call;
-    return calls_leave(posting->worker, &posting->call) ? MUSTER_OK : MUSTER_E_STATE;
-}
-
-int muster_worker_enqueue(struct muster_worker *w, const char *queue, const void *task, size_t len, muster_done_fn *fn,
-                          void *arg)
-{
-    const struct muster_bytes one = {task, len};
-    if (muster_queue_check(queue) || (!task && len > 0))
-        return MUSTER_E_INVALID;
-    if (len > MUSTER_TASK_MAX_DEFAULT)
-        return MUSTER_E_TOO_BIG;
-    struct posting *posting = new_posting(w, queue, &one);
-    if (!posting)
-        return MUSTER_E_NOMEM;
-    posting->fn = fn;
-    posting->arg = arg;
-    int err = expect_answer(posting, queue);
-    if (err == MUSTER_OK)
-        err = round_is_in_loop(w) ? take_over(w, posting) : leave(posting);
-    if (err != MUSTER_OK)
-        discard(posting);
-    return err;
 }

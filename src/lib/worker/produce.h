@@ -29,6 +29,8 @@ int produce_new(struct muster_worker *w, const struct url *url);
 void produce_free(struct muster_worker *w);
 /* Sends what was enqueued so far. */
 void produce_say(struct muster_worker *w);
+/* The loop has this one: it is to be sent, or the error says why it cannot be. */
+int produce_take_over(struct muster_worker *w, struct posting *posting);
 void produce_close(struct muster_worker *w);
 
 #endif

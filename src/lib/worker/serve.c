@@ -166,7 +166,7 @@ static int serve(struct muster_worker *w, const void *arg)
     const struct wish *wish = arg;
     const struct executor *executor = executor_of(w, wish);
     int err = executor ? serve_add(w, wish->queue, wish->hands, &s)
-                       : refuse(w, "a handler is needed, not NULL; without one the option own_thread is");
+                       : refuse(w, "a handler is needed, not NULL, but with the option own_thread");
     if (err != MUSTER_OK)
         return err;
     s->executor = executor;

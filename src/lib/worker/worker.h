@@ -25,7 +25,8 @@
  *   posted.c            what other threads say
  *   marks.c             which processes were cancelled; ended.c: which ones their own commands have ended
  *   calls.c             what other threads have the loop do; own_thread.c: the loop on a thread of its own
- *   produce.c           enqueueing, over the data link or a third connection
+ *   produce.c           enqueueing and putting, over the data link or a third connection; produce_calls.c: what the
+ *                       program calls for it; posting.c: a task or job on its way
  *   figures.c           what it has counted, for any thread
  *   stop.c              the wish to stop, the drain, the moment to leave
  * executor_*.c how handlers run: inline, on threads, as child processes (command_setup.c: which, spawn.c starts

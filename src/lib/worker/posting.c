@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A task or job on its way: what it is, and who is told of its answer. produce.c sends it.
+ */
+#include "worker/posting.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/worker.h"
+
+struct posting *posting_new(struct muster_worker *w, const char *queue, const struct muster_bytes *task)
+{
+    struct posting *posting = malloc(sizeof *posting + task->len);
+    if (!posting)
+        return NULL;
+    *posting = (struct posting){.worker = w};
+    snprintf(posting->queue, sizeof posting->queue, "%s", queue);
+    posting->len = task->len;
+    if (task->len > 0)
+        memcpy(posting->bytes, task->data, task->len);
+    return posting;
+}
+
+void posting_discard(struct posting *posting)
+{
+    if (posting->answer)
+        outbox_no_answer(posting->worker, posting->answer);
+    command_clear(&posting->put);
+    free(posting);
+}
+
+static void answer(struct posting *posting, uint64_t waiting)
+{
+    posting->answer->item.err = posting->err;
+    posting->answer->item.waiting = waiting;
+    outbox_answer(posting->worker, posting->answer);
+    posting->answer = NULL;
+}
+
+bool posting_is_job(const struct posting *posting)
+{
+    return posting->put.n > 0;
+}
+
+static void call_back(const struct posting *posting, uint64_t waiting)
+{
+    struct muster_worker *w = posting->worker;
+    tell_enter(w);
+    if (posting->put_fn)
+        posting->put_fn(w, posting->err, posting->job, posting->arg);
+    else
+        posting->fn(w, posting->err, waiting, posting->arg);
+    tell_leave(w);
+}
+
+void posting_finish(struct posting *posting)
+{
+    struct muster_worker *w = posting->worker;
+    const bool is_there = posting->err == MUSTER_OK || posting->err == MUSTER_E_UNCONFIRMED;
+    const uint64_t waiting = is_there ? posting->waiting : 0;
+    figures_add(&w->figures.enqueued, is_there);
+    if ((posting->fn || posting->put_fn) && !w->is_free_due)
+        call_back(posting, waiting);
+    else if (posting->answer && !w->is_free_due)
+        answer(posting, waiting);
+    posting_discard(posting);
+}
+
+/* A refusal tells in what state the job is, or which other job or batch it is about. */
+int posting_note_put(struct posting *posting, const struct redisReply *reply)
+{
+    int err = reply_status(reply);
+    const char *what = reply_text(reply_at(reply, 1)), *more = reply_text(reply_at(reply, 2));
+    const char *why = !what && reply_text(reply) ? reply_text(reply) : muster_err_text(err);
+    if (more && (!*more || strcmp(more, posting->job) == 0))
+        more = NULL;
+    if (err != MUSTER_OK)
+        tell_error(posting->worker, "the job '%s' was not put: %s%s%s%s%s%s", posting->job, why, what ? " (" : "",
+                   what ? what : "", what && more ? ", " : "", what && more ? more : "", what ? ")" : "");
+    return err;
+}
+
+int posting_expect_answer(struct posting *posting)
+{
+    struct muster_worker *w = posting->worker;
+    if (posting->fn || posting->put_fn || !posting->arg || !w->outbox.is_there)
+        return MUSTER_OK;
+    int err = outbox_expect_answer(w);
+    if (err != MUSTER_OK)
+        return err;
+    posting->answer =
+        outbox_item_of_answer(posting->queue, posting_is_job(posting) ? posting->job : NULL, posting->arg);
+    if (!posting->answer)
+        outbox_no_answer(w, NULL);
+    return posting->answer ? MUSTER_OK : MUSTER_E_NOMEM;
+}

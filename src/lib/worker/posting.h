@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A task or job that the program has handed to the worker to be enqueued or put: see posting.c.
+ */
+#ifndef POSTING_H
+#define POSTING_H
+
+#include <muster/client.h>
+#include <muster/job.h>
+#include <muster/worker.h>
+#include <stdbool.h>
+
+#include "redis/command.h"
+#include "worker/calls.h"
+
+struct outbox_item;
+struct redisReply;
+
+struct posting {
+    struct call call; /* until the loop has it */
+    struct posting *next;
+    struct muster_worker *worker;
+    muster_done_fn *fn;
+    muster_put_done_fn *put_fn; /* for a job */
+    void *arg;
+    struct outbox_item *answer; /* for muster_worker_next(); NULL: for `fn`, or for nobody */
+    size_t n_run;               /* of the first one of a call: how many it carries */
+    int err;
+    uint64_t waiting;
+    struct command put; /* what puts a job; empty: it is a task */
+    char job[MUSTER_JOB_ID_MAX + 1];
+    char queue[MUSTER_QUEUE_MAX + 1];
+    size_t len;
+    char bytes[];
+};
+
+/* A copy. `task` of a job is empty; its `job` and its `put` follow. NULL: out of memory. */
+struct posting *posting_new(struct muster_worker *w, const char *queue, const struct muster_bytes *task);
+bool posting_is_job(const struct posting *posting);
+/* Before it is handed in: will somebody fetch its answer? MUSTER_OK, E_NOMEM or E_BUSY. */
+int posting_expect_answer(struct posting *posting);
+/* The error in the answer to a put; its words are the worker's error. */
+int posting_note_put(struct posting *posting, const struct redisReply *reply);
+/* Tells its answer, and frees it. */
+void posting_finish(struct posting *posting);
+/* Nobody is told. */
+void posting_discard(struct posting *posting);
+
+#endif
