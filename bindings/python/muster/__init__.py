@@ -18,6 +18,7 @@ Client         the blocking client: enqueue, put, take under leases, look, cance
 Worker         handlers on threads
 AsyncClient    the client for asyncio
 AsyncWorker    handlers that are coroutines
+Listener       hears what happens in queues, and to jobs; AsyncListener in asyncio
 Error          above all errors, a class for each
 
 The package stands on the library libmuster.so.0, which it finds as the system does, or where the environment variable
@@ -51,6 +52,7 @@ from ._errors import (
 )
 from ._handling import Event, Fail, GiveBack, Retry, StopReason
 from ._library import library_version
+from ._listen import AsyncListener, Heard, JobHappening, Listener
 from ._process import Process
 from ._rows import (
     Backoff,
@@ -76,6 +78,7 @@ from ._worker import Worker
 __all__ = [
     "AsyncClient",
     "AsyncLease",
+    "AsyncListener",
     "AsyncProcess",
     "AsyncWorker",
     "Backoff",
@@ -95,12 +98,15 @@ __all__ = [
     "Full",
     "GiveBack",
     "Gone",
+    "Heard",
     "Interrupted",
     "Invalid",
     "Job",
     "JobEvent",
+    "JobHappening",
     "JobSpec",
     "Lease",
+    "Listener",
     "Lost",
     "NoConnection",
     "NoMemory",

@@ -505,6 +505,41 @@ class Answer(Struct):
     ]
 
 
+class ListenerOptions(Struct):
+    c_name = "muster_listener_options"
+    _fields_ = [("size", c_size_t), ("client", POINTER(ClientOptions)), ("max_heard", c_size_t), ("max_bytes", c_size_t)]
+
+
+class JobHappening(Struct):
+    c_name = "muster_job_event"
+    _fields_ = [
+        ("what", S),
+        ("id", S),
+        ("queue", S),
+        ("worker", S),
+        ("text", S),
+        ("at_ms", c_int64),
+        ("tracked", c_int),
+    ]
+
+
+class Heard(Struct):
+    c_name = "muster_heard"
+    _fields_ = [
+        ("size", c_size_t),
+        ("type", c_int),
+        ("err", c_int),
+        ("queue", S),
+        ("text", S),
+        ("process", S),
+        ("worker", S),
+        ("task", P),
+        ("len", c_size_t),
+        ("result", POINTER(Bytes)),
+        ("job", POINTER(JobHappening)),
+    ]
+
+
 _T = TypeVar("_T", bound=Struct)
 
 
@@ -566,6 +601,8 @@ EVENTS = (
     "ended",
     "left_out",
 )
+LISTEN_KINDS = ("done", "cancelled", "deleted", "jobs")  # bits, from 1
+HEARD = ("ready", "gap", "done", "cancelled", "deleted", "job")  # from 1
 STOP_REASONS = ("go_on", "cancelled", "lost", "limit", "drain", "move")
 FINISH = CONSTANTS["MUSTER_FINISH"]
 GIVE_BACK = CONSTANTS["MUSTER_GIVE_BACK"]
@@ -630,6 +667,7 @@ BLOCKING: dict[str, tuple[Any, ...]] = {
     "muster_worker_leave": (c_int, P, S),
     "muster_worker_free": (None, P),
     "muster_async_free": (None, P),
+    "muster_listener_free": (None, P),
     "muster_async_wait": (c_int, P, c_int64),
 }
 
@@ -681,4 +719,12 @@ QUICK: dict[str, tuple[Any, ...]] = {
     "muster_async_fail": (c_int, P, S, S, S, P, P),
     "muster_async_extend": (c_int, P, S, POINTER(ExtendOptions), P, P),
     "muster_async_length": (c_int, P, S, P, P),
+    "muster_listener_new": (c_int, POINTER(P), POINTER(ListenerOptions)),
+    "muster_listener_options_check": (S, POINTER(ListenerOptions)),
+    "muster_listener_error": (S, P),
+    "muster_listener_fd": (c_int, P),
+    "muster_listener_next": (c_size_t, P, P, c_size_t),
+    "muster_listener_add": (c_int, P, S, c_int),
+    "muster_listener_remove": (c_int, P, S),
+    "muster_worker_put": (c_int, P, S, POINTER(JobSpec), P, P),
 }

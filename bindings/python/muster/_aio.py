@@ -438,6 +438,15 @@ def _nothing(answer: Answer) -> None:
     return None
 
 
+def _set(future: "asyncio.Future[Any]", why: Optional[Error], value: Any) -> None:
+    if future.done():  # cancelled
+        return
+    if why is None:
+        future.set_result(value)
+    else:
+        future.set_exception(why)
+
+
 def _give_all_back(client: Client, taken: list[Lease]) -> None:
     for one in taken:
         client.give_back(one.id)
@@ -470,15 +479,7 @@ class AsyncProcess(BaseProcess):
         self._outcome = outcome
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def tell(why: Optional[Error]) -> None:
-            if future.done():
-                return
-            if why is None:
-                future.set_result(None)
-            else:
-                future.set_exception(why)
-
-        core._end_one(self, tell)
+        core._end_one(self, lambda why: _set(future, why, None))
         await future
 
     async def finish(self, result: _rows.Result = None) -> None:
@@ -696,16 +697,13 @@ class AsyncWorker(Core[AsyncProcess]):
         """Enqueue a task over the worker's own connection, together with its neighbours. The call is made at once; await
         the future for the answer. A process that ends after this call ends after the task is there."""
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._enqueue(queue, task, functools.partial(_set, future))
+        return future
 
-        def tell(why: Optional[Error], waiting: int) -> None:
-            if future.done():
-                return
-            if why is None:
-                future.set_result(waiting)
-            else:
-                future.set_exception(why)
-
-        self._enqueue(queue, task, tell)
+    def put(self, queue: Text, job: Union[JobSpec, Data]) -> "asyncio.Future[str]":
+        """Put a job in the same way; the future has its id. A schedule (`cron`) is refused."""
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._put(queue, job, functools.partial(_set, future))
         return future
 
     # ---- handlers

@@ -21,9 +21,9 @@ import time
 import weakref
 from collections import deque
 from ctypes import string_at
-from typing import Any, Callable, Generic, Optional, TypeVar
+from typing import Any, Callable, Generic, Optional, TypeVar, Union
 
-from . import _abi
+from . import _abi, _rows
 from ._errors import Error, Invalid, NotStarted, WrongState
 from ._handling import EVENT_NAMES, NEWS, WARNINGS, Event, Fail, GiveBack, Outcome, Retry, group_of, message_of
 from ._library import Data, Text, check_life, data, error, lib, life, ms, name, name_or_none, text, text_or_none
@@ -191,7 +191,7 @@ class Core(Generic[_P]):
         self._served: dict[bytes, Served] = {}
         self._out: dict[int, _P] = {}
         self._ends: deque[_P] = deque()
-        self._asked: dict[int, Callable[[Optional[Error], int], None]] = {}
+        self._asked: dict[int, Callable[[Optional[Error], Any], None]] = {}
         self._next_ask = 1
         self._state = "new"  # "running", "stopped"
         self._error: Optional[Error] = None
@@ -362,14 +362,15 @@ class Core(Generic[_P]):
             elif kind == _abi.ITEM_EVENT:
                 self._hear(event, err, pointer, user, id_, queue, words, task, length)
             else:
-                self._answer(user, error(err, None) if err else None, waiting)
+                why = error(err, string_at(words) if words else None) if err else None
+                self._answer(user, why, text(string_at(job)) if job else waiting)
         return n == _BATCH
 
-    def _answer(self, user: int, why: Optional[Error], waiting: int) -> bool:
+    def _answer(self, user: int, why: Optional[Error], value: Any) -> bool:
         tell = self._asked.pop(user, None) if user else None
         if tell is None:
             return False
-        tell(why, waiting)
+        tell(why, value)
         return True
 
     def _hear(
@@ -494,7 +495,7 @@ class Core(Generic[_P]):
             del self._out[pointer]
             self._end_many([pointer], process._outcome)
 
-    def _ask(self, tell: Callable[[Optional[Error], int], None]) -> int:
+    def _ask(self, tell: Callable[[Optional[Error], Any], None]) -> int:
         """A number for something that will be answered."""
         number, self._next_ask = self._next_ask, self._next_ask + 1
         self._asked[number] = tell
@@ -502,12 +503,22 @@ class Core(Generic[_P]):
 
     # ---- more work
 
-    def _enqueue(self, queue: Text, task: Data, tell: Callable[[Optional[Error], int], None]) -> None:
+    def _enqueue(self, queue: Text, task: Data, tell: Callable[[Optional[Error], Any], None]) -> None:
         made = data(task)
         with self._lock:
             w = self._check()
             number = self._ask(tell)
             err = lib.worker_enqueue(w, name(queue), made, len(made), None, number)
+            if err:
+                del self._asked[number]
+                raise error(err, lib.worker_error(w))
+
+    def _put(self, queue: Text, job: Union[_rows.JobSpec, Data], tell: Callable[[Optional[Error], Any], None]) -> None:
+        made = _rows.c_spec(job if isinstance(job, _rows.JobSpec) else _rows.JobSpec(job))
+        with self._lock:
+            w = self._check()
+            number = self._ask(tell)
+            err = lib.worker_put(w, name(queue), made.spec, None, number)
             if err:
                 del self._asked[number]
                 raise error(err, lib.worker_error(w))

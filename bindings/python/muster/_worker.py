@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import select
@@ -12,7 +13,7 @@ import time
 from concurrent.futures import Future
 from queue import SimpleQueue
 from types import FrameType
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 from . import _abi
 from ._core import Core, Served
@@ -20,6 +21,7 @@ from ._errors import Error
 from ._handling import Event
 from ._library import Data, Text, lib
 from ._process import Process, Waiter
+from ._rows import JobSpec
 
 
 class _Wake:
@@ -201,15 +203,15 @@ class Worker(Core[Process]):
         has the answer, as Client.enqueue() gives it. A process that ends after this call ends after the task is
         there."""
         future: Future[int] = Future()
-
-        def tell(why: Optional[Error], waiting: int) -> None:
-            if why is None:
-                future.set_result(waiting)
-            else:
-                future.set_exception(why)
-
         future.set_running_or_notify_cancel()
-        self._enqueue(queue, task, tell)
+        self._enqueue(queue, task, functools.partial(_set, future))
+        return future
+
+    def put(self, queue: Text, job: Union[JobSpec, Data]) -> "Future[str]":
+        """Put a job in the same way; the future has its id. A schedule (`cron`) is refused."""
+        future: Future[str] = Future()
+        future.set_running_or_notify_cancel()
+        self._put(queue, job, functools.partial(_set, future))
         return future
 
     def _check_handler(self, handler: Callable[..., Any]) -> None:
@@ -298,3 +300,10 @@ class Worker(Core[Process]):
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def _set(future: "Future[Any]", why: Optional[Error], value: Any) -> None:
+    if why is None:
+        future.set_result(value)
+    else:
+        future.set_exception(why)

@@ -154,6 +154,11 @@ class Numbers(unittest.TestCase):
             in_c = re.findall(r"MUSTER_\w+", body)
             self.assertEqual(in_c, [prefix + name.upper() for name in names])
             self.assertEqual(constants_in_c(in_c), list(range(len(in_c))))
+        in_c = [f"MUSTER_LISTEN_{name.upper()}" for name in _abi.LISTEN_KINDS]
+        self.assertEqual(constants_in_c(in_c), [1, 2, 4, 8])
+        self.assertEqual(constants_in_c(["MUSTER_LISTEN_ALL"]), [15])
+        in_c = [f"MUSTER_HEARD_{name.upper()}" for name in _abi.HEARD]
+        self.assertEqual(constants_in_c(in_c), list(range(1, 1 + len(_abi.HEARD))))
         self.assertEqual([reason.name.lower() for reason in muster.StopReason], list(_abi.STOP_REASONS))
         self.assertEqual([int(reason) for reason in muster.StopReason], list(range(len(_abi.STOP_REASONS))))
         for prefix, names in (("JOB_", _rows.JOB_STATES), ("JOB_END_", _rows.JOB_ENDS), ("BATCH_", _rows.BATCH_STATES)):

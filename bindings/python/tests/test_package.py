@@ -73,7 +73,7 @@ class Readme(Case):
         self.assertEqual((self.finished(child), child.returncode), (("", ""), 0))
 
     def test_asyncio(self):
-        _, _, worker, client, _ = programs()
+        _, _, worker, client, *_ = programs()
         self.client.enqueue("mail", "to bob")
         child = self.program(worker)
         eventually(lambda: self.client.length("sent"))
@@ -84,6 +84,9 @@ class Readme(Case):
 
     def test_leases_and_jobs(self):
         self.assertEqual(self.finished(self.program(programs()[4])), ("complete\n", ""))
+
+    def test_a_listener(self):
+        self.assertEqual(self.finished(self.program(programs()[5])), ("ready None\n", ""))
 
 
 class Words(unittest.TestCase):

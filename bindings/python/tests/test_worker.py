@@ -121,10 +121,13 @@ class Outcomes(Case):
     def test_a_worker_enqueues(self):
         def handler(process):
             seen.append(process.worker.enqueue("next", process.task + b"!").result(20))
+            seen.append(process.worker.put("next", JobSpec("x", id="made")).result(20))
+            seen.append(process.worker.put("next", JobSpec("x", id="made")).exception(20))
 
         seen = []
         self.outcome(handler)
-        self.assertEqual((seen, self.client.peek("next")[0].task), ([1], b"task!"))
+        self.assertEqual((seen[:2], self.client.peek("next")[0].task), ([1, "made"], b"task!"))
+        self.assertIsInstance(seen[2], muster.Exists)
 
     def test_a_job_goes_on_with_new_data(self):
         def handler(process):
