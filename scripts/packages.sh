@@ -31,6 +31,8 @@ test   g++             g++                   compiles the tests and examples in 
 test   iproute2        ip                    cuts a network of a test's own
 test   openssl         openssl               makes the certificates of tests
 test   python3         python3               gives a shell a terminal to type into
+test   python3-pip     /usr/lib/python3/dist-packages/pip  installs the Python package
+test   python3-mypy    /usr/lib/python3/dist-packages/mypy  checks its types
 test   python3-pyte    /usr/lib/python3/dist-packages/pyte  shows what a program draws on it
 test   tzdata          /usr/share/zoneinfo/Europe/Berlin  the time zones of schedules
 test   python3-croniter /usr/lib/python3/dist-packages/croniter  schedules, by somebody else's program

@@ -2,7 +2,8 @@
  *
  * All of muster: a worker-registry task queue on Redis.
  *
- * client.h is for programs that enqueue tasks and look at queues, async.h for those that must not block, job.h for jobs,
+ * client.h is for programs that enqueue tasks and look at queues, async.h for those that must not block, listen.h for
+ * those that listen, job.h for jobs,
  * batch.h for batches of them, cron.h for schedules, and worker.h for programs that do the work; stats.h has the figures
  * of workers and clients; error.h is shared by all.
  */
@@ -15,6 +16,7 @@
 #include "cron.h"
 #include "error.h"
 #include "job.h"
+#include "listen.h"
 #include "stats.h"
 #include "version.h"
 #include "worker.h"

@@ -220,6 +220,8 @@ static int call_client(struct muster_client *c, enum sized what, void *given, si
     case SIZED_ASYNC_OPTIONS:
     case SIZED_ANSWER:
     case SIZED_ITEM:
+    case SIZED_LISTENER_OPTIONS:
+    case SIZED_HEARD:
         break; /* no calls of a client, or without words: see below */
     }
     return MUSTER_E_INVALID;
@@ -229,7 +231,7 @@ static bool is_of_a_client(enum sized what)
 {
     return what != SIZED_CLIENT_OPTIONS && what != SIZED_WORKER_OPTIONS && what != SIZED_COMMAND &&
            what != SIZED_WORKER_STATS && what != SIZED_CLIENT_STATS && what != SIZED_ASYNC_OPTIONS &&
-           what != SIZED_ANSWER && what != SIZED_ITEM;
+           what != SIZED_ANSWER && what != SIZED_ITEM && what != SIZED_LISTENER_OPTIONS && what != SIZED_HEARD;
 }
 
 static void every_call_of_a_client_refuses_a_wrong_size_in_words(void **state)
@@ -323,8 +325,8 @@ static void figures_of_a_wrong_size_are_refused_and_nothing_is_written(void **st
     muster_client_free(c);
 }
 
-/* What an answer of a wrong size becomes, live/test_async.c shows. */
-static void an_asynchronous_client_is_not_made_of_a_wrong_size(void **state)
+/* What an answer, or something heard, of a wrong size becomes, live/test_async.c and live/test_listener.c show. */
+static void an_asynchronous_client_and_a_listener_are_not_made_of_a_wrong_size(void **state)
 {
     const struct muster_async_options unsized = {.max_in_flight = 1};
     struct muster_async *a = (struct muster_async *)1;
@@ -332,6 +334,11 @@ static void an_asynchronous_client_is_not_made_of_a_wrong_size(void **state)
     assert_err(muster_async_new(&a, &unsized), MUSTER_E_INVALID);
     assert_null(a);
     assert_non_null(strstr(muster_async_error(a), "struct muster_async_options"));
+    const struct muster_listener_options unsized_listener = {.max_heard = 1};
+    struct muster_listener *l = (struct muster_listener *)1;
+    assert_err(muster_listener_new(&l, &unsized_listener), MUSTER_E_INVALID);
+    assert_null(l);
+    assert_non_null(strstr(muster_listener_error(l), "struct muster_listener_options"));
 }
 
 int main(int argc, char **argv)
@@ -349,7 +356,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_client_and_a_worker_are_not_made_of_a_wrong_size),
         cmocka_unit_test(a_command_of_a_wrong_size_is_not_served),
         cmocka_unit_test(figures_of_a_wrong_size_are_refused_and_nothing_is_written),
-        cmocka_unit_test(an_asynchronous_client_is_not_made_of_a_wrong_size),
+        cmocka_unit_test(an_asynchronous_client_and_a_listener_are_not_made_of_a_wrong_size),
     };
     return testing_run(tests, NULL, NULL, argc, argv);
 }

@@ -398,7 +398,7 @@ static void what_nobody_pushes_is_refused(void **state)
         "*3\r\n$-1\r\n$1\r\nc\r\n$1\r\nx\r\n",
         "*3\r\n$9\r\nsubscribe\r\n$-1\r\n:1\r\n",
         "*3\r\n$10\r\nssubscribe\r\n$1\r\nc\r\n$1\r\n1\r\n",
-        "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n",
+        "*3\r\n$12\r\npunsubscribe\r\n$1\r\nc\r\n:0\r\n",
         "*3\r\n*1\r\n:1\r\n*0\r\n*-1\r\n",
         "*2\r\n$7\r\nmessage\r\n$1\r\nc\r\n",
         "*4\r\n$8\r\npmessage\r\n",

@@ -5,7 +5,6 @@
 #include "async/async.h"
 
 #include <event2/event.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,38 +16,22 @@
 
 /* ---- what is refused ---- */
 
-static _Thread_local char refusal[512];
-
-int async_refuse(int err, const char *why)
-{
-    snprintf(refusal, sizeof refusal, "%s", why);
-    return err;
-}
-
 const char *muster_async_error(const struct muster_async *a)
 {
     (void)a;
-    return refusal;
+    return async_thread_refusal();
 }
 
 int async_enter(const struct muster_async *a)
 {
-    return a->pid == getpid()
-               ? MUSTER_OK
-               : async_refuse(MUSTER_E_STATE, "this client is the parent's: a child of fork() makes its own");
-}
-
-int async_check_queue(const char *queue)
-{
-    const char *why = muster_queue_check(queue);
-    return why ? async_refuse(MUSTER_E_INVALID, why) : MUSTER_OK;
+    return async_thread_check(a->pid);
 }
 
 int async_check_bytes(const struct muster_async *a, const struct muster_bytes *bytes)
 {
     const char *why = NULL;
     int err = names_check_task(bytes, a->max_task_len, &why);
-    return err == MUSTER_OK ? err : async_refuse(err, why);
+    return err == MUSTER_OK ? err : async_thread_refuse(err, why);
 }
 
 /* ---- options ---- */
@@ -90,17 +73,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* The program's signals are not for this thread. */
-static int start_thread(struct muster_async *a)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    a->has_thread = pthread_create(&a->thread, NULL, run, a) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return a->has_thread ? MUSTER_OK : MUSTER_E_NOMEM;
-}
-
 /* ---- its life ---- */
 
 static void read_options(struct muster_async *a, const struct muster_async_options *o, const struct client_options *c)
@@ -126,7 +98,11 @@ static int init(struct muster_async *a, const struct client_options *c)
     if (err != MUSTER_OK)
         return err;
     a->waker = event_new(a->base, a->inbox.wake_fd, EV_READ | EV_PERSIST, on_waker, a);
-    return a->waker && event_add(a->waker, NULL) == 0 ? start_thread(a) : MUSTER_E_NOMEM;
+    if (!a->waker || event_add(a->waker, NULL) != 0)
+        return MUSTER_E_NOMEM;
+    err = async_thread_start(&a->thread, run, a);
+    a->has_thread = err == MUSTER_OK;
+    return err;
 }
 
 int muster_async_new(struct muster_async **out, const struct muster_async_options *options)
@@ -136,7 +112,7 @@ int muster_async_new(struct muster_async **out, const struct muster_async_option
     *out = NULL;
     const char *why = check(options, &o);
     if (why)
-        return async_refuse(MUSTER_E_INVALID, why);
+        return async_thread_refuse(MUSTER_E_INVALID, why);
     int err = client_options_read(&c, o.client);
     struct muster_async *a = err == MUSTER_OK ? calloc(1, sizeof *a) : NULL;
     if (a) {
@@ -150,7 +126,7 @@ int muster_async_new(struct muster_async **out, const struct muster_async_option
         *out = a;
     else
         muster_async_free(a);
-    return err == MUSTER_OK ? err : async_refuse(err, muster_err_text(err));
+    return err == MUSTER_OK ? err : async_thread_refuse(err, muster_err_text(err));
 }
 
 /* In a child of fork() nothing is touched: the thread is not there, its locks may be held for ever, and what the loop

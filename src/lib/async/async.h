@@ -3,6 +3,7 @@
  * What the files of the asynchronous client share: its handle.
  *
  *   async.c          making and freeing a client, its thread
+ *   async_thread.c   the thread, and words for those who call
  *   async_inbox.c    calls on their way to the library's thread
  *   async_outbox.c   answers on their way to the program
  *   async_line.c     the connection, and what is to be sent over it
@@ -27,6 +28,7 @@
 #include "async/async_line.h"
 #include "async/async_outbox.h"
 #include "async/async_taker.h"
+#include "async/async_thread.h"
 #include "protocol/script.h"
 
 struct event;
@@ -55,11 +57,7 @@ struct muster_async {
 /* MUSTER_OK, or E_STATE: this process is a child of the one that has the client. */
 int async_enter(const struct muster_async *a);
 
-/* Returns `err`, and keeps the words for muster_async_error(). */
-int async_refuse(int err, const char *why);
-
-/* Each MUSTER_OK, or the error with its words. */
-int async_check_queue(const char *queue);
+/* MUSTER_OK, or the error with its words. */
 int async_check_bytes(const struct muster_async *a, const struct muster_bytes *bytes);
 
 #endif

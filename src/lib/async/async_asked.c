@@ -81,5 +81,5 @@ void async_asked_clear(struct async_call *call)
 
 int async_asked_post(struct muster_async *a, struct async_asked *asked)
 {
-    return asked ? async_inbox_post(a, &asked->call) : async_refuse(MUSTER_E_NOMEM, "out of memory");
+    return asked ? async_inbox_post(a, &asked->call) : async_thread_refuse(MUSTER_E_NOMEM, "out of memory");
 }

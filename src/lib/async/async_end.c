@@ -46,7 +46,7 @@ static int begin(struct ending *e)
 {
     int err = async_enter(e->async);
     const char *why = err == MUSTER_OK ? end_by_id_parse(&e->end, e->process) : NULL;
-    return why ? async_refuse(MUSTER_E_INVALID, why) : err;
+    return why ? async_thread_refuse(MUSTER_E_INVALID, why) : err;
 }
 
 static int post(struct ending *e, struct command *c)
@@ -68,10 +68,10 @@ int muster_async_finish(struct muster_async *a, const char *process, const struc
     if (err == MUSTER_OK)
         err = why ? MUSTER_E_INVALID : end_by_id_check_finish(&o, a->max_task_len, &why);
     if (err != MUSTER_OK)
-        return why ? async_refuse(err, why) : err;
+        return why ? async_thread_refuse(err, why) : err;
     char *after = o.next ? names_join(o.after, o.n_after) : NULL;
     if (o.next && !after)
-        return async_refuse(MUSTER_E_NOMEM, "out of memory");
+        return async_thread_refuse(MUSTER_E_NOMEM, "out of memory");
     if (o.next)
         e.kind = END_BY_ID_NEXT;
     end_by_id_finish(&c, &a->root, &e.end, &o, after);
@@ -101,7 +101,7 @@ int muster_async_retry(struct muster_async *a, const char *process, int64_t dela
         return err;
     err = end_by_id_check_retry(delay_ms, NULL, NULL, &why);
     if (err != MUSTER_OK)
-        return async_refuse(err, why);
+        return async_thread_refuse(err, why);
     end_by_id_retry(&c, &a->root, &e.end, delay_ms, NULL, NULL);
     return post(&e, &c);
 }
@@ -117,7 +117,7 @@ int muster_async_fail(struct muster_async *a, const char *process, const char *g
         return err;
     err = names_check_failure(group, message, &why);
     if (err != MUSTER_OK)
-        return async_refuse(err, why);
+        return async_thread_refuse(err, why);
     end_by_id_fail(&c, &a->root, &e.end, group, message);
     return post(&e, &c);
 }
@@ -133,7 +133,7 @@ int muster_async_extend(struct muster_async *a, const char *process, const struc
     if (err == MUSTER_OK)
         err = why ? MUSTER_E_INVALID : end_by_id_check_extend(&o, a->max_task_len, &why);
     if (err != MUSTER_OK)
-        return why ? async_refuse(err, why) : err;
+        return why ? async_thread_refuse(err, why) : err;
     end_by_id_extend(&c, &a->root, &e.end, &o);
     return post(&e, &c);
 }

@@ -78,7 +78,7 @@ int muster_async_enqueue(struct muster_async *a, const char *queue, const void *
     const struct muster_bytes bytes = {task, len};
     int err = async_enter(a);
     if (err == MUSTER_OK)
-        err = async_check_queue(queue);
+        err = async_thread_check_queue(queue);
     if (err == MUSTER_OK)
         err = async_check_bytes(a, &bytes);
     if (err != MUSTER_OK)
@@ -86,7 +86,7 @@ int muster_async_enqueue(struct muster_async *a, const char *queue, const void *
     const size_t name = strlen(queue) + 1;
     struct enqueue *e = async_call_new(a, &kind_enqueue, sizeof *e + len + name, fn, arg);
     if (!e)
-        return async_refuse(MUSTER_E_NOMEM, "out of memory");
+        return async_thread_refuse(MUSTER_E_NOMEM, "out of memory");
     e->call.weight = len;
     e->len = len;
     e->queue = memcpy(e->bytes + len, queue, name);

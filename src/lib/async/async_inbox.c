@@ -41,7 +41,7 @@ int async_inbox_post(struct muster_async *a, struct async_call *call)
     struct async_inbox *in = &a->inbox;
     if (!count_in(in, call->weight)) {
         async_call_free(call);
-        return async_refuse(
+        return async_thread_refuse(
             MUSTER_E_BUSY, "max_in_flight calls, or max_bytes bytes, are in flight: take answers before the next call");
     }
     async_outbox_expect(&a->outbox);

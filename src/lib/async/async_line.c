@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "async/async.h"
+#include "async/async_claim.h"
 #include "base/clock.h"
-#include "base/format.h"
 #include "base/timer.h"
 #include "protocol/client_options.h"
 #include "protocol/keys.h"
@@ -47,17 +47,14 @@ static void on_claimed(const struct redisReply *reply, void *arg)
     char why[CAUSE_WHY_MAX];
     if (!reply) /* the connection broke */
         return;
-    if (reply_kind(reply) == REPLY_ERROR) {
-        reply_refusal_words(why, sizeof why, reply_text(reply));
-        give_up_claim(a, reply_err(reply), why);
-    } else if (reply_kind(reply) == REPLY_TEXT && !reply_is(reply, FORMAT_VERSION)) {
-        format_refusal(why, sizeof why, a->prefix, reply_text(reply));
-        give_up_claim(a, MUSTER_E_FORMAT, why);
-    } else {
-        a->line.claim = ASYNC_CLAIMED;
-        a->line.down_since_ms = 0;
-        async_line_go_on(a);
+    int err = async_claim_hear(reply, a->prefix, why, sizeof why);
+    if (err != MUSTER_OK) {
+        give_up_claim(a, err, why);
+        return;
     }
+    a->line.claim = ASYNC_CLAIMED;
+    a->line.down_since_ms = 0;
+    async_line_go_on(a);
 }
 
 /* Whatever else it answers, the question itself will tell. */
@@ -81,8 +78,7 @@ static void claim(struct muster_async *a)
         confirm_say_probe(&probe);
         err = link_call(l->link, &probe, on_probed, a);
     }
-    key_of(key, a->prefix, KEY_FORMAT, "");
-    command_words(&set, (const char *const[]){"SET", key, FORMAT_VERSION, "NX", "GET", NULL});
+    async_claim_say(&set, key, a->prefix);
     if (err == MUSTER_OK)
         err = link_call(l->link, &set, on_claimed, a);
     command_clear(&probe);

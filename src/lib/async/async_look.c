@@ -88,7 +88,7 @@ int muster_async_job(struct muster_async *a, const char *id, muster_async_fn *fn
     const char *why = NULL;
     int err = async_enter(a);
     if (err == MUSTER_OK && job_valid_id(id, &why) != MUSTER_OK)
-        err = async_refuse(MUSTER_E_INVALID, why);
+        err = async_thread_refuse(MUSTER_E_INVALID, why);
     if (err != MUSTER_OK)
         return err;
     key_of(key, a->prefix, KEY_JOB, id);
@@ -183,13 +183,13 @@ int muster_async_length(struct muster_async *a, const char *queue, muster_async_
 {
     int err = async_enter(a);
     if (err == MUSTER_OK)
-        err = async_check_queue(queue);
+        err = async_thread_check_queue(queue);
     if (err != MUSTER_OK)
         return err;
     const size_t len = strlen(queue) + 1;
     struct count *t = async_call_new(a, &kind_count, sizeof *t + len, fn, arg);
     if (!t)
-        return async_refuse(MUSTER_E_NOMEM, "out of memory");
+        return async_thread_refuse(MUSTER_E_NOMEM, "out of memory");
     t->n_left = 0;
     t->worst = NULL;
     t->is_lost = false;

@@ -156,7 +156,7 @@ int muster_async_wait(struct muster_async *a, int64_t timeout_ms)
     struct async_outbox *out = &a->outbox;
     int failure = 0, err = async_enter(a);
     if (err == MUSTER_OK && timeout_ms < -1)
-        err = async_refuse(MUSTER_E_INVALID, "a time to wait must not be negative, except -1: for ever");
+        err = async_thread_refuse(MUSTER_E_INVALID, "a time to wait must not be negative, except -1: for ever");
     if (err != MUSTER_OK)
         return err;
     const bool has_end = timeout_ms >= 0 && timeout_ms < WAIT_MAX_MS;
@@ -167,7 +167,7 @@ int muster_async_wait(struct muster_async *a, int64_t timeout_ms)
                           : pthread_cond_wait(&out->all_answered, &out->lock);
     bool is_done = atomic_load(&out->n_unanswered) == 0;
     pthread_mutex_unlock(&out->lock);
-    return is_done ? MUSTER_OK : async_refuse(MUSTER_E_TIMEOUT, "some calls have no answer yet");
+    return is_done ? MUSTER_OK : async_thread_refuse(MUSTER_E_TIMEOUT, "some calls have no answer yet");
 }
 
 int muster_async_fd(struct muster_async *a)

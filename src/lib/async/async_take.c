@@ -208,13 +208,13 @@ static int check_take(const struct muster_async *a, const char *queue, size_t n,
 {
     int err = async_enter(a);
     if (err == MUSTER_OK)
-        err = async_check_queue(queue);
+        err = async_thread_check_queue(queue);
     if (err != MUSTER_OK)
         return err;
     if (n < 1 || n > MUSTER_LEASE_TAKE_MAX)
-        return async_refuse(MUSTER_E_INVALID, "one call takes 1 to 1000 tasks");
+        return async_thread_refuse(MUSTER_E_INVALID, "one call takes 1 to 1000 tasks");
     if (lease_ms < 1 || lease_ms > MUSTER_LEASE_MAX_MS)
-        return async_refuse(MUSTER_E_INVALID, "a lease must be 1 ms to 30 days long");
+        return async_thread_refuse(MUSTER_E_INVALID, "a lease must be 1 ms to 30 days long");
     return MUSTER_OK;
 }
 
@@ -223,13 +223,13 @@ int muster_async_take(struct muster_async *a, const char *queue, size_t n, int64
 {
     int err = check_take(a, queue, n, lease_ms);
     if (err == MUSTER_OK && wait_ms != 0)
-        err = async_refuse(MUSTER_E_INVALID, "an asynchronous take cannot wait yet: wait_ms must be 0");
+        err = async_thread_refuse(MUSTER_E_INVALID, "an asynchronous take cannot wait yet: wait_ms must be 0");
     if (err != MUSTER_OK)
         return err;
     const size_t len = strlen(queue) + 1;
     struct take *t = async_call_new(a, &kind_take, sizeof *t + len, fn, arg);
     if (!t)
-        return async_refuse(MUSTER_E_NOMEM, "out of memory");
+        return async_thread_refuse(MUSTER_E_NOMEM, "out of memory");
     memset((char *)t + sizeof t->call, 0, sizeof *t - sizeof t->call);
     memcpy(t->queue, queue, len);
     t->what = (struct script_take_lease){.n = n, .lease_ms = lease_ms};
@@ -237,5 +237,5 @@ int muster_async_take(struct muster_async *a, const char *queue, size_t n, int64
     if (t->taker)
         return async_inbox_post(a, &t->call);
     async_call_free(&t->call);
-    return async_refuse(MUSTER_E_NOMEM, "out of memory");
+    return async_thread_refuse(MUSTER_E_NOMEM, "out of memory");
 }

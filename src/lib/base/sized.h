@@ -11,6 +11,7 @@
 #include <muster/async.h>
 #include <muster/batch.h>
 #include <muster/job.h>
+#include <muster/listen.h>
 #include <muster/stats.h>
 #include <muster/worker.h>
 
@@ -23,29 +24,31 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
  *         behind it, is not larger than the struct's alignment, and does not lie in what was padding
  *   null  may the program give NULL instead, for all defaults?
  */
-#define SIZED_STRUCTS(X)                                                            \
-    X(SIZED_CLIENT_OPTIONS, muster_client_options, fsync, SIZED_MAY_BE_NULL)        \
-    X(SIZED_ENQUEUE_OPTIONS, muster_enqueue_options, request_id, SIZED_MAY_BE_NULL) \
-    X(SIZED_PROCESS_FILTER, muster_process_filter, task, SIZED_MAY_BE_NULL)         \
-    X(SIZED_FINISH_OPTIONS, muster_finish_options, n_after, SIZED_MAY_BE_NULL)      \
-    X(SIZED_EXTEND_OPTIONS, muster_extend_options, data, SIZED_MAY_BE_NULL)         \
-    X(SIZED_FAILED_FILTER, muster_failed_filter, n, SIZED_NEEDED)                   \
-    X(SIZED_JOB_SPEC, muster_job_spec, n_after_failure, SIZED_NEEDED)               \
-    X(SIZED_JOB_PUT_OPTIONS, muster_job_put_options, refused, SIZED_MAY_BE_NULL)    \
-    X(SIZED_BATCH_SPEC, muster_batch_spec, on_failure, SIZED_MAY_BE_NULL)           \
-    X(SIZED_JOB_FILTER, muster_job_filter, past_ms, SIZED_NEEDED)                   \
-    X(SIZED_JOB_CHANGE, muster_job_change, n_after_failure, SIZED_NEEDED)           \
-    X(SIZED_JOB_BULK, muster_job_bulk, arg, SIZED_NEEDED)                           \
-    X(SIZED_JOB_BULK_COUNTS, muster_job_bulk_counts, refused, SIZED_MAY_BE_NULL)    \
-    X(SIZED_STATS, muster_stats, run, SIZED_NEEDED)                                 \
-    X(SIZED_WORKER_OPTIONS, muster_worker_options, tell_ended, SIZED_MAY_BE_NULL)   \
-    X(SIZED_COMMAND, muster_command, result_max, SIZED_NEEDED)                      \
-    X(SIZED_ITEM, muster_item, waiting, SIZED_NEEDED)                               \
-    X(SIZED_WORKER_STATS, muster_worker_stats, moves_made, SIZED_NEEDED)            \
-    X(SIZED_CLIENT_STATS, muster_client_stats, received_bytes, SIZED_NEEDED)        \
-    X(SIZED_SERVER_INFO, muster_server_info, unsaved, SIZED_NEEDED)                 \
-    X(SIZED_ASYNC_OPTIONS, muster_async_options, max_bytes, SIZED_MAY_BE_NULL)      \
-    X(SIZED_ANSWER, muster_answer, job, SIZED_NEEDED)
+#define SIZED_STRUCTS(X)                                                             \
+    X(SIZED_CLIENT_OPTIONS, muster_client_options, fsync, SIZED_MAY_BE_NULL)         \
+    X(SIZED_ENQUEUE_OPTIONS, muster_enqueue_options, request_id, SIZED_MAY_BE_NULL)  \
+    X(SIZED_PROCESS_FILTER, muster_process_filter, task, SIZED_MAY_BE_NULL)          \
+    X(SIZED_FINISH_OPTIONS, muster_finish_options, n_after, SIZED_MAY_BE_NULL)       \
+    X(SIZED_EXTEND_OPTIONS, muster_extend_options, data, SIZED_MAY_BE_NULL)          \
+    X(SIZED_FAILED_FILTER, muster_failed_filter, n, SIZED_NEEDED)                    \
+    X(SIZED_JOB_SPEC, muster_job_spec, n_after_failure, SIZED_NEEDED)                \
+    X(SIZED_JOB_PUT_OPTIONS, muster_job_put_options, refused, SIZED_MAY_BE_NULL)     \
+    X(SIZED_BATCH_SPEC, muster_batch_spec, on_failure, SIZED_MAY_BE_NULL)            \
+    X(SIZED_JOB_FILTER, muster_job_filter, past_ms, SIZED_NEEDED)                    \
+    X(SIZED_JOB_CHANGE, muster_job_change, n_after_failure, SIZED_NEEDED)            \
+    X(SIZED_JOB_BULK, muster_job_bulk, arg, SIZED_NEEDED)                            \
+    X(SIZED_JOB_BULK_COUNTS, muster_job_bulk_counts, refused, SIZED_MAY_BE_NULL)     \
+    X(SIZED_STATS, muster_stats, run, SIZED_NEEDED)                                  \
+    X(SIZED_WORKER_OPTIONS, muster_worker_options, tell_ended, SIZED_MAY_BE_NULL)    \
+    X(SIZED_COMMAND, muster_command, result_max, SIZED_NEEDED)                       \
+    X(SIZED_ITEM, muster_item, waiting, SIZED_NEEDED)                                \
+    X(SIZED_WORKER_STATS, muster_worker_stats, moves_made, SIZED_NEEDED)             \
+    X(SIZED_CLIENT_STATS, muster_client_stats, received_bytes, SIZED_NEEDED)         \
+    X(SIZED_SERVER_INFO, muster_server_info, unsaved, SIZED_NEEDED)                  \
+    X(SIZED_ASYNC_OPTIONS, muster_async_options, max_bytes, SIZED_MAY_BE_NULL)       \
+    X(SIZED_ANSWER, muster_answer, job, SIZED_NEEDED)                                \
+    X(SIZED_LISTENER_OPTIONS, muster_listener_options, max_bytes, SIZED_MAY_BE_NULL) \
+    X(SIZED_HEARD, muster_heard, job, SIZED_NEEDED)
 
 enum sized {
 #define SIZED_ENUM(id, name, last, null) id,

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Listening to a queue (what was done, cancelled, deleted) and to jobs. The scripts publish only while they know of a
- * listener, so they are told again and again that there is one. Anybody may publish on these channels, and a queue of
- * another namespace may have a channel of the same name. So a message that does not parse, or that names another queue,
- * is skipped.
+ * listener, so they are told again and again that there is one.
  */
 #include "client/listen.h"
 
@@ -12,8 +10,7 @@
 
 #include "base/clock.h"
 #include "client/client.h"
-#include "protocol/frame.h"
-#include "protocol/process_name.h"
+#include "protocol/events.h"
 #include "protocol/script_queue.h"
 
 struct listening {
@@ -26,116 +23,36 @@ struct listening {
     bool stop;
 };
 
-/* "<length of process id>:<of task>:<of result, or - for none>:", then these three. */
-static int read_done(struct muster_bytes rest, char id[PROCESS_ID_MAX], struct muster_queue_event *event,
-                     struct muster_bytes *result)
-{
-    struct muster_bytes id_part, task, mark;
-    size_t id_len, task_len, result_len = 0;
-    if (frame_length(&rest, &id_len) != 0 || frame_length(&rest, &task_len) != 0)
-        return -1;
-    bool has_no_result = rest.len > 0 && *(const char *)rest.data == '-';
-    if (has_no_result ? frame_field(&rest, &mark) != 0 || mark.len != 1 : frame_length(&rest, &result_len) != 0)
-        return -1;
-    if (frame_part(&rest, id_len, &id_part) != 0 || frame_part(&rest, task_len, &task) != 0 ||
-        frame_part(&rest, result_len, result) != 0 || rest.len > 0)
-        return -1;
-    event->task = task.data;
-    event->len = task.len;
-    event->result = has_no_result ? NULL : result;
-    return frame_text(id, PROCESS_ID_MAX, id_part);
-}
-
-/* Each hands out what the message says, if it is well formed. */
-
-static void hear_done(struct listening *l, struct muster_queue_event *event, struct muster_bytes message)
-{
-    char id[PROCESS_ID_MAX];
-    struct process_name name;
-    struct muster_bytes result;
-    if (read_done(message, id, event, &result) != 0 || process_name_parse(&name, id) ||
-        strcmp(name.queue, l->queue) != 0)
-        return;
-    event->process = id;
-    event->worker = name.worker;
-    l->stop = l->fn(event, l->arg) != 0;
-}
-
-static void hear_cancelled(struct listening *l, struct muster_queue_event *event, struct muster_bytes message)
-{
-    event->task = message.data;
-    event->len = message.len;
-    l->stop = l->fn(event, l->arg) != 0;
-}
-
-static void hear_deleted(struct listening *l, struct muster_queue_event *event, struct muster_bytes message)
-{
-    if (message.len == strlen(l->queue) && memcmp(message.data, l->queue, message.len) == 0)
-        l->stop = l->fn(event, l->arg) != 0;
-}
-
-static const struct {
-    const char *what;
-    enum muster_queue_event_type type;
-    void (*hear)(struct listening *l, struct muster_queue_event *event, struct muster_bytes message);
-} channels[] = {
-    {CHANNEL_DONE, MUSTER_QUEUE_DONE, hear_done},
-    {CHANNEL_CANCEL, MUSTER_QUEUE_CANCELLED, hear_cancelled},
-    {CHANNEL_DELETE, MUSTER_QUEUE_DELETED, hear_deleted},
-};
-#define CHANNELS (sizeof channels / sizeof *channels)
-
 static void hear_queue(struct muster_client *c, struct listening *l, const struct redisReply *message)
 {
-    for (size_t i = 0; i < CHANNELS; i++) {
+    for (int type = 0; type < EVENTS_OF_QUEUE; type++) {
         char name[CHANNEL_MAX];
-        struct muster_queue_event event = {.type = channels[i].type, .queue = l->queue};
-        key_channel(name, c->root.channels, l->queue, channels[i].what);
-        struct muster_bytes bytes = reply_bytes(reply_at(message, 2));
-        if (reply_is(reply_at(message, 1), name) && bytes.data)
-            channels[i].hear(l, &event, bytes);
+        struct events_heard heard;
+        key_channel(name, c->root.channels, l->queue, events_what((enum muster_queue_event_type)type));
+        if (reply_is(reply_at(message, 1), name) &&
+            events_read(&heard, (enum muster_queue_event_type)type, l->queue, reply_bytes(reply_at(message, 2))) == 0)
+            l->stop = l->fn(&heard.event, l->arg) != 0;
     }
 }
 
 static int subscribe_to_queue(struct muster_client *c, const char *queue, struct redis **listener)
 {
-    char names[CHANNELS][CHANNEL_MAX];
-    const char *all[CHANNELS];
-    for (size_t i = 0; i < CHANNELS; i++) {
-        key_channel(names[i], c->root.channels, queue, channels[i].what);
+    char names[EVENTS_OF_QUEUE][CHANNEL_MAX];
+    const char *all[EVENTS_OF_QUEUE];
+    for (int i = 0; i < EVENTS_OF_QUEUE; i++) {
+        key_channel(names[i], c->root.channels, queue, events_what((enum muster_queue_event_type)i));
         all[i] = names[i];
     }
-    return redis_listen(listener, c->redis, all, CHANNELS);
+    return redis_listen(listener, c->redis, all, EVENTS_OF_QUEUE);
 }
 
 /* ---- jobs ---- */
-
-/* "what\tms\tqueue\tid\tworker\ttracked\ttext"; names hold no tabs. -1 if it is malformed. Puts NULs into `text`. */
-static int read_job_event(char *text, struct muster_job_event *event)
-{
-    enum { WHAT, AT, QUEUE, ID, WORKER, TRACKED, TEXT, FIELDS };
-    const char *fields[FIELDS];
-    for (int i = 0; i < FIELDS; i++) {
-        fields[i] = i < TEXT ? strsep(&text, "\t") : text;
-        if (!fields[i])
-            return -1;
-    }
-    *event = (struct muster_job_event){.what = fields[WHAT],
-                                       .id = fields[ID],
-                                       .queue = fields[QUEUE],
-                                       .worker = fields[WORKER],
-                                       .text = fields[TEXT],
-                                       .at_ms = strtoll(fields[AT], NULL, 10),
-                                       .tracked = strcmp(fields[TRACKED], "1") == 0};
-    bool has_queue = *event->queue || strncmp(event->what, "batch-", 6) == 0; /* a batch belongs to none */
-    return muster_job_id_check(event->id) || !has_queue || (*event->queue && muster_queue_check(event->queue)) ? -1 : 0;
-}
 
 int listen_read_job_event(const struct redisReply *message, char **text, struct muster_job_event *event)
 {
     const char *bytes = reply_text(reply_at(message, 2));
     *text = bytes ? strdup(bytes) : NULL; /* without memory the event is lost; events may be */
-    return *text ? read_job_event(*text, event) : -1;
+    return *text ? events_read_job(event, *text) : -1;
 }
 
 static void hear_jobs(struct muster_client *c, struct listening *l, const struct redisReply *message)

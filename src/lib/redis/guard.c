@@ -23,7 +23,7 @@ static const struct {
     int type; /* of the last element */
 } pushes[] = {
     {"message", REDIS_REPLY_STRING},     {"subscribe", REDIS_REPLY_INTEGER},    {"smessage", REDIS_REPLY_STRING},
-    {"ssubscribe", REDIS_REPLY_INTEGER}, {"sunsubscribe", REDIS_REPLY_INTEGER},
+    {"ssubscribe", REDIS_REPLY_INTEGER}, {"sunsubscribe", REDIS_REPLY_INTEGER}, {"unsubscribe", REDIS_REPLY_INTEGER},
 };
 #define PUSHES (sizeof pushes / sizeof *pushes)
 #define PUSH_LEN 3

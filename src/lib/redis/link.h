@@ -112,5 +112,7 @@ void link_flush(struct link *l);
 
 /* Subscribe to one more channel. A break forgets all of them. */
 int link_subscribe(struct link *l, enum wire_channels channels, const char *channel);
+/* No more messages of a channel of the whole server; a few may still come. */
+int link_unsubscribe(struct link *l, const char *channel);
 
 #endif

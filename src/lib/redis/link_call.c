@@ -230,6 +230,10 @@ static void hear_push(struct link *l, const struct redisReply *push)
         l->callbacks.message(l->arg, channel, reply_bytes(reply_at(push, 2)));
     } else if (strcmp(word, "sunsubscribe") == 0) {
         link_break(l, MUSTER_E_BUSY, LINK_MOVED);
+    } else if (strcmp(word, "unsubscribe") == 0) {
+        if (l->ending == 0)
+            link_break(l, MUSTER_E_CONN, "the server has ended a subscription");
+        l->ending -= l->ending > 0;
     } else if (l->unconfirmed > 0) {
         trace_line(TRACE_STATE, "%s link: subscribed to %s", l->name, channel);
         if (--l->unconfirmed == 0)
@@ -247,6 +251,18 @@ int link_subscribe(struct link *l, enum wire_channels channels, const char *chan
     link_begin_waiting(l);
     link_io_flush_later(l);
     l->unconfirmed++;
+    return MUSTER_OK;
+}
+
+int link_unsubscribe(struct link *l, const char *channel)
+{
+    if (!link_is_up(l))
+        return MUSTER_E_CONN;
+    int err = wire_unsubscribe(l->wire, channel);
+    if (err != MUSTER_OK)
+        return err;
+    link_io_flush_later(l);
+    l->ending++;
     return MUSTER_OK;
 }
 

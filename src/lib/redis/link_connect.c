@@ -219,7 +219,7 @@ static void go_down(struct link *l, struct cause *cause)
     /* Servers that send a link on although it has just come to the right one must not keep it busy. */
     bool is_at_once = l->is_sent_on && (was_stable || !was_up);
     l->is_break_due = l->is_leaving = l->is_handed_in = false;
-    l->unconfirmed = 0;
+    l->unconfirmed = l->ending = 0;
     event_del(l->watch);
     if (l->is_closed)
         return;

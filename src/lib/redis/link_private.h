@@ -64,6 +64,7 @@ struct link {
     struct event *watch;
     size_t outstanding;   /* answers, without subscriptions */
     size_t unconfirmed;   /* subscriptions */
+    size_t ending;        /* subscriptions that were ended here, and not there yet */
     int64_t last_sign_ms; /* of life; also when waiting began */
     unsigned marks;       /* the wire's, at that time */
 

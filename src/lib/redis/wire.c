@@ -164,6 +164,15 @@ int wire_subscribe(struct wire *w, enum wire_channels channels, const char *chan
     return err;
 }
 
+int wire_unsubscribe(struct wire *w, const char *channel)
+{
+    struct command c = COMMAND_EMPTY;
+    command_words(&c, (const char *const[]){"UNSUBSCRIBE", channel, NULL});
+    int err = wire_say(w, &c, 0);
+    command_clear(&c);
+    return err;
+}
+
 bool wire_has_unsent(const struct wire *w)
 {
     return w->out.sent < w->out.len;

@@ -83,6 +83,8 @@ struct muster_bytes wire_said(const struct wire *w);
 void wire_unsay(struct wire *w, size_t answers);
 /* From now on messages may come at any time; so does the confirmation of each subscription. */
 int wire_subscribe(struct wire *w, enum wire_channels channels, const char *channel);
+/* A channel of the whole server that was subscribed to. Its last messages, and a confirmation, may still come. */
+int wire_unsubscribe(struct wire *w, const char *channel);
 bool wire_has_unsent(const struct wire *w);
 void wire_flush(struct wire *w);
 

@@ -132,7 +132,8 @@ set_paths() {
     export PEERS_INSTALLED=$installed
     export PATH=$debian/usr/bin:$debian/usr/sbin:/usr/bin:/usr/sbin:$PATH
     export LD_LIBRARY_PATH=$libs
-    export PYTHONPATH=$lib/python3/dist-packages PYTHONDONTWRITEBYTECODE=1
+    export PYTHONPATH=$root/bindings/python:$lib/python3/dist-packages PYTHONDONTWRITEBYTECODE=1
+    export MUSTER_LIBRARY=$installed/build/muster/libmuster.so
     export RUBYLIB=$gems$lib/ruby/vendor_ruby:$lib/ruby/3.1.0:$libs/ruby/3.1.0
     export NODE_PATH=$installed/node_modules
 }

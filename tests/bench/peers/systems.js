@@ -59,6 +59,8 @@ const python = (file) => ['python3', here(file)];
 exports.systems = [
   { name: 'muster', tasks: 100000, server: redis, player: c('muster') },
   { name: 'muster jobs', tasks: 20000, server: redis, player: c('muster-jobs') },
+  { name: 'muster from Python', tasks: 30000, server: redis, player: python('muster_player.py'), args: ['threads'] },
+  { name: 'muster from asyncio', tasks: 20000, server: redis, player: python('muster_player.py'), args: ['asyncio'] },
   { name: 'beanstalkd', from: 'beanstalkd', tasks: 50000, server: beanstalkd, player: c('beanstalkd') },
   { name: 'Gearman', from: 'gearman-job-server', tasks: 50000, server: gearmand, player: c('gearman') },
   { name: 'beanstalkd, one at a time', from: 'beanstalkd', tasks: 20000, server: beanstalkd, player: c('beanstalkd'), args: ONE },

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""What the tests share: a private Redis on a Unix socket, programs that die with the test, and waiting for a condition."""
+
+import ctypes
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import muster
+
+PACKAGE = Path(__file__).resolve().parent.parent
+SOURCE = PACKAGE.parent.parent
+DEADLINE_S = 30
+
+os.environ.pop("MUSTER_PREFIX", None)
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def eventually(condition, what="what is waited for"):
+    """Wait until condition() is true, and return what it said."""
+    end = time.monotonic() + DEADLINE_S
+    while not (got := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"{what} has not come about in {DEADLINE_S} s")
+        time.sleep(0.01)
+    return got
+
+
+class Redis:
+    """A server whose data outlives kill()."""
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="muster-python.")
+        self.url = f"unix://{self.dir}/socket"
+        self.start()
+
+    def start(self):
+        argv = "redis-server --port 0 --unixsocket socket --logfile log --save".split() + [""]
+        argv += "--appendonly yes --appendfsync always".split()
+        self.child = subprocess.Popen(argv, cwd=self.dir, stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
+        with muster.Client(self.url, timeout=1) as client:
+            eventually(lambda: self._answers(client), "Redis")
+
+    @staticmethod
+    def _answers(client):
+        try:
+            return client.time()
+        except (muster.NoConnection, muster.Busy, muster.Timeout):
+            return 0
+
+    def kill(self):
+        self.child.kill()
+        self.child.wait()
+
+    def pause(self):
+        self.child.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.child.send_signal(signal.SIGCONT)
+
+    def close(self):
+        self.kill()
+        shutil.rmtree(self.dir)
+
+
+class Case(unittest.TestCase):
+    """A case with a Redis of its class, emptied before it, and a client."""
+
+    @classmethod
+    def setUpClass(cls):
+        logging.getLogger("muster").setLevel(logging.CRITICAL)
+        cls.redis = Redis()
+        cls.addClassCleanup(cls.redis.close)
+
+    def setUp(self):
+        self.forget_all()
+        self.client = muster.Client(self.redis.url)
+        self.addCleanup(self.client.close)
+
+    def forget_all(self):
+        argv = ["redis-cli", "-s", f"{self.redis.dir}/socket", "flushall"]
+        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+
+    def worker(self, **options):
+        options.setdefault("ttl", 1.0)
+        return muster.Worker(self.redis.url, **options)
+
+    def program(self, text, *args, **options):
+        """A program of Python, with its output; dies with the test."""
+        environment = {**os.environ, "MUSTER_URL": self.redis.url, "PYTHONPATH": str(PACKAGE), "PYTHONUNBUFFERED": "1"}
+        child = subprocess.Popen(
+            [sys.executable, "-c", text, *args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            preexec_fn=die_with_parent,
+            **options,
+        )
+        self.addCleanup(end_child, child)
+        return child
+
+    def finished(self, child):
+        """Its output and its errors, when it has ended by itself."""
+        try:
+            return child.communicate(timeout=DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            self.fail(f"the program does not end; it said {child.communicate()}")
+
+
+def end_child(child):
+    if child.poll() is None:
+        child.kill()
+    child.communicate()

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a handle with a thread of the library's own needs: the thread, words for its callers, and the law of fork().
+ */
+#ifndef ASYNC_THREAD_H
+#define ASYNC_THREAD_H
+
+#include <muster/client.h>
+#include <pthread.h>
+#include <sys/types.h>
+
+/* Start it, with all signals blocked: they are the program's. */
+int async_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
+
+/* MUSTER_OK, or E_STATE: this process is a child of the one that has made the handle, and has no such thread. */
+int async_thread_check(pid_t owner);
+
+/* Returns `err`, and keeps the words for muster_async_error() and its like, on this thread. */
+int async_thread_refuse(int err, const char *why);
+const char *async_thread_refusal(void);
+
+/* MUSTER_OK, or the error, with words. */
+int async_thread_check_queue(const char *queue);
+
+#endif
