@@ -120,7 +120,7 @@ static void on_event(struct live_worker *w, const struct muster_event *e)
     if (e->type == MUSTER_EVENT_STOP)
         told(w, e->process);
     else if (e->type == MUSTER_EVENT_LEFT)
-        assert_done(muster_worker_serve(w->worker, "q", 0, work, w));
+        assert_done(live_worker_serve(w, "q", 0));
 }
 
 static void start_crew(struct bench *b)

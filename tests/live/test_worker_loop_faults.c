@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <hiredis/async.h>
+
 #include "epoll_worker.h"
 #include "invariant.h"
 #include "proxy.h"
@@ -33,6 +35,14 @@ static void await_down(struct epoll_worker *e)
 {
     while (e->events[MUSTER_EVENT_DOWN] == 0)
         epoll_worker_turn(e, 10);
+}
+
+static bool has_taken(void *arg)
+{
+    struct epoll_worker *e = arg;
+    struct muster_worker_stats stats = {.size = sizeof stats};
+    assert_ok(muster_worker_stats(e->worker, &stats));
+    return stats.taken > 0;
 }
 
 /* ---- connections that are cut ---- */
@@ -283,6 +293,28 @@ static void ends_that_nobody_has_answered_are_told_before_the_last_event(void **
     proxy_stop(&proxy);
 }
 
+/* Without a URL a broken connection is the end, at once. */
+static void nothing_is_handed_out_after_the_last_event(void **state)
+{
+    struct scene *s = *state;
+    struct epoll_spec spec = {.hands = 4, .ttl_ms = 20000};
+    spec.more.data = redisAsyncConnectUnix(s->server->socket);
+    spec.more.subscription = redisAsyncConnectUnix(s->server->socket);
+    struct epoll_worker *e = epoll_worker_idle(s, &spec);
+    scene_enqueue_n(s, "q", "t", 3);
+    wait_until(has_taken, e, SOON_MS);
+    raw_do(s->server->redis, "CLIENT KILL TYPE pubsub");
+    struct muster_worker_stats stats = {.size = sizeof stats, .stopping = 0};
+    while (!stats.stopping)
+        assert_ok(muster_worker_stats(e->worker, &stats));
+    epoll_worker_await_events(e, MUSTER_EVENT_STOPPED, 1);
+    assert_err(e->stop_err, MUSTER_E_CONN);
+    assert_int_equal(e->n, 0);
+    assert_int_equal(epoll_worker_turn(e, 50), 0);
+    assert_int_equal(e->n, 0);
+    epoll_worker_free(e);
+}
+
 /* ---- cancelled ---- */
 
 static void each_end_of_one_that_was_cancelled_is_told(void **state)
@@ -311,14 +343,6 @@ static void each_end_of_one_that_was_cancelled_is_told(void **state)
 }
 
 /* ---- an outbox that nobody reads ---- */
-
-static bool has_taken(void *arg)
-{
-    struct epoll_worker *e = arg;
-    struct muster_worker_stats stats = {.size = sizeof stats};
-    assert_ok(muster_worker_stats(e->worker, &stats));
-    return stats.taken > 0;
-}
 
 /* Events of foreign programs, more than are kept. The task comes by a message behind theirs. */
 static void what_is_left_out_is_counted_and_told(void **state)
@@ -362,6 +386,7 @@ int main(int argc, char **argv)
         live_test(given_back_after_the_drain_time_is_told_when_it_is_back),
         live_test(given_back_while_the_queue_is_left_is_told_when_it_is_back),
         live_test(ends_that_nobody_has_answered_are_told_before_the_last_event),
+        live_test(nothing_is_handed_out_after_the_last_event),
         live_test(each_end_of_one_that_was_cancelled_is_told),
         live_test(what_is_left_out_is_counted_and_told),
     };

@@ -26,7 +26,7 @@ struct epoll_worker *epoll_worker_new(struct scene *s, const struct epoll_spec *
     struct epoll_worker *e = calloc(1, sizeof *e);
     struct muster_worker_options o = spec->more;
     o.size = sizeof o;
-    o.url = spec->url ? spec->url : s->server->url;
+    o.url = spec->url || o.data ? spec->url : s->server->url;
     o.prefix = s->prefix;
     o.id = spec->id ? spec->id : "w";
     o.ttl_ms = spec->ttl_ms;

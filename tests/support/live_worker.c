@@ -74,11 +74,70 @@ void live_worker_note(struct muster_worker *worker, const struct muster_event *e
     }
 }
 
+static muster_handler_fn *handler_of(const struct live_worker *w)
+{
+    return w->spec.handler ? w->spec.handler : live_worker_handle;
+}
+
+int live_worker_serve(struct live_worker *w, const char *queue, int hands)
+{
+    return muster_worker_serve(w->worker, queue, hands, w->foreign ? NULL : handler_of(w), w);
+}
+
 static void serve(struct live_worker *w)
 {
     for (size_t i = 0; i < SPEC_QUEUES_MAX && w->spec.queues[i].name; i++)
-        assert_ok(muster_worker_serve(w->worker, w->spec.queues[i].name, w->spec.queues[i].hands,
-                                      w->spec.handler ? w->spec.handler : live_worker_handle, w));
+        assert_ok(live_worker_serve(w, w->spec.queues[i].name, w->spec.queues[i].hands));
+}
+
+/* ---- on a foreign loop ---- */
+
+static bool is_foreign(const struct worker_spec *spec)
+{
+    return getenv("MUSTER_TEST_FOREIGN") && !spec->more.threads && !spec->data && !spec->more.on_end;
+}
+
+static void take_process(struct live_worker *w, const struct muster_item *item)
+{
+    enum muster_outcome outcome = handler_of(w)(item->process, w);
+    if (outcome != MUSTER_LATER)
+        assert_ok(muster_process_end(item->process, outcome));
+}
+
+/* Whom it has ended meanwhile it need not stop. */
+static void take_event(struct live_worker *w, const struct muster_item *item)
+{
+    if (item->event == MUSTER_EVENT_STOP && !item->process)
+        return;
+    live_worker_note(w->worker,
+                     &(struct muster_event){.type = (enum muster_event_type)item->event,
+                                            .err = item->err,
+                                            .text = item->text,
+                                            .process = item->process,
+                                            .queue = item->queue,
+                                            .task = item->task,
+                                            .len = item->len},
+                     w);
+}
+
+/* One at a time: a handler may free the worker. */
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+    struct live_worker *w = arg;
+    struct muster_item item = {.size = sizeof item};
+    (void)fd, (void)what;
+    if (muster_worker_next(w->worker, &item, 1) == 0)
+        return;
+    if (item.type == MUSTER_ITEM_PROCESS)
+        take_process(w, &item);
+    else
+        take_event(w, &item);
+}
+
+static void watch(struct live_worker *w)
+{
+    w->foreign = event_new(w->base, muster_worker_fd(w->worker), EV_READ | EV_PERSIST, on_readable, w);
+    event_add(w->foreign, NULL);
 }
 
 struct live_worker *live_worker_new(struct scene *s, const struct worker_spec *spec)
@@ -103,7 +162,14 @@ struct live_worker *live_worker_new(struct scene *s, const struct worker_spec *s
     o.drain_ms = spec->drain_ms;
     o.on_event = live_worker_note;
     o.arg = w;
+    if (is_foreign(spec)) {
+        o.base = NULL;
+        o.on_event = NULL;
+        o.own_thread = 1;
+    }
     assert_ok(muster_worker_new(&w->worker, &o));
+    if (o.own_thread)
+        watch(w);
     assert_ok(muster_worker_start(w->worker));
     serve(w);
     return w;
@@ -131,6 +197,8 @@ void live_worker_free(struct scene *s, struct live_worker *w)
     while (*link != w)
         link = &(*link)->next;
     *link = w->next;
+    if (w->foreign)
+        event_free(w->foreign);
     muster_worker_free(w->worker);
     free(w->held);
     free(w);

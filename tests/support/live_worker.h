@@ -5,6 +5,10 @@
  *
  * When it is told to stop a process it gives it back, as a good handler does, unless it is `stubborn` or the test hears
  * its events.
+ *
+ * With the environment variable MUSTER_TEST_FOREIGN a worker that has neither threads nor contexts that are handed in is
+ * one on a foreign loop: its own is on a thread of the library, and the scene's loop watches its descriptor, and calls
+ * handlers and on_event with what muster_worker_next() hands out.
  */
 #ifndef LIVE_WORKER_H
 #define LIVE_WORKER_H
@@ -48,6 +52,7 @@ struct live_worker {
     struct muster_worker *worker;
     struct journal *journal;
     struct event_base *base;
+    struct event *foreign; /* the descriptor; NULL: it lives on the base itself */
     struct muster_process **held;
     size_t n_held;
     bool has_stopped;
@@ -59,6 +64,9 @@ struct live_worker *live_worker_new(struct scene *s, const struct worker_spec *s
 
 /* The same, and wait until it has started and is idle on all its queues. */
 struct live_worker *live_worker_idle(struct scene *s, const struct worker_spec *spec);
+
+/* Serve one more queue, or one again that it has left, as those of its spec. */
+int live_worker_serve(struct live_worker *w, const char *queue, int hands);
 
 /* End the process that it has held longest. */
 void live_worker_end(struct live_worker *w, enum muster_outcome outcome);

@@ -108,6 +108,7 @@ void worker_stopped(struct muster_worker *w, int err)
     w->result = err;
     worker_enter(w, WORKER_STOPPED);
     output_stop(w);
+    dispatch_call_off(w);
     calls_close(w);
     posted_take(w);
     end_tell_rest(w);
