@@ -493,6 +493,7 @@ struct muster_process_info {
     const char *progress;  /* the last note of muster_process_progress() or muster_lease_extend(); "" if none */
     const void *task;      /* the task's bytes, or the job's data */
     size_t len;
+    const char *holder; /* the name under which its lease was taken; NULL: none, or it is a worker's */
 };
 typedef int muster_process_row_fn(const struct muster_process_info *process, void *arg);
 
@@ -502,6 +503,7 @@ struct muster_process_filter {
     const char *queue;               /* only of this queue */
     const char *worker;              /* only of this worker */
     const struct muster_bytes *task; /* only with exactly these bytes */
+    const char *holder;              /* only under leases that were taken under this name */
 };
 
 /* The worker id that owns leased tasks. */
@@ -523,10 +525,17 @@ MUSTER_API int muster_process_list(struct muster_client *c, const struct muster_
  * (max_crashes). A permanent worker that does not come back can be ended only by this call or by a new start of its id.
  * (worqr's failWorker.)
  *
- * Returns MUSTER_OK; or, with nothing changed,
- *   MUSTER_E_INVALID    the id
- *   MUSTER_E_NOT_FOUND  there is no such worker
- *   MUSTER_E_REDIS      a key of the worker has a wrong type
+ * The leases that were taken under this name (muster_lease_take_as()) end, too, also if no worker has it as its id: the
+ * tasks go back in the same order. It counts as a give-back of each, and against none: what holds a lease shows no sign
+ * of life, so that it is failed says nothing of its tasks. A lease that is over by then has lapsed, which counts. Leases
+ * end in steps of at most 200; what is taken under the name meanwhile ends, too, or stays.
+ *
+ * Returns MUSTER_OK; or
+ *   MUSTER_E_INVALID    the id; nothing was changed
+ *   MUSTER_E_NOT_FOUND  there is no such worker, and no lease under this name; nothing was changed
+ *   MUSTER_E_REDIS      a key of the worker has a wrong type: nothing was changed; or one of a queue: then only the
+ *                       leases of that queue stay. muster_client_error() names it
+ *   any other error     some of the leases may have ended: call again
  */
 MUSTER_API int muster_worker_fail(struct muster_client *c, const char *worker, uint64_t *given_back) MUSTER_MUST_CHECK;
 
@@ -595,6 +604,36 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  */
 MUSTER_API int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms,
                                  int64_t wait_ms, muster_process_row_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+#define MUSTER_LEASE_DEFAULT_MS ((int64_t)30000)
+
+/* Zero or NULL means the default. All strings are copied. */
+struct muster_take_options {
+    size_t size; /* sizeof(struct muster_take_options) */
+
+    /* At most so many tasks; default 1. */
+    size_t n;
+
+    /* How long the lease lasts; default 30 s, MUSTER_LEASE_DEFAULT_MS. */
+    int64_t lease_ms;
+
+    /* How long to wait for the first task; default 0, not at all. */
+    int64_t wait_ms;
+
+    /* Under which name: that of a worker's id, by the same rule. It says who has the lease, in muster_process_list(), and
+     * muster_worker_fail() ends all leases of a name at once. It may be that of a registered worker; then that call ends
+     * both. Several clients may use one name. NULL: none. */
+    const char *holder;
+};
+
+/*
+ * The same as muster_lease_take(), with options, of which `o` may be NULL. Each lease that has a holder's name costs
+ * Redis two small entries as long as it lasts.
+ *
+ * Returns as muster_lease_take(), and MUSTER_E_INVALID: the holder's name; nothing was sent.
+ */
+MUSTER_API int muster_lease_take_as(struct muster_client *c, const char *queue, const struct muster_take_options *o,
+                                    muster_process_row_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /* What a finish does besides ending the process. Zero or NULL: nothing. */
 struct muster_finish_options {

@@ -5,7 +5,7 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] "1": repair what can be     ARGV[2] worker, or ".lease"     ARGV[3] queue
   Returns {0, the highest token in it or 0, then for each find: its key, what is wrong, 1 if it was repaired}.
-  Repairs the set, the queue, and the counts `held` and `running`.
+  Repairs the set, the queue, the holders of leases, and the counts `held` and `running`.
   Publishes to the worker that loses tasks, to those that get them, and to those who listen.
   O(tasks in the set, and registered workers).
 ]]
@@ -57,6 +57,10 @@ local function remove_fields(fields)
     unmark(P, worker, token_of(field))
     redis.call('HDEL', set, field)
     try('ZREM', P .. 'leases:' .. queue, field)
+    local token = token_of(field)
+    if worker == LEASE then
+      --- @inline "forget_holder"
+    end
   end
 end
 

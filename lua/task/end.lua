@@ -9,9 +9,9 @@
   such process, or its lease has lapsed; E_STATE if the process is not a job's, for "next" and for "retry" with a group;
   {E_INVALID, id} for "next" if the job cannot wait for that one; {E_TOO_BIG, id} for "next" if too many jobs are tied
   together to see whether it would wait for itself; {E_REDIS, key} for a key of the wrong type: nothing was changed.
-  Writes as the end requires; also the lease's end, the counts `held` and `running`, the worker's flag, and that its
-  command has ended it.
-  Publishes to the process' worker, to the workers that get the task, and to those who listen.
+  Writes as the end requires; also the lease's end and its holder, the counts `held` and `running`, the worker's flag,
+  and that its command has ended it. Publishes to the process' worker, to the workers that get the task, and to those
+  who listen.
   O(log n), and O(jobs that waited for this one).
 ]]
 --- @include "ends"
@@ -26,7 +26,8 @@ local token = ARGUMENTS[args[2]] and args[4] or args[5]
 local now = now_ms()
 local is_lease = worker == LEASE
 
-if not try('HLEN', P .. 'worker:' .. worker) or (is_lease and not can_move_due(P, queue))
+if not try('HLEN', P .. 'worker:' .. worker)
+    or (is_lease and not can_move_due(P, queue, 'HLEN', P .. 'holders:' .. queue))
     or (args[2] == 'next' and not Jobs.are_sound(P, args[7])) then
   return {E_REDIS, damaged}
 end
@@ -56,6 +57,7 @@ if status ~= 0 and status ~= E_CANCELLED then
 end
 if is_lease then
   redis.call('ZREM', P .. 'leases:' .. queue, token, 'j' .. token)
+  --- @inline "forget_holder"
 else
   -- Its worker may send an end of this process too, together with others. Until it has read back, its ends are
   -- carried out one by one.

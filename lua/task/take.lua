@@ -7,7 +7,8 @@
             longer
     ARGV[5] the call's name, by which `untake` gives back what it took: 16 characters that name the caller, a colon, and
             the call's number; "": nobody will
-    ARGV[6] how long it has waited, ms
+    ARGV[6] how long it has waited, ms     ARGV[7] the name of who takes, by which `fail_holder` ends these leases; "":
+            nobody will
   Returns {0, ms until something becomes ready or a lease lapses, -1: nothing will; when the lease ends, server ms; the
   first token; the tasks, whose tokens follow each other; 1: the call stopped before it had all that it could take,
   because that was many bytes, or because jobs are let go in steps: call again, else 0}. Where jobs wait too, or
@@ -15,9 +16,9 @@
   and the job's record {field, value, ...} from before the take; for a task, its token, "", and the task. A suspect
   comes alone, and has begun. A queue that is paused, or whose limit over all workers is reached, yields nothing. E_LOST
   if `untake` came before this call; {E_REDIS, key} for a key of the wrong type: nothing was changed. Writes the queue,
-  the set and the ends of leases, the caller's key, the queue's counters, P:names, and the records of the jobs. Lets go
-  what waited for a job that has ended, in whatever queue. Publishes to the workers that get what was due, and to those
-  who listen. O(tasks + jobs log n).
+  the set, the ends and the holders of leases, the caller's key, the queue's counters, P:names, and the records of the
+  jobs. Lets go what waited for a job that has ended, in whatever queue. Publishes to the workers that get what was due,
+  and to those who listen. O(tasks + jobs log n).
 ]]
 --- @include "due"
 --- @include "types"
@@ -28,7 +29,7 @@
 --- @include "calls"
 
 local WAITS = '1'
-local P, queue, call = KEYS[1], ARGV[1], ARGV[5]
+local P, queue, call, holder = KEYS[1], ARGV[1], ARGV[5], ARGV[7] or ''
 local list, key = P .. 'queues:' .. queue, P .. 'queue:' .. queue
 local now = now_ms()
 local function read_settings()
@@ -40,7 +41,8 @@ if settings then
   note_type(key)
 end
 local void, to_let_go = P .. 'take:' .. call, P .. 'ended'
-if not settings or not can_move_due(P, queue, 'STRLEN', void, 'ZCARD', to_let_go) then
+if not settings or not can_move_due(P, queue, 'STRLEN', void, 'ZCARD', to_let_go)
+    or (holder ~= '' and not have_types({'HLEN', P .. 'holders:' .. queue, 'ZCARD', P .. 'holds:' .. holder})) then
   return {E_REDIS, damaged}
 end
 if has_type('STRLEN', void) ~= 0 then
@@ -67,6 +69,10 @@ local function hold_lease(token, field, what)
   first_held, last_held = first_held or token, token
   redis.call('HSET', set, field, what)
   redis.call('ZADD', leases, result[3], field)
+  if holder ~= '' then
+    redis.call('HSET', P .. 'holders:' .. queue, token, holder)
+    redis.call('ZADD', P .. 'holds:' .. holder, 0, token .. ':' .. queue)
+  end
 end
 
 -- Takes tasks alone, under tokens that follow each other. Returns how many.

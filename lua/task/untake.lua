@@ -7,7 +7,8 @@
   wrong type: nothing was changed.
   The processes go back as by "back" of the include `ends`, and the caller had none of them: nothing of it counts, and a
   suspect has not begun. What has ended meanwhile, or came back because its lease lapsed, stays where it is.
-  Writes as these ends require; also the leases' ends, the count `running`, and the caller's and the call's keys.
+  Writes as these ends require; also the leases' ends and holders, the count `running`, and the caller's and the call's
+  keys.
   Publishes to the workers that get what came back, and to those who listen. O(200 log n).
 ]]
 --- @include "ends"
@@ -56,12 +57,13 @@ local function give_back(tokens)
   end
   for _, token in ipairs(tokens) do
     redis.call('ZREM', P .. 'leases:' .. queue, token, 'j' .. token)
+    --- @inline "forget_holder"
   end
   try('HINCRBY', P .. 'queue:' .. queue, 'running', -#tokens)
   return true
 end
 
-if not can_move_due(P, queue) then
+if not can_move_due(P, queue, 'HLEN', P .. 'holders:' .. queue) then
   return {E_REDIS, damaged}
 end
 redis.call('HDEL', P .. 'queue:' .. queue, '-') -- needs no memory, so that a full Redis allows the others

@@ -37,9 +37,11 @@ static const struct opt options[] = {{.help = NULL}};
 const struct command cmd_fail_worker = {
     .name = "fail-worker",
     .operands = "WORKER",
-    .summary = "Declare a worker dead: its tasks go back to the front of their queues",
-    .about = "If the worker is alive after all, it learns this from its next heartbeat and registers again; the tasks\n"
-             "that it held are no longer its own. `muster workers` lists the ids.\n",
+    .summary = "Declare a worker or a holder of leases dead: its tasks go back to the front of their queues",
+    .about = "The leases that were taken under this name (`muster take --holder`) end, too, also if no worker has it.\n"
+             "If the worker is alive after all, it learns this from its next heartbeat and registers again; the tasks\n"
+             "that it held are no longer its own. `muster workers` lists the ids, `muster ps`\n"
+             "the holders.\n",
     .examples = "muster fail-worker mailer-1\n",
     .options = options,
     .min_operands = 1,

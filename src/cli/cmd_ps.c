@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "complain.h"
 #include "list.h"
 #include "out.h"
 #include "process_row.h"
@@ -14,7 +15,7 @@ static int print_process(const struct muster_process_info *process, void *arg)
     return process_row_add(arg, process);
 }
 
-enum { QUEUE, WORKER, TASK };
+enum { QUEUE, WORKER, TASK, HOLDER };
 
 static const struct opt options[] = {
     [QUEUE] = {.name = "queue",
@@ -28,6 +29,11 @@ static const struct opt options[] = {
                 .help = "only tasks that this worker holds",
                 .check = muster_worker_id_check},
     [TASK] = {.name = "task", .kind = OPT_STRING, .argument = "TASK", .help = "only tasks with exactly these bytes"},
+    [HOLDER] = {.name = "holder",
+                .kind = OPT_STRING,
+                .argument = "NAME",
+                .help = "only tasks under leases that were taken under this name",
+                .check = muster_worker_id_check},
     {.help = NULL},
 };
 
@@ -40,12 +46,15 @@ static int list(const struct call *call, struct muster_client *client, struct ou
         .queue = call->own[QUEUE].text,
         .worker = call->own[WORKER].text,
         .task = text ? &task : NULL,
+        .holder = call->own[HOLDER].text,
     };
     return muster_process_list(client, &filter, print_process, table);
 }
 
 static int run(const struct call *call)
 {
+    if (call->own[WORKER].set && call->own[HOLDER].set)
+        return complain_usage(call, "--worker and --holder exclude each other: a lease is no worker's");
     const struct list_of of = {.queue = call->own[QUEUE].text, .worker = call->own[WORKER].text};
     return list_print_of(call, process_row_columns, list, &of);
 }

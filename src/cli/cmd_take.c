@@ -18,9 +18,9 @@
 #include "progress.h"
 #include "text.h"
 
-enum { LEASE, WAIT, COUNT };
+enum { LEASE, WAIT, COUNT, HOLDER };
 
-static const struct opt options[] = {
+static const struct opt take_options[] = {
     [LEASE] = {.name = "lease",
                .kind = OPT_DURATION,
                .argument = "TIME",
@@ -41,6 +41,11 @@ static const struct opt options[] = {
                .fallback = "1",
                .min = 1,
                .max = MUSTER_LEASE_TAKE_MAX},
+    [HOLDER] = {.name = "holder",
+                .kind = OPT_STRING,
+                .argument = "NAME",
+                .help = "whose leases they are: `muster ps` shows it, `muster fail-worker` ends all of a name",
+                .check = muster_worker_id_check},
     {.help = NULL},
 };
 
@@ -114,13 +119,19 @@ static int run(const struct call *call)
 {
     struct taking t = {.table = {.columns = process_row_columns, .json = call->common[OPT_JSON].set}};
     const struct opt_value *own = call->own;
+    const struct muster_take_options options = {
+        .size = sizeof options,
+        .n = (size_t)own[COUNT].number,
+        .lease_ms = own[LEASE].number,
+        .wait_ms = own[WAIT].number,
+        .holder = own[HOLDER].text,
+    };
     struct muster_client *client;
     int code = client_open(call, &client);
     if (code)
         return code;
     progress_begin_wait(call, client);
-    int err = muster_lease_take(client, call->operands[0], (size_t)own[COUNT].number, own[LEASE].number,
-                                own[WAIT].number, print_taken, &t);
+    int err = muster_lease_take_as(client, call->operands[0], &options, print_taken, &t);
     progress_end_wait();
     code = err == MUSTER_E_NOT_FOUND ? report_nothing(call, client)
                                      : complain_error(call, err, muster_client_error(client));
@@ -146,9 +157,10 @@ const struct command cmd_take = {
     .examples = "muster take mail\n"
                 "muster take mail --wait 1m --lease 5m\n"
                 "muster take mail -n 100 --json\n"
+                "muster take mail --holder \"$HOSTNAME\"\n"
                 "muster take mail | { IFS=$(printf '\\t') read -r process task && ./send-mail \"$task\" &&\n"
                 "    muster finish \"$process\"; }\n",
-    .options = options,
+    .options = take_options,
     .min_operands = 1,
     .max_operands = 1,
     .n_queues = 1,

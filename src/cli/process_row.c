@@ -17,6 +17,7 @@ const struct out_column process_row_columns[] = {
     {"CANCELLED", "cancelled", OUT_YES},
     {"PROGRESS", "progress", OUT_NOTE},
     {"JOB", "job", OUT_TEXT},
+    {"HOLDER", "holder", OUT_TEXT},
     {"LEN", "len", OUT_COUNT},
     {"TASK", "task", OUT_BYTES},
     {NULL, NULL, OUT_TEXT},
@@ -47,6 +48,7 @@ int process_row_add(struct out_table *table, const struct muster_process_info *p
         {.number = process->cancelled},
         {.text = process->progress, .len = strlen(process->progress)},
         {.text = process->job},
+        {.text = process->holder},
         {.number = (int64_t)process->len},
         {.text = process->task, .len = process->len},
     };

@@ -64,7 +64,11 @@ static void list_processes(struct ask *a)
 {
     struct page page = page_of(a, process_row_columns);
     const struct muster_process_filter filter = {
-        .size = sizeof filter, .queue = ask_param(a, "queue"), .worker = ask_param(a, "worker")};
+        .size = sizeof filter,
+        .queue = ask_param(a, "queue"),
+        .worker = ask_param(a, "worker"),
+        .holder = ask_param(a, "holder"),
+    };
     out_collect(a->items);
     int err = muster_process_list(a->client, &filter, add_process, &page);
     out_collect(NULL);
@@ -331,7 +335,7 @@ static const struct route routes[] = {
     {"GET", "queues/*", NULL, "", ASK_ITEMS, describe_queue, NULL},
     {"GET", "queues/*/tasks", &cmd_peek, "$0 " PAGED, ASK_PAGE, NULL, NULL},
     {"GET", "queues/*/delayed", &cmd_peek, "$0 delayed " PAGED, ASK_PAGE, NULL, NULL},
-    {"GET", "processes", NULL, "?queue ?worker " PAGED, ASK_PAGE, list_processes, NULL},
+    {"GET", "processes", NULL, "?queue ?worker ?holder " PAGED, ASK_PAGE, list_processes, NULL},
     {"GET", "batches", NULL, PAGED, ASK_PAGE, list_batches, NULL},
     {"GET", "batches/*", &cmd_batch, "$0", ASK_ONE, NULL, NULL},
     {"GET", "failed", NULL, "?queue ?group " PAGED, ASK_PAGE, list_failed, NULL},

@@ -7,6 +7,7 @@
 #     says that it was lost, registers again and goes on; its old commands are ended and count for nothing
 #  3. a dead worker, even a permanent one that no sweep touches
 #  4. a damaged worker: status 1, its key is named, nothing is changed
+#  5. leases that were taken under that name: the tasks go back to the front in order, and nothing counts; others stay
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -104,3 +105,18 @@ check_redis 1 EXISTS muster:alive:damaged
 redis DEL muster:idle:d >out
 fail_worker 0 damaged
 check_out 'damaged: 1 task given back'
+
+# ---- 5
+enqueue leased one two three
+check_exit 0 "$MUSTER" take leased -n 2 --holder host-1
+check_exit 0 "$MUSTER" take leased --holder host-2
+fail_worker 0 host-1
+check_out 'host-1: 2 tasks given back'
+check_exit 0 "$MUSTER" peek leased
+check_out $'one\ntwo'
+check_redis 0 EXISTS muster:suspects:leased
+fail_worker 3 host-1
+check_err "no worker 'host-1' is registered, and nobody holds a lease under this name"
+check_exit 0 "$MUSTER" ps --holder host-2 --json
+(($(wc -l <out) == 1)) || fail "not that of host-2: $(cat out)"
+check_clean

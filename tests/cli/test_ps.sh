@@ -7,6 +7,7 @@
 #     task's length and, on one line, safe for a terminal and not longer than 60 columns, its beginning; JSON has all of
 #     it
 #  3. --queue, --worker and --task choose
+#  4. a lease that was taken under a name shows it, and --holder chooses
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -20,7 +21,7 @@ tasks() { sed 's/.*"task":"\(.*\)","started_at":"[^"]*","lease_ends_at":.*/\1/' 
 
 # ---- 1
 ps
-check_out 'PROCESS  ELAPSED  LEASE-ENDS  CANCELLED  PROGRESS  JOB  LEN  TASK'
+check_out 'PROCESS  ELAPSED  LEASE-ENDS  CANCELLED  PROGRESS  JOB  HOLDER  LEN  TASK'
 ps --json
 check_out ''
 
@@ -31,14 +32,14 @@ wait_for says w1 'takes tasks'
 wait_for redis_is 1 HLEN muster:processing:w1:one
 ps
 generic
-check_out 'PROCESS  ELAPSED  LEASE-ENDS  CANCELLED  PROGRESS  JOB  LEN  TASK
-w1:TOKEN:one  TIME  -  no  -  18  grüße\n\t\\\x1b[31m\xff\xc2\x9b'
+check_out 'PROCESS  ELAPSED  LEASE-ENDS  CANCELLED  PROGRESS  JOB  HOLDER  LEN  TASK
+w1:TOKEN:one  TIME  -  no  -  -  18  grüße\n\t\\\x1b[31m\xff\xc2\x9b'
 printf 'a%.0s' {1..61} | "$MUSTER" enqueue two --whole >"$tmp/out"
 wait_for redis_is 1 HLEN muster:processing:w1:two
 ps --queue two
 generic
-check_out "PROCESS  ELAPSED  LEASE-ENDS  CANCELLED  PROGRESS  JOB  LEN  TASK
-w1:TOKEN:two  TIME  -  no  -  61  $(printf 'a%.0s' {1..59})…"
+check_out "PROCESS  ELAPSED  LEASE-ENDS  CANCELLED  PROGRESS  JOB  HOLDER  LEN  TASK
+w1:TOKEN:two  TIME  -  no  -  -  61  $(printf 'a%.0s' {1..59})…"
 ps --queue two --json
 token=$(redis HKEYS muster:processing:w1:two)
 started=$(sed 's/.*"started_at_ms":\([0-9]*\).*/\1/' "$tmp/out")
@@ -70,3 +71,22 @@ ps --task '' --json
 check_out ''
 check_exit 3 "$MUSTER" ps --worker nobody --json
 check_out ''
+
+# ---- 4
+"$MUSTER" enqueue leased first second third >"$tmp/out"
+check_exit 0 "$MUSTER" take leased --holder host-1
+check_exit 0 "$MUSTER" take leased --holder host-2 --json
+[[ $(cat "$tmp/out") == *'"holder":"host-2",'* ]] || fail "no holder: $(cat "$tmp/out")"
+check_exit 0 "$MUSTER" take leased
+ps --holder host-1
+grep -qE '^\.lease:[0-9a-v]{11}:leased +.* host-1 +5 +first$' "$tmp/out" || fail "no holder: $(cat "$tmp/out")"
+(($(wc -l <"$tmp/out") == 2)) || fail "more than one: $(cat "$tmp/out")"
+ps --holder host-2 --json
+[[ $(tasks) == second ]] || fail "not its own: $(cat "$tmp/out")"
+ps --queue leased --json
+[[ $(tasks) == 'first second third' ]] || fail "not all: $(cat "$tmp/out")"
+ps --holder nobody --json
+check_out ''
+check_usage ps --holder host-1 --worker w1
+check_usage ps --holder 'a b'
+check_usage take leased --holder .lease

@@ -51,7 +51,7 @@ csrf=$(ask GET /api/session </dev/null | grep -oE '"csrf":"[0-9a-f]+"' | cut -d 
 "$MUSTER" put print --id p1 data >"$tmp/out"
 "$MUSTER" put print --id p2 data --after p1 >"$tmp/out"
 for pair in '/api/queues/mail/tasks peek mail' '/api/jobs/p1 job p1' '/api/jobs?queue=print&state=waiting jobs --queue print --state waiting' \
-    '/api/stats?queue=print stats --queue print' '/api/processes ps' '/api/failed failed' '/api/jobs/p2/parents job p2 --parents'; do
+    '/api/stats?queue=print stats --queue print' '/api/processes ps' '/api/processes?holder=nobody ps --holder nobody' '/api/failed failed' '/api/jobs/p2/parents job p2 --parents'; do
     read -r path verb <<<"$pair"
     # shellcheck disable=SC2086
     "$MUSTER" $verb --json | while read -r row; do

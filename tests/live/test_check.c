@@ -150,6 +150,9 @@ static const struct damage damages[] = {
     {"call('DEL', P .. 'leases:leased')", "processing:.lease:leased "},
     {"call('DEL', P .. 'leases:leased') call('ZADD', P .. 'leases:leased', '99999999999999', '00000000001')",
      "leases:leased processing:.lease:leased "},
+    {"call('HSET', P .. 'holders:leased', '00000000001', 'h')", "holders:leased "},
+    {"call('ZADD', P .. 'holds:h', 0, '00000000001:leased', 0, '00000000001:nothing')", "holds:h "},
+    {"call('HSET', P .. 'holders:leased', call('HKEYS', P .. 'processing:.lease:leased')[1], 'h')", "holders:leased "},
     {"call('HINCRBY', P .. 'failures:bad', 'bytes', 5)", "failures:bad "},
     {"call('DEL', P .. 'failures:bad')", "failures:bad "},
     {"call('HSET', P .. 'failures:none', 'g:group', 1)", "failures:none "},
@@ -186,7 +189,7 @@ static const char wrong_types[] =
     "for i, key in ipairs({'alive:w', 'beat', 'delayed:q', 'failed:q', 'failures:q', 'gaps:q', 'home:-:q', 'idle:q', "
     "'leases:q',\n"
     "    'complete:q', 'config', 'crons', 'dependencies:j', 'dependents:j', 'depends:q', 'due', 'followers:j', "
-    "'history:j', "
+    "'history:j', 'holders:q', 'holds:h', "
     "'recurring:q',\n"
     "    'returned:q', 'running:q', 'suspects:q', 'scheduled:q', 'stats:1:q', 'tag:t', 'tags', 'timer', 'tracked', "
     "'waiting:q', 'events', "
@@ -200,7 +203,8 @@ static const char wrong_types[] =
 static const char wrong_keys[] =
     "Queues:q alive alive:w beat complete:q config crons delayed:q dependencies:j dependents:j depends:q due "
     "events "
-    "failed:q failures:q followers:j gaps:q history:j home:-:q idle:q job:1 leases:q marks:w moves:q names names:q "
+    "failed:q failures:q followers:j gaps:q history:j holders:q holds:h home:-:q idle:q job:1 leases:q marks:w moves:q "
+    "names names:q "
     "notes:w "
     "processing:.lease:q "
     "processing:.w:q processing:nobody:q processing:w processing:w:q queue:q queues: queues:a\\x0ab queues:q "

@@ -640,7 +640,7 @@ static bool listen_to(struct random_world *w, struct random_effect *e)
     return true;
 }
 
-static const struct random_operation operations[] = {{"put", put, 16},
+static const struct random_operation operations[] = {{"put", put, 15},
                                                      {"change", change, 5},
                                                      {"cancel jobs", cancel_jobs, 4},
                                                      {"enqueue", enqueue, 5},
@@ -652,6 +652,7 @@ static const struct random_operation operations[] = {{"put", put, 16},
                                                      {"sweep", random_sweep, 2},
                                                      {"leave", random_leave, 1},
                                                      {"take", random_take, 5},
+                                                     {"fail holder", random_fail_holder, 1},
                                                      {"pass time", pass_time, 4},
                                                      {"batch", random_move_batch, 4},
                                                      {"forget batch", random_forget_batch, 1},

@@ -123,6 +123,11 @@ struct row {
 /* The call "0123456789abcdef:1" took 1 000. */
 #define UNHEARD \
     "redis.call('SET', P .. 'take:0123456789abcdef', '0123456789abcdef:1 ' .. token(1) .. ' ' .. token(1000))"
+/* All 10 000 leases of the queue are held under the name h. */
+#define HOLDER                                                           \
+    "each(redis.call('HLEN', P .. 'processing:.lease:q'), function(i)\n" \
+    "  redis.call('HSET', P .. 'holders:q', token(i), 'h')\n"            \
+    "  redis.call('ZADD', P .. 'holds:h', 0, token(i) .. ':q') end)"
 /* The batch "large" has 100 000 jobs; "d1" has the batch "d2" alone, and so on; "late1" and more are empty, and open for too
  * long. All are followed. */
 #define BATCHES                                                                                                       \
@@ -213,6 +218,15 @@ static const struct row rows[] = {
     {SCRIPT_TAKE, "1 000 jobs", "jobs('q', 1000, 'waiting', 0, small)", {"q", "1000", "60000", "0", ""}},
     {SCRIPT_UNTAKE, "1 000 tasks", "leased(1000, small, now + 60000) " UNHEARD, {"q", "0123456789abcdef:1"}},
     {SCRIPT_UNTAKE, "1 000 jobs", "held_jobs('.lease', 1000, small) " UNHEARD, {"q", "0123456789abcdef:1"}},
+    {SCRIPT_TAKE, "1 000 under a name", "waiting(100000, small)", {"q", "1000", "60000", "0", "", "0", "h"}},
+    {SCRIPT_FAIL_HOLDER, "10 000 tasks", "leased(10000, small, now + 60000) " HOLDER, {"h", "0"}},
+    {SCRIPT_FAIL_HOLDER, "200 tasks of 64 KiB", "leased(200, large, now + 60000) " HOLDER, {"h", "0"}},
+    {SCRIPT_FAIL_HOLDER, "10 000 leases have lapsed", "leased(10000, small, now - 1) " HOLDER, {"h", "0"}},
+    {SCRIPT_FAIL_HOLDER,
+     "10 000 jobs",
+     "held_jobs('.lease', 10000, small)\n"
+     "each(10000, function(i) redis.call('ZADD', P .. 'leases:q', at(now + 60000), 'j' .. token(i)) end) " HOLDER,
+     {"h", "0"}},
     {SCRIPT_TAKE, "1 000 leases have lapsed", "leased(1000, small, now - 1)", {"q", "0", "60000", "0", ""}},
     {SCRIPT_END,
      "a job that 100 000 wait for",
@@ -386,6 +400,10 @@ static const struct row rows[] = {
     {SCRIPT_CHECK_JOB, "100", "jobs('q', 1000, 'waiting', 0, small)", {"0", "@100 qwaiting"}},
     {SCRIPT_CHECK_KEYS, "300", "queues(300)", {"0", "@300 queue:q"}},
     {SCRIPT_CHECK_LEASES, "a page of 10 000", "leased(10000, small, now + 60000)", {"0", "q", "0", "0"}},
+    {SCRIPT_CHECK_HOLDERS,
+     "1 000 of 10 000 leases",
+     "leased(10000, small, now + 60000) " HOLDER,
+     {"0", "holders", "q", "@1000 token"}},
     {SCRIPT_CHECK_MARKS, "1 000 of 10 000 processes", "held('w', 10000, small)", {"0", "w", "1", "q", "@1000 token"}},
     {SCRIPT_CHECK_QUEUE, "20 000 failed", "name('q') failed(20000, small, 'g')", {"0", "q", "1", "1"}},
     {SCRIPT_CHECK_QUEUE, "30 failed of 4 MiB", "name('q') failed(30, huge, 'g')", {"0", "q", "1", "1"}},

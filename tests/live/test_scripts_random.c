@@ -213,7 +213,7 @@ static bool listen_to(struct random_world *w, struct random_effect *e)
     return true;
 }
 
-static const struct random_operation operations[] = {{"enqueue", enqueue, 17},
+static const struct random_operation operations[] = {{"enqueue", enqueue, 16},
                                                      {"start", random_start, 5},
                                                      {"turn", turn, 24},
                                                      {"heartbeat", random_heartbeat, 7},
@@ -223,6 +223,7 @@ static const struct random_operation operations[] = {{"enqueue", enqueue, 17},
                                                      {"leave", random_leave, 2},
                                                      {"serve", serve, 3},
                                                      {"take", random_take, 6},
+                                                     {"fail holder", random_fail_holder, 1},
                                                      {"pass time", pass_time, 4},
                                                      {"end", end, 6},
                                                      {"extend", extend, 4},

@@ -25,6 +25,8 @@ static const char *const keys[] = {
     "processing:dead:q",
     "processing:.lease:q",
     "leases:q",
+    "holders:q",
+    "holds:holder",
     "marks:w",
     "marks:.lease",
     "notes:w",

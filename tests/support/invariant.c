@@ -208,6 +208,36 @@ static const char marks_script[] =
     "end\n"
     "return table.concat(amiss, '; ')\n";
 
+/* P:holders and P:holds say the same, and of leases alone. */
+static const char holders_script[] =
+    "local P, amiss, cursor = KEYS[1], {}, '0'\n"
+    "local function say(...) amiss[#amiss + 1] = string.format(...) end\n"
+    "local function look_at(key, kind, name)\n"
+    "  local entries = redis.call(kind == 'holders' and 'HKEYS' or 'ZRANGE', key,\n"
+    "    unpack(kind == 'holders' and {} or {0, -1}))\n"
+    "  for _, entry in ipairs(entries) do\n"
+    "    local token, q = entry, name\n"
+    "    if kind == 'holds' then token, q = string.match(entry, '^(%w+):(.*)$') end\n"
+    "    local holder, set = redis.call('HGET', P .. ':holders:' .. q, token), P .. ':processing:.lease:' .. q\n"
+    "    if kind == 'holds' and holder ~= name then say('%s lists %s, which it does not hold', key, entry) end\n"
+    "    if kind == 'holders' and not redis.call('ZSCORE', P .. ':holds:' .. holder, token .. ':' .. q) then\n"
+    "      say('%s: %s does not list %s', key, holder, token)\n"
+    "    end\n"
+    "    if redis.call('HEXISTS', set, token) + redis.call('HEXISTS', set, 'j' .. token) == 0 then\n"
+    "      say('%s: %s is not leased', key, token)\n"
+    "    end\n"
+    "  end\n"
+    "end\n"
+    "repeat\n"
+    "  local page = redis.call('SCAN', cursor, 'MATCH', P .. ':hold*', 'COUNT', 1000)\n"
+    "  cursor = page[1]\n"
+    "  for _, key in ipairs(page[2]) do\n"
+    "    local kind, name = string.match(string.sub(key, #P + 2), '^(hold%a+):(.*)$')\n"
+    "    look_at(key, kind, name)\n"
+    "  end\n"
+    "until cursor == '0'\n"
+    "return table.concat(amiss, '; ')\n";
+
 /* P:failures tells what is on the failed list: entries by group, those that are jobs, and all their bytes. */
 static const char failures_script[] =
     "local P, amiss = KEYS[1], {}\n"
@@ -434,6 +464,7 @@ void invariant_assert(struct redisContext *redis, const char *prefix)
     assert_nothing_amiss(redis, script, prefix);
     assert_nothing_amiss(redis, back_script, prefix);
     assert_nothing_amiss(redis, marks_script, prefix);
+    assert_nothing_amiss(redis, holders_script, prefix);
     assert_nothing_amiss(redis, failures_script, prefix);
     assert_jobs(redis, job_records_script, prefix);
     assert_jobs(redis, job_keys_script, prefix);

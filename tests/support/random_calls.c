@@ -239,12 +239,26 @@ bool random_leave(struct random_world *w, struct random_effect *e)
     return true;
 }
 
+static const char *random_holder(struct random_world *w)
+{
+    static const char *const holders[] = {"h0", "h1"};
+    return holders[random_draw(w, 2)];
+}
+
 bool random_take(struct random_world *w, struct random_effect *e)
 {
     static const char *const counts[] = {"0", "1", "2", "5"};
     e->moves_due = e->forgets = true;
     assert_ok(script_does(w->s, SCRIPT_TAKE, random_queue(w), counts[random_draw(w, 4)], "60000",
-                          random_draw(w, 2) ? "1" : "0", ""));
+                          random_draw(w, 2) ? "1" : "0", "", "0", random_draw(w, 2) ? random_holder(w) : ""));
+    return true;
+}
+
+/* All that it holds of one queue. */
+bool random_fail_holder(struct random_world *w, struct random_effect *e)
+{
+    e->ends_hands = e->moves_due = e->forgets = true;
+    assert_ok(script_does(w->s, SCRIPT_FAIL_HOLDER, random_holder(w), "0"));
     return true;
 }
 

@@ -100,6 +100,7 @@ random_fn random_stop;
 random_fn random_sweep;
 random_fn random_leave;
 random_fn random_take;
+random_fn random_fail_holder;
 random_fn random_cancel_process;
 random_fn random_delete_queue;
 random_fn random_pause_or_resume;

@@ -69,7 +69,7 @@ void script_world_make(struct script_world *world, struct scene *s)
                                    .dead = {.id = "dead", .queues = {"q"}, .hands = 2}};
     make_ended_jobs(world);
     scene_enqueue_n(s, "q", "leased", 2);
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "60000", "0", "0123456789abcdef:1"));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "60000", "0", "0123456789abcdef:1", "0", "holder"));
     token_of_task(s, ".lease", "q", "leased0", world->leased);
     assert_ok(script_does(s, SCRIPT_EXTEND, ".lease", world->leased, "q", "", "1", "half"));
     scene_enqueue(s, "q", "died with");

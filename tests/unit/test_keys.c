@@ -43,6 +43,8 @@ static void each_key_has_its_text(void **state)
         {KEY_GAPS, "q", "p:gaps:q"},
         {KEY_HELD, "q", "p:held:q"},
         {KEY_HISTORY, "id-1", "p:history:id-1"},
+        {KEY_HOLDERS, "q", "p:holders:q"},
+        {KEY_HOLDS, "h", "p:holds:h"},
         {KEY_HOME, "0123456789a:q", "p:home:0123456789a:q"},
         {KEY_IDLE, "q", "p:idle:q"},
         {KEY_JOB, "id-1", "p:job:id-1"},

@@ -303,12 +303,14 @@ static void take_says_how_many_and_for_how_long(void **state)
     (void)state;
     script_take(&c, &root, &(struct script_take_lease){.queue = "b:c", .n = 3, .lease_ms = 5000000000});
     assert_script(&c, SCRIPT_TAKE, NULL, "queue", "b:c", "how many at most", "3", "length of the lease", "5000000000",
-                  "\"1\": the caller waits", "0", "the call's name", "", "how long it has waited", "0");
-    script_take(
-        &c, &root,
-        &(struct script_take_lease){.queue = "q", .lease_ms = 1, .wait = SCRIPT_WAIT, .call = "me:1", .waited_ms = 9});
+                  "\"1\": the caller waits", "0", "the call's name", "", "how long it has waited", "0",
+                  "the name of who takes", "");
+    script_take(&c, &root,
+                &(struct script_take_lease){
+                    .queue = "q", .lease_ms = 1, .wait = SCRIPT_WAIT, .call = "me:1", .waited_ms = 9, .holder = "h"});
     assert_script(&c, SCRIPT_TAKE, NULL, "queue", "q", "how many at most", "0", "length of the lease", "1",
-                  "\"1\": the caller waits", "1", "the call's name", "me:1", "how long it has waited", "9");
+                  "\"1\": the caller waits", "1", "the call's name", "me:1", "how long it has waited", "9",
+                  "the name of who takes", "h");
 }
 
 static void untake_names_the_call(void **state)
@@ -317,6 +319,14 @@ static void untake_names_the_call(void **state)
     (void)state;
     script_untake(&c, &root, "b:c", "me:1");
     assert_script(&c, SCRIPT_UNTAKE, NULL, "queue", "b:c", "the call's name", "me:1");
+}
+
+static void fail_holder_names_the_holder_and_a_place(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_fail_holder(&c, &root, "h-1", 200);
+    assert_script(&c, SCRIPT_FAIL_HOLDER, NULL, "the holder's name", "h-1", "the place among its processes", "200");
 }
 
 static void extend_tells_no_note_from_an_empty_one(void **state)
@@ -383,6 +393,9 @@ static void a_check_of_a_worker_names_it_and_says_whether_to_count(void **state)
     command_text(&c, "b:c");
     command_text(&c, "t1");
     assert_script(&c, SCRIPT_CHECK_MARKS, "|a|b:c|t1", ONLY, "worker", "w-1", "how many queues", "2");
+    script_check_holders(&c, &root, CHECK_AND_REPAIR, "holds", "h-1");
+    command_text(&c, "t1:b:c");
+    assert_script(&c, SCRIPT_CHECK_HOLDERS, "|t1:b:c", REPAIR, "which key", "holds", "its queue, or", "h-1");
 }
 
 static void a_check_of_a_queue_names_it_and_where_its_page_begins(void **state)
@@ -575,6 +588,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(leave_names_one_queue),
         cmocka_unit_test(take_says_how_many_and_for_how_long),
         cmocka_unit_test(untake_names_the_call),
+        cmocka_unit_test(fail_holder_names_the_holder_and_a_place),
         cmocka_unit_test(extend_tells_no_note_from_an_empty_one),
         cmocka_unit_test(the_keeper_of_the_timer_names_itself_and_what_keeps_it_busy),
         cmocka_unit_test(a_check_of_keys_gives_each_key_with_its_type_and_time),

@@ -185,6 +185,8 @@ static int call_client(struct muster_client *c, enum sized what, void *given, si
         return muster_task_enqueue_many(c, "q", &(struct muster_bytes){"x", 1}, 1, given, NULL);
     case SIZED_PROCESS_FILTER:
         return muster_process_list(c, given, see_process, NULL);
+    case SIZED_TAKE_OPTIONS:
+        return muster_lease_take_as(c, "q", given, see_process, NULL);
     case SIZED_FINISH_OPTIONS:
         return muster_lease_finish(c, process, given);
     case SIZED_EXTEND_OPTIONS:

@@ -126,7 +126,9 @@ function Jobs.take_away(P, job)
   end
   unmark(P, worker, token)
   acquit(P, queue, token)
-  redis.call('ZREM', P .. 'leases:' .. queue, 'j' .. token)
+  if redis.call('ZREM', P .. 'leases:' .. queue, 'j' .. token) == 1 then
+    --- @inline "forget_holder"
+  end
   try('HINCRBY', P .. 'queue:' .. queue, 'running', -1)
   local epoch = worker ~= LEASE and set_flag(P, worker, FLAG_ENDED)
   if epoch then

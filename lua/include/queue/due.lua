@@ -123,12 +123,15 @@ local function move_lapsed(P, queue, now)
     return
   end
   local held, is_counted = redis.call('HLEN', set), max_crashes(P, queue) > 0
+  has_type('HLEN', P .. 'holders:' .. queue) -- mostly not there
   drop_marked(P, LEASE, queue, set, lapsed)
   for _, field in ipairs(lapsed) do
     if not Due.let_lapse(P, queue, set, field, is_counted) then
       break
     end
     redis.call('ZREM', leases, field)
+    local token = token_of(field)
+    --- @inline "forget_holder"
   end
   local ended = held - redis.call('HLEN', set)
   if ended > 0 then

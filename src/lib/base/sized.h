@@ -27,7 +27,8 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
 #define SIZED_STRUCTS(X)                                                             \
     X(SIZED_CLIENT_OPTIONS, muster_client_options, fsync, SIZED_MAY_BE_NULL)         \
     X(SIZED_ENQUEUE_OPTIONS, muster_enqueue_options, request_id, SIZED_MAY_BE_NULL)  \
-    X(SIZED_PROCESS_FILTER, muster_process_filter, task, SIZED_MAY_BE_NULL)          \
+    X(SIZED_PROCESS_FILTER, muster_process_filter, holder, SIZED_MAY_BE_NULL)        \
+    X(SIZED_TAKE_OPTIONS, muster_take_options, holder, SIZED_MAY_BE_NULL)            \
     X(SIZED_FINISH_OPTIONS, muster_finish_options, n_after, SIZED_MAY_BE_NULL)       \
     X(SIZED_EXTEND_OPTIONS, muster_extend_options, data, SIZED_MAY_BE_NULL)          \
     X(SIZED_FAILED_FILTER, muster_failed_filter, n, SIZED_NEEDED)                    \

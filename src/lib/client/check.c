@@ -112,6 +112,34 @@ static int check_marks(struct check *k)
     return check_each(k, &k->marked, 1, check_marks_of);
 }
 
+/* ---- holders of leases ---- */
+
+static void begin_leased(struct check *k, struct command *command, const char *queue)
+{
+    script_check_holders(command, &k->client->root, k->repair, "holders", queue);
+}
+
+static void begin_holder(struct check *k, struct command *command, const char *holder)
+{
+    script_check_holders(command, &k->client->root, k->repair, "holds", holder);
+}
+
+static int check_leased(struct check *k, size_t at)
+{
+    return check_entries(k, KEY_HOLDERS, k->leased.at[at].text, begin_leased);
+}
+
+static int check_holder(struct check *k, size_t at)
+{
+    return check_entries(k, KEY_HOLDS, k->holders.at[at].text, begin_holder);
+}
+
+static int check_holders(struct check *k)
+{
+    int err = check_each(k, &k->leased, 1, check_leased);
+    return err == MUSTER_OK ? check_each(k, &k->holders, 1, check_holder) : err;
+}
+
 /* ---- jobs ---- */
 
 static int check_some_jobs(struct check *k, size_t at)
@@ -287,11 +315,12 @@ static int check_layout(struct check *k)
 }
 
 /* The order matters. A layout that is not known ends the check. Jobs come before batches, whose counts they change, and before sets, which may hold what is left of a
- * job, and before marks, some of which go with a job. Sets come before workers, whose counts they change. Workers and
+ * job, and before marks, some of which go with a job. Sets come before holders, and before workers, whose counts they change. Workers and
  * lists of jobs come before queues. */
-static int (*const steps[])(struct check *k) = {
-    check_layout, check_keys,    check_members, check_jobs,    check_batches, check_dependents, check_sets,
-    check_marks,  check_workers, check_back,    check_indexes, check_token,   check_settings,   check_queues};
+static int (*const steps[])(struct check *k) = {check_layout,  check_keys,       check_members, check_jobs,
+                                                check_batches, check_dependents, check_sets,    check_marks,
+                                                check_holders, check_workers,    check_back,    check_indexes,
+                                                check_token,   check_settings,   check_queues};
 
 int muster_client_check(struct muster_client *c, int repair, muster_damage_fn *fn, void *arg)
 {
@@ -299,8 +328,8 @@ int muster_client_check(struct muster_client *c, int repair, muster_damage_fn *f
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < sizeof steps / sizeof *steps && !k.stop; i++)
         err = steps[i](&k);
-    struct name_list *const lists[] = {&k.keys,     &k.workers, &k.queues, &k.sets,    &k.homes,   &k.back,
-                                       &k.suspects, &k.marked,  &k.jobs,   &k.awaited, &k.indexes, &k.batches};
+    struct name_list *const lists[] = {&k.keys,    &k.workers,  &k.queues, &k.sets, &k.homes,   &k.back,    &k.leased,
+                                       &k.holders, &k.suspects, &k.marked, &k.jobs, &k.awaited, &k.indexes, &k.batches};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         name_list_clear(lists[i]);
     return err;

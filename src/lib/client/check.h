@@ -33,6 +33,8 @@ struct check {
     struct name_list sets;     /* as "<worker>:<queue>" */
     struct name_list homes;    /* as "<home>:<queue>" */
     struct name_list back;     /* queues to which something came back */
+    struct name_list leased;   /* queues with leases that have a holder's name */
+    struct name_list holders;  /* these names */
     struct name_list suspects; /* queues with suspects */
     struct name_list marked;   /* holders with marks or notes */
     struct name_list jobs;     /* also those that may have left only a part */

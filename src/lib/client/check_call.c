@@ -123,7 +123,8 @@ static int check_some(struct check *k, const char *name, check_begin_fn *begin, 
 int check_entries(struct check *k, enum key id, const char *name, check_begin_fn *begin)
 {
     char cursor[PAGE_CURSOR_MAX] = "0", key[KEY_MAX];
-    const char *const words[] = {id == KEY_DEPENDENTS || id == KEY_FOLLOWERS ? "ZSCAN" : "HSCAN", key, cursor, NULL};
+    const bool is_zset = id == KEY_DEPENDENTS || id == KEY_FOLLOWERS || id == KEY_HOLDS;
+    const char *const words[] = {is_zset ? "ZSCAN" : "HSCAN", key, cursor, NULL};
     int err;
     key_of(key, k->client->prefix, id, name);
     do {

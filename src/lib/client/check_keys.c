@@ -26,6 +26,8 @@ enum owner {
     OF_SET,
     OF_HOME,
     OF_BACK,
+    OF_LEASED,
+    OF_HOLDER,
     OF_SUSPECTS,
     OF_REQUEST,
     OF_JOB,
@@ -71,6 +73,8 @@ static const struct kind {
     [KEY_GAPS] = {"zset", OF_QUEUE, 0},
     [KEY_HELD] = {"zset", OF_INDEX, 0},
     [KEY_HISTORY] = {"list", OF_JOB, 0},
+    [KEY_HOLDERS] = {"hash", OF_LEASED, 0},
+    [KEY_HOLDS] = {"zset", OF_HOLDER, 0},
     [KEY_HOME] = {"hash", OF_HOME, 0}, /* named after a life, whose record is gone */
     [KEY_IDLE] = {"zset", OF_QUEUE, 0},
     [KEY_JOB] = {"hash", OF_JOB, 0},
@@ -188,6 +192,22 @@ static int add_queue_to(struct check *k, struct name_list *names, const char *na
     return err == MUSTER_OK ? add_if_named(&k->queues, name, is_known) : err;
 }
 
+static int add_worker(struct check *k, const char *name, bool *is_known)
+{
+    *is_known = !muster_worker_id_check(name);
+    return *is_known ? add_holder(k, name) : MUSTER_OK;
+}
+
+static struct name_list *queues_with(struct check *k, enum owner owner)
+{
+    return owner == OF_BACK ? &k->back : owner == OF_LEASED ? &k->leased : &k->suspects;
+}
+
+static int add_if(struct name_list *names, const char *name, bool is_known)
+{
+    return is_known ? name_list_add(names, name, strlen(name)) : MUSTER_OK;
+}
+
 static struct name_list *jobs_or_batches(struct check *k, enum owner owner)
 {
     return owner == OF_JOB ? &k->jobs : owner == OF_BATCH ? &k->batches : &k->awaited;
@@ -224,17 +244,17 @@ static int add_owner(struct check *k, enum owner owner, const char *key, const c
         *is_known = is_possible(owner, name);
         return MUSTER_OK;
     case OF_WORKER:
-        *is_known = !muster_worker_id_check(name);
-        return *is_known ? add_holder(k, name) : MUSTER_OK;
+        return add_worker(k, name, is_known);
     case OF_MARKED:
-        *is_known = is_holder(name);
-        return *is_known ? name_list_add(&k->marked, name, strlen(name)) : MUSTER_OK;
+        return add_if(&k->marked, name, *is_known = is_holder(name));
+    case OF_HOLDER:
+        return add_if(&k->holders, name, *is_known = !muster_worker_id_check(name));
     case OF_QUEUE:
         return add_if_named(&k->queues, name, is_known);
     case OF_BACK:
-        return add_queue_to(k, &k->back, name, is_known);
+    case OF_LEASED:
     case OF_SUSPECTS:
-        return add_queue_to(k, &k->suspects, name, is_known);
+        return add_queue_to(k, queues_with(k, owner), name, is_known);
     case OF_HOME:
         return add_home(k, name, is_known);
     case OF_SET:
@@ -340,8 +360,9 @@ int check_members(struct check *k)
     } lists[] = {{KEY_REGISTRY, add_member, &k->workers},   {KEY_TTLS, add_member, &k->workers},
                  {KEY_NAMES, add_queue_member, &k->queues}, {KEY_BATCHES, add_queue_member, &k->batches},
                  {KEY_PAST, add_queue_member, &k->batches}, {KEY_TAGS, add_tag_member, &k->indexes}};
-    struct name_list *const sorted[] = {&k->workers, &k->queues, &k->sets,    &k->homes,   &k->back,   &k->suspects,
-                                        &k->marked,  &k->jobs,   &k->awaited, &k->indexes, &k->batches};
+    struct name_list *const sorted[] = {&k->workers, &k->queues,  &k->sets,     &k->homes,  &k->back,
+                                        &k->leased,  &k->holders, &k->suspects, &k->marked, &k->jobs,
+                                        &k->awaited, &k->indexes, &k->batches};
     int err = MUSTER_OK;
     for (size_t i = 0; err == MUSTER_OK && i < sizeof lists / sizeof *lists; i++)
         err = check_forgive_wrong_type(k, page_each_member(k->client, lists[i].zset, lists[i].fn, lists[i].names));

@@ -22,7 +22,7 @@ struct process_rows {
     bool stop;
 };
 
-enum { ABOUT_MARK, ABOUT_NOTE, ABOUT_END, ABOUT };
+enum { ABOUT_MARK, ABOUT_NOTE, ABOUT_END, ABOUT_HOLDER, ABOUT };
 
 /* One page of a set, which holds pairs: a token and its task; or "j" with a token, and the id of a job. `about` and
  * `jobs` are in the order of the pairs. */
@@ -73,9 +73,11 @@ static bool give_process(const struct process_rows *rows, const struct process_p
     struct muster_bytes task = task_of(page, i, token_text);
     bool is_unique = reply_kind(reply_at(page->jobs[i], 1)) == REPLY_TEXT;
     const char *note = reply_text(reply_at(page->about[ABOUT_NOTE], i));
+    const char *holder = reply_text(reply_at(page->about[ABOUT_HOLDER], i));
     char id[PROCESS_ID_MAX];
     uint64_t token;
-    if (!token_text.data || token_parse(token_text.data, token_text.len, &token) != MUSTER_OK || !is_wanted(rows, task))
+    if (!token_text.data || token_parse(token_text.data, token_text.len, &token) != MUSTER_OK ||
+        !is_wanted(rows, task) || (rows->filter.holder && (!holder || strcmp(holder, rows->filter.holder) != 0)))
         return false;
     process_name_format(id, page->worker, token_text.data, page->queue);
     const struct muster_process_info info = {
@@ -88,6 +90,7 @@ static bool give_process(const struct process_rows *rows, const struct process_p
         .ends_at_ms = reply_number(reply_at(page->about[ABOUT_END], i), 0),
         .cancelled = reply_kind(reply_at(page->about[ABOUT_MARK], i)) == REPLY_TEXT,
         .progress = note ? note : "",
+        .holder = holder,
         .task = task.data,
         .len = task.len,
     };
@@ -130,6 +133,7 @@ static int read_about(struct muster_client *c, struct process_page *page)
         [ABOUT_MARK] = {"HMGET", KEY_MARKS, page->worker},
         [ABOUT_NOTE] = {"HMGET", KEY_NOTES, page->worker},
         [ABOUT_END] = {"ZMSCORE", KEY_LEASES, page->queue},
+        [ABOUT_HOLDER] = {"HMGET", KEY_HOLDERS, page->queue},
     };
     size_t n = strcmp(page->worker, MUSTER_LEASE_ID) == 0 ? ABOUT : ABOUT_END;
     int err = MUSTER_OK;
@@ -276,6 +280,8 @@ static int check_filter(struct muster_client *c, const struct muster_process_fil
     const char *why = f->queue ? muster_queue_check(f->queue) : NULL;
     if (!why && f->worker && strcmp(f->worker, MUSTER_LEASE_ID) != 0)
         why = muster_worker_id_check(f->worker);
+    if (!why && f->holder)
+        why = muster_worker_id_check(f->holder);
     return why ? client_refuse(c, why) : MUSTER_OK;
 }
 
@@ -288,7 +294,7 @@ int muster_process_list(struct muster_client *c, const struct muster_process_fil
     bool is_lease = worker && strcmp(worker, MUSTER_LEASE_ID) == 0;
     if (err == MUSTER_OK)
         err = check_filter(c, &rows.filter);
-    if (err == MUSTER_OK && !is_lease)
+    if (err == MUSTER_OK && !is_lease && !rows.filter.holder)
         err = page_each_page(c, KEY_REGISTRY, process_workers, &rows);
     if (err != MUSTER_OK || rows.stop || (worker && !is_lease))
         return err;

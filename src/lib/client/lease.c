@@ -37,6 +37,7 @@ static bool give_one(const struct taking *t, const struct script_leased *leased,
         .started_at_ms = token_at_ms(token),
         .ends_at_ms = leased->ends_at_ms,
         .progress = "",
+        .holder = t->what.holder,
         .task = task.data,
         .len = task.len,
     };
@@ -146,9 +147,19 @@ static int wait_and_take(struct muster_client *c, struct taking *t, int64_t wait
     return err;
 }
 
+static int check_holder(struct muster_client *c, const char *holder)
+{
+    const char *why = holder ? muster_worker_id_check(holder) : NULL;
+    if (why)
+        redis_error_set(c->redis, "the holder's name: %s", why);
+    return why ? MUSTER_E_INVALID : MUSTER_OK;
+}
+
 static int check_take(struct muster_client *c, const struct taking *t, int64_t wait_ms)
 {
     int err = client_check_queue(c, t->what.queue);
+    if (err == MUSTER_OK)
+        err = check_holder(c, t->what.holder);
     if (err != MUSTER_OK)
         return err;
     if (t->what.n < 1 || t->what.n > MUSTER_LEASE_TAKE_MAX)
@@ -160,21 +171,40 @@ static int check_take(struct muster_client *c, const struct taking *t, int64_t w
     return wait_ms > 0 ? redis_check_listen(c->redis) : MUSTER_OK;
 }
 
-int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms, int64_t wait_ms,
-                      muster_process_row_fn *fn, void *arg)
+static int begin_to_take(struct muster_client *c, struct taking *t, int64_t wait_ms)
 {
-    struct taking t = {{.queue = queue, .n = n, .lease_ms = lease_ms}, fn, arg};
     int64_t next_due_ms;
-    int err = check_take(c, &t, wait_ms);
+    int err = check_take(c, t, wait_ms);
     if (err == MUSTER_OK)
         err = redis_claim_format(c->redis);
     if (err == MUSTER_OK)
         err = unheard_give_back(c);
     if (err == MUSTER_OK)
-        err = take(c, &t, &next_due_ms);
+        err = take(c, t, &next_due_ms);
     if (err == MUSTER_E_NOT_FOUND && wait_ms > 0)
-        err = wait_and_take(c, &t, wait_ms);
+        err = wait_and_take(c, t, wait_ms);
     if (err == MUSTER_E_INTERRUPTED)
         unheard_give_back_soon(c);
     return err;
+}
+
+int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms, int64_t wait_ms,
+                      muster_process_row_fn *fn, void *arg)
+{
+    struct taking t = {{.queue = queue, .n = n, .lease_ms = lease_ms}, fn, arg};
+    return begin_to_take(c, &t, wait_ms);
+}
+
+int muster_lease_take_as(struct muster_client *c, const char *queue, const struct muster_take_options *options,
+                         muster_process_row_fn *fn, void *arg)
+{
+    struct muster_take_options o;
+    struct taking t = {{.queue = queue}, fn, arg};
+    int err = client_read(c, SIZED_TAKE_OPTIONS, &o, options);
+    if (err != MUSTER_OK)
+        return err;
+    t.what.n = o.n > 0 ? o.n : 1;
+    t.what.lease_ms = o.lease_ms != 0 ? o.lease_ms : MUSTER_LEASE_DEFAULT_MS;
+    t.what.holder = o.holder;
+    return begin_to_take(c, &t, o.wait_ms);
 }

@@ -26,15 +26,64 @@ static int sweep(struct muster_client *c, const char *worker, enum script_sweep 
     return err;
 }
 
+/* What the leases of a holder had. A script ends some of them. */
+struct holding {
+    uint64_t given_back, looked;
+    char damaged[KEY_MAX]; /* "": no key */
+};
+
+static int fail_some(struct muster_client *c, const char *holder, int64_t *from, struct holding *h)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    struct script_holder_failed failed;
+    script_fail_holder(&command, &c->root, holder, *from);
+    int err = client_run(c, &command, &reply);
+    if (err == MUSTER_OK)
+        err = client_understand(c, script_holder_failed(reply, &failed));
+    if (err == MUSTER_OK && failed.next >= 0 && (failed.looked == 0 || failed.next < *from))
+        err = client_understand(c, MUSTER_E_REDIS); /* it would go on for ever */
+    if (err == MUSTER_OK) {
+        *from = failed.next;
+        h->given_back += failed.given_back;
+        h->looked += failed.looked;
+        if (failed.damaged)
+            snprintf(h->damaged, sizeof h->damaged, "%s", failed.damaged);
+    }
+    redis_reply_free(reply);
+    return err;
+}
+
+/* So many are enough for 20 million leases, and they end in any case. */
+#define FAIL_STEPS_MAX 100000
+
+static int fail_holder(struct muster_client *c, const char *holder, struct holding *h)
+{
+    int64_t from = 0;
+    int err = MUSTER_OK;
+    for (int i = 0; err == MUSTER_OK && from >= 0 && i < FAIL_STEPS_MAX; i++)
+        err = fail_some(c, holder, &from, h);
+    if (err != MUSTER_OK || !*h->damaged)
+        return err;
+    redis_error_set(c->redis, "the key '%s' has a wrong type: leases of its queue were passed over", h->damaged);
+    return MUSTER_E_REDIS;
+}
+
 int muster_worker_fail(struct muster_client *c, const char *worker, uint64_t *given_back)
 {
     uint64_t n = 0;
+    struct holding h = {.given_back = 0};
     const char *why = muster_worker_id_check(worker);
     int err = why ? client_refuse(c, why) : sweep(c, worker, SWEEP_FORCED, &n);
-    if (err == MUSTER_E_NOT_FOUND)
-        redis_error_set(c->redis, "no worker '%s' is registered", worker);
+    bool is_registered = err == MUSTER_OK;
+    if (is_registered || err == MUSTER_E_NOT_FOUND)
+        err = fail_holder(c, worker, &h);
+    if (err == MUSTER_OK && !is_registered && h.looked == 0) {
+        redis_error_set(c->redis, "no worker '%s' is registered, and nobody holds a lease under this name", worker);
+        err = MUSTER_E_NOT_FOUND;
+    }
     if (given_back)
-        *given_back = n;
+        *given_back = n + h.given_back;
     return err;
 }
 

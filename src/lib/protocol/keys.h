@@ -34,6 +34,8 @@
     X(KEY_GAPS, "gaps:")                 \
     X(KEY_HELD, "held:")                 \
     X(KEY_HISTORY, "history:")           \
+    X(KEY_HOLDERS, "holders:")           \
+    X(KEY_HOLDS, "holds:")               \
     X(KEY_HOME, "home:")                 \
     X(KEY_IDLE, "idle:")                 \
     X(KEY_JOB, "job:")                   \

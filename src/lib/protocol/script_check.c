@@ -48,6 +48,14 @@ void script_check_marks(struct command *c, const struct script_root *root, enum 
     command_number(c, (int64_t)n_queues);
 }
 
+void script_check_holders(struct command *c, const struct script_root *root, enum script_repair repair,
+                          const char *which, const char *name)
+{
+    begin_check(c, SCRIPT_CHECK_HOLDERS, root, repair);
+    command_text(c, which);
+    command_text(c, name);
+}
+
 void script_check_token(struct command *c, const struct script_root *root, enum script_repair repair, uint64_t highest)
 {
     begin_check(c, SCRIPT_CHECK_TOKEN, root, repair);

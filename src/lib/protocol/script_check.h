@@ -24,6 +24,9 @@ void script_check_worker(struct command *c, const struct script_root *root, enum
 /* The queues' names follow, and then the tokens. */
 void script_check_marks(struct command *c, const struct script_root *root, enum script_repair repair,
                         const char *worker, size_t n_queues);
+/* `which`: "holders", of a queue, or "holds", of a holder; its entries follow. */
+void script_check_holders(struct command *c, const struct script_root *root, enum script_repair repair,
+                          const char *which, const char *name);
 void script_check_token(struct command *c, const struct script_root *root, enum script_repair repair, uint64_t highest);
 void script_check_queue(struct command *c, const struct script_root *root, enum script_repair repair, const char *queue,
                         enum script_counters counters, bool are_records_sound);

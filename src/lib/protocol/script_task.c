@@ -105,6 +105,7 @@ void script_take(struct command *c, const struct script_root *root, const struct
     command_number(c, take->wait);
     command_text(c, take->call ? take->call : "");
     command_number(c, take->waited_ms);
+    command_text(c, take->holder ? take->holder : "");
 }
 
 #define LEASED_HEAD 6
@@ -148,6 +149,24 @@ int script_untaken(const struct redisReply *r, uint64_t *n, bool *is_more)
     int err = reply_status(r);
     *is_more = reply_integer(reply_at(r, 2)) == 1;
     return err == MUSTER_OK ? script_read_count(reply_at(r, 1), n) : err;
+}
+
+void script_fail_holder(struct command *c, const struct script_root *root, const char *holder, int64_t from)
+{
+    script_begin(c, SCRIPT_FAIL_HOLDER, root);
+    command_text(c, holder);
+    command_number(c, from);
+}
+
+int script_holder_failed(const struct redisReply *r, struct script_holder_failed *out)
+{
+    const char *damaged = reply_text(reply_at(r, 4));
+    int err = reply_status(r);
+    *out = (struct script_holder_failed){.next = script_read_number(reply_at(r, 2)),
+                                         .damaged = damaged && *damaged ? damaged : NULL};
+    if (err == MUSTER_OK)
+        err = script_read_count(reply_at(r, 3), &out->looked);
+    return err == MUSTER_OK ? script_read_count(reply_at(r, 1), &out->given_back) : err;
 }
 
 void script_extend(struct command *c, const struct script_root *root, const char *worker, const char *token,

@@ -59,7 +59,8 @@ struct script_take_lease {
     int64_t lease_ms;
     enum script_wait wait;
     int64_t waited_ms;
-    const char *call; /* the call's name, for script_untake(); NULL: it has none */
+    const char *call;   /* the call's name, for script_untake(); NULL: it has none */
+    const char *holder; /* the name of who takes; NULL: it has none */
 };
 void script_take(struct command *c, const struct script_root *root, const struct script_take_lease *take);
 struct script_leased {
@@ -81,6 +82,16 @@ int script_leased_one(const struct redisReply *r, size_t i, struct script_leased
 void script_untake(struct command *c, const struct script_root *root, const char *queue, const char *call);
 /* `is_more`: untake must be called again. */
 int script_untaken(const struct redisReply *r, uint64_t *n, bool *is_more);
+
+/* `from`: the place among the holder's processes to begin at. */
+void script_fail_holder(struct command *c, const struct script_root *root, const char *holder, int64_t from);
+struct script_holder_failed {
+    uint64_t given_back;
+    int64_t next;        /* where to go on, -1: nowhere */
+    uint64_t looked;     /* how many processes were looked at */
+    const char *damaged; /* a key of a wrong type, because of which some were passed over; NULL: none */
+};
+int script_holder_failed(const struct redisReply *r, struct script_holder_failed *out);
 
 /* `lease_ms` 0, `note` NULL, `data` NULL: it stays as it is. */
 void script_extend(struct command *c, const struct script_root *root, const char *worker, const char *token,
