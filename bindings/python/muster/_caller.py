@@ -19,6 +19,7 @@ import os
 import signal
 import socket
 import threading
+from _thread import start_new_thread  # that of threading waits, and breaks if a signal raises meanwhile
 from queue import SimpleQueue
 from typing import Any, Callable, Optional
 
@@ -33,7 +34,7 @@ class _Watch:
         self._write.setblocking(False)
         self._current: Optional[Caller] = None
         self._lock = threading.Lock()
-        threading.Thread(target=self._serve, name="muster-signals", daemon=True).start()
+        start_new_thread(self._serve, ())
 
     def call(self, caller: "Caller", function: Callable[[], Any]) -> Any:
         former = signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
@@ -96,7 +97,7 @@ class Caller:
         self._interrupt = interrupt
         self._quiet = quiet
         self._calls: SimpleQueue[Optional[_Call]] = SimpleQueue()
-        self._thread: Optional[threading.Thread] = None
+        self._serves = threading.Lock()
         self._is_loud = False
 
     def brief(self, function: Callable[[], Any]) -> Any:
@@ -123,9 +124,8 @@ class Caller:
             self._quiet()
         if _get_ident() != threading.main_thread().ident:
             return function()
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, name="muster-call", daemon=True)
-            self._thread.start()
+        if not self._serves.locked():
+            start_new_thread(self._serve, ())
         call = _Call(function)
         try:
             self._calls.put(call)
@@ -160,10 +160,14 @@ class Caller:
                 self._interrupt()
 
     def _serve(self) -> None:
-        while (call := self._calls.get()) is not None:
-            call.run()
+        # Who calls may be interrupted before he knows that he has started it; the second one has nothing to do.
+        if not self._serves.acquire(blocking=False):
+            return
+        try:
+            while (call := self._calls.get()) is not None:
+                call.run()
+        finally:
+            self._serves.release()
 
     def close(self) -> None:
-        if self._thread is not None:
-            self._calls.put(None)
-            self._thread = None
+        self._calls.put(None)

@@ -269,9 +269,10 @@ class Workers(AioCase):
         self.assertEqual([f.group for f in self.client.failures("q")], ["g"])
 
     def test_a_handler_that_is_to_stop_is_cancelled(self):
-        reasons = []
+        began, reasons = [], []
 
         async def handler(process):
+            began.append(process.task)
             try:
                 await asyncio.sleep(600)
             except asyncio.CancelledError:
@@ -279,11 +280,11 @@ class Workers(AioCase):
                 raise
 
         async def main():
-            worker = self.async_worker(limit=0.0)
+            worker = self.async_worker()
             worker.serve("q", handler)
             async with worker:
                 self.client.enqueue("q", "a")
-                await soon(self.client.processes)
+                await soon(lambda: began)
                 self.client.cancel("q", "a")
                 await soon(lambda: reasons and not self.client.processes())
 
