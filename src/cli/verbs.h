@@ -38,6 +38,7 @@
     X(replay)      \
     X(drop)        \
     X(stats)       \
+    X(listen)      \
     X(events)      \
     X(config)      \
     X(sweep)       \

@@ -212,6 +212,11 @@ operator_wakes() {
 }
 operator_looks() { look; }
 operator_events() { events; }
+operator_listens() {
+    background listen listen mail --timeout 1h
+    wait_for or_denied listens_to NUMSUB muster_mail_done
+    leave listen
+}
 operator_web() { web; }
 operator_elsewhere() {
     url+='?db=3'

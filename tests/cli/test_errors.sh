@@ -17,7 +17,7 @@ asking=(queues workers ps 'peek q' 'enqueue q task' 'pause q' 'resume q' 'cancel
     stats 'stats --queue q' config 'config keep_jobs=9' 'enqueue q --unique' batches 'batch open')
 # Those that have another answer when there is nothing for them to do.
 others=(check doctor 'delete gone --yes' 'take nothing' "finish $process" "give-back $process" "retry $process" "fail $process" "extend $process --lease 1s"
-    "cancel --process $process" "fail-worker nobody" 'job nothing' 'wait nothing' 'change nothing --track' 'cancel --job nothing' 'batch nothing'
+    "cancel --process $process" "fail-worker nobody" 'job nothing' 'wait nothing' 'listen nothing' 'change nothing --track' 'cancel --job nothing' 'batch nothing'
     'batch close nothing' 'batch cancel nothing')
 # A listener tells a Redis that does not answer from the end of its own --timeout.
 listeners=(events)

@@ -102,6 +102,11 @@ wait_for says events listens
 "$MUSTER" put q data --id tracked --track >"$tmp/said"
 wait_for test -s "$tmp/events.out"
 cat "$tmp/events.out" >>"$shapes/events"
+start listen "$MUSTER" listen other --json
+wait_for says listen listens
+"$MUSTER" enqueue other x >"$tmp/said"
+wait_for test -s "$tmp/listen.out"
+cat "$tmp/listen.out" >>"$shapes/listen"
 start serve "$MUSTER" serve --temporary --socket "$tmp/other.sock" --json
 wait_for test -s "$tmp/serve.out"
 cat "$tmp/serve.out" >>"$shapes/serve"

@@ -63,7 +63,7 @@ task=$'\e]0;title\a\r\e[31mtask'
 process=$("$MUSTER" take "$evil" --lease 1h | cut -f 1)
 "$MUSTER" extend "$process" --progress "$task" >"$tmp/said"
 for verb in queues ps jobs "pause $evil" "resume $evil" "peek $evil" "job $evil" "jobs --queue $evil --state waiting" \
-    "failed $evil" "cancel $evil nothing" "take $evil" "config --queue $evil" "events --queue $evil --timeout 50ms" \
+    "failed $evil" "cancel $evil nothing" "take $evil" "config --queue $evil" "events --queue $evil --timeout 50ms" "listen $evil --timeout 500ms" \
     "work $evil --print --burst" "delete $evil --yes" "enqueue $evil x" "stats --queue $evil"; do
     # shellcheck disable=SC2086
     code=0 && (on_terminal 100 "$MUSTER" $verb) 2>/dev/null {messages}>/dev/null || code=$?

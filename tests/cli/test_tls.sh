@@ -110,12 +110,16 @@ start worker "$MUSTER" work served --print --id holder
 wait_for says worker 'takes tasks'
 does workers
 start listener "$MUSTER" events
+start hearer "$MUSTER" listen served
+wait_for says hearer listens
 for i in 1 2 3; do
     does enqueue served "task $i"
 done
 is_served() { grep -qx 'task 3' "$tmp/worker.out"; }
 wait_for is_served
 end listener TERM 0
+wait_for grep -q 'task 3' "$tmp/hearer.out"
+end hearer TERM 0
 does fail-worker holder
 is_back() { (($(grep -c 'takes tasks' "$tmp/worker.err") == 2)); }
 wait_for is_back
@@ -134,7 +138,7 @@ s.wait("served")
 s.type("q")
 s.check_end()
 PYTHON
-done+=(work events doctor top)
+done+=(work listen events doctor top)
 does delete q --yes
 list_verbs | sort >"$tmp/verbs"
 printf '%s\n' "${done[@]}" | sort -u | diff "$tmp/verbs" - || fail 'these verbs are not tried over TLS'

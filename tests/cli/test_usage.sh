@@ -113,7 +113,7 @@ check_usage peek q -n
 check_err '-n needs N'
 
 # ---- 2: operands
-for verb in enqueue put work peek take cancel pause resume delete replay drop; do
+for verb in enqueue put work peek take cancel pause resume delete replay drop listen; do
     check_usage "$verb"
     check_err 'QUEUE is missing'
 done

@@ -94,6 +94,7 @@ static const char *const rows[][ARGS_MAX] = {
     {"drop", "q", "--all"},
     {"stats"},
     {"stats", "--queue", "q"},
+    {"listen", "q", "o", "--timeout", "400ms"},
     {"events", "--timeout", "400ms"},
     {"config"},
     {"config", "--queue", "q"},
@@ -170,7 +171,7 @@ static void make_argv(const struct stage *t, struct run *r)
     r->argv[n++] = t->scene->prefix;
     if (r->seed % 2)
         r->argv[n++] = "--json";
-    if (strcmp(r->row[0], "events") && strcmp(r->row[0], "work")) {
+    if (strcmp(r->row[0], "events") && strcmp(r->row[0], "listen") && strcmp(r->row[0], "work")) {
         r->argv[n++] = "--timeout";
         r->argv[n++] = "300ms";
     }

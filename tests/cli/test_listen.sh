@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# muster listen. Proves:
+#  1. it says when it listens; from then on each event of its queues is a line, written at once, and --kind leaves out
+#     others; a task with a newline or a tab stays on its line
+#  2. --json has the bytes, and the result
+#  3. SIGINT and SIGTERM end it with status 0, --timeout with 124, a closed pipe with 1
+#  4. it goes on when Redis is killed and starts again, and says that events may be missed, once, and when it listens again
+#  5. if it cannot begin it ends: without Redis with 69, without the right to with 77
+set -eu
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck disable=SC2154 # tmp is lib.sh's
+cd "$tmp"
+start_redis
+
+ok() { check_exit 0 "$MUSTER" "$@"; }
+listen() {
+    start "$@"
+    wait_for says "$1" 'listens'
+}
+take() { "$MUSTER" take "$1" | cut -f 1; }
+# finish QUEUE TASK...: enqueues it, takes it and finishes it
+finish() {
+    ok enqueue "$1" "$2"
+    process=$(take "$1" | head -n 1)
+    ok finish "$process" "${@:3}"
+}
+has_lines() { (($(wc -l <"$1.out") == $2)); }
+
+# ---- 1
+ok enqueue q first
+ok cancel q first
+listen all "$MUSTER" listen q r
+listen ends "$MUSTER" listen q --kind done
+listen some "$MUSTER" listen q r --kind cancelled --kind deleted
+listen json "$MUSTER" listen q r --json
+finish q $'a\tb\nc' --result $'\x01\xff'
+p1=$process
+finish r plain
+p2=$process
+finish other unheard
+ok cancel q gone
+ok delete r --yes
+wait_for has_lines all 4
+printf 'done\tq\t%s\ta\\tb\\nc\ndone\tr\t%s\tplain\ncancelled\tq\t-\tgone\ndeleted\tr\n' "$p1" "$p2" | diff - all.out ||
+    fail "it heard: $(cat all.out)"
+wait_for has_lines some 2
+diff some.out - <<<$'cancelled\tq\t-\tgone\ndeleted\tr' || fail "some: $(cat some.out)"
+wait_for has_lines ends 1
+grep -qF "$p1" ends.out || fail "ends: $(cat ends.out)"
+
+# ---- 2
+wait_for has_lines json 4
+python3 -c '
+import base64, json, sys
+rows = [json.loads(line) for line in sys.stdin]
+assert rows[0] == {"what": "done", "queue": "q", "process": sys.argv[1], "worker": ".lease", "task": "a\tb\nc",
+                   "result_base64": base64.b64encode(b"\x01\xff").decode()}, rows[0]
+assert rows[2] == {"what": "cancelled", "queue": "q", "task": "gone"}, rows[2]
+assert rows[3] == {"what": "deleted", "queue": "r"}, rows[3]
+' "$p1" <json.out 2>said || fail "not in form: $(cat json.out said)"
+
+# ---- 3
+end all INT 0
+end ends TERM 0
+diff all.err - <<<"muster listen: there is no queue 'r' yet
+muster listen: listens" || fail "it said: $(cat all.err)"
+check_exit 124 "$MUSTER" listen q --timeout 300ms
+check_out ''
+check_err 'listens'
+mkfifo pipe
+# shellcheck disable=SC2016 # the inner shell's $0
+start closed bash -c 'exec "$0" listen q >pipe' "$MUSTER"
+head -n 1 pipe >first &
+reader=$!
+wait_for says closed listens
+finish q one
+wait "$reader"
+finish q two
+check_end closed 1
+(($(wc -l <closed.err) == 1)) || fail "it said: $(cat closed.err)"
+
+# ---- 4
+kill -KILL "${pids[redis]}"
+check_end redis 137
+wait_for says json 'events may be missed'
+wait_for says some 'events may be missed'
+start_redis
+wait_for says json 'listens again'
+wait_for says some 'listens again'
+ok cancel q later
+wait_for has_lines some 3
+wait_for grep -q later json.out
+(($(grep -c 'may be missed' some.err) == 1 && $(grep -c 'listens again' some.err) == 1)) || fail "it said: $(cat some.err)"
+end json INT 0
+end some INT 0
+
+# ---- 5
+check_exit 69 "$MUSTER" listen q --url "unix://$tmp/nobody"
+check_err 'start one with'
+redis ACL SETUSER deaf on '>pw' '~*' '&*' +@all -evalsha -eval >said
+check_exit 77 "$MUSTER" listen q --url "unix://deaf:pw@$socket"
+check_out ''
+grep -q denied err || fail "it said: $(cat err)"
+
+check_usage listen
+check_err 'QUEUE is missing'
+check_usage listen q q
+check_err "the queue 'q' is given twice"
+check_usage listen q --kind job
+check_err 'done, cancelled or deleted'
+check_usage listen ''
+check_clean
