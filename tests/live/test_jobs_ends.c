@@ -90,7 +90,7 @@ static void processes_are_listed_with_their_jobs_and_data(void **state)
     struct scene *s = *state;
     char text[256] = "";
     const struct muster_bytes wanted = BYTES("data");
-    const struct muster_process_filter f = {sizeof f, "q", NULL, &wanted};
+    const struct muster_process_filter f = {.size = sizeof f, .queue = "q", .task = &wanted};
     job_put(s, "q", JOB_SPEC(.id = "a", .data = BYTES("data"), .priority = -1));
     job_put(s, "q", JOB_SPEC(.id = "b", .data = BYTES("other"), .priority = -1));
     const char *a = job_take(s, "q", "a");

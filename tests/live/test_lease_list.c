@@ -109,7 +109,7 @@ static void a_workers_process_has_notes_but_no_lease(void **state)
 
 static size_t count_listed(struct scene *s, const char *queue, const char *worker)
 {
-    const struct muster_process_filter f = {sizeof f, queue, worker, NULL};
+    const struct muster_process_filter f = {.size = sizeof f, .queue = queue, .worker = worker};
     struct taken all = {0};
     assert_ok(muster_process_list(s->client, &f, taken_add, &all));
     return all.n;
@@ -137,7 +137,7 @@ static void leases_are_listed_after_the_workers_processes(void **state)
     assert_int_equal(count_listed(s, NULL, MUSTER_LEASE_ID), 3);
     assert_int_equal(count_listed(s, "q", MUSTER_LEASE_ID), 2);
     assert_int_equal(count_listed(s, "q", "w1"), 1);
-    const struct muster_process_filter f = {sizeof f, NULL, ".leases", NULL};
+    const struct muster_process_filter f = {.size = sizeof f, .worker = ".leases"};
     assert_err(muster_process_list(s->client, &f, taken_add, &all), MUSTER_E_INVALID);
 }
 
@@ -152,7 +152,7 @@ static void many_leases_are_listed_each_with_its_end_note_and_mark(void **state)
     assert_ok(muster_process_cancel(s->client, id));
     assert_int_equal(count_listed(s, NULL, NULL), 800);
     const struct muster_bytes task = {taken.rows[7].task, taken.rows[7].len};
-    const struct muster_process_filter f = {sizeof f, "q", MUSTER_LEASE_ID, &task};
+    const struct muster_process_filter f = {.size = sizeof f, .queue = "q", .worker = MUSTER_LEASE_ID, .task = &task};
     struct taken one = {0};
     assert_ok(muster_process_list(s->client, &f, taken_add, &one));
     assert_int_equal(one.n, 1);

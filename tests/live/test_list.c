@@ -331,7 +331,8 @@ static int collect_process(const struct muster_process_info *p, void *arg)
 static void assert_processes(struct scene *s, const char *queue, const char *worker, const char *task, size_t n)
 {
     const struct muster_bytes bytes = {task, task ? strlen(task) : 0};
-    const struct muster_process_filter f = {sizeof f, queue, worker, task ? &bytes : NULL};
+    const struct muster_process_filter f = {
+        .size = sizeof f, .queue = queue, .worker = worker, .task = task ? &bytes : NULL};
     struct processes all = {0};
     assert_ok(muster_process_list(s->client, &f, collect_process, &all));
     assert_int_equal(all.n, n);
