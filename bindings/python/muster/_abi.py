@@ -203,12 +203,18 @@ class ProcessInfo(Struct):
         ("progress", S),
         ("task", P),
         ("len", c_size_t),
+        ("holder", S),
     ]
 
 
 class ProcessFilter(Struct):
     c_name = "muster_process_filter"
-    _fields_ = [("size", c_size_t), ("queue", S), ("worker", S), ("task", POINTER(Bytes))]
+    _fields_ = [("size", c_size_t), ("queue", S), ("worker", S), ("task", POINTER(Bytes)), ("holder", S)]
+
+
+class TakeOptions(Struct):
+    c_name = "muster_take_options"
+    _fields_ = [("size", c_size_t), ("n", c_size_t), ("lease_ms", c_int64), ("wait_ms", c_int64), ("holder", S)]
 
 
 class FinishOptions(Struct):
@@ -637,7 +643,7 @@ BLOCKING: dict[str, tuple[Any, ...]] = {
     "muster_client_time": (c_int, P, POINTER(c_int64)),
     "muster_process_list": (c_int, P, POINTER(ProcessFilter), ROW, P),
     "muster_process_cancel": (c_int, P, S),
-    "muster_lease_take": (c_int, P, S, c_size_t, c_int64, c_int64, ROW, P),
+    "muster_lease_take_as": (c_int, P, S, POINTER(TakeOptions), ROW, P),
     "muster_lease_finish": (c_int, P, S, POINTER(FinishOptions)),
     "muster_lease_give_back": (c_int, P, S),
     "muster_lease_retry_as": (c_int, P, S, c_int64, S, S),

@@ -407,11 +407,19 @@ class Client:
         return workers.value
 
     def processes(
-        self, *, queue: Optional[Text] = None, worker: Optional[Text] = None, task: Optional[Data] = None
+        self,
+        *,
+        queue: Optional[Text] = None,
+        worker: Optional[Text] = None,
+        task: Optional[Data] = None,
+        holder: Optional[Text] = None,
     ) -> list[ProcessInfo]:
-        """What runs, in workers' hands or under leases; only of this queue, of this worker, with these bytes."""
+        """What runs, in workers' hands or under leases; only of this queue, of this worker, with these bytes, under
+        leases of this holder."""
         made = None if task is None else data(task)
-        filter_ = _abi.new(_abi.ProcessFilter, queue=name_or_none(queue), worker=name_or_none(worker))
+        filter_ = _abi.new(
+            _abi.ProcessFilter, queue=name_or_none(queue), worker=name_or_none(worker), holder=name_or_none(holder)
+        )
         if made is not None:
             filter_.task = ctypes.pointer(c_bytes(made))
         return self._list(lib.process_list, _rows.process_row, _abi.ProcessInfo, filter_)
@@ -424,9 +432,12 @@ class Client:
 
     # ---- leases
 
-    def take(self, queue: Text, n: int = 1, *, lease: float, wait: float = 0) -> list[Lease]:
+    def take(
+        self, queue: Text, n: int = 1, *, lease: float, wait: float = 0, holder: Optional[Text] = None
+    ) -> list[Lease]:
         """Take up to `n` tasks under a lease of so many seconds. [] if there is none; with `wait` the call waits up to
-        that long for the first one, without polling.
+        that long for the first one, without polling. `holder` is a name that the list of processes shows, and by which
+        `fail_worker` ends all of its leases.
 
         If a lease lapses before its end, its task goes back to the front of the queue."""
         taken: list[Any] = []
@@ -435,14 +446,18 @@ class Client:
             return Lease(self, _rows.process_row(p), _rows.job_row(p.record.contents) if p.record else None)
 
         take = rows(read, _abi.ProcessInfo, taken)
-        args = (name(queue), n, ms(lease, "lease"), ms(wait, "wait"), take, None)
+        if n < 1 or ms(lease, "lease") < 1:  # 0 would mean a default in C
+            raise ValueError(f"take() needs n of at least 1 and a lease of at least 1 ms, not {n} and {lease} s")
+        options = _abi.new(
+            _abi.TakeOptions, n=n, lease_ms=ms(lease, "lease"), wait_ms=ms(wait, "wait"), holder=name_or_none(holder)
+        )
 
         def undo() -> None:
             for one in taken:
                 if isinstance(one, Lease):
                     lib.lease_give_back(self._c, name(one.id))
 
-        self._ask(lib.lease_take, *args, is_brief=False, but=(NotFound.code,), undo=undo)
+        self._ask(lib.lease_take_as, name(queue), options, take, None, is_brief=False, but=(NotFound.code,), undo=undo)
         return check_rows(taken)
 
     def take_one(self, queue: Text, *, lease: float, wait: float = 0) -> Optional[Lease]:

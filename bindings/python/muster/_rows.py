@@ -156,6 +156,7 @@ class ProcessInfo:
     cancelled: bool
     progress: str
     task: bytes
+    holder: Optional[str] = None  # the name under which its lease was taken
 
 
 def process_row(p: Any) -> ProcessInfo:
@@ -170,6 +171,7 @@ def process_row(p: Any) -> ProcessInfo:
         cancelled=bool(p.cancelled),
         progress=text(p.progress),
         task=bytes_at(p.task, p.len),
+        holder=text_or_none(p.holder),
     )
 
 

@@ -97,6 +97,20 @@ class Leases(Case):
     def take(self, queue="q"):
         return self.client.take_one(queue, lease=30)
 
+    def test_a_holder_is_shown_and_all_of_its_leases_can_be_ended(self):
+        self.client.enqueue_many("q", ["a", "b", "c"])
+        self.client.take("q", 2, lease=30, holder="host-1")
+        self.client.take_one("q", lease=30)
+        self.assertEqual([row.task for row in self.client.processes(holder="host-1")], [b"a", b"b"])
+        self.assertEqual(sorted(str(row.holder) for row in self.client.processes()), ["None", "host-1", "host-1"])
+        self.assertEqual(self.client.fail_worker("host-1"), 2)
+        self.assertEqual([row.task for row in self.client.peek("q", 9)], [b"a", b"b"])
+
+    def test_a_take_of_nothing_and_a_lease_of_no_time_are_refused(self):
+        for n, lease in ((0, 30), (1, 0)):
+            with self.assertRaises(ValueError):
+                self.client.take("q", n, lease=lease)
+
     def test_each_end(self):
         self.client.enqueue_many("q", ["done", "back", "again", "failed"])
         self.assertIsNone(self.client.take_one("none", lease=1))
