@@ -103,7 +103,7 @@ ok take seen --json
 grep -qE '"progress":"","job":"s","len":4,"task":"data",' out || fail "no job: $(cat out)"
 process=$(sed 's/^{"process":"\([^"]*\)".*/\1/' out)
 ok ps --queue seen
-grep -qE '  s +4  data$' out || fail "no job: $(cat out)"
+grep -qE '  s +- +4  data$' out || fail "no job: $(cat out)"
 ok ps --queue seen --json
 grep -qF '"job":"s","len":4,"task":"data"' out || fail "no job: $(cat out)"
 ok fail "$process" --group g --message why

@@ -393,7 +393,9 @@ static void a_page_that_is_too_long_is_refused(void **state)
 static void a_status_that_is_no_error_of_ours_is_refused(void **state)
 {
     static const char *const answers[] = {":-1000\r\n",
+                                          ":-19\r\n", /* E_STOPPED and E_INTERRUPTED are the caller's own */
                                           ":-20\r\n",
+                                          ":-21\r\n",
                                           "*1\r\n:-1000\r\n",
                                           "*2\r\n:-9223372036854775808\r\n$1\r\nk\r\n",
                                           ":-9223372036854775808\r\n",

@@ -162,8 +162,11 @@ int reply_err(const struct redisReply *r)
     return r->type == REDIS_REPLY_ERROR ? reply_err_of_text(r->str) : MUSTER_OK;
 }
 
+/* What a caller of this library does to its own call is no answer of a script. */
 static bool is_error(long long number)
 {
+    if (number == MUSTER_E_STOPPED || number == MUSTER_E_INTERRUPTED)
+        return false;
     switch (number) {
 #define ERROR_CASE(name, value, text) \
     case value:                       \
