@@ -5,16 +5,15 @@
  * Design notes
  *
  *   1. One lock for all that lies there. The loop takes it once in a dispatch, muster_worker_next() once in a call: so
- *      a batch shares it. Ends do not take it.
+ *      a batch shares it. An end takes it only if all hands were in use.
  *   2. What is offered has no hand yet. A process gets one when it is handed out, if fewer than `hands` are out:
  *      `n_out` rises here, and falls where the program ends one, on whatever thread. So the next one may go out before
  *      the loop has heard of the end: the hand of the one is the hand of the other. The loop hears of both later, of
  *      the end first or not; it counts no more hands than there are (executor_next.c).
  *   3. The fence is compared under the lock, before anything is handed out. To call off what is offered, the loop takes
  *      the lock: then a process is either the program's or the loop's.
- * 4. The descriptor is readable exactly while the next call would bring something, as of the last change here. Only an
- *      end on another thread changes that without the lock; the loop hears of it, and looks again. If the fence holds
- *      something back, the loop is woken to look, because it may not have noticed.
+ *   4. The descriptor is readable while the next call would bring something, as of the last change here. If the fence
+ *      holds something back, the loop is woken to look, because it may not have noticed.
  *   5. Events about processes are never left out. They are bounded, because nothing begins while too much is unread.
  */
 #include "worker/outbox.h"
@@ -34,7 +33,7 @@
 
 static bool has_process_for(const struct outbox *o)
 {
-    return o->offered && atomic_load(&o->n_out) < o->hands;
+    return o->offered && atomic_load(&o->n_out) < atomic_load(&o->hands);
 }
 
 static void set_fd(struct outbox *o, bool is_readable)
@@ -174,7 +173,7 @@ void outbox_offer(struct muster_worker *w, struct muster_process *first, int han
         *o->offered_end = p;
         o->offered_end = &p->next_in_outbox;
     }
-    o->hands = hands;
+    atomic_store(&o->hands, hands);
     if (has_process_for(o))
         set_fd(o, true);
     pthread_mutex_unlock(&o->lock);
@@ -202,6 +201,18 @@ struct muster_process *outbox_taken(struct muster_worker *w, size_t max)
     *end = NULL;
     pthread_mutex_unlock(&o->lock);
     return first;
+}
+
+/* If all hands were in use, what waits for one can be fetched now: before the loop has heard of the end. */
+void outbox_ended(struct muster_worker *w, int n)
+{
+    struct outbox *o = &w->outbox;
+    if (atomic_fetch_sub(&o->n_out, n) < atomic_load(&o->hands))
+        return;
+    pthread_mutex_lock(&o->lock);
+    if (has_process_for(o) && !fence_has_passed(w))
+        set_fd(o, true);
+    pthread_mutex_unlock(&o->lock);
 }
 
 /* ---- muster_worker_next() ---- */

@@ -17,6 +17,7 @@ struct outbox {
     int fd;               /* an eventfd; -1: none */
     atomic_bool is_heard; /* the program has asked for it */
     atomic_int n_out;     /* processes that were handed out and not ended */
+    atomic_int hands;     /* how many may be out; written under the lock */
     atomic_int n_answers; /* that are outstanding, or not fetched */
 
     /* Under the lock. */
@@ -26,7 +27,6 @@ struct outbox {
     uint64_t n_left_out;
     struct muster_process *offered, **offered_end; /* by next_in_outbox, as the next one */
     struct muster_process *taken, **taken_end;     /* handed out, and the loop does not know it yet */
-    int hands;                                     /* how many may be out */
     bool is_signalled;                             /* the descriptor is readable */
     bool is_full;                                  /* the loop was told so, and begins nothing */
 
@@ -57,6 +57,8 @@ void outbox_call_off(struct muster_worker *w);
 struct muster_process *outbox_taken(struct muster_worker *w, size_t max);
 
 /* ---- any thread ---- */
+/* The program has ended n that were out. */
+void outbox_ended(struct muster_worker *w, int n);
 /* One more answer is to come: E_BUSY if too many are outstanding. It comes by outbox_answer(), or not at all by
  * outbox_no_answer(). Both free the item, or see to it. */
 int outbox_expect_answer(struct muster_worker *w);

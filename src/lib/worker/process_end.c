@@ -11,7 +11,7 @@ static int end_in_loop(struct muster_process *p, enum muster_outcome outcome)
     if (!p->is_later || p->state != PROCESS_RUNNING || atomic_exchange(&p->end_called, 1))
         return MUSTER_E_STATE;
     if (p->is_by_next)
-        atomic_fetch_sub(&p->worker->outbox.n_out, 1);
+        outbox_ended(p->worker, 1);
     end_by_handler(p, outcome);
     return MUSTER_OK;
 }
@@ -26,7 +26,7 @@ struct batch {
 static void post(struct batch *b)
 {
     if (b->n > 0) {
-        atomic_fetch_sub(&b->worker->outbox.n_out, b->n);
+        outbox_ended(b->worker, b->n);
         posted_returned_all(b->worker, b->last, b->first);
     }
     *b = (struct batch){NULL};
