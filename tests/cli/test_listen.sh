@@ -33,7 +33,7 @@ has_lines() { (($(wc -l <"$1.out") == $2)); }
 ok enqueue q first
 ok cancel q first
 listen all "$MUSTER" listen q r
-listen ends "$MUSTER" listen q --kind done
+listen ends "$MUSTER" listen q --kind 'done'
 listen some "$MUSTER" listen q r --kind cancelled --kind deleted
 listen json "$MUSTER" listen q r --json
 finish q $'a\tb\nc' --result $'\x01\xff'

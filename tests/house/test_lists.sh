@@ -39,9 +39,9 @@ passes 'lists: keys, and their types in check_keys.c' same "$dir/keys.h" "$dir/c
 # ---- 2: `delay` and `at` are no fields, but arguments of put
 {
     grep -ohE "Jobs\.set\([a-z]+, '[a-z_]+'" -r "$src/lua" | sed -E "s/.*'(.*)'/\1/"
-    grep -ohE 'add_(bytes|number|given)\(&?f(ields)?, "[a-z_]+"' "$src/src/lib/client/job.c" | sed -E 's/.*"(.*)"/\1/' |
+    grep -ohE 'add_(bytes|number|given)\(&?f(ields)?, "[a-z_]+"' "$src/src/lib/protocol/job_put.c" | sed -E 's/.*"(.*)"/\1/' |
         grep -vxE "delay|at"
-    grep -ohE 'say(_given)?\(command, "[a-z_]+"' "$src/src/lib/client/job_cron.c" | sed -E 's/.*"(.*)"/\1/' |
+    grep -ohE 'say(_given)?\(command, "[a-z_]+"' "$src"/src/lib/{client/job_cron,protocol/cron_spec}.c | sed -E 's/.*"(.*)"/\1/' |
         grep -vxE "at|was_.*"
     sed -nE 's/^ *\{"([a-z_]+)", FIELD_.*/\1/p' "$src/src/lib/protocol/job_record.c"
 } >"$dir/fields"

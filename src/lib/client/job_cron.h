@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recurring jobs: what is allowed in their specs, and the first ticks of a schedule. See job_cron.c.
+ * Recurring jobs: the ticks of a schedule, of the time that Redis tells. See job_cron.c.
  */
 #ifndef JOB_CRON_H
 #define JOB_CRON_H
@@ -10,14 +10,8 @@
 #include "base/cron_ticks.h"
 #include "client/client.h"
 
-/* MUSTER_OK, or the error; then `*why` says what is not allowed, and what is. */
-int job_cron_check(const struct muster_job_spec *s, const char **why);
-
 /* The first ticks of the spec's schedule, if it has one; otherwise nothing is asked, and `out` is empty. */
 int job_cron_ticks(struct muster_client *c, const struct muster_job_spec *s, struct cron_ticks *out);
-
-/* Adds what a put says of them. */
-void job_cron_add(struct command *command, const struct muster_job_spec *s, const struct cron_ticks *ticks);
 
 /* What a change of the job's schedule says, besides the schedule and the zone. `ticks` and `record` are borrowed until the
  * command is sent. MUSTER_E_NOT_FOUND: there is no such job; E_STATE: it has no schedule. */

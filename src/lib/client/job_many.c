@@ -8,8 +8,10 @@
 
 #include "client/client.h"
 #include "client/full.h"
-#include "client/job_put.h"
-#include "client/job_spec.h"
+#include "client/job_cron.h"
+#include "client/job_say.h"
+#include "protocol/job_put.h"
+#include "protocol/job_spec.h"
 #include "protocol/script_job.h"
 
 /* More than MUSTER_JOB_PUT_ATOMIC_... go in chunks of at most this much. */
@@ -175,7 +177,7 @@ static int say_where(struct many *m, int err, const struct redisReply *reply)
     const char *id = number > 0 && m->done + number <= m->n ? m->rows[m->done + number - 1].id : NULL;
     m->refused = id ? m->done + number : 0;
     if (id)
-        job_put_say_refusal(m->c, err, id, reply);
+        job_say_refusal(m->c, err, id, reply);
     else if (err == MUSTER_E_EXISTS)
         redis_error_set(m->c->redis, "the request '%s' had other content before; nothing was put", m->request_id);
     snprintf(words, sizeof words, "%s", redis_error(m->c->redis));
@@ -194,7 +196,7 @@ static int put_chunk(struct many *m, size_t n, uint64_t chunk)
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply = NULL;
     bool asks = redis_confirms(m->c->redis) && m->c->confirmed.err == MUSTER_OK;
-    job_put_begin(m->c, &command, m->queue);
+    job_put_begin(&command, &m->c->root, m->queue);
     if (m->request_id) {
         script_put_said(&command, "request", (struct muster_bytes){m->request_id, strlen(m->request_id)});
         script_put_number(&command, "chunk", (int64_t)chunk);

@@ -50,7 +50,8 @@ void job_say_obstacle(struct muster_client *c, int err, const char *id, const ch
             other);
 }
 
-void job_say_batch(struct muster_client *c, int err, const char *what, const char *batch)
+/* For another error it does nothing. */
+static void say_batch(struct muster_client *c, int err, const char *what, const char *batch)
 {
     static const char state[] = "batch ";
     const char *id = batch ? batch : "";
@@ -64,4 +65,42 @@ void job_say_batch(struct muster_client *c, int err, const char *what, const cha
                         id);
     else if (err == MUSTER_E_STATE)
         redis_error_set(c->redis, "a job that recurs never ends, so it is no member of a batch; nothing was changed");
+}
+
+void job_say_refusal(struct muster_client *c, int err, const char *id, const struct redisReply *reply)
+{
+    const char *what = reply_text(reply_at(reply, 1)), *more = reply_text(reply_at(reply, 2));
+    if (err == MUSTER_E_EXISTS && what && strcmp(what, "ending") == 0)
+        redis_error_set(c->redis,
+                        "the last job '%s' has ended, and the jobs that waited for it are still let go: put it again "
+                        "in a moment; nothing was changed",
+                        id);
+    else if (err == MUSTER_E_EXISTS)
+        redis_error_set(c->redis, "the job '%s' is %s: replace or cancel it, or choose another id; nothing was changed",
+                        id, what ? what : "alive");
+    if (err == MUSTER_E_INVALID && more && strcmp(more, "recurs") == 0)
+        redis_error_set(
+            c->redis,
+            "the job '%s' recurs, or would: no job can wait for it, and it cannot wait for others; nothing was changed",
+            id);
+    else if (err == MUSTER_E_INVALID && more && strcmp(more, "timed") == 0)
+        redis_error_set(c->redis,
+                        "the job '%s' recurs: its interval or schedule says when, no time or delay of its own; give it "
+                        "another one, or cancel it first; nothing was changed",
+                        id);
+    else if (err == MUSTER_E_INVALID && more && strcmp(more, "over") == 0)
+        redis_error_set(c->redis,
+                        "the job '%s' would never recur: its interval has no time up to its last one; nothing "
+                        "was changed",
+                        id);
+    else if (err == MUSTER_E_INVALID || err == MUSTER_E_TOO_BIG)
+        job_say_obstacle(c, err, id, what);
+    if (job_say_is_about_missing(err, what))
+        job_say_missing(c, what, id, more);
+    else if (err == MUSTER_E_NOT_FOUND && what && strcmp(what, "data") == 0)
+        redis_error_set(c->redis,
+                        "there is no job '%s' whose data could stay: put it with data of its own; nothing was changed",
+                        id);
+    else
+        say_batch(c, err, what, more);
 }

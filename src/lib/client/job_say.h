@@ -18,8 +18,7 @@ void job_say_missing(struct muster_client *c, const char *what, const char *id, 
  * named, or NULL; or E_TOO_BIG. */
 void job_say_obstacle(struct muster_client *c, int err, const char *id, const char *other);
 
-/* The same for a batch that a job cannot join: `what` the script has answered, and `batch`, the text after it. For
- * another error it does nothing. */
-void job_say_batch(struct muster_client *c, int err, const char *what, const char *batch);
+/* What a put has refused: the job `id`. */
+void job_say_refusal(struct muster_client *c, int err, const char *id, const struct redisReply *reply);
 
 #endif

@@ -28,6 +28,7 @@ void command_clear(struct command *c)
     }
     free(c->argv);
     free(c->lens);
+    free(c->own);
     *c = (struct command)COMMAND_EMPTY;
 }
 
@@ -82,6 +83,22 @@ void command_words(struct command *c, const char *const *words)
 {
     for (; *words; words++)
         command_text(c, *words);
+}
+
+void command_own(struct command *c)
+{
+    size_t len = 1;
+    for (size_t i = 0; i < c->n; i++)
+        len += c->lens[i];
+    char *own = c->failed ? NULL : malloc(len), *to = own;
+    for (size_t i = 0; own && i < c->n; i++) {
+        memcpy(to, c->argv[i], c->lens[i]);
+        c->argv[i] = to;
+        to += c->lens[i];
+    }
+    c->failed = !own;
+    free(c->own);
+    c->own = own;
 }
 
 void command_close(struct command *c)

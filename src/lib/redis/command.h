@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * One Redis command that is being built: arguments by pointer and length, never by format string. Bytes are borrowed
- * until the command was sent; the command keeps its numbers. Running out of memory is remembered, and reported when the
- * command is sent.
+ * until the command was sent, or made its own; the command keeps its numbers. Running out of memory is remembered, and
+ * reported when the command is sent.
  */
 #ifndef COMMAND_H
 #define COMMAND_H
@@ -26,6 +26,7 @@ struct command {
     size_t n;
     size_t cap;
     struct command_numbers *numbers;
+    char *own;                       /* copies of what was borrowed; NULL: none */
     const struct lua_script *script; /* NULL: a plain command. A script's first words are EVALSHA and its digest */
     const char *last;                /* the last argument, which command_close() adds; NULL: none, or it is there */
     bool failed;                     /* memory ran out */
@@ -42,6 +43,8 @@ void command_text(struct command *c, const char *text);
 void command_number(struct command *c, int64_t number);
 /* Words, up to NULL. */
 void command_words(struct command *c, const char *const *words);
+/* It borrows nothing any more of what was added so far. */
+void command_own(struct command *c);
 /* Call this before it is sent: adds its last argument, once. */
 void command_close(struct command *c);
 

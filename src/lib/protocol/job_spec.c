@@ -2,13 +2,13 @@
  *
  * Decides what is allowed in the spec of a job, as far as it can be known before anything is sent.
  */
-#include "client/job_spec.h"
+#include "protocol/job_spec.h"
 
 #include <muster/batch.h>
 #include <string.h>
 
-#include "client/client.h"
-#include "client/job_cron.h"
+#include "base/sized.h"
+#include "protocol/cron_spec.h"
 #include "protocol/job_valid.h"
 #include "protocol/names.h"
 
@@ -63,7 +63,7 @@ int job_spec_check(const struct muster_job_spec *s, size_t max_task_len, const c
     if (err == MUSTER_OK)
         err = check_ready(s, why);
     if (err == MUSTER_OK)
-        err = job_cron_check(s, why);
+        err = cron_spec_check(s, why);
     return err == MUSTER_OK && s->backoff ? job_valid_backoff(s->backoff, why) : err;
 }
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A spec of a job as words of the script `put`: of one job and of many.
+ */
+#ifndef JOB_PUT_H
+#define JOB_PUT_H
+
+#include <muster/job.h>
+
+#include "base/cron_ticks.h"
+#include "protocol/script.h"
+
+/* Begin the script's command; the jobs follow. */
+void job_put_begin(struct command *command, const struct script_root *root, const char *queue);
+/* Add one job. The spec was checked; its texts, `id` and `ticks` (cron_spec.h) are borrowed until the command is sent.
+ * */
+void job_put_add(struct command *command, const struct muster_job_spec *spec, const char *id,
+                 const struct cron_ticks *ticks);
+
+/* An id for a job that has none. */
+void job_put_make_id(char id[MUSTER_JOB_ID_MAX + 1]);
+
+#endif
