@@ -21,7 +21,8 @@ sources() {
     for pattern in "$@"; do
         match+=(-o -name "$pattern")
     done
-    find . \( -path ./build -o -path ./.git -o -path ./tests/bench/peers/installed \) -prune -o \
+    find . \( -path ./build -o -path ./.git -o -path ./tests/bench/peers/installed \
+        -o -path ./bindings/node/node_modules \) -prune -o \
         -type f \( "${match[@]:1}" \) -print | sort
 }
 

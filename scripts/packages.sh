@@ -45,6 +45,8 @@ test   spin            spin                  goes through the states of the mode
 browser chromium        chromium              shows the pages to their tests
 browser chromium-driver chromedriver          drives it
 browser python3-selenium /usr/lib/python3/dist-packages/selenium  what the tests drive it with
+node   nodejs          node                  runs the tests of the Node binding
+node   npm             npm                   brings what they need
 package debhelper      dh                    builds the Debian packages
 package dpkg-dev       dpkg-buildpackage     the same
 package lintian        lintian               finds what is wrong in them

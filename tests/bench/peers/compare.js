@@ -142,14 +142,16 @@ async function main() {
     options: { json: { type: 'boolean' }, rounds: { type: 'string' }, dir: { type: 'string' } },
   });
   const known = versions();
-  const picked = systems.filter((s) => !s.from || positionals.length === 0 || positionals.includes(s.name.toLowerCase().split(',')[0]));
+  const isPicked = (s) => positionals.length === 0 || positionals.includes(s.name.toLowerCase().split(',')[0]);
+  const picked = systems.filter((s) => !s.from || s.ours || isPicked(s));
   const isThere = (s) => !s.from || known.has(s.from);
   const entrants = [];
   for (const system of picked.filter(isThere)) entrants.push(await open(system, dir));
   for (let i = 0; i < Number(rounds); i++) {
     for (const entrant of i % 2 ? [...entrants].reverse() : entrants) await play(entrant);
   }
-  const rows = entrants.map((entrant) => summarise(entrant, entrants[0], known.get(entrant.from) ?? ''));
+  const versionOf = ({ ours, from }) => (!ours && known.get(from)) || '';
+  const rows = entrants.map((entrant) => summarise(entrant, entrants[0], versionOf(entrant)));
   if (json) rows.forEach((row) => console.log(JSON.stringify(row)));
   else {
     printTable(rows, picked.filter((s) => !isThere(s)));

@@ -100,7 +100,7 @@ install_npm() {
             cp "$tmp/package-lock.json" "$installed"
         else
             rm -f "$installed/package-lock.json" "$installed/npm-versions"
-            say "goes on without BullMQ and Bee-Queue: see above"
+            say "goes on without BullMQ, Bee-Queue and muster for Node: see above"
         fi
     fi
 }

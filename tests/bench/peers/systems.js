@@ -53,14 +53,16 @@ const c = (name) => [path.join(INSTALLED, 'build', `peer-${name}`)];
 const js = (file) => ['node', here(file)];
 const python = (file) => ['python3', here(file)];
 
-// `from`: the package that the system comes in, of Debian's or of npm's; muster is built from here. Three servers have
-// a row for a worker of our own, which asks for jobs ahead, and one for a worker that asks for the next job when it is
-// done with the last one.
+// `from`: the package that the system comes in, of Debian's or of npm's; muster is built from here. `ours`: muster, too;
+// the package is what its binding needs. Three servers have a row for a worker of our own, which asks for jobs ahead, and
+// one for a worker that asks for the next job when it is done with the last one.
 exports.systems = [
   { name: 'muster', tasks: 100000, server: redis, player: c('muster') },
   { name: 'muster jobs', tasks: 20000, server: redis, player: c('muster-jobs') },
   { name: 'muster from Python', tasks: 30000, server: redis, player: python('muster_player.py'), args: ['threads'] },
   { name: 'muster from asyncio', tasks: 20000, server: redis, player: python('muster_player.py'), args: ['asyncio'] },
+  { name: 'muster from Node', from: 'koffi', ours: true, tasks: 20000, server: redis, player: js('muster.js') },
+  { name: 'muster from Node in batches', from: 'koffi', ours: true, tasks: 50000, server: redis, player: js('muster.js'), args: ['batch'] },
   { name: 'beanstalkd', from: 'beanstalkd', tasks: 50000, server: beanstalkd, player: c('beanstalkd') },
   { name: 'Gearman', from: 'gearman-job-server', tasks: 50000, server: gearmand, player: c('gearman') },
   { name: 'beanstalkd, one at a time', from: 'beanstalkd', tasks: 20000, server: beanstalkd, player: c('beanstalkd'), args: ONE },

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+//
+// How programs end: process.exit() does not hang and gives no peer's tasks away, a client keeps no program running, a
+// worker does until it is stopped; what a dead program held goes back.
+'use strict';
+
+const test = require('node:test');
+const assert = require('node:assert');
+const path = require('node:path');
+const { Client, Worker } = require('..');
+const { Redis, until, start } = require('./support');
+
+let redis, client;
+test.before(async () => { redis = await Redis.start(); });
+test.after(() => redis.end());
+test.beforeEach(async () => {
+  await redis.run('FLUSHALL');
+  client = new Client({ url: redis.url });
+});
+test.afterEach(() => client.close());
+
+const program = (how, id = how) => start([process.execPath, path.join(__dirname, 'worker_program.js'), how, redis.url, id]);
+const says = (child, text) => until(() => child.said.includes(text), `it says ${text}`);
+
+test('process.exit() in a handler ends the program; its tasks go back, and a peer keeps its own', async () => {
+  const peer = new Worker({ url: redis.url, id: 'peer', ttlMs: 500, hands: 1 });
+  let release;
+  peer.serve('p', () => new Promise((resolve) => { release = resolve; }));
+  await client.enqueue('p', 'of the peer');
+  await until(() => release);
+  await client.enqueueMany('q', ['a', 'b']);
+  const child = program('exit');
+  assert.deepStrictEqual(await child.ended, { code: 3, signal: null });
+  await until(async () => (await client.length('q')) === 2, 'the tasks are back');
+  assert.deepStrictEqual((await client.peek('q')).map(({ data }) => `${data}`), ['a', 'b']);
+  assert.strictEqual((await client.processes({ worker: 'peer' })).length, 1);
+  release();
+  await until(async () => (await client.processes({ worker: 'peer' })).length === 0);
+  await peer.stop();
+});
+
+test('a killed program: its task goes back to the front when its ttl is over', async () => {
+  const peer = new Worker({ url: redis.url, id: 'peer', ttlMs: 500 });
+  await client.enqueueMany('q', ['a', 'b']);
+  const child = program('hold');
+  await says(child, 'took a');
+  child.kill('SIGKILL');
+  const got = [];
+  peer.serve('q', ({ task }) => { got.push(`${task}`); });
+  await until(() => got.length === 2);
+  assert.deepStrictEqual(got.sort(), ['a', 'b']);
+  await peer.stop();
+});
+
+test('process.exit() does not wait for calls that have no answer', async () => {
+  await redis.run('CLIENT', 'PAUSE', '60000', 'ALL');
+  const began = Date.now();
+  assert.deepStrictEqual(await program('exitWhileAsking').ended, { code: 4, signal: null });
+  assert.ok(Date.now() - began < 20000, `${Date.now() - began} ms`);
+  await redis.kill();
+  await redis.start();
+});
+
+test('a client keeps no program running', async () => {
+  const child = program('fall');
+  assert.deepStrictEqual(await child.ended, { code: 0, signal: null });
+  assert.strictEqual(child.said, 'asked\n');
+});
+
+test('an idle worker does, until it is stopped', async () => {
+  const child = program('idle');
+  await says(child, 'idle');
+  await until(async () => (await client.workers()).length === 1);
+  child.kill('SIGTERM');
+  assert.deepStrictEqual(await child.ended, { code: 0, signal: null });
+  assert.strictEqual(child.said, 'idle\nstopped\n');
+  assert.deepStrictEqual(await client.workers(), []);
+});
+
+test('unless it is told not to', async () => {
+  assert.deepStrictEqual(await program('unref').ended, { code: 0, signal: null });
+});
+
+test('a busy program loses nothing: heartbeats go out beside it', async () => {
+  await client.enqueue('q', 'x');
+  const child = program('busy');
+  await says(child, 'counted');
+  assert.strictEqual(child.said, 'took\ncounted\n');
+  child.kill('SIGKILL');
+  await child.ended;
+});
+
+test('a listener that throws is an uncaught exception, and loses nothing of what came with its event', async () => {
+  await client.enqueueMany('q', Array(500).fill('x'));
+  const child = program('throwing');
+  assert.deepStrictEqual(await child.ended, { code: 0, signal: null });
+  assert.strictEqual(child.said, '500 seen, 500 caught\n');
+});

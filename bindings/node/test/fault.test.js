@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+//
+// Redis is killed and comes back, loses its data, or stands still: each promise is settled, and nothing is lost or done
+// twice without a word.
+'use strict';
+
+const test = require('node:test');
+const assert = require('node:assert');
+const { Client, Worker } = require('..');
+const { Redis, until, heard } = require('./support');
+
+let redis;
+test.beforeEach(async () => { redis = await Redis.start(); });
+test.afterEach(() => redis.end());
+
+test('each task whose enqueue was answered is handled, and no handler is forgotten, over kills of Redis', async () => {
+  await redis.run('CONFIG', 'SET', 'appendfsync', 'always');
+  const client = new Client({ url: redis.url, timeoutMs: 10000 });
+  const worker = new Worker({ url: redis.url, id: 'w', hands: 50, ttlMs: 10000 });
+  worker.on('down', () => {}).on('refused', () => {}).on('uncounted', () => {});
+  const done = new Map();
+  const settled = { ended: 0, open: 0 };
+  worker.serve('q', (process) => {
+    const task = `${process.task}`;
+    done.set(task, (done.get(task) ?? 0) + 1);
+    settled.open++;
+    process.finish().catch(() => {}).finally(() => { settled.open--; settled.ended++; });
+  });
+  const kept = [];
+  let unknown = 0;
+  for (let round = 0; round < 3; round++) {
+    const asked = Array.from({ length: 500 }, (_, i) => `${round}-${i}`);
+    const answers = asked.map((task) => client.enqueue('q', task).then(() => kept.push(task), () => { unknown++; }));
+    await Promise.race(answers);
+    await redis.kill();
+    await redis.start();
+    await redis.run('CONFIG', 'SET', 'appendfsync', 'always');
+    await Promise.all(answers);
+  }
+  assert.strictEqual(kept.length + unknown, 1500);
+  assert.ok(kept.length > 0);
+  await until(() => kept.every((task) => done.has(task)), 'each is handled');
+  await until(() => settled.open === 0, 'each end is settled');
+  await worker.stop();
+  assert.strictEqual(await client.length('q'), 0);
+  assert.deepStrictEqual(await client.processes({ queue: 'q' }), []);
+  await client.close();
+});
+
+test('a worker says that Redis is away, and goes on when it is back', async () => {
+  const client = new Client({ url: redis.url });
+  const worker = new Worker({ url: redis.url, ttlMs: 60000 });
+  await worker.start();
+  const got = [];
+  worker.serve('q', ({ task }) => { got.push(`${task}`); });
+  const [down, up] = [heard(worker, 'down'), heard(worker, 'up')];
+  await redis.kill();
+  assert.strictEqual((await down).error.code, 'E_CONN');
+  await redis.start();
+  await up;
+  await client.enqueue('q', 'after');
+  await until(() => got.includes('after'));
+  await worker.stop();
+  await client.close();
+});
+
+test('a worker whose registration is gone says so, and its end does not count', async () => {
+  const client = new Client({ url: redis.url });
+  const worker = new Worker({ url: redis.url, ttlMs: 300 });
+  const [lost, uncounted] = [heard(worker, 'lost'), heard(worker, 'uncounted')];
+  let release, end;
+  worker.on('doubt', () => {});
+  worker.serve('q', async (process) => {
+    await new Promise((resolve) => { release = resolve; });
+    end = await process.finish().then(() => 'counted', ({ code }) => code);
+  });
+  await client.enqueue('q', 'x');
+  await until(() => release);
+  await redis.run('FLUSHALL');
+  await lost;
+  release();
+  assert.strictEqual((await uncounted).error.code, 'E_LOST');
+  await until(() => end);
+  assert.strictEqual(end, 'E_LOST');
+  await worker.stop({ drainMs: 0 });
+  await client.close();
+});
+
+test('stop ends without Redis, too', async () => {
+  const worker = new Worker({ url: redis.url, ttlMs: 200, drainMs: 100 });
+  await worker.start();
+  const down = heard(worker, 'down');
+  await redis.kill();
+  await down;
+  await assert.rejects(worker.stop({ drainMs: 100 }), { code: 'E_CONN' });
+});

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// What the tests share: a Redis of their own on a Unix socket, which can be killed and started again; programs that die
+// with the test; waiting for a condition, never for a time.
+'use strict';
+
+const { spawn } = require('node:child_process');
+const fs = require('node:fs');
+const net = require('node:net');
+const os = require('node:os');
+const path = require('node:path');
+
+const DEADLINE_MS = 20000;
+const LOOK_AGAIN_MS = 10;
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function until(condition, what = String(condition)) {
+  const end = Date.now() + DEADLINE_MS;
+  for (;;) {
+    const value = await condition();
+    if (value) return value;
+    if (Date.now() > end) throw new Error(`waited too long for: ${what}`);
+    await sleep(LOOK_AGAIN_MS);
+  }
+}
+
+// The first event of this name for which it holds.
+function heard(emitter, name, holds = () => true) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`no event ${name}`)), DEADLINE_MS);
+    emitter.on(name, function hear(...args) {
+      if (!holds(...args)) return;
+      clearTimeout(timer);
+      emitter.removeListener(name, hear);
+      resolve(args.length > 1 ? args : args[0]);
+    });
+  });
+}
+
+const start = (argv, options = {}) => {
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...argv], { stdio: ['ignore', 'pipe', 'inherit'], ...options });
+  child.ended = new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
+  child.said = '';
+  child.stdout?.on('data', (data) => { child.said += data; });
+  return child;
+};
+
+class Redis {
+  static async start() {
+    const redis = new Redis();
+    await redis.start();
+    return redis;
+  }
+
+  constructor() {
+    this.dir = fs.mkdtempSync(path.join(os.tmpdir(), 'muster-node.'));
+    this.socket = path.join(this.dir, 's');
+    this.url = `unix://${this.socket}`;
+  }
+
+  async start() {
+    this.server = start(['redis-server', '--port', '0', '--unixsocket', this.socket, '--dir', this.dir, '--save', '',
+      '--appendonly', 'yes', '--appendfsync', 'no', '--enable-debug-command', 'yes']);
+    await until(() => this.#answers(), 'Redis answers');
+  }
+
+  #answers() {
+    return new Promise((resolve) => {
+      const socket = net.connect(this.socket);
+      socket.once('error', () => resolve(false));
+      socket.once('data', (data) => { socket.destroy(); resolve(data.toString().startsWith('+PONG')); });
+      socket.write('PING\r\n');
+    });
+  }
+
+  // One command, its answer as redis-cli prints it.
+  async run(...argv) {
+    const cli = start(['redis-cli', '-s', this.socket, ...argv]);
+    await new Promise((resolve) => cli.once('close', resolve));
+    return cli.said.trim();
+  }
+
+  async kill() {
+    this.server.kill('SIGKILL');
+    await this.server.ended;
+  }
+
+  async end() {
+    await this.kill();
+    fs.rmSync(this.dir, { recursive: true });
+  }
+}
+
+module.exports = { Redis, until, heard, start, sleep };
