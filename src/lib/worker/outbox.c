@@ -210,7 +210,7 @@ void outbox_ended(struct muster_worker *w, int n)
     if (atomic_fetch_sub(&o->n_out, n) < atomic_load(&o->hands))
         return;
     pthread_mutex_lock(&o->lock);
-    if (has_process_for(o) && !fence_has_passed(w))
+    if (has_process_for(o) && !fence_has_passed(w, clock_us()))
         set_fd(o, true);
     pthread_mutex_unlock(&o->lock);
 }
