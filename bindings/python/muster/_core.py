@@ -99,43 +99,46 @@ class Core(Generic[_P]):
     permanent, resume
         As in worker.h: for hosts that come back, and for work that is taken up again. Both need an id.
     tell_ended
-        Tell of each end that has counted, as an event "ended". Ends can be waited for only with it.
+        Tell of each end that has counted, as an event "ended". Ends can be waited for only with it. None: an AsyncWorker
+        does, a Worker does not.
     on_event
         Called with each Event. None: warnings go to the logger "muster", with the level WARNING, news with INFO.
     """
 
+    _tells_ended = False  # unless the program says otherwise
+
     def __init__(
         self,
-        url: Optional[str],
+        url: Optional[str] = None,
         *,
-        prefix: Optional[str],
-        id: Optional[str],
-        hands: int,
-        prefetch: int,
-        ttl: float,
-        drain: float,
-        burst: bool,
-        in_turn: bool,
-        max_tasks: int,
-        limit: float,
-        on_limit: Optional[str],
-        on_doubt: str,
-        permanent: bool,
-        resume: bool,
-        tell_ended: bool,
-        on_event: Optional[Callable[[Event], None]],
-        user: Optional[str],
-        password: Optional[str],
-        tls_ca: Optional[str],
-        tls_cert: Optional[str],
-        tls_key: Optional[str],
-        tls_server_name: Optional[str],
-        tls_insecure: bool,
-        sentinel_user: Optional[str],
-        sentinel_password: Optional[str],
-        replicas: int,
-        replicas_wait: float,
-        fsync: bool,
+        prefix: Optional[str] = None,
+        id: Optional[str] = None,
+        hands: int = 1,
+        prefetch: int = 0,
+        ttl: float = 3.0,
+        drain: float = 30.0,
+        burst: bool = False,
+        in_turn: bool = False,
+        max_tasks: int = 0,
+        limit: float = 0,
+        on_limit: Optional[str] = None,
+        on_doubt: str = "stop",
+        permanent: bool = False,
+        resume: bool = False,
+        tell_ended: Optional[bool] = None,
+        on_event: Optional[Callable[[Event], None]] = None,
+        user: Optional[str] = None,
+        password: Optional[str] = None,
+        tls_ca: Optional[str] = None,
+        tls_cert: Optional[str] = None,
+        tls_key: Optional[str] = None,
+        tls_server_name: Optional[str] = None,
+        tls_insecure: bool = False,
+        sentinel_user: Optional[str] = None,
+        sentinel_password: Optional[str] = None,
+        replicas: int = 0,
+        replicas_wait: float = 0,
+        fsync: bool = False,
     ) -> None:
         limits = {None: 0, "fail": _abi.FAIL, "retry": _abi.RETRY, "give_back": _abi.GIVE_BACK}
         doubts = {"stop": 0, "run": 1}
@@ -145,6 +148,7 @@ class Core(Generic[_P]):
             raise Invalid(f"on_doubt is stop or run, not {on_doubt!r}")
         if hands < 1:
             raise Invalid(f"hands is at least 1: {hands}")
+        self._tell_ended = self._tells_ended if tell_ended is None else tell_ended
         # 0 would mean the default, in C; here it means 0, and 1 ms is as good.
         self._options = _abi.new(
             _abi.WorkerOptions,
@@ -176,13 +180,12 @@ class Core(Generic[_P]):
             replicas_ms=ms(replicas_wait, "replicas_wait"),
             fsync=int(fsync),
             own_thread=1,
-            tell_ended=int(tell_ended),
+            tell_ended=int(self._tell_ended),
         )
         why = lib.worker_options_check(ctypes.byref(self._options))
         if why:
             raise Invalid(text(why))
         self._hands = hands
-        self._tell_ended = tell_ended
         self._on_event = on_event
         self._life = life()
         self._lock = threading.Lock()
@@ -197,6 +200,10 @@ class Core(Generic[_P]):
         self._error: Optional[Error] = None
         self._buffer = ctypes.create_string_buffer(_BATCH * _SIZE)
         self._view = memoryview(self._buffer).cast("B")
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """What the kind of worker keeps besides."""
 
     # ---- life
 

@@ -15,11 +15,9 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import Any, Callable, Optional, Union
 
-from . import _abi
 from ._core import Core, Served
 from ._errors import Error
-from ._handling import Event
-from ._library import Data, Text, lib
+from ._library import Data, Text
 from ._process import Process, Waiter
 from ._rows import JobSpec
 
@@ -72,70 +70,9 @@ class Worker(Core[Process]):
 
     __doc__ += "\n" + (Core.__doc__ or "").split("\n", 2)[2]
 
-    def __init__(
-        self,
-        url: Optional[str] = None,
-        *,
-        prefix: Optional[str] = None,
-        id: Optional[str] = None,
-        hands: int = 1,
-        prefetch: int = 0,
-        ttl: float = 3.0,
-        drain: float = 30.0,
-        burst: bool = False,
-        in_turn: bool = False,
-        max_tasks: int = 0,
-        limit: float = 0,
-        on_limit: Optional[str] = None,
-        on_doubt: str = "stop",
-        permanent: bool = False,
-        resume: bool = False,
-        tell_ended: bool = False,
-        on_event: Optional[Callable[[Event], None]] = None,
-        user: Optional[str] = None,
-        password: Optional[str] = None,
-        tls_ca: Optional[str] = None,
-        tls_cert: Optional[str] = None,
-        tls_key: Optional[str] = None,
-        tls_server_name: Optional[str] = None,
-        tls_insecure: bool = False,
-        sentinel_user: Optional[str] = None,
-        sentinel_password: Optional[str] = None,
-        replicas: int = 0,
-        replicas_wait: float = 0,
-        fsync: bool = False,
-    ) -> None:
-        super().__init__(
-            url,
-            prefix=prefix,
-            id=id,
-            hands=hands,
-            prefetch=prefetch,
-            ttl=ttl,
-            drain=drain,
-            burst=burst,
-            in_turn=in_turn,
-            max_tasks=max_tasks,
-            limit=limit,
-            on_limit=on_limit,
-            on_doubt=on_doubt,
-            permanent=permanent,
-            resume=resume,
-            tell_ended=tell_ended,
-            on_event=on_event,
-            user=user,
-            password=password,
-            tls_ca=tls_ca,
-            tls_cert=tls_cert,
-            tls_key=tls_key,
-            tls_server_name=tls_server_name,
-            tls_insecure=tls_insecure,
-            sentinel_user=sentinel_user,
-            sentinel_password=sentinel_password,
-            replicas=replicas,
-            replicas_wait=replicas_wait,
-            fsync=fsync,
-        )
+    _tells_ended = False
+
+    def _prepare(self) -> None:
         self._ready: SimpleQueue[Optional[Process]] = SimpleQueue()
         self._threads = 0
         self._told = threading.Condition()  # somebody was told to stop

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/sized.h"
+#include "base/thread.h"
 #include "protocol/client_options.h"
 #include "protocol/names.h"
 
@@ -100,7 +101,7 @@ static int init(struct muster_async *a, const struct client_options *c)
     a->waker = event_new(a->base, a->inbox.wake_fd, EV_READ | EV_PERSIST, on_waker, a);
     if (!a->waker || event_add(a->waker, NULL) != 0)
         return MUSTER_E_NOMEM;
-    err = async_thread_start(&a->thread, run, a);
+    err = thread_start(&a->thread, run, a);
     a->has_thread = err == MUSTER_OK;
     return err;
 }

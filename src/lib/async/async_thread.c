@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads of the library's own, and those who call.
+ * Those who call a handle that has a thread of the library's own.
  */
 #include "async/async_thread.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -32,14 +31,4 @@ int async_thread_check_queue(const char *queue)
 {
     const char *why = muster_queue_check(queue);
     return why ? async_thread_refuse(MUSTER_E_INVALID, why) : MUSTER_OK;
-}
-
-int async_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int failure = pthread_create(thread, NULL, run, arg);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return failure == 0 ? MUSTER_OK : MUSTER_E_NOMEM;
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a handle with a thread of the library's own needs: the thread, words for its callers, and the law of fork().
+ * What a handle with a thread of the library's own needs: words for its callers, and the law of fork().
  */
 #ifndef ASYNC_THREAD_H
 #define ASYNC_THREAD_H
 
 #include <muster/client.h>
-#include <pthread.h>
 #include <sys/types.h>
-
-/* Start it, with all signals blocked: they are the program's. */
-int async_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
 
 /* MUSTER_OK, or E_STATE: this process is a child of the one that has made the handle, and has no such thread. */
 int async_thread_check(pid_t owner);

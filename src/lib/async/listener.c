@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/sized.h"
+#include "base/thread.h"
 #include "protocol/client_options.h"
 
 const char *muster_listener_error(const struct muster_listener *l)
@@ -162,7 +163,7 @@ static int init(struct muster_listener *l, const struct url *url)
     l->waker = event_new(l->base, l->wishes.wake_fd, EV_READ | EV_PERSIST, on_waker, l);
     if (!l->waker || event_add(l->waker, NULL) != 0)
         return MUSTER_E_NOMEM;
-    err = async_thread_start(&l->thread, run, l);
+    err = thread_start(&l->thread, run, l);
     l->has_thread = err == MUSTER_OK;
     return err;
 }

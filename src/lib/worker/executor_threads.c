@@ -12,10 +12,10 @@
  * A handler that answers MUSTER_LATER keeps its hand. Its thread takes only what is sure.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "worker/ring.h"
 #include "worker/worker.h"
 
@@ -180,19 +180,14 @@ const struct executor executor_threads = {.start = start};
 
 /* ---- life ---- */
 
-/* The threads take no signals: those are the program's, and one that comes here would only interrupt a handler. */
 static int start_threads(struct threads *t, int n)
 {
-    sigset_t all, old;
-    int err = 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    while (t->n < n && err == 0) {
-        err = pthread_create(&t->threads[t->n], NULL, run, t);
-        t->n += err == 0;
+    int err = MUSTER_OK;
+    while (t->n < n && err == MUSTER_OK) {
+        err = thread_start(&t->threads[t->n], run, t);
+        t->n += err == MUSTER_OK;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return err == 0 ? MUSTER_OK : MUSTER_E_NOMEM;
+    return err;
 }
 
 int executor_threads_new(struct muster_worker *w)

@@ -9,8 +9,8 @@
 #include "worker/own_thread.h"
 
 #include <event2/event.h>
-#include <signal.h>
 
+#include "base/thread.h"
 #include "worker/worker.h"
 
 static void *run(void *arg)
@@ -37,25 +37,20 @@ bool own_thread_was_started(const struct muster_worker *w)
     return atomic_load(&w->own_thread.was_started);
 }
 
-/* It takes no signals: those are the program's. Whoever has started it must not be taken for the loop's thread any more
- * when this returns. */
+/* Whoever has started it must not be taken for the loop's thread any more when this returns. */
 int own_thread_start(struct muster_worker *w)
 {
     struct own_thread *t = &w->own_thread;
-    sigset_t all, old;
     if (atomic_exchange(&t->was_started, true))
         return MUSTER_E_STATE;
-    sigfillset(&all);
     pthread_mutex_lock(&w->calls.lock);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int err = pthread_create(&t->thread, NULL, run, w);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (err == 0)
+    int err = thread_start(&t->thread, run, w);
+    if (err == MUSTER_OK)
         round_set_thread(w, t->thread);
     else
         atomic_store(&t->was_started, false);
     pthread_mutex_unlock(&w->calls.lock);
-    return err == 0 ? MUSTER_OK : MUSTER_E_NOMEM;
+    return err;
 }
 
 bool own_thread_end(struct muster_worker *w)
