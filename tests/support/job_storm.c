@@ -74,6 +74,8 @@ static enum muster_outcome decide(struct job_storm *storm, struct muster_process
     struct storm_said *said = job_storm_said(storm, job);
     bool is_over = atomic_load(&storm->shared->is_over);
     enum muster_outcome o = is_over ? MUSTER_FINISH : any_outcome();
+    if (o == MUSTER_RETRY && strcmp(muster_process_queue(p), "unique") == 0)
+        o = MUSTER_GIVE_BACK; /* what follows a batch has the default backoff: after five retries 31 s, too long to wait */
     if (o == MUSTER_FINISH)
         return finish_or_advance(p, said, !is_over);
     if (o == MUSTER_FAIL)
@@ -413,11 +415,25 @@ static bool is_still(void *arg)
     return n == 0;
 }
 
+static void fail_with_what_is_left(struct job_storm *storm)
+{
+    uint64_t n[MUSTER_JOB_STATE_COUNT];
+    for (size_t i = 0; i < N_OF(job_storm_queues); i++) {
+        assert_ok(muster_job_counts(storm->s->client, job_storm_queues[i], n));
+        print_message("%s: %d wait, %d run, %d are scheduled, %d held\n", job_storm_queues[i],
+                      (int)n[MUSTER_JOB_WAITING], (int)n[MUSTER_JOB_RUNNING], (int)n[MUSTER_JOB_SCHEDULED],
+                      (int)n[MUSTER_JOB_HELD]);
+    }
+    fail_msg("not all have ended within %d ms; check finds: %s", 2 * SOON_MS, checked_find(storm->s).what);
+}
+
 /* Seen twice in a row: a job that moves to a queue that was counted already is in neither count. */
 void job_storm_settle(struct job_storm *storm)
 {
-    for (int i = 0; i < 2; i++)
-        wait_until(is_still, storm, 2 * SOON_MS);
+    for (int i = 0; i < 2; i++) {
+        if (!wait_for(NULL, is_still, storm, 2 * SOON_MS))
+            fail_with_what_is_left(storm);
+    }
     invariant_assert(storm->s->server->redis, storm->s->prefix);
     checked_assert_clean(storm->s);
 }
