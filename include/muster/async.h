@@ -98,6 +98,7 @@ struct muster_answer {
     const char *text; /* the error in words for people; "" if there is none */
 
     uint64_t waiting; /* enqueue, length: how many tasks and jobs wait in the queue, as muster_queue_length() counts */
+    const char *id;   /* put: the job's id, also after an error */
     const struct muster_process_info *processes; /* take: n of them */
     size_t n;
     const struct muster_job *job; /* job: its record */
@@ -174,6 +175,20 @@ MUSTER_API int muster_async_wait(struct muster_async *a, int64_t timeout_ms) MUS
  */
 MUSTER_API int muster_async_enqueue(struct muster_async *a, const char *queue, const void *task, size_t len,
                                     muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+/*
+ * Put a job, as muster_job_put(). A schedule (`cron`) is refused: that needs Redis' time first. Without an id of its own
+ * the job gets one, which the answer tells.
+ *
+ * Returns as all calls, and
+ *   MUSTER_E_INVALID, MUSTER_E_TOO_BIG  the queue's name, or what the spec must not have
+ * Answers `id`; or what the blocking call returns:
+ *   MUSTER_E_EXISTS   a job of this id is alive. After E_CONN or E_TIMEOUT the same put is safe: this says then that it
+ *                     had been put
+ *   MUSTER_E_UNCONFIRMED  it is put; the same put again, of an id of your own, is confirmed as soon as it can be
+ */
+MUSTER_API int muster_async_put(struct muster_async *a, const char *queue, const struct muster_job_spec *spec,
+                                muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
  * Take up to `n` tasks and jobs (at most MUSTER_LEASE_TAKE_MAX) under a lease of `lease_ms`, as muster_lease_take(), in
