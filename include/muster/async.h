@@ -15,7 +15,8 @@
  *
  * Order. Calls reach Redis in the order in which they were made, and answers come in that order, too, with these
  * exceptions: what Redis has refused for a reason that passes is sent again, behind what it has executed meanwhile; so
- * are the calls in flight when Redis forgets its scripts (SCRIPT FLUSH).
+ * are the calls in flight when Redis forgets its scripts (SCRIPT FLUSH). And what must be confirmed, and a take that waits,
+ * is answered later than calls behind it.
  *
  * Answers. Each call that returned MUSTER_OK has exactly one answer, unless the client is freed before. It comes in
  * bounded time:
@@ -84,7 +85,8 @@ struct muster_async_options {
     const struct muster_client_options *client;
 
     /* How many calls may be in flight, and how many bytes of tasks, results and the like they may have together. A call
-     * that alone has more bytes is accepted when nothing else is in flight. */
+     * that alone has more bytes is accepted when nothing else is in flight. What an answer brings is not counted: a take
+     * brings up to about 4 MiB, or one larger task. */
     size_t max_in_flight; /* MUSTER_ASYNC_IN_FLIGHT_DEFAULT */
     size_t max_bytes;     /* MUSTER_ASYNC_BYTES_DEFAULT */
 };
