@@ -126,7 +126,8 @@ static int make_call(struct caller *c)
     case 0:
         return muster_async_put(c->async, "q", &spec, on_answer, c);
     case 1:
-        return muster_async_take(c->async, "q", 1 + random_below(&c->random, 20), 1000, 0, on_answer, c);
+        return muster_async_take(c->async, "q", 1 + random_below(&c->random, 20), 1000,
+                                 random_chance(&c->random, 50) ? 0 : 50, on_answer, c);
     case 2:
         return muster_async_finish(c->async, process, random_chance(&c->random, 50) ? NULL : &next, on_answer, c);
     case 3:
