@@ -102,10 +102,10 @@ struct muster_answer {
     const char *text; /* the error in words for people; "" if there is none */
 
     uint64_t waiting; /* enqueue, length: how many tasks and jobs wait in the queue, as muster_queue_length() counts */
-    const char *id;   /* put: the job's id, also after an error */
     const struct muster_process_info *processes; /* take: n of them */
     size_t n;
     const struct muster_job *job; /* job: its record */
+    const char *id;               /* put: the job's id, also after an error */
 };
 
 /*
