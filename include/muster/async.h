@@ -15,7 +15,8 @@
  *
  * Order. Calls reach Redis in the order in which they were made, and answers come in that order, too, with these
  * exceptions: what Redis has refused for a reason that passes is sent again, behind what it has executed meanwhile; so
- * are the calls in flight when Redis forgets its scripts (SCRIPT FLUSH).
+ * are the calls in flight when Redis forgets its scripts (SCRIPT FLUSH). And what must be confirmed, and a take that waits,
+ * is answered later than calls behind it.
  *
  * Answers. Each call that returned MUSTER_OK has exactly one answer, unless the client is freed before. It comes in
  * bounded time:
@@ -26,6 +27,8 @@
  *     answered with E_TIMEOUT or E_CONN: it may or may not have been done. The client connects again by itself.
  *   - What Redis has refused without executing it, for a reason that passes (it is loading, its slot moves, it has no
  *     master), is sent again, until `timeout_ms` after the call was made; then it is E_BUSY.
+ *
+ * A take that waits for work has its `wait_ms` besides.
  *
  * Any answer may be MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_FULL, _E_REDIS or _E_FORMAT with the
  * meaning given in error.h. Below, a call lists what it returns itself, and the answers that mean something more.
@@ -82,7 +85,8 @@ struct muster_async_options {
     const struct muster_client_options *client;
 
     /* How many calls may be in flight, and how many bytes of tasks, results and the like they may have together. A call
-     * that alone has more bytes is accepted when nothing else is in flight. */
+     * that alone has more bytes is accepted when nothing else is in flight. What an answer brings is not counted: a take
+     * brings up to about 4 MiB, or one larger task. */
     size_t max_in_flight; /* MUSTER_ASYNC_IN_FLIGHT_DEFAULT */
     size_t max_bytes;     /* MUSTER_ASYNC_BYTES_DEFAULT */
 };
@@ -101,6 +105,7 @@ struct muster_answer {
     const struct muster_process_info *processes; /* take: n of them */
     size_t n;
     const struct muster_job *job; /* job: its record */
+    const char *id;               /* put: the job's id, also after an error */
 };
 
 /*
@@ -176,13 +181,33 @@ MUSTER_API int muster_async_enqueue(struct muster_async *a, const char *queue, c
                                     muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
+ * Put a job, as muster_job_put(). A schedule (`cron`) is refused: that needs Redis' time first. Without an id of its own
+ * the job gets one, which the answer tells.
+ *
+ * Returns as all calls, and
+ *   MUSTER_E_INVALID, MUSTER_E_TOO_BIG  the queue's name, or what the spec must not have
+ * Answers `id`; or what the blocking call returns:
+ *   MUSTER_E_EXISTS   a job of this id is alive. After E_CONN or E_TIMEOUT the same put is safe: this says then that it
+ *                     had been put
+ *   MUSTER_E_UNCONFIRMED  it is put; the same put again, of an id of your own, is confirmed as soon as it can be
+ */
+MUSTER_API int muster_async_put(struct muster_async *a, const char *queue, const struct muster_job_spec *spec,
+                                muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
+
+/*
  * Take up to `n` tasks and jobs (at most MUSTER_LEASE_TAKE_MAX) under a lease of `lease_ms`, as muster_lease_take(), in
- * one call of the script: what one may move, about 4 MiB. `wait_ms` must be 0: this call does not wait for work.
+ * one call of the script: what one may move, about 4 MiB.
+ *
+ * If `wait_ms` is above 0 and there is nothing, the answer comes as soon as there is something, at the latest after this
+ * time, counted from the call. Nobody polls: every call of muster that makes work available tells it, over a second
+ * connection. A bare LPUSH is found within five seconds, or at once after its PUBLISH. Any number of takes may wait, of
+ * many queues; those of one queue take turns, also with other programs. Idle workers are served first. While it waits
+ * other calls go on.
  *
  * Returns as all calls, and
  *   MUSTER_E_INVALID  the queue's name, n, lease_ms (1 to MUSTER_LEASE_MAX_MS) or wait_ms
  * Answers the processes, at least one; or
- *   MUSTER_E_NOT_FOUND  there was no task, or the queue is paused or at a limit
+ *   MUSTER_E_NOT_FOUND  there was no task (in time), or the queue is paused or at a limit
  *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  some may have been taken. They are given back as soon as there is a connection,
  *                     before anything else is sent, and nothing of it counts. If none comes before the client is freed,
  *                     they come back when the lease lapses

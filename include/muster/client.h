@@ -694,6 +694,52 @@ MUSTER_API int muster_lease_retry_as(struct muster_client *c, const char *proces
 MUSTER_API int muster_lease_fail(struct muster_client *c, const char *process, const char *group,
                                  const char *message) MUSTER_MUST_CHECK;
 
+/* One end of many. All fields but `size`, `process` and `outcome` may be 0 or NULL. A field that has no effect for its
+ * outcome is refused. */
+struct muster_lease_end {
+    size_t size; /* sizeof(struct muster_lease_end); the same in all of an array */
+
+    const char *process; /* its id */
+
+    /* An enum muster_outcome (worker.h): MUSTER_FINISH, MUSTER_GIVE_BACK, MUSTER_RETRY or MUSTER_FAIL. */
+    int outcome;
+
+    /* Of a finish: as in struct muster_finish_options. */
+    const struct muster_bytes *result;
+
+    /* Of a retry and a failure: as in muster_lease_retry_as() and muster_lease_fail(). */
+    const char *group;
+    const char *message;
+
+    /* Of a retry: how long the task waits; -1: a job by its own backoff. Of a finish with `next`: how long the job waits
+     * there. */
+    int64_t delay_ms;
+
+    /* Of a finish: as in struct muster_finish_options. */
+    const char *next;
+    const char *const *after;
+    size_t n_after;
+};
+
+/*
+ * End `n` processes, of any queues, each in its own way. They go together: up to 200 of them in one script call, as long
+ * as these have at most 1 MiB of results and messages, and move at most 4 MiB of tasks. Each is carried out by itself, in
+ * their order: errs[i] receives what the single call would have returned for ends[i], and none depends on another. What
+ * is not allowed in one of them (MUSTER_E_INVALID, MUSTER_E_TOO_BIG) is told in its place, and the others go on. The
+ * array and all that it points to are borrowed until the call returns.
+ *
+ * Returns MUSTER_OK if each has ended as asked; otherwise the first error in errs[], whose words muster_client_error()
+ * has. So after any error errs[] says how each stands:
+ *   MUSTER_E_LOST       and so on: as muster_lease_finish() says of it
+ *   MUSTER_E_CONN, MUSTER_E_TIMEOUT, MUSTER_E_INTERRUPTED  there was no answer: this one may or may not have ended. All
+ *                       that come after the first such one have the same error, also those that were not sent. Call
+ *                       again with these: E_LOST may then mean that the first call counted
+ *   MUSTER_E_FULL, MUSTER_E_BUSY, MUSTER_E_DENIED  the same for all that come after it; none of these has ended
+ *   MUSTER_E_INVALID    for all: `ends` or `errs` is NULL, or a size is wrong; nothing was sent
+ */
+MUSTER_API int muster_lease_end_many(struct muster_client *c, const struct muster_lease_end *ends, size_t n,
+                                     int *errs) MUSTER_MUST_CHECK;
+
 #define MUSTER_PROGRESS_MAX 4096
 
 /* What to change of a process. Zero or NULL leaves it as it is. */
@@ -721,6 +767,16 @@ struct muster_extend_options {
  */
 MUSTER_API int muster_lease_extend(struct muster_client *c, const char *process,
                                    const struct muster_extend_options *o) MUSTER_MUST_CHECK;
+
+/*
+ * The same for `n` processes, of any queues, with the same options for each. They go together, and errs[] receives how
+ * each stands, as with muster_lease_end_many(): that one of them is lost keeps none of the others from being extended.
+ *
+ * Returns MUSTER_OK if each was extended; otherwise the first error in errs[]. If an option is not allowed, it is the
+ * error of all, and nothing was sent.
+ */
+MUSTER_API int muster_lease_extend_many(struct muster_client *c, const char *const *processes, size_t n,
+                                        const struct muster_extend_options *o, int *errs) MUSTER_MUST_CHECK;
 
 /* ---- the failed list ---- */
 

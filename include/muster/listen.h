@@ -133,7 +133,7 @@ MUSTER_API int muster_listener_add(struct muster_listener *l, const char *queue,
 
 /*
  * Listen to a queue no more; `queue` NULL: to the jobs of all queues no more. What was heard before the library's thread
- * carried it out may still come.
+ * carried it out may still come. If this user of Redis may not UNSUBSCRIBE, the first removal costs a GAP.
  *
  * Returns MUSTER_OK, also if it was not listened to, MUSTER_E_NOMEM, MUSTER_E_STATE, or MUSTER_E_INVALID: the queue's
  * name.

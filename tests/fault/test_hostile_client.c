@@ -276,6 +276,24 @@ static int do_end(struct caller *c)
     return muster_lease_finish(c->client, process, &o);
 }
 
+static int do_many(struct caller *c)
+{
+    const char *process = process_of(c);
+    int errs[3];
+    const struct muster_extend_options extension = {.size = sizeof extension, .lease_ms = 1000};
+    const struct muster_lease_end ends[] = {
+        {.size = sizeof *ends, .process = process, .outcome = MUSTER_FINISH},
+        {.size = sizeof *ends, .process = ".lease:00000000001:q", .outcome = MUSTER_FAIL, .group = "g"},
+        {.size = sizeof *ends, .process = ".lease:00000000002:o", .outcome = MUSTER_GIVE_BACK},
+    };
+    const char *const processes[] = {process, ".lease:00000000001:q", ".lease:00000000002:o"};
+    int err = random_chance(&c->random, 50) ? muster_lease_end_many(c->client, ends, 3, errs)
+                                            : muster_lease_extend_many(c->client, processes, 3, &extension, errs);
+    for (int i = 0; i < 3; i++)
+        assert_true(errs[i] <= MUSTER_OK && errs[i] >= MUSTER_E_INTERRUPTED);
+    return err;
+}
+
 static int do_list_failures(struct caller *c)
 {
     const struct muster_failed_filter f = {.size = sizeof f, .queue = "q"};
@@ -378,10 +396,11 @@ static int do_configure(struct caller *c)
 }
 
 static int (*const calls[])(struct caller *c) = {
-    do_enqueue, do_enqueue_many, do_look,          do_list_queues,   do_list_workers, do_list_processes,
-    do_pause,   do_delete,       do_sweep,         do_fail_worker,   do_cancel,       do_take,
-    do_end,     do_end,          do_list_failures, do_move_failures, do_listen,       do_check,
-    do_put,     do_get,          do_list_jobs,     do_change,        do_figures,      do_configure,
+    do_enqueue,   do_enqueue_many, do_look,  do_list_queues,   do_list_workers,  do_list_processes,
+    do_pause,     do_delete,       do_sweep, do_fail_worker,   do_cancel,        do_take,
+    do_many,      do_end,          do_end,   do_list_failures, do_move_failures, do_listen,
+    do_check,     do_put,          do_get,   do_list_jobs,     do_change,        do_figures,
+    do_configure,
 };
 
 /* ---- rounds ---- */

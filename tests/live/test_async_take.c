@@ -190,6 +190,24 @@ static void what_nobody_has_heard_of_is_given_back_when_the_client_is_freed(void
     }
 }
 
+/* Also while the answer is still lent. */
+static void what_was_handed_out_stays_the_programs_when_the_client_is_freed(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    struct muster_answer got[2] = {{.size = sizeof got[0]}};
+    scene_enqueue_n(s, "q", "t", 2);
+    answers_open(&as, s, NULL, LONG_MS, NULL);
+    for (int i = 0; i < 2; i++)
+        assert_ok(muster_async_take(as.async, "q", 1, A_MINUTE, 0, NULL, NULL));
+    assert_ok(muster_async_wait(as.async, SOON_MS));
+    assert_int_equal(muster_async_next(as.async, got, 1), 1);
+    assert_int_equal(got[0].n, 1);
+    answers_close(&as);
+    assert_int_equal(leased(s, "q"), 1);
+    assert_queue_holds(s, "q", "t1 ");
+}
+
 static void without_a_connection_free_waits_for_nothing(void **state)
 {
     struct scene *s = *state;
@@ -406,6 +424,7 @@ int main(int argc, char **argv)
         live_test(a_take_whose_answer_was_lost_is_given_back),
         live_test(nothing_is_lost_while_connections_are_cut_under_takes),
         live_test(what_nobody_has_heard_of_is_given_back_when_the_client_is_freed),
+        live_test(what_was_handed_out_stays_the_programs_when_the_client_is_freed),
         live_test(without_a_connection_free_waits_for_nothing),
         live_test(each_end_ends_as_it_says),
         live_test(a_refused_end_is_told_as_by_the_blocking_client),

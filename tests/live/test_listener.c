@@ -300,6 +300,33 @@ static void listening_that_cannot_begin_says_why_once(void **state)
     raw_do(s->server->redis, "ACL DELUSER deaf");
 }
 
+/* As the roles of examples/users.acl. */
+static void one_who_may_not_unsubscribe_has_one_gap(void **state)
+{
+    struct scene *s = *state;
+    struct hearing h;
+    char url[160];
+    raw_do(s->server->redis, "ACL SETUSER bound on >pw ~* &* +@all -unsubscribe");
+    snprintf(url, sizeof url, "unix://bound:pw@%s", s->server->socket);
+    hearing_open(&h, s, url, 0, NULL);
+    for (int i = 0; i < 3; i++)
+        hearing_add(&h, (const char *const[]){"q", "r", "s"}[i], MUSTER_LISTEN_DONE);
+    hearing_await(&h, "ready q", 1);
+    hearing_await(&h, "ready r", 1);
+    hearing_await(&h, "ready s", 1);
+    assert_ok(muster_listener_remove(h.listener, "r"));
+    hearing_await(&h, "ready q", 2);
+    hearing_await(&h, "ready s", 2);
+    hearing_forget(&h);
+    assert_ok(muster_listener_remove(h.listener, "s"));
+    finish(s, "s", "x", NULL);
+    finish(s, "q", "t", NULL);
+    hearing_await(&h, "done q .lease t", 1);
+    hearing_assert(&h, "done q .lease t\n");
+    hearing_close(&h);
+    raw_do(s->server->redis, "ACL DELUSER bound");
+}
+
 static void another_format_is_a_gap(void **state)
 {
     struct scene *s = *state;
@@ -513,6 +540,7 @@ int main(int argc, char **argv)
         live_test(redis_is_killed_and_starts_again),
         live_test(a_redis_that_stands_still_is_a_gap),
         live_test(listening_that_cannot_begin_says_why_once),
+        live_test(one_who_may_not_unsubscribe_has_one_gap),
         live_test(another_format_is_a_gap),
         live_test(beyond_its_bound_events_are_dropped_and_a_gap_tells_so),
         live_test(what_is_not_allowed_is_refused),

@@ -111,7 +111,8 @@ static const char prelude[] =
  * has "dead", which has died when `make` is done. Arguments: "@epoch" is w's; "@N words" stands for N arguments, each
  * the word with its number, from 1. Words of their own are "queue" (a queue and its limit of hands), "token", "fail"
  * (an end), "queue:q" (a key, its type and its time to live), "tag" and "after" (what a put says), "job" and "other" (a
- * spec of a job that is new, or changes one that runs).
+ * spec of a job that is new, or changes one that runs), "lease" (names a process), "leased-fail", "leased-back" and
+ * "leased-done" (its end, as the script end is told it).
  */
 struct row {
     enum script_id id;
@@ -228,6 +229,18 @@ static const struct row rows[] = {
      "each(10000, function(i) redis.call('ZADD', P .. 'leases:q', at(now + 60000), 'j' .. token(i)) end) " HOLDER,
      {"h", "0"}},
     {SCRIPT_TAKE, "1 000 leases have lapsed", "leased(1000, small, now - 1)", {"q", "0", "60000", "0", ""}},
+    {SCRIPT_EXTEND,
+     "200 of 10 000 leases",
+     "leased(10000, small, now + 60000) " HOLDER,
+     {".lease", "00000000001", "q", "90000", "1", "half", "0", "", "@199 lease"}},
+    {SCRIPT_END, "200 of 10 000 leases", "leased(10000, small, now + 60000) " HOLDER, {"@200 leased-fail"}},
+    {SCRIPT_END, "200 of 1 000 tasks of 64 KiB", "leased(1000, large, now + 60000) " HOLDER, {"@200 leased-back"}},
+    {SCRIPT_END,
+     "200 jobs of 10 000",
+     "held_jobs('.lease', 10000, small)\n"
+     "each(10000, function(i) redis.call('ZADD', P .. 'leases:q', at(now + 60000), 'j' .. token(i)) end) " HOLDER,
+     {"@200 leased-done"}},
+    {SCRIPT_END, "200 whose leases are over, of 10 000", "leased(10000, small, now - 1) " HOLDER, {"@200 leased-fail"}},
     {SCRIPT_END,
      "a job that 100 000 wait for",
      "held_jobs('w', 1, small)\n"
@@ -455,12 +468,32 @@ static void add_spec(struct call *call, const char *word, int i)
     add(call, "blue");
 }
 
+static void add_lease(struct call *call, const char *word, int i)
+{
+    add(call, MUSTER_LEASE_ID);
+    if (strcmp(word, "leased-fail") == 0) {
+        add_end_of(call, i);
+        return;
+    }
+    if (strcmp(word, "lease") != 0)
+        add(call, "%s", word + strlen("leased-"));
+    if (strcmp(word, "lease") != 0)
+        add(call, "q");
+    if (strcmp(word, "leased-back") == 0)
+        add(call, "1");
+    add(call, "0%010d", i);
+    if (strcmp(word, "lease") == 0)
+        add(call, "q");
+}
+
 /* "@N word", as the comment of the rows says. */
 static void add_many(struct call *call, const char *word, int n)
 {
     for (int i = 1; i <= n; i++)
         if (strcmp(word, "fail") == 0) {
             add_end_of(call, i);
+        } else if (strncmp(word, "lease", 5) == 0) {
+            add_lease(call, word, i);
         } else if (strcmp(word, "token") == 0) {
             add(call, "0%010d", i);
         } else if (strcmp(word, "job") == 0 || strcmp(word, "other") == 0) {

@@ -217,6 +217,11 @@ static void end_says_whose_process_and_then_its_end(void **state)
     script_end(&c, &root, "w-1");
     script_end_result(&c, "q", "t1", (struct muster_bytes){NULL, 0});
     assert_script(&c, SCRIPT_END, "|result|q|t1|", "worker, or \".lease\"", "w-1");
+    script_end(&c, &root, "w-1");
+    script_end_done(&c, "q", "t1");
+    script_end_more(&c, MUSTER_LEASE_ID);
+    script_end_done(&c, "b:c", "t2");
+    assert_script(&c, SCRIPT_END, "|done|q|t1|.lease|done|b:c|t2", "worker, or \".lease\"", "w-1");
 }
 
 static void heartbeat_gives_the_queues_after_what_it_asks_for(void **state)
@@ -334,15 +339,16 @@ static void extend_tells_no_note_from_an_empty_one(void **state)
     struct command c = COMMAND_EMPTY;
     (void)state;
     script_extend(&c, &root, ".lease", "t1", "b:c", 1500, NULL, NULL);
-    assert_script(&c, SCRIPT_EXTEND, NULL, "worker", ".lease", "token", "t1", "queue", "b:c",
+    assert_script(&c, SCRIPT_EXTEND, "", "worker", ".lease", "token", "t1", "queue", "b:c",
                   "the lease ends this many ms from now", "1500", "\"1\": write a note", "0", "the note", "",
                   "\"1\": give the job new data", "0", "this data", "");
     script_extend(&c, &root, "w-1", "t1", "q", 0, "", &(struct muster_bytes){"", 0});
-    assert_script(&c, SCRIPT_EXTEND, NULL, "worker", "w-1", "token", "t1", "queue", "q",
+    assert_script(&c, SCRIPT_EXTEND, "", "worker", "w-1", "token", "t1", "queue", "q",
                   "the lease ends this many ms from now", "", "\"1\": write a note", "1", "the note", "",
                   "\"1\": give the job new data", "1", "this data", "");
     script_extend(&c, &root, "w-1", "t1", "q", 0, "half", &(struct muster_bytes){"new", 3});
-    assert_script(&c, SCRIPT_EXTEND, NULL, "worker", "w-1", "token", "t1", "queue", "q",
+    script_extend_more(&c, ".lease", "t2", "b:c");
+    assert_script(&c, SCRIPT_EXTEND, "|.lease|t2|b:c", "worker", "w-1", "token", "t1", "queue", "q",
                   "the lease ends this many ms from now", "", "\"1\": write a note", "1", "the note", "half",
                   "\"1\": give the job new data", "1", "this data", "new");
 }

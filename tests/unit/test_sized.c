@@ -180,6 +180,7 @@ static const struct muster_job_bulk drop_jobs = {.size = sizeof drop_jobs, .acti
 static int call_client(struct muster_client *c, enum sized what, void *given, size_t which)
 {
     static const char process[] = ".lease:00000000001:q";
+    int err;
     switch (what) {
     case SIZED_ENQUEUE_OPTIONS:
         return muster_task_enqueue_many(c, "q", &(struct muster_bytes){"x", 1}, 1, given, NULL);
@@ -189,8 +190,11 @@ static int call_client(struct muster_client *c, enum sized what, void *given, si
         return muster_lease_take_as(c, "q", given, see_process, NULL);
     case SIZED_FINISH_OPTIONS:
         return muster_lease_finish(c, process, given);
+    case SIZED_LEASE_END:
+        return muster_lease_end_many(c, given, 1, &err);
     case SIZED_EXTEND_OPTIONS:
-        return muster_lease_extend(c, process, given);
+        return which == 0 ? muster_lease_extend(c, process, given)
+                          : muster_lease_extend_many(c, (const char *const[]){process}, 1, given, &err);
     case SIZED_FAILED_FILTER:
         return which == 0   ? muster_failed_list(c, given, see_failure, NULL)
                : which == 1 ? muster_failed_replay(c, given, NULL)

@@ -286,7 +286,8 @@ define('muster_answer', `
   str text
   u64 waiting
   @muster_process_info processes n
-  @muster_job job`);
+  @muster_job job
+  str id`);
 
 define('muster_listener_options', `
   size size

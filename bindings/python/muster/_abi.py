@@ -508,6 +508,7 @@ class Answer(Struct):
         ("processes", P),
         ("n", c_size_t),
         ("job", P),
+        ("id", P),
     ]
 
 
@@ -559,7 +560,7 @@ def new(kind: Type[_T], **fields: Any) -> _T:
 # A row of struct muster_item as struct.unpack() reads it: at a tenth of what a field of a ctypes structure costs.
 ITEM = struct.Struct("@N4i7PN2Q")
 
-ANSWER = struct.Struct("@N2P2iPQPNP")  # struct muster_answer, in the same way
+ANSWER = struct.Struct("@N2P2iPQPN2P")  # struct muster_answer, in the same way
 
 # What ends a row of a list: called with the row and an argument, on the thread that called.
 ROW = ctypes.CFUNCTYPE(c_int, P, P)

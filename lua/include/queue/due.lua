@@ -16,8 +16,9 @@
 
 -- What only this piece uses is a field, because a script may have 200 names at once. `lapsed_max`: the most leases that
 -- one call moves. `left`: how many more delayed tasks and jobs this script may move; what is left is still due, and the
--- next call goes on. `silence`: of silence_of_leases(), false: none; asked once, because the clock stands still.
-local Due = {lapsed_max = 200, left = 300}
+-- next call goes on. `has_looked`: has_lapsed() has moved what was due, which it does once. `silence`: of
+-- silence_of_leases(), false: none; asked once, because the clock stands still.
+local Due = {lapsed_max = 200, left = 300, has_looked = false}
 
 local function delay_task(P, queue, at_ms, token, task)
   note_length(P, queue, task)
@@ -196,11 +197,12 @@ local function move_due(P, queue, now)
   return next_due
 end
 
--- Is a lease past its end? First it and all others that are past theirs go to idle workers. One call moves only some of
--- them; for a lease that is still there, its own end decides.
+-- Is a lease past its end? First it and all others that are past theirs go to idle workers. One script moves only some
+-- of them; for a lease that is still there, its own end decides.
 local function has_lapsed(P, queue, token, now)
   local due = tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'due'))
-  if due and due <= now then
+  if due and due <= now and not Due.has_looked then
+    Due.has_looked = true
     move_due(P, queue, now)
     hand_over_waiting(P, queue)
     hand_over_jobs(P)

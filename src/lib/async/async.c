@@ -96,6 +96,8 @@ static int init(struct muster_async *a, const struct client_options *c)
     int err = inbox == MUSTER_OK && outbox == MUSTER_OK && a->base ? MUSTER_OK : MUSTER_E_NOMEM;
     if (err == MUSTER_OK)
         err = async_line_init(a, c);
+    if (err == MUSTER_OK)
+        err = async_watch_init(a, &c->url);
     if (err != MUSTER_OK)
         return err;
     a->waker = event_new(a->base, a->inbox.wake_fd, EV_READ | EV_PERSIST, on_waker, a);
@@ -141,6 +143,7 @@ void muster_async_free(struct muster_async *a)
         pthread_join(a->thread, NULL);
     }
     async_line_clear(a);
+    async_watch_clear(a);
     async_inbox_clear(&a->inbox);
     async_outbox_clear(&a->outbox);
     async_taker_clear(&a->takers);

@@ -10,8 +10,9 @@
  *   async_hear.c     what becomes of what was sent: answered, refused, lost; confirmed
  *   async_call.c     a call, from when it is made until its answer is handed out
  *   async_asked.c    a call that is one command
+ *   async_watch.c    takes that wait for work
  *   async_taker.c    the names of takes, and giving back what nobody heard of
- *   async_enqueue.c, async_take.c, async_end.c, async_look.c: what the calls do
+ *   async_enqueue.c, async_put.c, async_take.c, async_end.c, async_look.c: what the calls do
  *
  * A call has one owner at a time: the thread that makes it, the inbox, the library's thread with one of its lists, the
  * outbox, the thread that takes answers.
@@ -29,6 +30,7 @@
 #include "async/async_outbox.h"
 #include "async/async_taker.h"
 #include "async/async_thread.h"
+#include "async/async_watch.h"
 #include "protocol/script.h"
 
 struct event;
@@ -52,6 +54,7 @@ struct muster_async {
     struct event_base *base;
     struct event *waker; /* something came to the inbox */
     struct async_line line;
+    struct async_watches watches;
 };
 
 /* MUSTER_OK, or E_STATE: this process is a child of the one that has the client. */

@@ -9,44 +9,27 @@
 
 #include "async/async.h"
 
-/* One block: the pointers, the lengths, then the bytes. */
-static int copy_command(struct async_asked *asked, const struct command *c)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < c->n; i++)
-        bytes += c->lens[i];
-    const char **argv = malloc(c->n * (sizeof *argv + sizeof *c->lens) + bytes);
-    if (!argv)
-        return MUSTER_E_NOMEM;
-    size_t *lens = (size_t *)(void *)(argv + c->n);
-    char *at = (char *)(lens + c->n);
-    for (size_t i = 0; i < c->n; i++) {
-        argv[i] = c->lens[i] > 0 ? memcpy(at, c->argv[i], c->lens[i]) : at;
-        lens[i] = c->lens[i];
-        at += c->lens[i];
-    }
-    asked->command = (struct command){.argv = argv, .lens = lens, .n = c->n, .cap = c->n, .script = c->script};
-    asked->bytes = bytes;
-    return MUSTER_OK;
-}
-
 void *async_asked_new(struct muster_async *a, const struct async_kind *kind, size_t size, struct command *c,
                       const char *name, muster_async_fn *fn, void *arg)
 {
     command_close(c);
+    command_own(c);
     struct async_asked *asked = c->failed ? NULL : async_call_new(a, kind, size, fn, arg);
-    if (asked) {
-        memset((char *)asked + sizeof asked->call, 0, size - sizeof asked->call);
-        asked->name = strdup(name);
-        if (!asked->name || copy_command(asked, c) != MUSTER_OK) {
-            async_call_free(&asked->call);
-            asked = NULL;
-        } else {
-            asked->call.weight = asked->bytes;
-        }
+    if (!asked) {
+        command_clear(c);
+        return NULL;
     }
-    command_clear(c);
-    return asked;
+    memset((char *)asked + sizeof asked->call, 0, size - sizeof asked->call);
+    asked->command = *c;
+    *c = (struct command)COMMAND_EMPTY;
+    for (size_t i = 0; i < asked->command.n; i++)
+        asked->bytes += asked->command.lens[i];
+    asked->call.weight = asked->bytes;
+    asked->name = strdup(name);
+    if (asked->name)
+        return asked;
+    async_call_free(&asked->call);
+    return NULL;
 }
 
 int async_asked_send(struct async_asked *asked, link_reply_fn *hear)
@@ -75,7 +58,7 @@ int async_asked_send(struct async_asked *asked, link_reply_fn *hear)
 void async_asked_clear(struct async_call *call)
 {
     struct async_asked *asked = (struct async_asked *)call;
-    free((void *)asked->command.argv);
+    command_clear(&asked->command);
     free(asked->name);
 }
 

@@ -11,14 +11,14 @@
 
 struct async_asked {
     struct async_call call;
-    struct command command; /* a copy, with all that it borrows */
+    struct command command; /* it borrows nothing */
     size_t bytes;
     char *name; /* what the call is about, for words; a copy */
     int what;   /* the kind's own */
 };
 
-/* A call of this kind, whose struct has this size and begins with a struct async_asked. The command is copied, and
- * cleared in any case. NULL: no memory. */
+/* A call of this kind, whose struct has this size and begins with a struct async_asked. The command is moved there, with
+ * copies of all that it borrows, and is empty afterwards. NULL: no memory. */
 void *async_asked_new(struct muster_async *a, const struct async_kind *kind, size_t size, struct command *c,
                       const char *name, muster_async_fn *fn, void *arg);
 /* Sends it, and takes it off the list of those that wait. */

@@ -2,13 +2,11 @@
  *
  * Ending processes, and extending their leases.
  */
-#include <stdlib.h>
-
 #include "async/async.h"
 #include "async/async_asked.h"
 #include "base/sized.h"
 #include "protocol/end_by_id.h"
-#include "protocol/names.h"
+#include "protocol/script_task.h"
 
 static void on_ended(const struct redisReply *reply, void *arg)
 {
@@ -16,7 +14,8 @@ static void on_ended(const struct redisReply *reply, void *arg)
     if (!async_hear_reply(&asked->call, asked->bytes, reply))
         return;
     const int err = reply_status(reply);
-    const char *why = end_by_id_words((enum end_by_id_kind)asked->what, err, asked->name, reply);
+    const char *why =
+        end_by_id_words((enum end_by_id_kind)asked->what, err, asked->name, reply_text(reply_at(reply, 1)));
     if (err == MUSTER_OK)
         async_hear_done(&asked->call);
     else if (why)
@@ -32,108 +31,79 @@ static int send_end(struct async_call *call)
 
 static const struct async_kind kind_end = {.writes = true, .send = send_end, .clear = async_asked_clear};
 
-/* What a call is made of. */
-struct ending {
-    struct muster_async *async;
-    const char *process;
-    enum end_by_id_kind kind;
-    muster_async_fn *fn;
-    void *arg;
-    struct end_by_id end;
-};
-
-static int begin(struct ending *e)
+static int post(struct muster_async *a, struct command *c, enum end_by_id_kind kind, const char *process,
+                muster_async_fn *fn, void *arg)
 {
-    int err = async_enter(e->async);
-    const char *why = err == MUSTER_OK ? end_by_id_parse(&e->end, e->process) : NULL;
-    return why ? async_thread_refuse(MUSTER_E_INVALID, why) : err;
+    struct async_asked *asked = async_asked_new(a, &kind_end, sizeof *asked, c, process, fn, arg);
+    if (asked)
+        asked->what = kind;
+    return async_asked_post(a, asked);
 }
 
-static int post(struct ending *e, struct command *c)
+static int end(struct muster_async *a, const struct muster_lease_end *e, muster_async_fn *fn, void *arg)
 {
-    struct async_asked *asked = async_asked_new(e->async, &kind_end, sizeof *asked, c, e->process, e->fn, e->arg);
-    if (asked)
-        asked->what = e->kind;
-    return async_asked_post(e->async, asked);
+    struct command c = COMMAND_EMPTY;
+    struct end_by_id named;
+    const char *why = NULL;
+    int err = end_by_id_check(&named, e, a->max_task_len, &why);
+    if (err != MUSTER_OK)
+        return async_thread_refuse(err, why);
+    script_end(&c, &a->root, named.holder);
+    end_by_id_say(&c, &named, e);
+    err = post(a, &c, end_by_id_kind(e), e->process, fn, arg);
+    end_by_id_clear(&named);
+    return err;
 }
 
 int muster_async_finish(struct muster_async *a, const char *process, const struct muster_finish_options *options,
                         muster_async_fn *fn, void *arg)
 {
-    struct ending e = {.async = a, .process = process, .kind = END_BY_ID_FINISH, .fn = fn, .arg = arg};
     struct muster_finish_options o;
-    struct command c = COMMAND_EMPTY;
-    int err = begin(&e);
+    int err = async_enter(a);
     const char *why = err == MUSTER_OK ? sized_read(SIZED_FINISH_OPTIONS, &o, options) : NULL;
-    if (err == MUSTER_OK)
-        err = why ? MUSTER_E_INVALID : end_by_id_check_finish(&o, a->max_task_len, &why);
-    if (err != MUSTER_OK)
-        return why ? async_thread_refuse(err, why) : err;
-    char *after = o.next ? names_join(o.after, o.n_after) : NULL;
-    if (o.next && !after)
-        return async_thread_refuse(MUSTER_E_NOMEM, "out of memory");
-    if (o.next)
-        e.kind = END_BY_ID_NEXT;
-    end_by_id_finish(&c, &a->root, &e.end, &o, after);
-    err = post(&e, &c);
-    free(after);
-    return err;
+    if (err != MUSTER_OK || why)
+        return why ? async_thread_refuse(MUSTER_E_INVALID, why) : err;
+    const struct muster_lease_end e = end_by_id_finish(process, &o);
+    return end(a, &e, fn, arg);
 }
 
 int muster_async_give_back(struct muster_async *a, const char *process, muster_async_fn *fn, void *arg)
 {
-    struct ending e = {.async = a, .process = process, .kind = END_BY_ID_BACK, .fn = fn, .arg = arg};
-    struct command c = COMMAND_EMPTY;
-    int err = begin(&e);
-    if (err != MUSTER_OK)
-        return err;
-    end_by_id_plainly(&c, &a->root, &e.end, "back");
-    return post(&e, &c);
+    int err = async_enter(a);
+    return err == MUSTER_OK
+               ? end(a, &(struct muster_lease_end){.process = process, .outcome = MUSTER_GIVE_BACK}, fn, arg)
+               : err;
 }
 
 int muster_async_retry(struct muster_async *a, const char *process, int64_t delay_ms, muster_async_fn *fn, void *arg)
 {
-    struct ending e = {.async = a, .process = process, .kind = END_BY_ID_RETRY, .fn = fn, .arg = arg};
-    struct command c = COMMAND_EMPTY;
-    const char *why = NULL;
-    int err = begin(&e);
-    if (err != MUSTER_OK)
-        return err;
-    err = end_by_id_check_retry(delay_ms, NULL, NULL, &why);
-    if (err != MUSTER_OK)
-        return async_thread_refuse(err, why);
-    end_by_id_retry(&c, &a->root, &e.end, delay_ms, NULL, NULL);
-    return post(&e, &c);
+    const struct muster_lease_end e = {.process = process, .outcome = MUSTER_RETRY, .delay_ms = delay_ms};
+    int err = async_enter(a);
+    return err == MUSTER_OK ? end(a, &e, fn, arg) : err;
 }
 
 int muster_async_fail(struct muster_async *a, const char *process, const char *group, const char *message,
                       muster_async_fn *fn, void *arg)
 {
-    struct ending e = {.async = a, .process = process, .kind = END_BY_ID_FAIL, .fn = fn, .arg = arg};
-    struct command c = COMMAND_EMPTY;
-    const char *why = NULL;
-    int err = begin(&e);
-    if (err != MUSTER_OK)
-        return err;
-    err = names_check_failure(group, message, &why);
-    if (err != MUSTER_OK)
-        return async_thread_refuse(err, why);
-    end_by_id_fail(&c, &a->root, &e.end, group, message);
-    return post(&e, &c);
+    const struct muster_lease_end e = {.process = process, .outcome = MUSTER_FAIL, .group = group, .message = message};
+    int err = async_enter(a);
+    return err == MUSTER_OK ? end(a, &e, fn, arg) : err;
 }
 
 int muster_async_extend(struct muster_async *a, const char *process, const struct muster_extend_options *options,
                         muster_async_fn *fn, void *arg)
 {
-    struct ending e = {.async = a, .process = process, .kind = END_BY_ID_EXTEND, .fn = fn, .arg = arg};
     struct muster_extend_options o;
+    struct process_name p;
     struct command c = COMMAND_EMPTY;
-    int err = begin(&e);
+    int err = async_enter(a);
     const char *why = err == MUSTER_OK ? sized_read(SIZED_EXTEND_OPTIONS, &o, options) : NULL;
+    if (err == MUSTER_OK && !why)
+        why = process_name_parse(&p, process);
     if (err == MUSTER_OK)
         err = why ? MUSTER_E_INVALID : end_by_id_check_extend(&o, a->max_task_len, &why);
     if (err != MUSTER_OK)
         return why ? async_thread_refuse(err, why) : err;
-    end_by_id_extend(&c, &a->root, &e.end, &o);
-    return post(&e, &c);
+    script_extend(&c, &a->root, p.worker, p.token, p.queue, o.lease_ms, o.progress, o.data);
+    return post(a, &c, END_BY_ID_EXTEND, process, fn, arg);
 }

@@ -32,6 +32,12 @@ static struct async_line *line_of(struct muster_async *a)
     return &a->line;
 }
 
+static void free_all(struct async_list *list)
+{
+    for (struct async_call *call; (call = async_list_pop(list)) != NULL;)
+        async_call_free(call);
+}
+
 /* ---- the namespace's format ---- */
 
 /* Nothing can be written. What is under way is in nobody's way: it only reads. */
@@ -179,6 +185,8 @@ void async_line_go_on(struct muster_async *a)
 
 void async_line_add(struct muster_async *a, struct async_list *calls)
 {
+    if (a->line.is_closing)
+        free_all(calls);
     async_list_append(&a->line.waiting, calls);
     async_line_go_on(a);
 }
@@ -300,12 +308,6 @@ int async_line_init(struct muster_async *a, const struct client_options *o)
     if (err == MUSTER_OK)
         link_connect(l->link);
     return err;
-}
-
-static void free_all(struct async_list *list)
-{
-    for (struct async_call *call; (call = async_list_pop(list)) != NULL;)
-        async_call_free(call);
 }
 
 static void free_event(struct event *event)

@@ -10,6 +10,7 @@
 
 #include "async/async.h"
 #include "async/async_taker.h"
+#include "base/clock.h"
 #include "base/words.h"
 #include "protocol/job_record.h"
 #include "protocol/process_name.h"
@@ -18,6 +19,8 @@
 
 /* A take goes on after so many calls that took nothing, if they say that there may be more. */
 #define EMPTY_MAX 50
+/* Longer than anybody waits. */
+#define WAIT_MAX_MS (INT64_MAX / 4)
 
 /* A process that was taken; what it says lies here or in the reply. */
 struct taken {
@@ -30,6 +33,8 @@ struct take {
     struct async_call call;
     struct script_take_lease what;
     int n_empty;
+    int64_t wait_ms, until_ms; /* 0: it does not wait */
+    unsigned heard;            /* async_watch_hears() when it was sent */
     struct async_taker *taker; /* NULL: it was lost, and is being given back */
     struct redisReply *reply;
     struct muster_process_info *infos;
@@ -111,9 +116,27 @@ static void nothing_is_there(struct take *t)
 {
     t->taker->may_hold = false;
     async_hear_failed(&t->call, MUSTER_E_NOT_FOUND,
-                      words_say("nothing waits in the queue '%s', or it is paused, or its max_running, rate or "
-                                "max_running_per_key allows no more",
-                                t->queue));
+                      t->wait_ms > 0
+                          ? words_say("nothing came from the queue '%s' in time", t->queue)
+                          : words_say("nothing waits in the queue '%s', or it is paused, or its max_running, "
+                                      "rate or max_running_per_key allows no more",
+                                      t->queue));
+}
+
+/* Before it sleeps it must have said that it waits, after the queue's messages were heard: so nothing is missed. The last
+ * look is after its time is over. */
+static void wait_or_end(struct take *t, int64_t next_due_ms)
+{
+    struct muster_async *a = t->call.async;
+    const unsigned heard = async_watch_hears(a, t->queue);
+    const bool has_looked_last = t->wait_ms == 0 || t->what.waited_ms >= t->wait_ms;
+    t->taker->may_hold = false;
+    if (has_looked_last || a->line.is_closing)
+        nothing_is_there(t);
+    else if (heard != 0 && heard != t->heard)
+        async_line_add_first(a, &t->call);
+    else if (async_watch_sleep(&t->call, t->queue, t->taker->name, next_due_ms, t->until_ms) != MUSTER_OK)
+        async_hear_failed(&t->call, MUSTER_E_NOMEM, NULL);
 }
 
 /* What cannot be told is given back. */
@@ -143,14 +166,27 @@ static void on_taken(const struct redisReply *reply, void *arg)
     } else if (err == MUSTER_OK && n == 0 && leased.is_more && ++t->n_empty < EMPTY_MAX && !a->line.is_closing) {
         async_line_add_first(a, &t->call);
     } else if (err == MUSTER_OK && n == 0) {
-        nothing_is_there(t);
+        wait_or_end(t, leased.next_due_ms);
     } else if (err != MUSTER_OK || (err = add_all(t, reply, &leased)) != MUSTER_OK) {
         fail_and_give_back(t, err, reply);
     } else {
         t->reply = (struct redisReply *)reply;
         link_keep_reply(a->line.link);
         async_hear_done(&t->call);
+        async_watch_found(a, t->queue);
     }
+}
+
+static void set_wait(struct take *t)
+{
+    const int64_t left_ms = t->until_ms - clock_ms();
+    t->what.wait = SCRIPT_WAIT_NONE;
+    if (t->wait_ms == 0)
+        return;
+    t->heard = async_watch_hears(t->call.async, t->queue);
+    t->what.waited_ms = left_ms > 0 ? t->wait_ms - left_ms : t->wait_ms;
+    if (t->heard != 0)
+        t->what.wait = left_ms > 0 ? SCRIPT_WAIT : SCRIPT_WAIT_OVER;
 }
 
 static int send_take(struct async_call *call)
@@ -162,6 +198,7 @@ static int send_take(struct async_call *call)
     take_name_next(t->taker->name, &t->taker->n);
     t->what.call = t->taker->name;
     t->what.queue = t->queue;
+    set_wait(t);
     script_take(&c, &a->root, &t->what);
     int err = link_script_in_order(a->line.link, &c, on_taken, t);
     command_clear(&c);
@@ -222,8 +259,8 @@ int muster_async_take(struct muster_async *a, const char *queue, size_t n, int64
                       muster_async_fn *fn, void *arg)
 {
     int err = check_take(a, queue, n, lease_ms);
-    if (err == MUSTER_OK && wait_ms != 0)
-        err = async_thread_refuse(MUSTER_E_INVALID, "an asynchronous take cannot wait yet: wait_ms must be 0");
+    if (err == MUSTER_OK && wait_ms < 0)
+        err = async_thread_refuse(MUSTER_E_INVALID, "a time to wait must not be negative");
     if (err != MUSTER_OK)
         return err;
     const size_t len = strlen(queue) + 1;
@@ -233,6 +270,8 @@ int muster_async_take(struct muster_async *a, const char *queue, size_t n, int64
     memset((char *)t + sizeof t->call, 0, sizeof *t - sizeof t->call);
     memcpy(t->queue, queue, len);
     t->what = (struct script_take_lease){.n = n, .lease_ms = lease_ms};
+    t->wait_ms = wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS;
+    t->until_ms = t->call.made_ms + t->wait_ms;
     t->taker = async_taker_get(a, queue);
     if (t->taker)
         return async_inbox_post(a, &t->call);

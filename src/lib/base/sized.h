@@ -30,6 +30,7 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
     X(SIZED_PROCESS_FILTER, muster_process_filter, holder, SIZED_MAY_BE_NULL)        \
     X(SIZED_TAKE_OPTIONS, muster_take_options, holder, SIZED_MAY_BE_NULL)            \
     X(SIZED_FINISH_OPTIONS, muster_finish_options, n_after, SIZED_MAY_BE_NULL)       \
+    X(SIZED_LEASE_END, muster_lease_end, n_after, SIZED_NEEDED)                      \
     X(SIZED_EXTEND_OPTIONS, muster_extend_options, data, SIZED_MAY_BE_NULL)          \
     X(SIZED_FAILED_FILTER, muster_failed_filter, n, SIZED_NEEDED)                    \
     X(SIZED_JOB_SPEC, muster_job_spec, n_after_failure, SIZED_NEEDED)                \
@@ -47,7 +48,7 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
     X(SIZED_CLIENT_STATS, muster_client_stats, received_bytes, SIZED_NEEDED)         \
     X(SIZED_SERVER_INFO, muster_server_info, unsaved, SIZED_NEEDED)                  \
     X(SIZED_ASYNC_OPTIONS, muster_async_options, max_bytes, SIZED_MAY_BE_NULL)       \
-    X(SIZED_ANSWER, muster_answer, job, SIZED_NEEDED)                                \
+    X(SIZED_ANSWER, muster_answer, id, SIZED_NEEDED)                                \
     X(SIZED_LISTENER_OPTIONS, muster_listener_options, max_bytes, SIZED_MAY_BE_NULL) \
     X(SIZED_HEARD, muster_heard, job, SIZED_NEEDED)
 

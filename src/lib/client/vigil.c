@@ -58,17 +58,11 @@ void vigil_end(struct vigil *v)
     redis_free(v->listener);
 }
 
-/* "muster", then a blank and the name of each caller whose turn it is. */
 static enum heard names_whom(struct muster_client *c, struct muster_bytes message)
 {
-    const size_t word = strlen(CHANNEL_WORK_OWN), step = 1 + UNHEARD_CALLER_LEN;
-    const char *text = message.data;
-    if (message.len <= word || memcmp(text, CHANNEL_WORK_OWN " ", word + 1) != 0)
-        return HEARD_ALL;
-    for (size_t at = word; at + step <= message.len; at += step)
-        if (memcmp(text + at + 1, unheard_caller(c), UNHEARD_CALLER_LEN) == 0)
-            return HEARD_OWN_NAME;
-    return HEARD_OTHERS;
+    static const enum heard heard[] = {
+        [TAKE_CALLS_OTHERS] = HEARD_OTHERS, [TAKE_CALLS_ALL] = HEARD_ALL, [TAKE_CALLS_THIS_ONE] = HEARD_OWN_NAME};
+    return heard[take_name_called(message, unheard_caller(c))];
 }
 
 /* Of several messages the one that asks for most counts. If the connection broke, one may be lost: then the caller must

@@ -5,6 +5,7 @@
 #include "protocol/end_by_id.h"
 
 #include <muster/job.h>
+#include <muster/worker.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,69 @@
 #include "protocol/names.h"
 #include "protocol/script_task.h"
 
+enum end_by_id_kind end_by_id_kind(const struct muster_lease_end *e)
+{
+    static const enum end_by_id_kind kinds[] = {[MUSTER_FINISH] = END_BY_ID_FINISH,
+                                                [MUSTER_GIVE_BACK] = END_BY_ID_BACK,
+                                                [MUSTER_RETRY] = END_BY_ID_RETRY,
+                                                [MUSTER_FAIL] = END_BY_ID_FAIL};
+    return e->next ? END_BY_ID_NEXT : kinds[e->outcome];
+}
+
+struct muster_lease_end end_by_id_finish(const char *process, const struct muster_finish_options *o)
+{
+    return (struct muster_lease_end){.process = process,
+                                     .outcome = MUSTER_FINISH,
+                                     .result = o->result,
+                                     .next = o->next,
+                                     .delay_ms = o->delay_ms,
+                                     .after = o->after,
+                                     .n_after = o->n_after};
+}
+
 /* ---- what is allowed ---- */
+
+static int check_next(const struct muster_lease_end *e, const char **why)
+{
+    *why = e->next ? muster_queue_check(e->next) : NULL;
+    if (!e->next && (e->n_after > 0 || (e->outcome == MUSTER_FINISH && e->delay_ms != 0)))
+        *why = "a delay and jobs to wait for are for a job's next queue: name a next queue";
+    if (!e->next || *why)
+        return *why ? MUSTER_E_INVALID : MUSTER_OK;
+    int err = job_valid_number("a job's delay", e->delay_ms, 0, MUSTER_JOB_MS_MAX, why);
+    return err == MUSTER_OK ? job_valid_after(e->after, e->n_after, why) : err;
+}
+
+/* What a field means is nothing for another outcome, so it is not passed over. NULL: all of them have an effect. */
+static const char *find_idle_field(const struct muster_lease_end *e)
+{
+    const bool finishes = e->outcome == MUSTER_FINISH;
+    if ((e->result || e->next || e->after || e->n_after > 0) && !finishes)
+        return "a result and a next queue are for a finish";
+    if ((e->group || e->message) && e->outcome != MUSTER_RETRY && e->outcome != MUSTER_FAIL)
+        return "a group and a message are for a retry and a failure";
+    if (e->delay_ms != 0 && e->outcome != MUSTER_RETRY && !finishes)
+        return "a delay is for a retry, and for a finish into a next queue";
+    if (e->outcome == MUSTER_RETRY && e->delay_ms < -1)
+        return "a retry's delay must not be negative, except -1: at once, or by the job's own backoff";
+    return NULL;
+}
+
+static int check_fields(const struct muster_lease_end *e, size_t max_task_len, const char **why)
+{
+    if (e->outcome < MUSTER_FINISH || e->outcome >= MUSTER_LATER)
+        *why = words_say("there is no outcome %d to end a process with", e->outcome);
+    else
+        *why = find_idle_field(e);
+    if (*why)
+        return MUSTER_E_INVALID;
+    int err = e->result ? names_check_task(e->result, max_task_len, why) : MUSTER_OK; /* its limit is that of a task */
+    if (err == MUSTER_OK)
+        err = check_next(e, why);
+    if (err == MUSTER_OK && (e->group || e->message))
+        err = names_check_failure(e->group, e->message, why);
+    return err;
+}
 
 /* Is this program the command of the process, or was it started by it? */
 static bool is_own_command(const char *process)
@@ -24,37 +87,26 @@ static bool is_own_command(const char *process)
     return own && strcmp(own, process) == 0;
 }
 
-const char *end_by_id_parse(struct end_by_id *out, const char *process)
+int end_by_id_check(struct end_by_id *named, const struct muster_lease_end *e, size_t max_task_len, const char **why)
 {
-    const char *why = process_name_parse(&out->name, process);
-    if (!why)
-        snprintf(out->holder, sizeof out->holder, "%s%s", is_own_command(process) ? "+" : "", out->name.worker);
-    return why;
+    named->after = NULL;
+    int err = check_fields(e, max_task_len, why);
+    if (err != MUSTER_OK)
+        return err;
+    *why = process_name_parse(&named->name, e->process);
+    if (*why)
+        return MUSTER_E_INVALID;
+    snprintf(named->holder, sizeof named->holder, "%s%s", is_own_command(e->process) ? "+" : "", named->name.worker);
+    if (!e->next || (named->after = names_join(e->after, e->n_after)))
+        return MUSTER_OK;
+    *why = "out of memory";
+    return MUSTER_E_NOMEM;
 }
 
-static int check_next(const struct muster_finish_options *o, const char **why)
+void end_by_id_clear(struct end_by_id *named)
 {
-    *why = o->next ? muster_queue_check(o->next) : NULL;
-    if (!o->next && (o->delay_ms != 0 || o->n_after > 0))
-        *why = "a delay and jobs to wait for are for a job's next queue: name a next queue";
-    if (!o->next || *why)
-        return *why ? MUSTER_E_INVALID : MUSTER_OK;
-    int err = job_valid_number("a job's delay", o->delay_ms, 0, MUSTER_JOB_MS_MAX, why);
-    return err == MUSTER_OK ? job_valid_after(o->after, o->n_after, why) : err;
-}
-
-int end_by_id_check_finish(const struct muster_finish_options *o, size_t max_task_len, const char **why)
-{
-    int err = o->result ? names_check_task(o->result, max_task_len, why) : MUSTER_OK; /* its limit is that of a task */
-    return err == MUSTER_OK ? check_next(o, why) : err;
-}
-
-int end_by_id_check_retry(int64_t delay_ms, const char *group, const char *message, const char **why)
-{
-    if (delay_ms >= -1)
-        return names_check_failure(group, message, why);
-    *why = "a retry's delay must not be negative, except -1: at once, or by the job's own backoff";
-    return MUSTER_E_INVALID;
+    free(named->after);
+    named->after = NULL;
 }
 
 int end_by_id_check_extend(const struct muster_extend_options *o, size_t max_task_len, const char **why)
@@ -72,47 +124,28 @@ int end_by_id_check_extend(const struct muster_extend_options *o, size_t max_tas
 
 /* ---- what is said ---- */
 
-void end_by_id_plainly(struct command *c, const struct script_root *root, const struct end_by_id *e, const char *kind)
+static void say_plainly(struct command *c, const struct process_name *p, const char *kind)
 {
-    script_end(c, root, e->holder);
-    script_end_group(c, kind, e->name.queue, 1);
-    command_text(c, e->name.token);
+    script_end_group(c, kind, p->queue, 1);
+    command_text(c, p->token);
 }
 
-void end_by_id_finish(struct command *c, const struct script_root *root, const struct end_by_id *e,
-                      const struct muster_finish_options *o, const char *after)
+void end_by_id_say(struct command *c, const struct end_by_id *named, const struct muster_lease_end *e)
 {
-    const int64_t delay_ms = o->delay_ms == MUSTER_ZERO ? 0 : o->delay_ms;
-    if (!o->next && !o->result) {
-        end_by_id_plainly(c, root, e, "finish");
-        return;
-    }
-    script_end(c, root, e->holder);
-    if (o->next)
-        script_end_next(c, e->name.queue, e->name.token, &(struct script_next){o->result, o->next, delay_ms, after});
+    const struct process_name *p = &named->name;
+    const int64_t delay_ms = e->delay_ms == MUSTER_ZERO ? 0 : e->delay_ms;
+    if (e->next)
+        script_end_next(c, p->queue, p->token, &(struct script_next){e->result, e->next, delay_ms, named->after});
+    else if (e->result)
+        script_end_result(c, p->queue, p->token, *e->result);
+    else if (e->outcome == MUSTER_RETRY)
+        script_end_retry(c, p->queue, p->token, e->delay_ms, e->message && !e->group ? RETRY_GROUP_DEFAULT : e->group,
+                         e->message);
+    else if (e->outcome == MUSTER_FAIL)
+        script_end_fail(c, p->queue, p->token, e->group ? e->group : FAILURE_GROUP_DEFAULT,
+                        e->message ? e->message : "");
     else
-        script_end_result(c, e->name.queue, e->name.token, *o->result);
-}
-
-void end_by_id_retry(struct command *c, const struct script_root *root, const struct end_by_id *e, int64_t delay_ms,
-                     const char *group, const char *message)
-{
-    script_end(c, root, e->holder);
-    script_end_retry(c, e->name.queue, e->name.token, delay_ms, message && !group ? RETRY_GROUP_DEFAULT : group,
-                     message);
-}
-
-void end_by_id_fail(struct command *c, const struct script_root *root, const struct end_by_id *e, const char *group,
-                    const char *message)
-{
-    script_end(c, root, e->holder);
-    script_end_fail(c, e->name.queue, e->name.token, group ? group : FAILURE_GROUP_DEFAULT, message ? message : "");
-}
-
-void end_by_id_extend(struct command *c, const struct script_root *root, const struct end_by_id *e,
-                      const struct muster_extend_options *o)
-{
-    script_extend(c, root, e->name.worker, e->name.token, e->name.queue, o->lease_ms, o->progress, o->data);
+        say_plainly(c, p, e->outcome == MUSTER_FINISH ? "finish" : "back");
 }
 
 /* ---- refusals ---- */
@@ -170,16 +203,15 @@ static const char *say_not_advanced(int err, const char *process, const char *ot
                      other ? other : process);
 }
 
-const char *end_by_id_words(enum end_by_id_kind kind, int err, const char *process, const struct redisReply *reply)
+const char *end_by_id_words(enum end_by_id_kind kind, int err, const char *process, const char *word)
 {
-    const char *more = reply_text(reply_at(reply, 1));
     if (err == MUSTER_E_LOST)
         return words_say("the process '%s' has ended, or its lease has lapsed, or there never was one", process);
     if (err == MUSTER_E_CANCELLED)
-        return say_marked(kind, process, more);
+        return say_marked(kind, process, word);
     if (err == MUSTER_E_STATE)
-        return say_state(kind, process, more);
+        return say_state(kind, process, word);
     return kind == END_BY_ID_NEXT && (err == MUSTER_E_INVALID || err == MUSTER_E_TOO_BIG)
-               ? say_not_advanced(err, process, more)
+               ? say_not_advanced(err, process, word)
                : NULL;
 }

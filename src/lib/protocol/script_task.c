@@ -94,6 +94,31 @@ void script_end(struct command *c, const struct script_root *root, const char *w
     command_text(c, worker);
 }
 
+void script_end_more(struct command *c, const char *worker)
+{
+    command_text(c, worker);
+}
+
+#define SEVERAL_HEAD 1
+#define SEVERAL_ONE 2
+
+size_t script_several(const struct redisReply *r)
+{
+    return reply_len(r) > SEVERAL_HEAD ? (reply_len(r) - SEVERAL_HEAD) / SEVERAL_ONE : 0;
+}
+
+int script_one_of(const struct redisReply *r, size_t i, int *status, const char **word)
+{
+    const struct redisReply *one = reply_at(r, SEVERAL_HEAD + i * SEVERAL_ONE);
+    const char *text = reply_text(reply_at(r, SEVERAL_HEAD + i * SEVERAL_ONE + 1));
+    long long number = reply_integer(one);
+    if (reply_kind(one) != REPLY_INTEGER || !text || number > 0 || number < MUSTER_E_INTERRUPTED)
+        return MUSTER_E_REDIS;
+    *status = (int)number;
+    *word = *text ? text : NULL;
+    return MUSTER_OK;
+}
+
 /* ---- leases ---- */
 
 void script_take(struct command *c, const struct script_root *root, const struct script_take_lease *take)
@@ -184,6 +209,13 @@ void script_extend(struct command *c, const struct script_root *root, const char
     command_text(c, note ? note : "");
     script_add_flag(c, data != NULL);
     command_bytes(c, data ? data->data : "", data ? data->len : 0);
+}
+
+void script_extend_more(struct command *c, const char *worker, const char *token, const char *queue)
+{
+    command_text(c, worker);
+    command_text(c, token);
+    command_text(c, queue);
 }
 
 /* ---- cancel ---- */

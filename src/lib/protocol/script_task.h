@@ -26,7 +26,7 @@ struct script_enqueue {
 };
 void script_enqueue(struct command *c, const struct script_root *root, const struct script_enqueue *e);
 
-/* ---- ends: any number after script_turn(), or one after script_end() ---- */
+/* ---- ends: any number after script_turn(); or one after script_end(), and after each script_end_more() ---- */
 
 /* n tokens follow. */
 void script_end_group(struct command *c, const char *kind, const char *queue, size_t n);
@@ -47,6 +47,13 @@ void script_end_retry(struct command *c, const char *queue, const char *token, i
 void script_end_move(struct command *c, const char *queue, const char *token, const char *move);
 void script_end_fail(struct command *c, const char *queue, const char *token, const char *group, const char *message);
 void script_end(struct command *c, const struct script_root *root, const char *worker);
+/* The holder of one more. So many may be in a call of end, and of extend. */
+#define SCRIPT_SEVERAL_MAX ((size_t)200)
+void script_end_more(struct command *c, const char *worker);
+/* The answer of end and of extend to several: of how many it tells; and what they said of one of them, a status and a
+ * word, or NULL. E_REDIS: that is no such answer. */
+size_t script_several(const struct redisReply *r);
+int script_one_of(const struct redisReply *r, size_t i, int *status, const char **word);
 
 /* ---- leases ---- */
 
@@ -96,6 +103,7 @@ int script_holder_failed(const struct redisReply *r, struct script_holder_failed
 /* `lease_ms` 0, `note` NULL, `data` NULL: it stays as it is. */
 void script_extend(struct command *c, const struct script_root *root, const char *worker, const char *token,
                    const char *queue, int64_t lease_ms, const char *note, const struct muster_bytes *data);
+void script_extend_more(struct command *c, const char *worker, const char *token, const char *queue);
 
 /* ---- cancel ---- */
 

@@ -112,7 +112,8 @@ void link_flush(struct link *l);
 
 /* Subscribe to one more channel. A break forgets all of them. */
 int link_subscribe(struct link *l, enum wire_channels channels, const char *channel);
-/* No more messages of a channel of the whole server; a few may still come. */
+/* No more messages of a channel of the whole server; a few may still come. If this user may not do that, the link breaks
+ * once, E_CONN, and from then on messages of channels that were ended go on until the next break. */
 int link_unsubscribe(struct link *l, const char *channel);
 
 #endif

@@ -258,6 +258,8 @@ int link_unsubscribe(struct link *l, const char *channel)
 {
     if (!link_is_up(l))
         return MUSTER_E_CONN;
+    if (l->keeps_channels)
+        return MUSTER_OK;
     int err = wire_unsubscribe(l->wire, channel);
     if (err != MUSTER_OK)
         return err;

@@ -237,6 +237,10 @@ static void on_breaker(evutil_socket_t fd, short what, void *arg)
     if (!l->is_break_due)
         return;
     struct cause cause = {.err = l->break_err, .rank = rank_of(l, l->break_err)};
+    if (l->break_err == MUSTER_E_DENIED && l->ending > 0) { /* what it was denied is not worth more than a connection */
+        l->keeps_channels = true;
+        cause.err = MUSTER_E_CONN;
+    }
     memcpy(cause.why, l->why, sizeof cause.why);
     /* The break stays noted until the end: a call from inside is not accepted, and no second break is noted. */
     drop(l);

@@ -65,6 +65,7 @@ struct link {
     size_t outstanding;   /* answers, without subscriptions */
     size_t unconfirmed;   /* subscriptions */
     size_t ending;        /* subscriptions that were ended here, and not there yet */
+    bool keeps_channels;  /* this user may not end subscriptions: nobody tries it again */
     int64_t last_sign_ms; /* of life; also when waiting began */
     unsigned marks;       /* the wire's, at that time */
 

@@ -88,6 +88,10 @@ int redis_call(struct redis *r, struct command *c, struct redisReply **reply);
  * may be an error too; the caller frees the answer in that case as well. */
 int redis_script(struct redis *r, struct command *c, struct redisReply **reply);
 
+/* Say what a status means that a script has answered, and count it; `key`: what it answered besides, or NULL. That of
+ * the call itself is said already; this is for one of several in an answer. */
+void redis_script_say(struct redis *r, const struct lua_script *script, int err, const char *key);
+
 /* The same for a script that mostly wakes a worker: its messages leave Redis before its answer. Costs one small command
  * more. */
 int redis_script_waking(struct redis *r, struct command *c, struct redisReply **reply);

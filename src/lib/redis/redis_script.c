@@ -91,6 +91,15 @@ static int call_confirmed(struct redis *r, struct command *c, struct company wit
     return err;
 }
 
+void redis_script_say(struct redis *r, const struct lua_script *script, int err, const char *key)
+{
+    if (err == MUSTER_E_REDIS && key)
+        redis_error_set(r, "the key '%s' has a wrong type: another program wrote it", key);
+    else
+        redis_error_set(r, "%s: %s", script->name, muster_err_text(err));
+    redis_count(r, err);
+}
+
 /* `err` and `*reply` are the result of its EVALSHA. */
 static int finish_script(struct redis *r, struct command *c, int err, struct redisReply **reply,
                          struct redis_confirmed *confirmed)
@@ -102,14 +111,8 @@ static int finish_script(struct redis *r, struct command *c, int err, struct red
         put_body_in(c);
         err = call_in_company(r, c, (struct company){REDIS_WAKES_NOBODY, confirmed}, reply);
     }
-    if (err == MUSTER_OK && (err = reply_status(*reply)) != MUSTER_OK) {
-        const char *key = reply_text(reply_at(*reply, 1));
-        if (err == MUSTER_E_REDIS && key)
-            redis_error_set(r, "the key '%s' has a wrong type: another program wrote it", key);
-        else
-            redis_error_set(r, "%s: %s", script->name, muster_err_text(err));
-        redis_count(r, err);
-    }
+    if (err == MUSTER_OK && (err = reply_status(*reply)) != MUSTER_OK)
+        redis_script_say(r, script, err, reply_text(reply_at(*reply, 1)));
     trace_line(TRACE_SCRIPT, "%s: %s", script->name, muster_err_text(err));
     return err;
 }

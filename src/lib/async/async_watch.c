@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Takes that wait for work, as client/vigil.c has it for one blocking caller: subscribe, then take, then sleep. What comes
+ * after the take has a message of its own, and a message that got lost costs at most RENEW_MS.
+ *
+ * Each take has a name of its own, and its turn (include takers). Who is named takes at once. If none of a queue's takes
+ * is named, one look for all of them follows a little later, by plain commands, for one that was named may have died; only
+ * if something is there the one that has waited longest takes.
+ */
+#include "async/async_watch.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "async/async_watch_private.h"
+#include "base/clock.h"
+#include "base/timer.h"
+#include "protocol/keys.h"
+
+/* The scripts forget a listener after ten seconds. */
+#define RENEW_MS 5000
+/* Looks are at least this far apart: a foreign program's messages must not make a tight loop. */
+#define LOOK_APART_MS 10
+/* A queue for which nobody waits any more is left after this time. */
+#define IDLE_MS 10000
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- waking ---- */
+
+struct async_call *async_watch_take_out(struct async_watch *w, struct async_sleeper **at)
+{
+    struct async_sleeper *s = *at;
+    struct async_call *take = s->take;
+    *at = s->next;
+    if (!*at)
+        w->end = at;
+    free(s);
+    w->idle_ms = clock_ms() + IDLE_MS;
+    return take;
+}
+
+/* Its time to be answered counts from here. */
+void async_watch_wake(struct async_watch *w, struct async_sleeper **at)
+{
+    struct async_list one;
+    struct async_call *take = async_watch_take_out(w, at);
+    take->made_ms = clock_ms();
+    async_list_init(&one);
+    async_list_add(&one, take);
+    async_line_add(w->async, &one);
+}
+
+void async_watch_set_timer(struct async_watch *w)
+{
+    int64_t at_ms = w->first ? (w->n_to_come == 0 ? w->look_ms : ASYNC_WATCH_NEVER) : w->idle_ms;
+    for (const struct async_sleeper *s = w->first; s; s = s->next)
+        at_ms = least(at_ms, s->wake_ms);
+    if (at_ms < ASYNC_WATCH_NEVER)
+        timer_after_ms(w->timer, at_ms - clock_ms());
+}
+
+void async_watch_plan_look(struct async_watch *w, int64_t in_ms)
+{
+    int64_t at_ms = clock_ms() + in_ms;
+    if (at_ms < w->looked_ms + LOOK_APART_MS)
+        at_ms = w->looked_ms + LOOK_APART_MS;
+    w->look_ms = least(w->look_ms, at_ms);
+    async_watch_set_timer(w);
+}
+
+/* ---- a queue that is watched ---- */
+
+struct async_watch *async_watch_find(struct muster_async *a, const char *queue, size_t len)
+{
+    struct async_watch *w = a->watches.all;
+    while (w && (strncmp(w->queue, queue, len) != 0 || w->queue[len]))
+        w = w->next;
+    return w;
+}
+
+static void free_watch(struct async_watch *w)
+{
+    while (w->first)
+        async_call_free(async_watch_take_out(w, &w->first));
+    if (w->timer)
+        event_free(w->timer);
+    free(w);
+}
+
+static void leave(struct async_watch *w)
+{
+    struct async_watch **at = &w->async->watches.all;
+    char channel[CHANNEL_MAX];
+    key_channel(channel, w->async->root.channels, w->queue, CHANNEL_WORK);
+    if (w->is_asked)
+        (void)link_unsubscribe(w->async->watches.link, channel);
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    free_watch(w);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct async_watch *w = arg;
+    const int64_t now = clock_ms();
+    (void)fd, (void)what;
+    for (struct async_sleeper **at = &w->first; *at;)
+        if ((*at)->wake_ms <= now)
+            async_watch_wake(w, at);
+        else
+            at = &(*at)->next;
+    if (w->first && w->n_to_come == 0 && w->look_ms <= now)
+        async_watch_look(w);
+    if (!w->first && w->n_to_come == 0 && w->idle_ms <= now)
+        leave(w);
+    else
+        async_watch_set_timer(w);
+}
+
+static struct async_watch *new_watch(struct muster_async *a, const char *queue)
+{
+    const size_t len = strlen(queue) + 1;
+    struct async_watch *w = calloc(1, sizeof *w + len);
+    if (!w)
+        return NULL;
+    memcpy(w->queue, queue, len);
+    w->async = a;
+    w->end = &w->first;
+    w->look_ms = ASYNC_WATCH_NEVER;
+    w->timer = evtimer_new(a->base, on_timer, w);
+    if (!w->timer) {
+        free_watch(w);
+        return NULL;
+    }
+    w->next = a->watches.all;
+    a->watches.all = w;
+    return w;
+}
+
+/* ---- sleeping ---- */
+
+unsigned async_watch_hears(struct muster_async *a, const char *queue)
+{
+    const struct async_watch *w = async_watch_find(a, queue, strlen(queue));
+    return w && w->is_subscribed ? w->n_subscribed : 0;
+}
+
+int async_watch_sleep(struct async_call *take, const char *queue, const char *caller, int64_t next_due_ms,
+                      int64_t until_ms)
+{
+    struct muster_async *a = take->async;
+    struct async_watch *w = async_watch_find(a, queue, strlen(queue));
+    struct async_sleeper *s = async_watch_open_link(a) == MUSTER_OK ? malloc(sizeof *s) : NULL;
+    if (s && !w)
+        w = new_watch(a, queue);
+    if (!s || !w) {
+        free(s);
+        return MUSTER_E_NOMEM;
+    }
+    const int64_t now = clock_ms();
+    *s = (struct async_sleeper){.take = take, .caller = caller};
+    s->wake_ms = least(until_ms, now + (next_due_ms >= 0 && next_due_ms < RENEW_MS ? next_due_ms : RENEW_MS));
+    if (s->wake_ms < now + LOOK_APART_MS && s->wake_ms < until_ms)
+        s->wake_ms = now + LOOK_APART_MS;
+    *w->end = s;
+    w->end = &s->next;
+    async_watch_subscribe(w);
+    async_watch_set_timer(w);
+    return MUSTER_OK;
+}
+
+void async_watch_found(struct muster_async *a, const char *queue)
+{
+    struct async_watch *w = async_watch_find(a, queue, strlen(queue));
+    if (!w)
+        return;
+    w->stagger_ms = 0;
+    if (w->first)
+        async_watch_plan_look(w, 0);
+}
+
+/* ---- its life ---- */
+
+int async_watch_init(struct muster_async *a, const struct url *url)
+{
+    a->watches.url = malloc(sizeof *a->watches.url);
+    if (!a->watches.url)
+        return MUSTER_E_NOMEM;
+    return url_copy(a->watches.url, url);
+}
+
+void async_watch_clear(struct muster_async *a)
+{
+    struct async_watches *all = &a->watches;
+    link_free(all->link);
+    for (struct async_watch *w = all->all, *next; w; w = next) {
+        next = w->next;
+        free_watch(w);
+    }
+    if (all->pinger)
+        event_free(all->pinger);
+    if (all->url)
+        url_clear(all->url);
+    free(all->url);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The hearing link of takes that wait: subscriptions, and whom a message calls.
+ */
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "async/async_watch_private.h"
+#include "base/timer.h"
+#include "protocol/keys.h"
+#include "protocol/take_name.h"
+
+/* Those who were named have this long to take, before others look. */
+#define OTHERS_MS 50
+#define PING_MS 5000
+#define DELAY_MAX_MS 1000
+
+static int64_t within(int64_t ms)
+{
+    return (int64_t)arc4random_uniform((uint32_t)ms + 1);
+}
+
+void async_watch_subscribe(struct async_watch *w)
+{
+    char channel[CHANNEL_MAX];
+    struct link *link = w->async->watches.link;
+    key_channel(channel, w->async->root.channels, w->queue, CHANNEL_WORK);
+    if (w->is_asked || !link_is_up(link))
+        return;
+    if (link_subscribe(link, WIRE_CLASSIC, channel) != MUSTER_OK)
+        link_break(link, MUSTER_E_NOMEM, "out of memory");
+    w->is_asked = true;
+}
+
+/* ---- the hearing link ---- */
+
+static void on_up(void *arg)
+{
+    struct muster_async *a = arg;
+    for (struct async_watch *w = a->watches.all; w; w = w->next)
+        async_watch_subscribe(w);
+}
+
+/* Redis confirms in order. What came before a subscription is found by a take after it. */
+static void on_subscribed(void *arg)
+{
+    struct muster_async *a = arg;
+    for (struct async_watch *w = a->watches.all; w; w = w->next) {
+        bool is_new = w->is_asked && !w->is_subscribed;
+        w->is_subscribed = w->is_asked;
+        w->n_subscribed += is_new;
+        while (is_new && w->first)
+            async_watch_wake(w, &w->first);
+        async_watch_set_timer(w);
+    }
+}
+
+/* One who may not listen would wait in vain. */
+static bool is_hopeless(int err)
+{
+    return err == MUSTER_E_DENIED || err == MUSTER_E_INVALID || err == MUSTER_E_FORMAT;
+}
+
+static void on_down(void *arg, int err, const char *text)
+{
+    struct muster_async *a = arg;
+    for (struct async_watch *w = a->watches.all; w; w = w->next) {
+        w->is_asked = w->is_subscribed = false;
+        while (is_hopeless(err) && w->first)
+            async_hear_failed(async_watch_take_out(w, &w->first), err, text);
+        async_watch_set_timer(w);
+    }
+}
+
+/* A message may be for several takes: each that is named takes. If none is, a look is planned. */
+static void hear(struct async_watch *w, struct muster_bytes message)
+{
+    enum take_called most = TAKE_CALLS_OTHERS;
+    for (struct async_sleeper **at = &w->first; *at;) {
+        enum take_called called = take_name_called(message, (*at)->caller);
+        most = called > most ? called : most;
+        if (called == TAKE_CALLS_THIS_ONE)
+            async_watch_wake(w, at);
+        else
+            at = &(*at)->next;
+    }
+    if (w->first && most != TAKE_CALLS_THIS_ONE)
+        async_watch_plan_look(w, most == TAKE_CALLS_OTHERS ? OTHERS_MS + within(OTHERS_MS) : within(w->stagger_ms));
+    async_watch_set_timer(w);
+}
+
+static void on_message(void *arg, const char *channel, struct muster_bytes message)
+{
+    struct muster_async *a = arg;
+    const size_t root = strlen(a->root.channels);
+    const char *what = channel ? strrchr(channel, '_') : NULL;
+    if (!what || strncmp(channel, a->root.channels, root) != 0 || channel[root] != '_' || what == channel + root)
+        return;
+    struct async_watch *w = async_watch_find(a, channel + root + 1, (size_t)(what - channel) - root - 1);
+    if (w && message.data && strcmp(what + 1, CHANNEL_WORK) == 0)
+        hear(w, message);
+}
+
+static void ignore_reply(const struct redisReply *reply, void *arg)
+{
+    (void)reply, (void)arg;
+}
+
+/* It may hear nothing for long. If no answer comes, it is dead, and breaks. */
+static void on_pinger(evutil_socket_t fd, short what, void *arg)
+{
+    struct muster_async *a = arg;
+    struct command c = COMMAND_EMPTY;
+    (void)fd, (void)what;
+    command_text(&c, "PING");
+    if (link_is_up(a->watches.link) && link_call(a->watches.link, &c, ignore_reply, NULL) != MUSTER_OK)
+        link_break(a->watches.link, MUSTER_E_NOMEM, "out of memory");
+    command_clear(&c);
+    timer_after_ms(a->watches.pinger, PING_MS);
+}
+
+/* Made when it is first needed. */
+int async_watch_open_link(struct muster_async *a)
+{
+    char root[KEY_MAX];
+    if (a->watches.link)
+        return MUSTER_OK;
+    if (!a->watches.pinger && !(a->watches.pinger = evtimer_new(a->base, on_pinger, a)))
+        return MUSTER_E_NOMEM;
+    key_root(root, a->prefix);
+    int err =
+        link_new(&a->watches.link, &(struct link_options){.base = a->base,
+                                                          .url = a->watches.url,
+                                                          .prefix = a->prefix,
+                                                          .root_key = root,
+                                                          .name = "hearing",
+                                                          .delay_max_ms = DELAY_MAX_MS,
+                                                          .silence_ms = a->timeout_ms,
+                                                          .callbacks = {on_up, on_down, on_subscribed, on_message},
+                                                          .arg = a});
+    if (err != MUSTER_OK)
+        return err;
+    link_connect(a->watches.link);
+    timer_after_ms(a->watches.pinger, PING_MS);
+    return MUSTER_OK;
+}
