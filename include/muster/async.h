@@ -216,7 +216,7 @@ MUSTER_API int muster_async_take(struct muster_async *a, const char *queue, size
                                  muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
- * End a process by its id, as muster_lease_finish(), _give_back(), _retry() and _fail(). `o` may be NULL.
+ * End a process by its id, as muster_lease_finish(), _give_back(), _retry(), _retry_as() and _fail(). `o` may be NULL.
  *
  * Each returns as all calls, and
  *   MUSTER_E_INVALID, MUSTER_E_TOO_BIG  the id or another argument
@@ -228,6 +228,8 @@ MUSTER_API int muster_async_give_back(struct muster_async *a, const char *proces
                                       void *arg) MUSTER_MUST_CHECK;
 MUSTER_API int muster_async_retry(struct muster_async *a, const char *process, int64_t delay_ms, muster_async_fn *fn,
                                   void *arg) MUSTER_MUST_CHECK;
+MUSTER_API int muster_async_retry_as(struct muster_async *a, const char *process, int64_t delay_ms, const char *group,
+                                     const char *message, muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
 MUSTER_API int muster_async_fail(struct muster_async *a, const char *process, const char *group, const char *message,
                                  muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
 

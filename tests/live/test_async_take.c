@@ -257,6 +257,9 @@ static void each_end_ends_as_it_says(void **state)
     assert_int_equal(raw_int(s->server->redis, "HGET %s:failures:q g:why", s->prefix), 1);
     job_put(s, "j", JOB_SPEC(.id = "job"));
     b = *take_now(&as, "j", 1);
+    ask_end(&as, muster_async_retry_as(as.async, b.taken.rows[0].id, 0, "busy", "the line was", answers_fn, NULL));
+    assert_string_equal(job_look(s, "job").group, "busy");
+    b = *take_now(&as, "j", 1);
     ask_end(&as, muster_async_finish(as.async, b.taken.rows[0].id, &next, answers_fn, NULL));
     assert_int_equal(scene_waiting(s, "r"), 0);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:waiting:r", s->prefix), 1);
@@ -299,6 +302,11 @@ static void a_refused_end_is_told_as_by_the_blocking_client(void **state)
     assert_err(as.last.err, MUSTER_E_STATE);
     assert_string_equal(as.last.text, muster_client_error(s->client));
 
+    assert_err(muster_lease_retry_as(s->client, held, 0, "g", "m"), MUSTER_E_STATE);
+    ask_end(&as, muster_async_retry_as(as.async, held, 0, "g", "m", answers_fn, NULL));
+    assert_err(as.last.err, MUSTER_E_STATE);
+    assert_string_equal(as.last.text, muster_client_error(s->client));
+
     ask_end(&as, muster_async_give_back(as.async, marked, answers_fn, NULL));
     assert_err(as.last.err, MUSTER_E_CANCELLED);
     assert_non_null(strstr(as.last.text, "gone, not given back"));
@@ -328,6 +336,7 @@ static void arguments_that_are_not_allowed_are_refused_at_the_call(void **state)
     assert_err(muster_async_finish(as.async, process, &delayed, NULL, NULL), MUSTER_E_INVALID);
     assert_err(muster_async_give_back(as.async, NULL, NULL, NULL), MUSTER_E_INVALID);
     assert_err(muster_async_retry(as.async, process, -2, NULL, NULL), MUSTER_E_INVALID);
+    assert_err(muster_async_retry_as(as.async, process, 0, "", NULL, NULL, NULL), MUSTER_E_INVALID);
     assert_err(muster_async_fail(as.async, process, "", many, NULL, NULL), MUSTER_E_INVALID);
     assert_err(muster_async_extend(as.async, process, &note, NULL, NULL), MUSTER_E_TOO_BIG);
     assert_err(muster_async_job(as.async, "", NULL, NULL), MUSTER_E_INVALID);

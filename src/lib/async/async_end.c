@@ -77,7 +77,14 @@ int muster_async_give_back(struct muster_async *a, const char *process, muster_a
 
 int muster_async_retry(struct muster_async *a, const char *process, int64_t delay_ms, muster_async_fn *fn, void *arg)
 {
-    const struct muster_lease_end e = {.process = process, .outcome = MUSTER_RETRY, .delay_ms = delay_ms};
+    return muster_async_retry_as(a, process, delay_ms, NULL, NULL, fn, arg);
+}
+
+int muster_async_retry_as(struct muster_async *a, const char *process, int64_t delay_ms, const char *group,
+                          const char *message, muster_async_fn *fn, void *arg)
+{
+    const struct muster_lease_end e = {
+        .process = process, .outcome = MUSTER_RETRY, .delay_ms = delay_ms, .group = group, .message = message};
     int err = async_enter(a);
     return err == MUSTER_OK ? end(a, &e, fn, arg) : err;
 }

@@ -48,7 +48,7 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
     X(SIZED_CLIENT_STATS, muster_client_stats, received_bytes, SIZED_NEEDED)         \
     X(SIZED_SERVER_INFO, muster_server_info, unsaved, SIZED_NEEDED)                  \
     X(SIZED_ASYNC_OPTIONS, muster_async_options, max_bytes, SIZED_MAY_BE_NULL)       \
-    X(SIZED_ANSWER, muster_answer, id, SIZED_NEEDED)                                \
+    X(SIZED_ANSWER, muster_answer, id, SIZED_NEEDED)                                 \
     X(SIZED_LISTENER_OPTIONS, muster_listener_options, max_bytes, SIZED_MAY_BE_NULL) \
     X(SIZED_HEARD, muster_heard, job, SIZED_NEEDED)
 
