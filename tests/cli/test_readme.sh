@@ -9,6 +9,7 @@
 #  3. the worker with the id attic starts as it stands there, and works
 #  4. the two programs, compiled as they stand there: the producer enqueues; what the worker has finished is written
 #     even if it is killed then; both find Redis by MUSTER_URL, and say so if there is none or the URL is wrong
+#  5. its programs in C++, Python and Node stand so in their manuals, whose tests run them
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -81,3 +82,14 @@ start worker "$worker"
 wait_for says worker 'no connection to Redis'
 end worker TERM 143
 (($(wc -l <worker.err) == 1)) || fail "more than a line: $(cat worker.err)"
+
+# ---- 5
+# programs FILE LANGUAGE: its blocks in this language, one behind the other
+programs() { sed -n "/^\`\`\`$2\$/,/^\`\`\`\$/p" "$1"; }
+for manual in cpp:doc/cpp.md python:bindings/python/README.md js:bindings/node/README.md; do
+    programs "$readme" "${manual%%:*}" >shown
+    programs "$MUSTER_SOURCE/${manual#*:}" "${manual%%:*}" >told
+    (($(grep -c '^```$' shown) == 2)) || fail "not two programs in ${manual%%:*}: $(cat shown)"
+    # What the manual has that the README has not is left out; a line that is only in the README is one too many.
+    ! diff told shown | grep '^>' >extra || fail "${manual#*:} does not have these lines of README.md: $(cat extra)"
+done
