@@ -2,8 +2,9 @@
  *
  * How long Redis is held up by one call of each script, whatever lies in it within the limits. Each script has at least
  * one row: a namespace that is as full as it may be for that script, and the call. The time is that of the processor,
- * used by Redis' main thread for the call (INFO cpu): what else runs on the machine counts as little as possible. It is
- * the median of three calls, each in a namespace made anew.
+ * used by Redis' main thread for the call (INFO cpu): what else runs on the machine counts as little as possible. What
+ * still counts only adds to it, so a call within the goal is enough. Otherwise it is the median of three calls, each in a
+ * namespace made anew.
  *
  * The goal is 50 ms on a machine that has nothing else to do. The bound leaves room for a busy one, where caches and
  * memory are shared. MUSTER_TEST_TIMES=1 prints all times.
@@ -583,19 +584,27 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static int64_t judged_time_of(struct scene *s, const struct row *row)
+{
+    int64_t us[CALLS];
+    for (size_t k = 0; k < CALLS; k++) {
+        us[k] = time_of(s, row);
+        if (us[k] <= GOAL_MS * 1000)
+            return us[k];
+    }
+    qsort(us, CALLS, sizeof *us, compare);
+    return us[CALLS / 2];
+}
+
 static void no_script_holds_redis_up(void **state)
 {
     struct scene *s = *state;
     int n_slow = 0;
     for (size_t i = 0; i < N_OF(rows); i++) {
-        int64_t us[CALLS];
-        for (size_t k = 0; k < CALLS; k++)
-            us[k] = time_of(s, &rows[i]);
-        qsort(us, CALLS, sizeof *us, compare);
-        bool is_slow = us[CALLS / 2] > BOUND_MS * 1000;
+        int64_t us = judged_time_of(s, &rows[i]);
+        bool is_slow = us > BOUND_MS * 1000;
         if (is_slow || getenv("MUSTER_TEST_TIMES"))
-            print_message("%7.1f ms  %s: %s\n", (double)us[CALLS / 2] / 1000, lua_scripts[rows[i].id].name,
-                          rows[i].what);
+            print_message("%7.1f ms  %s: %s\n", (double)us / 1000, lua_scripts[rows[i].id].name, rows[i].what);
         n_slow += is_slow;
     }
     raw_do(s->server->redis, "FLUSHALL");
