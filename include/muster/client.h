@@ -4,8 +4,8 @@
  * processes and failures.
  *
  * A client holds one connection to Redis. Only one thread may use a client at a time; different clients are
- * independent. muster_client_interrupt() is for any thread. Every call blocks for its round trips. It gives up when an answer is not there within the client's
- * `timeout_ms`; a large one may take that long for each 256 KiB of it.
+ * independent. muster_client_interrupt() is for any thread. Every call blocks for its round trips. It gives up when an
+ * answer is not there within the client's `timeout_ms`; a large one may take that long for each 256 KiB of it.
  *
  * After E_CONN or E_TIMEOUT the next call connects again by itself, except on a connection that the caller passed in.
  *

@@ -91,6 +91,7 @@ class process_filter : detail::kept
     process_filter &queue(std::string_view v) { return set(c_.queue, keep(v)); }
     process_filter &worker(std::string_view v) { return set(c_.worker, keep(v)); }
     process_filter &task(std::string_view v) { return set(c_.task, keep_bytes_struct(v)); }
+    process_filter &holder(std::string_view v) { return set(c_.holder, keep(v)); }
 
     const muster_process_filter &c() const noexcept { return c_; }
 
@@ -190,10 +191,47 @@ struct removed {
 
 /* ---- the client ---- */
 
+/* How to take under a lease: struct muster_take_options of client.h. */
+class take_options : detail::kept
+{
+  public:
+    explicit take_options(ms lease_time)
+    {
+        c_.size = sizeof c_;
+        c_.n = 1;
+        c_.lease_ms = lease_time.count();
+        if (lease_time.count() == 0) /* it would mean a default in C */
+            c_.lease_ms = -1;
+    }
+
+    take_options &n(size_t v) { return set(c_.n, v); }
+    take_options &wait(ms v) { return set(c_.wait_ms, static_cast<int64_t>(v.count())); }
+    take_options &holder(std::string_view v) { return set(c_.holder, keep(v)); }
+
+    const muster_take_options &c() const noexcept { return c_; }
+
+  private:
+    template <class T, class V> take_options &set(T &field, V value)
+    {
+        field = value;
+        return *this;
+    }
+
+    muster_take_options c_{};
+};
+
 class lease;
 
 namespace detail
 {
+
+/* As C has it: -1 for none. */
+inline int64_t retry_delay(const retry &how)
+{
+    if (how.delay && how.delay->count() < 0) /* it would mean something else in C */
+        throw error(MUSTER_E_INVALID, "a retry's delay must not be negative; nothing was sent");
+    return how.delay ? how.delay->count() : -1;
+}
 
 /* Leases hold it, too: so a client may go before them. */
 struct client_state {
@@ -413,6 +451,9 @@ class client
     /* muster_lease_take() of up to `n`; empty if nothing came within `wait`. */
     std::vector<lease> take_many(std::string_view queue, size_t n, ms lease_time, ms wait = ms(0));
 
+    /* muster_lease_take_as(): also under a holder's name. */
+    std::vector<lease> take_many(std::string_view queue, const take_options &o);
+
     /* muster_lease_finish() and its like, of a process whose id is all that is known: a lease that somebody else holds,
      * or a worker's process. A holder has these calls without an id (class lease). */
     void finish(std::string_view process, const finish_options &o = finish_options())
@@ -424,11 +465,8 @@ class client
     /* Without a delay a task is retried at once, a job after its own backoff. */
     void retry(std::string_view process, const muster::retry &how = muster::retry())
     {
-        const int64_t delay = how.delay ? how.delay->count() : -1;
-        if (how.delay && delay < 0) /* it would mean something else in C */
-            throw error(MUSTER_E_INVALID, "a retry's delay must not be negative; nothing was sent");
-        s_->check(muster_lease_retry_as(get(), detail::ztext(process), delay, detail::ztext(how.group).or_null(),
-                                        detail::ztext(how.message).or_null()));
+        s_->check(muster_lease_retry_as(get(), detail::ztext(process), detail::retry_delay(how),
+                                        detail::ztext(how.group).or_null(), detail::ztext(how.message).or_null()));
     }
     void fail(std::string_view process, std::string_view group, std::string_view message = {})
     {
@@ -677,6 +715,13 @@ class client
         return out;
     }
 
+    /* muster_client_interrupt(): the call that waits, or the next one that does, throws E_INTERRUPTED. Any thread, and from
+     * a signal handler, which reaches the client by a static pointer. */
+    void interrupt() const noexcept { muster_client_interrupt(get()); }
+
+    /* muster_client_interrupt_take_back(): was there an interrupt that has ended no call? It does nothing any more. */
+    bool interrupt_take_back() { return muster_client_interrupt_take_back(get()) != 0; }
+
     /* muster_client_set_progress(): fn(const muster_progress &) between the steps of long calls; an empty function: no
      * more. If it answers then::stop the call throws E_STOPPED; an exception in it comes out of the call. */
     void on_progress(std::function<then(const muster_progress &)> fn)
@@ -873,11 +918,17 @@ class lease
 
 inline std::vector<lease> client::take_many(std::string_view queue, size_t n, ms lease_time, ms wait)
 {
+    if (n == 0) /* it would mean a default in C */
+        throw error(MUSTER_E_INVALID, "take_many() needs an n of at least 1; nothing was sent");
+    return take_many(queue, take_options(lease_time).n(n).wait(wait));
+}
+
+inline std::vector<lease> client::take_many(std::string_view queue, const take_options &o)
+{
     std::vector<lease> taken;
     auto keep = [&](const muster_process_info &p) { taken.push_back(lease(s_, p)); };
-    const int err = call_rows<muster_process_info>(keep, [&](auto row, void *arg) {
-        return muster_lease_take(get(), detail::ztext(queue), n, lease_time.count(), wait.count(), row, arg);
-    });
+    const int err = call_rows<muster_process_info>(
+        keep, [&](auto row, void *arg) { return muster_lease_take_as(get(), detail::ztext(queue), &o.c(), row, arg); });
     s_->check_but(MUSTER_E_NOT_FOUND, err);
     return taken;
 }

@@ -12,6 +12,7 @@
 #include <shared_mutex>
 
 #include "error.hpp"
+#include "job.hpp"
 
 namespace muster
 {
@@ -98,6 +99,8 @@ namespace detail
 
 template <class F> struct worker_handler;
 template <class F> struct enqueue_answer;
+template <class F> struct put_answer;
+template <class F> struct posted;
 
 /* Something that C has a pointer to, and that the worker owns. */
 struct owned {
@@ -562,6 +565,18 @@ class worker_ref
         check(muster_worker_enqueue(get(), detail::ztext(queue), task.data(), task.size(), nullptr, nullptr));
     }
 
+    /* muster_worker_put(): without blocking. fn(int err, std::string_view id) is called from the loop, once; all else as
+     * with enqueue(). */
+    template <class F> void put(std::string_view queue, const job_spec &spec, F fn) const;
+    void put(std::string_view queue, const job_spec &spec) const
+    {
+        check(muster_worker_put(get(), detail::ztext(queue), &spec.c(), nullptr, nullptr));
+    }
+
+    /* muster_worker_post(): fn(muster::worker_ref) is called once from the loop, soon; it must not throw
+     * (std::terminate()). Any thread. If the worker is destroyed before, it is called while that happens. */
+    template <class F> void post(F fn) const;
+
     /* muster_worker_stop(): with the drain time of the options, or with this one (at least 0); run() returns when the
      * worker has stopped. Any thread, and from a signal handler, which reaches the worker by a static pointer
      * (examples/worker.cpp). */
@@ -626,6 +641,9 @@ class worker_ref
     friend class process;
     template <class F> friend struct detail::worker_handler;
     template <class F> friend struct detail::enqueue_answer;
+    template <class F> friend struct detail::posted;
+
+    template <class Answer, class F, class Make> void ask(F &&fn, Make &&make) const;
 
     static void tell_pulse(muster_worker *, void *arg) noexcept
     {
@@ -663,19 +681,49 @@ template <class F> struct worker_handler final : owned {
     }
 };
 
-template <class F> struct enqueue_answer final : owned {
+/* Something that the loop calls once. */
+template <class F> struct called_once : owned {
     worker_state &state;
     F fn;
     std::list<std::unique_ptr<owned>>::iterator place;
 
-    enqueue_answer(worker_state &s, F f) : state(s), fn(std::move(f)) {}
+    called_once(worker_state &s, F f) : state(s), fn(std::move(f)) {}
 
-    static void tell(muster_worker *, int err, uint64_t waiting, void *arg) noexcept
+    /* make(fn) calls it. */
+    template <class Make> void tell(Make &&make) noexcept
     {
-        auto *self = static_cast<enqueue_answer *>(arg);
-        const frame f(self->state, nullptr);
-        const auto mine = self->state.answered(self->place);
-        self->fn(err, waiting);
+        const frame f(state, nullptr);
+        const auto mine = state.answered(place);
+        make(fn);
+    }
+};
+
+template <class F> struct enqueue_answer final : called_once<F> {
+    using called_once<F>::called_once;
+
+    static void heard(muster_worker *, int err, uint64_t waiting, void *arg) noexcept
+    {
+        static_cast<enqueue_answer *>(arg)->tell([&](F &fn) { fn(err, waiting); });
+    }
+};
+
+template <class F> struct put_answer final : called_once<F> {
+    using called_once<F>::called_once;
+
+    static void heard(muster_worker *, int err, const char *id, void *arg) noexcept
+    {
+        static_cast<put_answer *>(arg)->tell([&](F &fn) { fn(err, text(id)); });
+    }
+};
+
+template <class F> struct posted final : called_once<F> {
+    using called_once<F>::called_once;
+
+    static void heard(muster_worker *, void *arg) noexcept
+    {
+        auto *self = static_cast<posted *>(arg);
+        worker_state &state = self->state;
+        self->tell([&](F &fn) { fn(worker_ref(&state)); });
     }
 };
 
@@ -706,21 +754,40 @@ template <class F> void worker_ref::serve(std::string_view queue, F fn, int hand
     }
 }
 
-template <class F> void worker_ref::enqueue(std::string_view queue, std::string_view task, F fn) const
+/* make(fn of C, arg) makes the call of C. */
+template <class Answer, class F, class Make> void worker_ref::ask(F &&fn, Make &&make) const
 {
-    using answer = detail::enqueue_answer<F>;
-    const detail::ztext name(queue);
-    auto one = std::make_unique<answer>(*s_, std::move(fn));
-    answer *arg = one.get();
+    auto one = std::make_unique<Answer>(*s_, std::forward<F>(fn));
+    Answer *arg = one.get();
     {
         const std::lock_guard<std::mutex> guard(s_->lock);
         arg->place = s_->unanswered.insert(s_->unanswered.end(), std::move(one));
     }
-    const int err = muster_worker_enqueue(get(), name, task.data(), task.size(), &answer::tell, arg);
+    const int err = make(&Answer::heard, arg);
     if (err != MUSTER_OK) {
         s_->answered(arg->place);
         check(err);
     }
+}
+
+template <class F> void worker_ref::enqueue(std::string_view queue, std::string_view task, F fn) const
+{
+    const detail::ztext name(queue);
+    ask<detail::enqueue_answer<F>>(std::move(fn), [&](auto heard, void *arg) {
+        return muster_worker_enqueue(get(), name, task.data(), task.size(), heard, arg);
+    });
+}
+
+template <class F> void worker_ref::put(std::string_view queue, const job_spec &spec, F fn) const
+{
+    const detail::ztext name(queue);
+    ask<detail::put_answer<F>>(
+        std::move(fn), [&](auto heard, void *arg) { return muster_worker_put(get(), name, &spec.c(), heard, arg); });
+}
+
+template <class F> void worker_ref::post(F fn) const
+{
+    ask<detail::posted<F>>(std::move(fn), [&](auto heard, void *arg) { return muster_worker_post(get(), heard, arg); });
 }
 
 /*

@@ -282,6 +282,46 @@ static void each_end_does_what_it_says()
     CHECK_THROWS(MUSTER_E_INVALID, c.take("q", 1min)->retry(-5ms));
 }
 
+static void a_holder_has_a_name()
+{
+    muster::client c;
+    c.enqueue_many("q", {"a", "b", "c"});
+    auto held = c.take_many("q", muster::take_options(1min).n(2).wait(1s).holder("me"));
+    const auto other = c.take("q", 1min);
+    strings ids;
+    c.processes(muster::process_filter().holder("me"), [&](const muster_process_info &p) { ids.emplace_back(p.id); });
+    CHECK(ids == strings({held.at(0).id(), held.at(1).id()}));
+    CHECK_EQUAL(c.fail_worker("me"), 2U);
+    CHECK(waiting(c, "q") == strings({"a", "b"}));
+    CHECK_THROWS(MUSTER_E_LOST, held[0].finish());
+    CHECK_THROWS(MUSTER_E_INVALID, c.take_many("q", muster::take_options(1min).holder("no name")));
+    CHECK_THROWS(MUSTER_E_INVALID, c.take_many("q", 0, 1min));
+    CHECK_THROWS(MUSTER_E_INVALID, c.take("q", 0min));
+    c.enqueue("q", "d");
+    CHECK(waiting(c, "q") == strings({"a", "b", "d"}));
+}
+
+static void a_take_that_waits_is_interrupted()
+{
+    muster::client c;
+    CHECK(!c.interrupt_take_back());
+    c.interrupt();
+    CHECK(c.interrupt_take_back());
+    std::atomic<bool> is_over{false};
+    std::thread other([&] {
+        while (!is_over) {
+            c.interrupt();
+            std::this_thread::sleep_for(1ms);
+        }
+    });
+    const auto e = CHECK_THROWS(MUSTER_E_INTERRUPTED, c.take("q", 1min, 1h));
+    is_over = true;
+    other.join();
+    CHECK(!e.may_pass() && !e.may_be_done());
+    c.interrupt_take_back();
+    CHECK_EQUAL(c.length("q"), 0U);
+}
+
 static void leases_are_moved_and_outlive_their_client()
 {
     std::vector<muster::lease> kept;
@@ -469,6 +509,8 @@ int main(int argc, char **argv)
                        CASE(a_lease_that_nobody_ends_is_given_back),
                        CASE(a_lease_is_ended_once),
                        CASE(each_end_does_what_it_says),
+                       CASE(a_holder_has_a_name),
+                       CASE(a_take_that_waits_is_interrupted),
                        CASE(leases_are_moved_and_outlive_their_client),
                        CASE(what_is_lost_is_not_given_back),
                        CASE(an_end_without_an_answer_is_still_held),

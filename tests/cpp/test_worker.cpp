@@ -418,6 +418,33 @@ static void a_worker_hands_work_on_and_hears_the_answer()
     CHECK_EQUAL(c.length("next"), 2U);
 }
 
+static void a_worker_puts_a_job_and_calls_a_function_in_its_loop()
+{
+    muster::client c;
+    strings heard;
+    {
+        muster::worker w(options());
+        w.serve("q", [&](muster::process &p) {
+            p.worker().put("next", muster::job_spec("x").id("j").priority(-3), [&](int err, std::string_view id) {
+                heard.push_back(std::string(muster_err_name(err)) + " " + std::string(id));
+            });
+            p.worker().put("next", muster::job_spec("y").id("j"), [&, w = p.worker()](int err, std::string_view id) {
+                heard.push_back(std::string(muster_err_name(err)) + " " + std::string(id));
+                w.post([&](muster::worker_ref self) {
+                    heard.push_back("posted to " + std::string(self.id()));
+                    self.stop();
+                });
+            });
+            CHECK_THROWS(MUSTER_E_INVALID, p.worker().put("", muster::job_spec("x"), [](int, std::string_view) {}));
+        });
+        c.enqueue("q", "x");
+        w.run();
+        CHECK_THROWS(MUSTER_E_STATE, w.post([](muster::worker_ref) {}));
+        CHECK(heard == strings({"OK j", "E_EXISTS j", "posted to " + std::string(w.id())}));
+    }
+    CHECK_EQUAL(c.get_job("j")->priority, -3);
+}
+
 /* The worker is gone before the answer: what the function holds is destroyed, and it is not called. The loop is the
  * program's. */
 static void an_answer_that_never_comes_leaves_nothing()
@@ -535,6 +562,7 @@ int main(int argc, char **argv)
                        CASE(ends_race_with_the_end_of_the_worker), CASE(handlers_on_threads_see_a_stop),
                        CASE(many_tasks_on_threads_each_run_once), CASE(callbacks_hear_what_happens),
                        CASE(a_worker_hands_work_on_and_hears_the_answer),
+                       CASE(a_worker_puts_a_job_and_calls_a_function_in_its_loop),
                        CASE(an_answer_that_never_comes_leaves_nothing), CASE(what_is_refused_is_destroyed),
                        CASE(a_command_runs_for_each_task), CASE(what_a_callback_throws_is_the_end)},
                       argc, argv);

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * C++: the asynchronous client (async.h), and the listener (listen.h), which never block. Each has a descriptor for the
+ * program's own event loop; lambdas hear answers and events, on the thread that asks for them. muster.hpp has the rules
+ * that hold everywhere.
+ */
+#ifndef MUSTER_ASYNC_HPP
+#define MUSTER_ASYNC_HPP
+
+#include "client.hpp"
+#include "job.hpp"
+
+#include <list>
+#include <mutex>
+
+namespace muster
+{
+
+namespace detail
+{
+
+/* What C hands out in batches, one by one. What comes behind one whose function has thrown stays for the next time. */
+template <class Item> class unread
+{
+  public:
+    /* fetch(items, max) is the call of C. */
+    template <class Fetch, class F> size_t each(size_t max, Fetch &&fetch, F &&fn)
+    {
+        size_t n = 0;
+        for (; max == 0 || n < max; n++) {
+            if (at_ == n_) {
+                at_ = n_ = 0;
+                items_[0].size = sizeof items_[0];
+                n_ = fetch(items_, max == 0 || max - n > MAX ? MAX : max - n);
+                if (n_ == 0)
+                    break;
+            }
+            fn(items_[at_++]);
+        }
+        return n;
+    }
+
+  private:
+    static constexpr size_t MAX = 64;
+    Item items_[MAX] = {};
+    size_t at_ = 0, n_ = 0;
+};
+
+/* Who hears an answer. */
+struct asked {
+    std::list<std::unique_ptr<asked>>::iterator place;
+
+    asked() = default;
+    asked(const asked &) = delete;
+    asked &operator=(const asked &) = delete;
+    virtual ~asked() = default;
+    virtual void tell(const muster_answer &answer) = 0;
+};
+
+template <class F> struct asked_by final : asked {
+    F fn;
+
+    explicit asked_by(F f) : fn(std::move(f)) {}
+    void tell(const muster_answer &answer) override { fn(answer); }
+};
+
+} // namespace detail
+
+/* Throws what an answer says, unless it is MUSTER_OK. */
+inline void check(const muster_answer &answer)
+{
+    if (answer.err != MUSTER_OK)
+        throw error(answer.err, text(answer.text));
+}
+
+/*
+ * Each call returns at once; its `fn(const muster_answer &)` is called once with the answer, by dispatch(), on the thread
+ * that calls it. What the answer points to is borrowed until `fn` returns. A call that throws has no answer. Without `fn`
+ * nobody hears what came of it.
+ *
+ * Any thread may call, also from an `fn`. Only dispatch() is for one thread at a time, and an `fn` must not call it. If
+ * the client is destroyed, the functions of calls that have no answer yet are destroyed with it, and not called.
+ */
+class async_client
+{
+  public:
+    /* 0: the defaults of async.h. */
+    explicit async_client(const client_options &o = client_options(), size_t max_in_flight = 0, size_t max_bytes = 0)
+        : s_(std::make_unique<state>())
+    {
+        muster_async_options all{};
+        all.size = sizeof all;
+        all.client = &o.c();
+        all.max_in_flight = max_in_flight;
+        all.max_bytes = max_bytes;
+        const int err = muster_async_new(&s_->a, &all);
+        if (err != MUSTER_OK)
+            throw error(err, text(err == MUSTER_E_INVALID ? muster_async_options_check(&all) : nullptr));
+    }
+
+    /* muster_async_fd(): readable while there are answers. */
+    int fd() const noexcept { return muster_async_fd(s_->a); }
+
+    /* Call the functions of up to `max` answers, 0: of all that are there. Returns how many there were. An exception in
+     * one comes out of here; then call again: the answers behind it are still to be told, and the descriptor need not be
+     * readable for them. */
+    size_t dispatch(size_t max = 0)
+    {
+        return s_->answers.each(
+            max, [this](muster_answer *out, size_t n) { return muster_async_next(s_->a, out, n); },
+            [this](const muster_answer &answer) {
+                if (answer.arg)
+                    s_->forget(static_cast<detail::asked *>(answer.arg))->tell(answer);
+            });
+    }
+
+    /* muster_async_wait(): until all calls have their answers, which dispatch() then tells; false: not in time. */
+    bool wait(ms timeout = forever)
+    {
+        const int err = muster_async_wait(s_->a, timeout.count());
+        if (err != MUSTER_E_TIMEOUT)
+            check(err);
+        return err == MUSTER_OK;
+    }
+
+    /* ---- the calls ---- */
+
+    /* muster_async_enqueue(). */
+    template <class F = std::nullptr_t> void enqueue(std::string_view queue, std::string_view task, F fn = nullptr)
+    {
+        ask(std::move(fn), [&](void *arg) {
+            return muster_async_enqueue(s_->a, detail::ztext(queue), task.data(), task.size(), nullptr, arg);
+        });
+    }
+
+    /* muster_async_put(). */
+    template <class F = std::nullptr_t> void put(std::string_view queue, const job_spec &spec, F fn = nullptr)
+    {
+        ask(std::move(fn),
+            [&](void *arg) { return muster_async_put(s_->a, detail::ztext(queue), &spec.c(), nullptr, arg); });
+    }
+
+    /* muster_async_take(). What `fn` is told of is its to end, by the id of each process. */
+    template <class F> void take(std::string_view queue, size_t n, ms lease_time, ms wait, F fn)
+    {
+        ask(std::move(fn), [&](void *arg) {
+            return muster_async_take(s_->a, detail::ztext(queue), n, lease_time.count(), wait.count(), nullptr, arg);
+        });
+    }
+
+    /* muster_async_finish() and its like. */
+    template <class F = std::nullptr_t> void finish(std::string_view process, const finish_options &o, F fn = nullptr)
+    {
+        ask(std::move(fn),
+            [&](void *arg) { return muster_async_finish(s_->a, detail::ztext(process), &o.c(), nullptr, arg); });
+    }
+    template <class F = std::nullptr_t> void give_back(std::string_view process, F fn = nullptr)
+    {
+        ask(std::move(fn),
+            [&](void *arg) { return muster_async_give_back(s_->a, detail::ztext(process), nullptr, arg); });
+    }
+
+    /* Without a delay a task is retried at once, a job after its own backoff. */
+    template <class F = std::nullptr_t>
+    void retry(std::string_view process, const muster::retry &how = muster::retry(), F fn = nullptr)
+    {
+        const int64_t delay = detail::retry_delay(how);
+        ask(std::move(fn), [&](void *arg) {
+            return muster_async_retry_as(s_->a, detail::ztext(process), delay, detail::ztext(how.group).or_null(),
+                                         detail::ztext(how.message).or_null(), nullptr, arg);
+        });
+    }
+    template <class F = std::nullptr_t>
+    void fail(std::string_view process, std::string_view group, std::string_view message, F fn = nullptr)
+    {
+        ask(std::move(fn), [&](void *arg) {
+            return muster_async_fail(s_->a, detail::ztext(process), detail::ztext(group), detail::ztext(message),
+                                     nullptr, arg);
+        });
+    }
+
+    /* muster_async_extend(): the lease ends this long from when Redis hears it. */
+    template <class F = std::nullptr_t> void extend(std::string_view process, ms lease_time, F fn = nullptr)
+    {
+        muster_extend_options o{};
+        o.size = sizeof o;
+        o.lease_ms = lease_time.count();
+        ask(std::move(fn),
+            [&](void *arg) { return muster_async_extend(s_->a, detail::ztext(process), &o, nullptr, arg); });
+    }
+
+    /* muster_async_job(), muster_async_length(). */
+    template <class F> void get_job(std::string_view id, F fn)
+    {
+        ask(std::move(fn), [&](void *arg) { return muster_async_job(s_->a, detail::ztext(id), nullptr, arg); });
+    }
+    template <class F> void length(std::string_view queue, F fn)
+    {
+        ask(std::move(fn), [&](void *arg) { return muster_async_length(s_->a, detail::ztext(queue), nullptr, arg); });
+    }
+
+    /* What C++ has no call for. With a function of C in `fn`, `arg` belongs to dispatch(): give NULL, and take the answers
+     * by muster_async_next() yourself, or not at all. */
+    muster_async *get() const noexcept { return s_->a; }
+    void check(int err) const
+    {
+        if (err != MUSTER_OK)
+            throw error(err, text(muster_async_error(s_->a)));
+    }
+
+  private:
+    struct state {
+        muster_async *a = nullptr;
+        detail::unread<muster_answer> answers;
+        std::mutex lock;
+        std::list<std::unique_ptr<detail::asked>> unanswered;
+
+        state() = default;
+        state(const state &) = delete;
+        state &operator=(const state &) = delete;
+        ~state() { muster_async_free(a); }
+
+        detail::asked *remember(std::unique_ptr<detail::asked> one)
+        {
+            const std::lock_guard<std::mutex> guard(lock);
+            const auto place = unanswered.insert(unanswered.end(), std::move(one));
+            (*place)->place = place;
+            return place->get();
+        }
+        std::unique_ptr<detail::asked> forget(detail::asked *one)
+        {
+            const std::lock_guard<std::mutex> guard(lock);
+            const auto place = one->place;
+            std::unique_ptr<detail::asked> mine = std::move(*place);
+            unanswered.erase(place);
+            return mine;
+        }
+    };
+
+    /* make(arg) makes the call of C. */
+    template <class F, class Make> void ask(F fn, Make &&make)
+    {
+        if constexpr (std::is_same_v<F, std::nullptr_t>) {
+            check(make(nullptr));
+        } else {
+            detail::asked *one = s_->remember(std::make_unique<detail::asked_by<F>>(std::move(fn)));
+            int err = MUSTER_OK;
+            try {
+                err = make(one);
+            } catch (...) {
+                s_->forget(one);
+                throw;
+            }
+            if (err != MUSTER_OK)
+                s_->forget(one);
+            check(err);
+        }
+    }
+
+    std::unique_ptr<state> s_;
+};
+
+/* What happens in queues (listen.h): with READY and GAP, which say from when on nothing is missed. */
+class listener
+{
+  public:
+    /* 0: the defaults of listen.h. */
+    explicit listener(const client_options &o = client_options(), size_t max_heard = 0, size_t max_bytes = 0)
+        : s_(std::make_unique<state>())
+    {
+        muster_listener_options all{};
+        all.size = sizeof all;
+        all.client = &o.c();
+        all.max_heard = max_heard;
+        all.max_bytes = max_bytes;
+        const int err = muster_listener_new(&s_->l, &all);
+        if (err != MUSTER_OK)
+            throw error(err, text(err == MUSTER_E_INVALID ? muster_listener_options_check(&all) : nullptr));
+    }
+
+    /* muster_listener_fd(): readable while there is something. */
+    int fd() const noexcept { return muster_listener_fd(s_->l); }
+
+    /* muster_listener_add(): `kinds` are bits of muster_listen_kind. Any thread, as all but next(). */
+    void add(std::string_view queue, int kinds = MUSTER_LISTEN_ALL)
+    {
+        check(muster_listener_add(s_->l, detail::ztext(queue), kinds));
+    }
+    void add_jobs_of_all_queues() { check(muster_listener_add(s_->l, nullptr, MUSTER_LISTEN_JOBS)); }
+
+    /* muster_listener_remove(). */
+    void remove(std::string_view queue) { check(muster_listener_remove(s_->l, detail::ztext(queue))); }
+    void remove_jobs_of_all_queues() { check(muster_listener_remove(s_->l, nullptr)); }
+
+    /* muster_listener_next(): fn(const muster_heard &) for up to `max` events, 0: all that are there. Returns how many
+     * there were. An exception in `fn` comes out of here; then call again: what is behind it is still to be told, and the
+     * descriptor need not be readable for it. */
+    template <class F> size_t next(F &&fn, size_t max = 0)
+    {
+        return s_->heard.each(
+            max, [this](muster_heard *out, size_t n) { return muster_listener_next(s_->l, out, n); }, fn);
+    }
+
+    muster_listener *get() const noexcept { return s_->l; }
+    void check(int err) const
+    {
+        if (err != MUSTER_OK)
+            throw error(err, text(muster_listener_error(s_->l)));
+    }
+
+  private:
+    struct state {
+        muster_listener *l = nullptr;
+        detail::unread<muster_heard> heard;
+
+        state() = default;
+        state(const state &) = delete;
+        state &operator=(const state &) = delete;
+        ~state() { muster_listener_free(l); }
+    };
+
+    std::unique_ptr<state> s_;
+};
+
+} // namespace muster
+
+#endif
