@@ -64,7 +64,9 @@ static void be_worker(struct scene *s, const struct worker_spec *spec, int order
     if (w->stop_err)
         print_error("worker %s ended with %s: %s\n", spec->id, muster_err_name(w->stop_err),
                     muster_worker_error(w->worker));
-    _exit(w->stop_err ? 1 : 0);
+    int status = w->stop_err ? 1 : 0;
+    live_worker_free(s, w);
+    _exit(status);
 }
 
 /* ---- the test ---- */
