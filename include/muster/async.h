@@ -13,16 +13,20 @@
  * muster_async_free() is the last call of all. The library's thread has all signals blocked, and calls nothing of the
  * program but the log sink (error.h).
  *
- * Order. Calls reach Redis in the order in which they were made, and answers come in that order, too, with these
- * exceptions: what Redis has refused for a reason that passes is sent again, behind what it has executed meanwhile; so
- * are the calls in flight when Redis forgets its scripts (SCRIPT FLUSH). And what must be confirmed, and a take that waits,
- * is answered later than calls behind it.
+ * Order. Calls reach Redis in the order in which they were made, and answers come in that order, too. The exceptions:
+ *   - What Redis has refused for a reason that passes is sent again, behind what it has executed meanwhile. So are the
+ *     calls in flight when Redis forgets its scripts (SCRIPT FLUSH), and a take that has moved other things and taken
+ *     nothing yet.
+ *   - A take that waits is answered when there is something.
+ *   - What must be confirmed is answered when it is. Calls that were sent together with it are answered before, those
+ *     that are sent later wait for it.
  *
  * Answers. Each call that returned MUSTER_OK has exactly one answer, unless the client is freed before. It comes in
  * bounded time:
- *   - While there is no connection a call waits for one, until `timeout_ms` after it was made; then it is answered with
- *     why there is none, mostly E_CONN. It was not sent. Where waiting does not help - a wrong password (E_DENIED),
- *     another format (E_FORMAT) - the answer comes at once.
+ *   - While there is no connection a call waits for one, until `timeout_ms` after it was made, or after the connection
+ *     was lost if that was later; then it is answered with why there is none, mostly E_CONN. It was not sent. Where
+ *     waiting does not help - a wrong password (E_DENIED), another format (E_FORMAT), a file of TLS that cannot be read
+ *     (E_INVALID) - the answer comes at once.
  *   - If Redis answers nothing at all for `timeout_ms`, or the connection breaks, all that was sent and not answered is
  *     answered with E_TIMEOUT or E_CONN: it may or may not have been done. The client connects again by itself.
  *   - What Redis has refused without executing it, for a reason that passes (it is loading, its slot moves, it has no
@@ -30,15 +34,16 @@
  *
  * A take that waits for work has its `wait_ms` besides.
  *
- * Any answer may be MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_FULL, _E_REDIS or _E_FORMAT with the
- * meaning given in error.h. Below, a call lists what it returns itself, and the answers that mean something more.
+ * Any answer may be MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_FULL, _E_REDIS, _E_FORMAT or _E_INVALID
+ * with the meaning given in error.h. Below, a call lists what it returns itself, and the answers that mean something more.
  *
  * A call itself returns MUSTER_OK, and then its answer follows; or an error, and then nothing was queued and no answer
  * follows:
  *   MUSTER_E_BUSY     `max_in_flight` calls, or `max_bytes` bytes, are in flight: take answers first
  *   MUSTER_E_NOMEM
  *   MUSTER_E_STATE    in a child of fork(): the library's thread is the parent's, and so is the client. In the child
- *                     all calls return this, and muster_async_free() does nothing
+ *                     all calls return this, muster_async_next() and _dispatch() return 0, and muster_async_free() does
+ *                     nothing
  *   MUSTER_E_INVALID, MUSTER_E_TOO_BIG  as the call says; muster_async_error() has the words
  *
  * In flight is a call from when it was made until its answer is handed out by muster_async_next() or
@@ -49,10 +54,11 @@
  *     struct muster_async *a;
  *     muster_async_new(&a, NULL);
  *     for (int i = 0; i < n; i++)
- *         muster_async_enqueue(a, "mails", mails[i].text, mails[i].len, enqueued, &mails[i]);
- *     muster_async_wait(a, -1);
- *     while (muster_async_dispatch(a, 0) > 0)
- *         ;
+ *         if (muster_async_enqueue(a, "mails", mails[i].text, mails[i].len, enqueued, &mails[i]) != MUSTER_OK)
+ *             complain(muster_async_error(a));
+ *     if (muster_async_wait(a, -1) == MUSTER_OK)
+ *         while (muster_async_dispatch(a, 0) > 0)
+ *             ;
  */
 #ifndef MUSTER_ASYNC_H
 #define MUSTER_ASYNC_H
@@ -127,13 +133,13 @@ MUSTER_API const char *muster_async_options_check(const struct muster_async_opti
  * What was not sent is not done. What was sent and not answered may or may not have been done. To have all done and
  * answered, call muster_async_wait() and take the answers first.
  *
- * What takes have taken, or may have taken, without the program having taken their answers, is given back first, if there
- * is a connection: that may take as long as `timeout_ms`. Otherwise nothing is waited for.
+ * What takes have taken, or may have taken, without the program having taken their answers, is given back first. That
+ * may take as long as `timeout_ms`, also for a connection that is not there. Without such takes nothing is waited for.
  */
 MUSTER_API void muster_async_free(struct muster_async *a);
 
-/* Why the last call of this thread to an asynchronous client returned an error, in words for people; "" before the first
- * one. The string is valid until the thread's next such call. */
+/* Why the last call of this thread to an asynchronous client or a listener returned an error, in words for people; ""
+ * before the first one. The string is valid until the thread's next such call. */
 MUSTER_API const char *muster_async_error(const struct muster_async *a);
 
 /* The descriptor that is readable while there are answers. It stays the client's: wait for it, and do nothing else with
@@ -199,7 +205,7 @@ MUSTER_API int muster_async_put(struct muster_async *a, const char *queue, const
  * one call of the script: what one may move, about 4 MiB.
  *
  * If `wait_ms` is above 0 and there is nothing, the answer comes as soon as there is something, at the latest after this
- * time, counted from the call. Nobody polls: every call of muster that makes work available tells it, over a second
+ * time, counted from the call, and a last look, which may take `timeout_ms`. Nobody polls: every call of muster that makes work available tells it, over a second
  * connection. A bare LPUSH is found within five seconds, or at once after its PUBLISH. Any number of takes may wait, of
  * many queues; those of one queue take turns, also with other programs. Idle workers are served first. While it waits
  * other calls go on.

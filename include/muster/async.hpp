@@ -101,9 +101,9 @@ class async_client
     /* muster_async_fd(): readable while there are answers. */
     int fd() const noexcept { return muster_async_fd(s_->a); }
 
-    /* Call the functions of up to `max` answers, 0: of all that are there. Returns how many there were. An exception in
-     * one comes out of here; then call again: the answers behind it are still to be told, and the descriptor need not be
-     * readable for them. */
+    /* Call the functions of up to `max` answers, 0: until there are none. Returns how many there were. An exception in one
+     * comes out of here; then call again, also before the client is destroyed: the answers behind it are still to be told,
+     * the descriptor need not be readable for them, and what a take among them has brought is leased. */
     size_t dispatch(size_t max = 0)
     {
         return s_->answers.each(
@@ -292,7 +292,7 @@ class listener
     void remove(std::string_view queue) { check(muster_listener_remove(s_->l, detail::ztext(queue))); }
     void remove_jobs_of_all_queues() { check(muster_listener_remove(s_->l, nullptr)); }
 
-    /* muster_listener_next(): fn(const muster_heard &) for up to `max` events, 0: all that are there. Returns how many
+    /* muster_listener_next(): fn(const muster_heard &) for up to `max` events, 0: until there are none. Returns how many
      * there were. An exception in `fn` comes out of here; then call again: what is behind it is still to be told, and the
      * descriptor need not be readable for it. */
     template <class F> size_t next(F &&fn, size_t max = 0)

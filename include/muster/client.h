@@ -24,8 +24,9 @@
  * the same client.
  *
  * Any call that talks to Redis may return MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_REDIS, _E_FORMAT
- * or, after muster_client_interrupt(), _E_INTERRUPTED, with the meaning given in error.h. Below, a call lists only the
- * errors that mean something more.
+ * or, after muster_client_interrupt(), _E_INTERRUPTED, with the meaning given in error.h; and MUSTER_E_INVALID, if only
+ * connecting shows that an option is not allowed: a file of TLS that cannot be read, a Sentinel at a `redis://`, a prefix
+ * without a tag at a cluster. Below, a call lists only the errors that mean something more.
  *
  * NULL. Clients and callbacks must be given. A name that is NULL is not allowed, like an empty one (E_INVALID). Bytes
  * may be NULL if their length is 0. Where a call says of another pointer that it may be NULL, it may; `_free(NULL)`
@@ -39,7 +40,7 @@
  * it, the call returns E_UNCONFIRMED: all of it is there, maybe on this server only. A repetition under the same
  * request id, or the same job's id, adds nothing, and is confirmed as soon as they have it. These calls ask:
  * muster_task_enqueue(), _enqueue_many() and _enqueue_unique(), muster_job_put() and _put_many(), muster_batch_open(),
- * and muster_worker_enqueue(). All others need not: if a finish is lost with its server, the task runs again, and a
+ * muster_worker_enqueue() and _put(), muster_async_enqueue() and _put(). All others need not: if a finish is lost with its server, the task runs again, and a
  * lost replay can be done again.
  *
  * Sizes. `size` is the first field of every struct that the program fills in for the library, and of those that the
@@ -192,7 +193,7 @@ MUSTER_API void muster_client_free(struct muster_client *c);
  * What is not ended: the system's look-up of a host's name, and the first 10 ms for which a call waits for an answer,
  * unless a signal ends them.
  *
- * Always returns MUSTER_OK.
+ * muster_client_interrupt() always returns MUSTER_OK.
  */
 MUSTER_API int muster_client_interrupt(struct muster_client *c);
 MUSTER_API int muster_client_interrupt_take_back(struct muster_client *c);
@@ -206,7 +207,6 @@ MUSTER_API const char *muster_client_error(const struct muster_client *c);
  *
  *   muster_task_enqueue_many(), under a request id   tasks that were sent
  *   muster_job_put_many()                            jobs that were put
- *   muster_job_bulk()                                jobs that were looked at
  *   muster_batch_cancel()                            jobs that were cancelled
  *   muster_queue_delete()                            jobs that are gone
  *   muster_failed_replay(), muster_failed_drop()     failures that were moved
@@ -592,8 +592,10 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  *
  * `fn` is called for each task that was taken, until it returns non-zero. The remaining tasks are leased all the same.
  *
+ * Many tasks are taken in several steps. If one fails, its error is returned, and what `fn` got before is leased.
+ *
  * Returns MUSTER_OK when at least one task was taken, or
- *   MUSTER_E_NOT_FOUND  there was no task (in time), or the queue is paused
+ *   MUSTER_E_NOT_FOUND  there was no task (in time), or the queue is paused, or at a limit
  *   MUSTER_E_INVALID    the queue's name, n, lease_ms (1 to MUSTER_LEASE_MAX_MS) or wait_ms
  *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  some tasks may have been taken without being known here. The next take of this
  *                       client gives them back first, and so does muster_client_free(); nothing of it counts. So free a
@@ -734,7 +736,8 @@ struct muster_lease_end {
  *   MUSTER_E_CONN, MUSTER_E_TIMEOUT, MUSTER_E_INTERRUPTED  there was no answer: this one may or may not have ended. All
  *                       that come after the first such one have the same error, also those that were not sent. Call
  *                       again with these: E_LOST may then mean that the first call counted
- *   MUSTER_E_FULL, MUSTER_E_BUSY, MUSTER_E_DENIED  the same for all that come after it; none of these has ended
+ *   MUSTER_E_FULL, MUSTER_E_BUSY, MUSTER_E_DENIED, MUSTER_E_FORMAT, MUSTER_E_NOMEM  the same for all that come after
+ *                       it; none of these has ended
  *   MUSTER_E_INVALID    for all: `ends` or `errs` is NULL, or a size is wrong; nothing was sent
  */
 MUSTER_API int muster_lease_end_many(struct muster_client *c, const struct muster_lease_end *ends, size_t n,

@@ -715,7 +715,7 @@ class client
         return out;
     }
 
-    /* muster_client_interrupt(): the call that waits, or the next one that does, throws E_INTERRUPTED. Any thread, and from
+    /* muster_client_interrupt(): the call that waits, or the next one that asks Redis for something, throws E_INTERRUPTED. Any thread, and from
      * a signal handler, which reaches the client by a static pointer. */
     void interrupt() const noexcept { muster_client_interrupt(get()); }
 

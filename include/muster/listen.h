@@ -19,8 +19,8 @@
  * another reason: Redis lost its data (FLUSHALL); a cluster's nodes were cut off from each other.
  *
  * Threads. muster_listener_add(), _remove() and _error() may be called by any thread. Only muster_listener_next() is for
- * one thread at a time, and muster_listener_free() is the last call of all. In a child of fork() each call returns
- * MUSTER_E_STATE, or nothing, and muster_listener_free() does nothing.
+ * one thread at a time, and muster_listener_free() is the last call of all. In a child of fork() calls that may fail
+ * return MUSTER_E_STATE, muster_listener_next() returns 0, and muster_listener_free() does nothing.
  */
 #ifndef MUSTER_LISTEN_H
 #define MUSTER_LISTEN_H
@@ -47,7 +47,8 @@ struct muster_listener_options {
     const struct muster_client_options *client;
 
     /* So much is kept that the program has not taken: events, and bytes of theirs. What comes beyond is dropped, and a
-     * GAP tells so. */
+     * GAP tells so. One event with more bytes is kept if nothing else is there. Each READY and GAP is kept: two for each
+     * queue and outage. */
     size_t max_heard; /* MUSTER_LISTENER_HEARD_DEFAULT */
     size_t max_bytes; /* MUSTER_LISTENER_BYTES_DEFAULT */
 };
@@ -76,7 +77,7 @@ struct muster_heard {
     size_t size; /* of the first one that is given to muster_listener_next(), set by the caller: the stride, too */
     int type;    /* enum muster_heard_type */
     int err;     /* GAP: why: E_CONN and the like; E_TOO_BIG: the bound is reached */
-    const char *queue;   /* of which queue. NULL: of all, where jobs of all queues are listened to */
+    const char *queue;   /* of which queue; JOB of a batch: "". READY, GAP: NULL for the jobs of all queues */
     const char *text;    /* GAP: why, in words for people */
     const char *process; /* DONE: which one */
     const char *worker;  /* DONE: who held it */
@@ -105,8 +106,8 @@ MUSTER_API const char *muster_listener_options_check(const struct muster_listene
 /* End the library's thread, close the connections, and free the listener; NULL is allowed. It waits for nothing. */
 MUSTER_API void muster_listener_free(struct muster_listener *l);
 
-/* Why the last call of this thread to a listener returned an error, in words for people; "" before the first one. The
- * string is valid until the thread's next such call. */
+/* Why the last call of this thread to a listener or an asynchronous client returned an error, in words for people; ""
+ * before the first one. The string is valid until the thread's next such call. */
 MUSTER_API const char *muster_listener_error(const struct muster_listener *l);
 
 /* The descriptor that is readable while there is something to take. It stays the listener's: wait for it, and do nothing
@@ -122,7 +123,7 @@ MUSTER_API size_t muster_listener_next(struct muster_listener *l, struct muster_
 /*
  * Listen to a queue: `kinds` are bits of enum muster_listen_kind. `queue` NULL, with MUSTER_LISTEN_JOBS alone: the jobs of
  * all queues, and batches. The name is copied. Another call for the same queue replaces its kinds: another READY follows.
- * The queue need not exist. Nothing is waited for: READY comes when listening has begun.
+ * Who listens to a queue's jobs and to those of all queues hears each once. The queue need not exist. Nothing is waited for: READY comes when listening has begun.
  *
  * Redis is told every three seconds by a short script for each queue that somebody listens, and once for jobs.
  *

@@ -32,10 +32,10 @@
  * for it, and muster_worker_next() hands out, without blocking:
  *   - processes of queues that are served without a handler (muster_worker_serve() with NULL). They are the program's
  *     until it ends them, by muster_process_end() or muster_process_end_many(), from any thread;
- *   - events, if there is no `on_event`;
+ *   - events, if there is no `on_event`, and the program has asked for the descriptor;
  *   - answers to what it enqueues or puts without a function.
  * epoll, libuv, GLib, asyncio and others watch the descriptor, and call muster_worker_next() until it returns less than
- * was asked for. Handlers, `on_event`, `on_end`, and what is given to muster_worker_post() and the like still run
+ * was asked for. Handlers (if there are no `threads`), `on_event`, `on_end`, and what is given to muster_worker_post() and the like still run
  * inside the loop, which is then the library's thread. No signal is delivered there.
  *
  * Every call but _run and _new may be made from inside a handler or callback. _free takes effect when the callback has
@@ -204,8 +204,9 @@ enum muster_event_type {
      * it. `text` says how much. */
     MUSTER_EVENT_CUT,
 
-    /* The end of `process` has counted. `text` says how it has ended: "finished", "given back", "retried" or "failed".
-     * It comes for a command that has ended its process by itself, by its id (see struct muster_command), and is left
+    /* The end of `process` has counted. `text` says what it was ended with: "finished", "given back", "retried" or
+     * "failed". A job that was retried and has no retries left has failed, and a task that was cancelled is gone. It
+     * comes for a command that has ended its process by itself, by its id (see struct muster_command), and is left
      * to exit; `text` is "" then, if it had exited before that was known. With the option `tell_ended` it comes for
      * every process whose end has counted. */
     MUSTER_EVENT_ENDED,
@@ -618,7 +619,8 @@ struct muster_item {
     int err;     /* EVENT, ANSWER */
     int reserved;
 
-    /* PROCESS. EVENT about a process: the process, or NULL if the program had ended it by this call, or it is freed. */
+    /* PROCESS. EVENT about a process: the process, or NULL if the program had ended it by this call, or it is freed. Use
+     * that of an event only if it was handed out to you: one with a handler may be freed at any moment. */
     struct muster_process *process;
 
     /* EVENT about a process: its user pointer. ANSWER: the `arg` of the call. */
@@ -636,9 +638,9 @@ struct muster_item {
 
 /*
  * The descriptor of a worker with `own_thread`, for epoll, poll and the like: it is readable while muster_worker_next()
- * has something. It stays the worker's: do not read, write or close it. From the first of these calls on, events go to
- * muster_worker_next() if there is no `on_event`; before, and without `own_thread`, they go where `on_event` says. Call
- * it before muster_worker_start() to miss none. Any thread.
+ * has something. It stays the worker's: do not read, write or close it. From the first call of this on, events go to
+ * muster_worker_next() if there is no `on_event`; before, they go where `on_event` says. Call it before
+ * muster_worker_start() to miss none. Any thread.
  *
  * Returns the descriptor, or MUSTER_E_STATE: the worker has no `own_thread`.
  */
@@ -653,7 +655,7 @@ MUSTER_API int muster_worker_fd(struct muster_worker *w);
  * ttl has passed without a confirmed heartbeat. An event about a process comes after the process.
  *
  * What is not fetched stays, up to a bound. From MUSTER_UNREAD_MAX events, or MUSTER_UNREAD_BYTES_MAX bytes of them, on
- * the worker begins nothing more, so that what it must tell of its processes stays bounded, and is never left out.
+ * the worker begins nothing more, so that what it must tell of its processes stays bounded and is never left out.
  * Other events, but for MUSTER_EVENT_STOPPED, are left out then: warnings among them go to the log, and
  * MUSTER_EVENT_LEFT_OUT tells how many they were. Answers are bounded by the calls that ask for them (E_BUSY).
  *
@@ -841,8 +843,7 @@ MUSTER_API int muster_process_extend(struct muster_process *p, int64_t limit_ms)
 
 /*
  * End a process whose handler answered MUSTER_LATER, or that muster_worker_next() has handed out, once; `p` is dead
- * afterwards. If the end does not count, or nobody
- * knows whether it did, MUSTER_EVENT_UNCOUNTED tells. Any thread, while the worker is not freed. On another thread than
+ * afterwards. If the end does not count, or nobody knows whether it did, MUSTER_EVENT_UNCOUNTED tells. Any thread, while the worker is not freed. On another thread than
  * the loop's, the call may also come before the handler has returned; the handler must then answer MUSTER_LATER.
  *
  * Returns MUSTER_OK; or, with nothing changed,
@@ -852,7 +853,8 @@ MUSTER_API int muster_process_extend(struct muster_process *p, int64_t limit_ms)
 MUSTER_API int muster_process_end(struct muster_process *p, enum muster_outcome o);
 
 /*
- * The same for `n` processes of any workers at once, in this order: cheaper for many. Each that can be ended is ended.
+ * The same for `n` processes of any workers at once, cheaper for many. Each that can be ended is ended, in this order:
+ * first those whose handlers answered MUSTER_LATER, then those that were handed out.
  *
  * Returns MUSTER_OK; MUSTER_E_INVALID, with nothing changed: `o`; or MUSTER_E_STATE: at least one could not be ended,
  * the others are.

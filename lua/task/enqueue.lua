@@ -24,7 +24,7 @@ local settings = redis.pcall('HMGET', P .. 'queue:' .. queue, 'paused', 'listen'
   'max_running', 'running', 'jobs', 'returned', 'big', 'out', 'rate')
 local first = redis.pcall('ZRANGE', P .. 'idle:' .. queue, 0, 0, 'WITHSCORES')
 
--- The commonest call goes straight through, before any function is made: one task, for the worker that waits longest,
+-- The commonest call goes straight through, before any function is made: one task, for the first of the idle workers,
 -- in a queue that nothing is special about. Whatever is not as usual goes the long way, which decides anew. Both ways
 -- have their rules from the same pieces.
 local is_usual = #ARGV == 6 and ARGV[3] == '' and not front and first[1] and settings[4] and not settings[1]

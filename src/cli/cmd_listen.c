@@ -286,8 +286,9 @@ const struct command cmd_listen = {
         "result that a process was finished with.\n"
         "\n"
         "It prints what happens after it says that it listens. If the connection breaks, it connects again by itself,\n"
-        "and says on standard error that events may have been missed meanwhile. With --timeout it ends after that\n"
-        "time, with exit code 124. For what happens to jobs see `muster events`.\n",
+        "and says on standard error that events may have been missed meanwhile. With --timeout it listens for that\n"
+        "long, and ends with exit code 124; without it, it does not end. For what happens to jobs see `muster "
+        "events`.\n",
     .examples = "muster listen mail\n"
                 "muster listen mail images --kind done --json\n"
                 "muster listen mail --timeout 1h | while IFS=$(printf '\\t') read -r what queue process task; do\n"

@@ -9,7 +9,8 @@
 #  5. each error of include/muster/error.h is explained there, and returned by the library or by a script
 #  6. each verb of the command is in a test of what it does, not only of its errors
 #  7. each public struct that begins with its size is in the list of src/lib/base/sized.h, and only sized.c reads one
-#  8. lists that differ, and lists that are not found, are refused
+#  8. doc/design.md, or the head of src/lib/worker/worker.h, names each source of src/lib, and each piece of the scripts
+#  9. lists that differ, and lists that are not found, are refused
 # shellcheck disable=SC2016 # backquotes are Markdown's
 set -euo pipefail
 # shellcheck source=tests/house/lib.sh
@@ -21,6 +22,9 @@ same() {
     [[ -s $1 && -s $2 ]] || { echo "one of ${1##*/} and ${2##*/} is empty: the list is not found any more" && return 1; }
     diff -u --label "${1##*/}" --label "${2##*/}" <(sort -u "$1") <(sort -u "$2")
 }
+
+# nothing COMMAND...: it finds nothing
+nothing() { ! "$@"; }
 
 # section HEADING, a file on standard input: what stands below the heading, up to the next one
 section() { awk -v heading="$1" '/^#/ { inside = $0 == heading } inside'; }
@@ -89,7 +93,21 @@ passes 'lists: nothing reads the size of a struct but sized.c' read_elsewhere "$
 printf '%s\n' '    memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);' >"$dir/reads.c"
 finds 'lists: a size that is read elsewhere' 'reads.c' read_elsewhere "$dir"
 
-# ---- 8
+# ---- 8: `job*.c` names all of these; a piece of another (--- @within), and the parts of `jobs` and `job_put`, need no name
+grep -ohE '[a-z_]+\*?\.c\b' "$src/doc/design.md" "$src/src/lib/worker/worker.h" | sort -u | sed 's/\*/.*/; s/\.c$/\\.c/' >"$dir/named"
+unnamed() { find "$1" -name '*.c' -printf '%f\n' | grep -vxf "$dir/named"; }
+passes 'lists: sources that design.md does not name' nothing unnamed "$src/src/lib"
+sed -n '/^Scripts share pieces/,/^$/p' "$src/doc/design.md" | grep -oE '`[a-z_]+`' | tr -d '`' >"$dir/named_pieces"
+unnamed_pieces() {
+    { grep -LE '^--- @within' -r "$1" --include='*.lua' || true; } | sed -E 's|.*/([a-z_]+)\.lua$|\1|' | grep -vE '^(job_.+|parents)$' |
+        grep -vxFf "$dir/named_pieces"
+}
+passes 'lists: pieces of scripts that design.md does not name' nothing unnamed_pieces "$src/lua/include"
+touch "$dir/nobody_knows.c" "$dir/nobody_knows.lua"
+finds 'lists: a source that is not named' 'nobody_knows.c' nothing unnamed "$dir"
+finds 'lists: a piece that is not named' 'nobody_knows' nothing unnamed_pieces "$dir"
+
+# ---- 9
 printf '%s\n' a b >"$dir/one"
 printf '%s\n' b c >"$dir/other"
 : >"$dir/nothing"

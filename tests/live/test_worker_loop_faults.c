@@ -5,6 +5,7 @@
  * happens, each process that the program has ended is told once as ended or as uncounted, and none is handed out when
  * it may be in other hands.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -353,6 +354,48 @@ static void each_end_of_one_that_was_cancelled_is_told(void **state)
 
 /* ---- an outbox that nobody reads ---- */
 
+static void note_called(struct muster_worker *w, int err, uint64_t waiting, void *arg)
+{
+    (void)w, (void)waiting;
+    assert_ok(err);
+    atomic_store((atomic_bool *)arg, true);
+}
+
+static void note_posted(struct muster_worker *w, void *arg)
+{
+    (void)w;
+    atomic_store((atomic_bool *)arg, true);
+}
+
+static bool is_true(void *arg)
+{
+    return atomic_load((atomic_bool *)arg);
+}
+
+/* They are bounded by the calls that ask for them. */
+static void answers_that_nobody_fetches_hold_up_no_task(void **state)
+{
+    struct scene *s = *state;
+    enum { ANSWERS = MUSTER_UNREAD_MAX + 100 };
+    static struct muster_item items[ANSWERS + 10];
+    atomic_bool is_answered = false, is_round_over = false;
+    struct epoll_worker *e = epoll_worker_idle(s, &(struct epoll_spec){.hands = 2});
+    for (int i = 0; i < ANSWERS; i++)
+        assert_ok(muster_worker_enqueue(e->worker, "other", "x", 1, NULL, e));
+    assert_ok(muster_worker_enqueue(e->worker, "other", "x", 1, note_called, &is_answered));
+    wait_until(is_true, &is_answered, SOON_MS);
+    scene_enqueue(s, "q", "t");
+    wait_until(has_taken, e, SOON_MS);
+    assert_ok(muster_worker_post(e->worker, note_posted, &is_round_over));
+    wait_until(is_true, &is_round_over, SOON_MS);
+    items[0].size = sizeof items[0];
+    assert_int_equal(muster_worker_next(e->worker, items, N_OF(items)), ANSWERS + 1);
+    assert_int_equal(items[ANSWERS].type, MUSTER_ITEM_PROCESS);
+    assert_ok(muster_process_end(items[ANSWERS].process, MUSTER_FINISH));
+    epoll_worker_await_settled(e);
+    epoll_worker_free(e);
+}
+
 /* Events of foreign programs, more than are kept. The task comes by a message behind theirs. */
 static void what_is_left_out_is_counted_and_told(void **state)
 {
@@ -397,6 +440,7 @@ int main(int argc, char **argv)
         live_test(ends_that_nobody_has_answered_are_told_before_the_last_event),
         live_test(nothing_is_handed_out_after_the_last_event),
         live_test(each_end_of_one_that_was_cancelled_is_told),
+        live_test(answers_that_nobody_fetches_hold_up_no_task),
         live_test(what_is_left_out_is_counted_and_told),
     };
     return scene_run_durable(tests, argc, argv);

@@ -104,10 +104,8 @@ static bool fits(const struct listener_box *b, const struct listener_item *item)
 bool listener_box_put(struct listener_box *b, const struct muster_heard *heard, enum listener_room room)
 {
     struct listener_item *item = new_item(heard);
-    if (!item)
-        return false;
     pthread_mutex_lock(&b->lock);
-    bool is_put = room == LISTENER_ALWAYS || fits(b, item);
+    bool is_put = item && (room == LISTENER_ALWAYS || fits(b, item));
     if (is_put) {
         if (!b->first)
             set_readable(b);

@@ -167,7 +167,7 @@ void listener_ear_hears(struct muster_listener *l, struct listener_ear *ear, con
         return;
     ear->is_dropping = true;
     listener_ear_miss(l, ear, MUSTER_E_TOO_BIG,
-                      "the program has not taken what was heard before, and no more is kept: events were dropped");
+                      "the program has not taken what was heard before, or there is no memory: events were dropped");
 }
 
 void listener_ear_go_on(struct muster_listener *l)

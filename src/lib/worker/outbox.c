@@ -46,19 +46,26 @@ static void set_fd(struct outbox *o, bool is_readable)
     (void)done; /* its count is 0 or 1: neither fails */
 }
 
+static void count(struct outbox *o, const struct outbox_item *item, int by)
+{
+    if (item->item.type != MUSTER_ITEM_EVENT)
+        return;
+    o->n_events += (size_t)by;
+    o->event_bytes += (size_t)by * item->bytes;
+}
+
 static void append(struct outbox *o, struct outbox_item *item)
 {
     item->next = NULL;
     *o->items_end = item;
     o->items_end = &item->next;
-    o->n_items++;
-    o->bytes += item->bytes;
+    count(o, item, 1);
     set_fd(o, true);
 }
 
 static bool has_too_much(const struct outbox *o)
 {
-    return o->n_items >= MUSTER_UNREAD_MAX || o->bytes >= MUSTER_UNREAD_BYTES_MAX;
+    return o->n_events >= MUSTER_UNREAD_MAX || o->event_bytes >= MUSTER_UNREAD_BYTES_MAX;
 }
 
 /* ---- events ---- */
@@ -247,8 +254,7 @@ static void take_items(struct outbox *o, struct filling *f)
             item->item.user = muster_process_user(p);
         item->item.process = p && !atomic_load(&p->end_called) ? p : NULL;
         fill(f, f->n++, &item->item);
-        o->n_items--;
-        o->bytes -= item->bytes;
+        count(o, item, -1);
         if (item->item.type == MUSTER_ITEM_ANSWER)
             atomic_fetch_sub(&o->n_answers, 1);
     }

@@ -23,7 +23,7 @@ struct outbox {
     /* Under the lock. */
     pthread_mutex_t lock;
     struct outbox_item *items, **items_end;
-    size_t n_items, bytes;
+    size_t n_events, event_bytes; /* of what is in the list; answers are bounded by n_answers */
     uint64_t n_left_out;
     struct muster_process *offered, **offered_end; /* by next_in_outbox, as the next one */
     struct muster_process *taken, **taken_end;     /* handed out, and the loop does not know it yet */

@@ -12,7 +12,7 @@
  *   heartbeat.c         the heartbeat and its count; fence.c: the doubt; sweep.c: peers that died
  *   probe.c             the heartbeat of an idle worker in plain commands
  *   timer_keeper.c      moving what is due, if this worker keeps the timer; tidy.c: tidying, if it does
- *   ages.c              since when tasks wait, noted by the same one
+ *   ages.c              since when tasks wait, noted by the same one; crons.c: the next times of schedules
  *   share.c             what of a queue is too much for it, or too little, and what moves
  *   serve.c, leave.c    the queues it serves, and serving one no longer
  *   wake.c              messages; readback.c: asking Redis what it holds; accept.c: a process arrives
@@ -20,17 +20,19 @@
  *   dispatch.c          starting handlers; suspect.c: those that run alone; limit.c: time limits
  *   turn.c              what ended and what can be taken, in one script call; turn_ends.c: how ends are said
  *   process.c, end.c    the table of processes, and what their end means
- * process_calls.c what a program asks of a process and says about it, process_end.c: and how it ends it; extend.c:
- *                       what of that is sent at once
+ *   process_calls.c     what a program asks of a process and says about it; process_end.c: and how it ends it;
+ *                       extend.c: what of that is sent at once
  *   posted.c            what other threads say
  *   marks.c             which processes were cancelled; ended.c: which ones their own commands have ended
  *   calls.c             what other threads have the loop do; own_thread.c: the loop on a thread of its own
  *   produce.c           enqueueing and putting, over the data link or a third connection; produce_calls.c: what the
  *                       program calls for it; posting.c: a task or job on its way
- *   figures.c           what it has counted, for any thread
+ *   figures.c           what it has counted, for any thread; pulse.c: the program is called from time to time
+ *   risk.c              whether this Redis would lose tasks when it is full
  *   stop.c              the wish to stop, the drain, the moment to leave
- * executor_*.c how handlers run: inline, on threads, as child processes (command_setup.c: which, spawn.c starts
- * them, output.c reads what they print); or that the program takes what there is (executor_next.c)
+ *   executor_*.c        how handlers run: inline, on threads (ring.c: what has begun waits there for one), as child
+ *                       processes (command_setup.c: which, spawn.c starts them, output.c reads what they print); or
+ *                       that the program takes what there is (executor_next.c)
  *   outbox.c            what lies ready for a program with a loop of its own; outbox_item.c: its events and answers
  */
 #ifndef WORKER_H
