@@ -33,6 +33,12 @@ class job_spec : detail::kept
     job_spec &at(std::chrono::system_clock::time_point v) { return set(c_.at_ms, later_than_0(v)); }
     job_spec &limit(ms v) { return set(c_.limit_ms, detail::said<int64_t>(v.count())); }
     job_spec &backoff(const muster_backoff &v) { return set(c_.backoff, hold(v)); }
+    /* Before each retry the same time; or a time that doubles with each one, up to the second. */
+    job_spec &backoff(ms delay) { return backoff(muster_backoff{delay.count(), 0, 0, 0}); }
+    job_spec &backoff(ms first, ms most, int jitter_percent = 0)
+    {
+        return backoff(muster_backoff{first.count(), most.count(), 1, jitter_percent});
+    }
     job_spec &tags(const std::vector<std::string> &v) { return list(c_.tags, c_.n_tags, v); }
     job_spec &key(std::string_view v) { return set(c_.key, keep(v)); }
     job_spec &batch(std::string_view v) { return set(c_.batch, keep(v)); }
@@ -113,6 +119,11 @@ class job_change : detail::kept
     job_change &limit(ms v) { return set(c_.limit_ms, detail::said<int64_t>(v.count())); }
     job_change &retries(int v) { return set(c_.retries, detail::said(v)); }
     job_change &backoff(const muster_backoff &v) { return set(c_.backoff, hold(v)); }
+    job_change &backoff(ms delay) { return backoff(muster_backoff{delay.count(), 0, 0, 0}); }
+    job_change &backoff(ms first, ms most, int jitter_percent = 0)
+    {
+        return backoff(muster_backoff{first.count(), most.count(), 1, jitter_percent});
+    }
     job_change &every(ms v) { return set(c_.every_ms, detail::said<int64_t>(v.count())); }
     job_change &cron(std::string_view v) { return set(c_.cron, keep(v)); }
     job_change &zone(std::string_view v) { return set(c_.zone, keep(v)); }
@@ -276,14 +287,14 @@ struct job {
     }
 };
 
-/* How a job has ended. `record` has its result, or why it failed; none: it was cancelled or is gone. */
+/* How a job has ended. `job` has its record: its result, or why it failed; none: it was cancelled or is gone. */
 struct job_ended {
     std::string id;
     muster_job_end how;
-    std::optional<job> record;
+    std::optional<muster::job> job;
 
     explicit job_ended(const muster_job_ended &e)
-        : id(e.id), how(e.how), record(e.job ? std::optional<job>(*e.job) : std::nullopt)
+        : id(e.id), how(e.how), job(e.job ? std::optional<muster::job>(*e.job) : std::nullopt)
     {
     }
 };

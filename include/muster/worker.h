@@ -38,12 +38,13 @@
  * was asked for. Handlers (if there are no `threads`), `on_event`, `on_end`, and what is given to muster_worker_post() and the like still run
  * inside the loop, which is then the library's thread. No signal is delivered there.
  *
- * Every call but _run and _new may be made from inside a handler or callback. _free takes effect when the callback has
- * returned.
+ * Every call but _run and _new may be made from inside a handler or callback in the loop. _free takes effect when the
+ * callback has returned; a handler on a thread of the worker's must not call it.
  *
  * The library installs no signal handlers, and starts no threads except those asked for. It needs Linux 5.3 or later.
- * After a fork the child must not touch a worker that it inherited; it may exit. A program may call exit() while a
- * worker has a thread: that waits for nobody, and says nothing to Redis, so peers give back what the worker held when
+ * After a fork() a worker is the parent's. In the child the calls that make, run, serve, leave, post and fetch return
+ * MUSTER_E_STATE, or nothing, and muster_worker_free() does nothing; no other call may be made with it, and none with
+ * its processes. A program may call exit() while a worker has a thread: that waits for nobody, and says nothing to Redis, so peers give back what the worker held when
  * its ttl has passed.
  *
  * What a program must not do
@@ -787,7 +788,8 @@ MUSTER_API int muster_process_set_failure(struct muster_process *p, const char *
 
 /*
  * For an end with MUSTER_FINISH: a result, bytes of any kind for those who listen to the queue (muster_queue_listen()),
- * and for a job's record. Copied; at most 64 MiB. A result of no bytes is a result, too.
+ * and for a job's record. Copied; at most 64 MiB. A result of no bytes is a result, too. A producer that waits for the
+ * result puts a job (muster_job_put(), muster_job_wait()).
  *
  * Returns MUSTER_OK; or MUSTER_E_TOO_BIG, MUSTER_E_NOMEM, or MUSTER_E_INVALID (NULL with a length): what was set before
  * stays.
@@ -843,7 +845,7 @@ MUSTER_API int muster_process_extend(struct muster_process *p, int64_t limit_ms)
 
 /*
  * End a process whose handler answered MUSTER_LATER, or that muster_worker_next() has handed out, once; `p` is dead
- * afterwards. If the end does not count, or nobody knows whether it did, MUSTER_EVENT_UNCOUNTED tells. Any thread, while the worker is not freed. On another thread than
+ * afterwards, so the E_STATE of a second end is for threads that race, not to be relied on later. If the end does not count, or nobody knows whether it did, MUSTER_EVENT_UNCOUNTED tells. Any thread, while the worker is not freed. On another thread than
  * the loop's, the call may also come before the handler has returned; the handler must then answer MUSTER_LATER.
  *
  * Returns MUSTER_OK; or, with nothing changed,

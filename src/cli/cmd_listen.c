@@ -287,7 +287,7 @@ const struct command cmd_listen = {
         "\n"
         "It prints what happens after it says that it listens. If the connection breaks, it connects again by itself,\n"
         "and says on standard error that events may have been missed meanwhile. With --timeout it listens for that\n"
-        "long, and ends with exit code 124; without it, it does not end. For what happens to jobs see `muster "
+        "long, and ends with exit code 124; without it, a signal ends it, with 0. For what happens to jobs see `muster "
         "events`.\n",
     .examples = "muster listen mail\n"
                 "muster listen mail images --kind done --json\n"

@@ -423,7 +423,7 @@ static void jobs_wait_for_jobs()
     CHECK(first->job() && first->job()->id == "a");
     first->finish(muster::finish_options().result("one done"));
     auto ended = c.wait("a", 10s);
-    CHECK(ended.how == MUSTER_JOB_END_COMPLETE && ended.record && ended.record->result == "one done");
+    CHECK(ended.how == MUSTER_JOB_END_COMPLETE && ended.job && ended.job->result == "one done");
     CHECK_THROWS(MUSTER_E_TIMEOUT, c.wait("b", 0ms));
     CHECK_EQUAL(c.wait("never-was", 10s).how, MUSTER_JOB_END_GONE);
     strings parents;

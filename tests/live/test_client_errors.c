@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/format.h"
+#include "child.h"
 #include "fake_server.h"
 #include "scene.h"
 
@@ -437,6 +438,24 @@ static void a_passing_refusal_of_the_look_at_the_format_is_tried_again(void **st
     close(fd);
 }
 
+/* Else parent and child would hear each other's answers. */
+static void in_a_child_of_fork_a_client_is_E_STATE_and_the_parent_goes_on(void **state)
+{
+    struct scene *s = *state;
+    assert_ok(muster_task_enqueue(s->client, "q", "x", 1, NULL));
+    assert_ok(muster_client_interrupt(s->client));
+    pid_t pid = child_fork();
+    if (pid == 0) {
+        bool is_refused = muster_task_enqueue(s->client, "q", "child", 5, NULL) == MUSTER_E_STATE &&
+                          strstr(muster_client_error(s->client), "the parent's");
+        muster_client_free(s->client);
+        _exit(is_refused ? 0 : 1);
+    }
+    assert_int_equal(child_reap(pid, SOON_MS), 0);
+    assert_int_equal(muster_client_interrupt_take_back(s->client), 1);
+    assert_int_equal(scene_waiting(s, "q"), 1);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +477,7 @@ int main(int argc, char **argv)
         live_test(a_passing_refusal_of_the_look_at_the_format_is_tried_again),
         live_test(nobody_there_is_E_CONN_at_once),
         live_test(a_silent_server_is_E_TIMEOUT_within_the_timeout),
+        live_test(in_a_child_of_fork_a_client_is_E_STATE_and_the_parent_goes_on),
         live_test(a_redis_that_stands_still_is_E_TIMEOUT_and_the_next_call_connects_again),
     };
     return scene_run(tests, argc, argv);

@@ -408,6 +408,9 @@ static void a_worker_that_was_not_started_can_be_freed(void **state)
     struct muster_worker_options o = {.size = sizeof o, .url = s->server->url, .own_thread = 1};
     assert_ok(muster_worker_new(&w, &o));
     assert_err(muster_worker_serve(w, "q", 0, NULL, NULL), MUSTER_E_NOT_STARTED);
+    assert_non_null(strstr(muster_worker_error(w), "muster_worker_start()"));
+    assert_err(muster_worker_run(w), MUSTER_E_STATE);
+    assert_non_null(strstr(muster_worker_error(w), "own_thread"));
     muster_worker_free(w);
 }
 
@@ -454,12 +457,38 @@ static void a_child_that_exits_harms_nobody(void **state)
     epoll_worker_free(e);
 }
 
+/* Nothing hangs on a thread that the child does not have. */
+static void a_child_of_fork_has_no_part_in_it(void **state)
+{
+    struct scene *s = *state;
+    struct epoll_worker *e = epoll_worker_idle(s, &(struct epoll_spec){.hands = 1});
+    pid_t pid = child_fork();
+    if (pid == 0) {
+        struct muster_worker *w = e->worker;
+        struct muster_item item = {.size = sizeof item};
+        bool is_refused = muster_worker_serve(w, "other", 0, NULL, NULL) == MUSTER_E_STATE &&
+                          muster_worker_leave(w, "q") == MUSTER_E_STATE && muster_worker_run(w) == MUSTER_E_STATE &&
+                          muster_worker_start(w) == MUSTER_E_STATE && muster_worker_fd(w) == MUSTER_E_STATE &&
+                          muster_worker_post(w, NULL, NULL) == MUSTER_E_STATE && muster_worker_next(w, &item, 1) == 0;
+        is_refused &= strstr(muster_worker_error(w), "the parent's") != NULL;
+        muster_worker_free(w);
+        _exit(is_refused ? 0 : 1);
+    }
+    assert_int_equal(child_reap(pid, SOON_MS), 0);
+    scene_enqueue(s, "q", "t");
+    epoll_worker_await_held(e, 1);
+    epoll_worker_end_all(e, MUSTER_FINISH);
+    epoll_worker_await_settled(e);
+    epoll_worker_free(e);
+}
+
 /* The whole program ends by exit(), with handlers of exit and all, while the worker's thread is at work. */
 static void exit_of_the_program_neither_waits_nor_harms(void **state)
 {
     struct scene *s = *state;
     pid_t pid = child_fork();
     if (pid == 0) {
+        s->client = scene_client(s);
         struct epoll_worker *e = epoll_worker_idle(s, &(struct epoll_spec){.hands = 4, .prefetch = 4, .ttl_ms = 100});
         scene_enqueue_n(s, "q", "t", 100);
         while (e->n < 20) {
@@ -560,6 +589,7 @@ int main(int argc, char **argv)
         live_test(a_worker_that_was_not_started_can_be_freed),
         live_test(it_may_be_freed_on_its_own_thread),
         live_test(a_child_that_exits_harms_nobody),
+        live_test(a_child_of_fork_has_no_part_in_it),
         live_test(exit_of_the_program_neither_waits_nor_harms),
         live_test(signals_come_on_the_programs_threads),
         live_test(what_needs_an_own_thread_is_refused_without_one),

@@ -55,7 +55,7 @@ int muster_client_new(struct muster_client **out, const struct muster_client_opt
 
 void muster_client_free(struct muster_client *c)
 {
-    if (!c)
+    if (!c || (c->redis && !redis_is_own(c->redis)))
         return;
     if (c->redis) {
         (void)redis_take_interrupt_back(c->redis); /* it was for a call of the program */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/words.h"
@@ -23,6 +24,7 @@ int redis_new(struct redis **out, const struct redis_options *o)
     *out = NULL;
     if (!r)
         return MUSTER_E_NOMEM;
+    r->owner = getpid();
     r->interrupt = &r->own;
     r->own.fd = -1;
     r->borrowed = o->borrowed;
@@ -42,6 +44,11 @@ int redis_new(struct redis **out, const struct redis_options *o)
     place_init(&r->place, &r->url);
     *out = r;
     return MUSTER_OK;
+}
+
+bool redis_is_own(const struct redis *r)
+{
+    return r->owner == getpid();
 }
 
 void redis_free(struct redis *r)

@@ -31,6 +31,8 @@ struct redis_options {
 /* Everything but `borrowed` and `arg` is copied. Nothing is sent. */
 int redis_new(struct redis **out, const struct redis_options *o);
 void redis_free(struct redis *r);
+/* False in a child of fork(): what the parent has made is the parent's. */
+bool redis_is_own(const struct redis *r);
 
 /* The wait of a call ends with E_INTERRUPTED: of the one that runs, otherwise of the next one, unless the interrupt is
  * taken back before. What a call has asked for may have been done then, and the connection is dropped. Only this may be

@@ -317,6 +317,10 @@ static int connect_borrowed(struct redis *r)
 int redis_connect(struct redis *r)
 {
     bool goes_on = false;
+    if (!redis_is_own(r)) {
+        redis_error_set(r, "this client is the parent's: a child of fork() makes its own; nothing was sent");
+        return MUSTER_E_STATE;
+    }
     int err = r->asked ? MUSTER_OK : redis_check_interrupt(r);
     if (err != MUSTER_OK)
         return err; /* nothing was sent yet */

@@ -13,6 +13,7 @@
 #define REDIS_PRIVATE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "redis/cause.h"
 #include "redis/interrupt.h"
@@ -26,6 +27,7 @@
 
 struct redis {
     struct wire *wire; /* NULL: not connected */
+    pid_t owner;       /* the process that has made it */
     struct interrupt own;
     struct interrupt *interrupt; /* its own, or that of the connection for which it listens */
     struct redisContext *borrowed;

@@ -53,10 +53,12 @@ static void run_waited(struct call *c, struct muster_worker *w)
 int calls_carry_out(struct muster_worker *w, call_fn *fn, const void *arg)
 {
     struct waited_call waited = {.call = {.run = run_waited}, .fn = fn, .arg = arg};
+    if (!worker_is_own(w))
+        return MUSTER_E_STATE;
     if (!own_thread_was_started(w) || round_is_in_loop(w))
         return fn(w, arg);
     if (!calls_leave(w, &waited.call))
-        return MUSTER_E_STATE;
+        return tell_error_as(w, MUSTER_E_STATE, "the worker has stopped");
     pthread_mutex_lock(&w->calls.lock);
     while (!waited.is_done)
         pthread_cond_wait(&w->calls.done, &w->calls.lock);
@@ -81,6 +83,8 @@ static void run_post(struct call *c, struct muster_worker *w)
 
 int muster_worker_post(struct muster_worker *w, muster_post_fn *fn, void *arg)
 {
+    if (!worker_is_own(w))
+        return MUSTER_E_STATE;
     struct post *post = fn ? malloc(sizeof *post) : NULL;
     if (!post)
         return fn ? MUSTER_E_NOMEM : MUSTER_E_INVALID;
@@ -88,7 +92,7 @@ int muster_worker_post(struct muster_worker *w, muster_post_fn *fn, void *arg)
     if (calls_leave(w, &post->call))
         return MUSTER_OK;
     free(post);
-    return MUSTER_E_STATE;
+    return tell_error_as(w, MUSTER_E_STATE, "the worker has stopped");
 }
 
 /* ---- the loop's thread ---- */

@@ -18,9 +18,9 @@ static int leave(struct muster_worker *w, const void *arg)
     const char *queue = arg;
     struct served *s = queue ? serve_find(w, queue, strlen(queue)) : NULL;
     if (!s || s->serving == LEFT)
-        return MUSTER_E_NOT_FOUND;
+        return tell_error_as(w, MUSTER_E_NOT_FOUND, "the worker does not serve the queue '%s'", queue ? queue : "");
     if (w->state > WORKER_WORKING)
-        return MUSTER_E_STATE;
+        return tell_error_as(w, MUSTER_E_STATE, "the worker stops, or has stopped");
     if (s->serving == SERVING) {
         dispatch_call_off(w);
         s->serving = LEAVING;

@@ -319,7 +319,7 @@ static bool take(struct muster_worker *w, struct filling *f)
 size_t muster_worker_next(struct muster_worker *w, struct muster_item *out, size_t max)
 {
     struct outbox *o = &w->outbox;
-    if (max == 0)
+    if (max == 0 || !worker_is_own(w))
         return 0;
     const char *why = o->is_there ? sized_clear(SIZED_ITEM, out) : "muster_worker_next() needs the option own_thread";
     if (why) {
@@ -340,8 +340,10 @@ size_t muster_worker_next(struct muster_worker *w, struct muster_item *out, size
 
 int muster_worker_fd(struct muster_worker *w)
 {
-    if (!w->outbox.is_there)
+    if (!worker_is_own(w))
         return MUSTER_E_STATE;
+    if (!w->outbox.is_there)
+        return tell_error_as(w, MUSTER_E_STATE, "the descriptor is for a worker with the option own_thread");
     atomic_store(&w->outbox.is_heard, true);
     return w->outbox.fd;
 }

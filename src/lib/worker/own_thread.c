@@ -42,7 +42,7 @@ int own_thread_start(struct muster_worker *w)
 {
     struct own_thread *t = &w->own_thread;
     if (atomic_exchange(&t->was_started, true))
-        return MUSTER_E_STATE;
+        return tell_error_as(w, MUSTER_E_STATE, "the worker was started before");
     pthread_mutex_lock(&w->calls.lock);
     int err = thread_start(&t->thread, run, w);
     if (err == MUSTER_OK)

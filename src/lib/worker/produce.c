@@ -259,10 +259,10 @@ void produce_free(struct muster_worker *w)
 int produce_take_over(struct muster_worker *w, struct posting *posting)
 {
     if (!registration_is_there(w))
-        return MUSTER_E_NOT_STARTED;
+        return tell_error_as(w, MUSTER_E_NOT_STARTED, "the worker is not registered: wait for MUSTER_EVENT_STARTED");
     bool is_confirmed = confirm_is_wanted(&w->produce.confirm);
     if (!is_confirmed && !link_is_up(w->connection.data))
-        return MUSTER_E_CONN;
+        return tell_error_as(w, MUSTER_E_CONN, "the worker has no connection to Redis now; nothing was sent");
     int err = is_confirmed ? open_link(w) : MUSTER_OK;
     if (err != MUSTER_OK)
         return err;

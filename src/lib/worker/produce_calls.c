@@ -28,7 +28,7 @@ static int hand_in(struct posting *posting)
     if (err == MUSTER_OK && round_is_in_loop(w))
         err = produce_take_over(w, posting);
     else if (err == MUSTER_OK)
-        err = calls_leave(w, &posting->call) ? MUSTER_OK : MUSTER_E_STATE;
+        err = calls_leave(w, &posting->call) ? MUSTER_OK : tell_error_as(w, MUSTER_E_STATE, "the worker has stopped");
     if (err != MUSTER_OK)
         posting_discard(posting);
     return err;
@@ -38,10 +38,13 @@ int muster_worker_enqueue(struct muster_worker *w, const char *queue, const void
                           void *arg)
 {
     const struct muster_bytes one = {task, len};
-    if (muster_queue_check(queue) || (!task && len > 0))
-        return MUSTER_E_INVALID;
+    const char *why = muster_queue_check(queue);
+    if (!why && !task && len > 0)
+        why = "a task is NULL, and has a length";
+    if (why)
+        return tell_error_as(w, MUSTER_E_INVALID, "%s", why);
     if (len > MUSTER_TASK_MAX_DEFAULT)
-        return MUSTER_E_TOO_BIG;
+        return tell_error_as(w, MUSTER_E_TOO_BIG, "a task has at most %zu bytes", MUSTER_TASK_MAX_DEFAULT);
     struct posting *posting = posting_new(w, queue, &one);
     if (!posting)
         return MUSTER_E_NOMEM;
@@ -67,10 +70,8 @@ int muster_worker_put(struct muster_worker *w, const char *queue, const struct m
     struct muster_job_spec s;
     const char *why;
     int err = check_put(queue, spec, &s, &why);
-    if (err != MUSTER_OK) {
-        tell_error(w, "%s", why);
-        return err;
-    }
+    if (err != MUSTER_OK)
+        return tell_error_as(w, err, "%s", why);
     struct posting *posting = posting_new(w, queue, &(struct muster_bytes){NULL, 0});
     if (!posting)
         return MUSTER_E_NOMEM;

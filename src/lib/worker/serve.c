@@ -22,7 +22,8 @@ struct served *serve_find(struct muster_worker *w, const char *queue, size_t len
 static int serve_new(struct muster_worker *w, const char *queue, int limit, struct served **out)
 {
     if (w->n_served == MUSTER_WORKER_QUEUES_MAX)
-        return MUSTER_E_STATE;
+        return tell_error_as(w, MUSTER_E_STATE, "a worker serves at most %d queues in its life",
+                             MUSTER_WORKER_QUEUES_MAX);
     struct served **list = realloc(w->served, (w->n_served + 1) * sizeof *list);
     if (!list)
         return MUSTER_E_NOMEM;
@@ -59,7 +60,7 @@ static int refuse(struct muster_worker *w, const char *why)
 static int serve_add(struct muster_worker *w, const char *queue, int limit, struct served **out)
 {
     if (w->state == WORKER_NEW)
-        return MUSTER_E_NOT_STARTED;
+        return tell_error_as(w, MUSTER_E_NOT_STARTED, "muster_worker_start() comes before queues are served");
     const char *why = muster_queue_check(queue);
     if (why)
         return refuse(w, why);
@@ -67,9 +68,11 @@ static int serve_add(struct muster_worker *w, const char *queue, int limit, stru
         return refuse(w, words_say("hands is %d; it must be 0 to %d", limit, MUSTER_HANDS_MAX));
     struct served *known = serve_find(w, queue, strlen(queue));
     if (known && known->serving == SERVING)
-        return MUSTER_E_EXISTS;
-    if (w->state > WORKER_WORKING || (known && known->serving == LEAVING))
-        return MUSTER_E_STATE;
+        return tell_error_as(w, MUSTER_E_EXISTS, "the worker serves the queue '%s' already", queue);
+    if (w->state > WORKER_WORKING)
+        return tell_error_as(w, MUSTER_E_STATE, "the worker stops, or has stopped");
+    if (known && known->serving == LEAVING)
+        return tell_error_as(w, MUSTER_E_STATE, "the queue '%s' is being left: wait for MUSTER_EVENT_LEFT", queue);
     return known ? serve_again(known, limit, out) : serve_new(w, queue, limit, out);
 }
 

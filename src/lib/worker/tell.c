@@ -27,23 +27,40 @@ void tell_leave(struct muster_worker *w)
         event_active(w->reaper, EV_TIMEOUT, 1);
 }
 
-void tell_error(struct muster_worker *w, const char *format, ...)
+static void set_error(struct muster_worker *w, const char *format, va_list args)
 {
     char words[sizeof w->error];
-    va_list args;
-    va_start(args, format);
     vsnprintf(words, sizeof words, format, args);
-    va_end(args);
     words_clean(words);
     pthread_mutex_lock(&w->tell.lock);
     memcpy(w->error, words, strlen(words) + 1);
     pthread_mutex_unlock(&w->tell.lock);
 }
 
+void tell_error(struct muster_worker *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_error(w, format, args);
+    va_end(args);
+}
+
+int tell_error_as(struct muster_worker *w, int err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_error(w, format, args);
+    va_end(args);
+    return err;
+}
+
+/* Its locks may have been held by a thread that a child of fork() does not have. */
 const char *muster_worker_error(const struct muster_worker *worker)
 {
     static _Thread_local char copy[sizeof worker->error];
     struct muster_worker *w = (struct muster_worker *)worker; /* its lock is no part of what it is */
+    if (!worker_is_own(w))
+        return "this worker is the parent's: a child of fork() makes its own";
     if (!w->own_thread.is_wanted || round_is_in_loop(w))
         return w->error;
     pthread_mutex_lock(&w->tell.lock);

@@ -57,6 +57,8 @@ void tell_new(struct muster_worker *w);
 void tell_free(struct muster_worker *w);
 /* The worker's error in words, for muster_worker_error(); any thread. */
 void tell_error(struct muster_worker *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for a call that returns `err`, which is what this returns. Any thread. */
+int tell_error_as(struct muster_worker *w, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* `text` and `process` may be NULL. With an error the text becomes muster_worker_error()'s. */
 void tell_event(struct muster_worker *w, enum muster_event_type type, int err, const char *text,
                 struct muster_process *process);

@@ -17,6 +17,7 @@
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 
@@ -204,6 +205,8 @@ int muster_worker_new(struct muster_worker **out, const struct muster_worker_opt
     if (err != MUSTER_OK)
         return err;
     struct muster_worker *w = calloc(1, sizeof *w);
+    if (w)
+        w->owner = getpid();
     err = w ? init(w, &o, &url) : MUSTER_E_NOMEM;
     url_clear(&url);
     if (err != MUSTER_OK) {
@@ -214,9 +217,14 @@ int muster_worker_new(struct muster_worker **out, const struct muster_worker_opt
     return MUSTER_OK;
 }
 
+bool worker_is_own(const struct muster_worker *w)
+{
+    return w->owner == getpid();
+}
+
 void muster_worker_free(struct muster_worker *w)
 {
-    if (!w)
+    if (!w || !worker_is_own(w))
         return;
     own_thread_end(w);
     bool is_on_stack = w->tell.depth > 0 || w->is_running_loop;
@@ -232,10 +240,12 @@ void muster_worker_free(struct muster_worker *w)
 
 int muster_worker_start(struct muster_worker *w)
 {
+    if (!worker_is_own(w))
+        return MUSTER_E_STATE;
     if (w->own_thread.is_wanted)
         return own_thread_start(w);
     if (w->state != WORKER_NEW)
-        return MUSTER_E_STATE;
+        return tell_error_as(w, MUSTER_E_STATE, "the worker was started before");
     worker_enter(w, WORKER_CONNECTING);
     return MUSTER_OK;
 }
@@ -249,10 +259,25 @@ void worker_loop(struct muster_worker *w)
     w->is_running_loop = false;
 }
 
+/* Why this call cannot run the loop; NULL: it can. */
+static const char *find_other_loop(const struct muster_worker *w)
+{
+    if (w->own_thread.is_wanted)
+        return "with own_thread a thread of the library runs the loop";
+    if (!w->owns_base)
+        return "the worker lives on the loop of the option `base`, which the program runs";
+    if (w->state == WORKER_NEW)
+        return "muster_worker_start() comes before muster_worker_run()";
+    return w->is_running_loop ? "the loop runs already" : NULL;
+}
+
 int muster_worker_run(struct muster_worker *w)
 {
-    if (!w->owns_base || w->own_thread.is_wanted || w->state == WORKER_NEW || w->is_running_loop)
+    if (!worker_is_own(w))
         return MUSTER_E_STATE;
+    const char *why = find_other_loop(w);
+    if (why)
+        return tell_error_as(w, MUSTER_E_STATE, "%s", why);
     worker_loop(w);
     int result = w->result;
     if (w->is_free_due)

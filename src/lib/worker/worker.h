@@ -38,6 +38,8 @@
 #ifndef WORKER_H
 #define WORKER_H
 
+#include <sys/types.h>
+
 #include "base/sized.h"
 #include "worker/calls.h"
 #include "worker/connection.h"
@@ -88,6 +90,7 @@ struct muster_worker {
     char prefix[MUSTER_PREFIX_MAX + 1];
     char id[MUSTER_WORKER_ID_MAX + 1];
     struct script_root root; /* the namespace's */
+    pid_t owner;             /* the process that has made it */
     int ttl_ms;
     int hands;
     int prefetch;       /* how many processes it may hold beyond its hands */
@@ -160,6 +163,8 @@ struct muster_worker {
 
 /* ---- worker.c ---- */
 void worker_enter(struct muster_worker *w, enum worker_state state);
+/* False in a child of fork(): the worker is the parent's. */
+bool worker_is_own(const struct muster_worker *w);
 /* It has stopped; muster_worker_run() returns `err`. */
 void worker_stopped(struct muster_worker *w, int err);
 /* Runs its own loop until it has stopped or is to be freed. */
