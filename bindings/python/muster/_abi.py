@@ -693,7 +693,6 @@ BLOCKING: dict[str, tuple[Any, ...]] = {
     "muster_worker_free": (None, P),
     "muster_async_free": (None, P),
     "muster_listener_free": (None, P),
-    "muster_async_wait": (c_int, P, c_int64),
 }
 
 # These wait for nobody. They keep the interpreter's lock: to let go of it and to get it again costs more than the call,
@@ -741,7 +740,6 @@ QUICK: dict[str, tuple[Any, ...]] = {
     "muster_async_take": (c_int, P, S, c_size_t, c_int64, c_int64, P, P),
     "muster_async_finish": (c_int, P, S, POINTER(FinishOptions), P, P),
     "muster_async_give_back": (c_int, P, S, P, P),
-    "muster_async_retry": (c_int, P, S, c_int64, P, P),
     "muster_async_retry_as": (c_int, P, S, c_int64, S, S, P, P),
     "muster_async_fail": (c_int, P, S, S, S, P, P),
     "muster_async_extend": (c_int, P, S, POINTER(ExtendOptions), P, P),
