@@ -123,8 +123,9 @@ class AsyncClient:
 
     Calls that return a future, and take(), never block: they are made at once, in their order, on one connection, and
     thousands may be in flight; tasks for one queue that are enqueued one after the other go to Redis together. Any number
-    of takes may wait. All other calls are coroutines. They run on up to `threads` threads, each with a connection of its
-    own; what more there is waits for its turn. call() does so with any method of Client.
+    of takes may wait; together they need one connection more. All other calls are coroutines that run on up to `threads`
+    threads, each with a connection of its own; what more there is waits for its turn. call() does so with any method of
+    Client.
 
     Cancelling. A call that waits (take(), wait()) ends at once when its task is cancelled, and what it took is given
     back. A take goes on waiting behind the scenes until its time is over: the next take of this queue, `n` and lease has
@@ -321,8 +322,8 @@ class AsyncClient:
     async def take(
         self, queue: Text, n: int = 1, *, lease: float, wait: float = 0, holder: Optional[Text] = None
     ) -> list[AsyncLease]:
-        """Take up to `n` tasks under a lease. See Client.take(). With a `holder` it needs a thread. close() ends a take
-        that waits: it raises Interrupted."""
+        """Take up to `n` tasks under a lease. See Client.take(). Of many small tasks it brings 256 at once: there may be
+        more. With a `holder` it needs a thread. close() ends a take that waits: it raises Interrupted."""
         if holder is not None:
             taken = await self._on_thread(
                 lambda client: client.take(queue, n, lease=lease, wait=wait, holder=holder), _give_all_back, waits=True
