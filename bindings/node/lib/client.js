@@ -8,7 +8,7 @@ const { call, MusterError, OK, errors } = require('./native');
 const { STRUCTS, NAMES, toBytes, getNumber } = require('./layout');
 const { memory } = require('./memory');
 const { Answers } = require('./answers');
-const { Control } = require('./control');
+const { Control, ANY_ERROR } = require('./control');
 const { refuseUnknown } = require('./unknown');
 
 const ANSWERS_AT_ONCE = 1024;
@@ -218,7 +218,8 @@ class Client {
     this.#answers.endWaits(interrupted, (processes) => processes.forEach(({ id }) => this.#giveBackUnasked(id)));
     this.#holding.forEach((control) => control.interrupt());
     const controls = [this.#look, this.#many, ...this.#holding].filter(Boolean);
-    await Promise.all([this.#answers.settled(), ...controls.map((control) => control.close())]);
+    await Promise.all(controls.map((control) => control.close()));
+    await this.#answers.settled(); // also what they have led to
     this.#answers.close();
     call.async_free(this.#handle);
     this.#handle = 0;
@@ -249,8 +250,17 @@ class Client {
     if (this.#closing) throw closed();
     let control = this.#holding.find((it) => it.idle);
     if (!control) this.#holding.push(control = new Control(this.#options));
-    return control.rows('lease_take_as', [queue, { struct: 'muster_take_options', values: options }],
-      'muster_process_info', { also: [errors.E_NOT_FOUND] });
+    const { err, words, rows = [] } = await control.run('lease_take_as',
+      [queue, { struct: 'muster_take_options', values: options }],
+      { struct: 'muster_process_info', also: ANY_ERROR });
+    if (err === OK || err === errors.E_NOT_FOUND) return rows;
+    // It takes in steps, and what came before the error is leased.
+    if (err !== errors.E_INTERRUPTED && rows.length > 0) {
+      process.emitWarning(`fewer were taken from ${queue} than there may be: ${words}`, { type: 'MusterWarning' });
+      return rows;
+    }
+    rows.forEach(({ id }) => this.#giveBackUnasked(id));
+    throw new MusterError(err, words);
   }
 
   // `make` makes the call with the number that its answer will have. `keep` is what the call points to; `waits`: the

@@ -16,6 +16,8 @@ const open = new Set();
 // Node's end waits until the calls of its threads have returned: so they are asked to.
 process.on('exit', () => { for (const control of open) control.interrupt(); });
 
+const ANY_ERROR = { includes: () => true }; // as `also`
+
 class Control {
   #options;
   #thread = null;
@@ -111,4 +113,4 @@ function revive(value) {
   return value;
 }
 
-module.exports = { Control };
+module.exports = { Control, ANY_ERROR };

@@ -6,7 +6,7 @@
 const test = require('node:test');
 const assert = require('node:assert');
 const { Client, MusterError } = require('..');
-const { Redis, until } = require('./support');
+const { Redis, until, sleep } = require('./support');
 
 let redis, client;
 test.before(async () => { redis = await Redis.start(); });
@@ -276,6 +276,22 @@ test('close ends takes that wait, and leaves nothing taken', async () => {
   await client.enqueue('q', 'a');
   await client.enqueue('r', 'b');
   assert.deepStrictEqual([await client.length('q'), await client.length('r'), await client.processes()], [1, 1, []]);
+});
+
+test('close ends a take of many under a name on its way, and leaves nothing taken', async () => {
+  await client.enqueueMany('q', Array(1000).fill('x'));
+  for (let i = 0; i < 20; i++) {
+    const other = new Client({ url: redis.url });
+    await other.take('none', { holder: 'me' }); // its thread runs
+    const taking = other.take('q', { ...LONG, n: 1000, holder: 'me' });
+    const settled = Promise.allSettled([taking]);
+    await sleep(i);
+    await other.close();
+    const [{ value, reason }] = await settled;
+    if (value) await client.endMany(value.map(({ id }) => ({ process: id, outcome: 'giveBack' })));
+    else assert.strictEqual(reason.code, 'E_INTERRUPTED');
+    assert.strictEqual(await client.length('q'), 1000);
+  }
 });
 
 test('close at any moment leaves nothing taken', async () => {

@@ -517,9 +517,9 @@ class AsyncClient:
         try:
             if is_its_own:
                 self._end_waits()
-                self._rest = loop.create_future()
-                self._look_for_rest()
-                await self._rest
+                while not self._is_at_rest():  # an answer may have come since it was, and is given back now
+                    self._rest = loop.create_future()
+                    await self._rest
         finally:
             a, self._a = self._a, None
             if a is not None:
@@ -547,9 +547,11 @@ class AsyncClient:
 
     def _look_for_rest(self) -> None:
         """Is nothing more to come for close()?"""
-        is_at_rest = not self._n_taking and not self._busy and len(self._asked) == len(self._waiting)
-        if is_at_rest and self._rest is not None and not self._rest.done():
+        if self._rest is not None and not self._rest.done() and self._is_at_rest():
             self._rest.set_result(None)
+
+    def _is_at_rest(self) -> bool:
+        return not self._n_taking and not self._busy and len(self._asked) == len(self._waiting)
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -583,7 +585,7 @@ def _gave_back(lease: AsyncLease, back: "asyncio.Future[Any]") -> None:
         _could_not_give_back(lease, why)
 
 
-def _could_not_give_back(lease: Union[Lease, AsyncLease], why: BaseException) -> None:
+def _could_not_give_back(lease: AsyncLease, why: BaseException) -> None:
     log.warning("%r was taken for a call that was cancelled, and could not be given back: %s", lease, why)
 
 
@@ -597,10 +599,7 @@ def _set(future: "asyncio.Future[Any]", why: Optional[Error], value: Any) -> Non
 
 
 def _give_all_back(client: Client, taken: Union[list[Lease], Optional[Lease]]) -> None:
-    leases = [taken] if isinstance(taken, Lease) else taken or []
-    for lease, why in zip(leases, client.end_many(LeaseEnd.give_back(lease.id) for lease in leases)):
-        if why is not None:
-            _could_not_give_back(lease, why)
+    client.give_back_all([taken] if isinstance(taken, Lease) else taken or [])
 
 
 async def _insist(running: "asyncio.Future[Any]") -> None:

@@ -13,7 +13,8 @@ from typing import Any, Callable, Iterable, Optional, Sequence, Union
 
 from . import _abi, _rows
 from ._caller import Caller
-from ._errors import Cancelled, Error, Invalid, Lost, NotFound
+from ._core import log
+from ._errors import Cancelled, Error, Interrupted, Invalid, Lost, NotFound
 from ._handling import Fail, GiveBack, Retry, group_of, message_of
 from ._library import (
     Data,
@@ -494,7 +495,8 @@ class Client:
     ) -> list[Lease]:
         """Take up to `n` tasks under a lease of so many seconds. [] if there is none; with `wait` the call waits up to
         that long for the first one, without polling. `holder` is a name that the list of processes shows, and by which
-        `fail_worker` ends all of its leases.
+        `fail_worker` ends all of its leases. If an error comes when some are taken already, these are returned, and the
+        log has the error.
 
         If a lease lapses before its end, its task goes back to the front of the queue."""
         taken: list[Any] = []
@@ -514,8 +516,25 @@ class Client:
                 if isinstance(one, Lease):
                     lib.lease_give_back(self._c, name(one.id))
 
-        self._ask(lib.lease_take_as, name(queue), options, take, None, is_brief=False, but=(NotFound.code,), undo=undo)
+        try:
+            self._ask(lib.lease_take_as, name(queue), options, take, None, is_brief=False, but=(NotFound.code,), undo=undo)
+        except Interrupted:
+            self.give_back_all([one for one in taken if isinstance(one, Lease)])
+            raise
+        except Error as why:
+            if not check_rows(taken):
+                raise
+            log.warning("fewer were taken from %s than there may be: %s", queue, why)
         return check_rows(taken)
+
+    def give_back_all(self, leases: Iterable[Lease]) -> None:
+        """Give back what was taken for nobody, as well as that goes; the log has what could not be given back."""
+        left = [lease.id for lease in leases]
+        for _ in range(2):  # an interrupt that is still to come ends the first one
+            told = self.end_many([LeaseEnd.give_back(id) for id in left])
+            left = [id for id, why in zip(left, told) if why is not None and not isinstance(why, Lost)]
+        if left:
+            log.warning("what was taken for nobody could not be given back: %s", ", ".join(left))
 
     def take_one(self, queue: Text, *, lease: float, wait: float = 0) -> Optional[Lease]:
         """Take one task; None if there is none (in time)."""

@@ -407,6 +407,28 @@ class Waiting(AioCase):
         self.assertEqual(self.client.processes(), [])
 
 
+    def test_a_take_of_many_under_a_name_leaves_nothing_taken_when_it_is_ended_on_its_way(self):
+        self.client.enqueue_many("q", [b"x"] * 1000)
+
+        async def once(i):
+            async with muster.AsyncClient(self.redis.url) as client:
+                await client.call(muster.Client.time)
+                taking = asyncio.ensure_future(client.take("q", 1000, lease=600, wait=600, holder="me"))
+                while not client._busy and not taking.done():
+                    await asyncio.sleep(0)
+                await asyncio.sleep(i % 10 / 500)
+                if i % 2:
+                    taking.cancel()
+            try:
+                self.client.end_many(LeaseEnd.give_back(lease.id) for lease in await taking)
+            except (muster.Interrupted, asyncio.CancelledError):
+                pass
+            self.assertEqual((self.client.length("q"), self.client.processes()), (1000, []))
+
+        for i in range(40):
+            asyncio.run(once(i))
+
+
 class Workers(AioCase):
     def test_handlers_run_at_once(self):
         self.client.enqueue_many("q", [b"%d" % i for i in range(500)])

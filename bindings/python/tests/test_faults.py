@@ -228,6 +228,27 @@ class Restarts(Case):
 
         asyncio.run(asyncio.wait_for(main(), 120))
 
+    def test_a_take_of_many_whose_connection_breaks_returns_what_it_has(self):
+        n_part = 0
+        for i in range(60):
+            self.client.enqueue_many("q", [b"x"] * 1000)
+            cutter = threading.Timer(i % 12 / 1000, self.redis.run, ("client", "kill", "type", "normal"))
+            cutter.start()
+            with muster.Client(self.redis.url) as taker:
+                try:
+                    got = taker.take("q", 1000, lease=600)
+                except muster.NoConnection:
+                    got = []
+                cutter.join()
+            n_part += 0 < len(got) < 1000
+            with muster.Client(self.redis.url) as other:
+                self.assertEqual({row.id for row in other.processes()}, {lease.id for lease in got})
+                other.delete_queue("q")
+                other.end_many(muster.LeaseEnd.finish(lease.id) for lease in got)
+            self.client = muster.Client(self.redis.url)
+            self.addCleanup(self.client.close)
+        self.assertGreater(n_part, 0)
+
     def test_many_ends_without_an_answer_are_each_told(self):
         self.client.enqueue_many("q", ["a", "b"])
         leases = self.client.take("q", 2, lease=600)
