@@ -152,6 +152,14 @@ export interface ProcessInfo {
   holder: string | null;
 }
 
+/** One end of endMany(): struct muster_lease_end. */
+export type LeaseEnd = { process: string } & (
+  | { outcome: 'finish'; result?: Bytes | null; next?: string; delayMs?: number; after?: string[] }
+  | { outcome: 'giveBack' }
+  | { outcome: 'retry'; delayMs?: number; group?: string | null; message?: string | null }
+  | { outcome: 'fail'; group?: string | null; message?: string | null }
+);
+
 export interface QueueInfo {
   name: string;
   waiting: number;
@@ -249,19 +257,21 @@ export class Client {
   enqueue(queue: string, task: Bytes): Promise<number>;
   length(queue: string): Promise<number>;
   /**
-   * Takes up to `n` (1) under a lease of `leaseMs` (30 000). Resolves to [] if there is nothing. With `waitMs` it waits
-   * for the first one, and with `holder` the leases have that name, which failWorker() ends. Each call with one of these
-   * has a thread and a connection while it lasts.
+   * Takes up to `n` (1) under a lease of `leaseMs` (30 000), of many small tasks 256 at once: there may be more. Resolves
+   * to [] if there is nothing. With `waitMs` it waits for the first one; any number of takes may wait. With `holder` the leases have that name, which failWorker() ends;
+   * each such call has a thread and a connection while it lasts.
    */
   take(queue: string, options?: { n?: number; leaseMs?: number; waitMs?: number; holder?: string }):
     Promise<ProcessInfo[]>;
   finish(process: string, result?: Bytes | null,
     options?: { next?: string; delayMs?: number; after?: string[] }): Promise<void>;
   giveBack(process: string): Promise<void>;
-  /** Without a delay a task is retried at once, a job after its own backoff. */
-  retry(process: string, delayMs?: number): Promise<void>;
+  /** Without a delay a task is retried at once, a job after its own backoff. Only a job's record keeps why. */
+  retry(process: string, delayMs?: number, why?: { group?: string | null; message?: string | null }): Promise<void>;
   fail(process: string, why?: { group?: string | null; message?: string | null }): Promise<void>;
   extend(process: string, options: { leaseMs?: number; progress?: string; data?: Bytes }): Promise<void>;
+  /** Resolves to the job's id. One with a schedule (`cron`) goes the way of the calls below. */
+  put(queue: string, data: Bytes, options?: JobOptions): Promise<string>;
   /** The job's record, without history and what it waits for; null if there is none. */
   job(id: string): Promise<Job | null>;
 
@@ -271,8 +281,15 @@ export class Client {
   enqueueMany(queue: string, tasks: Bytes[], options?: { atFront?: boolean; requestId?: string }): Promise<number>;
   /** `added` is false if an equal one is alive, whose id it is. */
   enqueueUnique(queue: string, task: Bytes): Promise<{ id: string; added: boolean }>;
-  /** Resolves to the job's id. */
-  put(queue: string, data: Bytes, options?: JobOptions): Promise<string>;
+  /**
+   * Ends many processes, of any queues, each in its own way: 200 go in one call of Redis. Resolves to null for each that
+   * has ended so, and to the error of each that has not, in the place of its end. None depends on another. After E_CONN,
+   * E_TIMEOUT and E_INTERRUPTED this one may or may not have ended, and so may all behind it, which have the same error.
+   */
+  endMany(ends: LeaseEnd[]): Promise<(MusterError | null)[]>;
+  /** Extends many, with the same options for each. Resolves as endMany(). An option that is not allowed is the error of all. */
+  extendMany(processes: string[], options: { leaseMs?: number; progress?: string; data?: Bytes }):
+    Promise<(MusterError | null)[]>;
   /** The next out is the first. */
   peek(queue: string, options?: { from?: number; n?: number }):
     Promise<{ position: number; data: Buffer; job: string | null }[]>;
@@ -302,7 +319,7 @@ export class Client {
   /** What time it is by Redis' clock. */
   time(): Promise<number>;
 
-  /** Waits for what was asked for, and closes the connections. A take that waits is ended, E_INTERRUPTED. */
+  /** Waits for what was asked for, and closes the connections. Takes that wait are ended at once, E_INTERRUPTED. */
   close(): Promise<void>;
 }
 

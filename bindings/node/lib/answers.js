@@ -17,6 +17,7 @@ class Answers {
   #buffer;
   #view;
   #calls = new Map();
+  #waiting = new Set(); // the numbers of those that may wait for long
   #n = 0;
   #whenSettled = [];
 
@@ -34,30 +35,38 @@ class Answers {
   // The number of the call that is made next; expect() follows when it was made.
   nextNumber() { return this.#n + 1; }
 
-  expect(resolve, reject, read) {
+  expect(resolve, reject, read, { waits = false } = {}) {
     if (this.#calls.size === 0) this.#pump.ref();
     this.#calls.set(++this.#n, { resolve, reject, read });
+    if (waits) this.#waiting.add(this.#n);
+  }
+
+  // What waits for long is refused with `error`. What is answered to it all the same goes to `instead`.
+  endWaits(error, instead) {
+    for (const number of this.#waiting) {
+      const { reject, read } = this.#calls.get(number);
+      reject(error);
+      this.#calls.set(number, { resolve: instead, reject: () => {}, read });
+    }
   }
 
   #forget(number) {
     const it = this.#calls.get(number);
     this.#calls.delete(number);
-    if (this.#calls.size === 0) this.#rest();
+    this.#waiting.delete(number);
+    if (this.#calls.size === 0) this.#pump.unref();
     return it;
   }
 
-  // When nothing is waited for.
+  // When nothing is to come but what waits for long.
   settled() {
-    if (this.#calls.size === 0) return Promise.resolve();
+    if (this.#isSettled) return Promise.resolve();
     return new Promise((resolve) => this.#whenSettled.push(resolve));
   }
 
-  close() { this.#pump.close(); }
+  get #isSettled() { return this.#calls.size === this.#waiting.size; }
 
-  #rest() {
-    this.#pump.unref();
-    this.#whenSettled.splice(0).forEach((resolve) => resolve());
-  }
+  close() { this.#pump.close(); }
 
   #take() {
     const { sizeof, byName } = this.#layout;
@@ -72,6 +81,7 @@ class Answers {
       if (err === OK) resolve(read(this.#view, at));
       else reject(new MusterError(err, memory.text(getNumber(this.#view, at + textAt))));
     }
+    if (this.#isSettled) this.#whenSettled.splice(0).forEach((resolve) => resolve());
   }
 }
 

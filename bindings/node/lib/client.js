@@ -5,9 +5,10 @@
 'use strict';
 
 const { call, MusterError, OK, errors } = require('./native');
-const { STRUCTS, toBytes } = require('./layout');
+const { STRUCTS, NAMES, toBytes, getNumber } = require('./layout');
+const { memory } = require('./memory');
 const { Answers } = require('./answers');
-const { Control } = require('./control');
+const { Control, ANY_ERROR } = require('./control');
 const { refuseUnknown } = require('./unknown');
 
 const ANSWERS_AT_ONCE = 1024;
@@ -22,7 +23,7 @@ class Client {
   #options;
   #look = null; // the blocking client for looking and changing
   #many = null; // and the one for long enqueues, which must not hold up the other
-  #waiting = []; // those of takes that may wait: one for each at the same time, used again
+  #holding = []; // those of takes under a name: one for each at the same time, used again
 
   constructor(options = {}) {
     const { maxInFlight, maxBytes, ...client } = options;
@@ -49,22 +50,23 @@ class Client {
   // What is there; an empty array if there is nothing.
   take(queue, { n = 1, leaseMs = LEASE_MS, waitMs = 0, holder, ...unknown } = {}) {
     refuseUnknown(unknown);
-    if (waitMs !== 0 || holder !== undefined) return this.#takeAs(queue, { n, leaseMs, waitMs, holder });
-    return this.#ask((a) => call.async_take(this.#handle, queue, n, leaseMs, 0, 0, a), readProcesses)
-      .catch(noneIs([]));
+    if (holder !== undefined) return this.#takeAs(queue, { n, leaseMs, waitMs, holder });
+    return this.#ask((a) => call.async_take(this.#handle, queue, n, leaseMs, waitMs, 0, a), readProcesses,
+      { waits: waitMs > 0 }).catch(noneIs([]));
   }
 
   finish(process, result, options = {}) {
     const keep = [];
     const o = STRUCTS.muster_finish_options.write({ ...options, result }, keep);
-    return this.#ask((a) => call.async_finish(this.#handle, process, o, 0, a), DONE, keep);
+    return this.#ask((a) => call.async_finish(this.#handle, process, o, 0, a), DONE, { keep });
   }
 
   giveBack(process) { return this.#ask((a) => call.async_give_back(this.#handle, process, 0, a), DONE); }
 
   // Without a delay: a task at once, a job after its own backoff.
-  retry(process, delayMs = -1) {
-    return this.#ask((a) => call.async_retry(this.#handle, process, delayMs, 0, a), DONE);
+  retry(process, delayMs = -1, { group = null, message = null, ...unknown } = {}) {
+    refuseUnknown(unknown);
+    return this.#ask((a) => call.async_retry_as(this.#handle, process, delayMs, group, message, 0, a), DONE);
   }
 
   fail(process, { group = null, message = null, ...unknown } = {}) {
@@ -75,11 +77,23 @@ class Client {
   extend(process, options) {
     const keep = [];
     const o = STRUCTS.muster_extend_options.write(options, keep);
-    return this.#ask((a) => call.async_extend(this.#handle, process, o, 0, a), DONE, keep);
+    return this.#ask((a) => call.async_extend(this.#handle, process, o, 0, a), DONE, { keep });
   }
 
   // The record, or null.
   job(id) { return this.#ask((a) => call.async_job(this.#handle, id, 0, a), readJob).catch(noneIs(null)); }
+
+  // Resolves to the job's id. Only a schedule needs the blocking client.
+  async put(queue, data, options = {}) {
+    if (options.cron !== undefined && options.cron !== null) {
+      const spec = { struct: 'muster_job_spec', values: { ...options, data: exact(data) }, zeros: true };
+      const { room } = await this.#control.run('job_put', [queue, spec, { room: 201 }]);
+      return room;
+    }
+    const keep = [];
+    const spec = STRUCTS.muster_job_spec.write({ ...options, data: toBytes(data, 'data') }, keep, { zeros: true });
+    return this.#ask((a) => call.async_put(this.#handle, queue, spec, 0, a), readId, { keep });
+  }
 
   // ---- by the blocking client
 
@@ -94,11 +108,18 @@ class Client {
     return waiting;
   }
 
-  // Resolves to the job's id.
-  async put(queue, data, options = {}) {
-    const spec = { struct: 'muster_job_spec', values: { ...options, data: exact(data) }, zeros: true };
-    const { room } = await this.#control.run('job_put', [queue, spec, { room: 201 }]);
-    return room;
+  // Of each end null, or the error that it alone would have.
+  async endMany(ends) {
+    const list = ends.map(endForMany);
+    if (list.length === 0) return [];
+    return this.#control.each('lease_end_many', [{ structs: 'muster_lease_end', list }], list.length);
+  }
+
+  async extendMany(processes, { data, ...options }) {
+    const values = { ...options, data: data === undefined ? undefined : exact(data) };
+    if (processes.length === 0) return [];
+    return this.#control.each('lease_extend_many', [{ texts: processes }, { struct: 'muster_extend_options', values }],
+      processes.length);
   }
 
   // {id, added}: false if an equal one is alive, whose id it is then.
@@ -186,16 +207,19 @@ class Client {
 
   // ---- its end
 
-  // Waits for what was asked for, and closes the connections.
+  // Waits for what was asked for, ends takes that wait, and closes the connections.
   close() {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
   async #close() {
-    this.#waiting.forEach((control) => control.interrupt());
-    const controls = [this.#look, this.#many, ...this.#waiting].filter(Boolean);
-    await Promise.all([this.#answers.settled(), ...controls.map((control) => control.close())]);
+    const interrupted = new MusterError(errors.E_INTERRUPTED, 'the client was closed while the take waited');
+    this.#answers.endWaits(interrupted, (processes) => processes.forEach(({ id }) => this.#giveBackUnasked(id)));
+    this.#holding.forEach((control) => control.interrupt());
+    const controls = [this.#look, this.#many, ...this.#holding].filter(Boolean);
+    await Promise.all(controls.map((control) => control.close()));
+    await this.#answers.settled(); // also what they have led to
     this.#answers.close();
     call.async_free(this.#handle);
     this.#handle = 0;
@@ -214,23 +238,43 @@ class Client {
 
   async #do(name, args) { await this.#control.run(name, args); }
 
-  // What the asynchronous client cannot: wait, and take under a name.
-  async #takeAs(queue, options) {
-    if (this.#closing) throw closed();
-    let control = this.#waiting.find((it) => it.idle);
-    if (!control) this.#waiting.push(control = new Control(this.#options));
-    return control.rows('lease_take_as', [queue, { struct: 'muster_take_options', values: options }],
-      'muster_process_info', { also: [errors.E_NOT_FOUND] });
+  // What came for a take that close() has ended.
+  #giveBackUnasked(id) {
+    this.#send((a) => call.async_give_back(this.#handle, id, 0, a), DONE).catch(({ message, code }) =>
+      process.emitWarning(`${id} was taken for nobody, and could not be given back: ${message}`,
+        { type: 'MusterWarning', code }));
   }
 
-  // `make` makes the call with the number that its answer will have. `keep` is what the call points to.
-  #ask(make, read, keep = null) {
+  // What the asynchronous client cannot: take under a name.
+  async #takeAs(queue, options) {
+    if (this.#closing) throw closed();
+    let control = this.#holding.find((it) => it.idle);
+    if (!control) this.#holding.push(control = new Control(this.#options));
+    const { err, words, rows = [] } = await control.run('lease_take_as',
+      [queue, { struct: 'muster_take_options', values: options }],
+      { struct: 'muster_process_info', also: ANY_ERROR });
+    if (err === OK || err === errors.E_NOT_FOUND) return rows;
+    // It takes in steps, and what came before the error is leased.
+    if (err !== errors.E_INTERRUPTED && rows.length > 0) {
+      process.emitWarning(`fewer were taken from ${queue} than there may be: ${words}`, { type: 'MusterWarning' });
+      return rows;
+    }
+    rows.forEach(({ id }) => this.#giveBackUnasked(id));
+    throw new MusterError(err, words);
+  }
+
+  // `make` makes the call with the number that its answer will have. `keep` is what the call points to; `waits`: the
+  // answer may come late.
+  #ask(make, read, options) {
+    return this.#closing ? Promise.reject(closed()) : this.#send(make, read, options);
+  }
+
+  #send(make, read, { keep = null, waits = false } = {}) {
     return new Promise((resolve, reject) => {
-      if (this.#closing) throw closed();
       const err = make(this.#answers.nextNumber());
       if (keep) keep.length = 0; // until here it was alive
       if (err !== OK) throw new MusterError(err, call.async_error(this.#handle));
-      this.#answers.expect(resolve, reject, read);
+      this.#answers.expect(resolve, reject, read, { waits });
     });
   }
 }
@@ -240,6 +284,8 @@ const closed = () => new Error('muster: the client is closed');
 const WAITING = answer.offset('waiting');
 const readWaiting = (view, at) => Number(view.getBigUint64(at + WAITING, true));
 const readProcesses = (view, at) => answer.readFrom(view, at).processes;
+const ID = answer.offset('id');
+const readId = (view, at) => memory.text(getNumber(view, at + ID));
 const readJob = (view, at) => answer.readFrom(view, at).job;
 
 const noneIs = (nothing) => (error) => {
@@ -249,6 +295,18 @@ const noneIs = (nothing) => (error) => {
 
 // On its way to a thread a view would bring all the memory along that it looks into.
 const exact = (value) => new Uint8Array(toBytes(value, 'a task'));
+
+// For a thread. Without a delay a retry is that of the job's own backoff.
+function endForMany(end) {
+  if (!NAMES.outcome.includes(end.outcome)) {
+    throw new TypeError(`option 'outcome' is one of ${NAMES.outcome.join(', ')}; not '${end.outcome}'`);
+  }
+  return {
+    ...end,
+    result: end.result === undefined || end.result === null ? undefined : exact(end.result),
+    delayMs: end.delayMs ?? (end.outcome === 'retry' ? -1 : undefined),
+  };
+}
 
 function packBytes(list, lengths) {
   const packed = Buffer.from(new ArrayBuffer(lengths.reduce((sum, len) => sum + len, 1)));

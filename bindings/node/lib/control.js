@@ -16,6 +16,8 @@ const open = new Set();
 // Node's end waits until the calls of its threads have returned: so they are asked to.
 process.on('exit', () => { for (const control of open) control.interrupt(); });
 
+const ANY_ERROR = { includes: () => true }; // as `also`
+
 class Control {
   #options;
   #thread = null;
@@ -26,7 +28,8 @@ class Control {
 
   constructor(options) { this.#options = options; }
 
-  // Resolves to {err, rows, numbers}. What the call refuses is thrown, but for the errors in `also`.
+  // Resolves to {err, rows, numbers, errs}. What the call refuses is thrown, but for the errors in `also`, and what
+  // `errs` tells.
   run(name, args, { also = [], transfer = [], ...more } = {}) {
     if (this.#closed) return Promise.reject(new Error('muster: the client is closed'));
     this.#begin();
@@ -49,6 +52,13 @@ class Control {
     return numbers;
   }
 
+  // Of a call that tells of each of `n` things: null, or its error. The first one has the library's words.
+  async each(name, args, n) {
+    const { words, errs } = await this.run(name, [...args, { errs: n }]);
+    const first = errs.findIndex((err) => err !== OK);
+    return errs.map((err, i) => (err === OK ? null : new MusterError(err, i === first ? words : '')));
+  }
+
   get idle() { return this.#calls.size === 0; }
 
   interrupt() { if (this.#handle && this.#calls.size > 0) call.client_interrupt(this.#handle); }
@@ -63,7 +73,7 @@ class Control {
     open.add(this);
   }
 
-  #hear({ handle, id, error, err, words, rows, room, numbers }) {
+  #hear({ handle, id, error, err, words, rows, room, errs, numbers }) {
     if (handle !== undefined) {
       this.#handle = handle;
       return;
@@ -72,8 +82,8 @@ class Control {
     this.#calls.delete(id);
     if (this.#calls.size === 0) this.#thread.unref();
     if (error) reject(error);
-    else if (err !== OK && !also.includes(err)) reject(new MusterError(err, words));
-    else resolve({ err, words, rows: rows?.map(revive), room, numbers });
+    else if (err !== OK && !errs && !also.includes(err)) reject(new MusterError(err, words));
+    else resolve({ err, words, rows: rows?.map(revive), room, errs, numbers });
   }
 
   #break(error) {
@@ -103,4 +113,4 @@ function revive(value) {
   return value;
 }
 
-module.exports = { Control };
+module.exports = { Control, ANY_ERROR };

@@ -3,11 +3,13 @@
 // The thread of a Control: the blocking client lives here. An argument that needs memory comes as what to make of it,
 // because an address means nothing before the bytes are on this thread:
 //   {struct, values}    a struct of the library's
+//   {structs, list}     an array of structs; their number follows
 //   {texts}             an array of strings; their number follows it
 //   {bytes}             bytes; their number follows
 //   {packed, lengths}   an array of struct muster_bytes, whose bytes lie one after the other; their number follows
 //   {number}            an int64_t
 //   {room}              so many bytes for a text that the call writes
+//   {errs}              so many ints for errors that the call writes
 'use strict';
 
 const { parentPort, workerData } = require('node:worker_threads');
@@ -47,9 +49,11 @@ function number(value) {
 function make(arg, keep) {
   if (arg === null || typeof arg !== 'object') return [arg];
   if (arg.struct) return [STRUCTS[arg.struct].write(arg.values, keep, { zeros: arg.zeros })];
+  if (arg.structs) return [STRUCTS[arg.structs].writeAll(arg.list, keep), arg.list.length];
   if (arg.packed) return pack(arg, keep);
   if (arg.number !== undefined) return [number(arg.number)];
   if (arg.room) return [keep.room = Buffer.alloc(arg.room)];
+  if (arg.errs) return [keep.errs = Buffer.alloc(arg.errs * 4)];
   if (arg.bytes !== undefined) {
     const bytes = toBytes(arg.bytes, 'a task');
     return [bytes, bytes.byteLength];
@@ -69,7 +73,8 @@ function carryOut({ name, args, struct, numbers }) {
   const err = call[name](client, ...made, ...out);
   const words = err === OK ? '' : call.client_error(client);
   const room = keep.room?.toString('utf8', 0, keep.room.indexOf(0));
-  return { err, words, rows, room, numbers: out.map((number) => Number(number.readBigInt64LE())) };
+  const errs = keep.errs && Array.from({ length: keep.errs.length / 4 }, (_, i) => keep.errs.readInt32LE(i * 4));
+  return { err, words, rows, room, errs, numbers: out.map((number) => Number(number.readBigInt64LE())) };
 }
 
 parentPort.on('message', (order) => {

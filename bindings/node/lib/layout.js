@@ -32,6 +32,7 @@ const KINDS = {
 const NAMES = {
   state: ['scheduled', 'depends', 'waiting', 'running', 'failed', 'complete', 'recurring', 'held'],
   overlap: ['', 'allow', 'skip', 'queue'],
+  outcome: ['finish', 'giveBack', 'retry', 'fail'],
   onLimit: ['', 'giveBack', 'retry', 'fail'],
   onDoubt: ['stop', 'run'],
 };
@@ -69,6 +70,14 @@ class Layout {
   write(values, keep, { zeros = false } = {}) {
     const out = Buffer.alloc(this.sizeof);
     this.#writeAt(out, 0, values, keep, zeros);
+    keep.push(out);
+    return out;
+  }
+
+  // An array of them.
+  writeAll(list, keep) {
+    const out = Buffer.alloc(list.length * this.sizeof);
+    list.forEach((values, i) => this.#writeAt(out, i * this.sizeof, values, keep, false));
     keep.push(out);
     return out;
   }
@@ -506,6 +515,17 @@ define('muster_extend_options', `
   i64 lease_ms
   str progress
   bytes_at data`);
+
+define('muster_lease_end', `
+  size size
+  str process
+  name outcome
+  bytes_at result
+  str group
+  str message
+  i64 delay_ms
+  str next
+  strs after n_after`);
 
 define('muster_task', `
   u64 position

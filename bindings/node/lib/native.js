@@ -56,6 +56,8 @@ const CALLS = {
   muster_job_get: ['int', [P, P, 'size_t', row, P]],
   muster_job_list: ['int', [P, AT, row, P]],
   muster_lease_take_as: ['int', [P, 'str', AT, row, P]],
+  muster_lease_end_many: ['int', [P, AT, 'size_t', AT]],
+  muster_lease_extend_many: ['int', [P, P, 'size_t', AT, AT]],
   muster_failed_list: ['int', [P, AT, row, P]],
   muster_failed_replay: ['int', [P, AT, AT]],
   muster_failed_drop: ['int', [P, AT, AT]],
@@ -69,10 +71,11 @@ const CALLS = {
   muster_async_fd: ['int', [P]],
   muster_async_next: ['size_t', [P, AT, 'size_t']],
   muster_async_enqueue: ['int', [P, 'str', AT, 'size_t', P, P]],
+  muster_async_put: ['int', [P, 'str', AT, P, P]],
   muster_async_take: ['int', [P, 'str', 'uint64_t', 'int64_t', 'int64_t', P, P]],
   muster_async_finish: ['int', [P, 'str', AT, P, P]],
   muster_async_give_back: ['int', [P, 'str', P, P]],
-  muster_async_retry: ['int', [P, 'str', 'int64_t', P, P]],
+  muster_async_retry_as: ['int', [P, 'str', 'int64_t', 'str', 'str', P, P]],
   muster_async_fail: ['int', [P, 'str', 'str', 'str', P, P]],
   muster_async_extend: ['int', [P, 'str', AT, P, P]],
   muster_async_job: ['int', [P, 'str', P, P]],
@@ -167,6 +170,15 @@ class MusterError extends Error {
 }
 
 const OK = 0;
-const errors = { E_INVALID: -2, E_CONN: -4, E_BUSY: -7, E_NOT_FOUND: -11, E_EXISTS: -12, E_STATE: -13, E_LOST: -14 };
+const errors = {
+  E_INVALID: -2,
+  E_CONN: -4,
+  E_BUSY: -7,
+  E_NOT_FOUND: -11,
+  E_EXISTS: -12,
+  E_STATE: -13,
+  E_LOST: -14,
+  E_INTERRUPTED: -20,
+};
 
 module.exports = { call, MusterError, OK, errors, version: () => call.version() };

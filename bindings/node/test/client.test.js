@@ -6,7 +6,7 @@
 const test = require('node:test');
 const assert = require('node:assert');
 const { Client, MusterError } = require('..');
-const { Redis, until } = require('./support');
+const { Redis, until, sleep } = require('./support');
 
 let redis, client;
 test.before(async () => { redis = await Redis.start(); });
@@ -90,6 +90,65 @@ test('a take waits for a task, and is told that there is none', async () => {
   assert.deepStrictEqual(taken.sort(), ['a', 'b']);
 });
 
+// A lease of a test lasts longer than the test: what is not given back is seen.
+const LONG = { leaseMs: 600000, waitMs: 600000 };
+const waits = (queue) => until(async () => (await redis.run('PUBSUB', 'CHANNELS')).includes(`_${queue}_`), 'it waits');
+
+test('any number of takes wait, and need one connection more', async () => {
+  const others = (await redis.run('CLIENT', 'LIST')).split('\n').length;
+  const taking = Array.from({ length: 700 }, (_, i) => client.take(`q${i % 7}`, LONG));
+  await waits('q6');
+  assert.ok((await redis.run('CLIENT', 'LIST')).split('\n').length <= others + 2);
+  await Promise.all(taking.map((_, i) => client.enqueue(`q${i % 7}`, `${i}`)));
+  const taken = (await Promise.all(taking)).flat();
+  assert.deepStrictEqual(new Set(taken.map(({ task }) => `${task}`)), new Set(taking.map((_, i) => `${i}`)));
+  assert.deepStrictEqual(await client.endMany(taken.map(({ id }) => ({ process: id, outcome: 'finish' }))),
+    taken.map(() => null));
+  await assert.rejects(client.take('q', { waitMs: -1 }), refused('E_INVALID', /negative/));
+});
+
+test('many end in one call, each in its own way; what is the matter with one is told in its place', async () => {
+  await client.enqueueMany('q', ['done', 'back', 'again', 'failed']);
+  await client.put('j', 'x', { id: 'j', retries: 2 });
+  const [done, back, again, failed] = await client.take('q', { n: 4, leaseMs: 60000 });
+  const [job] = await client.take('j');
+  const told = await client.endMany([
+    { process: done.id, outcome: 'finish', result: Buffer.from('r') },
+    { process: done.id, outcome: 'finish', result: '' },
+    { process: back.id, outcome: 'giveBack' },
+    { process: 'no process', outcome: 'fail' },
+    { process: again.id, outcome: 'retry', delayMs: 1000000 },
+    { process: failed.id, outcome: 'fail', group: 'g', message: 'm' },
+    { process: job.id, outcome: 'giveBack', group: 'g' },
+    { process: job.id, outcome: 'retry', group: 'h', message: 'why' },
+    { outcome: 'finish' },
+  ]);
+  assert.deepStrictEqual(told.map((error) => error && error.code),
+    [null, 'E_LOST', null, 'E_INVALID', null, null, 'E_INVALID', null, 'E_INVALID']);
+  assert.ok(told[1] instanceof MusterError && told[1].message.includes(done.id), told[1].message);
+  const row = (await client.queues()).find(({ name }) => name === 'q');
+  assert.deepStrictEqual([row.waiting, row.delayed, row.failed, row.running], [1, 1, 1, 0]);
+  const record = await client.job('j');
+  assert.deepStrictEqual([record.state, record.group, `${record.message}`], ['scheduled', 'h', 'why']);
+  assert.deepStrictEqual(await client.endMany([]), []);
+  await assert.rejects(client.endMany([{ process: back.id }]), /'outcome' is one of finish, giveBack, retry, fail/);
+  await assert.rejects(client.endMany([{ process: back.id, outcome: 'fail', why: 'x' }]), /no option 'why'/);
+});
+
+test('many are extended in one call', async () => {
+  await client.enqueueMany('q', Array(250).fill('x'));
+  const ids = (await client.take('q', { n: 250, leaseMs: 60000 })).map(({ id }) => id);
+  await client.finish(ids[220]);
+  const told = await client.extendMany(ids, { leaseMs: 5000000, progress: 'half' });
+  assert.deepStrictEqual(told.map((error) => error && error.code), ids.map((_, i) => (i === 220 ? 'E_LOST' : null)));
+  const rows = await client.processes({ queue: 'q' });
+  assert.ok(rows.length === 249 && rows.every(({ progress, endsAtMs, startedAtMs }) => progress === 'half'
+    && endsAtMs - startedAtMs > 4000000));
+  const all = await client.extendMany(ids.slice(0, 2), { progress: 'x'.repeat(5000) });
+  assert.deepStrictEqual(all.map(({ code }) => code), ['E_TOO_BIG', 'E_TOO_BIG']);
+  assert.deepStrictEqual(await client.extendMany([], { leaseMs: 1 }), []);
+});
+
 test('leases of a holder have its name, and end with it', async () => {
   await client.enqueueMany('q', ['a', 'b']);
   const [a] = await client.take('q', { holder: 'me' });
@@ -117,6 +176,29 @@ test('jobs have ids, records and results', async () => {
   const waiting = await client.listJobs({ queue: 'q', state: 'waiting' });
   assert.strictEqual(waiting.length, 1);
   assert.deepStrictEqual(await client.cancelJobs([waiting[0].id]), { removed: 1, running: 0 });
+});
+
+test('jobs are put without waiting for each other, and with a schedule', async () => {
+  const ids = await Promise.all(Array.from({ length: 1000 }, (_, i) => client.put('q', `${i}`, { priority: 0, tags: ['t'] })));
+  assert.strictEqual(new Set(ids).size, 1000);
+  assert.strictEqual(await client.length('q'), 1000);
+  assert.strictEqual(await client.put('q', 'x', { id: 'daily', cron: '0 3 * * *', zone: 'UTC' }), 'daily');
+  const [daily] = await client.jobs(['daily']);
+  assert.deepStrictEqual([daily.state, daily.cron], ['recurring', '0 3 * * *']);
+  await assert.rejects(client.put('q', 'x', { after: ['none'] }), refused('E_NOT_FOUND', /after, none/));
+  await assert.rejects(client.put('q'), TypeError);
+});
+
+test('a retry of a job says why', async () => {
+  await client.put('q', 'x', { id: 'j', retries: 1 });
+  const [process] = await client.take('q');
+  await client.retry(process.id, 1000000, { group: 'g', message: 'm' });
+  const { state, group, message } = await client.job('j');
+  assert.deepStrictEqual([state, group, `${message}`], ['scheduled', 'g', 'm']);
+  await client.enqueue('r', 'x');
+  const [task] = await client.take('r');
+  await assert.rejects(client.retry(task.id, 0, { group: 'g' }), refused('E_STATE', /./));
+  await assert.rejects(async () => client.retry(task.id, 0, { why: 'x' }), /no option 'why'/);
 });
 
 test('queues are looked at, paused, configured, deleted', async () => {
@@ -182,11 +264,50 @@ test('close waits for what was asked for', async () => {
   await until(async () => await client.length('q') === 100);
 });
 
-test('close ends a take that waits', async () => {
+test('close ends takes that wait, and leaves nothing taken', async () => {
   const other = new Client({ url: redis.url });
-  const taking = other.take('q', { waitMs: 600000 });
-  const ended = assert.rejects(taking, refused('E_INTERRUPTED', /./));
-  await until(async () => (await redis.run('PUBSUB', 'CHANNELS')) !== '', 'it waits');
+  const taking = [other.take('q', LONG), other.take('r', { ...LONG, holder: 'me' }), other.take('q', LONG)];
+  const ended = taking.map((it) => assert.rejects(it, refused('E_INTERRUPTED', /./)));
+  await waits('q');
+  await waits('r');
+  const asked = Array.from({ length: 100 }, () => other.enqueue('s', 'x'));
   await other.close();
-  await ended;
+  await Promise.all([...ended, ...asked]);
+  await client.enqueue('q', 'a');
+  await client.enqueue('r', 'b');
+  assert.deepStrictEqual([await client.length('q'), await client.length('r'), await client.processes()], [1, 1, []]);
+});
+
+test('close ends a take of many under a name on its way, and leaves nothing taken', async () => {
+  await client.enqueueMany('q', Array(1000).fill('x'));
+  for (let i = 0; i < 20; i++) {
+    const other = new Client({ url: redis.url });
+    await other.take('none', { holder: 'me' }); // its thread runs
+    const taking = other.take('q', { ...LONG, n: 1000, holder: 'me' });
+    const settled = Promise.allSettled([taking]);
+    await sleep(i);
+    await other.close();
+    const [{ value, reason }] = await settled;
+    if (value) await client.endMany(value.map(({ id }) => ({ process: id, outcome: 'giveBack' })));
+    else assert.strictEqual(reason.code, 'E_INTERRUPTED');
+    assert.strictEqual(await client.length('q'), 1000);
+  }
+});
+
+test('close at any moment leaves nothing taken', async () => {
+  for (let i = 0; i < 40; i++) {
+    const other = new Client({ url: redis.url });
+    const taking = Array.from({ length: 5 }, () => other.take('q', LONG));
+    const settled = Promise.allSettled(taking);
+    await other.length('q');
+    const asked = [client.enqueue('q', 'a'), client.enqueue('q', 'b'), other.enqueue('q', 'c')];
+    if (i % 4 > 0) await Promise.race(i % 4 > 1 ? asked : taking);
+    await other.close();
+    await Promise.all(asked);
+    for (const { value, reason } of await settled) {
+      if (value) await client.endMany(value.map(({ id }) => ({ process: id, outcome: 'finish' })));
+      else assert.strictEqual(reason.code, 'E_INTERRUPTED');
+    }
+  }
+  assert.deepStrictEqual(await client.processes(), []);
 });

@@ -47,6 +47,57 @@ test('each task whose enqueue was answered is handled, and no handler is forgott
   await client.close();
 });
 
+const LONG = { leaseMs: 600000, waitMs: 600000 };
+const waits = () => until(async () => (await redis.run('PUBSUB', 'CHANNELS')).includes('_q_'), 'takes wait');
+
+const faults = {
+  'a kill of Redis': async () => { await redis.kill(); await redis.start(); },
+  'a cut of all connections': async () => {
+    for (const type of ['normal', 'pubsub']) await redis.run('CLIENT', 'KILL', 'TYPE', type);
+  },
+};
+for (const [name, fault] of Object.entries(faults)) {
+  test(`takes that wait go on after ${name}`, async () => {
+    const client = new Client({ url: redis.url, timeoutMs: 20000 });
+    const taking = Array.from({ length: 30 }, () => client.take('q', LONG));
+    await waits();
+    await fault();
+    const other = new Client({ url: redis.url });
+    await other.enqueueMany('q', taking.map((_, i) => `${i}`));
+    const taken = (await Promise.all(taking)).flat();
+    assert.deepStrictEqual(new Set(taken.map(({ task }) => `${task}`)), new Set(taking.map((_, i) => `${i}`)));
+    await client.endMany(taken.map(({ id }) => ({ process: id, outcome: 'finish' })));
+    assert.deepStrictEqual(await other.processes(), []);
+    await Promise.all([client.close(), other.close()]);
+  });
+}
+
+test('takes that wait are told that Redis is away; close does not wait for it', async () => {
+  const [client, other] = [new Client({ url: redis.url, timeoutMs: 500 }), new Client({ url: redis.url, timeoutMs: 500 })];
+  const taking = [client.take('q', LONG), client.take('q', LONG)];
+  const ended = taking.map((it) => assert.rejects(it, { code: 'E_CONN' }));
+  const left = assert.rejects(other.take('q', LONG), { code: 'E_INTERRUPTED' });
+  await waits();
+  await other.length('q');
+  await redis.kill();
+  const began = Date.now();
+  await other.close();
+  await Promise.all([...ended, left]);
+  await client.close();
+  assert.ok(Date.now() - began < 15000, `${Date.now() - began} ms`);
+});
+
+test('many ends without an answer are each told', async () => {
+  const client = new Client({ url: redis.url, timeoutMs: 1000 });
+  await client.enqueueMany('q', ['a', 'b']);
+  const ids = (await client.take('q', { n: 2, ...LONG })).map(({ id }) => id);
+  await redis.kill();
+  const told = await client.endMany([...ids, 'x'].map((process) => ({ process, outcome: 'finish' })));
+  assert.deepStrictEqual(told.map(({ code }) => code), ['E_CONN', 'E_CONN', 'E_INVALID']);
+  assert.deepStrictEqual((await client.extendMany(ids, { leaseMs: 1000 })).map(({ code }) => code), ['E_CONN', 'E_CONN']);
+  await client.close();
+});
+
 test('a worker says that Redis is away, and goes on when it is back', async () => {
   const client = new Client({ url: redis.url });
   const worker = new Worker({ url: redis.url, ttlMs: 60000 });

@@ -7,6 +7,12 @@ async function all(): Promise<void> {
   const waiting: number = await client.enqueue('q', new Uint8Array(3));
   const [first] = await client.take('q', { n: 2, leaseMs: 1, waitMs: 0 });
   await client.finish(first.id, Buffer.from('x'), { next: 'q', after: ['a'] });
+  await client.retry(first.id, 5, { message: 'm' });
+  const told: (MusterError | null)[] = await client.endMany([{ process: first.id, outcome: 'retry', group: 'g' },
+    { process: first.id, outcome: 'finish', result: 'x' }]);
+  await client.extendMany([first.id], { leaseMs: 5 });
+  // @ts-expect-error: a process that is given back has no result
+  await client.endMany([{ process: first.id, outcome: 'giveBack', result: told[0]?.code }]);
   const worker = new Worker({ hands: 3, onLimit: 'retry' });
   worker.on('down', ({ error }) => console.log(error?.code));
   worker.on('stopped', ({ error }) => console.log(error));

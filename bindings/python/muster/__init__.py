@@ -26,7 +26,7 @@ MUSTER_LIBRARY says. The C headers say more about each call.
 """
 
 from ._aio import AsyncClient, AsyncLease, AsyncProcess, AsyncWorker
-from ._client import Client, Lease
+from ._client import Client, Lease, LeaseEnd
 from ._errors import (
     Busy,
     Cancelled,
@@ -106,6 +106,7 @@ __all__ = [
     "JobHappening",
     "JobSpec",
     "Lease",
+    "LeaseEnd",
     "Listener",
     "Lost",
     "NoConnection",

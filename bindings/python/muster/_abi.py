@@ -229,6 +229,22 @@ class FinishOptions(Struct):
     ]
 
 
+class LeaseEnd(Struct):
+    c_name = "muster_lease_end"
+    _fields_ = [
+        ("size", c_size_t),
+        ("process", S),
+        ("outcome", c_int),
+        ("result", POINTER(Bytes)),
+        ("group", S),
+        ("message", S),
+        ("delay_ms", c_int64),
+        ("next", S),
+        ("after", POINTER(S)),
+        ("n_after", c_size_t),
+    ]
+
+
 class ExtendOptions(Struct):
     c_name = "muster_extend_options"
     _fields_ = [("size", c_size_t), ("lease_ms", c_int64), ("progress", S), ("data", POINTER(Bytes))]
@@ -650,6 +666,8 @@ BLOCKING: dict[str, tuple[Any, ...]] = {
     "muster_lease_retry_as": (c_int, P, S, c_int64, S, S),
     "muster_lease_fail": (c_int, P, S, S, S),
     "muster_lease_extend": (c_int, P, S, POINTER(ExtendOptions)),
+    "muster_lease_end_many": (c_int, P, POINTER(LeaseEnd), c_size_t, POINTER(c_int)),
+    "muster_lease_extend_many": (c_int, P, _STRINGS, c_size_t, POINTER(ExtendOptions), POINTER(c_int)),
     "muster_failed_list": (c_int, P, POINTER(FailedFilter), ROW, P),
     "muster_failed_groups": (c_int, P, S, ROW, P),
     "muster_failed_replay": (c_int, P, POINTER(FailedFilter), _U64),
@@ -675,7 +693,6 @@ BLOCKING: dict[str, tuple[Any, ...]] = {
     "muster_worker_free": (None, P),
     "muster_async_free": (None, P),
     "muster_listener_free": (None, P),
-    "muster_async_wait": (c_int, P, c_int64),
 }
 
 # These wait for nobody. They keep the interpreter's lock: to let go of it and to get it again costs more than the call,
@@ -719,10 +736,11 @@ QUICK: dict[str, tuple[Any, ...]] = {
     "muster_async_fd": (c_int, P),
     "muster_async_next": (c_size_t, P, P, c_size_t),
     "muster_async_enqueue": (c_int, P, S, S, c_size_t, P, P),
+    "muster_async_put": (c_int, P, S, POINTER(JobSpec), P, P),
     "muster_async_take": (c_int, P, S, c_size_t, c_int64, c_int64, P, P),
     "muster_async_finish": (c_int, P, S, POINTER(FinishOptions), P, P),
     "muster_async_give_back": (c_int, P, S, P, P),
-    "muster_async_retry": (c_int, P, S, c_int64, P, P),
+    "muster_async_retry_as": (c_int, P, S, c_int64, S, S, P, P),
     "muster_async_fail": (c_int, P, S, S, S, P, P),
     "muster_async_extend": (c_int, P, S, POINTER(ExtendOptions), P, P),
     "muster_async_length": (c_int, P, S, P, P),

@@ -15,11 +15,11 @@ from types import TracebackType
 from typing import Any, Awaitable, Callable, Iterable, Optional, Sequence, TypeVar, Union
 
 from . import _abi, _rows
-from ._client import Client, Lease, end_by_exception, extend_options, finish_options, retry_ms
+from ._client import Client, Lease, LeaseEnd, end_by_exception, extend_options, finish_options, retry_ms
 from ._core import Core, Served, log
-from ._errors import Cancelled, Error, Lost, NotFound
+from ._errors import Cancelled, Error, Interrupted, Lost, NotFound
 from ._handling import StopReason
-from ._library import Data, Text, check_life, data, error, lib, life, ms, name, name_or_none
+from ._library import Data, Text, check_life, data, error, lib, life, ms, name, name_or_none, text
 from ._process import BaseProcess
 from ._rows import Ended, Job, JobSpec, ProcessInfo, Queue, WorkerInfo
 
@@ -28,6 +28,10 @@ _SIZE = _abi.ANSWER.size
 
 _T = TypeVar("_T")
 Answer = tuple[int, ...]  # struct muster_answer
+_Wanted = tuple[bytes, int, int]  # of a take: the queue, how many, the lease in ms
+_TAKE = (Client.take, Client.take_one)
+_WAIT = (Client.wait, *_TAKE)  # close() does not wait for them
+_CLOSED = "the client was closed while this call waited; nothing stays taken"
 
 
 class AsyncLease:
@@ -117,13 +121,16 @@ class AsyncClient:
         async with muster.AsyncClient() as client:
             await asyncio.gather(*(client.enqueue("mail", who) for who in people))
 
-    Calls that return a future never block: they are made at once, in their order, on one connection, and thousands may be
-    in flight; tasks for one queue that are enqueued one after the other go to Redis together. Calls that are coroutines
-    run on up to `threads` threads, each with a connection of its own; what more there is waits for its turn. call() does
-    so with any method of Client.
+    Calls that return a future, and take(), never block: they are made at once, in their order, on one connection, and
+    thousands may be in flight; tasks for one queue that are enqueued one after the other go to Redis together. Any number
+    of takes may wait; together they need one connection more. All other calls are coroutines that run on up to `threads`
+    threads, each with a connection of its own; what more there is waits for its turn. call() does so with any method of
+    Client.
 
     Cancelling. A call that waits (take(), wait()) ends at once when its task is cancelled, and what it took is given
-    back. Any other call may or may not have been done: what a future stands for is not called back.
+    back. A take goes on waiting behind the scenes until its time is over: the next take of this queue, `n` and lease has
+    what it brings; without one that goes back to the front at once. Any other call may or may not have been done: what a
+    future stands for is not called back.
 
     It belongs to the loop in which it was first used. Errors are those of Client.
     """
@@ -145,12 +152,17 @@ class AsyncClient:
         self._is_closed = False
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._asked: dict[int, tuple[asyncio.Future[Any], Callable[[Answer], Any]]] = {}
-        self._leases_of = self._leases  # one object, to be known again
         self._next_ask = 1
+        self._leases_of = self._leases  # one object, to be known again
+        self._waiting: dict[asyncio.Future[Any], _Wanted] = {}  # takes that wait for work; each is in _asked, too
+        self._left: dict[_Wanted, list[asyncio.Future[Any]]] = {}  # of these, those whose task was cancelled
+        self._n_taking = 0  # who has not yet been told what his take brought
+        self._rest: Optional[asyncio.Future[None]] = None  # close() waits until nothing more is to come
         self._buffer = ctypes.create_string_buffer(_BATCH * _SIZE)
         self._view = memoryview(self._buffer).cast("B")
         self._executor: Optional[ThreadPoolExecutor] = None
         self._free: list[Client] = []
+        self._busy: dict[Client, bool] = {}  # whether it waits for long
         self._turn: Optional[asyncio.Semaphore] = None
 
     def _use(self) -> asyncio.AbstractEventLoop:
@@ -166,40 +178,47 @@ class AsyncClient:
 
     # ---- what never blocks
 
-    def _open(self, loop: asyncio.AbstractEventLoop) -> ctypes.c_void_p:
+    def _open(self, loop: asyncio.AbstractEventLoop) -> None:
         made = ctypes.c_void_p()
         err = lib.async_new(ctypes.byref(made), ctypes.byref(self._options))
         if err:
             raise error(err, lib.async_options_check(ctypes.byref(self._options)))
         self._a, self._fd = made, lib.async_fd(made)
         loop.add_reader(self._fd, self._read)
-        return made
 
     def _send(self, function: Callable[..., int], *args: Any, read: Callable[[Answer], Any]) -> "asyncio.Future[Any]":
         """Make a call. The future gets what read() makes of its answer."""
         loop = self._use()
-        a = self._a or self._open(loop)
+        if self._a is None:
+            self._open(loop)
+        return self._ask(function, *args, read=read)
+
+    def _ask(self, function: Callable[..., int], *args: Any, read: Callable[[Answer], Any]) -> "asyncio.Future[Any]":
+        """The same while the client is being closed."""
+        if self._a is None or self._loop is None:
+            raise ValueError("the client is closed")
         number, self._next_ask = self._next_ask, self._next_ask + 1
-        err = function(a, *args, None, number)
+        err = function(self._a, *args, None, number)
         if err:
-            raise error(err, lib.async_error(a))
-        future: asyncio.Future[Any] = loop.create_future()
+            raise error(err, lib.async_error(self._a))
+        future: asyncio.Future[Any] = self._loop.create_future()
         self._asked[number] = future, read
         return future
 
-    def _read(self) -> int:
+    def _read(self) -> None:
         if self._a is None:
-            return 0
+            return
         ctypes.c_size_t.from_buffer(self._buffer).value = _SIZE
         n: int = lib.async_next(self._a, self._buffer, _BATCH)
         for answer in _abi.ANSWER.iter_unpack(self._view[: n * _SIZE]):
             err, words = answer[3], answer[5]
             why = error(err, ctypes.string_at(words) if words else None) if err else None
-            if not answer[2]:
-                if why is not None:
-                    log.warning("what a take took that was cancelled could not be given back: %s", why)
-                continue
             future, read = self._asked.pop(answer[2])
+            wanted = self._waiting.pop(future, None)
+            if wanted is not None and self._forget_left(wanted, future):
+                future.cancel()
+            if why is not None and answer[10]:
+                why.ids = [_id(answer)]
             if future.done():
                 if read is self._leases_of and why is None:
                     self._give_back(read(answer))
@@ -207,14 +226,16 @@ class AsyncClient:
                 future.set_exception(why)
             else:
                 future.set_result(read(answer))
-        return n
+        self._look_for_rest()
 
     def _give_back(self, leases: list[AsyncLease]) -> None:
         """What came for a take that was cancelled meanwhile."""
         for lease in leases:
-            err = lib.async_give_back(self._a, name(lease.id), None, None)
-            if err:
-                log.warning("%r was taken for nobody, and could not be given back: %s", lease, error(err, None))
+            try:
+                back = self._ask(lib.async_give_back, name(lease.id), read=_nothing)
+                back.add_done_callback(functools.partial(_gave_back, lease))
+            except (Error, ValueError) as why:
+                _could_not_give_back(lease, why)
 
     def _leases(self, answer: Answer) -> list[AsyncLease]:
         pointer, n = answer[7], answer[8]
@@ -257,11 +278,16 @@ class AsyncClient:
         *,
         group: Optional[Text] = None,
         message: Optional[Text] = None,
-    ) -> "Awaitable[None]":
-        """See Client.retry(). With a group or a message it runs on a thread."""
-        if group is None and message is None:
-            return self._send(lib.async_retry, name(process), retry_ms(delay), read=_nothing)
-        return self.call(Client.retry, process, delay, group=group, message=message)
+    ) -> "asyncio.Future[None]":
+        """See Client.retry()."""
+        return self._send(
+            lib.async_retry_as,
+            name(process),
+            retry_ms(delay),
+            name_or_none(group),
+            name_or_none(message),
+            read=_nothing,
+        )
 
     def fail(
         self, process: Text, group: Optional[Text] = None, message: Optional[Text] = None
@@ -281,25 +307,119 @@ class AsyncClient:
         options, _kept = extend_options(lease, progress, data)
         return self._send(lib.async_extend, name(process), options, read=_nothing)
 
+    def put(self, queue: Text, job: Union[JobSpec, Data]) -> "asyncio.Future[str]":
+        """Put a job: a JobSpec, or its data. The future has its id. Raises Exists if a job of this id is alive. Any error
+        of the future has the id in `ids`: after NoConnection or Timeout the same job put under it is not put twice. A
+        schedule (`cron`) needs a thread."""
+        spec = job if isinstance(job, JobSpec) else JobSpec(job)
+        if spec.cron is not None:
+            return asyncio.ensure_future(self.call(Client.put, queue, spec))
+        made = _rows.c_spec(spec)
+        return self._send(lib.async_put, name(queue), made.spec, read=_id)
+
+    # ---- takes
+
+    async def take(
+        self, queue: Text, n: int = 1, *, lease: float, wait: float = 0, holder: Optional[Text] = None
+    ) -> list[AsyncLease]:
+        """Take up to `n` tasks under a lease. See Client.take(). Of many small tasks it brings 256 at once: there may be
+        more. With a `holder` it needs a thread. close() ends a take that waits: it raises Interrupted."""
+        if holder is not None:
+            taken = await self._on_thread(
+                lambda client: client.take(queue, n, lease=lease, wait=wait, holder=holder), _give_all_back, waits=True
+            )
+            return [AsyncLease(self, one.info, one.job) for one in taken]
+        self._n_taking += 1
+        try:
+            return await self._take((name(queue), n, ms(lease, "lease")), ms(wait, "wait"))
+        finally:
+            self._n_taking -= 1
+            self._look_for_rest()
+
+    async def _take(self, wanted: _Wanted, wait_ms: int) -> list[AsyncLease]:
+        """A take that waits is not called back. So one that was left is used again, as long as it lasts: otherwise a
+        program that waits a little, again and again, would have ever more of them under way."""
+        loop = self._use()
+        end = loop.time() + wait_ms / 1000
+        while True:
+            taking = self._one_that_was_left(wanted) if wait_ms > 0 else None
+            is_own = taking is None
+            if taking is None:
+                taking = self._send(lib.async_take, *wanted, wait_ms, read=self._leases_of)
+                if wait_ms > 0:
+                    self._waiting[taking] = wanted
+            try:
+                await asyncio.wait([taking], timeout=None if is_own else max(0.0, end - loop.time()))
+            except asyncio.CancelledError:
+                self._leave(taking)
+                raise
+            if not taking.done():
+                self._leave(taking)
+                return []
+            try:
+                leases: list[AsyncLease] = taking.result()
+                return leases
+            except NotFound:
+                if is_own:
+                    return []
+                wait_ms = max(1, round((end - loop.time()) * 1000))
+
+    def _leave(self, taking: "asyncio.Future[Any]") -> None:
+        wanted = self._waiting.get(taking)
+        if wanted is not None and not taking.done():
+            self._left.setdefault(wanted, []).append(taking)
+        elif not taking.cancel() and taking.exception() is None:
+            self._give_back(taking.result())
+
+    def _one_that_was_left(self, wanted: _Wanted) -> "Optional[asyncio.Future[Any]]":
+        left = self._left.get(wanted)
+        if not left:
+            return None
+        taking = left[-1]
+        self._forget_left(wanted, taking)
+        return taking
+
+    def _forget_left(self, wanted: _Wanted, taking: "asyncio.Future[Any]") -> bool:
+        left = self._left.get(wanted, [])
+        if taking not in left:
+            return False
+        left.remove(taking)
+        if not left:
+            del self._left[wanted]
+        return True
+
+    async def take_one(
+        self, queue: Text, *, lease: float, wait: float = 0, holder: Optional[Text] = None
+    ) -> Optional[AsyncLease]:
+        """Take one task; None if there is none (in time)."""
+        taken = await self.take(queue, 1, lease=lease, wait=wait, holder=holder)
+        return taken[0] if taken else None
+
     # ---- what runs on threads
 
     async def call(self, method: Callable[..., _T], *args: Any, **options: Any) -> _T:
         """Any method of Client, on a thread: `await client.call(Client.stats, "mail")`."""
-        return await self._on_thread(lambda client: method(client, *args, **options), None)
+        undo = _give_all_back if method in _TAKE else None
+        return await self._on_thread(lambda client: method(client, *args, **options), undo, waits=method in _WAIT)
 
-    async def _on_thread(self, function: Callable[[Client], _T], undo: Optional[Callable[[Client, _T], None]]) -> _T:
+    async def _on_thread(
+        self, function: Callable[[Client], _T], undo: Optional[Callable[[Client, Any], None]] = None, waits: bool = False
+    ) -> _T:
         loop = self._use()
         if self._executor is None:
             self._executor = ThreadPoolExecutor(self._threads, thread_name_prefix="muster-aio")
             self._turn = asyncio.Semaphore(self._threads)
         assert self._turn is not None
         async with self._turn:
+            self._use()
             client = self._free.pop() if self._free else self._make_client()
+            self._busy[client] = waits
             try:
                 running = loop.run_in_executor(self._executor, function, client)
                 try:
                     return await asyncio.shield(running)
                 except asyncio.CancelledError:
+                    self._busy[client] = False  # what undoes it must not be interrupted
                     client.interrupt()
                     await _insist(running)
                     client.take_interrupt_back()
@@ -307,29 +427,9 @@ class AsyncClient:
                         await _insist(loop.run_in_executor(self._executor, undo, client, running.result()))
                     raise
             finally:
+                del self._busy[client]
                 self._free.append(client)
-
-    async def take(self, queue: Text, n: int = 1, *, lease: float, wait: float = 0) -> list[AsyncLease]:
-        """Take up to `n` tasks under a lease. See Client.take(). Only with `wait` it needs a thread."""
-        if wait == 0:
-            try:
-                taken: list[AsyncLease] = await self._send(
-                    lib.async_take, name(queue), n, ms(lease, "lease"), 0, read=self._leases_of
-                )
-                return taken
-            except NotFound:
-                return []
-        return [
-            AsyncLease(self, one.info, one.job)
-            for one in await self._on_thread(
-                lambda client: client.take(queue, n, lease=lease, wait=wait), _give_all_back
-            )
-        ]
-
-    async def take_one(self, queue: Text, *, lease: float, wait: float = 0) -> Optional[AsyncLease]:
-        """Take one task; None if there is none (in time)."""
-        taken = await self.take(queue, 1, lease=lease, wait=wait)
-        return taken[0] if taken else None
+                self._look_for_rest()
 
     async def enqueue_many(
         self, queue: Text, tasks: Iterable[Data], *, at_front: bool = False, request_id: Optional[Text] = None
@@ -341,15 +441,26 @@ class AsyncClient:
         """See Client.enqueue_unique()."""
         return await self.call(Client.enqueue_unique, queue, task)
 
-    async def put(self, queue: Text, job: Union[JobSpec, Data]) -> str:
-        """See Client.put()."""
-        return await self.call(Client.put, queue, job)
-
     async def put_many(
         self, queue: Text, jobs: Iterable[Union[JobSpec, Data]], *, request_id: Optional[Text] = None
     ) -> list[str]:
         """See Client.put_many()."""
         return await self.call(Client.put_many, queue, list(jobs), request_id=request_id)
+
+    async def end_many(self, ends: Iterable[LeaseEnd]) -> list[Optional[Error]]:
+        """See Client.end_many()."""
+        return await self.call(Client.end_many, list(ends))
+
+    async def extend_many(
+        self,
+        processes: Iterable[Text],
+        lease: Optional[float] = None,
+        *,
+        progress: Optional[Text] = None,
+        data: Optional[Data] = None,
+    ) -> list[Optional[Error]]:
+        """See Client.extend_many()."""
+        return await self.call(Client.extend_many, list(processes), lease, progress=progress, data=data)
 
     async def wait(self, ids: Iterable[Text], timeout: Optional[float] = None) -> dict[str, Ended]:
         """See Client.wait()."""
@@ -394,26 +505,53 @@ class AsyncClient:
     # ---- its end
 
     async def close(self) -> None:
-        """Wait until all that was enqueued has its answer, which is bounded by `timeout`; then close the connections. To
-        close it twice is no error."""
+        """Wait until all that was asked for has its answer, which is bounded by `timeout`; then close the connections.
+        Calls that wait for work or for jobs are ended: they raise Interrupted. To close it twice is no error."""
         if self._is_closed or self._life != life():
             return
-        self._is_closed = True
         loop = asyncio.get_running_loop()
-        if self._a is not None:
-            a = self._a
-            is_more = True
-            while is_more:  # what is read may ask again: cancelled takes give back
-                await loop.run_in_executor(None, lib.async_wait, a, -1)
-                is_more = self._read() > 0
-            self._a = None
-            loop.remove_reader(self._fd)
-            await loop.run_in_executor(None, lib.async_free, a)
-        free, self._free = self._free, []
-        for client in free:
-            await loop.run_in_executor(self._executor, client.close)
-        if self._executor is not None:
-            self._executor.shutdown(wait=False)
+        is_its_own = self._loop is None or self._loop is loop
+        if not is_its_own and self._loop is not None and not self._loop.is_closed():
+            raise RuntimeError("the client belongs to another loop: close it there")
+        self._is_closed = True
+        try:
+            if is_its_own:
+                self._end_waits()
+                while not self._is_at_rest():  # an answer may have come since it was, and is given back now
+                    self._rest = loop.create_future()
+                    await self._rest
+        finally:
+            a, self._a = self._a, None
+            if a is not None:
+                if self._loop is not None:
+                    self._loop.remove_reader(self._fd)
+                await _insist(loop.run_in_executor(None, lib.async_free, a))
+            free, self._free = self._free, []
+            for client in free:
+                await loop.run_in_executor(self._executor, client.close)
+            if self._executor is not None:
+                self._executor.shutdown(wait=False)
+
+    def _end_waits(self) -> None:
+        """The library goes on waiting: what it takes until it is freed is given back."""
+        left = [taking for takings in self._left.values() for taking in takings]
+        self._left.clear()
+        for taking in left:
+            taking.cancel()
+        for taking in self._waiting:
+            if not taking.done():
+                taking.set_exception(Interrupted(_CLOSED))
+        for client, waits in self._busy.items():
+            if waits:
+                client.interrupt()
+
+    def _look_for_rest(self) -> None:
+        """Is nothing more to come for close()?"""
+        if self._rest is not None and not self._rest.done() and self._is_at_rest():
+            self._rest.set_result(None)
+
+    def _is_at_rest(self) -> bool:
+        return not self._n_taking and not self._busy and len(self._asked) == len(self._waiting)
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -438,6 +576,19 @@ def _nothing(answer: Answer) -> None:
     return None
 
 
+def _id(answer: Answer) -> str:
+    return text(ctypes.string_at(answer[10]))
+
+
+def _gave_back(lease: AsyncLease, back: "asyncio.Future[Any]") -> None:
+    if (why := back.exception()) is not None:
+        _could_not_give_back(lease, why)
+
+
+def _could_not_give_back(lease: AsyncLease, why: BaseException) -> None:
+    log.warning("%r was taken for a call that was cancelled, and could not be given back: %s", lease, why)
+
+
 def _set(future: "asyncio.Future[Any]", why: Optional[Error], value: Any) -> None:
     if future.done():  # cancelled
         return
@@ -447,9 +598,8 @@ def _set(future: "asyncio.Future[Any]", why: Optional[Error], value: Any) -> Non
         future.set_exception(why)
 
 
-def _give_all_back(client: Client, taken: list[Lease]) -> None:
-    for one in taken:
-        client.give_back(one.id)
+def _give_all_back(client: Client, taken: Union[list[Lease], Optional[Lease]]) -> None:
+    client.give_back_all([taken] if isinstance(taken, Lease) else taken or [])
 
 
 async def _insist(running: "asyncio.Future[Any]") -> None:

@@ -7,12 +7,14 @@ import ctypes
 import inspect
 import threading
 from array import array
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Callable, Iterable, Optional, Sequence, Union
 
 from . import _abi, _rows
 from ._caller import Caller
-from ._errors import Cancelled, Error, Invalid, Lost, NotFound
+from ._core import log
+from ._errors import Cancelled, Error, Interrupted, Invalid, Lost, NotFound
 from ._handling import Fail, GiveBack, Retry, group_of, message_of
 from ._library import (
     Data,
@@ -149,6 +151,62 @@ def end_by_exception(lease: Any, why: BaseException) -> Any:
     if is_job:
         return lease.retry(group=group_of(why), message=message_of(why))
     return lease.fail(group_of(why), message_of(why))
+
+
+_OUTCOMES = {"finish": _abi.FINISH, "give_back": _abi.GIVE_BACK, "retry": _abi.RETRY, "fail": _abi.FAIL}
+
+
+@dataclass(frozen=True)
+class LeaseEnd:
+    """One end of Client.end_many(), with the arguments of the single call:
+
+        LeaseEnd.finish(lease.id, "sent")
+        LeaseEnd.retry(lease.id, 60, message="no answer")
+    """
+
+    process: Text
+    outcome: str  # "finish", "give_back", "retry" or "fail"
+    result: _rows.Result = None
+    next: Optional[Text] = None
+    delay: Optional[float] = None
+    after: Sequence[Text] = ()
+    group: Optional[Text] = None
+    message: Optional[Text] = None
+
+    @classmethod
+    def finish(
+        cls,
+        process: Text,
+        result: _rows.Result = None,
+        *,
+        next: Optional[Text] = None,
+        delay: float = 0,
+        after: Sequence[Text] = (),
+    ) -> "LeaseEnd":
+        """As Client.finish()."""
+        return cls(process, "finish", result=result, next=next, delay=delay, after=after)
+
+    @classmethod
+    def give_back(cls, process: Text) -> "LeaseEnd":
+        """As Client.give_back()."""
+        return cls(process, "give_back")
+
+    @classmethod
+    def retry(
+        cls,
+        process: Text,
+        delay: Optional[float] = None,
+        *,
+        group: Optional[Text] = None,
+        message: Optional[Text] = None,
+    ) -> "LeaseEnd":
+        """As Client.retry()."""
+        return cls(process, "retry", delay=delay, group=group, message=message)
+
+    @classmethod
+    def fail(cls, process: Text, group: Optional[Text] = None, message: Optional[Text] = None) -> "LeaseEnd":
+        """As Client.fail()."""
+        return cls(process, "fail", group=group, message=message)
 
 
 class Client:
@@ -437,7 +495,8 @@ class Client:
     ) -> list[Lease]:
         """Take up to `n` tasks under a lease of so many seconds. [] if there is none; with `wait` the call waits up to
         that long for the first one, without polling. `holder` is a name that the list of processes shows, and by which
-        `fail_worker` ends all of its leases.
+        `fail_worker` ends all of its leases. If an error comes when some are taken already, these are returned, and the
+        log has the error.
 
         If a lease lapses before its end, its task goes back to the front of the queue."""
         taken: list[Any] = []
@@ -457,8 +516,25 @@ class Client:
                 if isinstance(one, Lease):
                     lib.lease_give_back(self._c, name(one.id))
 
-        self._ask(lib.lease_take_as, name(queue), options, take, None, is_brief=False, but=(NotFound.code,), undo=undo)
+        try:
+            self._ask(lib.lease_take_as, name(queue), options, take, None, is_brief=False, but=(NotFound.code,), undo=undo)
+        except Interrupted:
+            self.give_back_all([one for one in taken if isinstance(one, Lease)])
+            raise
+        except Error as why:
+            if not check_rows(taken):
+                raise
+            log.warning("fewer were taken from %s than there may be: %s", queue, why)
         return check_rows(taken)
+
+    def give_back_all(self, leases: Iterable[Lease]) -> None:
+        """Give back what was taken for nobody, as well as that goes; the log has what could not be given back."""
+        left = [lease.id for lease in leases]
+        for _ in range(2):  # an interrupt that is still to come ends the first one
+            told = self.end_many([LeaseEnd.give_back(id) for id in left])
+            left = [id for id, why in zip(left, told) if why is not None and not isinstance(why, Lost)]
+        if left:
+            log.warning("what was taken for nobody could not be given back: %s", ", ".join(left))
 
     def take_one(self, queue: Text, *, lease: float, wait: float = 0) -> Optional[Lease]:
         """Take one task; None if there is none (in time)."""
@@ -520,6 +596,53 @@ class Client:
         WrongState if the process was cancelled."""
         options, _kept = extend_options(lease, progress, data)
         self._ask(lib.lease_extend, name(process), options)
+
+    def end_many(self, ends: Iterable[LeaseEnd]) -> list[Optional[Error]]:
+        """End many processes, of any queues, each in its own way. They go together, 200 in one call of Redis.
+
+            for lease, why in zip(leases, client.end_many(LeaseEnd.finish(lease.id) for lease in leases)):
+                if why is not None:
+                    print(lease.id, why)
+
+        Returns for each of them None, if it has ended so, or the error that the single call would have raised: it
+        raises none of these itself. What is the matter with one keeps none of the others. After NoConnection, Timeout
+        and Interrupted this one may or may not have ended, and so may all behind it, which have the same error."""
+        made, _kept = _c_ends(list(ends))
+        return self._ask_many(lib.lease_end_many, made, len(made))
+
+    def extend_many(
+        self,
+        processes: Iterable[Text],
+        lease: Optional[float] = None,
+        *,
+        progress: Optional[Text] = None,
+        data: Optional[Data] = None,
+    ) -> list[Optional[Error]]:
+        """extend() for many processes, of any queues, with the same arguments for each. Returns for each of them None or
+        its error, as end_many() does. An argument that is not allowed is the error of all."""
+        options, _kept = extend_options(lease, progress, data)
+        made = names(processes)
+        return self._ask_many(lib.lease_extend_many, made, 0 if made is None else len(made), options)
+
+    def _ask_many(self, function: Callable[..., int], what: Any, n: int, *args: Any) -> list[Optional[Error]]:
+        """Call for `n` at once. Only the first one's error has words of its own."""
+        if n == 0:
+            self._check()
+            return []
+        errs = (ctypes.c_int * n)()
+        first: Optional[Error] = None
+        try:
+            self._ask(function, what, n, *args, errs)
+        except Error as why:
+            first = why
+        if first is not None and not any(errs):  # it was not even begun
+            raise first
+        told: list[Optional[Error]] = []
+        for err in errs:
+            told.append((first or error(err, None)) if err else None)
+            if err:
+                first = None
+        return told
 
     # ---- jobs
 
@@ -771,6 +894,26 @@ def extend_options(
     if made is not None:
         options.data = ctypes.pointer(c_bytes(made))
     return options, [made]
+
+
+def _c_ends(ends: list[LeaseEnd]) -> tuple[Any, list[Any]]:
+    """The array, and what it points to."""
+    made = (_abi.LeaseEnd * len(ends))()
+    kept: list[Any] = []
+    for to, end in zip(made, ends):
+        if end.outcome not in _OUTCOMES:
+            raise Invalid(f"outcome is one of {', '.join(_OUTCOMES)}, not {end.outcome!r}")
+        others, result = names(end.after), None if end.result is None else data(end.result)
+        kept += [others, result]
+        to.size, to.outcome = ctypes.sizeof(to), _OUTCOMES[end.outcome]
+        to.process, to.next = name(end.process), name_or_none(end.next)
+        to.group, to.message = name_or_none(end.group), name_or_none(end.message)
+        to.delay_ms = retry_ms(end.delay) if end.outcome == "retry" else ms(end.delay or 0, "delay")
+        if result is not None:
+            to.result = ctypes.pointer(c_bytes(result))
+        if others is not None:
+            to.after, to.n_after = others, len(others)
+    return made, kept
 
 
 def retry_ms(delay: Optional[float]) -> int:

@@ -16,7 +16,7 @@ class Error(Exception):
     name = "E_UNKNOWN"
 
     # Of Client.put_many(): how many are put, the first ones; the ids of all of them, "" where one was not named yet; and
-    # the place of the job that was refused, from 0.
+    # the place of the job that was refused, from 0. AsyncClient.put() tells the id alone.
     put: int = 0
     ids: list[str] = []
     refused: Optional[int] = None
@@ -137,7 +137,8 @@ class Stopped(Error):
 
 
 class Interrupted(Error):
-    """Client.interrupt() has ended the call: what was asked for may or may not have been done, but nothing stays taken."""
+    """Client.interrupt(), or the end of an AsyncClient, has ended the call: what was asked for may or may not have been
+    done, but nothing stays taken."""
 
     code, name = -20, "E_INTERRUPTED"
 

@@ -58,6 +58,13 @@ class Redis:
         except (muster.NoConnection, muster.Busy, muster.Timeout):
             return 0
 
+    def run(self, *argv):
+        """One command; what redis-cli prints of its answer."""
+        ran = subprocess.run(
+            ["redis-cli", "-s", f"{self.dir}/socket", *argv], check=True, capture_output=True, text=True
+        )
+        return ran.stdout.strip()
+
     def kill(self):
         self.child.kill()
         self.child.wait()
@@ -88,8 +95,7 @@ class Case(unittest.TestCase):
         self.addCleanup(self.client.close)
 
     def forget_all(self):
-        argv = ["redis-cli", "-s", f"{self.redis.dir}/socket", "flushall"]
-        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+        self.redis.run("flushall")
 
     def worker(self, **options):
         options.setdefault("ttl", 1.0)

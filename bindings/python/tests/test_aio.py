@@ -2,6 +2,7 @@
 """The client and the worker for asyncio. Proves:
 1. thousands of calls are in flight, each future has its answer; errors are exceptions
 2. leases, and what the end of a block does; a call that is cancelled leaves nothing taken
+   takes wait for work, any number at once; close() ends them
 3. handlers are coroutines, so many at once as there are hands; what they return, raise and end
 4. a handler that is to stop is cancelled; a process that was not begun is ended, too
 5. a worker stops by stop(), its block, signals, and when run() is cancelled; the program ends while it runs
@@ -13,7 +14,7 @@ import time
 import unittest
 
 import muster
-from muster import Backoff, GiveBack, JobSpec, StopReason
+from muster import Backoff, GiveBack, JobSpec, LeaseEnd, StopReason
 from support import DEADLINE_S, Case, eventually
 
 
@@ -113,6 +114,29 @@ class Clients(AioCase):
             loop.run_until_complete(use())
         loop.close()
 
+    def test_jobs_are_put_without_a_thread(self):
+        async def main(client):
+            ids = await asyncio.gather(*(client.put("q", b"%d" % i) for i in range(1000)))
+            self.assertEqual((len(set(ids)), await client.length("q")), (1000, 1000))
+            spec = JobSpec("x", id="j", retries=0, priority=-5, tags=["t"], backoff=Backoff(7), after=["a"])
+            with self.assertRaisesRegex(muster.NotFound, "'j' was not put: .*after, a"):
+                await client.put("r", spec)
+            await client.put("other", JobSpec("x", id="a"))
+            self.assertEqual(await client.put("r", spec), "j")
+            with self.assertRaisesRegex(muster.Exists, "'j' was not put") as refused:
+                await client.put("r", spec)
+            self.assertEqual(refused.exception.ids, ["j"])
+            with self.assertRaises(muster.Invalid):
+                client.put("r", JobSpec("x", id="a\nb"))
+            self.assertIsNone(client._executor)
+            put = client.put("r", JobSpec("x", id="daily", cron="0 3 * * *"))
+            self.assertEqual(await put, "daily")
+
+        self.run_with_client(main)
+        job = self.client.job("j")
+        self.assertEqual((job.queue, job.data, job.retries, job.priority, job.tags), ("r", b"x", 0, -5, ["t"]))
+        self.assertEqual((job.backoff.delay, self.client.job("daily").cron), (7, "0 3 * * *"))
+
     def test_everything_else_by_call(self):
         async def main(client):
             await client.put_many("q", [JobSpec("a", id="a"), "b"])
@@ -162,6 +186,46 @@ class Leases(AioCase):
         self.assertEqual([(f.task, f.group) for f in self.client.failures("q")], [(b"bad", "ValueError")])
         self.assertEqual((self.client.job("j").state, self.client.job("j").group), ("scheduled", "ValueError"))
 
+    def test_a_retry_says_why(self):
+        self.client.put("q", JobSpec("x", id="j", retries=2))
+        self.client.enqueue("q", "task")
+
+        async def main(client):
+            task, job = sorted(await client.take("q", 2, lease=30), key=lambda lease: lease.job is not None)
+            with self.assertRaises(muster.WrongState):
+                await task.retry(group="g")
+            await job.retry(1000, group="g", message="m")
+            self.assertIsNone(client._executor)
+
+        self.run_with_client(main)
+        job = self.client.job("j")
+        self.assertEqual((job.state, job.group, job.message), ("scheduled", "g", "m"))
+
+    def test_many_at_once(self):
+        self.client.enqueue_many("q", ["a", "b"])
+
+        async def main(client):
+            a, b = await client.take("q", 2, lease=30)
+            self.assertEqual(await client.extend_many([a.id, b.id], 60, progress="p"), [None, None])
+            self.assertEqual([row.progress for row in await client.processes()], ["p", "p"])
+            told = await client.end_many([LeaseEnd.finish(a.id), LeaseEnd.give_back(b.id), LeaseEnd.finish(a.id)])
+            self.assertEqual([why and type(why) for why in told], [None, None, muster.Lost])
+
+        self.run_with_client(main)
+        self.assertEqual((self.client.length("q"), self.client.processes()), (1, []))
+
+    def test_a_holder_has_its_name(self):
+        self.client.enqueue("q", "a")
+
+        async def main(client):
+            lease = await client.take_one("q", lease=30, holder="me")
+            self.assertEqual([row.holder for row in await client.processes()], ["me"])
+            await lease.finish()
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(client.take("q", lease=30, wait=600, holder="me"), 0.1)
+
+        self.run_with_client(main)
+
     def test_a_block_whose_task_is_cancelled_gives_back(self):
         self.client.enqueue("q", "a")
 
@@ -189,16 +253,23 @@ class Leases(AioCase):
                 await asyncio.wait_for(client.take("q", lease=600, wait=600), 0.3)
             self.assertLess(time.monotonic() - start, 10)
             # Cancelled at any moment, with work that comes at any moment, on threads and on the one connection.
-            for i in range(60):
-                taking = asyncio.ensure_future(client.take("q", 2, lease=600, wait=600 if i % 2 else 0))
+            takes = (
+                lambda: client.take("q", 2, lease=600),
+                lambda: client.take("q", 2, lease=600, wait=600),
+                lambda: client.take("q", 2, lease=600, wait=600, holder="me"),
+                lambda: client.call(muster.Client.take_one, "q", lease=600, wait=600),
+            )
+            for i in range(120):
+                taking = asyncio.ensure_future(takes[i % 4]())
                 await asyncio.sleep(0)
                 sent = client.enqueue("q", b"%d" % i)
                 await asyncio.sleep(i % 7 / 2000)
                 taking.cancel()
                 await sent
                 try:
-                    for lease in await taking:
-                        await lease.finish()
+                    got = await taking
+                    for lease in got if isinstance(got, list) else [got]:
+                        await client.finish(lease.id)
                 except asyncio.CancelledError:
                     pass
                 for lease in await client.take("q", 10, lease=600):
@@ -206,6 +277,156 @@ class Leases(AioCase):
 
         self.run_with_client(main)
         self.assertEqual(self.client.processes(), [])
+
+
+class Waiting(AioCase):
+    """Takes that wait. A lease lasts longer than any test: what is not given back is seen."""
+
+    async def sleeps(self, queue="q"):
+        await soon(lambda: f"_{queue}_" in self.redis.run("pubsub", "channels"))
+
+    def test_any_number_waits_on_one_connection(self):
+        async def main(client):
+            taking = [asyncio.ensure_future(client.take_one(f"q{i % 7}", lease=600, wait=600)) for i in range(700)]
+            await self.sleeps("q6")
+            for i in range(700):
+                client.enqueue(f"q{i % 7}", b"%d" % i)
+            leases = await asyncio.gather(*taking)
+            self.assertEqual({lease.task for lease in leases}, {b"%d" % i for i in range(700)})
+            self.assertIsNone(client._executor)
+            await asyncio.gather(*(lease.finish() for lease in leases))
+
+        self.run_with_client(main)
+        self.assertEqual(self.client.processes(), [])
+
+    def test_it_ends_in_time(self):
+        async def main(client):
+            start = time.monotonic()
+            self.assertEqual(await client.take("q", lease=600, wait=0.2), [])
+            self.assertTrue(0.15 < time.monotonic() - start < 10)
+            with self.assertRaises(muster.Invalid):
+                await client.take("q", lease=600, wait=-1)
+            with self.assertRaises(muster.Invalid):
+                await client.take("q", 0, lease=600, wait=1)
+
+        self.run_with_client(main)
+
+    def test_what_comes_for_a_take_that_was_cancelled_goes_back(self):
+        async def main(client):
+            taking = [asyncio.ensure_future(client.take("q", 5, lease=600, wait=600)) for _ in range(10)]
+            await self.sleeps()
+            for one in taking:
+                one.cancel()
+            await asyncio.gather(*taking, return_exceptions=True)
+            self.client.enqueue_many("q", ["a", "b"])
+            # Each of the ten takes what comes, and it is there again at the end.
+            await soon(lambda: not client._waiting and self.client.length("q") == 2)
+            self.assertEqual([row.task for row in self.client.peek("q")], [b"a", b"b"])
+
+        self.run_with_client(main)
+        self.assertEqual(self.client.processes(), [])
+
+    def test_waiting_a_little_again_and_again_leaves_no_more_and_no_more_under_way(self):
+        async def main(client):
+            for _ in range(20):
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(client.take("q", lease=600, wait=600), 0.01)
+            start = time.monotonic()
+            self.assertEqual(await client.take("q", lease=600, wait=0.1), [])
+            self.assertLess(time.monotonic() - start, 10)
+            self.client.enqueue("q", "a")
+            lease = (await client.take("q", lease=600, wait=600))[0]
+            await lease.finish()
+
+        self.run_with_client(main, max_in_flight=2)
+        self.assertEqual(self.client.processes(), [])
+
+    def test_one_that_was_left_and_ends_is_followed_by_another(self):
+        async def main(client):
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(client.take("q", lease=600, wait=0.3), 0.01)
+            asked = client._next_ask
+            taking = asyncio.ensure_future(client.take("q", lease=600, wait=600))
+            await soon(lambda: client._next_ask > asked)
+            self.client.enqueue("q", "a")
+            await (await taking)[0].finish()
+
+        self.run_with_client(main)
+        self.assertEqual(self.client.processes(), [])
+
+    def test_close_ends_it(self):
+        job = self.client.put("other", "x")
+
+        async def main():
+            start = time.monotonic()
+            async with muster.AsyncClient(self.redis.url) as client:
+                waits = [
+                    client.take("q", lease=600, wait=600),
+                    client.take("q", lease=600, wait=600, holder="me"),
+                    client.wait([job]),
+                    client.call(muster.Client.take_one, "q", lease=600, wait=600),
+                ]
+                waiting = [asyncio.ensure_future(one) for one in waits]
+                left = asyncio.ensure_future(client.take("r", lease=600, wait=600))
+                await self.sleeps("r")
+                left.cancel()
+                await soon(lambda: len(client._busy) == 3)
+                sent = [client.enqueue("s", "x") for _ in range(100)]
+            self.assertLess(time.monotonic() - start, 20)
+            self.assertEqual(len(await asyncio.gather(*sent)), 100)
+            for one in waiting:
+                with self.assertRaises(muster.Interrupted):
+                    await one
+            with self.assertRaisesRegex(ValueError, "closed"):
+                await client.take("q", lease=600, wait=1)
+
+        asyncio.run(main())
+        self.client.enqueue_many("q", ["a"])
+        self.client.enqueue_many("r", ["b"])
+        self.assertEqual((self.client.length("q"), self.client.length("r"), self.client.processes()), (1, 1, []))
+
+    def test_close_at_any_moment_leaves_nothing_taken(self):
+        async def once(i):
+            async with muster.AsyncClient(self.redis.url) as client:
+                taking = [asyncio.ensure_future(client.take("q", lease=600, wait=600)) for _ in range(5)]
+                await client.length("q")
+                client.enqueue("q", b"%d" % i)
+                self.client.enqueue("q", b"x")
+                await asyncio.sleep(i % 5 / 2000)
+                if i % 3 == 0:
+                    taking[0].cancel()
+            for one in await asyncio.gather(*taking, return_exceptions=True):
+                if isinstance(one, list):
+                    for lease in one:
+                        self.client.finish(lease.id)
+                else:
+                    self.assertIsInstance(one, (muster.Interrupted, asyncio.CancelledError))
+
+        for i in range(40):
+            asyncio.run(once(i))
+        self.assertEqual(self.client.processes(), [])
+
+
+    def test_a_take_of_many_under_a_name_leaves_nothing_taken_when_it_is_ended_on_its_way(self):
+        self.client.enqueue_many("q", [b"x"] * 1000)
+
+        async def once(i):
+            async with muster.AsyncClient(self.redis.url) as client:
+                await client.call(muster.Client.time)
+                taking = asyncio.ensure_future(client.take("q", 1000, lease=600, wait=600, holder="me"))
+                while not client._busy and not taking.done():
+                    await asyncio.sleep(0)
+                await asyncio.sleep(i % 10 / 500)
+                if i % 2:
+                    taking.cancel()
+            try:
+                self.client.end_many(LeaseEnd.give_back(lease.id) for lease in await taking)
+            except (muster.Interrupted, asyncio.CancelledError):
+                pass
+            self.assertEqual((self.client.length("q"), self.client.processes()), (1000, []))
+
+        for i in range(40):
+            asyncio.run(once(i))
 
 
 class Workers(AioCase):

@@ -16,7 +16,7 @@ import unittest
 from pathlib import Path
 
 import muster
-from muster import Backoff, Fail, Follower, GiveBack, JobSpec, Retry
+from muster import Backoff, Fail, Follower, GiveBack, JobSpec, LeaseEnd, Retry
 from support import Case, eventually
 
 NO_ROOM = "unix:///nowhere/socket"
@@ -146,6 +146,60 @@ class Leases(Case):
                 end()
         with self.assertRaises(muster.Lost):
             self.client.cancel_process(lease.id)
+
+    def test_many_end_in_one_call_each_in_its_own_way(self):
+        self.client.enqueue_many("q", ["done", "back", "again", "failed"])
+        job = self.client.put("j", JobSpec("x", retries=2))
+        done, back, again, failed = self.client.take("q", 4, lease=30)
+        on = self.client.take_one("j", lease=30)
+        ends = [
+            LeaseEnd.finish(done.id, "r"),
+            LeaseEnd.finish(done.id),
+            LeaseEnd.give_back(back.id),
+            LeaseEnd.fail("no process"),
+            LeaseEnd.retry(again.id, 1000),
+            LeaseEnd.fail(failed.id, "g", "m"),
+            LeaseEnd(on.id, "give_back", result="r"),
+            LeaseEnd.retry(on.id, 500, group="h", message="why"),
+        ]
+        told = self.client.end_many(iter(ends))
+        kinds = [None, muster.Lost, None, muster.Invalid, None, None, muster.Invalid, None]
+        self.assertEqual([why and type(why) for why in told], kinds)
+        self.assertRegex(str(told[1]), done.id)
+        row = self.client.queue("q")
+        self.assertEqual((row.waiting, row.delayed, row.failed, row.running), (1, 1, 1, 0))
+        self.assertEqual([(f.group, f.message) for f in self.client.failures("q")], [("g", "m")])
+        record = self.client.job(job)
+        self.assertEqual((record.state, record.group, record.message), ("scheduled", "h", "why"))
+        with self.assertRaisesRegex(ValueError, "outcome"):
+            self.client.end_many([LeaseEnd(back.id, "finished")])
+        self.assertEqual(self.client.end_many([]), [])
+
+    def test_a_job_goes_on_by_an_end_of_many(self):
+        first = self.client.put("q", JobSpec("x", id="a"))
+        self.client.put("q", JobSpec("y", id="b"))
+        lease = self.take()
+        self.assertEqual(self.client.end_many([LeaseEnd.finish(lease.id, next="r", after=["b"])]), [None])
+        self.assertEqual((self.client.job(first).queue, self.client.job(first).state), ("r", "depends"))
+
+    def test_very_many_are_extended_and_ended(self):
+        self.client.enqueue_many("q", [b"%d" % i for i in range(900)])
+        leases = [lease.id for lease in self.client.take("q", 1000, lease=30)]
+        self.client.finish(leases[450])
+        told = self.client.extend_many(leases, 5000, progress="half")
+        self.assertEqual([i for i, why in enumerate(told) if why], [450])
+        self.assertIsInstance(told[450], muster.Lost)
+        rows = self.client.processes()
+        self.assertEqual({row.progress for row in rows}, {"half"})
+        self.assertGreater(min(row.ends_at for row in rows), self.client.time() + 4000)
+        told = self.client.end_many([LeaseEnd.finish(id) for id in leases])
+        self.assertEqual([i for i, why in enumerate(told) if why], [450])
+        self.assertEqual(self.client.processes(), [])
+        told = self.client.extend_many(leases[:2], progress="x" * 5000)
+        self.assertEqual([type(why) for why in told], [muster.TooBig] * 2)
+        with self.assertRaises(muster.Invalid):
+            self.client.extend_many(leases, 0)
+        self.assertEqual(self.client.extend_many([], 1), [])
 
     def test_a_block_ends_its_lease(self):
         self.client.enqueue("q", "a")

@@ -2,7 +2,7 @@
 """Redis and workers are killed. Proves:
 1. a worker's process is killed: what it held runs again elsewhere, nothing is lost
 2. Redis is killed and comes back: clients, workers and futures go on; each task that was acknowledged runs, each end
-   that was awaited is told once
+   that was awaited is told once; takes that wait go on, and nothing stays taken for nobody
 3. Redis forgets everything: a worker registers again
 4. Redis is away for good: a worker stops in bounded time, and the program ends
 """
@@ -143,6 +143,122 @@ class Restarts(Case):
         with muster.Client(self.redis.url) as client:
             self.assertLessEqual(known, client.length("q"))
             self.assertGreaterEqual(known + unknown, client.length("q"))
+
+    def waits(self):
+        return "_q_" in self.redis.run("pubsub", "channels")
+
+    def taking(self, client, n):
+        return [asyncio.ensure_future(client.take_one("q", lease=600, wait=600)) for _ in range(n)]
+
+    async def wait_for_takes(self):
+        while not self.waits():
+            await asyncio.sleep(0.01)
+
+    def test_takes_that_wait_go_on(self):
+        def restart():
+            self.restart()
+
+        def cut():
+            for kind in ("normal", "pubsub"):
+                self.redis.run("client", "kill", "type", kind)
+
+        async def main(fault):
+            async with muster.AsyncClient(self.redis.url, timeout=20) as client:
+                taking = self.taking(client, 30)
+                await self.wait_for_takes()
+                fault()  # not on a thread: Redis dies with the one that starts it
+                with muster.Client(self.redis.url) as other:
+                    other.enqueue_many("q", [b"%d" % i for i in range(30)])
+                    leases = await asyncio.wait_for(asyncio.gather(*taking), 60)
+                    self.assertEqual({lease.task for lease in leases}, {b"%d" % i for i in range(30)})
+                    await asyncio.gather(*(lease.finish() for lease in leases))
+                    self.assertEqual(other.processes(), [])
+
+        for fault in (restart, cut):
+            asyncio.run(main(fault))
+
+    def test_takes_that_wait_are_told_that_redis_is_away(self):
+        async def main():
+            async with muster.AsyncClient(self.redis.url, timeout=0.5) as client:
+                taking = self.taking(client, 3)
+                await self.wait_for_takes()
+                self.redis.kill()
+                for one in await asyncio.wait_for(asyncio.gather(*taking, return_exceptions=True), 30):
+                    self.assertIsInstance(one, muster.NoConnection)
+
+        asyncio.run(main())
+
+    def test_a_client_is_closed_without_redis_while_takes_wait(self):
+        async def main():
+            async with muster.AsyncClient(self.redis.url, timeout=0.5) as client:
+                taking = self.taking(client, 3)
+                await self.wait_for_takes()
+                self.redis.kill()
+                start = time.monotonic()
+            self.assertLess(time.monotonic() - start, 15)
+            for one in await asyncio.gather(*taking, return_exceptions=True):
+                self.assertIsInstance(one, (muster.Interrupted, muster.NoConnection))
+
+        asyncio.run(main())
+
+    def test_nothing_stays_taken_for_a_take_whose_answer_is_lost(self):
+        async def main():
+            async with muster.AsyncClient(self.redis.url, timeout=20) as client:
+                tasks = [b"%d" % i for i in range(400)]
+                with muster.Client(self.redis.url) as other:
+                    other.enqueue_many("q", tasks)
+                taking = self.taking(client, 400)
+                done, _ = await asyncio.wait(taking, return_when=asyncio.FIRST_COMPLETED)
+                for one in taking[-50:]:
+                    one.cancel()
+                self.restart()  # not on a thread: Redis dies with the one that starts it
+                got = []
+                for one in await asyncio.wait_for(asyncio.gather(*taking[:-50], return_exceptions=True), 60):
+                    if isinstance(one, muster.AsyncLease):
+                        got.append(one)
+                    else:
+                        self.assertIsInstance(one, (muster.NoConnection, muster.Timeout))
+                await asyncio.gather(*taking[-50:], return_exceptions=True)
+                await asyncio.gather(*(lease.finish() for lease in got))
+                with muster.Client(self.redis.url) as other:
+                    while other.processes():
+                        await asyncio.sleep(0.01)
+                    left = {row.task for row in other.peek("q", 1000)}
+                self.assertEqual(left, set(tasks) - {lease.task for lease in got})
+
+        asyncio.run(asyncio.wait_for(main(), 120))
+
+    def test_a_take_of_many_whose_connection_breaks_returns_what_it_has(self):
+        n_part = 0
+        for i in range(60):
+            self.client.enqueue_many("q", [b"x"] * 1000)
+            cutter = threading.Timer(i % 12 / 1000, self.redis.run, ("client", "kill", "type", "normal"))
+            cutter.start()
+            with muster.Client(self.redis.url) as taker:
+                try:
+                    got = taker.take("q", 1000, lease=600)
+                except muster.NoConnection:
+                    got = []
+                cutter.join()
+            n_part += 0 < len(got) < 1000
+            with muster.Client(self.redis.url) as other:
+                self.assertEqual({row.id for row in other.processes()}, {lease.id for lease in got})
+                other.delete_queue("q")
+                other.end_many(muster.LeaseEnd.finish(lease.id) for lease in got)
+            self.client = muster.Client(self.redis.url)
+            self.addCleanup(self.client.close)
+        self.assertGreater(n_part, 0)
+
+    def test_many_ends_without_an_answer_are_each_told(self):
+        self.client.enqueue_many("q", ["a", "b"])
+        leases = self.client.take("q", 2, lease=600)
+        self.redis.kill()
+        told = self.client.end_many([*(muster.LeaseEnd.finish(lease.id) for lease in leases), muster.LeaseEnd.fail("x")])
+        self.assertEqual([type(why) for why in told], [muster.NoConnection, muster.NoConnection, muster.Invalid])
+        told = self.client.extend_many([lease.id for lease in leases], 600)
+        self.assertEqual([type(why) for why in told], [muster.NoConnection] * 2)
+        self.redis.start()
+        self.assertEqual(self.client.end_many(muster.LeaseEnd.give_back(lease.id) for lease in leases), [None, None])
 
     def test_awaited_ends_are_told_once(self):
         ends = {"counted": 0, "not": 0}

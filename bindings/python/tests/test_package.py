@@ -85,8 +85,13 @@ class Readme(Case):
     def test_leases_and_jobs(self):
         self.assertEqual(self.finished(self.program(programs()[4])), ("complete\n", ""))
 
+    def test_many_leases(self):
+        self.client.enqueue_many("mail", ["a", "b"])
+        self.assertEqual(self.finished(self.program(programs()[5])), ("", ""))
+        self.assertEqual((self.client.length("mail"), self.client.processes()), (0, []))
+
     def test_a_listener(self):
-        self.assertEqual(self.finished(self.program(programs()[5])), ("ready None\n", ""))
+        self.assertEqual(self.finished(self.program(programs()[6])), ("ready None\n", ""))
 
 
 class Words(unittest.TestCase):
