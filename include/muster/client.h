@@ -17,7 +17,7 @@
  * The library installs no signal handlers, and a dead connection raises no SIGPIPE in the program.
  *
  * After a fork() a client is the parent's. In the child each call that talks to Redis returns MUSTER_E_STATE, and
- * muster_client_free() does nothing: a child makes a client of its own.
+ * muster_client_free() sends nothing: a child makes a client of its own.
  *
  * Names. A queue's name is 1 to 200 bytes without control characters (bytes below 0x20, and 0x7f). A worker's id is 1
  * to 64 of [A-Za-z0-9._-] and does not begin with a dot. A prefix follows the same rule, and may also hold `{` and `}`.

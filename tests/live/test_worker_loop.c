@@ -488,6 +488,7 @@ static void exit_of_the_program_neither_waits_nor_harms(void **state)
     struct scene *s = *state;
     pid_t pid = child_fork();
     if (pid == 0) {
+        muster_client_free(s->client);
         s->client = scene_client(s);
         struct epoll_worker *e = epoll_worker_idle(s, &(struct epoll_spec){.hands = 4, .prefetch = 4, .ttl_ms = 100});
         scene_enqueue_n(s, "q", "t", 100);

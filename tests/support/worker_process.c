@@ -53,7 +53,8 @@ static void on_sigterm(evutil_socket_t fd, short what, void *arg)
 static void be_worker(struct scene *s, const struct worker_spec *spec, int orders)
 {
     s->base = event_base_new();
-    s->client = scene_client(s); /* that of the parent is the parent's */
+    muster_client_free(s->client);
+    s->client = scene_client(s);
     s->workers = NULL;
     struct live_worker *w = live_worker_new(s, spec);
     struct event *order = event_new(s->base, orders, EV_READ | EV_PERSIST, obey, w);

@@ -55,9 +55,9 @@ int muster_client_new(struct muster_client **out, const struct muster_client_opt
 
 void muster_client_free(struct muster_client *c)
 {
-    if (!c || (c->redis && !redis_is_own(c->redis)))
+    if (!c)
         return;
-    if (c->redis) {
+    if (c->redis && redis_is_own(c->redis)) {
         (void)redis_take_interrupt_back(c->redis); /* it was for a call of the program */
         (void)!unheard_give_back(c);               /* if that fails, the lease's end does it */
     }
