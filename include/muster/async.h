@@ -35,7 +35,8 @@
  * A take that waits for work has its `wait_ms` besides.
  *
  * Any answer may be MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_FULL, _E_REDIS, _E_FORMAT or _E_INVALID
- * with the meaning given in error.h. Below, a call lists what it returns itself, and the answers that mean something more.
+ * with the meaning given in error.h. Below, a call lists what it returns itself, and the answers that mean something
+ * more.
  *
  * A call itself returns MUSTER_OK, and then its answer follows; or an error, and then nothing was queued and no answer
  * follows:
@@ -91,8 +92,8 @@ struct muster_async_options {
     const struct muster_client_options *client;
 
     /* How many calls may be in flight, and how many bytes of tasks, results and the like they may have together. A call
-     * that alone has more bytes is accepted when nothing else is in flight. What an answer brings is not counted: a take
-     * brings up to about 4 MiB, or one larger task. */
+     * that alone has more bytes is accepted when nothing else is in flight. What an answer brings is not counted: a
+     * take brings up to about 4 MiB, or one larger task. */
     size_t max_in_flight; /* MUSTER_ASYNC_IN_FLIGHT_DEFAULT */
     size_t max_bytes;     /* MUSTER_ASYNC_BYTES_DEFAULT */
 };
@@ -129,9 +130,9 @@ MUSTER_API int muster_async_new(struct muster_async **out, const struct muster_a
 MUSTER_API const char *muster_async_options_check(const struct muster_async_options *o);
 
 /*
- * End the library's thread, close the connection, and free the client; NULL is allowed. It calls nothing of the program.
- * What was not sent is not done. What was sent and not answered may or may not have been done. To have all done and
- * answered, call muster_async_wait() and take the answers first.
+ * End the library's thread, close the connection, and free the client; NULL is allowed. It calls nothing of the
+ * program. What was not sent is not done. What was sent and not answered may or may not have been done. To have all
+ * done and answered, call muster_async_wait() and take the answers first.
  *
  * What takes have taken, or may have taken, without the program having taken their answers, is given back first. That
  * may take as long as `timeout_ms`, also for a connection that is not there. Without such takes nothing is waited for.
@@ -155,8 +156,8 @@ MUSTER_API size_t muster_async_next(struct muster_async *a, struct muster_answer
 
 /*
  * Take up to `max` answers, 0: all that are there now, without blocking, and call the `fn` of each on this thread; an
- * answer whose `fn` is NULL is taken and dropped. `fn` may make calls, but must neither take answers nor free the client.
- * Returns how many were taken. One thread at a time.
+ * answer whose `fn` is NULL is taken and dropped. `fn` may make calls, but must neither take answers nor free the
+ * client. Returns how many were taken. One thread at a time.
  */
 MUSTER_API size_t muster_async_dispatch(struct muster_async *a, size_t max);
 
@@ -187,8 +188,8 @@ MUSTER_API int muster_async_enqueue(struct muster_async *a, const char *queue, c
                                     muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
- * Put a job, as muster_job_put(). A schedule (`cron`) is refused: that needs Redis' time first. Without an id of its own
- * the job gets one, which the answer tells.
+ * Put a job, as muster_job_put(). A schedule (`cron`) is refused: that needs Redis' time first. Without an id of its
+ * own the job gets one, which the answer tells.
  *
  * Returns as all calls, and
  *   MUSTER_E_INVALID, MUSTER_E_TOO_BIG  the queue's name, or what the spec must not have
@@ -204,11 +205,11 @@ MUSTER_API int muster_async_put(struct muster_async *a, const char *queue, const
  * Take up to `n` tasks and jobs (at most MUSTER_LEASE_TAKE_MAX) under a lease of `lease_ms`, as muster_lease_take(), in
  * one call of the script: what one may move, about 4 MiB.
  *
- * If `wait_ms` is above 0 and there is nothing, the answer comes as soon as there is something, at the latest after this
- * time, counted from the call, and a last look, which may take `timeout_ms`. Nobody polls: every call of muster that makes work available tells it, over a second
- * connection. A bare LPUSH is found within five seconds, or at once after its PUBLISH. Any number of takes may wait, of
- * many queues; those of one queue take turns, also with other programs. Idle workers are served first. While it waits
- * other calls go on.
+ * If `wait_ms` is above 0 and there is nothing, the answer comes as soon as there is something, at the latest after
+ * this time, counted from the call, and a last look, which may take `timeout_ms`. Nobody polls: every call of muster
+ * that makes work available tells it, over a second connection. A bare LPUSH is found within five seconds, or at once
+ * after its PUBLISH. Any number of takes may wait, of many queues; those of one queue take turns, also with other
+ * programs. Idle workers are served first. While it waits other calls go on.
  *
  * Returns as all calls, and
  *   MUSTER_E_INVALID  the queue's name, n, lease_ms (1 to MUSTER_LEASE_MAX_MS) or wait_ms

@@ -74,9 +74,9 @@ inline void check(const muster_answer &answer)
 }
 
 /*
- * Each call returns at once; its `fn(const muster_answer &)` is called once with the answer, by dispatch(), on the thread
- * that calls it. What the answer points to is borrowed until `fn` returns. A call that throws has no answer. Without `fn`
- * nobody hears what came of it.
+ * Each call returns at once; its `fn(const muster_answer &)` is called once with the answer, by dispatch(), on the
+ * thread that calls it. What the answer points to is borrowed until `fn` returns. A call that throws has no answer.
+ * Without `fn` nobody hears what came of it.
  *
  * Any thread may call, also from an `fn`. Only dispatch() is for one thread at a time, and an `fn` must not call it. If
  * the client is destroyed, the functions of calls that have no answer yet are destroyed with it, and not called.
@@ -102,8 +102,8 @@ class async_client
     int fd() const noexcept { return muster_async_fd(s_->a); }
 
     /* Call the functions of up to `max` answers, 0: until there are none. Returns how many there were. An exception in one
-     * comes out of here; then call again, also before the client is destroyed: the answers behind it are still to be told,
-     * the descriptor need not be readable for them, and what a take among them has brought is leased. */
+     * comes out of here; then call again, also before the client is destroyed: the answers behind it are still to be
+     * told, the descriptor need not be readable for them, and what a take among them has brought is leased. */
     size_t dispatch(size_t max = 0)
     {
         return s_->answers.each(
@@ -293,8 +293,8 @@ class listener
     void remove_jobs_of_all_queues() { check(muster_listener_remove(s_->l, nullptr)); }
 
     /* muster_listener_next(): fn(const muster_heard &) for up to `max` events, 0: until there are none. Returns how many
-     * there were. An exception in `fn` comes out of here; then call again: what is behind it is still to be told, and the
-     * descriptor need not be readable for it. */
+     * there were. An exception in `fn` comes out of here; then call again: what is behind it is still to be told, and
+     * the descriptor need not be readable for it. */
     template <class F> size_t next(F &&fn, size_t max = 0)
     {
         return s_->heard.each(

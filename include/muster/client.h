@@ -28,8 +28,8 @@
  *
  * Any call that talks to Redis may return MUSTER_E_NOMEM, _E_CONN, _E_TIMEOUT, _E_BUSY, _E_DENIED, _E_REDIS, _E_FORMAT
  * or, after muster_client_interrupt(), _E_INTERRUPTED, with the meaning given in error.h; and MUSTER_E_INVALID, if only
- * connecting shows that an option is not allowed: a file of TLS that cannot be read, a Sentinel at a `redis://`, a prefix
- * without a tag at a cluster. Below, a call lists only the errors that mean something more.
+ * connecting shows that an option is not allowed: a file of TLS that cannot be read, a Sentinel at a `redis://`, a
+ * prefix without a tag at a cluster. Below, a call lists only the errors that mean something more.
  *
  * NULL. Clients and callbacks must be given. A name that is NULL is not allowed, like an empty one (E_INVALID). Bytes
  * may be NULL if their length is 0. Where a call says of another pointer that it may be NULL, it may; `_free(NULL)`
@@ -43,8 +43,8 @@
  * it, the call returns E_UNCONFIRMED: all of it is there, maybe on this server only. A repetition under the same
  * request id, or the same job's id, adds nothing, and is confirmed as soon as they have it. These calls ask:
  * muster_task_enqueue(), _enqueue_many() and _enqueue_unique(), muster_job_put() and _put_many(), muster_batch_open(),
- * muster_worker_enqueue() and _put(), muster_async_enqueue() and _put(). All others need not: if a finish is lost with its server, the task runs again, and a
- * lost replay can be done again.
+ * muster_worker_enqueue() and _put(), muster_async_enqueue() and _put(). All others need not: if a finish is lost
+ * with its server, the task runs again, and a lost replay can be done again.
  *
  * Sizes. `size` is the first field of every struct that the program fills in for the library, and of those that the
  * library fills in for the program. Set it to the struct's sizeof. A program and a library of different versions then
@@ -178,17 +178,17 @@ MUSTER_API void muster_client_free(struct muster_client *c);
  * returns MUSTER_E_INTERRUPTED. Any thread, and signal handlers; not once muster_client_free() has begun. This call
  * waits for nothing.
  *
- * No interrupt is lost. If no call runs, or the one that runs has what it wanted, the interrupt stays, and the next call
- * that would ask Redis for something returns E_INTERRUPTED instead; nothing was sent then. One that has returned
+ * No interrupt is lost. If no call runs, or the one that runs has what it wanted, the interrupt stays, and the next
+ * call that would ask Redis for something returns E_INTERRUPTED instead; nothing was sent then. One that has returned
  * E_INTERRUPTED has used it up; several interrupts before that are one. muster_client_interrupt_take_back() takes one
  * back that is not used up, on the client's own thread: call it when the wait that was to be interrupted is over. It
  * returns 1 if there was one, else 0.
  *
  * A call that was interrupted is like one without an answer (E_CONN): what it asked for may or may not have been done,
- * and a call of several steps has done some of them. But muster_lease_take() leaves nothing taken that `fn` did not get:
- * before it returns, it gives back what Redis took. If Redis does not answer within a second, or another interrupt
- * comes, that is left to the client's next take, or to muster_client_free(), which no interrupt ends; the words of
- * muster_client_error() say which. An enqueue that was done, but not confirmed, is E_UNCONFIRMED.
+ * and a call of several steps has done some of them. But muster_lease_take() leaves nothing taken that `fn` did not
+ * get: before it returns, it gives back what Redis took. If Redis does not answer within a second, or another
+ * interrupt comes, that is left to the client's next take, or to muster_client_free(), which no interrupt ends; the
+ * words of muster_client_error() say which. An enqueue that was done, but not confirmed, is E_UNCONFIRMED.
  *
  * The client can be used as before. Its next call makes a new connection if an answer was to come on the old one. A
  * connection that was passed in is broken then.
@@ -530,8 +530,8 @@ MUSTER_API int muster_process_list(struct muster_client *c, const struct muster_
  *
  * The leases that were taken under this name (muster_lease_take_as()) end, too, also if no worker has it as its id: the
  * tasks go back in the same order. It counts as a give-back of each, and against none: what holds a lease shows no sign
- * of life, so that it is failed says nothing of its tasks. A lease that is over by then has lapsed, which counts. Leases
- * end in steps of at most 200; what is taken under the name meanwhile ends, too, or stays.
+ * of life, so that it is failed says nothing of its tasks. A lease that is over by then has lapsed, which counts.
+ * Leases end in steps of at most 200; what is taken under the name meanwhile ends, too, or stays.
  *
  * Returns MUSTER_OK; or
  *   MUSTER_E_INVALID    the id; nothing was changed
@@ -626,8 +626,8 @@ struct muster_take_options {
     int64_t wait_ms;
 
     /* Under which name: that of a worker's id, by the same rule. It says who has the lease, in muster_process_list(), and
-     * muster_worker_fail() ends all leases of a name at once. It may be that of a registered worker; then that call ends
-     * both. Several clients may use one name. NULL: none. */
+     * muster_worker_fail() ends all leases of a name at once. It may be that of a registered worker; then that call
+     * ends both. Several clients may use one name. NULL: none. */
     const char *holder;
 };
 
@@ -727,11 +727,11 @@ struct muster_lease_end {
 };
 
 /*
- * End `n` processes, of any queues, each in its own way. They go together: up to 200 of them in one script call, as long
- * as these have at most 1 MiB of results and messages, and move at most 4 MiB of tasks. Each is carried out by itself, in
- * their order: errs[i] receives what the single call would have returned for ends[i], and none depends on another. What
- * is not allowed in one of them (MUSTER_E_INVALID, MUSTER_E_TOO_BIG) is told in its place, and the others go on. The
- * array and all that it points to are borrowed until the call returns.
+ * End `n` processes, of any queues, each in its own way. They go together: up to 200 of them in one script call, as
+ * long as these have at most 1 MiB of results and messages, and move at most 4 MiB of tasks. Each is carried out by
+ * itself, in their order: errs[i] receives what the single call would have returned for ends[i], and none depends on
+ * another. What is not allowed in one of them (MUSTER_E_INVALID, MUSTER_E_TOO_BIG) is told in its place, and the
+ * others go on. The array and all that it points to are borrowed until the call returns.
  *
  * Returns MUSTER_OK if each has ended as asked; otherwise the first error in errs[], whose words muster_client_error()
  * has. So after any error errs[] says how each stands:

@@ -18,9 +18,9 @@
  * A program that must not miss anything looks at the queue, or the jobs, after each READY. Events that are missed for
  * another reason: Redis lost its data (FLUSHALL); a cluster's nodes were cut off from each other.
  *
- * Threads. muster_listener_add(), _remove() and _error() may be called by any thread. Only muster_listener_next() is for
- * one thread at a time, and muster_listener_free() is the last call of all. In a child of fork() calls that may fail
- * return MUSTER_E_STATE, muster_listener_next() returns 0, and muster_listener_free() does nothing.
+ * Threads. muster_listener_add(), _remove() and _error() may be called by any thread. Only muster_listener_next() is
+ * for one thread at a time, and muster_listener_free() is the last call of all. In a child of fork() calls that may
+ * fail return MUSTER_E_STATE, muster_listener_next() returns 0, and muster_listener_free() does nothing.
  */
 #ifndef MUSTER_LISTEN_H
 #define MUSTER_LISTEN_H
@@ -47,8 +47,8 @@ struct muster_listener_options {
     const struct muster_client_options *client;
 
     /* So much is kept that the program has not taken: events, and bytes of theirs. What comes beyond is dropped, and a
-     * GAP tells so. One event with more bytes is kept if nothing else is there. Each READY and GAP is kept: two for each
-     * queue and outage. */
+     * GAP tells so. One event with more bytes is kept if nothing else is there. Each READY and GAP is kept: two for
+     * each queue and outage. */
     size_t max_heard; /* MUSTER_LISTENER_HEARD_DEFAULT */
     size_t max_bytes; /* MUSTER_LISTENER_BYTES_DEFAULT */
 };
@@ -121,9 +121,10 @@ MUSTER_API int muster_listener_fd(struct muster_listener *l);
 MUSTER_API size_t muster_listener_next(struct muster_listener *l, struct muster_heard *out, size_t max);
 
 /*
- * Listen to a queue: `kinds` are bits of enum muster_listen_kind. `queue` NULL, with MUSTER_LISTEN_JOBS alone: the jobs of
- * all queues, and batches. The name is copied. Another call for the same queue replaces its kinds: another READY follows.
- * Who listens to a queue's jobs and to those of all queues hears each once. The queue need not exist. Nothing is waited for: READY comes when listening has begun.
+ * Listen to a queue: `kinds` are bits of enum muster_listen_kind. `queue` NULL, with MUSTER_LISTEN_JOBS alone: the
+ * jobs of all queues, and batches. The name is copied. Another call for the same queue replaces its kinds: another
+ * READY follows. Who listens to a queue's jobs and to those of all queues hears each once. The queue need not exist.
+ * Nothing is waited for: READY comes when listening has begun.
  *
  * Redis is told every three seconds by a short script for each queue that somebody listens, and once for jobs.
  *
@@ -133,8 +134,8 @@ MUSTER_API size_t muster_listener_next(struct muster_listener *l, struct muster_
 MUSTER_API int muster_listener_add(struct muster_listener *l, const char *queue, int kinds) MUSTER_MUST_CHECK;
 
 /*
- * Listen to a queue no more; `queue` NULL: to the jobs of all queues no more. What was heard before the library's thread
- * carried it out may still come. If this user of Redis may not UNSUBSCRIBE, the first removal costs a GAP.
+ * Listen to a queue no more; `queue` NULL: to the jobs of all queues no more. What was heard before the library's
+ * thread carried it out may still come. If this user of Redis may not UNSUBSCRIBE, the first removal costs a GAP.
  *
  * Returns MUSTER_OK, also if it was not listened to, MUSTER_E_NOMEM, MUSTER_E_STATE, or MUSTER_E_INVALID: the queue's
  * name.

@@ -4,8 +4,8 @@
  *
  * client.h is for programs that enqueue tasks and look at queues, async.h for those that must not block, listen.h for
  * those that listen, job.h for jobs,
- * batch.h for batches of them, cron.h for schedules, and worker.h for programs that do the work; stats.h has the figures
- * of workers and clients; error.h is shared by all.
+ * batch.h for batches of them, cron.h for schedules, and worker.h for programs that do the work; stats.h has the
+ * figures of workers and clients; error.h is shared by all.
  */
 #ifndef MUSTER_H
 #define MUSTER_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * muster in C++17: a thin layer over the headers of C, in headers alone. client.hpp is for programs that put tasks and
- * jobs and look at queues, job.hpp describes jobs, worker.hpp is for programs that do the work, async.hpp for those with
- * an event loop. doc/cpp.md shows how they are used. What a call sends, how long it blocks and what is true after each error stands in client.h, job.h,
- * batch.h, worker.h, async.h and listen.h, at the call of C that is named in C++; here stands what is different.
+ * jobs and look at queues, job.hpp describes jobs, worker.hpp is for programs that do the work, async.hpp for those
+ * with an event loop. doc/cpp.md shows how they are used. What a call sends, how long it blocks and what is true
+ * after each error stands in client.h, job.h, batch.h, worker.h, async.h and listen.h, at the call of C that is named
+ * in C++; here stands what is different.
  *
  *     muster::client client;                                   // MUSTER_URL says where Redis is
  *     client.enqueue("mail", "to ann");

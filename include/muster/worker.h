@@ -35,8 +35,9 @@
  *   - events, if there is no `on_event`, and the program has asked for the descriptor;
  *   - answers to what it enqueues or puts without a function.
  * epoll, libuv, GLib, asyncio and others watch the descriptor, and call muster_worker_next() until it returns less than
- * was asked for. Handlers (if there are no `threads`), `on_event`, `on_end`, and what is given to muster_worker_post() and the like still run
- * inside the loop, which is then the library's thread. No signal is delivered there.
+ * was asked for. Handlers (if there are no `threads`), `on_event`, `on_end`, and what is given to
+ * muster_worker_post() and the like still run inside the loop, which is then the library's thread. No signal is
+ * delivered there.
  *
  * Every call but _run and _new may be made from inside a handler or callback in the loop. _free takes effect when the
  * callback has returned; a handler on a thread of the worker's must not call it.
@@ -44,8 +45,8 @@
  * The library installs no signal handlers, and starts no threads except those asked for. It needs Linux 5.3 or later.
  * After a fork() a worker is the parent's. In the child the calls that make, run, serve, leave, post and fetch return
  * MUSTER_E_STATE, or nothing, and muster_worker_free() does nothing; no other call may be made with it, and none with
- * its processes. A program may call exit() while a worker has a thread: that waits for nobody, and says nothing to Redis, so peers give back what the worker held when
- * its ttl has passed.
+ * its processes. A program may call exit() while a worker has a thread: that waits for nobody, and says nothing to
+ * Redis, so peers give back what the worker held when its ttl has passed.
  *
  * What a program must not do
  *   - A handler or callback in C++ must not let an exception out: there is nobody to catch it, on the worker's threads
@@ -845,8 +846,10 @@ MUSTER_API int muster_process_extend(struct muster_process *p, int64_t limit_ms)
 
 /*
  * End a process whose handler answered MUSTER_LATER, or that muster_worker_next() has handed out, once; `p` is dead
- * afterwards, so the E_STATE of a second end is for threads that race, not to be relied on later. If the end does not count, or nobody knows whether it did, MUSTER_EVENT_UNCOUNTED tells. Any thread, while the worker is not freed. On another thread than
- * the loop's, the call may also come before the handler has returned; the handler must then answer MUSTER_LATER.
+ * afterwards, so the E_STATE of a second end is for threads that race, not to be relied on later. If the end does not
+ * count, or nobody knows whether it did, MUSTER_EVENT_UNCOUNTED tells. Any thread, while the worker is not freed. On
+ * another thread than the loop's, the call may also come before the handler has returned; the handler must then
+ * answer MUSTER_LATER.
  *
  * Returns MUSTER_OK; or, with nothing changed,
  *   MUSTER_E_INVALID  `o` is MUSTER_LATER, or no outcome

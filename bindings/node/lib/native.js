@@ -6,9 +6,17 @@
 // is given for 'void *'.
 'use strict';
 
-const koffi = require('koffi');
+const koffi = requireKoffi();
 
 const SONAME = 'libmuster.so.0';
+
+function requireKoffi() {
+  try {
+    return require('koffi');
+  } catch (error) {
+    throw new Error(`muster: cannot load koffi (${error.message}); install this package by npm install --install-links`);
+  }
+}
 
 function load() {
   const path = process.env.MUSTER_LIBRARY || SONAME;

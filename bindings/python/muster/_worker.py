@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
 import select
 import signal
+import sys
 import threading
 import time
+import traceback
 from concurrent.futures import Future
 from queue import SimpleQueue
 from types import FrameType
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, NoReturn, Optional, Union
 
 from ._core import Core, Served
 from ._errors import Error
-from ._library import Data, Text
+from ._library import Data, Text, life
 from ._process import Process, Waiter
 from ._rows import JobSpec
 
@@ -215,8 +218,12 @@ class Worker(Core[Process]):
             try:
                 result = process._served.handler(process)
             except BaseException as why:
+                if self._life != life():
+                    _end_child(why)
                 process._outcome = self._judge(process, why)
             else:
+                if self._life != life():
+                    _end_child(None)
                 if result is not None:
                     process._outcome = self._succeed(process, result)
             ends.append(process)
@@ -237,6 +244,23 @@ class Worker(Core[Process]):
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def _end_child(why: Optional[BaseException]) -> NoReturn:
+    """The handler has forked, and comes back in the child, where this thread is all that there is of the worker: nobody
+    waits for it. The child ends as a program would that ends so."""
+    status: Any = 0 if why is None else 1
+    if isinstance(why, SystemExit):
+        status = why.code
+        if status is not None and not isinstance(status, int):
+            print(status, file=sys.stderr)
+            status = 1
+    elif why is not None:
+        traceback.print_exception(why)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit((status or 0) & 0xFF)
 
 
 def _set(future: "Future[Any]", why: Optional[Error], value: Any) -> None:

@@ -422,6 +422,19 @@ print("over")"""
         child.send_signal(signal.SIGTERM)
         self.assertEqual(self.finished(child), ("", ""))
 
+    def test_a_handler_that_comes_back_in_a_child_ends_the_child(self):
+        for end, status in (("return", 0), ("sys.exit(3)", 3), ("sys.exit()", 0), ("raise KeyError(1)", 1)):
+            with self.subTest(end):
+                handler = f"""pid = os.fork()
+    if pid == 0:
+        sys.stderr = open(os.devnull, "w")
+        {end}
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)"""
+                child = self.begun(handler, "worker.run()")
+                self.assertEqual(child.stdout.readline(), f"{status}\n")
+                child.send_signal(signal.SIGTERM)
+                self.assertEqual(self.finished(child), ("", ""))
+
     def test_multiprocessing_by_fork_ends_without_touching_the_worker(self):
         handler = """import multiprocessing
     one = multiprocessing.get_context("fork").Process(target=print, args=("child",))
