@@ -221,6 +221,13 @@ export interface FailedFilter {
   n?: number;
 }
 
+export interface JobEnded {
+  id: string;
+  how: 'complete' | 'failed' | 'cancelled' | 'gone';
+  /** Its record, with its result or why it failed. */
+  job: Job | null;
+}
+
 export interface JobFilter {
   queue?: string;
   tag?: string;
@@ -308,6 +315,11 @@ export class Client {
   cancelJobs(ids: string[], options?: { dependents?: boolean }): Promise<{ removed: number; running: number }>;
   /** Whole records, of those that exist. */
   jobs(ids: string[]): Promise<Job[]>;
+  /**
+   * Waits until each of these jobs has ended, on a thread and with a connection of its own; without `timeoutMs` for ever.
+   * When the time is over it is rejected with E_TIMEOUT, whose `ended` has those that have ended.
+   */
+  wait(ids: string[], options?: { timeoutMs?: number }): Promise<JobEnded[]>;
   listJobs(filter: JobFilter): Promise<Job[]>;
   failures(filter: FailedFilter): Promise<Failure[]>;
   replay(filter: FailedFilter): Promise<number>;

@@ -24,9 +24,10 @@
  * Answers. Each call that returned MUSTER_OK has exactly one answer, unless the client is freed before. It comes in
  * bounded time:
  *   - While there is no connection a call waits for one, until `timeout_ms` after it was made, or after the connection
- *     was lost if that was later; then it is answered with why there is none, mostly E_CONN. It was not sent. Where
- *     waiting does not help - a wrong password (E_DENIED), another format (E_FORMAT), a file of TLS that cannot be read
- *     (E_INVALID) - the answer comes at once.
+ *     was lost if that was later; then it is answered with why there is none, mostly E_CONN. It was not sent. If
+ *     connections break again and again, this time begins anew with each break before which Redis has executed
+ *     something: then a call may wait as long as calls before it need. Where waiting does not help - a wrong password
+ *     (E_DENIED), another format (E_FORMAT), a file of TLS that cannot be read (E_INVALID) - the answer comes at once.
  *   - If Redis answers nothing at all for `timeout_ms`, or the connection breaks, all that was sent and not answered is
  *     answered with E_TIMEOUT or E_CONN: it may or may not have been done. The client connects again by itself.
  *   - What Redis has refused without executing it, for a reason that passes (it is loading, its slot moves, it has no

@@ -178,6 +178,15 @@ class Client {
     return this.#control.rows('job_get', [{ texts: ids }], 'muster_job', { also: [errors.E_NOT_FOUND] });
   }
 
+  // How each has ended. If the time is over before all have, the error has those that have in `ended`.
+  async wait(ids, { timeoutMs = -1, ...unknown } = {}) {
+    refuseUnknown(unknown);
+    const { err, words, rows } = await this.#ofItsOwn().run('job_wait', [{ texts: ids }, timeoutMs],
+      { struct: 'muster_job_ended', also: ANY_ERROR });
+    if (err !== OK) throw Object.assign(new MusterError(err, words), { ended: rows });
+    return rows;
+  }
+
   listJobs(filter) {
     const values = { ...filter, byState: filter.state !== undefined };
     return this.#control.rows('job_list', [{ struct: 'muster_job_filter', values }], 'muster_job');
@@ -245,12 +254,17 @@ class Client {
         { type: 'MusterWarning', code }));
   }
 
-  // What the asynchronous client cannot: take under a name.
-  async #takeAs(queue, options) {
+  // A thread for a call that may wait for long.
+  #ofItsOwn() {
     if (this.#closing) throw closed();
     let control = this.#holding.find((it) => it.idle);
     if (!control) this.#holding.push(control = new Control(this.#options));
-    const { err, words, rows = [] } = await control.run('lease_take_as',
+    return control;
+  }
+
+  // What the asynchronous client cannot: take under a name.
+  async #takeAs(queue, options) {
+    const { err, words, rows = [] } = await this.#ofItsOwn().run('lease_take_as',
       [queue, { struct: 'muster_take_options', values: options }],
       { struct: 'muster_process_info', also: ANY_ERROR });
     if (err === OK || err === errors.E_NOT_FOUND) return rows;

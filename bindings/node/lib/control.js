@@ -25,6 +25,7 @@ class Control {
   #calls = new Map();
   #n = 0;
   #closed = false;
+  #interruptDue = false;
 
   constructor(options) { this.#options = options; }
 
@@ -61,7 +62,12 @@ class Control {
 
   get idle() { return this.#calls.size === 0; }
 
-  interrupt() { if (this.#handle && this.#calls.size > 0) call.client_interrupt(this.#handle); }
+  // Also of a call for which the thread has not made its client yet.
+  interrupt() {
+    if (this.#calls.size === 0) return;
+    if (this.#handle) call.client_interrupt(this.#handle);
+    else this.#interruptDue = true;
+  }
 
   #begin() {
     if (this.#thread) return;
@@ -76,6 +82,8 @@ class Control {
   #hear({ handle, id, error, err, words, rows, room, errs, numbers }) {
     if (handle !== undefined) {
       this.#handle = handle;
+      if (this.#interruptDue) call.client_interrupt(handle);
+      this.#interruptDue = false;
       return;
     }
     const { resolve, reject, also } = this.#calls.get(id);

@@ -32,6 +32,7 @@ const KINDS = {
 const NAMES = {
   state: ['scheduled', 'depends', 'waiting', 'running', 'failed', 'complete', 'recurring', 'held'],
   overlap: ['', 'allow', 'skip', 'queue'],
+  how: ['complete', 'failed', 'cancelled', 'gone'],
   outcome: ['finish', 'giveBack', 'retry', 'fail'],
   onLimit: ['', 'giveBack', 'retry', 'fail'],
   onDoubt: ['stop', 'run'],
@@ -458,6 +459,11 @@ define('muster_job', `
   strs after_failure n_after_failure
   strs parents n_parents
   strs blocked_by n_blocked_by`);
+
+define('muster_job_ended', `
+  str id
+  name how
+  @muster_job job`);
 
 define('muster_job_filter', `
   size size

@@ -178,6 +178,35 @@ test('jobs have ids, records and results', async () => {
   assert.deepStrictEqual(await client.cancelJobs([waiting[0].id]), { removed: 1, running: 0 });
 });
 
+test('who waits for jobs hears how each has ended', async () => {
+  for (const id of ['a', 'b', 'c']) await client.put('q', id, { id, retries: 0 });
+  await assert.rejects(client.wait(['a', 'none'], { timeoutMs: 0 }), (error) => {
+    assert.deepStrictEqual([error.code, error.ended], ['E_TIMEOUT', [{ id: 'none', how: 'gone', job: null }]]);
+    return true;
+  });
+  const waiting = client.wait(['a', 'b', 'c']);
+  const held = await client.take('q', { n: 2 });
+  await client.finish(held[0].id, 'done');
+  await client.fail(held[1].id, { group: 'why' });
+  await client.cancelJobs(['c']);
+  const ended = (await waiting).sort((one, other) => (one.id < other.id ? -1 : 1));
+  assert.deepStrictEqual(ended.map(({ id, how }) => [id, how]), [['a', 'complete'], ['b', 'failed'], ['c', 'cancelled']]);
+  assert.deepStrictEqual([`${ended[0].job.result}`, ended[1].job.group], ['done', 'why']);
+  await assert.rejects(client.wait(['']), refused('E_INVALID', /./));
+});
+
+test('a call that waits is ended by close(), also while its thread begins', async () => {
+  await client.put('q', 'x', { id: 'j' });
+  for (const pause of [0, 1, 20, 200]) {
+    const other = new Client({ url: redis.url });
+    const waiting = assert.rejects(other.wait(['j']), refused('E_INTERRUPTED', /./));
+    const taking = assert.rejects(other.take('none', { waitMs: 60000, holder: 'me' }), refused('E_INTERRUPTED', /./));
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    await other.close();
+    await Promise.all([waiting, taking]);
+  }
+});
+
 test('jobs are put without waiting for each other, and with a schedule', async () => {
   const ids = await Promise.all(Array.from({ length: 1000 }, (_, i) => client.put('q', `${i}`, { priority: 0, tags: ['t'] })));
   assert.strictEqual(new Set(ids).size, 1000);

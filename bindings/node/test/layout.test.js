@@ -74,6 +74,7 @@ test('errors, events, kinds and names are the numbers of the headers', () => {
   Object.entries(KINDS).forEach(([name, bit]) => check(`MUSTER_LISTEN_${name.toUpperCase()}`, bit));
   NAMES.state.forEach((name, i) => check(`MUSTER_JOB_${name.toUpperCase()}`, i));
   NAMES.overlap.forEach((name, i) => check(`MUSTER_OVERLAP_${name.toUpperCase() || 'NONE'}`, i));
+  NAMES.how.forEach((name, i) => check(`MUSTER_JOB_END_${name.toUpperCase()}`, i));
   NAMES.outcome.forEach((name, i) => check(`MUSTER_${snake(name).toUpperCase()}`, i));
   NAMES.onDoubt.forEach((name, i) => check(`MUSTER_DOUBT_${name.toUpperCase()}`, i));
   ['GO_ON', 'STOP_CANCELLED', 'STOP_LOST', 'STOP_LIMIT', 'STOP_DRAIN', 'STOP_MOVE'].forEach((name, i) =>
