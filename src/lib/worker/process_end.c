@@ -29,7 +29,7 @@ static void post(struct batch *b)
         outbox_ended(b->worker, b->n);
         posted_returned_all(b->worker, b->last, b->first);
     }
-    *b = (struct batch){NULL};
+    *b = (struct batch){.n = 0};
 }
 
 static void add(struct batch *b, struct muster_process *p, enum muster_outcome outcome)
@@ -59,7 +59,7 @@ static int end_one(struct batch *b, struct muster_process *p, enum muster_outcom
 
 int muster_process_end_many(struct muster_process *const *p, size_t n, enum muster_outcome outcome)
 {
-    struct batch batch = {NULL};
+    struct batch batch = {.n = 0};
     int result = MUSTER_OK;
     if ((unsigned)outcome >= MUSTER_LATER)
         return MUSTER_E_INVALID;

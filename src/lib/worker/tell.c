@@ -27,7 +27,7 @@ void tell_leave(struct muster_worker *w)
         event_active(w->reaper, EV_TIMEOUT, 1);
 }
 
-static void set_error(struct muster_worker *w, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void set_error(struct muster_worker *w, const char *format, va_list args)
 {
     char words[sizeof w->error];
     vsnprintf(words, sizeof words, format, args);
