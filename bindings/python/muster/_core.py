@@ -24,7 +24,7 @@ from ctypes import string_at
 from typing import Any, Callable, Generic, Optional, TypeVar, Union
 
 from . import _abi, _rows
-from ._errors import Error, Invalid, NotStarted, WrongState
+from ._errors import Error, Invalid, Lost, NotStarted, WrongState
 from ._handling import EVENT_NAMES, NEWS, WARNINGS, Event, Fail, GiveBack, Outcome, Retry, group_of, message_of
 from ._library import Data, Text, check_life, data, error, lib, life, ms, name, name_or_none, text, text_or_none
 from ._process import BaseProcess
@@ -194,6 +194,7 @@ class Core(Generic[_P]):
         self._served: dict[bytes, Served] = {}
         self._out: dict[int, _P] = {}
         self._ends: deque[_P] = deque()
+        self._is_leaving = False  # it was asked to stop: what its handlers hold goes back when the drain time is over
         self._asked: dict[int, Callable[[Optional[Error], Any], None]] = {}
         self._next_ask = 1
         self._state = "new"  # "running", "stopped"
@@ -279,11 +280,13 @@ class Core(Generic[_P]):
         # Without the lock, which a handler of a signal might find taken by the thread that it interrupts. It is freed
         # only after its last event, and by then `_w` is None.
         w = self._w
+        self._is_leaving = True
         if w is not None:
             lib.worker_stop(w, -1 if drain is None else ms(drain, "drain"))
 
     def _stop_quietly(self) -> None:
         w = self._w
+        self._is_leaving = True
         if w is not None:
             lib.worker_stop(w, _EXIT_DRAIN_MS)
 
@@ -387,6 +390,9 @@ class Core(Generic[_P]):
         if kind == "ended" or kind == "uncounted":
             why = error(err, string_at(words)) if err else None
             if self._answer(user, why, 0) and self._on_event is None:
+                return
+            if self._is_leaving and isinstance(why, Lost) and id_ and self._on_event is None:
+                log.info("worker: %s had gone back before its end, because the worker stops", text(string_at(id_)))
                 return
         if kind == "ended" and self._on_event is None:
             return
