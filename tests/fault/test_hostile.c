@@ -220,17 +220,6 @@ static void fail_run(const struct stage *t, const struct run *r, const char *why
              number);
 }
 
-struct end {
-    pid_t pid;
-    int status;
-};
-
-static bool has_ended(void *arg)
-{
-    struct end *end = arg;
-    return waitpid(end->pid, &end->status, WNOHANG) == end->pid;
-}
-
 static void check_end(struct stage *t, const struct run *r, int status)
 {
     static const int codes[] = {0, 1, 2, 3, 4, 69, 74, 75, 77, 124};
@@ -257,25 +246,26 @@ static void run_row(struct stage *t, struct run *r)
     make_argv(t, r);
     hostile_server_start(&t->hostile, t->server->dir, &r->spec);
     int64_t began_at = now_ms();
-    struct end end = {.pid = child_fork()};
-    if (end.pid == 0)
+    int status = 0;
+    pid_t pid = child_fork();
+    if (pid == 0)
         become(t, r);
     bool is_bench = strcmp(r->row[0], "bench") == 0;
     int margin_ms = is_bench ? BENCH_MARGIN_MS : MARGIN_MS;
-    bool ended = wait_for(NULL, has_ended, &end, works ? WORK_MS : margin_ms);
+    bool ended = child_has_ended(pid, works ? WORK_MS : margin_ms, &status);
     if (!ended && works) {
-        kill(end.pid, SIGTERM);
+        kill(pid, SIGTERM);
         began_at = now_ms();
-        ended = wait_for(NULL, has_ended, &end, MARGIN_MS);
+        ended = child_has_ended(pid, MARGIN_MS, &status);
     }
     int took = (int)(now_ms() - began_at);
     uint64_t fastest = hostile_server_fastest(&t->hostile);
     if (!ended)
-        child_kill(&end.pid);
+        child_kill(&pid);
     hostile_server_stop(&t->hostile);
     if (!ended)
         fail_run(t, r, "it did not end within (ms)", margin_ms);
-    check_end(t, r, end.status);
+    check_end(t, r, status);
     if (fastest > FASTEST && !is_bench)
         fail_run(t, r, "commands within one second:", (int)fastest);
     f->runs++;

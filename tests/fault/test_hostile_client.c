@@ -10,73 +10,48 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "child.h"
-#include "hostile_server.h"
-#include "random.h"
-#include "script_world.h"
-
-#define SPAN_MS 5000
-/* One server, one process, one seed. */
-#define CALLS 150
-#define TIMEOUT_MS 100
-/* Each call may ask a few times, and wait each time. */
-#define MARGIN_MS 60000
+#include "hostile_rounds.h"
 
 struct caller {
+    struct hostile_caller base; /* first: what a callback gets is both */
     struct muster_client *client;
-    struct random random;
-    char leased[80], held[80];
-    unsigned long sum;
 };
 
 /* ---- whatever is given is read ---- */
 
-static void read_bytes(struct caller *c, const void *data, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        c->sum += ((const unsigned char *)data)[i];
-}
-
-static void read_name(struct caller *c, const char *text)
-{
-    if (text)
-        read_bytes(c, text, strlen(text) + 1);
-}
-
 /* Now and then a caller wants no more. */
 static int has_enough(struct caller *c)
 {
-    return random_chance(&c->random, 3);
+    return random_chance(&c->base.random, 3);
 }
 
 static int on_task(const struct muster_task *t, void *arg)
 {
-    read_bytes(arg, t->data, t->len);
+    hostile_read(arg, t->data, t->len);
     return has_enough(arg);
 }
 
 static int on_delayed(const struct muster_delayed_task *t, void *arg)
 {
-    read_bytes(arg, t->data, t->len);
+    hostile_read(arg, t->data, t->len);
     return has_enough(arg);
 }
 
 static int on_queue(const struct muster_queue_info *q, void *arg)
 {
-    read_name(arg, q->name);
+    hostile_read_text(arg, q->name);
     return has_enough(arg);
 }
 
 static int on_worker(const struct muster_worker_info *w, void *arg)
 {
-    read_name(arg, w->id);
-    read_name(arg, w->host);
-    read_name(arg, w->version);
+    hostile_read_text(arg, w->id);
+    hostile_read_text(arg, w->host);
+    hostile_read_text(arg, w->version);
     for (size_t i = 0; i < w->n_queues; i++)
-        read_name(arg, w->queues[i]);
+        hostile_read_text(arg, w->queues[i]);
     return has_enough(arg);
 }
 
@@ -84,39 +59,39 @@ static int on_job(const struct muster_job *j, void *arg)
 {
     const char *const texts[] = {j->id, j->queue, j->worker, j->process, j->group};
     for (size_t i = 0; i < N_OF(texts); i++)
-        read_name(arg, texts[i]);
-    read_bytes(arg, j->data.data, j->data.len);
-    read_bytes(arg, j->message.data, j->message.len);
-    read_bytes(arg, j->result.data, j->result.len);
+        hostile_read_text(arg, texts[i]);
+    hostile_read(arg, j->data.data, j->data.len);
+    hostile_read(arg, j->message.data, j->message.len);
+    hostile_read(arg, j->result.data, j->result.len);
     for (size_t i = 0; i < j->n_tags; i++)
-        read_name(arg, j->tags[i]);
+        hostile_read_text(arg, j->tags[i]);
     for (size_t i = 0; i < j->n_after; i++)
-        read_name(arg, j->after[i]);
+        hostile_read_text(arg, j->after[i]);
     for (size_t i = 0; i < j->n_before; i++)
-        read_name(arg, j->before[i]);
+        hostile_read_text(arg, j->before[i]);
     for (size_t i = 0; i < j->n_after_end; i++)
-        read_name(arg, j->after_end[i]);
+        hostile_read_text(arg, j->after_end[i]);
     for (size_t i = 0; i < j->n_after_failure; i++)
-        read_name(arg, j->after_failure[i]);
+        hostile_read_text(arg, j->after_failure[i]);
     for (size_t i = 0; i < j->n_parents; i++)
-        read_name(arg, j->parents[i]);
+        hostile_read_text(arg, j->parents[i]);
     for (size_t i = 0; i < j->n_blocked_by; i++)
-        read_name(arg, j->blocked_by[i]);
+        hostile_read_text(arg, j->blocked_by[i]);
     for (size_t i = 0; i < j->n_history; i++) {
-        read_name(arg, j->history[i].what);
-        read_name(arg, j->history[i].text);
+        hostile_read_text(arg, j->history[i].what);
+        hostile_read_text(arg, j->history[i].text);
     }
     return has_enough(arg);
 }
 
 static int on_process(const struct muster_process_info *p, void *arg)
 {
-    read_name(arg, p->id);
-    read_name(arg, p->worker);
-    read_name(arg, p->queue);
-    read_name(arg, p->job);
-    read_name(arg, p->progress);
-    read_bytes(arg, p->task, p->len);
+    hostile_read_text(arg, p->id);
+    hostile_read_text(arg, p->worker);
+    hostile_read_text(arg, p->queue);
+    hostile_read_text(arg, p->job);
+    hostile_read_text(arg, p->progress);
+    hostile_read(arg, p->task, p->len);
     if (p->record)
         on_job(p->record, arg);
     return has_enough(arg);
@@ -124,80 +99,70 @@ static int on_process(const struct muster_process_info *p, void *arg)
 
 static int on_failure(const struct muster_failure *f, void *arg)
 {
-    read_name(arg, f->entry);
-    read_name(arg, f->process);
-    read_name(arg, f->group);
-    read_name(arg, f->job);
-    read_bytes(arg, f->message.data, f->message.len);
-    read_bytes(arg, f->task, f->len);
+    hostile_read_text(arg, f->entry);
+    hostile_read_text(arg, f->process);
+    hostile_read_text(arg, f->group);
+    hostile_read_text(arg, f->job);
+    hostile_read(arg, f->message.data, f->message.len);
+    hostile_read(arg, f->task, f->len);
     return has_enough(arg);
 }
 
 static int on_group(const struct muster_failed_group *g, void *arg)
 {
-    read_name(arg, g->queue);
-    read_name(arg, g->group);
+    hostile_read_text(arg, g->queue);
+    hostile_read_text(arg, g->group);
     return has_enough(arg);
 }
 
 static int on_tag(const struct muster_tag *t, void *arg)
 {
-    read_name(arg, t->name);
+    hostile_read_text(arg, t->name);
     return has_enough(arg);
 }
 
 static int on_setting(const struct muster_setting *s, void *arg)
 {
-    read_name(arg, s->name);
+    hostile_read_text(arg, s->name);
     return has_enough(arg);
 }
 
 static int on_damage(const struct muster_damage *d, void *arg)
 {
-    read_name(arg, d->key);
-    read_name(arg, d->what);
+    hostile_read_text(arg, d->key);
+    hostile_read_text(arg, d->what);
     return has_enough(arg);
 }
 
 static int on_queue_event(const struct muster_queue_event *e, void *arg)
 {
-    read_name(arg, e->process);
-    read_bytes(arg, e->task, e->len);
+    hostile_read_text(arg, e->process);
+    hostile_read(arg, e->task, e->len);
     return has_enough(arg);
 }
 
 static int on_job_event(const struct muster_job_event *e, void *arg)
 {
-    read_name(arg, e->what);
-    read_name(arg, e->text);
+    hostile_read_text(arg, e->what);
+    hostile_read_text(arg, e->text);
     return has_enough(arg);
 }
 
 /* ---- the calls ---- */
 
-static const char *queue_of(struct caller *c)
-{
-    return random_chance(&c->random, 80) ? "q" : "o";
-}
-
-static const char *process_of(struct caller *c)
-{
-    return random_chance(&c->random, 50) ? c->leased : c->held;
-}
-
 static int do_enqueue(struct caller *c)
 {
-    return muster_task_enqueue(c->client, queue_of(c), "task", 4, &(uint64_t){0});
+    return muster_task_enqueue(c->client, hostile_queue(&c->base), "task", 4, &(uint64_t){0});
 }
 
 static int do_enqueue_many(struct caller *c)
 {
     static const struct muster_bytes tasks[1200] = {{"a", 1}, {"b", 1}};
     const struct muster_enqueue_options o = {.size = sizeof o,
-                                             .at_front = (int)random_below(&c->random, 2),
-                                             .request_id = random_chance(&c->random, 50) ? "request" : NULL};
-    return muster_task_enqueue_many(c->client, queue_of(c), tasks, 1 + random_below(&c->random, 1200), &o,
-                                    &(uint64_t){0});
+                                             .at_front = (int)random_below(&c->base.random, 2),
+                                             .request_id = random_chance(&c->base.random, 50) ? "request" : NULL};
+    return muster_task_enqueue_many(c->client, hostile_queue(&c->base), tasks, 1 + random_below(&c->base.random, 1200),
+                                    &o, &(uint64_t){0});
 }
 
 static int do_look(struct caller *c)
@@ -205,8 +170,8 @@ static int do_look(struct caller *c)
     uint64_t n;
     int err = muster_queue_length(c->client, "q", &n);
     if (!err)
-        err = muster_task_peek_delayed(c->client, "q", random_below(&c->random, 3), 40, on_delayed, c);
-    return err ? err : muster_task_peek(c->client, "q", random_below(&c->random, 3), 40, on_task, c);
+        err = muster_task_peek_delayed(c->client, "q", random_below(&c->base.random, 3), 40, on_delayed, c);
+    return err ? err : muster_task_peek(c->client, "q", random_below(&c->base.random, 3), 40, on_task, c);
 }
 
 static int do_list_queues(struct caller *c)
@@ -232,7 +197,7 @@ static int do_pause(struct caller *c)
 
 static int do_delete(struct caller *c)
 {
-    return muster_queue_delete(c->client, queue_of(c), NULL, NULL);
+    return muster_queue_delete(c->client, hostile_queue(&c->base), NULL, NULL);
 }
 
 static int do_sweep(struct caller *c)
@@ -248,19 +213,19 @@ static int do_fail_worker(struct caller *c)
 static int do_cancel(struct caller *c)
 {
     int err = muster_task_cancel(c->client, "q", "t1", 2, NULL, NULL);
-    return err ? err : muster_process_cancel(c->client, process_of(c));
+    return err ? err : muster_process_cancel(c->client, hostile_process(&c->base));
 }
 
 static int do_take(struct caller *c)
 {
-    return muster_lease_take(c->client, "q", 1 + random_below(&c->random, 20), 1000,
-                             random_chance(&c->random, 10) ? 20 : 0, on_process, c);
+    return muster_lease_take(c->client, "q", 1 + random_below(&c->base.random, 20), 1000,
+                             random_chance(&c->base.random, 10) ? 20 : 0, on_process, c);
 }
 
 static int do_end(struct caller *c)
 {
-    const char *process = process_of(c);
-    switch (random_below(&c->random, 5)) {
+    const char *process = hostile_process(&c->base);
+    switch (random_below(&c->base.random, 5)) {
     case 0:
         return muster_lease_give_back(c->client, process);
     case 1:
@@ -272,13 +237,13 @@ static int do_end(struct caller *c)
             c->client, process,
             &(struct muster_extend_options){.size = sizeof(struct muster_extend_options), .lease_ms = 1000});
     }
-    const struct muster_finish_options o = {.size = sizeof o, .next = random_chance(&c->random, 50) ? "o" : NULL};
+    const struct muster_finish_options o = {.size = sizeof o, .next = random_chance(&c->base.random, 50) ? "o" : NULL};
     return muster_lease_finish(c->client, process, &o);
 }
 
 static int do_many(struct caller *c)
 {
-    const char *process = process_of(c);
+    const char *process = hostile_process(&c->base);
     int errs[3];
     const struct muster_extend_options extension = {.size = sizeof extension, .lease_ms = 1000};
     const struct muster_lease_end ends[] = {
@@ -287,8 +252,8 @@ static int do_many(struct caller *c)
         {.size = sizeof *ends, .process = ".lease:00000000002:o", .outcome = MUSTER_GIVE_BACK},
     };
     const char *const processes[] = {process, ".lease:00000000001:q", ".lease:00000000002:o"};
-    int err = random_chance(&c->random, 50) ? muster_lease_end_many(c->client, ends, 3, errs)
-                                            : muster_lease_extend_many(c->client, processes, 3, &extension, errs);
+    int err = random_chance(&c->base.random, 50) ? muster_lease_end_many(c->client, ends, 3, errs)
+                                                 : muster_lease_extend_many(c->client, processes, 3, &extension, errs);
     for (int i = 0; i < 3; i++)
         assert_true(errs[i] <= MUSTER_OK && errs[i] >= MUSTER_E_INTERRUPTED);
     return err;
@@ -297,51 +262,51 @@ static int do_many(struct caller *c)
 static int do_list_failures(struct caller *c)
 {
     const struct muster_failed_filter f = {.size = sizeof f, .queue = "q"};
-    int err = muster_failed_groups(c->client, random_chance(&c->random, 50) ? "q" : NULL, on_group, c);
+    int err = muster_failed_groups(c->client, random_chance(&c->base.random, 50) ? "q" : NULL, on_group, c);
     return err ? err : muster_failed_list(c->client, &f, on_failure, c);
 }
 
 static int do_move_failures(struct caller *c)
 {
     const struct muster_failed_filter f = {
-        .size = sizeof f, .queue = "q", .group = random_chance(&c->random, 50) ? "g" : NULL};
-    return random_chance(&c->random, 50) ? muster_failed_replay(c->client, &f, NULL)
-                                         : muster_failed_drop(c->client, &f, NULL);
+        .size = sizeof f, .queue = "q", .group = random_chance(&c->base.random, 50) ? "g" : NULL};
+    return random_chance(&c->base.random, 50) ? muster_failed_replay(c->client, &f, NULL)
+                                              : muster_failed_drop(c->client, &f, NULL);
 }
 
 static int do_listen(struct caller *c)
 {
-    return random_chance(&c->random, 50) ? muster_queue_listen(c->client, "q", 30, NULL, on_queue_event, c)
-                                         : muster_job_listen(c->client, NULL, 30, NULL, on_job_event, c);
+    return random_chance(&c->base.random, 50) ? muster_queue_listen(c->client, "q", 30, NULL, on_queue_event, c)
+                                              : muster_job_listen(c->client, NULL, 30, NULL, on_job_event, c);
 }
 
 static int do_check(struct caller *c)
 {
-    return muster_client_check(c->client, (int)random_below(&c->random, 2), on_damage, c);
+    return muster_client_check(c->client, (int)random_below(&c->base.random, 2), on_damage, c);
 }
 
 static int do_put(struct caller *c)
 {
     const struct muster_job_spec spec = {.size = sizeof spec,
-                                         .id = random_chance(&c->random, 50) ? "waiting" : NULL,
-                                         .replace = (int)random_below(&c->random, 2)};
+                                         .id = random_chance(&c->base.random, 50) ? "waiting" : NULL,
+                                         .replace = (int)random_below(&c->base.random, 2)};
     char id[MUSTER_JOB_ID_MAX + 1];
-    return random_chance(&c->random, 70) ? muster_job_put(c->client, "q", &spec, id)
-                                         : muster_task_enqueue_unique(c->client, "q", "u", 1, id);
+    return random_chance(&c->base.random, 70) ? muster_job_put(c->client, "q", &spec, id)
+                                              : muster_task_enqueue_unique(c->client, "q", "u", 1, id);
 }
 
 static int on_parent(const struct muster_job_parent *parent, void *arg)
 {
-    read_name(arg, parent->id);
+    hostile_read_text(arg, parent->id);
     return parent->job ? on_job(parent->job, arg) : has_enough(arg);
 }
 
 static int do_get(struct caller *c)
 {
     static const char *const ids[] = {"waiting", "held", "complete", "failed", "depends", "nobody"};
-    if (random_chance(&c->random, 30))
-        return muster_job_parents(c->client, ids[random_below(&c->random, N_OF(ids))], on_parent, c);
-    return muster_job_get(c->client, ids, 1 + random_below(&c->random, N_OF(ids)), on_job, c);
+    if (random_chance(&c->base.random, 30))
+        return muster_job_parents(c->client, ids[random_below(&c->base.random, N_OF(ids))], on_parent, c);
+    return muster_job_get(c->client, ids, 1 + random_below(&c->base.random, N_OF(ids)), on_job, c);
 }
 
 static int on_counts(const char *queue, const uint64_t counts[MUSTER_JOB_STATE_COUNT], void *arg)
@@ -358,9 +323,9 @@ static int do_list_jobs(struct caller *c)
     uint64_t counts[MUSTER_JOB_STATE_COUNT];
     struct muster_job_filter f = {.size = sizeof f,
                                   .queue = "q",
-                                  .state = (enum muster_job_state)random_below(&c->random, MUSTER_JOB_STATE_COUNT),
-                                  .order = (enum muster_jobs_order)random_below(&c->random, 3)};
-    if (random_chance(&c->random, 20))
+                                  .state = (enum muster_job_state)random_below(&c->base.random, MUSTER_JOB_STATE_COUNT),
+                                  .order = (enum muster_jobs_order)random_below(&c->base.random, 3)};
+    if (random_chance(&c->base.random, 20))
         f = (struct muster_job_filter){.size = sizeof f, .tag = "blue"};
     int err = muster_job_counts(c->client, "q", counts);
     if (err == MUSTER_OK)
@@ -371,7 +336,7 @@ static int do_list_jobs(struct caller *c)
         err = muster_job_list(c->client, &f, on_job, c);
     f.order = MUSTER_JOBS_AS_THEY_ARE;
     const struct muster_job_bulk bulk = {
-        .size = sizeof bulk, .action = random_chance(&c->random, 50) ? MUSTER_JOBS_CANCEL : MUSTER_JOBS_REPLAY};
+        .size = sizeof bulk, .action = random_chance(&c->base.random, 50) ? MUSTER_JOBS_CANCEL : MUSTER_JOBS_REPLAY};
     return err ? err : muster_job_bulk(c->client, &f, &bulk, NULL);
 }
 
@@ -380,14 +345,15 @@ static int do_change(struct caller *c)
     static const char *const ids[] = {"scheduled", "held"};
     const struct muster_job_change change = {.size = sizeof change, .queue = "o"};
     int err = muster_job_change(c->client, "waiting", &change);
-    return err ? err : muster_job_cancel(c->client, ids, N_OF(ids), (int)random_below(&c->random, 2), NULL, NULL);
+    return err ? err : muster_job_cancel(c->client, ids, N_OF(ids), (int)random_below(&c->base.random, 2), NULL, NULL);
 }
 
 static int do_figures(struct caller *c)
 {
     struct muster_stats stats = {.size = sizeof stats};
     int err = muster_stats_get(c->client, "q", -1, &stats);
-    return err ? err : muster_config_get(c->client, random_chance(&c->random, 50) ? "q" : NULL, NULL, on_setting, c);
+    return err ? err
+               : muster_config_get(c->client, random_chance(&c->base.random, 50) ? "q" : NULL, NULL, on_setting, c);
 }
 
 static int do_configure(struct caller *c)
@@ -410,14 +376,16 @@ static void ignore_line(enum muster_log_level level, const char *line, void *arg
     (void)level, (void)line, (void)arg;
 }
 
-static void call_all(const char *url, const char *prefix, struct caller *c)
+static void call_all(struct hostile_caller *base)
 {
-    const struct muster_client_options o = {.size = sizeof o, .url = url, .prefix = prefix, .timeout_ms = TIMEOUT_MS};
+    struct caller caller = {.base = *base}, *c = &caller;
+    const struct muster_client_options o = {
+        .size = sizeof o, .url = c->base.url, .prefix = c->base.prefix, .timeout_ms = HOSTILE_TIMEOUT_MS};
     muster_log_set(ignore_line, NULL);
     if (muster_client_new(&c->client, &o) != MUSTER_OK)
         _exit(1);
-    for (int i = 0; i < CALLS; i++) {
-        size_t which = random_below(&c->random, N_OF(calls));
+    for (int i = 0; i < HOSTILE_CALLS; i++) {
+        size_t which = random_below(&c->base.random, N_OF(calls));
         int err = calls[which](c);
         bool has_words = err == MUSTER_OK || *muster_client_error(c->client);
         if (has_words && strcmp(muster_err_name(err), "E_UNKNOWN") != 0)
@@ -429,71 +397,15 @@ static void call_all(const char *url, const char *prefix, struct caller *c)
     _exit(0);
 }
 
-struct end {
-    pid_t pid;
-    int status;
-};
-
-static bool has_ended(void *arg)
-{
-    struct end *end = arg;
-    return waitpid(end->pid, &end->status, WNOHANG) == end->pid;
-}
-
-static void run_round(struct scene *s, struct script_world *world, struct hostile_server *server,
-                      const struct hostile_spec *spec)
-{
-    struct caller c = {.random = random_from(spec->seed)};
-    snprintf(c.leased, sizeof c.leased, ".lease:%s:q", world->leased);
-    snprintf(c.held, sizeof c.held, "w:%s:q", world->held);
-    script_world_restore(world);
-    hostile_server_start(server, s->server->dir, spec);
-    struct end end = {.pid = child_fork()};
-    if (end.pid == 0)
-        call_all(server->url, s->prefix, &c);
-    bool ended = wait_for(NULL, has_ended, &end, MARGIN_MS);
-    if (!ended)
-        child_kill(&end.pid);
-    hostile_server_stop(server);
-    if (!ended || end.status != 0)
-        fail_msg("MUSTER_TEST_SEED=%llu: %s %d", (unsigned long long)spec->seed,
-                 !ended                    ? "it did not end within (ms)"
-                 : WIFSIGNALED(end.status) ? "it was ended by signal"
-                                           : "it ended with",
-                 !ended                    ? MARGIN_MS
-                 : WIFSIGNALED(end.status) ? WTERMSIG(end.status)
-                                           : WEXITSTATUS(end.status));
-}
-
-static void run_rounds(struct scene *s, const char *relay_to)
-{
-    const char *seconds = getenv("MUSTER_FAULT_SECONDS");
-    int64_t until = now_ms() + (seconds ? atoi(seconds) * 1000 : SPAN_MS);
-    struct hostile_server server = {.pid = 0};
-    struct script_world world;
-    unsigned n = 0;
-    script_world_make(&world, s);
-    script_world_keep(&world);
-    for (uint64_t seed = random_seed(1); now_ms() < until; seed++, n++) {
-        struct random random = random_from(seed);
-        run_round(s, &world, &server,
-                  &(struct hostile_spec){
-                      .relay_to = relay_to, .seed = seed, .percent = 5 + (unsigned)random_below(&random, 50)});
-    }
-    print_message("%u rounds of %d calls: %llu answers, %llu of them nonsense\n", n, CALLS,
-                  (unsigned long long)server.counts->replies, (unsigned long long)server.counts->nonsense);
-    script_world_end(&world);
-}
-
 static void no_nonsense_hurts_a_client(void **state)
 {
-    run_rounds(*state, NULL);
+    hostile_rounds(*state, NULL, 0, call_all);
 }
 
 static void no_changed_answer_hurts_a_client(void **state)
 {
     struct scene *s = *state;
-    run_rounds(s, s->server->socket);
+    hostile_rounds(s, s->server->socket, 0, call_all);
 }
 
 int main(int argc, char **argv)

@@ -44,6 +44,14 @@ static bool has_ended(void *arg)
     return waitpid(end->pid, &end->status, WNOHANG) == end->pid;
 }
 
+bool child_has_ended(pid_t pid, int deadline_ms, int *status)
+{
+    struct end end = {.pid = pid};
+    bool is_over = wait_for(NULL, has_ended, &end, deadline_ms);
+    *status = end.status;
+    return is_over;
+}
+
 int child_reap(pid_t pid, int deadline_ms)
 {
     struct end end = {.pid = pid};

@@ -8,10 +8,14 @@
 #ifndef CHILD_H
 #define CHILD_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* Fork; 0 in the child. */
 pid_t child_fork(void);
+
+/* Does the child end before the deadline? Then `*status` is its wait status, and it is reaped. */
+bool child_has_ended(pid_t pid, int deadline_ms, int *status);
 
 /* Wait for the end of the child, at most until the deadline. Returns its wait status. */
 int child_reap(pid_t pid, int deadline_ms);
