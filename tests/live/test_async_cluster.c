@@ -8,60 +8,12 @@
 #include <string.h>
 
 #include "answers.h"
+#include "cluster_scene.h"
 #include "hearing.h"
-#include "redis_cluster.h"
 #include "taken.h"
 
 #define LONG_MS 20000
 #define AN_HOUR 3600000
-
-static struct redis_cluster cluster;
-
-static int start_cluster(void **state)
-{
-    redis_cluster_start(&cluster, &(struct redis_cluster_options){.masters = 3, .replicas_each = 1});
-    return scene_start(state);
-}
-
-static int stop_cluster(void **state)
-{
-    redis_cluster_remove(&cluster);
-    return scene_stop(state);
-}
-
-static int slot_of(const struct scene *s)
-{
-    char root[32];
-    snprintf(root, sizeof root, "%s:", s->prefix);
-    return redis_cluster_slot(&cluster, root);
-}
-
-static int owner_of(const struct scene *s)
-{
-    return redis_cluster_owner(&cluster, slot_of(s));
-}
-
-static int begin(void **state)
-{
-    static int n;
-    int err = scene_begin(state);
-    struct scene *s = *state;
-    snprintf(s->prefix, sizeof s->prefix, "{a%d}", n++);
-    s->server = &cluster.nodes[owner_of(s)];
-    muster_client_free(s->client);
-    assert_ok(muster_client_new(
-        &s->client, &(struct muster_client_options){
-                        .size = sizeof(struct muster_client_options), .url = cluster.url, .prefix = s->prefix}));
-    return err;
-}
-
-/* To the next master, with all its keys. */
-static void move(struct scene *s)
-{
-    int slot = slot_of(s), to = (owner_of(s) + 1) % 3;
-    redis_cluster_move(&cluster, slot, to, 10);
-    s->server = &cluster.nodes[owner_of(s)];
-}
 
 static void send_some(struct answers *as, int *next, int n)
 {
@@ -86,10 +38,10 @@ static void all_that_is_sent_while_the_slot_moves_is_done_once_and_in_order(void
 {
     struct scene *s = *state;
     struct answers as;
-    int next = 0, slot = slot_of(s);
+    int next = 0, slot = cluster_scene_slot(s);
     answers_open(&as, s, cluster.url, LONG_MS, NULL);
     for (int i = 0; i < 4; i++) {
-        int from = owner_of(s), to = (from + 1) % 3;
+        int from = cluster_scene_owner(s), to = (from + 1) % 3;
         send_some(&as, &next, 300);
         redis_cluster_move_begin(&cluster, slot, from, to);
         send_some(&as, &next, 300);
@@ -98,7 +50,7 @@ static void all_that_is_sent_while_the_slot_moves_is_done_once_and_in_order(void
             send_some(&as, &next, 20);
         redis_cluster_move_end(&cluster, slot, from, to);
         send_some(&as, &next, 300);
-        s->server = &cluster.nodes[owner_of(s)];
+        cluster_scene_look_at_owner(s);
         answers_await(&as, (size_t)next);
     }
     assert_int_equal(as.counts[0], next);
@@ -114,10 +66,10 @@ static void a_failover_is_followed(void **state)
     answers_open(&as, s, cluster.url, LONG_MS, NULL);
     for (int i = 0; i < 2; i++) {
         send_some(&as, &next, 500);
-        redis_cluster_failover(&cluster, redis_cluster_replica(&cluster, owner_of(s)));
+        redis_cluster_failover(&cluster, redis_cluster_replica(&cluster, cluster_scene_owner(s)));
         send_some(&as, &next, 500);
         answers_await(&as, (size_t)next);
-        s->server = &cluster.nodes[owner_of(s)];
+        cluster_scene_look_at_owner(s);
     }
     assert_int_equal(as.counts[0] + as.counts[-MUSTER_E_CONN], next);
     assert_in_order(s, as.counts[0], (size_t)next);
@@ -132,7 +84,7 @@ static void a_take_that_waits_follows_the_slot(void **state)
     for (size_t i = 0; i < 3; i++) {
         assert_ok(muster_async_take(as.async, "q", 1, AN_HOUR, AN_HOUR, answers_fn, NULL));
         raw_await(s->server->redis, NULL, 1, "ZCARD %s:takers:q", s->prefix);
-        move(s);
+        cluster_scene_move(s, (cluster_scene_owner(s) + 1) % MASTERS);
         scene_enqueue(s, "q", "t");
         answers_await(&as, i + 1);
         assert_err(as.last.err, MUSTER_OK);
@@ -150,7 +102,7 @@ static void a_listener_follows_the_slot(void **state)
     hearing_add(&h, "q", MUSTER_LISTEN_CANCELLED);
     hearing_await(&h, "ready q", 1);
     for (int i = 0; i < 3; i++) {
-        move(s);
+        cluster_scene_move(s, (cluster_scene_owner(s) + 1) % MASTERS);
         hearing_await(&h, "ready q", (size_t)i + 2); /* it notices by the next script, within three seconds */
         int len = snprintf(task, sizeof task, "t%d", i);
         assert_ok(muster_task_cancel(s->client, "q", task, (size_t)len, NULL, NULL));
@@ -160,8 +112,6 @@ static void a_listener_follows_the_slot(void **state)
     hearing_close(&h);
 }
 
-#define cluster_test(f) cmocka_unit_test_setup_teardown(f, begin, scene_end)
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -170,5 +120,5 @@ int main(int argc, char **argv)
         cluster_test(a_listener_follows_the_slot),
         cluster_test(a_failover_is_followed),
     };
-    return testing_run(tests, start_cluster, stop_cluster, argc, argv);
+    return testing_run(tests, cluster_scene_start, cluster_scene_stop, argc, argv);
 }

@@ -9,39 +9,12 @@
 #include <string.h>
 
 #include "client/page.h"
+#include "cluster_scene.h"
 #include "live_worker.h"
-#include "redis_cluster.h"
 
-#define MASTERS 3
 #define TTL_MS 3000
 
-static struct redis_cluster cluster;
-
-static int start_cluster(void **state)
-{
-    redis_cluster_start(&cluster, &(struct redis_cluster_options){.masters = MASTERS, .replicas_each = 1});
-    return scene_start(state);
-}
-
-static int stop_cluster(void **state)
-{
-    redis_cluster_remove(&cluster);
-    return scene_stop(state);
-}
-
 /* ---- where the scene plays ---- */
-
-static int slot_of(const struct scene *s)
-{
-    char root[32];
-    snprintf(root, sizeof root, "%s:", s->prefix);
-    return redis_cluster_slot(&cluster, root);
-}
-
-static int owner_of(const struct scene *s)
-{
-    return redis_cluster_owner(&cluster, slot_of(s));
-}
 
 static bool is_master(struct redis_server *server)
 {
@@ -53,7 +26,7 @@ static bool is_master(struct redis_server *server)
 
 static int other_master(const struct scene *s)
 {
-    int owner = owner_of(s), i = 0;
+    int owner = cluster_scene_owner(s), i = 0;
     while (i == owner || !is_master(&cluster.nodes[i]))
         i++;
     return i;
@@ -67,30 +40,6 @@ static struct muster_client *client_by(const struct scene *s, const char *url, i
                                                                     .prefix = s->prefix,
                                                                     .timeout_ms = timeout_ms}));
     return c;
-}
-
-static int begin(void **state)
-{
-    static int n;
-    int err = scene_begin(state);
-    struct scene *s = *state;
-    snprintf(s->prefix, sizeof s->prefix, "{c%d}", n++);
-    s->server = &cluster.nodes[owner_of(s)];
-    muster_client_free(s->client);
-    s->client = client_by(s, cluster.url, 0);
-    return err;
-}
-
-/* The slot has moved: look there from now on. */
-static void look_at_owner(struct scene *s)
-{
-    s->server = &cluster.nodes[owner_of(s)];
-}
-
-static void move(struct scene *s, int to)
-{
-    redis_cluster_move(&cluster, slot_of(s), to, 10);
-    look_at_owner(s);
 }
 
 static int64_t refusals(struct redis_server *server, const char *code)
@@ -177,20 +126,20 @@ static bool is_refused(void *arg)
 static void a_call_waits_until_its_slot_has_moved(void **state)
 {
     struct scene *s = *state;
-    int from = owner_of(s), to = other_master(s), err = MUSTER_E_CONN;
+    int from = cluster_scene_owner(s), to = other_master(s), err = MUSTER_E_CONN;
     struct refused asked = {&cluster.nodes[from], "ASK", refusals(&cluster.nodes[from], "ASK")};
     pthread_t thread;
     scene_enqueue(s, "q", "early");
-    redis_cluster_move_begin(&cluster, slot_of(s), from, to);
+    redis_cluster_move_begin(&cluster, cluster_scene_slot(s), from, to);
     client_on_thread = s->client;
     assert_int_equal(pthread_create(&thread, NULL, enqueue_on_thread, &err), 0);
     wait_until(is_refused, &asked, SOON_MS);
-    while (redis_cluster_move_keys(&cluster, slot_of(s), from, to, 1))
+    while (redis_cluster_move_keys(&cluster, cluster_scene_slot(s), from, to, 1))
         ;
-    redis_cluster_move_end(&cluster, slot_of(s), from, to);
+    redis_cluster_move_end(&cluster, cluster_scene_slot(s), from, to);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_ok(err);
-    look_at_owner(s);
+    cluster_scene_look_at_owner(s);
     char *tasks = raw_string(s->server->redis, "LRANGE %s:queues:q 0 -1", s->prefix);
     assert_string_equal(tasks, "late\nearly\n");
     free(tasks);
@@ -199,15 +148,15 @@ static void a_call_waits_until_its_slot_has_moved(void **state)
 static void a_call_that_waits_too_long_is_E_BUSY_and_has_done_nothing(void **state)
 {
     struct scene *s = *state;
-    int from = owner_of(s), to = other_master(s);
+    int from = cluster_scene_owner(s), to = other_master(s);
     struct muster_client *c = client_by(s, cluster.url, 300);
     assert_ok(muster_task_enqueue(c, "q", "early", 5, NULL));
-    redis_cluster_move_begin(&cluster, slot_of(s), from, to);
+    redis_cluster_move_begin(&cluster, cluster_scene_slot(s), from, to);
     int64_t began = now_ms();
     assert_err(muster_task_enqueue(c, "other", "late", 4, NULL), MUSTER_E_BUSY);
     assert_in_range(now_ms() - began, 100, 3000);
     assert_non_null(strstr(muster_client_error(c), "ASK"));
-    redis_cluster_move_undo(&cluster, slot_of(s), from, to);
+    redis_cluster_move_undo(&cluster, cluster_scene_slot(s), from, to);
     uint64_t n = 9;
     assert_ok(muster_queue_length(c, "other", &n));
     assert_int_equal(n, 0);
@@ -232,15 +181,15 @@ static void *enqueue_many_on_thread(void *err)
 static void many_tasks_keep_their_order_while_their_slot_moves(void **state)
 {
     struct scene *s = *state;
-    int from = owner_of(s), to = other_master(s), err = MUSTER_OK;
+    int from = cluster_scene_owner(s), to = other_master(s), err = MUSTER_OK;
     pthread_t thread;
     client_on_thread = s->client;
     assert_int_equal(pthread_create(&thread, NULL, enqueue_many_on_thread, &err), 0);
     for (int i = 0; i < 4; i++)
-        redis_cluster_move(&cluster, slot_of(s), i % 2 ? from : to, 10);
+        redis_cluster_move(&cluster, cluster_scene_slot(s), i % 2 ? from : to, 10);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_ok(err);
-    look_at_owner(s);
+    cluster_scene_look_at_owner(s);
     assert_int_equal(scene_waiting(s, "q"), 10 * MANY);
     for (int i = 0; i < 10 * MANY; i += 997)
         assert_int_equal(raw_int(s->server->redis, "LINDEX %s:queues:q %d", s->prefix, -1 - i), i % MANY);
@@ -249,10 +198,10 @@ static void many_tasks_keep_their_order_while_their_slot_moves(void **state)
 static void a_worker_follows_its_slot_and_is_woken_there(void **state)
 {
     struct scene *s = *state;
-    int home = owner_of(s), away = other_master(s);
+    int home = cluster_scene_owner(s), away = other_master(s);
     live_worker_idle(s, &(struct worker_spec){.url = cluster.url, .id = "w", .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
     for (size_t i = 0; i < 4; i++) {
-        move(s, i % 2 ? home : away);
+        cluster_scene_move(s, i % 2 ? home : away);
         scene_await_idle(s, "q", "w");
         /* Its entry may have come with the slot: what counts is that it answers. */
         scene_enqueue(s, "q", "t");
@@ -271,7 +220,7 @@ static void a_worker_keeps_what_it_holds_over_a_move(void **state)
             .url = cluster.url, .id = "w", .ttl_ms = TTL_MS, .hands = 3, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
     scene_enqueue_n(s, "q", "t", 5);
     scene_await_starts(s, 3);
-    move(s, other_master(s));
+    cluster_scene_move(s, other_master(s));
     live_worker_answer(w, MUSTER_FINISH);
     scene_await_starts(s, 5);
     scene_await_waiting(s, "q", 0);
@@ -287,8 +236,8 @@ static void a_failover_is_followed(void **state)
     struct scene *s = *state;
     live_worker_idle(s, &(struct worker_spec){.url = cluster.url, .id = "w", .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
     for (size_t i = 0; i < 2; i++) {
-        redis_cluster_failover(&cluster, redis_cluster_replica(&cluster, owner_of(s)));
-        look_at_owner(s);
+        redis_cluster_failover(&cluster, redis_cluster_replica(&cluster, cluster_scene_owner(s)));
+        cluster_scene_look_at_owner(s);
         scene_enqueue(s, "q", "t");
         scene_await_starts(s, i + 1);
     }
@@ -300,7 +249,7 @@ static void a_client_that_knew_one_node_finds_the_heir_of_a_dead_owner(void **st
 {
     struct scene *s = *state;
     char url[128];
-    int owner = owner_of(s);
+    int owner = cluster_scene_owner(s);
     snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d", cluster.nodes[owner].port);
     struct muster_client *c = client_by(s, url, 20000);
     assert_ok(muster_task_enqueue(c, "q", "t", 1, NULL));
@@ -323,7 +272,7 @@ static void keys_that_are_listed_while_the_slot_moves_are_not_taken_for_all(void
     unsigned connection;
     scene_enqueue(s, "q", "t");
     struct muster_client *c = client_by(s, cluster.url, 300);
-    int slot = slot_of(s), from = owner_of(s), to = other_master(s);
+    int slot = cluster_scene_slot(s), from = cluster_scene_owner(s), to = other_master(s);
     assert_ok(page_begin_keys(c, &connection));
     assert_ok(page_end_keys(c, connection));
     redis_cluster_move_begin(&cluster, slot, from, to);
@@ -335,11 +284,9 @@ static void keys_that_are_listed_while_the_slot_moves_are_not_taken_for_all(void
     assert_err(page_end_keys(c, connection), MUSTER_E_BUSY);
     assert_non_null(strstr(muster_client_error(c), "some may have been passed over"));
     assert_ok(muster_client_check(c, 0, refuse_damage, NULL));
-    look_at_owner(s);
+    cluster_scene_look_at_owner(s);
     muster_client_free(c);
 }
-
-#define cluster_test(f) cmocka_unit_test_setup_teardown(f, begin, scene_end)
 
 int main(int argc, char **argv)
 {
@@ -356,5 +303,5 @@ int main(int argc, char **argv)
         cluster_test(a_failover_is_followed),
         cluster_test(a_client_that_knew_one_node_finds_the_heir_of_a_dead_owner),
     };
-    return testing_run(tests, start_cluster, stop_cluster, argc, argv);
+    return testing_run(tests, cluster_scene_start, cluster_scene_stop, argc, argv);
 }
