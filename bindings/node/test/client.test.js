@@ -6,16 +6,10 @@
 const test = require('node:test');
 const assert = require('node:assert');
 const { Client, MusterError } = require('..');
-const { Redis, until, sleep } = require('./support');
+const { eachOnEmptyRedis, until, sleep } = require('./support');
 
 let redis, client;
-test.before(async () => { redis = await Redis.start(); });
-test.after(() => redis.end());
-test.beforeEach(async () => {
-  await redis.run('FLUSHALL');
-  client = new Client({ url: redis.url });
-});
-test.afterEach(() => client.close());
+eachOnEmptyRedis({ begin: (...made) => { [redis, client] = made; } });
 
 const refused = (code, words) => (error) => {
   assert.ok(error instanceof MusterError, `${error}`);

@@ -7,17 +7,11 @@
 const test = require('node:test');
 const assert = require('node:assert');
 const path = require('node:path');
-const { Client, Worker } = require('..');
-const { Redis, until, start } = require('./support');
+const { Worker } = require('..');
+const { eachOnEmptyRedis, until, start } = require('./support');
 
 let redis, client;
-test.before(async () => { redis = await Redis.start(); });
-test.after(() => redis.end());
-test.beforeEach(async () => {
-  await redis.run('FLUSHALL');
-  client = new Client({ url: redis.url });
-});
-test.afterEach(() => client.close());
+eachOnEmptyRedis({ begin: (...made) => { [redis, client] = made; } });
 
 const program = (how, id = how) => start([process.execPath, path.join(__dirname, 'worker_program.js'), how, redis.url, id]);
 const says = (child, text) => until(() => child.said.includes(text), `it says ${text}`);

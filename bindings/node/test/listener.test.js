@@ -5,17 +5,11 @@
 
 const test = require('node:test');
 const assert = require('node:assert');
-const { Client, Listener } = require('..');
-const { Redis, until, heard } = require('./support');
+const { Listener } = require('..');
+const { eachOnEmptyRedis, until, heard } = require('./support');
 
 let redis, client;
-test.before(async () => { redis = await Redis.start(); });
-test.after(() => redis.end());
-test.beforeEach(async () => {
-  await redis.run('FLUSHALL');
-  client = new Client({ url: redis.url });
-});
-test.afterEach(() => client.close());
+eachOnEmptyRedis({ begin: (...made) => { [redis, client] = made; } });
 
 async function finishOne(queue, task, result) {
   await client.enqueue(queue, task);

@@ -9,6 +9,8 @@ const fs = require('node:fs');
 const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
+const test = require('node:test');
+const { Client } = require('..');
 
 const DEADLINE_MS = 20000;
 const LOOK_AGAIN_MS = 10;
@@ -91,4 +93,22 @@ class Redis {
   }
 }
 
-module.exports = { Redis, until, heard, start, sleep };
+// A Redis for all cases of a file, which is empty before each of them, and a client for each. `begin` gets both before a
+// case, `end` is called after it, before the client is closed.
+function eachOnEmptyRedis({ begin, end = async () => {}, ...options }) {
+  let redis;
+  let client;
+  test.before(async () => { redis = await Redis.start(); });
+  test.after(() => redis.end());
+  test.beforeEach(async () => {
+    await redis.run('FLUSHALL');
+    client = new Client({ url: redis.url, ...options });
+    begin(redis, client);
+  });
+  test.afterEach(async () => {
+    await end();
+    await client.close();
+  });
+}
+
+module.exports = { Redis, eachOnEmptyRedis, until, heard, start, sleep };

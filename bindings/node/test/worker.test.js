@@ -6,20 +6,13 @@
 const test = require('node:test');
 const assert = require('node:assert');
 const { once } = require('node:events');
-const { Client, Worker, Listener } = require('..');
-const { Redis, until, heard } = require('./support');
+const { Worker, Listener } = require('..');
+const { eachOnEmptyRedis, until, heard } = require('./support');
 
 let redis, client, workers;
-test.before(async () => { redis = await Redis.start(); });
-test.after(() => redis.end());
-test.beforeEach(async () => {
-  await redis.run('FLUSHALL');
-  client = new Client({ url: redis.url });
-  workers = [];
-});
-test.afterEach(async () => {
-  await Promise.all(workers.map((worker) => worker.stop({ drainMs: 0 }).catch(() => {})));
-  await client.close();
+eachOnEmptyRedis({
+  begin: (...made) => { [redis, client] = made; workers = []; },
+  end: () => Promise.all(workers.map((worker) => worker.stop({ drainMs: 0 }).catch(() => {}))),
 });
 
 function make(options = {}) {

@@ -6,21 +6,14 @@
 
 const test = require('node:test');
 const assert = require('node:assert');
-const { Client } = require('..');
 const { Worqr } = require('../examples/worqr');
-const { Redis, until, heard } = require('./support');
+const { eachOnEmptyRedis, until, heard } = require('./support');
 
 let redis, made, client;
-test.before(async () => { redis = await Redis.start(); });
-test.after(() => redis.end());
-test.beforeEach(async () => {
-  await redis.run('FLUSHALL');
-  made = [];
-  client = new Client({ url: redis.url, prefix: 'worqr' });
-});
-test.afterEach(async () => {
-  await Promise.all(made.map((worqr) => worqr.close()));
-  await client.close();
+eachOnEmptyRedis({
+  prefix: 'worqr',
+  begin: (...begun) => { [redis, client] = begun; made = []; },
+  end: () => Promise.all(made.map((worqr) => worqr.close())),
 });
 
 function make(options = {}) {
