@@ -10,9 +10,6 @@
 #include "client.hpp"
 #include "job.hpp"
 
-#include <list>
-#include <mutex>
-
 namespace muster
 {
 
@@ -47,13 +44,7 @@ template <class Item> class unread
 };
 
 /* Who hears an answer. */
-struct asked {
-    std::list<std::unique_ptr<asked>>::iterator place;
-
-    asked() = default;
-    asked(const asked &) = delete;
-    asked &operator=(const asked &) = delete;
-    virtual ~asked() = default;
+struct asked : pending::one {
     virtual void tell(const muster_answer &answer) = 0;
 };
 
@@ -109,8 +100,10 @@ class async_client
         return s_->answers.each(
             max, [this](muster_answer *out, size_t n) { return muster_async_next(s_->a, out, n); },
             [this](const muster_answer &answer) {
-                if (answer.arg)
-                    s_->forget(static_cast<detail::asked *>(answer.arg))->tell(answer);
+                if (auto *who = static_cast<detail::asked *>(answer.arg)) {
+                    const auto mine = s_->unanswered.take(who);
+                    who->tell(answer);
+                }
             });
     }
 
@@ -212,29 +205,12 @@ class async_client
     struct state {
         muster_async *a = nullptr;
         detail::unread<muster_answer> answers;
-        std::mutex lock;
-        std::list<std::unique_ptr<detail::asked>> unanswered;
+        detail::pending unanswered;
 
         state() = default;
         state(const state &) = delete;
         state &operator=(const state &) = delete;
         ~state() { muster_async_free(a); }
-
-        detail::asked *remember(std::unique_ptr<detail::asked> one)
-        {
-            const std::lock_guard<std::mutex> guard(lock);
-            const auto place = unanswered.insert(unanswered.end(), std::move(one));
-            (*place)->place = place;
-            return place->get();
-        }
-        std::unique_ptr<detail::asked> forget(detail::asked *one)
-        {
-            const std::lock_guard<std::mutex> guard(lock);
-            const auto place = one->place;
-            std::unique_ptr<detail::asked> mine = std::move(*place);
-            unanswered.erase(place);
-            return mine;
-        }
     };
 
     /* make(arg) makes the call of C. */
@@ -243,17 +219,8 @@ class async_client
         if constexpr (std::is_same_v<F, std::nullptr_t>) {
             check(make(nullptr));
         } else {
-            detail::asked *one = s_->remember(std::make_unique<detail::asked_by<F>>(std::move(fn)));
-            int err = MUSTER_OK;
-            try {
-                err = make(one);
-            } catch (...) {
-                s_->forget(one);
-                throw;
-            }
-            if (err != MUSTER_OK)
-                s_->forget(one);
-            check(err);
+            std::unique_ptr<detail::asked> who = std::make_unique<detail::asked_by<F>>(std::move(fn));
+            check(s_->unanswered.hand_in(std::move(who), make));
         }
     }
 

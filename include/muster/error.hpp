@@ -14,7 +14,9 @@
 #include <climits>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -237,6 +239,57 @@ template <class F, class... Args> then call(F &fn, Args &&...args)
         return std::invoke(fn, std::forward<Args>(args)...);
     }
 }
+
+/* What C has a pointer to until it has called it, once. Any thread. What is never called is destroyed with this. */
+class pending
+{
+  public:
+    class one
+    {
+      public:
+        one() = default;
+        one(const one &) = delete;
+        one &operator=(const one &) = delete;
+        virtual ~one() = default;
+
+      private:
+        friend class pending;
+        std::list<std::unique_ptr<one>>::iterator place_;
+    };
+
+    /* make(One *) hands it to C, and answers what that call has returned. After an error, or an exception, it is not
+     * called and destroyed here. */
+    template <class One, class Make> int hand_in(std::unique_ptr<One> thing, Make &&make)
+    {
+        One *it = thing.get();
+        {
+            const std::lock_guard<std::mutex> guard(lock_);
+            it->place_ = all_.insert(all_.end(), std::move(thing));
+        }
+        try {
+            const int err = make(it);
+            if (err != MUSTER_OK)
+                take(it);
+            return err;
+        } catch (...) {
+            take(it);
+            throw;
+        }
+    }
+
+    /* It is called now: the caller has it. */
+    std::unique_ptr<one> take(one *it)
+    {
+        const std::lock_guard<std::mutex> guard(lock_);
+        std::unique_ptr<one> mine = std::move(*it->place_);
+        all_.erase(it->place_);
+        return mine;
+    }
+
+  private:
+    std::mutex lock_;
+    std::list<std::unique_ptr<one>> all_;
+};
 
 inline std::vector<std::string> copy_list(const char *const *list, size_t n)
 {

@@ -6,7 +6,6 @@
 #define MUSTER_WORKER_HPP
 
 #include <exception>
-#include <list>
 #include <mutex>
 #include <new>
 #include <shared_mutex>
@@ -124,11 +123,11 @@ struct worker_state {
     std::function<void(worker_ref, const muster_event &)> on_event;
     std::function<void(worker_ref, const muster_end &)> on_end;
     std::shared_ptr<const std::function<void(worker_ref)>> pulse;
+    pending unanswered; /* enqueues, puts and posts */
 
     std::mutex lock; /* of all that follows */
     bool is_started = false;
     std::vector<std::unique_ptr<owned>> handlers; /* one may run until the worker is gone */
-    std::list<std::unique_ptr<owned>> unanswered; /* enqueues */
 
     worker_state() = default;
     worker_state(const worker_state &) = delete;
@@ -140,14 +139,6 @@ struct worker_state {
             door->is_open = false;
         }
         muster_worker_free(w);
-    }
-
-    std::unique_ptr<owned> answered(std::list<std::unique_ptr<owned>>::iterator one)
-    {
-        const std::lock_guard<std::mutex> guard(lock);
-        std::unique_ptr<owned> mine = std::move(*one);
-        unanswered.erase(one);
-        return mine;
     }
 };
 
@@ -682,10 +673,9 @@ template <class F> struct worker_handler final : owned {
 };
 
 /* Something that the loop calls once. */
-template <class F> struct called_once : owned {
+template <class F> struct called_once : pending::one {
     worker_state &state;
     F fn;
-    std::list<std::unique_ptr<owned>>::iterator place;
 
     called_once(worker_state &s, F f) : state(s), fn(std::move(f)) {}
 
@@ -693,7 +683,7 @@ template <class F> struct called_once : owned {
     template <class Make> void tell(Make &&make) noexcept
     {
         const frame f(state, nullptr);
-        const auto mine = state.answered(place);
+        const auto mine = state.unanswered.take(this);
         make(fn);
     }
 };
@@ -757,17 +747,8 @@ template <class F> void worker_ref::serve(std::string_view queue, F fn, int hand
 /* make(fn of C, arg) makes the call of C. */
 template <class Answer, class F, class Make> void worker_ref::ask(F &&fn, Make &&make) const
 {
-    auto one = std::make_unique<Answer>(*s_, std::forward<F>(fn));
-    Answer *arg = one.get();
-    {
-        const std::lock_guard<std::mutex> guard(s_->lock);
-        arg->place = s_->unanswered.insert(s_->unanswered.end(), std::move(one));
-    }
-    const int err = make(&Answer::heard, arg);
-    if (err != MUSTER_OK) {
-        s_->answered(arg->place);
-        check(err);
-    }
+    check(s_->unanswered.hand_in(std::make_unique<Answer>(*s_, std::forward<F>(fn)),
+                                 [&](Answer *arg) { return make(&Answer::heard, arg); }));
 }
 
 template <class F> void worker_ref::enqueue(std::string_view queue, std::string_view task, F fn) const
