@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Takes that wait for work, as client/vigil.c has it for one blocking caller: subscribe, then take, then sleep. What comes
- * after the take has a message of its own, and a message that got lost costs at most RENEW_MS.
+ * after the take has a message of its own, and a message that got lost costs at most WAITING_RENEW_MS.
  *
  * Each take has a name of its own, and its turn (include takers). Who is named takes at once. If none of a queue's takes
  * is named, one look for all of them follows a little later, by plain commands, for one that was named may have died; only
@@ -17,11 +17,8 @@
 #include "base/clock.h"
 #include "base/timer.h"
 #include "protocol/keys.h"
+#include "protocol/waiting_times.h"
 
-/* The scripts forget a listener after ten seconds. */
-#define RENEW_MS 5000
-/* Looks are at least this far apart: a foreign program's messages must not make a tight loop. */
-#define LOOK_APART_MS 10
 /* A queue for which nobody waits any more is left after this time. */
 #define IDLE_MS 10000
 
@@ -67,8 +64,8 @@ void async_watch_set_timer(struct async_watch *w)
 void async_watch_plan_look(struct async_watch *w, int64_t in_ms)
 {
     int64_t at_ms = clock_ms() + in_ms;
-    if (at_ms < w->looked_ms + LOOK_APART_MS)
-        at_ms = w->looked_ms + LOOK_APART_MS;
+    if (at_ms < w->looked_ms + WAITING_LOOK_APART_MS)
+        at_ms = w->looked_ms + WAITING_LOOK_APART_MS;
     w->look_ms = least(w->look_ms, at_ms);
     async_watch_set_timer(w);
 }
@@ -165,9 +162,10 @@ int async_watch_sleep(struct async_call *take, const char *queue, const char *ca
     }
     const int64_t now = clock_ms();
     *s = (struct async_sleeper){.take = take, .caller = caller};
-    s->wake_ms = least(until_ms, now + (next_due_ms >= 0 && next_due_ms < RENEW_MS ? next_due_ms : RENEW_MS));
-    if (s->wake_ms < now + LOOK_APART_MS && s->wake_ms < until_ms)
-        s->wake_ms = now + LOOK_APART_MS;
+    s->wake_ms =
+        least(until_ms, now + (next_due_ms >= 0 && next_due_ms < WAITING_RENEW_MS ? next_due_ms : WAITING_RENEW_MS));
+    if (s->wake_ms < now + WAITING_LOOK_APART_MS && s->wake_ms < until_ms)
+        s->wake_ms = now + WAITING_LOOK_APART_MS;
     *w->end = s;
     w->end = &s->next;
     async_watch_subscribe(w);

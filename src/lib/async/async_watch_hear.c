@@ -10,16 +10,10 @@
 #include "base/timer.h"
 #include "protocol/keys.h"
 #include "protocol/take_name.h"
+#include "protocol/waiting_times.h"
 
-/* Those who were named have this long to take, before others look. */
-#define OTHERS_MS 50
 #define PING_MS 5000
 #define DELAY_MAX_MS 1000
-
-static int64_t within(int64_t ms)
-{
-    return (int64_t)arc4random_uniform((uint32_t)ms + 1);
-}
 
 void async_watch_subscribe(struct async_watch *w)
 {
@@ -86,7 +80,7 @@ static void hear(struct async_watch *w, struct muster_bytes message)
             at = &(*at)->next;
     }
     if (w->first && most != TAKE_CALLS_THIS_ONE)
-        async_watch_plan_look(w, most == TAKE_CALLS_OTHERS ? OTHERS_MS + within(OTHERS_MS) : within(w->stagger_ms));
+        async_watch_plan_look(w, waiting_times_look_in(most == TAKE_CALLS_OTHERS, w->stagger_ms));
     async_watch_set_timer(w);
 }
 

@@ -7,10 +7,7 @@
 #include "base/clock.h"
 #include "protocol/keys.h"
 #include "protocol/waiting_parts.h"
-
-/* After a message without names a look follows within this time, doubled with each look that found nothing. */
-#define STAGGER_MS 1
-#define STAGGER_MAX_MS 32
+#include "protocol/waiting_times.h"
 
 /* The answers of a look: when something is due, what time it is, and how much waits. */
 enum { LOOK_DUE, LOOK_TIME, LOOK_PARTS };
@@ -74,7 +71,7 @@ void async_watch_look(struct async_watch *w)
     char key[KEY_MAX];
     w->look_ms = ASYNC_WATCH_NEVER;
     w->looked_ms = clock_ms();
-    w->stagger_ms = w->stagger_ms == 0 ? STAGGER_MS : least(2 * w->stagger_ms, STAGGER_MAX_MS);
+    w->stagger_ms = waiting_times_stagger(w->stagger_ms);
     w->n_come = 0;
     w->waiting = 0;
     w->has_failed = false;

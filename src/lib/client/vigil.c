@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A caller that waits listens on the queue's channel `_work`. So the order is: subscribe, then take, then sleep; the
- * take sees what came in between. A message that got lost, or a task that came without one, costs at most RENEW_MS: the
- * script must be told that often anyway that somebody listens.
+ * take sees what came in between. A message that got lost, or a task that came without one, costs at most
+ * WAITING_RENEW_MS: the script must be told that often anyway that somebody listens.
  *
  * Callers that wait take turns (include takers): a message names those for whom there is work. Who is named takes at
  * once. Who is not looks somewhat later, by plain commands, for one that was named may have died. A message without
@@ -17,19 +17,12 @@
 #include "base/clock.h"
 #include "client/client.h"
 #include "client/waiting.h"
+#include "protocol/waiting_times.h"
 
-/* The script forgets a listener after ten seconds. */
-#define RENEW_MS 5000
 /* Looks are at least this far apart, but for those that a message asks for by name: a foreign program's messages must
  * not make a tight loop. */
-#define LOOK_APART_MS 10
 /* One look serves at most this many messages: a flood on the channel must not keep a waiting caller from looking. */
 #define DRAIN_MAX 1000
-/* The random moment is below this: doubled with each time that the caller came too late. */
-#define STAGGER_MS 1
-#define STAGGER_MAX_MS 32
-/* Those who were named have this long to take, before others look. */
-#define OTHERS_MS 50
 #define NEVER INT64_MAX
 
 enum heard { HEARD_NOTHING, HEARD_OTHERS, HEARD_ALL, HEARD_OWN_NAME, HEARD_BREAK, HEARD_INTERRUPT };
@@ -37,11 +30,6 @@ enum heard { HEARD_NOTHING, HEARD_OTHERS, HEARD_ALL, HEARD_OWN_NAME, HEARD_BREAK
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
-}
-
-static int64_t within(int64_t ms)
-{
-    return (int64_t)arc4random_uniform((uint32_t)ms + 1);
 }
 
 int vigil_listen(struct vigil *v)
@@ -90,8 +78,8 @@ static enum heard hear(struct vigil *v, int64_t ms)
 /* When to look because of what was heard. */
 static int64_t look_at(struct vigil *v, enum heard heard)
 {
-    int64_t ms = clock_ms() + (heard == HEARD_OTHERS ? OTHERS_MS + within(OTHERS_MS) : within(v->stagger_ms));
-    return ms > v->looked_at_ms + LOOK_APART_MS ? ms : v->looked_at_ms + LOOK_APART_MS;
+    int64_t ms = clock_ms() + waiting_times_look_in(heard == HEARD_OTHERS, v->stagger_ms);
+    return ms > v->looked_at_ms + WAITING_LOOK_APART_MS ? ms : v->looked_at_ms + WAITING_LOOK_APART_MS;
 }
 
 /* A message may also mean that something is due sooner. What comes after the look has a message of its own. Returns
@@ -102,7 +90,7 @@ static int look(struct vigil *v, int64_t *due_ms, bool *is_worth_a_take)
     int64_t next_due_ms;
     int err = waiting_look(v->client, v->queue, &waiting, &next_due_ms);
     v->looked_at_ms = clock_ms();
-    v->stagger_ms = v->stagger_ms == 0 ? STAGGER_MS : least(2 * v->stagger_ms, STAGGER_MAX_MS);
+    v->stagger_ms = waiting_times_stagger(v->stagger_ms);
     *due_ms = next_due_ms >= 0 ? v->looked_at_ms + next_due_ms : NEVER;
     *is_worth_a_take = err != MUSTER_OK || waiting > 0 || next_due_ms == 0;
     return err == MUSTER_E_INTERRUPTED ? err : MUSTER_OK;
@@ -111,14 +99,14 @@ static int look(struct vigil *v, int64_t *due_ms, bool *is_worth_a_take)
 /* Until when, however much others keep on publishing, no take may follow the last one. */
 static void keep_apart(const struct vigil *v, int64_t since_ms)
 {
-    int64_t ms = since_ms + LOOK_APART_MS - clock_ms();
+    int64_t ms = since_ms + WAITING_LOOK_APART_MS - clock_ms();
     if (ms > 0)
         redis_sleep(v->client->redis, (int)ms);
 }
 
 int vigil_sleep(struct vigil *v, int64_t next_due_ms, int64_t ms)
 {
-    const int64_t began_at_ms = clock_ms(), end_ms = began_at_ms + least(ms, RENEW_MS);
+    const int64_t began_at_ms = clock_ms(), end_ms = began_at_ms + least(ms, WAITING_RENEW_MS);
     int64_t due_ms = next_due_ms >= 0 ? began_at_ms + next_due_ms : NEVER, look_ms = NEVER;
     v->looked_at_ms = began_at_ms;
     for (;;) {
