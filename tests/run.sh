@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [NAME] [CTEST OPTION...]: install what is missing, build with ASan and UBSan, run all tests, or one test or case
+# run.sh [--long] [NAME] [CTEST OPTION...]: install what is missing, build with ASan and UBSan, run all tests, or one test or case
 # by its name, and say how many passed.
 #
 # The numbers are ctest's own; a single case is run by its program. The tests get a directory for their temporary files.
@@ -12,11 +12,11 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=${MUSTER_BUILD_DIR:-$root/build/dev}
 jobs=${MUSTER_TEST_JOBS:-3}
-case_seconds=400
+case_cpu_seconds=400
 
 if [[ ${1:-} == --help ]]; then
     cat <<'TEXT'
-Usage: tests/run.sh [NAME] [CTEST OPTION...]
+Usage: tests/run.sh [--long] [NAME] [CTEST OPTION...]
 
 Installs what is missing (Debian; root or sudo), builds the preset `dev` (ASan, UBSan) and runs the tests.
 NAME is one test, or one case of a C test; it may hold * and ?:
@@ -27,13 +27,19 @@ Options go to ctest, for example
     tests/run.sh -R unit              only those whose name matches
     tests/run.sh -L cli -V            only the command's, with all they print
     tests/run.sh -N                   list them
+With --long also those with the label `long`, and the command that the shell tests start has sanitizers everywhere.
 MUSTER_BUILD_DIR is where it builds, by default build/dev; MUSTER_TEST_JOBS how many tests run at once, by default 3.
 The last line says `N passed, N failed`. Exit status 0: all passed, and nothing was left behind.
 TEXT
     exit 0
 fi
 
-wanted='' lists=
+wanted='' lists='' default=(-LE '^long$')
+if [[ ${1:-} == --long ]]; then
+    default=()
+    export MUSTER_TEST_CHECKED=yes
+    shift
+fi
 if [[ ${1:-} == --list ]]; then
     lists=yes
     shift
@@ -138,6 +144,7 @@ if [[ -n $wanted ]]; then
     name=${name%.sh}
     mapfile -t tests < <(matching_tests "$name")
     if ((${#tests[@]} > 0)); then
+        default=()
         set -- -R "^($(IFS='|' && echo "${tests[*]}"))\$" "$@"
     else
         mapfile -t cases < <(matching_cases "$wanted")
@@ -153,7 +160,7 @@ fi
 
 status=0 total=0 failed=0
 run_tests() {
-    in_tests ctest --test-dir "$build" --parallel "$jobs" --output-on-failure --no-tests=error "$@" |
+    in_tests ctest --test-dir "$build" --parallel "$jobs" --output-on-failure --no-tests=error "${default[@]}" "$@" |
         tee "$temp/ctest.log" || status=1
     local summary
     if summary=$(grep -E 'tests passed, [0-9]+ tests? failed out of [0-9]+' "$temp/ctest.log"); then
@@ -168,7 +175,7 @@ run_cases() {
         read -r test name <<<"$one"
         echo "---- $test: $name"
         total=$((total + 1))
-        if ! in_tests timeout --foreground -s KILL "$case_seconds" "$(program_of "$test")" "$name"; then
+        if ! in_tests "$build/tests/watch" "$case_cpu_seconds" "$(program_of "$test")" "$name"; then
             failed=$((failed + 1))
             status=1
         fi

@@ -30,7 +30,7 @@ check_gone() { check_exit 3 "$MUSTER" job "$1"; }
 # end HOW ID: takes the next job of the queue `first`, which is this one, and ends it so
 end() {
     local process
-    process=$("$MUSTER" take first | cut -f 1)
+    process=$("$MUSTER" take --lease 1h first | cut -f 1)
     ok "$1" "$process"
 }
 
@@ -114,7 +114,7 @@ check_gone twice
 ok cancel --job e --dependents
 put alone x --id f --retries 0
 put held x --id blocked --after f
-ok fail "$("$MUSTER" take alone | cut -f 1)"
+ok fail "$("$MUSTER" take --lease 1h alone | cut -f 1)"
 has blocked '"blocked_by":\["f"\]'
 ok job blocked
 grep -qE '^blocked by +f$' out || fail "not blocked: $(cat out)"
@@ -126,7 +126,7 @@ ok replay alone --all
 has blocked '"blocked_by":\[\]'
 
 # 8
-ok finish "$("$MUSTER" take alone | cut -f 1)" --result '12 kg'
+ok finish "$("$MUSTER" take --lease 1h alone | cut -f 1)" --result '12 kg'
 ok job blocked --parents
 grep -qE '^f +complete +alone +.* 12 kg$' out || fail "no result: $(cat out)"
 put held x --id many --after f --after nobody --may-be-missing

@@ -49,13 +49,13 @@ check_out '3 jobs chosen; 3 changed'
 check_ids 'a c e' --tag changed
 ok change --in-queue q --priority 5 --dry-run --json
 check_out '{"chosen":3,"done":0,"running":0,"passed":0,"refused":0,"dry_run":true}'
-process=$("$MUSTER" take q | cut -f1)
+process=$("$MUSTER" take --lease 1h q | cut -f1)
 "$MUSTER" fail "$process" --group x
 ok replay --group x --dry-run
 check_out '1 job chosen; none was replayed, because this is a dry run'
 ok replay --group x --tag all
 check_out '1 job chosen; 1 replayed'
-process=$("$MUSTER" take q | cut -f1)
+process=$("$MUSTER" take --lease 1h q | cut -f1)
 "$MUSTER" fail "$process" --group x
 ok drop --queue q
 check_out '1 job chosen; 1 dropped'

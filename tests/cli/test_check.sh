@@ -31,7 +31,7 @@ check_clean --repair
 start worker "$MUSTER" work q served --id w --retry-delay 1h --drain 0s -- sh
 wait_for redis_is 2 ZCARD muster:failed:q
 "$MUSTER" enqueue leased a b c >enqueued
-process=$("$MUSTER" take leased | cut -f 1)
+process=$("$MUSTER" take --lease 1h leased | cut -f 1)
 "$MUSTER" extend "$process" --progress note >said
 "$MUSTER" cancel --process "$process" >said
 "$MUSTER" pause leased >said

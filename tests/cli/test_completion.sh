@@ -46,7 +46,7 @@ start_redis
 "$MUSTER" enqueue 'odd queue:1' hello-odd >"$tmp/out"
 "$MUSTER" enqueue other hello-other --prefix elsewhere >"$tmp/out"
 "$MUSTER" put mail --id j --tag urgent data >"$tmp/out"
-process=$("$MUSTER" take 'odd queue:1' | cut -f 1)
+process=$("$MUSTER" take --lease 1h 'odd queue:1' | cut -f 1)
 "$MUSTER" enqueue 'odd queue:1' hello-odd >"$tmp/out"
 start worker "$MUSTER" work idle --id w1 --print
 wait_for says worker 'takes tasks'
@@ -67,7 +67,7 @@ check_candidates 'urgent' jobs --tag ''
 check_candidates $'complete\ndepends\nfailed\nheld\nrecurring\nrunning\nscheduled\nwaiting' jobs --state ''
 check_candidates '--state=running' jobs --state=ru
 "$MUSTER" put jobs-run --id runs data >"$tmp/out"
-runs=$("$MUSTER" take jobs-run | cut -f 1)
+runs=$("$MUSTER" take --lease 1h jobs-run | cut -f 1)
 "$MUSTER" put jobs-run --id tracked-one --track data >"$tmp/out"
 check_candidates $'runs\ntracked-one' job ''
 check_candidates $'runs\ntracked-one' job j ''

@@ -67,7 +67,7 @@ end worker KILL 137
 wait_for redis_is 0 EXISTS muster:alive:w
 mends workers "1 worker is dead, as 'w', .*muster sweep"
 "$MUSTER" sweep >"$tmp/said"
-"$MUSTER" fail "$("$MUSTER" take lonely | cut -f 1)" >"$tmp/said"
+"$MUSTER" fail "$("$MUSTER" take --lease 1h lonely | cut -f 1)" >"$tmp/said"
 well
 redis EVAL "local member = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES') -- the score is when it failed, in us
     redis.call('ZADD', KEYS[1], string.format('%.0f', member[2] - 8 * 86400 * 1000000), member[1])" 1 \

@@ -52,23 +52,23 @@ ok finish "$process" --json --result ''
 check_out "{\"process\":\"$process\",\"outcome\":\"finished\"}"
 check_waiting q ''
 enqueue q behind
-process=$("$MUSTER" take q | cut -f 1)
+process=$("$MUSTER" take --lease 1h q | cut -f 1)
 enqueue q last
 ok give-back "$process"
 check_out "$process: given back"
 check_lost "$process"
 check_waiting q $'behind\nlast'
-process=$("$MUSTER" take q | cut -f 1)
+process=$("$MUSTER" take --lease 1h q | cut -f 1)
 ok retry "$process"
 check_out "$process: retried"
 check_lost "$process"
 check_waiting q $'last\nbehind'
-process=$("$MUSTER" take q | cut -f 1)
+process=$("$MUSTER" take --lease 1h q | cut -f 1)
 ok retry "$process" --delay 1h --json
 check_out "{\"process\":\"$process\",\"outcome\":\"retried\"}"
 check_waiting q behind
 check_redis 1 ZCARD muster:delayed:q
-process=$("$MUSTER" take q | cut -f 1)
+process=$("$MUSTER" take --lease 1h q | cut -f 1)
 ok fail "$process"
 check_out "$process: failed"
 check_lost "$process"

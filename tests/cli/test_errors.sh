@@ -105,7 +105,7 @@ redis CONFIG SET requirepass '' >"$tmp/out"
 unset REDISCLI_AUTH
 length=$(redis LLEN muster:queues:q)
 "$MUSTER" enqueue failing broken >"$tmp/out"
-"$MUSTER" fail "$("$MUSTER" take failing | cut -f1)" >"$tmp/out"
+"$MUSTER" fail "$("$MUSTER" take --lease 1h failing | cut -f1)" >"$tmp/out"
 redis CONFIG SET maxmemory 1 >"$tmp/out"
 check_exit 75 "$MUSTER" enqueue q a b
 check_err 'Redis is full'

@@ -29,9 +29,9 @@ listen one "$MUSTER" events --queue q
 listen tracked "$MUSTER" events --tracked
 ok put q data --id a
 ok put other data --id b --track
-process=$("$MUSTER" take q | cut -f 1)
+process=$("$MUSTER" take --lease 1h q | cut -f 1)
 ok retry "$process" --delay 0s
-process=$("$MUSTER" take q | cut -f 1)
+process=$("$MUSTER" take --lease 1h q | cut -f 1)
 ok finish "$process"
 ok change b --log 'a line'
 ok cancel --job b

@@ -21,7 +21,7 @@ ok() { check_exit 0 "$MUSTER" "$@"; }
 # fail_task QUEUE GROUP TASK [MESSAGE]
 fail_task() {
     printf %s "$3" | "$MUSTER" enqueue "$1" --whole >enqueued
-    "$MUSTER" fail "$("$MUSTER" take "$1" | head -n 1 | cut -f 1)" --group "$2" ${4+--message "$4"} >failed
+    "$MUSTER" fail "$("$MUSTER" take --lease 1h "$1" | head -n 1 | cut -f 1)" --group "$2" ${4+--message "$4"} >failed
 }
 # tasks: the tasks in the JSON
 tasks() { sed 's/.*"task":"\(.*\)","failed_at":"[^"]*"}$/\1/' out | paste -sd' '; }
@@ -93,7 +93,7 @@ grep -qE '^\{"entry":"[0-9a-v]{11}","queue":"q","process":"\.lease:[0-9a-v]{11}:
     fail "not in form: $(cat out)"
 printf 'a\0b' >nul
 "$MUSTER" enqueue bytes --whole <nul >enqueued
-"$MUSTER" fail "$("$MUSTER" take bytes --json | sed 's/^{"process":"\([^"]*\)".*/\1/')" --message $'\xff' >failed
+"$MUSTER" fail "$("$MUSTER" take --lease 1h bytes --json | sed 's/^{"process":"\([^"]*\)".*/\1/')" --message $'\xff' >failed
 ok failed bytes --json
 grep -qE '"group":"failed","message_base64":"/w==","len":3,"task_base64":"YQBi",' out || fail "not base64: $(cat out)"
 ok failed bytes

@@ -46,11 +46,11 @@ put q d --id s2 --delay 1h
 put q e --id d1 --after s1 --track
 put q f --id r1 --every 1h --offset 1h
 put f g --id f1
-"$MUSTER" fail "$("$MUSTER" take f | cut -f 1)" --group g1 >said
+"$MUSTER" fail "$("$MUSTER" take --lease 1h f | cut -f 1)" --group g1 >said
 put f h --id f2
-"$MUSTER" fail "$("$MUSTER" take f | cut -f 1)" --group g2 >said
+"$MUSTER" fail "$("$MUSTER" take --lease 1h f | cut -f 1)" --group g2 >said
 put f i --id c1 --tag u
-"$MUSTER" finish "$("$MUSTER" take f | cut -f 1)" >said
+"$MUSTER" finish "$("$MUSTER" take --lease 1h f | cut -f 1)" >said
 put f j --id run
 "$MUSTER" take f >said
 ok jobs

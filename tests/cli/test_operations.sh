@@ -30,7 +30,7 @@ export PORT BACKUP DATA
 mkdir "$DATA" "$tmp/live"
 start_redis --port "$PORT" --dir "$tmp/live"
 "$MUSTER" enqueue mail one two three >"$tmp/said"
-"$MUSTER" fail "$("$MUSTER" take mail | cut -f 1)" --group g >"$tmp/said"
+"$MUSTER" fail "$("$MUSTER" take --lease 1h mail | cut -f 1)" --group g >"$tmp/said"
 "$MUSTER" put mail --id j data >"$tmp/said"
 "$MUSTER" config --queue mail max_running=7 >"$tmp/said"
 start worker "$MUSTER" work mail --id w --ttl 300ms -- sleep 1000

@@ -130,7 +130,7 @@ redis LPUSH muster:queues:foreign x >"$tmp/pushed"
 ok delete foreign --yes --json
 check_out '{"queue":"foreign","removed":1,"running":0}'
 enqueue leased a b
-process=$("$MUSTER" take leased | cut -f 1)
+process=$("$MUSTER" take --lease 1h leased | cut -f 1)
 ok delete leased --yes --json
 check_out '{"queue":"leased","removed":1,"running":1}'
 check_exit 1 "$MUSTER" give-back "$process"

@@ -31,7 +31,7 @@ check_redis 15 LLEN muster:queues:q
 # ---- 4
 "$MUSTER" enqueue slow one two three $'a\tb' >"$tmp/out"
 for delay in 3h 1h 2h 4h; do
-    "$MUSTER" retry "$("$MUSTER" take slow | cut -f 1)" --delay "$delay" >"$tmp/out"
+    "$MUSTER" retry "$("$MUSTER" take --lease 1h slow | cut -f 1)" --delay "$delay" >"$tmp/out"
 done
 peek slow
 check_out ''

@@ -107,7 +107,7 @@ check_taken moved 2 'y y'
 has a1 '"state":"complete"'
 put again z --id a1
 has a1 '"state":"waiting"' '"data":"z"' '"tags":\[\]'
-"$MUSTER" fail "$("$MUSTER" take again | cut -f 1)" >said
+"$MUSTER" fail "$("$MUSTER" take --lease 1h again | cut -f 1)" >said
 has a1 '"state":"failed"' '"group":"failed"'
 put again z --id a1
 has a1 '"state":"waiting"'

@@ -15,7 +15,7 @@ cd "$tmp"
 start_redis --appendonly yes --appendfsync always
 
 put() { "$MUSTER" put "$@" >said; }
-take() { process=$("$MUSTER" take "$1" | cut -f 1); }
+take() { process=$("$MUSTER" take --lease 1h "$1" | cut -f 1); }
 is_heard() { (($(redis CLIENT LIST TYPE pubsub | grep -c .) == 1)) && redis_is 1 HEXISTS muster:config listen; }
 lines() { [[ -e $1 ]] && (($(wc -l <"$1") == $2)); }
 
@@ -52,7 +52,7 @@ export MUSTER_TIMEOUT=100ms
 start waiter "$MUSTER" wait more
 sleep 0.5
 runs waiter || fail "the variable has ended it: $(cat waiter.err)"
-unset MUSTER_TIMEOUT
+export MUSTER_TIMEOUT=60s
 "$MUSTER" cancel --job more >said
 check_end waiter 1
 

@@ -119,7 +119,7 @@ for body in '{}' '{"data":null}' '{"data":["a"]}' '{"data":7}' '{"data":"x","del
 done
 grep -qF 'delay, at and after are not for a recurring job; offset, or from, sets' "$tmp/answer" || fail "options: $(cat "$tmp/answer")"
 "$MUSTER" enqueue slow tortoise >"$tmp/out"
-"$MUSTER" retry "$("$MUSTER" take slow | cut -f 1)" --delay 1h >"$tmp/out"
+"$MUSTER" retry "$("$MUSTER" take --lease 1h slow | cut -f 1)" --delay 1h >"$tmp/out"
 told "$("$MUSTER" peek slow --delayed --json)" GET '/api/queues/slow/delayed?count=1'
 told '"id":"p1"' GET '/api/jobs?state=waiting'
 told '"id":"p2"' GET '/api/jobs?queue=print&newest=1&count=1'
@@ -140,11 +140,11 @@ post 200 /api/batches/trip/cancel '{}'
 grep -qF '"removed":1' "$tmp/answer" || fail "the batch was not cancelled: $(cat "$tmp/answer")"
 post 200 /api/batches/other/close '{}'
 post 409 /api/batches/other/cancel '{}'
-process=$("$MUSTER" take mail | cut -f 1)
+process=$("$MUSTER" take --lease 1h mail | cut -f 1)
 told "$process" GET '/api/processes?queue=mail'
 post 200 /api/processes/cancel "{\"id\":\"$process\"}"
 "$MUSTER" finish "$process" >"$tmp/out"
-process=$("$MUSTER" take print | cut -f 1)
+process=$("$MUSTER" take --lease 1h print | cut -f 1)
 "$MUSTER" fail "$process" --group broken >"$tmp/out"
 told '"group":"broken","failed":1' GET /api/failed
 told '"job":"p1"' GET '/api/failed?queue=print'
@@ -162,7 +162,7 @@ post 400 /api/queues/mail/pause '[1]'
 post 405 /api/queues/mail/tasks '{}'
 post 404 /api/nowhere '{}'
 "$MUSTER" enqueue kept task >"$tmp/out"
-"$MUSTER" fail "$("$MUSTER" take kept | cut -f 1)" --group g >"$tmp/out"
+"$MUSTER" fail "$("$MUSTER" take --lease 1h kept | cut -f 1)" --group g >"$tmp/out"
 for choice in '' ',"all":"no"' ',"group":{},"all":true' ',"group":"g","all":true' ',"group":["g","h"]' ',"group":[]' ',"entry":[],"all":1'; do
     post 400 /api/failed/drop "{\"queue\":\"kept\"$choice}"
 done

@@ -15,7 +15,7 @@ start_redis
 "$MUSTER" put print --id ship 'label' --after pack >"$tmp/out"
 "$MUSTER" batch open trip --on-end after >"$tmp/out"
 "$MUSTER" enqueue broken one >"$tmp/out"
-"$MUSTER" fail "$("$MUSTER" take broken | cut -f 1)" --group why --message 'not so' >"$tmp/out"
+"$MUSTER" fail "$("$MUSTER" take --lease 1h broken | cut -f 1)" --group why --message 'not so' >"$tmp/out"
 start worker "$MUSTER" work mail --id w -- sleep 600
 wait_for says worker 'takes tasks'
 ask() { python3 "$(dirname "$0")/web_ask.py" "$port" GET "$@" </dev/null; }

@@ -27,7 +27,7 @@ check_exit 2 "$MUSTER" work other --id '<script>alert(1)</script>' -- true
 "$MUSTER" enqueue "$evil" "$evil" >"$tmp/out"
 "$MUSTER" enqueue mail "$evil" >"$tmp/out"
 "$MUSTER" put failing data --id "$evil" --tag "$evil" >"$tmp/out"
-process=$("$MUSTER" take failing | cut -f 1)
+process=$("$MUSTER" take --lease 1h failing | cut -f 1)
 "$MUSTER" fail "$process" --group "$evil" --message "$evil" >"$tmp/out"
 
 # ---- 1 to 5

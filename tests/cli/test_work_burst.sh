@@ -55,7 +55,7 @@ is_due() { work 0 q --burst -- cat && [[ $(cat out) == 1 ]]; }
 wait_for is_due
 check_redis 0 ZCARD muster:delayed:q
 enqueue q later
-ok retry "$("$MUSTER" take q | cut -f 1)" --delay 1h
+ok retry "$("$MUSTER" take --lease 1h q | cut -f 1)" --delay 1h
 work 0 q --burst -- cat
 check_out ''
 check_redis 1 ZCARD muster:delayed:q

@@ -20,33 +20,39 @@ find "$man/man1" -name 'muster-*.1' -printf '%f\n' | sort >"$dir/pages"
 diff "$dir/verbs" "$dir/pages" >"$dir/diff" || fail "man: verbs (<) and pages (>): $(cat "$dir/diff")"
 while read -r page; do
     verb=${page#muster-} verb=${verb%.1}
-    "$MUSTER" "$verb" --help | sed -nE '/^Options:/,/^Common options:/ s/^ .{0,5}(--[a-z-]+).*/\1/p' |
-        while read -r option; do
-            words "$man/man1/$page" | grep -E -- "^(-., )?$option( |$)" >"$dir/found" || echo "$page lacks $option"
-        done
+    words "$man/man1/$page" | sed -nE 's/^(-., )?(--[a-z-]+)( .*|$)/\2/p' | sort -u >"$dir/options"
+    "$MUSTER" "$verb" --help | sed -nE '/^Options:/,/^Common options:/ s/^ .{0,5}(--[a-z-]+).*/\1/p' | sort -u |
+        comm -23 - "$dir/options" | sed "s/^/$page lacks /"
 done <"$dir/verbs" >"$dir/lacks"
 [[ ! -s $dir/lacks ]] || fail "man: $(cat "$dir/lacks")"
 grep -hoE '^MUSTER_API .*\(' "$src"/include/muster/*.h | grep -oE 'muster_[a-z_]+\($' | tr -d '(' | sort >"$dir/calls"
 [[ -s $dir/calls ]] || fail 'man: no call is found in the headers'
+# lacks PAGE FILE NAMES: the page does not have these, which the file has
+lacks() { comm -13 <(sort -u "$2") <(sort -u "$3") | while read -r name; do fail "man: $1 lacks $name"; done; }
 while read -r call; do
     [[ -s $man/man3/$call.3 ]] || fail "man: there is no $call(3)"
-    grep -qE "^\.BR $call \(3\)" "$man/man3/libmuster.3" || fail "man: libmuster(3) lacks $call"
 done <"$dir/calls"
-words "$man/man7/muster-keys.7" >"$dir/keys"
-grep -oE '^\| `P:[a-z]+' "$src/doc/keys.md" | tr -d '|` ' | while read -r key; do
-    grep -qE "^$key(:|$)" "$dir/keys" || fail "man: muster-keys(7) lacks $key"
-done
+sed -nE 's/^\.BR (muster_[a-z_]+) \(3\).*/\1/p' "$man/man3/libmuster.3" >"$dir/named"
+lacks 'libmuster(3)' "$dir/named" "$dir/calls"
+words "$man/man7/muster-keys.7" | sed -nE 's/^(P:[a-z]+)(:.*)?$/\1/p' >"$dir/named"
+grep -oE '^\| `P:[a-z]+' "$src/doc/keys.md" | tr -d '|` ' >"$dir/keys"
+[[ -s $dir/keys ]] || fail 'man: no key is found in doc/keys.md'
+lacks 'muster-keys(7)' "$dir/named" "$dir/keys"
 
 # ---- 2
-for page in "$man"/man?/*.[137]; do
-    if ! grep -q '^\.SH NAME$' "$page" || ! grep -qE '^.+ \\- .{3,}' "$page"; then
-        fail "man: ${page##*/} has no name"
-    fi
-done
-for page in "$man"/man3/*.3; do
-    grep -q '^\.SH SYNOPSIS$' "$page" || fail "man: ${page##*/} has no synopsis"
-    sed -n '/^\.SH DESCRIPTION/,/^\.SH/p' "$page" | grep -vc '^\.' >"$dir/out" || fail "man: ${page##*/} has no text"
-done
+has_all() { # PATTERN PAGE...: fails, and names the pages without a line of it
+    local without
+    without=$(grep -LE -- "$@" || true)
+    [[ -z $without ]] || { echo "$without" && return 1; }
+}
+passes 'man: pages without a heading for their name' has_all '^\.SH NAME$' "$man"/man?/*.[137]
+passes 'man: pages without a name' has_all '^.+ \\- .{3,}' "$man"/man?/*.[137]
+passes 'man: pages without a synopsis' has_all '^\.SH SYNOPSIS$' "$man"/man3/*.3
+passes 'man: pages without text' awk '
+    FNR == 1 { is_text = 0 }
+    /^\.SH/ { is_text = /^\.SH DESCRIPTION/ }
+    is_text && !/^\./ { has_text[FILENAME] = 1 }
+    END { for (i = 1; i < ARGC; i++) if (!has_text[ARGV[i]]) { print ARGV[i]; bad = 1 } exit bad }' "$man"/man3/*.3
 words "$man/man3/muster_lease_take.3" | tr '\n' ' ' >"$dir/page"
 for text in 'const char *queue' 'counted by Redis' 'MUSTER_E_NOT_FOUND there was no task' 'struct muster_process_info {'; do
     grep -qF -- "$text" "$dir/page" || fail "man: muster_lease_take(3) lacks: $text"
@@ -66,9 +72,11 @@ else
     missing+=(mandoc)
 fi
 if command -v man >"$dir/out" && command -v groff >"$dir/out"; then
-    for page in "$man"/man1/*.1 "$man/man3/libmuster.3" "$man/man3/muster_lease_take.3" "$man/man7/muster-keys.7"; do
+    # One groff for all: man starts several programs a page, so it shows one of each kind.
+    groff -mandoc -t -w mac -z -Tutf8 "$man"/man?/*.[137] >"$dir/warnings" 2>&1 || true
+    for page in "$man"/man1/muster.1 "$man/man1/muster-work.1" "$man/man3/muster_lease_take.3" "$man/man7/muster-keys.7"; do
         LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings -l "$page" 2>&1 >"$dir/shown" | sed "s,^,${page##*/}: ,"
-    done >"$dir/warnings"
+    done >>"$dir/warnings"
     [[ ! -s $dir/warnings ]] || fail "man: man says: $(head "$dir/warnings")"
 else
     missing+=('man and groff')

@@ -21,8 +21,8 @@ exceptions() {
 
 # beginnings FILE: what the names of a file's functions may begin with
 beginnings() {
-    local room=${1%/*} part
-    part=$(basename "$1" .c)
+    local room=${1%/*} part=${1##*/}
+    part=${part%.c}
     echo "$part" "${part%s}"
     exceptions "$1"
     while [[ $part == *_* ]]; do
@@ -35,10 +35,14 @@ beginnings() {
 
 # wrong_names LIB
 wrong_names() {
-    local file line name begin ok bad=0
+    local file line name begin ok last='' bad=0
     while read -r file line name; do
+        if [[ $file != "$last" ]]; then
+            mapfile -t begins < <(beginnings "$file" | tr ' ' '\n')
+            last=$file
+        fi
         ok=0
-        for begin in muster $(beginnings "$file"); do
+        for begin in muster "${begins[@]}"; do
             if [[ $name == "${begin}_"* ]]; then
                 ok=1
             fi
@@ -53,14 +57,14 @@ wrong_names() {
 
 # lonely LIB: who is called by no other file. The public ones are the users'.
 lonely() {
-    local file line name bad=0
-    while read -r file line name; do
-        if [[ $name != muster_* ]] && ! grep -lw -- "$name" "$1"/*/*.c | grep -qvxF "$file"; then
-            echo "${file#"$src/"}:$line: $name() is called by no other file, and not static"
-            bad=1
-        fi
-    done < <(shared "$1")
-    return "$bad"
+    awk -v src="$src/" '
+        what == "words" { split($0, at, ":"); in_files[at[2]]++; next } # its own file is one of them
+        $3 !~ /^muster_/ && in_files[$3] < 2 {
+            sub("^" src, "", $1)
+            print $1 ":" $2 ": " $3 "() is called by no other file, and not static"
+            bad = 1
+        }
+        END { exit bad }' what=words <(grep -oE '\b[a-z][a-z0-9_]*\b' "$1"/*/*.c | sort -u) what=shared <(shared "$1")
 }
 
 # ---- 1 and 2

@@ -30,9 +30,8 @@ static void step(struct event_base *base)
 
 bool wait_for(struct event_base *base, condition_fn *fn, void *arg, int deadline_ms)
 {
-    int64_t until = now_ms() + deadline_ms;
-    while (!fn(arg)) {
-        if (now_ms() >= until)
+    for (int steps = deadline_ms / STEP_MS; !fn(arg); steps--) {
+        if (steps <= 0)
             return false;
         step(base);
     }

@@ -11,15 +11,17 @@
 
 struct event_base;
 
-/* Long enough for anything that needs no timer of the library's, on a busy machine. */
-#define SOON_MS 10000
+/* Long enough for anything that needs no timer of the library's. */
+#define SOON_MS 30000
 
 /* Monotonic; the same clock in all processes of the host. */
 int64_t now_ms(void);
 
 typedef bool condition_fn(void *arg);
 
-/* True as soon as the condition holds, false at the deadline. With a `base` its loop runs meanwhile. */
+/* True as soon as the condition holds, false at the deadline. With a `base` its loop runs meanwhile. The deadline is
+ * counted in turns of waiting, not by the clock: one takes longer where everything does, on a slow machine or beside
+ * much else. */
 bool wait_for(struct event_base *base, condition_fn *fn, void *arg, int deadline_ms);
 
 /* Let the loop run for `span_ms`: for checks that something does *not* happen. */

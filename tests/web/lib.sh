@@ -68,7 +68,7 @@ fill_world() {
         "$MUSTER" put print --id later 'later' --delay 1h
         "$MUSTER" put print --id clock 'tick' --cron '0 3 1 1 *' --zone Asia/Tokyo --overlap skip
         "$MUSTER" enqueue slow tortoise
-        "$MUSTER" retry "$("$MUSTER" take slow | cut -f 1)" --delay 1h
+        "$MUSTER" retry "$("$MUSTER" take --lease 1h slow | cut -f 1)" --delay 1h
         "$MUSTER" put ledger --id booking-1 'one' --retries 0
         process=$("$MUSTER" take ledger --lease 1h | cut -f1)
         "$MUSTER" fail "$process" --group unbalanced --message 'debit is not credit'
