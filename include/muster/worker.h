@@ -182,8 +182,8 @@ enum muster_event_type {
     MUSTER_EVENT_REFUSED,
 
     /* A former holder of `process` died. So the process runs alone, and that takes long: it has waited for 30 s until
-     * the others end, or has run for 30 s while they wait. `text` says which, and what can be done. It comes once for
-     * each of the two. */
+     * the others end, or until muster_worker_next() is called for it; or has run for 30 s while they wait. `text` says
+     * which, and what can be done. It comes once for waiting, and once for running. */
     MUSTER_EVENT_ALONE,
 
     /* A former life of the worker's id held tasks of a queue that the worker does not serve. They went back to the
@@ -652,6 +652,9 @@ MUSTER_API int muster_worker_fd(struct muster_worker *w);
  * Take at most `max` items, without blocking: answers and events first, in their order, then processes. Any thread, but
  * one at a time. If it returns `max`, there may be more: who is told of changes of the descriptor only (EPOLLET) must
  * call again.
+ *
+ * A call may find nothing though the descriptor was readable: the worker then hears that the program comes, and has
+ * something for the next call. What a dead worker held begins in this way.
  *
  * At most as many processes are out as the worker has hands. Nothing begins while the worker is in doubt, or once its
  * ttl has passed without a confirmed heartbeat. An event about a process comes after the process.

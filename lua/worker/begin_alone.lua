@@ -1,9 +1,11 @@
 --[[
   begin_alone: a worker is about to start a suspect, and nothing else runs; or the suspect has run long enough, and is a
-  suspect no more. From the first call on, a death of the worker counts against this process only.
+  suspect no more; or others are to begin, because it does not begin after all, or is not ended here. From the first
+  call on, a death of the worker counts against this process only; from the last one on, as if it had not begun.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number     ARGV[4] queue     ARGV[5] token
-    ARGV[6] "1": it is a suspect no more     ARGV[7...] the queues whose processes still run beside it
+    ARGV[6] "0": it begins; "1": it is a suspect no more; "2": it has not begun
+    ARGV[7...] when it begins, the queues whose processes still run beside it
   Returns 0, also if it has been said before; E_STATE: one of these queues counts deaths, so its processes must end
   first; E_LOST: the process is not the worker's; E_GONE; E_STATE also for a late call of an older connection;
   {E_REDIS, key} for a key of the wrong type. Unless it is 0, nothing was changed.
@@ -32,6 +34,13 @@ if ARGV[6] == '1' then
   if job then
     Jobs.set(job, 'suspect', nil)
     Jobs.save(P, job)
+  end
+  return 0
+end
+if ARGV[6] == '2' then
+  local entry = redis.call('HGET', P .. 'suspects:' .. queue, token)
+  if entry then
+    pardon(P, queue, held[2] and 'j' .. token or token, entry)
   end
   return 0
 end

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Poison among innocent tasks: each worker that runs it is killed by it. In the end it lies on the failed list, alone,
- * and all others have run to their end: however handlers run, with many hands, and with many tasks in advance.
+ * and all others have run to their end: with several workers, with limits of queues, and among jobs. For the ways that
+ * handlers run see test_poison_ways.c.
  *
  * A worker that died is replaced at once. Another one, on another queue, sweeps the dead.
  */
@@ -30,16 +31,6 @@ static void run(struct live_worker *w, struct muster_process *p)
     if (strcmp(muster_process_task(p, NULL), "poison") == 0)
         kill(getpid(), SIGKILL);
     journal_process(w->journal, JOURNAL_END, MUSTER_FINISH, p);
-}
-
-static enum muster_outcome run_now(struct muster_process *p, void *arg)
-{
-    struct live_worker *w = arg;
-    journal_process(w->journal, JOURNAL_START, 0, p);
-    if (w->spec.more.threads > 0)
-        usleep(RUN_MS * 1000); /* beside others */
-    run(w, p);
-    return MUSTER_FINISH;
 }
 
 static void on_time(evutil_socket_t fd, short what, void *arg)
@@ -170,42 +161,6 @@ static void assert_survived(struct scene *s, const struct worker_spec *spec, int
 
 /* ---- the cases ---- */
 
-static void inline_with_one_hand(void **state)
-{
-    assert_survived(*state, &(struct worker_spec){.handler = run_now, .queues = {{"q", 0}}}, 1, INNOCENT);
-}
-
-static void inline_with_300_in_advance(void **state)
-{
-    assert_survived(*state, &(struct worker_spec){.handler = run_now, .prefetch = 300, .queues = {{"q", 0}}}, 1, 60);
-}
-
-static void later_with_eight_hands(void **state)
-{
-    assert_survived(*state, &(struct worker_spec){.handler = run_later, .hands = 8, .queues = {{"q", 0}}}, 1, INNOCENT);
-}
-
-static void later_with_eight_hands_and_300_in_advance(void **state)
-{
-    assert_survived(
-        *state, &(struct worker_spec){.handler = run_later, .hands = 8, .prefetch = 300, .queues = {{"q", 0}}}, 1, 60);
-}
-
-static void on_threads_with_eight_hands(void **state)
-{
-    assert_survived(*state,
-                    &(struct worker_spec){.handler = run_now, .hands = 8, .more = {.threads = 8}, .queues = {{"q", 0}}},
-                    1, INNOCENT);
-}
-
-static void on_threads_with_one_hand_and_300_in_advance(void **state)
-{
-    assert_survived(*state,
-                    &(struct worker_spec){
-                        .handler = run_now, .hands = 1, .prefetch = 300, .more = {.threads = 1}, .queues = {{"q", 0}}},
-                    1, 60);
-}
-
 static void with_three_workers(void **state)
 {
     assert_survived(*state, &(struct worker_spec){.handler = run_later, .hands = 4, .queues = {{"q", 0}}}, 3,
@@ -253,10 +208,8 @@ static void among_jobs_of_all_priorities(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        live_test(inline_with_one_hand),         live_test(inline_with_300_in_advance),
-        live_test(later_with_eight_hands),       live_test(later_with_eight_hands_and_300_in_advance),
-        live_test(on_threads_with_eight_hands),  live_test(on_threads_with_one_hand_and_300_in_advance),
-        live_test(with_three_workers),           live_test(of_two_queues_with_limits),
+        live_test(with_three_workers),
+        live_test(of_two_queues_with_limits),
         live_test(among_jobs_of_all_priorities),
     };
     return scene_run(tests, argc, argv);

@@ -10,7 +10,8 @@
 #  6. each verb of the command is in a test of what it does, not only of its errors
 #  7. each public struct that begins with its size is in the list of src/lib/base/sized.h, and only sized.c reads one
 #  8. doc/design.md, or the head of src/lib/worker/worker.h, names each source of src/lib, and each piece of the scripts
-#  9. lists that differ, and lists that are not found, are refused
+#  9. no rule names a state of a process: it asks what the list of states (src/lib/worker/process.h) answers
+# 10. lists that differ, and lists that are not found, are refused
 # shellcheck disable=SC2016 # backquotes are Markdown's
 set -euo pipefail
 # shellcheck source=tests/house/lib.sh
@@ -107,7 +108,17 @@ touch "$dir/nobody_knows.c" "$dir/nobody_knows.lua"
 finds 'lists: a source that is not named' 'nobody_knows.c' nothing unnamed "$dir"
 finds 'lists: a piece that is not named' 'nobody_knows' nothing unnamed_pieces "$dir"
 
-# ---- 9
+# ---- 9: but where a process is moved into one, or made
+names_states() {
+    ! grep -nE "\b($states)\b|->state [<>=!]=? *PROCESS_|processes\.(list|count)\b" -r "$1" --include='*.[ch]' |
+        grep -vE '/process\.[ch]:|process_move\([^;]*, PROCESS_[A-Z]+\);'
+}
+states=$(sed -nE 's/^ *X\((PROCESS_[A-Z]+), .*/\1/p' "$src/src/lib/worker/process.h" | paste -sd'|')
+passes 'lists: rules that name a state of a process' names_states "$src/src/lib"
+printf '%s\n' '    if (p->state == PROCESS_RUNNING)' '    process_move(p, PROCESS_ENDED);' >"$dir/names.c"
+finds 'lists: a rule that names one' 'names.c:1' names_states "$dir"
+
+# ---- 10
 printf '%s\n' a b >"$dir/one"
 printf '%s\n' b c >"$dir/other"
 : >"$dir/nothing"

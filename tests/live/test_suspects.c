@@ -4,10 +4,12 @@
  *
  * Workers that die are only acted: they take, and nothing is heard of them again. The worker under test is a live one.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "epoll_worker.h"
 #include "invariant.h"
 #include "job_look.h"
 #include "live_worker.h"
@@ -16,6 +18,8 @@
 #include "worker/worker.h"
 
 #define TTL_MS 600
+#define UNTAKEN_MS 300
+#define NEVER (1000 * SOON_MS)
 
 /* `n` tasks "<stem>0", ... of the queue become suspects. */
 static void make_suspects(struct scene *s, const char *queue, const char *stem, int n)
@@ -53,6 +57,19 @@ static void assert_no_more_start(struct scene *s, size_t n)
 {
     run_loop(s->base, TTL_MS);
     assert_int_equal(scene_starts(s), n);
+}
+
+/* What is said of the queue's only suspect: "0": nothing was counted; "0b": it has begun, alone. */
+static bool is_entry(struct scene *s, const char *queue, const char *expected)
+{
+    static const char lua[] = "return (redis.call('HVALS', KEYS[1])[1] or '') == ARGV[1] and 1 or 0";
+    return raw_int(s->server->redis, "EVAL %s 1 %s:suspects:%s %s", lua, s->prefix, queue, expected) == 1;
+}
+
+static void assert_entry(struct scene *s, const char *queue, const char *expected)
+{
+    if (!is_entry(s, queue, expected))
+        fail_msg("the entry is not '%s'", expected);
 }
 
 static void await_quiet(struct scene *s, const char *queue)
@@ -298,6 +315,25 @@ static void a_damaged_key_holds_up_its_own_queue_only(void **state)
     await_quiet(s, "q");
 }
 
+/* Its handler has run. So what begins beside it dies for something else. */
+static void one_whose_end_is_refused_is_not_blamed_for_others(void **state)
+{
+    struct scene *s = *state;
+    make_suspects(s, "q", "s", 1);
+    struct live_worker *w = live_worker_new(s, &holder);
+    scene_await_starts(s, 1);
+    assert_entry(s, "q", "0b");
+    raw_do(s->server->redis, "SET %s:failed:q text", s->prefix);
+    live_worker_end(w, MUSTER_FAIL);
+    scene_enqueue(s, "r", "other");
+    scene_await_starts(s, 2);
+    assert_entry(s, "q", "0");
+    raw_do(s->server->redis, "DEL %s:failed:q", s->prefix);
+    raw_await(s->server->redis, s->base, 1, "ZCARD %s:failed:q", s->prefix);
+    live_worker_answer(w, MUSTER_FINISH);
+    await_quiet(s, "r");
+}
+
 static void a_stop_gives_back_those_that_wait_and_blames_none(void **state)
 {
     struct scene *s = *state;
@@ -350,6 +386,150 @@ static void one_that_is_cancelled_while_it_waits_never_starts(void **state)
     assert_int_equal(suspects(s, "q"), 0);
 }
 
+/* ---- those that the program takes by itself ---- */
+
+static struct epoll_worker *program(struct scene *s, const char *url, int64_t untaken_after_ms)
+{
+    struct epoll_worker *e = epoll_worker_new(
+        s, &(struct epoll_spec){.url = url, .ttl_ms = url ? 10 * TTL_MS : TTL_MS, .hands = 2, .prefetch = 8});
+    e->worker->suspects.untaken_after_ms = untaken_after_ms;
+    assert_ok(muster_worker_serve(e->worker, "q", 0, NULL, NULL));
+    return e;
+}
+
+static bool is_said_to_begin(void *s)
+{
+    return is_entry(s, "q", "0b");
+}
+
+static bool is_said_to_begin_no_more(void *s)
+{
+    return is_entry(s, "q", "0");
+}
+
+/* It looks, finds nothing, and does not look again. It may look too early for the invitation. */
+static void look_once(struct scene *s, struct epoll_worker *e)
+{
+    struct pollfd fd = {.fd = muster_worker_fd(e->worker), .events = POLLIN};
+    struct muster_item item = {.size = sizeof item, .type = MUSTER_ITEM_EVENT};
+    do {
+        assert_int_equal(item.type, MUSTER_ITEM_EVENT);
+        assert_int_equal(poll(&fd, 1, SOON_MS), 1);
+    } while (muster_worker_next(e->worker, &item, 1) > 0 || !wait_for(NULL, is_said_to_begin, s, SOON_MS / 4));
+}
+
+static void assert_no_more_come(struct epoll_worker *e, size_t n)
+{
+    for (int64_t until = now_ms() + TTL_MS / 2; now_ms() < until;)
+        epoll_worker_turn(e, 10);
+    assert_int_equal(e->n_held, n);
+}
+
+/* One take brings what is no suspect, and then a suspect. Redis is slow, so there is time to fetch the first one while
+ * the worker asks whether the other may begin. */
+static void what_the_program_may_take_does_not_run_beside_one(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    char token[12];
+    struct acting_worker peer = {.id = "peer", .queues = {"q"}, .hands = 1};
+    scene_enqueue(s, "q", "other");
+    acting_start(&peer, s);
+    acting_take(&peer);
+    make_suspects(s, "q", "s", 1);
+    token_of_task(s, "peer", "q", "other", token);
+    acting_say(&peer, "back", "q", "1", token);
+    acting_forget(&peer);
+    (void)script_does(s, SCRIPT_BEGIN_ALONE, "peer", "", "0", "q", token, "0"); /* Redis knows it from now on */
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    proxy_delay(&proxy, 30);
+    struct epoll_worker *e = program(s, proxy.url, NEVER);
+    for (size_t n = 1; n <= 2; n++) {
+        epoll_worker_await_taken(e, n);
+        assert_no_more_come(e, 1);
+        bool is_suspect = e->accounts[n - 1]->task[0] == 's';
+        assert_entry(s, "q", is_suspect ? "0b" : n == 1 ? "0" : "");
+        epoll_worker_end_all(e, MUSTER_FINISH);
+    }
+    epoll_worker_await_settled(e);
+    assert_int_equal(suspects(s, "q"), 0);
+    epoll_worker_free(e);
+    proxy_stop(&proxy);
+}
+
+static void die(struct scene *s, struct epoll_worker *e)
+{
+    struct acting_worker dead = {.id = "w", .scene = s};
+    epoll_worker_free(e);
+    acting_die(&dead);
+    assert_ok(script_does(s, SCRIPT_SWEEP, "w", "0"));
+}
+
+static void what_the_program_never_takes_has_not_begun(void **state)
+{
+    struct scene *s = *state;
+    make_suspects(s, "q", "s", 1);
+    struct epoll_worker *e = program(s, NULL, UNTAKEN_MS);
+    raw_await(s->server->redis, s->base, 1, "HGET %s:worker:w held", s->prefix);
+    run_loop(s->base, TTL_MS);
+    assert_entry(s, "q", "0");
+    die(s, e);
+    assert_entry(s, "q", "0");
+    e = program(s, NULL, UNTAKEN_MS);
+    epoll_worker_await_held(e, 1);
+    die(s, e);
+    assert_entry(s, "q", "1");
+}
+
+static void neither_has_what_it_does_not_come_for_again(void **state)
+{
+    struct scene *s = *state;
+    make_suspects(s, "q", "s", 1);
+    struct epoll_worker *e = program(s, NULL, UNTAKEN_MS);
+    look_once(s, e);
+    wait_until(is_said_to_begin_no_more, s, SOON_MS);
+    epoll_worker_await_held(e, 1);
+    assert_entry(s, "q", "0b");
+    epoll_worker_end_all(e, MUSTER_FINISH);
+    epoll_worker_await_settled(e);
+    epoll_worker_free(e);
+    await_quiet(s, "q");
+}
+
+static void a_job_is_a_suspect_as_before_then(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker dead = {.id = "dead", .queues = {"q"}, .hands = 1};
+    job_put(s, "q", JOB_SPEC(.id = "j"));
+    acting_start(&dead, s);
+    acting_take(&dead);
+    acting_die(&dead);
+    assert_ok(script_does(s, SCRIPT_SWEEP, "dead", "0"));
+    struct epoll_worker *e = program(s, NULL, UNTAKEN_MS);
+    look_once(s, e);
+    raw_await(s->server->redis, s->base, 0, "HLEN %s:suspects:q", s->prefix);
+    assert_int_equal(raw_int(s->server->redis, "HGET %s:job:j suspect", s->prefix), 1);
+    die(s, e);
+    assert_int_equal(raw_int(s->server->redis, "HGET %s:job:j crashes", s->prefix), 0);
+    assert_int_equal(raw_int(s->server->redis, "HGET %s:job:j suspect", s->prefix), 1);
+}
+
+static void nor_has_what_is_left_before_it_was_taken(void **state)
+{
+    struct scene *s = *state;
+    make_suspects(s, "q", "s", 1);
+    struct epoll_worker *e = program(s, NULL, NEVER);
+    assert_ok(muster_worker_serve(e->worker, "r", 0, NULL, NULL));
+    look_once(s, e);
+    assert_ok(muster_worker_leave(e->worker, "q"));
+    epoll_worker_await_events(e, MUSTER_EVENT_LEFT, 1);
+    assert_int_equal(e->n, 0);
+    assert_entry(s, "q", "0");
+    scene_enqueue(s, "r", "other");
+    epoll_worker_await_held(e, 1);
+    epoll_worker_free(e);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -366,9 +546,15 @@ int main(int argc, char **argv)
         live_test(a_call_that_gets_lost_is_made_again),
         live_test(so_is_one_whose_answer_gets_lost),
         live_test(a_damaged_key_holds_up_its_own_queue_only),
+        live_test(one_whose_end_is_refused_is_not_blamed_for_others),
         live_test(a_stop_gives_back_those_that_wait_and_blames_none),
         live_test(one_whose_queue_is_left_holds_up_nothing),
         live_test(one_that_is_cancelled_while_it_waits_never_starts),
+        live_test(what_the_program_may_take_does_not_run_beside_one),
+        live_test(what_the_program_never_takes_has_not_begun),
+        live_test(neither_has_what_it_does_not_come_for_again),
+        live_test(a_job_is_a_suspect_as_before_then),
+        live_test(nor_has_what_is_left_before_it_was_taken),
     };
     return scene_run(tests, argc, argv);
 }

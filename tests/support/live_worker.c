@@ -81,6 +81,10 @@ static muster_handler_fn *handler_of(const struct live_worker *w)
 
 int live_worker_serve(struct live_worker *w, const char *queue, int hands)
 {
+    if (w->spec.command)
+        return muster_worker_serve_command(
+            w->worker, queue,
+            &(struct muster_command){.size = sizeof(struct muster_command), .argv = w->spec.command, .hands = hands});
     return muster_worker_serve(w->worker, queue, hands, w->foreign ? NULL : handler_of(w), w);
 }
 
@@ -94,7 +98,7 @@ static void serve(struct live_worker *w)
 
 static bool is_foreign(const struct worker_spec *spec)
 {
-    return getenv("MUSTER_TEST_FOREIGN") && !spec->more.threads && !spec->data && !spec->more.on_end;
+    return (spec->by_next || getenv("MUSTER_TEST_FOREIGN")) && !spec->more.threads && !spec->data && !spec->more.on_end;
 }
 
 static void take_process(struct live_worker *w, const struct muster_item *item)

@@ -6,9 +6,9 @@
  * When it is told to stop a process it gives it back, as a good handler does, unless it is `stubborn` or the test hears
  * its events.
  *
- * With the environment variable MUSTER_TEST_FOREIGN a worker that has neither threads nor contexts that are handed in is
- * one on a foreign loop: its own is on a thread of the library, and the scene's loop watches its descriptor, and calls
- * handlers and on_event with what muster_worker_next() hands out.
+ * With the environment variable MUSTER_TEST_FOREIGN, or if it is `by_next`, a worker that has neither threads nor
+ * contexts that are handed in is one on a foreign loop: its own is on a thread of the library, and the scene's loop
+ * watches its descriptor, and calls handlers and on_event with what muster_worker_next() hands out.
  */
 #ifndef LIVE_WORKER_H
 #define LIVE_WORKER_H
@@ -26,6 +26,8 @@ struct live_worker;
  *
  *   more      options that have no member of their own here
  *   handler   instead of live_worker_handle(); its argument is the live worker
+ *   command   instead of a handler
+ *   by_next   its loop is a foreign one
  *   on_event  hears each event once it is written down
  *   arg       for these two
  */
@@ -42,6 +44,8 @@ struct worker_spec {
     struct redisAsyncContext *data, *subscription;
     struct muster_worker_options more;
     muster_handler_fn *handler;
+    const char *const *command;
+    bool by_next;
     void (*on_event)(struct live_worker *w, const struct muster_event *e);
     void *arg;
 };

@@ -41,6 +41,8 @@ const struct script_row script_rows[] = {
     {CALL("begin alone", BEGIN_ALONE, "w", EPOCH, "0", "q", HELD, "0", "o")},
     {CALL("begin a job alone", BEGIN_ALONE, "w", EPOCH, "0", "q", HELD_JOB, "0")},
     {CALL("acquit a job", BEGIN_ALONE, "w", EPOCH, "0", "q", HELD_JOB, "1")},
+    {CALL("begin no more", BEGIN_ALONE, "w", EPOCH, "0", "q", HELD, "2")},
+    {CALL("begin a job no more", BEGIN_ALONE, "w", EPOCH, "0", "q", HELD_JOB, "2")},
     {CALL("upgrade", UPGRADE_BEGIN, FORMAT_VERSION, FORMAT_UPGRADING, "1", "3", FORMAT_OLDEST)},
     {CALL("upgrade of the number alone", UPGRADE_BEGIN, "5", FORMAT_UPGRADING, "1", FORMAT_VERSION)},
     {CALL("upgrade from this layout", UPGRADE_BEGIN, "5", FORMAT_UPGRADING, "1", "2", FORMAT_VERSION)},

@@ -261,13 +261,14 @@ static void begin_alone_names_one_process_and_what_runs_beside_it(void **state)
     struct script_begin_alone begin = {.queue = "q", .token = "t", .running = running, .n_running = N_OF(running)};
     (void)state;
     script_begin_alone(&c, &root, &caller, &begin);
-    assert_script(&c, SCRIPT_BEGIN_ALONE, "|x|b:c", CALLER, "queue", "q", "token", "t",
-                  "\"1\": it is a suspect no more", "0");
-    begin.what = ALONE_ACQUIT;
+    assert_script(&c, SCRIPT_BEGIN_ALONE, "|x|b:c", CALLER, "queue", "q", "token", "t", "\"0\": it begins", "0");
     begin.n_running = 0;
+    begin.what = ALONE_ACQUIT;
     script_begin_alone(&c, &root, &caller, &begin);
-    assert_script(&c, SCRIPT_BEGIN_ALONE, "", CALLER, "queue", "q", "token", "t", "\"1\": it is a suspect no more",
-                  "1");
+    assert_script(&c, SCRIPT_BEGIN_ALONE, "", CALLER, "queue", "q", "token", "t", "\"0\": it begins", "1");
+    begin.what = ALONE_WITHDRAW;
+    script_begin_alone(&c, &root, &caller, &begin);
+    assert_script(&c, SCRIPT_BEGIN_ALONE, "", CALLER, "queue", "q", "token", "t", "\"0\": it begins", "2");
 }
 
 static void the_checks_of_what_came_back_name_queue_home_and_suspects(void **state)

@@ -21,15 +21,6 @@ local function begun_of(P, queue, fields)
   return begun
 end
 
--- A suspect that had begun comes back, and it was not its fault.
-local function pardon(P, queue, field, entry)
-  if is_job_field(field) then
-    acquit(P, queue, token_of(field)) -- its record says that it is a suspect
-  else
-    unbegin_suspect(P, queue, field, entry)
-  end
-end
-
 -- How many were convicted once too often, and are on the failed list.
 local n_crashed = 0
 

@@ -5,6 +5,7 @@
   begun, alone. Of a job the record has the count and the suspicion; its token is here only while it runs alone, and
   from the death of its holder until it is back at its place.
 ]]
+--- @include "fields"
 --- @include "try"
 --- @include "whole"
 
@@ -36,4 +37,13 @@ end
 -- It has not begun any more.
 local function unbegin_suspect(P, queue, token, entry)
   redis.call('HSET', P .. 'suspects:' .. queue, token, (parse_suspect(entry)))
+end
+
+-- The same of a field: it comes back, and it was not its fault; or it does not begin after all.
+local function pardon(P, queue, field, entry)
+  if is_job_field(field) then
+    acquit(P, queue, token_of(field)) -- its record says that it is a suspect
+  else
+    unbegin_suspect(P, queue, field, entry)
+  end
 end

@@ -294,7 +294,7 @@ void script_begin_alone(struct command *c, const struct script_root *root, const
     script_begin_as(c, SCRIPT_BEGIN_ALONE, root, caller);
     command_text(c, begin->queue);
     command_text(c, begin->token);
-    script_add_flag(c, begin->what == ALONE_ACQUIT);
+    command_number(c, begin->what);
     for (size_t i = 0; i < begin->n_running; i++)
         command_text(c, begin->running[i]);
 }

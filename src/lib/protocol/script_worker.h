@@ -175,8 +175,9 @@ const char *script_taken_up_given_back(const struct redisReply *r, size_t i, uin
 /* ---- suspects ---- */
 
 enum script_alone {
-    ALONE_BEGIN,  /* it is about to start; nothing else runs but the processes of the queues that are named */
-    ALONE_ACQUIT, /* it has run long enough alone, and is a suspect no more */
+    ALONE_BEGIN,    /* it is about to start; nothing else runs but the processes of the queues that are named */
+    ALONE_ACQUIT,   /* it has run long enough alone, and is a suspect no more */
+    ALONE_WITHDRAW, /* it does not start, or is not alone any more: a death counts against it no more than against all */
 };
 struct script_begin_alone {
     const char *queue;

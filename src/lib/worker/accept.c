@@ -52,7 +52,7 @@ void accept_task(struct muster_worker *w, struct served *s, uint64_t token, stru
     if (process_find(w, token))
         return;
     struct muster_process *p = accept_new(w, s, token, PROCESS_TASK);
-    if (p && p->state == PROCESS_FETCHING)
+    if (p && process_is(p, LACKS_BYTES))
         make_ready(p, process_set_task(p, task));
 }
 
@@ -62,7 +62,7 @@ void accept_job(struct muster_worker *w, struct served *s, uint64_t token, const
     if (process_find(w, token))
         return;
     struct muster_process *p = accept_new(w, s, token, PROCESS_JOB);
-    if (p && p->state == PROCESS_FETCHING)
+    if (p && process_is(p, LACKS_BYTES))
         make_ready(p, process_set_job(p, id, record));
 }
 
@@ -101,7 +101,7 @@ static void on_fetched(const struct redisReply *reply, void *arg)
     struct muster_worker *w = f->worker;
     struct muster_process *p = process_find(w, f->token);
     free(f);
-    if (!reply || !p || p->state != PROCESS_FETCHING)
+    if (!reply || !p || !process_is(p, LACKS_BYTES))
         return;
     int err = read_fetched(p, reply);
     if (err == MUSTER_OK)
@@ -149,7 +149,7 @@ struct muster_process *accept_token(struct muster_worker *w, struct served *s, u
     struct muster_process *p = process_find(w, token);
     if (!p && !w->stop.drain_is_over) /* after the drain it goes back with the rest */
         p = accept_new(w, s, token, kind);
-    if (p && p->state == PROCESS_FETCHING && !fetch(p)) {
+    if (p && process_is(p, LACKS_BYTES) && !fetch(p)) {
         process_free(p); /* the next heartbeat's count, or the read-back of the next connection, brings it back */
         return NULL;
     }

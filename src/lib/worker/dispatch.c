@@ -11,18 +11,16 @@
 
 static bool has_a_hand(const struct served *s)
 {
-    return s->serving == SERVING && (s->limit == 0 || s->running + s->offered < s->limit);
+    return s->serving == SERVING && (s->limit == 0 || s->in_hands < s->limit);
 }
 
 /* The first suspect keeps its place, even if the queue of an earlier process gets a hand while it waits. */
 static struct muster_process *first_ready(struct muster_worker *w)
 {
     struct muster_process *p = w->suspects.first;
-    if (p && p->state == PROCESS_READY && p->served->serving != SERVING)
-        suspect_step_back(w);
-    else if (p)
-        return p->state == PROCESS_READY ? p : NULL;
-    TAILQ_FOREACH(p, &w->processes.list[PROCESS_READY], in_list)
+    if (p)
+        return process_is(p, IS_READY) && p->served->serving == SERVING ? p : NULL;
+    PROCESS_EACH(p, w, IS_READY)
         if (has_a_hand(p->served) && !p->is_put_off)
             return p;
     return NULL;
@@ -30,13 +28,13 @@ static struct muster_process *first_ready(struct muster_worker *w)
 
 static struct muster_process *next_to_start(struct muster_worker *w, int64_t now_us)
 {
-    size_t n = w->processes.count[PROCESS_RUNNING] + w->processes.count[PROCESS_OFFERED];
+    size_t n = process_count(w, HAS_HAND);
     bool has_hands = n < (size_t)w->hands;
     if (w->state != WORKER_WORKING || w->is_free_due || w->round.is_held_back || process_allowed(w) <= n ||
         (!has_hands && !w->outbox.is_there))
         return NULL;
     struct muster_process *p = first_ready(w);
-    if (!p || (!has_hands && p->served->executor != &executor_next))
+    if (!p || (!has_hands && (p->is_suspect || p->served->executor != &executor_next)))
         return NULL;
     return !fence_is_closed(w, now_us) && suspect_may_start(p) ? p : NULL;
 }
@@ -100,11 +98,11 @@ bool dispatch_may_go_ahead(const struct muster_process *p)
            p->mark == MARK_NONE && !p->is_suspect && !p->is_put_off && !(p->job && p->job->job.limit_ms > 0);
 }
 
-/* Does nothing speak against what the program may take at any time? While there is a suspect, only that is offered. */
+/* Does nothing speak against what the program may take at any time? */
 static bool may_be_offered(struct muster_worker *w)
 {
     return w->outbox.is_there && w->state == WORKER_WORKING && !w->is_free_due && !w->round.is_held_back &&
-           w->suspects.n == 0 && !fence_is_closed(w, clock_us());
+           !fence_is_closed(w, clock_us());
 }
 
 void dispatch_call_off(struct muster_worker *w)
@@ -128,6 +126,7 @@ bool dispatch_ready(struct muster_worker *w)
         executor_threads_call_off(w);
     if (!may_be_offered(w))
         executor_next_call_off(w);
+    suspect_go_on(w);
     bool is_more_ready = start_ready(w);
     if (may_go_ahead(w))
         executor_threads_put_ahead(w);

@@ -87,10 +87,10 @@ void end_unstarted(struct muster_process *p)
 
 void end_all_unstarted(struct muster_worker *w)
 {
-    struct process_list *ready = &w->processes.list[PROCESS_READY];
+    struct muster_process *p;
     dispatch_call_off(w);
-    while (!TAILQ_EMPTY(ready))
-        end_unstarted(TAILQ_FIRST(ready));
+    while ((p = process_first(w, IS_READY)) != NULL)
+        end_unstarted(p);
 }
 
 static const char *uncounted_text(int err)
@@ -124,8 +124,8 @@ void end_counted(struct muster_process *p)
 void end_went_back(struct muster_worker *w, const struct served *s)
 {
     struct muster_process *p, *next;
-    for (p = TAILQ_FIRST(&w->processes.list[PROCESS_LEFT]); p; p = next) {
-        next = TAILQ_NEXT(p, in_list);
+    for (p = process_first(w, IS_LEFT); p; p = next) {
+        next = process_next(p, IS_LEFT);
         if (s && p->served != s)
             continue;
         p->outcome = MUSTER_GIVE_BACK;
@@ -155,24 +155,20 @@ void end_uncounted(struct muster_process *p, int err)
 void end_tell_rest(struct muster_worker *w)
 {
     struct muster_process *p;
-    for (int state = PROCESS_ENDED; state <= PROCESS_LEFT; state++)
-        TAILQ_FOREACH(p, &w->processes.list[state], in_list)
-            tell_uncounted(p, state == PROCESS_SENT ? MUSTER_E_CONN : MUSTER_E_LOST);
+    PROCESS_EACH(p, w, IS_OVER)
+        tell_uncounted(p, process_is(p, IS_SENT) ? MUSTER_E_CONN : MUSTER_E_LOST);
 }
 
 void end_lose_all(struct muster_worker *w)
 {
     struct muster_process *p;
-    struct process_list *list = w->processes.list;
     dispatch_call_off(w);
-    for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)
-        while ((p = TAILQ_FIRST(&list[state])) != NULL)
-            process_free(p);
-    TAILQ_FOREACH(p, &list[PROCESS_RUNNING], in_list)
+    while ((p = process_first(w, IS_UNTOUCHED)) != NULL)
+        process_free(p);
+    PROCESS_EACH(p, w, IS_RUNNING)
         if (!p->is_disowned)
             process_disown(p);
-    for (int state = PROCESS_ENDED; state <= PROCESS_LEFT; state++)
-        while ((p = TAILQ_FIRST(&list[state])) != NULL)
-            end_uncounted(p, MUSTER_E_LOST);
+    while ((p = process_first(w, IS_OVER)) != NULL)
+        end_uncounted(p, MUSTER_E_LOST);
     process_tell_running(w, MUSTER_STOP_LOST, NULL, NULL);
 }

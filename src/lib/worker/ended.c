@@ -50,9 +50,9 @@ static void note(struct muster_process *p, char letter)
         return;
     p->is_ended = true;
     p->ended_as = outcome_of(letter);
-    if (p->state == PROCESS_RUNNING)
+    if (process_is(p, IS_RUNNING))
         let_run_on(p);
-    bool has_exited = p->state == PROCESS_ENDED;
+    bool has_exited = process_is(p, IS_DUE);
     tell(p, words[p->ended_as]);
     if (has_exited)
         ended_exit(p);

@@ -44,6 +44,8 @@ void executor_next_release(struct muster_worker *w);
 void executor_next_note_begun(struct muster_worker *w);
 void executor_next_has_begun(struct muster_process *p);
 void executor_next_call_off(struct muster_worker *w);
+/* Has the program, since the last call, come for something that was not there? The next time it will be heard. */
+bool executor_next_is_wanted(struct muster_worker *w);
 
 /* ---- executor_command.c ---- */
 /* Finds the program and copies the command, which runs the queue's tasks from then on. On an error `why` gets the

@@ -33,12 +33,17 @@ static void forget_offering(struct outbox *o)
     o->offering_end = &o->offering;
 }
 
+/* How many may be out: handlers and commands have the others. */
+static int hands_for(const struct muster_worker *w)
+{
+    return w->hands - ((int)process_count(w, IS_RUNNING) - w->outbox.n_running);
+}
+
 void executor_next_release(struct muster_worker *w)
 {
-    const size_t *count = w->processes.count;
-    if (count[PROCESS_OFFERED] == 0)
+    if (process_count(w, IS_OFFERED) == 0)
         return;
-    outbox_offer(w, w->outbox.offering, w->hands - ((int)count[PROCESS_RUNNING] - w->outbox.n_running));
+    outbox_offer(w, w->outbox.offering, hands_for(w));
     forget_offering(&w->outbox);
 }
 
@@ -54,25 +59,30 @@ static void note(struct muster_worker *w, size_t max)
 
 void executor_next_note_begun(struct muster_worker *w)
 {
-    const size_t *count = w->processes.count, hands = (size_t)w->hands;
-    if (count[PROCESS_OFFERED] > 0)
-        note(w, count[PROCESS_RUNNING] < hands ? hands - count[PROCESS_RUNNING] : 0);
+    size_t hands = (size_t)w->hands, n_running = process_count(w, IS_RUNNING);
+    if (process_count(w, IS_OFFERED) > 0)
+        note(w, n_running < hands ? hands - n_running : 0);
 }
 
 void executor_next_has_begun(struct muster_process *p)
 {
-    if (p->state == PROCESS_OFFERED)
+    if (process_is(p, IS_OFFERED))
         note(p->worker, SIZE_MAX);
 }
 
 void executor_next_call_off(struct muster_worker *w)
 {
     struct muster_process *p;
-    if (w->processes.count[PROCESS_OFFERED] == 0)
+    if (process_count(w, IS_OFFERED) == 0 && !w->outbox.is_inviting)
         return;
     outbox_call_off(w);
     note(w, SIZE_MAX);
     forget_offering(&w->outbox);
-    while ((p = TAILQ_LAST(&w->processes.list[PROCESS_OFFERED], process_list)) != NULL)
+    while ((p = process_last(w, IS_OFFERED)) != NULL)
         process_call_back(p);
+}
+
+bool executor_next_is_wanted(struct muster_worker *w)
+{
+    return outbox_invite(w, hands_for(w));
 }

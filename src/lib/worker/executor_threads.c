@@ -109,14 +109,14 @@ static void start(struct muster_process *p)
 static struct muster_process *first_to_put(const struct muster_worker *w)
 {
     struct muster_process *last = ring_last_ahead(&w->threads->ring);
-    return last ? TAILQ_NEXT(last, in_list) : TAILQ_FIRST(&w->processes.list[PROCESS_READY]);
+    return last ? process_next(last, IS_READY) : process_first(w, IS_READY);
 }
 
 void executor_threads_put_ahead(struct muster_worker *w)
 {
     struct threads *t = w->threads;
     struct muster_process *p = t ? first_to_put(w) : NULL;
-    for (; p && (p->is_ahead || dispatch_may_go_ahead(p)); p = TAILQ_NEXT(p, in_list))
+    for (; p && (p->is_ahead || dispatch_may_go_ahead(p)); p = process_next(p, IS_READY))
         if (!p->is_ahead && !ring_has_room(&t->ring, (uint32_t)w->hands))
             break;
         else if (!p->is_ahead)
@@ -156,7 +156,7 @@ void executor_threads_has_begun(struct muster_process *p)
 void executor_threads_note_begun(struct muster_worker *w)
 {
     struct muster_process *p;
-    while (w->threads && w->processes.count[PROCESS_RUNNING] < (size_t)w->hands &&
+    while (w->threads && process_count(w, IS_RUNNING) < (size_t)w->hands &&
            (p = ring_next_taken(&w->threads->ring)) != NULL)
         note_begun(p);
 }
@@ -211,7 +211,7 @@ int executor_threads_new(struct muster_worker *w)
 static void set_stop_reasons(struct muster_worker *w)
 {
     struct muster_process *p;
-    TAILQ_FOREACH(p, &w->processes.list[PROCESS_RUNNING], in_list) {
+    PROCESS_EACH(p, w, IS_RUNNING) {
         int go_on = MUSTER_GO_ON;
         atomic_compare_exchange_strong(&p->stop_reason, &go_on, MUSTER_STOP_LOST);
     }

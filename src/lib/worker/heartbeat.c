@@ -105,9 +105,9 @@ static void set_next(struct muster_worker *w)
 
 static void retry_refused_ends(struct muster_worker *w)
 {
-    struct process_list *refused = &w->processes.list[PROCESS_REFUSED];
-    while (!TAILQ_EMPTY(refused)) {
-        process_move(TAILQ_FIRST(refused), PROCESS_ENDED);
+    struct muster_process *p;
+    while ((p = process_first(w, IS_REFUSED)) != NULL) {
+        process_move(p, PROCESS_ENDED);
         round_due(w);
     }
 }

@@ -107,24 +107,24 @@ static bool is_of_queue(const struct muster_process *p, const void *served)
 /* The script gives them back with all the rest, in their place. */
 static void forget_unstarted(struct muster_worker *w, const struct served *s)
 {
-    for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++) {
-        struct muster_process *p, *next;
-        for (p = TAILQ_FIRST(&w->processes.list[state]); p; p = next) {
-            next = TAILQ_NEXT(p, in_list);
-            if (p->served == s)
-                process_free(p);
-        }
+    struct muster_process *p, *next;
+    for (p = process_first(w, IS_UNTOUCHED); p; p = next) {
+        next = process_next(p, IS_UNTOUCHED);
+        if (p->served == s)
+            process_free(p);
     }
 }
 
-/* Ends that were not sent yet, and child processes, come first. */
+/* A suspect that may be said to begin, ends that were not sent yet, and child processes, come first. */
 static bool must_wait(struct muster_worker *w, const struct served *s)
 {
     struct muster_process *p;
-    TAILQ_FOREACH(p, &w->processes.list[PROCESS_ENDED], in_list)
+    if (suspect_must_step_back(w, s))
+        return true;
+    PROCESS_EACH(p, w, IS_DUE)
         if (p->served == s)
             return true;
-    TAILQ_FOREACH(p, &w->processes.list[PROCESS_RUNNING], in_list)
+    PROCESS_EACH(p, w, IS_RUNNING)
         if (p->served == s && p->child)
             return true;
     return false;
@@ -133,7 +133,7 @@ static bool must_wait(struct muster_worker *w, const struct served *s)
 static void disown_running(struct muster_worker *w, const struct served *s)
 {
     struct muster_process *p;
-    TAILQ_FOREACH(p, &w->processes.list[PROCESS_RUNNING], in_list)
+    PROCESS_EACH(p, w, IS_RUNNING)
         if (p->served == s && !p->is_disowned)
             process_disown(p);
 }

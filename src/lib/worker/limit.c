@@ -15,7 +15,7 @@ static void on_limit_timer(evutil_socket_t fd, short what, void *arg)
     struct muster_process *p = arg;
     int64_t now_ms = clock_ms();
     (void)fd, (void)what;
-    if (p->state != PROCESS_RUNNING || (p->is_disowned && !p->is_ended))
+    if (!process_is(p, IS_RUNNING) || (p->is_disowned && !p->is_ended))
         return;
     if (p->limit_near_ms > 0 && now_ms < p->limit_near_ms) { /* the loop's clock is coarser: a timer may come early */
         timer_after_ms(p->limit_timer, p->limit_near_ms - now_ms);

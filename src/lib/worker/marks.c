@@ -22,11 +22,11 @@ static void apply(struct muster_process *p, enum mark mark)
     p->mark = mark;
     trace_line(TRACE_WAKE, "process %s of %s was %s", p->token_text, p->served->name,
                mark == MARK_CANCELLED ? "cancelled" : "deleted with its queue");
-    if (p->state == PROCESS_FETCHING || p->state == PROCESS_READY)
+    if (process_is(p, IS_UNTOUCHED))
         end_unstarted(p); /* which drops it */
-    else if (p->state == PROCESS_RUNNING && mark == MARK_CANCELLED)
+    else if (process_is(p, IS_RUNNING) && mark == MARK_CANCELLED)
         process_tell_stop(p, MUSTER_STOP_CANCELLED);
-    else if (p->state == PROCESS_RUNNING)
+    else if (process_is(p, IS_RUNNING))
         tell_event(p->worker, MUSTER_EVENT_DELETED, MUSTER_OK, NULL, p);
 }
 

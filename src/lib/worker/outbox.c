@@ -31,9 +31,15 @@
 
 /* ---- under the lock ---- */
 
-static bool has_process_for(const struct outbox *o)
+static bool has_a_hand(const struct outbox *o)
 {
-    return o->offered && atomic_load(&o->n_out) < atomic_load(&o->hands);
+    return atomic_load(&o->n_out) < atomic_load(&o->hands);
+}
+
+/* Shall it come for a process? */
+static bool is_program_due(const struct outbox *o)
+{
+    return (o->offered || o->invitation == INVITES) && has_a_hand(o);
 }
 
 static void set_fd(struct outbox *o, bool is_readable)
@@ -44,6 +50,13 @@ static void set_fd(struct outbox *o, bool is_readable)
     o->is_signalled = is_readable;
     ssize_t done = is_readable ? write(o->fd, &count, sizeof count) : read(o->fd, &count, sizeof count);
     (void)done; /* its count is 0 or 1: neither fails */
+}
+
+static void set_hands(struct outbox *o, int hands)
+{
+    atomic_store(&o->hands, hands);
+    if (is_program_due(o))
+        set_fd(o, true);
 }
 
 static void count(struct outbox *o, const struct outbox_item *item, int by)
@@ -148,20 +161,6 @@ bool outbox_is_full(struct muster_worker *w)
 
 /* ---- answers ---- */
 
-int outbox_expect_answer(struct muster_worker *w)
-{
-    if (atomic_fetch_add(&w->outbox.n_answers, 1) < MUSTER_ANSWERS_MAX)
-        return MUSTER_OK;
-    atomic_fetch_sub(&w->outbox.n_answers, 1);
-    return MUSTER_E_BUSY;
-}
-
-void outbox_no_answer(struct muster_worker *w, struct outbox_item *answer)
-{
-    atomic_fetch_sub(&w->outbox.n_answers, 1);
-    free(answer);
-}
-
 void outbox_answer(struct muster_worker *w, struct outbox_item *answer)
 {
     struct outbox *o = &w->outbox;
@@ -180,10 +179,20 @@ void outbox_offer(struct muster_worker *w, struct muster_process *first, int han
         *o->offered_end = p;
         o->offered_end = &p->next_in_outbox;
     }
-    atomic_store(&o->hands, hands);
-    if (has_process_for(o))
-        set_fd(o, true);
+    set_hands(o, hands);
     pthread_mutex_unlock(&o->lock);
+}
+
+bool outbox_invite(struct muster_worker *w, int hands)
+{
+    struct outbox *o = &w->outbox;
+    pthread_mutex_lock(&o->lock);
+    bool has_come = o->invitation == HAS_COME;
+    o->invitation = has_come ? INVITES_NOBODY : INVITES;
+    set_hands(o, hands);
+    pthread_mutex_unlock(&o->lock);
+    o->is_inviting = !has_come;
+    return has_come;
 }
 
 void outbox_call_off(struct muster_worker *w)
@@ -192,7 +201,9 @@ void outbox_call_off(struct muster_worker *w)
     pthread_mutex_lock(&o->lock);
     o->offered = NULL;
     o->offered_end = &o->offered;
+    o->invitation = INVITES_NOBODY;
     pthread_mutex_unlock(&o->lock);
+    o->is_inviting = false;
 }
 
 struct muster_process *outbox_taken(struct muster_worker *w, size_t max)
@@ -217,7 +228,7 @@ void outbox_ended(struct muster_worker *w, int n)
     if (atomic_fetch_sub(&o->n_out, n) < atomic_load(&o->hands))
         return;
     pthread_mutex_lock(&o->lock);
-    if (has_process_for(o) && !fence_has_passed(w, clock_us()))
+    if (is_program_due(o) && !fence_has_passed(w, clock_us()))
         set_fd(o, true);
     pthread_mutex_unlock(&o->lock);
 }
@@ -269,8 +280,7 @@ static void take_items(struct outbox *o, struct filling *f)
 static void take_processes(struct outbox *o, struct filling *f)
 {
     int64_t now_us = clock_us();
-    for (struct muster_process *p; f->n < f->max && has_process_for(o); f->n++) {
-        p = o->offered;
+    for (struct muster_process *p; f->n < f->max && (p = o->offered) != NULL && has_a_hand(o); f->n++) {
         o->offered = p->next_in_outbox;
         p->next_in_outbox = NULL;
         *o->taken_end = p;
@@ -299,21 +309,24 @@ static void fill_process(const struct filling *f, size_t i)
                                .token = p->token});
 }
 
-/* True: the loop must look. It learns of what was handed out, which changes what it counts, and may have a time limit.
- * */
+/* True: the loop must look. It learns that the program has come, and of what was handed out, which changes what it
+ * counts, and may have a time limit. */
 static bool take(struct muster_worker *w, struct filling *f)
 {
     struct outbox *o = &w->outbox;
     tell_left_out(o);
     take_items(o, f);
-    bool is_fenced = o->offered && fence_has_passed(w, clock_us()), was_known = !o->taken;
+    bool is_fenced = (o->offered || o->invitation == INVITES) && fence_has_passed(w, clock_us());
+    bool was_known = !o->taken;
     f->n_items = f->n;
     if (!is_fenced)
         take_processes(o, f);
+    bool has_come = !is_fenced && o->invitation == INVITES && f->n < f->max && has_a_hand(o);
+    o->invitation = has_come ? HAS_COME : o->invitation;
     bool has_room_again = o->is_full && !has_too_much(o);
     o->is_full &= !has_room_again;
-    set_fd(o, o->items || (!is_fenced && has_process_for(o)));
-    return is_fenced || (o->taken && was_known) || has_room_again;
+    set_fd(o, o->items || (!is_fenced && is_program_due(o)));
+    return is_fenced || has_come || (o->taken && was_known) || has_room_again;
 }
 
 size_t muster_worker_next(struct muster_worker *w, struct muster_item *out, size_t max)

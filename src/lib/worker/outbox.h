@@ -12,6 +12,10 @@
 
 #include "worker/outbox_item.h"
 
+/* A suspect is offered only once Redis knows that it begins. If the program then never took it, a death would count
+ * against what nobody has run. So the program is invited first, and Redis is told when it has come. */
+enum outbox_invitation { INVITES_NOBODY, INVITES, HAS_COME };
+
 struct outbox {
     bool is_there;        /* option own_thread */
     int fd;               /* an eventfd; -1: none */
@@ -27,8 +31,9 @@ struct outbox {
     uint64_t n_left_out;
     struct muster_process *offered, **offered_end; /* by next_in_outbox, as the next one */
     struct muster_process *taken, **taken_end;     /* handed out, and the loop does not know it yet */
-    bool is_signalled;                             /* the descriptor is readable */
-    bool is_full;                                  /* the loop was told so, and begins nothing */
+    enum outbox_invitation invitation;
+    bool is_signalled; /* the descriptor is readable */
+    bool is_full;      /* the loop was told so, and begins nothing */
 
     /* The thread that calls muster_worker_next(). */
     struct outbox_item *lent;
@@ -36,6 +41,7 @@ struct outbox {
     /* The loop's: executor_next.c. */
     struct muster_process *offering, **offering_end; /* to be offered with the end of this dispatch */
     int n_running;                                   /* of those that were handed out */
+    bool is_inviting;                                /* it does not know of anybody who came */
 };
 
 int outbox_new(struct muster_worker *w);
@@ -51,7 +57,9 @@ void outbox_forget(struct muster_process *p);
 bool outbox_is_full(struct muster_worker *w);
 /* Offers these processes behind those that are offered, and lets `hands` be out at once. NULL: no more. */
 void outbox_offer(struct muster_worker *w, struct muster_process *first, int hands);
-/* Nothing is offered any more. */
+/* Invites the program. True, once: it has come, while fewer than `hands` were out. */
+bool outbox_invite(struct muster_worker *w, int hands);
+/* Nothing is offered any more, and nobody invited. */
 void outbox_call_off(struct muster_worker *w);
 /* At most `max` of those that were handed out since the last call, by next_in_outbox. */
 struct muster_process *outbox_taken(struct muster_worker *w, size_t max);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making items: one piece of memory each, which has the copies behind it.
+ * Making items: one piece of memory each, which has the copies behind it; and how many answers may be outstanding.
  */
 #include "worker/outbox_item.h"
 
@@ -91,4 +91,20 @@ void outbox_item_free_all(struct outbox_item *first)
         free(first);
         first = next;
     }
+}
+
+/* ---- answers that are to come ---- */
+
+int outbox_expect_answer(struct muster_worker *w)
+{
+    if (atomic_fetch_add(&w->outbox.n_answers, 1) < MUSTER_ANSWERS_MAX)
+        return MUSTER_OK;
+    atomic_fetch_sub(&w->outbox.n_answers, 1);
+    return MUSTER_E_BUSY;
+}
+
+void outbox_no_answer(struct muster_worker *w, struct outbox_item *answer)
+{
+    atomic_fetch_sub(&w->outbox.n_answers, 1);
+    free(answer);
 }

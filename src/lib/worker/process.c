@@ -77,6 +77,59 @@ size_t process_known_upto(const struct muster_worker *w, uint64_t token)
     return n;
 }
 
+/* ---- states ---- */
+
+static const struct {
+    const char *name;
+    unsigned answers;
+} states[] = {
+#define STATE(name, text, who, hand, move, alone, end) \
+    [name] = {(text), (unsigned)(who) | (unsigned)(hand) | (unsigned)(move) | (unsigned)(alone) | (unsigned)(end)},
+    PROCESS_STATES(STATE)
+#undef STATE
+};
+
+bool process_is(const struct muster_process *p, unsigned answers)
+{
+    return (states[p->state].answers & answers) != 0;
+}
+
+size_t process_count(const struct muster_worker *w, unsigned answers)
+{
+    size_t n = 0;
+    for (int i = 0; i < PROCESS_STATES_COUNT; i++)
+        n += states[i].answers & answers ? w->processes.count[i] : 0;
+    return n;
+}
+
+/* From state `i` on. */
+static struct muster_process *first_from(const struct muster_worker *w, int i, unsigned answers)
+{
+    for (; i < PROCESS_STATES_COUNT; i++)
+        if (states[i].answers & answers && !TAILQ_EMPTY(&w->processes.list[i]))
+            return TAILQ_FIRST(&w->processes.list[i]);
+    return NULL;
+}
+
+struct muster_process *process_first(const struct muster_worker *w, unsigned answers)
+{
+    return first_from(w, 0, answers);
+}
+
+struct muster_process *process_last(const struct muster_worker *w, unsigned answers)
+{
+    for (int i = PROCESS_STATES_COUNT - 1; i >= 0; i--)
+        if (states[i].answers & answers && !TAILQ_EMPTY(&w->processes.list[i]))
+            return TAILQ_LAST(&w->processes.list[i], process_list);
+    return NULL;
+}
+
+struct muster_process *process_next(const struct muster_process *p, unsigned answers)
+{
+    struct muster_process *next = TAILQ_NEXT(p, in_list);
+    return next ? next : first_from(p->worker, (int)p->state + 1, answers);
+}
+
 /* ---- figures ---- */
 
 static void note_running(struct muster_process *p, int by)
@@ -92,13 +145,17 @@ static void note_held(struct muster_worker *w)
     figures_set(&w->figures.held, (int64_t)(w->processes.n_known + w->processes.n_disowned));
 }
 
-/* ---- life ---- */
+/* It enters the state, or leaves it: by 1 or -1. */
+static void count(struct muster_process *p, int by)
+{
+    p->worker->processes.count[p->state] += (size_t)by;
+    if (process_is(p, HAS_HAND))
+        p->served->in_hands += by;
+    if (process_is(p, IS_RUNNING))
+        note_running(p, by);
+}
 
-static const char *const state_names[] = {
-#define STATE_NAME(name, text) [name] = (text),
-    PROCESS_STATES(STATE_NAME)
-#undef STATE_NAME
-};
+/* ---- life ---- */
 
 struct muster_process *process_add(struct muster_worker *w, struct served *s, uint64_t token, enum process_kind kind)
 {
@@ -117,7 +174,7 @@ struct muster_process *process_add(struct muster_worker *w, struct served *s, ui
     figures_add(&w->figures.taken, 1);
     p->state = PROCESS_FETCHING;
     TAILQ_INSERT_TAIL(&w->processes.list[p->state], p, in_list);
-    w->processes.count[p->state]++;
+    count(p, 1);
     into_table(p);
     note_held(w);
     return p;
@@ -154,31 +211,31 @@ int process_set_job(struct muster_process *p, const char *id, const struct redis
     return MUSTER_OK;
 }
 
+static void change_state(struct muster_process *p, enum process_state state)
+{
+    trace_line(TRACE_STATE, "process %s of %s: %s -> %s", p->token_text, p->served->name, states[p->state].name,
+               states[state].name);
+    count(p, -1);
+    p->state = state;
+    count(p, 1);
+}
+
 void process_move(struct muster_process *p, enum process_state state)
 {
-    struct muster_worker *w = p->worker;
-    if (p->is_suspect && state >= PROCESS_ENDED)
-        suspect_moves_on(p, state);
-    TAILQ_REMOVE(&w->processes.list[p->state], p, in_list);
-    w->processes.count[p->state]--;
-    if (p->state == PROCESS_RUNNING && state != PROCESS_RUNNING)
-        note_running(p, -1);
-    p->served->offered += (state == PROCESS_OFFERED) - (p->state == PROCESS_OFFERED);
-    if (state == PROCESS_RUNNING && p->state != PROCESS_RUNNING)
-        note_running(p, 1);
+    struct process_list *list = p->worker->processes.list;
+    if (p->is_suspect && states[state].answers & IS_OVER)
+        suspect_moves_on(p, states[state].answers);
+    TAILQ_REMOVE(&list[p->state], p, in_list);
     if (p->state != state)
-        trace_line(TRACE_STATE, "process %s of %s: %s -> %s", p->token_text, p->served->name, state_names[p->state],
-                   state_names[state]);
-    p->state = state;
-    TAILQ_INSERT_TAIL(&w->processes.list[state], p, in_list);
-    w->processes.count[state]++;
+        change_state(p, state);
+    TAILQ_INSERT_TAIL(&list[state], p, in_list);
 }
 
 void process_call_back(struct muster_process *p)
 {
-    struct process_list *ready = &p->worker->processes.list[PROCESS_READY];
     process_move(p, PROCESS_READY);
     p->is_by_next = false;
+    struct process_list *ready = &p->worker->processes.list[p->state];
     TAILQ_REMOVE(ready, p, in_list);
     TAILQ_INSERT_HEAD(ready, p, in_list);
 }
@@ -199,10 +256,7 @@ void process_free(struct muster_process *p)
     if (p->is_suspect)
         suspect_let_go(p);
     TAILQ_REMOVE(&w->processes.list[p->state], p, in_list);
-    w->processes.count[p->state]--;
-    if (p->state == PROCESS_RUNNING)
-        note_running(p, -1);
-    p->served->offered -= p->state == PROCESS_OFFERED;
+    count(p, -1);
     if (p->is_disowned)
         w->processes.n_disowned--;
     else
@@ -231,7 +285,7 @@ uint64_t process_allowed(const struct muster_worker *w)
     uint64_t n_begun = w->processes.n_begun;
     if (w->max_tasks == 0)
         return UINT64_MAX;
-    return (n_begun < w->max_tasks ? w->max_tasks - n_begun : 0) + w->processes.count[PROCESS_RUNNING];
+    return (n_begun < w->max_tasks ? w->max_tasks - n_begun : 0) + process_count(w, IS_RUNNING);
 }
 
 /* ---- running ones ---- */
@@ -256,10 +310,9 @@ void process_tell_running(struct muster_worker *w, enum muster_stop_reason reaso
                           const void *arg)
 {
     dispatch_call_off(w);
-    struct process_list *running = &w->processes.list[PROCESS_RUNNING];
-    for (size_t n = w->processes.count[PROCESS_RUNNING]; n > 0 && !TAILQ_EMPTY(running); n--) {
-        struct muster_process *p = TAILQ_FIRST(running);
-        process_move(p, PROCESS_RUNNING);
+    struct muster_process *p;
+    for (size_t n = process_count(w, IS_RUNNING); n > 0 && (p = process_first(w, IS_RUNNING)) != NULL; n--) {
+        process_move(p, p->state);
         if (!is_meant || is_meant(p, arg))
             process_tell_stop(p, reason);
     }
@@ -289,12 +342,11 @@ void process_free_table(struct muster_worker *w)
 {
     if (!w->processes.buckets)
         return;
-    for (int i = 0; i < PROCESS_STATES_COUNT; i++)
-        while (!TAILQ_EMPTY(&w->processes.list[i])) {
-            struct muster_process *p = TAILQ_FIRST(&w->processes.list[i]);
-            if (p->state == PROCESS_RUNNING && p->served->executor->abandon)
-                p->served->executor->abandon(p);
-            process_free(p);
-        }
+    struct muster_process *p;
+    while ((p = process_first(w, ~0u)) != NULL) {
+        if (process_is(p, IS_RUNNING) && p->served->executor->abandon)
+            p->served->executor->abandon(p);
+        process_free(p);
+    }
     free(w->processes.buckets);
 }

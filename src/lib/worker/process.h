@@ -16,20 +16,51 @@
 
 struct event;
 
+/* What a state means: one answer to each question. A rule asks for these (process_is() and the like) and names no
+ * state, but where it moves a process into one. So a new state has answered every rule, or does not compile. */
+enum process_answer {
+    /* Who has it? */
+    LACKS_BYTES = 1 << 0, /* nobody: they may still be on the way */
+    IS_READY = 1 << 1,    /* nobody: for a hand, or for the end of a doubt */
+    IS_OFFERED = 1 << 2,  /* the program may take it, or has taken it just now */
+    IS_RUNNING = 1 << 3,  /* its handler: it can be told to stop, and counts for max_tasks, a time limit and a drain */
+    IS_OVER = 1 << 4,     /* nobody any more, or it goes back without having begun */
+    IS_UNTOUCHED = LACKS_BYTES | IS_READY,
+
+    /* Does it take a hand of its worker, and of its queue? */
+    NO_HAND = 0,
+    HAS_HAND = 1 << 5,
+
+    /* May it move to another worker? */
+    STAYS = 0,
+    MAY_MOVE = 1 << 6,
+
+    /* Does it keep a suspect from beginning? For what runs only Redis can tell. */
+    LETS_BEGIN = 0,
+    BARS = 1 << 7,
+
+    /* What becomes of its end? */
+    NO_END = 0,
+    IS_DUE = 1 << 8,      /* it must be sent */
+    IS_SENT = 1 << 9,     /* it was, and is not confirmed yet */
+    IS_REFUSED = 1 << 10, /* a damaged key refuses it; the next heartbeat retries */
+    IS_LEFT = 1 << 11     /* the process goes back with the rest, when its queue or the worker is left */
+};
+
 /* The life of a process here. Each state has a list of its own, in the order in which processes entered it; the list of
  * the running ones is rotated when they are told to stop. */
-#define PROCESS_STATES(X)                                                                             \
-    X(PROCESS_FETCHING, "known")  /* its token is known; its bytes may still be on the way */         \
-    X(PROCESS_READY, "ready")     /* it waits for a hand, or for the end of a doubt */                \
-    X(PROCESS_OFFERED, "offered") /* the program may take it, or has taken it just now */             \
-    X(PROCESS_RUNNING, "running") /* its handler has it */                                            \
-    X(PROCESS_ENDED, "ended")     /* its outcome must be sent */                                      \
-    X(PROCESS_SENT, "sent")       /* its outcome was sent and not confirmed yet */                    \
-    X(PROCESS_REFUSED, "refused") /* a damaged key refuses its outcome; the next heartbeat retries */ \
-    X(PROCESS_LEFT, "left")       /* it goes back with the rest, when its queue or the worker is left */
+#define PROCESS_STATES(X)                                                             \
+    X(PROCESS_FETCHING, "known", LACKS_BYTES, NO_HAND, STAYS, LETS_BEGIN, NO_END)     \
+    X(PROCESS_READY, "ready", IS_READY, NO_HAND, MAY_MOVE, LETS_BEGIN, NO_END)        \
+    X(PROCESS_OFFERED, "offered", IS_OFFERED, HAS_HAND, STAYS, BARS, NO_END)          \
+    X(PROCESS_RUNNING, "running", IS_RUNNING, HAS_HAND, MAY_MOVE, LETS_BEGIN, NO_END) \
+    X(PROCESS_ENDED, "ended", IS_OVER, NO_HAND, STAYS, BARS, IS_DUE)                  \
+    X(PROCESS_SENT, "sent", IS_OVER, NO_HAND, STAYS, BARS, IS_SENT)                   \
+    X(PROCESS_REFUSED, "refused", IS_OVER, NO_HAND, STAYS, LETS_BEGIN, IS_REFUSED)    \
+    X(PROCESS_LEFT, "left", IS_OVER, NO_HAND, STAYS, LETS_BEGIN, IS_LEFT)
 
 enum process_state {
-#define PROCESS_ENUM(name, text) name,
+#define PROCESS_ENUM(name, text, who, hand, move, alone, end) name,
     PROCESS_STATES(PROCESS_ENUM)
 #undef PROCESS_ENUM
         PROCESS_STATES_COUNT
@@ -143,6 +174,14 @@ int process_set_task(struct muster_process *p, struct muster_bytes task);
 /* The job that it is: `record` as a script answered it. */
 int process_set_job(struct muster_process *p, const char *id, const struct redisReply *record);
 void process_move(struct muster_process *p, enum process_state state);
+/* Is one of these the answer of its state? How many are there of which it is? And all of these, state by state in their
+ * order; of none that was freed, or moved away, the next one can be asked for. */
+bool process_is(const struct muster_process *p, unsigned answers);
+size_t process_count(const struct muster_worker *w, unsigned answers);
+struct muster_process *process_first(const struct muster_worker *w, unsigned answers);
+struct muster_process *process_last(const struct muster_worker *w, unsigned answers);
+struct muster_process *process_next(const struct muster_process *p, unsigned answers);
+#define PROCESS_EACH(p, w, answers) for ((p) = process_first(w, answers); (p); (p) = process_next(p, answers))
 /* The last one that is offered is no longer: it is the first of those that are ready again. */
 void process_call_back(struct muster_process *p);
 void process_free(struct muster_process *p);

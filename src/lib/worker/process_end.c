@@ -8,7 +8,7 @@
 static int end_in_loop(struct muster_process *p, enum muster_outcome outcome)
 {
     dispatch_note(p);
-    if (!p->is_later || p->state != PROCESS_RUNNING || atomic_exchange(&p->end_called, 1))
+    if (!p->is_later || !process_is(p, IS_RUNNING) || atomic_exchange(&p->end_called, 1))
         return MUSTER_E_STATE;
     if (p->is_by_next)
         outbox_ended(p->worker, 1);

@@ -85,13 +85,12 @@ static void let_go(struct muster_worker *w)
 {
     struct muster_process *p, *next;
     dispatch_call_off(w);
-    for (int state = PROCESS_FETCHING; state <= PROCESS_READY; state++)
-        for (p = TAILQ_FIRST(&w->processes.list[state]); p; p = next) {
-            next = TAILQ_NEXT(p, in_list);
-            if (was_not_named(p, NULL))
-                process_free(p);
-        }
-    TAILQ_FOREACH(p, &w->processes.list[PROCESS_ENDED], in_list)
+    for (p = process_first(w, IS_UNTOUCHED); p; p = next) {
+        next = process_next(p, IS_UNTOUCHED);
+        if (was_not_named(p, NULL))
+            process_free(p);
+    }
+    PROCESS_EACH(p, w, IS_DUE)
         if (was_not_named(p, NULL))
             p->sent_before = true; /* somebody else ended it: its end must not spoil those sent together with it */
     process_tell_running(w, MUSTER_STOP_LOST, was_not_named, NULL);

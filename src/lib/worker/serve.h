@@ -24,7 +24,7 @@ struct served {
     enum serving serving;
     int limit;            /* how many of its handlers may run at once; 0: as many as there are hands */
     int running;          /* how many of its handlers run */
-    int offered;          /* how many of its processes the program may take: executor_next.c */
+    int in_hands;         /* how many of its processes take a hand: besides those, what the program may take */
     bool is_announced;    /* Redis knows, in this epoch, that the worker serves it */
     bool announcing;      /* the call that tells Redis is in flight */
     bool handlers_told;   /* LEAVING: its handlers were told to stop */

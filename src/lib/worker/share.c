@@ -130,7 +130,7 @@ static void give_up_late(struct muster_worker *w)
     int64_t now_ms = clock_ms();
     for (size_t i = 0; i < w->processes.n_buckets; i++)
         for (p = w->processes.buckets[i]; p; p = p->next_in_bucket)
-            if (p->move && p->state == PROCESS_RUNNING && now_ms >= atomic_load(&p->move_at_ms)) {
+            if (p->move && process_is(p, IS_RUNNING) && now_ms >= atomic_load(&p->move_at_ms)) {
                 p->stays_until_ms = now_ms + MUSTER_STAY_DEFAULT_MS;
                 give_up(p);
             }
@@ -164,9 +164,9 @@ static void begin_move(struct muster_process *p, const char *move, int64_t move_
                script_move_to(move));
     atomic_store(&p->move_at_ms, clock_ms() + move_ms);
     dispatch_call_off(w);
-    if (p->state == PROCESS_READY)
+    if (process_is(p, IS_READY))
         end_unstarted(p);
-    else if (p->state == PROCESS_RUNNING)
+    else if (process_is(p, IS_RUNNING))
         process_tell_stop(p, MUSTER_STOP_MOVE);
     else
         give_up(p); /* it has ended meanwhile */
@@ -240,15 +240,15 @@ static void on_answer(const struct redisReply *reply, void *arg)
 static bool may_move(const struct muster_process *p, int64_t now_ms)
 {
     return !p->move && !p->is_suspect && p->mark == MARK_NONE && p->stays_until_ms <= now_ms &&
-           (p->state == PROCESS_READY || p->state == PROCESS_RUNNING) && atomic_load(&p->stop_reason) == MUSTER_GO_ON;
+           process_is(p, MAY_MOVE) && atomic_load(&p->stop_reason) == MUSTER_GO_ON;
 }
 
 static int by_what_it_costs(const void *a, const void *b)
 {
     const struct muster_process *p = *(const struct muster_process *const *)a;
     const struct muster_process *q = *(const struct muster_process *const *)b;
-    if (p->state != q->state)
-        return p->state == PROCESS_READY ? -1 : 1;
+    if (process_is(p, IS_RUNNING) != process_is(q, IS_RUNNING))
+        return process_is(p, IS_RUNNING) ? 1 : -1;
     return p->token > q->token ? -1 : 1;
 }
 

@@ -73,14 +73,13 @@ static void stop_too_late(struct muster_worker *w)
  */
 static void check_drained(struct muster_worker *w)
 {
-    const struct processes *p = &w->processes;
     bool is_over = w->stop.drain_is_over;
     if (w->state < WORKER_REGISTERING || w->state == WORKER_STOPPED || !children_are_gone(w))
         return;
     if (is_over && clock_ms() >= w->stop.leave_before_ms) {
         stop_too_late(w);
-    } else if (w->state == WORKER_DRAINING && p->count[PROCESS_ENDED] == 0 && p->count[PROCESS_SENT] == 0 &&
-               w->turns.in_flight == 0 && !w->turns.must_state_hands && (p->count[PROCESS_RUNNING] == 0 || is_over)) {
+    } else if (w->state == WORKER_DRAINING && process_count(w, IS_DUE | IS_SENT) == 0 && w->turns.in_flight == 0 &&
+               !w->turns.must_state_hands && (process_count(w, IS_RUNNING) == 0 || is_over)) {
         worker_enter(w, WORKER_LEAVING);
     }
 }
@@ -96,7 +95,7 @@ static bool is_burst_over(const struct muster_worker *w)
 static bool is_max_reached(const struct muster_worker *w)
 {
     return w->max_tasks > 0 && w->processes.n_begun >= w->max_tasks && w->state == WORKER_WORKING &&
-           w->processes.count[PROCESS_RUNNING] == 0;
+           process_count(w, IS_RUNNING) == 0;
 }
 
 void stop_check(struct muster_worker *w)
@@ -113,7 +112,7 @@ static void on_drain_timer(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     if (!w->stop.drain_is_over) {
         trace_line(TRACE_STATE, "worker %s: drain time is over, %zu still running", w->id,
-                   w->processes.count[PROCESS_RUNNING]);
+                   process_count(w, IS_RUNNING));
         w->stop.drain_is_over = true;
         process_tell_running(w, MUSTER_STOP_DRAIN, NULL, NULL);
     }

@@ -17,21 +17,25 @@
  *   4. A suspect that has run alone for five minutes is acquitted, and the worker goes on as usual.
  *   5. If Redis refuses a call, it is tried again after the next heartbeat. If a damaged key is the reason, others
  *      start meanwhile.
+ *   6. Once Redis may have noted that one begins, nothing else begins before its end is confirmed, or before Redis has
+ *      noted that it begins no more: its queue is left, a damaged key refuses its end, or the program does not take it.
+ *      Otherwise the death of what begins would count against it.
+ *   7. One that the program takes by itself (executor_next.c) may wait for that for ever. So the call is made when the
+ *      program has come for a process, and the program gets it when it comes again.
  */
 #include "worker/suspect.h"
 
 #include <event2/event.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/timer.h"
-#include "protocol/script_worker.h"
 #include "worker/worker.h"
 
 #define TELL_AFTER_MS 30000
 #define ACQUIT_AFTER_MS 300000
+#define UNTAKEN_AFTER_MS 10000
 
 /* ---- how many there are, and which one is the first ---- */
 
@@ -46,7 +50,7 @@ static void count_down(struct muster_worker *w)
 
 static bool has_not_ended(const struct muster_process *p)
 {
-    return p->is_suspect && p->state <= PROCESS_RUNNING;
+    return p->is_suspect && !process_is(p, IS_OVER);
 }
 
 void suspect_note(struct muster_process *p)
@@ -78,25 +82,40 @@ static void set_stage(struct suspects *s, enum suspect_stage stage)
     set_timer(s);
 }
 
-static void unset_first(struct muster_worker *w)
+void suspect_unset_first(struct muster_worker *w)
 {
     w->suspects.first = NULL;
     event_del(w->suspects.timer);
     round_due(w);
 }
 
-void suspect_step_back(struct muster_worker *w)
+static void step_back(struct muster_worker *w)
 {
-    unset_first(w);
+    struct suspects *s = &w->suspects;
+    if (!s->is_noted) {
+        suspect_unset_first(w);
+        return;
+    }
+    set_stage(s, SUSPECT_STEPS_BACK);
+    s->is_refused = false;
+    round_due(w);
 }
 
-void suspect_moves_on(struct muster_process *p, enum process_state state)
+bool suspect_must_step_back(struct muster_worker *w, const struct served *served)
+{
+    const struct suspects *s = &w->suspects;
+    if (s->first && s->first->served == served && s->stage != SUSPECT_STEPS_BACK)
+        step_back(w);
+    return s->first && s->first->served == served;
+}
+
+void suspect_moves_on(struct muster_process *p, unsigned answers)
 {
     struct suspects *s = &p->worker->suspects;
     if (has_not_ended(p))
         count_down(p->worker);
-    if (s->first == p && (s->stage != SUSPECT_RUNS || state == PROCESS_REFUSED))
-        unset_first(p->worker);
+    if (s->first == p && (s->stage != SUSPECT_RUNS || answers & IS_REFUSED))
+        step_back(p->worker);
 }
 
 void suspect_let_go(struct muster_process *p)
@@ -106,7 +125,7 @@ void suspect_let_go(struct muster_process *p)
         count_down(w);
     p->is_suspect = false;
     if (w->suspects.first == p)
-        unset_first(w);
+        suspect_unset_first(w);
 }
 
 /* ---- telling the program ---- */
@@ -121,151 +140,50 @@ static void tell(struct muster_worker *w)
                  "a former holder died, so it runs alone until it ends, or for %lld s; nothing else starts here. For "
                  "tasks that never end set max_crashes=0 of their queue",
                  (long long)(s->acquit_after_ms / 1000));
+    else if (w->outbox.is_inviting || s->stage == SUSPECT_MAY_RUN)
+        snprintf(line, sizeof line,
+                 "a former holder died, so it runs alone, but the program does not come for it, by "
+                 "muster_worker_next(); nothing else starts here until it has run");
     else
         snprintf(
             line, sizeof line,
             "a former holder died, so it runs alone, but %zu others still run; nothing else starts here until they "
             "end. For tasks that never end set max_crashes=0 of their queue",
-            w->processes.count[PROCESS_RUNNING]);
+            process_count(w, IS_RUNNING));
     tell_event(w, MUSTER_EVENT_ALONE, MUSTER_OK, line, s->first);
 }
 
 static bool is_worth_telling(const struct muster_worker *w)
 {
-    return w->suspects.stage != SUSPECT_RUNS || w->hands > 1 || w->processes.count[PROCESS_READY] > 0;
-}
-
-/* ---- the call ---- */
-
-struct asked {
-    struct muster_worker *worker;
-    uint64_t token;
-    size_t n_beside;
-    uint64_t n_begun; /* handlers started, ever: none may since */
-    enum script_alone what;
-};
-
-/* Others start meanwhile; the next heartbeat tries again. */
-static void put_off(struct muster_process *p, const struct redisReply *reply)
-{
-    struct muster_worker *w = p->worker;
-    p->is_put_off = true;
-    unset_first(w);
-    tell_damaged(w, reply_text(reply_at(reply, 1)));
-}
-
-static void apply_begin(struct muster_process *p, const struct asked *a, int err, const struct redisReply *reply)
-{
-    struct muster_worker *w = p->worker;
-    struct suspects *s = &w->suspects;
-    if (err == MUSTER_OK) {
-        s->stage = a->n_begun == w->processes.n_begun ? SUSPECT_MAY_RUN : SUSPECT_WAITS;
-    } else if (err == MUSTER_E_STATE && a->n_beside > 0) {
-        s->beside_most = a->n_beside - 1;
-    } else if (err == MUSTER_E_STATE) {
-        connection_out_of_step(w);
-    } else if (err == MUSTER_E_LOST) {
-        process_free(p);
-    } else if (err == MUSTER_E_REDIS && reply_kind(reply) == REPLY_LIST) {
-        put_off(p, reply);
-    } else {
-        s->is_refused = true;
-        tell_refused(w, REQUEST_ALONE, err, reply_text(reply));
-    }
-    round_due(w);
-}
-
-static void apply_acquittal(struct muster_process *p, int err, const struct redisReply *reply)
-{
-    struct muster_worker *w = p->worker;
-    if (err == MUSTER_OK) {
-        trace_line(TRACE_STATE, "process %s of %s: is suspected no more", p->token_text, p->served->name);
-        suspect_let_go(p);
-    } else if (err == MUSTER_E_STATE) {
-        connection_out_of_step(w);
-    } else if (err == MUSTER_E_LOST) {
-        readback_ask(w);
-    } else if (err == MUSTER_E_REDIS && reply_kind(reply) == REPLY_LIST) {
-        suspect_let_go(p); /* nothing else shall wait for that key */
-        tell_damaged(w, reply_text(reply_at(reply, 1)));
-    } else {
-        tell_refused(w, REQUEST_ALONE, err, reply_text(reply));
-    }
-}
-
-static void on_answer(const struct redisReply *reply, void *arg)
-{
-    struct asked a = *(struct asked *)arg;
-    struct muster_worker *w = a.worker;
-    struct muster_process *p = process_find(w, a.token);
-    free(arg);
-    w->suspects.in_flight = false;
-    if (!reply || !registration_is_there(w))
-        return; /* asked again after the read-back of the next connection */
-    int err = reply_status(reply);
-    if (err == MUSTER_OK)
-        tell_accepted(w, REQUEST_ALONE);
-    if (err == MUSTER_E_GONE)
-        registration_gone(w);
-    else if (p && p == w->suspects.first && a.what == ALONE_ACQUIT)
-        apply_acquittal(p, err, reply);
-    else if (p && p == w->suspects.first && w->suspects.stage == SUSPECT_WAITS)
-        apply_begin(p, &a, err, reply);
-}
-
-/* Names of the queues whose handlers run; the caller frees. NULL: out of memory. */
-static const char **list_running(const struct muster_worker *w, size_t *n)
-{
-    const char **names = calloc(w->n_served + 1, sizeof *names);
-    *n = 0;
-    for (size_t i = 0; names && i < w->n_served; i++)
-        if (w->served[i]->running > 0)
-            names[(*n)++] = w->served[i]->name;
-    return names;
-}
-
-/* The next heartbeat tries again if it cannot be sent. */
-static void ask(struct muster_process *p, enum script_alone what)
-{
-    struct muster_worker *w = p->worker;
-    struct asked *a = malloc(sizeof *a);
-    struct command c = COMMAND_EMPTY;
-    size_t n;
-    const char **names = list_running(w, &n);
-    w->suspects.is_refused = true;
-    if (a && names) {
-        *a = (struct asked){w, p->token, w->processes.count[PROCESS_RUNNING], w->processes.n_begun, what};
-        script_begin_alone(&c, &w->root, &w->caller,
-                           &(struct script_begin_alone){.queue = p->served->name,
-                                                        .token = p->token_text,
-                                                        .what = what,
-                                                        .running = names,
-                                                        .n_running = what == ALONE_BEGIN ? n : 0});
-        w->suspects.in_flight = link_script(w->connection.data, &c, on_answer, a) == MUSTER_OK;
-        w->suspects.is_refused = !w->suspects.in_flight;
-    }
-    if (!w->suspects.in_flight)
-        free(a);
-    free(names);
-    command_clear(&c);
+    if (w->suspects.stage == SUSPECT_STEPS_BACK)
+        return false;
+    return w->suspects.stage != SUSPECT_RUNS || w->hands > 1 || process_count(w, IS_READY) > 0;
 }
 
 /* ---- the next to start ---- */
 
-static bool may_ask(const struct muster_worker *w)
+static bool can_ask(const struct muster_worker *w)
 {
+    return !w->suspects.in_flight && !w->suspects.is_refused && connection_can_call(w);
+}
+
+/* The program is heard only while nothing else is in the way. */
+static bool may_begin(struct muster_process *p)
+{
+    struct muster_worker *w = p->worker;
     const struct suspects *s = &w->suspects;
-    const size_t *count = w->processes.count;
-    return s->stage == SUSPECT_WAITS && !s->in_flight && !s->is_refused && connection_can_call(w) &&
-           count[PROCESS_ENDED] == 0 && count[PROCESS_SENT] == 0 && count[PROCESS_RUNNING] <= s->beside_most;
+    return s->stage == SUSPECT_WAITS && can_ask(w) && process_count(w, BARS) == 0 &&
+           process_count(w, IS_RUNNING) <= s->beside_most &&
+           (p->served->executor != &executor_next || executor_next_is_wanted(w));
 }
 
 static void make_first(struct muster_process *p)
 {
     struct suspects *s = &p->worker->suspects;
+    dispatch_call_off(p->worker);
     s->first = p;
     s->beside_most = SIZE_MAX;
-    s->is_refused = false;
+    s->is_refused = s->is_noted = false;
     set_stage(s, SUSPECT_WAITS);
 }
 
@@ -278,8 +196,8 @@ bool suspect_may_start(struct muster_process *p)
         make_first(p);
     if (s->first != p)
         return false;
-    if (may_ask(p->worker))
-        ask(p, ALONE_BEGIN);
+    if (may_begin(p))
+        suspect_ask(p, ALONE_BEGIN);
     return s->stage == SUSPECT_MAY_RUN;
 }
 
@@ -289,31 +207,51 @@ void suspect_starts(struct muster_process *p)
     set_stage(&p->worker->suspects, SUSPECT_RUNS);
 }
 
+void suspect_go_on(struct muster_worker *w)
+{
+    if (w->suspects.first && w->suspects.stage == SUSPECT_STEPS_BACK && can_ask(w))
+        suspect_ask(w->suspects.first, ALONE_WITHDRAW);
+}
+
 /* ---- time passes ---- */
 
 static bool must_be_acquitted(const struct suspects *s)
 {
-    return s->first && s->stage == SUSPECT_RUNS && s->first->state == PROCESS_RUNNING &&
+    return s->first && s->stage == SUSPECT_RUNS && process_is(s->first, IS_RUNNING) &&
            clock_ms() >= s->since_ms + s->acquit_after_ms;
 }
 
 static void acquit(struct muster_worker *w)
 {
     if (must_be_acquitted(&w->suspects) && !w->suspects.in_flight && connection_can_call(w))
-        ask(w->suspects.first, ALONE_ACQUIT);
+        suspect_ask(w->suspects.first, ALONE_ACQUIT);
+}
+
+/* The program does not come again. It may be one that looks only now and then: so next time it has longer. */
+static void withdraw_if_untaken(struct muster_worker *w)
+{
+    struct suspects *s = &w->suspects;
+    if (!s->first || s->stage != SUSPECT_MAY_RUN || clock_ms() < s->allowed_ms + s->untaken_after_ms)
+        return;
+    dispatch_call_off(w);
+    if (s->stage != SUSPECT_MAY_RUN)
+        return;
+    s->untaken_after_ms *= 2;
+    step_back(w);
 }
 
 void suspect_try_again(struct muster_worker *w)
 {
     struct muster_process *p;
     struct suspects *s = &w->suspects;
-    if (s->n == 0)
+    if (s->n == 0 && !s->first)
         return;
-    TAILQ_FOREACH(p, &w->processes.list[PROCESS_READY], in_list)
+    PROCESS_EACH(p, w, IS_READY)
         p->is_put_off = false;
     s->is_refused = false;
     s->beside_most = SIZE_MAX; /* a queue's max_crashes may have been changed */
     acquit(w);
+    withdraw_if_untaken(w);
     round_due(w);
 }
 
@@ -345,6 +283,7 @@ int suspect_new(struct muster_worker *w)
 {
     w->suspects.tell_after_ms = TELL_AFTER_MS;
     w->suspects.acquit_after_ms = ACQUIT_AFTER_MS;
+    w->suspects.untaken_after_ms = UNTAKEN_AFTER_MS;
     w->suspects.timer = evtimer_new(w->base, on_timer, w);
     return w->suspects.timer ? MUSTER_OK : MUSTER_E_NOMEM;
 }

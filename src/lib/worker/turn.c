@@ -229,19 +229,19 @@ static void on_turned(const struct redisReply *reply, void *arg)
 /* Free hands as Redis will count them after these ends, and those in flight. */
 static int free_hands(const struct muster_worker *w, size_t n_ends)
 {
-    return worker_capacity(w) - (int)(w->processes.n_known - n_ends - w->processes.count[PROCESS_SENT]);
+    return worker_capacity(w) - (int)(w->processes.n_known - n_ends - process_count(w, IS_SENT));
 }
 
 /* A turn with the ends to say now. */
 static struct turn *new_turn(struct muster_worker *w, enum script_ends *how)
 {
     bool one_by_one = w->readback.in_flight;
-    size_t n = w->processes.count[PROCESS_ENDED], n_bytes = 0;
+    size_t n = process_count(w, IS_DUE), n_bytes = 0;
     if (n > TURN_MAX)
         n = TURN_MAX;
     struct turn *t = calloc(1, sizeof *t + n * sizeof *t->ends);
-    struct muster_process *p = TAILQ_FIRST(&w->processes.list[PROCESS_ENDED]);
-    for (; t && t->n_ends < n; p = TAILQ_NEXT(p, in_list)) {
+    struct muster_process *p = process_first(w, IS_DUE);
+    for (; t && t->n_ends < n; p = process_next(p, IS_DUE)) {
         n_bytes += turn_ends_bytes(p);
         if (t->n_ends > 0 && n_bytes > TURN_BYTES_MAX)
             break;
@@ -366,7 +366,7 @@ void turn_say(struct muster_worker *w)
 
 void turn_say_if_full(struct muster_worker *w)
 {
-    if (w->processes.count[PROCESS_ENDED] >= TURN_MAX && can_say(w) && say_one_turn(w, w->turns.takes_in_flight))
+    if (process_count(w, IS_DUE) >= TURN_MAX && can_say(w) && say_one_turn(w, w->turns.takes_in_flight))
         link_flush(w->connection.data);
 }
 

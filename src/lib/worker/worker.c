@@ -31,8 +31,7 @@ static const char *const state_names[] = {
 
 static uint64_t held_still(const struct muster_worker *w)
 {
-    const struct processes *p = &w->processes;
-    return p->n_known - p->count[PROCESS_ENDED] - p->count[PROCESS_SENT];
+    return w->processes.n_known - process_count(w, IS_DUE | IS_SENT);
 }
 
 int worker_capacity(const struct muster_worker *w)

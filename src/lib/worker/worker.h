@@ -17,7 +17,8 @@
  *   serve.c, leave.c    the queues it serves, and serving one no longer
  *   wake.c              messages; readback.c: asking Redis what it holds; accept.c: a process arrives
  *   round.c             a round: the order in which everything below is done
- *   dispatch.c          starting handlers; suspect.c: those that run alone; limit.c: time limits
+ *   dispatch.c          starting handlers; suspect.c: those that run alone; suspect_call.c: what Redis is told of them;
+ *                       limit.c: time limits
  *   turn.c              what ended and what can be taken, in one script call; turn_ends.c: how ends are said
  *   process.c, end.c    the table of processes, and what their end means
  *   process_calls.c     what a program asks of a process and says about it; process_end.c: and how it ends it;
