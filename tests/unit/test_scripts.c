@@ -506,7 +506,7 @@ static void change_and_cancel_name_jobs(void **state)
     assert_script(&c, SCRIPT_REFILL, NULL, "id", "r", "cron", "* * * * *", "zone", "UTC", "last", "5", "its next ticks",
                   "6 7", "\"1\": no others come", "1", "at this time", "8", "how many missed", "3", "the last of these",
                   "5");
-    script_fetch(&c, &root, "w-1", "t1", "b:c");
+    script_fetch(&c, &root, "w-1", "t1", "b:c", 65536);
     assert_script(&c, SCRIPT_FETCH, NULL, "worker", "w-1", "token", "t1", "queue", "b:c");
 }
 

@@ -207,10 +207,11 @@ bool redis_wait(struct redis *r, int64_t until_ms)
     return is_early || has_more;
 }
 
-/* An answer may take as long as we have patience; all of a greeting together must be there in time. */
+/* An answer may take as long as we have patience, and longer after a large request; all of a greeting together must be
+ * there in time. */
 static int64_t answered_by_ms(const struct redis *r)
 {
-    int64_t until_ms = clock_ms() + r->patience_ms;
+    int64_t until_ms = clock_ms() + r->patience_ms + wire_extra_ms(r->asked_bytes);
     return r->greeted_by_ms && r->greeted_by_ms < until_ms ? r->greeted_by_ms : until_ms;
 }
 

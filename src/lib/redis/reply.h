@@ -54,6 +54,7 @@ bool reply_is_passing(const struct redisReply *r);
 /* A refusal for people: a replica's in plain words, others of a known meaning without the hash of the script that was
  * refused. */
 #define REPLY_REPLICA "READONLY: this is a replica"
+#define REPLY_TOO_LONG "the request has more bytes than this Redis takes (its proto-max-bulk-len)"
 void reply_refusal_words(char *out, size_t size, const char *text);
 
 /* What the beginning of an error text ("OOM command not allowed...") means. */
