@@ -5,6 +5,7 @@
  * And a link that is busy with a large request of its own is not silent.
  */
 #include <hiredis/hiredis.h>
+#include <muster/async.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,12 @@
 #define LARGE 3000000
 #define MIDDLE 300000
 
-/* More than Redis' own limits; everybody's bytes. */
+#define HUGE_LEN (32 * 1024 * 1024)
+
+/* Everybody's bytes. */
 static const char *large(void)
 {
-    static char bytes[16 * 1024 * 1024];
+    static char bytes[HUGE_LEN];
     if (!*bytes)
         memset(bytes, 'a', sizeof bytes);
     return bytes;
@@ -166,6 +169,19 @@ static void tasks_that_are_too_much_together_are_all_done(void **state)
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), 0);
 }
 
+static void a_client_is_told_that_its_request_is_too_long(void **state)
+{
+    struct scene *s = *state;
+    const struct muster_job_spec spec = {.size = sizeof spec, .id = "a", .data = {large(), LARGE}};
+    set_limit(s, "proto-max-bulk-len", "1mb");
+    assert_err(muster_task_enqueue(s->client, "q", large(), LARGE, NULL), MUSTER_E_TOO_BIG);
+    assert_non_null(strstr(muster_client_error(s->client), "proto-max-bulk-len"));
+    assert_err(muster_job_put(s->client, "q", &spec, NULL), MUSTER_E_TOO_BIG);
+    assert_non_null(strstr(muster_client_error(s->client), "proto-max-bulk-len"));
+    scene_enqueue(s, "q", "small");
+    assert_int_equal(scene_waiting(s, "q"), 1);
+}
+
 /* ---- a large request takes time ---- */
 
 /* Redis does nothing else for so long. Nothing waits for its answer. */
@@ -191,33 +207,37 @@ static void a_large_request_of_a_client_has_more_time(void **state)
                                                                          .prefix = s->prefix,
                                                                          .timeout_ms = 300}));
     assert_ok(muster_task_enqueue(client, "q", "small", 5, NULL));
-    redisContext *other = keep_busy(s, 900);
-    assert_ok(muster_task_enqueue(client, "q", large(), 16 * 1024 * 1024, NULL));
+    redisContext *other = keep_busy(s, 2000);
+    assert_ok(muster_task_enqueue(client, "q", large(), HUGE_LEN, NULL));
     redisFree(other);
     muster_client_free(client);
 }
 
-static enum muster_outcome finish_while_busy(struct muster_process *p, void *arg)
+static void note_error(const struct muster_answer *answer, void *arg)
 {
-    struct live_worker *w = arg;
-    journal_process(w->journal, JOURNAL_START, 0, p);
-    assert_int_equal(muster_process_set_result(p, large(), 16 * 1024 * 1024), MUSTER_OK);
-    redisFree(keep_busy(w->spec.arg, 900));
-    return MUSTER_FINISH;
+    *(int *)arg = answer->err;
 }
 
-static void a_worker_that_sends_a_large_result_does_not_take_it_for_silence(void **state)
+/* As any link: the worker's, too. */
+static void a_large_request_over_a_link_has_more_time(void **state)
 {
     struct scene *s = *state;
-    live_worker_idle(s, &(struct worker_spec){.id = "w1",
-                                              .ttl_ms = 900,
-                                              .more = {.on_doubt = MUSTER_DOUBT_RUN},
-                                              .queues = {{"q", 0}},
-                                              .handler = finish_while_busy,
-                                              .arg = s});
-    job_put(s, "q", "a", "data", "x");
-    job_await(s, "a", "state", "complete");
-    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOWN, NULL, NULL), 0);
+    struct muster_client_options client = {
+        .size = sizeof client, .url = s->server->url, .prefix = s->prefix, .timeout_ms = 300};
+    struct muster_async *a;
+    int err = 1;
+    assert_ok(muster_async_new(&a, &(struct muster_async_options){.size = sizeof(struct muster_async_options),
+                                                                  .client = &client}));
+    assert_ok(muster_async_enqueue(a, "q", "small", 5, note_error, &err));
+    assert_ok(muster_async_wait(a, 10000));
+    assert_ok(err);
+    err = 1;
+    redisContext *other = keep_busy(s, 2000);
+    assert_ok(muster_async_enqueue(a, "q", large(), HUGE_LEN, note_error, &err));
+    assert_ok(muster_async_wait(a, 30000));
+    assert_ok(err);
+    redisFree(other);
+    muster_async_free(a);
 }
 
 int main(int argc, char **argv)
@@ -228,8 +248,9 @@ int main(int argc, char **argv)
         limited_test(a_task_that_redis_does_not_send_fails_and_others_go_on),
         limited_test(a_job_that_redis_does_not_send_fails),
         limited_test(tasks_that_are_too_much_together_are_all_done),
+        limited_test(a_client_is_told_that_its_request_is_too_long),
         limited_test(a_large_request_of_a_client_has_more_time),
-        limited_test(a_worker_that_sends_a_large_result_does_not_take_it_for_silence),
+        limited_test(a_large_request_over_a_link_has_more_time),
     };
     return scene_run(tests, argc, argv);
 }

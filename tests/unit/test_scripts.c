@@ -507,7 +507,7 @@ static void change_and_cancel_name_jobs(void **state)
                   "6 7", "\"1\": no others come", "1", "at this time", "8", "how many missed", "3", "the last of these",
                   "5");
     script_fetch(&c, &root, "w-1", "t1", "b:c", 65536);
-    assert_script(&c, SCRIPT_FETCH, NULL, "worker", "w-1", "token", "t1", "queue", "b:c");
+    assert_script(&c, SCRIPT_FETCH, NULL, "worker", "w-1", "token", "t1", "queue", "b:c", "how many bytes", "65536");
 }
 
 static void config_names_a_queue_or_none_and_a_value_or_none(void **state)

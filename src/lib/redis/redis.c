@@ -151,6 +151,9 @@ int redis_break(struct redis *r, int err, const char *why)
         redis_error_set(r, "out of memory");
     else if (err == MUSTER_E_TIMEOUT && !*why)
         redis_error_set(r, "%s: no answer within %d ms", where, r->timeout_ms);
+    else if (err == MUSTER_E_CONN && r->asked_bytes >= COMMAND_LARGE)
+        redis_error_set(r, "%s: %s, %zu bytes being asked of it: its client-query-buffer-limit may be less", where, why,
+                        r->asked_bytes);
     else
         redis_error_set(r, "%s: %s", where, why);
     if (r->borrowed)
