@@ -230,11 +230,13 @@ static void a_large_request_over_a_link_has_more_time(void **state)
                                                                   .client = &client}));
     assert_ok(muster_async_enqueue(a, "q", "small", 5, note_error, &err));
     assert_ok(muster_async_wait(a, 10000));
+    assert_int_equal(muster_async_dispatch(a, 0), 1);
     assert_ok(err);
     err = 1;
     redisContext *other = keep_busy(s, 2000);
     assert_ok(muster_async_enqueue(a, "q", large(), HUGE_LEN, note_error, &err));
     assert_ok(muster_async_wait(a, 30000));
+    assert_int_equal(muster_async_dispatch(a, 0), 1);
     assert_ok(err);
     redisFree(other);
     muster_async_free(a);

@@ -316,6 +316,8 @@ int redis_read(struct redis *r, struct redisReply **reply)
         redis_reply_free(*reply);
         *reply = NULL;
     }
+    if (err == MUSTER_E_TOO_BIG) /* it has closed the connection */
+        redis_drop(r);
     return err;
 }
 
