@@ -368,6 +368,15 @@ static void the_keeper_of_the_timer_names_itself_and_what_keeps_it_busy(void **s
                   "when the caller began to go through all names", "1700000000000");
 }
 
+static void what_is_cut_is_said_before_the_commands(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_heads(&c, &root, 65536);
+    command_words(&c, (const char *const[]){"3", "HGET", "queue:b:c", "paused", NULL});
+    assert_script(&c, SCRIPT_HEADS, "|3|HGET|queue:b:c|paused", "how many bytes", "65536");
+}
+
 /* Every check begins with whether to repair. */
 #define ONLY "\"1\": repair", "0"
 #define REPAIR "\"1\": repair", "1"
@@ -596,6 +605,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(untake_names_the_call),
         cmocka_unit_test(fail_holder_names_the_holder_and_a_place),
         cmocka_unit_test(extend_tells_no_note_from_an_empty_one),
+        cmocka_unit_test(what_is_cut_is_said_before_the_commands),
         cmocka_unit_test(the_keeper_of_the_timer_names_itself_and_what_keeps_it_busy),
         cmocka_unit_test(a_check_of_keys_gives_each_key_with_its_type_and_time),
         cmocka_unit_test(a_check_of_a_worker_names_it_and_says_whether_to_count),

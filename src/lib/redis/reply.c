@@ -60,6 +60,14 @@ const struct redisReply *reply_at(const struct redisReply *r, size_t i)
     return i < reply_len(r) ? r->element[i] : NULL;
 }
 
+struct redisReply *reply_take(struct redisReply *r, size_t i)
+{
+    struct redisReply *one = i < reply_len(r) ? r->element[i] : NULL;
+    if (one)
+        r->element[i] = NULL;
+    return one;
+}
+
 bool reply_is(const struct redisReply *r, const char *text)
 {
     struct muster_bytes bytes = reply_bytes(r);
