@@ -80,6 +80,8 @@ struct muster_client;
 #define MUSTER_MESSAGE_MAX ((size_t)64 * 1024)
 #define MUSTER_TASK_MAX_DEFAULT ((size_t)64 * 1024 * 1024)
 #define MUSTER_TASK_MAX ((size_t)512 * 1024 * 1024)
+/* Lists show at most so many bytes of a task: its beginning. Redis sends no more of it. */
+#define MUSTER_HEAD_MAX ((size_t)64 * 1024)
 
 /* Bytes of any value and length; `data` may be NULL when `len` is 0. */
 struct muster_bytes {
@@ -304,9 +306,10 @@ MUSTER_API int muster_task_enqueue_many(struct muster_client *c, const char *que
 /* Something that waits: a task, or a job. `position` 0 is the next out. */
 struct muster_task {
     uint64_t position;
-    const void *data; /* the task's bytes, or the job's data */
+    const void *data; /* the task's bytes, or the job's data; at most MUSTER_HEAD_MAX of them */
     size_t len;
-    const char *job; /* the job's id; NULL: a task, or a unique one */
+    const char *job;    /* the job's id; NULL: a task, or a unique one */
+    uint64_t whole_len; /* how many bytes it has */
 };
 typedef int muster_task_fn(const struct muster_task *task, void *arg);
 
@@ -324,8 +327,9 @@ MUSTER_API int muster_task_peek(struct muster_client *c, const char *queue, uint
 struct muster_delayed_task {
     uint64_t position;
     int64_t due_at_ms; /* Unix time by Redis' clock */
-    const void *data;
+    const void *data; /* at most MUSTER_HEAD_MAX bytes */
     size_t len;
+    uint64_t whole_len; /* how many bytes the task has */
 };
 typedef int muster_delayed_task_fn(const struct muster_delayed_task *task, void *arg);
 
@@ -494,9 +498,11 @@ struct muster_process_info {
     int64_t ends_at_ms;    /* when its lease ends, Unix time by Redis' clock; 0: it is a worker's and has no lease */
     int cancelled;         /* non-zero: it was cancelled, or its queue was deleted: only a finish still counts */
     const char *progress;  /* the last note of muster_process_progress() or muster_lease_extend(); "" if none */
-    const void *task;      /* the task's bytes, or the job's data */
+    const void *task;      /* the task's bytes, or the job's data; muster_process_list() gives at most
+                            * MUSTER_HEAD_MAX of them */
     size_t len;
     const char *holder; /* the name under which its lease was taken; NULL: none, or it is a worker's */
+    uint64_t whole_len; /* how many bytes the task has */
 };
 typedef int muster_process_row_fn(const struct muster_process_info *process, void *arg);
 
@@ -804,8 +810,9 @@ struct muster_failure {
     struct muster_bytes message; /* why, in more words */
     int64_t failed_at_ms;        /* Unix time by Redis' clock */
     const char *job;             /* the job's id; NULL: a task, or a unique one */
-    const void *task;            /* the task's bytes, or the job's data */
+    const void *task;            /* the task's bytes, or the job's data; at most MUSTER_HEAD_MAX of them */
     size_t len;
+    uint64_t whole_len; /* how many bytes it has */
 };
 typedef int muster_failure_fn(const struct muster_failure *failure, void *arg);
 

@@ -178,7 +178,9 @@ enum muster_event_type {
     /* muster_worker_leave() of `queue` is done: its tasks are back, and the queue may be served again. */
     MUSTER_EVENT_LEFT,
 
-    /* Redis refused a call; `err` and `text` say why. The worker goes on and tries again. */
+    /* Redis refused a call; `err` and `text` say why. The worker goes on and tries again. With MUSTER_E_TOO_BIG it is a
+     * process that this Redis does not let through for its size, and that fails, group "too-large": its result, which is
+     * lost then, or its task, which no handler has had. `text` names the process and how many bytes. */
     MUSTER_EVENT_REFUSED,
 
     /* A former holder of `process` died. So the process runs alone, and that takes long: it has waited for 30 s until

@@ -1,16 +1,17 @@
 --[[
   fetch: give a worker the job of one of its processes.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] worker     ARGV[2] token     ARGV[3] queue
-  Returns {0, id, its record {field, value, ...}}; {E_NOT_FOUND} if the worker does not, or no longer, hold such a
-  process, if its record names another one, or if the job cannot be read.
+    ARGV[1] worker     ARGV[2] token     ARGV[3] queue     ARGV[4] how many bytes its record may have; 0: any number
+  Returns {0, id, its record {field, value, ...}}; {E_TOO_BIG, n} if the record has n bytes, which are too many;
+  {E_NOT_FOUND} if the worker does not, or no longer, hold such a process, if its record names another one, or if the
+  job cannot be read.
   Writes only in the last two cases: it removes the process, and puts a job that cannot be read onto the failed list,
   group "broken".
   Publishes to the workers that get what the free place under a limit lets out, and to those who listen. O(1).
 ]]
 --- @include "try"
 
-local P, worker, token, queue = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+local P, worker, token, queue, most = KEYS[1], ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local set = P .. 'processing:' .. worker .. ':' .. queue
 local id = try('HGET', set, 'j' .. token)
 if not id then
@@ -19,9 +20,13 @@ end
 
 -- The usual case: the record has all that the job of this process must have. Then no function needs to be made.
 local flat = try('HGETALL', P .. 'job:' .. id)
-local record = {}
+local record, n_bytes = {}, 0
 for i = 1, flat and #flat or 0, 2 do
   record[flat[i]] = flat[i + 1]
+  n_bytes = n_bytes + #flat[i] + #flat[i + 1]
+end
+if most > 0 and n_bytes > most then
+  return {E_TOO_BIG, n_bytes}
 end
 if record.state == 'running' and record.token == token and record.queue and #(record.place or '') == #token then
   return {0, id, flat}

@@ -60,7 +60,7 @@ static int print_entry(const struct muster_failure *failure, void *arg)
         {.text = failure->group},
         {.text = failure->message.data, .len = failure->message.len},
         {.text = failure->job},
-        {.number = (int64_t)failure->len},
+        {.number = (int64_t)failure->whole_len},
         {.text = failure->task, .len = failure->len},
     };
     return out_row(arg, cells);

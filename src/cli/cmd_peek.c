@@ -3,8 +3,10 @@
  * muster peek: prints the next tasks and jobs of a queue, which stay there. They are printed raw, so that they can be
  * piped on; --json is for tasks that may hold anything.
  */
+#include <inttypes.h>
 #include <muster/client.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "client.h"
 #include "command.h"
@@ -31,6 +33,14 @@ struct looking {
     uint64_t n; /* rows printed */
 };
 
+/* What is piped on must not be cut in silence. */
+static void warn_of_cut(uint64_t position, size_t len, uint64_t whole)
+{
+    if (whole > len)
+        fprintf(stderr, "muster peek: the task at position %" PRIu64 " has %" PRIu64 " bytes: only its first %zu are shown\n",
+                position, whole, len);
+}
+
 static int print_row(const struct muster_task *row, void *arg)
 {
     struct looking *looking = arg;
@@ -40,6 +50,7 @@ static int print_row(const struct muster_task *row, void *arg)
         {.text = row->len > 0 ? row->data : "", .len = row->len},
     };
     looking->n++;
+    warn_of_cut(row->position, row->len, row->whole_len);
     if (looking->is_json)
         out_json(columns, cells);
     else if (out_bytes(row->data, row->len) == 0)
@@ -58,6 +69,7 @@ static int print_delayed(const struct muster_delayed_task *row, void *arg)
         {.text = row->data, .len = row->len},
     };
     looking->n++;
+    warn_of_cut(row->position, row->len, row->whole_len);
     if (looking->is_json)
         out_json(delayed_columns, cells);
     else if (out_text("%s\t", text_time(due, row->due_at_ms)) == 0 && out_bytes(row->data, row->len) == 0)
@@ -108,6 +120,7 @@ const struct command cmd_peek = {
     .operands = "QUEUE",
     .summary = "Print the next tasks of a queue, one per line, and leave them there",
     .about =
+        "Of a task of more than 64 KiB its beginning is printed, and a warning says how long it is.\n"
         "For a job its data is printed, and with --json also its id. Jobs of negative priority stand before the\n"
         "tasks, all other jobs after them. When workers take them, tasks and jobs of priority 0 come in turn.\n"
         "With --delayed the task that is due first is the first; `muster jobs --state scheduled` lists delayed jobs.\n",

@@ -49,7 +49,7 @@ int process_row_add(struct out_table *table, const struct muster_process_info *p
         {.text = process->progress, .len = strlen(process->progress)},
         {.text = process->job},
         {.text = process->holder},
-        {.number = (int64_t)process->len},
+        {.number = (int64_t)process->whole_len},
         {.text = process->task, .len = process->len},
     };
     return out_row(table, cells);

@@ -80,12 +80,20 @@ static bool is_told_by_down(const struct muster_event *e)
            (strstr(e->text, "READONLY") || strstr(e->text, "MOVED") || strstr(e->text, "CLUSTERDOWN"));
 }
 
+/* One process fails, and the worker is as well as before. */
+static bool is_too_large(const struct muster_event *e)
+{
+    return e->type == MUSTER_EVENT_REFUSED && e->err == MUSTER_E_TOO_BIG;
+}
+
 static const char *words_of(const struct muster_event *e)
 {
     if (e->type == MUSTER_EVENT_STOP)
         return stop_texts[muster_process_stop_reason(e->process)];
     if (e->type == MUSTER_EVENT_UNCOUNTED && e->err == MUSTER_E_CONN)
         return "an end may not have counted";
+    if (is_too_large(e))
+        return "too large for this Redis";
     if (e->type == MUSTER_EVENT_DOWN)
         return down_text(e);
     if (is_told_by_down(e))
@@ -159,7 +167,7 @@ static void note_trouble(struct work_story *s, const struct muster_event *e, con
     char message[MESSAGE_SIZE];
     if (e->type == MUSTER_EVENT_STARTED || e->type == MUSTER_EVENT_UP) {
         status_note_trouble(s->status, NULL, NULL);
-    } else if (words && (e->type == MUSTER_EVENT_DOWN || e->type == MUSTER_EVENT_REFUSED)) {
+    } else if (words && !is_too_large(e) && (e->type == MUSTER_EVENT_DOWN || e->type == MUSTER_EVENT_REFUSED)) {
         make_message(s, message, e, words);
         status_note_trouble(s->status, muster_err_name(e->err), message);
     }

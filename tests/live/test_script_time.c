@@ -319,6 +319,10 @@ static const struct row rows[] = {
      "redis.call('HSET', P .. 'config', 'keep_failed', '1') name('q') failed(30, huge, 'g')",
      {"0"}},
     {SCRIPT_TIDY, "1 000 names", "queues(1000)", {"0"}},
+    {SCRIPT_HEADS,
+     "16 failures of 1 MiB",
+     "for i = 1, 16 do redis.call('ZADD', P .. 'failed:q', i, i .. string.rep('a', 1048576)) end",
+     {"65536", "4", "ZREVRANGE", "failed:q", "0", "15"}},
     {SCRIPT_NOTE_AGES,
      "1 000 queues whose points are all of use",
      "each(1000, function(q) name('q' .. q) redis.call('LPUSH', P .. 'queues:q' .. q, 't')\n"

@@ -369,6 +369,15 @@ static void the_keeper_of_the_timer_names_itself_and_what_keeps_it_busy(void **s
                   "when the caller began to go through all names", "1700000000000");
 }
 
+static void what_is_cut_is_said_before_the_commands(void **state)
+{
+    struct command c = COMMAND_EMPTY;
+    (void)state;
+    script_heads(&c, &root, 65536);
+    command_words(&c, (const char *const[]){"3", "HGET", "queue:b:c", "paused", NULL});
+    assert_script(&c, SCRIPT_HEADS, "|3|HGET|queue:b:c|paused", "how many bytes", "65536");
+}
+
 /* Every check begins with whether to repair. */
 #define ONLY "\"1\": repair", "0"
 #define REPAIR "\"1\": repair", "1"
@@ -507,8 +516,8 @@ static void change_and_cancel_name_jobs(void **state)
     assert_script(&c, SCRIPT_REFILL, NULL, "id", "r", "cron", "* * * * *", "zone", "UTC", "last", "5", "its next ticks",
                   "6 7", "\"1\": no others come", "1", "at this time", "8", "how many missed", "3", "the last of these",
                   "5");
-    script_fetch(&c, &root, "w-1", "t1", "b:c");
-    assert_script(&c, SCRIPT_FETCH, NULL, "worker", "w-1", "token", "t1", "queue", "b:c");
+    script_fetch(&c, &root, "w-1", "t1", "b:c", 65536);
+    assert_script(&c, SCRIPT_FETCH, NULL, "worker", "w-1", "token", "t1", "queue", "b:c", "how many bytes", "65536");
 }
 
 static void config_names_a_queue_or_none_and_a_value_or_none(void **state)
@@ -597,6 +606,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(untake_names_the_call),
         cmocka_unit_test(fail_holder_names_the_holder_and_a_place),
         cmocka_unit_test(extend_tells_no_note_from_an_empty_one),
+        cmocka_unit_test(what_is_cut_is_said_before_the_commands),
         cmocka_unit_test(the_keeper_of_the_timer_names_itself_and_what_keeps_it_busy),
         cmocka_unit_test(a_check_of_keys_gives_each_key_with_its_type_and_time),
         cmocka_unit_test(a_check_of_a_worker_names_it_and_says_whether_to_count),

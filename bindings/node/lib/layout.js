@@ -493,7 +493,8 @@ define('muster_process_info', `
   flag cancelled
   str progress
   blob task len
-  str holder`);
+  str holder
+  u64 whole_len`);
 
 define('muster_process_filter', `
   size size
@@ -536,7 +537,8 @@ define('muster_lease_end', `
 define('muster_task', `
   u64 position
   blob data len
-  str job`);
+  str job
+  u64 whole_len`);
 
 define('muster_queue_info', `
   str name
@@ -601,7 +603,8 @@ define('muster_failure', `
   bytes message
   i64 failed_at_ms
   str job
-  blob task len`);
+  blob task len
+  u64 whole_len`);
 
 define('muster_setting', `
   str name

@@ -63,7 +63,7 @@ class EnqueueOptions(Struct):
 
 class Task(Struct):
     c_name = "muster_task"
-    _fields_ = [("position", c_uint64), ("data", P), ("len", c_size_t), ("job", S)]
+    _fields_ = [("position", c_uint64), ("data", P), ("len", c_size_t), ("job", S), ("whole_len", c_uint64)]
 
 
 class QueueInfo(Struct):
@@ -204,6 +204,7 @@ class ProcessInfo(Struct):
         ("task", P),
         ("len", c_size_t),
         ("holder", S),
+        ("whole_len", c_uint64),
     ]
 
 
@@ -263,6 +264,7 @@ class Failure(Struct):
         ("job", S),
         ("task", P),
         ("len", c_size_t),
+        ("whole_len", c_uint64),
     ]
 
 

@@ -200,6 +200,7 @@ static int send_take(struct async_call *call)
     t->what.queue = t->queue;
     set_wait(t);
     script_take(&c, &a->root, &t->what);
+    c.is_heavy = true;
     int err = link_script_in_order(a->line.link, &c, on_taken, t);
     command_clear(&c);
     t->taker->may_hold = err == MUSTER_OK;

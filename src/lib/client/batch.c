@@ -102,7 +102,8 @@ static int open_batch(struct muster_client *c, const struct muster_batch_spec *s
             script_open_batch_field(&command, followers[i].data_field, f->data);
     }
     int err = full_explain(c, client_run_confirmed(c, &command, REDIS_WAKES_NOBODY, &reply));
-    say_not_opened(c, err, s, id, reply_text(reply_at(reply, 1)));
+    if (reply)
+        say_not_opened(c, err, s, id, reply_text(reply_at(reply, 1)));
     redis_reply_free(reply);
     return err == MUSTER_OK && c->confirmed.err != MUSTER_OK ? client_confirmed(c) : err;
 }

@@ -13,12 +13,14 @@
 
 #include "base/log.h"
 #include "client/client.h"
+#include "client/heads.h"
 #include "client/page.h"
 #include "protocol/frame.h"
 #include "protocol/process_name.h"
 
-/* Tasks can be large: only a few at once. */
+/* Tasks can be large: only a few at once, and of each only the beginning. */
 #define PAGE 16
+#define ENTRY_HEAD_MAX (MUSTER_HEAD_MAX + MUSTER_MESSAGE_MAX + 1024) /* with what stands before the task */
 
 int failed_check_filter(struct muster_client *c, const struct muster_failed_filter *f)
 {
@@ -106,6 +108,7 @@ struct entry_page {
         struct failed_entry parts;
         uint64_t score;
         struct redisReply *data; /* NULL: a task */
+        uint64_t cut;            /* how many bytes of a task were not read */
     } entries[PAGE];
 };
 
@@ -120,7 +123,10 @@ static void parse_page(struct listing *l, const struct redisReply *page, struct 
     for (size_t i = 0; i + 1 < reply_len(page) && out->n < PAGE; i += 2) {
         struct entry *e = &out->entries[out->n];
         e->score = (uint64_t)reply_number(reply_at(page, i + 1), 0);
-        if (failed_entry_parse(&e->parts, reply_bytes(reply_at(page, i))) == 0) {
+        uint64_t whole;
+        struct muster_bytes head = heads_text(reply_at(page, i), &whole);
+        e->cut = whole - head.len;
+        if (failed_entry_parse(&e->parts, head) == 0) {
             out->n += is_meant(l, &e->parts) && l->matched++ >= l->filter.offset;
         } else {
             char name[TOKEN_LEN + 1];
@@ -133,28 +139,36 @@ static void parse_page(struct listing *l, const struct redisReply *page, struct 
 
 static int read_data(struct muster_client *c, struct entry_page *page)
 {
-    int err = MUSTER_OK;
-    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++) {
-        const struct failed_entry *e = &page->entries[i].parts;
-        char key[KEY_MAX];
-        if (!e->is_job || muster_job_id_check(e->task.data))
-            continue;
-        key_of(key, c->prefix, KEY_JOB, e->task.data);
-        err = client_append(c, (const char *const[]){"HGET", key, "data", NULL});
-    }
-    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++) {
+    const char *ids[PAGE] = {NULL};
+    struct redisReply *data[PAGE] = {NULL};
+    for (size_t i = 0; i < page->n; i++) {
         const struct failed_entry *e = &page->entries[i].parts;
         if (e->is_job && !muster_job_id_check(e->task.data))
-            err = page_read_parts(c, e->task.data, &page->entries[i].data, 1);
+            ids[i] = e->task.data;
     }
+    int err = heads_jobs(c, MUSTER_HEAD_MAX, ids, page->n, (const char *const[]){"data", NULL}, data);
+    for (size_t i = 0; i < page->n; i++)
+        page->entries[i].data = data[i];
     return err;
+}
+
+/* The task of an entry, or its beginning. */
+static struct muster_bytes task_of(const struct entry *e, uint64_t *whole)
+{
+    struct muster_bytes task = e->parts.task;
+    if (e->parts.is_job)
+        return heads_text(reply_at(e->data, 0), whole);
+    *whole = task.len + e->cut;
+    task.len = task.len < MUSTER_HEAD_MAX ? task.len : MUSTER_HEAD_MAX;
+    return task;
 }
 
 static void give_entry(struct listing *l, const struct entry *e)
 {
     char process[PROCESS_ID_MAX], name[TOKEN_LEN + 1];
     const struct failed_entry *parts = &e->parts;
-    struct muster_bytes task = parts->is_job ? reply_bytes(e->data) : parts->task;
+    uint64_t whole;
+    struct muster_bytes task = task_of(e, &whole);
     token_format(name, e->score);
     process_name_format(process, parts->worker, parts->token, l->filter.queue);
     if (!*parts->worker) /* a job that no worker held */
@@ -170,6 +184,7 @@ static void give_entry(struct listing *l, const struct entry *e)
         .job = parts->is_job ? parts->task.data : NULL,
         .task = task.data,
         .len = task.len,
+        .whole_len = whole,
     };
     l->given++;
     l->stop = l->fn(&failure, l->arg) != 0 || (l->filter.n > 0 && l->given >= l->filter.n);
@@ -196,7 +211,8 @@ static int list_pages(struct muster_client *c, const char *key, struct listing *
         struct redisReply *page;
         snprintf(first, sizeof first, "%llu", (unsigned long long)from);
         snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE - 1);
-        err = page_ask(c, &page, (const char *const[]){"ZREVRANGE", key, first, last, "WITHSCORES", NULL}, 2 * PAGE);
+        err = page_ask_heads(c, ENTRY_HEAD_MAX, &page,
+                             (const char *const[]){"ZREVRANGE", key, first, last, "WITHSCORES", NULL}, 2 * PAGE);
         if (err == MUSTER_OK)
             err = give_entries(c, l, page);
         l->stop |= reply_len(page) < 2 * PAGE;
@@ -216,7 +232,8 @@ static int list_names(struct muster_client *c, const char *key, struct listing *
         uint64_t score = 0;
         token_parse(names[--n], TOKEN_LEN, &score);
         snprintf(at, sizeof at, "%llu", (unsigned long long)score);
-        err = client_ask(c, &page, (const char *const[]){"ZRANGEBYSCORE", key, at, at, "WITHSCORES", NULL});
+        err = heads_ask(c, ENTRY_HEAD_MAX, &page,
+                        (const char *const[]){"ZRANGEBYSCORE", key, at, at, "WITHSCORES", NULL});
         if (err == MUSTER_OK)
             err = give_entries(c, l, page);
         redis_reply_free(page);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Listing processes. The sets of workers and of leases are read in pages. With each page comes what other keys hold of
- * its processes: marks, notes, ends of leases, what is shown of jobs.
+ * its processes: marks, notes, ends of leases, what is shown of jobs. Of a large task only the beginning is read.
  */
 #include <muster/job.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/client.h"
+#include "client/heads.h"
 #include "client/page.h"
 #include "protocol/process_name.h"
 
@@ -19,6 +20,7 @@ struct process_rows {
     struct muster_process_filter filter;
     muster_process_row_fn *fn;
     void *arg;
+    size_t most; /* how many bytes of a task are read */
     bool stop;
 };
 
@@ -34,10 +36,10 @@ struct process_page {
     struct redisReply **jobs; /* of each job: its data, whether it is a unique task, its token; NULL: a task */
 };
 
-static bool is_wanted(const struct process_rows *rows, struct muster_bytes task)
+static bool is_wanted(const struct process_rows *rows, struct muster_bytes task, uint64_t whole)
 {
     const struct muster_bytes *wanted = rows->filter.task;
-    return !wanted || (wanted->len == task.len && (task.len == 0 || memcmp(wanted->data, task.data, task.len) == 0));
+    return !wanted || (wanted->len == whole && whole == task.len && (task.len == 0 || memcmp(wanted->data, task.data, task.len) == 0));
 }
 
 static const char *job_of_field(const struct redisReply *set, size_t i)
@@ -56,28 +58,29 @@ static struct muster_bytes token_of_field(const struct redisReply *set, size_t i
 }
 
 /* The bytes of a process. A cancelled job is gone, and its id may be another job's: then there are none. */
-static struct muster_bytes task_of(const struct process_page *page, size_t i, struct muster_bytes token)
+static struct muster_bytes task_of(const struct process_page *page, size_t i, struct muster_bytes token,
+                                   uint64_t *whole)
 {
     const struct redisReply *job = page->jobs[i];
     if (!job)
-        return reply_bytes(reply_at(page->set, 2 * i + 1));
+        return heads_text(reply_at(page->set, 2 * i + 1), whole);
     struct muster_bytes own = reply_bytes(reply_at(job, 2));
     bool is_own = own.len == token.len && memcmp(own.data, token.data, own.len) == 0;
-    return is_own ? reply_bytes(reply_at(job, 0)) : (struct muster_bytes){NULL, 0};
+    return heads_text(is_own ? reply_at(job, 0) : NULL, whole);
 }
 
 /* Is the listing to stop? */
 static bool give_process(const struct process_rows *rows, const struct process_page *page, size_t i)
 {
     struct muster_bytes token_text = token_of_field(page->set, i);
-    struct muster_bytes task = task_of(page, i, token_text);
+    uint64_t token, whole;
+    struct muster_bytes task = task_of(page, i, token_text, &whole);
     bool is_unique = reply_kind(reply_at(page->jobs[i], 1)) == REPLY_TEXT;
     const char *note = reply_text(reply_at(page->about[ABOUT_NOTE], i));
     const char *holder = reply_text(reply_at(page->about[ABOUT_HOLDER], i));
     char id[PROCESS_ID_MAX];
-    uint64_t token;
     if (!token_text.data || token_parse(token_text.data, token_text.len, &token) != MUSTER_OK ||
-        !is_wanted(rows, task) || (rows->filter.holder && (!holder || strcmp(holder, rows->filter.holder) != 0)))
+        !is_wanted(rows, task, whole) || (rows->filter.holder && (!holder || strcmp(holder, rows->filter.holder) != 0)))
         return false;
     process_name_format(id, page->worker, token_text.data, page->queue);
     const struct muster_process_info info = {
@@ -93,6 +96,7 @@ static bool give_process(const struct process_rows *rows, const struct process_p
         .holder = holder,
         .task = task.data,
         .len = task.len,
+        .whole_len = whole,
     };
     return rows->fn(&info, rows->arg) != 0;
 }
@@ -115,15 +119,21 @@ static int append_for_tokens(struct muster_client *c, const char *name, const ch
     return err;
 }
 
-static int append_job(struct muster_client *c, const char *id)
+static int read_jobs(struct muster_client *c, const struct process_rows *rows, struct process_page *page, size_t n)
 {
-    char key[KEY_MAX];
-    key_of(key, c->prefix, KEY_JOB, id);
-    return client_append(c, (const char *const[]){"HMGET", key, "data", "unique", "token", NULL});
+    const char **ids = calloc(n, sizeof *ids);
+    if (!ids)
+        return MUSTER_E_NOMEM;
+    for (size_t i = 0; i < n; i++)
+        ids[i] = job_of_field(page->set, i);
+    int err =
+        heads_jobs(c, rows->most, ids, n, (const char *const[]){"data", "unique", "token", NULL}, page->jobs);
+    free(ids);
+    return err;
 }
 
-/* Read what other keys hold of a page's processes, in one round trip. */
-static int read_about(struct muster_client *c, struct process_page *page)
+/* Read what other keys hold of a page's processes. */
+static int read_about(struct muster_client *c, const struct process_rows *rows, struct process_page *page)
 {
     const struct {
         const char *command;
@@ -142,16 +152,9 @@ static int read_about(struct muster_client *c, struct process_page *page)
         key_of(key, c->prefix, parts[i].key, parts[i].name);
         err = append_for_tokens(c, parts[i].command, key, page->set, i == ABOUT_END ? UNDER_FIELD : UNDER_TOKEN);
     }
-    size_t rows = reply_len(page->set) / 2;
-    for (size_t i = 0; i < rows && err == MUSTER_OK; i++)
-        if (job_of_field(page->set, i))
-            err = append_job(c, job_of_field(page->set, i));
     if (err == MUSTER_OK)
         err = page_read_parts(c, page->worker, page->about, n);
-    for (size_t i = 0; i < rows && err == MUSTER_OK; i++)
-        if (job_of_field(page->set, i))
-            err = page_read_parts(c, job_of_field(page->set, i), &page->jobs[i], 1);
-    return err;
+    return err == MUSTER_OK ? read_jobs(c, rows, page, reply_len(page->set) / 2) : err;
 }
 
 static int give_page(struct muster_client *c, struct process_rows *rows, const char *worker, const char *queue,
@@ -162,7 +165,7 @@ static int give_page(struct muster_client *c, struct process_rows *rows, const c
     if (n == 0)
         return MUSTER_OK;
     page.jobs = calloc(n, sizeof *page.jobs);
-    int err = page.jobs ? read_about(c, &page) : MUSTER_E_NOMEM;
+    int err = page.jobs ? read_about(c, rows, &page) : MUSTER_E_NOMEM;
     for (size_t i = 0; i < n && err == MUSTER_OK && !rows->stop; i++)
         rows->stop = give_process(rows, &page, i);
     for (size_t i = 0; i < ABOUT; i++)
@@ -182,7 +185,8 @@ static int set_rows(struct muster_client *c, const char *worker, const char *que
         struct redisReply *reply;
         char count[8];
         snprintf(count, sizeof count, "%d", PAGE);
-        err = page_scan(c, (const char *const[]){"HSCAN", key, cursor, "COUNT", count, NULL}, cursor, &reply);
+        err = page_scan_heads(c, rows->most, (const char *const[]){"HSCAN", key, cursor, "COUNT", count, NULL}, cursor,
+                              &reply);
         if (err == MUSTER_OK)
             err = give_page(c, rows, worker, queue, reply_at(reply, 1));
         redis_reply_free(reply);
@@ -288,12 +292,14 @@ static int check_filter(struct muster_client *c, const struct muster_process_fil
 int muster_process_list(struct muster_client *c, const struct muster_process_filter *f, muster_process_row_fn *fn,
                         void *arg)
 {
-    struct process_rows rows = {.fn = fn, .arg = arg};
+    struct process_rows rows = {.fn = fn, .arg = arg, .most = MUSTER_HEAD_MAX};
     int err = client_read(c, SIZED_PROCESS_FILTER, &rows.filter, f);
     const char *queue = rows.filter.queue, *worker = rows.filter.worker;
     bool is_lease = worker && strcmp(worker, MUSTER_LEASE_ID) == 0;
     if (err == MUSTER_OK)
         err = check_filter(c, &rows.filter);
+    if (rows.filter.task && rows.filter.task->len > MUSTER_HEAD_MAX)
+        rows.most = HEADS_WHOLE; /* all of it is compared */
     if (err == MUSTER_OK && !is_lease && !rows.filter.holder)
         err = page_each_page(c, KEY_REGISTRY, process_workers, &rows);
     if (err != MUSTER_OK || rows.stop || (worker && !is_lease))

@@ -195,7 +195,7 @@ static void say_not_changed(struct muster_client *c, int err, const char *id, co
     else if (err == MUSTER_E_STATE && !is_hopeless)
         redis_error_set(c->redis, "the job '%s' is %s, and cannot be changed in this way; nothing was changed", id,
                         what ? what : "in another state");
-    if (err == MUSTER_E_TOO_BIG && !what)
+    if (err == MUSTER_E_TOO_BIG && reply && !what)
         redis_error_set(c->redis,
                         "the job '%s' would have more than %d tags, or wait for more than %d jobs; nothing was changed",
                         id, MUSTER_JOB_TAGS_MAX, MUSTER_JOB_AFTER_MAX);

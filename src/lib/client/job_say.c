@@ -93,7 +93,7 @@ void job_say_refusal(struct muster_client *c, int err, const char *id, const str
                         "the job '%s' would never recur: its interval has no time up to its last one; nothing "
                         "was changed",
                         id);
-    else if (err == MUSTER_E_INVALID || err == MUSTER_E_TOO_BIG)
+    else if (err == MUSTER_E_INVALID || (err == MUSTER_E_TOO_BIG && what))
         job_say_obstacle(c, err, id, what);
     if (job_say_is_about_missing(err, what))
         job_say_missing(c, what, id, more);

@@ -40,6 +40,7 @@ static bool give_one(const struct taking *t, const struct script_leased *leased,
         .holder = t->what.holder,
         .task = task.data,
         .len = task.len,
+        .whole_len = task.len,
     };
     return t->fn(&info, t->arg) != 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "client/heads.h"
 
 /* ---- pages ---- */
 
@@ -21,7 +22,13 @@ static int refuse_page(struct muster_client *c, const char *command, struct redi
 
 int page_ask(struct muster_client *c, struct redisReply **page, const char *const *words, size_t most)
 {
-    int err = client_ask(c, page, words);
+    return page_ask_heads(c, HEADS_WHOLE, page, words, most);
+}
+
+int page_ask_heads(struct muster_client *c, size_t most_bytes, struct redisReply **page, const char *const *words,
+                   size_t most)
+{
+    int err = heads_ask(c, most_bytes, page, words);
     if (err == MUSTER_OK && (reply_kind(*page) != REPLY_LIST || reply_len(*page) > most))
         err = refuse_page(c, words[0], page);
     return err;
@@ -30,7 +37,13 @@ int page_ask(struct muster_client *c, struct redisReply **page, const char *cons
 int page_scan(struct muster_client *c, const char *const *words, char cursor[PAGE_CURSOR_MAX],
               struct redisReply **reply)
 {
-    int err = client_ask(c, reply, words);
+    return page_scan_heads(c, HEADS_WHOLE, words, cursor, reply);
+}
+
+int page_scan_heads(struct muster_client *c, size_t most_bytes, const char *const *words, char cursor[PAGE_CURSOR_MAX],
+                    struct redisReply **reply)
+{
+    int err = heads_ask(c, most_bytes, reply, words);
     const char *next = reply_text(reply_at(*reply, 0));
     bool has_form = next && strlen(next) < PAGE_CURSOR_MAX && reply_kind(reply_at(*reply, 1)) == REPLY_LIST;
     if (err == MUSTER_OK && (!has_form || (strcmp(next, cursor) == 0 && strcmp(next, "0") != 0)))

@@ -16,6 +16,12 @@ int page_ask(struct muster_client *c, struct redisReply **page, const char *cons
 int page_scan(struct muster_client *c, const char *const *words, char cursor[PAGE_CURSOR_MAX],
               struct redisReply **reply);
 
+/* The same two for people: of a text of more than `most` bytes only the beginning (heads.h). */
+int page_ask_heads(struct muster_client *c, size_t most_bytes, struct redisReply **page, const char *const *words,
+                   size_t most);
+int page_scan_heads(struct muster_client *c, size_t most_bytes, const char *const *words, char cursor[PAGE_CURSOR_MAX],
+                    struct redisReply **reply);
+
 /* Before and after a SCAN. While the slot moves, each of its two nodes lists a part of the namespace: E_BUSY, also if the
  * connection has changed meanwhile. What was seen then is not all that there is. */
 int page_begin_keys(struct muster_client *c, unsigned *connection);

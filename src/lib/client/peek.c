@@ -10,11 +10,12 @@
 
 #include "base/log.h"
 #include "client/client.h"
+#include "client/heads.h"
 #include "client/job_page.h"
 #include "client/page.h"
 #include "protocol/job_member.h"
 
-/* Tasks can be large: only a few at once. */
+/* Tasks can be large: only a few at once, and of each only the beginning. */
 #define PAGE JOB_PAGE
 
 enum part { JOBS_BEFORE, BACK, TASKS, JOBS_AFTER, N_PARTS };
@@ -60,9 +61,10 @@ static int read_sizes(struct muster_client *c, struct look *l)
 }
 
 /* Returns whether the look is over. */
-static bool give(struct look *l, struct muster_bytes task, const char *job)
+static bool give(struct look *l, struct muster_bytes task, uint64_t whole, const char *job)
 {
-    const struct muster_task row = {l->position++, task.data, task.len, job};
+    size_t len = task.len < MUSTER_HEAD_MAX ? task.len : MUSTER_HEAD_MAX;
+    const struct muster_task row = {l->position++, task.data, len, job, whole};
     l->left--;
     return l->fn(&row, l->arg) != 0 || l->left == 0;
 }
@@ -78,10 +80,13 @@ static int read_tasks(struct muster_client *c, struct look *l, uint64_t from, ui
     key_of(key, c->prefix, KEY_QUEUES, l->queue);
     snprintf(first, sizeof first, "-%llu", (unsigned long long)(from + n));
     snprintf(last, sizeof last, "-%llu", (unsigned long long)(from + 1));
-    int err = page_ask(c, &page, (const char *const[]){"LRANGE", key, first, last, NULL}, n);
+    int err = page_ask_heads(c, MUSTER_HEAD_MAX, &page, (const char *const[]){"LRANGE", key, first, last, NULL}, n);
     *got = reply_len(page);
-    for (size_t i = *got; i > 0 && !*stop; i--)
-        *stop = give(l, reply_bytes(reply_at(page, i - 1)), NULL);
+    for (size_t i = *got; i > 0 && !*stop; i--) {
+        uint64_t whole;
+        struct muster_bytes task = heads_text(reply_at(page, i - 1), &whole);
+        *stop = give(l, task, whole, NULL);
+    }
     redis_reply_free(page);
     return err;
 }
@@ -89,21 +94,19 @@ static int read_tasks(struct muster_client *c, struct look *l, uint64_t from, ui
 /* The task of a member "<field>:<home>" of what came back. It may have been taken since the member was read. */
 static int read_one_back(struct muster_client *c, struct look *l, struct muster_bytes member, bool *stop)
 {
-    char key[KEY_MAX], name[KEY_MAX], *home = member.data ? memrchr(member.data, ':', member.len) : NULL;
+    char key[KEY_MAX], name[KEY_MAX], field[KEY_MAX], *home = member.data ? memrchr(member.data, ':', member.len) : NULL;
     struct redisReply *task;
     if (!home)
         return MUSTER_OK;
     size_t len = (size_t)(home - (const char *)member.data);
     snprintf(name, sizeof name, "%.*s:%s", (int)(member.len - len - 1), home + 1, l->queue);
     key_of(key, c->prefix, KEY_HOME, name);
-    struct command command = COMMAND_EMPTY;
-    command_text(&command, "HGET");
-    command_text(&command, key);
-    command_bytes(&command, member.data, len);
-    int err = redis_call(c->redis, &command, &task);
-    command_clear(&command);
-    if (err == MUSTER_OK && reply_kind(task) == REPLY_TEXT)
-        *stop = give(l, reply_bytes(task), NULL);
+    snprintf(field, sizeof field, "%.*s", (int)len, (const char *)member.data);
+    int err = heads_ask(c, MUSTER_HEAD_MAX, &task, (const char *const[]){"HGET", key, field, NULL});
+    uint64_t whole;
+    struct muster_bytes bytes = heads_text(task, &whole);
+    if (err == MUSTER_OK && bytes.data)
+        *stop = give(l, bytes, whole, NULL);
     redis_reply_free(task);
     return err;
 }
@@ -131,7 +134,8 @@ static void give_jobs(struct look *l, const struct job_page *page, bool *stop)
     for (size_t i = 0; i < page->n && !*stop; i++) {
         const struct job_page_row *row = &page->rows[i];
         if (row->err == MUSTER_OK)
-            *stop = give(l, row->record.job.data, row->record.job.unique ? NULL : row->id);
+            *stop = give(l, row->record.job.data, row->record.job.data.len,
+                         row->record.job.unique ? NULL : row->id);
         else if (row->err == MUSTER_E_REDIS)
             log_line(MUSTER_LOG_WARN, "the record of the job '%s' cannot be read", row->id);
     }
@@ -202,16 +206,19 @@ static int give_delayed(struct muster_client *c, const char *key, uint64_t at, u
     struct redisReply *page;
     snprintf(first, sizeof first, "%llu", (unsigned long long)at);
     snprintf(last, sizeof last, "%llu", (unsigned long long)(at + n - 1));
-    int err = page_ask(c, &page, (const char *const[]){"ZRANGE", key, first, last, "WITHSCORES", NULL}, 2 * n);
+    int err = page_ask_heads(c, MUSTER_HEAD_MAX + TOKEN_LEN + 1, &page,
+                             (const char *const[]){"ZRANGE", key, first, last, "WITHSCORES", NULL}, 2 * n);
     *got = reply_len(page) / 2;
     for (size_t i = 0; i < *got && !*stop; i++) {
-        struct muster_bytes member = reply_bytes(reply_at(page, 2 * i));
+        uint64_t whole;
+        struct muster_bytes member = heads_text(reply_at(page, 2 * i), &whole);
         if (member.len <= TOKEN_LEN)
             continue; /* not written by muster */
         const struct muster_delayed_task row = {.position = at + i,
                                                 .due_at_ms = reply_number(reply_at(page, 2 * i + 1), 0),
                                                 .data = (const char *)member.data + TOKEN_LEN + 1,
-                                                .len = member.len - TOKEN_LEN - 1};
+                                                .len = member.len - TOKEN_LEN - 1,
+                                                  .whole_len = whole - TOKEN_LEN - 1};
         *stop = fn(&row, arg) != 0;
     }
     redis_reply_free(page);

@@ -15,6 +15,7 @@ bool names_have_control(const char *text);
 /* A failure's group and message; either may be NULL. MUSTER_OK, or E_INVALID or E_TOO_BIG with a static string in
  * `why`. */
 #define FAILURE_GROUP_DEFAULT "failed"
+#define FAILURE_GROUP_TOO_LARGE "too-large"
 #define RETRY_GROUP_DEFAULT "retried"
 int names_check_failure(const char *group, const char *message, const char **why);
 

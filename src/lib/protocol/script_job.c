@@ -105,12 +105,13 @@ void script_cancel_more(struct command *c, const struct script_root *root, const
 }
 
 void script_fetch(struct command *c, const struct script_root *root, const char *worker, const char *token,
-                  const char *queue)
+                  const char *queue, size_t most)
 {
     script_begin(c, SCRIPT_FETCH, root);
     command_text(c, worker);
     command_text(c, token);
     command_text(c, queue);
+    command_number(c, (int64_t)most);
 }
 
 int script_fetched(const struct redisReply *r, const char **id, const struct redisReply **record)

@@ -52,7 +52,7 @@ void script_cancel_more(struct command *c, const struct script_root *root, const
 
 /* The job that a worker was given by its token. */
 void script_fetch(struct command *c, const struct script_root *root, const char *worker, const char *token,
-                  const char *queue);
+                  const char *queue, size_t most);
 int script_fetched(const struct redisReply *r, const char **id, const struct redisReply **record);
 
 #endif

@@ -12,6 +12,9 @@
 
 struct command_numbers;
 
+/* From here on a request or an answer is large: a server may be set up not to let it through. */
+#define COMMAND_LARGE ((size_t)64 * 1024)
+
 /* A script: its body, which is its text, and the digest of that. */
 struct lua_script {
     const char *name;
@@ -29,6 +32,7 @@ struct command {
     char *own;                       /* copies of what was borrowed; NULL: none */
     const struct lua_script *script; /* NULL: a plain command. A script's first words are EVALSHA and its digest */
     const char *last;                /* the last argument, which command_close() adds; NULL: none, or it is there */
+    bool is_heavy;                   /* its answer may be large */
     bool failed;                     /* memory ran out */
 };
 

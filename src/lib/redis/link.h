@@ -10,6 +10,12 @@
  *     it connects, by a sentinel or by a node of a cluster, is neither.
  *   - Nothing is called back from inside link_call() and its like, and never after link_free().
  *   - link_free() must not be called from inside a callback of the same link.
+ *
+ * Heavy calls
+ *   A call is heavy if its request is large (COMMAND_LARGE), or if its answer may be (`is_heavy` of the command). A
+ *   server may refuse it by closing the connection, which ends everything else that is under way, too. So after a
+ *   break one heavy call goes at a time, and nothing beside it: what breaks the connection again is known. With each
+ *   heavy answer twice as many may be under way, until all may.
  */
 #ifndef LINK_H
 #define LINK_H
@@ -94,6 +100,12 @@ bool link_can_reconnect(const struct link *l);
 
 /* An answer; NULL when the link broke. The reply is borrowed until the function returns. */
 typedef void link_reply_fn(const struct redisReply *reply, void *arg);
+
+/* Only in such a function, when it gets NULL: the server closed the connection while this heavy call alone was under
+ * way. */
+bool link_was_alone(const struct link *l);
+/* How many heavy calls may be under way. What can be asked for in parts should be asked for in as few. */
+size_t link_room(const struct link *l);
 
 /* Only in such a function: the reply is the caller's from now on, to be freed by redis_reply_free(), but not in the
  * function. */

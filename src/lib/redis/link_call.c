@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The way of a command over a link, and of its answer; subscriptions.
+ *
+ * While there is room for few heavy calls (link.h), those beyond it are held, and everything behind them, so that the
+ * order stays. A heavy call for which there is room for one waits until nothing else is under way.
  */
 #include <muster/error.h>
 #include <stdio.h>
@@ -15,6 +18,9 @@
 /* Does a script go as its digest, or with its whole text? */
 enum script_form { BY_DIGEST, WITH_BODY };
 
+/* With room for so many heavy calls there is room for any number. */
+#define ROOM_MAX 64
+
 /* A command on its way. */
 struct call {
     struct call *next;
@@ -23,8 +29,10 @@ struct call {
     const struct lua_script *script; /* NULL: not a script, or sent with its body */
     const char *name;                /* the script's; "" of another command */
     int64_t sent_us;                 /* 0: its answer is not traced */
+    bool is_heavy;
+    size_t bytes; /* of its request */
     size_t len;
-    char said[]; /* a script's bytes, in case Redis does not know it */
+    char said[]; /* a script's bytes, in case Redis does not know it; or those of a call that is held */
 };
 
 /* ---- sending ---- */
@@ -34,7 +42,36 @@ static void put_last(struct link *l, struct call *call)
     call->next = NULL;
     *l->calls_end = call;
     l->calls_end = &call->next;
+    l->is_alone = call->is_heavy && l->room == 1 && l->outstanding == 0;
     l->outstanding++;
+    l->outstanding_bytes += call->bytes;
+    l->n_heavy += call->is_heavy;
+}
+
+/* May it go now, as far as heavy calls are concerned? */
+static bool is_room(const struct link *l, bool is_heavy)
+{
+    if (l->room == 0)
+        return true;
+    if (!is_heavy)
+        return !l->is_alone;
+    return l->n_heavy < l->room && (l->room > 1 || l->outstanding == 0);
+}
+
+static void hold(struct link *l, struct call *call)
+{
+    call->next = NULL;
+    *l->held_end = call;
+    l->held_end = &call->next;
+}
+
+static struct call *take_held(struct link *l)
+{
+    struct call *call = l->held;
+    l->held = call->next;
+    if (!l->held)
+        l->held_end = &l->held;
+    return call;
 }
 
 /* The text of a script in place of its digest. */
@@ -47,15 +84,20 @@ static void put_body_in(struct command *c, const struct lua_script *script)
 }
 
 /* The call is made after it was said: only then are its bytes there to be kept. */
-static struct call *new_call(struct link *l, const struct lua_script *kept)
+static struct call *new_call(struct link *l, const struct lua_script *script, bool is_heavy)
 {
-    struct muster_bytes said = kept ? wire_said(l->wire) : (struct muster_bytes){NULL, 0};
-    struct call *call = malloc(sizeof *call + said.len);
+    struct muster_bytes said = wire_said(l->wire);
+    bool is_held = l->held || !is_room(l, is_heavy);
+    size_t kept = script || is_held ? said.len : 0;
+    struct call *call = malloc(sizeof *call + kept);
     if (!call)
         return NULL;
-    *call = (struct call){.script = kept, .len = said.len};
-    if (said.len > 0)
-        memcpy(call->said, said.data, said.len);
+    *call = (struct call){.script = script, .is_heavy = is_heavy, .bytes = said.len, .len = kept};
+    if (kept > 0)
+        memcpy(call->said, said.data, kept);
+    if (is_held)
+        wire_unsay(l->wire, 1);
+    (is_held ? hold : put_last)(l, call);
     return call;
 }
 
@@ -70,7 +112,9 @@ static int send_call(struct link *l, const struct lua_script *script, enum scrip
     failpoint_pass(script ? script->name : "", "before_send");
     if (wire_say(l->wire, c, 1) != MUSTER_OK)
         return MUSTER_E_NOMEM;
-    struct call *call = new_call(l, form == BY_DIGEST ? script : NULL);
+    link_begin_waiting(l);
+    bool is_heavy = c->is_heavy || wire_said(l->wire).len >= COMMAND_LARGE;
+    struct call *call = new_call(l, form == BY_DIGEST ? script : NULL, is_heavy);
     if (!call) {
         wire_unsay(l->wire, 1);
         return MUSTER_E_NOMEM;
@@ -79,8 +123,6 @@ static int send_call(struct link *l, const struct lua_script *script, enum scrip
     call->arg = arg;
     call->name = script ? script->name : "";
     call->sent_us = script && trace_is_on(TRACE_SCRIPT) ? clock_us() : 0;
-    link_begin_waiting(l);
-    put_last(l, call);
     link_io_flush_later(l);
     if (failpoint_is_set(call->name, "after_send")) {
         link_io_flush(l);
@@ -121,7 +163,33 @@ static struct call *take_first(struct link *l)
     if (!l->calls)
         l->calls_end = &l->calls;
     l->outstanding--;
+    l->outstanding_bytes -= call->bytes;
+    l->n_heavy -= call->is_heavy;
     return call;
+}
+
+/* What was held goes, as far as there is room. */
+static void let_go(struct link *l)
+{
+    while (l->held && !l->is_break_due && is_room(l, l->held->is_heavy)) {
+        const struct muster_bytes said = {l->held->said, l->held->len};
+        if (wire_say_bytes(l->wire, &said, 1, 1) != MUSTER_OK) {
+            link_break(l, MUSTER_E_NOMEM, "out of memory");
+            return;
+        }
+        link_begin_waiting(l);
+        put_last(l, take_held(l));
+        link_io_flush_later(l);
+    }
+}
+
+/* A heavy answer has come through. */
+static void make_room(struct link *l)
+{
+    l->has_answered_heavy = true;
+    l->room *= 2;
+    if (l->room > ROOM_MAX)
+        l->room = 0;
 }
 
 /* The same command with the script's text in place of its digest. */
@@ -198,7 +266,11 @@ static void hear_answer(struct link *l, const struct redisReply *reply)
             return;
         reply = NULL;
     }
+    l->is_alone = false;
+    if (call->is_heavy && reply_err(reply) == MUSTER_OK)
+        make_room(l);
     answer(call, reply);
+    let_go(l);
     if (!l->is_leaving)
         leave_if_refused(l, reply);
     else if (l->outstanding == 0)
@@ -210,15 +282,36 @@ void link_keep_reply(struct link *l)
     l->is_reply_kept = true;
 }
 
+bool link_was_alone(const struct link *l)
+{
+    return l->was_alone;
+}
+
+size_t link_room(const struct link *l)
+{
+    return l->room > 0 ? l->room : SIZE_MAX;
+}
+
+/* Not one of the calls that get their NULL in between is sent: the link is not up. */
 void link_call_forget(struct link *l)
 {
-    while (l->calls)
+    bool is_broken = l->outstanding > 0 && l->is_break_due && !l->is_closed;
+    l->is_fruitless = l->n_heavy > 0 && !l->has_answered_heavy;
+    l->was_alone = is_broken && l->is_alone && l->break_err == MUSTER_E_CONN;
+    l->is_alone = l->has_answered_heavy = false;
+    l->room = is_broken ? 1 : l->room;
+    while (l->calls) {
         answer(take_first(l), NULL);
+        l->was_alone = false;
+    }
+    while (l->held)
+        answer(take_held(l), NULL);
 }
 
 void link_call_init(struct link *l)
 {
     l->calls_end = &l->calls;
+    l->held_end = &l->held;
 }
 
 /* ---- subscriptions ---- */

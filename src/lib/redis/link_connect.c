@@ -15,7 +15,8 @@
 #include "redis/link_private.h"
 
 #define DELAY_FIRST_MS 50
-/* A link that held this long has recovered: the next break begins with short delays again. */
+/* A link that held this long has recovered: the next break begins with short delays again. But one that has only tried
+ * something large, at which it broke, has come no further. */
 #define STABLE_MS 1000
 
 /* ---- greeting ---- */
@@ -209,7 +210,7 @@ static void tell_down(struct link *l, struct cause *cause)
 /* Tell of the break, and try again later; or go on silently to where it was sent on its way. */
 static void go_down(struct link *l, struct cause *cause)
 {
-    bool was_up = l->state == LINK_UP, was_stable = was_up && clock_ms() - l->up_since_ms >= STABLE_MS;
+    bool was_up = l->state == LINK_UP, was_stable = was_up && !l->is_fruitless && clock_ms() - l->up_since_ms >= STABLE_MS;
     if (l->state == LINK_DOWN)
         return;
     if (was_stable)

@@ -63,6 +63,7 @@ struct link {
     /* Silence. */
     struct event *watch;
     size_t outstanding;   /* answers, without subscriptions */
+    size_t outstanding_bytes;
     size_t unconfirmed;   /* subscriptions */
     size_t ending;        /* subscriptions that were ended here, and not there yet */
     bool keeps_channels;  /* this user may not end subscriptions: nobody tries it again */
@@ -79,6 +80,13 @@ struct link {
 
     /* Commands that have no answer yet, in the order in which they were sent. */
     struct call *calls, **calls_end;
+    struct call *held, **held_end; /* not sent yet: see link_call.c */
+    size_t room;                   /* how many heavy ones may be under way; 0: any number */
+    size_t n_heavy;                /* so many are */
+    bool is_alone;                 /* what is under way is one heavy call, and nothing else */
+    bool was_alone;                /* the call that gets its NULL now, when the server closed the connection */
+    bool is_fruitless;             /* the connection ended with a heavy call, and has answered none */
+    bool has_answered_heavy;       /* this connection */
 
     /* Connecting. */
     struct event *connector; /* the next attempt */

@@ -6,7 +6,8 @@
  * (link_connect.c). Until then nothing new is accepted, and nothing that was read is told.
  *
  * While anything is outstanding, `watch` looks for signs of life. What is a sign, the wire says: a whole reply, or many
- * bytes of one. So a server that drips bytes is silent, too.
+ * bytes of one. So a server that drips bytes is silent, too. While Redis works on what it was asked, nothing moves: a
+ * large request has more time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,12 +72,13 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
     if (!is_waiting(l))
         return;
     int64_t silent_ms = clock_ms() - l->last_sign_ms;
-    if (silent_ms < l->silence_ms) {
-        timer_after_ms(l->watch, l->silence_ms - silent_ms);
+    int most_ms = l->silence_ms + wire_extra_ms(l->outstanding_bytes);
+    if (silent_ms < most_ms) {
+        timer_after_ms(l->watch, most_ms - silent_ms);
         return;
     }
     char why[64];
-    snprintf(why, sizeof why, "no answer for %d ms", l->silence_ms);
+    snprintf(why, sizeof why, "no answer for %d ms", most_ms);
     bool has_words = l->wire && *wire_why(l->wire);
     link_break(l, MUSTER_E_TIMEOUT, has_words ? wire_why(l->wire) : why);
 }

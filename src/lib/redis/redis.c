@@ -151,6 +151,9 @@ int redis_break(struct redis *r, int err, const char *why)
         redis_error_set(r, "out of memory");
     else if (err == MUSTER_E_TIMEOUT && !*why)
         redis_error_set(r, "%s: no answer within %d ms", where, r->timeout_ms);
+    else if (err == MUSTER_E_CONN && r->asked_bytes >= COMMAND_LARGE)
+        redis_error_set(r, "%s: %s, %zu bytes being asked of it: its client-query-buffer-limit may be less", where, why,
+                        r->asked_bytes);
     else
         redis_error_set(r, "%s: %s", where, why);
     if (r->borrowed)
@@ -207,10 +210,11 @@ bool redis_wait(struct redis *r, int64_t until_ms)
     return is_early || has_more;
 }
 
-/* An answer may take as long as we have patience; all of a greeting together must be there in time. */
+/* An answer may take as long as we have patience, and longer after a large request; all of a greeting together must be
+ * there in time. */
 static int64_t answered_by_ms(const struct redis *r)
 {
-    int64_t until_ms = clock_ms() + r->patience_ms;
+    int64_t until_ms = clock_ms() + r->patience_ms + wire_extra_ms(r->asked_bytes);
     return r->greeted_by_ms && r->greeted_by_ms < until_ms ? r->greeted_by_ms : until_ms;
 }
 
@@ -312,6 +316,8 @@ int redis_read(struct redis *r, struct redisReply **reply)
         redis_reply_free(*reply);
         *reply = NULL;
     }
+    if (err == MUSTER_E_TOO_BIG) /* it has closed the connection */
+        redis_drop(r);
     return err;
 }
 

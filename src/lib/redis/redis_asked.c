@@ -45,6 +45,7 @@ void redis_asked_clear(struct redis *r)
         r->asked = next;
     }
     r->asked_end = &r->asked;
+    r->asked_bytes = 0;
 }
 
 int redis_asked_add(struct redis *r)
@@ -58,6 +59,7 @@ int redis_asked_add(struct redis *r)
     memcpy(a->said, said.data, said.len);
     *r->asked_end = a;
     r->asked_end = &a->next;
+    r->asked_bytes += a->len;
     return MUSTER_OK;
 }
 
@@ -166,6 +168,7 @@ int redis_asked_read(struct redis *r, struct redisReply **reply)
     if (!reply_is_passing(*reply)) /* it goes on: so what comes after has its time, too */
         redis_begin_time(r);
     r->asked = first->next;
+    r->asked_bytes -= first->len;
     if (!r->asked)
         r->asked_end = &r->asked;
     free(first);

@@ -42,6 +42,7 @@ struct redis {
     int patience_ms;                  /* for one answer */
     struct place place;               /* where it is connected, or goes next */
     struct asked *asked, **asked_end; /* commands whose answers were not read yet, in their order */
+    size_t asked_bytes;               /* of them all */
     int64_t until_ms;                 /* they are sent again until then, if they are not executed */
     unsigned n_moves;                 /* how often MOVED was followed since this time began */
     bool is_in_order;                 /* what was refused is not sent again behind what was executed */

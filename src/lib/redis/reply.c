@@ -60,6 +60,14 @@ const struct redisReply *reply_at(const struct redisReply *r, size_t i)
     return i < reply_len(r) ? r->element[i] : NULL;
 }
 
+struct redisReply *reply_take(struct redisReply *r, size_t i)
+{
+    struct redisReply *one = i < reply_len(r) ? r->element[i] : NULL;
+    if (one)
+        r->element[i] = NULL;
+    return one;
+}
+
 bool reply_is(const struct redisReply *r, const char *text)
 {
     struct muster_bytes bytes = reply_bytes(r);
@@ -118,11 +126,19 @@ static const struct code *code_of(const char *text)
     return NULL;
 }
 
+/* It closes the connection then. */
+static bool is_too_long(const char *text)
+{
+    return strstr(text, "Protocol error: invalid bulk length");
+}
+
 void reply_refusal_words(char *out, size_t size, const char *text)
 {
     const char *script = code_of(text) ? strstr(text, " script: ") : NULL;
     if (strncmp(text, "READONLY ", strlen("READONLY ")) == 0)
         snprintf(out, size, "%s", REPLY_REPLICA);
+    else if (is_too_long(text))
+        snprintf(out, size, "%s", REPLY_TOO_LONG);
     else
         snprintf(out, size, "%.*s", script ? (int)(script - text) : (int)strlen(text), text);
 }
@@ -146,6 +162,8 @@ int reply_err_of_text(const char *text)
         return code->err;
     if (strstr(text, "max number of clients"))
         return MUSTER_E_BUSY;
+    if (is_too_long(text))
+        return MUSTER_E_TOO_BIG;
     /* Before 6.0 a wrong password has no code. The others come from a script whose user may not do what it does. */
     static const char *const denials[] = {"invalid password", "can't run this command", "without any password",
                                           "can't publish to the channel", "can't access at least one of the keys"};

@@ -27,6 +27,8 @@ uint64_t reply_count(const struct redisReply *r);
 struct muster_bytes reply_bytes(const struct redisReply *r);
 size_t reply_len(const struct redisReply *r);
 const struct redisReply *reply_at(const struct redisReply *r, size_t i);
+/* Takes it out of the list: it is the caller's to free, by itself. NULL: it is not there. */
+struct redisReply *reply_take(struct redisReply *r, size_t i);
 
 /* The value of a field in a list {field, value, ...}; NULL if it is not there. */
 const struct redisReply *reply_field(const struct redisReply *flat, const char *name);
@@ -54,6 +56,7 @@ bool reply_is_passing(const struct redisReply *r);
 /* A refusal for people: a replica's in plain words, others of a known meaning without the hash of the script that was
  * refused. */
 #define REPLY_REPLICA "READONLY: this is a replica"
+#define REPLY_TOO_LONG "the request has more bytes than this Redis takes (its proto-max-bulk-len)"
 void reply_refusal_words(char *out, size_t size, const char *text);
 
 /* What the beginning of an error text ("OOM command not allowed...") means. */

@@ -21,6 +21,12 @@
  * one comes through over a slow line, and a server that drips bytes holds nobody for ever. */
 #define WIRE_STRIDE ((size_t)256 * 1024)
 
+/* And a large request may take longer than a small one until its answer begins: nothing moves while Redis works on it. */
+static inline int wire_extra_ms(size_t bytes)
+{
+    return (int)(bytes / ((size_t)16 * 1024));
+}
+
 /* Whose channels: of the whole server, or of a slot (Redis 7.0). */
 enum wire_channels { WIRE_CLASSIC, WIRE_SHARDED };
 

@@ -10,6 +10,8 @@
  * many bytes it gives back. One that is marked already goes back at once. If memory runs out, the process
  * is forgotten here; the next heartbeat's count brings it back. After the drain, messages and read-backs bring nothing
  * more: deregistering gives back what the worker holds.
+ *
+ * What has ended connections because of its size is measured before it is fetched again (too_large.c).
  */
 #include <stdlib.h>
 
@@ -95,13 +97,29 @@ static int read_fetched(struct muster_process *p, const struct redisReply *reply
     return err == MUSTER_OK ? process_set_job(p, id, record) : err;
 }
 
+static bool fetch(struct muster_process *p);
+
+/* An answer that has only the length. False: it has more, or it was taken back. */
+static bool hear_length(struct muster_process *p, const struct redisReply *reply)
+{
+    const struct redisReply *length = p->kind == PROCESS_JOB ? reply_at(reply, 1) : reply;
+    bool is_length = p->kind == PROCESS_TASK || reply_status(reply) == MUSTER_E_TOO_BIG;
+    if (!is_length || reply_kind(length) != REPLY_INTEGER)
+        return false;
+    if (!too_large_task(p, reply_count(length)) && !fetch(p))
+        process_free(p);
+    return true;
+}
+
 static void on_fetched(const struct redisReply *reply, void *arg)
 {
     struct fetch *f = arg;
     struct muster_worker *w = f->worker;
     struct muster_process *p = process_find(w, f->token);
     free(f);
-    if (!reply || !p || !process_is(p, LACKS_BYTES))
+    if (p && process_is(p, LACKS_BYTES) && !reply)
+        too_large_note_break(p);
+    if (!reply || !p || !process_is(p, LACKS_BYTES) || hear_length(p, reply))
         return;
     int err = read_fetched(p, reply);
     if (err == MUSTER_OK)
@@ -117,12 +135,14 @@ static int send_fetch(struct muster_process *p, struct fetch *f)
     struct muster_worker *w = p->worker;
     struct command c = COMMAND_EMPTY;
     int err;
+    bool must_measure = too_large_must_measure(p);
+    c.is_heavy = true;
     if (p->kind == PROCESS_JOB) {
-        script_fetch(&c, &w->root, w->id, p->token_text, p->served->name);
+        script_fetch(&c, &w->root, w->id, p->token_text, p->served->name, must_measure ? COMMAND_LARGE : 0);
         err = link_script(w->connection.data, &c, on_fetched, f);
     } else {
         size_t len = key_processing(key, w->prefix, w->id, p->served->name);
-        command_text(&c, "HGET");
+        command_text(&c, must_measure ? "HSTRLEN" : "HGET");
         command_bytes(&c, key, len);
         command_bytes(&c, p->token_text, TOKEN_LEN);
         err = link_call(w->connection.data, &c, on_fetched, f);

@@ -85,6 +85,12 @@ void end_unstarted(struct muster_process *p)
     round_due(p->worker);
 }
 
+void end_unfetched(struct muster_process *p)
+{
+    note_outcome(p, MUSTER_FAIL);
+    round_due(p->worker);
+}
+
 void end_all_unstarted(struct muster_worker *w)
 {
     struct muster_process *p;

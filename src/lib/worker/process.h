@@ -94,6 +94,7 @@ struct muster_process {
     enum muster_outcome ended_as;
     bool sent_before;       /* its end was sent before, or Redis did not name it any more */
     bool is_accounted;      /* its end was counted among the figures */
+    unsigned n_broken;      /* connections that ended while it alone was under way: too_large.c */
     bool may_have_counted;  /* its end was sent, the answer was lost, and Redis has not named it since */
     uint64_t last_readback; /* the number of the last read-back that named it */
     atomic_int stop_reason; /* enum muster_stop_reason */
@@ -203,6 +204,8 @@ void process_tell_running(struct muster_worker *w, enum muster_stop_reason reaso
 void end_by_handler(struct muster_process *p, enum muster_outcome outcome);
 /* No handler has had it: it goes back. */
 void end_unstarted(struct muster_process *p);
+/* Its bytes cannot be fetched: it fails. */
+void end_unfetched(struct muster_process *p);
 /* The same for all that are ready. Those whose bytes are on the way go back when these are here: accept.c. */
 void end_all_unstarted(struct muster_worker *w);
 /* Its end has counted: the process is forgotten. */

@@ -22,6 +22,9 @@
  *
  * An end without an answer is unknown: it is sent again after the next connection was read back. An end that is refused
  * (loading, busy, full) is sent again after a pause; an end whose queue is damaged, after the next heartbeat.
+ *
+ * While heavy calls go one by one (redis/link.h), a call has one large result and takes nothing, or takes as few tasks
+ * as there is room for: so what a connection breaks at is one process (too_large.c).
  */
 #include "worker/turn.h"
 
@@ -51,6 +54,7 @@ struct turn {
     struct served **served; /* by place in the call */
     size_t n_served;
     size_t look, looked_at; /* as they were when it was sent */
+    bool is_mended;         /* it was refused, and will not be for the same reason */
     size_t n_ends;
     struct muster_process *ends[]; /* in the order of the call */
 };
@@ -74,11 +78,13 @@ static void free_turn(struct turn *t)
 /* After these answers it is certain that nothing was changed. */
 static bool has_changed_nothing(int err)
 {
-    return err == MUSTER_E_STATE || err == MUSTER_E_FULL || err == MUSTER_E_BUSY || err == MUSTER_E_DENIED;
+    return err == MUSTER_E_STATE || err == MUSTER_E_FULL || err == MUSTER_E_BUSY || err == MUSTER_E_DENIED ||
+           err == MUSTER_E_TOO_BIG;
 }
 
 static void send_again(struct turn *t, int err)
 {
+    t->is_mended = too_large_end(t->ends, t->n_ends, err);
     for (size_t i = 0; i < t->n_ends; i++) {
         t->ends[i]->sent_before = true;
         t->ends[i]->may_have_counted |= !has_changed_nothing(err);
@@ -216,7 +222,7 @@ static void on_turned(const struct redisReply *reply, void *arg)
         send_again(t, err);
     if (err == MUSTER_E_STATE) {
         connection_out_of_step(w);
-    } else if (reply && err != MUSTER_OK && err != MUSTER_E_GONE) {
+    } else if (reply && err != MUSTER_OK && err != MUSTER_E_GONE && !t->is_mended) {
         tell_refused(w, REQUEST_TURN, err, reply_text(reply));
         timer_after_ms(w->turns.retry_timer, REFUSED_PAUSE_MS);
     }
@@ -236,6 +242,7 @@ static int free_hands(const struct muster_worker *w, size_t n_ends)
 static struct turn *new_turn(struct muster_worker *w, enum script_ends *how)
 {
     bool one_by_one = w->readback.in_flight;
+    size_t most = link_room(w->connection.data) == 1 ? COMMAND_LARGE : TURN_BYTES_MAX;
     size_t n = process_count(w, IS_DUE), n_bytes = 0;
     if (n > TURN_MAX)
         n = TURN_MAX;
@@ -243,13 +250,22 @@ static struct turn *new_turn(struct muster_worker *w, enum script_ends *how)
     struct muster_process *p = process_first(w, IS_DUE);
     for (; t && t->n_ends < n; p = process_next(p, IS_DUE)) {
         n_bytes += turn_ends_bytes(p);
-        if (t->n_ends > 0 && n_bytes > TURN_BYTES_MAX)
+        if (t->n_ends > 0 && n_bytes > most)
             break;
         t->ends[t->n_ends++] = p;
         one_by_one |= p->sent_before || atomic_load(&p->stop_reason) == MUSTER_STOP_LOST;
     }
     *how = one_by_one ? ENDS_ONE_BY_ONE : ENDS_TOGETHER;
     return t;
+}
+
+/* How many tasks one call may ask for, with these ends. */
+static int take_most(const struct muster_worker *w, const struct turn *t)
+{
+    size_t room = link_room(w->connection.data);
+    if (room == 1 && t->n_ends > 0 && too_large_is_result(t->ends[0]))
+        return 0;
+    return room < TURN_MAX ? (int)room : TURN_MAX;
 }
 
 static bool may_take(const struct muster_worker *w, size_t n_ends)
@@ -261,14 +277,16 @@ static bool may_take(const struct muster_worker *w, size_t n_ends)
  * free for which only an older call has asked, the worker still wants to take: it looks again when those calls are
  * answered. If they stay free because one call may not ask for more, others ask for the rest, as long as what was asked
  * for comes. */
-static int draw_want(struct muster_worker *w, size_t n_ends, int older)
+static int draw_want(struct muster_worker *w, const struct turn *t, int older)
 {
+    size_t n_ends = t->n_ends;
+    int most = take_most(w, t);
     int all = may_take(w, n_ends) ? free_hands(w, n_ends) : 0;
     int want = n_ends > 0 ? all : all - w->turns.takes_in_flight;
-    want = want < 0 ? 0 : want > TURN_MAX ? TURN_MAX : want;
+    want = want < 0 ? 0 : want > most ? most : want;
     bool is_rest = all > w->turns.takes_in_flight - older + want;
-    w->turns.wants_take = is_rest && want < TURN_MAX;
-    w->turns.wants_rest = is_rest && want == TURN_MAX;
+    w->turns.wants_take = is_rest && want < most;
+    w->turns.wants_rest = is_rest && want == most;
     return want;
 }
 
@@ -289,6 +307,7 @@ static int send_turn(struct muster_worker *w, struct turn *t, enum script_ends h
     script_turn(&c, &w->root, &w->caller,
                 &(struct script_turn){.want = t->want, .how = how, .queues = queues, .n_queues = t->n_served});
     turn_ends_say(&c, t->ends, t->n_ends);
+    c.is_heavy = t->want > 0;
     produce_say(w); /* a process that has handed its work on ends after that */
     int err = link_script(w->connection.data, &c, on_turned, t);
     command_clear(&c);
@@ -334,7 +353,7 @@ static bool say_one_turn(struct muster_worker *w, int older)
         timer_after_ms(w->turns.retry_timer, REFUSED_PAUSE_MS);
         return false;
     }
-    t->want = draw_want(w, t->n_ends, older);
+    t->want = draw_want(w, t, older);
     if (t->n_ends == 0 && t->want == 0 && !w->turns.must_state_hands) {
         free_turn(t);
         return false;

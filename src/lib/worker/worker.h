@@ -24,6 +24,7 @@
  *   process_calls.c     what a program asks of a process and says about it; process_end.c: and how it ends it;
  *                       extend.c: what of that is sent at once
  *   posted.c            what other threads say
+ *   too_large.c         what Redis does not let through for its size
  *   marks.c             which processes were cancelled; ended.c: which ones their own commands have ended
  *   calls.c             what other threads have the loop do; own_thread.c: the loop on a thread of its own
  *   produce.c           enqueueing and putting, over the data link or a third connection; produce_calls.c: what the
@@ -63,6 +64,7 @@
 #include "worker/suspect.h"
 #include "worker/tell.h"
 #include "worker/timer_keeper.h"
+#include "worker/too_large.h"
 #include "worker/turn.h"
 #include "worker/wake.h"
 

@@ -1,0 +1,34 @@
+--[[
+  heads: reads for people, and brings only the beginning of what is long.
+    KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
+    ARGV[1] how many bytes a text may have
+    ARGV[2...] for each command that reads: how many words follow; its name; its key, without the root; its other words
+  Returns {0, a key of the wrong type or 0, the answer of each command}. A text that is longer is {its length, its
+  beginning}. For a key of the wrong type the answer is nil.
+  Writes nothing, publishes nothing. O(what the commands read).
+]]
+--- @include "try"
+
+local P, most = KEYS[1], tonumber(ARGV[1])
+local reads = ' HSCAN HGET HMGET LRANGE ZRANGE ZREVRANGE ZRANGEBYSCORE '
+
+local function cut(answer)
+  if type(answer) == 'string' and #answer > most then
+    return {#answer, string.sub(answer, 1, most)}
+  elseif type(answer) == 'table' then
+    for i = 1, #answer do
+      answer[i] = cut(answer[i])
+    end
+  end
+  return answer
+end
+
+local result, at = {0, 0}, 2
+while ARGV[at] do
+  local n = tonumber(ARGV[at])
+  local answer = string.find(reads, ' ' .. ARGV[at + 1] .. ' ', 1, true) and try(ARGV[at + 1], P .. ARGV[at + 2], unpack(ARGV, at + 3, at + n))
+  result[#result + 1] = answer and cut(answer) or false
+  at = at + n + 1
+end
+result[2] = damaged or 0
+return result

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What this Redis does not let through for its size: a result that it does not read (proto-max-bulk-len,
+ * client-query-buffer-limit), a task or a job's record that it does not send (client-output-buffer-limit). It closes the
+ * connection, and would do so for ever. So that one process fails, group "too-large", by its name, and all others go on.
+ *
+ * It is given up only if the server says so itself, or has closed the connection twice while nothing else was under way
+ * (link.h); and only if it is large. Whatever else ends a connection convicts nobody.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "protocol/names.h"
+#include "worker/worker.h"
+
+#define BREAKS_MAX 2
+
+/* Its failure says what it was; the program is told of it as long as the process is there. */
+static void give_up(struct muster_process *p, const char *what, uint64_t n_bytes, const char *limits)
+{
+    char message[256], text[512];
+    snprintf(message, sizeof message, "its %s of %" PRIu64 " bytes is more than this Redis lets through in one %s",
+             what, n_bytes, limits);
+    snprintf(text, sizeof text, "%s: %s; it fails, group %s", muster_process_id(p), message, FAILURE_GROUP_TOO_LARGE);
+    muster_process_set_failure(p, FAILURE_GROUP_TOO_LARGE, message);
+    tell_event(p->worker, MUSTER_EVENT_REFUSED, MUSTER_E_TOO_BIG, text, NULL);
+}
+
+static bool has_broken_too_often(struct muster_process *p)
+{
+    bool was_alone = link_was_alone(p->worker->connection.data);
+    p->n_broken += was_alone;
+    return was_alone && p->n_broken >= BREAKS_MAX;
+}
+
+bool too_large_is_result(const struct muster_process *p)
+{
+    return p->outcome == MUSTER_FINISH && p->result_len >= COMMAND_LARGE;
+}
+
+static void fail_for_result(struct muster_process *p)
+{
+    give_up(p, "result", p->result_len, "request (proto-max-bulk-len, client-query-buffer-limit)");
+    free(p->result);
+    p->result = NULL;
+    p->result_len = 0;
+    p->outcome = MUSTER_FAIL;
+}
+
+static struct muster_process *largest(struct muster_process *const *ends, size_t n_ends)
+{
+    struct muster_process *most = NULL;
+    for (size_t i = 0; i < n_ends; i++)
+        if (too_large_is_result(ends[i]) && (!most || ends[i]->result_len > most->result_len))
+            most = ends[i];
+    return most;
+}
+
+bool too_large_end(struct muster_process *const *ends, size_t n_ends, int err)
+{
+    struct muster_process *p = largest(ends, n_ends);
+    if (!p || (err != MUSTER_E_TOO_BIG && (err != MUSTER_E_CONN || !has_broken_too_often(p))))
+        return false;
+    fail_for_result(p);
+    return true;
+}
+
+void too_large_note_break(struct muster_process *p)
+{
+    (void)has_broken_too_often(p);
+}
+
+bool too_large_must_measure(const struct muster_process *p)
+{
+    return p->n_broken >= BREAKS_MAX;
+}
+
+bool too_large_task(struct muster_process *p, uint64_t n_bytes)
+{
+    p->n_broken = 0;
+    if (n_bytes < COMMAND_LARGE)
+        return false;
+    give_up(p, p->kind == PROCESS_JOB ? "record" : "task", n_bytes, "answer (client-output-buffer-limit)");
+    end_unfetched(p);
+    return true;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What this Redis does not let through for its size: see too_large.c.
+ */
+#ifndef TOO_LARGE_H
+#define TOO_LARGE_H
+
+#include "worker/process.h"
+
+/* Does its end bring a result that may be too large? */
+bool too_large_is_result(const struct muster_process *p);
+/* These ends went in one call, which had this error. True: one of them brings no result any more, but has failed. */
+bool too_large_end(struct muster_process *const *ends, size_t n_ends, int err);
+
+/* What it is had no answer. */
+void too_large_note_break(struct muster_process *p);
+/* It has ended so many connections that its length is asked for first. */
+bool too_large_must_measure(const struct muster_process *p);
+/* So long it is. True: it has failed. Otherwise it is to be fetched. */
+bool too_large_task(struct muster_process *p, uint64_t n_bytes);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a Redis with small limits does not let through: it closes the connection. The request fails, not the worker: one
+ * process is given up by its name, and what waits behind it goes on. Whatever else ends connections convicts nobody.
+ * And a link that is busy with a large request of its own is not silent.
+ */
+#include <hiredis/hiredis.h>
+#include <muster/async.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobs.h"
+#include "live_worker.h"
+
+#define LARGE 3000000
+#define MIDDLE 300000
+
+#define HUGE_LEN (32 * 1024 * 1024)
+
+/* Everybody's bytes. */
+static const char *large(void)
+{
+    static char bytes[HUGE_LEN];
+    if (!*bytes)
+        memset(bytes, 'a', sizeof bytes);
+    return bytes;
+}
+
+static void set_limit(struct scene *s, const char *name, const char *value)
+{
+    redisReply *reply = redisCommand(s->server->redis, "CONFIG SET %s %s", name, value);
+    assert_non_null(reply);
+    assert_string_equal(reply->str, "OK");
+    freeReplyObject(reply);
+}
+
+/* All as Redis has it, for the test that follows. */
+static int end(void **state)
+{
+    struct scene *s = *state;
+    set_limit(s, "proto-max-bulk-len", "512mb");
+    set_limit(s, "client-query-buffer-limit", "1gb");
+    set_limit(s, "client-output-buffer-limit", "normal 0 0 0");
+    return scene_end(state);
+}
+#define limited_test(f) cmocka_unit_test_setup_teardown(f, scene_begin, end)
+
+/* The result of a job with the data "large" is. */
+static enum muster_outcome finish_as_told(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    size_t len;
+    const char *task = muster_process_task(p, &len);
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    bool is_large = len == 5 && memcmp(task, "large", 5) == 0;
+    assert_int_equal(muster_process_set_result(p, large(), is_large ? LARGE : 5), MUSTER_OK);
+    return MUSTER_FINISH;
+}
+
+static struct live_worker *worker(struct scene *s, int hands, muster_handler_fn *handler)
+{
+    return live_worker_idle(
+        s, &(struct worker_spec){
+               .id = "w1", .ttl_ms = 3000, .hands = hands, .queues = {{"q", 0}, {"r", 0}}, .handler = handler});
+}
+
+static void assert_given_up(struct scene *s, const char *what)
+{
+    const struct journal_entry *e = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_REFUSED, "w1", NULL);
+    assert_non_null(e);
+    assert_int_equal(e->err, MUSTER_E_TOO_BIG);
+    assert_non_null(strstr(e->text, what));
+    assert_non_null(strstr(e->text, "w1:"));
+}
+
+static void assert_large_result_fails(struct scene *s)
+{
+    worker(s, 3, finish_as_told);
+    job_put(s, "q", "a", "data", "small");
+    job_put(s, "q", "b", "data", "large");
+    job_put(s, "q", "c", "data", "small");
+    job_await(s, "b", "state", "failed");
+    job_assert(s, "b", "group", "too-large");
+    job_await(s, "a", "state", "complete");
+    job_await(s, "c", "state", "complete");
+    job_put(s, "q", "d", "data", "small");
+    job_await(s, "d", "state", "complete");
+    assert_given_up(s, "its result of 3000000 bytes");
+}
+
+static void a_result_that_is_too_long_for_the_protocol_fails_its_job(void **state)
+{
+    struct scene *s = *state;
+    set_limit(s, "proto-max-bulk-len", "1mb");
+    assert_large_result_fails(s);
+}
+
+static void a_result_at_which_redis_hangs_up_fails_its_job(void **state)
+{
+    struct scene *s = *state;
+    set_limit(s, "client-query-buffer-limit", "1mb");
+    assert_large_result_fails(s);
+}
+
+static void enqueue(struct scene *s, const char *queue, size_t len)
+{
+    assert_ok(muster_task_enqueue(s->client, queue, large(), len, NULL));
+}
+
+static enum muster_outcome finish(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    return MUSTER_FINISH;
+}
+
+static void assert_failed(struct scene *s, const char *queue, size_t n)
+{
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:%s", s->prefix, queue), n);
+    assert_int_equal(raw_int(s->server->redis, "HGET %s:failures:%s g:too-large", s->prefix, queue), n);
+}
+
+/* The first is taken; what comes when the worker is idle is handed over. */
+static void a_task_that_redis_does_not_send_fails_and_others_go_on(void **state)
+{
+    struct scene *s = *state;
+    enqueue(s, "q", LARGE);
+    scene_enqueue_n(s, "q", "t", 3);
+    scene_enqueue_n(s, "r", "u", 3);
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    live_worker_new(s, &(struct worker_spec){
+                           .id = "w1", .ttl_ms = 3000, .hands = 2, .queues = {{"q", 0}, {"r", 0}}, .handler = finish});
+    scene_await_starts(s, 6);
+    scene_await_idle(s, "q", "w1");
+    assert_failed(s, "q", 1);
+    assert_given_up(s, "its task of 3000000 bytes");
+    enqueue(s, "r", LARGE);
+    scene_enqueue_n(s, "r", "v", 3);
+    scene_await_starts(s, 9);
+    scene_await_idle(s, "r", "w1");
+    assert_failed(s, "r", 1);
+}
+
+static void a_job_that_redis_does_not_send_fails(void **state)
+{
+    struct scene *s = *state;
+    const struct muster_job_spec spec = {.size = sizeof spec, .id = "a", .data = {large(), LARGE}};
+    assert_ok(muster_job_put(s->client, "q", &spec, NULL));
+    job_put(s, "q", "b", "data", "small");
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    worker(s, 2, finish);
+    job_await(s, "b", "state", "complete");
+    job_await(s, "a", "state", "failed");
+    assert_given_up(s, "its record of 3000");
+}
+
+/* Together they are too much for one answer, but none is too much alone. */
+static void tasks_that_are_too_much_together_are_all_done(void **state)
+{
+    struct scene *s = *state;
+    for (int i = 0; i < 8; i++)
+        enqueue(s, "q", MIDDLE);
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    live_worker_new(
+        s, &(struct worker_spec){.id = "w1", .ttl_ms = 3000, .hands = 8, .queues = {{"q", 0}}, .handler = finish});
+    scene_await_starts(s, 8);
+    scene_await_idle(s, "q", "w1");
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), 0);
+}
+
+static void a_client_is_told_that_its_request_is_too_long(void **state)
+{
+    struct scene *s = *state;
+    const struct muster_job_spec spec = {.size = sizeof spec, .id = "a", .data = {large(), LARGE}};
+    set_limit(s, "proto-max-bulk-len", "1mb");
+    assert_err(muster_task_enqueue(s->client, "q", large(), LARGE, NULL), MUSTER_E_TOO_BIG);
+    assert_non_null(strstr(muster_client_error(s->client), "proto-max-bulk-len"));
+    assert_err(muster_job_put(s->client, "q", &spec, NULL), MUSTER_E_TOO_BIG);
+    assert_non_null(strstr(muster_client_error(s->client), "proto-max-bulk-len"));
+    scene_enqueue(s, "q", "small");
+    assert_int_equal(scene_waiting(s, "q"), 1);
+}
+
+/* ---- a large request takes time ---- */
+
+/* Redis does nothing else for so long. Nothing waits for its answer. */
+static redisContext *keep_busy(struct scene *s, int ms)
+{
+    static const char busy[] = "local function now() local t = redis.call('TIME') return t[1] * 1000 + t[2] / 1000 end "
+                               "local to = now() + ARGV[1] while now() < to do end";
+    redisContext *other = redisConnectUnix(s->server->socket);
+    int done = 0;
+    assert_non_null(other);
+    assert_int_equal(redisAppendCommand(other, "EVAL %s 0 %d", busy, ms), REDIS_OK);
+    while (!done)
+        assert_int_equal(redisBufferWrite(other, &done), REDIS_OK);
+    return other;
+}
+
+static void a_large_request_of_a_client_has_more_time(void **state)
+{
+    struct scene *s = *state;
+    struct muster_client *client;
+    assert_ok(muster_client_new(&client, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
+                                                                         .url = s->server->url,
+                                                                         .prefix = s->prefix,
+                                                                         .timeout_ms = 300}));
+    assert_ok(muster_task_enqueue(client, "q", "small", 5, NULL));
+    redisContext *other = keep_busy(s, 2000);
+    assert_ok(muster_task_enqueue(client, "q", large(), HUGE_LEN, NULL));
+    redisFree(other);
+    muster_client_free(client);
+}
+
+static void note_error(const struct muster_answer *answer, void *arg)
+{
+    *(int *)arg = answer->err;
+}
+
+/* As any link: the worker's, too. */
+static void a_large_request_over_a_link_has_more_time(void **state)
+{
+    struct scene *s = *state;
+    struct muster_client_options client = {
+        .size = sizeof client, .url = s->server->url, .prefix = s->prefix, .timeout_ms = 300};
+    struct muster_async *a;
+    int err = 1;
+    assert_ok(muster_async_new(&a, &(struct muster_async_options){.size = sizeof(struct muster_async_options),
+                                                                  .client = &client}));
+    assert_ok(muster_async_enqueue(a, "q", "small", 5, note_error, &err));
+    assert_ok(muster_async_wait(a, 10000));
+    assert_int_equal(muster_async_dispatch(a, 0), 1);
+    assert_ok(err);
+    err = 1;
+    redisContext *other = keep_busy(s, 2000);
+    assert_ok(muster_async_enqueue(a, "q", large(), HUGE_LEN, note_error, &err));
+    assert_ok(muster_async_wait(a, 30000));
+    assert_int_equal(muster_async_dispatch(a, 0), 1);
+    assert_ok(err);
+    redisFree(other);
+    muster_async_free(a);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        limited_test(a_result_that_is_too_long_for_the_protocol_fails_its_job),
+        limited_test(a_result_at_which_redis_hangs_up_fails_its_job),
+        limited_test(a_task_that_redis_does_not_send_fails_and_others_go_on),
+        limited_test(a_job_that_redis_does_not_send_fails),
+        limited_test(tasks_that_are_too_much_together_are_all_done),
+        limited_test(a_client_is_told_that_its_request_is_too_long),
+        limited_test(a_large_request_of_a_client_has_more_time),
+        limited_test(a_large_request_over_a_link_has_more_time),
+    };
+    return scene_run(tests, argc, argv);
+}
