@@ -10,7 +10,8 @@
 #  6. each verb of the command is in a test of what it does, not only of its errors
 #  7. each public struct that begins with its size is in the list of src/lib/base/sized.h, and only sized.c reads one
 #  8. doc/design.md, or the head of src/lib/worker/worker.h, names each source of src/lib, and each piece of the scripts
-#  9. lists that differ, and lists that are not found, are refused
+#  9. each call that blocks on a client is tried without rights, in tests/live/test_rights.c
+#  10. lists that differ, and lists that are not found, are refused
 # shellcheck disable=SC2016 # backquotes are Markdown's
 set -euo pipefail
 # shellcheck source=tests/house/lib.sh
@@ -107,7 +108,13 @@ touch "$dir/nobody_knows.c" "$dir/nobody_knows.lua"
 finds 'lists: a source that is not named' 'nobody_knows.c' nothing unnamed "$dir"
 finds 'lists: a piece that is not named' 'nobody_knows' nothing unnamed_pieces "$dir"
 
-# ---- 9
+# ---- 9: an interrupt comes from elsewhere
+grep -ohE '^MUSTER_API int muster_[a-z_]+\(struct muster_client \*c\b' "$src"/include/muster/*.h | grep -oE 'muster_[a-z_]+\(' |
+    tr -d '(' | grep -vE '_interrupt(_take_back)?$' >"$dir/headers"
+sed -nE 's/^ *X\((muster_[a-z_]+), .*/\1/p' "$src/tests/live/test_rights.c" >"$dir/tried"
+passes 'lists: calls that block, and those that are tried without rights' same "$dir/headers" "$dir/tried"
+
+# ---- 10
 printf '%s\n' a b >"$dir/one"
 printf '%s\n' b c >"$dir/other"
 : >"$dir/nothing"
