@@ -496,6 +496,7 @@ typedef int muster_job_wait_fn(const struct muster_job_ended *ended, void *arg);
  *   MUSTER_E_INVALID  an id or the time
  *   MUSTER_E_STATE    the client's connection was passed in
  *   MUSTER_E_REDIS    the key of a record has a wrong type
+ *   MUSTER_E_DENIED   this user must not hear the events of jobs, or read their records; also if that is so from now on
  *   MUSTER_E_CONN, MUSTER_E_BUSY  Redis cannot be reached at first, or was away for a minute
  */
 MUSTER_API int muster_job_wait(struct muster_client *c, const char *const *ids, size_t n, int64_t timeout_ms,

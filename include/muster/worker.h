@@ -712,9 +712,10 @@ MUSTER_API int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms
  * `drain_ms`; then it gives back the rest and deregisters, in one script. -1: the worker's option `drain_ms`; 0: give
  * back at once. A second call with a shorter time shortens it. Handlers that still run when the time is over are told
  * MUSTER_STOP_DRAIN, and their outcomes no longer count. If Redis cannot be reached or refuses, the worker tries
- * again until the drain time and one ttl are over. Then it ends with E_CONN, or with the error of the refusal, and its
- * peers give back what it held. If a key of a wrong type prevents that, it ends at once with E_REDIS;
- * muster_worker_error() names the key, and the peers give back what it held when that is mended.
+ * again until the drain time and one ttl are over; if it holds nothing, for one ttl, and without a connection for three
+ * seconds at most. Then it ends with E_CONN, or with the error of the refusal, and its peers give back what it held. If a
+ * key of a wrong type prevents that, it ends at once with E_REDIS; muster_worker_error() names the key, and the peers give
+ * back what it held when that is mended.
  *
  * Any thread, and from a signal handler: the call only leaves a note for the loop. MUSTER_EVENT_STOPPED tells when the
  * worker has stopped.

@@ -15,6 +15,7 @@
 
 #include "command.h"
 #include "complain.h"
+#include "first.h"
 #include "help.h"
 #include "out.h"
 #include "parse.h"
@@ -173,6 +174,7 @@ int main(int argc, char **argv)
     setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
     hold_standard_streams();
     set_signals();
+    first_begin();
     int code = dispatch(argc, argv);
     int written = check_output();
     progress_die(code);

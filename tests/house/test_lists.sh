@@ -11,7 +11,8 @@
 #  7. each public struct that begins with its size is in the list of src/lib/base/sized.h, and only sized.c reads one
 #  8. doc/design.md, or the head of src/lib/worker/worker.h, names each source of src/lib, and each piece of the scripts
 #  9. no rule names a state of a process: it asks what the list of states (src/lib/worker/process.h) answers
-# 10. lists that differ, and lists that are not found, are refused
+# 10. each call that blocks on a client is tried without rights, in tests/live/test_rights.c
+# 11. lists that differ, and lists that are not found, are refused
 # shellcheck disable=SC2016 # backquotes are Markdown's
 set -euo pipefail
 # shellcheck source=tests/house/lib.sh
@@ -118,7 +119,13 @@ passes 'lists: rules that name a state of a process' names_states "$src/src/lib"
 printf '%s\n' '    if (p->state == PROCESS_RUNNING)' '    process_move(p, PROCESS_ENDED);' >"$dir/names.c"
 finds 'lists: a rule that names one' 'names.c:1' names_states "$dir"
 
-# ---- 10
+# ---- 10: an interrupt comes from elsewhere
+grep -ohE '^MUSTER_API int muster_[a-z_]+\(struct muster_client \*c\b' "$src"/include/muster/*.h | grep -oE 'muster_[a-z_]+\(' |
+    tr -d '(' | grep -vE '_interrupt(_take_back)?$' >"$dir/headers"
+sed -nE 's/^ *X\((muster_[a-z_]+), .*/\1/p' "$src/tests/live/test_rights.c" >"$dir/tried"
+passes 'lists: calls that block, and those that are tried without rights' same "$dir/headers" "$dir/tried"
+
+# ---- 11
 printf '%s\n' a b >"$dir/one"
 printf '%s\n' b c >"$dir/other"
 : >"$dir/nothing"

@@ -257,6 +257,60 @@ static void without_redis_stop_ends_after_drain_time_and_ttl(void **state)
     redis_server_remove(&own);
 }
 
+/* It is killed, or stands still with its connections open. */
+static void stop_without_redis(struct scene *s, const char *id, bool is_killed, int ttl_ms, int within_ms)
+{
+    struct redis_server own;
+    redis_server_start(&own, NULL);
+    struct live_worker *w =
+        live_worker_idle(s, &(struct worker_spec){.id = id, .url = own.url, .ttl_ms = ttl_ms, .drain_ms = 60000});
+    scene_await_events(s, MUSTER_EVENT_STARTED, id, 1);
+    if (is_killed)
+        redis_server_kill(&own);
+    else
+        redis_server_freeze(&own);
+    int64_t before = now_ms();
+    assert_ok(muster_worker_stop(w->worker, -1));
+    scene_await_events(s, MUSTER_EVENT_STOPPED, id, 1);
+    const int took_ms = (int)(now_ms() - before);
+    print_message("ttl %d ms: stopped after %d ms\n", ttl_ms, took_ms);
+    assert_in_range(took_ms, 0, within_ms);
+    assert_int_equal(w->stop_err, MUSTER_E_CONN);
+    assert_non_null(strstr(muster_worker_error(w->worker), "it held nothing"));
+    live_worker_free(s, w);
+    redis_server_remove(&own);
+}
+
+static void a_worker_that_holds_nothing_leaves_a_redis_that_is_gone_within_a_ttl(void **state)
+{
+    stop_without_redis(*state, "killed", true, 300, 300 + 4000);
+    stop_without_redis(*state, "frozen", false, 300, 300 + 4000);
+    stop_without_redis(*state, "patient", true, 3600000, 3000 + 4000);
+}
+
+/* What runs may run on, however long there is no Redis. */
+static void a_worker_that_holds_something_keeps_its_drain_time(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    redis_server_start(&own, NULL);
+    scene_move(s, &own);
+    struct live_worker *w = live_worker_idle(
+        s,
+        &(struct worker_spec){
+            .id = "w1", .url = own.url, .ttl_ms = 300, .drain_ms = 1500, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    redis_server_kill(&own);
+    int64_t before = now_ms();
+    live_worker_stop(s, w, -1);
+    assert_in_range(now_ms() - before, 1500, 1800 + 4000);
+    assert_int_equal(w->stop_err, MUSTER_E_CONN);
+    live_worker_free(s, w);
+    redis_server_restart(&own);
+    redis_server_remove(&own);
+}
+
 /* ---- free ---- */
 
 struct victim {
@@ -375,6 +429,8 @@ int main(int argc, char **argv)
         live_test(stop_inside_a_handler_lets_it_finish),
         live_test(stop_before_the_start_is_done_still_stops),
         live_test(without_redis_stop_ends_after_drain_time_and_ttl),
+        live_test(a_worker_that_holds_nothing_leaves_a_redis_that_is_gone_within_a_ttl),
+        live_test(a_worker_that_holds_something_keeps_its_drain_time),
         live_test(free_inside_a_handler_is_safe),
         live_test(free_inside_an_event_is_safe),
         live_test(free_at_any_moment_of_the_start_is_safe),

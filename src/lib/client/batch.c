@@ -149,7 +149,7 @@ int muster_batch_close(struct muster_client *c, const char *id)
     if (err != MUSTER_OK)
         return err;
     script_close_batch(&command, &c->root, id);
-    err = full_explain(c, client_run(c, &command, &reply));
+    err = client_run(c, &command, &reply);
     say_not_there(c, err, id);
     redis_reply_free(reply);
     return err;

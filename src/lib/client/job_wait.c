@@ -89,7 +89,8 @@ static int tell_with_record(const struct muster_job *job, void *arg)
     return 0;
 }
 
-/* An outage is an error: then it has not ended yet, and the next look finds it. */
+/* An outage is an error: then it has not ended yet, and the next look finds it. A record that is gone, or is none any
+ * more, costs the end its record alone: the event has told that it ended. */
 static int note_end(struct waiting *w, struct awaited *a, enum muster_job_end how)
 {
     struct telling t = {.w = w, .ended = {.id = a->id, .how = how}};
@@ -237,16 +238,23 @@ static int hear(struct waiting *w)
 
 /* ---- waiting ---- */
 
-static int listen_again(struct waiting *w)
+/* The scripts hear that it listens; a namespace without a format gets it before, as by every writer. A full Redis, or a
+ * user that must not write, refuses that: then it looks more often. */
+static int announce(struct waiting *w)
 {
     int err = redis_claim_format(w->client->redis);
-    if (err == MUSTER_OK && !w->listener)
-        err = listen_subscribe_to_jobs(w->client, &w->listener);
     if (err == MUSTER_OK)
         err = listen_announce(w->client, "");
     w->is_deaf = err == MUSTER_E_FULL || err == MUSTER_E_DENIED;
-    if (w->is_deaf)
-        err = MUSTER_OK;
+    return w->is_deaf ? MUSTER_OK : err;
+}
+
+/* A user that must not subscribe is denied the whole: it would wait for events that it never gets. */
+static int listen_again(struct waiting *w)
+{
+    int err = w->listener ? MUSTER_OK : listen_subscribe_to_jobs(w->client, &w->listener);
+    if (err == MUSTER_OK)
+        err = announce(w);
     w->renew_at_ms = clock_ms() + LISTEN_RENEW_MS;
     w->was_there |= err == MUSTER_OK;
     return err;

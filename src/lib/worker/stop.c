@@ -17,6 +17,8 @@
 #include "worker/worker.h"
 
 #define NO_WISH (-1)
+/* So long a worker that holds nothing waits for a connection, to deregister. */
+#define EMPTY_MAX_MS 3000
 
 void stop_give_up(struct muster_worker *w, int err, const char *text)
 {
@@ -53,6 +55,12 @@ static bool children_are_gone(struct muster_worker *w)
     return !w->stop.had_children;
 }
 
+/* Or has something to say yet, for its program. */
+static bool holds_something(const struct muster_worker *w)
+{
+    return w->processes.n_known > 0 || w->processes.n_children > 0 || w->produce.waiting || w->produce.refused;
+}
+
 /* A Redis that is there and refuses is not told as one that is away. */
 static void stop_too_late(struct muster_worker *w)
 {
@@ -62,7 +70,8 @@ static void stop_too_late(struct muster_worker *w)
         why = "no answer";
         err = MUSTER_E_CONN;
     }
-    tell_error(w, "could not deregister in time; its peers give back what it held: %.250s", why);
+    tell_error(w, "could not deregister in time; its peers %s: %.250s",
+               holds_something(w) ? "give back what it held" : "forget it, and it held nothing", why);
     worker_stopped(w, err);
 }
 
@@ -84,6 +93,24 @@ static void check_drained(struct muster_worker *w)
     }
 }
 
+/* After `drain_ms`, and so long for the way out. */
+static void drain_for(struct muster_worker *w, int64_t drain_ms, int64_t leave_ms)
+{
+    int64_t leave_before = clock_ms() + drain_ms + leave_ms;
+    if (w->stop.leave_before_ms != 0 && leave_before >= w->stop.leave_before_ms)
+        return;
+    w->stop.leave_before_ms = leave_before;
+    timer_after_ms(w->stop.drain_timer, drain_ms);
+}
+
+/* The drain time is for what it holds. Without a connection there is nothing to wait for but that one comes back. */
+static void leave_empty(struct muster_worker *w)
+{
+    const bool waits_long = w->ttl_ms > EMPTY_MAX_MS && !connection_is_there(w);
+    if (w->stop.leave_before_ms != 0 && !holds_something(w))
+        drain_for(w, 0, waits_long ? EMPTY_MAX_MS : w->ttl_ms);
+}
+
 /* Option burst: a take found nothing, and nothing else is left to do. */
 static bool is_burst_over(const struct muster_worker *w)
 {
@@ -102,6 +129,7 @@ void stop_check(struct muster_worker *w)
 {
     if (!stop_is_wished(w) && (is_burst_over(w) || is_max_reached(w)))
         muster_worker_stop(w, NO_WISH);
+    leave_empty(w);
     check_drained(w);
 }
 
@@ -120,15 +148,6 @@ static void on_drain_timer(evutil_socket_t fd, short what, void *arg)
     if (left_ms > 0) /* also when this came a little early: the loop's clock is coarser */
         timer_after_ms(w->stop.drain_timer, left_ms);
     round_due(w);
-}
-
-static void drain_for(struct muster_worker *w, int64_t drain_ms)
-{
-    int64_t leave_before = clock_ms() + drain_ms + w->ttl_ms;
-    if (w->stop.leave_before_ms != 0 && leave_before >= w->stop.leave_before_ms)
-        return;
-    w->stop.leave_before_ms = leave_before;
-    timer_after_ms(w->stop.drain_timer, drain_ms);
 }
 
 void stop_begin_drain(struct muster_worker *w)
@@ -155,7 +174,7 @@ static void on_waker(evutil_socket_t fd, short what, void *arg)
         worker_stopped(w, w->result);
         return;
     }
-    drain_for(w, wish);
+    drain_for(w, wish, w->ttl_ms);
     if (w->state == WORKER_WORKING) /* a worker that registers begins to drain as soon as it has */
         stop_begin_drain(w);
 }
