@@ -100,6 +100,7 @@ static int look_at_info(struct doctor *d, int64_t *n_replicas)
         *n_replicas = info_number(info, "connected_slaves");
     } else if (!doctor_is_over(err)) {
         doctor_say_unseen(d, "server", "+info", "eviction, memory, disk and replicas");
+        doctor_look_at_confirmation(d, redis_replicas(d->client->redis));
     }
     redis_reply_free(reply);
     return doctor_is_over(err) ? err : MUSTER_OK;

@@ -26,6 +26,9 @@ void doctor_say(struct doctor *d, enum muster_advice_level level, const char *su
 void doctor_look_at_replicas(struct doctor *d, const char *info);
 int doctor_look_at_place(struct doctor *d, const char *info);
 
+/* Do as many replicas confirm as there are? n: -1, nobody knows. */
+void doctor_look_at_confirmation(struct doctor *d, int64_t n);
+
 /* doctor_rights.c: each right that is missing, in a line of its own. MUSTER_OK, or the error that ended it: no connection
  * any more. */
 int doctor_look_at_rights(struct doctor *d);

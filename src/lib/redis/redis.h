@@ -101,6 +101,10 @@ int redis_script_waking(struct redis *r, struct command *c, struct redisReply **
 /* Are changes to be confirmed on this connection? */
 bool redis_confirms(const struct redis *r);
 
+/* How many replicas must confirm; and how many there were when it connected, if any must: -1: the server does not say. */
+int redis_replicas_asked(const struct redis *r);
+int redis_replicas(const struct redis *r);
+
 /* Call this before the first change that is to be confirmed. E_REDIS, in words: the server cannot do it. Costs nothing
  * once that is known. */
 int redis_confirm_prepare(struct redis *r);

@@ -53,6 +53,7 @@ struct redis {
     const struct lua_script *known[REDIS_KNOWN_MAX]; /* scripts that went with their body; NULL after the last one */
     struct confirm confirm;
     bool can_fsync; /* the server has said so */
+    int n_replicas; /* of the server, if some must confirm; -1: it does not say */
     struct redis_figures figures;
     size_t sent_bytes, received_bytes; /* of this connection, those that were counted */
     struct cause cause;                /* why it could not connect, while it tries */
