@@ -14,12 +14,20 @@ struct doctor {
     void *arg;
     enum muster_role role;
     bool stop; /* the program wants no more */
+    bool is_replica;
     bool has_said_keys, has_said_channels;
 };
 
 /* Tell the program. `what` and `advice` are formats. */
 void doctor_say(struct doctor *d, enum muster_advice_level level, const char *subject, const char *advice,
                 const char *what, ...) __attribute__((format(printf, 5, 6)));
+
+/* doctor_pace.c: how soon it answers, several times, and what time it is there. Both return as
+ * doctor_look_at_rights(). */
+int doctor_connect(struct doctor *d);
+int doctor_look_at_pace(struct doctor *d);
+/* So long is too long for one answer, us. */
+#define DOCTOR_SLOW_US 250000
 
 /* doctor_place.c: the replicas, the sentinels' master and the cluster's slots. `info`: the answer to INFO. The second one
  * returns as doctor_look_at_rights(). */

@@ -65,8 +65,11 @@ void doctor_look_at_replicas(struct doctor *d, const char *info)
     int64_t n = info_number(info, "connected_slaves");
     char name[32], line[INFO_VALUE_SIZE];
     if (info_is(info, "role", "slave")) {
+        d->is_replica = true;
         doctor_say(d, MUSTER_ADVICE_MEND, "replicas", "name its master with --url or MUSTER_URL",
                    "this Redis is a replica, which takes no task");
+        doctor_say(d, MUSTER_ADVICE_UNKNOWN, "rights", "ask its master",
+                   "whether a write, a script and a message go well can be tried only there");
         return;
     }
     doctor_say(d, MUSTER_ADVICE_GOOD, "replicas", "", "it is a master, and %" PRId64 " %s connected", n,

@@ -42,6 +42,10 @@ void redis_interrupt(struct redis *r);
 bool redis_take_interrupt_back(struct redis *r);
 /* Wait so long, or until an interrupt. */
 void redis_sleep(struct redis *r, int ms);
+/* Connect now, if it is not connected. */
+int redis_open(struct redis *r);
+/* Is what was refused for a reason that passes told at once, and not sent again? */
+void redis_set_once(struct redis *r, bool is_once);
 /* For how long an answer may be waited for, from now on. Returns what it was. */
 int redis_set_timeout(struct redis *r, int timeout_ms);
 

@@ -365,9 +365,10 @@ int redis_claim_format(struct redis *r)
     err = redis_call(r, &c, &reply);
     command_clear(&c);
     redis_reply_free(reply);
+    if (err != MUSTER_OK)
+        return err;
     /* Another program may have been first, with another format. */
     struct greeting g;
-    if (err == MUSTER_OK)
-        err = greet(r, &g, GREETING_FORMAT);
+    err = greet(r, &g, GREETING_FORMAT);
     return err == MUSTER_E_BUSY ? redis_connect(r) : err; /* the whole greeting has the look, too */
 }

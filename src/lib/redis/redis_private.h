@@ -44,6 +44,7 @@ struct redis {
     struct asked *asked, **asked_end; /* commands whose answers were not read yet, in their order */
     int64_t until_ms;                 /* they are sent again until then, if they are not executed */
     unsigned n_moves;                 /* how often MOVED was followed since this time began */
+    bool is_once;                     /* what was refused is not sent again at all */
     bool is_in_order;                 /* what was refused is not sent again behind what was executed */
     int64_t greeted_by_ms;            /* a connection that is being made must be there; 0: none is */
     char *root_key;
