@@ -35,8 +35,10 @@
  * may be NULL if their length is 0. Where a call says of another pointer that it may be NULL, it may; `_free(NULL)`
  * does nothing.
  *
- * Confirmation. With `replicas=N,MS` in the URL, what a call adds is acknowledged only when N replicas have it: then it
- * survives the failure of this Redis, as long as one of them takes its place. The question goes out in the same write
+ * Confirmation. With `replicas=N,MS` in the URL, what a call adds is acknowledged only when N replicas have it. If
+ * N is the number of all replicas, it survives the failure of this Redis, and a failover of one that lives: whichever
+ * takes its place has it. With fewer, one may be promoted that has it not; then the first call that is confirmed says
+ * so in the log, with a level of MUSTER_LOG_WARN (doc/engines.md tells more; it needs `+role`). The question goes out in the same write
  * (WAIT); MS is how long Redis may wait for them, by default half of `timeout_ms`, and always less than it. With
  * `fsync=1` it must be on the disk of this Redis, and of the N replicas if they are asked for, too (WAITAOF; Redis 7.2
  * or Valkey with an append only file; else nothing is added and the call returns E_REDIS, in words). If fewer confirm

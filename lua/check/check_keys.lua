@@ -13,6 +13,7 @@
 --- @include "finds"
 --- @include "set_due"
 --- @include "heirs"
+--- @include "clock_back"
 --- @include "clock"
 
 local P, args = KEYS[1], ARGV
@@ -94,13 +95,23 @@ local function look_at_timer(key)
   end
 end
 
--- The clock may have been set back a little; a time that is far ahead was written by hand.
-local AHEAD_MS = 60000
+-- The clock may have been set back a little; a time that is far ahead was written by hand, but for that of the last
+-- heartbeat.
+local AHEAD_MS, BACK_MS = 60000, 1000
 local function look_at_beat(key)
   local fields = {'at', 'ended', 'length'}
+  local at = ClockBack.noticed(P, now_ms())
+  if at and at > now_ms() + BACK_MS then
+    note_find(check, key, string.format('lies %.0f ms ahead: the clock of Redis was set back, and lives of workers may last'
+      .. ' as much longer', at - now_ms()), function()
+      ClockBack.look(P, now_ms())
+      return 'cut them to their ttl'
+    end)
+  end
   for i, value in ipairs(try('HMGET', key, unpack(fields)) or {}) do
     local n = tonumber(value or nil)
-    if value and not (n and n >= 0 and n <= now_ms() + AHEAD_MS) then
+    local is_sound = n and n >= 0 and (n <= now_ms() + AHEAD_MS or (i == 1 and at))
+    if value and not is_sound then
       note_find(check, key, "has '" .. string.sub(value, 1, 40) .. "' for " .. fields[i]
         .. (i == 3 and ', which is no length of time' or ', which is no time that has been'), function()
         redis.call('HDEL', key, fields[i])

@@ -9,6 +9,7 @@
   Publishes to the workers that get tasks, and to those who listen. O(queues it serves, and what goes back).
 ]]
 --- @include "retire"
+--- @include "clock_back"
 --- @include "counts"
 --- @include "drawn"
 --- @include "finds"
@@ -90,6 +91,21 @@ local function look_at_registry()
     note_find(check, key, 'has a ttl that is not the one in ' .. ttls, function()
       redis.call('ZADD', ttls, w.ttl, worker)
       return 'put it there'
+    end)
+  end
+end
+
+-- More would be seen of a life only if the clock was set back: a heartbeat gives it a ttl. So much a clock may be off.
+local SLACK_MS = 100
+local function look_at_length()
+  local most = now_ms() + w.ttl + SLACK_MS
+  local registered = tonumber(redis.call('ZSCORE', registry, worker) or 0)
+  local until_ms = math.max(now_ms() + left, registered < math.huge and registered or 0)
+  if until_ms > most then
+    note_find(check, alive, 'lasts ' .. string.format('%.0f', until_ms - now_ms()) .. ' ms longer, with a ttl of ' .. w.ttl
+      .. ' ms: the clock of Redis was set back, and nobody would see its worker die', function()
+      ClockBack.cut_life(P, worker, registered, now_ms())
+      return 'cut it to the ttl'
     end)
   end
 end
@@ -213,6 +229,7 @@ if redis.call('ZSCORE', registry, worker) then
   check.answer[2] = w.epoch
 end
 look_at_liveness()
+look_at_length()
 look_at_flag()
 look_at_own_ends()
 if not is_of_older_release() then

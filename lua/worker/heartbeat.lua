@@ -18,6 +18,7 @@
        somebody lacks something; 2, somebody has too much; 4, a move has lapsed
     11... the workers to sweep}
   A timer that nobody keeps is this worker's from now on.
+  If the clock was set back, it cuts the lives of all workers to their ttl, and has all queues looked at.
   Writes the liveness key, the registry, P:ttls, P:beat, the worker's hands, its missing idle entries, P:timer, P:names.
   Publishes the echo of N on the worker's own channel. O(queues).
 ]]
@@ -49,7 +50,11 @@ if not shortest or shortest > ttl then
   try('ZADD', P .. 'ttls', ttl, worker) -- its entry was lost, and others must know how short its life is
   shortest = ttl
 end
-note_beat(P, now, shortest)
+local ahead = note_beat(P, now, shortest)
+if ahead then
+--- @include "clock_back"
+  ClockBack.set_right(P, now, ahead, shortest)
+end
 if record[6] == '1' then
   try('ZADD', P .. 'ttls', ttl, worker) -- somebody may have dropped it while it was silent
 else

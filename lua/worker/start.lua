@@ -10,12 +10,13 @@
   stays for this worker, which takes it up (take_up): that of queues that share evenly in any case, so that it need not
   move twice. Either way that life died, as in a sweep, because a worker that
   stops in good order leaves nothing; a permanent worker is expected to go away. If its liveness key ran out, it gives
-  way to a new life. Writes the record, the liveness key, the registry, P:ttls, P:beat, P:format, P:token and P:timer,
+  way to a new life. If the clock was set back, lives are cut to their ttl first. Writes the record, the liveness key, the registry, P:ttls, P:beat, P:format, P:token and P:timer,
   and what the former life leaves. Publishes to the workers that get a task or the timer, and to those who listen.
   O(processes of the former life), whatever the sizes of the tasks.
 ]]
 --- @include "retire"
 --- @include "silence"
+--- @include "clock_back"
 --- @include "clock"
 
 local P, worker, nonce, ttl = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -31,6 +32,7 @@ local format = redis.call('GET', P .. 'format')
 if format and format ~= ARGV[8] then
   return {E_FORMAT, format}
 end
+ClockBack.look(P, now)
 local old = redis.call('HMGET', record, 'nonce', 'epoch', 'counts')
 local again = old[1] == nonce
 local permanent, n, homes = ARGV[9] == '1', 0, {}

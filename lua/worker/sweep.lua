@@ -6,16 +6,19 @@
   Returns {0, number of processes given back, number that failed, group "crashed"}; {E_NOT_FOUND} if it is not
   registered; {E_STATE} if it is not dead; {E_REDIS, key} for a key of the wrong type: nothing was changed. If the
   worker had died, a suspect that had begun is blamed for it; if there is none, all that it held become suspects.
+  If the clock was set back, lives are cut to their ttl first, whatever it returns.
   Removes the worker's record and all other keys and entries of it; writes its queues.
   Publishes to the workers that get its tasks, to the one that gets the timer, and to those who listen.
   O(processes), whatever the sizes of the tasks.
 ]]
 --- @include "retire"
 --- @include "silence"
+--- @include "clock_back"
 --- @include "clock"
 
 local P, worker = KEYS[1], ARGV[1]
 local now = now_ms()
+ClockBack.look(P, now)
 local ends = redis.call('ZSCORE', P .. 'registry', worker)
 local is_alive = redis.call('EXISTS', P .. 'alive:' .. worker) == 1
 if not ends then

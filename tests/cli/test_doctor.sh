@@ -9,10 +9,12 @@
 #  4. with the rights of examples/users.acl it is well, and what this user may not see is unknown; each right that is missing is
 #     named with the rule that grants it, and with that rule it is there
 #  5. it leaves nothing behind; --json has the same lines
+#  6. each of these has its line within three seconds, however long the whole takes: a Redis that is slow, one that stands
+#     still again and again, limits below the longest task, a replica, more replicas asked for than there are
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-start_redis
+start_redis --enable-debug-command yes
 redis CONFIG SET appendonly yes >"$tmp/said"
 is_written() { redis INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
 wait_for is_written
@@ -33,7 +35,8 @@ told() {
 
 # ---- 1
 well
-told good version eviction memory disk replicas appendfsync clock rights write script messages workers queues failures
+told good answers clock version eviction memory disk replicas appendfsync limits rights write script messages workers \
+    queues failures
 ! grep -q '^mend' "$tmp/out" || fail "well, and yet: $(cat "$tmp/out")"
 
 # ---- 2
@@ -86,14 +89,19 @@ redis ACL SETUSER work -info '-config|get' >"$tmp/said"
 well --url "unix://work:secret@$socket"
 told unknown server settings
 grep -q 'ACL SETUSER USER +info' "$tmp/out" || fail "no rule for INFO: $(cat "$tmp/out")"
-for right in @hash @list @set @sortedset @string eval evalsha exists del unlink rename type persist pexpire pttl time scan \
-    publish spublish; do
-    redis ACL SETUSER work "-$right" >"$tmp/said"
+lacks() {
     check_exit 1 "$MUSTER" doctor --url "unix://work:secret@$socket"
-    grep -qE "^mend +rights: a right is missing: .*; ACL SETUSER USER \+$right\$" "$tmp/out" ||
-        fail "$right is not named: $(cat "$tmp/out" "$tmp/err")"
-    redis ACL SETUSER work "+$right" >"$tmp/said"
-done
+    for right in "$@"; do
+        grep -qE "^mend +rights: a right is missing: .*; ACL SETUSER USER \\+$right\$" "$tmp/out" ||
+            fail "$right is not named: $(cat "$tmp/out" "$tmp/err")"
+    done
+}
+few=(@hash @list @set @sortedset eval evalsha exists del unlink rename type persist pexpire pttl time scan publish spublish)
+redis ACL SETUSER work "${few[@]/#/-}" >"$tmp/said"
+lacks "${few[@]}"
+redis ACL SETUSER work "${few[@]/#/+}" -@string >"$tmp/said" # the format cannot be read: nothing else can be tried
+lacks @string
+redis ACL SETUSER work +@string >"$tmp/said"
 well --url "unix://work:secret@$socket"
 # What a role leaves out on purpose it is not told to get.
 for role in producer viewer worker; do
@@ -122,3 +130,48 @@ check_exit 0 "$MUSTER" doctor --json
 python3 -c 'import json, sys
 for line in open(sys.argv[1]):
     assert list(json.loads(line)) == ["state", "subject", "what", "advice"], line' "$tmp/out"
+
+# ---- 6
+# soon SUBJECT TEXT [VARIABLE=VALUE...]: the line is there in time
+soon() {
+    local began=$EPOCHREALTIME
+    start doctor env "${@:3}" "$MUSTER" doctor
+    wait_for grep -qsE "^mend +$1: .*$2" "$tmp/doctor.out"
+    local ms=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))
+    ((ms < 3000)) || fail "'$2' took $ms ms"
+    kill -KILL "${pids[doctor]}"
+    check_end doctor 137
+}
+# stall S PAUSE: it stands still for so long, and then goes on for a while
+stall() {
+    while redis DEBUG SLEEP "$1"; do sleep "$2"; done >"$tmp/said" &
+    pids[staller]=$!
+}
+go_on() {
+    kill "${pids[staller]}"
+    wait "${pids[staller]}" || true
+    unset 'pids[staller]'
+} 2>/dev/null
+stall 1.5 0
+soon answers 'took [0-9]+ ms, which is slow'
+go_on
+stall 0.4 0.3
+soon answers 'took [0-9]+ ms, which is slow'
+go_on
+for limit in 'proto-max-bulk-len 1mb' 'client-query-buffer-limit 2mb' 'client-output-buffer-limit normal 33554432 0 0'; do
+    name=${limit%% *}
+    before=$(redis CONFIG GET "$name" | tail -n 1)
+    redis CONFIG SET "$name" "${limit#* }" >"$tmp/said"
+    soon limits "$name is .* KiB, and a task may have 65536"
+    redis CONFIG SET "$name" "$before" >"$tmp/said"
+done
+soon replicas 'replicas=2, but only 0 are connected: nothing is confirmed' MUSTER_REPLICAS=2
+redis REPLICAOF 127.0.0.1 1 >"$tmp/said"
+soon replicas 'this Redis is a replica, which takes no task'
+began=$SECONDS
+check_exit 1 "$MUSTER" doctor
+((SECONDS - began < 10)) || fail 'it waits for a replica to take a write'
+began=$SECONDS
+check_exit 75 "$MUSTER" enqueue q x --timeout 5s --prefix new # whose format is not written down yet
+((SECONDS - began < 9)) || fail 'a replica is waited for twice'
+redis REPLICAOF NO ONE >"$tmp/said"

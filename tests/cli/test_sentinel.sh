@@ -4,10 +4,13 @@
 # The command under Sentinel: a master, two replicas, three sentinels on loopback. Proves:
 #  1. a worker and a producer find the master by any sentinel that is there; a name that no sentinel knows is refused
 #     doctor names the master, its replicas, one that is late, and that min-replicas-to-write is 0
+#     and that all replicas must confirm, or a failover may lose what was confirmed
 #  2. the master is killed, and comes back as a replica: the worker goes on at the new one by itself. A producer with
-#     replicas=1 that repeats each task under its request id until it is acknowledged loses none and runs none twice
+#     replicas=2 that repeats each task under its request id until it is acknowledged loses none and runs none twice
 #     that was confirmed once, but what was in the worker's hands
+# The long form, test_sentinel.sh ROUNDS: masters that are killed, and failovers of masters that live, in turn.
 set -eu
+rounds=${1:-1}
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck disable=SC2154 # tmp is lib.sh's
@@ -76,6 +79,8 @@ wait_for is_written
 check_exit 1 "$MUSTER" doctor
 grep -qE "^good +sentinel: the sentinels name .*:${ports[r0]}.* as the master$" out || fail "no master: $(cat out)"
 grep -qE '^good +replicas: it is a master, and 2 replicas are connected$' out || fail "no replicas: $(cat out)"
+MUSTER_URL=$MUSTER_URL?replicas=1 check_exit 1 "$MUSTER" doctor
+grep -qE '^mend +replicas: replicas=1, but 2 replicas are connected: .*; say replicas=2$' out || fail "no number: $(cat out)"
 grep -qE '^mend +min-replicas: .*; CONFIG SET min-replicas-to-write 1' out || fail "no min-replicas: $(cat out)"
 redis-cli -p "${ports[r0]}" CONFIG SET min-replicas-to-write 1 >said
 "$MUSTER" doctor >out || true
@@ -91,7 +96,7 @@ start worker "$MUSTER" work q --id w --print
 took() { grep -qxF -- "$1" "$tmp/worker.out"; }
 wait_for took first
 
-export MUSTER_URL="redis+sentinel://$hosts/queue?replicas=1,1000"
+export MUSTER_URL="redis+sentinel://$hosts/queue?replicas=2,1000"
 producer() {
     local i=0
     while [[ ! -e stop ]]; do
@@ -104,16 +109,30 @@ producer &
 pids[producer]=$!
 acknowledged() { [[ -e acknowledged ]] && (($(wc -l <acknowledged) >= $1)); }
 wait_for acknowledged 20
-kill -KILL "${pids[r0]}"
-wait "${pids[r0]}" 2>/dev/null || true
-unset 'pids[r0]'
-before=$(wc -l <acknowledged)
+
+kill_master() {
+    kill -KILL "${pids[$1]}"
+    wait "${pids[$1]}" 2>/dev/null || true
+    unset "pids[$1]"
+    wait_for names s1 "$1"
+    start_redis_server "$1"
+}
+# The old master stays one for a while, and confirms what the other replica has.
+replace_master() {
+    wait_for succeeds "${ports[s1]}" SENTINEL FAILOVER queue
+    wait_for names s1 "$1"
+}
+succeeds() { [[ $(redis-cli -p "$@") == OK ]]; }
+find_master() { for master in r0 r1 r2; do is_role $master master && has_replicas $master 2 && return; done; }
 deadline_s=60
-wait_for names s1 r0
-wait_for acknowledged $((before + 20))
-start_redis_server r0
-wait_for is_role r0 slave
-wait_for acknowledged $((before + 40))
+for ((round = 1; round <= rounds; round++)); do
+    wait_for find_master
+    old=$master
+    before=$(wc -l <acknowledged)
+    if ((round % 2)); then kill_master "$old"; else replace_master "$old"; fi
+    wait_for is_role "$old" slave
+    wait_for acknowledged $((before + 40))
+done
 touch stop
 wait "${pids[producer]}" || true
 unset 'pids[producer]'

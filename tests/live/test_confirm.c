@@ -3,10 +3,12 @@
  * Acknowledged means that replicas have it, if the caller asks for that: on a real master with a real replica, which
  * stands still when it must not confirm. Whatever is not confirmed is there, and can be sent again.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "fake_server.h"
 #include "hostile_server.h"
 #include "live_worker.h"
@@ -279,6 +281,121 @@ static void what_was_confirmed_survives_the_master(void **state)
     muster_client_free(begin(s));
 }
 
+/* ---- fewer than there are ---- */
+
+static struct redis_server second;
+static atomic_int n_warnings;
+static char warning[300];
+
+/* Also on the thread of an asynchronous client, whose answer comes later. */
+static void keep_warning(enum muster_log_level level, const char *line, void *arg)
+{
+    (void)level, (void)arg;
+    snprintf(warning, sizeof warning, "%s", line);
+    atomic_fetch_add(&n_warnings, 1);
+}
+
+static void note_enqueued(struct muster_worker *w, int err, uint64_t waiting, void *arg)
+{
+    (void)w, (void)waiting;
+    assert_ok(err);
+    ++*(int *)arg;
+}
+
+static bool are_two(void *arg)
+{
+    return *(int *)arg == 2;
+}
+
+static void add_by_client(struct scene *s, int replicas)
+{
+    char parameters[40];
+    snprintf(parameters, sizeof parameters, "replicas=%d,1000", replicas);
+    struct muster_client *c = client_with(s, parameters);
+    assert_ok(enqueue_one(c));
+    assert_ok(enqueue_few(c));
+    muster_client_free(c);
+}
+
+static void add_by_async(struct scene *s, int replicas)
+{
+    struct answers as;
+    char url[200];
+    snprintf(url, sizeof url, "%s?replicas=%d,1000", master.url, replicas);
+    answers_open(&as, s, url, 3000, NULL);
+    for (size_t i = 1; i <= 2; i++) {
+        answers_enqueue(&as, "q", "t", NULL);
+        answers_await(&as, i);
+    }
+    assert_int_equal(as.counts[0], 2);
+    answers_close(&as);
+}
+
+static void add_by_worker(struct scene *s, int replicas)
+{
+    int n = 0;
+    struct live_worker *w = live_worker_idle(
+        s,
+        &(struct worker_spec){
+            .id = "w", .ttl_ms = 1000, .more = {.replicas = replicas, .replicas_ms = 1000}, .queues = {{"other", 0}}});
+    for (int i = 0; i < 2; i++)
+        assert_ok(muster_worker_enqueue(w->worker, "q", "t", 1, note_enqueued, &n));
+    wait_on(s->base, are_two, &n, SOON_MS);
+    live_worker_stop(s, w, 0);
+}
+
+static struct muster_client *begin_with_two(struct scene *s)
+{
+    struct muster_client *c = begin(s);
+    redis_server_start(&second, &(struct redis_server_options){.tcp = true, .replica_of = &master});
+    redis_server_await_replicas(&master, 2);
+    return c;
+}
+
+/* Whoever adds says so once, in the log: with the first that is confirmed. */
+static void fewer_replicas_than_there_are_are_warned_of(void **state)
+{
+    struct scene *s = *state;
+    void (*const ways[])(struct scene *s, int replicas) = {add_by_client, add_by_async, add_by_worker};
+    muster_client_free(begin_with_two(s));
+    for (size_t i = 0; i < N_OF(ways); i++) {
+        muster_log_set(keep_warning, NULL);
+        n_warnings = 0;
+        ways[i](s, 2);
+        int n_with_all = n_warnings;
+        ways[i](s, 1);
+        muster_log_set(NULL, NULL);
+        if (n_with_all != 0 || n_warnings != 1)
+            fail_msg("way %zu: %d warnings with all replicas, and %d with fewer", i, n_with_all, (int)n_warnings);
+        assert_non_null(strstr(warning, "replicas=1, but the server has 2 replicas"));
+        forget();
+    }
+    redis_server_remove(&second);
+}
+
+/* What a failover does to a master that lives: one replica is promoted, and for a while the others stay with the old
+ * master, which goes on as one. */
+static void only_all_replicas_make_sure_of_a_failover(void **state)
+{
+    struct scene *s = *state;
+    struct muster_client *one = begin_with_two(s), *all = client_with(s, "replicas=2,150");
+    expect(&additions[0], all, MUSTER_OK);
+    raw_do(replica.redis, "REPLICAOF NO ONE");
+    redis_server_await_replicas(&master, 1);
+    muster_log_set(muster_log_silent, NULL);
+    expect(&additions[0], one, MUSTER_OK);
+    muster_log_set(NULL, NULL);
+    expect(&additions[0], all, MUSTER_E_UNCONFIRMED);
+    muster_client_free(one);
+    muster_client_free(all);
+    scene_move(s, &replica);
+    assert_int_equal(scene_waiting(s, "q"), 1);
+    redis_server_remove(&second);
+    raw_do(replica.redis, "REPLICAOF 127.0.0.1 %d", master.port);
+    muster_client_free(begin(s));
+    forget();
+}
+
 /* A refusal stays what it is, and is not told as something that is there. */
 static void a_refusal_stays_a_refusal(void **state)
 {
@@ -485,6 +602,8 @@ int main(int argc, char **argv)
         live_test(what_is_not_confirmed_is_there_and_told),
         live_test(a_repeated_call_is_confirmed_as_soon_as_the_replica_has_it),
         live_test(a_repeated_call_writes),
+        live_test(fewer_replicas_than_there_are_are_warned_of),
+        live_test(only_all_replicas_make_sure_of_a_failover),
         live_test(a_refusal_stays_a_refusal),
         live_test(who_may_not_ask_is_told_so),
         live_test(who_is_sent_elsewhere_is_told_what_is_known_there),

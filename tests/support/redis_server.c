@@ -6,6 +6,7 @@
  * from the kernel when the test program dies. So there is one way of removing it, and it works after a SIGKILL, too.
  */
 #include <ftw.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -140,6 +141,20 @@ static size_t add_args(const char **argv, size_t n, const char *const *args)
     return n;
 }
 
+static const char *clock_path(const struct redis_server *s, char path[96])
+{
+    snprintf(path, 96, "%s/clock", s->dir);
+    return path;
+}
+
+static void write_clock(const struct redis_server *s)
+{
+    char path[96];
+    int fd = open(clock_path(s, path), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(pwrite(fd, &s->clock_us, sizeof s->clock_us, 0), sizeof s->clock_us);
+    close(fd);
+}
+
 static void exec_server(struct redis_server *s)
 {
     char port[8];
@@ -183,6 +198,11 @@ static void exec_server(struct redis_server *s)
     const char *const password[] = {"--requirepass", s->options.password, "--masterauth", s->options.password, NULL};
     if (s->options.password)
         n = add_args(argv, n, password);
+    if (s->options.clock) {
+        char path[96];
+        setenv("MUSTER_TEST_CLOCK", clock_path(s, path), 1);
+        setenv("LD_PRELOAD", s->options.clock, 1);
+    }
     execvp(argv[0], (char *const *)argv);
     _exit(127);
 }
@@ -253,6 +273,8 @@ void redis_server_start(struct redis_server *s, const struct redis_server_option
     if (o)
         s->options = *o;
     make_dir(s);
+    if (s->options.clock)
+        write_clock(s);
     int tries = s->options.tcp || s->options.cluster ? PORT_TRIES : 1;
     do
         s->port = choose_port(&s->options);
@@ -285,6 +307,12 @@ void redis_server_kill(struct redis_server *s)
 {
     child_kill(&s->pid);
     has_ended(s);
+}
+
+void redis_server_step_clock(struct redis_server *s, int64_t ms)
+{
+    s->clock_us += ms * 1000;
+    write_clock(s);
 }
 
 void redis_server_freeze(struct redis_server *s)

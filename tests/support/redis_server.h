@@ -27,6 +27,7 @@ struct redis_server_options {
     bool tcp, cluster, aof;
     const struct redis_server *replica_of;
     const char *password;
+    const char *clock; /* a library that makes its clock be set by redis_server_step_clock(); NULL: none */
 };
 
 struct redis_server {
@@ -35,6 +36,7 @@ struct redis_server {
     char dir[64], socket[80], url[96];
     int port;
     struct redisContext *redis;
+    int64_t clock_us; /* by how much its clock is ahead */
 };
 
 /* Start it, and return when it answers. */
@@ -46,6 +48,9 @@ void redis_server_restart(struct redis_server *s);
 /* End it: with SIGTERM, upon which it saves what it should, or with SIGKILL. The data stays. */
 void redis_server_shutdown(struct redis_server *s);
 void redis_server_kill(struct redis_server *s);
+
+/* Set its clock so many ms ahead, or back if it is negative, as from now on. */
+void redis_server_step_clock(struct redis_server *s, int64_t ms);
 
 /* SIGSTOP and SIGCONT: it stands still with its connections open. */
 void redis_server_freeze(struct redis_server *s);

@@ -34,7 +34,8 @@ local function drop_silent_permanent(P)
   end
 end
 
--- Notes a heartbeat now, and the silence before it if there was one. If two silences lie close together, the later end
+-- Notes a heartbeat now, and the silence before it if there was one. If the last one lies ahead, the clock was set back:
+-- then nothing is noted, and its time is returned, for ClockBack. If two silences lie close together, the later end
 -- and the greater length count, never their sum: otherwise a slow lone survivor could put a sweep off for ever.
 local function note_beat(P, now, shortest)
   local key = P .. 'beat'
@@ -42,9 +43,12 @@ local function note_beat(P, now, shortest)
   if not beat then
     return
   end
-  -- A time that is none, or lies ahead, does not count, and is written anew.
+  -- A time that is none does not count, and is written anew.
   local at, ended, before = tonumber(beat[1] or nil), tonumber(beat[2] or nil), tonumber(beat[3] or nil)
-  at = at and at > 0 and at <= now and at or nil
+  if at and at > now then
+    return math.min(at, 2 ^ 53)
+  end
+  at = at and at > 0 and at or nil
   local length = at and now - at or 0
   if shortest and length > shortest / 2 then
     if ended and ended <= now and now - ended < longest_ttl(P) + length and before and before > length

@@ -134,6 +134,8 @@ static void on_confirmed(const struct redisReply *reply, void *arg)
         return;
     l->n_questions--;
     int err = confirm_hear(&l->confirm, reply, NULL, why, sizeof why);
+    if (err == MUSTER_OK)
+        confirm_warn(&l->confirm, link_replicas(l->link));
     struct async_list all;
     async_list_init(&all);
     async_list_append(&all, &l->added);

@@ -245,6 +245,7 @@ static int make_link(struct muster_async *a, const struct url *url)
                                                           .delay_max_ms = DELAY_MAX_MS,
                                                           .silence_ms = a->timeout_ms,
                                                           .answers_first = true,
+                                                          .counts_replicas = a->line.confirm.replicas > 0,
                                                           .callbacks = {.up = on_up, .down = on_down},
                                                           .arg = a});
 }

@@ -11,17 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "redis/info.h"
 
-/* Half a second either way is a slow answer. */
-#define CLOCK_OFF_MS 1000
 #define MEMORY_PERCENT 80
 
 bool doctor_is_over(int err)
 {
-    return redis_is_unanswered(err) || err == MUSTER_E_NOMEM;
+    return redis_is_unanswered(err) || err == MUSTER_E_NOMEM || err == MUSTER_E_BUSY;
 }
 
 void doctor_say(struct doctor *d, enum muster_advice_level level, const char *subject, const char *advice,
@@ -100,6 +97,7 @@ static int look_at_info(struct doctor *d, int64_t *n_replicas)
         *n_replicas = info_number(info, "connected_slaves");
     } else if (!doctor_is_over(err)) {
         doctor_say_unseen(d, "server", "+info", "eviction, memory, disk and replicas");
+        doctor_look_at_confirmation(d, redis_replicas(d->client->redis));
     }
     redis_reply_free(reply);
     return doctor_is_over(err) ? err : MUSTER_OK;
@@ -108,24 +106,68 @@ static int look_at_info(struct doctor *d, int64_t *n_replicas)
 /* ---- CONFIG GET ---- */
 
 /* The value of a setting; "" if there is none. */
-static int config_text(struct doctor *d, const char *name, char out[64], bool *is_refused)
+#define VALUE_SIZE 200
+static int config_text(struct doctor *d, const char *name, char out[VALUE_SIZE], bool *is_refused)
 {
     struct redisReply *reply = NULL;
     int err = client_ask(d->client, &reply, (const char *const[]){"CONFIG", "GET", name, NULL});
     const char *text = err == MUSTER_OK ? reply_text(reply_at(reply, 1)) : NULL;
-    snprintf(out, 64, "%s", text ? text : "");
+    snprintf(out, VALUE_SIZE, "%s", text ? text : "");
     redis_reply_free(reply);
     *is_refused = err != MUSTER_OK;
     return doctor_is_over(err) ? err : MUSTER_OK;
 }
 
+/* What is too small for the longest task breaks the connection that carries it, each time. */
+static const struct {
+    const char *name, *skip; /* the number stands behind this word */
+    const char *mend;
+} limits[] = {
+    {"proto-max-bulk-len", "", "CONFIG SET proto-max-bulk-len 512mb"},
+    {"client-query-buffer-limit", "", "CONFIG SET client-query-buffer-limit 1gb"},
+    {"client-output-buffer-limit", "normal ", "CONFIG SET client-output-buffer-limit 'normal 0 0 0'"},
+};
+/* Beside a task, a command or an answer has names. */
+#define BESIDE_TASK 1024
+
+/* The hard limit or the soft one behind it, whichever is less; 0: there is none. */
+static unsigned long long limit_of(const char *text, const char *skip)
+{
+    const char *at = *skip ? strstr(text, skip) : text;
+    char *end;
+    unsigned long long hard = at ? strtoull(at + strlen(skip), &end, 10) : 0;
+    unsigned long long soft = at && *skip ? strtoull(end, NULL, 10) : 0;
+    return hard == 0 || (soft > 0 && soft < hard) ? soft : hard;
+}
+
+static int look_at_limits(struct doctor *d)
+{
+    char text[VALUE_SIZE];
+    bool is_refused, any = false;
+    int err = MUSTER_OK;
+    const size_t longest = d->client->max_task_len;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits && err == MUSTER_OK; i++) {
+        err = config_text(d, limits[i].name, text, &is_refused);
+        unsigned long long limit = err == MUSTER_OK ? limit_of(text, limits[i].skip) : 0;
+        if (limit == 0 || limit >= longest + (i > 0 ? BESIDE_TASK : 0))
+            continue;
+        any = true;
+        doctor_say(d, MUSTER_ADVICE_MEND, "limits", limits[i].mend,
+                   "%s is %llu KiB, and a task may have %zu: a longer one, or its result, breaks the connection",
+                   limits[i].name, limit >> 10, longest >> 10);
+    }
+    if (err == MUSTER_OK && !any)
+        doctor_say(d, MUSTER_ADVICE_GOOD, "limits", "", "the longest task passes, of %zu MiB", longest >> 20);
+    return err;
+}
+
 static int look_at_config(struct doctor *d, int64_t n_replicas)
 {
-    char text[64];
+    char text[VALUE_SIZE];
     bool is_refused = false;
     int err = config_text(d, "appendfsync", text, &is_refused);
     if (err == MUSTER_OK && is_refused)
-        doctor_say_unseen(d, "settings", "+config|get", "appendfsync, min-replicas-to-write and timeout");
+        doctor_say_unseen(d, "settings", "+config|get", "appendfsync, min-replicas-to-write, timeout and limits");
     if (err != MUSTER_OK || is_refused)
         return err;
     if (strcmp(text, "no") == 0)
@@ -146,28 +188,7 @@ static int look_at_config(struct doctor *d, int64_t n_replicas)
     if (err == MUSTER_OK && *text && strcmp(text, "0") != 0)
         doctor_say(d, MUSTER_ADVICE_MEND, "timeout", "CONFIG SET timeout 0",
                    "idle connections are closed after %s s, those of idle workers, too", text);
-    return err;
-}
-
-/* ---- the clock ---- */
-
-static int look_at_clock(struct doctor *d)
-{
-    int64_t redis_ms = 0;
-    struct timespec now;
-    int err = muster_client_time(d->client, &redis_ms);
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t off_ms = redis_ms - ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
-    if (err != MUSTER_OK)
-        return doctor_is_over(err) ? err : MUSTER_OK; /* the rights say it */
-    if (off_ms > CLOCK_OFF_MS || off_ms < -CLOCK_OFF_MS)
-        doctor_say(d, MUSTER_ADVICE_MEND, "clock", "let both hosts keep time by NTP",
-                   "the clock of Redis is %" PRId64
-                   " ms %s that of this host; all times of muster are by that of Redis",
-                   off_ms < 0 ? -off_ms : off_ms, off_ms < 0 ? "behind" : "ahead of");
-    else
-        doctor_say(d, MUSTER_ADVICE_GOOD, "clock", "", "Redis and this host agree within a second");
-    return MUSTER_OK;
+    return err == MUSTER_OK ? look_at_limits(d) : err;
 }
 
 /* The format cannot be read, with which each connection begins: without that right nothing can be tried. */
@@ -176,30 +197,35 @@ static bool is_format_denied(const char *why)
     return strstr(why, "NOPERM") && (strstr(why, "'get'") || strstr(why, "one of the keys"));
 }
 
+static int look(struct doctor *d)
+{
+    int64_t n_replicas = 0;
+    int err = doctor_connect(d);
+    if (err == MUSTER_E_DENIED && is_format_denied(redis_error(d->client->redis))) {
+        doctor_say_missing(d, "+@string", redis_error(d->client->redis));
+        return MUSTER_OK;
+    }
+    if (err == MUSTER_OK)
+        err = doctor_look_at_pace(d);
+    if (err == MUSTER_OK && !d->stop)
+        err = look_at_info(d, &n_replicas);
+    if (err == MUSTER_OK && !d->stop)
+        err = look_at_config(d, n_replicas);
+    if (err == MUSTER_OK && !d->stop && !d->is_replica)
+        err = doctor_look_at_rights(d);
+    if (err == MUSTER_OK && !d->stop && !d->is_replica)
+        err = doctor_try(d);
+    return err;
+}
+
+/* What is refused for a reason that passes is told, and not waited for. */
 int muster_client_advise(struct muster_client *c, enum muster_role role, muster_advice_fn *fn, void *arg)
 {
     struct doctor d = {.client = c, .fn = fn, .arg = arg, .role = role};
-    struct redisReply *reply = NULL;
-    int64_t n_replicas = 0;
     if (role < MUSTER_ROLE_ALL || role > MUSTER_ROLE_OPERATOR)
         return client_refuse(c, "there is no such role");
-    int err = client_ask(c, &reply, (const char *const[]){"TIME", NULL});
-    redis_reply_free(reply);
-    if (err == MUSTER_E_DENIED && is_format_denied(redis_error(c->redis))) {
-        doctor_say_missing(&d, "+@string", redis_error(c->redis));
-        return MUSTER_OK;
-    }
-    if (err == MUSTER_E_DENIED && strstr(redis_error(c->redis), "NOPERM"))
-        err = MUSTER_OK; /* the rights say it */
-    if (err == MUSTER_OK)
-        err = look_at_info(&d, &n_replicas);
-    if (err == MUSTER_OK && !d.stop)
-        err = look_at_config(&d, n_replicas);
-    if (err == MUSTER_OK && !d.stop)
-        err = look_at_clock(&d);
-    if (err == MUSTER_OK && !d.stop)
-        err = doctor_look_at_rights(&d);
-    if (err == MUSTER_OK && !d.stop)
-        err = doctor_try(&d);
+    redis_set_once(c->redis, true);
+    int err = look(&d);
+    redis_set_once(c->redis, false);
     return err;
 }

@@ -14,6 +14,7 @@ struct doctor {
     void *arg;
     enum muster_role role;
     bool stop; /* the program wants no more */
+    bool is_replica;
     bool has_said_keys, has_said_channels;
 };
 
@@ -21,10 +22,20 @@ struct doctor {
 void doctor_say(struct doctor *d, enum muster_advice_level level, const char *subject, const char *advice,
                 const char *what, ...) __attribute__((format(printf, 5, 6)));
 
+/* doctor_pace.c: how soon it answers, several times, and what time it is there. Both return as
+ * doctor_look_at_rights(). */
+int doctor_connect(struct doctor *d);
+int doctor_look_at_pace(struct doctor *d);
+/* So long is too long for one answer, us. */
+#define DOCTOR_SLOW_US 250000
+
 /* doctor_place.c: the replicas, the sentinels' master and the cluster's slots. `info`: the answer to INFO. The second one
  * returns as doctor_look_at_rights(). */
 void doctor_look_at_replicas(struct doctor *d, const char *info);
 int doctor_look_at_place(struct doctor *d, const char *info);
+
+/* Do as many replicas confirm as there are? n: -1, nobody knows. */
+void doctor_look_at_confirmation(struct doctor *d, int64_t n);
 
 /* doctor_rights.c: each right that is missing, in a line of its own. MUSTER_OK, or the error that ended it: no connection
  * any more. */

@@ -42,13 +42,34 @@ static void look_at_replica(struct doctor *d, const char *line)
                    "the replica %s:%s was last heard %s s ago", host, port, lag);
 }
 
+void doctor_look_at_confirmation(struct doctor *d, int64_t n)
+{
+    int asked = redis_replicas_asked(d->client->redis);
+    char advice[80];
+    if (asked == 0 || n < 0 || n == asked)
+        return;
+    snprintf(advice, sizeof advice, n > asked ? "say replicas=%d" : "start the others, or say replicas=%d", (int)n);
+    if (n > asked)
+        doctor_say(d, MUSTER_ADVICE_MEND, "replicas", advice,
+                   "replicas=%d, but %" PRId64 " replicas are connected: a failover to one that has not confirmed "
+                   "loses what others have",
+                   asked, n);
+    else
+        doctor_say(d, MUSTER_ADVICE_MEND, "replicas", n > 0 ? advice : "start them, or leave `replicas` out",
+                   "replicas=%d, but only %" PRId64 " %s connected: nothing is confirmed", asked, n,
+                   n == 1 ? "is" : "are");
+}
+
 void doctor_look_at_replicas(struct doctor *d, const char *info)
 {
     int64_t n = info_number(info, "connected_slaves");
     char name[32], line[INFO_VALUE_SIZE];
     if (info_is(info, "role", "slave")) {
+        d->is_replica = true;
         doctor_say(d, MUSTER_ADVICE_MEND, "replicas", "name its master with --url or MUSTER_URL",
                    "this Redis is a replica, which takes no task");
+        doctor_say(d, MUSTER_ADVICE_UNKNOWN, "rights", "ask its master",
+                   "whether a write, a script and a message go well can be tried only there");
         return;
     }
     doctor_say(d, MUSTER_ADVICE_GOOD, "replicas", "", "it is a master, and %" PRId64 " %s connected", n,
@@ -58,6 +79,7 @@ void doctor_look_at_replicas(struct doctor *d, const char *info)
         if (info_text(info, name, line))
             look_at_replica(d, line);
     }
+    doctor_look_at_confirmation(d, n);
 }
 
 static void say_cluster(struct doctor *d, const char *info, const char *where)

@@ -14,7 +14,10 @@
 static int say_tried(struct doctor *d, const char *subject, const char *what, int err, int64_t began_us)
 {
     double ms = (double)(clock_us() - began_us) / 1000;
-    if (err == MUSTER_OK)
+    if (err == MUSTER_OK && clock_us() - began_us >= DOCTOR_SLOW_US)
+        doctor_say(d, MUSTER_ADVICE_MEND, subject, "see `answers`; SLOWLOG GET and LATENCY DOCTOR tell of its side",
+                   "%s takes %.0f ms, which is slow", what, ms);
+    else if (err == MUSTER_OK)
         doctor_say(d, MUSTER_ADVICE_GOOD, subject, "", "%s takes %.1f ms", what, ms);
     else if (!doctor_is_over(err) && err != MUSTER_E_DENIED) /* the rights have said that */
         doctor_say(d, MUSTER_ADVICE_MEND, subject, err == MUSTER_E_FULL ? "make room, or raise maxmemory" : "see above",

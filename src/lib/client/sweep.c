@@ -4,6 +4,7 @@
  * called for one worker or queue after the other.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "client/client.h"
 #include "client/page.h"
@@ -207,6 +208,22 @@ static int tidy(struct muster_client *c)
     return err;
 }
 
+/* If Redis' clock was set back, lives end too late, and the registry shows nobody that has died. The script of a sweep
+ * cuts them to their ttl, of whichever worker it is called. */
+static int cut_lives(struct muster_client *c, const char *now)
+{
+    char key[KEY_MAX];
+    struct redisReply *beat = NULL;
+    uint64_t none;
+    key_of(key, c->prefix, KEY_BEAT, "");
+    int err = client_ask(c, &beat, (const char *const[]){"HGET", key, "at", NULL});
+    bool is_ahead = err == MUSTER_OK && reply_number(beat, 0) > strtoll(now, NULL, 10);
+    redis_reply_free(beat);
+    if (is_ahead)
+        err = sweep(c, "", SWEEP_IF_DEAD, &none);
+    return err == MUSTER_E_NOT_FOUND || err == MUSTER_E_REDIS ? MUSTER_OK : err;
+}
+
 /* All workers whose life has ended by the registry. The script decides whether each may be swept. */
 int muster_client_sweep(struct muster_client *c, uint64_t *workers)
 {
@@ -215,6 +232,8 @@ int muster_client_sweep(struct muster_client *c, uint64_t *workers)
     struct sweeping s = {0};
     key_of(key, c->prefix, KEY_REGISTRY, "");
     int err = server_now(c, now, sizeof now);
+    if (err == MUSTER_OK)
+        err = cut_lives(c, now);
     if (err == MUSTER_OK)
         err = client_ask(c, &past, (const char *const[]){"ZRANGEBYSCORE", key, "-inf", now, NULL});
     if (err == MUSTER_OK)

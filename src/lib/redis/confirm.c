@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/words.h"
 
 #define NO_WAITAOF "fsync needs WAITAOF, which Redis 7.2 and Valkey have, and this server has not: leave fsync out"
@@ -21,7 +22,9 @@ bool confirm_is_wanted(const struct confirm *c)
 struct confirm confirm_of_url(const struct url *url, int timeout_ms)
 {
     int half_ms = timeout_ms > 1 ? timeout_ms / 2 : 1;
-    return (struct confirm){url->replicas, url->replicas_ms > 0 ? url->replicas_ms : half_ms, url->fsync};
+    return (struct confirm){.replicas = url->replicas,
+                            .ms = url->replicas_ms > 0 ? url->replicas_ms : half_ms,
+                            .fsync = url->fsync};
 }
 
 const char *confirm_check(const struct url *url, int timeout_ms)
@@ -79,4 +82,22 @@ int confirm_hear(const struct confirm *c, const struct redisReply *reply, const 
         return MUSTER_OK;
     words_clean(why);
     return MUSTER_E_UNCONFIRMED;
+}
+
+/* A master that was replaced stays one for a while, and what is left of its replicas goes on confirming. Only if all
+ * must confirm, the one that was promoted is missed at once. */
+bool confirm_is_weak(const struct confirm *c, int n_replicas)
+{
+    return c->replicas > 0 && n_replicas > c->replicas;
+}
+
+void confirm_warn(struct confirm *c, int n_replicas)
+{
+    if (!confirm_is_weak(c, n_replicas) || c->n_told == n_replicas)
+        return;
+    c->n_told = n_replicas;
+    log_line(MUSTER_LOG_WARN,
+             "muster: replicas=%d, but the server has %d replicas: a failover to one that has not confirmed loses what "
+             "others have; only replicas=%d makes sure of it",
+             c->replicas, n_replicas, n_replicas);
 }

@@ -19,6 +19,7 @@ struct confirm {
     int replicas;
     int ms; /* how long that may take; above 0, because 0 means for ever */
     bool fsync;
+    int n_told; /* so many replicas there were when somebody was told that not all of them must confirm; 0: never */
 };
 
 /* What a URL says. Without a time of its own it is half of the time that the caller waits for an answer. */
@@ -40,5 +41,12 @@ const char *confirm_refusal(const char *text);
 
 /* MUSTER_OK; or E_UNCONFIRMED, with words in `why`. `failure`, if not NULL, is why there is no answer. */
 int confirm_hear(const struct confirm *c, const struct redisReply *reply, const char *failure, char *why, size_t size);
+
+/* Is there a replica that may take over without what was confirmed? */
+bool confirm_is_weak(const struct confirm *c, int n_replicas);
+
+/* So many replicas follow the server; -1: nobody knows. What not all of them must confirm a failover may lose: that is
+ * said in the log, once for each number. Call this when something is confirmed. */
+void confirm_warn(struct confirm *c, int n_replicas);
 
 #endif

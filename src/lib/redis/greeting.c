@@ -232,6 +232,24 @@ static int hear_nodes(struct greeting *g, const struct redisReply *reply)
     return MUSTER_OK;
 }
 
+/* ---- the replicas ---- */
+
+static bool say_role(const struct greeting *g, struct command *c)
+{
+    if (!g->counts_replicas || is_at_sentinel(g))
+        return false;
+    command_text(c, "ROLE");
+    return true;
+}
+
+/* {"master", offset, {replica, ...}}. A user may not be allowed to ask. */
+static int hear_role(struct greeting *g, const struct redisReply *reply)
+{
+    if (reply_is(reply_at(reply, 0), "master"))
+        g->n_replicas = (int)reply_len(reply_at(reply, 2));
+    return MUSTER_OK;
+}
+
 /* ---- the namespace ---- */
 
 static bool say_format(const struct greeting *g, struct command *c)
@@ -270,7 +288,8 @@ static const struct step {
     {say_auth, hear_ok},     {say_select, hear_ok},
     {say_hello, hear_hello}, {say_client_info, hear_client_info},
     {say_nodes, hear_nodes}, {say_sentinel, hear_sentinel},
-    {say_root, hear_root},   [GREETING_FORMAT] = {say_format, hear_format},
+    {say_root, hear_root},   {say_role, hear_role},
+    [GREETING_FORMAT] = {say_format, hear_format},
 };
 #define STEPS (sizeof steps / sizeof *steps)
 

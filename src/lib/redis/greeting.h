@@ -15,7 +15,7 @@
 #include "redis/url.h"
 
 /* Where it begins: at its first step, or with the look at the namespace. */
-enum greeting_begin { GREETING_WHOLE = 0, GREETING_FORMAT = 7 };
+enum greeting_begin { GREETING_WHOLE = 0, GREETING_FORMAT = 8 };
 
 struct greeting {
     /* Set by the driver: */
@@ -26,9 +26,11 @@ struct greeting {
     const char *root_key;  /* of the namespace: its slot is the namespace's */
     const char *format_key; /* the namespace must have the format of this library, or none; NULL: it may have any */
     const char *prefix;     /* of the namespace, for people */
+    bool counts_replicas;   /* somebody wants to know how many there are */
 
     /* What the answers have told: */
     int db;                /* the database */
+    int n_replicas;        /* that follow the server; -1: nobody asked, or it does not say */
     bool is_cluster;       /* the server is a node of one, as it says */
     bool is_too_old;       /* the server is a Redis, but one that is of no use: trying again does not help */
     bool is_format_known;  /* the namespace has the format of this library */

@@ -22,6 +22,11 @@ bool link_is_too_old(const struct link *l)
     return l->greeting.is_too_old;
 }
 
+int link_replicas(const struct link *l)
+{
+    return l->greeting.n_replicas;
+}
+
 bool link_is_format_known(const struct link *l)
 {
     return l->greeting.is_format_known;
@@ -88,6 +93,7 @@ int link_new(struct link **out, const struct link_options *o)
     l->delay_max_ms = o->delay_max_ms;
     l->silence_ms = o->silence_ms;
     l->answers_first = o->answers_first;
+    l->counts_replicas = o->counts_replicas;
     l->callbacks = o->callbacks;
     l->arg = o->arg;
     l->has_url = o->url != NULL;

@@ -59,6 +59,7 @@ struct link_options {
     /* While an answer is outstanding, or a connection is made: this long without a sign of life is a break. Signs are
      * whole replies, and each WIRE_STRIDE bytes of one. */
     int silence_ms;
+    bool counts_replicas; /* link_replicas() tells how many there are */
     /* A refusal that leads elsewhere breaks the connection at once; or only when all that was asked before is answered:
      * so it is known of each command that was refused. Nothing more is accepted meanwhile. */
     bool answers_first;
@@ -96,6 +97,8 @@ bool link_is_too_old(const struct link *l);
 int link_db(const struct link *l);
 /* Has the namespace the format of this library? False: it had none when the link greeted. */
 bool link_is_format_known(const struct link *l);
+/* How many replicas follow the server, while the link is up; -1: it does not say. */
+int link_replicas(const struct link *l);
 bool link_can_reconnect(const struct link *l);
 
 /* An answer; NULL when the link broke. The reply is borrowed until the function returns. */

@@ -32,6 +32,8 @@ static void greet(struct link *l)
                                     .is_handed_in = l->is_handed_in,
                                     .db = l->url.db,
                                     .prefix = l->prefix,
+                                    .counts_replicas = l->counts_replicas,
+                                    .n_replicas = -1,
                                     .root_key = l->root_key,
                                     .format_key = l->format_key};
     while (err == MUSTER_OK) {

@@ -229,6 +229,17 @@ bool redis_is_at_cluster(const struct redis *r)
     return r->url.kind == URL_CLUSTER || (r->url.kind == URL_SINGLE && r->place.is_sent_on);
 }
 
+void redis_set_once(struct redis *r, bool is_once)
+{
+    r->is_once = is_once;
+}
+
+int redis_open(struct redis *r)
+{
+    redis_begin_time(r);
+    return redis_count(r, redis_connect(r));
+}
+
 void redis_set_order(struct redis *r, enum redis_order order)
 {
     r->is_in_order = order == REDIS_IN_ORDER;

@@ -42,6 +42,10 @@ void redis_interrupt(struct redis *r);
 bool redis_take_interrupt_back(struct redis *r);
 /* Wait so long, or until an interrupt. */
 void redis_sleep(struct redis *r, int ms);
+/* Connect now, if it is not connected. */
+int redis_open(struct redis *r);
+/* Is what was refused for a reason that passes told at once, and not sent again? */
+void redis_set_once(struct redis *r, bool is_once);
 /* For how long an answer may be waited for, from now on. Returns what it was. */
 int redis_set_timeout(struct redis *r, int timeout_ms);
 
@@ -100,6 +104,10 @@ int redis_script_waking(struct redis *r, struct command *c, struct redisReply **
 
 /* Are changes to be confirmed on this connection? */
 bool redis_confirms(const struct redis *r);
+
+/* How many replicas must confirm; and how many there were when it connected, if any must: -1: the server does not say. */
+int redis_replicas_asked(const struct redis *r);
+int redis_replicas(const struct redis *r);
 
 /* Call this before the first change that is to be confirmed. E_REDIS, in words: the server cannot do it. Costs nothing
  * once that is known. */

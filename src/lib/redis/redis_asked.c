@@ -90,7 +90,7 @@ static bool go_where_it_can(struct redis *r, const struct redisReply *refusal)
 {
     bool is_moved = reply_is_refusal(refusal, "MOVED");
     trace_line(TRACE_STATE, "client: not executed: %s", reply_text(refusal));
-    if (clock_ms() >= r->until_ms || (is_moved && r->borrowed))
+    if (r->is_once || clock_ms() >= r->until_ms || (is_moved && r->borrowed))
         return false;
     bool is_sent_on = is_moved && place_moved(&r->place, reply_text(refusal));
     bool is_wrong = is_moved || reply_is_refusal(refusal, "READONLY") || reply_is_refusal(refusal, "CLUSTERDOWN");

@@ -17,6 +17,16 @@ bool redis_confirms(const struct redis *r)
     return confirm_is_wanted(&r->confirm);
 }
 
+int redis_replicas_asked(const struct redis *r)
+{
+    return r->confirm.replicas;
+}
+
+int redis_replicas(const struct redis *r)
+{
+    return r->n_replicas;
+}
+
 int redis_confirm_prepare(struct redis *r)
 {
     struct command c = COMMAND_EMPTY;
@@ -67,6 +77,8 @@ void redis_confirm_read(struct redis *r, unsigned connection, struct redis_confi
     size_t len = (size_t)snprintf(confirmed->why, sizeof confirmed->why, "%s%s", where, *where ? ": " : "");
     confirmed->err = confirm_hear(&r->confirm, reply, failure, confirmed->why + len, sizeof confirmed->why - len);
     redis_reply_free(reply);
+    if (confirmed->err == MUSTER_OK)
+        confirm_warn(&r->confirm, r->n_replicas);
 }
 
 void redis_confirm_skip(struct redis *r)

@@ -71,6 +71,8 @@ static int greet(struct redis *r, struct greeting *g, enum greeting_begin from)
                            .root_key = r->root_key,
                            .format_key = r->format == REDIS_OWN_FORMAT ? r->format_key : NULL,
                            .prefix = r->prefix,
+                           .counts_replicas = r->confirm.replicas > 0,
+                           .n_replicas = -1,
                            .said = from};
     int err = say_greeting(r, g, &n);
     if (err == MUSTER_OK)
@@ -83,6 +85,8 @@ static int greet(struct redis *r, struct greeting *g, enum greeting_begin from)
     }
     r->is_greeted = true;
     r->is_format_known = g->is_format_known;
+    if (from == GREETING_WHOLE)
+        r->n_replicas = g->n_replicas;
     if (r->borrowed && from == GREETING_WHOLE)
         r->selected(r->arg, g->db);
     return MUSTER_OK;
@@ -361,9 +365,10 @@ int redis_claim_format(struct redis *r)
     err = redis_call(r, &c, &reply);
     command_clear(&c);
     redis_reply_free(reply);
+    if (err != MUSTER_OK)
+        return err;
     /* Another program may have been first, with another format. */
     struct greeting g;
-    if (err == MUSTER_OK)
-        err = greet(r, &g, GREETING_FORMAT);
+    err = greet(r, &g, GREETING_FORMAT);
     return err == MUSTER_E_BUSY ? redis_connect(r) : err; /* the whole greeting has the look, too */
 }

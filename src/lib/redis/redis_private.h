@@ -45,6 +45,7 @@ struct redis {
     size_t asked_bytes;               /* of them all */
     int64_t until_ms;                 /* they are sent again until then, if they are not executed */
     unsigned n_moves;                 /* how often MOVED was followed since this time began */
+    bool is_once;                     /* what was refused is not sent again at all */
     bool is_in_order;                 /* what was refused is not sent again behind what was executed */
     int64_t greeted_by_ms;            /* a connection that is being made must be there; 0: none is */
     char *root_key;
@@ -54,6 +55,7 @@ struct redis {
     const struct lua_script *known[REDIS_KNOWN_MAX]; /* scripts that went with their body; NULL after the last one */
     struct confirm confirm;
     bool can_fsync; /* the server has said so */
+    int n_replicas; /* of the server, if some must confirm; -1: it does not say */
     struct redis_figures figures;
     size_t sent_bytes, received_bytes; /* of this connection, those that were counted */
     struct cause cause;                /* why it could not connect, while it tries */

@@ -137,6 +137,8 @@ static void on_confirmed(const struct redisReply *reply, void *arg)
     char why[256];
     int err = confirm_hear(&p->confirm, reply, NULL, why, sizeof why);
     p->is_asking = false;
+    if (err == MUSTER_OK)
+        confirm_warn(&p->confirm, link_replicas(p->link));
     if (err != MUSTER_OK && !w->is_free_due)
         tell_error(w, "%s", why);
     finish_all(take_all(&p->sent, &p->sent_end), err);
@@ -201,6 +203,7 @@ static int open_link(struct muster_worker *w)
                                                         .name = "producer",
                                                         .delay_max_ms = DELAY_MAX_MS,
                                                         .silence_ms = p->confirm.ms + ANSWER_MS,
+                                                        .counts_replicas = p->confirm.replicas > 0,
                                                         .callbacks = {.up = on_up, .down = on_down},
                                                         .arg = w});
     if (err == MUSTER_OK)
