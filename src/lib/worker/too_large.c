@@ -5,7 +5,8 @@
  * connection, and would do so for ever. So that one process fails, group "too-large", by its name, and all others go on.
  *
  * It is given up only if the server says so itself, or has closed the connection twice while nothing else was under way
- * (link.h); and only if it is large. Whatever else ends a connection convicts nobody.
+ * (link.h); and only if it is large. Whatever else ends a connection convicts nobody. So while heavy calls go one by one,
+ * a turn brings one large result and takes nothing, or takes as few tasks as there is room for.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,9 +35,17 @@ static bool has_broken_too_often(struct muster_process *p)
     return was_alone && p->n_broken >= BREAKS_MAX;
 }
 
-bool too_large_is_result(const struct muster_process *p)
+static bool is_large_result(const struct muster_process *p)
 {
     return p->outcome == MUSTER_FINISH && p->result_len >= COMMAND_LARGE;
+}
+
+int too_large_take_most(const struct muster_worker *w, struct muster_process *const *ends, size_t n_ends, int most)
+{
+    size_t room = link_room(w->connection.data);
+    if (room == 1 && n_ends > 0 && is_large_result(ends[0]))
+        return 0;
+    return room < (size_t)most ? (int)room : most;
 }
 
 static void fail_for_result(struct muster_process *p)
@@ -52,7 +61,7 @@ static struct muster_process *largest(struct muster_process *const *ends, size_t
 {
     struct muster_process *most = NULL;
     for (size_t i = 0; i < n_ends; i++)
-        if (too_large_is_result(ends[i]) && (!most || ends[i]->result_len > most->result_len))
+        if (is_large_result(ends[i]) && (!most || ends[i]->result_len > most->result_len))
             most = ends[i];
     return most;
 }

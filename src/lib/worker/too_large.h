@@ -7,8 +7,8 @@
 
 #include "worker/process.h"
 
-/* Does its end bring a result that may be too large? */
-bool too_large_is_result(const struct muster_process *p);
+/* How many tasks a call with these ends may ask for, if it usually may for `most`. */
+int too_large_take_most(const struct muster_worker *w, struct muster_process *const *ends, size_t n_ends, int most);
 /* These ends went in one call, which had this error. True: one of them brings no result any more, but has failed. */
 bool too_large_end(struct muster_process *const *ends, size_t n_ends, int err);
 

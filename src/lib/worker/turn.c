@@ -22,9 +22,6 @@
  *
  * An end without an answer is unknown: it is sent again after the next connection was read back. An end that is refused
  * (loading, busy, full) is sent again after a pause; an end whose queue is damaged, after the next heartbeat.
- *
- * While heavy calls go one by one (redis/link.h), a call has one large result and takes nothing, or takes as few tasks
- * as there is room for: so what a connection breaks at is one process (too_large.c).
  */
 #include "worker/turn.h"
 
@@ -259,15 +256,6 @@ static struct turn *new_turn(struct muster_worker *w, enum script_ends *how)
     return t;
 }
 
-/* How many tasks one call may ask for, with these ends. */
-static int take_most(const struct muster_worker *w, const struct turn *t)
-{
-    size_t room = link_room(w->connection.data);
-    if (room == 1 && t->n_ends > 0 && too_large_is_result(t->ends[0]))
-        return 0;
-    return room < TURN_MAX ? (int)room : TURN_MAX;
-}
-
 static bool may_take(const struct muster_worker *w, size_t n_ends)
 {
     return !w->fence.in_doubt && !resume_is_under_way(w) && (w->turns.wants_take || w->turns.wants_rest || n_ends > 0);
@@ -275,12 +263,9 @@ static bool may_take(const struct muster_worker *w, size_t n_ends)
 
 /* How many to take with this turn. `older`: how many tasks the calls of former rounds have asked for. If hands stay
  * free for which only an older call has asked, the worker still wants to take: it looks again when those calls are
- * answered. If they stay free because one call may not ask for more, others ask for the rest, as long as what was asked
- * for comes. */
-static int draw_want(struct muster_worker *w, const struct turn *t, int older)
+ * answered. If they stay free because one call may not ask for more, others ask for the rest, as long as that comes. */
+static int draw_want(struct muster_worker *w, size_t n_ends, int most, int older)
 {
-    size_t n_ends = t->n_ends;
-    int most = take_most(w, t);
     int all = may_take(w, n_ends) ? free_hands(w, n_ends) : 0;
     int want = n_ends > 0 ? all : all - w->turns.takes_in_flight;
     want = want < 0 ? 0 : want > most ? most : want;
@@ -353,7 +338,7 @@ static bool say_one_turn(struct muster_worker *w, int older)
         timer_after_ms(w->turns.retry_timer, REFUSED_PAUSE_MS);
         return false;
     }
-    t->want = draw_want(w, t, older);
+    t->want = draw_want(w, t->n_ends, too_large_take_most(w, t->ends, t->n_ends, TURN_MAX), older);
     if (t->n_ends == 0 && t->want == 0 && !w->turns.must_state_hands) {
         free_turn(t);
         return false;
