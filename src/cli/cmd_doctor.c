@@ -50,10 +50,9 @@ static int tell(const struct muster_advice *a, void *arg)
     const struct out_cell cells[] = {
         {.text = state_names[a->level]}, {.text = a->subject}, {.text = a->what}, {.text = a->advice}};
     v->must_mend |= a->level == MUSTER_ADVICE_MEND;
-    int code = v->call->common[OPT_JSON].set
-                   ? out_json(columns, cells)
-                   : out_text("%-8s%s: %s%s%s\n", state_names[a->level], a->subject, a->what,
-                              *a->advice ? "; " : "", a->advice);
+    int code = v->call->common[OPT_JSON].set ? out_json(columns, cells)
+                                             : out_text("%-8s%s: %s%s%s\n", state_names[a->level], a->subject, a->what,
+                                                        *a->advice ? "; " : "", a->advice);
     return code ? code : out_flush();
 }
 

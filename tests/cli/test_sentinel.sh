@@ -79,7 +79,7 @@ wait_for is_written
 check_exit 1 "$MUSTER" doctor
 grep -qE "^good +sentinel: the sentinels name .*:${ports[r0]}.* as the master$" out || fail "no master: $(cat out)"
 grep -qE '^good +replicas: it is a master, and 2 replicas are connected$' out || fail "no replicas: $(cat out)"
-MUSTER_URL=$MUSTER_URL?replicas=1 check_exit 1 "$MUSTER" doctor
+MUSTER_URL="$MUSTER_URL?replicas=1" check_exit 1 "$MUSTER" doctor
 grep -qE '^mend +replicas: replicas=1, but 2 replicas are connected: .*; say replicas=2$' out || fail "no number: $(cat out)"
 grep -qE '^mend +min-replicas: .*; CONFIG SET min-replicas-to-write 1' out || fail "no min-replicas: $(cat out)"
 redis-cli -p "${ports[r0]}" CONFIG SET min-replicas-to-write 1 >said

@@ -46,8 +46,9 @@ static const struct row {
     int64_t step_ms;
     enum moment moment;
 } rows[] = {
-    {-600000, AFTER_DEATH}, {-DAY_MS, BEFORE_SWEEP}, {DAY_MS, AFTER_DEATH},  {-1000, AFTER_DEATH}, {-1000, BEFORE_SWEEP},
-    {1000, AFTER_DEATH},    {1000, BEFORE_SWEEP},    {-DAY_MS, AFTER_DEATH}, {DAY_MS, BEFORE_SWEEP},
+    {-600000, AFTER_DEATH}, {-DAY_MS, BEFORE_SWEEP}, {DAY_MS, AFTER_DEATH},
+    {-1000, AFTER_DEATH},   {-1000, BEFORE_SWEEP},   {1000, AFTER_DEATH},
+    {1000, BEFORE_SWEEP},   {-DAY_MS, AFTER_DEATH},  {DAY_MS, BEFORE_SWEEP},
 };
 
 /* Something is due all the time, and a lease ends. */

@@ -356,7 +356,7 @@ static struct muster_client *begin_with_two(struct scene *s)
 static void fewer_replicas_than_there_are_are_warned_of(void **state)
 {
     struct scene *s = *state;
-    void (*const ways[])(struct scene *s, int replicas) = {add_by_client, add_by_async, add_by_worker};
+    void (*const ways[])(struct scene * s, int replicas) = {add_by_client, add_by_async, add_by_worker};
     muster_client_free(begin_with_two(s));
     for (size_t i = 0; i < N_OF(ways); i++) {
         muster_log_set(keep_warning, NULL);

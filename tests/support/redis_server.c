@@ -5,8 +5,8 @@
  * The directory is removed by a keeper: a child that waits for SIGTERM, which it gets from redis_server_remove(), or
  * from the kernel when the test program dies. So there is one way of removing it, and it works after a SIGKILL, too.
  */
-#include <ftw.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>

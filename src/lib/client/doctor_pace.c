@@ -65,8 +65,8 @@ static int try_once(struct doctor *d, struct pace *p)
 static void say_pace(struct doctor *d, const struct pace *p)
 {
     if (p->worst_us >= DOCTOR_SLOW_US)
-        doctor_say(d, MUSTER_ADVICE_MEND, "answers", slow_advice, "the slowest of %d took %" PRId64 " ms, which is slow",
-                   p->n, p->worst_us / 1000);
+        doctor_say(d, MUSTER_ADVICE_MEND, "answers", slow_advice,
+                   "the slowest of %d took %" PRId64 " ms, which is slow", p->n, p->worst_us / 1000);
     else
         doctor_say(d, MUSTER_ADVICE_GOOD, "answers", "", "the slowest of %d took %.1f ms", p->n,
                    (double)p->worst_us / 1000);
@@ -96,7 +96,8 @@ static int look_back(struct doctor *d, const struct pace *p)
     redis_reply_free(beat);
     if (err == MUSTER_OK && back_ms > CLOCK_OFF_MS)
         doctor_say(d, MUSTER_ADVICE_MEND, "clock",
-                   "let it keep time by NTP that slews; `muster change`, `muster fail-worker` and the like for what cannot wait",
+                   "let it keep time by NTP that slews; `muster change`, `muster fail-worker` and the like for what "
+                   "cannot wait",
                    "the clock of Redis was set back: for %" PRId64
                    " s from now on leases, delays and schedules of before end later than they should",
                    back_ms / 1000);

@@ -22,9 +22,8 @@ bool confirm_is_wanted(const struct confirm *c)
 struct confirm confirm_of_url(const struct url *url, int timeout_ms)
 {
     int half_ms = timeout_ms > 1 ? timeout_ms / 2 : 1;
-    return (struct confirm){.replicas = url->replicas,
-                            .ms = url->replicas_ms > 0 ? url->replicas_ms : half_ms,
-                            .fsync = url->fsync};
+    return (struct confirm){
+        .replicas = url->replicas, .ms = url->replicas_ms > 0 ? url->replicas_ms : half_ms, .fsync = url->fsync};
 }
 
 const char *confirm_check(const struct url *url, int timeout_ms)

@@ -285,10 +285,14 @@ static const struct step {
     bool (*say)(const struct greeting *g, struct command *c); /* false: passed over */
     int (*hear)(struct greeting *g, const struct redisReply *reply);
 } steps[] = {
-    {say_auth, hear_ok},     {say_select, hear_ok},
-    {say_hello, hear_hello}, {say_client_info, hear_client_info},
-    {say_nodes, hear_nodes}, {say_sentinel, hear_sentinel},
-    {say_root, hear_root},   {say_role, hear_role},
+    {say_auth, hear_ok},
+    {say_select, hear_ok},
+    {say_hello, hear_hello},
+    {say_client_info, hear_client_info},
+    {say_nodes, hear_nodes},
+    {say_sentinel, hear_sentinel},
+    {say_root, hear_root},
+    {say_role, hear_role},
     [GREETING_FORMAT] = {say_format, hear_format},
 };
 #define STEPS (sizeof steps / sizeof *steps)
