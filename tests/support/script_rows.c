@@ -139,7 +139,7 @@ const struct script_row script_rows[] = {
     {CALL("check what is tracked", CHECK_INDEX, "1", "tracked", "", "0")},
     {CALL("check jobs", CHECK_JOB, "1", "waiting", "held", "leased", "depends", "after", "follows", "failed",
           "complete", "due", "recurring", "new")},
-    {CALL("check keys", CHECK_KEYS, "1", "queues:q", "list", "0", "request:request", "hash", "3600000")},
+    {CALL("check keys", CHECK_KEYS, "1", "queues:q", "list", "0", "", "request:request", "hash", "3600000", "")},
     {CALL("check leases", CHECK_LEASES, "1", "q", "0", "0")},
     {CALL("check marks", CHECK_MARKS, "1", "w", "1", "q", CANCELLED)},
     {CALL("check notes of leases", CHECK_MARKS, "1", ".lease", "1", "q", LEASED)},
