@@ -15,7 +15,10 @@
 --- @include "available"
 
 local P, which, name, from = KEYS[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local check = new_check(P, ARGV[1])
+local IS_OF_NO_QUEUE = {tag = true, tracked = true, crons = true}
+local check = new_check(P, ARGV[1], function()
+  return IS_OF_NO_QUEUE[which] or Jobs.are_sound(P, name)
+end)
 local PAGE = 100
 
 -- For each kind of list: its key; a function that tells whether a member is wrong there; a function that removes one. A
@@ -122,8 +125,8 @@ local function look_at_held(page)
       seen[one.key], keys[#keys + 1] = true, one.key
     end
   end
-  local is_in_order = redis.call('ZCOUNT', key, 0, 0) == redis.call('ZCARD', key)
-  if #keys == 0 or not is_in_order or redis.call('HEXISTS', P .. 'queue:' .. name, 'unhold') == 1 then
+  local is_in_order = #keys > 0 and redis.call('ZCOUNT', key, 0, 0) == redis.call('ZCARD', key)
+  if not is_in_order or try('HEXISTS', P .. 'queue:' .. name, 'unhold') ~= 0 then
     return
   end
   for _, one in ipairs(keys) do
@@ -136,9 +139,7 @@ local function look_at_held(page)
   end
 end
 
--- A list of a queue that has a key of the wrong type is passed over: that key is a find of its own.
-local is_sound = which == 'tag' or which == 'tracked' or which == 'crons' or Jobs.are_sound(P, name)
-local page = is_sound and try('ZRANGE', key, from, from + PAGE - 1, 'WITHSCORES') or {}
+local page = try('ZRANGE', key, from, from + PAGE - 1, 'WITHSCORES') or {}
 local wrong = {}
 for i = 1, #page, 2 do
   wrong[#wrong + 1] = is_wrong(page[i], page[i + 1]) and page[i] or nil
@@ -154,7 +155,7 @@ end
 if which == 'keyed' then
   look_at_held(page)
 end
-local kept = #page / 2 - (check.repair and #wrong or 0)
+local kept = #page / 2 - (check.repair and check.can_mend() and #wrong or 0)
 check.answer[2] = #page == 2 * PAGE and from + kept or -1
 if which == 'tag' and #page < 2 * PAGE then
   look_at_tag_count()

@@ -2,8 +2,8 @@
   check_job: are jobs where their records say that they are?
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] "1": repair what can be     ARGV[2...] ids, of jobs or of what may be left of them
-  Returns {0, the highest of their places or 0, then for each find: its key, what is wrong, 1 if it was repaired}. A job
-  whose queue has a key of the wrong type is passed over: that key is a find of its own.
+  Returns {0, the highest of their places or 0, then for each find: its key, what is wrong, 1 if it was repaired}. A
+  key of the wrong type is a find of its own: what can be read is looked at all the same.
   Repairs the record, its index, its entry on the failed list, its tags, its dependencies; removes what is left of a job
   that is gone. Publishes to the workers that get jobs, and to those who listen.
   O(jobs, their tags, and the jobs that they wait for).
@@ -14,9 +14,13 @@
 --- @include "available"
 --- @include "where"
 --- @include "returned"
+--- @include "whole"
 
 local P, args = KEYS[1], ARGV
-local check = new_check(P, ARGV[1])
+local queue_at_hand -- of the job at hand; nil: what is left of it is in no queue
+local check = new_check(P, ARGV[1], function()
+  return not queue_at_hand or Jobs.are_sound(P, queue_at_hand)
+end)
 
 local function look_for_remains(id)
   local history, dependencies = P .. 'history:' .. id, P .. 'dependencies:' .. id
@@ -113,7 +117,11 @@ end
 
 local function look_at_index(job)
   local index = Jobs.index(P, job.state, job.queue)
-  local score, meant = tonumber(redis.call('ZSCORE', index, member_of(job)) or nil), meant_score(job)
+  local found, meant = try('ZSCORE', index, member_of(job)), meant_score(job)
+  if found == nil then
+    return -- the index has a wrong type: nobody knows
+  end
+  local score = tonumber(found or nil)
   local is_timed = job.state == 'scheduled' or job.state == 'recurring'
   local what = not score and 'is not in ' .. index
     or is_timed and not meant and 'does not say when it is due'
@@ -129,7 +137,11 @@ end
 local function is_on_failed_list(job)
   local entry = tonumber(job.entry)
   local at = entry and string.format('%.0f', entry)
-  for _, member in ipairs(at and redis.call('ZRANGEBYSCORE', P .. 'failed:' .. job.queue, at, at) or {}) do
+  local members = at and try('ZRANGEBYSCORE', P .. 'failed:' .. job.queue, at, at) or {}
+  if not try('ZCARD', P .. 'failed:' .. job.queue) then
+    return true -- nobody knows
+  end
+  for _, member in ipairs(members) do
     if Failed.job_of(member) == job.id then
       return true
     end
@@ -204,7 +216,7 @@ local function look_at_state(job)
   end
   if job.state == 'recurring' and job.cron then
     look_at_schedule(job)
-  elseif job.state == 'recurring' and not tonumber(job.every) then
+  elseif job.state == 'recurring' and not whole(job.every) then
     note_find(check, P .. 'job:' .. job.id, 'recurs without an interval; give it one, or cancel it')
   end
 end
@@ -218,7 +230,8 @@ local function look_at_key(job)
     end)
   elseif Jobs.is_keyed(job) then
     local keyed, member = P .. 'keyed:' .. job.queue, Jobs.keys.member(job, job.state)
-    if redis.call('ZSCORE', keyed, member) ~= '0' then
+    local score = try('ZSCORE', keyed, member)
+    if score ~= nil and score ~= '0' then
       note_find(check, P .. 'job:' .. job.id, 'is not among the jobs of its key in ' .. keyed, function()
         redis.call('ZADD', keyed, 0, member)
         Jobs.keys.settle(P, job.queue, job.key or '')
@@ -341,21 +354,15 @@ local function look_at_dependencies(job)
   end
 end
 
-local sound, highest, newest = {}, highest_drawn(P), 0
-local function is_sound(queue)
-  if sound[queue] == nil then
-    sound[queue] = Jobs.are_sound(P, queue) and true or false
-  end
-  return sound[queue]
-end
-
+local highest, newest = highest_drawn(P), 0
 for i = 2, #args do
   local job, lacks = where_is(P, args[i])
+  queue_at_hand = job and job.queue or nil
   if job == false then
     look_for_remains(args[i])
   elseif not job and lacks ~= 'type' then
     look_at_unreadable(args[i], lacks)
-  elseif job and is_sound(job.queue) then
+  elseif job then
     newest = math.max(newest, drawn_number(job.place, highest) or 0)
     look_at_state(job)
     look_at_key(where_is(P, args[i]) or {})

@@ -3,7 +3,7 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] "1": repair what can be
     ARGV[2...] for each key: the part of its name after the root; its type, "" for a key of unknown kind; its time to
-      live, ms, 0: it needs none
+      live, ms, 0: it needs none; and what cannot be looked at while it has another type, "": nothing
   Returns {0, 0, then for each find: its key, what is wrong, 1 if it was repaired}. A key that is not there is no find.
   Looks at the lists of jobs that are let go, too: does P:ended name each, and does somebody go on? And at P:timer and
   P:beat: is the keeper a registered worker, and are the times possible?
@@ -19,7 +19,7 @@
 local P, args = KEYS[1], ARGV
 local check = new_check(P, ARGV[1])
 
-local function look(key, wanted, ttl_ms)
+local function look(key, wanted, ttl_ms, unseen)
   local found = redis.call('TYPE', key).ok
   if found == 'none' then
     return
@@ -27,6 +27,7 @@ local function look(key, wanted, ttl_ms)
     note_find(check, key, 'is of no kind that this release knows; look at it, and move it away with RENAME')
   elseif found ~= wanted then
     note_find(check, key, 'has the wrong type ' .. found .. ' instead of ' .. wanted
+      .. (unseen ~= '' and ', so ' .. unseen .. ' could not be looked at' or '')
       .. '; look at it, and move it away with RENAME')
   elseif ttl_ms > 0 and redis.call('PTTL', key) == -1 then
     note_find(check, key, 'has no time to live, and would stay for ever', function()
@@ -129,9 +130,9 @@ local function look_closely(name, key)
   end
 end
 
-for i = 2, #args, 3 do
+for i = 2, #args, 4 do
   local key, is_list = P .. args[i], string.sub(args[i], 1, 6) == 'freed:' and args[i + 1] == 'zset'
-  look(key, args[i + 1], tonumber(args[i + 2]))
+  look(key, args[i + 1], tonumber(args[i + 2]), args[i + 3])
   look_closely(args[i], key)
   if is_list and (try('ZCARD', key) or 0) > 0 then
     look_at_list(key, string.sub(args[i], 7))

@@ -3,8 +3,8 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] "1": repair what can be     ARGV[2] queue
     ARGV[3] "1": count what runs, and trust the indexes of jobs     ARGV[4] "1": trust the workers' records
-  Returns {0, 0, then for each find: its key, what is wrong, 1 if it was repaired}. A queue with a key of the wrong type
-  is passed over: that key is a find of its own.
+  Returns {0, 0, then for each find: its key, what is wrong, 1 if it was repaired}. A key of the wrong type is a find of
+  its own: what does not depend on it is looked at.
   Repairs the queue's counters and times, P:due, P:names, the counts of failures, P:moves, P:gaps and what workers'
   records count of these; hands over what waits.
   Publishes to the workers that get tasks, and to those who wait. O(registered workers, reserved moves, and failures:
@@ -18,22 +18,22 @@
 --- @include "jobs"
 
 local P, queue = KEYS[1], ARGV[2]
-local check = new_check(P, ARGV[1])
 local key, list, idle = P .. 'queue:' .. queue, P .. 'queues:' .. queue, P .. 'idle:' .. queue
-local is_sound = can_move_due(P, queue) and try('HLEN', key) and try('ZCARD', idle) and try('ZCARD', P .. 'registry')
-if not is_sound then
+local check = new_check(P, ARGV[1])
+local settings = try('HMGET', key, 'running', 'due', 'paused', 'named', 'jobs', 'max_running', 'returned',
+  'rate', 'tat', 'unhold', 'unfair')
+if not settings then
   return check.answer
 end
-local settings = redis.call('HMGET', key, 'running', 'due', 'paused', 'named', 'jobs', 'max_running', 'returned',
-  'rate', 'tat', 'unhold', 'unfair')
-local has_jobs = ARGV[3] == '1' and Jobs.are_sound(P, queue)
+local has_jobs = ARGV[3] == '1'
+local can_hand_over = can_move_due(P, queue) and try('ZCARD', idle) and try('ZCARD', P .. 'registry')
 
 -- A script may have 200 names at once, so these are fields.
 local look_at = {}
 
 function look_at.count()
   local running = count_running(P, queue)
-  if running ~= tonumber(settings[1] or 0) then
+  if running and running ~= tonumber(settings[1] or 0) then
     note_find(check, key, 'says that ' .. (settings[1] or 0) .. ' run, but the sets hold ' .. running, function()
       set_running(P, queue, running)
       return 'set it right'
@@ -48,11 +48,8 @@ local function earliest_due()
   end
   local earliest
   for _, zset in ipairs(zsets) do
-    local at = tonumber(redis.call('ZRANGE', zset, 0, 0, 'WITHSCORES')[2])
-    if at and zset == zsets[2] then
-      at = next_lapse(P, queue, now_ms())
-    end
-    earliest = at and math.min(at, earliest or at) or earliest
+    local at = zset == zsets[2] and next_lapse(P, queue, now_ms()) or first_score(zset)
+    earliest = at < math.huge and math.min(at, earliest or at) or earliest
   end
   if settings[10] or settings[11] then -- somebody is to look at what is held, or to give rounds
     earliest = math.min(earliest or now_ms(), now_ms())
@@ -95,7 +92,7 @@ function look_at.fields()
       return 'noted it'
     end)
   end
-  if has_jobs and not settings[5] and redis.call('ZCARD', P .. 'waiting:' .. queue) > 0 then
+  if has_jobs and not settings[5] and (try('ZCARD', P .. 'waiting:' .. queue) or 0) > 0 then
     note_find(check, key, 'does not say that jobs wait', function()
       redis.call('HSET', key, 'jobs', '1')
       return 'said so'
@@ -113,11 +110,16 @@ function look_at.rate()
   end
 end
 
--- What came back without its field is a find of check_returned.
+-- What came back without its field is a find of check_returned. Where a key of the queue has a wrong type, work may
+-- well wait.
 function look_at.idle()
+  local are_jobs_sound = Jobs.are_sound(P, queue)
+  if not can_hand_over or (settings[5] and not are_jobs_sound) then
+    return
+  end
   local tasks, waiting = redis.call('LLEN', list), redis.call('LLEN', list)
   waiting = settings[7] and waiting + count_returned(P, queue) or waiting
-  waiting = has_jobs and waiting + redis.call('ZCARD', P .. 'waiting:' .. queue) or waiting
+  waiting = has_jobs and are_jobs_sound and waiting + redis.call('ZCARD', P .. 'waiting:' .. queue) or waiting
   local is_on_its_way = (tonumber(settings[2] or nil) or math.huge) <= now_ms()
   if waiting == 0 or is_on_its_way or settings[3] or room_under_limit(settings[6], settings[1]) == 0 then
     return
@@ -185,7 +187,7 @@ local function is_long_and_right()
 end
 
 function look_at.failed()
-  if is_long_and_right() then
+  if not try('ZCARD', P .. 'failed:' .. queue) or not try('HLEN', P .. 'failures:' .. queue) or is_long_and_right() then
     return
   end
   local counted, malformed = count_failed()

@@ -11,15 +11,16 @@
 --- @include "available"
 
 local P, queue, from = KEYS[1], ARGV[2], tonumber(ARGV[3])
-local check = new_check(P, ARGV[1])
+local check = new_check(P, ARGV[1], function()
+  return can_move_due(P, queue) and Jobs.are_sound(P, queue)
+end)
 local returned, key = P .. 'returned:' .. queue, P .. 'queue:' .. queue
 local PAGE = 100
 check.answer[2] = -1
-if not can_move_due(P, queue) or not Jobs.are_sound(P, queue) then
+local page, empty = try('ZRANGE', returned, from, from + PAGE - 1, 'WITHSCORES'), {}
+if not page or not try('HLEN', key) then
   return check.answer
 end
-
-local page, empty = redis.call('ZRANGE', returned, from, from + PAGE - 1, 'WITHSCORES'), {}
 for i = 1, #page, 2 do
   local field, home = parse_returned(page[i])
   local is_there = field and try('HEXISTS', home_key(P, home, queue), field)

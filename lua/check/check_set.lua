@@ -43,7 +43,10 @@ local function count_again()
   local record = redis.call('HGETALL', P .. 'worker:' .. worker)
   local epoch = set_flag(P, worker, FLAG_ENDED)
   if epoch then
-    redis.call('HSET', P .. 'worker:' .. worker, 'held', count_held(P, worker, queues_of(record)))
+    local held = count_held(P, worker, queues_of(record))
+    if held then
+      redis.call('HSET', P .. 'worker:' .. worker, 'held', held)
+    end
     tell_worker(worker, epoch, 'R', '')
   end
   set_running(P, queue, count_running(P, queue))

@@ -15,7 +15,7 @@ local last = try('GET', key)
 if last == nil then
   return check.answer
 end
-local number = last and drawn_number(last, math.huge)
+local number = last and drawn_number(last, EXACT_MOST)
 local what = last and not number and 'is no token'
   or seen > 0 and not last and 'is not there, though tokens are in use'
   or number and number < seen and 'is lower than a token that is in use, and would draw it again'
@@ -23,7 +23,7 @@ if what then
   note_find(check, key, what, function()
     if seen > 0 then
       redis.call('SET', key, token_text(seen))
-      return 'raised it'
+      return 'set it to that one'
     end
     redis.call('DEL', key)
     return 'removed it'

@@ -3,7 +3,7 @@
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] "1": repair what can be     ARGV[2] worker     ARGV[3] "1": count what it holds
   Returns {0, its epoch, 0 if it is not registered, then for each find: its key, what is wrong, 1 if it was repaired}.
-  A worker with a key of the wrong type is passed over: that key is a find of its own.
+  A key of the wrong type is a find of its own: what does not depend on it is looked at.
   Repairs the registry, P:ttls, the liveness key, the flag, own ends, the count `held` and what it states for shares. A
   worker whose record lacks what no script can do without is retired.
   Publishes to the workers that get tasks, and to those who listen. O(queues it serves, and what goes back).
@@ -19,14 +19,13 @@
 local P, worker = KEYS[1], ARGV[2]
 local check = new_check(P, ARGV[1])
 local key, alive, registry, ttls = P .. 'worker:' .. worker, P .. 'alive:' .. worker, P .. 'registry', P .. 'ttls'
-local is_sound = try('HLEN', key) and try('STRLEN', alive) and try('ZCARD', registry) and try('ZCARD', ttls)
-  and try('HLEN', P .. 'marks:' .. worker) and try('HLEN', P .. 'notes:' .. worker)
-if not is_sound then
+local record = try('HGETALL', key)
+if not record then
   return check.answer
 end
-local record = redis.call('HGETALL', key)
-local ends, pace = redis.call('ZSCORE', registry, worker), redis.call('ZSCORE', ttls, worker)
-local liveness, left = redis.call('GET', alive), redis.call('PTTL', alive)
+-- Nil: the key has a wrong type, so nobody knows.
+local ends, pace, liveness = try('ZSCORE', registry, worker), try('ZSCORE', ttls, worker), try('GET', alive)
+local left = redis.call('PTTL', alive)
 local queues, w = queues_of(record), {}
 for i = 1, #record, 2 do
   w[record[i]] = record[i + 1]
@@ -56,8 +55,8 @@ end
 
 -- The first field that no script can do without, and that is missing or wrong.
 local function bad_field()
-  for _, field in ipairs({'conn', 'ttl', 'hands', 'held'}) do
-    if not tonumber(w[field]) then
+  for _, field in ipairs({'conn', 'ttl', 'hands'}) do
+    if not whole(w[field]) then
       return field
     end
   end
@@ -77,7 +76,7 @@ end
 local function look_at_registry()
   local permanent = w.permanent == '1'
   local is_endless = ends and tonumber(ends) == math.huge or false
-  if not ends or is_endless ~= permanent then
+  if ends ~= nil and (not ends or is_endless ~= permanent) then
     local what = not ends and 'is a worker that is not in ' .. registry .. ', so that nobody sees it die'
       or permanent and 'is a permanent worker whose life ends, by ' .. registry
       or 'is no permanent worker, but its life has no end in ' .. registry
@@ -87,7 +86,7 @@ local function look_at_registry()
     end)
   end
   -- A permanent worker may be missing there: while it is silent, it must not set everybody's pace.
-  if (not pace and not permanent) or (pace and tonumber(pace) ~= tonumber(w.ttl)) then
+  if (pace == false and not permanent) or (pace and tonumber(pace) ~= tonumber(w.ttl)) then
     note_find(check, key, 'has a ttl that is not the one in ' .. ttls, function()
       redis.call('ZADD', ttls, w.ttl, worker)
       return 'put it there'
@@ -117,7 +116,7 @@ local function look_at_liveness()
       return "set to the record's"
     end)
   end
-  if left == -1 then
+  if liveness and left == -1 then
     note_find(check, alive, 'has no time to live, so that its worker would never die', function()
       redis.call('PEXPIRE', alive, w.ttl)
       return 'gave it the ttl'
@@ -138,8 +137,8 @@ local function is_any_held(tokens)
 end
 
 local function look_at_flag()
-  if w.flag or not (is_any_held(redis.call('HKEYS', P .. 'marks:' .. worker))
-      or is_any_held(redis.call('HKEYS', P .. 'notes:' .. worker))) then
+  if w.flag or not (is_any_held(try('HKEYS', P .. 'marks:' .. worker) or {})
+      or is_any_held(try('HKEYS', P .. 'notes:' .. worker) or {})) then
     return
   end
   note_find(check, key, 'has marks or notes, but no flag that makes its ends look for them', function()
@@ -204,8 +203,9 @@ end
 
 local function look_at_count()
   local held = count_held(P, worker, queues)
-  if held ~= tonumber(w.held) then
-    note_find(check, key, 'says that it holds ' .. w.held .. ', but its sets hold ' .. held, function()
+  if held and held ~= whole(w.held) then
+    note_find(check, key, 'says that it holds ' .. string.sub(w.held or 'nothing', 1, 40) .. ', but its sets hold '
+      .. held, function()
       redis.call('HSET', key, 'held', held)
       return 'set it right'
     end)
@@ -225,7 +225,7 @@ if bad then
   return check.answer
 end
 look_at_registry()
-if redis.call('ZSCORE', registry, worker) then
+if try('ZSCORE', registry, worker) then
   check.answer[2] = w.epoch
 end
 look_at_liveness()

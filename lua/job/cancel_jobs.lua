@@ -118,7 +118,7 @@ for _, job in ipairs(jobs) do
   if try('ZCARD', P .. 'dependents:' .. job.id) then
     redis.call('DEL', P .. 'dependents:' .. job.id) -- all of them are among the jobs, or on the list
   end
-  if job.state == 'running' and job.token and not Jobs.leave_home(P, job) then
+  if Jobs.is_in_hands(P, job) then
     mark_job(job)
   else
     Jobs.cancel(P, job, '')

@@ -31,7 +31,22 @@ local function has_jobs()
     P .. 'recurring:' .. queue, P .. 'complete:' .. queue, P .. 'failed:' .. queue) > 0
 end
 local settings = try('HMGET', key, 'listen', 'broadcast', 'out', 'hands', 'joined', 'moves')
-local is_sound = can_move_due(P, queue) and try('ZCARD', P .. 'names') and (not has_jobs() or Jobs.are_sound(P, queue))
+-- Have the homes of what forget_returned() will remove the right type?
+local function are_homes_sound()
+  local returned, is_known = P .. 'returned:' .. queue, {}
+  local members = try('ZREVRANGEBYSCORE', returned, '(0', '-inf', 'LIMIT', 0, JOBS_MAX) or {}
+  members = #members < JOBS_MAX and try('ZRANGE', returned, 0, -1) or members
+  for _, member in ipairs(members) do
+    local home = select(2, parse_returned(member)) or NO_HOME
+    if not is_known[home] and not try('HLEN', home_key(P, home, queue)) then
+      return false
+    end
+    is_known[home] = true
+  end
+  return true
+end
+local is_sound = can_move_due(P, queue) and are_homes_sound() and try('ZCARD', P .. 'names')
+  and (not has_jobs() or Jobs.are_sound(P, queue))
 local held, running = {}, 0
 for _, worker in ipairs(all_holders(P)) do
   local tokens = {}
@@ -97,6 +112,7 @@ local function forget_returned()
   local jobs = redis.call('ZREVRANGEBYSCORE', P .. 'returned:' .. queue, '(0', '-inf', 'LIMIT', 0, JOBS_MAX)
   for _, member in ipairs(jobs) do
     local field, home = parse_returned(member)
+    field, home = field or '', home or NO_HOME
     local job = Jobs.read_held(P, redis.call('HGET', home_key(P, home, queue), field) or '', token_of(field))
     remove_returned(P, queue, member, field, home)
     if job then
@@ -108,7 +124,7 @@ local function forget_returned()
     return true, waited
   end
   for _, member in ipairs(redis.call('ZRANGE', P .. 'returned:' .. queue, 0, -1)) do
-    homes[home_key(P, select(2, parse_returned(member)), queue)] = true
+    homes[home_key(P, select(2, parse_returned(member)) or NO_HOME, queue)] = true
     waited = waited + 1
   end
   for home in pairs(homes) do

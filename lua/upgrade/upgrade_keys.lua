@@ -29,11 +29,11 @@ end
 
 -- A set is moved in pieces: what was moved so far lies in P:upgrade:<id>. Nil: there is more.
 local function sort_dependents(key, id)
-  if redis.call('TYPE', key).ok ~= 'set' then
+  local sorted = P .. 'upgrade:' .. id
+  if redis.call('TYPE', key).ok ~= 'set' or not try('ZCARD', sorted) then
     return false
   end
-  local sorted, members = P .. 'upgrade:' .. id, jobs_left > 0 and redis.call('SRANDMEMBER', key, jobs_left) or {}
-  local scored = {}
+  local members, scored = jobs_left > 0 and redis.call('SRANDMEMBER', key, jobs_left) or {}, {}
   for _, job in ipairs(members) do
     scored[#scored + 1] = token_number(try('HGET', P .. 'job:' .. job, 'place') or '') or 0
     scored[#scored + 1] = job

@@ -5,7 +5,8 @@
     ARGV[5] the place in the registry to look for dead workers from
     ARGV[6] "1": note the names of its queues, which tidying may have removed
     ARGV[7...] for each queue it serves: the queue, and the worker's limit of hands on it (0: none)
-  Returns {E_GONE} or {E_STATE}: nothing was changed. Or {0, and these:
+  Returns {E_GONE} or {E_STATE}, or {E_REDIS, key} for a record without a valid ttl: nothing was changed. Or {0, and
+  these:
      2  ms to the next heartbeat
      3  number of processes held
      4  the last token, N; the processes held have tokens up to N, for N was read in the same script
@@ -28,6 +29,7 @@
 --- @include "silence"
 --- @include "try"
 --- @include "clock"
+--- @include "whole"
 
 local P, worker = KEYS[1], ARGV[1]
 local BATCH = 10
@@ -35,8 +37,11 @@ local status, record = check_owner(P, worker, ARGV[2], ARGV[3])
 if status ~= 0 then
   return {status}
 end
-local epoch, ttl = ARGV[2], tonumber(record[5])
+local epoch, ttl = ARGV[2], whole(record[5])
 local now = now_ms()
+if not ttl or ttl < TTL_LEAST or ttl > TTL_MOST then
+  return {E_REDIS, P .. 'worker:' .. worker}
+end
 
 -- The first write needs no memory: then a full Redis allows the others too.
 if redis.call('PEXPIRE', P .. 'alive:' .. worker, ttl) == 0 then

@@ -170,6 +170,7 @@ static const struct damage damages[] = {
     {"call('DEL', P .. 'token')", "token "},
     {"call('SET', P .. 'token', '00000000001')", "token "},
     {"call('SET', P .. 'token', 'nonsense')", "token "},
+    {"call('SET', P .. 'token', '80000000000')", "token "},
     /* a cleaner that pops what it should only read: an entry of a set is gone, and what waited is in the set instead */
     {"call('HDEL', P .. 'queue:paused', 'paused')\n"
      "for i, task in ipairs(call('LRANGE', P .. 'queues:paused', 0, -1)) do call('HSET', P .. 'processing:w:q', i, "

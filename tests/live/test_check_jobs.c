@@ -297,7 +297,7 @@ static void a_job_whose_queue_is_damaged_is_ready_when_that_is_repaired(void **s
     assert_ok(script_does(s, SCRIPT_END, ".lease", "done", "q", token));
     free(token);
     assert_state(s, "one", "complete");
-    assert_string_equal(checked_repair(s).keys, "waiting:damaged ");
+    assert_string_equal(checked_repair(s).keys, "waiting:damaged job:other ");
     assert_state(s, "other", "depends");
     damage_plant(s, "call('DEL', P .. 'waiting:damaged')");
     assert_string_equal(checked_repair(s).keys, "job:other ");

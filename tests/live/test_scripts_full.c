@@ -50,7 +50,7 @@ static void a_full_redis_refuses_whole_what_adds_and_lets_the_rest_go_on(void **
 {
     for (size_t r = 0; r < n_script_rows; r++) {
         struct script_world world;
-        script_row_set_up(&script_rows[r], &world, *state);
+        script_row_set_up(&script_rows[r], &world, *state, false);
         try_full(&world, &script_rows[r]);
         script_world_end(&world);
     }

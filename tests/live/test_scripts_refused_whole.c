@@ -279,7 +279,7 @@ static void assert_refused_whole(struct scene *s, const struct refusal *refusal)
     size_t bad = 0;
     for (size_t r = 0; r < n_script_rows; r++) {
         struct script_world world;
-        script_row_set_up(&script_rows[r], &world, s);
+        script_row_set_up(&script_rows[r], &world, s, false);
         bad += !is_refused_whole(&world, &script_rows[r], refusal);
         script_world_end(&world);
     }

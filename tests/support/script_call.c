@@ -13,15 +13,15 @@ enum { ARGS_MAX = 12000 };
 
 /* ---- calls and answers ---- */
 
-redisReply *script_call_list(struct scene *s, enum script_id id, const char *const *args)
+/* A call by the script's digest, or with its body: then Redis computes that digest anew. Returns how many words. */
+static int words_of(struct scene *s, enum script_id id, const char *const *args, bool by_digest, const char **argv,
+                    size_t *lens)
 {
-    static const char *argv[ARGS_MAX];
-    static size_t lens[ARGS_MAX];
-    char root[20];
+    static char root[20];
     int n = 4;
     snprintf(root, sizeof root, "%s:", s->prefix);
-    argv[0] = "EVAL";
-    argv[1] = (const char *)lua_scripts[id].body;
+    argv[0] = by_digest ? "EVALSHA" : "EVAL";
+    argv[1] = by_digest ? lua_scripts[id].sha1 : (const char *)lua_scripts[id].body;
     argv[2] = "1";
     argv[3] = root;
     for (; *args; args++) {
@@ -30,11 +30,32 @@ redisReply *script_call_list(struct scene *s, enum script_id id, const char *con
     }
     argv[n++] = s->prefix; /* the root of all channels in database 0 */
     for (int i = 0; i < n; i++)
-        lens[i] = i == 1 ? lua_scripts[id].len : strlen(argv[i]);
+        lens[i] = i == 1 && !by_digest ? lua_scripts[id].len : strlen(argv[i]);
+    return n;
+}
+
+redisReply *script_call_list(struct scene *s, enum script_id id, const char *const *args)
+{
+    static const char *argv[ARGS_MAX];
+    static size_t lens[ARGS_MAX];
+    int n = words_of(s, id, args, true, argv, lens);
     redisReply *reply = redisCommandArgv(s->server->redis, n, argv, lens);
+    if (reply && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOSCRIPT", 8) == 0) {
+        freeReplyObject(reply);
+        n = words_of(s, id, args, false, argv, lens);
+        reply = redisCommandArgv(s->server->redis, n, argv, lens);
+    }
     if (!reply)
         fail_msg("%s.lua: no answer: %s", lua_scripts[id].name, s->server->redis->errstr);
     return reply;
+}
+
+void script_call_append(struct scene *s, enum script_id id, const char *const *args)
+{
+    static const char *argv[ARGS_MAX];
+    static size_t lens[ARGS_MAX];
+    int n = words_of(s, id, args, true, argv, lens);
+    assert_int_equal(redisAppendCommandArgv(s->server->redis, n, argv, lens), REDIS_OK);
 }
 
 static void assert_no_error(redisReply *reply)
@@ -134,10 +155,10 @@ void acting_forget(struct acting_worker *w)
     w->ear = NULL;
 }
 
-redisReply *acting_turn_list(struct acting_worker *w, bool takes, const char *const *ends)
+const char *const *acting_turn_args(const struct acting_worker *w, bool takes, const char *const *ends)
 {
     static const char *args[ARGS_MAX];
-    char conn[16], hands[16], limit[16], n_queues[24];
+    static char conn[16], hands[16], limit[16], n_queues[24];
     size_t n = 7, first;
     snprintf(conn, sizeof conn, "%d", w->conn);
     snprintf(hands, sizeof hands, "%d", w->hands);
@@ -154,7 +175,12 @@ redisReply *acting_turn_list(struct acting_worker *w, bool takes, const char *co
         args[n++] = *ends;
     }
     args[n] = NULL;
-    return script_call_list(w->scene, SCRIPT_TURN, args);
+    return args;
+}
+
+redisReply *acting_turn_list(struct acting_worker *w, bool takes, const char *const *ends)
+{
+    return script_call_list(w->scene, SCRIPT_TURN, acting_turn_args(w, takes, ends));
 }
 
 void acting_say_list(struct acting_worker *w, const char *const *ends)

@@ -16,6 +16,9 @@
 redisReply *script_call_list(struct scene *s, enum script_id id, const char *const *args);
 #define script_call(s, id, ...) script_call_list(s, id, (const char *const[]){__VA_ARGS__, NULL})
 
+/* Sends it with the next calls; its answer is to be read. Redis must know the script by then. */
+void script_call_append(struct scene *s, enum script_id id, const char *const *args);
+
 /* A status: the answer, or the first element of it; an error fails the test. Frees the answer. */
 int script_status(redisReply *reply);
 #define script_does(s, id, ...) script_status(script_call(s, id, __VA_ARGS__))
@@ -53,6 +56,7 @@ void acting_die(struct acting_worker *w);
 void acting_forget(struct acting_worker *w);
 
 /* One turn with these ends, that takes as much as its hands hold. The answer is to be freed. */
+const char *const *acting_turn_args(const struct acting_worker *w, bool takes, const char *const *ends);
 redisReply *acting_turn_list(struct acting_worker *w, bool takes, const char *const *ends);
 #define acting_turn(w, ...) acting_turn_list(w, true, (const char *const[]){__VA_ARGS__, NULL})
 /* Ends that all count; nothing is taken. */

@@ -13,6 +13,8 @@
 #define CANCELLED "@cancelled"
 #define HELD_JOB "@held job"
 #define LEASED_JOB "@leased job"
+#define KEYED_JOB "@keyed job"
+#define MADE_JOB "@made job"
 #define EPOCH "@epoch"
 
 #define CALL(text, script, ...) .name = text, .id = SCRIPT_##script, .args = {__VA_ARGS__}
@@ -48,11 +50,14 @@ const struct script_row script_rows[] = {
     {CALL("upgrade from this layout", UPGRADE_BEGIN, "5", FORMAT_UPGRADING, "1", "2", FORMAT_VERSION)},
     {CALL("upgrade keys", UPGRADE_KEYS, FORMAT_VERSION, "dependents:held", "crashes:q", "delayed:q", "queues:q",
           "token")},
+    {CALL("upgrade keys of the oldest layout", UPGRADE_KEYS, FORMAT_VERSION, "dependents:old"),
+     .prepare = script_world_grow_old},
     {CALL("sweep", SWEEP, "dead", "1")},
     {CALL("fail worker", SWEEP, "w", "1"), .vanish = 1},
     {CALL("stop", STOP, "w", EPOCH, "0"), .vanish = 1},
     {CALL("leave", LEAVE, "w", EPOCH, "0", "5", "q"), .vanish = 1},
     {CALL("take", TAKE, "q", "9", "60000", "1", "0123456789abcdef:2", "0")},
+    {CALL("take all", TAKE, "q", "99", "60000", "1", "0123456789abcdef:2", "0")},
     {CALL("take, waiting", TAKE, "q", "0", "60000", "1", "0123456789abcdef:2", "5")},
     {CALL("untake", UNTAKE, "q", "0123456789abcdef:1")},
     {CALL("untake what took nothing", UNTAKE, "q", "0123456789abcdef:2")},
@@ -77,6 +82,7 @@ const struct script_row script_rows[] = {
     {CALL("delete", DELETE, "q"), .vanish = 20},
     {CALL("pause", PAUSE, "q")},
     {CALL("resume", RESUME, "q")},
+    {CALL("resume beside idle hands", RESUME, "q"), .prepare = script_world_serve},
     {CALL("listen", LISTEN, "q"), .adds = true},
     {CALL("replay", REPLAY, "q", "", "9", "0")},
     {CALL("drop", DROP, "q", "g", "9", "0"), .vanish = 2},
@@ -98,6 +104,7 @@ const struct script_row script_rows[] = {
     {CALL("put what has failed", PUT, "q", "", "failed", "data", "d"), .adds = true},
     {CALL("put what is complete", PUT, "q", "", "complete", "data", "d"), .adds = true},
     {CALL("change", CHANGE, "waiting", "queue", "o", "tag", "blue", "priority", "3", "log", "line"), .adds = true},
+    {CALL("change to now", CHANGE, "scheduled", "delay", "0"), .adds = true},
     {CALL("change dependencies", CHANGE, "depends", "not_after", "held"), .adds = true},
     {CALL("change what it follows", CHANGE, "follows", "after", "held", "after_end", "waiting"), .adds = true},
     {CALL("cancel jobs", CANCEL_JOBS, "1", "held", "failed", "waiting", "leased", "scheduled"), .vanish = 8},
@@ -117,6 +124,9 @@ const struct script_row script_rows[] = {
     {CALL("turn: retry of a job", TURN, "retry", "q", HELD_JOB, "", "g", "m"), .is_bare = true},
     {CALL("turn: fail of a job", TURN, "fail", "q", HELD_JOB, "g", "m"), .is_bare = true},
     {CALL("end: done", END, "w", "done", "q", HELD_JOB), .vanish = 1},
+    {CALL("end: done, for a schedule", END, ".lease", "done", "q", MADE_JOB), .vanish = 1},
+    {CALL("end: done, of a key", END, ".lease", "done", "q", KEYED_JOB), .vanish = 1},
+    {CALL("end: back, of a key", END, ".lease", "back", "q", "1", KEYED_JOB)},
     {CALL("end: next of a lease", END, ".lease", "next", "q", LEASED_JOB, "1", "bytes", "o", "0", "waiting\n")},
     {CALL("end: retry of a leased job", END, ".lease", "retry", "q", LEASED_JOB, "60000", "g", "m")},
     {CALL("end: fail of a leased job", END, ".lease", "fail", "q", LEASED_JOB, "g", "m")},
@@ -136,31 +146,32 @@ const struct script_row script_rows[] = {
     {CALL("check suspects", CHECK_SUSPECTS, "1", "q", HELD)},
     {CALL("check who is idle", CHECK_IDLE, "1", "q", "0")},
     {CALL("check what waits", CHECK_INDEX, "1", "waiting", "q", "0")},
+    {CALL("check the jobs of keys", CHECK_INDEX, "1", "keyed", "q", "0")},
     {CALL("check what runs", CHECK_INDEX, "1", "running", "q", "0")},
     {CALL("check what has failed", CHECK_INDEX, "1", "failed", "q", "0")},
     {CALL("check a tag", CHECK_INDEX, "1", "tag", "blue", "0")},
     {CALL("check what is tracked", CHECK_INDEX, "1", "tracked", "", "0")},
     {CALL("check jobs", CHECK_JOB, "1", "waiting", "held", "leased", "depends", "after", "follows", "failed",
           "complete", "due", "recurring", "new")},
-    {CALL("check keys", CHECK_KEYS, "1", "queues:q", "list", "0", "request:request", "hash", "3600000")},
+    {CALL("check keys", CHECK_KEYS, "1", "queues:q", "list", "0", "", "request:request", "hash", "3600000", "")},
     {CALL("check leases", CHECK_LEASES, "1", "q", "0", "0")},
     {CALL("check marks", CHECK_MARKS, "1", "w", "1", "q", CANCELLED)},
     {CALL("check notes of leases", CHECK_MARKS, "1", ".lease", "1", "q", LEASED)},
     {CALL("check the holders of leases", CHECK_HOLDERS, "1", "holders", "q", LEASED, HELD)},
     {CALL("check a holder", CHECK_HOLDERS, "1", "holds", "holder", LEASED)},
     {CALL("check a queue", CHECK_QUEUE, "1", "q", "1", "1")},
-    {CALL("check a set", CHECK_SET, "1", "w", "q")},
-    {CALL("check the set of a dead worker", CHECK_SET, "1", "dead", "q")},
-    {CALL("check a set under leases", CHECK_SET, "1", ".lease", "q")},
+    {CALL("check a set", CHECK_SET, "1", "w", "q"), .vanish = 1},
+    {CALL("check the set of a dead worker", CHECK_SET, "1", "dead", "q"), .vanish = 1},
+    {CALL("check a set under leases", CHECK_SET, "1", ".lease", "q"), .vanish = 1},
     {CALL("check the counter of tokens", CHECK_TOKEN, "1", "1")},
-    {CALL("check a worker", CHECK_WORKER, "1", "w", "1")},
+    {CALL("check a worker", CHECK_WORKER, "1", "w", "1"), .vanish = 1},
     {CALL("check a dead worker", CHECK_WORKER, "1", "dead", "1")},
 };
 const size_t n_script_rows = N_OF(script_rows);
 
-void script_row_set_up(const struct script_row *row, struct script_world *world, struct scene *s)
+void script_row_set_up(const struct script_row *row, struct script_world *world, struct scene *s, bool is_fair)
 {
-    script_world_make(world, s);
+    (is_fair ? script_world_make_fair : script_world_make)(world, s);
     if (row->prepare)
         row->prepare(world);
     script_world_keep(world);
@@ -171,17 +182,30 @@ static const char *resolve(const struct script_world *world, const char *arg)
     const struct {
         const char *name, *value;
     } known[] = {{HELD, world->held},         {LEASED, world->leased},         {CANCELLED, world->cancelled},
-                 {HELD_JOB, world->held_job}, {LEASED_JOB, world->leased_job}, {EPOCH, world->w.epoch}};
+                 {HELD_JOB, world->held_job}, {LEASED_JOB, world->leased_job}, {KEYED_JOB, world->keyed_job},
+                 {MADE_JOB, world->made_job}, {EPOCH, world->w.epoch}};
     for (size_t i = 0; i < N_OF(known); i++)
         if (!strcmp(known[i].name, arg))
             return known[i].value;
     return arg;
 }
 
+static const char *const *args_of(const struct script_row *row, const struct script_world *world)
+{
+    static const char *args[SCRIPT_ROW_ARGS + 1];
+    size_t n = 0;
+    for (; n < SCRIPT_ROW_ARGS && row->args[n]; n++)
+        args[n] = resolve(world, row->args[n]);
+    args[n] = NULL;
+    return row->id == SCRIPT_TURN ? acting_turn_args(&world->w, true, args) : args;
+}
+
 redisReply *script_row_call(const struct script_row *row, struct script_world *world)
 {
-    const char *args[SCRIPT_ROW_ARGS + 1] = {NULL};
-    for (size_t i = 0; i < SCRIPT_ROW_ARGS && row->args[i]; i++)
-        args[i] = resolve(world, row->args[i]);
-    return row->id == SCRIPT_TURN ? acting_turn_list(&world->w, true, args) : script_call_list(world->s, row->id, args);
+    return script_call_list(world->s, row->id, args_of(row, world));
+}
+
+void script_row_append(const struct script_row *row, struct script_world *world)
+{
+    script_call_append(world->s, row->id, args_of(row, world));
 }

@@ -31,10 +31,12 @@ struct script_row {
 extern const struct script_row script_rows[];
 extern const size_t n_script_rows;
 
-/* A world that is ready for this row, and kept. */
-void script_row_set_up(const struct script_row *row, struct script_world *world, struct scene *s);
+/* A world that is ready for this row, and kept. `is_fair`: its queue is. */
+void script_row_set_up(const struct script_row *row, struct script_world *world, struct scene *s, bool is_fair);
 
 /* The answer is to be freed. */
 redisReply *script_row_call(const struct script_row *row, struct script_world *world);
+/* As script_call_append(). */
+void script_row_append(const struct script_row *row, struct script_world *world);
 
 #endif

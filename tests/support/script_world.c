@@ -28,6 +28,26 @@ static void take_job(struct scene *s, const char *id, char token[12])
     token_of_job(s, id, token);
 }
 
+static void take_job_of_a_key(struct script_world *world)
+{
+    struct scene *s = world->s;
+    put_job(s, "keyed", "data", "d", "key", "k");
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0", ""));
+    token_of_job(s, "keyed", world->keyed_job);
+}
+
+/* The schedule "queued" is of queue p, and waits for the end of the job that it has made, which runs in q. */
+static void take_made_job(struct script_world *world)
+{
+    struct scene *s = world->s;
+    redisContext *redis = s->server->redis;
+    assert_ok(
+        script_does(s, SCRIPT_PUT, "p", "", "queued", "every", "3600000", "overlap", "queue", "delay", "3600000"));
+    take_job(s, "queued-1", world->made_job);
+    raw_do(redis, "HSET %s:job:queued made 1 queued 1000", s->prefix);
+    raw_do(redis, "HSET %s:job:queued-1 made_by queued", s->prefix);
+}
+
 /* While nothing else waits, and nobody is idle. */
 static void make_ended_jobs(struct script_world *world)
 {
@@ -37,6 +57,27 @@ static void make_ended_jobs(struct script_world *world)
     take_job(world->s, "failed", token);
     assert_ok(script_does(world->s, SCRIPT_END, ".lease", "fail", "q", token, "g", "m"));
     take_job(world->s, "leased", world->leased_job);
+    take_job_of_a_key(world);
+    take_made_job(world);
+}
+
+/* Of the key k one job waits, and if the queue is fair, one is held. */
+static void make_jobs_of_keys(struct scene *s)
+{
+    put_job(s, "second", "data", "d", "key", "k");
+    put_job(s, "third", "data", "d", "key", "k");
+    put_job(s, "other", "data", "d", "key", "l");
+}
+
+/* "gone" dies holding a task and a job. Once it is swept they have come back. */
+static void take_and_die(struct acting_worker *gone, struct scene *s)
+{
+    *gone = (struct acting_worker){.id = "gone", .queues = {"q"}, .hands = 2};
+    scene_enqueue(s, "q", "went with");
+    put_job(s, "went with", "data", "d");
+    acting_start(gone, s);
+    acting_take(gone);
+    acting_die(gone);
 }
 
 static void make_other_jobs(struct script_world *world)
@@ -63,11 +104,13 @@ static void make_other_jobs(struct script_world *world)
 void script_world_make(struct script_world *world, struct scene *s)
 {
     redisContext *redis = s->server->redis;
+    struct acting_worker gone;
     char token[12];
     *world = (struct script_world){.s = s,
                                    .w = {.id = "w", .queues = {"q", "o"}, .hands = 5},
                                    .dead = {.id = "dead", .queues = {"q"}, .hands = 2}};
     make_ended_jobs(world);
+    take_and_die(&gone, s);
     scene_enqueue_n(s, "q", "leased", 2);
     assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "60000", "0", "0123456789abcdef:1", "0", "holder"));
     token_of_task(s, ".lease", "q", "leased0", world->leased);
@@ -92,12 +135,21 @@ void script_world_make(struct script_world *world, struct scene *s)
     acting_take(&world->w);
     token_of_job(s, "held", world->held_job);
     make_other_jobs(world);
+    make_jobs_of_keys(s);
+    assert_ok(script_does(s, SCRIPT_SWEEP, "gone", "1"));
     scene_enqueue_n(s, "q", "waiting", 2);
     raw_do(redis, "ZADD %s:delayed:q 1000 00000000001:late", s->prefix);
     raw_do(redis, "HSET %s:queue:q due 1000", s->prefix);
     raw_do(redis, "ZADD %s:due 1000 q", s->prefix);
     raw_do(redis, "HSET %s:suspects:q %s 0", s->prefix, world->held);
     raw_do(redis, "HSET %s:config max_crashes 3", s->prefix);
+}
+
+void script_world_make_fair(struct script_world *world, struct scene *s)
+{
+    assert_ok(script_does(s, SCRIPT_CONFIG, "q", "fair", "1"));
+    assert_ok(script_does(s, SCRIPT_CONFIG, "q", "max_running_per_key", "2"));
+    script_world_make(world, s);
 }
 
 void script_world_lapse(struct script_world *world)
@@ -113,6 +165,20 @@ void script_world_keep_timer(struct script_world *world)
     raw_do(world->s->server->redis, "SET %s:timer w PX 60000", world->s->prefix);
 }
 
+void script_world_serve(struct script_world *world)
+{
+    assert_ok(script_does(world->s, SCRIPT_PAUSE, "q"));
+    world->heir = (struct acting_worker){.id = "heir", .queues = {"q"}, .hands = 99, .hears = true};
+    acting_start(&world->heir, world->s);
+    acting_take(&world->heir);
+}
+
+void script_world_grow_old(struct script_world *world)
+{
+    raw_do(world->s->server->redis, "SADD %s:dependents:old depends follows", world->s->prefix);
+    raw_do(world->s->server->redis, "ZADD %s:upgrade:old 1 after", world->s->prefix);
+}
+
 void script_world_share(struct script_world *world)
 {
     world->heir = (struct acting_worker){.id = "heir", .queues = {"q"}, .hands = 5, .hears = true};
@@ -123,17 +189,19 @@ void script_world_share(struct script_world *world)
 
 /* ---- keeping it ---- */
 
+const char script_world_lua_copy[] = "local function copy_all(from, to)\n"
+                                     "  redis.call('SELECT', to)\n"
+                                     "  redis.call('FLUSHDB')\n"
+                                     "  redis.call('SELECT', from)\n"
+                                     "  for _, key in ipairs(redis.call('SCAN', '0', 'COUNT', 1000000)[2]) do\n"
+                                     "    redis.call('COPY', key, key, 'DB', to)\n"
+                                     "  end\n"
+                                     "end\n";
+
 static void copy_all(struct scene *s, int from, int to)
 {
-    static const char lua[] = "redis.call('SELECT', ARGV[2])\n"
-                              "redis.call('FLUSHDB')\n"
-                              "redis.call('SELECT', ARGV[1])\n"
-                              "local cursor = '0'\n"
-                              "repeat\n"
-                              "  local page = redis.call('SCAN', cursor, 'COUNT', 1000)\n"
-                              "  cursor = page[1]\n"
-                              "  for _, key in ipairs(page[2]) do redis.call('COPY', key, key, 'DB', ARGV[2]) end\n"
-                              "until cursor == '0'";
+    char lua[1000];
+    snprintf(lua, sizeof lua, "%scopy_all(ARGV[1], ARGV[2])", script_world_lua_copy);
     raw_do(s->server->redis, "EVAL %s 0 %d %d", lua, from, to);
 }
 
@@ -153,53 +221,57 @@ void script_world_end(struct script_world *world)
     raw_do(world->s->server->redis, "FLUSHALL");
 }
 
+/* A key of a wrong type may hold whatever should be there; but no job's record can be read in one. */
+const char script_world_lua_count[] =
+    "local function count_all(P)\n"
+    "local n = 0\n"
+    "local function type_of(key) return redis.call('TYPE', P .. key).ok end\n"
+    "local function ask(command, key, ...)\n"
+    "  local answer = redis.pcall(command, P .. key, ...)\n"
+    "  if type(answer) ~= 'table' or not answer.err then return answer end\n"
+    "end\n"
+    "for key, list in pairs({['queues:q'] = 'LRANGE', ['delayed:q'] = 'ZRANGE', ['failed:q'] = 'ZRANGE'}) do\n"
+    "  for _, member in ipairs(ask(list, key, 0, -1) or {}) do\n"
+    "    n = n + ((key ~= 'failed:q' or string.byte(member) ~= 106) and 1 or 0)\n"
+    "  end\n"
+    "end\n"
+    "local home_of = {}\n"
+    "local function count_set(key)\n"
+    "  for _, field in ipairs(ask('HKEYS', key) or {}) do\n"
+    "    home_of[field] = key\n"
+    "    n = n + (#field == 11 and 1 or 0)\n"
+    "  end\n"
+    "end\n"
+    "for _, key in ipairs(redis.call('SCAN', '0', 'MATCH', P .. 'home:*:q', 'COUNT', '1000000')[2]) do\n"
+    "  count_set(string.sub(key, #P + 1))\n"
+    "end\n"
+    "for _, w in ipairs({'w', 'dead', 'heir', '.lease'}) do count_set('processing:' .. w .. ':q') end\n"
+    "local function is_held(id, worker, queue, token)\n"
+    "  local set = 'processing:' .. tostring(worker) .. ':' .. queue\n"
+    "  local found = ask('HGET', set, 'j' .. tostring(token))\n"
+    "  return found == nil or found == id or home_of['j' .. tostring(token)]\n"
+    "end\n"
+    "for _, key in ipairs(redis.call('SCAN', '0', 'MATCH', P .. 'job:*', 'COUNT', '1000000')[2]) do\n"
+    "  key = string.sub(key, #P + 1)\n"
+    "  local id, job = string.sub(key, 5), ask('HMGET', key, 'state', 'queue', 'place', 'entry', 'worker', 'token',\n"
+    "    'round') or {}\n"
+    "  local state, queue, place = job[1], job[2], job[3]\n"
+    "  if state == 'failed' and queue then\n"
+    "    n = n + ((ask('ZCOUNT', 'failed:' .. queue, job[4] or 0, job[4] or 0) or 1) > 0 and 1 or 0)\n"
+    "  elseif state and queue and place and state ~= 'complete' then\n"
+    "    local round = state == 'waiting' and string.match(job[7] or '', '^[0-9a-v]+$') or ''\n"
+    "    local member = (#round == 11 and '!' .. round or '') .. place .. id\n"
+    "    local is_there = ask('ZSCORE', state .. ':' .. queue, member)\n"
+    "    local is_known = state ~= 'running' or is_held(id, job[5], queue, job[6])\n"
+    "    n = n + (is_there ~= false and is_known and 1 or 0)\n"
+    "  end\n"
+    "end\n"
+    "return n\n"
+    "end\n";
+
 int64_t script_world_count(struct script_world *world)
 {
-    static const char lua[] =
-        "local n, P = 0, KEYS[1] .. ':'\n"
-        "local function type_of(key) return redis.call('TYPE', P .. key).ok end\n"
-        "local lists = {list = 'LRANGE', zset = 'ZRANGE'}\n"
-        "for _, key in ipairs({'queues:q', 'delayed:q', 'failed:q'}) do\n"
-        "  local list = lists[type_of(key)]\n"
-        "  for _, member in ipairs(list and redis.call(list, P .. key, 0, -1) or {}) do\n"
-        "    if key ~= 'failed:q' or string.byte(member) ~= 106 then n = n + 1 end\n"
-        "  end\n"
-        "end\n"
-        "local home_of = {}\n"
-        "for _, key in ipairs(redis.call('SCAN', '0', 'MATCH', P .. 'home:*:q', 'COUNT', '1000000')[2]) do\n"
-        "  local is_hash = redis.call('TYPE', key).ok == 'hash'\n"
-        "  for _, field in ipairs(is_hash and redis.call('HKEYS', key) or {}) do\n"
-        "    home_of[field] = key\n"
-        "    if #field == 11 then n = n + 1 end\n"
-        "  end\n"
-        "end\n"
-        "for _, w in ipairs({'w', 'dead', '.lease'}) do\n"
-        "  local set = 'processing:' .. w .. ':q'\n"
-        "  for _, field in ipairs(type_of(set) == 'hash' and redis.call('HKEYS', P .. set) or {}) do\n"
-        "    if #field == 11 then n = n + 1 end\n"
-        "  end\n"
-        "end\n"
-        "for _, id in ipairs({'waiting', 'scheduled', 'due', 'recurring', 'depends', 'after', 'follows', 'failed', "
-        "'held', 'leased',\n"
-        "    'died with'}) do\n"
-        "  local key = 'job:' .. id\n"
-        "  local job = type_of(key) == 'hash' and redis.call('HMGET', P .. key, 'state', 'queue', 'place', 'entry',\n"
-        "    'worker', 'token')\n"
-        "  if job and job[1] == 'failed' then\n"
-        "    local is_known = type_of('failed:' .. job[2]) == 'zset'\n"
-        "    if not is_known or redis.call('ZCOUNT', P .. 'failed:' .. job[2], job[4], job[4]) == 1 then n = n + 1 "
-        "end\n"
-        "  elseif job and job[1] ~= 'complete' then\n"
-        "    local is_held, set = true, 'processing:' .. tostring(job[5]) .. ':' .. job[2]\n"
-        "    if job[1] == 'running' and type_of(set) ~= 'set' then\n"
-        "      is_held = redis.call('HGET', P .. set, 'j' .. job[6]) == id or home_of['j' .. job[6]]\n"
-        "    end\n"
-        "    local index = job[1] .. ':' .. job[2]\n"
-        "    if is_held and (type_of(index) == 'set' or redis.call('ZSCORE', P .. index, job[3] .. id)) then\n"
-        "      n = n + 1\n"
-        "    end\n"
-        "  end\n"
-        "end\n"
-        "return n";
+    char lua[4000];
+    snprintf(lua, sizeof lua, "%sreturn count_all(KEYS[1] .. ':')", script_world_lua_count);
     return raw_int(world->s->server->redis, "EVAL %s 1 %s", lua, world->s->prefix);
 }

@@ -387,9 +387,9 @@ static void a_check_of_keys_gives_each_key_with_its_type_and_time(void **state)
     struct command c = COMMAND_EMPTY;
     (void)state;
     script_check_keys(&c, &root, CHECK_ONLY);
-    script_check_key(&c, (struct muster_bytes){"queues:q", 8}, "list", -1);
-    script_check_key(&c, (struct muster_bytes){"beat", 4}, "hash", 60000);
-    assert_script(&c, SCRIPT_CHECK_KEYS, "|queues:q|list|-1|beat|hash|60000", ONLY);
+    script_check_key(&c, (struct muster_bytes){"queues:q", 8}, "list", -1, "the jobs");
+    script_check_key(&c, (struct muster_bytes){"beat", 4}, "hash", 60000, "");
+    assert_script(&c, SCRIPT_CHECK_KEYS, "|queues:q|list|-1|the jobs|beat|hash|60000|", ONLY);
     script_check_token(&c, &root, CHECK_AND_REPAIR, 77);
     assert_script(&c, SCRIPT_CHECK_TOKEN, NULL, REPAIR, "the number of the highest token", "77");
 }

@@ -20,7 +20,11 @@ end
 -- of a wrong type, so nobody knows. A worker without a record is a find of its own.
 local function share_records(P, queue)
   local records = {}
-  for _, worker in ipairs(redis.call('ZRANGE', P .. 'registry', 0, -1)) do
+  local workers = try('ZRANGE', P .. 'registry', 0, -1)
+  if not workers then
+    return nil
+  end
+  for _, worker in ipairs(workers) do
     local w = try('HMGET', P .. 'worker:' .. worker, 'epoch', 'q:' .. queue, 's:' .. queue, 'i:' .. queue,
       'o:' .. queue)
     if not w then

@@ -48,7 +48,7 @@ local function cancel_member(P, batch, id)
   local job = job_to_cancel(P, batch, id)
   if not job or Jobs.is_cancelled_now(P, job) then
     return false
-  elseif job.state == 'running' and job.token and not Jobs.leave_home(P, job) then
+  elseif Jobs.is_in_hands(P, job) then
     Jobs.cancel_running(P, job)
     return true
   end

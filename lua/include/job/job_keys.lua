@@ -242,7 +242,7 @@ local function round_at_end(index, command, score)
 end
 
 -- The round of the job of the same key and priority that waits before a job, or after it; nil if it has none. And does
--- one wait?
+-- one wait? One whose record cannot be read does not count: it never comes out.
 local function round_beside(P, job, is_after)
   local keyed, own = P .. 'keyed:' .. job.queue, Keys.member(job, 'waiting')
   local head = string.sub(own, 1, #own - #job.place - #job.id)
@@ -252,8 +252,10 @@ local function round_beside(P, job, is_after)
   else
     member = redis.call('ZREVRANGEBYLEX', keyed, '(' .. own, '[' .. head, 'LIMIT', 0, 1)[1]
   end
-  local round = member and round_of(redis.call('HGET', P .. 'job:' .. Keys.parse(member).id, 'round') or nil)
-  return round and token_number(round), member ~= nil
+  local other = member and Keys.parse(member)
+  local value = other and try('HGET', P .. 'job:' .. other.id, 'round')
+  local round = value and round_of(value)
+  return round and token_number(round), value ~= nil
 end
 
 -- The round of a job that is to wait, by the rules above; nil: none. One that has been in a round comes back. No job is

@@ -115,6 +115,11 @@ function Jobs.leave_home(P, job)
   return true
 end
 
+-- Is a job, that is to be cancelled, in somebody's hands? One that came back is at home no more.
+function Jobs.is_in_hands(P, job)
+  return job.state == 'running' and job.token and job.worker and not Jobs.leave_home(P, job)
+end
+
 -- Takes a running job out of its holder's hands, and tells the holder.
 function Jobs.take_away(P, job)
   local worker, token, queue = job.worker or '', job.token or '', job.queue

@@ -15,9 +15,15 @@ local Recur = {inherited = {'data', 'priority', 'retries', 'limit', 'backoff', '
   every_least_ms = 1000, pause_ms = 1000, queued_pause_ms = 60000, ahead_ms = DAY_MS, asked_max = 20}
 Jobs.recur = Recur
 
+-- The time from which on the times of an interval are not dealt with. Where the record says nonsense, its index tells.
+local function first_time(P, job)
+  local known = whole(job[job.queued and 'queued' or 'due'])
+  return known or tonumber(try('ZSCORE', Jobs.index(P, 'recurring', job.queue), Jobs.member(job)) or nil) or now_ms()
+end
+
 -- The times of a job that have come and are not dealt with: how many are known, whether these are all; and a function
 -- that returns one of them by its number, or the first one after them, if that is known.
-function Recur.times(job, now)
+function Recur.times(P, job, now)
   if job.cron then
     local ticks, n = {}, 0
     for tick in string.gmatch(job.ticks or '', '%d+') do
@@ -28,7 +34,7 @@ function Recur.times(job, now)
     return n, is_sure, function(i) return ticks[i] end
   end
   local every, last = math.max(Recur.every_least_ms, number(job, 'every')), number(job, 'until')
-  local first = number(job, job.queued and 'queued' or 'due')
+  local first = first_time(P, job)
   local n = math.max(0, math.floor((now - first) / every) + 1)
   if last > 0 then
     n = math.min(n, math.max(0, math.floor((last - first) / every) + 1))
@@ -147,7 +153,12 @@ end
 -- Makes the jobs that a recurring job should have made by now, at most `n`. Returns how many times are dealt with: a
 -- time whose id is not free is left out.
 function Recur.go(P, job, n)
-  local missed, is_sure, at = Recur.times(job, now_ms())
+  if not job.cron and not whole(job.every) then -- nobody knows its times: a check tells
+    Recur.look_at(P, job, now_ms() + Recur.queued_pause_ms)
+    Jobs.save(P, job)
+    return 1
+  end
+  local missed, is_sure, at = Recur.times(P, job, now_ms())
   local busy = (job.overlap == 'skip' or job.overlap == 'queue') and Recur.busy_with(P, job) or nil
   local plan, made = Recur.plan(job, n, missed, is_sure, busy), number(job, 'made')
   if not plan then
@@ -182,7 +193,7 @@ end
 function Jobs.let_recur(P, parent, id)
   local job = Jobs.read(P, parent)
   if job and job.state == 'recurring' and job.queued and parent .. '-' .. number(job, 'made') == id
-      and has_type('ZCARD', Jobs.index(P, 'recurring', job.queue)) then
+      and has_type('ZCARD', Jobs.index(P, 'recurring', job.queue)) and has_type('HLEN', P .. 'queue:' .. job.queue) then
     Recur.look_at(P, job, now_ms())
     Jobs.save(P, job)
     note_due(P, job.queue, now_ms())
@@ -191,7 +202,7 @@ end
 
 -- When the job makes its next job, after its schedule or its overlap was changed. It recurs already.
 function Jobs.retime(P, job, pause)
-  local missed, _, at = Recur.times(job, now_ms())
+  local missed, _, at = Recur.times(P, job, now_ms())
   local next_at = at(1) or at(missed + 1) or now_ms() + Recur.pause_ms
   Jobs.set(job, 'queued', nil)
   Recur.look_at(P, job, next_at)

@@ -258,9 +258,41 @@ function Jobs.next_out(P, queue, n, has_returned)
   return line
 end
 
+-- Only a list that is not longer is looked through for what is left of a broken job; a check looks through all.
+local BROKEN_SEARCH_MAX = 10000
+
+local function find_broken(P, key, id, id_in)
+  local found, n = {}, try('ZCARD', key) or 0
+  for from = 0, n <= BROKEN_SEARCH_MAX and n - 1 or -1, CHUNK do
+    for _, member in ipairs(redis.call('ZRANGE', key, from, from + CHUNK - 1)) do
+      found[#found + 1] = id_in(member) == id and member or nil
+    end
+  end
+  return found
+end
+
+local function id_in_keyed(member)
+  local one = Keys.parse(member)
+  return one and one.id
+end
+
+-- A broken job runs and waits no more: nothing is held because of it.
+local function forget_broken(P, queue, id)
+  local running, keyed = Jobs.index(P, 'running', queue), P .. 'keyed:' .. queue
+  for _, member in ipairs(find_broken(P, running, id, Jobs.id_of)) do
+    redis.call('ZREM', running, member)
+  end
+  for _, member in ipairs(find_broken(P, keyed, id, id_in_keyed)) do
+    redis.call('ZREM', keyed, member)
+    Keys.settle_left(P, {unsettled = {{queue, member}}})
+  end
+end
+
 -- A job's record cannot be read, and the job was removed from its index or its holder's set. It goes onto the failed
 -- list, where people see it.
 local function fail_broken(P, queue, id, token, worker)
+  Jobs.write_moves()
+  forget_broken(P, queue, id)
   Failed.add(P, queue, now_ms(), token, worker, 'broken', 'its record cannot be read', id, Failed.draw_entry(P))
 end
 

@@ -171,7 +171,7 @@ local function move_due(P, queue, now)
   local next_due = math.huge
   if redis.call('EXISTS', P .. 'returned:' .. queue) == 1 then
     settle(P, queue)
-    next_due = select(2, count_returned(P, queue)) > 0 and now or math.huge
+    next_due = when_to_settle(P, queue)
   end
   local leases = P .. 'leases:' .. queue
   for _, kind in ipairs({{P .. 'delayed:' .. queue, Due.move_delayed}, {leases, move_lapsed},

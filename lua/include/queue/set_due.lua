@@ -30,11 +30,12 @@ local function set_due(P, queue, at_ms)
 end
 
 -- Notes that something becomes ready at this time. Callers that wait without being workers sleep until the earliest
--- such time, so they are told of an earlier one.
+-- such time, so they are told of an earlier one. Nothing is noted where the queue's record has a wrong type: a script
+-- may have come to this queue only after its first write.
 local function note_due(P, queue, at_ms)
-  local settings = redis.call('HMGET', P .. 'queue:' .. queue, 'due', 'listen', 'broadcast')
-  local known = whole(settings[1])
-  if not known or at_ms < known then
+  local settings = try('HMGET', P .. 'queue:' .. queue, 'due', 'listen', 'broadcast')
+  local known = settings and whole(settings[1])
+  if settings and (not known or at_ms < known) then
     set_due(P, queue, at_ms)
     if is_heard(settings[2], settings[3]) then
       announce(queue, 'work', WORK)

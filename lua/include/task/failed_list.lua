@@ -51,8 +51,10 @@ function Failed.remove(P, queue, member)
   end
 end
 
+-- A job's record may say nonsense, or nothing: then nobody knows which entry it is, and a check removes it.
 function Failed.remove_at(P, queue, entry)
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', P .. 'failed:' .. queue, entry, entry)) do
+  local at = string.match(entry or '', '^%d+$')
+  for _, member in ipairs(at and redis.call('ZRANGEBYSCORE', P .. 'failed:' .. queue, at, at) or {}) do
     Failed.remove(P, queue, member)
   end
 end

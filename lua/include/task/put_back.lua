@@ -58,27 +58,45 @@ end
 local SETTLED_MAX = 200
 local settled = 0 -- by this script, or other work that cost as much
 
+-- Where a home has a wrong type, somebody looks again after this time.
+local HOME_PAUSE_MS = 1000
+
+-- When somebody is to look at the jobs that came back and are not at their places, ms; math.huge: there are none.
+local function when_to_settle(P, queue)
+  if select(2, count_returned(P, queue)) > 0 then
+    return now_ms()
+  end
+  return passed_jobs[queue] and now_ms() + HOME_PAUSE_MS or math.huge
+end
+
+-- One job that came back. Nothing is done where its home has a wrong type.
+local function settle_one(P, queue, member)
+  local field, home = parse_returned(member)
+  local id = field and try('HGET', home_key(P, home, queue), field)
+  if field and id == nil then
+    return pass_over(passed_jobs, queue)
+  end
+  remove_returned(P, queue, member, field or '', home or NO_HOME)
+  if id then
+    local is_suspect = redis.call('HDEL', P .. 'suspects:' .. queue, token_of(field)) == 1
+    put_back_job(P, queue, token_of(field), id, is_suspect and DIED or nil)
+  end
+end
+
 -- Brings jobs that came back to their places, the first ones taken first. If some are left, they are due at once.
 local function settle(P, queue)
-  local key, suspects = P .. 'returned:' .. queue, P .. 'suspects:' .. queue
-  local room = math.max(0, math.floor(SETTLED_MAX - settled))
-  local members = room > 0 and redis.call('ZREVRANGEBYSCORE', key, '(0', '-inf', 'LIMIT', 0, room) or {}
+  local key, passed = P .. 'returned:' .. queue, passed_jobs[queue] or 0
+  local room = passed < PASSED_MAX and math.max(0, math.floor(SETTLED_MAX - settled)) or 0
+  local members = room > 0 and redis.call('ZREVRANGEBYSCORE', key, '(0', '-inf', 'LIMIT', passed, room) or {}
   settled = settled + #members
   for _, member in ipairs(members) do
-    local field, home = parse_returned(member)
-    local token, id = token_of(field), try('HGET', home_key(P, home, queue), field)
-    if id ~= nil then
-      remove_returned(P, queue, member, field, home)
-    end
-    if id then
-      local is_suspect = redis.call('HDEL', suspects, token) == 1
-      put_back_job(P, queue, token, id, is_suspect and DIED or nil)
-    end
+    settle_one(P, queue, member)
   end
   if #members > 0 then
     clear_if_none_returned(P, queue)
   end
-  if select(2, count_returned(P, queue)) > 0 then
-    note_due(P, queue, now_ms())
+  local at_ms = when_to_settle(P, queue)
+  if at_ms < math.huge then
+    note_due(P, queue, at_ms)
   end
 end

@@ -97,11 +97,22 @@ local function return_task(P, worker, queue, field, task)
   end
 end
 
+-- Where members were met whose home has a wrong type: those stay, and this script passes over them. So it counts them
+-- no more, and looks behind them. Queue -> how many tasks, how many jobs; after PASSED_MAX the others of the queue
+-- stay, too.
+local PASSED_MAX = 1000
+local passed_tasks, passed_jobs = {}, {}
+
+local function pass_over(passed, queue)
+  local n = (passed[queue] or 0) + 1
+  passed[queue] = n < PASSED_MAX and n or math.huge
+end
+
 -- How many tasks came back; and how many jobs that have not gone to their place yet.
 local function count_returned(P, queue)
   local all = try('ZCARD', P .. 'returned:' .. queue) or 0
   local jobs = all > 0 and redis.call('ZCOUNT', P .. 'returned:' .. queue, '-inf', '(0') or 0
-  return all - jobs, jobs
+  return math.max(0, all - jobs - (passed_tasks[queue] or 0)), math.max(0, jobs - (passed_jobs[queue] or 0))
 end
 
 -- Takes a member out, whose bytes are elsewhere by now.
@@ -147,37 +158,41 @@ local function returned_member(P, queue, field)
   end
 end
 
--- The next ones out, at most n: {member, field, home, task, first, suspect = its entry or false}. They stay where they
--- are. The second value: is it too much for one script?
-local function list_returned(P, queue, n)
-  local items = {}
-  local has_suspects = redis.call('EXISTS', P .. 'suspects:' .. queue) == 1 -- this script may have added some
-  local members = redis.call('ZRANGEBYSCORE', P .. 'returned:' .. queue, 0, '+inf', 'WITHSCORES', 'LIMIT', 0, n)
-  for i = 1, #members, 2 do
-    local member = members[i]
+-- The next one out: {member, field, home, task, first, suspect = its entry or false}. It stays where it is. Nil if
+-- there is none; the second value: is it too much for one script?
+local function first_returned(P, queue)
+  local key = P .. 'returned:' .. queue
+  while (passed_tasks[queue] or 0) < PASSED_MAX do
+    local member, score = unpack(redis.call('ZRANGEBYSCORE', key, 0, '+inf', 'WITHSCORES', 'LIMIT',
+      passed_tasks[queue] or 0, 1))
+    if not member then
+      return nil, false
+    end
     local field, home = parse_returned(member)
-    local task = try('HGET', home_key(P, home, queue), field)
-    if task == nil then
-      return items, false
+    local task = field and try('HGET', home_key(P, home, queue), field)
+    if task == nil and field then
+      pass_over(passed_tasks, queue)
     elseif task and not may_move(#task) then
-      return items, true
+      return nil, true
     elseif task then
-      items[#items + 1] = {member = member, field = field, home = home, task = task, first = tonumber(members[i + 1]),
-        suspect = has_suspects and redis.call('HGET', P .. 'suspects:' .. queue, field)}
+      -- this script may have added some
+      local suspect = redis.call('EXISTS', P .. 'suspects:' .. queue) == 1
+        and redis.call('HGET', P .. 'suspects:' .. queue, field)
+      return {member = member, field = field, home = home, task = task, first = tonumber(score), suspect = suspect}
     else
-      redis.call('ZREM', P .. 'returned:' .. queue, member) -- damage: there is no task
+      redis.call('ZREM', key, member) -- damage: there is no task
     end
   end
-  return items, false
+  return nil, false
 end
 
--- The next task: one that came back, as list_returned() says, which stays where it is; or {task} of the first of the
+-- The next task: one that came back, as first_returned() says, which stays where it is; or {task} of the first of the
 -- list, which is taken from it. Nil if there is none. The second value: is it too much for this script?
 local function next_task(P, queue, has_returned)
   if has_returned then
-    local items, is_cut = list_returned(P, queue, 1)
-    if items[1] or is_cut then
-      return items[1], is_cut
+    local item, is_cut = first_returned(P, queue)
+    if item or is_cut then
+      return item, is_cut
     end
   end
   local task = redis.call('RPOP', P .. 'queues:' .. queue)
@@ -188,7 +203,7 @@ local function next_task(P, queue, has_returned)
   return task and {task = task} or nil, false
 end
 
--- An item of list_returned() is in other hands now, under this token.
+-- An item of first_returned() is in other hands now, under this token.
 local function leave_returned(P, worker, queue, item, token)
   note_first(P, worker, queue, token, item.first)
   if item.suspect then

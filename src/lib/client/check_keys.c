@@ -40,6 +40,30 @@ enum owner {
     OF_BATCH
 };
 
+/* What cannot be looked at while a key has a wrong type; "": nothing else. */
+static const char *const unseen[] = {
+    [OF_NAMESPACE] = "what it holds for the whole namespace",
+    [OF_WORKER] = "what of its worker depends on it",
+    [OF_MARKED] = "the marks and notes of its holder",
+    [OF_QUEUE] = "what of its queue depends on it",
+    [OF_SET] = "what its holder has in work, and the counts of that",
+    [OF_HOME] = "what came back there, and the counts of that",
+    [OF_BACK] = "what came back to its queue",
+    [OF_LEASED] = "who holds the leases of its queue",
+    [OF_HOLDER] = "the leases under this name",
+    [OF_SUSPECTS] = "the suspects of its queue",
+    [OF_REQUEST] = "",
+    [OF_JOB] = "its job",
+    [OF_AWAITED] = "who waits for its job",
+    [OF_ENDED] = "who is still to be let go there",
+    [OF_INDEX] = "the jobs that it lists",
+    [OF_TAG] = "the jobs that it lists",
+    [OF_TRACKED] = "the jobs that it lists",
+    [OF_STATS] = "",
+    [OF_BATCH] = "its batch",
+};
+_Static_assert(sizeof unseen / sizeof *unseen == OF_BATCH + 1, "each owner says what depends on its keys");
+
 static const char *const key_names[KEY_COUNT] = {
 #define KEY_NAME(key, text) [key] = (text),
     KEYS(KEY_NAME)
@@ -303,7 +327,7 @@ static int add_expected(struct check *k, struct command *command, const struct n
     const struct kind *kind = strlen(key->text) == key->len ? kind_of(key->text, &rest) : NULL;
     int err = kind && *kind->type ? add_owner(k, kind->owner, key->text, rest, &is_known) : MUSTER_OK;
     script_check_key(command, (struct muster_bytes){key->text, key->len}, is_known ? kind->type : "",
-                     is_known ? kind->ttl_ms : 0);
+                     is_known ? kind->ttl_ms : 0, is_known ? unseen[kind->owner] : "");
     return err;
 }
 

@@ -17,11 +17,12 @@ void script_check_keys(struct command *c, const struct script_root *root, enum s
     begin_check(c, SCRIPT_CHECK_KEYS, root, repair);
 }
 
-void script_check_key(struct command *c, struct muster_bytes key, const char *type, int64_t ttl_ms)
+void script_check_key(struct command *c, struct muster_bytes key, const char *type, int64_t ttl_ms, const char *unseen)
 {
     command_bytes(c, key.data, key.len);
     command_text(c, type);
     command_number(c, ttl_ms);
+    command_text(c, unseen);
 }
 
 void script_check_set(struct command *c, const struct script_root *root, enum script_repair repair, const char *worker,

@@ -15,7 +15,8 @@ enum script_counters { SKIP_COUNTERS, CHECK_COUNTERS };
 
 /* Keys follow, by script_check_key(). */
 void script_check_keys(struct command *c, const struct script_root *root, enum script_repair repair);
-void script_check_key(struct command *c, struct muster_bytes key, const char *type, int64_t ttl_ms);
+/* `unseen`: what cannot be looked at while the key has another type; "": nothing. */
+void script_check_key(struct command *c, struct muster_bytes key, const char *type, int64_t ttl_ms, const char *unseen);
 
 void script_check_set(struct command *c, const struct script_root *root, enum script_repair repair, const char *worker,
                       const char *queue);

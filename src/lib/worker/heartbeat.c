@@ -17,11 +17,13 @@
 #include "worker/heartbeat.h"
 
 #include <event2/event.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/timer.h"
+#include "protocol/keys.h"
 #include "protocol/script_worker.h"
 #include "worker/worker.h"
 
@@ -141,6 +143,16 @@ static void apply_heartbeat(struct muster_worker *w, const struct redisReply *re
     set_next(w);
 }
 
+/* Of a record without a valid ttl the script names the key. */
+static void tell_refused_heartbeat(struct muster_worker *w, int err, const struct redisReply *reply)
+{
+    char line[KEY_MAX + 80];
+    const char *key = err == MUSTER_E_REDIS ? reply_text(reply_at(reply, 1)) : NULL;
+    if (key)
+        snprintf(line, sizeof line, "the record '%s' is damaged; `muster check` says what to do", key);
+    tell_refused(w, REQUEST_HEARTBEAT, err, key ? line : reply_text(reply));
+}
+
 static void on_answer(const struct redisReply *reply, void *arg)
 {
     struct muster_worker *w = arg;
@@ -156,7 +168,7 @@ static void on_answer(const struct redisReply *reply, void *arg)
     } else if (err == MUSTER_E_STATE) {
         connection_out_of_step(w);
     } else {
-        tell_refused(w, REQUEST_HEARTBEAT, err, reply_text(reply));
+        tell_refused_heartbeat(w, err, reply);
         heartbeat_retry(w);
     }
 }

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What one damaged key costs, and what it does not: a home of a wrong type, a job's record that cannot be read, a
+ * counter of tokens that is too high. That nothing is half done: test_scripts_refuse.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "damage.h"
+#include "script_call.h"
+
+#define put(s, id, ...) assert_ok(script_does(s, SCRIPT_PUT, "q", "", id, "retries", "2", __VA_ARGS__))
+
+/* The tasks and ids of jobs that a take gets, a blank after each; to be freed. */
+static char *take(struct scene *s, const char *n)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    redisReply *reply = script_call(s, SCRIPT_TAKE, "q", n, "60000", "0", "", "0", "holder");
+    assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+    assert_int_equal(reply->element[0]->integer, 0);
+    for (size_t i = 0; i < reply->element[4]->elements; i++)
+        fprintf(out, "%s ", reply->element[4]->element[i]->str);
+    for (size_t i = 6; i + 2 < reply->elements; i += 3)
+        fprintf(out, "%s ", *reply->element[i + 1]->str ? reply->element[i + 1]->str : reply->element[i + 2]->str);
+    fclose(out);
+    freeReplyObject(reply);
+    return text;
+}
+
+static void assert_taken(struct scene *s, const char *n, const char *expected)
+{
+    char *taken = take(s, n);
+    bool is_same = strcmp(taken, expected) == 0;
+    if (!is_same)
+        print_error("'%s' was taken, not '%s'\n", taken, expected);
+    free(taken);
+    assert_true(is_same);
+}
+
+static void assert_state(struct scene *s, const char *id, const char *expected)
+{
+    char *state = raw_string(s->server->redis, "HGET %s:job:%s state", s->prefix, id);
+    assert_non_null(state);
+    assert_string_equal(state, expected);
+    free(state);
+}
+
+/* A worker has gone, and what it held has come back: "back", and with `has_job` the job "job", which is not at its
+ * place yet. */
+static void make_home(struct scene *s, bool has_job)
+{
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 300};
+    const struct timeval most = {.tv_sec = 20};
+    redisSetTimeout(s->server->redis, most);
+    scene_suspect_nothing(s);
+    scene_enqueue(s, "q", "back");
+    if (has_job)
+        put(s, "job", "data", "d");
+    acting_start(&w, s);
+    acting_take(&w);
+    if (has_job) /* as many as a script brings to their places: so the job waits for the next one */
+        damage_plant(
+            s, "for i = 1, 200 do\n"
+               "  local token = string.format('vv%09d', i) call('HSET', P .. 'job:p' .. i, 'queue', 'q', 'state',\n"
+               "    'running', 'place', token, 'worker', 'w', 'token', token, 'priority', '9')\n"
+               "  call('ZADD', P .. 'running:q', 1, token .. 'p' .. i)\n"
+               "  call('HSET', P .. 'processing:w:q', 'j' .. token, 'p' .. i)\n"
+               "end call('HINCRBY', P .. 'queue:q', 'running', 200) call('HINCRBY', P .. 'worker:w', 'held', 200)");
+    assert_ok(script_does(s, SCRIPT_STOP, "w", w.epoch, "0"));
+}
+
+static void hide_home(struct scene *s)
+{
+    damage_plant(s, "local home = call('KEYS', P .. 'home:*')[1]\n"
+                    "call('RENAME', home, P .. 'away') call('SET', home, 'x') call('SET', P .. 'name', home)");
+}
+
+static void restore_home(struct scene *s)
+{
+    damage_plant(s, "call('RENAME', P .. 'away', call('GETDEL', P .. 'name'))");
+}
+
+static void a_home_of_a_wrong_type_costs_only_what_is_in_it(void **state)
+{
+    struct scene *s = *state;
+    make_home(s, false);
+    scene_enqueue(s, "q", "next");
+    hide_home(s);
+    assert_taken(s, "1", "next ");
+    assert_taken(s, "1", "");
+    restore_home(s);
+    assert_taken(s, "1", "back ");
+}
+
+static void a_worker_gets_what_does_not_lie_in_a_home_of_a_wrong_type(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "idle", .queues = {"q"}, .hands = 9, .hears = true};
+    make_home(s, false);
+    hide_home(s);
+    acting_start(&w, s);
+    acting_take(&w);
+    scene_enqueue(s, "q", "next");
+    assert_ok(script_does(s, SCRIPT_RESUME, "q"));
+    char next[12];
+    token_of_task(s, "idle", "q", "next", next);
+    restore_home(s);
+    acting_take(&w);
+    token_of_task(s, "idle", "q", "back", next);
+    acting_forget(&w);
+}
+
+/* Jobs that cannot go to their places: somebody looks again, but not at once. */
+static void a_home_of_a_wrong_type_does_not_keep_the_timer_busy(void **state)
+{
+    struct scene *s = *state;
+    make_home(s, true);
+    assert_in_range(raw_int(s->server->redis, "ZCOUNT %s:returned:q -inf (0", s->prefix), 1, 200);
+    hide_home(s);
+    redisReply *reply = script_call(s, SCRIPT_PROMOTE, NULL);
+    assert_int_equal(reply->element[0]->integer, 0);
+    assert_in_range(reply->element[1]->integer, 500, 1000);
+    freeReplyObject(reply);
+    restore_home(s);
+}
+
+static void a_job_whose_record_is_broken_does_not_hold_its_key(void **state)
+{
+    struct scene *s = *state;
+    char *token;
+    assert_ok(script_does(s, SCRIPT_CONFIG, "q", "max_running_per_key", "1"));
+    put(s, "runs", "key", "k");
+    assert_taken(s, "1", "runs ");
+    put(s, "second", "key", "k");
+    put(s, "third", "key", "k");
+    assert_state(s, "second", "held");
+    token = raw_string(s->server->redis, "HGET %s:job:runs token", s->prefix);
+    damage_plant(s, "call('DEL', P .. 'job:runs') call('SET', P .. 'job:runs', 'x')");
+    assert_ok(script_does(s, SCRIPT_END, ".lease", "done", "q", token));
+    free(token);
+    assert_state(s, "second", "waiting");
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:running:q", s->prefix), 0);
+
+    damage_plant(s, "call('DEL', P .. 'job:second') call('SET', P .. 'job:second', 'x')");
+    assert_taken(s, "9", ""); /* it is put aside, and lets the next one wait */
+    assert_taken(s, "9", "third ");
+    assert_int_equal(raw_int(s->server->redis, "HGET %s:failures:q g:broken", s->prefix), 2);
+}
+
+/* From there on numbers are not exact, and several tasks would get one token. */
+static void a_counter_of_tokens_that_is_too_high_does_not_count(void **state)
+{
+    static const char *const counters[] = {"80000000000", "vvvvvvvvvvv", "-5", "1e400"};
+    struct scene *s = *state;
+    for (size_t i = 0; i < N_OF(counters); i++) {
+        scene_enqueue_n(s, "q", "t", 6);
+        raw_do(s->server->redis, "SET %s:token %s", s->prefix, counters[i]);
+        free(take(s, "6"));
+        assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:.lease:q", s->prefix), 6 * (i + 1));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(a_home_of_a_wrong_type_costs_only_what_is_in_it),
+        live_test(a_worker_gets_what_does_not_lie_in_a_home_of_a_wrong_type),
+        live_test(a_home_of_a_wrong_type_does_not_keep_the_timer_busy),
+        live_test(a_job_whose_record_is_broken_does_not_hold_its_key),
+        live_test(a_counter_of_tokens_that_is_too_high_does_not_count),
+    };
+    return scene_run(tests, argc, argv);
+}
