@@ -90,6 +90,8 @@ class QueueInfo(Struct):
         ("hands", c_uint64),
         ("moved", c_uint64),
         ("held", c_uint64),
+        ("stalled", c_uint64),
+        ("died", c_uint64),
     ]
 
 
@@ -185,6 +187,7 @@ class Job(Struct):
         ("n_parents", c_size_t),
         ("blocked_by", POINTER(S)),
         ("n_blocked_by", c_size_t),
+        ("holder", S),
     ]
 
 
@@ -263,6 +266,7 @@ class Failure(Struct):
         ("job", S),
         ("task", P),
         ("len", c_size_t),
+        ("holder", S),
     ]
 
 
@@ -389,6 +393,8 @@ class Stats(Struct):
         ("cancelled", c_uint64),
         ("wait", Times),
         ("run", Times),
+        ("stalled", c_uint64),
+        ("died", c_uint64),
     ]
 
 
@@ -560,6 +566,7 @@ class Heard(Struct):
         ("len", c_size_t),
         ("result", POINTER(Bytes)),
         ("job", POINTER(JobHappening)),
+        ("holder", S),
     ]
 
 
