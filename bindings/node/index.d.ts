@@ -132,6 +132,8 @@ export interface Job {
   afterFailure: string[];
   parents: string[];
   blockedBy: string[];
+  /** Running: the name under which its lease was taken. */
+  holder: string;
 }
 
 /** A process in a list, or one that was taken under a lease. */
@@ -182,6 +184,10 @@ export interface QueueInfo {
   hands: number;
   moved: number;
   held: number;
+  /** Tasks and jobs whose lease lapsed. */
+  stalled: number;
+  /** Tasks and jobs that a worker held when it died. */
+  died: number;
 }
 
 export interface WorkerInfo {
@@ -211,6 +217,8 @@ export interface Failure {
   failedAtMs: number;
   job: string | null;
   task: Buffer;
+  /** The name under which the lease of that process was taken; null: none, or it was a worker's. */
+  holder: string | null;
 }
 
 export interface FailedFilter {
@@ -460,6 +468,8 @@ export interface Heard {
   task: Buffer | null;
   result: Buffer | null;
   job: { what: string; id: string; queue: string; worker: string; text: string; atMs: number; tracked: boolean } | null;
+  /** 'done': the name under which its lease was taken; null: none. */
+  holder: string | null;
   /** 'gap': why. */
   error?: MusterError;
 }

@@ -391,6 +391,11 @@ struct muster_queue_info {
     uint64_t moved; /* how many processes have moved to another worker, for its share, since the queue was last deleted
                        or tidied away */
     uint64_t held;  /* jobs that are held, because as many of their key run as may (max_running_per_key) */
+
+    /* Since the queue was last deleted or tidied away: how many tasks and jobs had a lease that lapsed; how many a worker
+     * held when it died. muster_stats_get() has both by the day. */
+    uint64_t stalled;
+    uint64_t died;
 };
 typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
 
@@ -400,8 +405,8 @@ MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, v
 
 /*
  * The same for a program that lists again and again, such as a dashboard: it costs Redis a third where little happens.
- * waiting, running, cancelled, failed_dropped, paused, in, out, share_even, hands, moved and the age of tasks are
- * always those of now. The others (delayed, depends, recurring, complete, held, failed, failed_bytes, idle) are asked
+ * waiting, running, cancelled, failed_dropped, paused, in, out, share_even, hands, moved, stalled, died and the age of
+ * tasks are always those of now. The others (delayed, depends, recurring, complete, held, failed, failed_bytes, idle) are asked
  * for if any of these has changed since this client asked last, if something came back that still waits, or that is
  * `max_age_ms` ago; else they are those of then. 0: they are asked for.
  * A client remembers 20 000 queues; it asks for all of the others.
@@ -815,6 +820,7 @@ struct muster_failure {
     const void *task;            /* the task's bytes, or the job's data; at most MUSTER_HEAD_MAX of them */
     size_t len;
     uint64_t whole_len; /* how many bytes it has */
+    const char *holder; /* the name under which the lease of that process was taken; NULL: none, or it was a worker's */
 };
 typedef int muster_failure_fn(const struct muster_failure *failure, void *arg);
 
@@ -879,6 +885,7 @@ struct muster_queue_event {
     const void *task;    /* done, cancelled: the task's bytes */
     size_t len;
     const struct muster_bytes *result; /* done: the result that was given with the finish; NULL if none */
+    const char *holder;                /* done: the name under which its lease was taken; NULL: none */
 };
 typedef int muster_queue_event_fn(const struct muster_queue_event *event, void *arg);
 

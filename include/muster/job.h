@@ -411,6 +411,7 @@ struct muster_job {
      * one, drop it, or change what this job waits for. */
     const char *const *blocked_by;
     size_t n_blocked_by;
+    const char *holder; /* running: the name under which its lease was taken */
 };
 typedef int muster_job_fn(const struct muster_job *job, void *arg);
 
@@ -808,8 +809,8 @@ struct muster_times {
     uint64_t histogram[MUSTER_STATS_BUCKETS];
 };
 
-/* What happened to the jobs of a queue on one day (UTC); kept for 30 days. Plain tasks are not counted, and pay nothing
- * for it. */
+/* What happened to the jobs of a queue on one day (UTC); kept for 30 days. Plain tasks pay nothing for it: of them only
+ * stalls and deaths are counted. */
 struct muster_stats {
     size_t size; /* sizeof(struct muster_stats); set it before the call */
     int64_t day; /* days since 1970-01-01 */
@@ -825,6 +826,10 @@ struct muster_stats {
 
     struct muster_times wait; /* from when a job could be taken to when it was taken */
     struct muster_times run;  /* from when it was taken to its finish */
+
+    /* Of tasks, too. */
+    uint64_t stalled; /* how many had a lease that lapsed */
+    uint64_t died;    /* how many a worker held when it died */
 };
 
 /* The statistics of one day. `day` counts from 1970-01-01; -1 is today by Redis' clock. A day on which nothing happened
@@ -851,7 +856,7 @@ MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int6
  *            (batch.h), whose id stands in `id`, with `queue` "": "batch-opened", "batch-closed" (`text`: ttl, if
  *            nobody had closed it in time; cancel), "batch-cancelled", "batch-ended" (`text`: complete, failed or
  *            cancelled). Ignore a word that you do not know
- *   worker   who holds it, or held it; "" if nobody
+ *   worker   who holds it, or held it: a worker, or the name under which its lease was taken; "" if nobody
  *   text     as above; with "put" after "advanced": the queue that it comes from; otherwise the worker again, or ""
  *   at_ms    when, Unix time by Redis' clock
  *   tracked  non-zero: the job is tracked

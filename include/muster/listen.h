@@ -85,6 +85,7 @@ struct muster_heard {
     size_t len;
     const struct muster_bytes *result;  /* DONE: the result that was given with the finish; NULL if none */
     const struct muster_job_event *job; /* JOB */
+    const char *holder;                 /* DONE: the name under which its lease was taken; NULL: none */
 };
 
 /*

@@ -6,7 +6,7 @@
     ARGV[6] the note, "": remove it     ARGV[7] "1": give the job new data     ARGV[8] this data
     ARGV[9...] worker, token and queue of more processes, at most 199
   Returns 0; E_LOST if there is no such process, or its lease has lapsed; {E_STATE, why} if it was cancelled or its
-  queue was deleted (why: its mark), if it has no lease to extend ("l"), or for data, if it is no job (a unique task is
+  queue was deleted (why: its mark), if it was cancelled and its job is gone ("j"), if it has no lease to extend ("l"), or for data, if it is no job (a unique task is
   none, "t"), or its job's record no longer says that this process has it ("r");
   {E_REDIS, key} for a key of the wrong type: nothing was changed.
   Of several processes it returns {0, for each in their order such a status, and what follows it or ""}: each is
@@ -33,7 +33,7 @@ end
 local function give_data(worker, job)
   Jobs.set(job, 'data', ARGV[8])
   Jobs.save(P, job)
-  Jobs.publish_event(P, job, now, 'changed', 'data', worker)
+  Jobs.publish_event(P, job, now, 'changed', 'data', Jobs.name_of(P, job, worker))
 end
 
 -- Its status, and what follows it.
@@ -52,7 +52,9 @@ local function extend(worker, token, queue)
     return E_LOST
   end
   local job = id and gives_data and Jobs.read_held(P, id, token)
-  local why = redis.call('HGET', P .. 'marks:' .. worker, token) or (lease_ms and worker ~= LEASE and 'l')
+  local mark = redis.call('HGET', P .. 'marks:' .. worker, token)
+  local is_gone = mark == CANCELLED and id and not Jobs.read_held(P, id, token)
+  local why = (is_gone and 'j') or mark or (lease_ms and worker ~= LEASE and 'l')
     or (gives_data and ((not id or (job and job.unique)) and 't' or not job and 'r'))
   if why then
     return E_STATE, why

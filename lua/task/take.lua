@@ -110,7 +110,7 @@ local function take_mixed(n)
     result[#result + 1] = token
     result[#result + 1] = job and job.id or ''
     result[#result + 1] = job and job.flat or task
-  end)
+  end, holder ~= '' and holder or LEASE)
   Jobs.count_gathered()
   result[6] = is_cut and 1 or 0
   return taken

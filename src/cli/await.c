@@ -79,6 +79,9 @@ static int on_end(const struct muster_job_ended *e, void *arg)
     struct await *a = arg;
     a->n_failed += e->how == MUSTER_JOB_END_FAILED || e->how == MUSTER_JOB_END_CANCELLED;
     a->n_gone += e->how == MUSTER_JOB_END_GONE;
+    if (e->how == MUSTER_JOB_END_GONE && !a->results_only)
+        complain(a->call, "there is no job '%s' (any more): %s its record is gone", e->id,
+                 a->call->command->n_queues == 0 ? "none was put under this id, or" : "it was put, and");
     if (a->results_only)
         print_result(a, e);
     else if (a->call->common[OPT_JSON].set)

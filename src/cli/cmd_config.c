@@ -17,6 +17,7 @@
 #include "list.h"
 #include "need.h"
 #include "out.h"
+#include "similar.h"
 #include "text.h"
 
 enum { QUEUE, UNSET };
@@ -136,21 +137,45 @@ static int run_of_queue(const struct call *call, struct muster_client *client, c
     return run_operand(call, client, operand, arg);
 }
 
-/* " from 0 to 1000", or "" for a setting that does not exist. */
+static const char *const names[] = {
+#define NAME(name, fallback, least, most, of_queue, what) #name,
+    MUSTER_SETTINGS(NAME)
+#undef NAME
+};
+#define SETTINGS (sizeof names / sizeof *names)
+
+/* SETTINGS: there is no such setting. */
+static size_t find_setting(const char *operand)
+{
+    size_t i = 0;
+    while (i < SETTINGS && (strlen(names[i]) != name_len(operand) || memcmp(names[i], operand, name_len(operand)) != 0))
+        i++;
+    return i;
+}
+
+static int complain_unknown(const struct call *call, const char *operand)
+{
+    char *name = need(strndup(operand, name_len(operand))), *shown = text_printable(name, strlen(name), 60);
+    const char *meant = similar_find(name, names, SETTINGS);
+    complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND), "there is no setting '%s'%s%s%s", shown,
+                     meant ? "; did you mean '" : "; `muster config` lists them", meant ? meant : "", meant ? "'?" : "");
+    free(shown);
+    free(name);
+    return EXIT_NOT_FOUND;
+}
+
+/* " from 0 to 1000" */
 static const char *range_of(const char *operand, char out[64])
 {
     static const struct {
-        const char *name;
         int64_t least, most;
     } settings[] = {
-#define SETTING(name, fallback, least, most, of_queue, what) {#name, least, most},
+#define SETTING(name, fallback, least, most, of_queue, what) {least, most},
         MUSTER_SETTINGS(SETTING)
 #undef SETTING
     };
-    out[0] = '\0';
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (strlen(settings[i].name) == name_len(operand) && memcmp(settings[i].name, operand, name_len(operand)) == 0)
-            snprintf(out, 64, " from %" PRId64 " to %" PRId64, settings[i].least, settings[i].most);
+    const size_t i = find_setting(operand);
+    snprintf(out, 64, " from %" PRId64 " to %" PRId64, settings[i].least, settings[i].most);
     return out;
 }
 
@@ -160,6 +185,8 @@ static int check_operand(const struct call *call, const char *operand)
     bool has_value = operand[name_len(operand)] == '=';
     if (call->own[UNSET].set && has_value)
         return complain_usage(call, "--unset takes the NAME of a setting, without a value");
+    if (find_setting(operand) == SETTINGS)
+        return complain_unknown(call, operand);
     if (!has_value || read_rate(operand, &value, &ms) || read_value(operand, &value))
         return EXIT_DONE;
     char *shown = text_printable(operand, strlen(operand), 60);

@@ -8,6 +8,7 @@
 #include "client.h"
 #include "command.h"
 #include "complain.h"
+#include "known.h"
 #include "out.h"
 #include "progress.h"
 #include "text.h"
@@ -67,11 +68,10 @@ static int run(const struct call *call)
         code = report_stopped(call, removed);
     else
         code = complain_error(call, err, muster_client_error(client));
+    const bool is_missing = !code && there == MUSTER_E_NOT_FOUND && removed + running == 0;
+    if (is_missing)
+        code = known_exit(call, client, queue);
     client_free(client);
-    if (!code && there == MUSTER_E_NOT_FOUND && removed + running == 0) {
-        complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND), "there is no queue '%s'", queue);
-        return EXIT_NOT_FOUND;
-    }
     if (!code)
         print_deleted(call, removed, running);
     return code;

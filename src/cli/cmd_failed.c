@@ -44,6 +44,7 @@ static const struct out_column entry_columns[] = {
     {"GROUP", "group", OUT_TEXT},
     {"MESSAGE", "message", OUT_NOTE},
     {"JOB", "job", OUT_TEXT},
+    {"HOLDER", "holder", OUT_TEXT},
     {"LEN", "len", OUT_COUNT},
     {"TASK", "task", OUT_BYTES},
     {NULL, NULL, OUT_TEXT},
@@ -60,6 +61,7 @@ static int print_entry(const struct muster_failure *failure, void *arg)
         {.text = failure->group},
         {.text = failure->message.data, .len = failure->message.len},
         {.text = failure->job},
+        {.text = failure->holder},
         {.number = (int64_t)failure->whole_len},
         {.text = failure->task, .len = failure->len},
     };

@@ -93,14 +93,15 @@ static const char *name_of(int type)
 static void print_json(const struct muster_heard *e)
 {
     static const struct out_column columns[] = {
-        {NULL, "what", OUT_TEXT},  {NULL, "queue", OUT_TEXT},   {NULL, "process", OUT_TEXT}, {NULL, "worker", OUT_TEXT},
-        {NULL, "task", OUT_BYTES}, {NULL, "result", OUT_BYTES}, {NULL, NULL, OUT_TEXT},
+        {NULL, "what", OUT_TEXT},   {NULL, "queue", OUT_TEXT}, {NULL, "process", OUT_TEXT}, {NULL, "worker", OUT_TEXT},
+        {NULL, "holder", OUT_TEXT}, {NULL, "task", OUT_BYTES}, {NULL, "result", OUT_BYTES}, {NULL, NULL, OUT_TEXT},
     };
     const struct out_cell cells[] = {
         {.text = name_of(e->type)},
         {.text = e->queue},
         {.text = e->process},
         {.text = e->worker},
+        {.text = e->holder},
         {.text = e->task, .len = e->len},
         {.text = e->result ? e->result->data : NULL, .len = e->result ? e->result->len : 0},
     };

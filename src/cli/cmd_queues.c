@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * muster queues: a row for each queue of the namespace.
+ * muster queues: a row for each queue of the namespace, or for those that are named. A name that is no queue's is told, and
+ * the others are listed all the same.
  */
+#include <muster/client.h>
+#include <stdint.h>
+
+#include "client.h"
 #include "command.h"
+#include "known.h"
 #include "list.h"
 #include "queue_row.h"
 
@@ -12,16 +18,38 @@ static int list(const struct call *call, struct muster_client *client, struct ou
     return muster_queue_list(client, queue_row_print, table);
 }
 
+static int list_named(const struct call *call)
+{
+    struct muster_client *client;
+    struct out_table table = {.columns = queue_row_columns, .json = call->common[OPT_JSON].set};
+    int err = MUSTER_OK, code = client_open(call, &client);
+    if (code)
+        return code;
+    for (size_t i = 0; i < call->n_operands && err == MUSTER_OK; i++) {
+        struct muster_queue_info info;
+        err = muster_queue_get(client, call->operands[i], &info);
+        if (err == MUSTER_OK)
+            queue_row_print(&info, &table);
+        else if (err == MUSTER_E_NOT_FOUND && (code = known_exit(call, client, call->operands[i])) == EXIT_NOT_FOUND)
+            err = MUSTER_OK;
+    }
+    out_table_end(&table);
+    int closed = client_close(call, client, err);
+    return closed ? closed : code;
+}
+
 static int run(const struct call *call)
 {
-    return list_print(call, queue_row_columns, list);
+    return call->n_operands > 0 ? list_named(call) : list_print(call, queue_row_columns, list);
 }
 
 static const struct opt options[] = {{.help = NULL}};
 
 const struct command cmd_queues = {
     .name = "queues",
-    .operands = "",
+    .operands = "[QUEUE...]",
+    .max_operands = SIZE_MAX,
+    .n_queues = SIZE_MAX,
     .summary = "List the queues: what waits, runs, is delayed or has failed, and how many workers are idle",
     .about =
         "The counts are of tasks and jobs; scheduled jobs count as delayed. Jobs that depend on others or are held,\n"
@@ -36,8 +64,10 @@ const struct command cmd_queues = {
         "into\n"
         "the queue and left its line: differences are rates. share, hands and moved tell how the queue shares what "
         "runs:\n"
-        "even or none, how many hands serve it, and how much has moved to another worker for that.\n",
-    .examples = "muster queues\nmuster queues --json\n",
+        "even or none, how many hands serve it, and how much has moved to another worker for that. stalled\n"
+        "counts the tasks and jobs whose lease has lapsed, died those that a worker held when it died; `muster stats`\n"
+        "has both by the day.\n",
+    .examples = "muster queues\nmuster queues mail print\nmuster queues --json\n",
     .options = options,
     .run = run,
 };

@@ -7,6 +7,7 @@
 #include <muster/job.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bulk.h"
 #include "client.h"
@@ -86,6 +87,43 @@ static int report_chosen(const struct call *call, const struct muster_client *cl
     return code;
 }
 
+/* How many have failed, and whether there is the group `name`. */
+struct groups {
+    const char *name;
+    uint64_t n;
+    bool has_it;
+};
+
+static int note_group(const struct muster_failed_group *group, void *arg)
+{
+    struct groups *groups = arg;
+    groups->n += group->n;
+    groups->has_it = groups->has_it || (groups->name && strcmp(group->group, groups->name) == 0);
+    return 0;
+}
+
+/* Why nothing was moved. Who names a group or queue that is not there hears it by the exit code, too. */
+static int explain_none(const struct call *call, struct muster_client *client, const char *word)
+{
+    const char *queue = call->operands[0];
+    struct groups groups = {.name = call->own[GROUP].text};
+    int code = known_exit(call, client, queue);
+    if (code || muster_failed_groups(client, queue, note_group, &groups) != MUSTER_OK)
+        return code;
+    if (groups.name && !groups.has_it) {
+        complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND),
+                         "the failed list of the queue '%s' has nothing of the group '%s'", queue, groups.name);
+        return EXIT_NOT_FOUND;
+    }
+    if (groups.n == 0)
+        complain(call, "the failed list of the queue '%s' is empty", queue);
+    else
+        complain(call, "what was chosen stays on the failed list of the queue '%s': it is not %s while an equal unique "
+                       "task is alive",
+                 queue, word);
+    return EXIT_DONE;
+}
+
 static int move_chosen(const struct call *call, struct move *move)
 {
     const struct muster_failed_filter filter = {
@@ -101,7 +139,7 @@ static int move_chosen(const struct call *call, struct move *move)
     muster_client_set_progress(client, progress_on_step, (void *)move->word);
     code = report_chosen(call, client, move, move->fn(client, &filter, &move->n));
     if (!code && move->n == 0)
-        code = known_exit(call, client, call->operands[0]);
+        code = explain_none(call, client, move->word);
     client_free(client);
     return code;
 }

@@ -29,6 +29,8 @@ static const struct out_column columns[] = {
     {"RETRIED", "retried", OUT_COUNT},
     {"CRASHED", "crashed", OUT_COUNT},
     {"CANCELLED", "cancelled", OUT_COUNT},
+    {"STALLED", "stalled", OUT_COUNT},
+    {"DIED", "died", OUT_COUNT},
     {NULL, "wait_n", OUT_COUNT},
     {"WAIT-MS", "wait_mean_ms", OUT_REAL},
     {NULL, "wait_deviation_ms", OUT_REAL},
@@ -80,6 +82,8 @@ static int add_row(struct out_table *table, const char *queue, const struct must
         {.number = (int64_t)stats->retried},
         {.number = (int64_t)stats->crashed},
         {.number = (int64_t)stats->cancelled},
+        {.number = (int64_t)stats->stalled},
+        {.number = (int64_t)stats->died},
         {.number = (int64_t)stats->wait.n},
         {.real = stats->wait.mean_ms},
         {.real = stats->wait.deviation_ms},
@@ -140,7 +144,7 @@ static int show_queue(struct muster_client *client, const char *queue, void *arg
     struct showing *s = arg;
     s->stats.size = sizeof s->stats;
     int err = get_stats(s->call, client, queue, &s->stats);
-    bool is_nothing = s->stats.put + s->stats.taken == 0;
+    bool is_nothing = s->stats.put + s->stats.taken + s->stats.stalled + s->stats.died == 0;
     if (err == MUSTER_OK && !(is_nothing && s->call->own[QUEUE].set && known_is_missing(client, queue)))
         add_row(&s->table, queue, &s->stats);
     return err;
@@ -192,7 +196,8 @@ const struct command cmd_stats = {
     .name = "stats",
     .operands = "",
     .summary = "Show what happened to the jobs of each queue on one day, and how long they waited and ran",
-    .about = "WAIT-MS and RUN-MS are means. The figures of a day are kept for 30 days. Plain tasks are not counted.\n",
+    .about = "WAIT-MS and RUN-MS are means. The figures of a day are kept for 30 days. Plain tasks are not counted, but\n"
+             "for STALLED, how many tasks and jobs had a lease that lapsed, and DIED, how many a worker held when it died.\n",
     .examples = "muster stats\n"
                 "muster stats --queue mail --day yesterday\n"
                 "muster stats --day 2026-06-01 --json\n",

@@ -48,6 +48,7 @@
     X(NULL, "batch", "batch", OUT_TEXT)                 \
     X(NULL, "key", "key", OUT_TEXT)                     \
     X(NULL, "worker", "worker", OUT_TEXT)               \
+    X(NULL, "holder", "holder", OUT_TEXT)               \
     X(NULL, "process", "process", OUT_TEXT)             \
     X(NULL, "group", "group", OUT_TEXT)                 \
     X(NULL, "message", "message", OUT_BYTES)            \
@@ -124,6 +125,7 @@ static void fill(struct out_cell *cells, const struct muster_job *job, const cha
         {.text = text_or_none(job->batch)},
         {.text = text_or_none(job->key)},
         {.text = text_or_none(job->worker)},
+        {.text = text_or_none(job->holder)},
         {.text = text_or_none(job->process)},
         {.text = text_or_none(job->group)},
         {.text = job->message.len > 0 ? job->message.data : NULL, .len = job->message.len},

@@ -4,9 +4,55 @@
  */
 #include "known.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "complain.h"
+#include "need.h"
+#include "similar.h"
+
+/* ---- a name that resembles another one ---- */
+
+#define NAMES_MAX 1000 /* more cost Redis too much for a word of help */
+
+struct names {
+    const char **names;
+    size_t n;
+};
+
+static int note_name(const struct muster_queue_info *queue, void *arg)
+{
+    struct names *found = arg;
+    found->names[found->n++] = need(strdup(queue->name));
+    return found->n == NAMES_MAX;
+}
+
+/* "; did you mean 'mail'?", or "". To be freed. */
+static char *guess(struct muster_client *client, const char *queue)
+{
+    struct names found = {.names = need(calloc(NAMES_MAX, sizeof *found.names))};
+    char *text = NULL;
+    const char *meant = muster_queue_list(client, note_name, &found) == MUSTER_OK
+                            ? similar_find(queue, found.names, found.n)
+                            : NULL;
+    if (asprintf(&text, "%s%s%s", meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "") < 0)
+        need(NULL);
+    while (found.n > 0)
+        free((void *)found.names[--found.n]);
+    free(found.names);
+    return text;
+}
+
+/* ---- queues and workers ---- */
+
+static void refuse(const struct call *call, struct muster_client *client, const char *queue, const char *words,
+                   const char *error)
+{
+    char *meant = guess(client, queue);
+    complain_refusal(call, error, "there is no queue '%s'%s%s", queue, words, meant);
+    free(meant);
+}
 
 static int look(const struct call *call, struct muster_client *client, const char *queue, const char *words,
                 const char *error)
@@ -14,7 +60,7 @@ static int look(const struct call *call, struct muster_client *client, const cha
     struct muster_queue_info info;
     int err = muster_queue_get(client, queue, &info);
     if (err == MUSTER_E_NOT_FOUND && error)
-        complain_refusal(call, error, "there is no queue '%s'%s", queue, words);
+        refuse(call, client, queue, words, error);
     else if (err == MUSTER_E_NOT_FOUND)
         complain(call, "there is no queue '%s'%s", queue, words);
     return err == MUSTER_E_REDIS ? MUSTER_OK : err;

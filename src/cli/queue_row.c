@@ -26,6 +26,8 @@ const struct out_column queue_row_columns[] = {
     {NULL, "hands", OUT_COUNT},
     {NULL, "moved", OUT_COUNT},
     {NULL, "held", OUT_COUNT},
+    {NULL, "stalled", OUT_COUNT},
+    {NULL, "died", OUT_COUNT},
     {NULL, NULL, OUT_TEXT},
 };
 
@@ -53,6 +55,8 @@ int queue_row_print(const struct muster_queue_info *queue, void *arg)
         {.number = (int64_t)queue->hands},
         {.number = (int64_t)queue->moved},
         {.number = (int64_t)queue->held},
+        {.number = (int64_t)queue->stalled},
+        {.number = (int64_t)queue->died},
     };
     return out_row(arg, cells);
 }

@@ -29,6 +29,8 @@
     X(muster_queue_failed_bytes, gauge, "The bytes of a queue's failed list.", write_failed_bytes)                \
     X(muster_queue_moved_total, counter, "Processes of a queue that moved to another worker, for its share.",     \
       write_moved)                                                                                                \
+    X(muster_queue_stalled_total, counter, "Tasks and jobs whose lease lapsed.", write_stalled)                   \
+    X(muster_queue_died_total, counter, "Tasks and jobs that a worker held when it died.", write_died)             \
     X(muster_queue_idle_workers, gauge, "Workers that wait for a task of a queue.", write_idle)                   \
     X(muster_queue_paused, gauge, "Whether a queue is paused.", write_paused)                                     \
     X(muster_workers, gauge, "Registered workers by state.", write_workers)                                       \
@@ -228,6 +230,16 @@ static void write_failed_bytes(const struct writer *w)
 static void write_moved(const struct writer *w)
 {
     write_rows(w, "moved", 1);
+}
+
+static void write_stalled(const struct writer *w)
+{
+    write_rows(w, "stalled", 1);
+}
+
+static void write_died(const struct writer *w)
+{
+    write_rows(w, "died", 1);
 }
 
 static void write_idle(const struct writer *w)

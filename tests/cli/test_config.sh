@@ -88,7 +88,9 @@ for operand in nonsense nonsense=1 ''; do
     check_exit 3 "$MUSTER" config --queue q "$operand"
 done
 check_exit 3 "$MUSTER" config --unset nonsense
-check_exit 3 "$MUSTER" config keep_jobs nonsense
+check_exit 3 "$MUSTER" config keep_jobs=3 max_runing=3
+check_err "there is no setting 'max_runing'; did you mean 'max_running'?"
+ok config keep_jobs
 check_out 50000
 for value in '' x -1 1x ' 1' 1.5 1d 99999999999999999999; do
     check_usage config "keep_jobs=$value"

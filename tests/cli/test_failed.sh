@@ -41,7 +41,7 @@ ok failed
 check_out 'QUEUE  GROUP  FAILED'
 "$MUSTER" config --queue q keep_failed=0 >said
 ok failed q
-check_out 'ENTRY  FAILED  GROUP  MESSAGE  JOB  LEN  TASK'
+check_out 'ENTRY  FAILED  GROUP  MESSAGE  JOB  HOLDER  LEN  TASK'
 for operands in '' q 'q g' 'q --groups'; do
     # shellcheck disable=SC2086
     ok failed $operands --json
@@ -81,8 +81,8 @@ check_out ''
 ok failed q -n 1
 sed -E 's/^[0-9a-v]{11} /ENTRY /; s/now|[0-9]+ s ago/TIME/; s/  +/  /g' out >shown
 diff shown - <<'TABLE'
-ENTRY  FAILED  GROUP  MESSAGE  JOB  LEN  TASK
-ENTRY  TIME  other group  no\nway, and this is a messag…  -  4  five
+ENTRY  FAILED  GROUP  MESSAGE  JOB  HOLDER  LEN  TASK
+ENTRY  TIME  other group  no\nway, and this is a messag…  -  -  4  five
 TABLE
 ok failed q -n 1 --json
 now=$(date +%s%3N)

@@ -7,6 +7,8 @@
 #  3. replay and drop of nothing, take and delete: the same
 #  4. no such line if the queue or worker exists, and is merely empty; also if a foreign program has made the queue
 #  5. nothing was made by asking
+#  6. replay and drop that do nothing say why: the list is empty, has nothing of the group, or an equal unique task lives
+#  7. a name that resembles a queue's is told with that one; wait tells an id under which there is nothing
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -27,10 +29,11 @@ is_silent() {
     [[ ! -s err ]] || fail "$*: $(cat err)"
 }
 lists=('failed %' 'failed % --groups' 'failed % group' 'ps --queue %' 'jobs --queue %' 'jobs --queue % --state waiting'
-    'jobs --queue % --group g' 'jobs --queue % --tag t' 'peek %' 'stats --queue %' 'replay % --all' 'drop % --all')
+    'jobs --queue % --group g' 'jobs --queue % --tag t' 'peek %' 'stats --queue %')
+moves=('replay % --all' 'drop % --all')
 
 # ---- 1, 3
-for list in "${lists[@]}"; do
+for list in "${lists[@]}" "${moves[@]}"; do
     # shellcheck disable=SC2086
     is_told "queue 'typo'" ${list//%/typo}
     # shellcheck disable=SC2086
@@ -58,5 +61,23 @@ for list in "${lists[@]}"; do
     is_silent ${list//%/foreign}
 done
 is_silent ps --worker w
+
+# ---- 6, 7
+for move in replay drop; do
+    ok $move served --all
+    check_err "the failed list of the queue 'served' is empty"
+done
+"$MUSTER" enqueue apart --unique u >said
+"$MUSTER" fail "$("$MUSTER" take apart | cut -f 1)" >said
+is_told "queue 'apatr'; did you mean 'apart'?" peek apatr
+check_exit 3 "$MUSTER" replay apart --group none
+check_err "has nothing of the group 'none'"
+"$MUSTER" enqueue apart --unique u >said
+ok replay apart --all
+check_out 'apart: 0 replayed'
+check_err 'while an equal unique task is alive'
+check_exit 3 "$MUSTER" wait nope
+check_out $'nope\tgone'
+check_err "there is no job 'nope' (any more): none was put under this id, or its record is gone"
 check_exit 3 "$MUSTER" take served
 check_err "nothing waits in the queue 'served', or it is paused"

@@ -8,6 +8,7 @@
 #  3. names and figures of any width stay in their columns; names that are not UTF-8 are escaped, and base64 in JSON
 #  4. for how long at least the oldest waits, and how many have come and left
 #  5. more rows than a table holds back at once are all there, under one heading
+#  6. queues that are named have the rows, in this order; one that is not there is named, with status 3
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -73,9 +74,9 @@ grep -q '^{"queue":"grüße","waiting":1,' "$tmp/out" || fail "not text: $(cat "
 # ---- 4
 redis LPUSH muster:queues:plain foreign >"$tmp/out"
 check_exit 0 "$MUSTER" queues --json
-grep -qE '"queue":"plain",.*,"oldest_ms":[0-9]+,"oldest_error_ms":[0-9]+,"in":3,"out":0,"share":"none","hands":0,"moved":0,"held":0}$' "$tmp/out" ||
+grep -qE '"queue":"plain",.*,"oldest_ms":[0-9]+,"oldest_error_ms":[0-9]+,"in":3,"out":0,"share":"none","hands":0,"moved":0,"held":0,"stalled":0,"died":0}$' "$tmp/out" ||
     fail "no age: $(cat "$tmp/out")"
-grep -qE '"queue":"idle",.*,"oldest_ms":null,"oldest_error_ms":null,"in":0,"out":0,"share":"none","hands":0,"moved":0,"held":0}$' "$tmp/out" ||
+grep -qE '"queue":"idle",.*,"oldest_ms":null,"oldest_error_ms":null,"in":0,"out":0,"share":"none","hands":0,"moved":0,"held":0,"stalled":0,"died":0}$' "$tmp/out" ||
     fail "an age: $(cat "$tmp/out")"
 check_exit 0 "$MUSTER" queues
 grep -qE '^NAME .* OLDEST$' "$tmp/out" || fail "no heading: $(cat "$tmp/out")"
@@ -86,3 +87,9 @@ redis EVAL "for i = 1, 2500 do redis.call('ZADD', 'lots:names', i, 'queue' .. i)
 queues --prefix lots
 (($(wc -l <"$tmp/out") == 2501)) || fail "$(wc -l <"$tmp/out") lines, not 2501"
 cmp <(awk '{ print $1 }' "$tmp/out") <(echo NAME && seq -f 'queue%.0f' 2500)
+
+# ---- 6
+check_exit 3 "$MUSTER" queues plain nosuch mixed
+[[ $(awk '{ print $1 }' "$tmp/out" | xargs) == 'NAME plain mixed' ]] || fail "not these: $(cat "$tmp/out")"
+check_err "there is no queue 'nosuch'"
+check_usage queues ''

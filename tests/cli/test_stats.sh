@@ -15,7 +15,7 @@ start_redis
 
 ok() { check_exit 0 "$MUSTER" "$@"; }
 take() { "$MUSTER" take "$1" | cut -f 1; }
-nothing='"put":0,"taken":0,"completed":0,"failed":0,"retried":0,"crashed":0,"cancelled":0,"wait_n":0,"wait_mean_ms":0,'\
+nothing='"put":0,"taken":0,"completed":0,"failed":0,"retried":0,"crashed":0,"cancelled":0,"stalled":0,"died":0,"wait_n":0,"wait_mean_ms":0,'\
 '"wait_deviation_ms":0,"wait_histogram":[],"run_n":0,"run_mean_ms":0,"run_deviation_ms":0,"run_histogram":[]'
 # All must happen on one day by Redis' clock: near the end of a day this waits for the next one.
 is_early() { (($(redis TIME | head -n 1) % 86400 < 86400 - 60)); }
@@ -24,7 +24,7 @@ today=$(date -u -d "@$(redis TIME | head -n 1)" +%F)
 
 # ---- 1
 ok stats
-check_out 'QUEUE  PUT  TAKEN  COMPLETED  FAILED  RETRIED  CRASHED  CANCELLED  WAIT-MS  RUN-MS'
+check_out 'QUEUE  PUT  TAKEN  COMPLETED  FAILED  RETRIED  CRASHED  CANCELLED  STALLED  DIED  WAIT-MS  RUN-MS'
 "$MUSTER" config --queue q max_running=9 >said
 ok stats --queue q --json
 check_out "{\"queue\":\"q\",\"day\":\"$today\",$nothing}"
@@ -40,10 +40,10 @@ done
 "$MUSTER" finish "$(take plain)" >said
 ok stats --json
 grep -qF "{\"queue\":\"q\",\"day\":\"$today\",\"put\":5,\"taken\":4,\"completed\":2,\"failed\":1,\"retried\":1,"\
-'"crashed":0,"cancelled":1,"wait_n":4,' out || fail "counted: $(cat out)"
+'"crashed":0,"cancelled":1,"stalled":0,"died":0,"wait_n":4,' out || fail "counted: $(cat out)"
 grep -qF "{\"queue\":\"plain\",\"day\":\"$today\",$nothing}" out || fail "plain tasks count: $(cat out)"
 ok stats
-grep -qE '^q +5 +4 +2 +1 +1 +0 +1 +[0-9]+\.[0-9] +[0-9]+\.[0-9]$' out || fail "the table: $(cat out)"
+grep -qE '^q +5 +4 +2 +1 +1 +0 +1 +0 +0 +[0-9]+\.[0-9] +[0-9]+\.[0-9]$' out || fail "the table: $(cat out)"
 
 # ---- 2
 redis HSET "muster:stats:20000:made" put 3 wait_ms 1203 wait_squares 1440009 wait:0 1 wait:2 1 wait:11 1 >said

@@ -404,6 +404,63 @@ static void what_is_listed_and_not_there_is_forgotten(void **state)
     assert_forgotten(s, "q", "h");
 }
 
+/* ---- after the end ---- */
+
+static int see_failure(const struct muster_failure *f, void *arg)
+{
+    char *text = arg, *end = strchr(f->process, ':');
+    sprintf(text + strlen(text), "%s of %s (%s) by %.*s ", f->group, f->job ? "a job" : "a task",
+            f->holder ? f->holder : "-", (int)(end - f->process), f->process);
+    return strcmp(f->worker, MUSTER_LEASE_ID);
+}
+
+/* The entry of each kind keeps the process' id, and the name beside it. */
+static void an_entry_that_failed_has_the_name(void **state)
+{
+    struct scene *s = *state;
+    const struct muster_failed_filter all = {.size = sizeof all, .queue = "q"};
+    char text[256] = "";
+    scene_enqueue(s, "q", "t");
+    assert_ok(muster_lease_fail(s->client, take_as(s, "q", NULL, 1).rows[0].id, "nobody", NULL));
+    scene_enqueue(s, "q", "t");
+    fail_it(s, &take_as(s, "q", "h", 1).rows[0]);
+    assert_ok(muster_task_enqueue_unique(s->client, "q", "u", 1, NULL));
+    fail_it(s, &take_as(s, "q", "h", 1).rows[0]);
+    job_put(s, "q", "j", NULL);
+    fail_it(s, &take_as(s, "q", "h", 1).rows[0]);
+    raw_do(s->server->redis, "HSET %s:queue:q max_crashes 1", s->prefix);
+    scene_enqueue(s, "q", "poison");
+    for (int i = 0; i < 2; i++)
+        let_lapse(s, &take_as(s, "q", "h", 1).rows[0]);
+    assert_ok(muster_failed_list(s->client, &all, see_failure, text));
+    assert_string_equal(text, "crashed of a task (h) by .lease failed of a job (h) by .lease "
+                              "failed of a task (h) by .lease failed of a task (h) by .lease "
+                              "nobody of a task (-) by .lease ");
+    uint64_t n;
+    assert_ok(muster_failed_replay(s->client, &all, &n));
+    assert_int_equal(n, 5);
+    checked_assert_clean(s);
+}
+
+static int see_job(const struct muster_job *job, void *arg)
+{
+    sprintf(arg, "%s %s", job->worker, job->holder);
+    return 0;
+}
+
+static void a_job_that_runs_shows_the_name(void **state)
+{
+    struct scene *s = *state;
+    char text[64];
+    job_put(s, "q", "j", NULL);
+    const struct taken taken = take_as(s, "q", "h", 1);
+    assert_ok(muster_job_get(s->client, &(const char *){"j"}, 1, see_job, text));
+    assert_string_equal(text, ".lease h");
+    give_back(s, &taken.rows[0]);
+    assert_ok(muster_job_get(s->client, &(const char *){"j"}, 1, see_job, text));
+    assert_string_equal(text, " ");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +481,8 @@ int main(int argc, char **argv)
         live_test(work_that_comes_back_goes_to_an_idle_worker_at_once),
         live_test(a_damaged_queue_holds_up_no_other),
         live_test(what_is_listed_and_not_there_is_forgotten),
+        live_test(an_entry_that_failed_has_the_name),
+        live_test(a_job_that_runs_shows_the_name),
     };
     return scene_run(tests, argc, argv);
 }

@@ -158,6 +158,60 @@ static void a_lapse_is_heard_before_what_comes_of_it(void **state)
                  "a:q:taken@.lease=.lease! a:q:completed@.lease=.lease! ");
 }
 
+/* Taken under a lease of this name. Returns its end. */
+static int64_t hold(struct scene *s, const char *queue, int64_t lease_ms, struct taken *taken)
+{
+    const struct muster_take_options o = {.size = sizeof o, .lease_ms = lease_ms, .holder = "h"};
+    *taken = (struct taken){0};
+    assert_ok(muster_lease_take_as(s->client, queue, &o, taken_add, taken));
+    return taken->rows[0].ends_at_ms;
+}
+
+static const char *held(struct scene *s, const char *queue, struct taken *taken)
+{
+    hold(s, queue, A_MINUTE, taken);
+    return taken->rows[0].id;
+}
+
+static void end_in_each_way_by_name(struct scene *s)
+{
+    struct taken t;
+    const struct muster_extend_options data = {.size = sizeof data, .data = &(struct muster_bytes){"new", 3}};
+    job_put(s, "q", JOB_SPEC(.id = "a", .retries = 1));
+    assert_ok(muster_lease_extend(s->client, held(s, "q", &t), &data));
+    assert_ok(muster_lease_retry(s->client, t.rows[0].id, 0));
+    assert_ok(muster_lease_give_back(s->client, held(s, "q", &t)));
+    for (int i = 0; i < 2; i++)
+        await_server_ms(s, hold(s, "q", SHORT, &t));
+    assert_ok(muster_lease_finish(s->client, held(s, "q", &t), FINISH(.next = "r")));
+    held(s, "r", &t);
+    assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL, NULL));
+    assert_err(muster_lease_give_back(s->client, t.rows[0].id), MUSTER_E_CANCELLED);
+    job_put(s, "q", JOB_SPEC(.id = "b", .retries = MUSTER_ZERO));
+    assert_ok(muster_lease_retry(s->client, held(s, "q", &t), 0));
+    job_put(s, "q", JOB_SPEC(.id = "c", .retries = 1));
+    assert_ok(muster_lease_retry(s->client, held(s, "q", &t), 0));
+    assert_ok(muster_lease_retry(s->client, held(s, "q", &t), 0));
+    job_put(s, "q", JOB_SPEC(.id = "d"));
+    held(s, "q", &t);
+    assert_ok(muster_worker_fail(s->client, "h", NULL));
+    assert_ok(muster_lease_finish(s->client, held(s, "q", &t), NULL));
+}
+
+/* The name is forgotten with the lease, and stands in all that is told of the job. */
+static void who_held_a_lease_is_told_by_its_name(void **state)
+{
+    assert_heard(*state, end_in_each_way_by_name,
+                 "a:q:put a:q:taken@h=h a:q:changed@h=data a:q:retried@h a:q:taken@h=h a:q:given-back@h=h "
+                 "a:q:taken@h=h a:q:stalled@h=its lease lapsed a:q:given-back@h=h "
+                 "a:q:taken@h=h a:q:stalled@h=its lease lapsed a:q:crashed@h=h a:q:given-back@h=h "
+                 "a:q:taken@h=h a:q:advanced@h=r a:r:put=q a:r:taken@h=h a:r:cancelled@h "
+                 "b:q:put b:q:taken@h=h b:q:failed@h=failed-retries "
+                 "c:q:put c:q:taken@h=h c:q:retried@h c:q:taken@h=h c:q:exhausted@h=1 c:q:failed@h=failed-retries "
+                 "d:q:put d:q:taken@h=h d:q:given-back@h=h d:q:taken@h=h d:q:completed@h=h ");
+    assert_string_equal(job_look(*state, "d").history, "put taken=h given-back=h taken=h completed=h ");
+}
+
 static void die(struct scene *s)
 {
     struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
@@ -245,6 +299,7 @@ int main(int argc, char **argv)
         live_test(an_advance_a_completion_and_whom_it_releases_are_heard),
         live_test(retries_failures_and_replays_are_heard),
         live_test(a_lapse_is_heard_before_what_comes_of_it),
+        live_test(who_held_a_lease_is_told_by_its_name),
         live_test(a_death_is_heard_before_what_comes_of_it),
         live_test(a_cancel_is_heard_in_each_state_once),
         live_test(of_tasks_settings_and_what_changes_nothing_there_is_nothing_to_hear),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "job_look.h"
+#include "script_call.h"
 #include "taken.h"
 
 #define A_MINUTE 60000
@@ -237,6 +238,66 @@ static void a_day_without_any_is_all_zero(void **state)
     assert_err(muster_stats_get(s->client, "q", 4, &stats), MUSTER_E_REDIS);
 }
 
+static void hold_and_let_lapse(struct scene *s, size_t n)
+{
+    struct taken taken = {0};
+    assert_ok(take_n(s, "q", n, A_MINUTE, &taken));
+    assert_int_equal(taken.n, n);
+    assert_ok(muster_process_cancel(s->client, taken.rows[0].id)); /* which drops it */
+    raw_do(s->server->redis, "EVAL %s 1 %s:leases:q",
+           "for _, f in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZADD', KEYS[1], 1, f) end",
+           s->prefix);
+    raw_do(s->server->redis, "HSET %s:queue:q due 1", s->prefix);
+    assert_ok(muster_client_sweep(s->client, NULL));
+}
+
+static void hold_until(struct scene *s, const char *id, size_t n, void (*end)(struct scene *s, struct acting_worker *w))
+{
+    struct acting_worker w = {.id = id, .queues = {"dies"}, .hands = 8};
+    acting_start(&w, s);
+    for (size_t i = 0; i < n; i++)
+        scene_enqueue(s, "dies", "t");
+    job_put(s, "dies", JOB_SPEC(.id = id));
+    freeReplyObject(acting_turn(&w, NULL));
+    end(s, &w);
+    acting_forget(&w);
+}
+
+static void die(struct scene *s, struct acting_worker *w)
+{
+    acting_die(w);
+    assert_ok(muster_client_sweep(s->client, NULL));
+    raw_do(s->server->redis, "UNLINK %s:queues:dies", s->prefix);
+}
+
+static void be_failed_alive(struct scene *s, struct acting_worker *w)
+{
+    assert_ok(muster_worker_fail(s->client, w->id, NULL));
+}
+
+/* Tasks, too: whoever asks why work stands still asks for these. */
+static void stalls_and_deaths_are_counted(void **state)
+{
+    struct scene *s = *state;
+    int64_t day = server_now_ms(s) / 86400000;
+    scene_enqueue_n(s, "q", "t", 3);
+    job_put(s, "q", JOB_SPEC(.id = "j"));
+    hold_and_let_lapse(s, 4);
+    hold_until(s, "w1", 2, be_failed_alive);
+    assert_int_equal(stats_of(s, "dies", -1).died, 0);
+    hold_until(s, "w2", 1, die);
+    struct muster_stats q = stats_of(s, "q", -1), dies = stats_of(s, "dies", -1);
+    if (q.day != day || dies.day != day) /* midnight */
+        skip();
+    assert_int_equal(q.stalled, 3);
+    assert_int_equal(q.died, 0);
+    assert_int_equal(dies.stalled, 0);
+    assert_int_equal(dies.died, 5); /* what came back from the first one, too */
+    assert_int_equal(queue_row_of(s, "q").stalled, 3);
+    assert_int_equal(queue_row_of(s, "dies").died, 5);
+    assert_true(raw_int(s->server->redis, "TTL %s:stats:%d:q", s->prefix, (int)day) > 0);
+}
+
 /* ---- events ---- */
 
 struct hearing {
@@ -329,6 +390,7 @@ int main(int argc, char **argv)
         live_test(complete_jobs_are_kept_for_a_time),
         live_test(a_history_keeps_its_first_line_and_its_newest),
         live_test(what_happens_to_jobs_is_counted),
+        live_test(stalls_and_deaths_are_counted),
         live_test(mean_deviation_and_histogram_come_from_what_was_counted),
         live_test(a_day_without_any_is_all_zero),
         live_test(a_jobs_life_is_heard),

@@ -32,6 +32,22 @@ static void finishes_are_heard_in_order_with_their_results(void **state)
                  "done by .lease  = \\00:\\ff\n");
 }
 
+static void finish_by_name(struct listening *l)
+{
+    struct taken taken = {0};
+    const struct muster_take_options o = {.size = sizeof o, .holder = "me"};
+    const struct muster_finish_options result = {.size = sizeof result, .result = &(struct muster_bytes){"b:c", 3}};
+    scene_enqueue(l->scene, "q", "a");
+    assert_ok(muster_lease_take_as(l->scene->client, "q", &o, taken_add, &taken));
+    assert_ok(muster_lease_finish(l->scene->client, taken.rows[0].id, &result));
+    say_the_end(l);
+}
+
+static void who_held_the_lease_is_heard_by_its_name(void **state)
+{
+    assert_heard(*state, finish_by_name, "done by .lease for me a = b:c\n");
+}
+
 static void other_ends(struct listening *l)
 {
     struct scene *s = l->scene;
@@ -271,6 +287,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(finishes_are_heard_in_order_with_their_results),
+        live_test(who_held_the_lease_is_heard_by_its_name),
         live_test(no_other_end_is_heard),
         live_test(cancels_are_heard_with_the_task),
         live_test(a_delete_is_heard_and_what_comes_after_it),

@@ -26,7 +26,7 @@ static int note_event(const struct muster_queue_event *e, void *arg)
     l->n++;
     fprintf(l->out, "%s", types[e->type]);
     if (e->worker)
-        fprintf(l->out, " by %s", e->worker);
+        fprintf(l->out, " by %s%s%s", e->worker, e->holder ? " for " : "", e->holder ? e->holder : "");
     if (e->process && muster_process_id_check(e->process))
         fprintf(l->out, " malformed id %s", e->process);
     if (e->task)

@@ -166,9 +166,12 @@ class Worqr extends EventEmitter {
     return held ? held.finish(result) : this.#client.finish(id, result);
   }
 
-  stopProcess(id) {
+  // One that was cancelled is dropped instead, which is what its program wanted.
+  async stopProcess(id) {
     const held = this.#release(id);
-    return held ? held.giveBack() : this.#client.giveBack(id);
+    await (held ? held.giveBack() : this.#client.giveBack(id)).catch((error) => {
+      if (error.code !== 'E_CANCELLED') throw error;
+    });
   }
 
   async getMatchingProcesses(task) { return (await this.#client.processes({ task })).map(({ id }) => id); }

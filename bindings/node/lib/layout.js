@@ -324,7 +324,8 @@ define('muster_heard', `
   str worker
   blob task len
   bytes_at result
-  @muster_job_event job`);
+  @muster_job_event job
+  str holder`);
 
 define('muster_worker_options', `
   size size
@@ -458,7 +459,8 @@ define('muster_job', `
   strs after_end n_after_end
   strs after_failure n_after_failure
   strs parents n_parents
-  strs blocked_by n_blocked_by`);
+  strs blocked_by n_blocked_by
+  str holder`);
 
 define('muster_job_ended', `
   str id
@@ -561,7 +563,9 @@ define('muster_queue_info', `
   flag share_even
   u64 hands
   u64 moved
-  u64 held`);
+  u64 held
+  u64 stalled
+  u64 died`);
 
 define('muster_worker_share', `
   str queue
@@ -604,7 +608,8 @@ define('muster_failure', `
   i64 failed_at_ms
   str job
   blob task len
-  u64 whole_len`);
+  u64 whole_len
+  str holder`);
 
 define('muster_setting', `
   str name

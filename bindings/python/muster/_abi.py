@@ -90,6 +90,8 @@ class QueueInfo(Struct):
         ("hands", c_uint64),
         ("moved", c_uint64),
         ("held", c_uint64),
+        ("stalled", c_uint64),
+        ("died", c_uint64),
     ]
 
 
@@ -185,6 +187,7 @@ class Job(Struct):
         ("n_parents", c_size_t),
         ("blocked_by", POINTER(S)),
         ("n_blocked_by", c_size_t),
+        ("holder", S),
     ]
 
 
@@ -265,6 +268,7 @@ class Failure(Struct):
         ("task", P),
         ("len", c_size_t),
         ("whole_len", c_uint64),
+        ("holder", S),
     ]
 
 
@@ -391,6 +395,8 @@ class Stats(Struct):
         ("cancelled", c_uint64),
         ("wait", Times),
         ("run", Times),
+        ("stalled", c_uint64),
+        ("died", c_uint64),
     ]
 
 
@@ -562,6 +568,7 @@ class Heard(Struct):
         ("len", c_size_t),
         ("result", POINTER(Bytes)),
         ("job", POINTER(JobHappening)),
+        ("holder", S),
     ]
 
 

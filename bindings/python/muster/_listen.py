@@ -51,6 +51,7 @@ class Heard:
     task: Optional[bytes] = None
     result: Optional[bytes] = None
     job: Optional[JobHappening] = None
+    holder: Optional[str] = None  # "done": the name under which its lease was taken
 
 
 def _heard(h: Any) -> Heard:
@@ -69,6 +70,7 @@ def _heard(h: Any) -> Heard:
         task=bytes_at(h.task, h.len) if h.task else None,
         result=bytes_at(h.result.contents.data, h.result.contents.len) if h.result else None,
         job=job,
+        holder=text_or_none(h.holder),
     )
 
 

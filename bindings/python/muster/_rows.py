@@ -63,6 +63,8 @@ class Queue:
     hands: int  # how many hands serve it, over all workers
     moved: int
     held: int  # jobs that are held, because as many of their key run as may
+    stalled: int  # tasks and jobs whose lease lapsed
+    died: int  # tasks and jobs that a worker held when it died
 
 
 def queue_row(q: Any) -> Queue:
@@ -88,6 +90,8 @@ def queue_row(q: Any) -> Queue:
         hands=q.hands,
         moved=q.moved,
         held=q.held,
+        stalled=q.stalled,
+        died=q.died,
     )
 
 
@@ -201,6 +205,7 @@ class Failure:
     failed_at: Optional[float]
     job: Optional[str]
     task: bytes
+    holder: Optional[str] = None  # the name under which the lease of that process was taken
 
 
 def failure_row(f: Any) -> Failure:
@@ -214,6 +219,7 @@ def failure_row(f: Any) -> Failure:
         failed_at=_time(f.failed_at_ms),
         job=text_or_none(f.job),
         task=bytes_at(f.task, f.len),
+        holder=text_or_none(f.holder),
     )
 
 
@@ -287,6 +293,7 @@ class Job:
     queued: bool
     made_by: str
     key: str
+    holder: str  # running: the name under which its lease was taken
 
 
 def job_row(j: Any) -> Job:
@@ -336,6 +343,7 @@ def job_row(j: Any) -> Job:
         queued=bool(j.queued),
         made_by=text(j.made_by),
         key=text(j.key),
+        holder=text(j.holder),
     )
 
 
@@ -577,6 +585,8 @@ class QueueStats:
     cancelled: int
     wait: Times
     run: Times
+    stalled: int  # tasks and jobs whose lease lapsed
+    died: int  # tasks and jobs that a worker held when it died
 
 
 def stats_row(s: Any) -> QueueStats:
@@ -584,7 +594,7 @@ def stats_row(s: Any) -> QueueStats:
         return Times(t.n, t.mean_ms / 1000, t.deviation_ms / 1000, list(t.histogram))
 
     counts = (s.put, s.taken, s.completed, s.failed, s.retried, s.crashed, s.cancelled)
-    return QueueStats(s.day, *counts, times(s.wait), times(s.run))
+    return QueueStats(s.day, *counts, times(s.wait), times(s.run), s.stalled, s.died)
 
 
 Result = Union[None, str, bytes, bytearray, memoryview]

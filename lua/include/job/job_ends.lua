@@ -70,6 +70,7 @@ function Jobs.fail(P, job, worker, token, group, message)
   if job.unique then
     return fail_unique(P, job, worker, token, group, message)
   end
+  local name = Jobs.name_of(P, job, worker)
   leave(P, job)
   Jobs.set(job, 'state', 'failed')
   Jobs.set(job, 'since', string.format('%.0f', now_ms()))
@@ -82,7 +83,7 @@ function Jobs.fail(P, job, worker, token, group, message)
   Jobs.set(job, 'entry', Failed.draw_entry(P))
   Jobs.save(P, job) -- before the list is trimmed, which may drop this very job
   Jobs.count(P, job, 'failed')
-  Jobs.log_event(P, job, 'failed', group, worker)
+  Jobs.log_event(P, job, 'failed', group, name)
   Jobs.ended(P, job, 'failed')
   Failed.add(P, job.queue, now_ms(), token, worker, group, message, job.id, job.entry)
 end
@@ -120,6 +121,7 @@ Jobs.trim_complete = trim_complete
 
 -- A job is done. `result` nil: none.
 function Jobs.complete(P, job, worker, result)
+  worker = Jobs.name_of(P, job, worker)
   if job.unique then -- nothing of it stays
     remove_all(P, job)
     return Jobs.ended(P, job, 'complete')
@@ -166,6 +168,7 @@ end
 
 -- A job is done here, and goes on to a next queue: after a delay, and after other jobs (a list of ids, may be empty).
 function Jobs.advance(P, job, worker, result, queue, delay_ms, after)
+  worker = Jobs.name_of(P, job, worker)
   local ran, from = now_ms() - number(job, 'since'), job.queue
   leave(P, job)
   job.state = nil
@@ -218,7 +221,7 @@ local function fail_exhausted(P, job, worker, token, group, message)
   if retries > 0 then
     local used_up = retries == 1 and 'its one retry is used up' or 'all ' .. retries .. ' retries are used up'
     message = message == '' and used_up or message .. ' (' .. used_up .. ')'
-    Jobs.log_event(P, job, 'exhausted', tostring(retries), worker)
+    Jobs.log_event(P, job, 'exhausted', tostring(retries), Jobs.name_of(P, job, worker))
   end
   Jobs.fail(P, job, worker, token, group, message)
 end
@@ -234,6 +237,7 @@ function Jobs.retry(P, job, worker, token, delay_ms, group, message)
     fail_exhausted(P, job, worker, token, group, message)
     return
   end
+  worker = Jobs.name_of(P, job, worker)
   Jobs.set(job, 'retried', retried)
   Jobs.set(job, 'suspect', nil)
   if group and group ~= '' then
@@ -256,20 +260,22 @@ function Jobs.count_crash(P, job, worker, token, most, why, told)
   Jobs.set(job, 'crashes', crashes)
   Jobs.set(job, 'suspect', '1')
   Jobs.count(P, job, 'crashed')
-  Jobs.publish_event(P, job, now_ms(), 'stalled', why, worker)
+  local name = Jobs.name_of(P, job, worker)
+  Jobs.publish_event(P, job, now_ms(), 'stalled', why, name)
   if most > 0 and crashes >= most then
     told = string.format(told, crashes == 1 and 'once' or crashes .. ' times')
     Jobs.fail(P, job, worker, token, 'crashed', told)
     return false
   end
   Jobs.save(P, job)
-  Jobs.log_event(P, job, 'crashed', worker, worker)
+  Jobs.log_event(P, job, 'crashed', name, name)
   return true
 end
 
 -- A job is cancelled, and in nobody's hands. `kind`: its process' mark, if it had one; `why`, if nobody has asked for
 -- it.
 function Jobs.cancel(P, job, worker, kind, why)
+  worker = Jobs.name_of(P, job, worker)
   if job.unique and kind ~= DELETED then
     count_cancelled(P, job.queue, 1)
   end

@@ -6,7 +6,7 @@
 -- Takes one of those that next_out() named: {token, member} of a job, {token} of a task. keep() as in Jobs.take().
 -- Returns 'taken'; 'gone' if it is no longer there; 'cut' if it is too much for this script; 'stop' before a suspect
 -- that must not be taken now. If it was taken: also whether it is a suspect, and whether it came out of the list.
-local function take_one(P, queue, next_one, holder, has_returned, may_be_suspect, keep)
+local function take_one(P, queue, next_one, holder, has_returned, may_be_suspect, keep, name)
   local token, member = unpack(next_one)
   local job, item, is_cut = member and Jobs.of_member(P, 'waiting', queue, member) or nil, nil, false
   if job then
@@ -24,7 +24,7 @@ local function take_one(P, queue, next_one, holder, has_returned, may_be_suspect
   elseif is_suspect and not may_be_suspect then
     return 'stop'
   elseif job then
-    Jobs.run(P, job, holder, token)
+    Jobs.run(P, job, holder, token, name)
     keep(token, nil, job, is_suspect)
   elseif item then
     keep(token, item.task, nil, is_suspect)
@@ -38,10 +38,10 @@ local function take_one(P, queue, next_one, holder, has_returned, may_be_suspect
 end
 
 -- Takes up to n tasks and jobs of a queue, in the order in which they come out, for a holder. keep(token, task, job,
--- is_suspect) puts each one into the holder's set; task or job is nil. `alone`: a suspect is taken alone, and begins at
+-- is_suspect) puts each one into the holder's set; task or job is nil. `name`: what the holder is called, if not so. `alone`: a suspect is taken alone, and begins at
 -- once; otherwise those that come before it are taken. Returns how many; and whether there may be more, because it was
 -- too much for this script. If it is fewer than n otherwise, and no suspect stood in the way, nothing is left.
-function Jobs.take(P, queue, n, holder, has_returned, alone, keep)
+function Jobs.take(P, queue, n, holder, has_returned, alone, keep, name)
   local taken, out, how = 0, 0, 'taken'
   repeat
     local wanted = n - taken
@@ -49,7 +49,8 @@ function Jobs.take(P, queue, n, holder, has_returned, alone, keep)
     Jobs.gather_moves()
     for _, next_one in ipairs(line) do
       local is_suspect, is_from_list
-      how, is_suspect, is_from_list = take_one(P, queue, next_one, holder, has_returned, not alone or taken == 0, keep)
+      how, is_suspect, is_from_list = take_one(P, queue, next_one, holder, has_returned, not alone or taken == 0, keep,
+        name)
       taken = taken + (how == 'taken' and 1 or 0)
       out = out + (is_from_list and 1 or 0)
       if alone and is_suspect then

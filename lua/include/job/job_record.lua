@@ -82,7 +82,7 @@ local function setting(P, queue, which)
 end
 
 -- A damaged counter stays as it is: statistics must never stop a job.
-local IS_LASTING = {jobs_in = true, jobs_out = true} -- these lie in the queue's settings
+local IS_LASTING = {jobs_in = true, jobs_out = true, stalls = true, deaths = true} -- these lie in the queue's settings
 local function add(key, field, n)
   if redis.pcall('HINCRBY', key, field, n) == n and not IS_LASTING[field] then
     redis.call('PEXPIRE', key, STATS_KEPT_MS) -- maybe its first field
@@ -107,7 +107,7 @@ end
 
 -- Counts that `what` happened to a job, or to n of them. A unique task is a task, and is not counted. `ms` is a time of
 -- the kind `times` ("wait" or "run"); 0 ms adds nothing to the sums.
-local LINE = {put = 'jobs_in', taken = 'jobs_out'}
+local LINE = {put = 'jobs_in', taken = 'jobs_out', stalled = 'stalls', died = 'deaths'}
 local count_keys = {} -- queue -> {key of its settings, key of its statistics}
 function Jobs.count(P, job, what, times, ms, n)
   n = n or 1
@@ -173,6 +173,16 @@ local function log(P, job, told_at, what, text)
     redis.call('LPOP', key, n - keep)
     redis.call('LPUSH', key, first)
   end
+end
+
+-- What the holder of a running job is called. `told`: the holder, as the caller knows it; nil: as the record says.
+function Jobs.name_of(P, job, told)
+  local worker, queue, token = told or job.worker, job.queue, job.token or ''
+  if worker == LEASE then
+    --- @inline "holder_name"
+    return name
+  end
+  return worker
 end
 
 -- Tells those who listen that something happened to a job. Of unique tasks nothing is told, nor kept as history.

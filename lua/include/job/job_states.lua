@@ -158,7 +158,7 @@ end
 
 -- A job waits where it was, before all that came later. It was running, and has left its holder's set.
 function Jobs.give_back(P, job, what)
-  local worker = job.worker
+  local worker = Jobs.name_of(P, job)
   leave(P, job)
   wait_in_line(P, job)
   Jobs.save(P, job)
@@ -210,8 +210,8 @@ function Jobs.depend(P, job, on, what, text)
   Jobs.log_event(P, job, what, text)
 end
 
--- A job comes into a holder's hands. The caller writes the set.
-function Jobs.run(P, job, holder, token)
+-- A job comes into a holder's hands, who is called `name`. The caller writes the set.
+function Jobs.run(P, job, holder, token, name)
   local waited = now_ms() - number(job, 'since')
   leave(P, job)
   Jobs.set(job, 'worker', holder)
@@ -219,7 +219,8 @@ function Jobs.run(P, job, holder, token)
   enter(P, job, 'running', now_ms())
   Jobs.save(P, job)
   Jobs.count(P, job, 'taken', 'wait', math.max(0, waited))
-  Jobs.log_event(P, job, 'taken', holder, holder)
+  name = name or holder
+  Jobs.log_event(P, job, 'taken', name, name)
 end
 
 -- A running job goes from its holder's hands into another's. The caller writes the sets.

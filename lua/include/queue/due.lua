@@ -126,6 +126,7 @@ local function move_lapsed(P, queue, now)
   local held, is_counted = redis.call('HLEN', set), max_crashes(P, queue) > 0
   has_type('HLEN', P .. 'holders:' .. queue) -- mostly not there
   drop_marked(P, LEASE, queue, set, lapsed)
+  local unmarked = redis.call('HLEN', set)
   for _, field in ipairs(lapsed) do
     if not Due.let_lapse(P, queue, set, field, is_counted) then
       break
@@ -134,9 +135,12 @@ local function move_lapsed(P, queue, now)
     local token = token_of(field)
     --- @inline "forget_holder"
   end
-  local ended = held - redis.call('HLEN', set)
-  if ended > 0 then
-    try('HINCRBY', P .. 'queue:' .. queue, 'running', -ended)
+  local left = redis.call('HLEN', set)
+  if left < held then
+    try('HINCRBY', P .. 'queue:' .. queue, 'running', left - held)
+  end
+  if left < unmarked then
+    Jobs.count(P, {queue = queue}, 'stalled', nil, nil, unmarked - left)
   end
 end
 

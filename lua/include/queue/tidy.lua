@@ -8,9 +8,9 @@
 
 -- How many complete jobs one script removes at most.
 local TIDY_JOBS_MAX = 300
-local IS_COUNTER = {ages = true, big = true, cancelled = true, dropped = true, due = true, jobs = true, jobs_in = true,
-  jobs_out = true, joined = true, lack = true, moved = true, moves = true, named = true, out = true, over = true,
-  returned = true, tat = true, unfair = true, unhold = true, unordered = true}
+local IS_COUNTER = {ages = true, big = true, cancelled = true, deaths = true, dropped = true, due = true, jobs = true,
+  jobs_in = true, jobs_out = true, joined = true, lack = true, moved = true, moves = true, named = true, out = true,
+  over = true, returned = true, stalls = true, tat = true, unfair = true, unhold = true, unordered = true}
 
 -- Is nothing left of the queue but its counters, and does nobody listen? While jobs are let go, each queue stays: its
 -- `due` may be what makes somebody go on.

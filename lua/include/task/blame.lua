@@ -82,6 +82,9 @@ local function blame(P, worker, sets, died)
   local is_known = false
   for _, set in ipairs(sets) do
     is_known = is_known or next(set.begun) ~= nil
+    if died and #set.fields > 0 then
+      Jobs.count(P, set, 'died', nil, nil, #set.fields)
+    end
   end
   for _, set in ipairs(sets) do
     local kept = {}

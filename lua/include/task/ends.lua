@@ -116,12 +116,14 @@ local function remove_unmarked(P, ends, queue, token)
 end
 
 -- Notes the message for those who listen: "<length of process id>:<length of task>:<length of result, - for none>:",
--- then these three.
-local function note_done(ends, queue, token, task, result)
-  local id = ends.worker .. ':' .. token .. ':' .. queue
+-- then these three, and the name of who held the lease, if it had one.
+local function note_done(P, ends, queue, token, task, result)
+  local worker = ends.worker
+  --- @inline "holder_name"
+  local id = worker .. ':' .. token .. ':' .. queue
   ends.done[#ends.done + 1] = queue
   ends.done[#ends.done + 1] = #id .. ':' .. #task .. ':' .. (result and #result or '-') .. ':' .. id .. task .. (result
-  or '')
+  or '') .. (name ~= worker and name or '')
 end
 
 -- The end that was noted last has another status.
@@ -143,7 +145,7 @@ local function finish_removed(P, ends, queue, token, task, result)
     task = task.data or ''
   end
   if task and is_queue_heard(P, ends, queue) then
-    note_done(ends, queue, token, task, result)
+    note_done(P, ends, queue, token, task, result)
   end
 end
 

@@ -13,6 +13,7 @@
 ]]
 --- @within "jobs"
 --- @include "lazy"
+--- @include "marks"
 --- @include "token"
 --- @include "try"
 --- @include "types"

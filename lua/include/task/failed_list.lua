@@ -150,9 +150,14 @@ function Failed.draw_entry(P)
   return string.format('%.0f', draw_tokens(P, 1))
 end
 
--- Adds an entry. For a job, `entry` is the score, drawn before, and `task` is the job's id.
+-- Adds an entry. For a job, `entry` is the score, drawn before, and `task` is the job's id. If the process was under a
+-- lease, the name of who held that follows its `worker`.
 function Failed.add(P, queue, now, token, worker, group, message, task, entry)
-  local member = (entry and 'j' or '') .. token .. ':' .. #worker .. ':' .. #group .. ':' .. #message .. ':'
+  local member = (entry and 'j' or '') .. token
+  token = string.sub(token, -TOKEN_LEN) -- that of a unique task has a letter before it
+  --- @inline "holder_name"
+  worker = name == worker and name or worker .. ' ' .. name
+  member = member .. ':' .. #worker .. ':' .. #group .. ':' .. #message .. ':'
     .. worker .. group .. message .. task
   redis.call('ZADD', P .. 'failed:' .. queue, entry or Failed.draw_entry(P), member)
   try('HINCRBY', P .. 'failures:' .. queue, 'g:' .. group, 1)

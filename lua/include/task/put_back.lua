@@ -48,7 +48,7 @@ local function put_back_job(P, queue, token, id, why)
   if job then
     if why then
       Jobs.set(job, 'suspect', '1')
-      Jobs.publish_event(P, job, now_ms(), 'stalled', why, job.worker)
+      Jobs.publish_event(P, job, now_ms(), 'stalled', why, Jobs.name_of(P, job))
     end
     Jobs.give_back(P, job, 'given-back')
   end

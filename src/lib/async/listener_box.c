@@ -57,6 +57,7 @@ static void copy_all(struct copying *c, const struct muster_heard *from, struct 
     item->heard.text = copy_text(c, from->text);
     item->heard.process = copy_text(c, from->process);
     item->heard.worker = copy_text(c, from->worker);
+    item->heard.holder = copy_text(c, from->holder);
     item->heard.task = from->task ? copy_bytes(c, from->task, from->len) : NULL;
     if (from->result) {
         item->result = (struct muster_bytes){

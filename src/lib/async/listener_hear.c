@@ -29,6 +29,7 @@ static void hear_queue(struct muster_listener *l, struct listener_ear *ear, enum
                                        .queue = ear->queue,
                                        .process = event.event.process,
                                        .worker = event.event.worker,
+                                       .holder = event.event.holder,
                                        .task = event.event.task,
                                        .len = event.event.len,
                                        .result = event.event.result};

@@ -40,7 +40,7 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
     X(SIZED_JOB_CHANGE, muster_job_change, n_after_failure, SIZED_NEEDED)            \
     X(SIZED_JOB_BULK, muster_job_bulk, arg, SIZED_NEEDED)                            \
     X(SIZED_JOB_BULK_COUNTS, muster_job_bulk_counts, refused, SIZED_MAY_BE_NULL)     \
-    X(SIZED_STATS, muster_stats, run, SIZED_NEEDED)                                  \
+    X(SIZED_STATS, muster_stats, died, SIZED_NEEDED)                                 \
     X(SIZED_WORKER_OPTIONS, muster_worker_options, tell_ended, SIZED_MAY_BE_NULL)    \
     X(SIZED_COMMAND, muster_command, result_max, SIZED_NEEDED)                       \
     X(SIZED_ITEM, muster_item, waiting, SIZED_NEEDED)                                \
@@ -50,7 +50,7 @@ enum sized_null { SIZED_NEEDED, SIZED_MAY_BE_NULL };
     X(SIZED_ASYNC_OPTIONS, muster_async_options, max_bytes, SIZED_MAY_BE_NULL)       \
     X(SIZED_ANSWER, muster_answer, id, SIZED_NEEDED)                                 \
     X(SIZED_LISTENER_OPTIONS, muster_listener_options, max_bytes, SIZED_MAY_BE_NULL) \
-    X(SIZED_HEARD, muster_heard, job, SIZED_NEEDED)
+    X(SIZED_HEARD, muster_heard, holder, SIZED_NEEDED)
 
 enum sized {
 #define SIZED_ENUM(id, name, last, null) id,

@@ -87,6 +87,16 @@ static int parse_token(struct failed_entry *e, struct muster_bytes token)
     return 0;
 }
 
+/* "<worker>", or "<worker> <name>": the name under which the process' lease was taken. */
+static int read_holder(struct failed_entry *e, struct muster_bytes worker)
+{
+    const char *blank = memchr(worker.data, ' ', worker.len);
+    size_t len = blank ? (size_t)(blank - (const char *)worker.data) : worker.len;
+    struct muster_bytes name = {blank ? blank + 1 : "", blank ? worker.len - len - 1 : 0};
+    worker.len = len;
+    return frame_text(e->worker, sizeof e->worker, worker) | frame_text(e->holder, sizeof e->holder, name);
+}
+
 int failed_entry_parse(struct failed_entry *e, struct muster_bytes rest)
 {
     struct muster_bytes token, worker, group;
@@ -98,7 +108,7 @@ int failed_entry_parse(struct failed_entry *e, struct muster_bytes rest)
         frame_part(&rest, message_len, &e->message) != 0)
         return -1;
     e->task = rest;
-    return frame_text(e->worker, sizeof e->worker, worker) | frame_text(e->group, sizeof e->group, group);
+    return read_holder(e, worker) | frame_text(e->group, sizeof e->group, group);
 }
 
 /* Entries, parsed; those of jobs with the job's data. */
@@ -185,6 +195,7 @@ static void give_entry(struct listing *l, const struct entry *e)
         .task = task.data,
         .len = task.len,
         .whole_len = whole,
+        .holder = *parts->holder ? parts->holder : NULL,
     };
     l->given++;
     l->stop = l->fn(&failure, l->arg) != 0 || (l->filter.n > 0 && l->given >= l->filter.n);

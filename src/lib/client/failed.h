@@ -13,6 +13,7 @@
 struct failed_entry {
     char token[TOKEN_LEN + 1];
     char worker[MUSTER_WORKER_ID_MAX + 1];
+    char holder[MUSTER_WORKER_ID_MAX + 1]; /* "": none */
     char group[MUSTER_GROUP_MAX + 1];
     struct muster_bytes message;
     bool is_job;

@@ -105,7 +105,9 @@ static int move_named(struct muster_client *c, struct moving *m)
     free(names);
     if (err != MUSTER_OK || missing == 0)
         return err;
-    redis_error_set(c->redis, "%lld of the entries are not, or no longer, on the failed list of the queue '%s'",
+    redis_error_set(c->redis,
+                    "%lld of the entries are not, or no longer, on the failed list of the queue '%s', or stay there "
+                    "because an equal unique task is alive",
                     (long long)missing, f->queue);
     return MUSTER_E_NOT_FOUND;
 }

@@ -152,30 +152,35 @@ static bool is_running(const struct job_page_row *row)
     return row->err == MUSTER_OK && *row->record.job.process;
 }
 
-static int append_mark(struct muster_client *c, const struct job_page_row *row)
+static int append_marks(struct muster_client *c, const struct job_page_row *row)
 {
     struct process_name name;
     char key[KEY_MAX];
     if (process_name_parse(&name, row->record.job.process))
         *name.worker = *name.token = '\0';
     key_of(key, c->prefix, KEY_MARKS, name.worker);
-    return client_append(c, (const char *const[]){"HEXISTS", key, name.token, NULL});
+    int err = client_append(c, (const char *const[]){"HEXISTS", key, name.token, NULL});
+    key_of(key, c->prefix, KEY_HOLDERS, row->record.job.queue);
+    return err == MUSTER_OK ? client_append(c, (const char *const[]){"HGET", key, name.token, NULL}) : err;
 }
 
-/* Which of the running jobs are marked as cancelled? The keys of their holders tell. */
+/* Which of the running jobs are marked as cancelled? The keys of their holders tell. And who has which lease? */
 static int read_marks(struct muster_client *c, struct job_page *page)
 {
     int err = MUSTER_OK;
     for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)
         if (is_running(&page->rows[i]))
-            err = append_mark(c, &page->rows[i]);
+            err = append_marks(c, &page->rows[i]);
     for (size_t i = 0; i < page->n && err == MUSTER_OK; i++) {
-        struct redisReply *mark = NULL;
-        if (!is_running(&page->rows[i]))
+        struct job_page_row *row = &page->rows[i];
+        struct redisReply *marks[2] = {NULL};
+        if (!is_running(row))
             continue;
-        err = page_read_parts(c, page->rows[i].id, &mark, 1);
-        page->rows[i].record.job.cancelled = reply_integer(mark) == 1;
-        redis_reply_free(mark);
+        err = page_read_parts(c, row->id, marks, 2);
+        row->record.job.cancelled = reply_integer(marks[0]) == 1;
+        row->record.job.holder = reply_text(marks[1]) ? reply_text(marks[1]) : "";
+        row->holder = marks[1];
+        redis_reply_free(marks[0]);
     }
     return err;
 }
@@ -293,6 +298,7 @@ void job_page_clear(struct job_page *page)
             free(row->after[way]);
         free(row->before);
         free(row->blocked_by);
+        redis_reply_free(row->holder);
         for (size_t part = 0; part < JOB_PARTS; part++)
             redis_reply_free(row->parts[part]);
     }

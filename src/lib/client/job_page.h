@@ -23,6 +23,7 @@ struct job_page {
         int err;        /* MUSTER_OK; E_NOT_FOUND: there is no such job; E_REDIS: its record cannot be read */
         struct job_record record;
         struct redisReply *parts[JOB_PARTS];
+        struct redisReply *holder; /* running: the name under which its lease was taken */
         char *history_text;
         struct muster_job_event_line *history;
         char *names_text;

@@ -20,7 +20,8 @@
 /* X(field of P:queue:<q>) */
 #define SETTINGS(X) \
     X(running)      \
-    X(paused) X(cancelled) X(dropped) X(out) X(jobs_in) X(jobs_out) X(ages) X(unordered) X(share) X(hands) X(moved)
+    X(paused) X(cancelled) X(dropped) X(out) X(jobs_in) X(jobs_out) X(ages) X(unordered) X(share) X(hands) X(moved) \
+    X(stalls) X(deaths)
 
 enum setting {
 #define SETTING(name) SETTING_##name,
@@ -106,6 +107,8 @@ static void read_first(struct queue_row *r)
         .share_even = reply_count(reply_at(settings, SETTING_share)) > 0,
         .hands = reply_count(reply_at(settings, SETTING_hands)),
         .moved = reply_count(reply_at(settings, SETTING_moved)),
+        .stalled = reply_count(reply_at(settings, SETTING_stalls)),
+        .died = reply_count(reply_at(settings, SETTING_deaths)),
     };
 }
 

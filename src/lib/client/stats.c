@@ -78,6 +78,8 @@ int muster_stats_get(struct muster_client *c, const char *queue, int64_t day, st
     stats.retried = count_of(counted, "retried");
     stats.crashed = count_of(counted, "crashed");
     stats.cancelled = count_of(counted, "cancelled");
+    stats.stalled = count_of(counted, "stalled");
+    stats.died = count_of(counted, "died");
     read_times(counted, "wait", &stats.wait);
     read_times(counted, "run", &stats.run);
     sized_write(SIZED_STATS, out, &stats);

@@ -176,6 +176,10 @@ static const char *say_not_extended(const char *process, const char *why)
     case 't':
         return words_say("the process '%s' is a plain task's, which has no data to change; nothing was changed",
                          process);
+    case 'j':
+        return words_say("the process '%s' was cancelled, and its job is gone: no end of it counts, so stop, and give "
+                         "it back, which drops it; nothing was changed",
+                         process);
     case 'r':
         return words_say("the job of the process '%s' has no record to change; nothing was changed", process);
     default:

@@ -11,7 +11,8 @@
 
 /* ---- of a queue ---- */
 
-/* "<length of process id>:<of task>:<of result, or - for none>:", then these three. */
+/* "<length of process id>:<of task>:<of result, or - for none>:", then these three, and the name under which the process' lease was
+ * taken, if there is one. */
 static int read_done_parts(struct events_heard *out, struct muster_bytes rest)
 {
     struct muster_bytes id_part, task, mark;
@@ -22,11 +23,13 @@ static int read_done_parts(struct events_heard *out, struct muster_bytes rest)
     if (has_no_result ? frame_field(&rest, &mark) != 0 || mark.len != 1 : frame_length(&rest, &result_len) != 0)
         return -1;
     if (frame_part(&rest, id_len, &id_part) != 0 || frame_part(&rest, task_len, &task) != 0 ||
-        frame_part(&rest, result_len, &out->result) != 0 || rest.len > 0)
+        frame_part(&rest, result_len, &out->result) != 0 || frame_text(out->holder, sizeof out->holder, rest) != 0 ||
+        (*out->holder && muster_worker_id_check(out->holder)))
         return -1;
     out->event.task = task.data;
     out->event.len = task.len;
     out->event.result = has_no_result ? NULL : &out->result;
+    out->event.holder = *out->holder ? out->holder : NULL;
     return frame_text(out->process, sizeof out->process, id_part);
 }
 

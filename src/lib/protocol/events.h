@@ -23,6 +23,7 @@ struct events_heard {
     struct muster_queue_event event;
     char process[PROCESS_ID_MAX];
     struct process_name name;
+    char holder[MUSTER_WORKER_ID_MAX + 1];
     struct muster_bytes result;
 };
 

@@ -121,7 +121,7 @@ function delayedTab(view, enc) {
 
 const OUTCOMES = [['put', 'Put', 'c1'], ['taken', 'Taken', 'c5'], ['completed', 'Completed', 'c2'],
     ['retried', 'Retried', 'c3'], ['failed', 'Failed', 'c4'], ['crashed', 'Crashed', 'c4'],
-    ['cancelled', 'Cancelled', 'c6']];
+    ['cancelled', 'Cancelled', 'c6'], ['stalled', 'Stalled', 'c4'], ['died', 'Died', 'c4']];
 
 /* The classes of two histograms, side by side: each doubles the one before. */
 function classes(stats) {
@@ -150,8 +150,8 @@ function statsTab(view, enc) {
             const stats = answer.items ? answer.items[0] : answer;
             if (!stats || OUTCOMES.every(([key]) => !stats[key])) {
                 replace(body, empty('No jobs on this day',
-                    'Statistics count jobs by day, for 30 days; plain tasks are ' +
-                    'not counted.', `muster put ${shown(enc)} "a job"`));
+                    'Statistics count jobs by day, for 30 days; of plain tasks only ' +
+                    'stalls and deaths.', `muster put ${shown(enc)} "a job"`));
                 return;
             }
             replace(body, facts(OUTCOMES.map(([key, name]) => [name, num(stats[key])]).concat([
