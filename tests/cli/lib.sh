@@ -21,7 +21,12 @@ unset POSIXLY_CORRECT
 for variable in "${!MUSTER_@}"; do
     [[ $variable =~ ^MUSTER_(SOURCE|BUILD|EXAMPLES)$ ]] || unset "$variable"
 done
-export MUSTER_TIMEOUT=60s # a Redis that has not answered after the usual five may only be short of CPU
+export MUSTER_TIMEOUT=1h # a Redis that has not answered after the usual five seconds may only be short of CPU
+
+# The first in the path may be a script that looks for the right one at each start.
+if [[ -x /usr/bin/python3 ]]; then
+    python3() { /usr/bin/python3 "$@"; }
+fi
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/muster-cli.XXXXXX")
 socket=$tmp/redis.sock
@@ -70,7 +75,7 @@ check_end() {
 
 # end NAME SIGNAL CODE: sends the signal; it must end with this exit status
 end() {
-    kill "-$2" "${pids[$1]}"
+    kill "-$2" "${pids[$1]}" || fail "$1 has ended by itself; standard error: $(cat "$tmp/$1.err")"
     check_end "$1" "$3"
 } 2>/dev/null
 

@@ -137,7 +137,7 @@ check_exit 3 "$MUSTER" job none --parents
 check_usage job many blocked --parents
 check_usage job many --parents --result
 # shellcheck disable=SC2016 # the worker's shell is to see the variable
-check_exit 0 timeout 20 "$MUSTER" work held --drain 0s --id w --result stdout --max-tasks 1 -- sh -c \
+check_exit 0 "$MUSTER" work held --drain 0s --id w --result stdout --max-tasks 1 -- sh -c \
     '"$0" job "$MUSTER_JOB" --parents --json' "$MUSTER"
 ok job blocked --result
 grep -q '"result":"12 kg"' out || fail "the command has no results of its parents: $(cat out)"

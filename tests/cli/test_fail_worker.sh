@@ -79,7 +79,7 @@ end heir TERM 0
 end hung TERM 0
 
 # ---- 3
-start dead "$MUSTER" work p --id dead --permanent --ttl 100ms -c 2 -- sh hold
+start dead "$MUSTER" work p --id dead --permanent --ttl 500ms -c 2 -- sh hold
 enqueue p one two
 wait_for redis_is 2 HLEN muster:processing:dead:p
 end dead KILL 137

@@ -94,7 +94,7 @@ mapfile -t records < <(redis --scan --pattern 'muster:request:id*')
 ((${#records[@]} > 0)) || fail "no record"
 for record in "${records[@]}"; do
     left=$(redis PTTL "$record")
-    ((left > 3500 * 1000 && left <= 3600 * 1000)) || fail "$record lives for $left ms"
+    ((left > 3000 * 1000 && left <= 3600 * 1000)) || fail "$record lives for $left ms"
 done
 redis DEL "${records[@]}" >"$tmp/out"
 enqueue q --request id one two

@@ -11,6 +11,7 @@
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
+unset MUSTER_TIMEOUT # a Redis that does not answer is part of this
 # shellcheck disable=SC2154 # tmp is lib.sh's
 cd "$tmp"
 

@@ -14,6 +14,7 @@
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
+unset MUSTER_TIMEOUT # a Redis that does not answer is part of this
 cd "$tmp"
 mkdir temporary
 export TMPDIR=$tmp/temporary
@@ -90,7 +91,7 @@ fake 'echo its reason; exit 3'
 check_exit 1 env PATH="$tmp/fake:$PATH" "$MUSTER" serve --socket s --dir data
 check_err 'Redis ended by itself; its last message: its reason'
 fake 'echo its reason; exec sleep 1000'
-check_exit 124 env PATH="$tmp/fake:$PATH" "$MUSTER" serve --temporary --timeout 200ms
+check_exit 124 env PATH="$tmp/fake:$PATH" "$MUSTER" serve --temporary --timeout 3s
 check_err 'its last message: its reason; give it more time with --timeout'
 [[ -z $(ls temporary) ]] || fail "left behind: $(find temporary)"
 TMPDIR=$tmp/not-there check_exit 1 "$MUSTER" serve --temporary

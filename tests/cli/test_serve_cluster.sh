@@ -12,6 +12,7 @@
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
+unset MUSTER_TIMEOUT # a Redis that does not answer is part of this
 # shellcheck disable=SC2154 # tmp is lib.sh's
 cd "$tmp"
 mkdir temporary
@@ -87,7 +88,7 @@ fake() {
     chmod +x fake/redis-server
 }
 fake 'echo its reason; exec sleep 1000'
-check_exit 124 env PATH="$tmp/fake:$PATH" "$MUSTER" serve --cluster --temporary --timeout 200ms
+check_exit 124 env PATH="$tmp/fake:$PATH" "$MUSTER" serve --cluster --temporary --timeout 3s
 check_err 'its last message: its reason; give it more time with --timeout'
 [[ -z $(ls temporary) ]] || fail "left behind: $(find temporary)"
 

@@ -20,7 +20,7 @@ enqueue() { "$MUSTER" enqueue "$@" >"$tmp/out"; }
 nothing_waits() { [[ -z $("$MUSTER" peek "$1") ]]; }
 # die NAME QUEUE: a worker takes all that waits in the queue, and dies
 die() {
-    start "$1" "$MUSTER" work "$2" --id "$1" -c 9 --ttl 100ms -- sleep 1000
+    start "$1" "$MUSTER" work "$2" --id "$1" -c 9 --ttl 500ms -- sleep 1000
     wait_for nothing_waits "$2"
     end "$1" KILL 137
 }
@@ -42,7 +42,7 @@ sweep --json
 check_out '{"workers":0}'
 start alive "$MUSTER" work other --print --id alive --ttl 1m
 wait_for says alive 'takes tasks'
-start permanent "$MUSTER" work p --id permanent --permanent --ttl 100ms -- sleep 1000
+start permanent "$MUSTER" work p --id permanent --permanent --ttl 500ms -- sleep 1000
 enqueue p kept
 wait_for redis_is 1 HLEN muster:processing:permanent:p
 end permanent KILL 137

@@ -14,6 +14,7 @@
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
+unset MUSTER_TIMEOUT # a Redis that does not answer is part of this
 secret=hidden-word
 
 # ---- 6

@@ -52,7 +52,7 @@ export MUSTER_TIMEOUT=100ms
 start waiter "$MUSTER" wait more
 sleep 0.5
 runs waiter || fail "the variable has ended it: $(cat waiter.err)"
-export MUSTER_TIMEOUT=60s
+export MUSTER_TIMEOUT=1h
 "$MUSTER" cancel --job more >said
 check_end waiter 1
 

@@ -14,6 +14,7 @@
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
+unset MUSTER_TIMEOUT # a Redis that does not answer is part of this
 cd "$tmp"
 start_redis
 export PATH="${MUSTER%/*}:$PATH"
@@ -39,7 +40,7 @@ until [ -e "go-$verb" ]; do sleep 0.02; done
 echo output
 exit 7
 SH
-start worker "$MUSTER" work own --id w -c 5 --ttl 400ms --result stdout -- sh own
+start worker "$MUSTER" work own --id w -c 5 --ttl 1s --result stdout -- sh own
 for verb in finish fail retry; do put own --id $verb $verb; done
 "$MUSTER" enqueue own task >out
 wait_for lines ended 4
@@ -83,14 +84,14 @@ check_exit 0 "$MUSTER" job there --result --prefix other
 check_out there
 
 # ---- 3
-start one "$MUSTER" work hand --id one --ttl 400ms -- sh -c 'muster finish "$MUSTER_PROCESS" && until [ -e go-on ]; do sleep 0.02; done'
+start one "$MUSTER" work hand --id one --ttl 1s -- sh -c 'muster finish "$MUSTER_PROCESS" && until [ -e go-on ]; do sleep 0.02; done'
 "$MUSTER" enqueue hand first >out
 wait_for not_running hand
 wait_for redis_is 0 HGET muster:worker:one hands
 "$MUSTER" enqueue hand second >out
 "$MUSTER" peek hand >out
 check_out second
-start two "$MUSTER" work hand --id two --ttl 400ms -- sh -c 'read -r task; echo "$task" >two'
+start two "$MUSTER" work hand --id two --ttl 1s -- sh -c 'read -r task; echo "$task" >two'
 wait_for lines two 1
 end two TERM 0
 touch go-on
@@ -103,7 +104,7 @@ grep -q 'w: past --limit, is told to stop: w:' err || fail "no limit: $(cat err)
 
 # ---- 4
 put other --id other x
-start worker "$MUSTER" work other --id w --ttl 400ms -- sh -c 'trap "echo >told; exit 0" TERM; while :; do sleep 0.02; done'
+start worker "$MUSTER" work other --id w --ttl 1s -- sh -c 'trap "echo >told; exit 0" TERM; while :; do sleep 0.02; done'
 wait_for redis_is 1 HGET muster:queue:other running
 process=$(redis HKEYS muster:processing:w:other)
 "$MUSTER" finish "w:${process#j}:other" >out

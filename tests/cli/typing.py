@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # typing.py PROMPT TYPED WANTED SHELL...: runs the shell on a terminal of its own, types TYPED at its prompt, and ends
-# well when the terminal has shown WANTED after that. Fails with what was shown, after 20 seconds.
+# well when the terminal has shown WANTED after that. Fails with what was shown, after two minutes.
 import os
 import pty
 import select
@@ -13,7 +13,7 @@ prompt, typed, wanted = (word.encode().decode("unicode_escape").encode() for wor
 pid, terminal = pty.fork()
 if pid == 0:
     os.execvp(sys.argv[4], sys.argv[4:])
-shown, end, is_typed = b"", time.monotonic() + 20, False
+shown, end, is_typed = b"", time.monotonic() + 120, False
 while time.monotonic() < end:
     if select.select([terminal], [], [], 0.1)[0]:
         try:

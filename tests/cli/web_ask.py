@@ -10,7 +10,7 @@ import sys
 port, method, path, *words = sys.argv[1:]
 headers = dict(word.split(": ", 1) for word in words if ": " in word)
 body = sys.stdin.buffer.read().removesuffix(b"\n") if method == "POST" else None
-connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)
+connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)
 connection.putrequest(method, path, skip_host="Host" in headers, skip_accept_encoding=True)
 for name, value in headers.items():
     connection.putheader(name, value)

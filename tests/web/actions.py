@@ -10,7 +10,7 @@ MUSTER = os.environ['MUSTER']
 
 
 def muster(*words):
-    return subprocess.run([MUSTER, *words], capture_output=True, text=True, check=False, timeout=30).stdout
+    return subprocess.run([MUSTER, *words], capture_output=True, text=True, check=False, timeout=120).stdout
 
 
 def rows(*words):

@@ -17,7 +17,7 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.keys import Keys
 
-DEADLINE_S = 20
+DEADLINE_S = 120  # reached by nothing but what fails
 SIZES = {'phone': (390, 844), 'desktop': (1440, 900)}
 ARGUMENTS = ('--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run',
              '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-pings',

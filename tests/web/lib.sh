@@ -34,7 +34,7 @@ start_web() {
 browse() {
     local script=$1
     shift
-    HOME=$tmp TMPDIR=$tmp PYTHONDONTWRITEBYTECODE=1 timeout --foreground -k 10 200 "$python" \
+    HOME=$tmp TMPDIR=$tmp PYTHONDONTWRITEBYTECODE=1 "$python" \
         "$(dirname "$0")/$script" "$@" >&"$messages" 2>&1 || fail "$script found something: see above"
 }
 

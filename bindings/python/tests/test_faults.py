@@ -111,7 +111,7 @@ class Restarts(Case):
         self.redis.kill()
         worker.stop(0)
         with self.assertRaises(muster.NoConnection):
-            worker.join(20)
+            worker.join(120)
 
     def test_a_program_ends_without_redis(self):
         child = self.program(WORKER.replace("worker.run()", "worker.start(); sys.stdin.readline()"), "w")
@@ -121,7 +121,7 @@ class Restarts(Case):
         child.stdin.flush()
         start = time.monotonic()
         self.finished(child)
-        self.assertLess(time.monotonic() - start, 10)
+        self.assertLess(time.monotonic() - start, 60)
         self.assertEqual(child.returncode, 0)
 
     def test_futures_are_answered(self):
@@ -183,7 +183,7 @@ class Restarts(Case):
                 taking = self.taking(client, 3)
                 await self.wait_for_takes()
                 self.redis.kill()
-                for one in await asyncio.wait_for(asyncio.gather(*taking, return_exceptions=True), 30):
+                for one in await asyncio.wait_for(asyncio.gather(*taking, return_exceptions=True), 120):
                     self.assertIsInstance(one, muster.NoConnection)
 
         asyncio.run(main())
@@ -195,7 +195,7 @@ class Restarts(Case):
                 await self.wait_for_takes()
                 self.redis.kill()
                 start = time.monotonic()
-            self.assertLess(time.monotonic() - start, 15)
+            self.assertLess(time.monotonic() - start, 60)
             for one in await asyncio.gather(*taking, return_exceptions=True):
                 self.assertIsInstance(one, (muster.Interrupted, muster.NoConnection))
 
