@@ -103,8 +103,8 @@ local function look_at_beat(key)
   local fields = {'at', 'ended', 'length'}
   local at = ClockBack.noticed(P, now_ms())
   if at and at > now_ms() + BACK_MS then
-    note_find(check, key, string.format('lies %.0f ms ahead: the clock of Redis was set back, and lives of workers may last'
-      .. ' as much longer', at - now_ms()), function()
+    note_find(check, key, string.format('lies %.0f ms ahead: the clock of Redis was set back, and lives of workers may'
+      .. ' last as much longer', at - now_ms()), function()
       ClockBack.look(P, now_ms())
       return 'cut them to their ttl'
     end)

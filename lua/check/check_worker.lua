@@ -101,8 +101,8 @@ local function look_at_length()
   local registered = tonumber(redis.call('ZSCORE', registry, worker) or 0)
   local until_ms = math.max(now_ms() + left, registered < math.huge and registered or 0)
   if until_ms > most then
-    note_find(check, alive, 'lasts ' .. string.format('%.0f', until_ms - now_ms()) .. ' ms longer, with a ttl of ' .. w.ttl
-      .. ' ms: the clock of Redis was set back, and nobody would see its worker die', function()
+    note_find(check, alive, string.format('lasts %.0f ms longer, with a ttl of %s ms: the clock of Redis was set back,'
+      .. ' and nobody would see its worker die', until_ms - now_ms(), w.ttl), function()
       ClockBack.cut_life(P, worker, registered, now_ms())
       return 'cut it to the ttl'
     end)

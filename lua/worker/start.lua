@@ -10,9 +10,10 @@
   stays for this worker, which takes it up (take_up): that of queues that share evenly in any case, so that it need not
   move twice. Either way that life died, as in a sweep, because a worker that
   stops in good order leaves nothing; a permanent worker is expected to go away. If its liveness key ran out, it gives
-  way to a new life. If the clock was set back, lives are cut to their ttl first. Writes the record, the liveness key, the registry, P:ttls, P:beat, P:format, P:token and P:timer,
-  and what the former life leaves. Publishes to the workers that get a task or the timer, and to those who listen.
-  O(processes of the former life), whatever the sizes of the tasks.
+  way to a new life. If the clock was set back, lives are cut to their ttl first. Writes the record, the liveness key,
+  the registry, P:ttls, P:beat, P:format, P:token and P:timer, and what the former life leaves. Publishes to the workers
+  that get a task or the timer, and to those who listen. O(processes of the former life), whatever the sizes of the
+  tasks.
 ]]
 --- @include "retire"
 --- @include "silence"

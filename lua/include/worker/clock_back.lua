@@ -1,7 +1,7 @@
 --[[
   The server's clock was set back, or a server with an earlier one has taken over: P:beat was written at a time that is
-  still to come. Then all that was to end by that clock ends too late: a worker that has died would count as alive for as
-  long as the step. No life can be longer than its ttl; so lives are cut to it. Whoever lives renews his in time.
+  still to come. Then all that was to end by that clock ends too late: a worker that has died would count as alive for
+  as long as the step. No life can be longer than its ttl; so lives are cut to it. Whoever lives renews his in time.
 ]]
 --- @include "silence"
 --- @include "try"

@@ -34,9 +34,9 @@ local function drop_silent_permanent(P)
   end
 end
 
--- Notes a heartbeat now, and the silence before it if there was one. If the last one lies ahead, the clock was set back:
--- then nothing is noted, and its time is returned, for ClockBack. If two silences lie close together, the later end
--- and the greater length count, never their sum: otherwise a slow lone survivor could put a sweep off for ever.
+-- Notes a heartbeat now, and the silence before it if there was one. If the last one lies ahead, the clock was set
+-- back: then nothing is noted, and its time is returned, for ClockBack. If two silences lie close together, the later
+-- end and the greater length count, never their sum: otherwise a slow lone survivor could put a sweep off for ever.
 local function note_beat(P, now, shortest)
   local key = P .. 'beat'
   local beat = try('HMGET', key, 'at', 'ended', 'length')
