@@ -80,7 +80,7 @@ static void holder_is_found_innocent_and_stops(const struct process *p)
 
 static void its_job_is_fetched(const struct process *p)
 {
-    assert_err(script_does(p->s, SCRIPT_FETCH, "w", p->token, "q"), MUSTER_E_NOT_FOUND);
+    assert_err(script_does(p->s, SCRIPT_FETCH, "w", p->token, "q", "0"), MUSTER_E_NOT_FOUND);
 }
 
 static void it_moves_to_another(const struct process *p)

@@ -602,7 +602,7 @@ static bool fetch(struct random_world *w, struct random_effect *e)
         return false;
     if (random_is_cut(&p) && !strcmp(p.holder, MUSTER_LEASE_ID)) /* no worker, so it asks for no job */
         return false;
-    assert_int_equal(script_does(w->s, SCRIPT_FETCH, p.holder, random_token(&p), p.queue),
+    assert_int_equal(script_does(w->s, SCRIPT_FETCH, p.holder, random_token(&p), p.queue, "0"),
                      random_is_job(&p) && !random_is_cut(&p) ? MUSTER_OK : MUSTER_E_NOT_FOUND);
     return true;
 }

@@ -255,7 +255,7 @@ static void a_job_whose_record_cannot_be_read_fails_as_broken(void **state)
         else if (i == 4)
             assert_ok(script_does(s, SCRIPT_END, ".lease", "done", "q", token));
         else if (i == 5)
-            assert_int_equal(script_does(s, SCRIPT_FETCH, "w", token, "q"), MUSTER_E_NOT_FOUND);
+            assert_int_equal(script_does(s, SCRIPT_FETCH, "w", token, "q", "0"), MUSTER_E_NOT_FOUND);
         assert_int_equal(raw_int(s->server->redis, "HGET %s:failures:q g:broken", s->prefix), 1);
         assert_waiting(s, "q", "");
         assert_int_equal(queue_field(s, "q", "running"), 0);

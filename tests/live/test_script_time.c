@@ -399,7 +399,7 @@ static const struct row rows[] = {
     {SCRIPT_OPEN_BATCH, "beside 100 000", BATCHES, {"new", "", "60000", "on_end", "q"}},
     {SCRIPT_CLOSE_BATCH, "the innermost of 16, the last of each", BATCHES, {"d16"}},
     {SCRIPT_CANCEL_BATCH, "of 100 000 jobs", BATCHES, {"large", "0"}},
-    {SCRIPT_FETCH, "a job of 4 MiB", "held_jobs('w', 1, huge)", {"w", "00000000001", "q"}},
+    {SCRIPT_FETCH, "a job of 4 MiB", "held_jobs('w', 1, huge)", {"w", "00000000001", "q", "0"}},
     {SCRIPT_UPGRADE_BEGIN,
      "1 000 dead workers",
      "workers(1000) redis.call('SET', P .. 'format', '2') redis.call('DEL', P .. 'alive:w')\n"

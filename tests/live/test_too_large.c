@@ -207,7 +207,7 @@ static void a_large_request_of_a_client_has_more_time(void **state)
                                                                          .prefix = s->prefix,
                                                                          .timeout_ms = 300}));
     assert_ok(muster_task_enqueue(client, "q", "small", 5, NULL));
-    redisContext *other = keep_busy(s, 2000);
+    redisContext *other = keep_busy(s, 1000);
     assert_ok(muster_task_enqueue(client, "q", large(), HUGE_LEN, NULL));
     redisFree(other);
     muster_client_free(client);
@@ -233,7 +233,7 @@ static void a_large_request_over_a_link_has_more_time(void **state)
     assert_int_equal(muster_async_dispatch(a, 0), 1);
     assert_ok(err);
     err = 1;
-    redisContext *other = keep_busy(s, 2000);
+    redisContext *other = keep_busy(s, 1000);
     assert_ok(muster_async_enqueue(a, "q", large(), HUGE_LEN, note_error, &err));
     assert_ok(muster_async_wait(a, 30000));
     assert_int_equal(muster_async_dispatch(a, 0), 1);

@@ -24,7 +24,7 @@
 /* And a large request may take longer than a small one until its answer begins: nothing moves while Redis works on it. */
 static inline int wire_extra_ms(size_t bytes)
 {
-    return (int)(bytes / ((size_t)16 * 1024));
+    return (int)(bytes / ((size_t)8 * 1024));
 }
 
 /* Whose channels: of the whole server, or of a slot (Redis 7.0). */
