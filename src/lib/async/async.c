@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/owner.h"
 #include "base/sized.h"
 #include "base/thread.h"
 #include "protocol/client_options.h"
@@ -25,7 +26,7 @@ const char *muster_async_error(const struct muster_async *a)
 
 int async_enter(const struct muster_async *a)
 {
-    return async_thread_check(a->pid);
+    return async_thread_check(a->owner);
 }
 
 int async_check_bytes(const struct muster_async *a, const struct muster_bytes *bytes)
@@ -78,7 +79,7 @@ static void *run(void *arg)
 
 static void read_options(struct muster_async *a, const struct muster_async_options *o, const struct client_options *c)
 {
-    a->pid = getpid();
+    a->owner = owner_this();
     async_taker_init(&a->takers);
     snprintf(a->prefix, sizeof a->prefix, "%s", c->prefix);
     script_root_init(&a->root, a->prefix, c->url.db);

@@ -38,7 +38,7 @@ struct event_base;
 
 struct muster_async {
     /* Set once, and read by all threads. */
-    pid_t pid; /* a child of fork() has another one, and no thread */
+    uint64_t owner; /* the process that has made it: a child of fork() has no such thread */
     char prefix[MUSTER_PREFIX_MAX + 1];
     struct script_root root;
     size_t max_task_len;

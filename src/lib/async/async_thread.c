@@ -5,7 +5,8 @@
 #include "async/async_thread.h"
 
 #include <stdio.h>
-#include <unistd.h>
+
+#include "base/owner.h"
 
 static _Thread_local char refusal[512];
 
@@ -20,9 +21,9 @@ const char *async_thread_refusal(void)
     return refusal;
 }
 
-int async_thread_check(pid_t owner)
+int async_thread_check(uint64_t owner)
 {
-    if (owner == getpid())
+    if (owner == owner_this())
         return MUSTER_OK;
     return async_thread_refuse(MUSTER_E_STATE, "this handle is the parent's: a child of fork() makes its own");
 }

@@ -6,10 +6,10 @@
 #define ASYNC_THREAD_H
 
 #include <muster/client.h>
-#include <sys/types.h>
+#include <stdint.h>
 
 /* MUSTER_OK, or E_STATE: this process is a child of the one that has made the handle, and has no such thread. */
-int async_thread_check(pid_t owner);
+int async_thread_check(uint64_t owner);
 
 /* Returns `err`, and keeps the words for muster_async_error() and its like, on this thread. */
 int async_thread_refuse(int err, const char *why);

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/owner.h"
 #include "base/sized.h"
 #include "base/thread.h"
 #include "protocol/client_options.h"
@@ -69,7 +70,7 @@ static int wish(struct muster_listener *l, const char *queue, int kinds)
 
 int muster_listener_add(struct muster_listener *l, const char *queue, int kinds)
 {
-    int err = async_thread_check(l->pid);
+    int err = async_thread_check(l->owner);
     if (err == MUSTER_OK && queue)
         err = async_thread_check_queue(queue);
     if (err != MUSTER_OK)
@@ -83,7 +84,7 @@ int muster_listener_add(struct muster_listener *l, const char *queue, int kinds)
 
 int muster_listener_remove(struct muster_listener *l, const char *queue)
 {
-    int err = async_thread_check(l->pid);
+    int err = async_thread_check(l->owner);
     if (err == MUSTER_OK && queue)
         err = async_thread_check_queue(queue);
     return err == MUSTER_OK ? wish(l, queue, 0) : err;
@@ -139,7 +140,7 @@ static void *run(void *arg)
 static void read_options(struct muster_listener *l, const struct muster_listener_options *o,
                          const struct client_options *c)
 {
-    l->pid = getpid();
+    l->owner = owner_this();
     snprintf(l->prefix, sizeof l->prefix, "%s", c->prefix);
     script_root_init(&l->root, l->prefix, c->url.db);
     l->timeout_ms = c->timeout_ms;
@@ -205,7 +206,7 @@ static void end_thread(struct muster_listener *l)
 void muster_listener_free(struct muster_listener *l)
 {
     struct listener_wish *left;
-    if (!l || async_thread_check(l->pid) != MUSTER_OK)
+    if (!l || async_thread_check(l->owner) != MUSTER_OK)
         return;
     if (l->has_thread)
         end_thread(l);

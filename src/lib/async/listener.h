@@ -35,7 +35,7 @@ struct listener_wish {
 
 struct muster_listener {
     /* Set once, and read by all threads. */
-    pid_t pid;
+    uint64_t owner;
     char prefix[MUSTER_PREFIX_MAX + 1];
     struct script_root root;
     int timeout_ms;

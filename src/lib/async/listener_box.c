@@ -170,7 +170,7 @@ size_t muster_listener_next(struct muster_listener *l, struct muster_heard *out,
 {
     size_t n = 0;
     bool is_free;
-    if (max == 0 || async_thread_check(l->pid) != MUSTER_OK)
+    if (max == 0 || async_thread_check(l->owner) != MUSTER_OK)
         return 0;
     const char *why = sized_clear(SIZED_HEARD, out);
     if (why) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/owner.h"
 #include "base/words.h"
 #include "redis/redis_private.h"
 
@@ -24,7 +25,7 @@ int redis_new(struct redis **out, const struct redis_options *o)
     *out = NULL;
     if (!r)
         return MUSTER_E_NOMEM;
-    r->owner = getpid();
+    r->owner = owner_this();
     r->interrupt = &r->own;
     r->own.fd = -1;
     r->borrowed = o->borrowed;
@@ -48,7 +49,7 @@ int redis_new(struct redis **out, const struct redis_options *o)
 
 bool redis_is_own(const struct redis *r)
 {
-    return r->owner == getpid();
+    return r->owner == owner_this();
 }
 
 void redis_free(struct redis *r)

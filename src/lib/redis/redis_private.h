@@ -27,7 +27,7 @@
 
 struct redis {
     struct wire *wire; /* NULL: not connected */
-    pid_t owner;       /* the process that has made it */
+    uint64_t owner;    /* the process that has made it */
     struct interrupt own;
     struct interrupt *interrupt; /* its own, or that of the connection for which it listens */
     struct redisContext *borrowed;

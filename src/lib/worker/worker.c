@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/owner.h"
 
 static const char *const state_names[] = {
 #define STATE_NAME(name, text) [name] = (text),
@@ -205,7 +206,7 @@ int muster_worker_new(struct muster_worker **out, const struct muster_worker_opt
         return err;
     struct muster_worker *w = calloc(1, sizeof *w);
     if (w)
-        w->owner = getpid();
+        w->owner = owner_this();
     err = w ? init(w, &o, &url) : MUSTER_E_NOMEM;
     url_clear(&url);
     if (err != MUSTER_OK) {
@@ -218,7 +219,7 @@ int muster_worker_new(struct muster_worker **out, const struct muster_worker_opt
 
 bool worker_is_own(const struct muster_worker *w)
 {
-    return w->owner == getpid();
+    return w->owner == owner_this();
 }
 
 void muster_worker_free(struct muster_worker *w)

@@ -93,7 +93,7 @@ struct muster_worker {
     char prefix[MUSTER_PREFIX_MAX + 1];
     char id[MUSTER_WORKER_ID_MAX + 1];
     struct script_root root; /* the namespace's */
-    pid_t owner;             /* the process that has made it */
+    uint64_t owner;          /* the process that has made it */
     int ttl_ms;
     int hands;
     int prefetch;       /* how many processes it may hold beyond its hands */
