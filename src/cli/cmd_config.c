@@ -158,7 +158,8 @@ static int complain_unknown(const struct call *call, const char *operand)
     char *name = need(strndup(operand, name_len(operand))), *shown = text_printable(name, strlen(name), 60);
     const char *meant = similar_find(name, names, SETTINGS);
     complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND), "there is no setting '%s'%s%s%s", shown,
-                     meant ? "; did you mean '" : "; `muster config` lists them", meant ? meant : "", meant ? "'?" : "");
+                     meant ? "; did you mean '" : "; `muster config` lists them", meant ? meant : "",
+                     meant ? "'?" : "");
     free(shown);
     free(name);
     return EXIT_NOT_FOUND;

@@ -36,18 +36,12 @@ static int list_groups(const struct call *call, struct muster_client *client, st
 enum { GROUPS, COUNT, OFFSET };
 
 static const struct out_column entry_columns[] = {
-    {"ENTRY", "entry", OUT_TEXT},
-    {NULL, "queue", OUT_TEXT},
-    {NULL, "process", OUT_TEXT},
-    {NULL, "worker", OUT_TEXT},
-    {"FAILED", "failed_at_ms", OUT_TIME},
-    {"GROUP", "group", OUT_TEXT},
-    {"MESSAGE", "message", OUT_NOTE},
-    {"JOB", "job", OUT_TEXT},
-    {"HOLDER", "holder", OUT_TEXT},
-    {"LEN", "len", OUT_COUNT},
-    {"TASK", "task", OUT_BYTES},
-    {NULL, NULL, OUT_TEXT},
+    {"ENTRY", "entry", OUT_TEXT},         {NULL, "queue", OUT_TEXT},
+    {NULL, "process", OUT_TEXT},          {NULL, "worker", OUT_TEXT},
+    {"FAILED", "failed_at_ms", OUT_TIME}, {"GROUP", "group", OUT_TEXT},
+    {"MESSAGE", "message", OUT_NOTE},     {"JOB", "job", OUT_TEXT},
+    {"HOLDER", "holder", OUT_TEXT},       {"LEN", "len", OUT_COUNT},
+    {"TASK", "task", OUT_BYTES},          {NULL, NULL, OUT_TEXT},
 };
 
 static int print_entry(const struct muster_failure *failure, void *arg)

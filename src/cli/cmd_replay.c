@@ -118,8 +118,9 @@ static int explain_none(const struct call *call, struct muster_client *client, c
     if (groups.n == 0)
         complain(call, "the failed list of the queue '%s' is empty", queue);
     else
-        complain(call, "what was chosen stays on the failed list of the queue '%s': it is not %s while an equal unique "
-                       "task is alive",
+        complain(call,
+                 "what was chosen stays on the failed list of the queue '%s': it is not %s while an equal unique "
+                 "task is alive",
                  queue, word);
     return EXIT_DONE;
 }

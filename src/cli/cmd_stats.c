@@ -196,8 +196,10 @@ const struct command cmd_stats = {
     .name = "stats",
     .operands = "",
     .summary = "Show what happened to the jobs of each queue on one day, and how long they waited and ran",
-    .about = "WAIT-MS and RUN-MS are means. The figures of a day are kept for 30 days. Plain tasks are not counted, but\n"
-             "for STALLED, how many tasks and jobs had a lease that lapsed, and DIED, how many a worker held when it died.\n",
+    .about =
+        "WAIT-MS and RUN-MS are means. The figures of a day are kept for 30 days. Plain tasks are not counted, but\n"
+        "for STALLED, how many tasks and jobs had a lease that lapsed, and DIED, how many a worker held when it "
+        "died.\n",
     .examples = "muster stats\n"
                 "muster stats --queue mail --day yesterday\n"
                 "muster stats --day 2026-06-01 --json\n",

@@ -170,6 +170,7 @@ enum {
     MESSAGE,
     PRINT,
     LOG,
+    LOG_FILE,
     STATUS,
     STATUS_TOKEN_FILE
 };
@@ -287,6 +288,10 @@ static const struct opt options[] = {
              .fallback = "failures",
              .env = "MUSTER_LOG",
              .check = work_log_check},
+    [LOG_FILE] = {.name = "log-file",
+                  .kind = OPT_STRING,
+                  .argument = "FILE",
+                  .help = "append the lines of --log text or json to this file; standard error is the COMMANDs' then"},
     [STATUS] = {.name = "status",
                 .kind = OPT_STRING,
                 .argument = "ADDR:PORT",
@@ -319,6 +324,9 @@ static int check_options(const struct call *call)
     const struct opt_value *own = call->own;
     if (own[HANDS].number + own[PREFETCH].number > MUSTER_HANDS_MAX)
         return complain_usage(call, "-c and --prefetch are together more than %d", MUSTER_HANDS_MAX);
+    if (own[IN_TURN].set && own[PREFETCH].number > 0)
+        return complain_usage(call, "--in-turn and --prefetch exclude each other: what is taken in advance comes from "
+                                    "one queue, as far as that has it");
     if ((own[PERMANENT].set || own[RESUME].set) && !own[ID].set)
         return complain_usage(call, "--permanent and --resume need an --id, under which the worker comes back");
     if (own[REPLACE].set && !*own[REPLACE].text)
@@ -497,11 +505,15 @@ static int run(const struct call *call)
     drain_ms = (int)call->own[DRAIN].number;
     pass_on_connection(call);
     notify_open();
-    work_log_begin(&story.log, call, call->own[LOG].text, patience_ms(call));
+    code = work_log_begin(&story.log, call, call->own[LOG].text, call->own[LOG_FILE].text, patience_ms(call));
+    if (code) {
+        work_status_end(&status);
+        return code;
+    }
     code = make_all(call, &status, &story);
     if (code) {
         work_status_end(&status);
-        work_log_end();
+        work_log_end(&story.log);
         return code;
     }
     set_signals(on_stop_signal, on_alarm);
@@ -517,7 +529,7 @@ static int run(const struct call *call)
     code = report_end(call, err, was_serving);
     work_status_end(&status);
     muster_worker_free(worker);
-    work_log_end();
+    work_log_end(&story.log);
     return code;
 }
 
@@ -574,6 +586,8 @@ const struct command cmd_work = {
         "and a level, and each task that ends has one: its outcome, how long it ran, and, of a job, how long it had\n"
         "waited. doc/json.md has the keys. --log none tells only why the worker ends. A line that nobody reads in\n"
         "time is left out, which the next one says.\n"
+        "What COMMANDs write on their standard error goes there as it is, between the lines of the log. So a program\n"
+        "that reads the log as JSON had better get it by --log-file FILE.\n"
         "\n"
         "With --status the worker tells over HTTP how it is: /healthz is 200 while it is registered, heard, and its\n"
         "loop goes round, else 503 and why; /metrics has its counters for Prometheus; / says who it is. A thread of\n"

@@ -33,9 +33,8 @@ static char *guess(struct muster_client *client, const char *queue)
 {
     struct names found = {.names = need(calloc(NAMES_MAX, sizeof *found.names))};
     char *text = NULL;
-    const char *meant = muster_queue_list(client, note_name, &found) == MUSTER_OK
-                            ? similar_find(queue, found.names, found.n)
-                            : NULL;
+    const char *meant =
+        muster_queue_list(client, note_name, &found) == MUSTER_OK ? similar_find(queue, found.names, found.n) : NULL;
     if (asprintf(&text, "%s%s%s", meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "") < 0)
         need(NULL);
     while (found.n > 0)

@@ -9,6 +9,8 @@
  */
 #include "work_log.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <muster/job.h>
 #include <poll.h>
@@ -53,8 +55,8 @@ const char *work_log_check(const char *name)
 
 static bool can_write(const struct work_log *log)
 {
-    struct pollfd error = {.fd = STDERR_FILENO, .events = POLLOUT};
-    return poll(&error, 1, log->left_out ? 0 : log->patience_ms) > 0;
+    struct pollfd reader = {.fd = log->fd, .events = POLLOUT};
+    return poll(&reader, 1, log->left_out ? 0 : log->patience_ms) > 0;
 }
 
 static void write_left_out(struct work_log *log)
@@ -67,7 +69,7 @@ static void write_left_out(struct work_log *log)
                        log->left_out)
             : snprintf(note, sizeof note, "muster work: %" PRIu64 " lines that nobody read in time\n", log->left_out);
     log->left_out = 0;
-    (void)!write(STDERR_FILENO, note, (size_t)len);
+    (void)!write(log->fd, note, (size_t)len);
 }
 
 /* `text` has its newline. A failure to write is nobody's to hear. */
@@ -79,7 +81,7 @@ static void write_text(struct work_log *log, const char *text)
     }
     if (log->left_out)
         write_left_out(log);
-    (void)!write(STDERR_FILENO, text, strlen(text));
+    (void)!write(log->fd, text, strlen(text));
 }
 
 static void write_json(struct work_log *log, const struct work_line *line)
@@ -239,18 +241,28 @@ static void on_complaint(const char *error, const char *text, void *arg)
                             .level = MUSTER_LOG_ERROR, .error = error, .message = text, .waited_ms = -1, .ran_ms = -1});
 }
 
-/* In the plain form the library writes its lines itself, traces too. */
-void work_log_begin(struct work_log *log, const struct call *call, const char *form, int patience_ms)
+/* In the plain form the library writes its lines itself, traces too. So only the others can go to a file. A FIFO that nobody
+ * reads is refused, instead of waiting for somebody. */
+int work_log_begin(struct work_log *log, const struct call *call, const char *form, const char *file, int patience_ms)
 {
-    *log = (struct work_log){.call = call, .form = (enum work_log_form)find_form(form), .patience_ms = patience_ms};
+    *log = (struct work_log){
+        .call = call, .form = (enum work_log_form)find_form(form), .fd = STDERR_FILENO, .patience_ms = patience_ms};
+    const bool is_for_programs = log->form == WORK_LOG_TEXT || log->form == WORK_LOG_JSON;
+    if (file && !is_for_programs)
+        return complain_usage(call, "--log-file is for --log text and --log json");
+    if (file && (log->fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666)) < 0)
+        return complain_usage(call, "--log-file: '%s' cannot be opened: %s", file, strerror(errno));
     if (log->form != WORK_LOG_FAILURES)
         muster_log_set(on_library_line, log);
-    if (log->form == WORK_LOG_TEXT || log->form == WORK_LOG_JSON)
+    if (is_for_programs)
         complain_to(on_complaint, log);
+    return EXIT_DONE;
 }
 
-void work_log_end(void)
+void work_log_end(struct work_log *log)
 {
     muster_log_set(NULL, NULL);
     complain_to(NULL, NULL);
+    if (log->fd != STDERR_FILENO)
+        close(log->fd);
 }

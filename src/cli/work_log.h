@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The log of `muster work` on standard error: a line for each event, and for each task that ends.
+ * The log of `muster work` on standard error, or in a file: a line for each event, and for each task that ends.
  */
 #ifndef CLI_WORK_LOG_H
 #define CLI_WORK_LOG_H
@@ -30,13 +30,15 @@ const char *work_log_check(const char *name);
 struct work_log {
     const struct call *call;
     enum work_log_form form;
+    int fd;            /* standard error, or --log-file */
     int patience_ms;   /* how long a line may wait for a slow reader: the heartbeat waits as long */
     uint64_t left_out; /* lines that nobody read in time, and that were not told yet */
 };
 
-/* `log` must live until work_log_end(). From now on the library's own lines, and complaints, take its form, too. */
-void work_log_begin(struct work_log *log, const struct call *call, const char *form, int patience_ms);
-void work_log_end(void);
+/* `log` must live until work_log_end(). From now on the library's own lines, and complaints, take its form, too, and its
+ * place: `file`, NULL: standard error. Returns the exit code. */
+int work_log_begin(struct work_log *log, const struct call *call, const char *form, const char *file, int patience_ms);
+void work_log_end(struct work_log *log);
 
 /*
  * What a line tells. A text that is NULL and a number below 0 is unknown, or does not apply.

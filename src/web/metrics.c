@@ -30,7 +30,7 @@
     X(muster_queue_moved_total, counter, "Processes of a queue that moved to another worker, for its share.",     \
       write_moved)                                                                                                \
     X(muster_queue_stalled_total, counter, "Tasks and jobs whose lease lapsed.", write_stalled)                   \
-    X(muster_queue_died_total, counter, "Tasks and jobs that a worker held when it died.", write_died)             \
+    X(muster_queue_died_total, counter, "Tasks and jobs that a worker held when it died.", write_died)            \
     X(muster_queue_idle_workers, gauge, "Workers that wait for a task of a queue.", write_idle)                   \
     X(muster_queue_paused, gauge, "Whether a queue is paused.", write_paused)                                     \
     X(muster_workers, gauge, "Registered workers by state.", write_workers)                                       \

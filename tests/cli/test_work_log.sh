@@ -10,6 +10,7 @@
 #  3. --log text: the same with time and level; --log none: only why the worker ends
 #  4. nothing that a task or a message holds controls a terminal, or breaks a line
 #  5. a reader that has stopped reading costs no heartbeat; what it did not read is told
+#  7. --log-file has these lines alone, appended; standard error has what the commands write there
 #  6. a Redis that may drop keys is told of once, as a warning; without the right to ask, nothing is said
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -44,6 +45,24 @@ MUSTER_LOG=json work_on --log none
 [[ ! -s $tmp/err ]] || fail "--log none: $(cat "$tmp/err")"
 check_usage work q --log loud --print
 check_err '--log: it must be one of failures, text, json and none'
+
+# ---- 7
+put_all
+script='echo "{not ours" >&2; exit 3' work_on --log json --log-file "$tmp/file" --message exit
+grep -q '^{.*"event":"ended"' "$tmp/file" || fail "not in the file: $(cat "$tmp/file")"
+! grep -vq '^{"time":.*}$' "$tmp/file" || fail "not alone in the file: $(cat "$tmp/file")"
+! grep -vxq '{not ours' "$tmp/err" || fail "more than the commands': $(cat "$tmp/err")"
+lines=$(wc -l <"$tmp/file")
+work_on --log text --log-file "$tmp/file"
+(($(wc -l <"$tmp/file") > lines)) || fail "not appended: $(cat "$tmp/file")"
+check_usage work q --log-file "$tmp/file" --print
+check_usage work q --log json --log-file "$tmp/none/file" --print
+check_err "'$tmp/none/file' cannot be opened: No such file or directory"
+check_usage work q --in-turn --prefetch 5 --print
+check_err '--in-turn and --prefetch exclude each other'
+"$MUSTER" drop q --all >"$tmp/said"
+"$MUSTER" cancel --job job-bad >"$tmp/said" 2>&1 || true
+"$MUSTER" cancel --job job-good >"$tmp/said" 2>&1 || true
 MUSTER_LOG=loud check_usage work q --print
 check_err 'MUSTER_LOG: it must be'
 

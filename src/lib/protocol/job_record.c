@@ -199,7 +199,8 @@ static void read_backoff(struct muster_job *job, const struct redisReply *flat)
 
 int job_record_read(struct job_record *out, const char *id, const struct redisReply *flat)
 {
-    *out = (struct job_record){.job = {.id = id, .queue = "", .worker = "", .process = "", .group = "", .batch = "", .holder = ""}};
+    *out = (struct job_record){
+        .job = {.id = id, .queue = "", .worker = "", .process = "", .group = "", .batch = "", .holder = ""}};
     out->job.cron = out->job.zone = out->job.made_by = out->job.key = "";
     int state = muster_job_state_of(reply_text(reply_field(flat, "state")));
     if (state < 0)
